@@ -1,0 +1,362 @@
+/* cmd_advise.c - the dry run of the plugin on a batch submission
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "advise.h"
+#include "sbatch.h"
+#include "show.h"
+#include "subject.h"
+#include "grid.h"
+
+enum {
+    OPTION_SET,
+    OPTION_SLURM,
+    N_OPTIONS
+};
+
+static const struct dn_option options[] = {
+    [OPTION_SET] = {"set", 0, "KEY=VALUE", "another value for a rule; may be repeated"},
+    [OPTION_SLURM] = {"slurm", 0, "VERSION", "the Slurm whose spelling to use"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* What the command line asks for. */
+struct errand {
+    struct dn_options given;
+    struct dn_sbatch sbatch;
+    struct dn_settings settings;
+    const char *slurm;
+};
+
+static int take_options (const struct dn_command *self, struct errand *errand)
+{
+    struct dn_options *given = &errand->given;
+    int option;
+
+    errand->slurm = dn_sbatch_default_version;
+    while ((option = dn_options_next (given)) != DN_OPTION_END) {
+        if (option == DN_OPTION_LEAVE)
+            return -1;
+        if (option == DN_OPTION_UNKNOWN)
+            dn_sbatch_unknown (given->argument);
+        else if (option >= N_OPTIONS)
+            dn_sbatch_set (&errand->sbatch, option - N_OPTIONS, given->argument);
+        else if (option == OPTION_SLURM)
+            errand->slurm = given->argument;
+        else if (!dn_settings_add (&errand->settings, self, given->argument)) {
+            given->exit_code = DN_EXIT_USAGE;
+            return -1;
+        }
+    }
+    if (given->n_args > 0 && errand->sbatch.value[DN_SBATCH_WRAP]) {
+        given->exit_code = dn_options_misuse (self, "--wrap and a script");
+        return -1;
+    }
+    return 0;
+}
+
+/* The submission that the options and the script make. Return an enum dn_exit. */
+static int read_submission (struct errand *errand)
+{
+    struct dn_err err = {0};
+    int version = 0;
+    char *script = NULL;
+    int rc;
+
+    if (errand->given.n_args > 0) {
+        if (dn_read_input (errand->given.args[0], &script, &err) < 0)
+            return dn_fail (DN_EXIT_DATA, &err);
+        rc = dn_sbatch_read_script (&errand->sbatch, script);
+        if (rc != DN_EXIT_DONE)
+            return rc;
+    }
+    if (dn_sbatch_version (errand->slurm, &version, &err) < 0
+        || dn_sbatch_fill (&errand->sbatch, version, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    return DN_EXIT_DONE;
+}
+
+/* The record's text: what was put into the admin comment, which was empty. */
+static const char *record_of (const struct dn_advice *advice)
+{
+    for (int i = 0; i < advice->patch.n_edits; i++)
+        if (advice->patch.edits[i].field == DN_FIELD_ADMIN_COMMENT)
+            return advice->patch.edits[i].new_text;
+    return NULL;
+}
+
+static struct json_object *number_json (int64_t number)
+{
+    return number < 0 ? NULL : json_object_new_int64 (number);
+}
+
+static void add_edits (struct json_object *json, const struct dn_patch *patch)
+{
+    struct json_object *edits = dn_json_add_array (json, "edits");
+
+    for (int i = 0; i < patch->n_edits; i++) {
+        const struct dn_edit *edit = &patch->edits[i];
+        struct json_object *row = dn_json_append_object (edits);
+        bool number = dn_field_is_number (edit->field);
+
+        dn_json_add_text (
+            row, "field", dn_names_get (&dn_field_names, (int) edit->field));
+        json_object_object_add (row,
+                                "old",
+                                number ? number_json (edit->old_number)
+                                       : dn_json_text (edit->old_text));
+        json_object_object_add (row,
+                                "new",
+                                number ? number_json (edit->new_number)
+                                       : dn_json_text (edit->new_text));
+    }
+}
+
+static void add_decision (struct json_object *json,
+                          const struct dn_site *site,
+                          const struct dn_advice *advice)
+{
+    const struct dn_decision *decision = &advice->decision;
+    struct json_object *row = dn_json_add_object (json, "decision");
+    bool given = advice->metadata == DN_METADATA_GIVEN;
+    const char *chosen = NULL;
+
+    if (given && decision->chosen >= 0)
+        chosen = advice->candidates.list[decision->chosen].gpu->type;
+    dn_json_add_text (
+        row, "verdict", dn_names_get (&dn_verdict_names, (int) decision->verdict));
+    dn_json_add_text (
+        row, "mode", dn_names_get (&dn_mode_names, (int) site->rules.mode));
+    dn_json_add_count (row, "time_limit_s", given ? decision->time_limit_s : DN_UNSET);
+    dn_json_add_text (row, "gpu", decision->gpu ? decision->gpu->type : NULL);
+    dn_json_add_count (
+        row, "cpus_per_task", given ? decision->cpus_per_task : DN_UNSET);
+    dn_json_add_text (row, "chosen", chosen);
+}
+
+static void add_candidates (struct json_object *json, const struct dn_advice *advice)
+{
+    struct json_object *array = dn_json_add_array (json, "candidates");
+
+    for (int i = 0; i < advice->candidates.n_candidates; i++) {
+        const struct dn_candidate *candidate = &advice->candidates.list[i];
+        struct json_object *row = dn_show_estimate_json (
+            &advice->estimates[i], &advice->spec, candidate->gpu->cost);
+
+        dn_json_add_text (row, "type", candidate->gpu->type);
+        dn_json_add_bool (row, "requested", candidate->requested);
+        dn_json_add_text (
+            row, "blocked", candidate->blocked[0] ? candidate->blocked : NULL);
+        json_object_array_add (array, row);
+    }
+}
+
+static const char *metadata_text (enum dn_metadata metadata)
+{
+    if (metadata == DN_METADATA_GIVEN)
+        return "given";
+    return metadata == DN_METADATA_OFF ? "off" : "none";
+}
+
+static void print_json (const struct dn_site *site, const struct dn_advice *advice)
+{
+    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    const char *record = record_of (advice);
+    const char *message = advice->patch.user_text;
+    struct json_object *reasons;
+
+    dn_json_add_text (json, "metadata", metadata_text (advice->metadata));
+    json_object_object_add (json,
+                            "spec",
+                            advice->metadata == DN_METADATA_GIVEN
+                                ? dn_show_spec_json (&advice->spec)
+                                : NULL);
+    add_decision (json, site, advice);
+    dn_json_add_text (json, "message", message[0] ? message : NULL);
+    add_edits (json, &advice->patch);
+    reasons = dn_json_add_array (json, "reasons");
+    for (int i = 0; i < advice->decision.n_reasons; i++)
+        json_object_array_add (reasons, dn_json_text (advice->decision.reasons[i]));
+    json_object_object_add (
+        json, "record", record ? json_tokener_parse (record) : NULL);
+    add_candidates (json, advice);
+    dn_json_print (json);
+}
+
+/* What the decision asks for, in the user's terms. */
+static void add_proposals (struct dn_grid *grid, const struct dn_advice *advice)
+{
+    const struct dn_decision *decision = &advice->decision;
+    const struct dn_request *request = &advice->request;
+
+    if (decision->time_limit_s != DN_UNSET) {
+        dn_grid_add (grid, "time");
+        dn_grid_add (grid, "%s", dn_time_write (request->time_limit_s).text);
+        dn_grid_add (grid, "%s", dn_time_write (decision->time_limit_s).text);
+    }
+    if (decision->gpu) {
+        dn_grid_add (grid, "gpu");
+        dn_grid_add (grid, "%s", request->gpu_type);
+        dn_grid_add (grid, "%s", decision->gpu->type);
+    }
+    if (decision->cpus_per_task != DN_UNSET) {
+        dn_grid_add (grid, "cpus per task");
+        dn_grid_add (grid, "%" PRId64, request->cpus_per_task);
+        dn_grid_add (grid, "%" PRId64, decision->cpus_per_task);
+    }
+}
+
+static int print_changes (const struct dn_advice *advice)
+{
+    static const struct dn_grid_column columns[] = {
+        {"REQUEST", false}, {"OLD", false}, {"NEW", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 3);
+
+    add_proposals (&grid, advice);
+    if (grid.n_cells == 0)
+        return DN_EXIT_DONE;
+    printf ("\n");
+    return dn_grid_print (&grid);
+}
+
+static void add_number (struct dn_grid *grid, int64_t number)
+{
+    if (number < 0)
+        dn_grid_add (grid, "-");
+    else
+        dn_grid_add (grid, "%" PRId64, number);
+}
+
+/* The fields of the submission; the record in the admin comment is for programs. */
+static int print_edits (const struct dn_patch *patch)
+{
+    static const struct dn_grid_column columns[] = {
+        {"FIELD", false}, {"OLD", false}, {"NEW", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 3);
+
+    for (int i = 0; i < patch->n_edits; i++) {
+        const struct dn_edit *edit = &patch->edits[i];
+
+        if (edit->field == DN_FIELD_ADMIN_COMMENT)
+            continue;
+        dn_grid_add (&grid, "%s", dn_names_get (&dn_field_names, (int) edit->field));
+        if (dn_field_is_number (edit->field)) {
+            add_number (&grid, edit->old_number);
+            add_number (&grid, edit->new_number);
+        } else {
+            dn_grid_add (&grid, "%s", edit->old_text ? edit->old_text : "-");
+            dn_grid_add (&grid, "%s", edit->new_text);
+        }
+    }
+    if (grid.n_cells == 0)
+        return DN_EXIT_DONE;
+    printf ("\n");
+    return dn_grid_print (&grid);
+}
+
+static int print_candidates (const struct dn_advice *advice)
+{
+    struct dn_run runs[DN_CANDIDATES_MAX];
+    int n_runs = advice->candidates.n_candidates;
+
+    if (n_runs == 0)
+        return DN_EXIT_DONE;
+    for (int i = 0; i < n_runs; i++)
+        runs[i] = (struct dn_run){advice->candidates.list[i].gpu->type,
+                                  &advice->estimates[i],
+                                  advice->candidates.list[i].gpu->cost};
+    printf ("\n");
+    return dn_show_runs (runs, n_runs, &advice->spec);
+}
+
+static int print_text (const struct dn_site *site, const struct dn_advice *advice)
+{
+    int rc;
+
+    if (advice->metadata != DN_METADATA_GIVEN) {
+        printf ("job kept as written: %s\n",
+                advice->metadata == DN_METADATA_OFF
+                    ? "it opts out (dnnest:off)"
+                    : "it has no metadata (--comment=dnnest:... or #DNNEST lines)");
+        return DN_EXIT_DONE;
+    }
+    if (advice->patch.user_text[0] != '\0')
+        printf ("%s\n", advice->patch.user_text);
+    printf ("verdict: %s (mode %s)\n",
+            dn_names_get (&dn_verdict_names, (int) advice->decision.verdict),
+            dn_names_get (&dn_mode_names, (int) site->rules.mode));
+    rc = print_changes (advice);
+    if (rc == DN_EXIT_DONE)
+        rc = print_edits (&advice->patch);
+    if (advice->decision.n_reasons > 0)
+        printf ("\nReasons:\n");
+    for (int i = 0; i < advice->decision.n_reasons; i++)
+        printf ("  %s\n", advice->decision.reasons[i]);
+    return rc == DN_EXIT_DONE ? print_candidates (advice) : rc;
+}
+
+/* dn_advice_free () for dn_cleanup. */
+static void free_advice (struct dn_advice **advice)
+{
+    dn_advice_free (*advice);
+}
+
+static int advise (struct errand *errand, const struct dn_site *site)
+{
+    dn_cleanup (free_advice) struct dn_advice *advice = dn_advice_new ();
+    struct dn_err err = {0};
+    int rc = DN_EXIT_DONE;
+
+    if (!advice) {
+        dn_complain ("out of memory");
+        return DN_EXIT_BUG;
+    }
+    if (dn_advise (site, &errand->sbatch.job, advice, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (errand->given.json)
+        print_json (site, advice);
+    else
+        rc = print_text (site, advice);
+    if (rc == DN_EXIT_DONE
+        && (advice->metadata != DN_METADATA_GIVEN
+            || advice->decision.verdict == DN_VERDICT_ABSTAIN))
+        rc = DN_EXIT_ABSTAINED;
+    return rc;
+}
+
+static void free_errand (struct errand *errand)
+{
+    dn_sbatch_free (&errand->sbatch);
+}
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    dn_cleanup (free_errand) struct errand errand = {.slurm = NULL};
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    int rc;
+
+    dn_options_begin (&errand.given, self, argc, argv);
+    if (take_options (self, &errand) < 0)
+        return errand.given.exit_code;
+    site = dn_options_site (&errand.given,
+                            errand.settings.len > 0 ? errand.settings.text : NULL);
+    if (!site)
+        return errand.given.exit_code;
+    rc = read_submission (&errand);
+    return rc == DN_EXIT_DONE ? advise (&errand, site) : rc;
+}
+
+const struct dn_command dn_cmd_advise = {
+    .name = "advise",
+    .summary = "Show what the plugin would do to a batch job, without submitting it",
+    .arguments = "[SCRIPT [ARGUMENT]...]",
+    .options = options,
+    .guest_options = dn_sbatch_options,
+    .run = run,
+};

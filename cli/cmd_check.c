@@ -1,0 +1,284 @@
+/* cmd_check.c - validate metadata before it is submitted
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sbatch.h"
+#include "show.h"
+#include "subject.h"
+#include "grid.h"
+
+enum {
+    OPTION_KEYS
+};
+
+static const struct dn_option options[] = {
+    [OPTION_KEYS] = {"keys", 0, NULL, "list the metadata keys instead"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const type_text[] = {"int", "real", "enum", "name", "image", "time"};
+static const struct dn_names type_names = {type_text, (int) DN_N_ELEMENTS (type_text)};
+
+static bool has_range (const struct dn_key *key)
+{
+    return key->type != DN_KEY_ENUM && key->type != DN_KEY_NAME;
+}
+
+/* "1..4096", "fp32 tf32 ...": what a value may be. */
+static void write_range (const struct dn_key *key, struct dn_buf *buf)
+{
+    if (key->type == DN_KEY_TIME)
+        dn_buf_add (buf,
+                    "%s..%s",
+                    dn_time_write ((int64_t) key->min).text,
+                    dn_time_write ((int64_t) key->max).text);
+    else if (has_range (key))
+        dn_buf_add (buf,
+                    "%s..%s",
+                    dn_show_bound (key->min).text,
+                    dn_show_bound (key->max).text);
+    else if (key->type == DN_KEY_NAME)
+        dn_buf_add (buf, "letters, digits, _ . -");
+    for (int i = 1; i < key->names.n_names; i++)
+        dn_buf_add (buf, "%s%s", i > 1 ? " " : "", key->names.names[i]);
+}
+
+static void add_key_json (struct json_object *array, const struct dn_key *key)
+{
+    struct json_object *row = dn_json_append_object (array);
+    struct json_object *values = NULL;
+    char range[DN_ERR_TEXT_MAX];
+    struct dn_buf buf = dn_buf_on (range, sizeof (range));
+
+    dn_json_add_text (row, "key", key->name);
+    dn_json_add_text (row, "group", key->group);
+    dn_json_add_text (row, "type", dn_names_get (&type_names, (int) key->type));
+    dn_json_add_real (row, "min", has_range (key) ? key->min : -1);
+    dn_json_add_real (row, "max", has_range (key) ? key->max : -1);
+    write_range (key, &buf);
+    dn_json_add_text (row, "range", range);
+    if (key->type == DN_KEY_ENUM)
+        values = dn_json_add_array (row, "values");
+    for (int i = 1; i < key->names.n_names; i++)
+        json_object_array_add (values, dn_json_text (key->names.names[i]));
+    dn_json_add_text (row, "help", key->help);
+}
+
+static int print_keys (bool as_json)
+{
+    static const struct dn_grid_column columns[] = {{"GROUP", false},
+                                                    {"KEY", false},
+                                                    {"TYPE", false},
+                                                    {"MEANING", false},
+                                                    {"RANGE", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    struct json_object *array = dn_json_add_array (json, "keys");
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++) {
+        char range[DN_ERR_TEXT_MAX];
+        struct dn_buf buf = dn_buf_on (range, sizeof (range));
+
+        add_key_json (array, &keys[i]);
+        write_range (&keys[i], &buf);
+        dn_grid_add (&grid, "%s", keys[i].group);
+        dn_grid_add (&grid, "%s", keys[i].name);
+        dn_grid_add (&grid, "%s", dn_names_get (&type_names, (int) keys[i].type));
+        dn_grid_add (&grid, "%s", keys[i].help);
+        dn_grid_add (&grid, "%s", range);
+    }
+    if (!as_json)
+        return dn_grid_print (&grid);
+    dn_json_print (json);
+    return DN_EXIT_DONE;
+}
+
+/* What was given, before anything is derived from it. */
+struct finding {
+    enum dn_metadata metadata;
+    struct dn_spec given;
+    struct dn_subject subject;
+};
+
+/* Is the argument metadata, a comment, or a script's path? A path that has a '=' begins
+ * with '/' or '.'.
+ */
+static bool is_metadata (const char *argument)
+{
+    return argument[0] != '/' && argument[0] != '.' && strchr (argument, '=');
+}
+
+static bool is_comment (const char *argument)
+{
+    static const char mark[] = "dnnest:";
+
+    return strlen (argument) >= sizeof (mark) - 1
+           && dn_word_equal (argument, sizeof (mark) - 1, mark, sizeof (mark) - 1);
+}
+
+/* The metadata of a script, its own --comment included, and the GPUs that it requests.
+ */
+static int collect_script (const char *path,
+                           struct finding *finding,
+                           int64_t *n_gpus,
+                           struct dn_err *err)
+{
+    dn_cleanup (dn_sbatch_free) struct dn_sbatch sbatch = {.script = NULL};
+    struct dn_request request;
+    char *script;
+    int version = 0;
+    int rc;
+
+    if (dn_read_input (path, &script, err) < 0)
+        return dn_fail (DN_EXIT_DATA, err);
+    rc = dn_sbatch_read_script (&sbatch, script);
+    if (rc != DN_EXIT_DONE)
+        return rc;
+    if (dn_sbatch_version (dn_sbatch_default_version, &version, err) < 0
+        || dn_sbatch_fill (&sbatch, version, err) < 0
+        || dn_request_read (&sbatch.job, &request, err) < 0
+        || dn_spec_collect (sbatch.job.comment,
+                            sbatch.job.script,
+                            &finding->given,
+                            &finding->metadata,
+                            err)
+               < 0)
+        return dn_fail (DN_EXIT_USAGE, err);
+    *n_gpus = request.n_gpus;
+    return DN_EXIT_DONE;
+}
+
+/* Return an enum dn_exit. */
+static int collect (const char *argument,
+                    struct finding *finding,
+                    int64_t *n_gpus,
+                    struct dn_err *err)
+{
+    *n_gpus = DN_UNSET;
+    finding->given = dn_spec_empty ();
+    finding->metadata = DN_METADATA_GIVEN;
+    if (is_comment (argument))
+        return dn_spec_collect (
+                   argument, NULL, &finding->given, &finding->metadata, err)
+                       < 0
+                   ? dn_fail (DN_EXIT_USAGE, err)
+                   : DN_EXIT_DONE;
+    if (is_metadata (argument))
+        return dn_spec_read (dn_span_of (argument), &finding->given, err) < 0
+                   ? dn_fail (DN_EXIT_USAGE, err)
+                   : DN_EXIT_DONE;
+    return collect_script (argument, finding, n_gpus, err);
+}
+
+static int print_json (const struct finding *finding)
+{
+    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    bool given = finding->metadata == DN_METADATA_GIVEN;
+    struct json_object *unread;
+    const char *key;
+
+    dn_json_add_text (json,
+                      "metadata",
+                      given                                  ? "given"
+                      : finding->metadata == DN_METADATA_OFF ? "off"
+                                                             : "none");
+    json_object_object_add (
+        json, "given", given ? dn_show_spec_json (&finding->given) : NULL);
+    json_object_object_add (
+        json, "spec", given ? dn_show_spec_json (&finding->subject.spec) : NULL);
+    json_object_object_add (
+        json, "model", given ? dn_show_model_json (&finding->subject.graph) : NULL);
+    unread = dn_json_add_array (json, "unread");
+    for (int i = 0; (key = dn_subject_unread (&finding->subject, i)); i++)
+        json_object_array_add (unread, dn_json_text (key));
+    dn_json_print (json);
+    return DN_EXIT_DONE;
+}
+
+static int print_text (const struct finding *finding)
+{
+    static const struct dn_grid_column columns[] = {
+        {"KEY", false}, {"VALUE", false}, {"FROM", false}, {"MEANING", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 4);
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    if (finding->metadata != DN_METADATA_GIVEN) {
+        printf (finding->metadata == DN_METADATA_OFF ? "the job opts out (dnnest:off)\n"
+                                                     : "no metadata\n");
+        return DN_EXIT_DONE;
+    }
+    dn_show_model (&finding->subject.graph);
+    for (int i = 0; i < n_keys; i++) {
+        char value[DN_VALUE_MAX];
+
+        if (!dn_spec_has (&finding->subject.spec, &keys[i]))
+            continue;
+        dn_spec_write_value (&finding->subject.spec, &keys[i], value);
+        dn_grid_add (&grid, "%s", keys[i].name);
+        dn_grid_add (&grid, "%s", value);
+        dn_grid_add (&grid,
+                     dn_spec_has (&finding->given, &keys[i]) ? "given" : "derived");
+        dn_grid_add (&grid, "%s", keys[i].help);
+    }
+    return dn_grid_print (&grid);
+}
+
+static void free_finding (struct finding *finding)
+{
+    dn_subject_free (&finding->subject);
+}
+
+static int check (struct dn_options *given)
+{
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = dn_options_site (given, NULL);
+    dn_cleanup (free_finding) struct finding finding = {.metadata = DN_METADATA_NONE};
+    struct dn_err err = {0};
+    int64_t n_gpus;
+    int rc;
+
+    if (!site)
+        return given->exit_code;
+    rc = collect (given->args[0], &finding, &n_gpus, &err);
+    if (rc != DN_EXIT_DONE)
+        return rc;
+    finding.subject.spec = finding.given;
+    if (finding.metadata == DN_METADATA_GIVEN
+        && dn_subject_build (site, n_gpus, &finding.subject, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    rc = given->json ? print_json (&finding) : print_text (&finding);
+    if (rc == DN_EXIT_DONE && finding.metadata != DN_METADATA_GIVEN)
+        rc = DN_EXIT_ABSTAINED;
+    return rc;
+}
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    struct dn_options given;
+    bool keys = false;
+    int option;
+
+    dn_options_begin (&given, self, argc, argv);
+    while ((option = dn_options_next (&given)) >= 0)
+        keys = true;
+    if (option != DN_OPTION_END
+        || !dn_options_count (&given, keys ? 0 : 1, keys ? 0 : 1))
+        return given.exit_code;
+    return keys ? print_keys (given.json) : check (&given);
+}
+
+const struct dn_command dn_cmd_check = {
+    .name = "check",
+    .summary = "Validate metadata, a comment or a batch script before submitting it",
+    .arguments = "SPEC|SCRIPT",
+    .options = options,
+    .run = run,
+};

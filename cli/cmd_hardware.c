@@ -1,0 +1,125 @@
+/* cmd_hardware.c - the catalogue of devices
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include "json.h"
+#include "show.h"
+#include "subject.h"
+#include "grid.h"
+
+static void add_json (struct json_object *array, const struct dn_device *device)
+{
+    struct json_object *json = dn_json_append_object (array);
+
+    dn_json_add_text (json, "name", device->name);
+    dn_json_add_text (json, "vendor", device->vendor);
+    dn_json_add_text (json, "arch", dn_names_get (&dn_arch_names, (int) device->arch));
+    dn_json_add_real (json, "fp32_flops", device->fp32);
+    dn_json_add_real (json, "tf32_flops", device->tf32);
+    dn_json_add_real (json, "fp16_flops", device->fp16);
+    dn_json_add_real (json, "bf16_flops", device->bf16);
+    dn_json_add_real (json, "fp8_flops", device->fp8);
+    dn_json_add_real (json, "memory_bytes", device->memory);
+    dn_json_add_real (json, "bandwidth_bytes_per_s", device->bandwidth);
+    dn_json_add_real (json, "l2_bytes", device->l2);
+    dn_json_add_count (json, "sms", device->sms);
+    dn_json_add_real (json, "link_bytes_per_s", device->link_bw);
+    dn_json_add_real (json, "pcie_bytes_per_s", device->pcie_bw);
+    dn_json_add_real (json, "tdp_w", device->tdp_w);
+    dn_json_add_real (json, "idle_w", device->idle_w);
+    dn_json_add_real (json, "cost_per_hour", device->cost);
+}
+
+static const struct dn_grid_column columns[] = {
+    {"DEVICE", false},
+    {"VENDOR", false},
+    {"ARCH", false},
+    {"MEMORY", true},
+    {"GB/s", true},
+    {"FP32 TFLOP/s", true},
+    {"TF32", true},
+    {"FP16", true},
+    {"BF16", true},
+    {"W", true},
+    {"COST/h", true},
+};
+
+/* A rate of 0 means that the device has no such unit. */
+static void add_rate (struct dn_grid *grid, double rate)
+{
+    dn_grid_add (grid, "%s", dn_show_real (rate > 0 ? rate / 1e12 : -1, 1).text);
+}
+
+static void add_row (struct dn_grid *grid, const struct dn_device *device)
+{
+    dn_grid_add (grid, "%s", device->name);
+    dn_grid_add (grid, "%s", device->vendor);
+    dn_grid_add (grid, "%s", dn_names_get (&dn_arch_names, (int) device->arch));
+    dn_grid_add (grid, "%s", dn_show_bytes (device->memory).text);
+    dn_grid_add (grid, "%s", dn_show_real (device->bandwidth / 1e9, 0).text);
+    add_rate (grid, device->fp32);
+    add_rate (grid, device->tf32);
+    add_rate (grid, device->fp16);
+    add_rate (grid, device->bf16);
+    dn_grid_add (grid, "%s", dn_show_real (device->tdp_w, 0).text);
+    dn_grid_add (grid, "%s", dn_show_real (device->cost, 2).text);
+}
+
+/* The devices that were named, or all. Return how many, or -1. */
+static int select_devices (const struct dn_site *site,
+                           const struct dn_options *given,
+                           const struct dn_device *devices[DN_DEVICES_MAX],
+                           struct dn_err *err)
+{
+    int n_devices = given->n_args > 0 ? given->n_args : site->catalogue.n_devices;
+
+    for (int i = 0; i < n_devices; i++) {
+        devices[i] = given->n_args > 0 ? dn_subject_device (site, given->args[i], err)
+                                       : &site->catalogue.devices[i];
+        if (!devices[i])
+            return -1;
+    }
+    return n_devices;
+}
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    struct dn_options given;
+    struct dn_err err = {0};
+    const struct dn_device *devices[DN_DEVICES_MAX];
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    dn_cleanup (dn_json_cleanup) struct json_object *json = NULL;
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+    struct json_object *array;
+    int n_devices;
+
+    dn_options_begin (&given, self, argc, argv);
+    if (!dn_options_only_common (&given, 0, DN_DEVICES_MAX))
+        return given.exit_code;
+    site = dn_options_site (&given, NULL);
+    if (!site)
+        return given.exit_code;
+    n_devices = select_devices (site, &given, devices, &err);
+    if (n_devices < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    json = json_object_new_object ();
+    array = dn_json_add_array (json, "devices");
+    for (int i = 0; i < n_devices; i++) {
+        add_json (array, devices[i]);
+        add_row (&grid, devices[i]);
+    }
+    if (!given.json)
+        return dn_grid_print (&grid);
+    dn_json_print (json);
+    return DN_EXIT_DONE;
+}
+
+const struct dn_command dn_cmd_hardware = {
+    .name = "hardware",
+    .summary = "List the hardware catalogue",
+    .arguments = "[NAME]...",
+    .run = run,
+};

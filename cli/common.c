@@ -1,0 +1,136 @@
+/* common.c - exit codes, messages, and what every command does at its ends
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "common.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+/* slurmctld refuses larger batch scripts (max_script_size). */
+#define INPUT_MAX (4 * 1024 * 1024)
+
+#define NEAR_MAX    6
+#define NEAR_EDITS  3
+#define MESSAGE_MAX 1024
+
+void dn_complain (const char *format, ...)
+{
+    char text[MESSAGE_MAX];
+    va_list args;
+
+    va_start (args, format);
+    vsnprintf (text, sizeof (text), format, args);
+    va_end (args);
+    for (char *c = text; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    fprintf (stderr, "dnnest: %s\n", text);
+}
+
+int dn_fail (enum dn_exit code, const struct dn_err *err)
+{
+    dn_complain ("%s", err->text);
+    return err->code == DN_E_NOMEM || err->code == DN_E_BUG ? DN_EXIT_BUG : (int) code;
+}
+
+int dn_finish (int exit_code)
+{
+    bool failed = ferror (stdout) != 0;
+
+    errno = 0;
+    if (fclose (stdout) != 0)
+        failed = true;
+    if (!failed)
+        return exit_code;
+    dn_complain ("write error%s%s", errno ? ": " : "", errno ? strerror (errno) : "");
+    return DN_EXIT_BUG;
+}
+
+static int read_stream (FILE *stream, const char *path, char **text, struct dn_err *err)
+{
+    char *buffer = malloc (INPUT_MAX + 1);
+    size_t len;
+
+    if (!buffer)
+        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+    len = fread (buffer, 1, INPUT_MAX + 1, stream);
+    if (ferror (stream))
+        dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+    else if (len > INPUT_MAX)
+        dn_err_set (err, DN_E_LIMIT, "%s: larger than %d bytes", path, INPUT_MAX);
+    else if (memchr (buffer, '\0', len))
+        dn_err_set (err, DN_E_SYNTAX, "%s: has a NUL byte, expected text", path);
+    else {
+        buffer[len] = '\0';
+        *text = buffer;
+        return 0;
+    }
+    free (buffer);
+    return -1;
+}
+
+int dn_read_input (const char *path, char **text, struct dn_err *err)
+{
+    FILE *stream;
+    int rc;
+
+    *text = NULL;
+    if (strcmp (path, "-") == 0)
+        return read_stream (stdin, "stdin", text, err);
+    stream = fopen (path, "re");
+    if (!stream)
+        return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+    rc = read_stream (stream, path, text, err);
+    fclose (stream);
+    return rc;
+}
+
+/* Insertions, deletions and replacements that lead from one word to the other. */
+static size_t edit_distance (const char *a, const char *b)
+{
+    size_t row[DN_NAME_MAX + 1];
+    size_t a_len = strlen (a);
+    size_t b_len = strlen (b);
+
+    if (a_len > DN_NAME_MAX || b_len > DN_NAME_MAX)
+        return DN_NAME_MAX;
+    for (size_t j = 0; j <= b_len; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a_len; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b_len; j++) {
+            size_t above = row[j];
+            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+
+            if (above + 1 < best)
+                best = above + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = above;
+            row[j] = best;
+        }
+    }
+    return row[b_len];
+}
+
+void dn_add_near (struct dn_buf *buf,
+                  const char *wanted,
+                  const char *(*name) (const void *names, int i),
+                  const void *names)
+{
+    int n_near = 0;
+    const char *candidate;
+
+    for (int i = 0; n_near < NEAR_MAX && (candidate = name (names, i)); i++)
+        if ((*wanted && strstr (candidate, wanted))
+            || edit_distance (wanted, candidate) <= NEAR_EDITS)
+            dn_buf_add (buf, "%s%s", n_near++ == 0 ? ", near: " : " ", candidate);
+}

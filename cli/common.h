@@ -1,0 +1,46 @@
+/* common.h - exit codes, messages, and what every command does at its ends
+ *
+ * Data goes to stdout, messages to stderr with the prefix "dnnest: ". The program never
+ * calls setlocale (): its output is the same everywhere.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_COMMON_H
+#define DN_COMMON_H
+
+#include "base/text.h"
+
+enum dn_exit {
+    DN_EXIT_DONE,
+    DN_EXIT_ABSTAINED, /* nothing wrong, but no answer */
+    DN_EXIT_USAGE,     /* an option or the metadata */
+    DN_EXIT_CONF,      /* dnnest.conf, the catalogue or the table of data sets */
+    DN_EXIT_DATA,      /* a file of the user, a model bundle */
+    DN_EXIT_BUG        /* memory, output, or a mistake of ours */
+};
+
+/* Print "dnnest: <formatted>" on stderr. Anything but printable ASCII becomes '?'. */
+void dn_complain (const char *format, ...) DN_PRINTF (1, 2);
+
+/* Complain about 'err' and return the exit code that belongs to it: 'code', unless the
+ * error is of a kind that no user can mend.
+ */
+int dn_fail (enum dn_exit code, const struct dn_err *err);
+
+/* Flush stdout and turn a write error into a complaint and DN_EXIT_BUG. */
+int dn_finish (int exit_code);
+
+/* Read a file of the user whole, "-" being stdin. '*text' is terminated, owned by the
+ * caller, and has no NUL inside.
+ */
+int dn_read_input (const char *path, char **text, struct dn_err *err);
+
+/* Add ", near: a b c" to 'buf': those of the names that resemble 'wanted'. 'name' gives
+ * the i-th name, NULL behind the last.
+ */
+void dn_add_near (struct dn_buf *buf,
+                  const char *wanted,
+                  const char *(*name) (const void *names, int i),
+                  const void *names);
+
+#endif

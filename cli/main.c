@@ -1,0 +1,78 @@
+/* main.c - the table of commands
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct dn_command *const commands[] = {
+    &dn_cmd_predict,
+    &dn_cmd_explain,
+    &dn_cmd_advise,
+    &dn_cmd_check,
+    &dn_cmd_hardware,
+    &dn_cmd_config,
+    /* End of commands */
+};
+
+static int print_help (void)
+{
+    printf ("Usage: dnnest COMMAND [OPTION]... [ARGUMENT]...\n"
+            "Right-size deep-learning jobs.\n\nCommands:\n");
+    for (size_t i = 0; i < DN_N_ELEMENTS (commands); i++)
+        printf ("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    printf ("\nOptions:\n"
+            "  -h, --help     print this help; behind a command, the command's\n"
+            "  -V, --version  print the version\n"
+            "\nExit codes: 0 done, 1 abstained, 2 usage or metadata, 3 configuration,\n"
+            "4 model or data, 5 bug, memory or write error.\n");
+    return DN_EXIT_DONE;
+}
+
+static const char *command_name (const void *names, int i)
+{
+    (void) names;
+    return (size_t) i < DN_N_ELEMENTS (commands) ? commands[i]->name : NULL;
+}
+
+static int unknown_command (const char *name)
+{
+    char near[DN_ERR_TEXT_MAX];
+    struct dn_buf buf = dn_buf_on (near, sizeof (near));
+
+    dn_add_near (&buf, name, command_name, NULL);
+    dn_complain ("unknown command '%s'%s (try 'dnnest --help')",
+                 dn_quote (name, strlen (name)).text,
+                 near);
+    return DN_EXIT_USAGE;
+}
+
+static int dispatch (int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+
+    if (!name) {
+        dn_complain ("command missing (try 'dnnest --help')");
+        return DN_EXIT_USAGE;
+    }
+    if (strcmp (name, "-h") == 0 || strcmp (name, "--help") == 0)
+        return print_help ();
+    if (strcmp (name, "-V") == 0 || strcmp (name, "--version") == 0) {
+        dn_print_version ();
+        return DN_EXIT_DONE;
+    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (commands); i++)
+        if (strcmp (commands[i]->name, name) == 0)
+            return commands[i]->run (commands[i], argc - 1, argv + 1);
+    return unknown_command (name);
+}
+
+int main (int argc, char **argv)
+{
+    /* A closed pipe is a write error that is told, not a silent death. */
+    signal (SIGPIPE, SIG_IGN);
+    return dn_finish (dispatch (argc, argv));
+}

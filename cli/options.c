@@ -1,0 +1,327 @@
+/* options.c - one table of options per command: parsing and help read the same rows
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Values of getopt_long () for rows without a letter: above all characters. */
+#define FIRST_ROW_VALUE 1000
+
+enum {
+    COMMON_JSON,
+    COMMON_CONF,
+    COMMON_HARDWARE,
+    COMMON_DATASETS,
+    COMMON_HELP,
+    COMMON_VERSION
+};
+
+static const struct dn_option common_options[] = {
+    [COMMON_JSON] = {"json", 0, NULL, "print JSON"},
+    [COMMON_CONF] = {"conf", 0, "FILE", "read this dnnest.conf"},
+    [COMMON_HARDWARE] = {"hardware",
+                         0,
+                         "DIR",
+                         "hardware catalogue, if dnnest.conf names none"},
+    [COMMON_DATASETS] = {"datasets",
+                         0,
+                         "FILE",
+                         "table of data sets, if dnnest.conf names none"},
+    [COMMON_HELP] = {"help", 'h', NULL, "print this help"},
+    [COMMON_VERSION] = {"version", 'V', NULL, "print the version"},
+    {NULL, 0, NULL, NULL},
+};
+
+static bool is_optional (const struct dn_option *option)
+{
+    return option->argument && strncmp (option->argument, "[=", 2) == 0;
+}
+
+static void add_row (struct dn_options *o, const struct dn_option *row)
+{
+    struct dn_buf shorts = dn_buf_on (o->shorts + strlen (o->shorts),
+                                      sizeof (o->shorts) - strlen (o->shorts));
+    int has_arg = no_argument;
+
+    if (o->n_options == DN_OPTIONS_MAX)
+        return;
+    if (row->argument)
+        has_arg = is_optional (row) ? optional_argument : required_argument;
+    o->longs[o->n_options] =
+        (struct option){row->name,
+                        has_arg,
+                        NULL,
+                        row->letter ? row->letter : FIRST_ROW_VALUE + o->n_options};
+    o->longs[++o->n_options] = (struct option){NULL, 0, NULL, 0};
+    if (row->letter)
+        dn_buf_add (&shorts, "%c%.*s", row->letter, has_arg, "::");
+}
+
+static void add_rows (struct dn_options *o, const struct dn_option *rows)
+{
+    for (; rows && rows->name; rows++)
+        add_row (o, rows);
+}
+
+static void begin (struct dn_options *o,
+                   const struct dn_command *command,
+                   bool common,
+                   int argc,
+                   char **argv)
+{
+    memset (o, 0, sizeof (*o));
+    o->command = command;
+    o->argc = argc;
+    o->argv = argv;
+    o->paths = dn_load_default_paths ();
+    o->shorts[0] = command->guest_options ? '+' : ':';
+    o->shorts[1] = command->guest_options ? ':' : '\0';
+    add_rows (o, command->options);
+    add_rows (o, command->guest_options);
+    if (common) {
+        int n_own = o->n_options;
+
+        add_rows (o, common_options);
+        o->n_common = o->n_options - n_own;
+    }
+    optind = 0; /* glibc: begin afresh, also behind another argv */
+    opterr = 0;
+}
+
+void dn_options_begin (struct dn_options *options,
+                       const struct dn_command *command,
+                       int argc,
+                       char **argv)
+{
+    begin (options, command, true, argc, argv);
+    /* An installation without dnnest.conf works with the defaults. */
+    if (options->paths.conf && access (options->paths.conf, F_OK) < 0
+        && errno == ENOENT)
+        options->paths.conf = NULL;
+}
+
+void dn_options_begin_bare (struct dn_options *options,
+                            const struct dn_command *command,
+                            int argc,
+                            char **argv)
+{
+    begin (options, command, false, argc, argv);
+}
+
+static void print_rows (const struct dn_option *rows)
+{
+    for (const struct dn_option *row = rows; row && row->name; row++) {
+        char text[80];
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+        if (!row->help)
+            continue;
+        if (row->letter)
+            dn_buf_add (&buf, "  -%c, --%s", row->letter, row->name);
+        else
+            dn_buf_add (&buf, "      --%s", row->name);
+        if (row->argument && is_optional (row))
+            dn_buf_add (&buf, "%s", row->argument);
+        else if (row->argument)
+            dn_buf_add (&buf, "=%s", row->argument);
+        printf ("%-34s %s\n", text, row->help);
+    }
+}
+
+static void print_help (const struct dn_command *command)
+{
+    printf ("Usage: dnnest %s [OPTION]...%s%s\n%s.\n\nOptions:\n",
+            command->name,
+            command->arguments[0] ? " " : "",
+            command->arguments,
+            command->summary);
+    print_rows (command->options);
+    print_rows (common_options);
+    if (command->guest_options) {
+        printf ("\nOptions of sbatch that matter here; all others are passed over:\n");
+        print_rows (command->guest_options);
+    }
+}
+
+void dn_print_version (void)
+{
+    printf ("dnnest %s\n", PACKAGE_VERSION);
+}
+
+int dn_options_misuse (const struct dn_command *command, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start (args, format);
+    vsnprintf (text, sizeof (text), format, args);
+    va_end (args);
+    dn_complain ("%s (try 'dnnest %s --help')", text, command->name);
+    return DN_EXIT_USAGE;
+}
+
+static int leave (struct dn_options *o, int exit_code)
+{
+    o->exit_code = exit_code;
+    return DN_OPTION_LEAVE;
+}
+
+/* Trusted files are opened by absolute paths; people type relative ones. */
+static const char *make_absolute (char text[PATH_MAX], const char *path)
+{
+    struct dn_buf buf;
+
+    if (path[0] == '/' || !getcwd (text, PATH_MAX))
+        return path;
+    buf = dn_buf_on (text + strlen (text), PATH_MAX - strlen (text));
+    dn_buf_add (&buf, "/%s", path);
+    return buf.cut ? path : text;
+}
+
+void dn_options_conf (struct dn_options *o, const char *file)
+{
+    o->paths.conf = make_absolute (o->path_text[0], file);
+}
+
+/* Act on a row of the common table. Return DN_OPTION_LEAVE, or 0 to go on. */
+static int take_common (struct dn_options *o, int row)
+{
+    switch (row) {
+    case COMMON_JSON:
+        o->json = true;
+        return 0;
+    case COMMON_CONF:
+        dn_options_conf (o, o->argument);
+        return 0;
+    case COMMON_HARDWARE:
+        o->paths.hardware = make_absolute (o->path_text[1], o->argument);
+        return 0;
+    case COMMON_DATASETS:
+        o->paths.datasets = make_absolute (o->path_text[2], o->argument);
+        return 0;
+    case COMMON_HELP:
+        print_help (o->command);
+        return leave (o, DN_EXIT_DONE);
+    default:
+        dn_print_version ();
+        return leave (o, DN_EXIT_DONE);
+    }
+}
+
+static int find_row (const struct dn_options *o, int value)
+{
+    for (int i = 0; i < o->n_options; i++)
+        if (o->longs[i].val == value)
+            return i;
+    return -1;
+}
+
+/* getopt_long () found something that is no option, or that lacks its argument or has
+ * one too many. It leaves the option's value in optopt; 0 for a long one it does not
+ * know.
+ */
+static int take_error (struct dn_options *o, int found)
+{
+    int row = optopt ? find_row (o, optopt) : -1;
+
+    if (row >= 0) {
+        dn_options_misuse (o->command,
+                           "option --%s %s",
+                           o->longs[row].name,
+                           found == ':' ? "needs an argument" : "takes no argument");
+        return leave (o, DN_EXIT_USAGE);
+    }
+    o->letter[0] = '-';
+    o->letter[1] = (char) optopt;
+    o->argument = optopt ? o->letter : o->argv[optind - 1];
+    if (o->command->guest_options)
+        return DN_OPTION_UNKNOWN;
+    dn_options_misuse (o->command,
+                       "unknown option '%s'",
+                       dn_quote (o->argument, strlen (o->argument)).text);
+    return leave (o, DN_EXIT_USAGE);
+}
+
+int dn_options_next (struct dn_options *o)
+{
+    int n_own = o->n_options - o->n_common;
+
+    for (;;) {
+        int found = getopt_long (o->argc, o->argv, o->shorts, o->longs, NULL);
+        int row;
+
+        if (found == -1) {
+            o->args = o->argv + optind;
+            o->n_args = o->argc - optind;
+            return DN_OPTION_END;
+        }
+        if (found == '?' || found == ':')
+            return take_error (o, found);
+        row = find_row (o, found);
+        o->argument = optarg;
+        if (row < n_own)
+            return row;
+        if (take_common (o, row - n_own) == DN_OPTION_LEAVE)
+            return DN_OPTION_LEAVE;
+    }
+}
+
+bool dn_options_count (struct dn_options *o, int min, int max)
+{
+    if (o->n_args >= min && (max < 0 || o->n_args <= max))
+        return true;
+    o->exit_code =
+        o->n_args < min
+            ? dn_options_misuse (o->command, "%s is missing", o->command->arguments)
+            : dn_options_misuse (o->command,
+                                 "'%s' is one argument too many",
+                                 dn_quote (o->args[max], strlen (o->args[max])).text);
+    return false;
+}
+
+bool dn_options_only_common (struct dn_options *o, int min, int max)
+{
+    return dn_options_next (o) == DN_OPTION_END && dn_options_count (o, min, max);
+}
+
+struct dn_site *dn_options_site (struct dn_options *o, const char *parameters)
+{
+    struct dn_err err = {0};
+    struct dn_site *site = dn_load_site (&o->paths, parameters, &err);
+
+    if (!site)
+        o->exit_code = dn_fail (DN_EXIT_CONF, &err);
+    return site;
+}
+
+void dn_site_cleanup (struct dn_site **site)
+{
+    dn_load_free (*site);
+}
+
+bool dn_settings_add (struct dn_settings *settings,
+                      const struct dn_command *command,
+                      const char *argument)
+{
+    struct dn_buf buf = dn_buf_on (settings->text + settings->len,
+                                   sizeof (settings->text) - settings->len);
+
+    if (!strchr (argument, '=') || strchr (argument, ',')) {
+        dn_options_misuse (command,
+                           "--set: '%s', expected KEY=VALUE without a comma",
+                           dn_quote (argument, strlen (argument)).text);
+        return false;
+    }
+    dn_buf_add (&buf, "%sdnnest_%s", settings->len > 0 ? "," : "", argument);
+    settings->len += buf.len;
+    if (buf.cut)
+        dn_options_misuse (
+            command, "--set: more than %zu characters", sizeof (settings->text));
+    return !buf.cut;
+}

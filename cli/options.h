@@ -1,0 +1,116 @@
+/* options.h - one table of options per command: parsing and help read the same rows
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_OPTIONS_H
+#define DN_OPTIONS_H
+
+#include <getopt.h>
+#include <limits.h>
+
+#include "common.h"
+#include "conf/load.h"
+
+struct dn_option {
+    const char *name;
+    int letter;           /* 0 if it has none */
+    const char *argument; /* NULL: takes none; "[=WORD]": may be left out */
+    const char *help;     /* NULL: not shown */
+};
+
+struct dn_command {
+    const char *name;
+    const char *summary;   /* one sentence without its full stop */
+    const char *arguments; /* behind the options, for the usage line */
+    /* Ends with a row without name; may be NULL. */
+    const struct dn_option *options;
+    /* A second table of options; its rows are counted on from those of the first. An
+     * option in neither table is then returned instead of refused, and options end at
+     * the first argument, as those of sbatch do. */
+    const struct dn_option *guest_options;
+    /* Return an enum dn_exit. */
+    int (*run) (const struct dn_command *self, int argc, char **argv);
+};
+
+#define DN_OPTIONS_MAX 160
+
+struct dn_options {
+    /* what the options common to all commands have set */
+    bool json;
+    struct dn_load_paths paths;
+    /* the argument of the option just returned, NULL if it has none */
+    const char *argument;
+    /* what the command was called with besides options, after DN_OPTION_END */
+    char **args;
+    int n_args;
+    /* with which to leave, after DN_OPTION_LEAVE */
+    int exit_code;
+    /* private */
+    const struct dn_command *command;
+    int argc;
+    char **argv;
+    int n_options;
+    int n_common; /* the last of them */
+    struct option longs[DN_OPTIONS_MAX + 1];
+    char shorts[3 * DN_OPTIONS_MAX + 3];
+    char letter[3];
+    char path_text[3][PATH_MAX];
+};
+
+enum {
+    DN_OPTION_END = -1,
+    DN_OPTION_LEAVE = -2,  /* help was printed, or an error */
+    DN_OPTION_UNKNOWN = -3 /* 'argument' is its text */
+};
+
+/* Begin with the arguments of a command; argv[0] is its name. */
+void dn_options_begin (struct dn_options *options,
+                       const struct dn_command *command,
+                       int argc,
+                       char **argv);
+
+/* The same without the options common to all commands: for directives of a script. */
+void dn_options_begin_bare (struct dn_options *options,
+                            const struct dn_command *command,
+                            int argc,
+                            char **argv);
+
+/* Return the row of the next option, or one of the constants above. */
+int dn_options_next (struct dn_options *options);
+
+/* Complain about the way a command was called, point to its help, and return
+ * DN_EXIT_USAGE. */
+int dn_options_misuse (const struct dn_command *command, const char *format, ...)
+    DN_PRINTF (2, 3);
+
+/* For commands without options of their own: go through all, and check that there are
+ * at least 'min' and at most 'max' arguments (-1: any). Return true to go on. */
+bool dn_options_only_common (struct dn_options *options, int min, int max);
+bool dn_options_count (struct dn_options *options, int min, int max);
+
+/* Use the configuration 'file', as --conf does. */
+void dn_options_conf (struct dn_options *options, const char *file);
+
+/* Load the site that the options name, with 'parameters' (may be NULL) over it, or
+ * complain and return NULL. Free with dn_load_free ().
+ */
+struct dn_site *dn_options_site (struct dn_options *options, const char *parameters);
+
+/* dn_load_free () for dn_cleanup. */
+void dn_site_cleanup (struct dn_site **site);
+
+/* Rules set on the command line, as entries of SlurmctldParameters. */
+struct dn_settings {
+    char text[2048];
+    size_t len;
+};
+
+/* Take "KEY=VALUE" of --set; complain and return false if it is anything else. */
+bool dn_settings_add (struct dn_settings *settings,
+                      const struct dn_command *command,
+                      const char *argument);
+
+/* "-V" and its like. */
+void dn_print_version (void);
+
+#endif

@@ -1,0 +1,255 @@
+/* show.c - specifications, networks and estimates, for programs and for people
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "show.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grid.h"
+
+#define UPPER_QUANTILE 0.95
+
+#define GIB 1073741824.0
+
+static struct dn_shown unknown (void)
+{
+    return (struct dn_shown){"-"};
+}
+
+struct dn_shown dn_show_time (double seconds)
+{
+    struct dn_shown out = unknown ();
+
+    if (seconds >= 0 && seconds < 1e15)
+        snprintf (out.text,
+                  sizeof (out.text),
+                  "%.*s",
+                  DN_SHOWN_MAX - 1,
+                  dn_time_write ((int64_t) ceil (seconds)).text);
+    return out;
+}
+
+struct dn_shown dn_show_bytes (double bytes)
+{
+    struct dn_shown out = unknown ();
+
+    if (bytes >= 0 && isfinite (bytes))
+        snprintf (out.text, sizeof (out.text), "%.1f GiB", bytes / GIB);
+    return out;
+}
+
+struct dn_shown dn_show_count (double count)
+{
+    static const char *const units[] = {"", "k", "M", "G", "T", "P", "E"};
+    struct dn_shown out = unknown ();
+    size_t unit = 0;
+
+    if (count < 0 || !isfinite (count))
+        return out;
+    while (count >= 999.95 && unit + 1 < DN_N_ELEMENTS (units)) {
+        count /= 1000;
+        unit++;
+    }
+    snprintf (out.text, sizeof (out.text), "%.4g %s", count, units[unit]);
+    return out;
+}
+
+struct dn_shown dn_show_bound (double bound)
+{
+    static const char *const units[] = {"", "k", "M", "G", "T"};
+    struct dn_shown out = unknown ();
+    size_t unit = 0;
+
+    while (bound >= 1000 && fmod (bound, 1000) == 0
+           && unit + 1 < DN_N_ELEMENTS (units)) {
+        bound /= 1000;
+        unit++;
+    }
+    snprintf (out.text, sizeof (out.text), "%.10g%s", bound, units[unit]);
+    return out;
+}
+
+struct dn_shown dn_show_real (double value, int decimals)
+{
+    struct dn_shown out = unknown ();
+
+    if (value >= 0 && isfinite (value))
+        snprintf (out.text, sizeof (out.text), "%.*f", decimals, value);
+    return out;
+}
+
+static struct json_object *key_json (const struct dn_spec *spec,
+                                     const struct dn_key *key)
+{
+    const char *at = (const char *) spec + key->offset;
+    char text[DN_VALUE_MAX];
+    int64_t count;
+    double real;
+
+    switch (key->type) {
+    case DN_KEY_INT:
+        memcpy (&count, at, sizeof (count));
+        return json_object_new_int64 (count);
+    case DN_KEY_REAL:
+        memcpy (&real, at, sizeof (real));
+        return dn_json_real (real);
+    default:
+        dn_spec_write_value (spec, key, text);
+        return dn_json_text (text);
+    }
+}
+
+struct json_object *dn_show_spec_json (const struct dn_spec *spec)
+{
+    struct json_object *json = json_object_new_object ();
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++)
+        if (dn_spec_has (spec, &keys[i]))
+            json_object_object_add (json, keys[i].name, key_json (spec, &keys[i]));
+    return json;
+}
+
+struct json_object *dn_show_model_json (const struct dn_graph *graph)
+{
+    struct json_object *json = json_object_new_object ();
+
+    dn_json_add_text (json, "name", graph->name);
+    dn_json_add_real (json, "params", graph->params);
+    dn_json_add_real (json, "forward_flops_per_sample", graph->flops);
+    return json;
+}
+
+/* Median and upper bound, times 'scale'; null when unknown. */
+static void add_range (struct json_object *to,
+                       const char *key,
+                       struct dn_range range,
+                       double scale,
+                       bool known)
+{
+    struct json_object *json = dn_json_add_object (to, key);
+
+    known = known && range.p50 >= 0;
+    dn_json_add_real (json, "p50", known ? range.p50 * scale : -1);
+    dn_json_add_real (
+        json, "p95", known ? dn_range_at (range, UPPER_QUANTILE) * scale : -1);
+}
+
+struct json_object *dn_show_estimate_json (const struct dn_estimate *estimate,
+                                           const struct dn_spec *spec,
+                                           double cost_per_hour)
+{
+    struct json_object *json = json_object_new_object ();
+    struct json_object *stages;
+    bool known = estimate->supported;
+
+    dn_json_add_text (json, "gpu", estimate->device->name);
+    dn_json_add_bool (json, "fits", estimate->fits);
+    add_range (json, "step_ms", estimate->step_s, 1000, known);
+    if (known && estimate->train_s.p50 >= 0)
+        add_range (json, "train_s", estimate->train_s, 1, true);
+    else
+        json_object_object_add (json, "train_s", NULL);
+    add_range (json, "gpu_mem_bytes", estimate->gpu_mem, 1, known);
+    dn_json_add_real (json, "host_mem_bytes", known ? ceil (estimate->host_mem) : -1);
+    dn_json_add_count (json, "cpus", known ? estimate->cpus_per_gpu * spec->gpus : -1);
+    dn_json_add_real (json, "power_w", known ? estimate->power_w : -1);
+    dn_json_add_real (json, "energy_j", known ? estimate->energy_j : -1);
+    dn_json_add_real (json,
+                      "cost",
+                      known ? dn_estimate_cost (estimate, spec->gpus, cost_per_hour)
+                            : -1);
+    dn_json_add_real (json, "confidence", known ? estimate->confidence : 0);
+    stages = dn_json_add_object (json, "breakdown_ms");
+    for (int i = 0; i < DN_N_STAGES; i++)
+        dn_json_add_real (stages,
+                          dn_names_get (&dn_stage_names, i),
+                          known ? estimate->stage_s[i] * 1000 : -1);
+    return json;
+}
+
+/* What fits before what does not, before what cannot run at all; then by time. */
+static int compare_runs (const void *a, const void *b)
+{
+    const struct dn_estimate *x = ((const struct dn_run *) a)->estimate;
+    const struct dn_estimate *y = ((const struct dn_run *) b)->estimate;
+    int x_class = x->fits + x->supported;
+    int y_class = y->fits + y->supported;
+
+    if (x_class != y_class)
+        return y_class - x_class;
+    if (x->step_s.p50 != y->step_s.p50)
+        return x->step_s.p50 < y->step_s.p50 ? -1 : 1;
+    return strcmp (x->device->name, y->device->name);
+}
+
+static const char *fit_text (const struct dn_estimate *estimate)
+{
+    if (!estimate->supported)
+        return "unsupported";
+    return estimate->fits ? "yes" : "no";
+}
+
+static void add_run (struct dn_grid *grid,
+                     const struct dn_run *run,
+                     const struct dn_spec *spec)
+{
+    const struct dn_estimate *e = run->estimate;
+    double cost = dn_estimate_cost (e, spec->gpus, run->cost_per_hour);
+    double upper = e->train_s.p50 < 0 ? -1 : dn_range_at (e->train_s, UPPER_QUANTILE);
+
+    dn_grid_add (grid, "%s", run->name);
+    dn_grid_add (grid, "%s", fit_text (e));
+    if (!e->supported) {
+        for (int i = 0; i < 9; i++)
+            dn_grid_add (grid, "-");
+        return;
+    }
+    dn_grid_add (grid, "%s", dn_show_real (e->step_s.p50 * 1000, 1).text);
+    dn_grid_add (grid, "%s", dn_show_time (e->train_s.p50).text);
+    dn_grid_add (grid, "%s", dn_show_time (upper).text);
+    dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
+    dn_grid_add (grid, "%lld", (long long) (e->cpus_per_gpu * spec->gpus));
+    dn_grid_add (grid, "%s", dn_show_real (e->power_w, 0).text);
+    dn_grid_add (
+        grid, "%s", dn_show_real (e->energy_j < 0 ? -1 : e->energy_j / 3.6e6, 2).text);
+    dn_grid_add (grid, "%s", dn_show_real (cost, 2).text);
+    dn_grid_add (grid, "%s", dn_show_real (e->confidence, 2).text);
+}
+
+int dn_show_runs (struct dn_run *runs, int n_runs, const struct dn_spec *spec)
+{
+    static const struct dn_grid_column columns[] = {
+        {"GPU", false},
+        {"FITS", false},
+        {"STEP ms", true},
+        {"TIME likely", true},
+        {"TIME p95", true},
+        {"GPU MEMORY", true},
+        {"CPUS", true},
+        {"W/GPU", true},
+        {"kWh", true},
+        {"COST", true},
+        {"CONFIDENCE", true},
+    };
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+
+    qsort (runs, (size_t) n_runs, sizeof (*runs), compare_runs);
+    for (int i = 0; i < n_runs; i++)
+        add_run (&grid, &runs[i], spec);
+    return dn_grid_print (&grid);
+}
+
+void dn_show_model (const struct dn_graph *graph)
+{
+    printf ("%s: %s parameters, %sFLOP per sample forward\n",
+            graph->name,
+            dn_show_count (graph->params).text,
+            dn_show_count (graph->flops).text);
+}

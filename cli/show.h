@@ -1,0 +1,57 @@
+/* show.h - specifications, networks and estimates, for programs and for people
+ *
+ * The JSON objects here are contracts (dnnest.1), the same in every command.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SHOW_H
+#define DN_SHOW_H
+
+#include "json.h"
+#include "predict/predict.h"
+
+/* A text of bounded length by value, for printf. */
+#define DN_SHOWN_MAX 32
+struct dn_shown {
+    char text[DN_SHOWN_MAX];
+};
+
+/* "1-02:03:04", or "-" when unknown (negative). Rounded up to seconds. */
+struct dn_shown dn_show_time (double seconds);
+/* "12.3 GiB", "-" when unknown. */
+struct dn_shown dn_show_bytes (double bytes);
+/* Four significant digits with k, M, G, T, P: "25.56 M". */
+struct dn_shown dn_show_count (double count);
+/* A bound of a range as one writes it: "4096", "1M", "0.01". */
+struct dn_shown dn_show_bound (double bound);
+/* With 'decimals' digits behind the point, "-" when unknown. */
+struct dn_shown dn_show_real (double value, int decimals);
+
+/* All keys that are set, given or resolved: numbers as numbers, the rest as one writes
+ * them in metadata. */
+struct json_object *dn_show_spec_json (const struct dn_spec *spec);
+
+/* {"name", "params", "forward_flops_per_sample"} */
+struct json_object *dn_show_model_json (const struct dn_graph *graph);
+
+/* One entry of "candidates". 'cost_per_hour' is of one GPU. What is unknown, and all of
+ * a device that cannot run the precision, is null. */
+struct json_object *dn_show_estimate_json (const struct dn_estimate *estimate,
+                                           const struct dn_spec *spec,
+                                           double cost_per_hour);
+
+/* One run on one device, as a row of the table of estimates. */
+struct dn_run {
+    const char *name; /* of the device or of the gres type */
+    const struct dn_estimate *estimate;
+    double cost_per_hour;
+};
+
+/* Print the table, what fits first, then by time. Sorts 'runs'. Return an enum dn_exit.
+ */
+int dn_show_runs (struct dn_run *runs, int n_runs, const struct dn_spec *spec);
+
+/* "resnet50: 25.56 M parameters, 8.178 GFLOP per sample forward" */
+void dn_show_model (const struct dn_graph *graph);
+
+#endif

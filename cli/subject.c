@@ -1,0 +1,112 @@
+/* subject.c - what a command is asked about: a specification, its network, devices
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "subject.h"
+
+#include <string.h>
+
+#include "common.h"
+
+/* dn_predict () takes this for "not known": the run has the CPUs that it needs. */
+#define CPUS_UNKNOWN (-1)
+
+const char *dn_subject_unread (const struct dn_subject *subject, int i)
+{
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int k = 0; k < n_keys; k++)
+        if (subject->graph.unread >> k & 1 && i-- == 0)
+            return keys[k].name;
+    return NULL;
+}
+
+int dn_subject_build (const struct dn_site *site,
+                      int64_t n_gpus,
+                      struct dn_subject *subject,
+                      struct dn_err *err)
+{
+    if (dn_spec_resolve (&subject->spec, &site->datasets, n_gpus, err) < 0)
+        return -1;
+    if (dn_graph_build (&subject->spec, &subject->graph, err) < 0)
+        return -1;
+    for (int i = 0; dn_subject_unread (subject, i); i++)
+        dn_complain ("warning: %s: means nothing to %s",
+                     dn_subject_unread (subject, i),
+                     subject->graph.name);
+    return 0;
+}
+
+int dn_subject_read (const struct dn_site *site,
+                     const char *text,
+                     struct dn_subject *subject,
+                     struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *input = NULL;
+
+    memset (subject, 0, sizeof (*subject));
+    subject->spec = dn_spec_empty ();
+    if (strcmp (text, "-") == 0) {
+        if (dn_read_input (text, &input, err) < 0)
+            return -1;
+        text = input;
+    }
+    if (dn_spec_read (dn_span_trim (dn_span_of (text)), &subject->spec, err) < 0)
+        return -1;
+    return dn_subject_build (site, DN_UNSET, subject, err);
+}
+
+void dn_subject_free (struct dn_subject *subject)
+{
+    if (subject)
+        dn_graph_free (&subject->graph);
+}
+
+static const char *device_name (const void *names, int i)
+{
+    const struct dn_catalogue *catalogue = names;
+
+    return i < catalogue->n_devices ? catalogue->devices[i].name : NULL;
+}
+
+const struct dn_device *dn_subject_device (const struct dn_site *site,
+                                           const char *name,
+                                           struct dn_err *err)
+{
+    const struct dn_device *device = dn_catalogue_find (&site->catalogue, name);
+    char near[DN_ERR_TEXT_MAX];
+    struct dn_buf buf = dn_buf_on (near, sizeof (near));
+
+    if (device)
+        return device;
+    dn_add_near (&buf, name, device_name, &site->catalogue);
+    dn_err_set (
+        err,
+        DN_E_RANGE,
+        "gpu: '%s' is unknown, expected a device that 'dnnest hardware' lists%s",
+        dn_quote (name, strlen (name)).text,
+        near);
+    return NULL;
+}
+
+double dn_subject_cost (const struct dn_site *site, const struct dn_device *device)
+{
+    for (int i = 0; i < site->gpu_types.n_types; i++)
+        if (site->gpu_types.types[i].device == device)
+            return site->gpu_types.types[i].cost;
+    return device->cost;
+}
+
+void dn_subject_predict (const struct dn_site *site,
+                         const struct dn_subject *subject,
+                         const struct dn_device *device,
+                         struct dn_estimate *estimate)
+{
+    dn_predict (&site->constants,
+                &subject->spec,
+                &subject->graph,
+                device,
+                CPUS_UNKNOWN,
+                estimate);
+}

@@ -1,0 +1,51 @@
+/* subject.h - what a command is asked about: a specification, its network, devices
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SUBJECT_H
+#define DN_SUBJECT_H
+
+#include "site.h"
+
+struct dn_subject {
+    struct dn_spec spec; /* resolved */
+    struct dn_graph graph;
+};
+
+/* The i-th key that was given but means nothing to the network, NULL behind the last.
+ */
+const char *dn_subject_unread (const struct dn_subject *subject, int i);
+
+/* Read metadata text ("-": from stdin), resolve it and build its network. Complain
+ * about keys that mean nothing to it. Return -1 with 'err' and 'subject' empty.
+ */
+int dn_subject_read (const struct dn_site *site,
+                     const char *text,
+                     struct dn_subject *subject,
+                     struct dn_err *err);
+
+/* The same for 'subject->spec', which has been read. */
+int dn_subject_build (const struct dn_site *site,
+                      int64_t n_gpus,
+                      struct dn_subject *subject,
+                      struct dn_err *err);
+
+/* NULL-safe. */
+void dn_subject_free (struct dn_subject *subject);
+
+/* The device of that name, or NULL with 'err' that names similar ones. */
+const struct dn_device *dn_subject_device (const struct dn_site *site,
+                                           const char *name,
+                                           struct dn_err *err);
+
+/* Price of an hour on one device: of the Gpu line that maps it, else the catalogue's.
+ */
+double dn_subject_cost (const struct dn_site *site, const struct dn_device *device);
+
+/* Predict on a device, with as many CPUs as are needed. */
+void dn_subject_predict (const struct dn_site *site,
+                         const struct dn_subject *subject,
+                         const struct dn_device *device,
+                         struct dn_estimate *estimate);
+
+#endif

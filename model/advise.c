@@ -1,0 +1,96 @@
+/* advise.c - the ladder
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "advise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct dn_advice *dn_advice_new (void)
+{
+    return calloc (1, sizeof (struct dn_advice));
+}
+
+void dn_advice_free (struct dn_advice *advice)
+{
+    if (!advice)
+        return;
+    dn_patch_free (&advice->patch);
+    free (advice);
+}
+
+/* A fast look for a mark; what it finds is read carefully later. */
+static bool has_mark (const char *text, size_t limit, const char *mark)
+{
+    return text && memmem (text, strnlen (text, limit), mark, strlen (mark));
+}
+
+bool dn_advise_concerns (const struct dn_job *job)
+{
+    const char *comment = job->comment;
+
+    /* The comment's mark ignores case; its colon does not have any. */
+    return (comment && memchr (comment, ':', strnlen (comment, DN_COMMENT_MAX)))
+           || has_mark (job->script, DN_SCRIPT_HEAD_MAX, "#DNNEST");
+}
+
+/* What the request knows and the metadata leaves open. */
+static void fill_from_request (struct dn_spec *spec, const struct dn_request *request)
+{
+    if (spec->nodes == DN_UNSET && request->n_nodes > 1
+        && request->n_gpus >= request->n_nodes)
+        spec->nodes = request->n_nodes;
+}
+
+static void predict_all (const struct dn_site *site,
+                         const struct dn_graph *graph,
+                         struct dn_advice *advice)
+{
+    for (int i = 0; i < advice->candidates.n_candidates; i++)
+        dn_predict (&site->constants,
+                    &advice->spec,
+                    graph,
+                    advice->candidates.list[i].gpu->device,
+                    advice->request.cpus_per_gpu,
+                    &advice->estimates[i]);
+}
+
+int dn_advise (const struct dn_site *site,
+               const struct dn_job *job,
+               struct dn_advice *advice,
+               struct dn_err *err)
+{
+    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+
+    dn_patch_free (&advice->patch);
+    memset (advice, 0, sizeof (*advice));
+    if (dn_spec_collect (
+            job->comment, job->script, &advice->spec, &advice->metadata, err)
+        < 0)
+        return -1;
+    if (advice->metadata != DN_METADATA_GIVEN)
+        return 0;
+    if (dn_request_read (job, &advice->request, err) < 0)
+        return -1;
+    fill_from_request (&advice->spec, &advice->request);
+    if (dn_spec_resolve (&advice->spec, &site->datasets, advice->request.n_gpus, err)
+            < 0
+        || dn_graph_build (&advice->spec, &graph, err) < 0)
+        return -1;
+    dn_hardware_candidates (&site->gpu_types, &advice->request, &advice->candidates);
+    predict_all (site, &graph, advice);
+    dn_policy_decide (&site->rules,
+                      &advice->request,
+                      &advice->spec,
+                      &advice->candidates,
+                      advice->estimates,
+                      &advice->decision);
+    return dn_rewrite_plan (&site->rules,
+                            &advice->request,
+                            &advice->spec,
+                            advice->estimates,
+                            &advice->decision,
+                            &advice->patch,
+                            err);
+}

@@ -1,0 +1,47 @@
+/* advise.h - the ladder: from a submission to its patch
+ *
+ * The plugin and "dnnest advise" call this same function, so the dry run is the real
+ * run.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_ADVISE_H
+#define DN_ADVISE_H
+
+#include "policy/policy.h"
+#include "rewrite/rewrite.h"
+#include "site.h"
+
+/* Everything that was found out about one submission. Allocate it with dn_advice_new
+ * (): it is tens of kilobytes, and the stack of a controller's thread may be small.
+ */
+struct dn_advice {
+    enum dn_metadata metadata;
+    struct dn_spec spec;
+    struct dn_request request;
+    struct dn_candidates candidates;
+    struct dn_estimate estimates[DN_CANDIDATES_MAX];
+    struct dn_decision decision;
+    struct dn_patch patch;
+};
+
+/* An empty advice, or NULL without memory. Freed with dn_advice_free (). */
+struct dn_advice *dn_advice_new (void);
+void dn_advice_free (struct dn_advice *advice);
+
+/* Cheap test whether a submission could concern dnnest at all: is there a "dnnest:" in
+ * the comment or a "#DNNEST" in the head of the script?
+ */
+bool dn_advise_concerns (const struct dn_job *job);
+
+/* Advise on 'job'. Return 0 with 'advice' filled: metadata NONE or OFF means that the
+ * job is not ours and the patch is empty; otherwise decision and patch are set. Return
+ * -1 with 'err' when metadata or request cannot be understood or something failed; the
+ * patch is empty then and the job must stay as it is.
+ */
+int dn_advise (const struct dn_site *site,
+               const struct dn_job *job,
+               struct dn_advice *advice,
+               struct dn_err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* base.h - what every room shares: the missing values, enums' names, clean-up
+ *
+ * Ownership, for all of model/: the caller owns what it passes in and what it gets
+ * out; a function keeps nothing after it returns. Where a structure borrows a string
+ * from its caller, the member says so.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_BASE_H
+#define DN_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The two named negatives of every quantity that may be absent. */
+#define DN_UNSET     (INT64_C (-1))
+#define DN_UNLIMITED (INT64_C (-2))
+
+#define DN_N_ELEMENTS(array) (sizeof (array) / sizeof ((array)[0]))
+
+/* Run 'function (&variable)' when the variable leaves its scope. */
+#define dn_cleanup(function) __attribute__ ((cleanup (function)))
+
+#define DN_PRINTF(at, first) __attribute__ ((format (printf, at, first)))
+
+/* A table of an enum's names, in the order of its constants; index 0 is "unknown" or
+ * "none". Terminated by the count, not by NULL.
+ */
+struct dn_names {
+    const char *const *names;
+    int n_names;
+};
+
+/* Return the name of 'value', or "?" for a value outside the table. */
+const char *dn_names_get (const struct dn_names *names, int value);
+
+/* Return the value that 'text' of 'len' bytes names, ignoring case and taking '-' for
+ * '_', or -1.
+ */
+int dn_names_find (const struct dn_names *names, const char *text, size_t len);
+
+/* Return true when the two words are equal, ignoring case and taking '-' for '_'. */
+bool dn_word_equal (const char *a, size_t a_len, const char *b, size_t b_len);
+
+/* free () for dn_cleanup: takes the address of the pointer. */
+void dn_free_ptr (void *ptr_to_ptr);
+
+#endif

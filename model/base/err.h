@@ -1,0 +1,55 @@
+/* err.h - the one error type
+ *
+ * Lives on the caller's stack, is always the last parameter and may be NULL; there is
+ * nothing to free. A message is lower case, without full stop or newline, names the
+ * thing and the value and states what was expected: "batch: -4 out of
+ * range 1..1000000".
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_ERR_H
+#define DN_ERR_H
+
+#include "base/base.h"
+
+#define DN_ERR_TEXT_MAX 240
+
+/* What the caller may do about it. */
+enum dn_errc {
+    DN_E_NONE,
+    DN_E_NOMEM,   /* try later */
+    DN_E_IO,      /* look at the file system */
+    DN_E_SYNTAX,  /* the text is not of the grammar */
+    DN_E_RANGE,   /* a value is outside of its range, or a name is unknown */
+    DN_E_LIMIT,   /* larger than a limit of limits.h */
+    DN_E_VERSION, /* made by another version */
+    DN_E_BUG      /* cannot happen */
+};
+
+struct dn_err {
+    enum dn_errc code;
+    char text[DN_ERR_TEXT_MAX];
+};
+
+/* Fill 'err' (if not NULL) and return -1. Text that comes from users is passed through
+ * dn_quote () first. A cut text ends in '+'. errno is kept.
+ */
+int dn_err_set (struct dn_err *err, enum dn_errc code, const char *format, ...)
+    DN_PRINTF (3, 4);
+
+/* Put "<formatted>: " in front of the text of 'err' and return -1. */
+int dn_err_wrap (struct dn_err *err, const char *format, ...) DN_PRINTF (2, 3);
+
+/* At most this much of a user's value is echoed in a message. */
+#define DN_QUOTE_MAX 40
+
+/* A user's text made safe for logs, terminals and JSON: printable ASCII only (anything
+ * else is shown as '?'), without quotes, cut to DN_QUOTE_MAX with '...' at its end.
+ */
+struct dn_quoted {
+    char text[DN_QUOTE_MAX + 4];
+};
+
+struct dn_quoted dn_quote (const char *text, size_t len);
+
+#endif

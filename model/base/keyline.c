@@ -1,0 +1,122 @@
+/* keyline.c - lines of "Key=Value Key=Value"
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "base/keyline.h"
+
+#include <string.h>
+
+static bool is_blank (char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Cut a '#' comment off, unless it stands in quotes. */
+static struct dn_span without_comment (struct dn_span line)
+{
+    bool quoted = false;
+
+    for (size_t i = 0; i < line.len; i++) {
+        if (line.text[i] == '"')
+            quoted = !quoted;
+        else if (line.text[i] == '#' && !quoted)
+            line.len = i;
+    }
+    return line;
+}
+
+/* Cut one value off the front: up to a blank, or up to the closing quote. */
+static int cut_value (struct dn_span *rest, struct dn_span *value, struct dn_err *err)
+{
+    size_t end = 0;
+    bool quoted = rest->len > 0 && rest->text[0] == '"';
+
+    if (quoted) {
+        rest->text++;
+        rest->len--;
+    }
+    while (end < rest->len
+           && (quoted ? rest->text[end] != '"' : !is_blank (rest->text[end])))
+        end++;
+    if (quoted && end == rest->len)
+        return dn_err_set (err, DN_E_SYNTAX, "a quote is not closed");
+    *value = (struct dn_span){rest->text, end};
+    end += quoted ? 1 : 0;
+    rest->text += end;
+    rest->len -= end;
+    return 0;
+}
+
+/* Length of the key or keyword in front of 'text'. */
+static size_t key_length (struct dn_span text)
+{
+    size_t len = 0;
+
+    while (len < text.len && text.text[len] != '=' && !is_blank (text.text[len]))
+        len++;
+    return len;
+}
+
+static struct dn_span behind (struct dn_span text, size_t len)
+{
+    return (struct dn_span){text.text + len, text.len - len};
+}
+
+static int read_pairs (struct dn_span text,
+                       struct dn_keyline *keyline,
+                       struct dn_err *err)
+{
+    text = dn_span_trim (text);
+    if (keyline->words) {
+        size_t len = key_length (text);
+
+        if (len == text.len || text.text[len] != '=') {
+            keyline->word = (struct dn_span){text.text, len};
+            text = dn_span_trim (behind (text, len));
+        }
+    }
+    while (text.len > 0) {
+        struct dn_pair pair = {.key = {text.text, key_length (text)}};
+
+        if (pair.key.len == 0 || pair.key.len == text.len
+            || text.text[pair.key.len] != '=')
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               "'%s' is not of the form Key=Value",
+                               dn_quote (pair.key.text, pair.key.len).text);
+        text = behind (text, pair.key.len + 1);
+        if (cut_value (&text, &pair.value, err) < 0)
+            return -1;
+        if (keyline->n_pairs == DN_KEYLINE_PAIRS_MAX)
+            return dn_err_set (
+                err, DN_E_LIMIT, "more than %d keys", DN_KEYLINE_PAIRS_MAX);
+        keyline->pairs[keyline->n_pairs++] = pair;
+        text = dn_span_trim (text);
+    }
+    return 0;
+}
+
+int dn_keyline_next (struct dn_span *rest,
+                     struct dn_keyline *keyline,
+                     struct dn_err *err)
+{
+    while (rest->text) {
+        struct dn_span line = without_comment (dn_span_cut (rest, "\n"));
+
+        keyline->line++;
+        keyline->n_pairs = 0;
+        keyline->word = (struct dn_span){NULL, 0};
+        if (read_pairs (line, keyline, err) < 0)
+            return dn_err_wrap (err, "line %d", keyline->line);
+        if (keyline->n_pairs > 0 || keyline->word.len > 0)
+            return 1;
+    }
+    return 0;
+}
+
+int dn_keyline_wrap (const struct dn_keyline *keyline,
+                     const char *file,
+                     struct dn_err *err)
+{
+    return dn_err_wrap (err, "%s: line %d", file, keyline->line);
+}

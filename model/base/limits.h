@@ -1,0 +1,64 @@
+/* limits.h - every bound on what comes from outside, with its reason
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_LIMITS_H
+#define DN_LIMITS_H
+
+/* Names of models, devices, GPU types and keys. The longest catalogue name has 24. */
+#define DN_NAME_MAX 64
+
+/* Slurm rejects comment, features and tres strings above 1024 bytes; a longer comment
+ * reaches the plugin before that check and must not be scanned without end.
+ */
+#define DN_COMMENT_MAX  65536
+#define DN_METADATA_MAX 4096
+#define DN_TRES_MAX     1024
+
+/* #DNNEST lines stand before the first command; nobody's header is longer. */
+#define DN_SCRIPT_HEAD_MAX 65536
+
+/* How much of a script is searched for steps that name their resources: a millisecond's
+ * work. Longer scripts (Slurm allows 4 MiB) keep their GPUs and CPUs.
+ */
+#define DN_SCRIPT_MAX (1024 * 1024)
+
+/* Entries of one tres string ("gpu:a100:2,gpu:v100:1,shard:4"). */
+#define DN_TRES_ENTRIES_MAX 16
+
+/* GPU types that one site may map, and so candidates of one decision. */
+#define DN_CANDIDATES_MAX 32
+
+/* Devices of the catalogue; methods.md lists 60 in all. */
+#define DN_DEVICES_MAX 256
+
+/* Rows of the data-set table. */
+#define DN_DATASETS_MAX 256
+
+/* Operators of a graph after repeated blocks have been merged. The largest network of
+ * the zoo has some 700.
+ */
+#define DN_GRAPH_OPS_MAX 20000
+
+/* Layers that a specification may ask for: GPT-3 has 96. */
+#define DN_LAYERS_MAX 4096
+
+/* Policy lines of one configuration, and conditions of one line. */
+#define DN_POLICY_SCOPES_MAX 64
+
+/* Edits of one patch: five CPU places, five GPU strings and their environment, time,
+ * memory, record.
+ */
+#define DN_EDITS_MAX 24
+
+/* Sentences that explain one decision. */
+#define DN_REASONS_MAX 48
+#define DN_REASON_MAX  160
+
+/* The record in admin_comment is stored by slurmdbd with every job. */
+#define DN_RECORD_MAX 1023
+
+/* A configuration, catalogue or data-set file. */
+#define DN_FILE_MAX (1024 * 1024)
+
+#endif

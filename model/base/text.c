@@ -1,0 +1,315 @@
+/* text.c - strings of bounded length, and numbers without the locale
+ *
+ * strtod () and printf ("%f") obey LC_NUMERIC; slurmctld may run under any locale. So
+ * numbers are read by hand here and reals are never printed with a comma or a point of
+ * the locale's choice by this file.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct dn_span dn_span_of (const char *text)
+{
+    return (struct dn_span){text, text ? strlen (text) : 0};
+}
+
+static bool is_blank (char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct dn_span dn_span_trim (struct dn_span span)
+{
+    while (span.len > 0 && is_blank (span.text[0])) {
+        span.text++;
+        span.len--;
+    }
+    while (span.len > 0 && is_blank (span.text[span.len - 1]))
+        span.len--;
+    return span;
+}
+
+bool dn_span_is (struct dn_span span, const char *word)
+{
+    return span.text && dn_word_equal (span.text, span.len, word, strlen (word));
+}
+
+struct dn_span dn_span_cut (struct dn_span *rest, const char *separators)
+{
+    struct dn_span piece = {rest->text, 0};
+
+    if (!rest->text)
+        return piece;
+    while (piece.len < rest->len && !strchr (separators, rest->text[piece.len]))
+        piece.len++;
+    if (piece.len == rest->len) {
+        *rest = (struct dn_span){NULL, 0};
+    } else {
+        rest->text += piece.len + 1;
+        rest->len -= piece.len + 1;
+    }
+    return piece;
+}
+
+int dn_span_copy (struct dn_span span,
+                  char *out,
+                  size_t size,
+                  const char *what,
+                  struct dn_err *err)
+{
+    out[0] = '\0';
+    if (span.len >= size)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "%s: '%s' is longer than %zu characters",
+                           what,
+                           dn_quote (span.text, span.len).text,
+                           size - 1);
+    if (span.len > 0)
+        memcpy (out, span.text, span.len);
+    out[span.len] = '\0';
+    return 0;
+}
+
+struct dn_buf dn_buf_on (char *text, size_t size)
+{
+    text[0] = '\0';
+    return (struct dn_buf){text, size, 0, false};
+}
+
+void dn_buf_add (struct dn_buf *buf, const char *format, ...)
+{
+    va_list args;
+    size_t room = buf->size - buf->len;
+    int n;
+
+    va_start (args, format);
+    n = vsnprintf (buf->text + buf->len, room, format, args);
+    va_end (args);
+    if (n < 0 || (size_t) n >= room) {
+        buf->text[buf->len] = '\0';
+        buf->cut = true;
+    } else {
+        buf->len += (size_t) n;
+    }
+}
+
+/* The power of 1000 that a last letter stands for, 0 for none of them. */
+static double multiplier (char c)
+{
+    switch (c) {
+    case 'k':
+    case 'K':
+        return 1e3;
+    case 'm':
+    case 'M':
+        return 1e6;
+    case 'g':
+    case 'G':
+        return 1e9;
+    case 't':
+    case 'T':
+        return 1e12;
+    default:
+        return 0;
+    }
+}
+
+static bool is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Read digits at 'span' from '*at' on into '*value'; return how many there were. */
+static int read_digits (struct dn_span span, size_t *at, double *value)
+{
+    int n = 0;
+
+    for (; *at < span.len && is_digit (span.text[*at]); (*at)++, n++)
+        *value = *value * 10 + (span.text[*at] - '0');
+    return n;
+}
+
+/* Read "[+-]digits[.digits][e[+-]digits][kMGT]". Return false if it is anything else.
+ */
+static bool read_decimal (struct dn_span span, double *out)
+{
+    size_t at = 0;
+    double value = 0;
+    double fraction = 0;
+    double exponent = 0;
+    bool negative = false;
+    int n_digits;
+
+    if (span.len == 0 || span.len > 40)
+        return false;
+    if (span.text[0] == '-' || span.text[0] == '+')
+        negative = span.text[at++] == '-';
+    n_digits = read_digits (span, &at, &value);
+    if (at < span.len && span.text[at] == '.') {
+        int n;
+
+        at++;
+        n = read_digits (span, &at, &fraction);
+        value += fraction / pow (10, n);
+        n_digits += n;
+    }
+    if (n_digits == 0)
+        return false;
+    if (at < span.len && (span.text[at] == 'e' || span.text[at] == 'E')) {
+        double sign = 1;
+
+        at++;
+        if (at < span.len && (span.text[at] == '-' || span.text[at] == '+'))
+            sign = span.text[at++] == '-' ? -1 : 1;
+        if (read_digits (span, &at, &exponent) == 0 || exponent > 300)
+            return false;
+        value *= pow (10, sign * exponent);
+    }
+    if (at + 1 == span.len && multiplier (span.text[at]) > 0)
+        value *= multiplier (span.text[at++]);
+    *out = negative ? -value : value;
+    return at == span.len && isfinite (*out);
+}
+
+int dn_int_read (struct dn_span span,
+                 const char *what,
+                 int64_t min,
+                 int64_t max,
+                 int64_t *out,
+                 struct dn_err *err)
+{
+    double value;
+    bool number = read_decimal (span, &value);
+
+    /* "32.7M" is whole but for the rounding of 32.7. */
+    if (number && fabs (value - round (value)) <= 1e-12 * fabs (value))
+        value = round (value);
+    if (!number || value != floor (value))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "%s: '%s' is not a whole number, expected %" PRId64
+                           "..%" PRId64,
+                           what,
+                           dn_quote (span.text, span.len).text,
+                           min,
+                           max);
+    /* Compared as reals first: a double above 2^63 must not be converted. */
+    if (value < (double) min || value > (double) max || fabs (value) > 9e15)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%s: %s out of range %" PRId64 "..%" PRId64,
+                           what,
+                           dn_quote (span.text, span.len).text,
+                           min,
+                           max);
+    *out = (int64_t) value;
+    return 0;
+}
+
+int dn_real_read (struct dn_span span,
+                  const char *what,
+                  double min,
+                  double max,
+                  double *out,
+                  struct dn_err *err)
+{
+    double value;
+
+    if (!read_decimal (span, &value))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "%s: '%s' is not a number, expected %g..%g",
+                           what,
+                           dn_quote (span.text, span.len).text,
+                           min,
+                           max);
+    if (value < min || value > max)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%s: %s out of range %g..%g",
+                           what,
+                           dn_quote (span.text, span.len).text,
+                           min,
+                           max);
+    *out = value;
+    return 0;
+}
+
+/* Fields of a Slurm time between ':', at most three. Return how many, or -1. */
+static int read_clock (struct dn_span span, int64_t field[3])
+{
+    int n = 0;
+
+    while (span.text) {
+        double value = 0;
+        size_t at = 0;
+        struct dn_span piece = dn_span_cut (&span, ":");
+
+        if (n == 3 || piece.len == 0 || piece.len > 9)
+            return -1;
+        read_digits (piece, &at, &value);
+        if (at != piece.len)
+            return -1;
+        field[n++] = (int64_t) value;
+    }
+    return n;
+}
+
+int dn_time_read (struct dn_span span,
+                  const char *what,
+                  int64_t *seconds,
+                  struct dn_err *err)
+{
+    struct dn_span rest = span;
+    struct dn_span days = {NULL, 0};
+    int64_t day[3] = {0};
+    int64_t field[3] = {0};
+    int n;
+
+    if (span.text && memchr (span.text, '-', span.len))
+        days = dn_span_cut (&rest, "-");
+    n = read_clock (rest, field);
+    if (n <= 0 || (days.text && read_clock (days, day) != 1))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "%s: '%s' is not a time, expected minutes, h:m:s or d-h:m:s",
+                           what,
+                           dn_quote (span.text, span.len).text);
+    if (days.text)
+        *seconds = day[0] * 86400 + field[0] * 3600 + field[1] * 60 + field[2];
+    else if (n == 3)
+        *seconds = field[0] * 3600 + field[1] * 60 + field[2];
+    else
+        *seconds = field[0] * 60 + field[1];
+    return 0;
+}
+
+struct dn_time_text dn_time_write (int64_t seconds)
+{
+    struct dn_time_text out;
+    struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
+
+    if (seconds == DN_UNLIMITED) {
+        dn_buf_add (&buf, "unlimited");
+        return out;
+    }
+    if (seconds < 0) {
+        dn_buf_add (&buf, "unset");
+        return out;
+    }
+    if (seconds >= 86400)
+        dn_buf_add (&buf, "%" PRId64 "-", seconds / 86400);
+    dn_buf_add (&buf,
+                "%02" PRId64 ":%02" PRId64 ":%02" PRId64,
+                seconds % 86400 / 3600,
+                seconds % 3600 / 60,
+                seconds % 60);
+    return out;
+}

@@ -1,0 +1,81 @@
+/* text.h - strings of bounded length, and numbers without the locale
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_TEXT_H
+#define DN_TEXT_H
+
+#include "base/err.h"
+
+/* A piece of somebody else's text: not owned, not terminated. */
+struct dn_span {
+    const char *text;
+    size_t len;
+};
+
+struct dn_span dn_span_of (const char *text);
+struct dn_span dn_span_trim (struct dn_span span);
+bool dn_span_is (struct dn_span span, const char *word);
+
+/* Cut the next piece that ends at one of 'separators' off 'rest' and return it. Return
+ * a span with text NULL when nothing is left. "a,,b" has three pieces.
+ */
+struct dn_span dn_span_cut (struct dn_span *rest, const char *separators);
+
+/* Copy into 'out' of 'size' bytes; -1 with DN_E_LIMIT and an empty 'out' if too long.
+ */
+int dn_span_copy (struct dn_span span,
+                  char *out,
+                  size_t size,
+                  const char *what,
+                  struct dn_err *err);
+
+/* Appending to a caller's buffer. What does not fit is dropped and 'cut' is set, the
+ * text stays terminated.
+ */
+struct dn_buf {
+    char *text;
+    size_t size;
+    size_t len;
+    bool cut;
+};
+
+struct dn_buf dn_buf_on (char *text, size_t size);
+void dn_buf_add (struct dn_buf *buf, const char *format, ...) DN_PRINTF (2, 3);
+
+/* Read a whole number with an optional multiplier k, M, G, T (powers of 1000, as the
+ * metadata keys define them) and check it against min..max. 'what' names it in errors.
+ */
+int dn_int_read (struct dn_span span,
+                 const char *what,
+                 int64_t min,
+                 int64_t max,
+                 int64_t *out,
+                 struct dn_err *err);
+
+/* The same for a decimal number: digits, one '.', an optional exponent and multiplier.
+ * No infinities, no NaN, no hexadecimal.
+ */
+int dn_real_read (struct dn_span span,
+                  const char *what,
+                  double min,
+                  double max,
+                  double *out,
+                  struct dn_err *err);
+
+/* Read a Slurm time in seconds: "minutes", "minutes:seconds", "hours:minutes:seconds",
+ * "days-hours", "days-hours:minutes", "days-hours:minutes:seconds".
+ */
+int dn_time_read (struct dn_span span,
+                  const char *what,
+                  int64_t *seconds,
+                  struct dn_err *err);
+
+/* Write seconds as Slurm prints limits, "[days-]hours:minutes:seconds". */
+#define DN_TIME_TEXT_MAX 32
+struct dn_time_text {
+    char text[DN_TIME_TEXT_MAX];
+};
+struct dn_time_text dn_time_write (int64_t seconds);
+
+#endif

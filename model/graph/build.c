@@ -1,0 +1,379 @@
+/* build.c - the cursor: beginning, keys, the list of operators, the end
+ *
+ * The verbs are in verbs.c. A graph of the zoo has 10 to 700 operators and takes a few
+ * to some tens of microseconds; the list grows by doubling.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "graph/build.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whole numbers are exact in a double up to here; nobody's network is larger. */
+#define COUNT_MAX 9007199254740992.0
+
+#define FIRST_CAPACITY 64
+
+void dn_build_fail (struct dn_build *build, enum dn_errc code, const char *format, ...)
+{
+    char text[DN_ERR_TEXT_MAX];
+    va_list args;
+
+    if (build->failed)
+        return;
+    build->failed = true;
+    va_start (args, format);
+    vsnprintf (text, sizeof (text), format, args);
+    va_end (args);
+    dn_err_set (build->err, code, "%s", text);
+}
+
+static bool is_architecture (const struct dn_key *key)
+{
+    return strcmp (key->group, "architecture") == 0;
+}
+
+/* Compare one dimension or number with the key's range. */
+static void check_range (struct dn_build *build, const struct dn_key *key, double value)
+{
+    if (!(value >= key->min && value <= key->max))
+        dn_build_fail (build,
+                       DN_E_RANGE,
+                       "%s: %g out of range %g..%g",
+                       key->name,
+                       value,
+                       key->min,
+                       key->max);
+}
+
+static void check_image (struct dn_build *build, const struct dn_key *key)
+{
+    const struct dn_image *image = &build->spec->image;
+
+    if (image->n_dims < 0 || image->n_dims > 3) {
+        dn_build_fail (
+            build, DN_E_RANGE, "image: %d dimensions, expected 1 to 3", image->n_dims);
+        return;
+    }
+    for (int i = 0; i < image->n_dims; i++)
+        check_range (build, key, (double) image->dim[i]);
+}
+
+static void check_key (struct dn_build *build, const struct dn_key *key)
+{
+    const char *member = (const char *) build->spec + key->offset;
+    int64_t whole;
+    double real;
+
+    switch (key->type) {
+    case DN_KEY_INT:
+        memcpy (&whole, member, sizeof (whole));
+        if (whole != DN_UNSET)
+            check_range (build, key, (double) whole);
+        break;
+    case DN_KEY_REAL:
+        memcpy (&real, member, sizeof (real));
+        if (real != -1)
+            check_range (build, key, real);
+        break;
+    case DN_KEY_IMAGE:
+        check_image (build, key);
+        break;
+    case DN_KEY_ENUM:
+    case DN_KEY_NAME:
+    case DN_KEY_TIME:
+        break;
+    }
+}
+
+void dn_build_start (struct dn_build *build,
+                     const struct dn_spec *spec,
+                     const char *name,
+                     struct dn_err *err)
+{
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    *build = (struct dn_build){.spec = spec, .err = err, .repeat = 1};
+    snprintf (build->graph.name, sizeof (build->graph.name), "%s", name);
+    for (int i = 0; i < n_keys; i++) {
+        if (is_architecture (&keys[i]))
+            check_key (build, &keys[i]);
+    }
+}
+
+/* Remember that the builder has looked at the key at 'offset'. */
+static void want (struct dn_build *build, size_t offset)
+{
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys && i < 64; i++) {
+        if (keys[i].offset == offset)
+            build->wanted |= UINT64_C (1) << i;
+    }
+}
+
+double dn_build_int (struct dn_build *build, size_t offset, double otherwise)
+{
+    int64_t value;
+
+    memcpy (&value, (const char *) build->spec + offset, sizeof (value));
+    want (build, offset);
+    return value == DN_UNSET ? otherwise : (double) value;
+}
+
+double dn_build_real (struct dn_build *build, size_t offset, double otherwise)
+{
+    double value;
+
+    memcpy (&value, (const char *) build->spec + offset, sizeof (value));
+    want (build, offset);
+    return value < 0 ? otherwise : value;
+}
+
+enum dn_head dn_build_head (struct dn_build *build, enum dn_head otherwise)
+{
+    want (build, offsetof (struct dn_spec, head));
+    return build->spec->head == DN_HEAD_UNKNOWN ? otherwise : build->spec->head;
+}
+
+enum dn_stem dn_build_stem (struct dn_build *build, enum dn_stem otherwise)
+{
+    want (build, offsetof (struct dn_spec, stem));
+    return build->spec->stem == DN_STEM_UNKNOWN ? otherwise : build->spec->stem;
+}
+
+/* Read the size of the image that the specification gives, if it does. One number
+ * stands for all dimensions.
+ */
+static void read_image (struct dn_build *build, double *dims, int n_dims)
+{
+    const struct dn_image *image = &build->spec->image;
+
+    want (build, offsetof (struct dn_spec, image));
+    if (image->n_dims == 0)
+        return;
+    if (image->n_dims != 1 && image->n_dims != n_dims) {
+        dn_build_fail (build,
+                       DN_E_RANGE,
+                       "image: %d dimensions, expected 1 or %d for %s",
+                       image->n_dims,
+                       n_dims,
+                       build->graph.name);
+        return;
+    }
+    for (int i = 0; i < n_dims; i++)
+        dims[i] = (double) image->dim[image->n_dims == 1 ? 0 : i];
+}
+
+/* The sample has 'elements' more, of 'bytes' each. */
+static void add_input (struct dn_build *build, double elements, double bytes)
+{
+    build->graph.input += elements;
+    build->graph.input_bytes += elements * bytes;
+}
+
+void dn_build_image_of (struct dn_build *build,
+                        double channels,
+                        const double *dims,
+                        int n_dims,
+                        double bytes)
+{
+    build->at = (struct dn_shape){.n_dims = n_dims, .input = true};
+    build->at.channels = DN_WANT (build, in_channels, channels);
+    for (int i = 0; i < n_dims; i++)
+        build->at.dim[i] = dims[i];
+    read_image (build, build->at.dim, n_dims);
+    add_input (build, dn_shape_elements (&build->at), bytes);
+}
+
+void dn_build_image (struct dn_build *build,
+                     double channels,
+                     double size,
+                     int n_dims,
+                     double bytes)
+{
+    double dims[3] = {size, size, size};
+
+    dn_build_image_of (build, channels, dims, n_dims, bytes);
+}
+
+void dn_build_tokens (struct dn_build *build, double tokens)
+{
+    build->at = (struct dn_shape){
+        .channels = 1, .dim = {tokens}, .n_dims = 1, .kept = true, .input = true};
+    add_input (build, tokens, 8);
+}
+
+void dn_build_features (struct dn_build *build, double features, double tokens)
+{
+    build->at = (struct dn_shape){.channels = features, .input = true};
+    if (tokens > 0) {
+        build->at.dim[0] = tokens;
+        build->at.n_dims = 1;
+    }
+    add_input (build, dn_shape_elements (&build->at), 4);
+}
+
+double dn_shape_positions (const struct dn_shape *shape)
+{
+    double positions = 1;
+
+    for (int i = 0; i < shape->n_dims; i++)
+        positions *= shape->dim[i];
+    return positions;
+}
+
+double dn_shape_elements (const struct dn_shape *shape)
+{
+    return shape->channels * dn_shape_positions (shape);
+}
+
+double dn_build_repeat (struct dn_build *build, double n)
+{
+    double outer = build->repeat;
+
+    build->repeat *= n;
+    return outer;
+}
+
+void dn_build_repeat_end (struct dn_build *build, double outer)
+{
+    build->repeat = outer;
+}
+
+void dn_build_blocks (struct dn_build *build, double n)
+{
+    build->graph.block_layers = (int64_t) n;
+    build->graph.block_boundary = dn_shape_elements (&build->at);
+}
+
+/* Make room for one operator more. */
+static bool grow (struct dn_build *build)
+{
+    int capacity = build->capacity ? 2 * build->capacity : FIRST_CAPACITY;
+    struct dn_op *ops;
+
+    if (build->graph.n_ops < build->capacity)
+        return true;
+    if (build->graph.n_ops >= DN_GRAPH_OPS_MAX) {
+        dn_build_fail (build,
+                       DN_E_LIMIT,
+                       "model: %s has more than %d operators",
+                       build->graph.name,
+                       DN_GRAPH_OPS_MAX);
+        return false;
+    }
+    ops = reallocarray (build->graph.ops, (size_t) capacity, sizeof (*ops));
+    if (!ops) {
+        dn_build_fail (build,
+                       DN_E_NOMEM,
+                       "model: no memory for %d operators of %s",
+                       capacity,
+                       build->graph.name);
+        return false;
+    }
+    build->graph.ops = ops;
+    build->capacity = capacity;
+    return true;
+}
+
+void dn_build_op (struct dn_build *build, const struct dn_op *op)
+{
+    double pending = build->pending;
+    struct dn_op *slot;
+
+    build->pending = 0;
+    if (build->failed || build->repeat <= 0 || !grow (build))
+        return;
+    slot = &build->graph.ops[build->graph.n_ops++];
+    *slot = *op;
+    slot->repeat = build->repeat * (op->repeat > 0 ? op->repeat : 1);
+    slot->steps = op->steps > 0 ? op->steps : 1;
+    slot->saved += pending / slot->repeat;
+    if (build->shared) {
+        slot->params = 0;
+        slot->tensors = 0;
+    }
+}
+
+void dn_build_keep (struct dn_build *build)
+{
+    if (!build->at.kept)
+        build->pending += build->repeat * dn_shape_elements (&build->at);
+    build->at.kept = true;
+}
+
+double dn_build_round (double channels, double divisor)
+{
+    double rounded = floor ((channels + divisor / 2) / divisor) * divisor;
+
+    rounded = fmax (rounded, divisor);
+    return rounded < 0.9 * channels ? rounded + divisor : rounded;
+}
+
+/* Keys that were given and that no builder asked for. */
+static uint64_t unread_keys (const struct dn_build *build)
+{
+    uint64_t unread = 0;
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys && i < 64; i++)
+        if (is_architecture (&keys[i]) && strcmp (keys[i].name, "model") != 0
+            && !(build->wanted >> i & 1) && dn_spec_has (build->spec, &keys[i]))
+            unread |= UINT64_C (1) << i;
+    return unread;
+}
+
+static bool is_product (enum dn_op_kind kind)
+{
+    return kind == DN_OP_CONV || kind == DN_OP_LINEAR || kind == DN_OP_MATMUL
+           || kind == DN_OP_RNN;
+}
+
+static void sum_up (struct dn_build *build)
+{
+    struct dn_graph *graph = &build->graph;
+    double largest = 0;
+
+    for (int i = 0; i < graph->n_ops; i++) {
+        const struct dn_op *op = &graph->ops[i];
+
+        graph->params += op->repeat * op->params;
+        graph->tensors += op->repeat * op->tensors;
+        if (is_product (op->kind))
+            graph->flops += op->repeat * op->flops;
+        largest = fmax (largest, op->repeat * (op->in + op->out + op->saved));
+    }
+    if (!(graph->params <= COUNT_MAX) || !(largest <= COUNT_MAX))
+        dn_build_fail (build,
+                       DN_E_LIMIT,
+                       "model: %s has %g parameters and %g elements in one layer, "
+                       "expected at most %g",
+                       graph->name,
+                       graph->params,
+                       largest,
+                       COUNT_MAX);
+}
+
+int dn_build_finish (struct dn_build *build, struct dn_graph *graph)
+{
+    if (!build->failed)
+        sum_up (build);
+    if (build->failed) {
+        dn_graph_free (&build->graph);
+        *graph = (struct dn_graph){0};
+        return -1;
+    }
+    build->graph.unread = unread_keys (build);
+    *graph = build->graph;
+    build->graph = (struct dn_graph){0};
+    return 0;
+}

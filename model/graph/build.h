@@ -1,0 +1,264 @@
+/* build.h - the toolkit that the zoo's builders are written with
+ *
+ * A cursor walks through the network as the data does: it knows the shape of the
+ * activation it stands on, and each verb appends one operator and moves it on. Image
+ * networks have channels and up to three spatial dimensions, sequence networks features
+ * and one dimension of tokens, a flat vector has none.
+ *
+ * The first error sticks: from then on verbs do nothing, so builders need no checks.
+ * Loops of a builder are bounded by the limits of the key table, which
+ * dn_build_start () enforces; element counts are doubles, which cannot wrap.
+ *
+ * What backward keeps is counted as eager PyTorch keeps it. An activation that several
+ * operators need is counted by the first of them and marked 'kept'; rectifiers work in
+ * place, so their output takes the place of their input.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_BUILD_H
+#define DN_BUILD_H
+
+#include "graph/graph.h"
+
+/* One activation, of one sample. */
+struct dn_shape {
+    double channels; /* or features */
+    double dim[3];   /* depth, height, width; height, width; or tokens */
+    int n_dims;
+    bool kept;  /* counted as saved already */
+    bool input; /* the sample itself: needs no gradient */
+};
+
+struct dn_build {
+    const struct dn_spec *spec;
+    struct dn_err *err;
+    struct dn_graph graph;
+    int capacity;
+    struct dn_shape at;
+    double repeat;   /* how often what follows stands in the network */
+    bool shared;     /* what follows uses parameters that were counted before */
+    double pending;  /* kept elements that the next operator is charged with */
+    bool failed;     /* 'err' holds the first error */
+    uint64_t wanted; /* keys of the specification that the builder has looked at */
+};
+
+enum dn_norm {
+    DN_NORM_BATCH,
+    DN_NORM_LAYER,
+    DN_NORM_GROUP,
+    DN_NORM_INSTANCE, /* with scale and shift */
+    DN_NORM_RMS,      /* scale only */
+    DN_NORM_PLAIN     /* no parameters */
+};
+
+/* What an activation keeps for backward. */
+enum dn_activation {
+    DN_ACTIVATION_RELU,     /* its output, in place: also leaky ReLU */
+    DN_ACTIVATION_SIGMOID,  /* its output: also tanh */
+    DN_ACTIVATION_GELU,     /* its input: also SiLU, hard-swish; ReLU6, whose in-place
+                               form keeps a copy */
+    DN_ACTIVATION_GELU_TANH /* composed of eight kernels, as gelu_new of Hugging Face */
+};
+
+struct dn_conv {
+    double out;
+    int kernel[3];
+    int stride[3];
+    int pad[3];
+    int dilation; /* 0 means 1 */
+    double groups;
+    bool bias;
+};
+
+enum dn_pool_kind {
+    DN_POOL_MAX,
+    DN_POOL_AVERAGE
+};
+
+struct dn_pool {
+    enum dn_pool_kind kind;
+    int kernel;
+    int stride;
+    int pad;
+    bool ceil; /* a window that leaves the input half is used */
+};
+
+struct dn_attention {
+    double heads;
+    double kv_heads; /* 0: as 'heads' */
+    double head_dim;
+    struct dn_shape *memory; /* keys and values come from here; NULL: self-attention */
+    double memory_keys;      /* keys besides the tokens' own (Transformer-XL) */
+    double out;              /* features behind it; 0: those in front of it */
+    bool bias;               /* of the query, key and value layers */
+    bool out_bias;
+    bool fused;    /* one layer gives query, key and value */
+    bool dropout;  /* of the probabilities */
+    bool rotary;   /* positions are rotated into query and key */
+    bool unmasked; /* no mask is added */
+};
+
+struct dn_rnn {
+    double hidden;
+    int gates; /* 4 LSTM, 3 GRU, 1 tanh */
+    bool bidirectional;
+    bool single_bias; /* one bias vector where PyTorch has two */
+};
+
+/* Begin the network 'name'. Fails when a key of the architecture is out of the key
+ * table's range. 'spec' and 'err' must outlive the build.
+ */
+void dn_build_start (struct dn_build *build,
+                     const struct dn_spec *spec,
+                     const char *name,
+                     struct dn_err *err);
+
+/* Sum up, and move the graph to 'graph'. Return 0, or -1 with the first error and
+ * 'graph' empty. Keys that were given but not asked for are left in graph->unread.
+ */
+int dn_build_finish (struct dn_build *build, struct dn_graph *graph);
+
+/* Record the first error. */
+void dn_build_fail (struct dn_build *build, enum dn_errc code, const char *format, ...)
+    DN_PRINTF (3, 4);
+
+/* The value of a key of the specification, or what stands for it where it was not
+ * given: DN_WANT (build, layers, 12).
+ */
+#define DN_WANT(build, key, otherwise)                                                 \
+    dn_build_int ((build), offsetof (struct dn_spec, key), (otherwise))
+#define DN_WANT_REAL(build, key, otherwise)                                            \
+    dn_build_real ((build), offsetof (struct dn_spec, key), (otherwise))
+
+double dn_build_int (struct dn_build *build, size_t offset, double otherwise);
+double dn_build_real (struct dn_build *build, size_t offset, double otherwise);
+enum dn_head dn_build_head (struct dn_build *build, enum dn_head otherwise);
+enum dn_stem dn_build_stem (struct dn_build *build, enum dn_stem otherwise);
+
+/* Stand on the input: an image of 'n_dims' dimensions, by default 'channels' x size x
+ * ..., as image= and in_channels= say. 'bytes' per element on its way to the device.
+ */
+void dn_build_image (struct dn_build *build,
+                     double channels,
+                     double size,
+                     int n_dims,
+                     double bytes);
+
+/* The same where the default image is not square. */
+void dn_build_image_of (struct dn_build *build,
+                        double channels,
+                        const double *dims,
+                        int n_dims,
+                        double bytes);
+
+/* Stand on a sequence of 'tokens' token numbers of 8 bytes; adds to what the input has
+ * already.
+ */
+void dn_build_tokens (struct dn_build *build, double tokens);
+
+/* Stand on 'features' real numbers for each of 'tokens' (0: a flat vector). */
+void dn_build_features (struct dn_build *build, double features, double tokens);
+
+double dn_shape_elements (const struct dn_shape *shape);
+double dn_shape_positions (const struct dn_shape *shape);
+
+/* What follows, until the end, stands 'n' times in a row (0: not at all). The end
+ * takes what the beginning returned. The activation must be the same at both.
+ */
+double dn_build_repeat (struct dn_build *build, double n);
+void dn_build_repeat_end (struct dn_build *build, double outer);
+
+/* The network has 'n' equal blocks that begin here. */
+void dn_build_blocks (struct dn_build *build, double n);
+
+void dn_build_conv (struct dn_build *build,
+                    double out,
+                    int kernel,
+                    int stride,
+                    int pad,
+                    double groups,
+                    bool bias);
+void dn_build_conv_of (struct dn_build *build, const struct dn_conv *conv);
+void dn_build_conv_transpose (struct dn_build *build,
+                              double out,
+                              int kernel,
+                              int stride,
+                              int pad,
+                              bool bias);
+void dn_build_norm (struct dn_build *build, enum dn_norm norm);
+void dn_build_activation (struct dn_build *build, enum dn_activation activation);
+void dn_build_pool (struct dn_build *build, const struct dn_pool *pool);
+/* Average over all positions; the activation is flat behind it. */
+void dn_build_pool_global (struct dn_build *build);
+/* Average pooling to 'size' positions per dimension. */
+void dn_build_pool_to (struct dn_build *build, double size);
+void dn_build_flatten (struct dn_build *build);
+void dn_build_linear (struct dn_build *build, double out, bool bias);
+/* The same with the weights of an embedding: only a bias is added. */
+void dn_build_linear_tied (struct dn_build *build, double out, bool bias);
+/* A batched product (m, k) x (k, n) that keeps 'saved' elements. The cursor stays. */
+void dn_build_matmul (struct dn_build *build,
+                      double batches,
+                      double m,
+                      double n,
+                      double k,
+                      double saved);
+/* Query, key, value and output layers, the two products, scaling, mask, softmax,
+ * dropout and the transposes between them.
+ */
+void dn_build_attention (struct dn_build *build, const struct dn_attention *attention);
+/* Rows of a table with 'rows' rows; the cursor gets 'features' features. */
+void dn_build_embedding (struct dn_build *build, double rows, double features);
+/* The same table again. */
+void dn_build_embedding_tied (struct dn_build *build, double features);
+void dn_build_rnn (struct dn_build *build, const struct dn_rnn *rnn);
+void dn_build_softmax (struct dn_build *build);
+void dn_build_dropout (struct dn_build *build);
+/* Add an activation of the same shape. */
+void dn_build_add (struct dn_build *build);
+/* Multiply 'other', position by position, with the cursor's activation, which may be
+ * smaller (a gate per channel). Both are kept. The cursor gets the shape of 'other'.
+ */
+void dn_build_multiply (struct dn_build *build, struct dn_shape *other);
+/* 'n' element-wise kernels with constants, which keep nothing: scaling, masks. */
+void dn_build_elementwise (struct dn_build *build, double n);
+/* A learned scale per channel. */
+void dn_build_scale (struct dn_build *build);
+/* A learned array of 'elements' that is added to the activation. */
+void dn_build_add_learned (struct dn_build *build, double elements);
+void dn_build_concat (struct dn_build *build, const struct dn_shape *other);
+/* A copy of the activation, such as a transpose. */
+void dn_build_copy (struct dn_build *build);
+/* Spatial dimensions times 'factor', by interpolation. */
+void dn_build_upsample (struct dn_build *build, double factor);
+void dn_build_loss (struct dn_build *build);
+/* An operator that none of the verbs makes; the cursor stays. */
+void dn_build_op (struct dn_build *build, const struct dn_op *op);
+
+/* Count the activation as kept, by the next operator. */
+void dn_build_keep (struct dn_build *build);
+
+/* The usual pairs. */
+void dn_build_conv_norm (struct dn_build *build,
+                         double out,
+                         int kernel,
+                         int stride,
+                         double groups);
+void dn_build_conv_norm_relu (struct dn_build *build,
+                              double out,
+                              int kernel,
+                              int stride,
+                              double groups);
+
+/* The classifier of an image network: average over positions, dropout if wanted, a
+ * linear layer to classes= (default 'classes'), loss; head=none ends behind the
+ * average.
+ */
+void dn_build_classifier (struct dn_build *build, double classes, bool dropout);
+
+/* Channels rounded to a multiple of 'divisor', never below 90 % of 'channels': the rule
+ * of MobileNet and its kin.
+ */
+double dn_build_round (double channels, double divisor);
+
+#endif

@@ -1,0 +1,94 @@
+/* graph.h - the operators of one training step
+ *
+ * In: a resolved specification. Out: the forward operators, with shapes, FLOPs, bytes,
+ * parameters and what backward needs saved, all per sample. Backward operators follow
+ * from the forward ones and are derived in predict/. Equal operators of a network, such
+ * as the blocks of a transformer, stand once with 'repeat'.
+ * Never: the device, the batch size, precision.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_GRAPH_H
+#define DN_GRAPH_H
+
+#include "spec/spec.h"
+
+enum dn_op_kind {
+    DN_OP_UNKNOWN,
+    DN_OP_CONV,        /* any convolution; groups > 1 for grouped and depthwise */
+    DN_OP_LINEAR,      /* a matrix product with weights */
+    DN_OP_MATMUL,      /* a batched product of two activations */
+    DN_OP_EMBEDDING,   /* a gather of rows */
+    DN_OP_RNN,         /* one recurrent layer, all its time steps */
+    DN_OP_NORM,        /* batch, layer, group normalisation */
+    DN_OP_ACTIVATION,  /* element-wise with one input */
+    DN_OP_ELEMENTWISE, /* element-wise with two inputs: residual additions, products */
+    DN_OP_SOFTMAX,
+    DN_OP_POOL,
+    DN_OP_DROPOUT,
+    DN_OP_COPY, /* transposes, concatenations, padding, interpolation */
+    DN_OP_LOSS,
+    DN_N_OP_KINDS
+};
+
+extern const struct dn_names dn_op_kind_names;
+
+/* One forward operator (or 'repeat' equal ones). Per sample, elements not bytes, one
+ * multiply-add = 2 FLOPs. A product is (m, k) x (k, n), 'batches' times; a convolution
+ * is the implicit product m = output positions, n = output channels of a group, k =
+ * input channels of a group x kernel size, batches = groups.
+ */
+struct dn_op {
+    enum dn_op_kind kind;
+    double repeat;
+    double m;
+    double n;
+    double k;
+    double batches;
+    double flops;   /* one of them, forward */
+    double in;      /* activation elements read */
+    double out;     /* activation elements written */
+    double weights; /* parameter elements read; shared weights count at every use */
+    double params;  /* parameters that this operator adds; shared ones count once */
+    double tensors; /* parameter tensors that it adds: optimizer launches */
+    double saved;   /* elements kept for the backward pass, in activation precision */
+    double masks;   /* bytes kept besides: dropout masks, pooling indices */
+    double steps;   /* kernels in sequence that cannot be batched (recurrence), 1 */
+    bool first;     /* reads the input: no gradient towards it is computed */
+};
+
+struct dn_graph {
+    char name[DN_NAME_MAX];
+    struct dn_op *ops; /* owned */
+    int n_ops;
+    double params;  /* learned parameters */
+    double tensors; /* parameter tensors */
+    double flops;   /* forward FLOPs per sample of convolutions and matrix products */
+    double input;   /* elements of one input sample */
+    double input_bytes; /* of one sample as it travels to the device */
+    uint64_t unread;    /* keys that were given but mean nothing here, a bit per key */
+    int64_t block_layers;  /* repeated blocks (checkpointing, pipeline), 0 if none */
+    double block_boundary; /* elements between two blocks */
+};
+
+/* Build the graph that 'spec' describes: a name of the zoo, a family with its sizes, or
+ * params/flops/activations. Return 0, or -1 with 'err' set and 'graph' empty; the
+ * caller frees it with dn_graph_free ().
+ */
+int dn_graph_build (const struct dn_spec *spec,
+                    struct dn_graph *graph,
+                    struct dn_err *err);
+
+/* NULL-safe, leaves an empty graph. */
+void dn_graph_free (struct dn_graph *graph);
+
+/* One network of the zoo. */
+struct dn_zoo_entry {
+    const char *name;
+    const char *family; /* the builder's name: "resnet", "transformer", ... */
+};
+
+/* The i-th name of the zoo, in order of families, or NULL behind the last. */
+const struct dn_zoo_entry *dn_zoo_at (int i);
+
+#endif

@@ -1,0 +1,531 @@
+/* verbs.c - the operators: shapes, FLOPs, passes, parameters, what backward keeps
+ *
+ * What is kept follows PyTorch's derivatives: convolutions, linear layers and products
+ * keep their inputs, normalisations and smooth activations their input, rectifiers,
+ * sigmoid, tanh and softmax their output, max pooling its input and 64-bit indices,
+ * dropout one byte per element, log-softmax of the loss its output.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "graph/build.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* Elements that backward keeps for an operator that needs its input: none if an earlier
+ * operator keeps them already. Marks the activation.
+ */
+static double keep_shape (struct dn_shape *shape)
+{
+    double elements = shape->kept ? 0 : dn_shape_elements (shape);
+
+    shape->kept = true;
+    return elements;
+}
+
+/* The activation has been replaced by a new one of the same shape. */
+static void renew (struct dn_build *build)
+{
+    build->at.kept = false;
+    build->at.input = false;
+}
+
+/* Positions of a window that slides over 'size'. */
+static double slide (double size,
+                     int kernel,
+                     int stride,
+                     int pad,
+                     int dilation,
+                     bool ceil_up)
+{
+    double span = size + 2.0 * pad - (double) dilation * (kernel - 1) - 1;
+    double out = ceil_up ? ceil (span / stride) : floor (span / stride);
+
+    /* The last window must begin inside the input or its left padding. */
+    if (ceil_up && out * stride >= size + pad)
+        out -= 1;
+    return out + 1;
+}
+
+/* A layer without output: the sample is too small for the network. */
+static bool fits (struct dn_build *build, double size)
+{
+    const struct dn_image *image = &build->spec->image;
+    const char *key = build->at.n_dims > 1 ? "image" : "seq_len";
+    int64_t value = build->at.n_dims > 1 ? image->dim[0] : build->spec->seq_len;
+
+    if (size >= 1)
+        return true;
+    dn_build_fail (build,
+                   DN_E_RANGE,
+                   "%s: %" PRId64 " is too small for %s, whose layers shrink it to "
+                   "nothing; expected more",
+                   key,
+                   value,
+                   build->graph.name);
+    return false;
+}
+
+static bool divides (struct dn_build *build, double parts, double whole)
+{
+    if (parts >= 1 && whole >= parts && fmod (whole, parts) == 0)
+        return true;
+    dn_build_fail (build,
+                   DN_E_RANGE,
+                   "width: %g channels of %s do not divide into %g groups",
+                   whole,
+                   build->graph.name,
+                   parts);
+    return false;
+}
+
+void dn_build_conv_of (struct dn_build *build, const struct dn_conv *conv)
+{
+    struct dn_shape *at = &build->at;
+    struct dn_shape out = *at;
+    struct dn_op op = {.kind = DN_OP_CONV, .batches = conv->groups, .first = at->input};
+    int dilation = conv->dilation ? conv->dilation : 1;
+    double window = 1;
+
+    if (build->failed || !divides (build, conv->groups, at->channels)
+        || !divides (build, conv->groups, conv->out))
+        return;
+    for (int i = 0; i < at->n_dims; i++) {
+        window *= conv->kernel[i];
+        out.dim[i] = slide (at->dim[i],
+                            conv->kernel[i],
+                            conv->stride[i],
+                            conv->pad[i],
+                            dilation,
+                            false);
+        if (!fits (build, out.dim[i]))
+            return;
+    }
+    out.channels = conv->out;
+    op.m = dn_shape_positions (&out);
+    op.n = conv->out / conv->groups;
+    op.k = at->channels / conv->groups * window;
+    op.flops = 2 * op.m * op.n * op.k * op.batches;
+    op.in = dn_shape_elements (at);
+    op.out = dn_shape_elements (&out);
+    op.params = op.n * op.k * op.batches + (conv->bias ? conv->out : 0);
+    op.weights = op.params;
+    op.tensors = conv->bias ? 2 : 1;
+    op.saved = keep_shape (at);
+    dn_build_op (build, &op);
+    *at = out;
+    renew (build);
+}
+
+void dn_build_conv (struct dn_build *build,
+                    double out,
+                    int kernel,
+                    int stride,
+                    int pad,
+                    double groups,
+                    bool bias)
+{
+    struct dn_conv conv = {.out = out,
+                           .kernel = {kernel, kernel, kernel},
+                           .stride = {stride, stride, stride},
+                           .pad = {pad, pad, pad},
+                           .groups = groups,
+                           .bias = bias};
+
+    dn_build_conv_of (build, &conv);
+}
+
+void dn_build_conv_transpose (struct dn_build *build,
+                              double out,
+                              int kernel,
+                              int stride,
+                              int pad,
+                              bool bias)
+{
+    struct dn_shape *at = &build->at;
+    struct dn_op op = {.kind = DN_OP_CONV, .batches = 1, .first = at->input};
+    double window = pow (kernel, at->n_dims);
+
+    if (build->failed)
+        return;
+    op.m = dn_shape_positions (at);
+    op.n = out * window;
+    op.k = at->channels;
+    op.flops = 2 * op.m * op.n * op.k;
+    op.in = dn_shape_elements (at);
+    op.params = op.n * op.k + (bias ? out : 0);
+    op.weights = op.params;
+    op.tensors = bias ? 2 : 1;
+    op.saved = keep_shape (at);
+    at->channels = out;
+    for (int i = 0; i < at->n_dims; i++) {
+        at->dim[i] = (at->dim[i] - 1) * stride - 2.0 * pad + kernel;
+        if (!fits (build, at->dim[i]))
+            return;
+    }
+    op.out = dn_shape_elements (at);
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_norm (struct dn_build *build, enum dn_norm norm)
+{
+    double elements = dn_shape_elements (&build->at);
+    double tensors = norm == DN_NORM_PLAIN ? 0 : norm == DN_NORM_RMS ? 1 : 2;
+    struct dn_op op = {.kind = DN_OP_NORM,
+                       .in = elements,
+                       .out = elements,
+                       .params = tensors * build->at.channels,
+                       .tensors = tensors};
+
+    op.weights = op.params;
+    op.saved = keep_shape (&build->at);
+    /* Composed of single kernels: what the scale multiplies is kept too. */
+    if (norm == DN_NORM_RMS)
+        op.saved += elements;
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+/* The rest of 0.5 x (1 + tanh (sqrt (2 / pi) (x + 0.044715 x^3))), kernel by kernel: of
+ * eight in all, three keep an operand more.
+ */
+static void add_gelu_parts (struct dn_build *build, double elements)
+{
+    struct dn_op op = {.kind = DN_OP_ACTIVATION,
+                       .repeat = 7,
+                       .in = elements,
+                       .out = elements,
+                       .saved = 3 * elements / 7};
+
+    dn_build_op (build, &op);
+}
+
+void dn_build_activation (struct dn_build *build, enum dn_activation activation)
+{
+    double elements = dn_shape_elements (&build->at);
+    struct dn_op op = {.kind = DN_OP_ACTIVATION, .in = elements, .out = elements};
+
+    if (activation == DN_ACTIVATION_GELU || activation == DN_ACTIVATION_GELU_TANH) {
+        op.saved = keep_shape (&build->at);
+        dn_build_op (build, &op);
+        renew (build);
+        if (activation == DN_ACTIVATION_GELU_TANH)
+            add_gelu_parts (build, elements);
+        return;
+    }
+    op.saved = elements;
+    dn_build_op (build, &op);
+    renew (build);
+    build->at.kept = true;
+}
+
+void dn_build_pool (struct dn_build *build, const struct dn_pool *pool)
+{
+    struct dn_shape *at = &build->at;
+    struct dn_op op = {.kind = DN_OP_POOL, .in = dn_shape_elements (at)};
+
+    if (build->failed)
+        return;
+    op.saved = keep_shape (at);
+    for (int i = 0; i < at->n_dims; i++) {
+        at->dim[i] =
+            slide (at->dim[i], pool->kernel, pool->stride, pool->pad, 1, pool->ceil);
+        if (!fits (build, at->dim[i]))
+            return;
+    }
+    op.out = dn_shape_elements (at);
+    if (pool->kind == DN_POOL_MAX)
+        op.masks = 8 * op.out;
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_pool_global (struct dn_build *build)
+{
+    struct dn_op op = {.kind = DN_OP_POOL,
+                       .in = dn_shape_elements (&build->at),
+                       .out = build->at.channels};
+
+    dn_build_op (build, &op);
+    build->at.n_dims = 0;
+    renew (build);
+}
+
+void dn_build_pool_to (struct dn_build *build, double size)
+{
+    struct dn_op op = {.kind = DN_OP_POOL, .in = dn_shape_elements (&build->at)};
+
+    op.saved = keep_shape (&build->at);
+    for (int i = 0; i < build->at.n_dims; i++)
+        build->at.dim[i] = size;
+    op.out = dn_shape_elements (&build->at);
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_flatten (struct dn_build *build)
+{
+    build->at.channels = dn_shape_elements (&build->at);
+    build->at.n_dims = 0;
+}
+
+/* A linear layer that adds 'params' parameters. */
+static void add_linear (struct dn_build *build, double out, bool bias, bool tied)
+{
+    struct dn_shape *at = &build->at;
+    struct dn_op op = {.kind = DN_OP_LINEAR, .batches = 1, .first = at->input};
+
+    op.m = dn_shape_positions (at);
+    op.n = out;
+    op.k = at->channels;
+    op.flops = 2 * op.m * op.n * op.k;
+    op.in = dn_shape_elements (at);
+    op.weights = op.n * op.k + (bias ? out : 0);
+    op.params = (tied ? 0 : op.n * op.k) + (bias ? out : 0);
+    op.tensors = (tied ? 0 : 1) + (bias ? 1 : 0);
+    op.saved = keep_shape (at);
+    at->channels = out;
+    op.out = dn_shape_elements (at);
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_linear (struct dn_build *build, double out, bool bias)
+{
+    add_linear (build, out, bias, false);
+}
+
+void dn_build_linear_tied (struct dn_build *build, double out, bool bias)
+{
+    add_linear (build, out, bias, true);
+}
+
+void dn_build_matmul (struct dn_build *build,
+                      double batches,
+                      double m,
+                      double n,
+                      double k,
+                      double saved)
+{
+    struct dn_op op = {.kind = DN_OP_MATMUL,
+                       .m = m,
+                       .n = n,
+                       .k = k,
+                       .batches = batches,
+                       .flops = 2 * batches * m * n * k,
+                       .in = batches * (m * k + k * n),
+                       .out = batches * m * n,
+                       .saved = saved};
+
+    dn_build_op (build, &op);
+}
+
+void dn_build_embedding (struct dn_build *build, double rows, double features)
+{
+    dn_build_embedding_tied (build, features);
+    if (!build->failed && !build->shared && build->graph.n_ops > 0) {
+        build->graph.ops[build->graph.n_ops - 1].params = rows * features;
+        build->graph.ops[build->graph.n_ops - 1].tensors = 1;
+    }
+}
+
+void dn_build_embedding_tied (struct dn_build *build, double features)
+{
+    double tokens = dn_shape_positions (&build->at);
+    struct dn_op op = {.kind = DN_OP_EMBEDDING,
+                       .in = tokens,
+                       .out = tokens * features,
+                       .weights = tokens * features,
+                       .masks = 8 * tokens,
+                       .first = true};
+
+    dn_build_op (build, &op);
+    build->at.channels = features;
+    renew (build);
+}
+
+void dn_build_rnn (struct dn_build *build, const struct dn_rnn *rnn)
+{
+    struct dn_shape *at = &build->at;
+    double directions = rnn->bidirectional ? 2 : 1;
+    double tokens = dn_shape_positions (at);
+    double rows = rnn->gates * rnn->hidden;
+    struct dn_op op = {.kind = DN_OP_RNN, .m = tokens, .first = at->input};
+
+    op.n = rows;
+    op.k = at->channels + rnn->hidden;
+    op.batches = directions;
+    op.flops = 2 * op.m * op.n * op.k * directions;
+    op.in = dn_shape_elements (at);
+    op.params = directions * rows * (op.k + (rnn->single_bias ? 1 : 2));
+    op.weights = op.params;
+    op.tensors = directions * (rnn->single_bias ? 3 : 4);
+    /* cuDNN's reserve space: the gates, and the cell of an LSTM; and the output. */
+    op.saved =
+        keep_shape (at)
+        + directions * tokens * rnn->hidden * (rnn->gates + (rnn->gates == 4 ? 2 : 1));
+    op.steps = at->n_dims > 0 ? at->dim[0] : 1;
+    at->channels = directions * rnn->hidden;
+    op.out = dn_shape_elements (at);
+    dn_build_op (build, &op);
+    renew (build);
+    at->kept = true;
+}
+
+void dn_build_softmax (struct dn_build *build)
+{
+    double elements = dn_shape_elements (&build->at);
+    struct dn_op op = {
+        .kind = DN_OP_SOFTMAX, .in = elements, .out = elements, .saved = elements};
+
+    dn_build_op (build, &op);
+    renew (build);
+    build->at.kept = true;
+}
+
+void dn_build_dropout (struct dn_build *build)
+{
+    double elements = dn_shape_elements (&build->at);
+    struct dn_op op = {
+        .kind = DN_OP_DROPOUT, .in = elements, .out = elements, .masks = elements};
+
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_add (struct dn_build *build)
+{
+    double elements = dn_shape_elements (&build->at);
+    struct dn_op op = {.kind = DN_OP_ELEMENTWISE, .in = 2 * elements, .out = elements};
+
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_multiply (struct dn_build *build, struct dn_shape *other)
+{
+    struct dn_op op = {.kind = DN_OP_ELEMENTWISE,
+                       .in = dn_shape_elements (other) + dn_shape_elements (&build->at),
+                       .out = dn_shape_elements (other)};
+
+    op.saved = keep_shape (other) + keep_shape (&build->at);
+    dn_build_op (build, &op);
+    build->at = *other;
+    renew (build);
+}
+
+void dn_build_elementwise (struct dn_build *build, double n)
+{
+    double elements = dn_shape_elements (&build->at);
+    struct dn_op op = {
+        .kind = DN_OP_ELEMENTWISE, .repeat = n, .in = elements, .out = elements};
+
+    if (n <= 0)
+        return;
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_scale (struct dn_build *build)
+{
+    double elements = dn_shape_elements (&build->at);
+    struct dn_op op = {.kind = DN_OP_ELEMENTWISE,
+                       .in = elements,
+                       .out = elements,
+                       .weights = build->at.channels,
+                       .params = build->at.channels,
+                       .tensors = 1};
+
+    op.saved = keep_shape (&build->at);
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_add_learned (struct dn_build *build, double elements)
+{
+    double size = dn_shape_elements (&build->at);
+    struct dn_op op = {.kind = DN_OP_ELEMENTWISE,
+                       .in = size,
+                       .out = size,
+                       .weights = elements,
+                       .params = elements,
+                       .tensors = 1};
+
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_concat (struct dn_build *build, const struct dn_shape *other)
+{
+    struct dn_op op = {.kind = DN_OP_COPY};
+
+    build->at.channels += other->channels;
+    op.in = dn_shape_elements (&build->at);
+    op.out = op.in;
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_copy (struct dn_build *build)
+{
+    double elements = dn_shape_elements (&build->at);
+    struct dn_op op = {.kind = DN_OP_COPY, .in = elements, .out = elements};
+
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_upsample (struct dn_build *build, double factor)
+{
+    struct dn_op op = {.kind = DN_OP_COPY, .in = dn_shape_elements (&build->at)};
+
+    for (int i = 0; i < build->at.n_dims; i++)
+        build->at.dim[i] = floor (build->at.dim[i] * factor);
+    op.out = dn_shape_elements (&build->at);
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+void dn_build_loss (struct dn_build *build)
+{
+    double elements = dn_shape_elements (&build->at);
+    struct dn_op op = {
+        .kind = DN_OP_LOSS, .in = elements, .out = elements, .saved = elements};
+
+    /* The right answers, as 64-bit numbers. */
+    op.masks = 8 * dn_shape_positions (&build->at);
+    dn_build_op (build, &op);
+}
+
+void dn_build_conv_norm (struct dn_build *build,
+                         double out,
+                         int kernel,
+                         int stride,
+                         double groups)
+{
+    dn_build_conv (build, out, kernel, stride, kernel / 2, groups, false);
+    dn_build_norm (build, DN_NORM_BATCH);
+}
+
+void dn_build_conv_norm_relu (struct dn_build *build,
+                              double out,
+                              int kernel,
+                              int stride,
+                              double groups)
+{
+    dn_build_conv_norm (build, out, kernel, stride, groups);
+    dn_build_activation (build, DN_ACTIVATION_RELU);
+}
+
+void dn_build_classifier (struct dn_build *build, double classes, bool dropout)
+{
+    classes = DN_WANT (build, classes, classes);
+    dn_build_pool_global (build);
+    if (dn_build_head (build, DN_HEAD_CLASSIFIER) == DN_HEAD_NONE)
+        return;
+    if (dropout)
+        dn_build_dropout (build);
+    dn_build_linear (build, classes, true);
+    dn_build_loss (build);
+}

@@ -1,0 +1,142 @@
+/* hardware.h - the devices that a job could run on
+ *
+ * In: catalogue files (etc/hardware/, one per device, a source per number) and the
+ * site's "Gpu" lines that map gres types to them. Out: struct dn_device with rates in
+ * SI units, and the candidates of one request. Never: what runs on them.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_HARDWARE_H
+#define DN_HARDWARE_H
+
+#include "base/keyline.h"
+#include "graph/graph.h"
+#include "request/request.h"
+
+/* Generations differ in what their units can do; DN_ARCH_OTHER is anything that is not
+ * a GPU of these (accelerators).
+ */
+enum dn_arch {
+    DN_ARCH_UNKNOWN,
+    DN_ARCH_KEPLER,
+    DN_ARCH_PASCAL,
+    DN_ARCH_VOLTA,
+    DN_ARCH_TURING,
+    DN_ARCH_AMPERE,
+    DN_ARCH_ADA,
+    DN_ARCH_HOPPER,
+    DN_ARCH_BLACKWELL,
+    DN_ARCH_CDNA,
+    DN_ARCH_OTHER
+};
+
+extern const struct dn_names dn_arch_names;
+
+/* One device of the catalogue. Rates are dense data-sheet peaks; a rate of 0 means that
+ * the device has no such unit.
+ */
+struct dn_device {
+    char name[DN_NAME_MAX];
+    char vendor[DN_NAME_MAX];
+    enum dn_arch arch;
+    double fp32;      /* FLOP/s */
+    double tf32;      /* FLOP/s */
+    double fp16;      /* FLOP/s, matrix units where there are any */
+    double bf16;      /* FLOP/s */
+    double fp8;       /* FLOP/s */
+    double memory;    /* bytes */
+    double bandwidth; /* of the memory, byte/s */
+    double l2;        /* bytes */
+    int64_t sms;      /* multiprocessors; 0 unknown */
+    enum dn_link link;
+    double
+        link_bw; /* to the other devices of a node, byte/s per device and direction */
+    double pcie_bw; /* to the host, byte/s per direction */
+    double tdp_w;   /* board power limit */
+    double idle_w;  /* power in idle with a context */
+    double cost;    /* per device hour, in the site's unit; 1 when not stated */
+};
+
+struct dn_catalogue {
+    struct dn_device *devices; /* owned */
+    int n_devices;
+};
+
+/* Read one catalogue file, which describes one device, and add it. 'file' names it in
+ * errors. Return -1 with 'err' and the catalogue as it was.
+ */
+int dn_catalogue_add (struct dn_catalogue *catalogue,
+                      struct dn_span text,
+                      const char *file,
+                      struct dn_err *err);
+
+/* NULL-safe, leaves an empty catalogue. */
+void dn_catalogue_free (struct dn_catalogue *catalogue);
+
+/* The device of that name, or NULL. */
+const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
+                                           const char *name);
+
+/* May work of this precision run on the device at all? tf32 runs as fp32 where there is
+ * no such unit, fp16 at the ordinary rate; bf16 runs nowhere but where there is a unit.
+ */
+bool dn_device_supports (const struct dn_device *device, enum dn_precision precision);
+
+/* A gres type of the cluster, as a "Gpu" line of dnnest.conf maps it. What is DN_UNSET
+ * or empty was not stated; a type can only be moved *to* when per_node, node_cpus and
+ * node_mem_mb are stated, since a request that no node can meet would never start.
+ */
+struct dn_gpu_type {
+    char type[DN_NAME_MAX];         /* the gres type, e.g. "a100" */
+    const struct dn_device *device; /* in the catalogue */
+    double cost;                    /* per GPU hour; the catalogue's when not stated */
+    int64_t per_node;               /* GPUs of this type on one node */
+    int64_t n_nodes;
+    int64_t node_cpus;
+    int64_t node_mem_mb;
+    char partitions[DN_NAME_MAX * 4]; /* "p1,p2"; empty: all */
+};
+
+struct dn_gpu_types {
+    struct dn_gpu_type types[DN_CANDIDATES_MAX];
+    int n_types;
+};
+
+/* Read the pairs of one "Gpu Type=... Device=..." line. */
+int dn_gpu_types_add (struct dn_gpu_types *types,
+                      const struct dn_keyline *line,
+                      const struct dn_catalogue *catalogue,
+                      struct dn_err *err);
+
+/* The keys of a "Gpu" line with a sentence each, for docs and their test. */
+struct dn_gpu_key {
+    const char *name;
+    const char *help;
+};
+const struct dn_gpu_key *dn_gpu_keys (int *n_keys);
+
+/* The mapped type of that gres name, or NULL. */
+const struct dn_gpu_type *dn_gpu_types_find (const struct dn_gpu_types *types,
+                                             const char *type);
+
+/* A type that the request could run on. */
+struct dn_candidate {
+    const struct dn_gpu_type *gpu;
+    bool requested;              /* what the job may land on as it is written */
+    char blocked[DN_REASON_MAX]; /* why it cannot be a target; empty when it can */
+};
+
+struct dn_candidates {
+    struct dn_candidate list[DN_CANDIDATES_MAX];
+    int n_candidates;
+};
+
+/* The candidates of a request, in the order of the Gpu lines: every mapped type, with
+ * those marked that cannot hold the request (GPUs per node, nodes, CPUs, memory,
+ * partition). CPUs are left to the policy, which may lower them.
+ */
+void dn_hardware_candidates (const struct dn_gpu_types *types,
+                             const struct dn_request *request,
+                             struct dn_candidates *candidates);
+
+#endif

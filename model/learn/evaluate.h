@@ -1,0 +1,75 @@
+/* evaluate.h - predictions against measured runs
+ *
+ * In: rows of a table with the columns spec, gpu, step_ms and, where there are any,
+ * peak_mem_gb (GiB), oom, power_w, group, source. Out: the figures of 'dnnest evaluate'
+ * (DESIGN.md section 8). An empty cell leaves its metric out. Memory grows by some
+ * bytes per row.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_EVALUATE_H
+#define DN_EVALUATE_H
+
+#include "learn/score.h"
+#include "learn/table.h"
+#include "predict/predict.h"
+
+/* Of so many skipped rows the reason is kept; the others are only counted. */
+#define DN_SKIPPED_MAX 1000
+
+struct dn_skipped {
+    int64_t line;
+    char reason[DN_ERR_TEXT_MAX];
+};
+
+/* What the rows are grouped by. */
+enum dn_grouping {
+    DN_BY_ALL, /* one group, "all" */
+    DN_BY_GPU,
+    DN_BY_MODEL,
+    DN_BY_GROUP, /* the table's own column */
+    DN_BY_SOURCE,
+    DN_BY_PRECISION,
+    DN_N_GROUPINGS
+};
+
+extern const struct dn_names dn_grouping_names;
+
+struct dn_evaluation {
+    const struct dn_constants *constants; /* borrowed, as are the next two */
+    const struct dn_catalogue *catalogue;
+    const struct dn_datasets *datasets;
+    int64_t n_rows;
+    int64_t n_predicted;
+    int64_t n_skipped;
+    struct dn_skipped *skipped; /* the first DN_SKIPPED_MAX; owned */
+    struct dn_score step[DN_N_GROUPINGS];
+    struct dn_score memory[DN_N_GROUPINGS];
+    struct dn_score power[DN_N_GROUPINGS];
+    int64_t n_memory;    /* rows that tell whether the run fitted */
+    int64_t n_false_fit; /* predicted to fit, measured not to */
+};
+
+/* What was predicted for one row, for those who want to print it. */
+struct dn_row_result {
+    bool predicted;
+    char reason[DN_ERR_TEXT_MAX]; /* why not */
+    struct dn_estimate estimate;
+};
+
+/* An evaluation with nothing in it. Freed with dn_evaluation_free (). */
+struct dn_evaluation dn_evaluation_start (const struct dn_constants *constants,
+                                          const struct dn_catalogue *catalogue,
+                                          const struct dn_datasets *datasets);
+void dn_evaluation_free (struct dn_evaluation *evaluation);
+
+/* Predict one row and add it. A row that cannot be read is skipped with its reason and
+ * is no error; -1 with DN_E_NOMEM, or DN_E_SYNTAX where the table has no column spec or
+ * gpu.
+ */
+int dn_evaluation_add (struct dn_evaluation *evaluation,
+                       const struct dn_row *row,
+                       struct dn_row_result *result,
+                       struct dn_err *err);
+
+#endif

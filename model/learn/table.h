@@ -1,0 +1,47 @@
+/* table.h - a CSV file with named columns, row by row
+ *
+ * In: the bytes of the file, in pieces of any size. Out: a call per row, so that a file
+ * of any length is read in the memory of one row. RFC 4180: quotes, doubled quotes,
+ * line breaks inside of quotes.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_TABLE_H
+#define DN_TABLE_H
+
+#include "base/limits.h"
+#include "base/text.h"
+
+#define DN_COLUMNS_MAX 64
+
+struct dn_table;
+
+/* One row. All strings live until the call ends. */
+struct dn_row {
+    int64_t line; /* in the file, from 1; the head is line 1 */
+    int n_columns;
+    const char *const *names;
+    const char *const *values; /* "" where the row is short */
+};
+
+/* The value of a column, or NULL when the table has no such column. */
+const char *dn_row_get (const struct dn_row *row, const char *column);
+
+/* Called for every row; -1 with 'err' ends the reading. */
+typedef int (*dn_row_f) (const struct dn_row *row, void *context, struct dn_err *err);
+
+/* A reader, or NULL without memory. Freed with dn_table_free (). */
+struct dn_table *dn_table_new (dn_row_f row, void *context);
+void dn_table_free (struct dn_table *table);
+
+/* Hand over the next 'len' bytes; 0 bytes: the end of the file. Return -1 with 'err'
+ * naming the line, for a file that is no table (a quote is not closed, more than
+ * DN_COLUMNS_MAX columns, a row of more than DN_FILE_MAX bytes), or the callback's
+ * error.
+ */
+int dn_table_feed (struct dn_table *table,
+                   const char *text,
+                   size_t len,
+                   struct dn_err *err);
+
+#endif

@@ -1,0 +1,390 @@
+/* decide.c - whether to change a job, and to what
+ *
+ * The order: may we tell at all (estimates, confidence); which GPU type; how many CPUs
+ * there; how long there. Each step either finds a value that is not above the user's
+ * own or leaves the field, and says why. Nothing is ever raised.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "policy/policy.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* GPU memory of a move is judged by this bound, MemoryHeadroom on top. */
+#define MEMORY_QUANTILE 0.95
+
+/* Limits are set in steps of five minutes: nobody reads 03:37:00 as an estimate. */
+#define TIME_STEP_S 300
+
+static const char *const verdict_text[] = {"none", "abstain", "keep", "change"};
+
+const struct dn_names dn_verdict_names = {verdict_text,
+                                          (int) DN_N_ELEMENTS (verdict_text)};
+
+/* Everything one decision looks at. */
+struct scene {
+    const struct dn_rules *rules;
+    const struct dn_request *request;
+    const struct dn_spec *spec;
+    const struct dn_candidates *candidates;
+    const struct dn_estimate *estimates;
+    struct dn_decision *decision;
+};
+
+static void say (const struct scene *scene, const char *format, ...) DN_PRINTF (2, 3);
+
+static void say (const struct scene *scene, const char *format, ...)
+{
+    struct dn_decision *decision = scene->decision;
+    va_list args;
+
+    if (decision->n_reasons == DN_REASONS_MAX)
+        return;
+    va_start (args, format);
+    vsnprintf (decision->reasons[decision->n_reasons++], DN_REASON_MAX, format, args);
+    va_end (args);
+}
+
+static const char *type_of (const struct scene *scene, int i)
+{
+    return scene->candidates->list[i].gpu->type;
+}
+
+/* The candidate that the job runs on as it is written: the requested type, or the
+ * slowest of all that may serve an untyped request. -1 when none is mapped.
+ */
+static int find_base (const struct scene *scene)
+{
+    int base = -1;
+
+    for (int i = 0; i < scene->candidates->n_candidates; i++)
+        if (scene->candidates->list[i].requested
+            && (base < 0
+                || scene->estimates[i].step_s.p50 > scene->estimates[base].step_s.p50))
+            base = i;
+    return base;
+}
+
+/* Can anything be told about this job? Says why not. */
+static bool can_tell (const struct scene *scene, int base)
+{
+    const struct dn_request *request = scene->request;
+    const struct dn_estimate *estimate;
+
+    if (request->n_gpus == 0) {
+        say (scene, "no GPU was requested");
+        return false;
+    }
+    if (base < 0) {
+        say (scene, "gpu: type '%s' is not mapped by a Gpu line", request->gpu_type);
+        return false;
+    }
+    estimate = &scene->estimates[base];
+    if (request->n_gpus != DN_UNSET && scene->spec->gpus > request->n_gpus) {
+        say (scene,
+             "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",
+             scene->spec->gpus,
+             request->n_gpus);
+        return false;
+    }
+    if (!estimate->supported) {
+        say (scene, "gpu: %s cannot run this precision", type_of (scene, base));
+        return false;
+    }
+    if (!estimate->fits) {
+        say (scene,
+             "gpu: needs about %.1f GiB of GPU memory, %s has %.1f",
+             estimate->gpu_mem.p50 / 1073741824,
+             type_of (scene, base),
+             estimate->device->memory / 1073741824);
+        return false;
+    }
+    if (estimate->confidence < scene->rules->min_confidence) {
+        say (scene,
+             "confidence %.2f is below MinConfidence %.2f",
+             estimate->confidence,
+             scene->rules->min_confidence);
+        return false;
+    }
+    if (request->n_gpus != DN_UNSET && scene->spec->gpus < request->n_gpus)
+        say (scene,
+             "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",
+             scene->spec->gpus,
+             request->n_gpus);
+    return true;
+}
+
+/* The limit that a run on candidate 'i' needs, in whole steps; DN_UNSET if unknown. */
+static int64_t needed_time (const struct scene *scene, int i)
+{
+    const struct dn_rules *rules = scene->rules;
+    double bound = dn_range_at (scene->estimates[i].train_s, rules->time_quantile)
+                   * (1 + rules->time_margin);
+
+    if (bound < 0)
+        return DN_UNSET;
+    bound = fmax (bound, (double) rules->time_min_s);
+    if (bound > 1e10)
+        bound = 1e10;
+    return (int64_t) ceil (bound / TIME_STEP_S) * TIME_STEP_S;
+}
+
+/* CPUs per task that a run on candidate 'i' needs; the user's own where that must stay.
+ */
+static int64_t needed_cpus (const struct scene *scene, int i, const char **why)
+{
+    const struct dn_rules *rules = scene->rules;
+    const struct dn_request *request = scene->request;
+    int64_t per_gpu = scene->estimates[i].cpus_per_gpu;
+    int64_t needed;
+
+    *why = NULL;
+    if (rules->cpus != DN_CHOICE_CHOOSE)
+        *why = "the policy keeps CPUs";
+    else if (request->keep_cpus[0] != '\0')
+        *why = request->keep_cpus;
+    else if (request->n_gpus <= 0)
+        *why = "the number of GPUs is open";
+    else if (per_gpu > rules->cpus_per_gpu_max)
+        *why = "more CPUs per GPU are needed than CpusPerGpuMax";
+    if (*why)
+        return request->cpus_per_task;
+    if (per_gpu < rules->cpus_per_gpu_min)
+        per_gpu = rules->cpus_per_gpu_min;
+    needed = (per_gpu * request->n_gpus + request->n_tasks - 1) / request->n_tasks;
+    return needed < request->cpus_per_task ? needed : request->cpus_per_task;
+}
+
+/* CPUs on one node when each task has 'cpus_per_task'; all of them if the spread is
+ * open. */
+static int64_t cpus_on_node (const struct dn_request *request, int64_t cpus_per_task)
+{
+    int64_t all = request->n_cpus;
+
+    if (cpus_per_task != DN_UNSET && request->n_tasks != DN_UNSET)
+        all = cpus_per_task * request->n_tasks;
+    if (all != DN_UNSET && request->n_nodes > 1)
+        all = (all + request->n_nodes - 1) / request->n_nodes;
+    return all;
+}
+
+static enum dn_objective objective_of (const struct scene *scene)
+{
+    return scene->spec->objective != DN_OBJECTIVE_UNKNOWN ? scene->spec->objective
+                                                          : scene->rules->objective;
+}
+
+/* What the objective charges for one step on candidate 'i'. */
+static double price (const struct scene *scene, int i)
+{
+    const struct dn_estimate *estimate = &scene->estimates[i];
+
+    switch (objective_of (scene)) {
+    case DN_OBJECTIVE_TIME:
+        return estimate->step_s.p50;
+    case DN_OBJECTIVE_ENERGY:
+        return estimate->step_s.p50 * estimate->power_w;
+    default:
+        return estimate->step_s.p50 * scene->candidates->list[i].gpu->cost;
+    }
+}
+
+/* Would the run on candidate 'i' be done within the user's own limit and deadline? */
+static bool within_time (const struct scene *scene, int i, int base, char *why)
+{
+    int64_t needed = needed_time (scene, i);
+    int64_t limit = scene->request->time_limit_s;
+
+    if (needed == DN_UNSET) {
+        if (scene->estimates[i].step_s.p50 <= scene->estimates[base].step_s.p50)
+            return true;
+        snprintf (why, DN_REASON_MAX, "slower, and the amount of work is unknown");
+        return false;
+    }
+    if (limit > 0 && needed > limit) {
+        snprintf (why,
+                  DN_REASON_MAX,
+                  "would need %s, above the requested limit",
+                  dn_time_write (needed).text);
+        return false;
+    }
+    if (scene->spec->deadline > 0 && needed > scene->spec->deadline) {
+        snprintf (why,
+                  DN_REASON_MAX,
+                  "would need %s, above the deadline",
+                  dn_time_write (needed).text);
+        return false;
+    }
+    return true;
+}
+
+/* May the job move to candidate 'i'? Else 'why' says why not. */
+static bool may_move (const struct scene *scene, int i, int base, char *why)
+{
+    const struct dn_rules *rules = scene->rules;
+    const struct dn_candidate *candidate = &scene->candidates->list[i];
+    const struct dn_estimate *estimate = &scene->estimates[i];
+    const char *keep_cpus;
+    int64_t cpus = cpus_on_node (scene->request, needed_cpus (scene, i, &keep_cpus));
+    double memory =
+        dn_range_at (estimate->gpu_mem, MEMORY_QUANTILE) * (1 + rules->memory_headroom);
+    double slowdown = estimate->step_s.p50 / scene->estimates[base].step_s.p50;
+
+    if (candidate->blocked[0] != '\0')
+        snprintf (why, DN_REASON_MAX, "%s", candidate->blocked);
+    else if (!estimate->supported)
+        snprintf (why, DN_REASON_MAX, "cannot run this precision");
+    else if (memory > estimate->device->memory)
+        snprintf (why,
+                  DN_REASON_MAX,
+                  "may need %.1f GiB of GPU memory, it has %.1f",
+                  memory / 1073741824,
+                  estimate->device->memory / 1073741824);
+    else if (estimate->confidence < rules->min_confidence)
+        snprintf (
+            why, DN_REASON_MAX, "confidence %.2f is too low", estimate->confidence);
+    else if (slowdown > rules->max_slowdown)
+        snprintf (why, DN_REASON_MAX, "%.1f times slower", slowdown);
+    else if (cpus != DN_UNSET && cpus > candidate->gpu->node_cpus)
+        snprintf (why,
+                  DN_REASON_MAX,
+                  "%" PRId64 " CPUs on a node, it has %" PRId64,
+                  cpus,
+                  candidate->gpu->node_cpus);
+    else
+        return within_time (scene, i, base, why);
+    return false;
+}
+
+/* The candidate to run on: the cheapest by the objective that the job may move to and
+ * that is worth it, else 'base'.
+ */
+static int choose_gpu (const struct scene *scene, int base)
+{
+    const char *keep = scene->request->keep_gpu;
+    double limit = price (scene, base) * (1 - scene->rules->min_gain);
+    int best = base;
+
+    if (scene->rules->gpu_type != DN_CHOICE_CHOOSE)
+        keep = "the policy keeps GPU types";
+    if (keep[0] != '\0') {
+        say (scene, "gpu: kept, %s", keep);
+        return base;
+    }
+    for (int i = 0; i < scene->candidates->n_candidates; i++) {
+        char why[DN_REASON_MAX];
+
+        if (i == base)
+            continue;
+        if (!may_move (scene, i, base, why))
+            say (scene, "gpu: not %s: %s", type_of (scene, i), why);
+        else if (price (scene, i) > limit)
+            say (scene, "gpu: not %s: too little gain", type_of (scene, i));
+        else if (best == base || price (scene, i) < price (scene, best))
+            best = i;
+    }
+    if (best != base) {
+        scene->decision->gpu = scene->candidates->list[best].gpu;
+        say (scene,
+             "gpu: %s takes %.2f of the time of %s at %.2f of its %s",
+             type_of (scene, best),
+             scene->estimates[best].step_s.p50 / scene->estimates[base].step_s.p50,
+             type_of (scene, base),
+             price (scene, best) / price (scene, base),
+             objective_of (scene) == DN_OBJECTIVE_ENERGY ? "energy"
+             : objective_of (scene) == DN_OBJECTIVE_TIME ? "time"
+                                                         : "cost");
+    } else {
+        say (scene, "gpu: %s is the right type", type_of (scene, base));
+    }
+    return best;
+}
+
+static void choose_cpus (const struct scene *scene)
+{
+    const struct dn_request *request = scene->request;
+    const char *why;
+    int64_t needed = needed_cpus (scene, scene->decision->chosen, &why);
+
+    if (why) {
+        say (scene, "cpus: kept, %s", why);
+    } else if (needed < request->cpus_per_task) {
+        scene->decision->cpus_per_task = needed;
+        say (scene,
+             "cpus: the input pipeline needs %" PRId64 " per GPU",
+             scene->estimates[scene->decision->chosen].cpus_per_gpu);
+    } else {
+        say (scene, "cpus: %" PRId64 " per task are needed", request->cpus_per_task);
+    }
+}
+
+static void choose_time (const struct scene *scene)
+{
+    const struct dn_request *request = scene->request;
+    const struct dn_rules *rules = scene->rules;
+    int64_t needed = needed_time (scene, scene->decision->chosen);
+
+    if (rules->time_limit != DN_TIME_LIMIT) {
+        say (scene, "time: kept, the policy keeps time limits");
+        return;
+    }
+    if (request->keep_time[0] != '\0') {
+        say (scene, "time: kept, %s", request->keep_time);
+        return;
+    }
+    if (needed == DN_UNSET) {
+        say (scene, "time: kept, the amount of work is unknown (epochs= or steps=)");
+        return;
+    }
+    if (request->time_limit_s == DN_UNSET && rules->fill_unset != DN_YES_YES) {
+        say (scene, "time: kept, no limit was requested");
+        return;
+    }
+    if (request->job->time_min_min > 0 && needed < request->job->time_min_min * 60)
+        needed = request->job->time_min_min * 60;
+    if (request->time_limit_s != DN_UNSET && needed >= request->time_limit_s) {
+        say (scene,
+             "time: kept, the bound is %s (likely %s)",
+             dn_time_write (needed).text,
+             dn_time_write (
+                 (int64_t) scene->estimates[scene->decision->chosen].train_s.p50)
+                 .text);
+        return;
+    }
+    scene->decision->time_limit_s = needed;
+    say (scene,
+         "time: %g of such jobs finish within %s",
+         rules->time_quantile,
+         dn_time_write (needed).text);
+}
+
+void dn_policy_decide (const struct dn_rules *rules,
+                       const struct dn_request *request,
+                       const struct dn_spec *spec,
+                       const struct dn_candidates *candidates,
+                       const struct dn_estimate *estimates,
+                       struct dn_decision *decision)
+{
+    struct scene scene = {rules, request, spec, candidates, estimates, decision};
+    int base = find_base (&scene);
+
+    memset (decision, 0, sizeof (*decision));
+    decision->time_limit_s = DN_UNSET;
+    decision->cpus_per_task = DN_UNSET;
+    decision->chosen = base;
+    if (!can_tell (&scene, base)) {
+        decision->verdict = DN_VERDICT_ABSTAIN;
+        return;
+    }
+    decision->chosen = choose_gpu (&scene, base);
+    choose_cpus (&scene);
+    choose_time (&scene);
+    decision->verdict = decision->gpu || decision->cpus_per_task != DN_UNSET
+                                || decision->time_limit_s != DN_UNSET
+                            ? DN_VERDICT_CHANGE
+                            : DN_VERDICT_KEEP;
+}

@@ -1,0 +1,133 @@
+/* predict.c - one run on one device: the parts in order, and how sure they are
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/predict.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "predict/stages.h"
+
+static const char *const stage_text[] = {"forward",
+                                         "backward_data",
+                                         "backward_weight",
+                                         "recompute",
+                                         "optimizer",
+                                         "communication",
+                                         "exposed_communication",
+                                         "input",
+                                         "host"};
+static const char *const memory_text[] = {"weights",
+                                          "gradients",
+                                          "optimizer",
+                                          "activations",
+                                          "workspace",
+                                          "buckets",
+                                          "context",
+                                          "slack"};
+
+const struct dn_names dn_stage_names = {stage_text, (int) DN_N_ELEMENTS (stage_text)};
+const struct dn_names dn_memory_class_names = {memory_text,
+                                               (int) DN_N_ELEMENTS (memory_text)};
+
+double dn_activation_bytes (enum dn_precision precision)
+{
+    return precision == DN_PRECISION_FP16 || precision == DN_PRECISION_BF16
+                   || precision == DN_PRECISION_HALF
+               ? 2
+               : 4;
+}
+
+bool dn_is_sparse (const struct dn_op *op)
+{
+    /* Language models read hundreds of rows per sample; the tables of NCF are smaller.
+     */
+    return op->kind == DN_OP_EMBEDDING && op->in <= 64 && op->params > 64e6;
+}
+
+static double dense_params (const struct dn_graph *graph)
+{
+    double params = graph->params;
+
+    for (int i = 0; i < graph->n_ops; i++)
+        if (dn_is_sparse (&graph->ops[i]))
+            params -= graph->ops[i].repeat * graph->ops[i].params;
+    return params;
+}
+
+/* tf32 work runs as fp32 where there is no such unit (DESIGN.md section 6). Without a
+ * stated precision the slowest is assumed: a limit must not be built on hope.
+ */
+static enum dn_precision effective_precision (const struct dn_spec *spec,
+                                              const struct dn_device *device)
+{
+    if (spec->precision == DN_PRECISION_UNKNOWN)
+        return DN_PRECISION_FP32;
+    if (spec->precision == DN_PRECISION_TF32 && device->tf32 <= 0)
+        return DN_PRECISION_FP32;
+    return spec->precision;
+}
+
+/* Spread of the step time: what the white box misses on a model it has never seen, and
+ * a part for every fact that had to be assumed.
+ */
+static double step_sigma (const struct dn_case *c)
+{
+    const struct dn_constants *k = c->constants;
+    const struct dn_spec *spec = c->spec;
+    double variance = k->sigma_step * k->sigma_step;
+    int n_assumed = 0;
+
+    if (spec->precision == DN_PRECISION_UNKNOWN)
+        variance += k->sigma_precision * k->sigma_precision;
+    n_assumed += spec->optimizer == DN_OPTIMIZER_UNKNOWN ? 1 : 0;
+    n_assumed += spec->model[0] == '\0' ? 1 : 0;
+    n_assumed += c->device->sms == 0 ? 1 : 0;
+    n_assumed += spec->nodes > 1 ? 1 : 0; /* the network between nodes is not known */
+    variance += n_assumed * k->sigma_assumed * k->sigma_assumed;
+    if (c->model_parallel > 1)
+        variance += k->sigma_parallel * k->sigma_parallel;
+    return sqrt (variance);
+}
+
+void dn_predict (const struct dn_constants *constants,
+                 const struct dn_spec *spec,
+                 const struct dn_graph *graph,
+                 const struct dn_device *device,
+                 double cpus_per_gpu,
+                 struct dn_estimate *estimate)
+{
+    struct dn_case c = {
+        .constants = constants,
+        .spec = spec,
+        .graph = graph,
+        .device = device,
+        .precision = effective_precision (spec, device),
+        .batch = (double) spec->batch,
+        .model_parallel = (double) (spec->tp * spec->pp),
+        .cpus_per_gpu = cpus_per_gpu,
+    };
+
+    memset (estimate, 0, sizeof (*estimate));
+    estimate->device = device;
+    estimate->supported = dn_device_supports (device, spec->precision);
+    c.dense_params = dense_params (graph);
+    c.replicas = (double) spec->gpus / c.model_parallel;
+    dn_predict_step (&c, estimate);
+    estimate->step_s.sigma = step_sigma (&c);
+    estimate->confidence = exp (-estimate->step_s.sigma);
+    dn_predict_memory (&c, estimate);
+    estimate->gpu_mem.sigma = constants->sigma_memory;
+    estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= device->memory;
+    dn_predict_run (&c, estimate);
+}
+
+double dn_estimate_cost (const struct dn_estimate *estimate,
+                         int64_t n_gpus,
+                         double cost_per_hour)
+{
+    if (estimate->train_s.p50 < 0)
+        return -1;
+    return estimate->train_s.p50 / 3600 * (double) n_gpus * cost_per_hour;
+}

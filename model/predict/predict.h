@@ -1,0 +1,94 @@
+/* predict.h - time, memory, CPUs, power, energy and cost of a run on one device
+ *
+ * In: a resolved specification, its graph, a device and the constants of the white box.
+ * Out: struct dn_estimate, every quantity with its median and the spread of its error,
+ * the breakdown of a step, and a confidence. Never: what the user asked for, whether to
+ * change it.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_PREDICT_H
+#define DN_PREDICT_H
+
+#include "graph/graph.h"
+#include "hardware/hardware.h"
+#include "predict/constants.h"
+
+/* A positive quantity known up to a factor: log-normal with median p50 and the standard
+ * deviation 'sigma' of its natural logarithm.
+ */
+struct dn_range {
+    double p50;
+    double sigma;
+};
+
+/* The value that the quantity stays below with probability 'quantile' (0..1). */
+double dn_range_at (struct dn_range range, double quantile);
+
+/* Where the time of one optimizer step goes, seconds on one device. The stages overlap:
+ * their sum is not the step.
+ */
+enum dn_stage {
+    DN_STAGE_FORWARD,
+    DN_STAGE_BACKWARD_DATA,   /* gradients of activations */
+    DN_STAGE_BACKWARD_WEIGHT, /* gradients of parameters */
+    DN_STAGE_RECOMPUTE,       /* forward again, under checkpointing */
+    DN_STAGE_OPTIMIZER,
+    DN_STAGE_COMMUNICATION, /* all of it */
+    DN_STAGE_EXPOSED,       /* the part of it that nothing hides */
+    DN_STAGE_INPUT,         /* the loader's time for one step's samples */
+    DN_STAGE_HOST,          /* fixed host time of a step */
+    DN_N_STAGES
+};
+
+extern const struct dn_names dn_stage_names;
+
+/* What fills the GPU's memory, bytes on one device. */
+enum dn_memory_class {
+    DN_MEMORY_WEIGHTS,
+    DN_MEMORY_GRADIENTS,
+    DN_MEMORY_OPTIMIZER,
+    DN_MEMORY_ACTIVATIONS,
+    DN_MEMORY_WORKSPACE,
+    DN_MEMORY_BUCKETS, /* communication */
+    DN_MEMORY_CONTEXT, /* of the driver and the framework's kernels */
+    DN_MEMORY_SLACK,   /* rounding and fragmentation of the allocator */
+    DN_N_MEMORY_CLASSES
+};
+
+extern const struct dn_names dn_memory_class_names;
+
+struct dn_estimate {
+    const struct dn_device *device;
+    bool supported;         /* the device can run this precision */
+    bool fits;              /* median memory is within the device's */
+    struct dn_range step_s; /* wall time of one optimizer step of the whole job */
+    double stage_s[DN_N_STAGES];
+    double n_steps;          /* of the run; -1 when the amount of work is unknown */
+    struct dn_range train_s; /* of the run; p50 -1 when unknown */
+    struct dn_range gpu_mem; /* bytes on one device */
+    double memory[DN_N_MEMORY_CLASSES];
+    double host_mem;      /* bytes per node */
+    int64_t cpus_per_gpu; /* the fewest that do not slow the step, at p95 */
+    double power_w;       /* mean board power */
+    double energy_j;      /* of the run, all devices; -1 when unknown */
+    double samples_per_s; /* of the whole job */
+    double confidence;    /* 0..1 */
+};
+
+/* Predict the run of 'graph' as 'spec' describes it on 'device'. Cannot fail: what
+ * cannot be told is said in the estimate.
+ */
+void dn_predict (const struct dn_constants *constants,
+                 const struct dn_spec *spec,
+                 const struct dn_graph *graph,
+                 const struct dn_device *device,
+                 double cpus_per_gpu,
+                 struct dn_estimate *estimate);
+
+/* Cost of the run at 'cost_per_hour' and device, or -1 when its time is unknown. */
+double dn_estimate_cost (const struct dn_estimate *estimate,
+                         int64_t n_gpus,
+                         double cost_per_hour);
+
+#endif

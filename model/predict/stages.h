@@ -1,0 +1,50 @@
+/* stages.h - the parts of a prediction, private to predict/
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_STAGES_H
+#define DN_STAGES_H
+
+#include "predict/predict.h"
+
+/* One prediction's inputs, handed from part to part. */
+struct dn_case {
+    const struct dn_constants *constants;
+    const struct dn_spec *spec;
+    const struct dn_graph *graph;
+    const struct dn_device *device;
+    enum dn_precision precision; /* what runs, where nothing was given */
+    double batch;                /* samples per device and pass */
+    double replicas;             /* data-parallel copies */
+    double model_parallel;       /* tp * pp: devices that share one copy */
+    double dense_params;         /* parameters whose whole gradient exists */
+    double cpus_per_gpu;         /* of the job; <= 0 unknown */
+};
+
+/* Bytes of one activation element. */
+double dn_activation_bytes (enum dn_precision precision);
+
+/* Is this a table of which a step touches few rows? Frameworks made for such tables
+ * update them row by row, and spread them over the devices.
+ */
+bool dn_is_sparse (const struct dn_op *op);
+
+/* Fill step_s.p50, stage_s and cpus_per_gpu. */
+void dn_predict_step (const struct dn_case *c, struct dn_estimate *estimate);
+
+/* Fill gpu_mem.p50, memory[] and host_mem. */
+void dn_predict_memory (const struct dn_case *c, struct dn_estimate *estimate);
+
+/* The loader of one device: fill cpus_per_gpu with the fewest cores that keep up with
+ * 'compute_s' seconds of work per optimizer step, and return the seconds that these
+ * cores (or those of the job, if they are fewer) take for the step's samples; 0 without
+ * loader.
+ */
+double dn_predict_input (const struct dn_case *c,
+                         double compute_s,
+                         struct dn_estimate *estimate);
+
+/* Fill n_steps, train_s, power_w, energy_j, samples_per_s from the step time. */
+void dn_predict_run (const struct dn_case *c, struct dn_estimate *estimate);
+
+#endif

@@ -1,0 +1,135 @@
+/* request.h - what the user asked Slurm for
+ *
+ * In: struct dn_job, the plain fields of a submission as the adapter (or the command
+ * line) sees them. Out: struct dn_request, the same understood: GPUs by type, form and
+ * count, CPUs, memory, time, and which of these may be rewritten at all.
+ * Never: Slurm's types or sentinels, the network's metadata, a decision.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_REQUEST_H
+#define DN_REQUEST_H
+
+#include "base/limits.h"
+#include "base/text.h"
+
+enum dn_job_kind {
+    DN_JOB_UNKNOWN,
+    DN_JOB_BATCH,
+    DN_JOB_SRUN,
+    DN_JOB_SALLOC
+};
+
+/* How this Slurm spells a tres entry (slurm.md 3.1). */
+enum dn_spelling {
+    DN_SPELLING_COLON, /* "gres:gpu:a100:4", up to 23.02 */
+    DN_SPELLING_SLASH  /* "gres/gpu:a100:4", from 23.11 */
+};
+
+/* The four fields that can carry GPUs, in Slurm's own order. */
+enum dn_gpu_field {
+    DN_GPU_NONE,
+    DN_GPU_PER_JOB,    /* --gpus */
+    DN_GPU_PER_NODE,   /* --gres, --gpus-per-node */
+    DN_GPU_PER_SOCKET, /* --gpus-per-socket */
+    DN_GPU_PER_TASK,   /* --gpus-per-task, --tres-per-task */
+    DN_N_GPU_FIELDS
+};
+
+/* A submission in plain fields. All strings are borrowed and may be NULL; a count or
+ * size that was not given is DN_UNSET.
+ */
+struct dn_job {
+    enum dn_job_kind kind;
+    enum dn_spelling spelling;
+    int64_t user_id;
+    int64_t time_limit_min; /* minutes, or DN_UNLIMITED */
+    int64_t time_min_min;
+    const char *tres[DN_N_GPU_FIELDS]; /* tres_per_*; [DN_GPU_NONE] is not used */
+    const char *cpus_per_tres;
+    const char *mem_per_tres;
+    int64_t cpus_per_task;
+    int64_t min_cpus;    /* of the whole job */
+    int64_t pn_min_cpus; /* per node */
+    int64_t num_tasks;
+    int64_t ntasks_per_node;
+    int64_t ntasks_per_tres;
+    int64_t min_nodes;
+    int64_t max_nodes;
+    int64_t mem_per_node_mb;
+    int64_t mem_per_cpu_mb;
+    int64_t default_mem_per_cpu_mb; /* of the cluster, when the job gives no memory */
+    bool cpus_given;                /* -c was on the command line */
+    bool exclusive;                 /* whole nodes */
+    bool overcommit;
+    bool special_cores; /* core specialisation, threads or tasks per core */
+    bool het;           /* component of a heterogeneous job */
+    const char *features;
+    const char *prefer;
+    const char *req_nodes;
+    const char *reservation;
+    const char *partition;
+    const char *account;
+    const char *qos;
+    const char *comment;
+    const char *admin_comment;
+    const char *script;
+    const char *const *env; /* "NAME=value", n_env of them */
+    int64_t n_env;
+};
+
+/* A job with nothing given. */
+struct dn_job dn_job_empty (void);
+
+/* Value of 'name' in the job's environment, or NULL. Borrowed. */
+const char *dn_job_getenv (const struct dn_job *job, const char *name);
+
+/* One entry of a tres string. Spans point into the job's text. */
+struct dn_tres {
+    struct dn_span whole; /* as written */
+    struct dn_span name;  /* "gpu", "shard", "license" ... */
+    struct dn_span type;  /* of a GPU; len 0 when untyped */
+    int64_t count;        /* 1 when none is written */
+    bool gpu;
+};
+
+struct dn_tres_list {
+    struct dn_tres entries[DN_TRES_ENTRIES_MAX];
+    int n_entries;
+};
+
+/* Take a tres string apart. Any spelling of any version is understood ("gres:gpu:2",
+ * "gres/gpu:a100:2", "gres/gpu:a100=2", "gpu"); entries that are not GPUs are kept
+ * verbatim. Return -1 with DN_E_SYNTAX or DN_E_LIMIT.
+ */
+int dn_tres_read (const char *text, struct dn_tres_list *list, struct dn_err *err);
+
+/* What was asked for. Zero GPUs is a request like any other. */
+struct dn_request {
+    const struct dn_job *job;    /* borrowed */
+    int64_t time_limit_s;        /* or DN_UNSET, DN_UNLIMITED */
+    enum dn_gpu_field gpu_field; /* the one field that names GPUs */
+    int64_t n_gpus;              /* of the whole job; DN_UNSET if it cannot be told */
+    int64_t gpus_per_node;       /* most on one node; DN_UNSET if it cannot be told */
+    char gpu_type[DN_NAME_MAX];  /* "" when untyped */
+    int64_t n_nodes;             /* DN_UNSET if the request gives a range */
+    int64_t n_tasks;
+    int64_t cpus_per_task;   /* DN_UNSET when -c was not given */
+    int64_t n_cpus;          /* of the whole job; DN_UNSET if it cannot be told */
+    int64_t mem_per_node_mb; /* what the request amounts to; DN_UNSET if unknown */
+    double cpus_per_gpu;     /* what the request amounts to; 0 if unknown */
+    bool mem_follows_cpus;   /* memory shrinks when CPUs do */
+    /* Empty when the field may be rewritten, else the reason why not. */
+    char keep_time[DN_REASON_MAX];
+    char keep_gpu[DN_REASON_MAX];
+    char keep_cpus[DN_REASON_MAX];
+};
+
+/* Understand 'job'. Forms that are understood but must not be rewritten set keep_*.
+ * Return 0, or -1 with 'err' set (a tres string that cannot be read).
+ */
+int dn_request_read (const struct dn_job *job,
+                     struct dn_request *request,
+                     struct dn_err *err);
+
+#endif

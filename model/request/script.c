@@ -1,0 +1,91 @@
+/* script.c - what a batch script says of its own resources
+ *
+ * No shell is parsed: whatever looks like a request counts, since the price of a wrong
+ * guess is only that the job keeps what it asked for.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "request/script.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+
+/* Reads one command line; true ends the search. */
+typedef bool (*line_f) (struct dn_span line, const char *word);
+
+static bool any_line (const char *script, line_f test, const char *word)
+{
+    struct dn_span rest = {script, strnlen (script, DN_SCRIPT_MAX + 1)};
+
+    if (rest.len > DN_SCRIPT_MAX)
+        return true;
+    while (rest.text) {
+        struct dn_span line = dn_span_trim (dn_span_cut (&rest, "\n"));
+
+        if (line.len > 0 && line.text[0] != '#' && test (line, word))
+            return true;
+    }
+    return false;
+}
+
+static bool is_name (char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+           || c == '_' || c == '.';
+}
+
+static bool is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool holds_word (struct dn_span line, const char *word)
+{
+    size_t len = strlen (word);
+
+    for (size_t i = 0; i + len <= line.len; i++)
+        if (memcmp (line.text + i, word, len) == 0
+            && (i == 0 || !is_name (line.text[i - 1]))
+            && (i + len == line.len || !is_name (line.text[i + len])))
+            return true;
+    return false;
+}
+
+/* 'option' at the beginning of a word, with a number behind it. */
+static bool holds_number_option (struct dn_span line, const char *option)
+{
+    size_t len = strlen (option);
+
+    for (size_t i = 0; i + len < line.len; i++) {
+        size_t at = i + len;
+
+        if (memcmp (line.text + i, option, len) != 0
+            || (i > 0 && line.text[i - 1] != ' ' && line.text[i - 1] != '\t'))
+            continue;
+        while (
+            at < line.len
+            && (line.text[at] == ' ' || line.text[at] == '\t' || line.text[at] == '='))
+            at++;
+        if (at < line.len && is_digit (line.text[at]))
+            return true;
+    }
+    return false;
+}
+
+static bool counts_cpus (struct dn_span line, const char *word)
+{
+    (void) word;
+    return holds_number_option (line, "-c")
+           || holds_number_option (line, "--cpus-per-task");
+}
+
+bool dn_script_names (const char *script, const char *word)
+{
+    return script && any_line (script, holds_word, word);
+}
+
+bool dn_script_counts_cpus (const char *script)
+{
+    return script && any_line (script, counts_cpus, NULL);
+}

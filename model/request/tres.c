@@ -1,0 +1,85 @@
+/* tres.c - taking a tres string apart
+ *
+ * The spellings differ by version and by field (slurm.md 3.1): "gres:gpu:a100:4" up to
+ * 23.02, "gres/gpu:a100:4" from 23.11, "=" before the count in tres_per_task, a bare
+ * "gpu:4" from the command line. All are read alike, whatever version we are built for.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "request/request.h"
+
+#include <string.h>
+
+/* Cut "gres:" or "gres/" off the front. */
+static struct dn_span without_prefix (struct dn_span entry)
+{
+    static const char prefix[] = "gres";
+    size_t len = sizeof (prefix) - 1;
+
+    if (entry.len > len + 1 && dn_word_equal (entry.text, len, prefix, len)
+        && (entry.text[len] == ':' || entry.text[len] == '/'))
+        return (struct dn_span){entry.text + len + 1, entry.len - len - 1};
+    return entry;
+}
+
+static bool is_count (struct dn_span text)
+{
+    return text.len > 0 && text.text[0] >= '0' && text.text[0] <= '9';
+}
+
+static int read_count (struct dn_span text, int64_t *count, struct dn_err *err)
+{
+    return dn_int_read (text, "GPU count", 0, 1000000, count, err);
+}
+
+/* One entry behind its prefix: "NAME[:TYPE][:COUNT|=COUNT]". */
+static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_err *err)
+{
+    struct dn_span rest = without_prefix (whole);
+    struct dn_span name = dn_span_cut (&rest, ":=");
+    struct dn_span part;
+
+    *entry = (struct dn_tres){.whole = whole, .name = name, .count = 1};
+    entry->gpu = dn_span_is (name, "gpu");
+    if (!entry->gpu || !rest.text)
+        return 0;
+    part = dn_span_cut (&rest, ":=");
+    if (!is_count (part)) {
+        entry->type = part;
+        if (!rest.text)
+            return 0;
+        part = dn_span_cut (&rest, ":=");
+    }
+    if (rest.text)
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "'%s' has too many parts, expected gpu[:TYPE][:COUNT]",
+                           dn_quote (whole.text, whole.len).text);
+    return read_count (part, &entry->count, err);
+}
+
+int dn_tres_read (const char *text, struct dn_tres_list *list, struct dn_err *err)
+{
+    struct dn_span rest;
+
+    list->n_entries = 0;
+    if (!text || text[0] == '\0')
+        return 0;
+    rest = (struct dn_span){text, strnlen (text, DN_TRES_MAX + 1)};
+    if (rest.len > DN_TRES_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "tres: more than %d characters in '%s'",
+                           DN_TRES_MAX,
+                           dn_quote (rest.text, rest.len).text);
+    while (rest.text) {
+        struct dn_span whole = dn_span_trim (dn_span_cut (&rest, ","));
+
+        if (list->n_entries == DN_TRES_ENTRIES_MAX)
+            return dn_err_set (
+                err, DN_E_LIMIT, "tres: more than %d entries", DN_TRES_ENTRIES_MAX);
+        if (read_entry (whole, &list->entries[list->n_entries++], err) < 0)
+            return dn_err_wrap (err, "tres");
+    }
+    return 0;
+}

@@ -1,0 +1,343 @@
+/* plan.c - a decision as a complete list of edits
+ *
+ * Slurm keeps the CPU count in up to five places and the GPU type in up to four, the
+ * submission's environment among them; a job whose places disagree loses its srun
+ * (slurm.md 3.2). So one function knows how a tres text changes, and it is run over
+ * every field and every variable that may hold such a text.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "rewrite/rewrite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rewrite/words.h"
+
+static const char *const field_text[] = {"none",
+                                         "time_limit",
+                                         "cpus_per_task",
+                                         "min_cpus",
+                                         "pn_min_cpus",
+                                         "mem_per_node",
+                                         "tres_per_job",
+                                         "tres_per_node",
+                                         "tres_per_socket",
+                                         "tres_per_task",
+                                         "environment",
+                                         "admin_comment"};
+
+const struct dn_names dn_field_names = {field_text, (int) DN_N_ELEMENTS (field_text)};
+
+_Static_assert(DN_N_ELEMENTS (field_text) == DN_N_FIELDS, "a name per field");
+
+bool dn_field_is_number (enum dn_field field)
+{
+    return field > DN_FIELD_NONE && field < DN_FIELD_TRES_PER_JOB;
+}
+
+/* Variables in which sbatch repeats a tres request (slurm.md 3.2). All but the last are
+ * written as on the command line, "a100:4", without "gpu".
+ */
+static const struct {
+    const char *name;
+    bool bare;
+} tres_variables[] = {
+    {"SLURM_GPUS", true},
+    {"SLURM_GPUS_PER_NODE", true},
+    {"SLURM_GPUS_PER_SOCKET", true},
+    {"SLURM_GPUS_PER_TASK", true},
+    {"SLURM_TRES_PER_TASK", false},
+};
+
+/* A patch under construction; the first error stays. */
+struct draft {
+    const struct dn_request *request;
+    const struct dn_decision *decision;
+    struct dn_patch *patch;
+    struct dn_err *err;
+    int status;
+};
+
+static struct dn_edit *new_edit (struct draft *draft, enum dn_field field)
+{
+    struct dn_edit *edit;
+
+    if (draft->status < 0)
+        return NULL;
+    if (draft->patch->n_edits == DN_EDITS_MAX) {
+        draft->status =
+            dn_err_set (draft->err, DN_E_BUG, "more than %d edits", DN_EDITS_MAX);
+        return NULL;
+    }
+    edit = &draft->patch->edits[draft->patch->n_edits++];
+    *edit = (struct dn_edit){.field = field};
+    return edit;
+}
+
+static void edit_number (struct draft *draft,
+                         enum dn_field field,
+                         int64_t old_number,
+                         int64_t new_number)
+{
+    struct dn_edit *edit = old_number == new_number ? NULL : new_edit (draft, field);
+
+    if (edit) {
+        edit->old_number = old_number;
+        edit->new_number = new_number;
+    }
+}
+
+static void edit_text (struct draft *draft,
+                       enum dn_field field,
+                       const char *old_text,
+                       const char *new_text)
+{
+    struct dn_edit *edit = new_edit (draft, field);
+
+    if (!edit)
+        return;
+    edit->old_text = old_text ? strdup (old_text) : NULL;
+    edit->new_text = strdup (new_text);
+    if (!edit->new_text || (old_text && !edit->old_text))
+        draft->status = dn_err_set (draft->err, DN_E_NOMEM, "patch: out of memory");
+}
+
+/* "cpu:80" or "cpu=80" with the new count; the separator stays. */
+static bool change_cpu_entry (const struct draft *draft,
+                              const struct dn_tres *entry,
+                              struct dn_buf *buf)
+{
+    const struct dn_decision *decision = draft->decision;
+    char separator;
+
+    if (decision->cpus_per_task == DN_UNSET || !dn_span_is (entry->name, "cpu")
+        || entry->whole.len <= entry->name.len)
+        return false;
+    separator = entry->whole.text[entry->name.len];
+    dn_buf_add (buf, "cpu%c%" PRId64, separator, decision->cpus_per_task);
+    return true;
+}
+
+/* Where the type stands in a GPU entry: behind "gpu:", or in front of a bare one. */
+static struct dn_span type_in (const struct dn_tres *entry, bool bare)
+{
+    return bare && !entry->gpu ? entry->name : entry->type;
+}
+
+/* A GPU entry of the requested type with the new one; everything else in it stays. */
+static bool change_gpu_entry (const struct draft *draft,
+                              const struct dn_tres *entry,
+                              bool bare,
+                              struct dn_buf *buf)
+{
+    const char *old_type = draft->request->gpu_type;
+    struct dn_span type = type_in (entry, bare);
+    size_t head;
+
+    if (!draft->decision->gpu || (!entry->gpu && !bare) || type.len != strlen (old_type)
+        || memcmp (type.text, old_type, type.len) != 0)
+        return false;
+    head = (size_t) (type.text - entry->whole.text);
+    dn_buf_add (buf,
+                "%.*s%s%.*s",
+                (int) head,
+                entry->whole.text,
+                draft->decision->gpu->type,
+                (int) (entry->whole.len - head - type.len),
+                type.text + type.len);
+    return true;
+}
+
+/* Write 'text' as the decision wants it behind what 'buf' holds. Return true if that is
+ * something else; a text that cannot be read stays.
+ */
+static bool change_tres (const struct draft *draft,
+                         const char *text,
+                         bool bare,
+                         struct dn_buf *buf)
+{
+    struct dn_tres_list list;
+    bool changed = false;
+
+    if (!text || dn_tres_read (text, &list, NULL) < 0)
+        return false;
+    for (int i = 0; i < list.n_entries; i++) {
+        const struct dn_tres *entry = &list.entries[i];
+
+        if (i > 0)
+            dn_buf_add (buf, ",");
+        if (change_cpu_entry (draft, entry, buf)
+            || change_gpu_entry (draft, entry, bare, buf))
+            changed = true;
+        else
+            dn_buf_add (buf, "%.*s", (int) entry->whole.len, entry->whole.text);
+    }
+    return changed && !buf->cut;
+}
+
+static void edit_tres_fields (struct draft *draft)
+{
+    static const enum dn_field fields[DN_N_GPU_FIELDS] = {
+        [DN_GPU_PER_JOB] = DN_FIELD_TRES_PER_JOB,
+        [DN_GPU_PER_NODE] = DN_FIELD_TRES_PER_NODE,
+        [DN_GPU_PER_SOCKET] = DN_FIELD_TRES_PER_SOCKET,
+        [DN_GPU_PER_TASK] = DN_FIELD_TRES_PER_TASK,
+    };
+
+    for (int f = DN_GPU_PER_JOB; f < DN_N_GPU_FIELDS; f++) {
+        char text[DN_TRES_MAX + DN_NAME_MAX];
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+        if (change_tres (draft, draft->request->job->tres[f], false, &buf))
+            edit_text (draft, fields[f], draft->request->job->tres[f], text);
+    }
+}
+
+/* Replace the entry 'name=value' of the environment by 'new_entry'. */
+static void edit_variable (struct draft *draft,
+                           const char *name,
+                           const char *value,
+                           const char *new_entry)
+{
+    char old_entry[DN_TRES_MAX + 2 * DN_NAME_MAX];
+    struct dn_buf buf = dn_buf_on (old_entry, sizeof (old_entry));
+
+    dn_buf_add (&buf, "%s=%s", name, value);
+    if (!buf.cut)
+        edit_text (draft, DN_FIELD_ENV, old_entry, new_entry);
+}
+
+static void edit_tres_variables (struct draft *draft)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (tres_variables); i++) {
+        const char *name = tres_variables[i].name;
+        const char *value = dn_job_getenv (draft->request->job, name);
+        char entry[DN_TRES_MAX + 2 * DN_NAME_MAX];
+        struct dn_buf buf = dn_buf_on (entry, sizeof (entry));
+
+        dn_buf_add (&buf, "%s=", name);
+        if (change_tres (draft, value, tres_variables[i].bare, &buf))
+            edit_variable (draft, name, value, entry);
+    }
+}
+
+/* A number in the environment that repeats a field. */
+static void edit_number_variable (struct draft *draft,
+                                  const char *name,
+                                  const char *new_name,
+                                  int64_t new_number)
+{
+    const char *value = dn_job_getenv (draft->request->job, name);
+    char entry[DN_NAME_MAX * 2];
+
+    if (!value)
+        return;
+    snprintf (entry, sizeof (entry), "%s=%" PRId64, new_name, new_number);
+    edit_variable (draft, name, value, entry);
+}
+
+static void edit_cpus (struct draft *draft)
+{
+    const struct dn_request *request = draft->request;
+    const struct dn_job *job = request->job;
+    int64_t cpus = draft->decision->cpus_per_task;
+
+    if (cpus == DN_UNSET)
+        return;
+    edit_number (draft, DN_FIELD_CPUS_PER_TASK, job->cpus_per_task, cpus);
+    if (job->min_cpus > 0)
+        edit_number (draft, DN_FIELD_MIN_CPUS, job->min_cpus, cpus * request->n_tasks);
+    /* A larger one is the user's own --mincpus. */
+    if (job->pn_min_cpus == job->cpus_per_task)
+        edit_number (draft, DN_FIELD_PN_MIN_CPUS, job->pn_min_cpus, cpus);
+    edit_number_variable (draft, "SLURM_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK", cpus);
+    if (!request->mem_follows_cpus)
+        return;
+    /* Memory was asked for per CPU: keep it whole. The two variables exclude each
+     * other. */
+    edit_number (
+        draft, DN_FIELD_MEM_PER_NODE, job->mem_per_node_mb, request->mem_per_node_mb);
+    edit_number_variable (
+        draft, "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE", request->mem_per_node_mb);
+}
+
+static void edit_time (struct draft *draft)
+{
+    if (draft->decision->time_limit_s != DN_UNSET)
+        edit_number (draft,
+                     DN_FIELD_TIME_LIMIT,
+                     draft->request->job->time_limit_min,
+                     draft->decision->time_limit_s / 60);
+}
+
+/* The record goes behind what other plugins have put into the admin comment. */
+static void edit_record (struct draft *draft, const struct dn_story *story)
+{
+    const char *old_text = story->request->job->admin_comment;
+    size_t old_len = old_text ? strlen (old_text) : 0;
+    char record[DN_RECORD_MAX + 1];
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+
+    if (story->rules->record != DN_RECORD_ADMIN_COMMENT || draft->status < 0)
+        return;
+    if (dn_record_write (story, record, draft->err) < 0) {
+        draft->status = -1;
+        return;
+    }
+    text = malloc (old_len + sizeof (record) + 1);
+    if (!text) {
+        draft->status = dn_err_set (draft->err, DN_E_NOMEM, "record: out of memory");
+        return;
+    }
+    snprintf (text,
+              old_len + sizeof (record) + 1,
+              "%s%s%s",
+              old_len > 0 ? old_text : "",
+              old_len > 0 ? " " : "",
+              record);
+    edit_text (draft, DN_FIELD_ADMIN_COMMENT, old_text, text);
+}
+
+int dn_rewrite_plan (const struct dn_rules *rules,
+                     const struct dn_request *request,
+                     const struct dn_spec *spec,
+                     const struct dn_estimate *estimates,
+                     const struct dn_decision *decision,
+                     struct dn_patch *patch,
+                     struct dn_err *err)
+{
+    struct draft draft = {request, decision, patch, err, 0};
+    struct dn_story story = {rules, request, spec, NULL, decision};
+
+    memset (patch, 0, sizeof (*patch));
+    if (decision->chosen >= 0)
+        story.chosen = &estimates[decision->chosen];
+    dn_words_user (&story, patch->user_text);
+    dn_words_log (&story, patch->log_text);
+    if (rules->mode == DN_MODE_ENFORCE && decision->verdict == DN_VERDICT_CHANGE) {
+        edit_time (&draft);
+        edit_tres_fields (&draft);
+        edit_cpus (&draft);
+        edit_tres_variables (&draft);
+    }
+    edit_record (&draft, &story);
+    if (draft.status < 0) {
+        dn_patch_free (patch);
+        return -1;
+    }
+    return 0;
+}
+
+void dn_patch_free (struct dn_patch *patch)
+{
+    if (!patch)
+        return;
+    for (int i = 0; i < patch->n_edits; i++) {
+        free (patch->edits[i].old_text);
+        free (patch->edits[i].new_text);
+    }
+    memset (patch, 0, sizeof (*patch));
+}

@@ -1,0 +1,72 @@
+/* rewrite.h - a decision as edits of Slurm's fields, and as words
+ *
+ * In: the request, the decision, the estimate behind it. Out: struct dn_patch, a list
+ * of (field, old, new) that is complete: all places that Slurm keeps the same fact in
+ * (slurm.md 3.2), the environment too; and the texts for the user, the log and the
+ * record. Never: Slurm's structures; the adapter applies the edits.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_REWRITE_H
+#define DN_REWRITE_H
+
+#include "policy/policy.h"
+#include "request/request.h"
+
+/* Fields of a submission that may be edited. Numbers first, then strings. */
+enum dn_field {
+    DN_FIELD_NONE,
+    DN_FIELD_TIME_LIMIT, /* minutes */
+    DN_FIELD_CPUS_PER_TASK,
+    DN_FIELD_MIN_CPUS,
+    DN_FIELD_PN_MIN_CPUS,
+    DN_FIELD_MEM_PER_NODE, /* MB; also replaces a request per CPU */
+    DN_FIELD_TRES_PER_JOB,
+    DN_FIELD_TRES_PER_NODE,
+    DN_FIELD_TRES_PER_SOCKET,
+    DN_FIELD_TRES_PER_TASK,
+    DN_FIELD_ENV, /* a whole entry "NAME=value", replaced by another */
+    DN_FIELD_ADMIN_COMMENT,
+    DN_N_FIELDS
+};
+
+extern const struct dn_names dn_field_names;
+
+bool dn_field_is_number (enum dn_field field);
+
+/* One edit. Texts are owned by the patch. */
+struct dn_edit {
+    enum dn_field field;
+    int64_t old_number;
+    int64_t new_number;
+    char *old_text; /* NULL when there was none */
+    char *new_text;
+};
+
+#define DN_USER_TEXT_MAX 512
+#define DN_LOG_TEXT_MAX  1024
+
+struct dn_patch {
+    struct dn_edit edits[DN_EDITS_MAX];
+    int n_edits;
+    char user_text[DN_USER_TEXT_MAX]; /* one line for the user; empty: say nothing */
+    char log_text[DN_LOG_TEXT_MAX];   /* one line for the log */
+};
+
+/* Write the patch that 'decision' asks for. In mode observe and advise it holds the
+ * texts and the record, but no other edit. 'spec' and 'estimates' (one per
+ * candidate) are for the words.
+ * Return 0, or -1 with 'err' and an empty patch.
+ */
+int dn_rewrite_plan (const struct dn_rules *rules,
+                     const struct dn_request *request,
+                     const struct dn_spec *spec,
+                     const struct dn_estimate *estimates,
+                     const struct dn_decision *decision,
+                     struct dn_patch *patch,
+                     struct dn_err *err);
+
+/* NULL-safe, leaves an empty patch. */
+void dn_patch_free (struct dn_patch *patch);
+
+#endif

@@ -1,0 +1,128 @@
+/* words.c - one line for the user, one for the log
+ *
+ * Numbers are written without the locale: whole minutes, whole counts. Names that users
+ * wrote pass through dn_quote ().
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "rewrite/words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* "resnet50, 90 epochs" */
+static void add_work (struct dn_buf *buf, const struct dn_spec *spec)
+{
+    dn_buf_add (buf, "%s", spec->model[0] != '\0' ? spec->model : "unnamed network");
+    if (spec->steps != DN_UNSET)
+        dn_buf_add (buf, ", %" PRId64 " steps", spec->steps);
+    else if (spec->epochs >= 1)
+        dn_buf_add (buf, ", %.0f epochs", spec->epochs);
+}
+
+/* "2h51m" */
+static void add_duration (struct dn_buf *buf, double seconds)
+{
+    int64_t minutes = (int64_t) ceil (seconds / 60);
+
+    dn_buf_add (buf, "%" PRId64 "h%02" PRId64 "m", minutes / 60, minutes % 60);
+}
+
+/* "time A -> B, gpu C -> D, cpus E -> F" with the separators of the text at hand. */
+static void add_changes (struct dn_buf *buf,
+                         const struct dn_story *story,
+                         const char *is,
+                         const char *arrow,
+                         const char *separator)
+{
+    const struct dn_request *request = story->request;
+    const struct dn_decision *decision = story->decision;
+    const char *comma = "";
+
+    if (decision->time_limit_s != DN_UNSET) {
+        dn_buf_add (buf,
+                    "time%s%s%s%s",
+                    is,
+                    dn_time_write (request->time_limit_s).text,
+                    arrow,
+                    dn_time_write (decision->time_limit_s).text);
+        comma = separator;
+    }
+    if (decision->gpu) {
+        dn_buf_add (buf,
+                    "%sgpu%s%s:%" PRId64 "%s%s:%" PRId64,
+                    comma,
+                    is,
+                    dn_quote (request->gpu_type, strlen (request->gpu_type)).text,
+                    request->n_gpus,
+                    arrow,
+                    decision->gpu->type,
+                    request->n_gpus);
+        comma = separator;
+    }
+    if (decision->cpus_per_task != DN_UNSET)
+        dn_buf_add (buf,
+                    "%scpus%s%" PRId64 "%s%" PRId64,
+                    comma,
+                    is,
+                    request->cpus_per_task * request->n_tasks,
+                    arrow,
+                    decision->cpus_per_task * request->n_tasks);
+}
+
+static bool user_wants (const struct dn_story *story)
+{
+    if (story->rules->mode == DN_MODE_OBSERVE)
+        return false;
+    if (story->rules->message == DN_MESSAGE_ALWAYS)
+        return true;
+    return story->rules->message == DN_MESSAGE_CHANGE
+           && story->decision->verdict == DN_VERDICT_CHANGE;
+}
+
+void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
+{
+    const struct dn_decision *decision = story->decision;
+    struct dn_buf buf = dn_buf_on (text, DN_USER_TEXT_MAX);
+
+    if (!user_wants (story))
+        return;
+    dn_buf_add (&buf, "dnnest: ");
+    if (decision->verdict != DN_VERDICT_CHANGE) {
+        dn_buf_add (&buf,
+                    "job kept as written (%s)",
+                    decision->n_reasons > 0 ? decision->reasons[decision->n_reasons - 1]
+                                            : "it is right as it is");
+        return;
+    }
+    if (story->rules->mode == DN_MODE_ADVISE)
+        dn_buf_add (&buf, "would suffice: ");
+    add_changes (&buf, story, " ", " -> ", ", ");
+    dn_buf_add (&buf, " (");
+    add_work (&buf, story->spec);
+    if (story->chosen && story->chosen->train_s.p50 >= 0) {
+        dn_buf_add (&buf, ": likely ");
+        add_duration (&buf, story->chosen->train_s.p50);
+    }
+    if (story->rules->mode == DN_MODE_ADVISE)
+        dn_buf_add (&buf, "; job kept as written)");
+    else
+        dn_buf_add (&buf, "; opt out: --comment=dnnest:off)");
+}
+
+void dn_words_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX])
+{
+    const struct dn_decision *decision = story->decision;
+    struct dn_buf buf = dn_buf_on (text, DN_LOG_TEXT_MAX);
+
+    dn_buf_add (&buf,
+                "uid=%" PRId64 " mode=%s verdict=%s model=%s ",
+                story->request->job->user_id,
+                dn_names_get (&dn_mode_names, (int) story->rules->mode),
+                dn_names_get (&dn_verdict_names, (int) decision->verdict),
+                story->spec->model[0] != '\0' ? story->spec->model : "-");
+    add_changes (&buf, story, "=", ">", " ");
+    for (int i = 0; i < decision->n_reasons; i++)
+        dn_buf_add (&buf, "%s%s", i == 0 ? " because=" : "; ", decision->reasons[i]);
+}

@@ -1,0 +1,32 @@
+/* words.h - the texts of a patch, private to rewrite/
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_WORDS_H
+#define DN_WORDS_H
+
+#include "rewrite/rewrite.h"
+
+/* Everything the texts are made from. */
+struct dn_story {
+    const struct dn_rules *rules;
+    const struct dn_request *request;
+    const struct dn_spec *spec;
+    const struct dn_estimate *chosen; /* NULL when no candidate was chosen */
+    const struct dn_decision *decision;
+};
+
+/* The one line for the user, empty when nothing is to be said. */
+void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX]);
+
+/* The one line for the log. */
+void dn_words_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX]);
+
+/* The decision record: JSON on one line of printable ASCII without '|', at most
+ * DN_RECORD_MAX characters. Return -1 with DN_E_NOMEM.
+ */
+int dn_record_write (const struct dn_story *story,
+                     char text[DN_RECORD_MAX + 1],
+                     struct dn_err *err);
+
+#endif

@@ -1,0 +1,169 @@
+/* site.c - dnnest.conf: rules, GPU types, paths
+ *
+ * A line is a rule ("Mode=enforce"), a path ("HardwareDir=/..."), or a GPU type that
+ * begins with "Gpu": the word "Gpu Type=a100 Device=..." is written as one line.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "site.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/keyline.h"
+
+static const struct dn_site_key site_keys[] = {
+    {"HardwareDir",
+     offsetof (struct dn_site, hardware_dir),
+     "directory of the hardware catalogue, one file per device"},
+    {"Datasets", offsetof (struct dn_site, datasets_file), "table of data sets"},
+    /* End of site_keys */
+};
+
+const struct dn_site_key *dn_site_keys (int *n_keys)
+{
+    *n_keys = (int) DN_N_ELEMENTS (site_keys);
+    return site_keys;
+}
+
+int dn_site_init (struct dn_site *site,
+                  const char *hardware_dir,
+                  const char *datasets_file,
+                  struct dn_err *err)
+{
+    memset (site, 0, sizeof (*site));
+    site->rules = dn_rules_default ();
+    site->constants = dn_constants_default;
+    if (dn_span_copy (dn_span_of (hardware_dir),
+                      site->hardware_dir,
+                      sizeof (site->hardware_dir),
+                      "HardwareDir",
+                      err)
+            < 0
+        || dn_span_copy (dn_span_of (datasets_file),
+                         site->datasets_file,
+                         sizeof (site->datasets_file),
+                         "Datasets",
+                         err)
+               < 0)
+        return -1;
+    return 0;
+}
+
+/* Is the line one of a GPU type? The keyword stands alone in front ("Gpu Type=..."). */
+static bool is_gpu_line (const struct dn_keyline *line)
+{
+    return dn_span_is (line->word, "Gpu");
+}
+
+static const struct dn_site_key *find_path (struct dn_span key)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (site_keys); i++)
+        if (dn_span_is (key, site_keys[i].name))
+            return &site_keys[i];
+    return NULL;
+}
+
+static int set_path (struct dn_site *site,
+                     const struct dn_site_key *key,
+                     struct dn_span value,
+                     struct dn_err *err)
+{
+    if (value.len == 0 || value.text[0] != '/')
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%s: '%s' is not an absolute path",
+                           key->name,
+                           dn_quote (value.text, value.len).text);
+    return dn_span_copy (
+        value, (char *) site + key->offset, DN_SITE_PATH_MAX, key->name, err);
+}
+
+static int read_line (struct dn_site *site,
+                      const struct dn_keyline *line,
+                      bool paths,
+                      struct dn_err *err)
+{
+    if (line->word.len > 0 && !is_gpu_line (line))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "'%s' is not of the form Key=Value",
+                           dn_quote (line->word.text, line->word.len).text);
+    if (is_gpu_line (line))
+        return paths ? 0
+                     : dn_gpu_types_add (&site->gpu_types, line, &site->catalogue, err);
+    for (int i = 0; i < line->n_pairs; i++) {
+        const struct dn_pair *pair = &line->pairs[i];
+        const struct dn_site_key *path = find_path (pair->key);
+
+        if (paths) {
+            if (path && set_path (site, path, pair->value, err) < 0)
+                return -1;
+        } else if (!path
+                   && dn_rules_set (&site->rules, pair->key, pair->value, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Both passes read the same lines; the first takes the paths, the second the rest. */
+static int read_lines (struct dn_site *site,
+                       struct dn_span text,
+                       const char *file,
+                       bool paths,
+                       struct dn_err *err)
+{
+    struct dn_keyline line = {.words = true};
+    int more;
+
+    while ((more = dn_keyline_next (&text, &line, err)) > 0)
+        if (read_line (site, &line, paths, err) < 0)
+            return dn_keyline_wrap (&line, file, err);
+    return more < 0 ? dn_err_wrap (err, "%s", file) : 0;
+}
+
+int dn_site_read_paths (struct dn_site *site,
+                        struct dn_span text,
+                        const char *file,
+                        struct dn_err *err)
+{
+    return read_lines (site, text, file, true, err);
+}
+
+int dn_site_read (struct dn_site *site,
+                  struct dn_span text,
+                  const char *file,
+                  struct dn_err *err)
+{
+    return read_lines (site, text, file, false, err);
+}
+
+int dn_site_override (struct dn_site *site, const char *parameters, struct dn_err *err)
+{
+    static const char prefix[] = "dnnest_";
+    struct dn_span rest = dn_span_of (parameters);
+
+    while (rest.text) {
+        struct dn_span value = dn_span_trim (dn_span_cut (&rest, ","));
+        struct dn_span key = dn_span_cut (&value, "=");
+
+        if (key.len < sizeof (prefix)
+            || !dn_word_equal (
+                key.text, sizeof (prefix) - 1, prefix, sizeof (prefix) - 1))
+            continue;
+        key.text += sizeof (prefix) - 1;
+        key.len -= sizeof (prefix) - 1;
+        if (dn_rules_set (&site->rules, key, value, err) < 0)
+            return dn_err_wrap (err, "SlurmctldParameters");
+    }
+    return 0;
+}
+
+void dn_site_free (struct dn_site *site)
+{
+    if (!site)
+        return;
+    dn_catalogue_free (&site->catalogue);
+    memset (site, 0, sizeof (*site));
+}

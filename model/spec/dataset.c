@@ -1,0 +1,85 @@
+/* dataset.c - the table of data sets
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "spec/spec.h"
+
+#include <string.h>
+
+#include "base/keyline.h"
+
+static int read_decode (struct dn_span value,
+                        enum dn_decode *decode,
+                        struct dn_err *err)
+{
+    int found = dn_names_find (&dn_decode_names, value.text, value.len);
+
+    if (found <= 0)
+        return dn_err_set (
+            err,
+            DN_E_RANGE,
+            "Decode: '%s' is unknown, expected none, jpeg, text, audio or "
+            "video",
+            dn_quote (value.text, value.len).text);
+    *decode = (enum dn_decode) found;
+    return 0;
+}
+
+static int read_pair (const struct dn_pair *pair,
+                      struct dn_dataset *row,
+                      struct dn_err *err)
+{
+    if (dn_span_is (pair->key, "Dataset"))
+        return dn_span_copy (
+            pair->value, row->name, sizeof (row->name), "Dataset", err);
+    if (dn_span_is (pair->key, "Samples"))
+        return dn_int_read (
+            pair->value, "Samples", 1, INT64_C (10000000000000), &row->samples, err);
+    if (dn_span_is (pair->key, "SampleBytes"))
+        return dn_int_read (pair->value,
+                            "SampleBytes",
+                            1,
+                            INT64_C (1000000000000),
+                            &row->sample_bytes,
+                            err);
+    if (dn_span_is (pair->key, "Decode"))
+        return read_decode (pair->value, &row->decode, err);
+    return dn_err_set (
+        err,
+        DN_E_RANGE,
+        "unknown key '%s', expected Dataset, Samples, SampleBytes or Decode",
+        dn_quote (pair->key.text, pair->key.len).text);
+}
+
+static int read_row (const struct dn_keyline *keyline,
+                     struct dn_dataset *row,
+                     struct dn_err *err)
+{
+    *row = (struct dn_dataset){.samples = DN_UNSET, .sample_bytes = DN_UNSET};
+    for (int i = 0; i < keyline->n_pairs; i++)
+        if (read_pair (&keyline->pairs[i], row, err) < 0)
+            return -1;
+    if (row->name[0] == '\0' || row->samples == DN_UNSET)
+        return dn_err_set (err, DN_E_SYNTAX, "expected Dataset= and Samples= in a row");
+    return 0;
+}
+
+int dn_datasets_read (struct dn_span text,
+                      const char *file,
+                      struct dn_datasets *datasets,
+                      struct dn_err *err)
+{
+    struct dn_keyline keyline = {0};
+    int more;
+
+    datasets->n_rows = 0;
+    while ((more = dn_keyline_next (&text, &keyline, err)) > 0) {
+        if (datasets->n_rows == DN_DATASETS_MAX) {
+            dn_err_set (err, DN_E_LIMIT, "more than %d data sets", DN_DATASETS_MAX);
+            return dn_keyline_wrap (&keyline, file, err);
+        }
+        if (read_row (&keyline, &datasets->rows[datasets->n_rows++], err) < 0)
+            return dn_keyline_wrap (&keyline, file, err);
+    }
+    return more < 0 ? dn_err_wrap (err, "%s", file) : 0;
+}

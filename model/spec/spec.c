@@ -1,0 +1,465 @@
+/* spec.c - the key table, and reading "key=value,key=value"
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "spec/spec.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const precision_names[] =
+    {"unknown", "fp32", "tf32", "fp16", "bf16", "half"};
+static const char *const optimizer_names[] = {"unknown",
+                                              "none",
+                                              "sgd",
+                                              "momentum",
+                                              "adam",
+                                              "adamw",
+                                              "lamb",
+                                              "lars",
+                                              "adafactor",
+                                              "adagrad",
+                                              "adadelta",
+                                              "rmsprop",
+                                              "novograd"};
+static const char *const checkpointing_names[] = {"unknown",
+                                                  "none",
+                                                  "full",
+                                                  "selective"};
+static const char *const layout_names[] = {"unknown", "nchw", "nhwc"};
+static const char *const framework_names[] = {"unknown",
+                                              "pytorch",
+                                              "tensorflow",
+                                              "mxnet",
+                                              "paddle",
+                                              "jax",
+                                              "oneflow",
+                                              "megatron",
+                                              "hugectr",
+                                              "mindspore"};
+static const char *const stack_names[] = {"unknown", "ngc", "plain"};
+static const char *const parallel_names[] =
+    {"unknown", "dp", "zero1", "zero2", "zero3", "fsdp"};
+static const char *const link_names[] = {"unknown", "nvlink", "pcie", "ib"};
+static const char *const decode_names[] =
+    {"unknown", "none", "jpeg", "text", "audio", "video"};
+static const char *const input_names[] = {"unknown", "real", "synthetic", "gpu"};
+static const char *const stem_names[] = {"unknown", "imagenet", "cifar"};
+static const char *const head_names[] = {"unknown",
+                                         "classifier",
+                                         "lm",
+                                         "pretrain",
+                                         "none"};
+static const char *const objective_names[] = {"unknown", "cost", "time", "energy"};
+
+const struct dn_names dn_decode_names = {decode_names,
+                                         (int) DN_N_ELEMENTS (decode_names)};
+
+#define INT(group, key, min, max, help)                                                \
+    {                                                                                  \
+#key, group, DN_KEY_INT, offsetof(struct dn_spec, key), min, max,              \
+            {NULL, 0 }, help                                                           \
+    }
+#define REAL(group, key, min, max, help)                                               \
+    {                                                                                  \
+#key, group, DN_KEY_REAL, offsetof(struct dn_spec, key), min, max,             \
+            {NULL, 0 }, help                                                           \
+    }
+#define ENUM(group, key, help)                                                         \
+    {                                                                                  \
+#key, group, DN_KEY_ENUM, offsetof(struct dn_spec, key), 0, 0,                 \
+            {key##_names, (int) DN_N_ELEMENTS(key##_names) }, help                     \
+    }
+#define NAME(group, key, help)                                                         \
+    {                                                                                  \
+#key, group, DN_KEY_NAME, offsetof(struct dn_spec, key), 0, 0,                 \
+            {NULL, 0 }, help                                                           \
+    }
+
+#define ARCH  "architecture"
+#define TRAIN "training"
+#define WORK  "amount of work"
+#define PAR   "parallelism"
+#define INPUT "input"
+#define DEV   "device"
+#define WISH  "wishes"
+
+/* Upper bounds are an order of magnitude above the largest published use. */
+static const struct dn_key keys[] = {
+    NAME (ARCH, model, "name of the zoo, or a family: cnn transformer rnn mlp recsys"),
+    INT (ARCH, layers, 1, DN_LAYERS_MAX, "layers or blocks"),
+    INT (ARCH, hidden, 1, 1e6, "hidden size"),
+    INT (ARCH, heads, 1, 4096, "attention heads"),
+    INT (ARCH, head_dim, 1, 1e5, "size of one attention head"),
+    INT (ARCH, kv_heads, 1, 4096, "attention heads of keys and values"),
+    INT (ARCH, ffn, 1, 1e7, "inner size of the feed-forward layer"),
+    INT (ARCH,
+         vocab,
+         1,
+         1e12,
+         "vocabulary; recommenders: embedding rows over all tables"),
+    INT (ARCH, experts, 1, 65536, "experts of a mixture"),
+    INT (ARCH, top_k, 1, 4096, "experts that each token visits"),
+    INT (ARCH, seq_len, 1, 1e8, "tokens of one sample; audio: samples or 10 ms frames"),
+    INT (ARCH, tgt_len, 1, 1e8, "tokens of the target of one sample"),
+    INT (ARCH, mem_len, 0, 1e8, "remembered tokens (Transformer-XL)"),
+    {"image",
+     ARCH,
+     DN_KEY_IMAGE,
+     offsetof (struct dn_spec, image),
+     1,
+     65536,
+     {NULL, 0},
+     "input size: N, HxW or DxHxW"},
+    INT (ARCH, in_channels, 1, 1e6, "channels of the input; mlp: input features"),
+    INT (ARCH, classes, 1, 1e8, "outputs of the classifier"),
+    REAL (ARCH, width, 0.01, 64, "width multiplier"),
+    ENUM (ARCH, stem, "first layers of an image network"),
+    INT (ARCH, tables, 1, 1e6, "embedding tables"),
+    INT (ARCH, embed_dim, 1, 1e6, "columns of an embedding"),
+    ENUM (ARCH, head, "output layers of a language model"),
+    REAL (ARCH, params, 1, 1e14, "parameters of an unknown network"),
+    REAL (ARCH, flops, 1, 1e18, "forward FLOPs per sample of an unknown network"),
+    REAL (ARCH,
+          activations,
+          1,
+          1e13,
+          "elements saved per sample of an unknown network"),
+    INT (TRAIN, batch, 1, 1e8, "samples per GPU and step"),
+    INT (TRAIN, global_batch, 1, 1e9, "samples per optimizer step of the whole job"),
+    INT (TRAIN, grad_accum, 1, 1e5, "forward and backward passes per optimizer step"),
+    ENUM (TRAIN, precision, "fp16 and bf16 mean mixed precision, half pure fp16"),
+    ENUM (TRAIN, optimizer, "none: forward and backward only"),
+    ENUM (TRAIN, checkpointing, "activation recomputation"),
+    INT (TRAIN, compile, 0, 1, "1 with torch.compile or XLA"),
+    ENUM (TRAIN, layout, "memory layout of images"),
+    ENUM (TRAIN, framework, "framework"),
+    ENUM (TRAIN, stack, "ngc: the vendor's tuned container"),
+    REAL (WORK, epochs, 0.001, 1e6, "passes over the data set"),
+    INT (WORK, steps, 1, 1e12, "optimizer steps"),
+    NAME (WORK, dataset, "name of the data-set table"),
+    INT (WORK, samples, 1, 1e13, "samples of one epoch"),
+    INT (WORK, eval_every, 1, 1e12, "optimizer steps between evaluations"),
+    INT (WORK, eval_samples, 1, 1e12, "samples of one evaluation"),
+    REAL (WORK, tokens, 1, 1e16, "tokens of the whole run"),
+    INT (PAR, gpus, 1, 1e5, "GPUs of the whole job"),
+    INT (PAR, nodes, 1, 1e5, "nodes of the whole job"),
+    ENUM (PAR, parallel, "data parallelism: replicated or sharded"),
+    INT (PAR, tp, 1, 1024, "tensor-parallel GPUs"),
+    INT (PAR, pp, 1, 1024, "pipeline stages"),
+    INT (PAR, micro_batch, 1, 1e6, "samples per GPU and pipeline step"),
+    ENUM (PAR, link, "what connects the GPUs of a node"),
+    INT (INPUT, workers, 0, 4096, "loader processes per GPU"),
+    ENUM (INPUT, decode, "what the loader decodes"),
+    ENUM (INPUT, input, "synthetic: no loader; gpu: decoded on the GPU"),
+    INT (INPUT, sample_bytes, 1, 1e12, "stored bytes of one sample"),
+    INT (DEV, power_limit, 10, 5000, "W, when set below the board's own"),
+    {"deadline",
+     WISH,
+     DN_KEY_TIME,
+     offsetof (struct dn_spec, deadline),
+     60,
+     3.2e8,
+     {NULL, 0},
+     "Slurm time in which the run must be done"},
+    ENUM (WISH, objective, "what to minimise"),
+    NAME (WISH, app, "name under which history is kept"),
+    /* End of keys */
+};
+
+#define N_KEYS ((int) DN_N_ELEMENTS (keys))
+
+const struct dn_key *dn_spec_keys (int *n_keys)
+{
+    *n_keys = N_KEYS;
+    return keys;
+}
+
+static void *member (struct dn_spec *spec, const struct dn_key *key)
+{
+    return (char *) spec + key->offset;
+}
+
+/* Members are read by copying: the table's offsets say nothing of types to a compiler.
+ */
+static int64_t int_of (const struct dn_spec *spec, const struct dn_key *key)
+{
+    int64_t value;
+
+    memcpy (&value, (const char *) spec + key->offset, sizeof (value));
+    return value;
+}
+
+static double real_of (const struct dn_spec *spec, const struct dn_key *key)
+{
+    double value;
+
+    memcpy (&value, (const char *) spec + key->offset, sizeof (value));
+    return value;
+}
+
+static int enum_of (const struct dn_spec *spec, const struct dn_key *key)
+{
+    int value;
+
+    memcpy (&value, (const char *) spec + key->offset, sizeof (value));
+    return value;
+}
+
+struct dn_spec dn_spec_empty (void)
+{
+    const int64_t unset = DN_UNSET;
+    const double unset_real = -1;
+    struct dn_spec spec;
+
+    memset (&spec, 0, sizeof (spec));
+    for (int i = 0; i < N_KEYS; i++) {
+        if (keys[i].type == DN_KEY_INT || keys[i].type == DN_KEY_TIME)
+            memcpy (member (&spec, &keys[i]), &unset, sizeof (unset));
+        else if (keys[i].type == DN_KEY_REAL)
+            memcpy (member (&spec, &keys[i]), &unset_real, sizeof (unset_real));
+    }
+    return spec;
+}
+
+bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
+{
+    switch (key->type) {
+    case DN_KEY_INT:
+    case DN_KEY_TIME:
+        return int_of (spec, key) != DN_UNSET;
+    case DN_KEY_REAL:
+        return real_of (spec, key) >= 0;
+    case DN_KEY_ENUM:
+        return enum_of (spec, key) != 0;
+    case DN_KEY_NAME:
+        return *((const char *) spec + key->offset) != '\0';
+    case DN_KEY_IMAGE:
+        return spec->image.n_dims > 0;
+    }
+    return false;
+}
+
+/* Write a real without exponent or locale where it is a whole number. */
+static void write_real (struct dn_buf *buf, double value)
+{
+    if (value == floor (value) && fabs (value) < 9e15)
+        dn_buf_add (buf, "%.0f", value);
+    else
+        dn_buf_add (buf,
+                    "%" PRId64 ".%06" PRId64,
+                    (int64_t) value,
+                    (int64_t) ((value - floor (value)) * 1e6));
+}
+
+void dn_spec_write_value (const struct dn_spec *spec,
+                          const struct dn_key *key,
+                          char text[DN_VALUE_MAX])
+{
+    struct dn_buf buf = dn_buf_on (text, DN_VALUE_MAX);
+
+    if (!dn_spec_has (spec, key))
+        return;
+    switch (key->type) {
+    case DN_KEY_INT:
+        dn_buf_add (&buf, "%" PRId64, int_of (spec, key));
+        break;
+    case DN_KEY_TIME:
+        dn_buf_add (&buf, "%s", dn_time_write (int_of (spec, key)).text);
+        break;
+    case DN_KEY_REAL:
+        write_real (&buf, real_of (spec, key));
+        break;
+    case DN_KEY_ENUM:
+        dn_buf_add (&buf, "%s", dn_names_get (&key->names, enum_of (spec, key)));
+        break;
+    case DN_KEY_NAME:
+        dn_buf_add (&buf, "%s", (const char *) spec + key->offset);
+        break;
+    case DN_KEY_IMAGE:
+        for (int i = 0; i < spec->image.n_dims; i++)
+            dn_buf_add (&buf, "%s%" PRId64, i > 0 ? "x" : "", spec->image.dim[i]);
+        break;
+    }
+}
+
+static const struct dn_key *find_key (struct dn_span name)
+{
+    for (int i = 0; i < N_KEYS; i++)
+        if (dn_span_is (name, keys[i].name))
+            return &keys[i];
+    return NULL;
+}
+
+/* A name goes into logs and look-ups: letters, digits and "_.-" only. */
+static int read_name (const struct dn_key *key,
+                      struct dn_span value,
+                      char *out,
+                      struct dn_err *err)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_.-";
+
+    for (size_t i = 0; i < value.len; i++)
+        if (!memchr (allowed, value.text[i], sizeof (allowed) - 1))
+            return dn_err_set (
+                err,
+                DN_E_SYNTAX,
+                "%s: '%s' is not a name, expected letters, digits, _ . -",
+                key->name,
+                dn_quote (value.text, value.len).text);
+    return dn_span_copy (value, out, DN_NAME_MAX, key->name, err);
+}
+
+static int read_enum (const struct dn_key *key,
+                      struct dn_span value,
+                      int *out,
+                      struct dn_err *err)
+{
+    int found = dn_names_find (&key->names, value.text, value.len);
+    char expected[DN_ERR_TEXT_MAX];
+    struct dn_buf buf = dn_buf_on (expected, sizeof (expected));
+
+    if (found > 0) {
+        *out = found;
+        return 0;
+    }
+    for (int i = 1; i < key->names.n_names; i++)
+        dn_buf_add (&buf, " %s", key->names.names[i]);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "%s: '%s' is unknown, expected one of%s",
+                       key->name,
+                       dn_quote (value.text, value.len).text,
+                       expected);
+}
+
+static int read_image (const struct dn_key *key,
+                       struct dn_span value,
+                       struct dn_image *out,
+                       struct dn_err *err)
+{
+    struct dn_image image = {{0}, 0};
+    struct dn_span rest = value;
+
+    while (rest.text) {
+        struct dn_span piece = dn_span_cut (&rest, "xX");
+
+        if (image.n_dims == 3)
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               "%s: '%s' has more than three sizes, expected DxHxW",
+                               key->name,
+                               dn_quote (value.text, value.len).text);
+        if (dn_int_read (piece,
+                         key->name,
+                         (int64_t) key->min,
+                         (int64_t) key->max,
+                         &image.dim[image.n_dims++],
+                         err)
+            < 0)
+            return -1;
+    }
+    *out = image;
+    return 0;
+}
+
+static int read_value (const struct dn_key *key,
+                       struct dn_span value,
+                       struct dn_spec *spec,
+                       struct dn_err *err)
+{
+    void *at = member (spec, key);
+    int64_t number = 0;
+    double real = 0;
+    int constant = 0;
+
+    switch (key->type) {
+    case DN_KEY_INT:
+        if (dn_int_read (
+                value, key->name, (int64_t) key->min, (int64_t) key->max, &number, err)
+            < 0)
+            return -1;
+        memcpy (at, &number, sizeof (number));
+        return 0;
+    case DN_KEY_REAL:
+        if (dn_real_read (value, key->name, key->min, key->max, &real, err) < 0)
+            return -1;
+        memcpy (at, &real, sizeof (real));
+        return 0;
+    case DN_KEY_ENUM:
+        if (read_enum (key, value, &constant, err) < 0)
+            return -1;
+        memcpy (at, &constant, sizeof (constant));
+        return 0;
+    case DN_KEY_NAME:
+        return read_name (key, value, at, err);
+    case DN_KEY_IMAGE:
+        return read_image (key, value, &spec->image, err);
+    case DN_KEY_TIME:
+        if (dn_time_read (value, key->name, &number, err) < 0)
+            return -1;
+        if (number < (int64_t) key->min || number > (int64_t) key->max)
+            return dn_err_set (err,
+                               DN_E_RANGE,
+                               "%s: %s out of range, expected a minute to ten years",
+                               key->name,
+                               dn_quote (value.text, value.len).text);
+        memcpy (at, &number, sizeof (number));
+        return 0;
+    }
+    return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
+}
+
+/* One "key=value" into 'spec'; 'seen' has a bit for each key of this text. */
+static int read_pair (struct dn_span pair,
+                      struct dn_spec *spec,
+                      uint64_t *seen,
+                      struct dn_err *err)
+{
+    struct dn_span value = pair;
+    struct dn_span name = dn_span_cut (&value, "=");
+    const struct dn_key *key = find_key (dn_span_trim (name));
+
+    if (!key)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "unknown key '%s', expected key=value with a key that "
+                           "'dnnest check --keys' lists",
+                           dn_quote (name.text, name.len).text);
+    value = dn_span_trim (value);
+    if (!value.text || value.len == 0)
+        return dn_err_set (
+            err, DN_E_SYNTAX, "%s: no value, expected %s=..", key->name, key->name);
+    if (*seen & UINT64_C (1) << (key - keys))
+        return dn_err_set (err, DN_E_SYNTAX, "%s: given twice", key->name);
+    *seen |= UINT64_C (1) << (key - keys);
+    return read_value (key, value, spec, err);
+}
+
+int dn_spec_read (struct dn_span text, struct dn_spec *spec, struct dn_err *err)
+{
+    struct dn_spec result = *spec;
+    struct dn_span rest = text;
+    uint64_t seen = 0;
+
+    _Static_assert(N_KEYS <= 64, "a bit of 'seen' per key");
+    if (text.len > DN_METADATA_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "metadata: %zu characters, expected at most %d",
+                           text.len,
+                           DN_METADATA_MAX);
+    while (rest.text && rest.len > 0) {
+        struct dn_span pair = dn_span_trim (dn_span_cut (&rest, ","));
+        int column = (int) (pair.text - text.text) + 1;
+
+        if (pair.len > 0 && read_pair (pair, &result, &seen, err) < 0)
+            return dn_err_wrap (err, "column %d", column);
+    }
+    *spec = result;
+    return 0;
+}

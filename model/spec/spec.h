@@ -1,0 +1,297 @@
+/* spec.h - how a job describes its network and its training run
+ *
+ * In: the metadata text of DESIGN.md section 4 ("model=resnet50,batch=256,..."), found
+ * in a comment or in #DNNEST lines of a batch script. Out: struct dn_spec, every key
+ * checked and typed. Never: what the network looks like (graph/), what the job asked
+ * Slurm for (request/). All text here is hostile.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SPEC_H
+#define DN_SPEC_H
+
+#include "base/limits.h"
+#include "base/text.h"
+
+enum dn_precision {
+    DN_PRECISION_UNKNOWN,
+    DN_PRECISION_FP32,
+    DN_PRECISION_TF32,
+    DN_PRECISION_FP16, /* mixed precision */
+    DN_PRECISION_BF16, /* mixed precision */
+    DN_PRECISION_HALF  /* pure fp16, weights too */
+};
+
+enum dn_optimizer {
+    DN_OPTIMIZER_UNKNOWN,
+    DN_OPTIMIZER_NONE, /* forward and backward only */
+    DN_OPTIMIZER_SGD,
+    DN_OPTIMIZER_MOMENTUM,
+    DN_OPTIMIZER_ADAM,
+    DN_OPTIMIZER_ADAMW,
+    DN_OPTIMIZER_LAMB,
+    DN_OPTIMIZER_LARS,
+    DN_OPTIMIZER_ADAFACTOR,
+    DN_OPTIMIZER_ADAGRAD,
+    DN_OPTIMIZER_ADADELTA,
+    DN_OPTIMIZER_RMSPROP,
+    DN_OPTIMIZER_NOVOGRAD
+};
+
+enum dn_checkpointing {
+    DN_CHECKPOINTING_UNKNOWN,
+    DN_CHECKPOINTING_NONE,
+    DN_CHECKPOINTING_FULL,
+    DN_CHECKPOINTING_SELECTIVE
+};
+
+enum dn_layout {
+    DN_LAYOUT_UNKNOWN,
+    DN_LAYOUT_NCHW,
+    DN_LAYOUT_NHWC
+};
+
+enum dn_framework {
+    DN_FRAMEWORK_UNKNOWN,
+    DN_FRAMEWORK_PYTORCH,
+    DN_FRAMEWORK_TENSORFLOW,
+    DN_FRAMEWORK_MXNET,
+    DN_FRAMEWORK_PADDLE,
+    DN_FRAMEWORK_JAX,
+    DN_FRAMEWORK_ONEFLOW,
+    DN_FRAMEWORK_MEGATRON,
+    DN_FRAMEWORK_HUGECTR,
+    DN_FRAMEWORK_MINDSPORE
+};
+
+enum dn_stack {
+    DN_STACK_UNKNOWN,
+    DN_STACK_NGC,
+    DN_STACK_PLAIN
+};
+
+enum dn_parallel {
+    DN_PARALLEL_UNKNOWN,
+    DN_PARALLEL_DP,
+    DN_PARALLEL_ZERO1,
+    DN_PARALLEL_ZERO2,
+    DN_PARALLEL_ZERO3,
+    DN_PARALLEL_FSDP
+};
+
+enum dn_link {
+    DN_LINK_UNKNOWN,
+    DN_LINK_NVLINK,
+    DN_LINK_PCIE,
+    DN_LINK_IB
+};
+
+enum dn_decode {
+    DN_DECODE_UNKNOWN,
+    DN_DECODE_NONE,
+    DN_DECODE_JPEG,
+    DN_DECODE_TEXT,
+    DN_DECODE_AUDIO,
+    DN_DECODE_VIDEO
+};
+
+extern const struct dn_names dn_decode_names;
+
+enum dn_input {
+    DN_INPUT_UNKNOWN,
+    DN_INPUT_REAL,
+    DN_INPUT_SYNTHETIC,
+    DN_INPUT_GPU /* decoded on the GPU */
+};
+
+enum dn_stem {
+    DN_STEM_UNKNOWN,
+    DN_STEM_IMAGENET,
+    DN_STEM_CIFAR
+};
+
+enum dn_head {
+    DN_HEAD_UNKNOWN,
+    DN_HEAD_CLASSIFIER,
+    DN_HEAD_LM,
+    DN_HEAD_PRETRAIN,
+    DN_HEAD_NONE
+};
+
+enum dn_objective {
+    DN_OBJECTIVE_UNKNOWN,
+    DN_OBJECTIVE_COST,
+    DN_OBJECTIVE_TIME,
+    DN_OBJECTIVE_ENERGY
+};
+
+/* Spatial size of one input: n_dims is 1 (audio), 2 (image) or 3 (volume); 0 unset. */
+struct dn_image {
+    int64_t dim[3];
+    int n_dims;
+};
+
+/* A training run. Numbers that were not given are DN_UNSET (reals: -1), enums their
+ * UNKNOWN, strings "". Sizes are per sample, batch is per GPU.
+ */
+struct dn_spec {
+    /* architecture */
+    char model[DN_NAME_MAX];
+    int64_t layers;
+    int64_t hidden;
+    int64_t heads;
+    int64_t head_dim;
+    int64_t kv_heads;
+    int64_t ffn;
+    int64_t vocab;
+    int64_t experts;
+    int64_t top_k;
+    int64_t seq_len;
+    int64_t tgt_len;
+    int64_t mem_len;
+    struct dn_image image;
+    int64_t in_channels;
+    int64_t classes;
+    double width;
+    enum dn_stem stem;
+    int64_t tables;
+    int64_t embed_dim;
+    enum dn_head head;
+    double params;      /* learned parameters of a network that nobody knows */
+    double flops;       /* its forward FLOPs per sample */
+    double activations; /* its elements saved per sample */
+    /* training */
+    int64_t batch;
+    int64_t global_batch;
+    int64_t grad_accum;
+    enum dn_precision precision;
+    enum dn_optimizer optimizer;
+    enum dn_checkpointing checkpointing;
+    int64_t compile; /* 0, 1 */
+    enum dn_layout layout;
+    enum dn_framework framework;
+    enum dn_stack stack;
+    /* amount of work */
+    double epochs;
+    int64_t steps; /* optimizer steps */
+    char dataset[DN_NAME_MAX];
+    int64_t samples;
+    int64_t eval_every; /* optimizer steps between evaluations */
+    int64_t eval_samples;
+    double tokens;
+    /* parallelism */
+    int64_t gpus; /* of the whole job */
+    int64_t nodes;
+    enum dn_parallel parallel;
+    int64_t tp;
+    int64_t pp;
+    int64_t micro_batch;
+    enum dn_link link;
+    /* input */
+    int64_t workers; /* per GPU */
+    enum dn_decode decode;
+    enum dn_input input;
+    int64_t sample_bytes;
+    /* device */
+    int64_t power_limit; /* W */
+    /* wishes */
+    int64_t deadline; /* s */
+    enum dn_objective objective;
+    char app[DN_NAME_MAX];
+};
+
+enum dn_key_type {
+    DN_KEY_INT,
+    DN_KEY_REAL,
+    DN_KEY_ENUM,
+    DN_KEY_NAME,
+    DN_KEY_IMAGE,
+    DN_KEY_TIME
+};
+
+/* One row per key: parser, checks, help, man page and its test all read this table. */
+struct dn_key {
+    const char *name;
+    const char *group; /* "architecture", "training", ... */
+    enum dn_key_type type;
+    size_t offset; /* in struct dn_spec */
+    double min;
+    double max;
+    struct dn_names names; /* of an enum */
+    const char *help;      /* with its unit */
+};
+
+/* The table; its length in *n_keys. */
+const struct dn_key *dn_spec_keys (int *n_keys);
+
+/* Has the key been given? */
+bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key);
+
+/* The value of a key as it would be written in metadata, "" when it is not set. */
+#define DN_VALUE_MAX 96
+void dn_spec_write_value (const struct dn_spec *spec,
+                          const struct dn_key *key,
+                          char text[DN_VALUE_MAX]);
+
+/* A specification with nothing given. */
+struct dn_spec dn_spec_empty (void);
+
+/* Read "key=value,key=value" over what 'spec' holds; a key that is given again replaces
+ * the older value, a key given twice in one text is an error. On failure 'spec' is as
+ * it was, and 'err' names the key, the value, the column and what was expected.
+ */
+int dn_spec_read (struct dn_span text, struct dn_spec *spec, struct dn_err *err);
+
+/* What a job says of itself. */
+enum dn_metadata {
+    DN_METADATA_NONE,  /* nothing for dnnest in it */
+    DN_METADATA_OFF,   /* "dnnest:off" */
+    DN_METADATA_GIVEN, /* 'spec' is filled */
+};
+
+/* Collect the metadata of a job: #DNNEST lines of the script, then the comment over
+ * them. Either may be NULL. Return 0 with *state set, or -1 with 'err'.
+ */
+int dn_spec_collect (const char *comment,
+                     const char *script,
+                     struct dn_spec *spec,
+                     enum dn_metadata *state,
+                     struct dn_err *err);
+
+/* A row of the data-set table. */
+struct dn_dataset {
+    char name[DN_NAME_MAX];
+    int64_t samples;
+    int64_t sample_bytes;
+    enum dn_decode decode;
+};
+
+struct dn_datasets {
+    struct dn_dataset rows[DN_DATASETS_MAX];
+    int n_rows;
+};
+
+/* Read the table of data sets from the text of a file: lines
+ * "Dataset=NAME Samples=N SampleBytes=N Decode=KIND", '#' comments. 'file' names it in
+ * errors.
+ */
+int dn_datasets_read (struct dn_span text,
+                      const char *file,
+                      struct dn_datasets *datasets,
+                      struct dn_err *err);
+
+/* Check the keys against each other and fill in what follows from them: samples,
+ * sample_bytes and decode from the data set, gpus from nodes, batch from global_batch.
+ * 'n_gpus' is the number of GPUs that the job asks for, used where the metadata gives
+ * none; DN_UNSET if there is no such number. Return -1 with 'err' naming the missing or
+ * contradicting key.
+ */
+int dn_spec_resolve (struct dn_spec *spec,
+                     const struct dn_datasets *datasets,
+                     int64_t n_gpus,
+                     struct dn_err *err);
+
+/* Optimizer steps of the whole run, or -1 when the amount of work was not given. */
+double dn_spec_steps (const struct dn_spec *spec);
+
+#endif

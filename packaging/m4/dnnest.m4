@@ -1,0 +1,49 @@
+# DN_REQUIRE_PKG(VARIABLE, MODULE, DEBIAN-PACKAGE, RPM-PACKAGE)
+# pkg-config module that must be there; the error names the package to install.
+AC_DEFUN([DN_REQUIRE_PKG],
+  [PKG_CHECK_MODULES([$1], [$2], [],
+    [AC_MSG_ERROR([$2 not found: install $3 (Debian) or $4 (RPM systems)])])])
+
+# DN_REQUIRE_LIB(VARIABLE, HEADER, LIBRARY, FUNCTION, DEBIAN-PACKAGE, RPM-PACKAGE)
+# The same for a library without a pkg-config file. Sets VARIABLE_LIBS.
+AC_DEFUN([DN_REQUIRE_LIB],
+  [AC_CHECK_HEADER([$2], [],
+    [AC_MSG_ERROR([$2 not found: install $5 (Debian) or $6 (RPM systems)])])
+   AC_CHECK_LIB([$3], [$4], [$1_LIBS=-l$3],
+    [AC_MSG_ERROR([lib$3 not found: install $5 (Debian) or $6 (RPM systems)])])
+   AC_SUBST([$1_LIBS])])
+
+# DN_SLURM
+# --with-slurm=PREFIX|no: headers below PREFIX/include, version from slurm_version.h.
+# Sets HAVE_SLURM, SLURM_CPPFLAGS, slurmplugindir and dn_slurm_text.
+AC_DEFUN([DN_SLURM],
+  [AC_ARG_WITH([slurm],
+    [AS_HELP_STRING([--with-slurm=PREFIX],
+      [where Slurm's headers are; --without-slurm builds everything but the plugins])],
+    [], [with_slurm=yes])
+   AC_ARG_WITH([slurm-plugindir],
+    [AS_HELP_STRING([--with-slurm-plugindir=DIR], [where Slurm looks for plugins])])
+   SLURM_CPPFLAGS=
+   dn_slurm_text=no
+   AS_IF([test "$with_slurm" != no],
+    [AS_IF([test "$with_slurm" != yes], [SLURM_CPPFLAGS="-I$with_slurm/include"])
+     dn_save_CPPFLAGS=$CPPFLAGS
+     CPPFLAGS="$CPPFLAGS $SLURM_CPPFLAGS"
+     AC_CHECK_HEADERS([slurm/slurm.h slurm/spank.h], [],
+       [AC_MSG_ERROR([Slurm's headers not found: install libslurm-dev (Debian) or slurm-devel (RPM systems), name their place with --with-slurm=PREFIX, or go without plugins with --without-slurm])])
+     AC_CHECK_MEMBERS([job_desc_msg_t.tres_per_task, job_desc_msg_t.container_id], [], [],
+       [[#include <slurm/slurm.h>]])
+     AC_COMPUTE_INT([dn_slurm_number], [SLURM_VERSION_NUMBER], [[#include <slurm/slurm.h>]],
+       [AC_MSG_ERROR([cannot tell the version of Slurm's headers])])
+     CPPFLAGS=$dn_save_CPPFLAGS
+     dn_slurm_text=`printf '%d.%02d.%d' \`expr $dn_slurm_number / 65536\` \`expr $dn_slurm_number / 256 % 256\` \`expr $dn_slurm_number % 256\``
+     AC_DEFINE_UNQUOTED([DN_SLURM_VERSION], ["$dn_slurm_text"],
+       [version of the Slurm that the plugins are built for])])
+   AC_SUBST([SLURM_CPPFLAGS])
+   AC_SUBST([DN_SLURM_VERSION], [$dn_slurm_text])
+   AM_CONDITIONAL([HAVE_SLURM], [test "$with_slurm" != no])
+   # Debian keeps Slurm's plugins in slurm-wlm/, Slurm's own build in slurm/.
+   AS_IF([test -n "$with_slurm_plugindir"], [slurmplugindir=$with_slurm_plugindir],
+         [test -f /etc/debian_version], [slurmplugindir='${libdir}/slurm-wlm'],
+         [slurmplugindir='${libdir}/slurm'])
+   AC_SUBST([slurmplugindir])])

@@ -1,0 +1,331 @@
+/* load.c - the site's files, opened safely and handed to the pure parsers
+ *
+ * The checks are made on the opened file, not on its name, so nothing can be swapped
+ * between check and use. O_NONBLOCK keeps a FIFO that somebody put in the place from
+ * hanging the controller; it has no effect on a regular file.
+ *
+ * An installation has one configuration, some 40 catalogue files of 1 KB and one table
+ * of data sets: about a millisecond, at start and at a reconfiguration.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "conf/load.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char catalogue_suffix[] = ".conf";
+
+/* close () for dn_cleanup. */
+static void close_fd (const int *fd)
+{
+    if (*fd >= 0)
+        close (*fd);
+}
+
+/* closedir () for dn_cleanup. */
+static void close_dir (DIR *const *dir)
+{
+    if (*dir)
+        closedir (*dir);
+}
+
+static int fail_errno (const char *path, const char *what, struct dn_err *err)
+{
+    return dn_err_set (err, DN_E_IO, "%s: %s: %s", path, what, strerror (errno));
+}
+
+/* Owner and mode: nobody but root and ourselves may have written it. */
+static int check_trust (const struct stat *st, const char *path, struct dn_err *err)
+{
+    if (st->st_uid != 0 && st->st_uid != geteuid ())
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "%s: owned by uid %lu, expected root or uid %lu",
+                           path,
+                           (unsigned long) st->st_uid,
+                           (unsigned long) geteuid ());
+    if (st->st_mode & (S_IWGRP | S_IWOTH))
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "%s: writable by group or others (mode %04o)",
+                           path,
+                           (unsigned) (st->st_mode & 07777));
+    return 0;
+}
+
+static int check_file (int fd, const char *path, size_t *size, struct dn_err *err)
+{
+    struct stat st;
+
+    if (fstat (fd, &st) < 0)
+        return fail_errno (path, "cannot be examined", err);
+    if (!S_ISREG (st.st_mode))
+        return dn_err_set (err, DN_E_IO, "%s: not a regular file", path);
+    if (check_trust (&st, path, err) < 0)
+        return -1;
+    if (st.st_size < 0 || st.st_size > DN_FILE_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "%s: %lld bytes, at most %d expected",
+                           path,
+                           (long long) st.st_size,
+                           DN_FILE_MAX);
+    *size = (size_t) st.st_size;
+    return 0;
+}
+
+/* Read 'size' bytes into 'text', or fewer when the file has become shorter. */
+static int read_whole (int fd,
+                       const char *path,
+                       char *text,
+                       size_t size,
+                       size_t *len,
+                       struct dn_err *err)
+{
+    *len = 0;
+    while (*len < size) {
+        ssize_t got = read (fd, text + *len, size - *len);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_errno (path, "cannot be read", err);
+        if (got == 0)
+            break;
+        *len += (size_t) got;
+    }
+    text[*len] = '\0';
+    return 0;
+}
+
+/* Read the file 'name' below the open directory 'dir'; 'path' names it in errors. */
+static int load_at (int dir,
+                    const char *name,
+                    const char *path,
+                    char **text,
+                    size_t *len,
+                    struct dn_err *err)
+{
+    dn_cleanup (close_fd) int fd = -1;
+    size_t size = 0;
+    char *buf;
+
+    *text = NULL;
+    *len = 0;
+    fd = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ELOOP)
+        return dn_err_set (err, DN_E_IO, "%s: is a symbolic link", path);
+    if (fd < 0)
+        return fail_errno (path, "cannot be opened", err);
+    if (check_file (fd, path, &size, err) < 0)
+        return -1;
+    buf = malloc (size + 1);
+    if (!buf)
+        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+    if (read_whole (fd, path, buf, size, len, err) < 0) {
+        free (buf);
+        *len = 0;
+        return -1;
+    }
+    *text = buf;
+    return 0;
+}
+
+static int check_absolute (const char *path, struct dn_err *err)
+{
+    if (path[0] != '/')
+        return dn_err_set (err, DN_E_IO, "%s: not an absolute path", path);
+    return 0;
+}
+
+int dn_load_file (const char *path, char **text, size_t *len, struct dn_err *err)
+{
+    *text = NULL;
+    *len = 0;
+    if (check_absolute (path, err) < 0)
+        return -1;
+    return load_at (AT_FDCWD, path, path, text, len, err);
+}
+
+/* File names of the catalogue, sorted, so that messages and candidates do not depend on
+ * the file system's order.
+ */
+struct name_list {
+    char names[DN_DEVICES_MAX][NAME_MAX + 1];
+    int n_names;
+};
+
+static int compare_names (const void *a, const void *b)
+{
+    return strcmp (a, b);
+}
+
+static bool is_catalogue_name (const char *name)
+{
+    size_t len = strlen (name);
+    size_t suffix_len = sizeof (catalogue_suffix) - 1;
+
+    return name[0] != '.' && len > suffix_len
+           && strcmp (name + len - suffix_len, catalogue_suffix) == 0;
+}
+
+static int list_catalogue (DIR *dir,
+                           const char *path,
+                           struct name_list *list,
+                           struct dn_err *err)
+{
+    const struct dirent *entry;
+
+    while ((errno = 0, entry = readdir (dir))) {
+        if (!is_catalogue_name (entry->d_name))
+            continue;
+        if (list->n_names == DN_DEVICES_MAX)
+            return dn_err_set (
+                err, DN_E_LIMIT, "%s: more than %d files", path, DN_DEVICES_MAX);
+        snprintf (list->names[list->n_names++], NAME_MAX + 1, "%s", entry->d_name);
+    }
+    if (errno != 0)
+        return fail_errno (path, "cannot be read", err);
+    qsort (list->names, (size_t) list->n_names, sizeof (list->names[0]), compare_names);
+    return 0;
+}
+
+static DIR *open_trusted_dir (const char *path, struct dn_err *err)
+{
+    struct stat st;
+    DIR *dir;
+    int fd;
+
+    if (check_absolute (path, err) < 0)
+        return NULL;
+    fd = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        fail_errno (path, "cannot be opened as a directory", err);
+        return NULL;
+    }
+    if (fstat (fd, &st) < 0)
+        fail_errno (path, "cannot be examined", err);
+    else if (check_trust (&st, path, err) == 0) {
+        dir = fdopendir (fd);
+        if (dir)
+            return dir;
+        fail_errno (path, "cannot be read", err);
+    }
+    close (fd);
+    return NULL;
+}
+
+static int load_device (int dir,
+                        const char *dir_path,
+                        const char *name,
+                        struct dn_catalogue *catalogue,
+                        struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    char path[DN_SITE_PATH_MAX + NAME_MAX + 2];
+    size_t len;
+
+    snprintf (path, sizeof (path), "%s/%s", dir_path, name);
+    if (load_at (dir, name, path, &text, &len, err) < 0)
+        return -1;
+    return dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, err);
+}
+
+static int load_catalogue (const char *path,
+                           struct dn_catalogue *catalogue,
+                           struct dn_err *err)
+{
+    dn_cleanup (close_dir) DIR *dir = open_trusted_dir (path, err);
+    dn_cleanup (dn_free_ptr) struct name_list *list = NULL;
+
+    if (!dir)
+        return -1;
+    list = calloc (1, sizeof (*list));
+    if (!list)
+        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+    if (list_catalogue (dir, path, list, err) < 0)
+        return -1;
+    for (int i = 0; i < list->n_names; i++)
+        if (load_device (dirfd (dir), path, list->names[i], catalogue, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int load_datasets (const char *path,
+                          struct dn_datasets *datasets,
+                          struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    size_t len;
+
+    if (dn_load_file (path, &text, &len, err) < 0)
+        return -1;
+    return dn_datasets_read ((struct dn_span){text, len}, path, datasets, err);
+}
+
+struct dn_load_paths dn_load_default_paths (void)
+{
+    return (struct dn_load_paths){.conf = DNNEST_CONF,
+                                  .hardware = DNNEST_HARDWARE_DIR,
+                                  .datasets = DNNEST_DATASETS};
+}
+
+/* The order matters: the configuration says where the catalogue is, and its Gpu lines
+ * name the catalogue's devices.
+ */
+static int fill_site (const struct dn_load_paths *paths,
+                      const char *parameters,
+                      struct dn_site *site,
+                      struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    const char *file = paths->conf ? paths->conf : "defaults";
+    struct dn_span conf = dn_span_of ("");
+    size_t len;
+
+    if (paths->conf) {
+        if (dn_load_file (paths->conf, &text, &len, err) < 0)
+            return -1;
+        conf = (struct dn_span){text, len};
+    }
+    if (dn_site_read_paths (site, conf, file, err) < 0
+        || load_catalogue (site->hardware_dir, &site->catalogue, err) < 0
+        || load_datasets (site->datasets_file, &site->datasets, err) < 0
+        || dn_site_read (site, conf, file, err) < 0)
+        return -1;
+    if (dn_site_override (site, parameters, err) < 0)
+        return dn_err_wrap (err, "slurm.conf");
+    return 0;
+}
+
+struct dn_site *dn_load_site (const struct dn_load_paths *paths,
+                              const char *parameters,
+                              struct dn_err *err)
+{
+    struct dn_site *site = calloc (1, sizeof (*site));
+
+    if (!site) {
+        dn_err_set (err, DN_E_NOMEM, "site: out of memory");
+        return NULL;
+    }
+    if (dn_site_init (site, paths->hardware, paths->datasets, err) < 0
+        || fill_site (paths, parameters, site, err) < 0) {
+        dn_load_free (site);
+        return NULL;
+    }
+    return site;
+}
+
+void dn_load_free (struct dn_site *site)
+{
+    dn_site_free (site);
+    free (site);
+}

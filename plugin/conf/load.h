@@ -1,0 +1,39 @@
+/* load.h - the site's files, opened safely and handed to the pure parsers
+ *
+ * DESIGN.md section 9: absolute path, no symbolic link at its end, a regular file,
+ * owned by root or the caller's own user, not writable by group or others, at most
+ * DN_FILE_MAX bytes; then parsed from memory. Used by the plugin and by the command
+ * line.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_LOAD_H
+#define DN_LOAD_H
+
+#include "site.h"
+
+/* Read a trusted file whole. '*text' is terminated, owned by the caller and freed with
+ * free (). Return -1 with 'err' naming the path and what is wrong with it.
+ */
+int dn_load_file (const char *path, char **text, size_t *len, struct dn_err *err);
+
+/* Where an installation keeps its files; what a configuration does not override. */
+struct dn_load_paths {
+    const char *conf;     /* dnnest.conf; NULL: none, all defaults */
+    const char *hardware; /* directory of catalogue files */
+    const char *datasets;
+};
+
+/* The paths chosen at configure time. */
+struct dn_load_paths dn_load_default_paths (void);
+
+/* Load a site: configuration, catalogue, data sets, then the overrides of slurm.conf
+ * ('parameters', may be NULL). A missing dnnest.conf is an error when 'paths->conf' is
+ * given. Return NULL with 'err'; nothing is kept open. Free with dn_load_free ().
+ */
+struct dn_site *dn_load_site (const struct dn_load_paths *paths,
+                              const char *parameters,
+                              struct dn_err *err);
+void dn_load_free (struct dn_site *site);
+
+#endif

@@ -1,0 +1,306 @@
+/* adapter.c - job_desc_msg_t to struct dn_job, struct dn_patch to job_desc_msg_t
+ *
+ * Which option of sbatch fills which field, and what has to change together, is known
+ * in model/request and model/rewrite; here every field is only translated. Slurm has a
+ * sentinel per width (NO_VAL16, NO_VAL, NO_VAL64); they end here.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "submit/adapter.h"
+
+#include <string.h>
+
+#include "submit/host.h"
+#include "submit/versions.h"
+
+static int64_t from_16 (uint16_t value)
+{
+    return value == NO_VAL16 ? DN_UNSET : value == INFINITE16 ? DN_UNLIMITED : value;
+}
+
+static int64_t from_32 (uint32_t value)
+{
+    return value == NO_VAL ? DN_UNSET : value == INFINITE ? DN_UNLIMITED : value;
+}
+
+/* Memory in MB: per node, or per CPU when the highest bit is set. */
+static int64_t memory_per_node (uint64_t value)
+{
+    return value == NO_VAL64 || (value & MEM_PER_CPU) ? DN_UNSET : (int64_t) value;
+}
+
+static int64_t memory_per_cpu (uint64_t value)
+{
+    return value == NO_VAL64 || !(value & MEM_PER_CPU)
+               ? DN_UNSET
+               : (int64_t) (value & ~(uint64_t) MEM_PER_CPU);
+}
+
+/* DefMemPerCPU of slurm.conf. A partition's own is private to slurmctld. */
+static int64_t default_memory_per_cpu (void)
+{
+    int64_t memory = memory_per_cpu (slurm_conf.def_mem_per_cpu);
+
+    return memory > 0 ? memory : DN_UNSET;
+}
+
+static enum dn_job_kind kind_of (const job_desc_msg_t *desc)
+{
+    if (desc->script)
+        return DN_JOB_BATCH;
+    return desc->argc > 0 && desc->argc != NO_VAL ? DN_JOB_SRUN : DN_JOB_SALLOC;
+}
+
+/* Is a count of cores, threads or tasks per piece of hardware given? */
+static bool is_special (uint16_t value)
+{
+    return value != NO_VAL16 && value != INFINITE16 && value != 0;
+}
+
+static void read_counts (const job_desc_msg_t *desc, struct dn_job *job)
+{
+    job->cpus_per_task = from_16 (desc->cpus_per_task);
+    job->min_cpus = from_32 (desc->min_cpus);
+    job->pn_min_cpus = from_16 (desc->pn_min_cpus);
+    job->num_tasks = from_32 (desc->num_tasks);
+    job->ntasks_per_node = from_16 (desc->ntasks_per_node);
+    job->ntasks_per_tres = from_16 (desc->ntasks_per_tres);
+    job->min_nodes = from_32 (desc->min_nodes);
+    job->max_nodes = from_32 (desc->max_nodes);
+    job->mem_per_node_mb = memory_per_node (desc->pn_min_memory);
+    job->mem_per_cpu_mb = memory_per_cpu (desc->pn_min_memory);
+    job->default_mem_per_cpu_mb = default_memory_per_cpu ();
+}
+
+static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
+{
+    job->cpus_given = (desc->bitflags & JOB_CPUS_SET) != 0;
+    job->exclusive = desc->shared != NO_VAL16 && desc->shared != JOB_SHARED_OK;
+    job->overcommit = desc->overcommit != NO_VAL8 && desc->overcommit != 0;
+    job->special_cores =
+        desc->core_spec != NO_VAL16 /* 0 is a request, too */
+        || is_special (desc->threads_per_core) || is_special (desc->cores_per_socket)
+        || is_special (desc->ntasks_per_core) || is_special (desc->ntasks_per_socket);
+    job->het = desc->het_job_offset != NO_VAL;
+}
+
+void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
+{
+    *job = dn_job_empty ();
+    job->kind = kind_of (desc);
+    job->spelling = DN_SLURM_SPELLING;
+    job->user_id = from_32 (desc->user_id);
+    job->time_limit_min = from_32 (desc->time_limit);
+    job->time_min_min = from_32 (desc->time_min);
+    job->tres[DN_GPU_PER_JOB] = desc->tres_per_job;
+    job->tres[DN_GPU_PER_NODE] = desc->tres_per_node;
+    job->tres[DN_GPU_PER_SOCKET] = desc->tres_per_socket;
+    job->tres[DN_GPU_PER_TASK] = desc->tres_per_task;
+    job->cpus_per_tres = desc->cpus_per_tres;
+    job->mem_per_tres = desc->mem_per_tres;
+    read_counts (desc, job);
+    read_flags (desc, job);
+    job->features = desc->features;
+    job->prefer = desc->prefer;
+    job->req_nodes = desc->req_nodes;
+    job->reservation = desc->reservation;
+    job->partition = desc->partition;
+    job->account = desc->account;
+    job->qos = desc->qos;
+    job->comment = desc->comment;
+    job->admin_comment = desc->admin_comment;
+    job->script = desc->script;
+    if (desc->environment && desc->env_size != NO_VAL) {
+        job->env = (const char *const *) desc->environment;
+        job->n_env = desc->env_size;
+    }
+}
+
+/* What a numeric field holds now, in the model's terms. */
+static int64_t get_number (const job_desc_msg_t *desc, enum dn_field field)
+{
+    switch (field) {
+    case DN_FIELD_TIME_LIMIT:
+        return from_32 (desc->time_limit);
+    case DN_FIELD_CPUS_PER_TASK:
+        return from_16 (desc->cpus_per_task);
+    case DN_FIELD_MIN_CPUS:
+        return from_32 (desc->min_cpus);
+    case DN_FIELD_PN_MIN_CPUS:
+        return from_16 (desc->pn_min_cpus);
+    case DN_FIELD_MEM_PER_NODE:
+        return memory_per_node (desc->pn_min_memory);
+    default:
+        return DN_UNSET;
+    }
+}
+
+/* The largest value of a numeric field: what lies above are sentinels and flags. */
+static int64_t max_number (enum dn_field field)
+{
+    switch (field) {
+    case DN_FIELD_CPUS_PER_TASK:
+    case DN_FIELD_PN_MIN_CPUS:
+        return NO_VAL16 - 1;
+    case DN_FIELD_MEM_PER_NODE:
+        return INT64_MAX;
+    default:
+        return NO_VAL - 1;
+    }
+}
+
+static void set_number (job_desc_msg_t *desc, enum dn_field field, int64_t value)
+{
+    switch (field) {
+    case DN_FIELD_TIME_LIMIT:
+        desc->time_limit = (uint32_t) value;
+        break;
+    case DN_FIELD_CPUS_PER_TASK:
+        desc->cpus_per_task = (uint16_t) value;
+        break;
+    case DN_FIELD_MIN_CPUS:
+        desc->min_cpus = (uint32_t) value;
+        break;
+    case DN_FIELD_PN_MIN_CPUS:
+        desc->pn_min_cpus = (uint16_t) value;
+        break;
+    case DN_FIELD_MEM_PER_NODE:
+        desc->pn_min_memory = (uint64_t) value;
+        break;
+    default:
+        break;
+    }
+}
+
+/* The entry of the job's environment that is exactly 'text', or NULL. */
+static char **find_env (job_desc_msg_t *desc, const char *text)
+{
+    if (!desc->environment || desc->env_size == NO_VAL || !text)
+        return NULL;
+    for (uint32_t i = 0; i < desc->env_size; i++)
+        if (desc->environment[i] && strcmp (desc->environment[i], text) == 0)
+            return &desc->environment[i];
+    return NULL;
+}
+
+/* Where the text of an edit belongs; NULL if there is no such place. */
+static char **find_text (job_desc_msg_t *desc, const struct dn_edit *edit)
+{
+    switch (edit->field) {
+    case DN_FIELD_TRES_PER_JOB:
+        return &desc->tres_per_job;
+    case DN_FIELD_TRES_PER_NODE:
+        return &desc->tres_per_node;
+    case DN_FIELD_TRES_PER_SOCKET:
+        return &desc->tres_per_socket;
+    case DN_FIELD_TRES_PER_TASK:
+        return &desc->tres_per_task;
+    case DN_FIELD_ENV:
+        return find_env (desc, edit->old_text);
+    case DN_FIELD_ADMIN_COMMENT:
+        return &desc->admin_comment;
+    default:
+        return NULL;
+    }
+}
+
+static bool is_same_text (const char *a, const char *b)
+{
+    return a && b ? strcmp (a, b) == 0 : !a && !b;
+}
+
+static int check_number (const job_desc_msg_t *desc,
+                         const struct dn_edit *edit,
+                         struct dn_err *err)
+{
+    const char *name = dn_names_get (&dn_field_names, (int) edit->field);
+    int64_t now = get_number (desc, edit->field);
+    /* Memory per node may replace memory per CPU, or the default. */
+    bool replaces = edit->field == DN_FIELD_MEM_PER_NODE && now == DN_UNSET;
+
+    if (now != edit->old_number && !replaces)
+        return dn_err_set (err,
+                           DN_E_BUG,
+                           "%s: is %lld, expected %lld",
+                           name,
+                           (long long) now,
+                           (long long) edit->old_number);
+    if (edit->new_number < 1 || edit->new_number > max_number (edit->field))
+        return dn_err_set (err,
+                           DN_E_BUG,
+                           "%s: %lld out of range 1..%lld",
+                           name,
+                           (long long) edit->new_number,
+                           (long long) max_number (edit->field));
+    return 0;
+}
+
+/* The new texts, in memory, with their places. */
+struct staging {
+    struct {
+        char **place;
+        char *text;
+    } entries[DN_EDITS_MAX];
+    int n_entries;
+};
+
+static void free_staging (struct staging *staging)
+{
+    for (int i = 0; i < staging->n_entries; i++)
+        dn_host_free (&staging->entries[i].text);
+}
+
+static int stage_text (job_desc_msg_t *desc,
+                       const struct dn_edit *edit,
+                       struct staging *staging,
+                       struct dn_err *err)
+{
+    const char *name = dn_names_get (&dn_field_names, (int) edit->field);
+    char **place = find_text (desc, edit);
+    char *text;
+
+    if (!place || !edit->new_text || !is_same_text (*place, edit->old_text))
+        return dn_err_set (
+            err, DN_E_BUG, "%s: does not hold the value that is to change", name);
+    for (int i = 0; i < staging->n_entries; i++)
+        if (staging->entries[i].place == place)
+            return dn_err_set (err, DN_E_BUG, "%s: edited twice", name);
+    text = dn_host_dup (edit->new_text);
+    if (!text)
+        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", name);
+    staging->entries[staging->n_entries].place = place;
+    staging->entries[staging->n_entries++].text = text;
+    return 0;
+}
+
+static void commit (job_desc_msg_t *desc,
+                    const struct dn_patch *patch,
+                    struct staging *staging)
+{
+    for (int i = 0; i < patch->n_edits; i++)
+        if (dn_field_is_number (patch->edits[i].field))
+            set_number (desc, patch->edits[i].field, patch->edits[i].new_number);
+    for (int i = 0; i < staging->n_entries; i++) {
+        dn_host_free (staging->entries[i].place);
+        *staging->entries[i].place = staging->entries[i].text;
+    }
+    staging->n_entries = 0;
+}
+
+int dn_adapter_apply (job_desc_msg_t *desc,
+                      const struct dn_patch *patch,
+                      struct dn_err *err)
+{
+    dn_cleanup (free_staging) struct staging staging = {.n_entries = 0};
+
+    for (int i = 0; i < patch->n_edits; i++) {
+        const struct dn_edit *edit = &patch->edits[i];
+
+        if ((dn_field_is_number (edit->field) ? check_number (desc, edit, err)
+                                              : stage_text (desc, edit, &staging, err))
+            < 0)
+            return -1;
+    }
+    commit (desc, patch, &staging);
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* adapter.h - the one place that reads and writes Slurm's job description
+ *
+ * In: job_desc_msg_t, or the edits of a patch. Out: struct dn_job, or the description
+ * edited. Never: a decision.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_ADAPTER_H
+#define DN_ADAPTER_H
+
+#include <slurm/slurm.h>
+
+#include "request/request.h"
+#include "rewrite/rewrite.h"
+
+/* Show 'desc' as plain fields. Nothing is allocated: the strings of 'job' are those of
+ * 'desc' and live until it is edited.
+ */
+void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job);
+
+/* Make all edits of 'patch', or none: every field must still hold the edit's old value,
+ * every new value must fit its field, and all memory is taken before the first change.
+ * Return 0, or -1 with 'err' and 'desc' as it was.
+ */
+int dn_adapter_apply (job_desc_msg_t *desc,
+                      const struct dn_patch *patch,
+                      struct dn_err *err);
+
+#endif

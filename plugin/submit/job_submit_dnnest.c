@@ -1,0 +1,63 @@
+/* job_submit_dnnest.c - what slurmctld calls
+ *
+ * Slurm ends slurmctld when one of these symbols is missing or init () fails, so init
+ * () never does, and no return value ever refuses a job.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <stdint.h>
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+
+#include "submit/state.h"
+#include "submit/submit.h"
+#include "submit/versions.h"
+
+/* Everything else in the plugin is hidden: slurmctld has some 750 symbols of its own.
+ */
+#define DN_EXPORT __attribute__ ((visibility ("default")))
+
+DN_EXPORT extern const char plugin_name[];
+DN_EXPORT extern const char plugin_type[];
+DN_EXPORT extern const uint32_t plugin_version;
+
+const char plugin_name[] = "dnnest: right-sizes deep-learning jobs";
+const char plugin_type[] = "job_submit/dnnest";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+DN_EXPORT int init (void);
+DN_EXPORT int fini (void);
+DN_EXPORT int job_submit (job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg);
+DN_EXPORT int job_modify (DN_JOB_MODIFY_PARAMETERS);
+
+int init (void)
+{
+    dn_state_start ();
+    return SLURM_SUCCESS;
+}
+
+int fini (void)
+{
+    dn_state_stop ();
+    return SLURM_SUCCESS;
+}
+
+int job_submit (job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg)
+{
+    (void) submit_uid; /* the job's owner is desc->user_id */
+    dn_submit_job (desc, err_msg);
+    return SLURM_SUCCESS;
+}
+
+/* A limit that somebody sets by hand is never overruled. */
+int job_modify (DN_JOB_MODIFY_PARAMETERS)
+{
+    (void) desc;
+    (void) job;
+    (void) submit_uid;
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+    (void) err_msg;
+#endif
+    return SLURM_SUCCESS;
+}

@@ -1,0 +1,38 @@
+/* versions.h - where the versions of Slurm differ, and nothing else
+ *
+ * Slurm loads a job_submit plugin only into the very release (major, minor and micro)
+ * whose headers it was built with, so all of this is decided when it is compiled. What
+ * is not here is the same from 22.05 to 26.05: the names of the fields, not their
+ * places.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_VERSIONS_H
+#define DN_VERSIONS_H
+
+#include <slurm/slurm.h>
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(22, 5, 0)
+#error "dnnest needs Slurm 22.05 or later"
+#endif
+
+/* A job of slurmctld's table; its members are private in every version. */
+struct job_record;
+
+/* job_modify () can speak to the user since 23.02. */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+#define DN_JOB_MODIFY_PARAMETERS                                                       \
+    job_desc_msg_t *desc, struct job_record *job, uint32_t submit_uid, char **err_msg
+#else
+#define DN_JOB_MODIFY_PARAMETERS                                                       \
+    job_desc_msg_t *desc, struct job_record *job, uint32_t submit_uid
+#endif
+
+/* "gres:gpu:a100:4" became "gres/gpu:a100:4" in 23.11; the other one is refused. */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+#define DN_SLURM_SPELLING DN_SPELLING_SLASH
+#else
+#define DN_SLURM_SPELLING DN_SPELLING_COLON
+#endif
+
+#endif

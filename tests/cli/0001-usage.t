@@ -1,0 +1,52 @@
+#!/bin/bash
+# 0001-usage.t - help, version, and being called in the wrong way
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+commands=$("$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+
+for option in -h --help; do
+    like "dnnest $option lists the commands" "$("$DNNEST" $option)" '  predict .*  config '
+    for command in $commands; do
+        like "dnnest $command $option begins with the usage" "$("$DNNEST" "$command" $option)" \
+            "^Usage: dnnest $command "
+    done
+done
+for option in -V --version; do
+    like "dnnest $option prints the version" "$("$DNNEST" $option)" '^dnnest [0-9]+\.[0-9]+'
+    for command in $commands; do
+        is "dnnest $command $option prints the same" "$("$DNNEST" "$command" $option)" \
+            "$("$DNNEST" --version)"
+    done
+done
+for command in $commands; do
+    like "dnnest $command has --json" "$("$DNNEST" "$command" --help)" ' --json '
+    # advise takes over the command line of sbatch, whose options nobody knows all of.
+    [[ $command = advise ]] \
+        || refuses "dnnest $command refuses an unknown option" 2 "option '--nonsense'" \
+            "$command" --nonsense
+done
+
+usage() {
+    local title=$1 regex=$2
+    shift 2
+    code=0
+    out=$("$DNNEST" "$@" 2>"$work/err") || code=$?
+    err=$(cat "$work/err")
+    is "$title: exit code 2" "$code" 2
+    is "$title: nothing on stdout" "$out" ''
+    like "$title: the message" "$err" "$regex"
+}
+usage 'a missing command is a usage error' "^dnnest: .*--help"
+usage 'an unknown command is a usage error' "unknown command 'predikt', near: predict" predikt
+usage 'an unknown command with a control character is shown without it' \
+    "unknown command 'a\?b'" $'a\x1bb'
+
+refuses 'a missing argument is named' 2 'SPEC is missing.*dnnest predict --help' predict
+refuses 'an argument too many is named' 2 "'two' is one argument too many" predict one two
+refuses 'an option without its argument is named' 2 'option --gpu needs an argument' predict --gpu
+refuses 'an option with an argument too many is named' 2 'option --json takes no argument' \
+    predict --json=yes
+done_testing

@@ -1,0 +1,45 @@
+#!/bin/bash
+# 0010-predict.t - the table of predictions
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+spec=model=resnet50,batch=64,precision=fp16,epochs=90,dataset=imagenet
+n_devices=$(ls "$work"/hardware/*.conf | wc -l)
+
+gives 'the network is named with its parameters' 0 '^resnet50: 25\.56 M parameters, ' \
+    predict $spec
+is 'every device of the catalogue has a row' "$(dn predict $spec | tail -n +3 | wc -l)" \
+    "$n_devices"
+is '--all is the default' "$(dn predict --all $spec)" "$(dn predict $spec)"
+is '--all overrides --gpu' "$(dn predict --gpu t4_16gb --all $spec)" "$(dn predict $spec)"
+is '--gpu restricts the table to one device' \
+    "$(dn predict --gpu t4_16gb $spec | tail -n +3 | wc -l)" 1
+is '--gpu may be repeated' \
+    "$(dn predict --gpu t4_16gb --gpu k80_12gb $spec | tail -n +3 | wc -l)" 2
+is 'devices are named without case, and - is _' \
+    "$(dn predict --gpu T4-16GB $spec)" "$(dn predict --gpu t4_16gb $spec)"
+
+fits() { dn predict "$1" | tail -n +3 | awk '{ print $2 }' | uniq | xargs; }
+is 'what fits comes before what does not, before what cannot run' \
+    "$(fits model=resnet50,batch=200,precision=bf16)" 'yes no unsupported'
+
+gives 'a run is timed in days and hours' 0 ' ([0-9]+-)?[0-9]{2}:[0-9]{2}:[0-9]{2} ' \
+    predict --gpu t4_16gb $spec
+gives 'a run of unknown length has no time' 0 't4_16gb +yes +[0-9.]+ +- +- +[0-9.]+ GiB' \
+    predict --gpu t4_16gb model=resnet50,batch=8,precision=fp16
+is 'SPEC may come from stdin' "$(dn predict - <<<"$spec")" "$(dn predict $spec)"
+is 'options may stand behind SPEC' "$(dn predict $spec --gpu t4_16gb)" \
+    "$(dn predict --gpu t4_16gb $spec)"
+is 'the order of keys does not matter' \
+    "$(dn predict precision=fp16,dataset=imagenet,epochs=90,batch=64,model=resnet50)" \
+    "$(dn predict $spec)"
+
+refuses 'an unknown device is named, with similar ones' 2 \
+    "gpu: 'a100' is unknown, expected .*near: .*a100_sxm4_40gb" predict --gpu a100 $spec
+refuses 'a device that resembles none is named' 2 "gpu: 'abacus' is unknown, expected" \
+    predict --gpu abacus $spec
+refuses 'the second of two devices is checked as well' 2 "gpu: 'x' is unknown" \
+    predict --gpu t4_16gb --gpu x $spec
+done_testing

@@ -1,0 +1,71 @@
+#!/bin/bash
+# 0012-bad-metadata.t - every wrong input has a message that says what, and what was expected
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+bad() { refuses "$1" 2 "$2" predict "$3"; }
+
+ok=model=resnet50,batch=8
+bad 'an unknown key is named' "column 18: unknown key 'bacth', expected key=value .*--keys" \
+    'model=resnet50,  bacth=4'
+bad 'an unknown model is named' "model: 'resnet5'.*resnet50" 'model=resnet5,batch=8'
+bad 'a model that resembles none is named' "model: 'qqqqqq'" 'model=qqqqqq,batch=8'
+bad 'a missing model is named' 'model: missing, expected model=NAME' 'batch=8'
+bad 'a missing batch is named' 'batch: missing, expected batch=N' 'model=resnet50'
+bad 'an unknown data set is named' "dataset: 'imagent' .*expected" $ok,epochs=9,dataset=imagent
+bad 'an unknown word of an enum is named with those that are known' \
+    "precision: 'fp17' is unknown, expected one of fp32 tf32 fp16" $ok,precision=fp17
+bad 'a key that is given twice is named' 'column 24: batch: given twice' $ok,batch=9
+bad 'a key without a value is named' 'batch: no value, expected batch=' 'model=resnet50,batch='
+bad 'a word without = is named' "batch: no value|unknown key 'batch'" 'model=resnet50,batch'
+bad 'an empty text misses the model' 'model: missing' ''
+
+for value in 1e400 NaN nan inf -inf 0x10 '1 2' 4.5 --4 +-4 1e 1kk '١'; do
+    bad "batch=$value is no whole number" "batch: '.*' is not a whole number, expected 1\.\." \
+        "model=resnet50,batch=$value"
+done
+for value in -4 0 99999999999999999999 1e300 9T; do
+    bad "batch=$value is out of range" 'batch: .* out of range 1\.\.' \
+        "model=resnet50,batch=$value"
+done
+for value in 1e400 NaN inf ''; do
+    bad "epochs='$value' is no number" "epochs: ('.*' is not a number, expected 0.001|no value)" \
+        "$ok,epochs=$value"
+done
+for value in -1 0 1e30; do
+    bad "epochs=$value is out of range" 'epochs: .* out of range 0\.001\.\.' "$ok,epochs=$value"
+done
+for value in 1x2x3x4 224x 0 x 1e9 -224; do
+    bad "image=$value is refused" 'image: ' "$ok,image=$value"
+done
+for value in never 1:2:3:4 -5 0:05 9999-0; do
+    bad "deadline=$value is refused" 'deadline: .*expected' "$ok,deadline=$value"
+done
+bad 'a multiple that is not whole is refused' 'gpus: 3 is not a multiple of tp \* pp = 2' \
+    $ok,gpus=3,tp=2
+
+long=$(head -c 65536 /dev/zero | tr '\0' a)
+bad '64 KiB of metadata are refused by their length' \
+    'metadata: 65536 characters, expected at most 4096' "$long"
+bad 'a long value is cut in its message' "model: 'a{40}\.\.\.' is longer than 63 characters" \
+    "batch=8,model=$(head -c 300 /dev/zero | tr '\0' a)"
+bad 'a control character is shown as ?' "model: 'resnet\?\[31m' is not a name" \
+    $'batch=8,model=resnet\x1b[31m'
+bad 'a newline within a value is shown as ?' "model: 'a\?b' is not a name" $'batch=8,model=a\nb'
+bad 'truncated UTF-8 is shown as ?' "model: 'r\?' is not a name" $'batch=8,model=r\xc3'
+bad 'truncated UTF-8 in a key is shown as ?' "unknown key 'mod\?\?'" $'mod\xe2\x82=x'
+bad 'a byte that no text has is shown as ?' "dataset: '\?' is not a name" $ok,dataset=$'\xff'
+bad 'a quote cannot break out of the message' "model: 'a\?b' is not a name" "batch=8,model=a'b"
+bad 'an absurd network is refused by a limit' '(layers|experts|hidden)' \
+    'model=transformer,layers=99999,hidden=1M,heads=4,seq_len=128,batch=8'
+
+# Whatever it is, the program ends in an orderly way.
+for i in $(seq 1 40); do
+    text=$(head -c $((i * 7)) /dev/urandom | tr -d '\0')
+    try predict "$text"
+    ((code == 2)) || break
+done
+is 'forty random texts are refused with exit code 2' "$code" 2
+done_testing

@@ -1,0 +1,141 @@
+#!/bin/bash
+# 0030-advise.t - the dry run: scripts, options, modes and verdicts
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+cat > "$work/job.sh" <<JOB
+#!/bin/bash
+#SBATCH --job-name="my job" -p gpu   # a comment
+#SBATCH -c 16 --ntasks=4 -N1
+
+  # an indented comment does not end the head
+#SBATCH --gpus=a100:4 --time 1-0
+#DNNEST $short
+srun python train.py
+#SBATCH --time=5
+#DNNEST batch=9999999
+JOB
+job=$work/job.sh
+
+gives 'the line that the user would see comes first' 0 \
+    '^dnnest: time 1-00:00:00 -> 00:30:00, gpu a100:4 -> twin:4, cpus 64 -> 8 \(' advise "$job"
+gives 'the verdict and the mode are told' 0 'verdict: change \(mode enforce\)' advise "$job"
+gives 'the request is shown before and after' 0 \
+    'time +1-00:00:00 +00:30:00.*gpu +a100 +twin.*cpus per task +16 +2' advise "$job"
+gives 'the edits of fields are shown before and after' 0 \
+    'time_limit +1440 +30.*tres_per_job +gres.gpu:a100:4 +gres.gpu:twin:4' advise "$job"
+gives 'the reasons are shown' 0 'Reasons:.*time: .* finish within 00:30:00' advise "$job"
+gives 'the candidates are shown' 0 'GPU +FITS .*twin +yes .*' advise "$job"
+is 'the script may come from stdin' "$(dn advise - < "$job")" "$(dn advise "$job")"
+is 'arguments behind the script belong to the script' \
+    "$(dn advise "$job" --time=7 -x --json)" "$(dn advise "$job")"
+
+json 'the members of the contract are there' \
+    'list(d) == ["metadata", "spec", "decision", "message", "edits", "reasons", "record",
+     "candidates"]' advise "$job"
+json 'the decision says what changes' \
+    'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
+     "gpu": "twin", "cpus_per_task": 2, "chosen": "twin"}' advise "$job"
+json 'an edit has field, old and new' \
+    '{"field": "time_limit", "old": 1440, "new": 30} in d["edits"]' advise "$job"
+json 'reasons are sentences' \
+    'len(d["reasons"]) >= 3 and all(isinstance(r, str) for r in d["reasons"])' advise "$job"
+json 'the record keeps the original request' \
+    'd["record"]["dnnest"] == 1 and d["record"]["req"]["time_s"] == 86400
+     and d["record"]["req"]["gpu"] == "a100" and d["record"]["req"]["cpus_per_task"] == 16' \
+    advise "$job"
+json 'the record is that of the admin comment' \
+    '[json.loads(e["new"]) for e in d["edits"] if e["field"] == "admin_comment"]
+     == [d["record"]]' advise "$job"
+json 'candidates are objects of predict with what the site knows of them' \
+    '[c["type"] for c in d["candidates"]] == ["a100", "twin"]
+     and [c["requested"] for c in d["candidates"]] == [True, False]
+     and all(c["gpu"] == "a100_sxm4_40gb" and c["blocked"] is None
+             and c["step_ms"]["p50"] > 0 for c in d["candidates"])' advise "$job"
+json 'the number of GPUs comes from the request' 'd["spec"]["gpus"] == 4' advise "$job"
+
+json 'the command line goes over the script' \
+    '{"field": "time_limit", "old": 7200, "new": 30} in d["edits"]' advise -t 5-0 "$job"
+json '--mem of the command line puts --mem-per-cpu of the script out of force' \
+    'd["decision"]["cpus_per_task"] == 2
+     and not any(e["field"] == "mem_per_node" for e in d["edits"])' \
+    advise --mem=8G - \
+    < <(sed 's/-N1/-N1 --mem-per-cpu=1G/' "$job")
+json '--set=Mode=advise proposes without edits' \
+    'd["decision"]["mode"] == "advise" and d["decision"]["verdict"] == "change"
+     and [e["field"] for e in d["edits"]] == ["admin_comment"]
+     and "would suffice" in d["message"]' advise --set=Mode=advise "$job"
+json '--set=Mode=observe says nothing to the user' 'd["message"] is None' \
+    advise --set=mode=observe "$job"
+json '--set may be repeated' \
+    'd["decision"]["time_limit_s"] is None and d["decision"]["gpu"] is None' \
+    advise --set=TimeLimit=keep --set=GpuType=keep "$job"
+json '--set=Record=none leaves the record out' 'd["record"] is None' \
+    advise --set=Record=none "$job"
+json 'the comment goes over #DNNEST lines' 'd["spec"]["batch"] == 16' \
+    advise --comment=dnnest:batch=16 "$job"
+json 'the comment alone is enough' 'd["decision"]["verdict"] == "change"' \
+    advise --comment="mine; dnnest:$short" -G a100:1 -t 1-0 --wrap=true
+
+abstains() {
+    local title=$1 regex=$2
+    shift 2
+    gives "$title" 1 "$regex" advise "$@"
+}
+abstains 'without metadata the exit code is 1' 'no metadata' -G a100:1 -t 60
+abstains 'a job that opts out is left alone' 'opts out' --comment=dnnest:off "$job"
+abstains 'an unmapped GPU type is left alone' "type 'h100' is not mapped" -G h100:4 "$job"
+abstains 'a job without GPUs is left alone' 'no GPU was requested' \
+    --comment="dnnest:$short" -c 4 -t 60
+abstains 'a network that does not fit is told' 'GPU memory' \
+    --comment=dnnest:model=gpt2_xl,batch=512,seq_len=1024,steps=10 -G a100:1 -t 60
+abstains 'a prediction without confidence is told' 'confidence .* below MinConfidence' \
+    --set=MinConfidence=1 "$job"
+json 'what was abstained from is null in JSON' \
+    'd["metadata"] == "none" and d["spec"] is None and d["record"] is None
+     and d["edits"] == [] and d["candidates"] == []
+     and d["decision"]["verdict"] == "none"' advise -t 60
+json 'opting out is told in JSON' 'd["metadata"] == "off"' advise --comment=dnnest:off
+
+keeps() {
+    local title=$1 reason=$2
+    shift 2
+    json "$title" "d['decision']['gpu'] is None and any('$reason' in r for r in d['reasons'])" \
+        advise "$@" "$job"
+}
+keeps 'named nodes keep the GPU type' 'nodes were named' -w n1
+keeps 'a node file keeps the GPU type' 'nodes were named' -F nodes.txt
+keeps 'a reservation keeps the GPU type' 'reservation' --reservation=r
+keeps 'a constraint keeps the GPU type' 'constraint' -C 'a100|v100'
+keeps 'several partitions keep the GPU type' 'several partitions' -p p1,p2
+keeps 'an untyped request keeps the GPU type' 'untyped' -G 4
+
+keeps_cpus() {
+    local title=$1
+    shift
+    json "$title" "d['decision']['cpus_per_task'] is None" advise "$@" "$job"
+}
+keeps_cpus 'whole nodes keep CPUs' --exclusive
+keeps_cpus 'whole nodes of one user keep CPUs' --exclusive=user
+keeps_cpus 'overcommitted CPUs are kept' -O
+keeps_cpus 'CPUs that follow GPUs are kept' --cpus-per-gpu=8
+keeps_cpus 'core specialisation keeps CPUs' -S 2
+keeps_cpus 'threads per core keep CPUs' --threads-per-core=1
+json 'a component of a heterogeneous job is kept' 'd["decision"]["verdict"] == "keep"' \
+    advise - < <(sed 's/^#DNNEST/#SBATCH hetjob\n#SBATCH -c 1\n#DNNEST/' "$job")
+json 'an unlimited time is kept' 'd["decision"]["time_limit_s"] is None' \
+    advise -t UNLIMITED "$job"
+json 'no time limit is not set' 'd["decision"]["time_limit_s"] is None' \
+    advise --comment="dnnest:$short" -G a100:1
+
+try advise --made-up=3 -K "$job"
+is 'an unknown option is passed over' "$code" 0
+like 'with a warning' "$err" "^dnnest: warning: option '--made-up=3' is not known and passed over"
+like 'a short one as well' "$err" "warning: option '-K' is not known"
+try advise --array=1-9 --hold -J name -o out -d afterok:1 --mail-type=END -H --nice -Q \
+    --parsable --time-min=1 -A acct -q qos --export ALL "$job"
+is 'options without effect are taken in silence, with their arguments' "$code:$err" '0:'
+done_testing

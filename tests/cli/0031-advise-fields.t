@@ -1,0 +1,108 @@
+#!/bin/bash
+# 0031-advise-fields.t - fields of the submission, as sbatch of each version fills them
+#
+# Observed on real controllers. What a field held before shows in the edits: each row
+# wants exactly these, in their order.
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+# fields VERSION OPTIONS "FIELD OLD -> NEW; ..." TITLE
+fields() {
+    local version=$1 options=$2 want=$3 title=$4
+    # shellcheck disable=SC2086  # one word per option
+    json "$version: $title" "'; '.join('%s %s -> %s' % (e['field'], e['old'], e['new'])
+        for e in d['edits'] if e['field'] != 'admin_comment') == '''$want'''" \
+        advise --slurm "$version" --comment="dnnest:$short" $options
+}
+
+time='time_limit 1440 -> 30'
+for version in 22.05 23.02.7; do
+    fields $version '-t 1-0 -G a100:4' \
+        "$time; tres_per_job gres:gpu:a100:4 -> gres:gpu:twin:4; environment SLURM_GPUS=a100:4 -> SLURM_GPUS=twin:4" \
+        '--gpus is in tres_per_job and in the environment'
+    fields $version '-t 1-0 --gres=gpu:a100:4,license:2' \
+        "$time; tres_per_node gres:gpu:a100:4,gres:license:2 -> gres:gpu:twin:4,gres:license:2" \
+        '--gres is in tres_per_node alone'
+    fields $version '-t 1-0 --gpus-per-node=a100:2 -N2' \
+        "$time; tres_per_node gres:gpu:a100:2 -> gres:gpu:twin:2; environment SLURM_GPUS_PER_NODE=a100:2 -> SLURM_GPUS_PER_NODE=twin:2" \
+        '--gpus-per-node is in tres_per_node and in the environment'
+    fields $version '-t 1-0 --gpus-per-task=a100:1 -n 4 -c 2' \
+        "$time; tres_per_task gres:gpu:a100:1 -> gres:gpu:twin:1; environment SLURM_GPUS_PER_TASK=a100:1 -> SLURM_GPUS_PER_TASK=twin:1" \
+        '--gpus-per-task is in tres_per_task and in the environment'
+    fields $version '-t 1-0 -G a100:1 -c 16 --gpu-bind=none --set=GpuType=keep' \
+        "$time; cpus_per_task 16 -> 2; min_cpus 16 -> 2; pn_min_cpus 16 -> 2" \
+        '-c is in three fields'
+done
+for version in 23.11.1 24.05; do
+    fields $version '-t 1-0 -G a100:4' \
+        "$time; tres_per_job gres/gpu:a100:4 -> gres/gpu:twin:4; environment SLURM_GPUS=a100:4 -> SLURM_GPUS=twin:4" \
+        'gres is followed by a slash'
+    fields $version '-t 1-0 --gpus-per-task=a100:1 -n 4 -c 16' \
+        "$time; tres_per_task cpu:16,gres/gpu:a100:1 -> cpu:2,gres/gpu:twin:1; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; environment SLURM_TRES_PER_TASK=cpu:16,gres/gpu:a100:1 -> SLURM_TRES_PER_TASK=cpu:2,gres/gpu:twin:1" \
+        '-c is in tres_per_task too, with a colon'
+done
+for version in 24.11 25.05.3 26.05; do
+    fields $version '-t 1-0 --gpus-per-task=a100:1 -n 4 -c 16' \
+        "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu:twin=1; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu:twin=1" \
+        '-c is in tres_per_task too, with an equals sign'
+    fields $version '-t 1-0 --tres-per-task=cpu=16,gres/gpu:a100=1 -n 1' \
+        "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu:twin=1; cpus_per_task 16 -> 2; min_cpus 16 -> 2; pn_min_cpus 16 -> 2; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu:twin=1" \
+        '--tres-per-task is as typed, its CPUs are in the fields'
+done
+
+v=22.05
+cpus='--set=GpuType=keep --set=TimeLimit=keep -G a100:4'
+fields $v "$cpus -n 4 -N 1 -c 16" 'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2' \
+    'tasks times CPUs are min_cpus'
+fields $v "$cpus -N2 --ntasks-per-node=2 -c 16" \
+    'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2' \
+    '--ntasks-per-node times -N are the tasks'
+fields $v "$cpus --ntasks-per-gpu=1 -N 1 -c 16" \
+    'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2' \
+    '--ntasks-per-gpu times the GPUs are the tasks'
+fields $v "$cpus -c 16" 'cpus_per_task 16 -> 8; min_cpus 16 -> 8; pn_min_cpus 16 -> 8' \
+    'without -n there is one task'
+fields $v "$cpus -c 16 --mincpus=20" 'cpus_per_task 16 -> 8; min_cpus 16 -> 8' \
+    'a larger --mincpus stays'
+fields $v "$cpus -N 1 -n 4 -c 16 --mem-per-cpu=1G" \
+    'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; mem_per_node None -> 65536' \
+    '--mem-per-cpu is kept whole, in MB per node'
+fields $v "$cpus -N 1 -n 4 -c 16 --mem-per-cpu=1500K" \
+    'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; mem_per_node None -> 128' \
+    'kilobytes are rounded up to MB'
+fields $v "$cpus -n 4" '' 'without -c no CPUs are lowered'
+fields $v "$cpus -c 16 -O -n 4" '' 'overcommitted CPUs are not lowered'
+
+time_of() { fields $v "--set=GpuType=keep -G a100:1 -t $1" "$2" "-t $1"; }
+time_of 90 'time_limit 90 -> 30'
+time_of 89:01 'time_limit 90 -> 30'
+time_of 2:0:0 'time_limit 120 -> 30'
+time_of 2-0 'time_limit 2880 -> 30'
+time_of 1-2:30 'time_limit 1590 -> 30'
+time_of 1-0:0:1 'time_limit 1441 -> 30'
+time_of 10 ''
+time_of 0 ''
+time_of infinite ''
+time_of UNLIMITED ''
+time_of -1 ''
+fields $v '--set=GpuType=keep -G a100:1 -t 90 --time-min=60' 'time_limit 90 -> 60' \
+    'no limit goes below --time-min'
+
+cat > "$work/quotes.sh" <<JOB
+#!/bin/sh
+#SBATCH --job-name 'a "quoted" name' --comment="dnnest:$short" -t\ 90
+#SBATCH -G a100:1 # -t 5
+#SBATCH --output=out\\#1 --time="1-0" -Q
+##SBATCH --time=5
+ #SBATCH --time=6
+JOB
+json 'quotes, backslashes and comments of #SBATCH lines are understood' \
+    '[(e["field"], e["old"]) for e in d["edits"]][:2]
+     == [("time_limit", 1440), ("tres_per_job", "gres:gpu:a100:1")]' \
+    advise --slurm $v "$work/quotes.sh"
+printf '#!/bin/sh\r\n#SBATCH -G a100:1 -t 1-0\r\n#DNNEST %s\r\n' "$short" > "$work/dos.sh"
+json 'a carriage return is a blank' 'd["decision"]["gpu"] == "twin"' advise "$work/dos.sh"
+done_testing

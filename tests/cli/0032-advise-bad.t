@@ -1,0 +1,63 @@
+#!/bin/bash
+# 0032-advise-bad.t - wrong options, scripts and metadata of a dry run
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+bad() {
+    local title=$1 regex=$2
+    shift 2
+    refuses "$title" 2 "$regex" advise "$@"
+}
+bad '-c takes a count' "cpus-per-task: 'many' is not a whole number" -c many
+bad '-c takes one at least' 'cpus-per-task: 0 out of range 1\.\.' -c 0
+bad '-n has an upper bound' 'ntasks: 9999999999 out of range' -n 9999999999
+bad '-N takes a range' "nodes: '1-2-x'|nodes: 'x' is not" -N 1-2-x
+bad '-N takes a rising range' "nodes: '4-2' ends below its begin" -N 4-2
+bad '-t takes a time' "time: 'soon' is not a time" -t soon
+bad '--time-min takes a time' "time-min: 'soon' is not a time" --time-min=soon
+bad '--mem takes a size' "mem: '4X' is not a whole number" --mem=4X
+bad '--mem takes no negative size' "mem: -4 out of range 0\.\." --mem=-4
+bad '--mem takes no fraction' "mem: '1.5' is not a whole number" --mem=1.5G
+bad '--mem has an upper bound' 'mem: 99999999999999999999 out of range' --mem=99999999999999999999
+bad '--mem and --mem-per-cpu exclude each other' 'mem, mem-per-cpu, mem-per-gpu' \
+    --mem=1G --mem-per-cpu=1G
+bad '-c and --cpus-per-gpu exclude each other' 'cpus-per-task, cpus-per-gpu' -c 2 --cpus-per-gpu=2
+bad '--slurm takes a version' "--slurm: 'new' is not a version, expected" --slurm new
+bad '--slurm takes no version before 20.02' "--slurm: '19.05' is not a version" --slurm 19.05
+bad '--set takes KEY=VALUE' "--set: 'Mode', expected KEY=VALUE" --set=Mode
+bad 'an option without its argument is named' 'option --time needs an argument' -t
+bad 'a script and --wrap exclude each other' '--wrap and a script' --wrap=true job.sh
+bad 'a GPU list that makes no sense is shown' "gpu:a:b:c.* too many parts" \
+    --comment="dnnest:$short" -G a:b:c
+bad 'a GPU count out of range is named' 'GPU count: .* out of range' \
+    --comment="dnnest:$short" -G a100:99999999999
+bad 'wrong metadata of the comment are named' 'comment: .*column 16: batch: -4 out of range' \
+    --comment=dnnest:model=resnet50,batch=-4
+bad 'an unknown model is named' "model: 'resnet5'" --comment=dnnest:model=resnet5,batch=4
+bad '64 KiB of comment are refused' 'metadata: .* characters, expected at most 4096' \
+    --comment="dnnest:$(head -c 65536 /dev/zero | tr '\0' a)"
+bad 'a sidecar is not read here' "'@job.json'" --comment=dnnest:@job.json
+
+refuses '--set takes no unknown key' 3 "unknown key 'modus'" advise --set=modus=enforce
+refuses '--set takes no wrong value' 3 "Mode: 'wild' is unknown, expected one of observe" \
+    advise --set=mode=wild
+
+printf '#!/bin/sh\n#SBATCH -c 2\n#DNNEST model=resnet50\n#DNNEST batch=many\n' > "$work/job.sh"
+bad 'wrong metadata of a script are named with their line' \
+    "script line 4: #DNNEST: .*batch: 'many'" "$work/job.sh"
+printf '#!/bin/sh\n#SBATCH -c 2\n#SBATCH --comment="open\n' > "$work/job.sh"
+bad 'an open quote is named with its line' 'script line 3: #SBATCH: a quote is not closed' \
+    "$work/job.sh"
+printf '#!/bin/sh\n#SBATCH --time\n' > "$work/job.sh"
+bad 'an option of a script without its argument is named' 'option --time needs an argument' \
+    "$work/job.sh"
+
+refuses 'a missing script is named' 4 "$work/none.sh: No such file" advise "$work/none.sh"
+refuses 'a directory is no script' 4 "$work: Is a directory" advise "$work"
+printf '#!/bin/sh\n\0' > "$work/job.sh"
+refuses 'a binary is no script' 4 'job.sh: has a NUL byte, expected text' advise "$work/job.sh"
+head -c 5000000 /dev/zero | tr '\0' '#' > "$work/job.sh"
+refuses 'a huge script is refused' 4 'job.sh: larger than 4194304 bytes' advise "$work/job.sh"
+done_testing

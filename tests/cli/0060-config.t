@@ -1,0 +1,97 @@
+#!/bin/bash
+# 0060-config.t - rules, their defaults, and wrong files
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+gives 'rules are shown with value, default and range' 0 \
+    'Mode +enforce +advise +observe advise enforce ' config
+gives 'GPU types are shown' 0 'twin +a100_sxm4_40gb +1\.00 +8 +9 +256 +1000000 +all' config
+json 'JSON has the rules' \
+    '[(r["key"], r["value"], r["default"]) for r in d["rules"]][0]
+     == ("Mode", "enforce", "advise")
+     and all(set(r) == {"key", "value", "default", "type", "range", "help"}
+             for r in d["rules"])' config
+json 'JSON has the paths' \
+    '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets"]' config
+json 'JSON has the GPU types' \
+    '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
+      for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, None),
+                              ("twin", "a100_sxm4_40gb", 1, 8, None)]' config
+json 'JSON names the file' 'd["conf"].endswith("/site.conf")' config
+
+conf() { printf '%b' "$1" > "$work/new.conf"; }
+conf ''
+json 'an empty file means the defaults' 'all(r["value"] == r["default"] for r in d["rules"])' \
+    config --conf "$work/new.conf"
+conf 'mode=observe TIMEMIN=1-0\n# Mode=enforce\n\n   Message = never'
+refuses 'blanks around = are an error' 3 "new.conf: line 4: .* is not of the form Key=Value" \
+    config --conf "$work/new.conf"
+conf 'mode=observe TIMEMIN=1-0 # Mode=enforce\n\n   Message="never"'
+json 'keys ignore case, values may be quoted, # begins a comment' \
+    '{r["key"]: r["value"] for r in d["rules"]}["Mode"] == "observe"
+     and {r["key"]: r["value"] for r in d["rules"]}["TimeMin"] == "1-00:00:00"
+     and {r["key"]: r["value"] for r in d["rules"]}["Message"] == "never"' \
+    config --conf "$work/new.conf"
+json '--set goes over the file' \
+    '{r["key"]: r["value"] for r in d["rules"]}["Mode"] == "enforce"' \
+    config --conf "$work/new.conf" --set=Mode=enforce
+gives '--check says that a file is right' 0 'new.conf: ok' config --check "$work/new.conf"
+gives '--check takes the sample file' 0 ': ok' config --check "$work/dnnest.conf"
+
+wrong() {
+    local title=$1 text=$2 regex=$3
+    conf "$text"
+    refuses "$title" 3 "$work/new.conf: $regex" config --check "$work/new.conf"
+}
+wrong 'an unknown key is named with file and line' 'Mode=advise\n\nTimeMargn=0.2\n' \
+    "line 3: unknown key 'TimeMargn'"
+wrong 'an unknown word is named with those that are known' 'Mode=wild\n' \
+    "line 1: Mode: 'wild' is unknown, expected one of observe advise enforce"
+wrong 'a number out of range is named with the range' '\nTimeQuantile=1.5' \
+    'line 2: TimeQuantile: 1.5 out of range 0.5..0.9999'
+wrong 'what is no number is named' 'TimeMargin=much' "line 1: TimeMargin: 'much' is not a number"
+wrong 'NaN is no number' 'TimeMargin=NaN' "line 1: TimeMargin: 'NaN' is not a number"
+wrong 'a time out of range is named' 'TimeMin=0:10' 'line 1: TimeMin: .* out of range'
+wrong 'a line that is no pair is named' 'Mode\n' "line 1: 'Mode' is not of the form Key=Value"
+wrong 'an open quote is named' 'Mode="advise\n' 'line 1: a quote is not closed'
+wrong 'an unknown device of a Gpu line is named' 'Gpu Type=a Device=b' \
+    "line 1: Device: 'b' is not in the hardware catalogue"
+wrong 'a Gpu line without a device is an error' 'Gpu Type=a' 'line 1: .*Type= and Device='
+wrong 'an unknown key of a Gpu line is named' 'Gpu Type=a Devise=b' \
+    "line 1: unknown key 'Devise' of a Gpu line"
+wrong 'a GPU type that is mapped twice is an error' \
+    'Gpu Type=a Device=t4_16gb\nGpu Type=a Device=t4_16gb' "line 2: Type: 'a' is mapped twice"
+wrong 'a relative path is an error' 'HardwareDir=hardware' \
+    "line 1: HardwareDir: 'hardware' is not an absolute path"
+wrong 'control characters are shown as ?' 'Mo\033de=x' "line 1: unknown key 'Mo\?de'"
+
+refuses 'a missing file is named' 3 "none.conf: cannot be opened: No such file" \
+    config --check "$work/none.conf"
+refuses 'a directory is no configuration' 3 'hardware: .*(regular file|directory)' \
+    config --conf "$work/hardware"
+conf 'Mode=advise'
+ln -s new.conf "$work/link.conf"
+refuses 'a symbolic link is not followed' 3 'link.conf: is a symbolic link' \
+    config --conf "$work/link.conf"
+chmod o+w "$work/new.conf"
+refuses 'a file that others may write is not trusted' 3 'new.conf: writable by group or others' \
+    config --conf "$work/new.conf"
+chmod 000 "$work/new.conf"
+if [[ -r $work/new.conf ]]; then
+    skip 'a file that cannot be read is named' 'root reads everything'
+else
+    refuses 'a file that cannot be read is named' 3 'new.conf: cannot be opened: Permission' \
+        config --conf "$work/new.conf"
+fi
+head -c 1100000 /dev/zero | tr '\0' '#' > "$work/large.conf"
+refuses 'a huge file is refused' 3 'large.conf: 1100000 bytes' config --conf "$work/large.conf"
+
+printf 'Dataset=x Samples=10\nDataset=y Samples=-1\n' > "$work/bad.conf"
+refuses 'a wrong table of data sets is named with its line' 3 \
+    'bad.conf: line 2: Samples: -1 out of range' config --datasets "$work/bad.conf"
+refuses 'a missing table of data sets is named' 3 'none.conf: cannot be opened' \
+    config --datasets "$work/none.conf"
+done_testing

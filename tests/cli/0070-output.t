@@ -1,0 +1,58 @@
+#!/bin/bash
+# 0070-output.t - what happens to the output: full disks, closed pipes, memory
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+spec=model=resnet50,batch=64,precision=fp16
+
+lost() {
+    local title=$1
+    code=0
+    shift
+    "$@" 2>"$work/err" || code=$?
+    is "$title is told by exit code 5" "$code" 5
+    like "$title is named" "$(cat "$work/err")" '^dnnest: write error'
+}
+if [[ -c /dev/full ]]; then
+    full() { dn "$@" > /dev/full; }
+    lost 'a full disk under a table' full predict $spec
+    lost 'a full disk under JSON' full predict --json $spec
+    lost 'a full disk under help' full predict --help
+else
+    skip 'a full disk is told' 'no /dev/full'
+fi
+closed() { dn "$@" >&-; }
+lost 'a closed stdout' closed predict $spec
+
+# More than a pipe holds, to a reader that leaves at once.
+pipe() { { dn "$@"; echo $? > "$work/code"; } | true; return "$(cat "$work/code")"; }
+lost 'a closed pipe' pipe predict --json $spec
+
+dn predict --json $spec > "$work/a"
+dn predict --json $spec > "$work/b"
+ok 'the same question has the same answer, byte for byte' cmp "$work/a" "$work/b"
+is 'the output is ASCII' "$(LC_ALL=C tr -d '\11\12\40-\176' < "$work/a" | wc -c)" 0
+is 'no line ends in a blank' "$(dn predict $spec | grep -c ' $')" 0
+is 'nothing is said on stderr when all is well' "$(dn predict $spec 2>&1 >/dev/null)" ''
+
+if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
+    real=$DNNEST
+    [[ -x ${real%/*}/.libs/dnnest ]] && real=${real%/*}/.libs/dnnest
+    DNNEST="$work/valgrind"
+    printf '#!/bin/sh\nexec valgrind -q --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
+        "$(realpath "$real")" > "$DNNEST"
+    chmod +x "$DNNEST"
+    printf '#!/bin/sh\n#SBATCH -G a100:4 -c 8 -t 1-0\n#DNNEST %s\n' "$short" > "$work/job.sh"
+    ok 'predict neither leaks nor strays' dn predict --json $spec
+    ok 'explain neither leaks nor strays' dn explain --gpu t4_16gb $spec
+    ok 'advise neither leaks nor strays' dn advise "$work/job.sh"
+    ok 'check neither leaks nor strays' dn check "$work/job.sh"
+    ok 'config neither leaks nor strays' dn config --json
+    try predict model=resnet50,batch=-4
+    is 'an error neither leaks nor strays' "$code" 2
+else
+    skip 'memory is clean' 'no valgrind, or built with sanitizers'
+fi
+done_testing

@@ -1,0 +1,117 @@
+# shellcheck shell=bash
+# lib.sh - what the tests of the command line share, to be sourced
+#
+#   dn COMMAND ARGUMENT...     dnnest with the catalogue and data sets of the tree and the
+#                              site of $work/site.conf
+#   gives TITLE CODE REGEX ARGUMENT...    dn exits with CODE and stdout matches
+#   refuses TITLE CODE REGEX ARGUMENT...  dn exits with CODE, stdout is empty, stderr is
+#                                         one message that matches
+#   json TITLE EXPRESSION ARGUMENT...     dn --json prints JSON, for which the Python
+#                                         expression over 'd' is true
+#
+# $work is a new directory that goes away at the end. Trusted files lie there as copies,
+# since a checkout may be writable by a group.
+
+set -uo pipefail
+
+top=${abs_top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
+DNNEST=${DNNEST:-./dnnest}
+# shellcheck source=tests/live/lib/tap.sh
+. "$top/tests/live/lib/tap.sh"
+
+if [[ ! -x $DNNEST ]]; then
+    echo "Bail out! $DNNEST is not there"
+    exit 1
+fi
+
+work=$(mktemp -d)
+trap 'chmod -R u+rwx "$work"; rm -rf "$work"' EXIT
+umask 022
+cp -R "$top/etc/hardware" "$top/etc/datasets.conf" "$top/etc/dnnest.conf" "$work"
+chmod -R u+rwX,go-w "$work"
+
+# Two gres types of one device: whatever the predictor says of it, the twin costs less, so
+# that what happens does not depend on its calibration.
+cat > "$work/site.conf" <<'CONF'
+Mode=enforce MinConfidence=0
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000
+Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000
+CONF
+
+# A run that is short, needs no loader and fits anywhere.
+# shellcheck disable=SC2034  # used by those that source this
+short='model=resnet50,batch=8,precision=fp16,optimizer=sgd,steps=100,input=synthetic'
+
+dn() {
+    "$DNNEST" "$1" --conf "$work/site.conf" --hardware "$work/hardware" \
+        --datasets "$work/datasets.conf" "${@:2}"
+}
+
+# Run dn and keep what it says: $out, $err, $code.
+try() {
+    code=0
+    dn "$@" >"$work/out" 2>"$work/err" || code=$?
+    out=$(tr -d '\0' <"$work/out")
+    err=$(cat "$work/err")
+}
+
+# The verdict of a test whose parts are in 'problem'.
+verdict() {
+    if [[ -z $problem ]]; then
+        pass "$1"
+        return
+    fi
+    fail "$1"
+    diag "$problem"
+    diag "stdout: ${out:0:600}"
+    diag "stderr: ${err:0:600}"
+}
+
+gives() {
+    local title=$1 want=$2 regex=$3 problem=
+    shift 3
+    try "$@"
+    [[ $code = "$want" ]] || problem="exit code $code, expected $want"
+    [[ $out =~ $regex ]] || problem+=" stdout does not match $regex"
+    verdict "$title"
+}
+
+refuses() {
+    local title=$1 want=$2 regex=$3 problem=
+    shift 3
+    try "$@"
+    [[ $code = "$want" ]] || problem="exit code $code, expected $want"
+    [[ -z $out ]] || problem+=' stdout is not empty'
+    [[ $err = 'dnnest: '* && $(wc -l <"$work/err") = 1 ]] \
+        || problem+=' stderr is not one message'
+    [[ $err =~ $regex ]] || problem+=" stderr does not match $regex"
+    verdict "$title"
+}
+
+json() {
+    local title=$1 expression=$2 problem=
+    shift 2
+    try "$1" --json "${@:2}"
+    problem=$(python3 - "$work/out" "$expression" 2>&1 <<'PYTHON'
+import json
+import sys
+
+def strict(text):
+    raise ValueError("not JSON: " + text)
+
+number = lambda x: isinstance(x, (int, float)) and not isinstance(x, bool)
+try:
+    with open(sys.argv[1], encoding="utf-8") as file:
+        d = json.load(file, parse_constant=strict)
+    if not eval("(" + sys.argv[2] + ")"):
+        print("not true:", sys.argv[2])
+except Exception as error:
+    print(type(error).__name__, error)
+PYTHON
+    ) || problem=${problem:-python failed}
+    verdict "$title"
+}
+
+need_python() {
+    command -v python3 >/dev/null || skip_all 'python3 is not installed'
+}

@@ -1,0 +1,220 @@
+#!/bin/bash
+# docs.t - code, help, man pages and sample files say the same
+#
+# The program's own tables are the truth: 'dnnest check --keys', 'dnnest config' and the
+# help of every command.
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/../cli/lib.sh"
+need_python
+plan_later
+
+# facts CHECK: prints what is wrong, nothing if all is well
+facts() {
+    python3 - "$top" "$work" "$1" <<'PYTHON'
+import json
+import re
+import sys
+
+top, work, check = sys.argv[1:]
+
+
+def load(name):
+    with open(work + "/" + name, encoding="utf-8") as file:
+        return json.load(file) if name.endswith(".json") else file.read()
+
+
+def page(name):
+    with open(top + "/cli/" + name + ".scd", encoding="utf-8") as file:
+        return file.read()
+
+
+def compare(what, have, want):
+    for line in sorted(set(have) - set(want)):
+        print(what, "has what the code has not:", line)
+    for line in sorted(set(want) - set(have)):
+        print(what, "lacks:", line)
+    for line in sorted({x for x in have if list(have).count(x) > 1}):
+        print(what, "has it twice:", line)
+
+
+def entries(text):
+    """The lines that begin with a key in bold and an equals sign."""
+    return re.findall(r"^\*\w+\*=.*$", text, re.M)
+
+
+KEY_FORM = {"int": "N", "real": "X", "name": "NAME", "time": "TIME", "image": "N|HxW|DxHxW"}
+RULE_FORM = {"ratio": "RATIO", "count": "N", "time": "TIME"}
+
+
+def spec_page():
+    want = []
+    for key in load("keys.json")["keys"]:
+        form = KEY_FORM.get(key["type"]) or "|".join(key["values"])
+        bounds = "" if key["type"] in ("enum", "name") else " (%s)" % key["range"]
+        want.append("*%s*=%s%s" % (key["key"], form, bounds))
+    compare("dnnest.spec.5", entries(page("dnnest.spec.5")), want)
+
+
+def spec_groups():
+    text = page("dnnest.spec.5")
+    for key in load("keys.json")["keys"]:
+        section = re.search(r"^# %s$(.*?)(?=^# )" % key["group"].upper(), text, re.M | re.S)
+        if not section or "*%s*=" % key["key"] not in section.group(1):
+            print("dnnest.spec.5:", key["key"], "is not below", key["group"].upper())
+
+
+def conf_page():
+    config = load("config.json")
+    want = []
+    for rule in config["rules"]:
+        if rule["type"] == "enum":
+            form = "|".join(rule["range"].split()) + " ("
+        else:
+            form = "%s (%s, " % (RULE_FORM[rule["type"]], rule["range"])
+        want.append("*%s*=%sdefault %s)" % (rule["key"], form, rule["default"]))
+    want += ["*%s*=PATH" % key["key"] for key in config["site"]]
+    want += ["*%s*=VALUE" % key["key"] for key in config["gpu_keys"]]
+    compare("dnnest.conf.5", entries(page("dnnest.conf.5")), want)
+
+
+def sample():
+    """Every rule once, commented out, at its default; every other key at least once."""
+    with open(top + "/etc/dnnest.conf", encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    config = load("config.json")
+    rows = [x[1:] for x in lines if re.match(r"#\w+=", x)]
+    want = ["%s=%s" % (rule["key"], rule["default"]) for rule in config["rules"]]
+    paths = {key["key"] for key in config["site"]}
+    compare("etc/dnnest.conf", [x for x in rows if x.split("=")[0] not in paths], want)
+    compare("etc/dnnest.conf", [x.split("=")[0] for x in rows if x.split("=")[0] in paths], paths)
+    gpus = " ".join(x for x in lines if x.startswith("#Gpu "))
+    compare("etc/dnnest.conf: Gpu lines", set(re.findall(r"(\w+)=", gpus)),
+            [key["key"] for key in config["gpu_keys"]])
+    for line in lines:
+        if line and not line.startswith("#"):
+            print("etc/dnnest.conf is not commented out:", line)
+
+
+def sample_values():
+    config = load("sample.json")
+    for rule in config["rules"]:
+        if rule["value"] != rule["default"]:
+            print("etc/dnnest.conf sets", rule["key"], "to", rule["value"])
+    if not config["gpus"]:
+        print("etc/dnnest.conf shows no Gpu line")
+
+
+def options(text):
+    return set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.M))
+
+
+def short_options(text):
+    return set(re.findall(r"^ +-(\w), --([a-z-]+)", text, re.M))
+
+
+def sections(text, mark):
+    parts = re.split(r"^%s (.*)$" % mark, text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def commands():
+    text = page("dnnest.1")
+    chapters = sections(text, "#")
+    have = [x.replace("dnnest ", "") for x in sections(chapters["COMMANDS"], "##")]
+    compare("dnnest.1", have, load("commands.txt").split())
+
+
+def command_options():
+    text = page("dnnest.1")
+    chapters = sections(text, "#")
+    common = set(re.findall(r"\*--([a-z-]+)\*", chapters["COMMON OPTIONS"]))
+    for name, section in sections(chapters["COMMANDS"], "##").items():
+        command = name.replace("dnnest ", "")
+        help_text = load("help-%s.txt" % command)
+        lines = re.findall(r"^(?:\*-\w\*, )?\*--([a-z-]+)\*", section, re.M)
+        compare("dnnest.1, " + name, lines + sorted(common), options(help_text))
+        letters = re.findall(r"^\*-(\w)\*, \*--([a-z-]+)\*", text, re.M)
+        for letter in short_options(help_text):
+            if letter not in letters:
+                print("dnnest.1 lacks -%s for --%s" % letter)
+        if not re.search(r"^\*dnnest %s\* \[_OPTION_\]\.\.\." % command, section, re.M):
+            print("dnnest.1 has no usage of", name)
+
+
+def exit_codes():
+    chapter = sections(page("dnnest.1"), "#")["EXIT STATUS"]
+    with open(top + "/cli/common.h", encoding="utf-8") as file:
+        codes = re.findall(r"^    DN_EXIT_\w+", file.read(), re.M)
+    compare("dnnest.1", re.findall(r"^\*(\d)\*$", chapter, re.M),
+            [str(i) for i in range(len(codes))])
+
+
+def json_members():
+    """Every member of every document is named on the page."""
+    chapter = sections(page("dnnest.1"), "#")["JSON"]
+    words = set(re.findall(r"[*_]([a-z0-9_]+)[*_]", chapter))
+    stages = set(load("predict.json")["candidates"][0]["breakdown_ms"])
+    free = stages | set(load("predict.json")["spec"]) | {"name"}
+
+    def walk(value, where):
+        if isinstance(value, list):
+            for item in value:
+                walk(item, where)
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if key not in words and key not in free:
+                    print("dnnest.1 does not name", key, "of", where)
+                if key != "record":
+                    walk(item, where)
+
+    for name in ("predict", "explain", "advise", "check", "keys", "config",
+                 "hardware"):
+        walk(load(name + ".json"), name)
+
+
+globals()[check]()
+PYTHON
+}
+
+spec=$short
+dn check --keys --json > "$work/keys.json"
+dn config --json > "$work/config.json"
+dn predict --json --gpu t4_16gb "$spec" > "$work/predict.json"
+dn explain --json --gpu t4_16gb "$spec" > "$work/explain.json"
+dn advise --json --comment="dnnest:$spec" -G a100:1 -t 1-0 > "$work/advise.json"
+dn hardware --json t4_16gb > "$work/hardware.json"
+dn check --json "$spec" > "$work/check.json"
+sed 's/^#\([A-Z]\)/\1/' "$top/etc/dnnest.conf" \
+    | sed "s|/usr/share/dnnest|$work|" > "$work/sample.conf"
+dn config --json --conf "$work/sample.conf" > "$work/sample.json"
+"$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' > "$work/commands.txt"
+while read -r command; do
+    "$DNNEST" "$command" --help > "$work/help-$command.txt"
+done < "$work/commands.txt"
+
+is 'dnnest.spec(5) has every metadata key with its type and range, and no other' \
+    "$(facts spec_page 2>&1)" ''
+is 'dnnest.spec(5) has every key in its group' "$(facts spec_groups 2>&1)" ''
+is 'dnnest.conf(5) has every key with its range and default, and no other' \
+    "$(facts conf_page 2>&1)" ''
+is 'etc/dnnest.conf shows every key at its default, commented out' "$(facts sample 2>&1)" ''
+is 'etc/dnnest.conf with all lines in force is right and changes nothing' \
+    "$(facts sample_values 2>&1)" ''
+is 'dnnest(1) has every command, and no other' "$(facts commands 2>&1)" ''
+is 'dnnest(1) has every option of every command, and no other' \
+    "$(facts command_options 2>&1)" ''
+is 'dnnest(1) has every exit code' "$(facts exit_codes 2>&1)" ''
+is 'dnnest(1) names every member of the JSON' "$(facts json_members 2>&1)" ''
+
+if command -v scdoc >/dev/null; then
+    for page in "$top"/cli/*.scd; do
+        ok "${page##*/} is a man page" bash -c "scdoc < '$page' > /dev/null"
+    done
+else
+    skip 'the pages are man pages' 'scdoc is not installed'
+fi
+is 'no page has a line longer than 88 characters' \
+    "$(awk 'length($0) > 88 { print FILENAME ":" FNR }' "$top"/cli/*.scd \
+        | grep -v 'spec.5.scd' | sed "s|$top/||")" ''
+done_testing

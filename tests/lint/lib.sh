@@ -1,0 +1,43 @@
+# shellcheck shell=bash
+# lib.sh - what the checks of the tree share, to be sourced
+
+set -uo pipefail
+
+top=${abs_top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
+# shellcheck source=tests/live/lib/tap.sh
+. "$top/tests/live/lib/tap.sh"
+
+# The C files below the named folders, one per line.
+c_files() {
+    (cd "$top" && find "$@" -name '*.[ch]' | LC_ALL=C sort)
+}
+
+# A C file without its comments, strings and characters; lines keep their numbers.
+bare_c() {
+    awk '
+    {
+        out = ""
+        line = $0
+        while (line != "") {
+            if (comment) {
+                end = index(line, "*/")
+                if (!end) { line = ""; break }
+                line = substr(line, end + 2)
+                comment = 0
+            } else if (match(line, /\/\*|"([^"\\]|\\.)*"|\047([^\047\\]|\\.)+\047/)) {
+                out = out substr(line, 1, RSTART - 1)
+                if (substr(line, RSTART, 2) == "/*") {
+                    comment = 1
+                    line = substr(line, RSTART + 2)
+                } else {
+                    out = out "S"
+                    line = substr(line, RSTART + RLENGTH)
+                }
+            } else {
+                out = out line
+                line = ""
+            }
+        }
+        print out
+    }' "$top/$1"
+}

@@ -1,0 +1,106 @@
+#!/bin/bash
+# cluster.t - the private cluster itself, without dnnest
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+
+dir=$(mktemp -d /tmp/dnnest-cluster.XXXXXX)
+cluster_trap "rm -rf '$dir'"
+
+if ! cluster_start "$dir" --conf 'SchedulerParameters=batch_sched_delay=0,bf_interval=1'; then
+    fail 'the cluster starts'
+    done_testing
+    exit 1
+fi
+pass 'the cluster starts'
+
+nodes() { sinfo -h -N -o '%N %t %G %c %m' | sort; }
+
+is 'four nodes are idle, with the right GPUs, CPUs and memory' "$(nodes)" \
+    'a1 idle gpu:a100:4 96 512000
+a2 idle gpu:a100:4 96 512000
+v1 idle gpu:v100:4 96 512000
+v2 idle gpu:v100:4 96 512000'
+
+config=$(scontrol show config)
+like 'no job submit plugin is loaded unless asked for' "$config" 'JobSubmitPlugins += \(null\)'
+like 'a line of --conf takes the place of the default' "$config" \
+    'SchedulerParameters += batch_sched_delay=0,bf_interval=1'$'\n'
+ok 'no line of slurm.conf is given twice' \
+    bash -c '! scontrol ping 2>&1 | grep -i "more than once"'
+
+# An ordinary user's job, its step, its traces
+cat >"$dir/home/job.sh" <<'END'
+#!/bin/sh
+#SBATCH --gres=gpu:a100:4 -c 80 -t 1-0 -J train
+echo "batch $(id -un) $(hostname)"
+srun sh -c 'echo "step $(id -un) $SLURM_CPUS_PER_TASK $SLURMD_NODENAME"'
+END
+id=$(cluster_as_user sbatch --parsable --comment='two words' job.sh)
+ok 'a job of an ordinary user ends well' cluster_wait_job "$id" COMPLETED 60
+like 'it ran on a node with a100' "$(cluster_job_field "$id" NodeList)" '^a[12]$'
+is 'its time limit is the one asked for' "$(cluster_job_field "$id" TimeLimit)" 1-00:00:00
+is 'it had 80 CPUs' "$(cluster_job_field "$id" NumCPUs)" 80
+is 'its comment is kept, blanks too' "$(cluster_job_field "$id" Comment)" 'two words'
+not_ok 'a field that does not exist is an error' cluster_job_field "$id" NoSuchField
+output=$(cat "$dir/home/slurm-$id.out" 2>&1) || true
+like 'the batch script ran as that user' "$output" "batch $CLUSTER_USER "
+like 'srun inside the batch script works' "$output" "step $CLUSTER_USER 80 a[12]"
+
+accounted() {
+    sacct -n -X -P -j "$1" -o User,Account,State,AllocTRES,Timelimit |
+        grep -E "^$CLUSTER_USER\\|research\\|COMPLETED\\|.*gres/gpu:a100=4.*\\|1-00:00:00$"
+}
+ok 'sacct shows user, account, state, GPUs and time limit' cluster_until 30 accounted "$id"
+
+# States
+id=$(cluster_as_user sbatch --parsable -H --wrap 'sleep 600')
+ok 'a held job is waited for as PENDING' cluster_wait_job "$id" PENDING 10
+ok 'one state of several is enough' cluster_wait_job "$id" 'RUNNING|PENDING' 10
+not_ok 'a state that does not come is an error' cluster_wait_job "$id" RUNNING 1
+ok 'the controller restarts' cluster_restart_ctld
+is 'and still has the job' "$(cluster_job_field "$id" JobState)" PENDING
+ok 'the controller answers after a reconfiguration' cluster_reconfigure
+is 'and has it then too' "$(cluster_job_field "$id" JobState)" PENDING
+scancel "$id"
+started=$SECONDS
+not_ok 'waiting for a cancelled job to complete is an error' \
+    cluster_wait_job "$id" COMPLETED 60
+ok 'that is seen at once' test $((SECONDS - started)) -le 5
+
+# The end: jobs run, one of them does all it can to be forgotten.
+cat >"$dir/home/stray.sh" <<'END'
+#!/bin/sh
+#SBATCH -c 1 -t 10
+setsid env -i sleep 987654 &
+srun sleep 987654
+END
+id=$(cluster_as_user sbatch --parsable stray.sh)
+cluster_wait_job "$id" RUNNING 60 || true
+strays() { [[ $(pgrep -u "$CLUSTER_USER" -fc 'sleep 987654') -ge 2 ]]; }
+ok 'a job and a process that left it run' cluster_until 20 strays
+is 'seven ports are in use' "$(cluster_listening | wc -l)" 7
+pids=$(cluster_pids)
+started=$SECONDS
+ok 'the cluster stops' cluster_stop
+ok 'within 15 seconds' test $((SECONDS - started)) -le 15
+
+alive() {
+    local pid
+    for pid in $pids $(pgrep -u "$CLUSTER_USER" -f 'sleep 987654'); do
+        if grep -qs '^State:.[^Z]' "/proc/$pid/status"; then ps -fp "$pid"; fi
+    done
+}
+is 'no process is left' "$(alive)" ''
+is 'no port is left open' "$(cluster_listening)" ''
+ok 'stopping again does nothing' cluster_stop
+
+done_testing

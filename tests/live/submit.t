@@ -1,0 +1,340 @@
+#!/bin/bash
+# submit.t - the plugin in a real slurmctld, seen by an ordinary user
+#
+# Jobs whose request matters are only submitted, held; those whose life matters run. What
+# a job would be without the plugin is not written down here: the same submissions are
+# made to the same controller without it, and compared.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
+plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+if [[ ! -e $plugin_dir/job_submit_dnnest.so ]]; then
+    skip_all 'the plugin is not built (--without-slurm)'
+fi
+
+dir=$(mktemp -d /tmp/dnnest-submit.XXXXXX)
+cluster_trap "rm -rf '$dir'"
+
+readonly WORK='batch=64,epochs=20,dataset=imagenet'
+readonly RESNET="dnnest:model=resnet50,precision=fp16,$WORK"
+readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
+
+# --- helpers -------------------------------------------------------------------------
+
+# dnnest.conf of the test: enforce, and one v100 for a quarter of the price of an a100.
+write_conf() {
+    mkdir -p "$dir/etc"
+    cat >"$dir/etc/dnnest.conf" <<END
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf
+MaxSlowdown=9
+MinConfidence=0
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000
+END
+    printf '%s\n' "$@" >>"$dir/etc/dnnest.conf"
+}
+
+# Sets 'job' and 'said'; 'status' is sbatch's.
+submit() {
+    status=0
+    job=$(cluster_as_user sbatch --parsable "$@" 2>"$dir/said") || status=$?
+    said=$(<"$dir/said")
+}
+
+held() {
+    submit -H "$@" job.sh
+}
+
+# A job as scontrol shows it, without what differs between any two jobs (priorities are
+# counted down) and without the comment, which is the carrier, and the command line.
+shown() {
+    scontrol show job "$1" | sed -E \
+        -e 's/JobId=[0-9]+/JobId=ID/g' -e 's/Priority=[0-9]+/Priority=P/' \
+        -e 's/(SubmitTime|EligibleTime|AccrueTime|StartTime|EndTime|LastSchedEval)=[^ ]+/\1=T/g' \
+        -e 's/-[0-9]+((_[0-9]+)?\.out)/-ID\1/' -e '/^ +(AdminComment|Comment|SubmitLine)=/d'
+}
+
+# From the controller's log since 'mark'.
+mark() {
+    log_mark=$(wc -l <"$dir/log/slurmctld.log")
+}
+logged() {
+    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep 'job_submit/dnnest' || true
+}
+
+# Slurm stamps a reconfiguration with whole seconds; two in one are one to the plugin.
+use_mode() {
+    write_conf "Mode=$1"
+    sleep 1.1
+    cluster_reconfigure
+}
+
+# Jobs that carry no metadata.
+readonly -a PLAIN=(
+    '--gres=gpu:a100:4 -c 80 -t 1-0'
+    '--gpus=a100:4 -n 4 -c 20 --mem-per-cpu=2000 -t 90'
+    '--gpus-per-node=2 -N 2 --comment=ticket:4711'
+    '--gpus-per-task=v100:1 -n 4 --mem=1000'
+    '--gres=gpu:a100:2 --comment=dnnest:off -c 12 -t 5'
+    '-N 1 --exclusive --time-min=10 -t 60'
+    '-n 8 --array=1-10%2 --cpus-per-gpu=4 --gpus=2'
+    '--comment=model=resnet50,batch=64'
+)
+
+show_plain_jobs() {
+    local options
+    for options in "${PLAIN[@]}"; do
+        # shellcheck disable=SC2086  # one word per option
+        held $options
+        printf '== %s: %s\n%s\n' "$options" "$said" "$(shown "$job")"
+    done
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+mkdir -p "$dir/etc/hardware"
+cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
+echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+chmod -R go-w "$dir/etc"
+write_conf Mode=enforce
+
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+pass 'slurmctld starts with the plugin'
+log_mark=0
+like 'the log says what was loaded' "$(logged)" 'mode enforce, 2 GPU types, [0-9]+ devices'
+
+cat >"$dir/home/job.sh" <<'END'
+#!/bin/sh
+srun sh -c 'echo "step on $SLURMD_NODENAME with $SLURM_CPUS_PER_TASK CPUs"'
+END
+
+# --- a job is moved and runs ---------------------------------------------------------
+
+# Every way to ask for four a100, each with its way of asking for memory; then the memory
+# in MB that the request amounts to (the cluster has DefMemPerCPU=5000).
+forms=(
+    '--gres=gpu:a100:4|-c 80 --mem=300000|300000M'
+    '--gpus=a100:4|-c 80 --mem-per-cpu=4000|320000M'
+    '--gpus-per-node=a100:4|-c 80|400000M'
+    '--gpus-per-task=a100:1|-N 1 -n 4 -c 20|400000M'
+    '--gres=gpu:a100:4|-n 1 -c 80 --mem=0|512000M'
+)
+ids=()
+for form in "${forms[@]}"; do
+    IFS='|' read -r gpu options _ <<<"$form"
+    # shellcheck disable=SC2086
+    submit $gpu $options -t 1-0 --comment="$RESNET" -o out-%j job.sh
+    ids+=("$job")
+    is "a user who asks $gpu $options reads one line" "$(grep -c . <<<"$said")" 1
+    like '... which says what changed and how to opt out' "$said" \
+        '^sbatch: dnnest: time 1-00:00:00 -> .*, gpu a100:4 -> v100:4, cpus 80 -> [0-9]+ .*opt out'
+done
+
+# What a job was given; 'TRES' became 'AllocTRES' in 23.11.
+tres_of() {
+    cluster_job_field "$1" AllocTRES || cluster_job_field "$1" TRES
+}
+
+# In one unit, whatever scontrol prefers.
+in_mb() {
+    awk '{ u = substr($1, length($1)); v = $1 + 0
+           if (u == "G") v *= 1024; if (u == "T") v *= 1048576; printf "%dM\n", v }' <<<"$1"
+}
+
+for i in "${!forms[@]}"; do
+    IFS='|' read -r gpu options memory <<<"${forms[i]}"
+    job=${ids[i]}
+    ok "the job of $gpu $options completes" cluster_wait_job "$job" COMPLETED 30
+    like '... on a v100 node, its srun too' "$(<"$dir/home/out-$job")" 'step on v[12] with'
+    tres=$(tres_of "$job")
+    like '... with v100 and no a100' "$tres" 'gres/gpu:v100=4$'
+    [[ $tres =~ cpu=([0-9]+),mem=([^,]+) ]] || true
+    is '... with its memory whole' "$(in_mb "${BASH_REMATCH[2]}")" "$memory"
+    ok '... with fewer CPUs' test "${BASH_REMATCH[1]}" -lt 80
+    like '... and a lower time limit' "$(cluster_job_field "$job" TimeLimit)" '^[0-9:]+$'
+done
+finished=${ids[0]}
+
+is "no srun complained" "$(cat "$dir"/home/out-* | grep -v '^step on' || true)" ''
+
+# --- a job that must not move --------------------------------------------------------
+
+mark
+held "${A100[@]}" --comment="dnnest:model=resnet50,precision=bf16,$WORK"
+like 'a bf16 job stays on the a100' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
+like '... for the reason in the log' "$(logged)" 'not v100: cannot run this precision'
+
+mark
+held "${A100[@]}" --comment="dnnest:model=resnet50,precision=fp16,batch=384,epochs=20,dataset=imagenet"
+like 'a job that needs more than 16 GB stays on the a100' \
+    "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
+like '... for the reason in the log' "$(logged)" 'not v100: may need [0-9.]+ GiB'
+
+held "${A100[@]}" -w a1 --comment="$RESNET"
+like 'a job that names its node keeps its type' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
+
+held -t 1-0 -c 80 --gres=gpu:a100:4 --comment="$RESNET" --exclusive
+like 'a job that wants whole nodes keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task)" '^80$'
+
+held "${A100[@]}" --comment="$RESNET" --array=1-4%2
+like 'a job array moves as a whole' "$(cluster_job_field "$job" TresPerNode)" 'gpu:v100:4 *$'
+
+held "${A100[@]}" --comment="$RESNET" : --gres=gpu:a100:2 -c 40
+is 'a heterogeneous job keeps its time' "$(cluster_job_field "$job" TimeLimit | head -1)" '1-00:00:00'
+is '... and its CPUs' "$(cluster_job_field "$job" CPUs/Task | head -1)" 80
+like '... and its type' "$(scontrol show job "$job" | grep TresPerNode)" 'a100:4.*a100:2'
+
+mark
+seq 20 | xargs -P 10 -I@ setpriv --reuid="$CLUSTER_USER" --clear-groups --regid="$(id -g "$CLUSTER_USER")" \
+    sbatch -Q -H --chdir="$dir/home" "${A100[@]}" --comment="$RESNET" "$dir/home/job.sh" 2>/dev/null
+is 'twenty submissions at once are all served' "$(logged | grep -c 'verdict=change')" 20
+
+# --- time only -----------------------------------------------------------------------
+
+for command in srun 'salloc srun'; do
+    # shellcheck disable=SC2016,SC2086  # the job's shell expands
+    out=$(cluster_as_user ${command%% *} "${A100[@]}" --comment="$RESNET" ${command#"${command%% *}"} \
+        sh -c 'echo "on $SLURMD_NODENAME $(scontrol show job "$SLURM_JOB_ID")"' 2>"$dir/said") || out=failed
+    like "${command%% *} runs on what was asked for" "$out" '^on a[12]'
+    like '... with its CPUs' "$out" 'NumCPUs=80'
+    like '... and a lower time limit' "$out" 'TimeLimit=[0-9]+:'
+    like '... of which the user is told' "$(<"$dir/said")" 'dnnest: time 1-00:00:00 -> [0-9:]+ \('
+done
+
+# --- metadata that cannot be understood ----------------------------------------------
+
+held "${A100[@]}"
+plain_a100=$(shown "$job")
+long=$(printf 'x%.0s' {1..900})
+garbage=(
+    "dnnest:colour=red|unknown key 'colour'"
+    "dnnest:model=nosuchnet,batch=64|'nosuchnet'"
+    'dnnest:model=resnet50,precision=fp16|batch: missing'
+    'dnnest:model=resnet50,batch=-4|-4 out of range'
+    'dnnest:model=resnet50,batch=99999999999999999999|out of range'
+    "dnnest:model=resnet50,batch=64,epochs=nan|'nan' is not a number"
+    'dnnest:model=resnet50,batch=64,batch=32|batch'
+    'dnnest:model|model'
+    'dnnest:|expected key=value'
+    'dnnest:@/etc/shadow|sidecar'
+    "dnnest:model=$long|longer than"
+    $'dnnest:model=\e[31m\a|not a name'
+    $'dnnest:model=resnet50,batch=6\xc3|batch'
+)
+for case in "${garbage[@]}"; do
+    comment=${case%|*} expected=${case##*|}
+    printf -v title '%q' "$comment"
+    mark
+    held "${A100[@]}" --comment="$comment"
+    is "${title:0:60} leaves the job as it is" "$(shown "$job")" "$plain_a100"
+    like '... tells the user' "$said" "^sbatch: dnnest: .*$expected.*; job submitted as written\$"
+    is '... in one printable line' "$(tr -d '\n' <<<"$said" | LC_ALL=C tr -d ' -~')" ''
+    is '... and logs one' "$(logged | grep -c 'job left as it is')" 1
+done
+
+# Slurm itself refuses comments above 1 KiB; the plugin sees them before.
+held "${A100[@]}" --comment="$RESNET $(printf 'x%.0s' {1..100000})"
+ok 'a comment of 100 KB does not hurt the controller' scontrol ping
+
+# --- what is left alone --------------------------------------------------------------
+
+mark
+with_plugin=$(show_plain_jobs)
+is 'jobs without metadata leave no trace in the log' "$(logged)" ''
+
+use_mode observe
+held "${A100[@]}" --comment="$RESNET"
+is 'observe changes nothing' "$(shown "$job")" "$plain_a100"
+is '... and says nothing' "$said" ''
+like '... but records' "$(cluster_job_field "$job" AdminComment)" \
+    '^\{"dnnest":1,"mode":"observe","verdict":"change",'
+
+use_mode advise
+held "${A100[@]}" --comment="$RESNET"
+is 'advise changes nothing' "$(shown "$job")" "$plain_a100"
+like '... but tells' "$said" '^sbatch: dnnest: would suffice: .*job kept as written\)$'
+
+# --- accounting ----------------------------------------------------------------------
+
+record=$(cluster_job_field "$finished" AdminComment)
+ok 'the record is shorter than 1 KiB' test "${#record}" -lt 1024
+like 'the record holds the original request' "$record" \
+    '"req":\{"time_s":86400,"gpu":"a100","gpus":4,"cpus_per_task":80,"mem_mb":300000\}'
+if command -v python3 >/dev/null; then
+    ok 'the record is JSON' python3 -c 'import json,sys; json.loads(sys.argv[1])' "$record"
+else
+    skip 'the record is JSON' 'no python3'
+fi
+in_sacct() {
+    sacct -n -X -P -j "$finished" -o AdminComment | grep -qxF "$record"
+}
+for _ in {1..100}; do
+    if in_sacct; then break; fi
+    sleep 0.1
+done
+ok 'the record reaches sacct' in_sacct
+
+# --- a broken configuration ----------------------------------------------------------
+
+mark
+use_mode sideways
+held "${A100[@]}" --comment="$RESNET"
+is 'after a reconfiguration with a broken dnnest.conf jobs stay as they are' \
+    "$(shown "$job")" "$plain_a100"
+like '... and the log names file, line and value' "$(logged)" "dnnest.conf: line [0-9]+: .*sideways"
+
+mark
+ok 'slurmctld starts with a broken dnnest.conf' cluster_restart_ctld
+held "${A100[@]}" --comment="$RESNET"
+is '... leaves jobs as they are' "$(shown "$job")" "$plain_a100"
+is '... without a word to the user' "$said" ''
+is '... and complains once' "$(logged | grep -c sideways)" 1
+
+write_conf Mode=enforce
+chmod 666 "$dir/etc/dnnest.conf"
+mark
+ok 'slurmctld starts with a dnnest.conf that anybody may write' cluster_restart_ctld
+held "${A100[@]}" --comment="$RESNET"
+is '... leaves jobs as they are' "$(shown "$job")" "$plain_a100"
+like '... and says why' "$(logged)" 'dnnest.conf: writable by group or others'
+
+rm "$dir/etc/dnnest.conf"
+mark
+ok 'slurmctld starts without dnnest.conf' cluster_restart_ctld
+held "${A100[@]}" --comment="$RESNET"
+is '... leaves jobs as they are' "$(shown "$job")" "$plain_a100"
+is '... and says so in one line' "$(logged | grep -c 'not found: jobs are left as they are')" 1
+
+write_conf Mode=enforce
+sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"
+echo 'SlurmctldParameters=dnnest_mode=observe' >>"$SLURM_CONF"
+ok 'slurmctld starts again with a sound dnnest.conf' cluster_restart_ctld
+held "${A100[@]}" --comment="$RESNET"
+is 'SlurmctldParameters=dnnest_mode=observe goes before dnnest.conf' "$said" ''
+like '... in the record, too' "$(cluster_job_field "$job" AdminComment)" '"mode":"observe"'
+
+# --- the same without the plugin -----------------------------------------------------
+
+sed -i '/^JobSubmitPlugins=/d' "$SLURM_CONF"
+ok 'slurmctld starts without the plugin' cluster_restart_ctld
+is 'jobs without metadata are what they are without the plugin' \
+    "$(diff <(echo "$with_plugin") <(show_plain_jobs) || true)" ''
+
+crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
+is 'slurmctld never complained about itself' "$crashes" 0
+
+done_testing

@@ -1,0 +1,294 @@
+/* apply.c - tests of the adapter: fields are translated, patches applied whole or not
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "stand_in.h"
+
+#include "submit/adapter.h"
+#include "submit/host.h"
+
+SLURM_SYMBOL char *slurm_get_extra_conf_path (char *name)
+{
+    return slurm_text (name);
+}
+
+static void make_job (job_desc_msg_t *desc)
+{
+    static const char *const env[] = {"PATH=/bin", "SLURM_GPUS=a100:4", NULL};
+
+    job_init (desc);
+    desc->script = slurm_text ("#!/bin/sh\n");
+    desc->tres_per_job = slurm_text (GPU "a100:4");
+    desc->time_limit = 1440;
+    desc->cpus_per_task = 80;
+    desc->min_cpus = 80;
+    desc->pn_min_cpus = 80;
+    desc->pn_min_memory = 1000 | MEM_PER_CPU;
+    job_set_env (desc, env);
+}
+
+static struct dn_edit number (enum dn_field field,
+                              int64_t old_number,
+                              int64_t new_number)
+{
+    return (struct dn_edit){
+        .field = field, .old_number = old_number, .new_number = new_number};
+}
+
+/* The literals of a test are not freed: the patch is not given to dn_patch_free (). */
+static struct dn_edit text (enum dn_field field,
+                            const char *old_text,
+                            const char *new_text)
+{
+    return (struct dn_edit){.field = field,
+                            .old_text = (char *) (uintptr_t) old_text,
+                            .new_text = (char *) (uintptr_t) new_text};
+}
+
+static struct dn_patch whole_patch (void)
+{
+    struct dn_patch patch = {.n_edits = 0};
+
+    patch.edits[patch.n_edits++] = number (DN_FIELD_TIME_LIMIT, 1440, 60);
+    patch.edits[patch.n_edits++] = number (DN_FIELD_CPUS_PER_TASK, 80, 8);
+    patch.edits[patch.n_edits++] = number (DN_FIELD_MIN_CPUS, 80, 8);
+    patch.edits[patch.n_edits++] = number (DN_FIELD_PN_MIN_CPUS, 80, 8);
+    patch.edits[patch.n_edits++] = number (DN_FIELD_MEM_PER_NODE, DN_UNSET, 80000);
+    patch.edits[patch.n_edits++] =
+        text (DN_FIELD_TRES_PER_JOB, GPU "a100:4", GPU "v100:4");
+    patch.edits[patch.n_edits++] =
+        text (DN_FIELD_ENV, "SLURM_GPUS=a100:4", "SLURM_GPUS=v100:4");
+    patch.edits[patch.n_edits++] = text (DN_FIELD_ADMIN_COMMENT, NULL, "{}");
+    return patch;
+}
+
+static void every_field_reaches_the_model (void **state)
+{
+    job_desc_msg_t desc;
+    struct dn_job job;
+
+    (void) state;
+    make_job (&desc);
+    dn_adapter_read (&desc, &job);
+    assert_int_equal (job.kind, DN_JOB_BATCH);
+    assert_int_equal (job.time_limit_min, 1440);
+    assert_int_equal (job.time_min_min, DN_UNSET);
+    assert_int_equal (job.cpus_per_task, 80);
+    assert_int_equal (job.num_tasks, DN_UNSET);
+    assert_int_equal (job.mem_per_node_mb, DN_UNSET);
+    assert_int_equal (job.mem_per_cpu_mb, 1000);
+    assert_string_equal (job.tres[DN_GPU_PER_JOB], GPU "a100:4");
+    assert_null (job.tres[DN_GPU_PER_NODE]);
+    assert_int_equal (job.n_env, 2);
+    assert_false (job.exclusive || job.overcommit || job.special_cores || job.het);
+    job_free (&desc);
+}
+
+static void sentinels_become_unset_and_unlimited (void **state)
+{
+    job_desc_msg_t desc;
+    struct dn_job job;
+
+    (void) state;
+    job_init (&desc);
+    dn_adapter_read (&desc, &job);
+    assert_int_equal (job.kind, DN_JOB_SALLOC);
+    assert_int_equal (job.time_limit_min, DN_UNSET);
+    assert_int_equal (job.cpus_per_task, DN_UNSET);
+    assert_int_equal (job.mem_per_node_mb, DN_UNSET);
+    assert_int_equal (job.mem_per_cpu_mb, DN_UNSET);
+    assert_int_equal (job.n_env, 0);
+    desc.time_limit = INFINITE;
+    desc.argc = 2;
+    desc.pn_min_memory = 0;
+    dn_adapter_read (&desc, &job);
+    assert_int_equal (job.kind, DN_JOB_SRUN);
+    assert_int_equal (job.time_limit_min, DN_UNLIMITED);
+    assert_int_equal (job.mem_per_node_mb, 0);
+}
+
+static void flags_are_seen_one_by_one (void **state)
+{
+    job_desc_msg_t desc;
+    struct dn_job job;
+
+    (void) state;
+    job_init (&desc);
+    desc.shared = JOB_SHARED_NONE;
+    desc.bitflags = JOB_CPUS_SET;
+    desc.het_job_offset = 0;
+    dn_adapter_read (&desc, &job);
+    assert_true (job.exclusive && job.cpus_given && job.het);
+    assert_false (job.overcommit || job.special_cores);
+    job_init (&desc);
+    desc.shared = JOB_SHARED_OK;
+    desc.overcommit = 1;
+    desc.threads_per_core = 1;
+    dn_adapter_read (&desc, &job);
+    assert_true (job.overcommit && job.special_cores);
+    assert_false (job.exclusive || job.cpus_given || job.het);
+}
+
+static void the_default_memory_per_cpu_is_the_clusters (void **state)
+{
+    job_desc_msg_t desc;
+    struct dn_job job;
+
+    (void) state;
+    job_init (&desc);
+    slurm_conf.def_mem_per_cpu = 5000 | MEM_PER_CPU;
+    dn_adapter_read (&desc, &job);
+    assert_int_equal (job.default_mem_per_cpu_mb, 5000);
+    slurm_conf.def_mem_per_cpu = 64000; /* per node */
+    dn_adapter_read (&desc, &job);
+    assert_int_equal (job.default_mem_per_cpu_mb, DN_UNSET);
+    slurm_conf.def_mem_per_cpu = 0;
+    dn_adapter_read (&desc, &job);
+    assert_int_equal (job.default_mem_per_cpu_mb, DN_UNSET);
+}
+
+static void a_patch_is_applied_in_all_places (void **state)
+{
+    struct dn_patch patch = whole_patch ();
+    job_desc_msg_t desc;
+    struct dn_err err;
+
+    (void) state;
+    make_job (&desc);
+    assert_int_equal (dn_adapter_apply (&desc, &patch, &err), 0);
+    assert_int_equal (desc.time_limit, 60);
+    assert_int_equal (desc.cpus_per_task, 8);
+    assert_int_equal (desc.min_cpus, 8);
+    assert_int_equal (desc.pn_min_cpus, 8);
+    assert_int_equal (desc.pn_min_memory, 80000);
+    assert_string_equal (desc.tres_per_job, GPU "v100:4");
+    assert_string_equal (job_getenv (&desc, "SLURM_GPUS"), "v100:4");
+    assert_string_equal (job_getenv (&desc, "PATH"), "/bin");
+    assert_string_equal (desc.admin_comment, "{}");
+    job_free (&desc);
+    assert_int_equal (stand_in_blocks, 0);
+}
+
+static void assert_refused (const struct dn_patch *patch, const char *part)
+{
+    job_desc_msg_t desc;
+    struct photo photo;
+    struct dn_err err = {.code = DN_E_NONE};
+
+    make_job (&desc);
+    photo = photo_take (&desc);
+    assert_int_equal (dn_adapter_apply (&desc, patch, &err), -1);
+    assert_contains (err.text, part);
+    photo_compare (&photo, &desc);
+    photo_free (&photo);
+    job_free (&desc);
+    assert_int_equal (stand_in_blocks, 0);
+}
+
+static void a_field_that_holds_something_else_stops_the_whole_patch (void **state)
+{
+    struct dn_patch patch;
+
+    (void) state;
+    for (int i = 0; i < whole_patch ().n_edits; i++) {
+        patch = whole_patch ();
+        if (patch.edits[i].field == DN_FIELD_MEM_PER_NODE)
+            continue; /* replaces whatever is per CPU */
+        if (dn_field_is_number (patch.edits[i].field))
+            patch.edits[i].old_number++;
+        else
+            patch.edits[i] = text (patch.edits[i].field, "other", "new");
+        assert_refused (&patch,
+                        dn_names_get (&dn_field_names, (int) patch.edits[i].field));
+    }
+}
+
+static void values_that_do_not_fit_their_field_are_refused (void **state)
+{
+    static const struct {
+        int edit;
+        int64_t value;
+    } cases[] = {{0, 0}, {0, -1}, {0, NO_VAL}, {1, NO_VAL16}, {1, 65536}, {3, 65535}};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_patch patch = whole_patch ();
+
+        patch.edits[cases[i].edit].new_number = cases[i].value;
+        assert_refused (&patch, "out of range");
+    }
+}
+
+static void a_field_is_not_edited_twice (void **state)
+{
+    struct dn_patch patch = whole_patch ();
+
+    (void) state;
+    patch.edits[patch.n_edits++] =
+        text (DN_FIELD_TRES_PER_JOB, GPU "a100:4", GPU "k80:4");
+    assert_refused (&patch, "edited twice");
+}
+
+static void without_memory_nothing_is_changed (void **state)
+{
+    struct dn_patch patch = whole_patch ();
+
+    (void) state;
+    for (int left = 0; left < 3; left++) {
+        job_desc_msg_t desc;
+        struct photo photo;
+        struct dn_err err;
+
+        make_job (&desc);
+        photo = photo_take (&desc);
+        stand_in_allocations_left = left;
+        assert_int_equal (dn_adapter_apply (&desc, &patch, &err), -1);
+        stand_in_allocations_left = -1;
+        assert_int_equal (err.code, DN_E_NOMEM);
+        photo_compare (&photo, &desc);
+        photo_free (&photo);
+        job_free (&desc);
+        assert_int_equal (stand_in_blocks, 0);
+    }
+}
+
+static void lines_are_appended_to_what_others_said (void **state)
+{
+    char *message = NULL;
+
+    (void) state;
+    dn_host_append_line (&message, "one");
+    assert_string_equal (message, "one");
+    dn_host_append_line (&message, "two");
+    assert_string_equal (message, "one\ntwo");
+    stand_in_allocations_left = 0;
+    dn_host_append_line (&message, "three");
+    stand_in_allocations_left = -1;
+    assert_string_equal (message, "one\ntwo");
+    dn_host_append_line (NULL, "nobody listens");
+    dn_host_free (&message);
+    assert_int_equal (stand_in_blocks, 0);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("every field reaches the model", every_field_reaches_the_model),
+        TEST ("sentinels become unset and unlimited",
+              sentinels_become_unset_and_unlimited),
+        TEST ("flags are seen one by one", flags_are_seen_one_by_one),
+        TEST ("the default memory per CPU is the cluster's",
+              the_default_memory_per_cpu_is_the_clusters),
+        TEST ("a patch is applied in all places", a_patch_is_applied_in_all_places),
+        TEST ("a field that holds something else stops the whole patch",
+              a_field_that_holds_something_else_stops_the_whole_patch),
+        TEST ("values that do not fit their field are refused",
+              values_that_do_not_fit_their_field_are_refused),
+        TEST ("a field is not edited twice", a_field_is_not_edited_twice),
+        TEST ("without memory nothing is changed", without_memory_nothing_is_changed),
+        TEST ("lines are appended to what others said",
+              lines_are_appended_to_what_others_said),
+    };
+
+    return cmocka_run_group_tests_name ("apply", tests, NULL, NULL);
+}

@@ -1,0 +1,756 @@
+/* fake_host.c - the built plugin in a pretended slurmctld
+ *
+ * Loads job_submit_dnnest.so as slurmctld does, gives it a site in a temporary
+ * directory, and submits jobs to it by hand.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "stand_in.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <slurm/slurm_errno.h>
+
+#include "submit/versions.h"
+
+#define RESNET                                                                         \
+    "dnnest:model=resnet50,batch=64,precision=fp16,epochs=20,dataset=imagenet"
+
+#define GPU_LINES                                                                      \
+    "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
+    "NodeMemory=512000\n"                                                              \
+    "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 "        \
+    "NodeMemory=512000\n"
+#define ENFORCE "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES
+
+static struct {
+    int (*init) (void);
+    int (*fini) (void);
+    int (*job_submit) (job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg);
+    int (*job_modify) (DN_JOB_MODIFY_PARAMETERS);
+} plugin;
+
+static void *plugin_handle;
+static int blocks_before;
+static char site_dir[] = "/tmp/dnnest-fake-host.XXXXXX";
+
+/* --- site ------------------------------------------------------------------------ */
+
+static char *site_path (const char *name)
+{
+    static char path[256];
+
+    snprintf (path, sizeof (path), "%s/%s", site_dir, name);
+    return path;
+}
+
+SLURM_SYMBOL char *slurm_get_extra_conf_path (char *name)
+{
+    return slurm_text (site_path (name));
+}
+
+static void write_file (const char *name, const char *text, const char *more)
+{
+    FILE *file = fopen (site_path (name), "w");
+
+    assert_non_null (file);
+    assert_true (fprintf (file, "%s%s", text, more) >= 0);
+    assert_int_equal (fclose (file), 0);
+}
+
+/* The checkout may be writable by a group, which the plugin does not trust: copy. */
+static void copy_device (const char *name)
+{
+    const char *top = getenv ("abs_top_srcdir");
+    char from[512];
+    char text[8192] = "";
+    FILE *file;
+
+    snprintf (from, sizeof (from), "%s/etc/hardware/%s.conf", top ? top : ".", name);
+    file = fopen (from, "r");
+    assert_non_null (file);
+    text[fread (text, 1, sizeof (text) - 1, file)] = '\0';
+    fclose (file);
+    snprintf (from, sizeof (from), "hardware/%s.conf", name);
+    write_file (from, text, "");
+}
+
+static void write_conf (const char *text)
+{
+    char head[1024];
+
+    snprintf (head,
+              sizeof (head),
+              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf\n",
+              site_dir,
+              site_dir);
+    unlink (site_path ("dnnest.conf"));
+    write_file ("dnnest.conf", head, text);
+}
+
+/* Start the plugin as slurmctld does, with this configuration (NULL: none). */
+static void start_plugin (const char *conf)
+{
+    memset (&slurm_conf, 0, sizeof (slurm_conf));
+    slurm_conf.last_update = 1;
+    if (conf)
+        write_conf (conf);
+    else
+        unlink (site_path ("dnnest.conf"));
+    stand_in_forget ();
+    blocks_before = stand_in_blocks;
+    assert_int_equal (plugin.init (), SLURM_SUCCESS);
+}
+
+static void stop_plugin (void)
+{
+    assert_int_equal (plugin.fini (), SLURM_SUCCESS);
+    assert_int_equal (stand_in_blocks, blocks_before);
+}
+
+/* --- jobs ------------------------------------------------------------------------ */
+
+/* sbatch --gres=gpu:a100:4 -c 80 -t 1-0 --mem=400000 */
+static void make_job (job_desc_msg_t *desc, const char *comment)
+{
+    static const char *const env[] = {
+        "PATH=/bin", "SLURM_GPUS=a100:4", "SLURM_TRES_PER_TASK=cpu=80", NULL};
+
+    job_init (desc);
+    desc->script = slurm_text ("#!/bin/sh\nsrun hostname\n");
+    desc->comment = slurm_text (comment);
+    desc->tres_per_node = slurm_text (GPU "a100:4");
+    desc->time_limit = 1440;
+    desc->cpus_per_task = 80;
+    desc->min_cpus = 80;
+    desc->pn_min_cpus = 80;
+    desc->pn_min_memory = 400000;
+    desc->bitflags = JOB_CPUS_SET;
+    desc->partition = slurm_text ("gpu");
+    job_set_env (desc, env);
+}
+
+/* Submit and return what the user sees, in Slurm's memory. */
+static char *submit (job_desc_msg_t *desc)
+{
+    char *message = NULL;
+
+    assert_int_equal (plugin.job_submit (desc, desc->user_id, &message), SLURM_SUCCESS);
+    return message;
+}
+
+/* The job comes back as it went, and the user reads 'expected' (NULL: nothing). */
+static void assert_untouched (job_desc_msg_t *desc, const char *expected)
+{
+    struct photo photo = photo_take (desc);
+    char *message = submit (desc);
+
+    photo_compare (&photo, desc);
+    photo_free (&photo);
+    if (expected && !message)
+        fail_msg ("no message, expected '%s'", expected);
+    if (expected)
+        assert_contains (message, expected);
+    else if (message)
+        fail_msg ("unexpected message '%s'", message);
+    slurm_text_free (&message);
+    job_free (desc);
+}
+
+static void assert_comment_untouched (const char *comment, const char *expected)
+{
+    job_desc_msg_t desc;
+
+    make_job (&desc, comment);
+    assert_untouched (&desc, expected);
+}
+
+static void assert_moved (job_desc_msg_t *desc)
+{
+    char *message = submit (desc);
+
+    if (!message)
+        fail_msg ("no message; log: %s", stand_in_info);
+    assert_contains (message, "dnnest: ");
+    slurm_text_free (&message);
+    if (desc->time_limit >= 1440 || desc->cpus_per_task >= 80)
+        fail_msg ("not moved; log: %s", stand_in_info);
+}
+
+/* --- tests ----------------------------------------------------------------------- */
+
+static void the_plugin_names_itself_and_its_version (void **state)
+{
+    const uint32_t *version = dlsym (plugin_handle, "plugin_version");
+
+    (void) state;
+    assert_string_equal (dlsym (plugin_handle, "plugin_type"), "job_submit/dnnest");
+    assert_non_null (dlsym (plugin_handle, "plugin_name"));
+    assert_int_equal (*version, SLURM_VERSION_NUMBER);
+}
+
+static void a_job_is_rewritten_in_all_places (void **state)
+{
+    job_desc_msg_t desc;
+    uint16_t cpus;
+    char number[16];
+
+    (void) state;
+    start_plugin (ENFORCE);
+    make_job (&desc, RESNET);
+    slurm_text_free (&desc.tres_per_node);
+    desc.tres_per_job = slurm_text (GPU "a100:4");
+    desc.tres_per_task = slurm_text ("cpu=80");
+    assert_moved (&desc);
+    cpus = desc.cpus_per_task;
+    assert_string_equal (desc.tres_per_job, GPU "v100:4");
+    assert_string_equal (job_getenv (&desc, "SLURM_GPUS"), "v100:4");
+    assert_int_equal (desc.min_cpus, cpus);
+    assert_int_equal (desc.pn_min_cpus, cpus);
+    snprintf (number, sizeof (number), "cpu=%u", cpus);
+    assert_string_equal (desc.tres_per_task, number);
+    assert_string_equal (job_getenv (&desc, "SLURM_TRES_PER_TASK"), number);
+    assert_string_equal (job_getenv (&desc, "PATH"), "/bin");
+    assert_int_equal (desc.pn_min_memory, 400000);
+    job_free (&desc);
+    stop_plugin ();
+}
+
+static void memory_per_cpu_is_kept_whole (void **state)
+{
+    job_desc_msg_t desc;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    make_job (&desc, RESNET);
+    desc.pn_min_memory = 5000 | MEM_PER_CPU;
+    assert_moved (&desc);
+    assert_int_equal (desc.pn_min_memory, 400000);
+    job_free (&desc);
+    slurm_conf.def_mem_per_cpu = 5000 | MEM_PER_CPU;
+    make_job (&desc, RESNET);
+    desc.pn_min_memory = NO_VAL64;
+    assert_moved (&desc);
+    assert_int_equal (desc.pn_min_memory, 400000);
+    job_free (&desc);
+    stop_plugin ();
+}
+
+static void the_record_goes_behind_the_admin_comment (void **state)
+{
+    job_desc_msg_t desc;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    make_job (&desc, RESNET);
+    desc.admin_comment = slurm_text ("budget=42");
+    assert_moved (&desc);
+    assert_true (strncmp (desc.admin_comment, "budget=42 {\"dnnest\":1,", 21) == 0);
+    assert_contains (desc.admin_comment, "\"time_s\":86400");
+    assert_contains (desc.admin_comment, "\"gpu\":\"a100\"");
+    assert_true (strlen (desc.admin_comment) < 1024 + 10);
+    job_free (&desc);
+    stop_plugin ();
+}
+
+static void a_job_that_has_been_advised_is_not_advised_again (void **state)
+{
+    job_desc_msg_t desc;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    make_job (&desc, RESNET);
+    assert_moved (&desc);
+    assert_untouched (&desc, NULL);
+    stop_plugin ();
+}
+
+static void the_message_goes_behind_those_of_others (void **state)
+{
+    job_desc_msg_t desc;
+    char *message;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    message = slurm_text ("lua: hello");
+    make_job (&desc, RESNET);
+    assert_int_equal (plugin.job_submit (&desc, 0, &message), SLURM_SUCCESS);
+    assert_true (strncmp (message, "lua: hello\ndnnest: ", 19) == 0);
+    slurm_text_free (&message);
+    job_free (&desc);
+    stop_plugin ();
+}
+
+static void jobs_that_do_not_concern_dnnest_are_untouched (void **state)
+{
+    job_desc_msg_t desc;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    stand_in_forget ();
+    assert_comment_untouched (NULL, NULL);
+    assert_comment_untouched ("", NULL);
+    assert_comment_untouched ("ticket:42 mydnnest:model=resnet50", NULL);
+    assert_comment_untouched ("dnnest:off", NULL);
+    job_init (&desc);
+    assert_untouched (&desc, NULL);
+    assert_int_equal (stand_in_n_errors + stand_in_n_infos, 0);
+    stop_plugin ();
+}
+
+static void bad_metadata_leaves_the_job_and_says_so_once (void **state)
+{
+    static const char *const bad[] = {
+        "dnnest:",
+        "dnnest:model",
+        "dnnest:colour=red",
+        "dnnest:model=resnet50",
+        "dnnest:model=nosuchnet,batch=64,precision=fp16",
+        "dnnest:model=resnet50,batch=-4,precision=fp16",
+        "dnnest:model=resnet50,batch=1e300,precision=fp16",
+        "dnnest:model=resnet50,batch=64,batch=32",
+        "dnnest:model=\001\033[31m,batch=64",
+        "dnnest:model=resnet\303,batch=64",
+    };
+
+    (void) state;
+    start_plugin (ENFORCE);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        stand_in_forget ();
+        assert_comment_untouched (bad[i], "; job submitted as written");
+        assert_int_equal (stand_in_n_errors + stand_in_n_infos, 1);
+        for (const char *c = stand_in_info; *c; c++)
+            assert_true (*c >= ' ' && *c <= '~');
+    }
+    stop_plugin ();
+}
+
+static void long_texts_are_bounded (void **state)
+{
+    enum {
+        SIZE = 4 * 1024 * 1024
+    };
+    char *text = malloc (SIZE + 1);
+    job_desc_msg_t desc;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    memset (text, 'x', SIZE);
+    text[SIZE] = '\0';
+    memcpy (text, "dnnest:model=", 13);
+    assert_comment_untouched (text, "; job submitted as written");
+    memset (text, '#', SIZE);
+    make_job (&desc, NULL);
+    slurm_text_free (&desc.script);
+    desc.script = slurm_text (text);
+    assert_untouched (&desc, NULL);
+    free (text);
+    stop_plugin ();
+}
+
+static void observe_records_and_says_nothing (void **state)
+{
+    job_desc_msg_t desc;
+    struct photo photo;
+    char *message;
+
+    (void) state;
+    start_plugin ("Mode=observe\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES);
+    make_job (&desc, RESNET);
+    photo = photo_take (&desc);
+    message = submit (&desc);
+    assert_null (message);
+    assert_contains (desc.admin_comment, "\"mode\":\"observe\",\"verdict\":\"change\"");
+    slurm_text_free (&desc.admin_comment);
+    photo_compare (&photo, &desc);
+    photo_free (&photo);
+    job_free (&desc);
+    assert_comment_untouched ("dnnest:colour=red", NULL);
+    stop_plugin ();
+}
+
+static void advise_tells_and_changes_nothing (void **state)
+{
+    job_desc_msg_t desc;
+    struct photo photo;
+    char *message;
+
+    (void) state;
+    start_plugin (
+        "Mode=advise\nMaxSlowdown=9\nMinConfidence=0\nRecord=none\n" GPU_LINES);
+    make_job (&desc, RESNET);
+    photo = photo_take (&desc);
+    message = submit (&desc);
+    assert_non_null (message);
+    assert_contains (message, "job kept as written");
+    photo_compare (&photo, &desc);
+    photo_free (&photo);
+    slurm_text_free (&message);
+    job_free (&desc);
+    stop_plugin ();
+}
+
+static void srun_and_salloc_change_their_time_only (void **state)
+{
+    (void) state;
+    start_plugin (ENFORCE);
+    for (uint32_t argc = 0; argc < 2; argc++) {
+        job_desc_msg_t desc;
+        char *message;
+
+        make_job (&desc, RESNET);
+        slurm_text_free (&desc.script);
+        desc.argc = argc;
+        message = submit (&desc);
+        assert_true (desc.time_limit < 1440);
+        assert_int_equal (desc.cpus_per_task, 80);
+        assert_int_equal (desc.min_cpus, 80);
+        assert_string_equal (desc.tres_per_node, GPU "a100:4");
+        slurm_text_free (&message);
+        job_free (&desc);
+    }
+    stop_plugin ();
+}
+
+static void components_of_heterogeneous_jobs_keep_what_they_ask (void **state)
+{
+    (void) state;
+    start_plugin (ENFORCE);
+    for (uint32_t offset = 0; offset < 2; offset++) {
+        job_desc_msg_t desc;
+        struct photo photo;
+        char *message;
+
+        make_job (&desc, RESNET);
+        desc.het_job_offset = offset;
+        photo = photo_take (&desc);
+        message = submit (&desc);
+        slurm_text_free (&message);
+        slurm_text_free (&desc.admin_comment);
+        photo_compare (&photo, &desc);
+        photo_free (&photo);
+        job_free (&desc);
+    }
+    stop_plugin ();
+}
+
+static void without_configuration_nothing_is_done (void **state)
+{
+    (void) state;
+    start_plugin (NULL);
+    assert_int_equal (stand_in_n_errors, 0);
+    assert_int_equal (stand_in_n_infos, 1);
+    assert_contains (stand_in_info, "not found");
+    assert_comment_untouched (RESNET, NULL);
+    assert_int_equal (stand_in_n_infos, 1);
+    stop_plugin ();
+}
+
+static void a_broken_configuration_is_named_and_nothing_is_done (void **state)
+{
+    static const char *const broken[][2] = {
+        {"Modus=enforce\n", "Modus"},
+        {"Mode=maybe\n", "line 3"},
+        {"TimeMargin=-1\n", "TimeMargin"},
+        {"Gpu Type=a100 Device=nothing\n", "line 3"},
+        {"nonsense\n", "nonsense"},
+        {"HardwareDir=/nonexistent/dnnest\n", "/nonexistent/dnnest"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < sizeof (broken) / sizeof (broken[0]); i++) {
+        start_plugin (broken[i][0]);
+        assert_int_equal (stand_in_n_errors, 1);
+        assert_contains (stand_in_error, broken[i][1]);
+        assert_comment_untouched (RESNET, NULL);
+        assert_int_equal (stand_in_n_errors, 1);
+        stop_plugin ();
+    }
+}
+
+static void a_configuration_that_others_could_write_is_not_trusted (void **state)
+{
+    char other[256];
+
+    (void) state;
+    start_plugin (NULL);
+    write_conf (ENFORCE);
+    chmod (site_path ("dnnest.conf"), 0664);
+    assert_int_equal (plugin.init (), SLURM_SUCCESS);
+    assert_contains (stand_in_error, "writable by group or others");
+    snprintf (other, sizeof (other), "%s/other.conf", site_dir);
+    chmod (site_path ("dnnest.conf"), 0600);
+    rename (site_path ("dnnest.conf"), other);
+    assert_int_equal (symlink (other, site_path ("dnnest.conf")), 0);
+    assert_int_equal (plugin.init (), SLURM_SUCCESS);
+    assert_contains (stand_in_error, "symbolic link");
+    unlink (site_path ("dnnest.conf"));
+    assert_int_equal (mkfifo (site_path ("dnnest.conf"), 0600), 0);
+    assert_int_equal (plugin.init (), SLURM_SUCCESS);
+    assert_contains (stand_in_error, "not a regular file");
+    assert_comment_untouched (RESNET, NULL);
+    unlink (site_path ("dnnest.conf"));
+    unlink (other);
+    stop_plugin ();
+}
+
+static void a_catalogue_that_others_could_write_is_not_trusted (void **state)
+{
+    (void) state;
+    chmod (site_path ("hardware"), 0775);
+    start_plugin (ENFORCE);
+    assert_contains (stand_in_error, "hardware: writable by group or others");
+    chmod (site_path ("hardware"), 0755);
+    stop_plugin ();
+}
+
+static void slurm_conf_overrides_the_configuration (void **state)
+{
+    char parameters[] = "enable_rpc_queue,dnnest_mode=observe";
+
+    (void) state;
+    start_plugin (ENFORCE);
+    slurm_conf.slurmctld_params = parameters;
+    slurm_conf.last_update++;
+    assert_comment_untouched ("dnnest:colour=red", NULL);
+    assert_contains (stand_in_info, "colour");
+    parameters[sizeof (parameters) - 2] = 'x';
+    slurm_conf.last_update++;
+    stand_in_forget ();
+    assert_comment_untouched ("dnnest:colour=red", NULL);
+    assert_int_equal (stand_in_n_errors, 1);
+    assert_contains (stand_in_error, "SlurmctldParameters");
+    stop_plugin ();
+}
+
+static void a_reconfiguration_loads_anew_and_a_broken_one_keeps_the_old (void **state)
+{
+    job_desc_msg_t desc;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    write_conf ("Mode=observe\n");
+    make_job (&desc, RESNET);
+    assert_moved (&desc); /* nobody said that it changed */
+    job_free (&desc);
+    slurm_conf.last_update++;
+    assert_comment_untouched ("dnnest:colour=red", NULL);
+    write_conf (ENFORCE);
+    slurm_conf.last_update++;
+    make_job (&desc, RESNET);
+    assert_moved (&desc);
+    job_free (&desc);
+    write_conf ("Mode=sideways\n");
+    slurm_conf.last_update++;
+    stand_in_forget ();
+    for (int i = 0; i < 3; i++) {
+        make_job (&desc, RESNET);
+        assert_moved (&desc);
+        job_free (&desc);
+    }
+    assert_int_equal (stand_in_n_errors, 1);
+    assert_contains (stand_in_error, "sideways");
+    unlink (site_path ("dnnest.conf"));
+    slurm_conf.last_update++;
+    assert_comment_untouched (RESNET, NULL);
+    stop_plugin ();
+}
+
+static void without_slurms_memory_the_job_is_untouched (void **state)
+{
+    (void) state;
+    start_plugin (ENFORCE);
+    /* Two texts of the patch: the GPU field and the record. */
+    for (int left = 0; left < 2; left++) {
+        job_desc_msg_t desc;
+        struct photo photo;
+        char *message;
+
+        make_job (&desc, RESNET);
+        photo = photo_take (&desc);
+        stand_in_allocations_left = left;
+        message = submit (&desc);
+        stand_in_allocations_left = -1;
+        assert_null (message);
+        photo_compare (&photo, &desc);
+        photo_free (&photo);
+        job_free (&desc);
+    }
+    stop_plugin ();
+}
+
+static void job_modify_changes_nothing (void **state)
+{
+    job_desc_msg_t desc;
+    struct photo photo;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    make_job (&desc, RESNET);
+    photo = photo_take (&desc);
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+    char *message = NULL;
+
+    assert_int_equal (plugin.job_modify (&desc, NULL, 0, &message), SLURM_SUCCESS);
+    assert_null (message);
+#else
+    assert_int_equal (plugin.job_modify (&desc, NULL, 0), SLURM_SUCCESS);
+#endif
+    photo_compare (&photo, &desc);
+    photo_free (&photo);
+    job_free (&desc);
+    stop_plugin ();
+}
+
+/* As slurmctld does: job_submit () runs with its configuration locked for reading. */
+static pthread_rwlock_t conf_lock = PTHREAD_RWLOCK_INITIALIZER;
+
+/* cmocka's assertions belong to its own thread: count here, judge there. */
+static void *submit_many (void *n_moved)
+{
+    for (int i = 0; i < 50; i++) {
+        job_desc_msg_t desc;
+        char *message = NULL;
+
+        make_job (&desc, RESNET);
+        pthread_rwlock_rdlock (&conf_lock);
+        plugin.job_submit (&desc, 0, &message);
+        pthread_rwlock_unlock (&conf_lock);
+        if (strcmp (desc.tres_per_node, GPU "v100:4") == 0 && desc.time_limit < 1440)
+            (*(int *) n_moved)++;
+        slurm_text_free (&message);
+        job_free (&desc);
+    }
+    return NULL;
+}
+
+static void threads_submit_at_once_while_the_site_is_reloaded (void **state)
+{
+    enum {
+        N_THREADS = 4
+    };
+    pthread_t threads[N_THREADS];
+    int n_moved[N_THREADS] = {0};
+
+    (void) state;
+    start_plugin (ENFORCE);
+    for (int i = 0; i < N_THREADS; i++)
+        assert_int_equal (pthread_create (&threads[i], NULL, submit_many, &n_moved[i]),
+                          0);
+    for (int i = 0; i < 20; i++) {
+        usleep (2000);
+        pthread_rwlock_wrlock (&conf_lock);
+        slurm_conf.last_update++;
+        pthread_rwlock_unlock (&conf_lock);
+    }
+    for (int i = 0; i < N_THREADS; i++) {
+        pthread_join (threads[i], NULL);
+        assert_int_equal (n_moved[i], 50);
+    }
+    stop_plugin ();
+}
+
+/* --- program --------------------------------------------------------------------- */
+
+static void *find (const char *name)
+{
+    void *symbol = dlsym (plugin_handle, name);
+
+    if (!symbol)
+        fail_msg ("%s is not exported", name);
+    return symbol;
+}
+
+static int load_plugin (void **state)
+{
+    const char *top = getenv ("abs_top_builddir");
+    const char *given = getenv ("DNNEST_PLUGIN");
+    char path[512];
+
+    (void) state;
+    snprintf (path, sizeof (path), "%s/.libs/job_submit_dnnest.so", top ? top : ".");
+    plugin_handle = dlopen (given ? given : path, RTLD_NOW | RTLD_LOCAL);
+    if (!plugin_handle) {
+        print_error ("%s\n", dlerror ());
+        return -1;
+    }
+    *(void **) &plugin.init = find ("init");
+    *(void **) &plugin.fini = find ("fini");
+    *(void **) &plugin.job_submit = find ("job_submit");
+    *(void **) &plugin.job_modify = find ("job_modify");
+    umask (022);
+    if (!mkdtemp (site_dir) || mkdir (site_path ("hardware"), 0755) < 0)
+        return -1;
+    copy_device ("a100_sxm4_40gb");
+    copy_device ("v100_sxm2_16gb");
+    write_file ("datasets.conf",
+                "Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg\n",
+                "");
+    return 0;
+}
+
+static int remove_site (void **state)
+{
+    static const char *const names[] = {"hardware/a100_sxm4_40gb.conf",
+                                        "hardware/v100_sxm2_16gb.conf",
+                                        "hardware",
+                                        "datasets.conf",
+                                        "other.conf",
+                                        "dnnest.conf",
+                                        ""};
+
+    (void) state;
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
+        remove (site_path (names[i]));
+    return 0;
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("the plugin names itself and its version",
+              the_plugin_names_itself_and_its_version),
+        TEST ("a job is rewritten in all places", a_job_is_rewritten_in_all_places),
+        TEST ("memory per CPU is kept whole", memory_per_cpu_is_kept_whole),
+        TEST ("the record goes behind the admin comment",
+              the_record_goes_behind_the_admin_comment),
+        TEST ("a job that has been advised is not advised again",
+              a_job_that_has_been_advised_is_not_advised_again),
+        TEST ("the message goes behind those of others",
+              the_message_goes_behind_those_of_others),
+        TEST ("jobs that do not concern dnnest are untouched",
+              jobs_that_do_not_concern_dnnest_are_untouched),
+        TEST ("bad metadata leaves the job and says so once",
+              bad_metadata_leaves_the_job_and_says_so_once),
+        TEST ("long texts are bounded", long_texts_are_bounded),
+        TEST ("observe records and says nothing", observe_records_and_says_nothing),
+        TEST ("advise tells and changes nothing", advise_tells_and_changes_nothing),
+        TEST ("srun and salloc change their time only",
+              srun_and_salloc_change_their_time_only),
+        TEST ("components of heterogeneous jobs keep what they ask",
+              components_of_heterogeneous_jobs_keep_what_they_ask),
+        TEST ("without configuration nothing is done",
+              without_configuration_nothing_is_done),
+        TEST ("a broken configuration is named and nothing is done",
+              a_broken_configuration_is_named_and_nothing_is_done),
+        TEST ("a configuration that others could write is not trusted",
+              a_configuration_that_others_could_write_is_not_trusted),
+        TEST ("a catalogue that others could write is not trusted",
+              a_catalogue_that_others_could_write_is_not_trusted),
+        TEST ("slurm.conf overrides the configuration",
+              slurm_conf_overrides_the_configuration),
+        TEST ("a reconfiguration loads anew and a broken one keeps the old",
+              a_reconfiguration_loads_anew_and_a_broken_one_keeps_the_old),
+        TEST ("without Slurm's memory the job is untouched",
+              without_slurms_memory_the_job_is_untouched),
+        TEST ("job_modify changes nothing", job_modify_changes_nothing),
+        TEST ("threads submit at once while the site is reloaded",
+              threads_submit_at_once_while_the_site_is_reloaded),
+    };
+
+    return cmocka_run_group_tests_name ("fake_host", tests, load_plugin, remove_site);
+}

@@ -1,0 +1,251 @@
+/* stand_in.c - what slurmctld gives its plugins, pretended for tests
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "stand_in.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "submit/host.h"
+
+#define MAGIC UINT64_C (0x516c75726d6d656d)
+
+struct block {
+    uint64_t magic;
+    uint64_t size;
+};
+
+SLURM_SYMBOL slurm_conf_t slurm_conf;
+
+int stand_in_blocks;
+int stand_in_allocations_left = -1;
+int stand_in_n_errors;
+int stand_in_n_infos;
+char stand_in_error[2048];
+char stand_in_info[2048];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+SLURM_SYMBOL void *slurm_xcalloc (size_t count,
+                                  size_t size,
+                                  bool clear,
+                                  bool try_only,
+                                  const char *file,
+                                  int line,
+                                  const char *function)
+{
+    struct block *block = NULL;
+    bool fails;
+
+    (void) clear;
+    pthread_mutex_lock (&lock);
+    fails = stand_in_allocations_left == 0;
+    if (stand_in_allocations_left > 0)
+        stand_in_allocations_left--;
+    if (!fails)
+        block = calloc (1, sizeof (*block) + count * size);
+    if (block)
+        stand_in_blocks++;
+    pthread_mutex_unlock (&lock);
+    if (!block && !try_only) {
+        fprintf (stderr, "%s:%d: %s: slurmctld ends here\n", file, line, function);
+        abort ();
+    }
+    if (!block)
+        return NULL;
+    *block = (struct block){MAGIC, count * size};
+    return block + 1;
+}
+
+SLURM_SYMBOL void slurm_xfree (void **ptr)
+{
+    struct block *block;
+
+    if (!*ptr)
+        return;
+    block = (struct block *) *ptr - 1;
+    if (block->magic != MAGIC) {
+        fprintf (stderr, "slurm_xfree: not Slurm's memory\n");
+        abort ();
+    }
+    memset (block, 0xdd, sizeof (*block) + block->size);
+    free (block);
+    *ptr = NULL;
+    pthread_mutex_lock (&lock);
+    stand_in_blocks--;
+    pthread_mutex_unlock (&lock);
+}
+
+SLURM_SYMBOL void slurm_error (const char *format, ...)
+{
+    va_list args;
+
+    pthread_mutex_lock (&lock);
+    stand_in_n_errors++;
+    va_start (args, format);
+    vsnprintf (stand_in_error, sizeof (stand_in_error), format, args);
+    va_end (args);
+    pthread_mutex_unlock (&lock);
+}
+
+SLURM_SYMBOL void slurm_info (const char *format, ...)
+{
+    va_list args;
+
+    pthread_mutex_lock (&lock);
+    stand_in_n_infos++;
+    va_start (args, format);
+    vsnprintf (stand_in_info, sizeof (stand_in_info), format, args);
+    va_end (args);
+    pthread_mutex_unlock (&lock);
+}
+
+void stand_in_forget (void)
+{
+    stand_in_n_errors = 0;
+    stand_in_n_infos = 0;
+    stand_in_error[0] = '\0';
+    stand_in_info[0] = '\0';
+}
+
+char *slurm_text (const char *text)
+{
+    char *copy;
+
+    if (!text)
+        return NULL;
+    copy = slurm_xcalloc (1, strlen (text) + 1, true, false, __FILE__, __LINE__, "");
+    return strcpy (copy, text);
+}
+
+void slurm_text_free (char **text)
+{
+    slurm_xfree ((void **) text);
+}
+
+void job_init (job_desc_msg_t *desc)
+{
+    memset (desc, 0, sizeof (*desc));
+    desc->user_id = 1000;
+    desc->core_spec = NO_VAL16;
+    desc->cores_per_socket = NO_VAL16;
+    desc->cpus_per_task = NO_VAL16;
+    desc->env_size = NO_VAL;
+    desc->het_job_offset = NO_VAL;
+    desc->max_cpus = NO_VAL;
+    desc->max_nodes = NO_VAL;
+    desc->min_cpus = NO_VAL;
+    desc->min_nodes = NO_VAL;
+    desc->ntasks_per_core = NO_VAL16;
+    desc->ntasks_per_node = NO_VAL16;
+    desc->ntasks_per_socket = NO_VAL16;
+    desc->ntasks_per_tres = NO_VAL16;
+    desc->num_tasks = NO_VAL;
+    desc->overcommit = NO_VAL8;
+    desc->pn_min_cpus = NO_VAL16;
+    desc->pn_min_memory = NO_VAL64;
+    desc->shared = NO_VAL16;
+    desc->threads_per_core = NO_VAL16;
+    desc->time_limit = NO_VAL;
+    desc->time_min = NO_VAL;
+}
+
+void job_set_env (job_desc_msg_t *desc, const char *const *entries)
+{
+    uint32_t n = 0;
+
+    while (entries[n])
+        n++;
+    desc->environment = slurm_xcalloc (
+        n + 1, sizeof (*desc->environment), true, false, __FILE__, __LINE__, "");
+    for (uint32_t i = 0; i < n; i++)
+        desc->environment[i] = slurm_text (entries[i]);
+    desc->env_size = n;
+}
+
+const char *job_getenv (const job_desc_msg_t *desc, const char *name)
+{
+    size_t len = strlen (name);
+
+    if (desc->env_size == NO_VAL)
+        return NULL;
+    for (uint32_t i = 0; i < desc->env_size; i++)
+        if (strncmp (desc->environment[i], name, len) == 0
+            && desc->environment[i][len] == '=')
+            return desc->environment[i] + len + 1;
+    return NULL;
+}
+
+/* The strings that tests give to jobs, environment apart. */
+static char **job_text (job_desc_msg_t *desc, int i)
+{
+    char **const texts[] = {&desc->account,
+                            &desc->admin_comment,
+                            &desc->comment,
+                            &desc->cpus_per_tres,
+                            &desc->features,
+                            &desc->mem_per_tres,
+                            &desc->partition,
+                            &desc->qos,
+                            &desc->script,
+                            &desc->tres_per_job,
+                            &desc->tres_per_node,
+                            &desc->tres_per_socket,
+                            &desc->tres_per_task,
+                            NULL};
+
+    return texts[i];
+}
+
+void job_free (job_desc_msg_t *desc)
+{
+    for (int i = 0; job_text (desc, i); i++)
+        slurm_text_free (job_text (desc, i));
+    for (uint32_t i = 0; desc->environment && i < desc->env_size; i++)
+        slurm_text_free (&desc->environment[i]);
+    slurm_xfree ((void **) &desc->environment);
+}
+
+static void add_text (struct photo *photo, const char *text)
+{
+    assert_true (photo->n_texts < PHOTO_TEXTS);
+    photo->texts[photo->n_texts++] = text ? strdup (text) : NULL;
+}
+
+struct photo photo_take (const job_desc_msg_t *desc)
+{
+    struct photo photo = {.desc = *desc};
+
+    for (int i = 0; job_text (&photo.desc, i); i++)
+        add_text (&photo, *job_text (&photo.desc, i));
+    for (uint32_t i = 0; desc->environment && i < desc->env_size; i++)
+        add_text (&photo, desc->environment[i]);
+    return photo;
+}
+
+void photo_compare (struct photo *photo, const job_desc_msg_t *desc)
+{
+    struct photo now;
+
+    assert_memory_equal (&photo->desc, desc, sizeof (*desc));
+    now = photo_take (desc);
+    assert_int_equal (photo->n_texts, now.n_texts);
+    for (int i = 0; i < now.n_texts; i++) {
+        if (photo->texts[i] && now.texts[i])
+            assert_string_equal (photo->texts[i], now.texts[i]);
+        else
+            assert_true (!photo->texts[i] && !now.texts[i]);
+    }
+    photo_free (&now);
+}
+
+void photo_free (struct photo *photo)
+{
+    for (int i = 0; i < photo->n_texts; i++)
+        free (photo->texts[i]);
+    photo->n_texts = 0;
+}

@@ -1,0 +1,458 @@
+/* graph.c - unit tests of model/graph: the zoo against its references
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "graph/graph.h"
+
+/* Saved elements of the references hold statistics of normalisations too, and what
+ * single operators keep changes between versions; the memory model needs no better.
+ */
+#define SAVED_TOLERANCE 0.04
+
+#define LINE_MAX_BYTES 1024
+#define FIELDS_MAX     8
+
+enum field {
+    FIELD_NAME,
+    FIELD_SPEC,
+    FIELD_PARAMS,
+    FIELD_MACS,
+    FIELD_SAVED,
+    FIELD_MASKS,
+    FIELD_TENSORS,
+    FIELD_REFERENCE
+};
+
+static struct dn_spec read_spec (const char *text)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_err err = {0};
+
+    if (dn_spec_read (dn_span_of (text), &spec, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    return spec;
+}
+
+static struct dn_graph build (const char *text)
+{
+    struct dn_spec spec = read_spec (text);
+    struct dn_graph graph;
+    struct dn_err err = {0};
+
+    if (dn_graph_build (&spec, &graph, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    return graph;
+}
+
+static double sum_saved (const struct dn_graph *graph)
+{
+    double saved = 0;
+
+    for (int i = 0; i < graph->n_ops; i++)
+        saved += graph->ops[i].repeat * graph->ops[i].saved;
+    return saved;
+}
+
+static double sum_masks (const struct dn_graph *graph)
+{
+    double masks = 0;
+
+    for (int i = 0; i < graph->n_ops; i++)
+        masks += graph->ops[i].repeat * graph->ops[i].masks;
+    return masks;
+}
+
+/* Build 'spec', which must fail with 'code' and a text that has 'part', and leave
+ * nothing behind.
+ */
+static void expect_failure_of (const struct dn_spec *spec,
+                               enum dn_errc code,
+                               const char *part)
+{
+    struct dn_graph graph;
+    struct dn_err err = {0};
+
+    memset (&graph, 0xff, sizeof (graph));
+    assert_int_equal (dn_graph_build (spec, &graph, &err), -1);
+    assert_contains (err.text, part);
+    assert_int_equal (err.code, code);
+    assert_null (graph.ops);
+    assert_int_equal (graph.n_ops, 0);
+}
+
+static void expect_failure (const char *text, enum dn_errc code, const char *part)
+{
+    struct dn_spec spec = read_spec (text);
+
+    expect_failure_of (&spec, code, part);
+}
+
+static void test_badargs (void **state)
+{
+    struct dn_graph graph = {0};
+    struct dn_spec spec = read_spec ("model=resnet5O");
+
+    (void) state;
+    dn_graph_free (NULL);
+    dn_graph_free (&graph);
+    dn_graph_free (&graph);
+    assert_int_equal (dn_graph_build (&spec, &graph, NULL), -1);
+    assert_null (dn_zoo_at (-1));
+    assert_null (dn_zoo_at (100000));
+}
+
+static void test_unknown (void **state)
+{
+    (void) state;
+    expect_failure ("model=resnet5O",
+                    DN_E_RANGE,
+                    "model: 'resnet5O' is not in the zoo, did you mean resnet50?");
+    expect_failure ("model=bert_bas", DN_E_RANGE, "did you mean bert_base?");
+    expect_failure ("model=something_else", DN_E_RANGE, "'something_else'");
+    expect_failure ("batch=1", DN_E_RANGE, "model: missing");
+    expect_failure ("model=nobodys_net,params=1M,flops=1G", DN_E_RANGE, "activations");
+}
+
+static void test_hostile (void **state)
+{
+    struct dn_spec spec = read_spec ("model=gpt2");
+
+    (void) state;
+    spec.layers = INT64_MAX;
+    expect_failure_of (&spec, DN_E_RANGE, "layers: 9.22337e+18 out of range 1..4096");
+    spec = read_spec ("model=gpt2");
+    spec.heads = 0;
+    expect_failure_of (&spec, DN_E_RANGE, "heads: 0 out of range");
+    spec = read_spec ("model=gpt2");
+    spec.hidden = INT64_MIN;
+    expect_failure_of (&spec, DN_E_RANGE, "hidden");
+    spec = read_spec ("model=mobilenet_v2");
+    spec.width = (double) NAN;
+    expect_failure_of (&spec, DN_E_RANGE, "width: nan out of range");
+    spec = read_spec ("model=resnet50");
+    spec.image = (struct dn_image){.dim = {224, 0}, .n_dims = 2};
+    expect_failure_of (&spec, DN_E_RANGE, "image: 0 out of range");
+    spec.image.n_dims = 77;
+    expect_failure_of (&spec, DN_E_RANGE, "image: 77 dimensions");
+    expect_failure ("model=gpt2,hidden=1000000,heads=1000,layers=4096,seq_len=100M",
+                    DN_E_LIMIT,
+                    "model: gpt2 has");
+}
+
+static void test_misfits (void **state)
+{
+    (void) state;
+    expect_failure (
+        "model=gpt2,heads=7", DN_E_RANGE, "heads: 7, expected a divisor of hidden 768");
+    expect_failure ("model=gpt2,kv_heads=5", DN_E_RANGE, "kv_heads: 5, expected");
+    expect_failure ("model=resnet50,image=8x8x8", DN_E_RANGE, "image: 3 dimensions");
+    expect_failure ("model=vgg16,image=8", DN_E_RANGE, "image: 8 is too small");
+    expect_failure ("model=unet,layers=99", DN_E_RANGE, "layers: 99 out of range");
+    expect_failure ("model=bert_base,tgt_len=600", DN_E_RANGE, "tgt_len: 600");
+}
+
+static void test_unread_keys (void **state)
+{
+    struct dn_graph plain = build ("model=resnet50,image=256");
+    struct dn_graph odd = build ("model=resnet50,image=256,heads=3");
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    (void) state;
+    assert_true (plain.unread == 0);
+    for (int i = 0; i < n_keys; i++)
+        assert_int_equal (odd.unread >> i & 1, strcmp (keys[i].name, "heads") == 0);
+    assert_true (odd.params == plain.params);
+    dn_graph_free (&plain);
+    dn_graph_free (&odd);
+}
+
+/* Every name, alone and with all sizes at their largest and smallest, either builds or
+ * says why not.
+ */
+static void test_extremes (void **state)
+{
+    const struct dn_zoo_entry *entry;
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    (void) state;
+    for (int i = 0; (entry = dn_zoo_at (i)); i++) {
+        for (int k = 0; k < n_keys; k++) {
+            for (int end = 0; end < 2; end++) {
+                struct dn_spec spec = dn_spec_empty ();
+                struct dn_graph graph;
+                struct dn_err err = {0};
+                int64_t value = (int64_t) (end ? keys[k].max : keys[k].min);
+
+                if (keys[k].type != DN_KEY_INT)
+                    continue;
+                snprintf (spec.model, sizeof (spec.model), "%s", entry->name);
+                memcpy ((char *) &spec + keys[k].offset, &value, sizeof (value));
+                if (dn_graph_build (&spec, &graph, &err) < 0)
+                    assert_true (err.text[0] != '\0');
+                else
+                    assert_true (isfinite (graph.flops) && isfinite (graph.params));
+                dn_graph_free (&graph);
+            }
+        }
+    }
+}
+
+/* Cut one line of the reference table in place. A field may be quoted. */
+static int cut_fields (char *line, char *fields[FIELDS_MAX])
+{
+    int n = 0;
+
+    while (line && n < FIELDS_MAX) {
+        char end = *line == '"' ? '"' : ',';
+
+        line += end == '"';
+        fields[n++] = line;
+        line = strchr (line, end);
+        if (!line)
+            break;
+        *line++ = '\0';
+        if (end == '"' && *line == ',')
+            line++;
+    }
+    return n;
+}
+
+static void expect_near (const char *spec,
+                         const char *what,
+                         double found,
+                         const char *expected,
+                         double tolerance)
+{
+    double value = strtod (expected, NULL);
+
+    if (expected[0] == '\0')
+        return;
+    if (fabs (found - value) > tolerance * value)
+        fail_msg ("%s: %s %.0f, expected %.0f", spec, what, found, value);
+}
+
+static void check_row (char *fields[FIELDS_MAX])
+{
+    const char *spec = fields[FIELD_SPEC];
+    struct dn_graph graph = build (spec);
+
+    expect_near (spec, "params", graph.params, fields[FIELD_PARAMS], 0);
+    expect_near (spec, "tensors", graph.tensors, fields[FIELD_TENSORS], 0);
+    expect_near (spec, "macs", graph.flops / 2, fields[FIELD_MACS], 0.01);
+    expect_near (
+        spec, "saved", sum_saved (&graph), fields[FIELD_SAVED], SAVED_TOLERANCE);
+    if (strtod (fields[FIELD_MASKS], NULL) > 1e6)
+        expect_near (
+            spec, "masks", sum_masks (&graph), fields[FIELD_MASKS], SAVED_TOLERANCE);
+    dn_graph_free (&graph);
+}
+
+static void test_reference (void **state)
+{
+    char path[LINE_MAX_BYTES];
+    char line[LINE_MAX_BYTES];
+    const char *dir = getenv ("srcdir");
+    FILE *file;
+    int n_rows = 0;
+
+    (void) state;
+    snprintf (path, sizeof (path), "%s/tests/data/zoo.csv", dir ? dir : ".");
+    file = fopen (path, "r");
+    if (!file)
+        fail_msg ("%s cannot be opened", path);
+    while (fgets (line, sizeof (line), file)) {
+        char *fields[FIELDS_MAX];
+
+        line[strcspn (line, "\n")] = '\0';
+        if (cut_fields (line, fields) == FIELDS_MAX
+            && strcmp (fields[FIELD_NAME], "name") != 0) {
+            check_row (fields);
+            n_rows++;
+        }
+    }
+    fclose (file);
+    assert_true (n_rows > 40);
+}
+
+/* Is there a row of the reference table for 'name'? */
+static bool has_reference (FILE *file, const char *name)
+{
+    char line[LINE_MAX_BYTES];
+    size_t len = strlen (name);
+
+    rewind (file);
+    while (fgets (line, sizeof (line), file)) {
+        if (strncmp (line, name, len) == 0 && line[len] == ',')
+            return true;
+    }
+    return false;
+}
+
+static void test_all_proven (void **state)
+{
+    char path[LINE_MAX_BYTES];
+    const char *dir = getenv ("srcdir");
+    const struct dn_zoo_entry *entry;
+    FILE *file;
+
+    (void) state;
+    snprintf (path, sizeof (path), "%s/tests/data/zoo.csv", dir ? dir : ".");
+    file = fopen (path, "r");
+    if (!file)
+        fail_msg ("%s cannot be opened", path);
+    for (int i = 0; (entry = dn_zoo_at (i)); i++) {
+        if (!has_reference (file, entry->name))
+            fail_msg ("%s has no reference", entry->name);
+    }
+    fclose (file);
+}
+
+static void test_image (void **state)
+{
+    struct dn_graph small = build ("model=resnet50,image=256");
+    struct dn_graph large = build ("model=resnet50,image=512");
+    double linear = 2.0 * 2048 * 1000;
+
+    (void) state;
+    assert_true (large.flops - linear == 4 * (small.flops - linear));
+    assert_true (large.params == small.params);
+    assert_true (large.input == 3 * 512 * 512);
+    assert_true (large.input_bytes == 4 * large.input);
+    dn_graph_free (&small);
+    dn_graph_free (&large);
+}
+
+static void test_overrides (void **state)
+{
+    struct dn_graph base = build ("model=gpt2");
+    struct dn_graph deep = build ("model=gpt2,layers=60");
+    struct dn_graph same = build ("model=transformer,layers=60,seq_len=1024");
+
+    (void) state;
+    /* 12 h^2 + 13 h per block */
+    assert_true (deep.params - base.params == 48 * (12.0 * 768 * 768 + 13 * 768));
+    assert_true (deep.params == same.params);
+    assert_true (deep.flops == same.flops);
+    assert_int_equal (deep.block_layers, 60);
+    assert_true (deep.block_boundary == 1024 * 768);
+    dn_graph_free (&base);
+    dn_graph_free (&deep);
+    dn_graph_free (&same);
+}
+
+static void test_repeat (void **state)
+{
+    struct dn_graph graph = build ("model=gpt2_xl");
+    struct dn_graph deep = build ("model=gpt2_xl,layers=4096");
+
+    (void) state;
+    assert_true (graph.n_ops < 40);
+    assert_int_equal (deep.n_ops, graph.n_ops);
+    dn_graph_free (&graph);
+    dn_graph_free (&deep);
+}
+
+static void test_first (void **state)
+{
+    struct dn_graph graph = build ("model=resnet50");
+    int n_first = 0;
+
+    (void) state;
+    for (int i = 0; i < graph.n_ops; i++)
+        n_first += graph.ops[i].first;
+    assert_int_equal (n_first, 1);
+    assert_true (graph.ops[0].first);
+    assert_int_equal (graph.ops[0].kind, DN_OP_CONV);
+    assert_true (graph.ops[0].m == 112 * 112);
+    assert_true (graph.ops[0].n == 64);
+    assert_true (graph.ops[0].k == 3 * 7 * 7);
+    dn_graph_free (&graph);
+}
+
+static void test_totals (void **state)
+{
+    struct dn_graph graph =
+        build ("model=nobodys_net,params=25M,flops=8G,activations=11M");
+    struct dn_graph mlp = build ("model=mlp,layers=10,in_channels=1003,classes=190,"
+                                 "params=3738002,flops=7476004,activations=15311");
+
+    (void) state;
+    assert_true (fabs (graph.params - 25e6) < 1);
+    assert_true (fabs (graph.flops - 8e9) < 1);
+    assert_true (fabs (sum_saved (&graph) - 11e6) < 1);
+    assert_string_equal (graph.name, "nobodys_net");
+    assert_true (fabs (mlp.params - 3738002) < 1);
+    assert_true (fabs (mlp.flops - 7476004) < 1);
+    assert_true (fabs (sum_saved (&mlp) - 15311) < 1);
+    dn_graph_free (&graph);
+    dn_graph_free (&mlp);
+}
+
+static void test_families (void **state)
+{
+    static const char *const families[] = {
+        "model=cnn,layers=20,hidden=32,image=64,classes=10",
+        "model=transformer,layers=6,hidden=512,heads=8,seq_len=256,vocab=32000",
+        "model=rnn,layers=3,hidden=256,vocab=10000,seq_len=50",
+        "model=mlp,layers=4,hidden=256,in_channels=100,classes=10",
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (families); i++) {
+        struct dn_graph graph = build (families[i]);
+
+        assert_true (graph.params > 0 && graph.flops > 0 && graph.n_ops > 0);
+        assert_true (graph.input_bytes > 0 && sum_saved (&graph) > 0);
+        dn_graph_free (&graph);
+    }
+}
+
+static void test_spelling (void **state)
+{
+    struct dn_graph a = build ("model=ResNet50");
+    struct dn_graph b = build ("model=gpt2-medium");
+
+    (void) state;
+    assert_true (a.params == 25557032);
+    assert_true (b.params == 354823168);
+    dn_graph_free (&a);
+    dn_graph_free (&b);
+}
+
+static void test_names (void **state)
+{
+    (void) state;
+    assert_int_equal (dn_op_kind_names.n_names, DN_N_OP_KINDS);
+    assert_string_equal (dn_names_get (&dn_op_kind_names, DN_OP_CONV), "conv");
+    assert_string_equal (dn_names_get (&dn_op_kind_names, DN_OP_LOSS), "loss");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("bad arguments are refused and freeing twice is harmless", test_badargs),
+        TEST ("an unknown model is named with the nearest known one", test_unknown),
+        TEST ("hostile sizes give errors that name the key", test_hostile),
+        TEST ("keys that do not fit each other or the model are errors", test_misfits),
+        TEST ("keys without a meaning for the model are told, not refused",
+              test_unread_keys),
+        TEST ("every name takes the extremes of every key", test_extremes),
+        TEST ("every reference is met in parameters, MACs and saved elements",
+              test_reference),
+        TEST ("every name of the zoo has a reference", test_all_proven),
+        TEST ("twice the image is four times the convolutions", test_image),
+        TEST ("layers override a name, and families are general names", test_overrides),
+        TEST ("equal blocks stand once", test_repeat),
+        TEST ("only the first operator reads the sample", test_first),
+        TEST ("given totals are met exactly", test_totals),
+        TEST ("families build from sizes", test_families),
+        TEST ("names ignore case and dashes", test_spelling),
+        TEST ("each kind of operator has a name", test_names),
+    };
+
+    return cmocka_run_group_tests_name ("graph", tests, NULL, NULL);
+}

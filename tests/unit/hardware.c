@@ -1,0 +1,181 @@
+/* hardware.c - tests of hardware/: catalogue files, Gpu lines, candidates
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "hardware/hardware.h"
+
+#define V100                                                                           \
+    "Device=v100\nVendor=nvidia\nArch=volta\nFp32=15.7T\nFp16=125T\nMemory=16GiB\n"    \
+    "Bandwidth=900G\nTdp=300\nIdle=40\nLink=nvlink\nLinkBandwidth=150G\nCost=2.5\n"
+#define A100                                                                           \
+    "Device=a100\nVendor=nvidia\nArch=ampere\nFp32=19.5T\nTf32=156T\nFp16=312T\n"      \
+    "Bf16=312T\nMemory=40GiB\nBandwidth=1555G\nTdp=400\n"
+
+static int add (struct dn_catalogue *catalogue, const char *text, struct dn_err *err)
+{
+    return dn_catalogue_add (catalogue, dn_span_of (text), "file", err);
+}
+
+static void bad_catalogue_files_are_named (void **state)
+{
+    static const struct {
+        const char *text;
+        const char *says;
+    } cases[] = {
+        {"", "file: Device= is missing"},
+        {"Device=x", "file: Vendor= is missing"},
+        {V100 "Speed=1", "file: line 13: unknown key 'Speed'"},
+        {V100 "Fp8=fast", "file: line 13: Fp8: 'fast' is not a number"},
+        {V100 "Memory=0", "Memory: 0 out of range"},
+        {V100 "Arch=maxwell", "Arch: 'maxwell' is unknown"},
+        {V100 "Gpu Type=x", "'Gpu' is not of the form Key=Value"},
+    };
+    struct dn_catalogue catalogue = {0};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_err err = {0};
+
+        assert_int_equal (add (&catalogue, cases[i].text, &err), -1);
+        assert_contains (err.text, cases[i].says);
+        assert_int_equal (catalogue.n_devices, 0);
+    }
+}
+
+static void a_device_is_read_in_si_units (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+    struct dn_err err;
+    const struct dn_device *device;
+
+    (void) state;
+    assert_int_equal (add (&catalogue, V100, &err), 0);
+    assert_int_equal (add (&catalogue, V100, &err), -1);
+    assert_contains (err.text, "described twice");
+    device = dn_catalogue_find (&catalogue, "V100");
+    assert_non_null (device);
+    assert_near (device->memory, 16.0 * 1024 * 1024 * 1024);
+    assert_near (device->fp16, 125e12);
+    assert_near (device->cost, 2.5);
+    assert_null (dn_catalogue_find (&catalogue, "v10"));
+    dn_catalogue_free (&catalogue);
+    dn_catalogue_free (&catalogue);
+    dn_catalogue_free (NULL);
+}
+
+static void bf16_runs_only_where_there_is_a_unit_for_it (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+
+    (void) state;
+    assert_int_equal (add (&catalogue, V100, NULL), 0);
+    assert_int_equal (add (&catalogue, A100, NULL), 0);
+    assert_false (dn_device_supports (&catalogue.devices[0], DN_PRECISION_BF16));
+    assert_true (dn_device_supports (&catalogue.devices[0], DN_PRECISION_TF32));
+    assert_true (dn_device_supports (&catalogue.devices[0], DN_PRECISION_FP16));
+    assert_true (dn_device_supports (&catalogue.devices[1], DN_PRECISION_BF16));
+    dn_catalogue_free (&catalogue);
+}
+
+static int add_type (struct dn_gpu_types *types,
+                     const struct dn_catalogue *catalogue,
+                     const char *text,
+                     struct dn_err *err)
+{
+    struct dn_span rest = dn_span_of (text);
+    struct dn_keyline line = {.words = true};
+
+    if (dn_keyline_next (&rest, &line, err) != 1)
+        return -1;
+    return dn_gpu_types_add (types, &line, catalogue, err);
+}
+
+static void bad_gpu_lines_say_what_is_wrong (void **state)
+{
+    static const struct {
+        const char *text;
+        const char *says;
+    } cases[] = {
+        {"Gpu Type=x", "needs Type= and Device="},
+        {"Gpu Device=v100", "needs Type= and Device="},
+        {"Gpu Type=x Device=h900", "Device: 'h900' is not in the hardware catalogue"},
+        {"Gpu Type=x Device=v100 PerNode=0", "PerNode: 0 out of range"},
+        {"Gpu Type=x Device=v100 Cost=-1", "Cost: -1 out of range"},
+        {"Gpu Type=x Device=v100 Price=1", "unknown key 'Price'"},
+        {"Gpu Type=known Device=v100", "'known' is mapped twice"},
+    };
+    struct dn_catalogue catalogue = {0};
+    struct dn_gpu_types types = {.n_types = 0};
+
+    (void) state;
+    assert_int_equal (add (&catalogue, V100, NULL), 0);
+    assert_int_equal (add_type (&types, &catalogue, "Gpu Type=known Device=v100", NULL),
+                      0);
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_err err = {0};
+
+        assert_int_equal (add_type (&types, &catalogue, cases[i].text, &err), -1);
+        assert_contains (err.text, cases[i].says);
+        assert_int_equal (types.n_types, 1);
+    }
+    assert_near (types.types[0].cost, 2.5);
+    dn_catalogue_free (&catalogue);
+}
+
+static void candidates_that_cannot_hold_the_request_are_blocked (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+    struct dn_gpu_types types = {.n_types = 0};
+    struct dn_job job = dn_job_empty ();
+    struct dn_request request;
+    struct dn_candidates found;
+
+    (void) state;
+    assert_int_equal (add (&catalogue, V100, NULL), 0);
+    assert_int_equal (add (&catalogue, A100, NULL), 0);
+#define ADD(text) assert_int_equal (add_type (&types, &catalogue, text, NULL), 0)
+    ADD ("Gpu Type=a100 Device=a100");
+    ADD ("Gpu Type=ok Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Nodes=2");
+    ADD ("Gpu Type=few Device=v100 PerNode=2 NodeCpus=40 NodeMemory=200k");
+    ADD ("Gpu Type=small Device=v100 PerNode=4 NodeCpus=40 NodeMemory=1k");
+    ADD (
+        "Gpu Type=far Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Partitions=p1,p2");
+#undef ADD
+    job.kind = DN_JOB_BATCH;
+    job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4";
+    job.mem_per_node_mb = 100000;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    dn_hardware_candidates (&types, &request, &found);
+    assert_int_equal (found.n_candidates, 5);
+    assert_true (found.list[0].requested);
+    assert_false (found.list[1].requested);
+    assert_contains (found.list[0].blocked, "lacks PerNode");
+    assert_string_equal (found.list[1].blocked, "");
+    assert_contains (found.list[2].blocked, "4 GPUs on a node, it has 2");
+    assert_contains (found.list[3].blocked, "100000 MB on a node, it has 1000");
+    assert_contains (found.list[4].blocked, "not in the job's partition");
+    job.partition = "p2";
+    job.min_nodes = job.max_nodes = 3;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    dn_hardware_candidates (&types, &request, &found);
+    assert_string_equal (found.list[4].blocked, "");
+    assert_contains (found.list[1].blocked, "3 nodes, there are 2");
+    dn_catalogue_free (&catalogue);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("bad catalogue files are named", bad_catalogue_files_are_named),
+        TEST ("a device is read in SI units", a_device_is_read_in_si_units),
+        TEST ("bf16 runs only where there is a unit for it",
+              bf16_runs_only_where_there_is_a_unit_for_it),
+        TEST ("bad Gpu lines say what is wrong", bad_gpu_lines_say_what_is_wrong),
+        TEST ("candidates that cannot hold the request are blocked",
+              candidates_that_cannot_hold_the_request_are_blocked),
+    };
+
+    return cmocka_run_group_tests_name ("hardware", tests, NULL, NULL);
+}

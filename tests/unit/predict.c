@@ -1,0 +1,364 @@
+/* predict.c - tests of predict/: properties that must hold, and measured anchors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "csv.h"
+#include "scene.h"
+
+#define V100 0
+#define A100 1
+
+/* The estimate of 'text' on the scene's device. */
+static struct dn_estimate estimate (const char *text, int device, double cpus_per_gpu)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_graph graph = {0};
+    struct dn_estimate result;
+    struct dn_err err = {0};
+
+    if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
+        || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (&spec, &graph, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    dn_predict (&site->constants,
+                &spec,
+                &graph,
+                &site->catalogue.devices[device],
+                cpus_per_gpu,
+                &result);
+    result.device = NULL;
+    dn_graph_free (&graph);
+    scene_free (site);
+    return result;
+}
+
+static double step (const char *text, int device)
+{
+    return estimate (text, device, 0).step_s.p50;
+}
+
+static void bounds_follow_the_normal_quantiles (void **state)
+{
+    struct dn_range range = {100, 0.5};
+
+    (void) state;
+    /* z(.95) = 1.644854, z(.99) = 2.326348, to the approximation's 4.5e-4 */
+    assert_true (fabs (log (dn_range_at (range, 0.95) / 100) / 0.5 - 1.644854) < 5e-4);
+    assert_true (fabs (log (dn_range_at (range, 0.99) / 100) / 0.5 - 2.326348) < 5e-4);
+    assert_true (fabs (log (dn_range_at (range, 0.05) / 100) / 0.5 + 1.644854) < 5e-4);
+    assert_near (dn_range_at (range, 0.5), 100);
+    assert_near (dn_range_at ((struct dn_range){-1, 0.5}, 0.99), -1);
+    assert_true (isfinite (dn_range_at (range, 1)));
+    assert_true (isfinite (dn_range_at (range, 0)));
+}
+
+static void more_work_takes_longer (void **state)
+{
+    static const char *const pairs[][2] = {
+        {"model=resnet50,batch=32,precision=fp32",
+         "model=resnet50,batch=64,precision=fp32"},
+        {"model=resnet50,batch=64,precision=fp16",
+         "model=resnet50,batch=64,precision=fp32"},
+        {"model=resnet50,batch=64", "model=resnet50,batch=64,image=288"},
+        {"model=resnet50,batch=64", "model=resnet101,batch=64"},
+        {"model=bert_base,batch=8", "model=bert_large,batch=8"},
+        {"model=bert_base,batch=8,seq_len=128", "model=bert_base,batch=8,seq_len=256"},
+        {"model=gpt2,batch=4,optimizer=none", "model=gpt2,batch=4,optimizer=adam"},
+        {"model=gpt2,batch=4", "model=gpt2,batch=4,checkpointing=full"},
+        {"model=gpt2,batch=4", "model=gpt2,batch=4,grad_accum=2"},
+        {"model=vgg16,batch=32,gpus=1", "model=vgg16,batch=32,gpus=4"},
+        {"model=vgg16,batch=32,gpus=4", "model=vgg16,batch=32,gpus=4,link=pcie"},
+        {"model=vgg16,batch=32,gpus=4", "model=vgg16,batch=32,gpus=4,nodes=2"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (pairs); i++)
+        if (!(step (pairs[i][0], V100) < step (pairs[i][1], V100)))
+            fail_msg ("%s is not faster than %s", pairs[i][0], pairs[i][1]);
+}
+
+static void the_newer_gpu_is_faster (void **state)
+{
+    static const char *const texts[] = {"model=resnet50,batch=64,precision=fp16",
+                                        "model=bert_base,batch=16,precision=fp16",
+                                        "model=gpt2,batch=8",
+                                        "model=mobilenet_v2,batch=64"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++)
+        assert_true (step (texts[i], A100) < step (texts[i], V100));
+}
+
+static void tf32_runs_as_fp32_where_there_is_no_unit (void **state)
+{
+    (void) state;
+    assert_near (step ("model=resnet50,batch=64,precision=tf32", V100),
+                 step ("model=resnet50,batch=64,precision=fp32", V100));
+    assert_true (step ("model=resnet50,batch=64,precision=tf32", A100)
+                 < step ("model=resnet50,batch=64,precision=fp32", A100));
+    assert_false (
+        estimate ("model=resnet50,batch=64,precision=bf16", V100, 0).supported);
+}
+
+static void the_parts_of_memory_add_up (void **state)
+{
+    struct dn_estimate e =
+        estimate ("model=bert_large,batch=8,optimizer=adam", V100, 0);
+    double sum = 0;
+    double params = 0;
+
+    (void) state;
+    for (int i = 0; i < DN_N_MEMORY_CLASSES; i++)
+        sum += e.memory[i];
+    assert_near (e.gpu_mem.p50, sum);
+    params = e.memory[DN_MEMORY_WEIGHTS] / 4;
+    assert_near (e.memory[DN_MEMORY_GRADIENTS], 4 * params);
+    assert_near (e.memory[DN_MEMORY_OPTIMIZER], 8 * params);
+    assert_near (e.memory[DN_MEMORY_BUCKETS], 0);
+}
+
+static void sharding_and_checkpointing_save_memory (void **state)
+{
+    static const char *const texts[] = {
+        "model=gpt2_xl,batch=4,gpus=8,optimizer=adam",
+        "model=gpt2_xl,batch=4,gpus=8,optimizer=adam,parallel=zero1",
+        "model=gpt2_xl,batch=4,gpus=8,optimizer=adam,parallel=zero2",
+        "model=gpt2_xl,batch=4,gpus=8,optimizer=adam,parallel=zero3",
+        "model=gpt2_xl,batch=4,gpus=8,optimizer=adam,parallel=zero3,checkpointing=full",
+    };
+    double last = INFINITY;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        double mem = estimate (texts[i], A100, 0).gpu_mem.p50;
+
+        assert_true (mem < last);
+        last = mem;
+    }
+}
+
+static void a_job_that_cannot_fit_does_not_fit (void **state)
+{
+    (void) state;
+    assert_true (estimate ("model=resnet50,batch=64,precision=fp16", V100, 0).fits);
+    assert_false (estimate ("model=resnet50,batch=512,precision=fp32", V100, 0).fits);
+    assert_false (estimate ("model=gpt2_xl,batch=1,optimizer=adam", V100, 0).fits);
+}
+
+static void cpus_follow_the_input_pipeline (void **state)
+{
+    int64_t images =
+        estimate ("model=resnet18,batch=256,precision=fp16,decode=jpeg", A100, 0)
+            .cpus_per_gpu;
+    int64_t few =
+        estimate ("model=resnet152,batch=64,precision=fp32", V100, 0).cpus_per_gpu;
+
+    (void) state;
+    assert_in_range (images, 6, 40);
+    assert_in_range (few, 2, 3);
+    assert_int_equal (estimate ("model=bert_large,batch=8", V100, 0).cpus_per_gpu, 2);
+    assert_int_equal (
+        estimate ("model=resnet18,batch=256,input=synthetic", V100, 0).cpus_per_gpu, 1);
+    assert_int_equal (
+        estimate ("model=resnet18,batch=256,precision=fp16,workers=3", A100, 0)
+            .cpus_per_gpu,
+        4);
+}
+
+static void starving_loaders_slow_the_step (void **state)
+{
+    const char *text = "model=resnet18,batch=256,precision=fp16,decode=jpeg";
+    double starved = estimate (text, A100, 1).step_s.p50;
+    double fed = estimate (text, A100, 64).step_s.p50;
+
+    (void) state;
+    assert_true (starved > 3 * fed);
+    assert_true (starved > 256 / 300.0);
+}
+
+static void missing_facts_widen_the_bound (void **state)
+{
+    double full =
+        estimate ("model=resnet50,batch=64,precision=fp16,optimizer=sgd", V100, 0)
+            .confidence;
+    double no_precision =
+        estimate ("model=resnet50,batch=64,optimizer=sgd", V100, 0).confidence;
+    double unknown =
+        estimate ("params=25M,flops=8G,activations=11M,batch=64,precision=fp16,"
+                  "optimizer=sgd",
+                  V100,
+                  0)
+            .confidence;
+
+    (void) state;
+    assert_true (no_precision < full);
+    assert_true (unknown < full);
+    assert_true (full < 1 && full > 0.5);
+}
+
+static void energy_is_time_times_power_between_idle_and_limit (void **state)
+{
+    struct dn_estimate e =
+        estimate ("model=resnet50,batch=64,precision=fp32,steps=1000,gpus=2", V100, 0);
+    struct dn_estimate capped =
+        estimate ("model=resnet50,batch=64,steps=1000,power_limit=150", V100, 0);
+
+    (void) state;
+    assert_in_range (e.power_w, 40, 300);
+    assert_true (capped.power_w <= 150);
+    assert_near (e.energy_j, e.train_s.p50 * e.power_w * 2);
+    assert_near (dn_estimate_cost (&e, 2, 3), e.train_s.p50 / 3600 * 2 * 3);
+    assert_true (e.train_s.p50 > 1000 * e.step_s.p50);
+    assert_near (dn_estimate_cost (&capped, 1, 0), 0);
+    e = estimate ("model=resnet50,batch=64", V100, 0);
+    assert_near (e.energy_j, -1);
+    assert_near (dn_estimate_cost (&e, 2, 3), -1);
+}
+
+/* Ratios predicted / measured of one model, chip and precision. */
+struct anchor_group {
+    char name[160];
+    double ratios[128];
+    int n;
+};
+
+struct anchors {
+    struct dn_site *site;
+    struct dn_catalogue catalogue;
+    struct anchor_group groups[16];
+    int n_groups;
+};
+
+static void load_device (struct anchors *anchors, const char *name)
+{
+    const char *srcdir = getenv ("srcdir");
+    char path[4096];
+    char text[4096];
+    struct dn_err err = {0};
+    size_t len;
+    FILE *file;
+
+    if (dn_catalogue_find (&anchors->catalogue, name))
+        return;
+    snprintf (
+        path, sizeof (path), "%s/etc/hardware/%s.conf", srcdir ? srcdir : ".", name);
+    file = fopen (path, "r");
+    if (!file)
+        fail_msg ("cannot open %s", path);
+    len = fread (text, 1, sizeof (text), file);
+    fclose (file);
+    if (dn_catalogue_add (&anchors->catalogue, (struct dn_span){text, len}, path, &err)
+        < 0)
+        fail_msg ("%s", err.text);
+}
+
+static struct anchor_group *find_group (struct anchors *anchors, const char *name)
+{
+    for (int i = 0; i < anchors->n_groups; i++)
+        if (strcmp (anchors->groups[i].name, name) == 0)
+            return &anchors->groups[i];
+    snprintf (anchors->groups[anchors->n_groups].name,
+              sizeof (anchors->groups[0].name),
+              "%s",
+              name);
+    return &anchors->groups[anchors->n_groups++];
+}
+
+static void add_anchor (char *const fields[], int n_fields, void *context)
+{
+    struct anchors *anchors = context;
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_graph graph = {0};
+    struct dn_estimate e;
+    struct dn_err err = {0};
+    struct anchor_group *group;
+    char name[160];
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+    char precision[DN_VALUE_MAX] = "";
+
+    assert_int_equal (n_fields, 6);
+    load_device (anchors, fields[1]);
+    if (dn_spec_read (dn_span_of (fields[0]), &spec, &err) < 0
+        || dn_spec_resolve (&spec, &anchors->site->datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (&spec, &graph, &err) < 0)
+        fail_msg ("%s: %s", fields[0], err.text);
+    dn_predict (&anchors->site->constants,
+                &spec,
+                &graph,
+                dn_catalogue_find (&anchors->catalogue, fields[1]),
+                0,
+                &e);
+    dn_graph_free (&graph);
+    for (int i = 0; i < n_keys; i++)
+        if (strcmp (keys[i].name, "precision") == 0)
+            dn_spec_write_value (&spec, &keys[i], precision);
+    snprintf (name, sizeof (name), "%s on %.4s in %s", fields[3], fields[1], precision);
+    group = find_group (anchors, name);
+    group->ratios[group->n++] = e.step_s.p50 * 1000 / strtod (fields[2], NULL);
+}
+
+static int by_value (const void *a, const void *b)
+{
+    const double *x = a;
+    const double *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Of each model, chip and precision the median over all sources: single rows differ by
+ * 1.6 between sources, which no predictor without a site's own runs can know.
+ */
+static void measured_steps_are_met_within_half_again (void **state)
+{
+    struct anchors *anchors = calloc (1, sizeof (*anchors));
+
+    (void) state;
+    assert_non_null (anchors);
+    anchors->site = scene_site ("");
+    csv_each ("anchors.csv", add_anchor, anchors);
+    assert_true (anchors->n_groups >= 8);
+    for (int i = 0; i < anchors->n_groups; i++) {
+        struct anchor_group *group = &anchors->groups[i];
+        double median;
+
+        qsort (group->ratios, (size_t) group->n, sizeof (double), by_value);
+        median = group->ratios[group->n / 2];
+        print_message ("# %s: %d rows, median predicted / measured %.2f\n",
+                       group->name,
+                       group->n,
+                       median);
+        if (median > 1.5 || median < 1 / 1.5)
+            fail_msg ("%s: median ratio %.2f", group->name, median);
+    }
+    dn_catalogue_free (&anchors->catalogue);
+    scene_free (anchors->site);
+    free (anchors);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("bounds follow the normal quantiles", bounds_follow_the_normal_quantiles),
+        TEST ("more work takes longer", more_work_takes_longer),
+        TEST ("the newer GPU is faster", the_newer_gpu_is_faster),
+        TEST ("tf32 runs as fp32 where there is no unit",
+              tf32_runs_as_fp32_where_there_is_no_unit),
+        TEST ("the parts of memory add up", the_parts_of_memory_add_up),
+        TEST ("sharding and checkpointing save memory",
+              sharding_and_checkpointing_save_memory),
+        TEST ("a job that cannot fit does not fit", a_job_that_cannot_fit_does_not_fit),
+        TEST ("CPUs follow the input pipeline", cpus_follow_the_input_pipeline),
+        TEST ("starving loaders slow the step", starving_loaders_slow_the_step),
+        TEST ("missing facts widen the bound", missing_facts_widen_the_bound),
+        TEST ("energy is time times power, between idle and limit",
+              energy_is_time_times_power_between_idle_and_limit),
+        TEST ("measured steps are met within half again",
+              measured_steps_are_met_within_half_again),
+    };
+
+    return cmocka_run_group_tests_name ("predict", tests, NULL, NULL);
+}

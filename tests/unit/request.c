@@ -1,0 +1,272 @@
+/* request.c - tests of request/: tres strings and what a submission amounts to
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "request/request.h"
+
+static void tres_strings_of_all_versions_are_understood (void **state)
+{
+    static const struct {
+        const char *text;
+        int n_entries;
+        int gpu_at;
+        const char *type;
+        int64_t count;
+    } cases[] = {
+        {"gres:gpu:a100:4", 1, 0, "a100", 4},
+        {"gres/gpu:a100:4", 1, 0, "a100", 4},
+        {"gres/gpu:a100=4", 1, 0, "a100", 4},
+        {"gpu:a100:4", 1, 0, "a100", 4},
+        {"gres:gpu", 1, 0, "", 1},
+        {"gres:gpu:2", 1, 0, "", 2},
+        {"gres/gpu=2", 1, 0, "", 2},
+        {"gres:gpu:a100", 1, 0, "a100", 1},
+        {"GRES:GPU:a100:1", 1, 0, "a100", 1},
+        {"cpu=2,gres/gpu:a100=1", 2, 1, "a100", 1},
+        {"cpu:2,gres/gpu:a100:1,license/x=3", 3, 1, "a100", 1},
+        {"gres:gpu:1k", 1, 0, "", 1000},
+        {"gres:shard:4,gres:gpu:h100_1g.10gb:1", 2, 1, "h100_1g.10gb", 1},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_tres_list list;
+        struct dn_err err = {0};
+        const struct dn_tres *gpu;
+
+        if (dn_tres_read (cases[i].text, &list, &err) < 0)
+            fail_msg ("%s: %s", cases[i].text, err.text);
+        assert_int_equal (list.n_entries, cases[i].n_entries);
+        gpu = &list.entries[cases[i].gpu_at];
+        assert_true (gpu->gpu);
+        assert_int_equal (gpu->type.len, strlen (cases[i].type));
+        assert_memory_equal (gpu->type.text ? gpu->type.text : "",
+                             cases[i].type,
+                             strlen (cases[i].type));
+        assert_int_equal (gpu->count, cases[i].count);
+    }
+}
+
+static void odd_tres_strings_are_errors (void **state)
+{
+    static const char *const bad[] = {"gres:gpu:a100:4:2",
+                                      "gres:gpu:a100:x",
+                                      "gpu:a100:-1",
+                                      "gpu:1:2",
+                                      "gpu:a100:1.5",
+                                      "a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a"};
+    struct dn_tres_list list;
+    struct dn_err err;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
+        if (dn_tres_read (bad[i], &list, &err) == 0)
+            fail_msg ("'%s' was accepted", bad[i]);
+        assert_contains (err.text, "tres");
+    }
+}
+
+/* The job of the demonstration. */
+static struct dn_job big_job (void)
+{
+    struct dn_job job = dn_job_empty ();
+
+    job.kind = DN_JOB_BATCH;
+    job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4";
+    job.time_limit_min = 1440;
+    job.cpus_per_task = 80;
+    job.min_cpus = 80;
+    job.pn_min_cpus = 80;
+    job.num_tasks = 1;
+    return job;
+}
+
+static void a_plain_request_is_understood_and_may_change (void **state)
+{
+    struct dn_job job = big_job ();
+    struct dn_request request;
+
+    (void) state;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (request.time_limit_s, 86400);
+    assert_int_equal (request.n_gpus, 4);
+    assert_int_equal (request.gpus_per_node, 4);
+    assert_string_equal (request.gpu_type, "a100");
+    assert_int_equal (request.n_cpus, 80);
+    assert_near (request.cpus_per_gpu, 20);
+    assert_string_equal (request.keep_time, "");
+    assert_string_equal (request.keep_gpu, "");
+    assert_string_equal (request.keep_cpus, "");
+    assert_false (request.mem_follows_cpus);
+}
+
+static void gpus_are_counted_over_tasks_and_nodes (void **state)
+{
+    struct dn_job job = big_job ();
+    struct dn_request request;
+
+    (void) state;
+    job.min_nodes = job.max_nodes = 2;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (request.n_gpus, 8);
+    job.tres[DN_GPU_PER_NODE] = NULL;
+    job.tres[DN_GPU_PER_TASK] = "gres:gpu:a100:1";
+    job.num_tasks = 6;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (request.n_gpus, 6);
+    assert_int_equal (request.gpus_per_node, 3);
+    job.tres[DN_GPU_PER_TASK] = NULL;
+    job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:5";
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (request.n_gpus, 5);
+    assert_int_equal (request.gpus_per_node, 3);
+    job.max_nodes = 4;
+    job.tres[DN_GPU_PER_JOB] = NULL;
+    job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:2";
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (request.n_gpus, DN_UNSET);
+}
+
+static void forms_with_a_trap_are_kept_with_a_reason (void **state)
+{
+    struct dn_request request;
+    struct dn_job job;
+
+    (void) state;
+#define KEPT(change, keep, reason)                                                     \
+    do {                                                                               \
+        job = big_job ();                                                              \
+        change;                                                                        \
+        assert_int_equal (dn_request_read (&job, &request, NULL), 0);                  \
+        assert_contains (request.keep, reason);                                        \
+    } while (0)
+    KEPT (job.tres[DN_GPU_PER_NODE] = NULL, keep_gpu, "no GPU");
+    KEPT (job.tres[DN_GPU_PER_NODE] = "gres:gpu:4", keep_gpu, "untyped");
+    KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:4", keep_gpu, "more than one");
+    KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,shard:2", keep_gpu, "shares");
+    KEPT (job.features = "a100", keep_gpu, "constraint");
+    KEPT (job.prefer = "a100", keep_gpu, "constraint");
+    KEPT (job.req_nodes = "g1", keep_gpu, "nodes were named");
+    KEPT (job.reservation = "r", keep_gpu, "reservation");
+    KEPT (job.partition = "a,b", keep_gpu, "several partitions");
+    KEPT (job.kind = DN_JOB_SRUN, keep_gpu, "only batch jobs");
+    KEPT (job.kind = DN_JOB_SALLOC, keep_cpus, "only batch jobs");
+    KEPT (job.het = true, keep_time, "heterogeneous");
+    KEPT (job.time_limit_min = DN_UNLIMITED, keep_time, "unlimited");
+    KEPT (job.exclusive = true, keep_cpus, "whole nodes");
+    KEPT (job.overcommit = true, keep_cpus, "overcommitted");
+    KEPT (job.special_cores = true, keep_cpus, "specified");
+    KEPT (job.cpus_per_tres = "gres:gpu:8", keep_cpus, "follow the GPUs");
+    KEPT (
+        job.script = "#!/bin/sh\nsrun --gres=gpu:a100:1 x", keep_gpu, "names the GPU");
+    KEPT (job.script = "#!/bin/sh\n srun -c 80 x\n", keep_cpus, "counts CPUs");
+    KEPT (job.script = "srun -c80 x", keep_cpus, "counts CPUs");
+    KEPT (job.script = "x\n\tsrun --cpus-per-task=80 x", keep_cpus, "counts CPUs");
+    KEPT (job.cpus_per_task = DN_UNSET, keep_cpus, "no CPUs per task");
+#undef KEPT
+}
+
+static void scripts_that_name_no_resources_are_no_hindrance (void **state)
+{
+    static const char *const harmless[] = {
+        "#!/bin/sh\n#SBATCH --gres=gpu:a100:4\n#SBATCH -c 80\nsrun python train.py\n",
+        "# a100 -c 80\nsrun python -c 'import torch'\n",
+        "srun -c $SLURM_CPUS_PER_TASK ./a100_run ./my.a100 x-c 8\n",
+        "",
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (harmless); i++) {
+        struct dn_job job = big_job ();
+        struct dn_request request;
+
+        job.script = harmless[i];
+        assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+        assert_string_equal (request.keep_gpu, "");
+        assert_string_equal (request.keep_cpus, "");
+    }
+}
+
+static void memory_per_cpu_is_known_as_memory_per_node (void **state)
+{
+    struct dn_job job = big_job ();
+    struct dn_request request;
+
+    (void) state;
+    job.mem_per_cpu_mb = 1000;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_true (request.mem_follows_cpus);
+    assert_int_equal (request.mem_per_node_mb, 80000);
+    job.mem_per_cpu_mb = DN_UNSET;
+    job.default_mem_per_cpu_mb = 2000;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (request.mem_per_node_mb, 160000);
+    job.mem_per_node_mb = 5000;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_false (request.mem_follows_cpus);
+    assert_int_equal (request.mem_per_node_mb, 5000);
+    job.mem_per_node_mb = DN_UNSET;
+    job.min_nodes = job.max_nodes = 3;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    job.num_tasks = 2;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_contains (request.keep_cpus, "memory follows CPUs");
+}
+
+static void a_broken_tres_string_empties_the_request (void **state)
+{
+    struct dn_job job = big_job ();
+    struct dn_request request;
+    struct dn_err err;
+
+    (void) state;
+    job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4:4";
+    assert_int_equal (dn_request_read (&job, &request, &err), -1);
+    assert_null (request.job);
+    job = big_job ();
+    job.cpus_per_tres = "gpu:x:y:z";
+    assert_int_equal (dn_request_read (&job, &request, &err), -1);
+    assert_contains (err.text, "cpus per gpu");
+}
+
+static void the_environment_is_searched_by_whole_names (void **state)
+{
+    const char *const env[] = {
+        "SLURM_GPUS_PER_NODE=a100:2", "SLURM_GPUS=a100:4", "EMPTY="};
+    struct dn_job job = dn_job_empty ();
+
+    (void) state;
+    assert_null (dn_job_getenv (&job, "SLURM_GPUS"));
+    job.env = env;
+    job.n_env = 3;
+    assert_string_equal (dn_job_getenv (&job, "SLURM_GPUS"), "a100:4");
+    assert_string_equal (dn_job_getenv (&job, "EMPTY"), "");
+    assert_null (dn_job_getenv (&job, "SLURM"));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("tres strings of all versions are understood",
+              tres_strings_of_all_versions_are_understood),
+        TEST ("odd tres strings are errors", odd_tres_strings_are_errors),
+        TEST ("a plain request is understood and may change",
+              a_plain_request_is_understood_and_may_change),
+        TEST ("GPUs are counted over tasks and nodes",
+              gpus_are_counted_over_tasks_and_nodes),
+        TEST ("forms with a trap are kept with a reason",
+              forms_with_a_trap_are_kept_with_a_reason),
+        TEST ("scripts that name no resources are no hindrance",
+              scripts_that_name_no_resources_are_no_hindrance),
+        TEST ("memory per CPU is known as memory per node",
+              memory_per_cpu_is_known_as_memory_per_node),
+        TEST ("a broken tres string empties the request",
+              a_broken_tres_string_empties_the_request),
+        TEST ("the environment is searched by whole names",
+              the_environment_is_searched_by_whole_names),
+    };
+
+    return cmocka_run_group_tests_name ("request", tests, NULL, NULL);
+}

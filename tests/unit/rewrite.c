@@ -1,0 +1,432 @@
+/* rewrite.c - tests of rewrite/: every place of a fact is edited, and the words say so
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <json-c/json.h>
+
+#include "scene.h"
+
+/* Advise on 'job' under 'conf'. */
+static struct dn_advice *advise (const char *conf, const struct dn_job *job)
+{
+    struct dn_site *site = scene_site (conf);
+    struct dn_advice *advice = dn_advice_new ();
+    struct dn_err err = {0};
+
+    if (dn_advise (site, job, advice, &err) < 0)
+        fail_msg ("%s", err.text);
+    scene_free (site);
+    return advice;
+}
+
+/* The only edit of 'field' whose old text begins with 'start' (any if NULL), or NULL.
+ */
+static const struct dn_edit *find_edit (const struct dn_advice *advice,
+                                        enum dn_field field,
+                                        const char *start)
+{
+    const struct dn_edit *found = NULL;
+
+    for (int i = 0; i < advice->patch.n_edits; i++) {
+        const struct dn_edit *edit = &advice->patch.edits[i];
+
+        if (edit->field != field
+            || (start && strncmp (edit->old_text, start, strlen (start)) != 0))
+            continue;
+        assert_null (found);
+        found = edit;
+    }
+    return found;
+}
+
+static void assert_text (const struct dn_advice *advice,
+                         enum dn_field field,
+                         const char *old_text,
+                         const char *new_text)
+{
+    const struct dn_edit *edit = find_edit (advice, field, old_text);
+
+    if (!edit)
+        fail_msg ("%s is not edited", dn_names_get (&dn_field_names, (int) field));
+    assert_string_equal (edit->old_text, old_text);
+    assert_string_equal (edit->new_text, new_text);
+}
+
+static void assert_number (const struct dn_advice *advice,
+                           enum dn_field field,
+                           int64_t old_number,
+                           int64_t new_number)
+{
+    const struct dn_edit *edit = find_edit (advice, field, NULL);
+
+    if (!edit)
+        fail_msg ("%s is not edited", dn_names_get (&dn_field_names, (int) field));
+    assert_int_equal (edit->old_number, old_number);
+    assert_int_equal (edit->new_number, new_number);
+}
+
+static void all_five_places_of_the_cpu_count_are_edited (void **state)
+{
+    const char *const env[] = {
+        "PATH=/bin", "SLURM_CPUS_PER_TASK=80", "SLURM_TRES_PER_TASK=cpu=80"};
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    int64_t cpus;
+    char text[64];
+    char variable[96];
+
+    (void) state;
+    job.tres[DN_GPU_PER_TASK] = "cpu=80";
+    job.env = env;
+    job.n_env = 3;
+    advice = advise ("Mode=enforce", &job);
+    cpus = advice->decision.cpus_per_task;
+    assert_in_range (cpus, 8, 79);
+    assert_number (advice, DN_FIELD_CPUS_PER_TASK, 80, cpus);
+    assert_number (advice, DN_FIELD_MIN_CPUS, 80, cpus);
+    assert_number (advice, DN_FIELD_PN_MIN_CPUS, 80, cpus);
+    snprintf (text, sizeof (text), "cpu=%d", (int) cpus);
+    assert_text (advice, DN_FIELD_TRES_PER_TASK, "cpu=80", text);
+    snprintf (variable, sizeof (variable), "SLURM_TRES_PER_TASK=%s", text);
+    assert_text (advice, DN_FIELD_ENV, "SLURM_TRES_PER_TASK=cpu=80", variable);
+    snprintf (variable, sizeof (variable), "SLURM_CPUS_PER_TASK=%d", (int) cpus);
+    assert_text (advice, DN_FIELD_ENV, "SLURM_CPUS_PER_TASK=80", variable);
+    dn_advice_free (advice);
+}
+
+static void a_larger_minimum_per_node_is_the_users_own (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.pn_min_cpus = 90;
+    advice = advise ("Mode=enforce", &job);
+    assert_null (find_edit (advice, DN_FIELD_PN_MIN_CPUS, NULL));
+    assert_non_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
+    dn_advice_free (advice);
+}
+
+static void the_gpu_type_changes_in_the_same_field_and_spelling (void **state)
+{
+    static const struct {
+        enum dn_gpu_field from;
+        enum dn_field field;
+        const char *old_text;
+        const char *new_text;
+        const char *old_variable;
+        const char *new_variable;
+    } cases[] = {
+        {DN_GPU_PER_NODE,
+         DN_FIELD_TRES_PER_NODE,
+         "gres:gpu:a100:4",
+         "gres:gpu:v100:4",
+         "SLURM_GPUS_PER_NODE=a100:4",
+         "SLURM_GPUS_PER_NODE=v100:4"},
+        {DN_GPU_PER_NODE,
+         DN_FIELD_TRES_PER_NODE,
+         "gres/gpu:a100:4,gres/tmp:5",
+         "gres/gpu:v100:4,gres/tmp:5",
+         NULL,
+         NULL},
+        {DN_GPU_PER_JOB,
+         DN_FIELD_TRES_PER_JOB,
+         "gres/gpu:a100=4",
+         "gres/gpu:v100=4",
+         "SLURM_GPUS=a100:4",
+         "SLURM_GPUS=v100:4"},
+        {DN_GPU_PER_TASK,
+         DN_FIELD_TRES_PER_TASK,
+         "gres:gpu:a100:4",
+         "gres:gpu:v100:4",
+         "SLURM_GPUS_PER_TASK=a100:4",
+         "SLURM_GPUS_PER_TASK=v100:4"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
+
+        job.tres[DN_GPU_PER_NODE] = NULL;
+        job.tres[cases[i].from] = cases[i].old_text;
+        job.env = &cases[i].old_variable;
+        job.n_env = cases[i].old_variable ? 1 : 0;
+        advice = advise ("Mode=enforce", &job);
+        assert_text (advice, cases[i].field, cases[i].old_text, cases[i].new_text);
+        if (cases[i].old_variable)
+            assert_text (
+                advice, DN_FIELD_ENV, cases[i].old_variable, cases[i].new_variable);
+        dn_advice_free (advice);
+    }
+}
+
+static void cpus_and_gpus_of_one_tres_text_change_together (void **state)
+{
+    const char *const env[] = {"SLURM_TRES_PER_TASK=cpu=20,gres/gpu:a100=1"};
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    char text[96];
+    char variable[128];
+
+    (void) state;
+    job.tres[DN_GPU_PER_NODE] = NULL;
+    job.tres[DN_GPU_PER_TASK] = "cpu=20,gres/gpu:a100=1";
+    job.num_tasks = 4;
+    job.min_nodes = job.max_nodes = 1;
+    job.cpus_per_task = 20;
+    job.pn_min_cpus = 20;
+    job.env = env;
+    job.n_env = 1;
+    advice = advise ("Mode=enforce", &job);
+    snprintf (text,
+              sizeof (text),
+              "cpu=%d,gres/gpu:v100=1",
+              (int) advice->decision.cpus_per_task);
+    snprintf (variable, sizeof (variable), "SLURM_TRES_PER_TASK=%s", text);
+    assert_text (advice, DN_FIELD_TRES_PER_TASK, "cpu=20,gres/gpu:a100=1", text);
+    assert_text (advice, DN_FIELD_ENV, env[0], variable);
+    assert_number (advice, DN_FIELD_MIN_CPUS, 80, 4 * advice->decision.cpus_per_task);
+    dn_advice_free (advice);
+}
+
+static void memory_per_cpu_becomes_the_same_memory_per_node (void **state)
+{
+    const char *const env[] = {"SLURM_MEM_PER_CPU=1000"};
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.mem_per_node_mb = DN_UNSET;
+    job.mem_per_cpu_mb = 1000;
+    job.env = env;
+    job.n_env = 1;
+    advice = advise ("Mode=enforce", &job);
+    assert_number (advice, DN_FIELD_MEM_PER_NODE, DN_UNSET, 80000);
+    assert_text (
+        advice, DN_FIELD_ENV, "SLURM_MEM_PER_CPU=1000", "SLURM_MEM_PER_NODE=80000");
+    dn_advice_free (advice);
+}
+
+static void only_enforce_edits_more_than_the_record (void **state)
+{
+    static const char *const confs[] = {"Mode=observe", "Mode=advise"};
+    struct dn_job job = scene_job ();
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (confs); i++) {
+        struct dn_advice *advice = advise (confs[i], &job);
+
+        assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
+        assert_int_equal (advice->patch.n_edits, 1);
+        assert_int_equal (advice->patch.edits[0].field, DN_FIELD_ADMIN_COMMENT);
+        if (i == 0)
+            assert_string_equal (advice->patch.user_text, "");
+        else
+            assert_contains (advice->patch.user_text, "job kept as written");
+        dn_advice_free (advice);
+    }
+}
+
+static void the_user_is_told_in_one_line (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = advise ("Mode=enforce", &job);
+    const char *text = advice->patch.user_text;
+
+    (void) state;
+    assert_int_equal (strncmp (text, "dnnest: time 1-00:00:00 -> ", 27), 0);
+    assert_contains (text, ", gpu a100:4 -> v100:4, cpus 80 -> ");
+    assert_contains (text, "(resnet50, 20 epochs: likely ");
+    assert_contains (text, "; opt out: --comment=dnnest:off)");
+    assert_null (strchr (text, '\n'));
+    dn_advice_free (advice);
+    advice = advise ("Mode=enforce\nMessage=never", &job);
+    assert_string_equal (advice->patch.user_text, "");
+    dn_advice_free (advice);
+    job.tres[DN_GPU_PER_NODE] = NULL;
+    advice = advise ("Mode=enforce\nMessage=always", &job);
+    assert_contains (advice->patch.user_text,
+                     "job kept as written (no GPU was requested)");
+    dn_advice_free (advice);
+}
+
+static int64_t number_at (struct json_object *object, const char *part, const char *key)
+{
+    struct json_object *inner = object;
+    struct json_object *value = NULL;
+
+    if (part)
+        assert_true (json_object_object_get_ex (object, part, &inner));
+    assert_true (json_object_object_get_ex (inner, key, &value));
+    return json_object_get_int64 (value);
+}
+
+static void the_record_holds_the_original_request (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = advise ("Mode=enforce", &job);
+    const struct dn_edit *edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
+    struct json_object *record = json_tokener_parse (edit->new_text);
+
+    (void) state;
+    assert_non_null (record);
+    assert_null (edit->old_text);
+    assert_in_range (strlen (edit->new_text), 100, DN_RECORD_MAX);
+    assert_int_equal (number_at (record, NULL, "dnnest"), 1);
+    assert_int_equal (number_at (record, "req", "time_s"), 86400);
+    assert_int_equal (number_at (record, "req", "gpus"), 4);
+    assert_int_equal (number_at (record, "req", "cpus_per_task"), 80);
+    assert_int_equal (number_at (record, "req", "mem_mb"), 256000);
+    assert_int_equal (number_at (record, "set", "time_s"),
+                      advice->decision.time_limit_s);
+    assert_true (number_at (record, "pred", "step_us") > 1000);
+    json_object_put (record);
+    dn_advice_free (advice);
+}
+
+static void the_record_is_appended_and_can_be_switched_off (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    const struct dn_edit *edit;
+
+    (void) state;
+    job.admin_comment = "older plugin's note";
+    advice = advise ("Mode=enforce", &job);
+    edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
+    assert_string_equal (edit->old_text, "older plugin's note");
+    assert_int_equal (strncmp (edit->new_text, "older plugin's note {", 21), 0);
+    dn_advice_free (advice);
+    advice = advise ("Record=none", &job);
+    assert_int_equal (advice->patch.n_edits, 0);
+    dn_advice_free (advice);
+}
+
+static void the_longest_record_stays_within_its_limit (void **state)
+{
+    char comment[DN_METADATA_MAX];
+    struct dn_buf buf = dn_buf_on (comment, sizeof (comment));
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    (void) state;
+    dn_buf_add (&buf, "dnnest:model=resnet50,batch=128,dataset=imagenet,epochs=2,app=");
+    for (int i = 0; i < 63; i++)
+        dn_buf_add (&buf, "x");
+    for (int i = 0; i < n_keys; i++)
+        if (keys[i].type == DN_KEY_ENUM)
+            dn_buf_add (&buf,
+                        ",%s=%s",
+                        keys[i].name,
+                        keys[i].names.names[keys[i].names.n_names - 1]);
+    dn_buf_add (&buf,
+                ",samples=1281167,workers=8,eval_every=1000000,eval_samples=50000");
+    job.comment = comment;
+    advice = advise ("Mode=enforce", &job);
+    assert_in_range (
+        strlen (find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL)->new_text),
+        100,
+        DN_RECORD_MAX);
+    dn_advice_free (advice);
+}
+
+static void srun_and_salloc_change_time_only (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.kind = DN_JOB_SRUN;
+    job.script = NULL;
+    advice = advise ("Mode=enforce", &job);
+    for (int i = 0; i < advice->patch.n_edits; i++)
+        assert_true (advice->patch.edits[i].field == DN_FIELD_TIME_LIMIT
+                     || advice->patch.edits[i].field == DN_FIELD_ADMIN_COMMENT);
+    assert_non_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
+    dn_advice_free (advice);
+}
+
+static void jobs_that_are_not_ours_have_an_empty_patch (void **state)
+{
+    static const char *const comments[] = {NULL, "", "a: b", "dnnest:off"};
+    struct dn_job job = scene_job ();
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
+        struct dn_advice *advice;
+
+        job.comment = comments[i];
+        advice = advise ("Mode=enforce", &job);
+        assert_int_equal (advice->patch.n_edits, 0);
+        assert_string_equal (advice->patch.user_text, "");
+        dn_advice_free (advice);
+    }
+}
+
+static void bad_metadata_leaves_an_empty_patch_and_a_message (void **state)
+{
+    static const struct {
+        const char *comment;
+        const char *says;
+    } cases[] = {
+        {"dnnest:model=resnet50", "batch: missing"},
+        {"dnnest:model=resnet5O,batch=8", "resnet5O"},
+        {"dnnest:modle=x", "unknown key 'modle'"},
+        {"dnnest:model=mlp,layers=4000,hidden=1000000,batch=100000000", ""},
+    };
+    struct dn_site *site = scene_site ("Mode=enforce");
+    struct dn_advice *advice = dn_advice_new ();
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_err err = {0};
+
+        job.comment = cases[i].comment;
+        if (dn_advise (site, &job, advice, &err) == 0) {
+            assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+            continue;
+        }
+        assert_contains (err.text, cases[i].says);
+        assert_int_equal (advice->patch.n_edits, 0);
+    }
+    dn_advice_free (advice);
+    scene_free (site);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("all five places of the CPU count are edited",
+              all_five_places_of_the_cpu_count_are_edited),
+        TEST ("a larger minimum per node is the user's own",
+              a_larger_minimum_per_node_is_the_users_own),
+        TEST ("the GPU type changes in the same field and spelling",
+              the_gpu_type_changes_in_the_same_field_and_spelling),
+        TEST ("CPUs and GPUs of one tres text change together",
+              cpus_and_gpus_of_one_tres_text_change_together),
+        TEST ("memory per CPU becomes the same memory per node",
+              memory_per_cpu_becomes_the_same_memory_per_node),
+        TEST ("only enforce edits more than the record",
+              only_enforce_edits_more_than_the_record),
+        TEST ("the user is told in one line", the_user_is_told_in_one_line),
+        TEST ("the record holds the original request",
+              the_record_holds_the_original_request),
+        TEST ("the record is appended and can be switched off",
+              the_record_is_appended_and_can_be_switched_off),
+        TEST ("the longest record stays within its limit",
+              the_longest_record_stays_within_its_limit),
+        TEST ("srun and salloc change time only", srun_and_salloc_change_time_only),
+        TEST ("jobs that are not ours have an empty patch",
+              jobs_that_are_not_ours_have_an_empty_patch),
+        TEST ("bad metadata leaves an empty patch and a message",
+              bad_metadata_leaves_an_empty_patch_and_a_message),
+    };
+
+    return cmocka_run_group_tests_name ("rewrite", tests, NULL, NULL);
+}

@@ -1,0 +1,350 @@
+/* spec.c - tests of spec/: the metadata grammar, its carriers, what follows from it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <stdio.h>
+
+#include "spec/spec.h"
+
+static int read_text (const char *text, struct dn_spec *spec, struct dn_err *err)
+{
+    *spec = dn_spec_empty ();
+    return dn_spec_read (dn_span_of (text), spec, err);
+}
+
+static void bad_metadata_names_key_value_and_expectation (void **state)
+{
+    static const struct {
+        const char *text;
+        const char *says[3];
+    } cases[] = {
+        {"modle=resnet50", {"unknown key 'modle'", "column 1", "expected key=value"}},
+        {"batch=-4", {"batch: -4 out of range 1..100000000", "column 1", ""}},
+        {"model=x,batch=1e400",
+         {"batch: '1e400' is not a whole number", "column 9", ""}},
+        {"batch=NaN", {"batch: 'NaN' is not a whole number", "expected 1..", ""}},
+        {"batch=99999999999999999999",
+         {"batch: 9999", "out of range 1..100000000", ""}},
+        {"batch=2.5", {"batch: '2.5' is not a whole number", "", ""}},
+        {"batch", {"batch: no value, expected batch=..", "", ""}},
+        {"batch=", {"batch: no value", "", ""}},
+        {"batch=1,batch=2", {"batch: given twice", "column 9", ""}},
+        {"precision=fp12", {"precision: 'fp12' is unknown", "fp32 tf32 fp16 bf16", ""}},
+        {"precision=unknown", {"precision: 'unknown' is unknown", "", ""}},
+        {"model=../../x", {"model: '../../x' is not a name", "", ""}},
+        {"image=1x2x3x4", {"image:", "more than three sizes", ""}},
+        {"image=0", {"image: 0 out of range 1..65536", "", ""}},
+        {"deadline=soon", {"deadline: 'soon' is not a time", "", ""}},
+        {"deadline=0", {"deadline: 0 out of range", "", ""}},
+        {"model=\x1b[31mred", {"model: '?[31mred' is not a name", "", ""}},
+        {"mod\xc3=1", {"unknown key 'mod?'", "", ""}},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_spec spec;
+        struct dn_err err = {0};
+
+        if (read_text (cases[i].text, &spec, &err) != -1)
+            fail_msg ("'%s' was accepted", cases[i].text);
+        for (int k = 0; k < 3; k++)
+            assert_contains (err.text, cases[i].says[k]);
+    }
+}
+
+static void a_failed_reading_leaves_the_specification (void **state)
+{
+    struct dn_spec spec;
+    struct dn_err err;
+
+    (void) state;
+    assert_int_equal (read_text ("batch=8", &spec, &err), 0);
+    assert_int_equal (dn_spec_read (dn_span_of ("batch=16,x=1"), &spec, &err), -1);
+    assert_int_equal (spec.batch, 8);
+}
+
+static void metadata_beyond_the_limit_is_refused (void **state)
+{
+    char text[DN_METADATA_MAX + 2];
+    struct dn_spec spec;
+    struct dn_err err;
+
+    (void) state;
+    memset (text, ',', sizeof (text) - 1);
+    text[sizeof (text) - 1] = '\0';
+    assert_int_equal (read_text (text, &spec, &err), -1);
+    assert_contains (err.text, "expected at most 4096");
+    assert_int_equal (err.code, DN_E_LIMIT);
+}
+
+static void every_key_survives_writing_and_reading (void **state)
+{
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    (void) state;
+    for (int i = 0; i < n_keys; i++) {
+        struct dn_spec spec;
+        struct dn_spec again;
+        char text[300];
+        char value[DN_VALUE_MAX];
+        const char *sample = keys[i].type == DN_KEY_ENUM    ? keys[i].names.names[1]
+                             : keys[i].type == DN_KEY_IMAGE ? "32x64"
+                             : keys[i].type == DN_KEY_TIME  ? "1-02:03:04"
+                                                            : "1";
+
+        if (keys[i].type == DN_KEY_INT && keys[i].min > 1)
+            snprintf (text, sizeof (text), "%s=%.0f", keys[i].name, keys[i].min);
+        else
+            snprintf (text, sizeof (text), "%s=%s", keys[i].name, sample);
+        assert_int_equal (read_text (text, &spec, NULL), 0);
+        assert_true (dn_spec_has (&spec, &keys[i]));
+        dn_spec_write_value (&spec, &keys[i], value);
+        snprintf (text, sizeof (text), "%s=%s", keys[i].name, value);
+        assert_int_equal (read_text (text, &again, NULL), 0);
+        assert_memory_equal (&spec, &again, sizeof (spec));
+        spec = dn_spec_empty ();
+        assert_false (dn_spec_has (&spec, &keys[i]));
+    }
+}
+
+static void names_ignore_case_and_dashes (void **state)
+{
+    struct dn_spec spec;
+
+    (void) state;
+    assert_int_equal (read_text (" Seq-Len=128 , OPTIMIZER=AdamW ,", &spec, NULL), 0);
+    assert_int_equal (spec.seq_len, 128);
+    assert_int_equal (spec.optimizer, DN_OPTIMIZER_ADAMW);
+}
+
+static void comments_are_searched_for_the_mark (void **state)
+{
+    static const struct {
+        const char *comment;
+        enum dn_metadata found;
+        int64_t batch;
+    } cases[] = {
+        {NULL, DN_METADATA_NONE, DN_UNSET},
+        {"", DN_METADATA_NONE, DN_UNSET},
+        {"nothing here", DN_METADATA_NONE, DN_UNSET},
+        {"mydnnest:batch=1", DN_METADATA_NONE, DN_UNSET},
+        {"dnnest:off", DN_METADATA_OFF, DN_UNSET},
+        {"project x; dnnest:OFF", DN_METADATA_OFF, DN_UNSET},
+        {"dnnest:model=x,batch=4", DN_METADATA_GIVEN, 4},
+        {"run 7 dnnest:model=x,batch=4 for paper", DN_METADATA_GIVEN, 4},
+        {"a;dnnest:model=x,batch=4;b", DN_METADATA_GIVEN, 4},
+        {"DNNEST:model=x,batch=4\nbatch=5", DN_METADATA_GIVEN, 4},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_spec spec;
+        enum dn_metadata found;
+        struct dn_err err;
+
+        assert_int_equal (dn_spec_collect (cases[i].comment, NULL, &spec, &found, &err),
+                          0);
+        assert_int_equal (found, cases[i].found);
+        assert_int_equal (spec.batch, cases[i].batch);
+    }
+}
+
+static void bad_comments_say_where_they_came_from (void **state)
+{
+    static const char *const bad[] = {
+        "dnnest:", "x dnnest: batch=4", "dnnest:@f.json", "dnnest:batch=0"};
+    struct dn_spec spec;
+    enum dn_metadata found;
+    struct dn_err err;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
+        assert_int_equal (dn_spec_collect (bad[i], NULL, &spec, &found, &err), -1);
+        assert_contains (err.text, "comment: ");
+    }
+}
+
+static void script_lines_are_read_up_to_the_first_command (void **state)
+{
+    const char *script = "#!/bin/sh\n#SBATCH -c 4\n#DNNEST model=resnet50 batch=8\n"
+                         "#DNNEST precision=fp16, epochs=3\n#DNNESTED x=1\n\n"
+                         "echo hi\n#DNNEST batch=9\n";
+    struct dn_spec spec;
+    enum dn_metadata found;
+    struct dn_err err;
+
+    (void) state;
+    assert_int_equal (dn_spec_collect (NULL, script, &spec, &found, &err), 0);
+    assert_int_equal (found, DN_METADATA_GIVEN);
+    assert_int_equal (spec.batch, 8);
+    assert_int_equal (spec.precision, DN_PRECISION_FP16);
+    assert_near (spec.epochs, 3);
+    assert_int_equal (dn_spec_collect ("dnnest:batch=16", script, &spec, &found, &err),
+                      0);
+    assert_int_equal (spec.batch, 16);
+    assert_string_equal (spec.model, "resnet50");
+    assert_int_equal (dn_spec_collect ("dnnest:off", script, &spec, &found, &err), 0);
+    assert_int_equal (found, DN_METADATA_OFF);
+}
+
+static void a_bad_script_line_is_named (void **state)
+{
+    struct dn_spec spec;
+    enum dn_metadata found;
+    struct dn_err err;
+
+    (void) state;
+    assert_int_equal (
+        dn_spec_collect (NULL, "#!/bin/sh\n#DNNEST batch=none\n", &spec, &found, &err),
+        -1);
+    assert_contains (err.text, "script line 2");
+}
+
+static void datasets_are_read_from_lines (void **state)
+{
+    struct dn_datasets *datasets = calloc (1, sizeof (*datasets));
+    struct dn_err err;
+
+    (void) state;
+    assert_non_null (datasets);
+    assert_int_equal (
+        dn_datasets_read (
+            dn_span_of ("# table\nDataset=tiny Samples=1k SampleBytes=3000 "
+                        "Decode=jpeg\nDataset=other Samples=5\n"),
+            "f",
+            datasets,
+            &err),
+        0);
+    assert_int_equal (datasets->n_rows, 2);
+    assert_int_equal (datasets->rows[0].samples, 1000);
+    assert_int_equal (datasets->rows[1].sample_bytes, DN_UNSET);
+    assert_int_equal (
+        dn_datasets_read (dn_span_of ("\nDataset=x Sample=5"), "f", datasets, &err),
+        -1);
+    assert_contains (err.text, "f: line 2: unknown key 'Sample'");
+    assert_int_equal (dn_datasets_read (dn_span_of ("Dataset=x"), "f", datasets, &err),
+                      -1);
+    assert_int_equal (
+        dn_datasets_read (dn_span_of ("word Dataset=x Samples=1"), "f", datasets, &err),
+        -1);
+    free (datasets);
+}
+
+/* One data set, 'text' resolved for 'n_gpus'. */
+static int resolve (const char *text,
+                    int64_t n_gpus,
+                    struct dn_spec *spec,
+                    struct dn_err *err)
+{
+    static struct dn_datasets datasets = {
+        {{"imagenet", 1281167, 110000, DN_DECODE_JPEG}}, 1};
+
+    if (read_text (text, spec, err) < 0)
+        return -1;
+    return dn_spec_resolve (spec, &datasets, n_gpus, err);
+}
+
+static void work_follows_from_the_data_set (void **state)
+{
+    struct dn_spec spec;
+    struct dn_err err;
+
+    (void) state;
+    assert_int_equal (
+        resolve ("model=x,batch=256,epochs=90,dataset=ImageNet", 4, &spec, &err), 0);
+    assert_int_equal (spec.gpus, 4);
+    assert_int_equal (spec.global_batch, 1024);
+    assert_int_equal (spec.decode, DN_DECODE_JPEG);
+    assert_near (dn_spec_steps (&spec), 90.0 * 1252);
+    assert_int_equal (resolve ("model=x,batch=8", 0, &spec, &err), 0);
+    assert_int_equal (spec.gpus, 1);
+    assert_true (dn_spec_steps (&spec) < 0);
+    assert_int_equal (resolve ("model=x,batch=8,steps=10", 1, &spec, &err), 0);
+    assert_near (dn_spec_steps (&spec), 10);
+    assert_int_equal (resolve ("model=x,batch=8,tokens=1M,seq_len=100", 1, &spec, &err),
+                      0);
+    assert_near (dn_spec_steps (&spec), 1250);
+}
+
+static void batches_determine_one_another (void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t batch;
+        int64_t accum;
+        int64_t global;
+    } cases[] = {
+        {"model=x,batch=8,gpus=4", 8, 1, 32},
+        {"model=x,global_batch=32,gpus=4", 8, 1, 32},
+        {"model=x,batch=8,grad_accum=4,gpus=2", 8, 4, 64},
+        {"model=x,global_batch=64,grad_accum=4,gpus=2", 8, 4, 64},
+        {"model=x,batch=8,global_batch=64,gpus=2", 8, 4, 64},
+        {"model=x,micro_batch=2,global_batch=64,gpus=8,tp=2,pp=2", 2, 16, 64},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_spec spec;
+        struct dn_err err;
+
+        assert_int_equal (resolve (cases[i].text, DN_UNSET, &spec, &err), 0);
+        assert_int_equal (spec.batch, cases[i].batch);
+        assert_int_equal (spec.grad_accum, cases[i].accum);
+        assert_int_equal (spec.global_batch, cases[i].global);
+    }
+}
+
+static void contradictions_are_errors (void **state)
+{
+    static const struct {
+        const char *text;
+        const char *says;
+    } cases[] = {
+        {"batch=8", "model: missing"},
+        {"params=1M,batch=8", "model: missing"},
+        {"model=x", "batch: missing"},
+        {"model=x,batch=8,epochs=3,dataset=nowhere", "dataset: 'nowhere' is not in"},
+        {"model=x,batch=8,gpus=6,tp=4", "gpus: 6 is not a multiple of tp * pp = 4"},
+        {"model=x,batch=8,gpus=2,nodes=4", "nodes: 4 nodes for 2 GPUs"},
+        {"model=x,global_batch=10,gpus=4", "global_batch: 10 is not a multiple"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_spec spec;
+        struct dn_err err = {0};
+
+        assert_int_equal (resolve (cases[i].text, DN_UNSET, &spec, &err), -1);
+        assert_contains (err.text, cases[i].says);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("bad metadata names key, value and expectation",
+              bad_metadata_names_key_value_and_expectation),
+        TEST ("a failed reading leaves the specification",
+              a_failed_reading_leaves_the_specification),
+        TEST ("metadata beyond the limit is refused",
+              metadata_beyond_the_limit_is_refused),
+        TEST ("every key survives writing and reading",
+              every_key_survives_writing_and_reading),
+        TEST ("names ignore case and dashes", names_ignore_case_and_dashes),
+        TEST ("comments are searched for the mark", comments_are_searched_for_the_mark),
+        TEST ("bad comments say where they came from",
+              bad_comments_say_where_they_came_from),
+        TEST ("script lines are read up to the first command",
+              script_lines_are_read_up_to_the_first_command),
+        TEST ("a bad script line is named", a_bad_script_line_is_named),
+        TEST ("data sets are read from lines", datasets_are_read_from_lines),
+        TEST ("work follows from the data set", work_follows_from_the_data_set),
+        TEST ("batches determine one another", batches_determine_one_another),
+        TEST ("contradictions are errors", contradictions_are_errors),
+    };
+
+    return cmocka_run_group_tests_name ("spec", tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/* text.c - tests of base/: numbers, times, quoting, key lines
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <locale.h>
+
+#include "base/keyline.h"
+#include "base/text.h"
+
+static void bad_numbers_are_refused_by_name (void **state)
+{
+    static const char *const bad[] = {"",
+                                      "-",
+                                      ".",
+                                      "x",
+                                      "1x",
+                                      "1.5",
+                                      "0x10",
+                                      "1e400",
+                                      "NaN",
+                                      "inf",
+                                      "1 2",
+                                      "--1",
+                                      "1e",
+                                      "1kk",
+                                      "1,5"};
+    struct dn_err err;
+    int64_t value = 7;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
+        assert_int_equal (
+            dn_int_read (dn_span_of (bad[i]), "thing", 0, 10, &value, &err), -1);
+        assert_contains (err.text, "thing");
+        assert_int_equal (value, 7);
+    }
+}
+
+static void numbers_out_of_range_are_refused (void **state)
+{
+    static const char *const bad[] = {"-1", "11", "1k", "99999999999999999999", "1e18"};
+    struct dn_err err;
+    int64_t value;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
+        assert_int_equal (
+            dn_int_read (dn_span_of (bad[i]), "thing", 0, 10, &value, &err), -1);
+        assert_contains (err.text, "out of range 0..10");
+    }
+}
+
+static void numbers_take_multipliers_and_exponents (void **state)
+{
+    static const struct {
+        const char *text;
+        double value;
+    } cases[] = {{"0", 0},
+                 {"12", 12},
+                 {"1k", 1e3},
+                 {"2.5M", 2.5e6},
+                 {"3G", 3e9},
+                 {"1T", 1e12},
+                 {"1e3", 1e3},
+                 {"+4", 4},
+                 {"1.5e-1", .15},
+                 {".5", .5},
+                 {"5.", 5},
+                 {"1e3k", 1e6}};
+    double value;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        assert_int_equal (
+            dn_real_read (dn_span_of (cases[i].text), "n", -1e15, 1e15, &value, NULL),
+            0);
+        assert_near (value, cases[i].value);
+    }
+}
+
+static void the_locale_does_not_change_numbers (void **state)
+{
+    static const char *const locales[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "C"};
+    double value = 0;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (locales); i++) {
+        setlocale (LC_ALL, locales[i]);
+        assert_int_equal (dn_real_read (dn_span_of ("1.5"), "n", 0, 9, &value, NULL),
+                          0);
+        assert_near (value, 1.5);
+    }
+    setlocale (LC_ALL, "C");
+}
+
+static void times_are_read_as_slurm_reads_them (void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t seconds;
+    } cases[] = {{"30", 1800},
+                 {"1:30", 90},
+                 {"1:00:00", 3600},
+                 {"1-0", 86400},
+                 {"2-12", 216000},
+                 {"1-2:30", 95400},
+                 {"1-2:30:05", 95405}};
+    static const char *const bad[] = {
+        "", "1-", "-1", "1:2:3:4", "x", "1:", "1-2-3", "1.5"};
+    int64_t seconds;
+    struct dn_err err;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        assert_int_equal (
+            dn_time_read (dn_span_of (cases[i].text), "t", &seconds, &err), 0);
+        assert_int_equal (seconds, cases[i].seconds);
+    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++)
+        assert_int_equal (dn_time_read (dn_span_of (bad[i]), "t", &seconds, &err), -1);
+}
+
+static void times_are_written_as_slurm_writes_them (void **state)
+{
+    (void) state;
+    assert_string_equal (dn_time_write (86400).text, "1-00:00:00");
+    assert_string_equal (dn_time_write (13200).text, "03:40:00");
+    assert_string_equal (dn_time_write (DN_UNSET).text, "unset");
+    assert_string_equal (dn_time_write (DN_UNLIMITED).text, "unlimited");
+}
+
+static void quoting_leaves_only_plain_ascii (void **state)
+{
+    const char hostile[] = "a\033[31m\n\"'\\\xc3\xa9";
+    char text[300];
+
+    (void) state;
+    assert_string_equal (dn_quote (hostile, sizeof (hostile) - 1).text, "a?[31m??????");
+    memset (text, 'x', sizeof (text));
+    assert_int_equal (strlen (dn_quote (text, sizeof (text)).text), DN_QUOTE_MAX + 3);
+    assert_string_equal (dn_quote (NULL, 0).text, "");
+}
+
+static void a_long_error_is_cut_with_a_mark (void **state)
+{
+    struct dn_err err;
+    char text[1000];
+
+    (void) state;
+    memset (text, 'x', sizeof (text) - 1);
+    text[sizeof (text) - 1] = '\0';
+    assert_int_equal (dn_err_set (&err, DN_E_RANGE, "%s", text), -1);
+    assert_int_equal (err.text[DN_ERR_TEXT_MAX - 2], '+');
+    assert_int_equal (dn_err_wrap (&err, "context"), -1);
+    assert_int_equal (strncmp (err.text, "context: x", 10), 0);
+    assert_int_equal (dn_err_set (NULL, DN_E_RANGE, "nobody listens"), -1);
+}
+
+static void a_buffer_drops_what_does_not_fit (void **state)
+{
+    char text[8];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    (void) state;
+    dn_buf_add (&buf, "abc");
+    dn_buf_add (&buf, "defghij");
+    assert_true (buf.cut);
+    assert_string_equal (text, "abc");
+    dn_buf_add (&buf, "de");
+    assert_string_equal (text, "abcde");
+}
+
+static void key_lines_skip_comments_and_keep_quotes (void **state)
+{
+    struct dn_span rest =
+        dn_span_of ("# head\n\nA=1 b=\"x # y\" # tail\n  C=  \nlast=2");
+    struct dn_keyline line = {0};
+
+    (void) state;
+    assert_int_equal (dn_keyline_next (&rest, &line, NULL), 1);
+    assert_int_equal (line.line, 3);
+    assert_int_equal (line.n_pairs, 2);
+    assert_true (dn_span_is (line.pairs[1].value, "x # y"));
+    assert_int_equal (dn_keyline_next (&rest, &line, NULL), 1);
+    assert_int_equal (line.pairs[0].value.len, 0);
+    assert_int_equal (dn_keyline_next (&rest, &line, NULL), 1);
+    assert_int_equal (line.line, 5);
+    assert_int_equal (dn_keyline_next (&rest, &line, NULL), 0);
+}
+
+static void a_bad_key_line_is_named_by_its_number (void **state)
+{
+    static const char *const bad[] = {"\nKey", "\nKey=\"open", "\n=x", "\nA=1 B"};
+    struct dn_err err;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
+        struct dn_span rest = dn_span_of (bad[i]);
+        struct dn_keyline line = {0};
+
+        assert_int_equal (dn_keyline_next (&rest, &line, &err), -1);
+        assert_contains (err.text, "line 2");
+    }
+}
+
+static void a_keyword_is_taken_only_where_it_is_expected (void **state)
+{
+    struct dn_span rest = dn_span_of ("Gpu Type=a100\nMode=x");
+    struct dn_keyline line = {.words = true};
+
+    (void) state;
+    assert_int_equal (dn_keyline_next (&rest, &line, NULL), 1);
+    assert_true (dn_span_is (line.word, "gpu"));
+    assert_int_equal (line.n_pairs, 1);
+    assert_int_equal (dn_keyline_next (&rest, &line, NULL), 1);
+    assert_int_equal (line.word.len, 0);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("bad numbers are refused by name", bad_numbers_are_refused_by_name),
+        TEST ("numbers out of range are refused", numbers_out_of_range_are_refused),
+        TEST ("numbers take multipliers and exponents",
+              numbers_take_multipliers_and_exponents),
+        TEST ("the locale does not change numbers", the_locale_does_not_change_numbers),
+        TEST ("times are read as Slurm reads them", times_are_read_as_slurm_reads_them),
+        TEST ("times are written as Slurm writes them",
+              times_are_written_as_slurm_writes_them),
+        TEST ("quoting leaves only plain ASCII", quoting_leaves_only_plain_ascii),
+        TEST ("a long error is cut with a mark", a_long_error_is_cut_with_a_mark),
+        TEST ("a buffer drops what does not fit", a_buffer_drops_what_does_not_fit),
+        TEST ("key lines skip comments and keep quotes",
+              key_lines_skip_comments_and_keep_quotes),
+        TEST ("a bad key line is named by its number",
+              a_bad_key_line_is_named_by_its_number),
+        TEST ("a keyword is taken only where it is expected",
+              a_keyword_is_taken_only_where_it_is_expected),
+    };
+
+    return cmocka_run_group_tests_name ("text", tests, NULL, NULL);
+}
