@@ -15,12 +15,14 @@
 #include "grid.h"
 
 enum {
+    OPTION_DEF_MEM,
     OPTION_SET,
     OPTION_SLURM,
     N_OPTIONS
 };
 
 static const struct dn_option options[] = {
+    [OPTION_DEF_MEM] = {"def-mem-per-cpu", 0, "SIZE", "DefMemPerCPU of slurm.conf"},
     [OPTION_SET] = {"set", 0, "KEY=VALUE", "another value for a rule; may be repeated"},
     [OPTION_SLURM] = {"slurm", 0, "VERSION", "the Slurm whose spelling to use"},
     {NULL, 0, NULL, NULL},
@@ -47,6 +49,8 @@ static int take_options (const struct dn_command *self, struct errand *errand)
             dn_sbatch_unknown (given->argument);
         else if (option >= N_OPTIONS)
             dn_sbatch_set (&errand->sbatch, option - N_OPTIONS, given->argument);
+        else if (option == OPTION_DEF_MEM)
+            errand->sbatch.default_memory = given->argument;
         else if (option == OPTION_SLURM)
             errand->slurm = given->argument;
         else if (!dn_settings_add (&errand->settings, self, given->argument)) {

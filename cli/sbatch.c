@@ -377,14 +377,14 @@ static int read_time (const struct dn_sbatch *sbatch,
     return 0;
 }
 
-/* Megabytes from "4096", "4G", "4GB"; kilobytes are rounded up. */
-static int read_memory (const struct dn_sbatch *sbatch,
-                        int option,
+/* Megabytes from "4096", "4G", "4GB"; kilobytes are rounded up. NULL: not given. */
+static int read_memory (const char *value,
+                        const char *what,
                         int64_t *megabytes,
                         struct dn_err *err)
 {
     static const char units[] = "kmgt";
-    struct dn_span text = dn_span_of (sbatch->value[option]);
+    struct dn_span text = dn_span_of (value);
     const char *unit = NULL;
     int64_t scale = 1;
 
@@ -399,13 +399,7 @@ static int read_memory (const struct dn_sbatch *sbatch,
         for (const char *u = units + 1; u < unit; u++)
             scale *= 1024;
     }
-    if (dn_int_read (text,
-                     dn_sbatch_options[option].name,
-                     0,
-                     MEMORY_MAX_MB / scale,
-                     megabytes,
-                     err)
-        < 0)
+    if (dn_int_read (text, what, 0, MEMORY_MAX_MB / scale, megabytes, err) < 0)
         return -1;
     *megabytes = unit == units ? (*megabytes + 1023) / 1024 : *megabytes * scale;
     return 0;
@@ -570,7 +564,11 @@ static int fill_per_gpu (struct dn_sbatch *sbatch, int version, struct dn_err *e
     int64_t memory = DN_UNSET;
 
     if (read_count (sbatch, DN_SBATCH_CPUS_PER_GPU, 1, &cpus, err) < 0
-        || read_memory (sbatch, DN_SBATCH_MEM_PER_GPU, &memory, err) < 0)
+        || read_memory (sbatch->value[DN_SBATCH_MEM_PER_GPU],
+                        dn_sbatch_options[DN_SBATCH_MEM_PER_GPU].name,
+                        &memory,
+                        err)
+               < 0)
         return -1;
     if (cpus != DN_UNSET) {
         snprintf (sbatch->cpus_per_tres,
@@ -739,6 +737,7 @@ static int check_rivals (const struct dn_sbatch *sbatch, struct dn_err *err)
 int dn_sbatch_fill (struct dn_sbatch *sbatch, int version, struct dn_err *err)
 {
     struct dn_job *job = &sbatch->job;
+    int64_t default_memory = 0;
 
     *job = dn_job_empty ();
     job->kind = DN_JOB_BATCH;
@@ -748,11 +747,23 @@ int dn_sbatch_fill (struct dn_sbatch *sbatch, int version, struct dn_err *err)
     if (check_rivals (sbatch, err) < 0
         || read_time (sbatch, DN_SBATCH_TIME, &job->time_limit_min, err) < 0
         || read_time (sbatch, DN_SBATCH_TIME_MIN, &job->time_min_min, err) < 0
-        || read_memory (sbatch, DN_SBATCH_MEM, &job->mem_per_node_mb, err) < 0
-        || read_memory (sbatch, DN_SBATCH_MEM_PER_CPU, &job->mem_per_cpu_mb, err) < 0
+        || read_memory (sbatch->value[DN_SBATCH_MEM],
+                        dn_sbatch_options[DN_SBATCH_MEM].name,
+                        &job->mem_per_node_mb,
+                        err)
+               < 0
+        || read_memory (sbatch->value[DN_SBATCH_MEM_PER_CPU],
+                        dn_sbatch_options[DN_SBATCH_MEM_PER_CPU].name,
+                        &job->mem_per_cpu_mb,
+                        err)
+               < 0
+        || read_memory (sbatch->default_memory, "def-mem-per-cpu", &default_memory, err)
+               < 0
         || read_counts (sbatch, version, err) < 0
         || fill_tres (sbatch, version, err) < 0)
         return -1;
+    if (default_memory > 0)
+        job->default_mem_per_cpu_mb = default_memory;
     derive_counts (job);
     if (fill_per_gpu (sbatch, version, err) < 0)
         return -1;

@@ -61,6 +61,7 @@ enum dn_sbatch_option {
 
 struct dn_sbatch {
     const char *value[DN_N_SBATCH_OPTIONS]; /* borrowed; "" without argument */
+    const char *default_memory;             /* DefMemPerCPU=, borrowed; may be NULL */
     char *script;                           /* owned */
     char *words; /* owned: what the values of #SBATCH lines point into */
     bool het;

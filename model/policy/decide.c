@@ -17,6 +17,9 @@
 /* GPU memory of a move is judged by this bound, MemoryHeadroom on top. */
 #define MEMORY_QUANTILE 0.95
 
+/* Reals are written as whole numbers: a decimal point would be the locale's. */
+#define MIB (1024.0 * 1024)
+
 /* Limits are set in steps of five minutes: nobody reads 03:37:00 as an estimate. */
 #define TIME_STEP_S 300
 
@@ -97,17 +100,17 @@ static bool can_tell (const struct scene *scene, int base)
     }
     if (!estimate->fits) {
         say (scene,
-             "gpu: needs about %.1f GiB of GPU memory, %s has %.1f",
-             estimate->gpu_mem.p50 / 1073741824,
+             "gpu: needs about %.0f MiB of GPU memory, %s has %.0f",
+             estimate->gpu_mem.p50 / MIB,
              type_of (scene, base),
-             estimate->device->memory / 1073741824);
+             estimate->device->memory / MIB);
         return false;
     }
     if (estimate->confidence < scene->rules->min_confidence) {
         say (scene,
-             "confidence %.2f is below MinConfidence %.2f",
-             estimate->confidence,
-             scene->rules->min_confidence);
+             "confidence %.0f %% is below MinConfidence, %.0f %%",
+             100 * estimate->confidence,
+             100 * scene->rules->min_confidence);
         return false;
     }
     if (request->n_gpus != DN_UNSET && scene->spec->gpus < request->n_gpus)
@@ -241,14 +244,16 @@ static bool may_move (const struct scene *scene, int i, int base, char *why)
     else if (memory > estimate->device->memory)
         snprintf (why,
                   DN_REASON_MAX,
-                  "may need %.1f GiB of GPU memory, it has %.1f",
-                  memory / 1073741824,
-                  estimate->device->memory / 1073741824);
+                  "may need %.0f MiB of GPU memory, it has %.0f",
+                  memory / MIB,
+                  estimate->device->memory / MIB);
     else if (estimate->confidence < rules->min_confidence)
-        snprintf (
-            why, DN_REASON_MAX, "confidence %.2f is too low", estimate->confidence);
+        snprintf (why,
+                  DN_REASON_MAX,
+                  "confidence %.0f %% is too low",
+                  100 * estimate->confidence);
     else if (slowdown > rules->max_slowdown)
-        snprintf (why, DN_REASON_MAX, "%.1f times slower", slowdown);
+        snprintf (why, DN_REASON_MAX, "would take %.0f %% of the time", 100 * slowdown);
     else if (cpus != DN_UNSET && cpus > candidate->gpu->node_cpus)
         snprintf (why,
                   DN_REASON_MAX,
@@ -290,11 +295,12 @@ static int choose_gpu (const struct scene *scene, int base)
     if (best != base) {
         scene->decision->gpu = scene->candidates->list[best].gpu;
         say (scene,
-             "gpu: %s takes %.2f of the time of %s at %.2f of its %s",
+             "gpu: %s takes %.0f %% of the time of %s at %.0f %% of its %s",
              type_of (scene, best),
-             scene->estimates[best].step_s.p50 / scene->estimates[base].step_s.p50,
+             100 * scene->estimates[best].step_s.p50
+                 / scene->estimates[base].step_s.p50,
              type_of (scene, base),
-             price (scene, best) / price (scene, base),
+             100 * price (scene, best) / price (scene, base),
              objective_of (scene) == DN_OBJECTIVE_ENERGY ? "energy"
              : objective_of (scene) == DN_OBJECTIVE_TIME ? "time"
                                                          : "cost");
@@ -357,8 +363,8 @@ static void choose_time (const struct scene *scene)
     }
     scene->decision->time_limit_s = needed;
     say (scene,
-         "time: %g of such jobs finish within %s",
-         rules->time_quantile,
+         "time: %.0f in 10000 such jobs finish within %s",
+         1e4 * rules->time_quantile,
          dn_time_write (needed).text);
 }
 

@@ -73,6 +73,12 @@ fields $v "$cpus -N 1 -n 4 -c 16 --mem-per-cpu=1G" \
 fields $v "$cpus -N 1 -n 4 -c 16 --mem-per-cpu=1500K" \
     'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; mem_per_node None -> 128' \
     'kilobytes are rounded up to MB'
+fields $v "$cpus -N 1 -n 4 -c 16 --def-mem-per-cpu=1G" \
+    'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; mem_per_node None -> 65536' \
+    "the cluster's memory per CPU is kept whole, too"
+fields $v "$cpus -N 1 -n 4 -c 16 --def-mem-per-cpu=1G --mem=8G" \
+    'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2' \
+    'but not where the job states its memory'
 fields $v "$cpus -n 4" '' 'without -c no CPUs are lowered'
 fields $v "$cpus -c 16 -O -n 4" '' 'overcommitted CPUs are not lowered'
 
