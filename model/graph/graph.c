@@ -55,6 +55,23 @@ static const struct dn_zoo_family *const families[] = {
     &dn_zoo_mlp,
     &dn_zoo_ncf,
     &dn_zoo_dlrm,
+    &dn_zoo_autoencoder,
+    &dn_zoo_fastpitch,
+    &dn_zoo_inception,
+    &dn_zoo_vnet,
+    &dn_zoo_wav2vec2,
+    &dn_zoo_deepspeech,
+    &dn_zoo_gnmt,
+    &dn_zoo_quartznet,
+    &dn_zoo_ssd,
+    &dn_zoo_wide_deep,
+    &dn_zoo_dcgan,
+    &dn_zoo_efficientdet,
+    &dn_zoo_hifigan,
+    &dn_zoo_science,
+    &dn_zoo_tacotron2,
+    &dn_zoo_waveglow,
+    &dn_zoo_yolo,
     /* End of families */
 };
 /* clang-format on */

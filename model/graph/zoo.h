@@ -48,11 +48,36 @@ extern const struct dn_zoo_family dn_zoo_jasper;
 extern const struct dn_zoo_family dn_zoo_mlp;
 extern const struct dn_zoo_family dn_zoo_ncf;
 extern const struct dn_zoo_family dn_zoo_dlrm;
+extern const struct dn_zoo_family dn_zoo_autoencoder;
+extern const struct dn_zoo_family dn_zoo_fastpitch;
+extern const struct dn_zoo_family dn_zoo_inception;
+extern const struct dn_zoo_family dn_zoo_vnet;
+extern const struct dn_zoo_family dn_zoo_wav2vec2;
+extern const struct dn_zoo_family dn_zoo_deepspeech;
+extern const struct dn_zoo_family dn_zoo_gnmt;
+extern const struct dn_zoo_family dn_zoo_quartznet;
+extern const struct dn_zoo_family dn_zoo_ssd;
+extern const struct dn_zoo_family dn_zoo_wide_deep;
+extern const struct dn_zoo_family dn_zoo_dcgan;
+extern const struct dn_zoo_family dn_zoo_efficientdet;
+extern const struct dn_zoo_family dn_zoo_hifigan;
+extern const struct dn_zoo_family dn_zoo_science;
+extern const struct dn_zoo_family dn_zoo_tacotron2;
+extern const struct dn_zoo_family dn_zoo_waveglow;
+extern const struct dn_zoo_family dn_zoo_yolo;
 
 /* ResNet-50 from the stem on, with the activation behind each of its four stages: the
  * backbone of detectors.
  */
 void dn_zoo_resnet50_add (struct dn_build *build, struct dn_shape levels[4]);
+
+/* Its first three stages, the third without stride: the backbone of SSD. */
+void dn_zoo_resnet50_add_dense (struct dn_build *build);
+
+/* EfficientNet-B0 up to its last block, with the activations at an eighth, a sixteenth
+ * and a thirty-second of the image's size.
+ */
+void dn_zoo_efficientnet_b0_add (struct dn_build *build, struct dn_shape levels[3]);
 
 /* Families under their own names: sizes are given, not a name of the zoo. */
 extern const struct dn_zoo_family dn_zoo_generic;

@@ -9,6 +9,9 @@
  * do: 15 % of the sequence, or tgt_len= of them. tgt_len equal to seq_len is what
  * Hugging Face's BertForPreTraining computes.
  *
+ * ELECTRA (Clark et al., 2003.10555) has no pooler: 'pretrain' is its discriminator,
+ * which tells for each token whether it was replaced, 'lm' its generator.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/transformer.h"
@@ -28,6 +31,7 @@ struct bert {
     double embed;     /* features of the embeddings; 0: hidden */
     bool shared;      /* one block's parameters serve all layers */
     bool no_pooler;   /* and no dropout behind attention: DistilBERT */
+    bool electra;     /* heads of its own */
     bool dropout;
     enum dn_head head; /* default */
     enum dn_activation activation;
@@ -38,11 +42,12 @@ struct bert {
         {name, "bert"}, __VA_ARGS__                                                    \
     }
 
-/* shared, no pooler, dropout, default head, activation */
-#define BERT       false, false, true, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU
-#define ROBERTA    false, false, true, DN_HEAD_LM, DN_ACTIVATION_GELU
-#define DISTILBERT false, true, true, DN_HEAD_LM, DN_ACTIVATION_GELU
-#define ALBERT     true, false, false, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU_TANH
+/* shared, no pooler, electra, dropout, default head, activation */
+#define BERT       false, false, false, true, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU
+#define ROBERTA    false, false, false, true, DN_HEAD_LM, DN_ACTIVATION_GELU
+#define DISTILBERT false, true, false, true, DN_HEAD_LM, DN_ACTIVATION_GELU
+#define ELECTRA    false, false, true, true, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU
+#define ALBERT     true, false, false, false, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU_TANH
 
 static const struct bert rows[] = {
     ROW ("bert_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, BERT),
@@ -50,6 +55,7 @@ static const struct bert rows[] = {
     ROW ("roberta_base", {12, 768, 12, 0, 0, 512}, 50265, 514, 1, 0, ROBERTA),
     ROW ("roberta_large", {24, 1024, 16, 0, 0, 512}, 50265, 514, 1, 0, ROBERTA),
     ROW ("distilbert", {6, 768, 12, 0, 0, 512}, 30522, 512, 0, 0, DISTILBERT),
+    ROW ("electra_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, ELECTRA),
     ROW ("albert_base", {12, 768, 12, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
     /* End of rows */
 };
@@ -109,6 +115,25 @@ static void add_masked_lm (struct dn_build *build,
     dn_build_loss (build);
 }
 
+/* A layer, then one number for each token (the discriminator), or the classes of the
+ * sequence from its first token.
+ */
+static void add_electra (struct dn_build *build, enum dn_head head)
+{
+    double classes = head == DN_HEAD_CLASSIFIER ? DN_WANT (build, classes, 2) : 1;
+
+    if (head == DN_HEAD_CLASSIFIER) {
+        build->at.dim[0] = 1;
+        dn_build_dropout (build);
+    }
+    dn_build_linear (build, build->at.channels, true);
+    dn_build_activation (build, DN_ACTIVATION_GELU);
+    if (head == DN_HEAD_CLASSIFIER)
+        dn_build_dropout (build);
+    dn_build_linear (build, classes, true);
+    dn_build_loss (build);
+}
+
 static void add_head (struct dn_build *build,
                       const struct bert *row,
                       double features,
@@ -118,6 +143,11 @@ static void add_head (struct dn_build *build,
     struct dn_shape end = build->at;
     double hidden = end.channels;
 
+    if (row->electra && head != DN_HEAD_LM) {
+        if (head != DN_HEAD_NONE)
+            add_electra (build, head);
+        return;
+    }
     if (head == DN_HEAD_PRETRAIN || head == DN_HEAD_LM)
         add_masked_lm (build, row, features, vocab);
     if (head == DN_HEAD_LM || row->no_pooler)

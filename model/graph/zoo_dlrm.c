@@ -5,6 +5,10 @@
  * each of tables= tables, the products of all pairs, an MLP of 1024, 1024, 512, 256.
  * vocab= is the rows of all tables together.
  *
+ * dcn_v2 replaces the products by the low-rank cross network of Wang et al.
+ * (2008.13535), as torchrec's DLRM_DCN and DeepLearningExamples have it; layers= is the
+ * number of its layers, hidden= their rank.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/zoo.h"
@@ -15,10 +19,15 @@ struct dlrm {
     double tables;
     double vocab;
     double features;
+    double crosses; /* layers of a cross network in place of the pairs' products */
 };
 
+/* Features within a cross layer. */
+#define CROSS_RANK 512
+
 static const struct dlrm rows[] = {
-    {{"dlrm", "dlrm"}, 13, 26, 187767399, 128},
+    {{"dlrm", "dlrm"}, 13, 26, 187767399, 128, 0},
+    {{"dcn_v2", "dlrm"}, 13, 26, 187767399, 128, 3},
     /* End of rows */
 };
 
@@ -64,6 +73,33 @@ static void add_interaction (struct dn_build *build, double vectors)
     dn_build_concat (build, &bottom);
 }
 
+/* x0 (V (U x) + b) + x. */
+static void add_cross (struct dn_build *build, struct dn_shape *start, double rank)
+{
+    dn_build_linear (build, rank, false);
+    dn_build_linear (build, start->channels, true);
+    dn_build_multiply (build, start);
+    dn_build_add (build);
+}
+
+/* 'layers' of them over all vectors side by side; x is x0 in the first. */
+static void add_crosses (struct dn_build *build, double vectors, double layers)
+{
+    double rank = DN_WANT (build, hidden, CROSS_RANK);
+    struct dn_shape start;
+    double outer;
+
+    build->at.channels *= vectors;
+    build->at.kept = false;
+    dn_build_copy (build);
+    dn_build_keep (build);
+    start = build->at;
+    add_cross (build, &start, rank);
+    outer = dn_build_repeat (build, layers - 1);
+    add_cross (build, &start, rank);
+    dn_build_repeat_end (build, outer);
+}
+
 static void build_dlrm (struct dn_build *build, const void *data)
 {
     const struct dlrm *row = data;
@@ -77,7 +113,10 @@ static void build_dlrm (struct dn_build *build, const void *data)
     add_layer (build, 256);
     add_layer (build, features);
     add_tables (build, tables, vocab, features);
-    add_interaction (build, tables + 1);
+    if (row->crosses > 0)
+        add_crosses (build, tables + 1, DN_WANT (build, layers, row->crosses));
+    else
+        add_interaction (build, tables + 1);
     for (size_t i = 0; i < DN_N_ELEMENTS (top); i++)
         add_layer (build, top[i]);
     dn_build_linear (build, 1, true);

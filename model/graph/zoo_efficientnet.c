@@ -1,8 +1,9 @@
 /* zoo_efficientnet.c - inverted residuals with gates
  *
  * EfficientNet (Tan and Le, arXiv 1905.11946), EfficientNetV2 (2104.00298) and
- * MobileNetV3 (Howard et al., 1905.02244) as torchvision has them. width= multiplies
- * the channels.
+ * MobileNetV3 (Howard et al., 1905.02244) as torchvision has them; 'widese' is the
+ * variant of NVIDIA's DeepLearningExamples whose gates squeeze a quarter of the
+ * expanded channels. width= multiplies the channels.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -36,8 +37,9 @@ struct efficientnet {
     double depth;
     double image;
     double stem;
-    double last;   /* channels of the last convolution; 0: four times its input */
-    double hidden; /* MobileNetV3: features of the linear layer in the head */
+    double last;    /* channels of the last convolution; 0: four times its input */
+    double hidden;  /* MobileNetV3: features of the linear layer in the head */
+    bool wide_gate; /* squeezes a part of the expanded channels, not of the input's */
 };
 
 static const struct stage b0_stages[N_STAGES_MAX] = {
@@ -112,19 +114,21 @@ static const struct stage v3_small_stages[N_STAGES_MAX] = {
     }
 
 static const struct efficientnet rows[] = {
-    ROW ("efficientnet_b0", b0_stages, 1.0, 1.0, 224, 32, 0, 0),
-    ROW ("efficientnet_b1", b0_stages, 1.0, 1.1, 240, 32, 0, 0),
-    ROW ("efficientnet_b2", b0_stages, 1.1, 1.2, 288, 32, 0, 0),
-    ROW ("efficientnet_b3", b0_stages, 1.2, 1.4, 300, 32, 0, 0),
-    ROW ("efficientnet_b4", b0_stages, 1.4, 1.8, 380, 32, 0, 0),
-    ROW ("efficientnet_b5", b0_stages, 1.6, 2.2, 456, 32, 0, 0),
-    ROW ("efficientnet_b6", b0_stages, 1.8, 2.6, 528, 32, 0, 0),
-    ROW ("efficientnet_b7", b0_stages, 2.0, 3.1, 600, 32, 0, 0),
-    ROW ("efficientnet_v2_s", v2_s_stages, 1.0, 1.0, 384, 24, 1280, 0),
-    ROW ("efficientnet_v2_m", v2_m_stages, 1.0, 1.0, 480, 24, 1280, 0),
-    ROW ("efficientnet_v2_l", v2_l_stages, 1.0, 1.0, 480, 32, 1280, 0),
-    ROW ("mobilenet_v3_large", v3_large_stages, 1.0, 1.0, 224, 16, 0, 1280),
-    ROW ("mobilenet_v3_small", v3_small_stages, 1.0, 1.0, 224, 16, 0, 1024),
+    ROW ("efficientnet_b0", b0_stages, 1.0, 1.0, 224, 32, 0, 0, false),
+    ROW ("efficientnet_b1", b0_stages, 1.0, 1.1, 240, 32, 0, 0, false),
+    ROW ("efficientnet_b2", b0_stages, 1.1, 1.2, 288, 32, 0, 0, false),
+    ROW ("efficientnet_b3", b0_stages, 1.2, 1.4, 300, 32, 0, 0, false),
+    ROW ("efficientnet_b4", b0_stages, 1.4, 1.8, 380, 32, 0, 0, false),
+    ROW ("efficientnet_b5", b0_stages, 1.6, 2.2, 456, 32, 0, 0, false),
+    ROW ("efficientnet_b6", b0_stages, 1.8, 2.6, 528, 32, 0, 0, false),
+    ROW ("efficientnet_b7", b0_stages, 2.0, 3.1, 600, 32, 0, 0, false),
+    ROW ("efficientnet_widese_b0", b0_stages, 1.0, 1.0, 224, 32, 0, 0, true),
+    ROW ("efficientnet_widese_b4", b0_stages, 1.4, 1.8, 380, 32, 0, 0, true),
+    ROW ("efficientnet_v2_s", v2_s_stages, 1.0, 1.0, 384, 24, 1280, 0, false),
+    ROW ("efficientnet_v2_m", v2_m_stages, 1.0, 1.0, 480, 24, 1280, 0, false),
+    ROW ("efficientnet_v2_l", v2_l_stages, 1.0, 1.0, 480, 32, 1280, 0, false),
+    ROW ("mobilenet_v3_large", v3_large_stages, 1.0, 1.0, 224, 16, 0, 1280, false),
+    ROW ("mobilenet_v3_small", v3_small_stages, 1.0, 1.0, 224, 16, 0, 1024, false),
     /* End of rows */
 };
 
@@ -175,7 +179,7 @@ static void add_block (struct dn_build *build,
         if (stage->gate)
             add_gate (build,
                       v3 ? dn_build_round (floor (inner / 4), 8)
-                         : fmax (1, floor (in / 4)),
+                         : fmax (1, floor ((row->wide_gate ? inner : in) / 4)),
                       v3);
     }
     if (stage->block == BLOCK_INVERTED || inner != in)
@@ -218,6 +222,21 @@ static void add_head (struct dn_build *build, const struct efficientnet *row)
     dn_build_dropout (build);
     dn_build_linear (build, classes, true);
     dn_build_loss (build);
+}
+
+void dn_zoo_efficientnet_b0_add (struct dn_build *build, struct dn_shape levels[3])
+{
+    static const struct efficientnet b0 =
+        ROW ("", b0_stages, 1.0, 1.0, 224, 32, 0, 0, false);
+    int n_levels = 0;
+
+    add_conv (build, b0.stem, 3, 2, 1, false);
+    for (int i = 0; i < N_STAGES_MAX && b0.stages[i].block != BLOCK_NONE; i++) {
+        add_stage (build, &b0, &b0.stages[i], 1);
+        /* The last stage of a size, from an eighth of the image on. */
+        if (i == 2 || i == 4 || i == 6)
+            levels[n_levels++] = build->at;
+    }
 }
 
 static void build_efficientnet (struct dn_build *build, const void *data)

@@ -1,9 +1,13 @@
-/* zoo_seq2seq.c - encoder and decoder: Transformer, BART, T5
+/* zoo_seq2seq.c - encoder and decoder: Transformer, BART, T5, Switch Transformer
  *
  * Vaswani et al. (arXiv 1706.03762; sinusoidal positions, one table of words for both
  * sides and the output), Lewis et al. (1910.13461) and Raffel et al. (1910.10683), as
  * Hugging Face has them. layers= counts each side; seq_len= is the source, tgt_len= the
  * target. The head is 'lm' unless 'none' is asked for.
+ *
+ * In Switch Transformers (Fedus et al., 2101.03961) every second feed-forward part is
+ * one of experts= for each token (or top_k= of them). switch_xl4 has the sizes of T5 3B
+ * and four experts; that tokens spread evenly is assumed.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,6 +54,8 @@ struct seq2seq {
     double target; /* tokens of it */
     double vocab;
     double positions; /* rows of a learned table per side; 0: none */
+    double head_dim;  /* 0: hidden / heads */
+    double experts;   /* 0: none */
 };
 
 #define ROW(name, ...)                                                                 \
@@ -58,12 +64,13 @@ struct seq2seq {
     }
 
 static const struct seq2seq rows[] = {
-    ROW ("transformer_base", &vaswani, {6, 512, 8, 0, 0, 32}, 32, 37000, 0),
-    ROW ("transformer_big", &vaswani, {6, 1024, 16, 0, 0, 32}, 32, 37000, 0),
-    ROW ("bart_large", &bart, {12, 1024, 16, 0, 0, 1024}, 1024, 50265, 1026),
-    ROW ("t5_small", &t5, {6, 512, 8, 0, 0, 512}, 512, 32128, 0),
-    ROW ("t5_base", &t5, {12, 768, 12, 0, 0, 512}, 512, 32128, 0),
-    ROW ("t5_large", &t5, {24, 1024, 16, 0, 0, 512}, 512, 32128, 0),
+    ROW ("transformer_base", &vaswani, {6, 512, 8, 0, 0, 32}, 32, 37000, 0, 0, 0),
+    ROW ("transformer_big", &vaswani, {6, 1024, 16, 0, 0, 32}, 32, 37000, 0, 0, 0),
+    ROW ("bart_large", &bart, {12, 1024, 16, 0, 0, 1024}, 1024, 50265, 1026, 0, 0),
+    ROW ("t5_small", &t5, {6, 512, 8, 0, 0, 512}, 512, 32128, 0, 0, 0),
+    ROW ("t5_base", &t5, {12, 768, 12, 0, 0, 512}, 512, 32128, 0, 0, 0),
+    ROW ("t5_large", &t5, {24, 1024, 16, 0, 0, 512}, 512, 32128, 0, 0, 0),
+    ROW ("switch_xl4", &t5, {24, 1024, 32, 0, 16384, 512}, 512, 32128, 0, 128, 4),
     /* End of rows */
 };
 
@@ -116,27 +123,94 @@ static void add_side_end (struct dn_build *build, const struct style *style)
     dn_build_dropout (build);
 }
 
-static void add_encoder (struct dn_build *build, const struct dn_transformer *body)
-{
-    double outer = dn_build_repeat (build, body->layers);
+/* Experts of a feed-forward part, and how many of them a token goes through. */
+struct experts {
+    double n; /* 0: none */
+    double top_k;
+};
 
-    dn_transformer_add_block (build, body);
+/* A feed-forward part for each expert, of the tokens that the router gives it. */
+static void add_experts (struct dn_build *build,
+                         const struct dn_transformer *body,
+                         const struct experts *experts)
+{
+    struct dn_shape start;
+    double outer;
+
+    dn_build_norm (build, body->norm);
+    dn_build_elementwise (build, 1);
+    dn_build_keep (build);
+    start = build->at;
+    dn_build_linear (build, experts->n, false);
+    dn_build_softmax (build);
+    build->at = start;
+    build->at.kept = false;
+    build->at.dim[0] *= experts->top_k / experts->n;
+    outer = dn_build_repeat (build, experts->n);
+    dn_build_copy (build);
+    dn_build_linear (build, body->ffn, body->bias);
+    dn_build_activation (build, body->activation);
+    dn_build_dropout (build);
+    dn_build_linear (build, body->hidden, body->bias);
+    dn_build_keep (build);
+    dn_build_elementwise (build, 1);
+    dn_build_copy (build);
+    dn_build_repeat_end (build, outer);
+    build->at = start;
+    build->at.kept = false;
+    dn_build_dropout (build);
+    dn_build_add (build);
+}
+
+/* One layer; 'memory' is what a decoder attends to. */
+static void add_layer (struct dn_build *build,
+                       const struct dn_transformer *body,
+                       struct dn_shape *memory,
+                       const struct experts *experts)
+{
+    struct dn_attention cross = body->attention;
+
+    cross.memory = memory;
+    dn_transformer_add_attention (build, body, &body->attention);
+    if (memory)
+        dn_transformer_add_attention (build, body, &cross);
+    if (experts)
+        add_experts (build, body, experts);
+    else
+        dn_transformer_add_ffn (build, body);
+}
+
+static void add_layers (struct dn_build *build,
+                        const struct dn_transformer *body,
+                        struct dn_shape *memory,
+                        const struct experts *experts)
+{
+    double sparse = experts->n > 0 ? floor (body->layers / 2) : 0;
+    double outer = dn_build_repeat (build, body->layers - sparse);
+
+    add_layer (build, body, memory, NULL);
+    dn_build_repeat_end (build, outer);
+    outer = dn_build_repeat (build, sparse);
+    if (sparse > 0)
+        add_layer (build, body, memory, experts);
     dn_build_repeat_end (build, outer);
 }
 
-static void add_decoder (struct dn_build *build,
-                         const struct dn_transformer *body,
-                         struct dn_shape *memory)
+static struct experts read_experts (struct dn_build *build, const struct seq2seq *row)
 {
-    struct dn_attention cross = body->attention;
-    double outer;
+    struct experts experts = {0};
 
-    cross.memory = memory;
-    outer = dn_build_repeat (build, body->layers);
-    dn_transformer_add_attention (build, body, &body->attention);
-    dn_transformer_add_attention (build, body, &cross);
-    dn_transformer_add_ffn (build, body);
-    dn_build_repeat_end (build, outer);
+    if (row->experts <= 0)
+        return experts;
+    experts.n = DN_WANT (build, experts, row->experts);
+    experts.top_k = DN_WANT (build, top_k, 1);
+    if (experts.top_k > experts.n)
+        dn_build_fail (build,
+                       DN_E_RANGE,
+                       "top_k: %g, expected at most experts %g",
+                       experts.top_k,
+                       experts.n);
+    return experts;
 }
 
 static struct dn_transformer read_body (struct dn_build *build,
@@ -151,6 +225,8 @@ static struct dn_transformer read_body (struct dn_build *build,
                                   .dropout = true};
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
+    if (row->head_dim > 0)
+        body.attention.head_dim = DN_WANT (build, head_dim, row->head_dim);
     body.attention.bias = style->bias;
     body.attention.out_bias = style->bias;
     body.attention.dropout = style->attention_dropout;
@@ -162,6 +238,7 @@ static void build_seq2seq (struct dn_build *build, const void *data)
     const struct seq2seq *row = data;
     struct dn_transformer body = read_body (build, row);
     double vocab = DN_WANT (build, vocab, row->vocab);
+    struct experts experts = read_experts (build, row);
     struct dn_shape memory;
 
     dn_build_tokens (build, body.tokens);
@@ -169,7 +246,7 @@ static void build_seq2seq (struct dn_build *build, const void *data)
     dn_build_blocks (build, 2 * body.layers);
     if (row->style->relative)
         add_relative (build, body.attention.heads);
-    add_encoder (build, &body);
+    add_layers (build, &body, NULL, &experts);
     add_side_end (build, row->style);
     dn_build_keep (build);
     memory = build->at;
@@ -177,7 +254,7 @@ static void build_seq2seq (struct dn_build *build, const void *data)
     add_embeddings (build, row, vocab, body.hidden, true);
     if (row->style->relative)
         add_relative (build, body.attention.heads);
-    add_decoder (build, &body, &memory);
+    add_layers (build, &body, &memory, &experts);
     add_side_end (build, row->style);
     if (dn_build_head (build, DN_HEAD_LM) == DN_HEAD_NONE)
         return;

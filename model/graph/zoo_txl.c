@@ -2,7 +2,9 @@
  *
  * Dai et al. (arXiv 1901.02860) with the sizes of NVIDIA's DeepLearningExamples for
  * WikiText-103: relative positions, a memory of mem_len= tokens (as many as seq_len=),
- * adaptive softmax that shares the words' embedding. The relative positions' layer
+ * adaptive softmax that shares the words' embedding. The large one's embedding is
+ * adaptive too (Baevski and Auli, 1809.10853): rarer words have fewer features, which a
+ * layer per cluster brings to hidden. The relative positions' layer
  * works once per batch, not per sample: its FLOPs are counted as for a batch of
  * POSITION_BATCH.
  *
@@ -10,6 +12,8 @@
  */
 #include "graph/transformer.h"
 #include "graph/zoo.h"
+
+#include <math.h>
 
 #define POSITION_BATCH 16
 
@@ -33,10 +37,12 @@ struct txl {
     struct dn_zoo_entry entry;
     struct dn_transformer_sizes sizes;
     double vocab;
+    double divide; /* features of a cluster's words to those of the next; 0: equal */
 };
 
 static const struct txl rows[] = {
-    {{"transformer_xl_base", "txl"}, {16, 512, 8, 0, 2048, 192}, 267735},
+    {{"transformer_xl_base", "txl"}, {16, 512, 8, 0, 2048, 192}, 267735, 0},
+    {{"transformer_xl_large", "txl"}, {18, 1024, 16, 0, 4096, 384}, 267735, 4},
     /* End of rows */
 };
 
@@ -86,7 +92,50 @@ static double cluster_size (int i, double vocab)
     return end - clusters[i].first;
 }
 
-static void add_adaptive_softmax (struct dn_build *build, double vocab)
+/* Features of the words of cluster 'i', at least one. */
+static double cluster_features (const struct txl *row, int i, double hidden)
+{
+    return row->divide > 0 ? fmax (1, floor (hidden / pow (row->divide, i))) : hidden;
+}
+
+static void add_embedding (struct dn_build *build,
+                           const struct txl *row,
+                           double vocab,
+                           double hidden)
+{
+    struct dn_shape tokens = build->at;
+
+    if (row->divide <= 0) {
+        dn_build_embedding (build, vocab, hidden);
+        return;
+    }
+    for (int i = 0; i < N_CLUSTERS && clusters[i].first < vocab; i++) {
+        build->at = tokens;
+        build->at.dim[0] = tokens.dim[0] * clusters[i].share;
+        dn_build_embedding (
+            build, cluster_size (i, vocab), cluster_features (row, i, hidden));
+        dn_build_linear (build, hidden, false);
+    }
+    build->at.dim[0] = tokens.dim[0];
+    dn_build_copy (build);
+}
+
+/* From hidden to the features of the words of cluster 'i'; all but the first share the
+ * embedding's layer.
+ */
+static void add_projection (struct dn_build *build, const struct txl *row, int i)
+{
+    double features = cluster_features (row, i, build->at.channels);
+
+    if (row->divide > 0 && i == 0)
+        dn_build_linear (build, features, false);
+    else if (row->divide > 0)
+        dn_build_linear_tied (build, features, false);
+}
+
+static void add_adaptive_softmax (struct dn_build *build,
+                                  const struct txl *row,
+                                  double vocab)
 {
     struct dn_shape end = build->at;
 
@@ -95,7 +144,9 @@ static void add_adaptive_softmax (struct dn_build *build, double vocab)
     for (int i = 0; i < N_CLUSTERS && clusters[i].first < vocab; i++) {
         build->at = end;
         build->at.dim[0] = end.dim[0] * clusters[i].share;
+        add_projection (build, row, i);
         dn_build_linear_tied (build, cluster_size (i, vocab), false);
+        /* The biases of all words. */
         if (i == 0)
             dn_build_add_learned (build, vocab);
         dn_build_loss (build);
@@ -123,7 +174,7 @@ static void build_txl (struct dn_build *build, const void *data)
     body.attention.dropout = true;
     features = body.attention.heads * body.attention.head_dim;
     dn_build_tokens (build, body.tokens);
-    dn_build_embedding (build, vocab, body.hidden);
+    add_embedding (build, row, vocab, body.hidden);
     dn_build_dropout (build);
     dn_build_blocks (build, body.layers);
     outer = dn_build_repeat (build, body.layers);
@@ -133,7 +184,7 @@ static void build_txl (struct dn_build *build, const void *data)
     dn_build_add_learned (build, features);
     dn_build_add_learned (build, features);
     dn_build_dropout (build);
-    add_adaptive_softmax (build, vocab);
+    add_adaptive_softmax (build, row, vocab);
 }
 
 const struct dn_zoo_family dn_zoo_txl = DN_ZOO_FAMILY (rows, build_txl);

@@ -151,6 +151,18 @@ static void test_misfits (void **state)
     expect_failure ("model=vgg16,image=8", DN_E_RANGE, "image: 8 is too small");
     expect_failure ("model=unet,layers=99", DN_E_RANGE, "layers: 99 out of range");
     expect_failure ("model=bert_base,tgt_len=600", DN_E_RANGE, "tgt_len: 600");
+    expect_failure ("model=gnmt,layers=1", DN_E_RANGE, "layers: 1 out of range 2..");
+    expect_failure (
+        "model=quartznet,layers=7", DN_E_RANGE, "layers: 7, expected a multiple of 5");
+    expect_failure (
+        "model=switch_xl4,top_k=5", DN_E_RANGE, "top_k: 5, expected at most experts 4");
+    expect_failure ("model=efficientdet_d0,image=500",
+                    DN_E_RANGE,
+                    "image: 500, expected a multiple");
+    expect_failure ("model=dcgan,image=32", DN_E_RANGE, "image: expected 64");
+    expect_failure ("model=waveglow,seq_len=7", DN_E_RANGE, "seq_len: 7, expected");
+    expect_failure ("model=wav2vec2_base,seq_len=300", DN_E_RANGE, "seq_len: 300");
+    expect_failure ("model=vnet,layers=17", DN_E_RANGE, "layers: 17 out of range");
 }
 
 static void test_unread_keys (void **state)
@@ -344,6 +356,42 @@ static void test_overrides (void **state)
     dn_graph_free (&same);
 }
 
+static void test_experts (void **state)
+{
+    struct dn_graph few = build ("model=switch_xl4");
+    struct dn_graph many = build ("model=switch_xl4,experts=8");
+    struct dn_graph two = build ("model=switch_xl4,top_k=2");
+    double expert = 2.0 * 1024 * 16384;
+    double router = 1024;
+
+    (void) state;
+    /* 24 sparse layers of 512 tokens each; a router has one output per expert. */
+    assert_true (many.params - few.params == 24 * 4 * (expert + router));
+    assert_true (many.flops - few.flops == 24 * 4 * 2 * 512 * router);
+    assert_true (two.params == few.params);
+    assert_true (two.flops - few.flops == 24 * 2 * 512 * expert);
+    dn_graph_free (&few);
+    dn_graph_free (&many);
+    dn_graph_free (&two);
+}
+
+static void test_adversaries (void **state)
+{
+    struct dn_graph graph = build ("model=dcgan");
+    double params = 0;
+    int n_heads = 0;
+
+    (void) state;
+    /* Three passes of the discriminator, whose parameters are those of the first. */
+    for (int i = 0; i < graph.n_ops; i++) {
+        params += graph.ops[i].repeat * graph.ops[i].params;
+        n_heads += graph.ops[i].kind == DN_OP_LOSS;
+    }
+    assert_int_equal (n_heads, 3);
+    assert_true (params == 3576704 + 2765568);
+    dn_graph_free (&graph);
+}
+
 static void test_repeat (void **state)
 {
     struct dn_graph graph = build ("model=gpt2_xl");
@@ -446,6 +494,9 @@ int main (void)
         TEST ("every name of the zoo has a reference", test_all_proven),
         TEST ("twice the image is four times the convolutions", test_image),
         TEST ("layers override a name, and families are general names", test_overrides),
+        TEST ("experts add parameters, not work; top_k adds work", test_experts),
+        TEST ("a discriminator that passes three times is learned once",
+              test_adversaries),
         TEST ("equal blocks stand once", test_repeat),
         TEST ("only the first operator reads the sample", test_first),
         TEST ("given totals are met exactly", test_totals),
