@@ -5,12 +5,13 @@
 # The caller sets 'top', the tree, and 'work', a directory of its own; the copy is made in
 # $work/src and built in directories beside it.
 
-# Runs COMMAND with its output in a log; shows that log only where it fails.
+# Runs COMMAND with its output in a log; shows that log only where it fails. Its temporary
+# files are below $work: perl's and the compiler's outlive a Ctrl-C.
 step() {
     local name=$1 log started=$SECONDS
     shift
     log=$work/$name.out
-    if "$@" >"$log" 2>&1 </dev/null; then
+    if TMPDIR=$work "$@" >"$log" 2>&1 </dev/null; then
         printf 'done  %s (%d s)\n' "$name" $((SECONDS - started))
         return
     fi
