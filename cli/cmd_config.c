@@ -221,7 +221,7 @@ static int print_gpus (const struct dn_gpu_types *types)
         add_count (&grid, type->n_nodes);
         add_count (&grid, type->node_cpus);
         add_count (&grid, type->node_mem_mb);
-        dn_grid_add (&grid, "%s", type->partitions[0] ? type->partitions : "all");
+        dn_grid_add (&grid, "%s", type->partitions[0] ? type->partitions : "-");
     }
     return dn_grid_print (&grid);
 }

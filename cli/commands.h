@@ -10,6 +10,7 @@
 extern const struct dn_command dn_cmd_advise;
 extern const struct dn_command dn_cmd_check;
 extern const struct dn_command dn_cmd_config;
+extern const struct dn_command dn_cmd_evaluate;
 extern const struct dn_command dn_cmd_explain;
 extern const struct dn_command dn_cmd_hardware;
 extern const struct dn_command dn_cmd_predict;

@@ -75,20 +75,29 @@ static int read_stream (FILE *stream, const char *path, char **text, struct dn_e
     return -1;
 }
 
+FILE *dn_open_input (const char *path, struct dn_err *err)
+{
+    FILE *stream = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
+
+    if (!stream)
+        dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+    return stream;
+}
+
+void dn_close_input (FILE **stream)
+{
+    if (*stream && *stream != stdin)
+        fclose (*stream);
+}
+
 int dn_read_input (const char *path, char **text, struct dn_err *err)
 {
-    FILE *stream;
-    int rc;
+    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
 
     *text = NULL;
-    if (strcmp (path, "-") == 0)
-        return read_stream (stdin, "stdin", text, err);
-    stream = fopen (path, "re");
     if (!stream)
-        return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
-    rc = read_stream (stream, path, text, err);
-    fclose (stream);
-    return rc;
+        return -1;
+    return read_stream (stream, stream == stdin ? "stdin" : path, text, err);
 }
 
 /* Insertions, deletions and replacements that lead from one word to the other. */

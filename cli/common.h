@@ -8,6 +8,8 @@
 #ifndef DN_COMMON_H
 #define DN_COMMON_H
 
+#include <stdio.h>
+
 #include "base/text.h"
 
 enum dn_exit {
@@ -29,6 +31,12 @@ int dn_fail (enum dn_exit code, const struct dn_err *err);
 
 /* Flush stdout and turn a write error into a complaint and DN_EXIT_BUG. */
 int dn_finish (int exit_code);
+
+/* Open a file of the user for reading, "-" being stdin; NULL with 'err'. */
+FILE *dn_open_input (const char *path, struct dn_err *err);
+
+/* fclose () for dn_cleanup; leaves stdin open. */
+void dn_close_input (FILE **stream);
 
 /* Read a file of the user whole, "-" being stdin. '*text' is terminated, owned by the
  * caller, and has no NUL inside.

@@ -74,6 +74,11 @@ void dn_json_add_real (struct json_object *to, const char *key, double value)
     json_object_object_add (to, key, value < 0 ? NULL : dn_json_real (value));
 }
 
+void dn_json_add_signed (struct json_object *to, const char *key, double value)
+{
+    json_object_object_add (to, key, dn_json_real (value));
+}
+
 void dn_json_add_count (struct json_object *to, const char *key, int64_t value)
 {
     json_object_object_add (to, key, value < 0 ? NULL : json_object_new_int64 (value));

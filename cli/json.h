@@ -16,8 +16,11 @@ struct json_object *dn_json_real (double value);
 /* A string in valid UTF-8, other bytes as '?'; null for NULL. */
 struct json_object *dn_json_text (const char *text);
 
-/* Add a member. A negative real or count stands for "unknown" and becomes null. */
+/* Add a member. A negative real or count stands for "unknown" and becomes null; a
+ * signed real is null where it is not finite.
+ */
 void dn_json_add_real (struct json_object *to, const char *key, double value);
+void dn_json_add_signed (struct json_object *to, const char *key, double value);
 void dn_json_add_count (struct json_object *to, const char *key, int64_t value);
 void dn_json_add_bool (struct json_object *to, const char *key, bool value);
 void dn_json_add_text (struct json_object *to, const char *key, const char *text);

@@ -43,6 +43,7 @@ const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_CORES_PER_SOCKET] = {"cores-per-socket", 0, "N", "cores per socket"},
     [DN_SBATCH_CPUS_PER_GPU] = {"cpus-per-gpu", 0, "N", "CPUs per GPU"},
     [DN_SBATCH_CPUS_PER_TASK] = {"cpus-per-task", 'c', "N", "CPUs per task"},
+    [DN_SBATCH_EXCLUDE] = {"exclude", 'x', "NODES", "nodes to avoid"},
     [DN_SBATCH_EXCLUSIVE] = {"exclusive", 0, "[=KIND]", "whole nodes"},
     [DN_SBATCH_EXTRA_NODE_INFO] = {"extra-node-info", 'B', "S[:C[:T]]", "topology"},
     [DN_SBATCH_GPUS] = {"gpus", 'G', "[TYPE:]N", "GPUs of the job"},
@@ -69,10 +70,13 @@ const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_PREFER] = {"prefer", 0, "LIST", "features of the nodes, if possible"},
     [DN_SBATCH_QOS] = {"qos", 'q', "NAME", "quality of service"},
     [DN_SBATCH_RESERVATION] = {"reservation", 0, "NAME", "reservation"},
+    [DN_SBATCH_SIGNAL] = {"signal", 0, "SIGNAL[@SECONDS]", "warning before the limit"},
     [DN_SBATCH_THREAD_SPEC] = {"thread-spec", 0, "N", "threads kept for the system"},
     [DN_SBATCH_THREADS_PER_CORE] = {"threads-per-core", 0, "N", "threads per core"},
+    [DN_SBATCH_SOCKETS_PER_NODE] = {"sockets-per-node", 0, "N", "sockets of a node"},
     [DN_SBATCH_TIME] = {"time", 't', "TIME", "time limit"},
     [DN_SBATCH_TIME_MIN] = {"time-min", 0, "TIME", "time limit at least"},
+    [DN_SBATCH_TMP] = {"tmp", 0, "SIZE", "temporary disk of a node"},
     [DN_SBATCH_TRES_PER_TASK] = {"tres-per-task", 0, "LIST", "resources per task"},
     [DN_SBATCH_WRAP] = {"wrap", 0, "COMMAND", "a command instead of SCRIPT"},
     /* Known, so that their arguments are not taken for the script. */
@@ -94,7 +98,6 @@ const struct dn_option dn_sbatch_options[] = {
     KNOWN ("dependency", 'd', "X"),
     KNOWN ("distribution", 'm', "X"),
     KNOWN ("error", 'e', "X"),
-    KNOWN ("exclude", 'x', "X"),
     KNOWN ("export", 0, "X"),
     KNOWN ("export-file", 0, "X"),
     KNOWN ("extra", 0, "X"),
@@ -128,12 +131,9 @@ const struct dn_option dn_sbatch_options[] = {
     KNOWN ("reboot", 0, NULL),
     KNOWN ("requeue", 0, NULL),
     KNOWN ("segment", 0, "X"),
-    KNOWN ("signal", 0, "X"),
-    KNOWN ("sockets-per-node", 0, "X"),
     KNOWN ("spread-job", 0, NULL),
     KNOWN ("switches", 0, "X"),
     KNOWN ("test-only", 0, NULL),
-    KNOWN ("tmp", 0, "X"),
     KNOWN ("uid", 0, "X"),
     KNOWN ("use-min-nodes", 0, NULL),
     KNOWN ("verbose", 'v', NULL),
@@ -375,6 +375,21 @@ static int read_time (const struct dn_sbatch *sbatch,
         return -1;
     *minutes = seconds > 0 ? (seconds + 59) / 60 : DN_UNLIMITED;
     return 0;
+}
+
+/* "[R|B:]SIGNAL[@SECONDS]"; a minute where no time is given (sbatch.1). */
+static int read_signal (const struct dn_sbatch *sbatch,
+                        int64_t *seconds,
+                        struct dn_err *err)
+{
+    const int64_t most = 65535;
+    struct dn_span rest = dn_span_of (sbatch->value[DN_SBATCH_SIGNAL]);
+
+    if (!rest.text)
+        return 0;
+    *seconds = 60;
+    dn_span_cut (&rest, "@");
+    return rest.text ? dn_int_read (rest, "signal", 0, most, seconds, err) : 0;
 }
 
 /* Megabytes from "4096", "4G", "4GB"; kilobytes are rounded up. NULL: not given. */
@@ -626,7 +641,6 @@ static int read_counts (struct dn_sbatch *sbatch, int version, struct dn_err *er
                < 0
         || read_count (sbatch, DN_SBATCH_MINCPUS, 1, &job->pn_min_cpus, err) < 0)
         return -1;
-    job->cpus_given = sbatch->value[DN_SBATCH_CPUS_PER_TASK] != NULL;
     return 0;
 }
 
@@ -681,6 +695,8 @@ static void fill_names (struct dn_sbatch *sbatch)
     job->prefer = value[DN_SBATCH_PREFER];
     job->req_nodes = value[DN_SBATCH_NODELIST] ? value[DN_SBATCH_NODELIST]
                                                : value[DN_SBATCH_NODEFILE];
+    job->exc_nodes = value[DN_SBATCH_EXCLUDE];
+    job->special_nodes = value[DN_SBATCH_TMP] || value[DN_SBATCH_SOCKETS_PER_NODE];
     job->reservation = value[DN_SBATCH_RESERVATION];
     job->partition = value[DN_SBATCH_PARTITION];
     job->account = value[DN_SBATCH_ACCOUNT];
@@ -741,12 +757,12 @@ int dn_sbatch_fill (struct dn_sbatch *sbatch, int version, struct dn_err *err)
 
     *job = dn_job_empty ();
     job->kind = DN_JOB_BATCH;
-    job->spelling = version < VERSION_SLASH ? DN_SPELLING_COLON : DN_SPELLING_SLASH;
     job->user_id = (int64_t) getuid ();
     fill_names (sbatch);
     if (check_rivals (sbatch, err) < 0
         || read_time (sbatch, DN_SBATCH_TIME, &job->time_limit_min, err) < 0
         || read_time (sbatch, DN_SBATCH_TIME_MIN, &job->time_min_min, err) < 0
+        || read_signal (sbatch, &job->signal_s, err) < 0
         || read_memory (sbatch->value[DN_SBATCH_MEM],
                         dn_sbatch_options[DN_SBATCH_MEM].name,
                         &job->mem_per_node_mb,

@@ -140,6 +140,12 @@ static void add_range (struct json_object *to,
         json, "p95", known ? dn_range_at (range, UPPER_QUANTILE) * scale : -1);
 }
 
+/* CPUs of the whole job, or -1 when what they feed is not known. */
+static int64_t all_cpus (const struct dn_estimate *estimate, const struct dn_spec *spec)
+{
+    return estimate->cpus_per_gpu < 0 ? -1 : estimate->cpus_per_gpu * spec->gpus;
+}
+
 struct json_object *dn_show_estimate_json (const struct dn_estimate *estimate,
                                            const struct dn_spec *spec,
                                            double cost_per_hour)
@@ -157,7 +163,7 @@ struct json_object *dn_show_estimate_json (const struct dn_estimate *estimate,
         json_object_object_add (json, "train_s", NULL);
     add_range (json, "gpu_mem_bytes", estimate->gpu_mem, 1, known);
     dn_json_add_real (json, "host_mem_bytes", known ? ceil (estimate->host_mem) : -1);
-    dn_json_add_count (json, "cpus", known ? estimate->cpus_per_gpu * spec->gpus : -1);
+    dn_json_add_count (json, "cpus", known ? all_cpus (estimate, spec) : -1);
     dn_json_add_real (json, "power_w", known ? estimate->power_w : -1);
     dn_json_add_real (json, "energy_j", known ? estimate->energy_j : -1);
     dn_json_add_real (json,
@@ -214,7 +220,10 @@ static void add_run (struct dn_grid *grid,
     dn_grid_add (grid, "%s", dn_show_time (e->train_s.p50).text);
     dn_grid_add (grid, "%s", dn_show_time (upper).text);
     dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
-    dn_grid_add (grid, "%lld", (long long) (e->cpus_per_gpu * spec->gpus));
+    if (all_cpus (e, spec) < 0)
+        dn_grid_add (grid, "-");
+    else
+        dn_grid_add (grid, "%lld", (long long) all_cpus (e, spec));
     dn_grid_add (grid, "%s", dn_show_real (e->power_w, 0).text);
     dn_grid_add (
         grid, "%s", dn_show_real (e->energy_j < 0 ? -1 : e->energy_j / 3.6e6, 2).text);

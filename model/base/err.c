@@ -11,6 +11,9 @@
 
 /* Format into 'text' of DN_ERR_TEXT_MAX bytes; mark a cut with '+'. */
 static void format_text (char *text, const char *format, va_list args)
+    __attribute__ ((format (printf, 2, 0)));
+
+static void format_text (char *text, const char *format, va_list args)
 {
     int n = vsnprintf (text, DN_ERR_TEXT_MAX, format, args);
 

@@ -5,6 +5,8 @@
 #ifndef DN_LIMITS_H
 #define DN_LIMITS_H
 
+#include <stdint.h>
+
 /* Names of models, devices, GPU types and keys. The longest catalogue name has 24. */
 #define DN_NAME_MAX 64
 
@@ -57,6 +59,9 @@
 
 /* The record in admin_comment is stored by slurmdbd with every job. */
 #define DN_RECORD_MAX 1023
+
+/* Tasks, CPUs and GPUs of one job: Slurm counts them in 32 bits. */
+#define DN_COUNT_MAX INT64_C (4294967296)
 
 /* A configuration, catalogue or data-set file. */
 #define DN_FILE_MAX (1024 * 1024)

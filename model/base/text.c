@@ -242,6 +242,30 @@ int dn_real_read (struct dn_span span,
     return 0;
 }
 
+int dn_enum_read (struct dn_span span,
+                  const char *what,
+                  const struct dn_names *names,
+                  int *out,
+                  struct dn_err *err)
+{
+    int found = span.text ? dn_names_find (names, span.text, span.len) : -1;
+    char expected[DN_ERR_TEXT_MAX];
+    struct dn_buf buf = dn_buf_on (expected, sizeof (expected));
+
+    if (found > 0) {
+        *out = found;
+        return 0;
+    }
+    for (int i = 1; i < names->n_names; i++)
+        dn_buf_add (&buf, " %s", names->names[i]);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "%s: '%s' is unknown, expected one of%s",
+                       what,
+                       dn_quote (span.text, span.len).text,
+                       expected);
+}
+
 /* Fields of a Slurm time between ':', at most three. Return how many, or -1. */
 static int read_clock (struct dn_span span, int64_t field[3])
 {

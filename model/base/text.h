@@ -63,6 +63,13 @@ int dn_real_read (struct dn_span span,
                   double *out,
                   struct dn_err *err);
 
+/* Read the name of a constant; index 0 of the table, "unknown", cannot be written. */
+int dn_enum_read (struct dn_span span,
+                  const char *what,
+                  const struct dn_names *names,
+                  int *out,
+                  struct dn_err *err);
+
 /* Read a Slurm time in seconds: "minutes", "minutes:seconds", "hours:minutes:seconds",
  * "days-hours", "days-hours:minutes", "days-hours:minutes:seconds".
  */

@@ -17,7 +17,8 @@ static const struct dn_gpu_key gpu_keys[] = {
     {"NodeCpus", "CPUs of one such node; needed to move jobs to it"},
     {"NodeMemory", "memory of one such node in MB; needed to move jobs to it"},
     {"Partitions",
-     "partitions that have this type, separated by commas; all if not stated"},
+     "partitions that have this type, separated by commas, or ALL; needed to move "
+     "jobs to it"},
     /* End of gpu_keys */
 };
 
@@ -139,10 +140,10 @@ static void find_block (const struct dn_gpu_type *type,
 
     reason[0] = '\0';
     if (type->per_node == DN_UNSET || type->node_cpus == DN_UNSET
-        || type->node_mem_mb == DN_UNSET)
+        || type->node_mem_mb == DN_UNSET || type->partitions[0] == '\0')
         snprintf (reason,
                   DN_REASON_MAX,
-                  "its Gpu line lacks PerNode, NodeCpus or NodeMemory");
+                  "its Gpu line lacks PerNode, NodeCpus, NodeMemory or Partitions");
     else if (request->gpus_per_node == DN_UNSET)
         snprintf (reason, DN_REASON_MAX, "the GPUs per node of the request are open");
     else if (request->gpus_per_node > type->per_node)
@@ -163,7 +164,7 @@ static void find_block (const struct dn_gpu_type *type,
                   "%" PRId64 " nodes, there are %" PRId64,
                   request->job->min_nodes,
                   type->n_nodes);
-    else if (type->partitions[0] != '\0'
+    else if (strcmp (type->partitions, "ALL") != 0
              && (!partition || !in_list (type->partitions, partition)))
         snprintf (reason, DN_REASON_MAX, "it is not in the job's partition");
 }

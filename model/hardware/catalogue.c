@@ -103,15 +103,11 @@ static int read_constant (const struct device_key *key,
                           void *at,
                           struct dn_err *err)
 {
-    int found = dn_names_find (names, value.text, value.len);
+    int constant = 0;
 
-    if (found <= 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "%s: '%s' is unknown",
-                           key->name,
-                           dn_quote (value.text, value.len).text);
-    memcpy (at, &found, sizeof (found));
+    if (dn_enum_read (value, key->name, names, &constant, err) < 0)
+        return -1;
+    memcpy (at, &constant, sizeof (constant));
     return 0;
 }
 

@@ -83,8 +83,9 @@ const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
 bool dn_device_supports (const struct dn_device *device, enum dn_precision precision);
 
 /* A gres type of the cluster, as a "Gpu" line of dnnest.conf maps it. What is DN_UNSET
- * or empty was not stated; a type can only be moved *to* when per_node, node_cpus and
- * node_mem_mb are stated, since a request that no node can meet would never start.
+ * or empty was not stated; a type can only be moved *to* when per_node, node_cpus,
+ * node_mem_mb and partitions are stated, since a
+ * request that no node can meet would never start.
  */
 struct dn_gpu_type {
     char type[DN_NAME_MAX];         /* the gres type, e.g. "a100" */
@@ -94,7 +95,7 @@ struct dn_gpu_type {
     int64_t n_nodes;
     int64_t node_cpus;
     int64_t node_mem_mb;
-    char partitions[DN_NAME_MAX * 4]; /* "p1,p2"; empty: all */
+    char partitions[DN_NAME_MAX * 4]; /* "p1,p2" or "ALL" */
 };
 
 struct dn_gpu_types {

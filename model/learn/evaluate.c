@@ -4,14 +4,25 @@
  */
 #include "learn/evaluate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define GIB (1024.0 * 1024 * 1024)
 
+/* Begins the name of a file that holds the specification. */
+#define SIDECAR_MARK '@'
+
+/* dn_predict () takes this for "not known": the run had the CPUs that it needed. */
+#define CPUS_UNKNOWN (-1)
+
+static const char *const metric_text[] = {"step_time", "gpu_memory", "power"};
 static const char *const grouping_text[] =
     {"all", "gpu", "model", "group", "source", "precision"};
+
+const struct dn_names dn_metric_names = {metric_text,
+                                         (int) DN_N_ELEMENTS (metric_text)};
 
 const struct dn_names dn_grouping_names = {grouping_text,
                                            (int) DN_N_ELEMENTS (grouping_text)};
@@ -28,11 +39,9 @@ void dn_evaluation_free (struct dn_evaluation *evaluation)
 {
     if (!evaluation)
         return;
-    for (int i = 0; i < DN_N_GROUPINGS; i++) {
-        dn_score_free (&evaluation->step[i]);
-        dn_score_free (&evaluation->memory[i]);
-        dn_score_free (&evaluation->power[i]);
-    }
+    for (int m = 0; m < DN_N_METRICS; m++)
+        for (int g = 0; g < DN_N_GROUPINGS; g++)
+            dn_score_free (&evaluation->scores[m][g]);
     free (evaluation->skipped);
     memset (evaluation, 0, sizeof (*evaluation));
 }
@@ -55,11 +64,28 @@ static int read_measured (const struct dn_row *row,
 struct run {
     const struct dn_device *device;
     struct dn_spec spec;
-    double step_ms;
-    double memory_gb;
-    double power_w;
+    double measured[DN_N_METRICS]; /* in the units of the table; 0: not */
     bool oom;
 };
+
+static int read_spec (const struct dn_evaluation *evaluation,
+                      const char *text,
+                      struct dn_spec *spec,
+                      struct dn_err *err)
+{
+    struct dn_span span = dn_span_trim (dn_span_of (text));
+
+    if (span.len > 0 && span.text[0] == SIDECAR_MARK)
+        return dn_err_set (err,
+                           DN_E_VERSION,
+                           "spec: '%s' is a sidecar, expected key=value,...: this "
+                           "version reads no sidecars",
+                           dn_quote (span.text, span.len).text);
+    *spec = dn_spec_empty ();
+    if (dn_spec_read (span, spec, err) < 0)
+        return -1;
+    return dn_spec_resolve (spec, evaluation->datasets, DN_UNSET, err);
+}
 
 static int read_run (const struct dn_evaluation *evaluation,
                      const struct dn_row *row,
@@ -67,23 +93,26 @@ static int read_run (const struct dn_evaluation *evaluation,
                      struct dn_graph *graph,
                      struct dn_err *err)
 {
+    static const char *const columns[DN_N_METRICS] = {
+        "step_ms", "peak_mem_gb", "power_w"};
     const char *gpu = dn_row_get (row, "gpu");
     const char *oom = dn_row_get (row, "oom");
 
+    run->oom = oom && strcmp (oom, "1") == 0;
     run->device = dn_catalogue_find (evaluation->catalogue, gpu);
     if (!run->device)
         return dn_err_set (err,
                            DN_E_RANGE,
                            "gpu: '%s' is not in the hardware catalogue",
                            dn_quote (gpu, strlen (gpu)).text);
-    run->spec = dn_spec_empty ();
-    run->oom = oom && strcmp (oom, "1") == 0;
-    if (dn_spec_read (dn_span_of (dn_row_get (row, "spec")), &run->spec, err) < 0
-        || dn_spec_resolve (&run->spec, evaluation->datasets, DN_UNSET, err) < 0
-        || read_measured (row, "step_ms", &run->step_ms, err) < 0
-        || read_measured (row, "peak_mem_gb", &run->memory_gb, err) < 0
-        || read_measured (row, "power_w", &run->power_w, err) < 0)
+    for (int i = 0; i < DN_N_METRICS; i++)
+        if (read_measured (row, columns[i], &run->measured[i], err) < 0)
+            return -1;
+    if (read_spec (evaluation, dn_row_get (row, "spec"), &run->spec, err) < 0)
         return -1;
+    if (!dn_device_supports (run->device, run->spec.precision))
+        return dn_err_set (
+            err, DN_E_RANGE, "gpu: %s cannot run this precision", run->device->name);
     return dn_graph_build (&run->spec, graph, err);
 }
 
@@ -130,23 +159,31 @@ static void name_groups (const struct dn_row *row,
 
 static int add_pair (struct dn_score scores[DN_N_GROUPINGS],
                      const char *const names[DN_N_GROUPINGS],
-                     struct dn_range predicted,
+                     double predicted,
+                     double bound,
                      double measured,
                      struct dn_err *err)
 {
-    if (measured <= 0)
-        return 0;
     for (int i = 0; i < DN_N_GROUPINGS; i++)
         if (names[i] && names[i][0] != '\0'
-            && dn_score_add (&scores[i],
-                             names[i],
-                             predicted.p50,
-                             dn_range_at (predicted, 0.95),
-                             measured,
-                             err)
-                   < 0)
+            && dn_score_add (&scores[i], names[i], predicted, bound, measured, err) < 0)
             return -1;
     return 0;
+}
+
+static void judge_fit (struct dn_evaluation *evaluation,
+                       const struct run *run,
+                       const struct dn_estimate *estimate)
+{
+    bool fitted = run->measured[DN_METRIC_GPU_MEMORY] * GIB <= run->device->memory;
+
+    if (!run->oom && run->measured[DN_METRIC_GPU_MEMORY] <= 0)
+        return;
+    fitted = fitted && !run->oom;
+    evaluation->n_judged++;
+    evaluation->n_oom += !fitted;
+    evaluation->n_false_fit += estimate->fits && !fitted;
+    evaluation->n_false_no_fit += !estimate->fits && fitted;
 }
 
 static int add_run (struct dn_evaluation *evaluation,
@@ -157,21 +194,51 @@ static int add_run (struct dn_evaluation *evaluation,
 {
     const char *names[DN_N_GROUPINGS];
     char precision[DN_VALUE_MAX];
-    struct dn_range power = {estimate->power_w, 0};
-    bool fitted = !run->oom && run->memory_gb * GIB <= run->device->memory;
+    struct dn_range step = estimate->step_s;
+    struct dn_range memory = estimate->gpu_mem;
+    /* In the units of the table. No bound of the power is predicted yet. */
+    const double predicted[DN_N_METRICS] = {
+        step.p50 * 1000, memory.p50 / GIB, estimate->power_w};
+    const double bounds[DN_N_METRICS] = {
+        dn_range_at (step, 0.95) * 1000, dn_range_at (memory, 0.95) / GIB, NAN};
 
     name_groups (row, run, precision, names);
-    if (run->oom || run->memory_gb > 0) {
-        evaluation->n_memory++;
-        evaluation->n_false_fit += estimate->fits && !fitted;
-    }
-    if (add_pair (evaluation->step, names, estimate->step_s, run->step_ms / 1000, err)
-            < 0
-        || add_pair (
-               evaluation->memory, names, estimate->gpu_mem, run->memory_gb * GIB, err)
-               < 0
-        || add_pair (evaluation->power, names, power, run->power_w, err) < 0)
+    judge_fit (evaluation, run, estimate);
+    for (int i = 0; i < DN_N_METRICS; i++)
+        if (run->measured[i] > 0
+            && add_pair (evaluation->scores[i],
+                         names,
+                         predicted[i],
+                         bounds[i],
+                         run->measured[i],
+                         err)
+                   < 0)
+            return -1;
+    return 0;
+}
+
+static bool is_sound (const struct dn_estimate *estimate)
+{
+    return isfinite (estimate->step_s.p50) && estimate->step_s.p50 > 0
+           && isfinite (estimate->gpu_mem.p50) && estimate->gpu_mem.p50 > 0
+           && isfinite (estimate->power_w) && estimate->power_w > 0;
+}
+
+/* Return -1 with the reason why nothing can be predicted. */
+static int predict_run (const struct dn_evaluation *evaluation,
+                        const struct dn_row *row,
+                        struct run *run,
+                        struct dn_estimate *estimate,
+                        struct dn_err *err)
+{
+    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+
+    if (read_run (evaluation, row, run, &graph, err) < 0)
         return -1;
+    dn_predict (
+        evaluation->constants, &run->spec, &graph, run->device, CPUS_UNKNOWN, estimate);
+    if (!is_sound (estimate))
+        return dn_err_set (err, DN_E_BUG, "the prediction is not a positive number");
     return 0;
 }
 
@@ -180,7 +247,6 @@ int dn_evaluation_add (struct dn_evaluation *evaluation,
                        struct dn_row_result *result,
                        struct dn_err *err)
 {
-    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
     struct dn_err why = {0};
     struct run run;
 
@@ -189,13 +255,13 @@ int dn_evaluation_add (struct dn_evaluation *evaluation,
         return dn_err_set (
             err, DN_E_SYNTAX, "the table needs the columns spec and gpu");
     evaluation->n_rows++;
-    if (read_run (evaluation, row, &run, &graph, &why) < 0) {
-        memcpy (result->reason, why.text, sizeof (result->reason));
-        return skip (evaluation, row->line, why.text, err);
+    if (predict_run (evaluation, row, &run, &result->estimate, &why) == 0) {
+        result->predicted = true;
+        evaluation->n_predicted++;
+        return add_run (evaluation, row, &run, &result->estimate, err);
     }
-    dn_predict (
-        evaluation->constants, &run.spec, &graph, run.device, 0, &result->estimate);
-    result->predicted = true;
-    evaluation->n_predicted++;
-    return add_run (evaluation, row, &run, &result->estimate, err);
+    if (why.code == DN_E_NOMEM)
+        return dn_err_set (err, DN_E_NOMEM, "%s", why.text);
+    memcpy (result->reason, why.text, sizeof (result->reason));
+    return skip (evaluation, row->line, why.text, err);
 }

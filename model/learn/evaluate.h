@@ -1,9 +1,9 @@
 /* evaluate.h - predictions against measured runs
  *
- * In: rows of a table with the columns spec, gpu, step_ms and, where there are any,
- * peak_mem_gb (GiB), oom, power_w, group, source. Out: the figures of 'dnnest evaluate'
- * (DESIGN.md section 8). An empty cell leaves its metric out. Memory grows by some
- * bytes per row.
+ * In: rows of a table with the columns spec, gpu and, where there are any, step_ms,
+ * peak_mem_gb (GiB), oom (1: the run failed for lack of memory), power_w, group,
+ * source. Out: the figures of 'dnnest evaluate' (DESIGN.md section 8). An empty cell
+ * leaves its metric out. Memory is bounded (score.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,6 +21,16 @@ struct dn_skipped {
     int64_t line;
     char reason[DN_ERR_TEXT_MAX];
 };
+
+/* What is predicted and was measured. */
+enum dn_metric {
+    DN_METRIC_STEP_TIME,
+    DN_METRIC_GPU_MEMORY,
+    DN_METRIC_POWER,
+    DN_N_METRICS
+};
+
+extern const struct dn_names dn_metric_names;
 
 /* What the rows are grouped by. */
 enum dn_grouping {
@@ -43,11 +53,11 @@ struct dn_evaluation {
     int64_t n_predicted;
     int64_t n_skipped;
     struct dn_skipped *skipped; /* the first DN_SKIPPED_MAX; owned */
-    struct dn_score step[DN_N_GROUPINGS];
-    struct dn_score memory[DN_N_GROUPINGS];
-    struct dn_score power[DN_N_GROUPINGS];
-    int64_t n_memory;    /* rows that tell whether the run fitted */
-    int64_t n_false_fit; /* predicted to fit, measured not to */
+    struct dn_score scores[DN_N_METRICS][DN_N_GROUPINGS];
+    int64_t n_judged;       /* rows that tell whether the run fitted */
+    int64_t n_oom;          /* those of them that did not fit */
+    int64_t n_false_fit;    /* predicted to fit, measured not to */
+    int64_t n_false_no_fit; /* predicted not to fit, measured to */
 };
 
 /* What was predicted for one row, for those who want to print it. */
@@ -63,9 +73,9 @@ struct dn_evaluation dn_evaluation_start (const struct dn_constants *constants,
                                           const struct dn_datasets *datasets);
 void dn_evaluation_free (struct dn_evaluation *evaluation);
 
-/* Predict one row and add it. A row that cannot be read is skipped with its reason and
- * is no error; -1 with DN_E_NOMEM, or DN_E_SYNTAX where the table has no column spec or
- * gpu.
+/* Predict one row and add it. A row that cannot be read or predicted is skipped with
+ * its reason and is no error; -1 with DN_E_NOMEM, or DN_E_SYNTAX where the table has no
+ * column spec or gpu.
  */
 int dn_evaluation_add (struct dn_evaluation *evaluation,
                        const struct dn_row *row,

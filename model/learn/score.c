@@ -9,45 +9,92 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct dn_pairs *find_group (struct dn_score *score, const char *name)
+static bool is_named (const struct dn_pairs *pairs, const char *name)
 {
-    for (int i = 0; i < score->n_groups; i++)
-        if (strncmp (score->groups[i].name, name, DN_NAME_MAX - 1) == 0)
-            return &score->groups[i];
-    return NULL;
+    return strncmp (pairs->name, name, DN_NAME_MAX - 1) == 0;
 }
 
-static struct dn_pairs *add_group (struct dn_score *score, const char *name)
+/* Rows of one group mostly stand together. Return its index, or -1. */
+static int find_group (const struct dn_score *score, const char *name)
+{
+    if (score->last < score->n_groups && is_named (&score->groups[score->last], name))
+        return score->last;
+    for (int i = 0; i < score->n_groups; i++)
+        if (is_named (&score->groups[i], name))
+            return i;
+    return -1;
+}
+
+/* Return the index of a new group, or -1 without memory. */
+static int add_group (struct dn_score *score, const char *name)
 {
     struct dn_pairs *grown =
         realloc (score->groups, (size_t) (score->n_groups + 1) * sizeof (*grown));
 
     if (!grown)
-        return NULL;
+        return -1;
     score->groups = grown;
-    grown += score->n_groups++;
+    grown += score->n_groups;
     memset (grown, 0, sizeof (*grown));
     snprintf (grown->name, sizeof (grown->name), "%s", name);
-    return grown;
+    return score->n_groups++;
 }
 
-static bool grow (struct dn_pairs *pairs)
+static struct dn_pairs *get_group (struct dn_score *score, const char *name)
 {
-    size_t size = pairs->size > 0 ? 2 * pairs->size : 64;
+    int found = find_group (score, name);
+
+    if (found < 0 && score->n_groups >= DN_GROUPS_MAX) {
+        name = DN_GROUP_OTHERS;
+        found = find_group (score, name);
+    }
+    if (found < 0)
+        found = add_group (score, name);
+    if (found < 0)
+        return NULL;
+    score->last = found;
+    return &score->groups[found];
+}
+
+/* Room for one more value. */
+static bool grow (struct dn_sample *sample)
+{
+    size_t size = sample->size > 0 ? 2 * sample->size : 64;
     double *grown;
 
-    if (pairs->n < pairs->size)
+    if (sample->n < sample->size || sample->n == DN_SAMPLE_MAX)
         return true;
-    grown = realloc (pairs->ratios, size * sizeof (double));
+    grown = realloc (sample->values, size * sizeof (*grown));
     if (!grown)
         return false;
-    pairs->ratios = grown;
-    grown = realloc (pairs->bounds, size * sizeof (double));
-    if (!grown)
-        return false;
-    pairs->bounds = grown;
-    pairs->size = size;
+    sample->values = grown;
+    sample->size = size;
     return true;
+}
+
+/* Numbers without pattern, the same in every run (splitmix64, public domain). */
+static uint64_t mix (uint64_t x)
+{
+    x += UINT64_C (0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C (0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C (0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* Once the sample is full, every value seen has the same chance to be in it (Vitter's
+ * algorithm R). Which values stand where does not matter, so it may be sorted between.
+ */
+static void add_value (struct dn_sample *sample, double value)
+{
+    size_t at = sample->n;
+
+    sample->n_seen++;
+    if (at < DN_SAMPLE_MAX)
+        sample->n++;
+    else
+        at = (size_t) (mix (sample->n_seen) % sample->n_seen);
+    if (at < DN_SAMPLE_MAX)
+        sample->values[at] = value;
 }
 
 int dn_score_add (struct dn_score *score,
@@ -57,14 +104,21 @@ int dn_score_add (struct dn_score *score,
                   double measured,
                   struct dn_err *err)
 {
-    struct dn_pairs *pairs = find_group (score, group);
+    struct dn_pairs *pairs = get_group (score, group);
+    double ratio = predicted / measured;
 
-    if (!pairs)
-        pairs = add_group (score, group);
-    if (!pairs || !grow (pairs))
+    if (!pairs || !grow (&pairs->errors) || !grow (&pairs->bounds))
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    pairs->ratios[pairs->n] = predicted / measured;
-    pairs->bounds[pairs->n++] = bound / measured;
+    pairs->n++;
+    pairs->n_under += ratio < 1;
+    pairs->error += fabs (ratio - 1);
+    pairs->log_ratio += log (ratio);
+    add_value (&pairs->errors, fabs (ratio - 1));
+    if (isnan (bound))
+        return 0;
+    pairs->n_bounds++;
+    pairs->n_covered += measured <= bound;
+    add_value (&pairs->bounds, bound / measured);
     return 0;
 }
 
@@ -77,36 +131,34 @@ static int by_value (const void *a, const void *b)
 }
 
 /* Sorts. */
-static double median (double *values, size_t n)
+static double median (struct dn_sample *sample)
 {
-    qsort (values, n, sizeof (*values), by_value);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    size_t half = sample->n / 2;
+
+    if (sample->n == 0)
+        return NAN;
+    qsort (sample->values, sample->n, sizeof (double), by_value);
+    return sample->n % 2 ? sample->values[half]
+                         : (sample->values[half - 1] + sample->values[half]) / 2;
 }
 
 struct dn_figures dn_pairs_figures (struct dn_pairs *pairs)
 {
-    struct dn_figures figures = {.n = pairs->n};
-    double n = (double) pairs->n;
-    double *errors = malloc ((pairs->n + 1) * sizeof (*errors));
+    double n = pairs ? (double) pairs->n : 0;
 
-    figures.median_ape = NAN;
-    for (size_t i = 0; i < pairs->n; i++) {
-        double error = fabs (pairs->ratios[i] - 1);
-
-        if (errors)
-            errors[i] = error;
-        figures.mape += error / n;
-        figures.bias += log (pairs->ratios[i]) / n;
-        figures.under += (pairs->ratios[i] < 1) / n;
-        figures.coverage_p95 += (pairs->bounds[i] >= 1) / n;
-    }
-    if (pairs->n > 0) {
-        if (errors)
-            figures.median_ape = median (errors, pairs->n);
-        figures.tightness_p95 = median (pairs->bounds, pairs->n);
-    }
-    free (errors);
-    return figures;
+    if (n == 0)
+        return (struct dn_figures){0, NAN, NAN, NAN, NAN, NAN, NAN};
+    return (struct dn_figures){
+        .n = pairs->n,
+        .mape = pairs->error / n,
+        .median_ape = median (&pairs->errors),
+        .bias = pairs->log_ratio / n,
+        .under = (double) pairs->n_under / n,
+        .coverage_p95 = pairs->n_bounds > 0
+                            ? (double) pairs->n_covered / (double) pairs->n_bounds
+                            : NAN,
+        .tightness_p95 = median (&pairs->bounds),
+    };
 }
 
 double dn_score_macro (struct dn_score *score)
@@ -115,7 +167,7 @@ double dn_score_macro (struct dn_score *score)
 
     for (int i = 0; i < score->n_groups; i++)
         sum += dn_pairs_figures (&score->groups[i]).median_ape;
-    return score->n_groups > 0 ? sum / score->n_groups : 0;
+    return score->n_groups > 0 ? sum / score->n_groups : NAN;
 }
 
 void dn_score_free (struct dn_score *score)
@@ -123,9 +175,9 @@ void dn_score_free (struct dn_score *score)
     if (!score)
         return;
     for (int i = 0; i < score->n_groups; i++) {
-        free (score->groups[i].ratios);
-        free (score->groups[i].bounds);
+        free (score->groups[i].errors.values);
+        free (score->groups[i].bounds.values);
     }
     free (score->groups);
-    *score = (struct dn_score){NULL, 0};
+    *score = (struct dn_score){NULL, 0, 0};
 }

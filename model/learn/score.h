@@ -1,7 +1,8 @@
 /* score.h - how good predictions are: errors, bias, coverage, by group
  *
  * In: pairs of predicted and measured values with a group's name. Out: the figures of
- * 'dnnest evaluate'. A pair is kept in 16 bytes.
+ * 'dnnest evaluate'. Memory is bounded: means and shares are summed over all pairs,
+ * medians are those of a sample where a group has more than DN_SAMPLE_MAX pairs.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,32 +12,55 @@
 #include "base/err.h"
 #include "base/limits.h"
 
+/* A median of so many lies within one percentile of that of all, 95 times of 100. */
+#define DN_SAMPLE_MAX 16384
+
+/* Groups of one score; what comes beyond is put together as DN_GROUP_OTHERS. A table
+ * whose groups are as many as its rows must not fill the memory. */
+#define DN_GROUPS_MAX   1024
+#define DN_GROUP_OTHERS "(others)"
+
+/* Values of which the median is wanted. */
+struct dn_sample {
+    double *values; /* owned; at most DN_SAMPLE_MAX */
+    size_t n;       /* of values */
+    size_t size;    /* there is room for */
+    size_t n_seen;
+};
+
 /* Pairs of one group. */
 struct dn_pairs {
     char name[DN_NAME_MAX];
-    double *ratios; /* predicted / measured; owned */
-    double *bounds; /* 95 % bound / measured; owned */
     size_t n;
-    size_t size;
+    size_t n_bounds; /* pairs with a bound */
+    size_t n_under;
+    size_t n_covered;
+    double error;            /* sum of |predicted / measured - 1| */
+    double log_ratio;        /* sum of ln (predicted / measured) */
+    struct dn_sample errors; /* |predicted / measured - 1| */
+    struct dn_sample bounds; /* bound / measured */
 };
 
 struct dn_score {
     struct dn_pairs *groups; /* in order of first sight; owned */
     int n_groups;
+    int last; /* that a pair was added to */
 };
 
-/* Fractions, not percent. */
+/* Fractions, not percent. NaN where there is no pair, or none with a bound. */
 struct dn_figures {
     size_t n;
     double mape;          /* mean of |predicted / measured - 1| */
     double median_ape;    /* median of it */
     double bias;          /* mean of ln (predicted / measured) */
+    double under;         /* share of predictions below the measured value */
     double coverage_p95;  /* share of measured values at or below the bound */
     double tightness_p95; /* median of bound / measured */
-    double under;         /* share of predictions below the measured value */
 };
 
-/* Add a pair to the group; all values are positive. -1 with DN_E_NOMEM. */
+/* Add a pair to the group; the values are positive, 'bound' is the predicted 95 %
+ * bound, or NaN where none is predicted. -1 with DN_E_NOMEM and the score as it was.
+ */
 int dn_score_add (struct dn_score *score,
                   const char *group,
                   double predicted,
@@ -44,10 +68,10 @@ int dn_score_add (struct dn_score *score,
                   double measured,
                   struct dn_err *err);
 
-/* Figures of one group. Sorts its pairs. */
+/* Figures of one group; of none for NULL. Sorts its samples. */
 struct dn_figures dn_pairs_figures (struct dn_pairs *pairs);
 
-/* Mean over groups of the group's median error: one vote per model. */
+/* Mean over groups of the group's median error: one vote per model. NaN without. */
 double dn_score_macro (struct dn_score *score);
 
 /* NULL-safe, leaves an empty score. */

@@ -1,5 +1,9 @@
 /* table.c - a CSV file with named columns, on libcsv
  *
+ * libcsv knows neither lines nor limits, so the text is handed to it line by line: an
+ * error names the line on which its row begins, and a quote that is never closed ends
+ * the reading instead of filling the memory.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "learn/table.h"
@@ -8,13 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* UTF-8's byte order mark, with which some programs begin their tables. */
+static const char mark[] = "\xef\xbb\xbf";
+#define MARK_LEN (sizeof (mark) - 1)
+
 struct dn_table {
     struct csv_parser parser;
     dn_row_f row;
     void *context;
     struct dn_err *err; /* of the feed that runs */
     int status;
-    int64_t line;
+    size_t n_mark;    /* bytes of the mark that have been seen */
+    bool begun;       /* there can be no mark any more */
+    int64_t line;     /* that is being read */
+    int64_t row_line; /* on which the present row began */
+    size_t row_len;   /* its bytes */
+    bool in_row;
     char *names[DN_COLUMNS_MAX]; /* owned */
     int n_names;
     char *text;  /* the fields of the present row, one behind the other, terminated */
@@ -41,6 +54,7 @@ struct dn_table *dn_table_new (dn_row_f row, void *context)
     table->row = row;
     table->context = context;
     table->line = 1;
+    table->row_line = 1;
     if (csv_init (&table->parser, CSV_STRICT | CSV_STRICT_FINI) != 0) {
         free (table);
         return NULL;
@@ -59,6 +73,11 @@ void dn_table_free (struct dn_table *table)
     free (table);
 }
 
+void dn_table_cleanup (struct dn_table **table)
+{
+    dn_table_free (*table);
+}
+
 static void fail (struct dn_table *table, enum dn_errc code, const char *text)
 {
     if (table->status == 0)
@@ -70,10 +89,6 @@ static bool grow (struct dn_table *table, size_t len)
     size_t needed = table->used + len + 1;
     char *grown;
 
-    if (needed > DN_FILE_MAX) {
-        fail (table, DN_E_LIMIT, "a row is too long");
-        return false;
-    }
     if (needed <= table->size)
         return true;
     grown = realloc (table->text, 2 * needed);
@@ -94,7 +109,11 @@ static void on_field (void *field, size_t len, void *context)
     if (table->status < 0)
         return;
     if (table->n_fields == DN_COLUMNS_MAX) {
-        fail (table, DN_E_LIMIT, "more than 64 columns");
+        fail (table, DN_E_LIMIT, "more than 64 fields");
+        return;
+    }
+    if (len > 0 && memchr (field, '\0', len)) {
+        fail (table, DN_E_SYNTAX, "has a NUL byte, expected text");
         return;
     }
     if (!grow (table, len))
@@ -106,10 +125,27 @@ static void on_field (void *field, size_t len, void *context)
     table->used += len + 1;
 }
 
+static bool has_name (const struct dn_table *table, const char *name)
+{
+    for (int i = 0; i < table->n_names; i++)
+        if (strcmp (table->names[i], name) == 0)
+            return true;
+    return false;
+}
+
 static void take_head (struct dn_table *table)
 {
     for (int i = 0; i < table->n_fields; i++) {
-        table->names[i] = strdup (table->text + table->starts[i]);
+        const char *name = table->text + table->starts[i];
+
+        if (name[0] != '\0' && has_name (table, name)) {
+            table->status = dn_err_set (table->err,
+                                        DN_E_SYNTAX,
+                                        "two columns are named '%s'",
+                                        dn_quote (name, strlen (name)).text);
+            return;
+        }
+        table->names[i] = strdup (name);
         if (!table->names[i]) {
             fail (table, DN_E_NOMEM, "out of memory");
             return;
@@ -122,16 +158,19 @@ static void give_row (struct dn_table *table)
 {
     const char *values[DN_COLUMNS_MAX];
     struct dn_row row = {
-        table->line, table->n_names, (const char *const *) table->names, values};
+        table->row_line, table->n_names, (const char *const *) table->names, values};
 
     if (table->n_fields > table->n_names) {
-        fail (table, DN_E_SYNTAX, "more fields than the head has columns");
+        table->status = dn_err_set (table->err,
+                                    DN_E_SYNTAX,
+                                    "%d fields, but the head names %d columns",
+                                    table->n_fields,
+                                    table->n_names);
         return;
     }
     for (int i = 0; i < table->n_names; i++)
         values[i] = i < table->n_fields ? table->text + table->starts[i] : "";
-    if (table->row (&row, table->context, table->err) < 0)
-        table->status = -1;
+    table->status = table->row (&row, table->context, table->err);
 }
 
 /* libcsv's callback: one row is complete. */
@@ -146,12 +185,79 @@ static void on_row (int end, void *context)
         take_head (table);
     else
         give_row (table);
-    /* Breaks inside of quotes count, too. */
-    for (size_t i = 0; i < table->used; i++)
-        table->line += table->text[i] == '\n';
-    table->line++;
+    table->in_row = false;
     table->n_fields = 0;
     table->used = 0;
+}
+
+static bool is_blank (const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!strchr (" \t\r\n", text[i]) || text[i] == '\0')
+            return false;
+    return true;
+}
+
+/* Hand at most one line to the parser. */
+static void feed_line (struct dn_table *table, const char *text, size_t len)
+{
+    if (!table->in_row) {
+        table->row_line = table->line;
+        table->row_len = 0;
+        table->in_row = !is_blank (text, len);
+    }
+    table->row_len += len;
+    if (table->row_len > DN_FILE_MAX) {
+        fail (
+            table, DN_E_LIMIT, "a row is longer than 1 MiB, or a quote is not closed");
+        return;
+    }
+    if (csv_parse (&table->parser, text, len, on_field, on_row, table) != len) {
+        if (csv_error (&table->parser) == CSV_EPARSE)
+            fail (table, DN_E_SYNTAX, "a quote is misplaced");
+        else
+            fail (table, DN_E_NOMEM, "out of memory");
+    }
+    if (table->status == 0 && text[len - 1] == '\n')
+        table->line++;
+}
+
+static void feed_lines (struct dn_table *table, const char *text, size_t len)
+{
+    while (len > 0 && table->status == 0) {
+        const char *end = memchr (text, '\n', len);
+        size_t n = end ? (size_t) (end - text) + 1 : len;
+
+        feed_line (table, text, n);
+        text += n;
+        len -= n;
+    }
+}
+
+/* A mark at the beginning is no text. It may come in pieces; what only looked like one
+ * is handed on. Return how many bytes have been dealt with.
+ */
+static size_t skip_mark (struct dn_table *table, const char *text, size_t len)
+{
+    size_t at = 0;
+
+    while (!table->begun && at < len && text[at] == mark[table->n_mark]) {
+        at++;
+        table->begun = ++table->n_mark == MARK_LEN;
+    }
+    if (!table->begun && (at < len || len == 0)) {
+        table->begun = true;
+        feed_lines (table, mark, table->n_mark);
+    }
+    return at;
+}
+
+static void finish (struct dn_table *table)
+{
+    if (table->status == 0 && csv_fini (&table->parser, on_field, on_row, table) != 0)
+        fail (table, DN_E_SYNTAX, "a quote is not closed");
+    if (table->status == 0 && table->n_names == 0)
+        fail (table, DN_E_SYNTAX, "empty, expected a head with the names of columns");
 }
 
 int dn_table_feed (struct dn_table *table,
@@ -159,17 +265,17 @@ int dn_table_feed (struct dn_table *table,
                    size_t len,
                    struct dn_err *err)
 {
-    table->err = err;
-    if (table->status == 0) {
-        bool broken =
-            len > 0
-                ? csv_parse (&table->parser, text, len, on_field, on_row, table) != len
-                : csv_fini (&table->parser, on_field, on_row, table) != 0;
+    size_t skipped;
 
-        if (broken)
-            fail (table, DN_E_SYNTAX, "a quote is misplaced or not closed");
-    }
+    table->err = err;
     if (table->status < 0)
-        return dn_err_wrap (err, "line %lld", (long long) table->line);
+        return dn_err_set (err, DN_E_BUG, "a table is read on behind its error");
+    skipped = skip_mark (table, text, len);
+    if (len == 0)
+        finish (table);
+    else
+        feed_lines (table, text + skipped, len - skipped);
+    if (table->status < 0)
+        return dn_err_wrap (err, "line %lld", (long long) table->row_line);
     return 0;
 }

@@ -2,7 +2,8 @@
  *
  * In: the bytes of the file, in pieces of any size. Out: a call per row, so that a file
  * of any length is read in the memory of one row. RFC 4180: quotes, doubled quotes,
- * line breaks inside of quotes.
+ * line breaks inside of quotes. Blanks around a field that is not quoted, empty lines
+ * and a byte order mark are passed over; lines end in LF or CRLF.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +19,7 @@ struct dn_table;
 
 /* One row. All strings live until the call ends. */
 struct dn_row {
-    int64_t line; /* in the file, from 1; the head is line 1 */
+    int64_t line; /* on which it begins, from 1 */
     int n_columns;
     const char *const *names;
     const char *const *values; /* "" where the row is short */
@@ -34,10 +35,14 @@ typedef int (*dn_row_f) (const struct dn_row *row, void *context, struct dn_err 
 struct dn_table *dn_table_new (dn_row_f row, void *context);
 void dn_table_free (struct dn_table *table);
 
+/* dn_table_free () for dn_cleanup. */
+void dn_table_cleanup (struct dn_table **table);
+
 /* Hand over the next 'len' bytes; 0 bytes: the end of the file. Return -1 with 'err'
- * naming the line, for a file that is no table (a quote is not closed, more than
- * DN_COLUMNS_MAX columns, a row of more than DN_FILE_MAX bytes), or the callback's
- * error.
+ * naming the line on which the row begins, for a file that is no table (no head, a
+ * quote that is misplaced or not closed, a NUL byte, more fields than columns, more
+ * than DN_COLUMNS_MAX of them, a row of more than DN_FILE_MAX bytes), or the callback's
+ * error. Behind an error nothing can be read any more.
  */
 int dn_table_feed (struct dn_table *table,
                    const char *text,

@@ -83,7 +83,9 @@ static bool can_tell (const struct scene *scene, int base)
         return false;
     }
     if (base < 0) {
-        say (scene, "gpu: type '%s' is not mapped by a Gpu line", request->gpu_type);
+        say (scene,
+             "gpu: type '%s' is not mapped by a Gpu line",
+             dn_quote (request->gpu_type, strlen (request->gpu_type)).text);
         return false;
     }
     estimate = &scene->estimates[base];
@@ -130,6 +132,10 @@ static int64_t needed_time (const struct scene *scene, int i)
 
     if (bound < 0)
         return DN_UNSET;
+    /* A job that is warned before its limit has to be done before the warning, which
+     * Slurm may send a minute early. */
+    if (scene->request->job->signal_s > 0)
+        bound += (double) scene->request->job->signal_s + 60;
     bound = fmax (bound, (double) rules->time_min_s);
     if (bound > 1e10)
         bound = 1e10;
@@ -152,6 +158,8 @@ static int64_t needed_cpus (const struct scene *scene, int i, const char **why)
         *why = request->keep_cpus;
     else if (request->n_gpus <= 0)
         *why = "the number of GPUs is open";
+    else if (per_gpu == DN_UNSET)
+        *why = "what the input pipeline needs is unknown (decode=)";
     else if (per_gpu > rules->cpus_per_gpu_max)
         *why = "more CPUs per GPU are needed than CpusPerGpuMax";
     if (*why)
@@ -208,6 +216,11 @@ static bool within_time (const struct scene *scene, int i, int base, char *why)
         snprintf (why, DN_REASON_MAX, "slower, and the amount of work is unknown");
         return false;
     }
+    if (limit == DN_UNSET
+        && scene->estimates[i].step_s.p50 > scene->estimates[base].step_s.p50) {
+        snprintf (why, DN_REASON_MAX, "slower, and the partition's limit is unknown");
+        return false;
+    }
     if (limit > 0 && needed > limit) {
         snprintf (why,
                   DN_REASON_MAX,
@@ -241,6 +254,9 @@ static bool may_move (const struct scene *scene, int i, int base, char *why)
         snprintf (why, DN_REASON_MAX, "%s", candidate->blocked);
     else if (!estimate->supported)
         snprintf (why, DN_REASON_MAX, "cannot run this precision");
+    else if (scene->spec->precision == DN_PRECISION_UNKNOWN
+             && scene->estimates[base].device->bf16 > 0 && estimate->device->bf16 <= 0)
+        snprintf (why, DN_REASON_MAX, "precision= is not stated, and it has no bf16");
     else if (memory > estimate->device->memory)
         snprintf (why,
                   DN_REASON_MAX,
@@ -363,9 +379,10 @@ static void choose_time (const struct scene *scene)
     }
     scene->decision->time_limit_s = needed;
     say (scene,
-         "time: %.0f in 10000 such jobs finish within %s",
-         1e4 * rules->time_quantile,
-         dn_time_write (needed).text);
+         "time: the bound is %s (likely %s)",
+         dn_time_write (needed).text,
+         dn_time_write ((int64_t) scene->estimates[scene->decision->chosen].train_s.p50)
+             .text);
 }
 
 void dn_policy_decide (const struct dn_rules *rules,

@@ -170,29 +170,6 @@ const struct dn_rule_key *dn_rule_keys (int *n_keys)
     return rule_keys;
 }
 
-static int read_enum (const struct dn_rule_key *key,
-                      struct dn_span value,
-                      void *at,
-                      struct dn_err *err)
-{
-    int found = dn_names_find (&key->names, value.text, value.len);
-    char expected[DN_ERR_TEXT_MAX];
-    struct dn_buf buf = dn_buf_on (expected, sizeof (expected));
-
-    if (found > 0) {
-        memcpy (at, &found, sizeof (found));
-        return 0;
-    }
-    for (int i = 1; i < key->names.n_names; i++)
-        dn_buf_add (&buf, " %s", key->names.names[i]);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       "%s: '%s' is unknown, expected one of%s",
-                       key->name,
-                       dn_quote (value.text, value.len).text,
-                       expected);
-}
-
 static int read_time (const struct dn_rule_key *key,
                       struct dn_span value,
                       int64_t *out,
@@ -222,10 +199,14 @@ static int read_rule (const struct dn_rule_key *key,
     void *at = (char *) rules + key->offset;
     double ratio = 0;
     int64_t count = 0;
+    int constant = 0;
 
     switch (key->type) {
     case DN_RULE_ENUM:
-        return read_enum (key, value, at, err);
+        if (dn_enum_read (value, key->name, &key->names, &constant, err) < 0)
+            return -1;
+        memcpy (at, &constant, sizeof (constant));
+        return 0;
     case DN_RULE_RATIO:
         if (dn_real_read (value, key->name, key->min, key->max, &ratio, err) < 0)
             return -1;

@@ -20,17 +20,25 @@ struct dn_constants {
     double eff_tf32;     /* factor on both, for tf32 */
     double eff_grouped;  /* grouped and depthwise convolutions, of the FP32 peak */
     double eff_memory;   /* share of the memory bandwidth */
+    double eff_light;    /* the same for operators without products */
     double tile;         /* exponent of tile padding */
-    double launch_s;     /* per operator and direction */
+    double kernel_s;     /* least time of one kernel on the device */
+    double launch_s;     /* host time of an operator in one direction */
+    double host_norm;    /* device and host work side by side: (d^p + h^p)^(1/p) */
     double recurrence_s; /* per step of a recurrent layer */
     double step_s;       /* fixed host time of a step */
     double optimizer;    /* unfused optimizers: factor on the least traffic */
+    double optimizer_launches; /* and operators per parameter tensor */
     /* What a tuned container changes (stack=ngc) */
     double ngc_tensor;  /* factor on both matrix-unit efficiencies */
     double ngc_memory;  /* factor on eff_memory: fused element-wise kernels */
     double ngc_grouped; /* factor on eff_grouped */
     double ngc_launch;  /* factor on launch_s */
     double ngc_step;    /* factor on step_s */
+    /* What fused kernels change (compile=1, framework=megatron): shares that remain of
+     * the bytes and the launches of operators without products */
+    double fused_bytes;
+    double fused_launch;
     /* Communication */
     double nvlink_eff; /* share of the data-sheet rate per direction that a ring sees */
     double pcie_eff;   /* the same over PCIe */
@@ -38,33 +46,52 @@ struct dn_constants {
     double node_bw;    /* between nodes, byte/s per GPU */
     double overlap;    /* share of the compute time that can hide communication */
     double exposed;    /* share of communication that is never hidden */
+    double pipeline_s; /* host time of handing a micro-batch to the next stage */
+    double split_s;    /* host time of one tensor-parallel all-reduce */
     double straggler;  /* slow-down per doubling of the GPUs */
     /* Input pipeline: what one core delivers per second */
-    double core_jpeg;   /* images, decoded and resized */
-    double core_tokens; /* tokens of text */
-    double core_audio;  /* clips */
-    double core_bytes;  /* bytes of undecoded arrays */
-    double cores;       /* per GPU, where the request does not tell */
+    double core_jpeg;        /* images, decoded and resized by a compiled loader */
+    double core_plain;       /* share of it that a loader on Pillow reaches */
+    double core_tokens;      /* tokens of text */
+    double core_audio;       /* clips */
+    double core_bytes;       /* bytes of undecoded arrays */
+    double cores;            /* per GPU, where the request does not tell */
+    double core_image_limit; /* images per second that one process takes in */
+    double core_audio_limit; /* clips */
+    double core_crowding;    /* exponent of cores per worker, where workers share */
     /* GPU memory */
-    double context_bytes;   /* of driver and framework */
-    double workspace_bytes; /* of convolution and matrix libraries */
-    double slack;           /* share lost to rounding and fragmentation */
+    double context_bytes; /* of driver, framework and matrix library */
+    double context_conv;  /* more with convolutions: their library's kernels */
+    double workspace; /* of convolutions, per byte of the largest one's activations */
+    double slack;     /* share lost to rounding and fragmentation */
     /* Host memory */
-    double host_process; /* bytes of one training process */
-    double host_worker;  /* bytes of one loader process */
-    /* Power between idle and limit */
-    double power_busy; /* share of the range drawn by any running kernel */
-    double power_work; /* share that follows the use of arithmetic and memory */
+    double host_process;  /* bytes of one training process */
+    double host_worker;   /* bytes of one loader process */
+    double host_workers;  /* of them per GPU, where the job does not tell */
+    double host_prefetch; /* batches that each holds ready */
+    /* Power between floor and limit */
+    double power_floor;     /* share of the board's limit drawn by an idle process */
+    double power_pin;       /* J per byte of peak bandwidth of memory on the board */
+    double power_traffic;   /* share of the limit asked for by memory traffic alone */
+    double power_work;      /* more at full use of the arithmetic */
+    double power_old;       /* what boards before Volta draw at most, of their limit */
+    double power_regulated; /* share of the limit that the mean power comes to */
+    double power_half;      /* busy share at which most of the power is drawn */
+    double power_steep;     /* and how sharply */
+    double power_slow;      /* slow-down per relative lack of power ... */
+    double power_slow_deep; /* ... and per its cube */
     /* The run around the steps */
     double start_s;    /* start-up: imports, container, first batches */
     double epoch_s;    /* per epoch: loaders restarted, checkpoint written */
     double eval_share; /* evaluation, as a share of the training steps */
     /* Spread of ln (measured / predicted) */
-    double sigma_step;      /* of a model never seen, every key given */
-    double sigma_assumed;   /* added in square per important key that is missing */
-    double sigma_precision; /* the same for the precision */
-    double sigma_parallel;  /* the same for tensor and pipeline parallelism */
-    double sigma_memory;
+    double sigma_step;         /* of a model never seen, every key given */
+    double sigma_assumed;      /* added in square per important key that is missing */
+    double sigma_precision;    /* the same for the precision */
+    double sigma_parallel;     /* the same for tensor and pipeline parallelism */
+    double sigma_memory;       /* of networks with convolutions */
+    double sigma_memory_other; /* of others; added where nothing was measured */
+    double sigma_memory_eager; /* of others in a tuned container (stack=ngc) */
 };
 
 extern const struct dn_constants dn_constants_default;

@@ -118,7 +118,6 @@ void dn_predict (const struct dn_constants *constants,
     estimate->step_s.sigma = step_sigma (&c);
     estimate->confidence = exp (-estimate->step_s.sigma);
     dn_predict_memory (&c, estimate);
-    estimate->gpu_mem.sigma = constants->sigma_memory;
     estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= device->memory;
     dn_predict_run (&c, estimate);
 }

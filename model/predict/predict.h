@@ -43,7 +43,9 @@ enum dn_stage {
 
 extern const struct dn_names dn_stage_names;
 
-/* What fills the GPU's memory, bytes on one device. */
+/* What fills the GPU's memory at its peak, bytes on one device. Gradients and buckets
+ * are not there yet when activations peak: what they take over counts as theirs.
+ */
 enum dn_memory_class {
     DN_MEMORY_WEIGHTS,
     DN_MEMORY_GRADIENTS,
@@ -69,7 +71,7 @@ struct dn_estimate {
     struct dn_range gpu_mem; /* bytes on one device */
     double memory[DN_N_MEMORY_CLASSES];
     double host_mem;      /* bytes per node */
-    int64_t cpus_per_gpu; /* the fewest that do not slow the step, at p95 */
+    int64_t cpus_per_gpu; /* the fewest that do not slow the step; DN_UNSET unknown */
     double power_w;       /* mean board power */
     double energy_j;      /* of the run, all devices; -1 when unknown */
     double samples_per_s; /* of the whole job */
@@ -90,5 +92,34 @@ void dn_predict (const struct dn_constants *constants,
 double dn_estimate_cost (const struct dn_estimate *estimate,
                          int64_t n_gpus,
                          double cost_per_hour);
+
+/* Grams of CO2 for the energy of a run, with the data centre's overhead 'pue' (at least
+ * 1) and the grid's 'g_per_kwh'; -1 when the energy or the intensity is unknown (< 0).
+ */
+double dn_estimate_carbon_g (double energy_j, double pue, double g_per_kwh);
+
+/* How many times longer kernels take on 'device' when its board may only draw
+ * 'power_limit' watts; 1 at the board's own limit and where none is given.
+ */
+double dn_power_slowdown (const struct dn_constants *constants,
+                          const struct dn_device *device,
+                          int64_t power_limit);
+
+/* The largest batch per GPU whose memory stays below the device's with probability
+ * 'quantile' (0.5: the median). 0 when not even one sample fits. Gradient accumulation
+ * and all else stay as 'spec' has them; its own batch does not matter.
+ */
+int64_t dn_predict_largest_batch (const struct dn_constants *constants,
+                                  const struct dn_spec *spec,
+                                  const struct dn_graph *graph,
+                                  const struct dn_device *device,
+                                  double quantile);
+
+/* Samples per second of the whole job when each GPU has 'cpus_per_gpu' CPUs. */
+double dn_predict_throughput (const struct dn_constants *constants,
+                              const struct dn_spec *spec,
+                              const struct dn_graph *graph,
+                              const struct dn_device *device,
+                              double cpus_per_gpu);
 
 #endif

@@ -32,6 +32,14 @@ bool dn_is_sparse (const struct dn_op *op);
 /* Fill step_s.p50, stage_s and cpus_per_gpu. */
 void dn_predict_step (const struct dn_case *c, struct dn_estimate *estimate);
 
+/* Seconds of the all-reduce of all gradients, once per optimizer step. */
+double dn_gradient_traffic (const struct dn_case *c);
+
+/* All-reduces of tensor parallelism in one pass of one micro-batch, and their seconds.
+ */
+double dn_split_calls (const struct dn_case *c, bool recompute);
+double dn_split_traffic (const struct dn_case *c, bool recompute);
+
 /* Fill gpu_mem.p50, memory[] and host_mem. */
 void dn_predict_memory (const struct dn_case *c, struct dn_estimate *estimate);
 

@@ -56,6 +56,14 @@ static void keep (char reason[DN_REASON_MAX], const char *text)
         snprintf (reason, DN_REASON_MAX, "%s", text);
 }
 
+/* A product of counts that a hostile client may make as large as it likes; DN_UNSET
+ * when it is no number of anything.
+ */
+static int64_t product (int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 || (b > 0 && a > DN_COUNT_MAX / b) ? DN_UNSET : a * b;
+}
+
 /* How many times the count of 'field' applies to the whole job; DN_UNSET if unknown. */
 static int64_t field_multiplier (const struct dn_request *request,
                                  enum dn_gpu_field field)
@@ -77,7 +85,7 @@ static void count_gpus (struct dn_request *request, int64_t in_field)
     int64_t times = field_multiplier (request, request->gpu_field);
 
     if (times != DN_UNSET)
-        request->n_gpus = in_field * times;
+        request->n_gpus = product (in_field, times);
     if (request->gpu_field == DN_GPU_PER_NODE)
         request->gpus_per_node = in_field;
     else if (request->n_gpus != DN_UNSET)
@@ -103,6 +111,8 @@ static int read_gpus (struct dn_request *request, struct dn_err *err)
 
             if (dn_span_is (entry->name, "shard") || dn_span_is (entry->name, "mps"))
                 keep (request->keep_gpu, "shares of a GPU are left alone");
+            if (!entry->gpu && !dn_span_is (entry->name, "cpu"))
+                keep (request->keep_gpu, "other resources of a node were requested");
             if (!entry->gpu)
                 continue;
             n_found++;
@@ -144,8 +154,9 @@ static void read_tasks (struct dn_request *request)
     if (job->num_tasks > 0)
         request->n_tasks = job->num_tasks;
     else if (job->ntasks_per_node > 0)
-        request->n_tasks =
-            request->n_nodes > 0 ? job->ntasks_per_node * request->n_nodes : DN_UNSET;
+        request->n_tasks = request->n_nodes > 0
+                               ? product (job->ntasks_per_node, request->n_nodes)
+                               : DN_UNSET;
     else
         request->n_tasks = request->n_nodes;
     /* More tasks than fit on the nodes' minimum: without -N Slurm picks the nodes. */
@@ -160,7 +171,7 @@ static void read_cpus (struct dn_request *request)
     if (job->cpus_per_task > 0)
         request->cpus_per_task = job->cpus_per_task;
     if (request->cpus_per_task != DN_UNSET && request->n_tasks != DN_UNSET)
-        request->n_cpus = request->cpus_per_task * request->n_tasks;
+        request->n_cpus = product (request->cpus_per_task, request->n_tasks);
     else if (job->min_cpus > 0)
         request->n_cpus = job->min_cpus;
     if (is_given (job->cpus_per_tres))
@@ -216,7 +227,8 @@ static void read_memory (struct dn_request *request)
         return;
     request->mem_follows_cpus = true;
     if (request->n_nodes > 0 && request->n_cpus > 0
-        && request->n_cpus % request->n_nodes == 0)
+        && request->n_cpus % request->n_nodes == 0
+        && per_cpu <= INT64_MAX / request->n_cpus)
         request->mem_per_node_mb = per_cpu * (request->n_cpus / request->n_nodes);
     else
         keep (request->keep_cpus,
@@ -241,8 +253,20 @@ static void read_conditions (struct dn_request *request)
         keep (request->keep_time, "an unlimited time was requested");
     if (is_given (job->features) || is_given (job->prefer))
         keep (request->keep_gpu, "a constraint may name a GPU type");
-    if (is_given (job->req_nodes))
+    if (job->memory_open) {
+        keep (request->keep_gpu, "no memory was requested: it may follow the node");
+        keep (request->keep_cpus, "no memory was requested: it may follow the CPUs");
+    }
+    if (is_given (job->req_nodes) || is_given (job->exc_nodes))
         keep (request->keep_gpu, "nodes were named");
+    if (job->special_nodes || job->special_cores)
+        keep (request->keep_gpu, "the shape of a node was specified");
+    if (job->exclusive || job->mem_per_node_mb == 0)
+        keep (request->keep_gpu, "a whole node or its whole memory was requested");
+    if (is_given (job->mem_per_tres) || is_given (job->cpus_per_tres))
+        keep (request->keep_gpu, "memory or CPUs follow the GPUs");
+    if (job->pn_min_cpus > 1 && job->pn_min_cpus > job->cpus_per_task)
+        keep (request->keep_gpu, "CPUs of a node were requested (--mincpus)");
     if (is_given (job->reservation))
         keep (request->keep_gpu, "a reservation was named");
     if (is_given (job->partition) && strchr (job->partition, ','))

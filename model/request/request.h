@@ -20,12 +20,6 @@ enum dn_job_kind {
     DN_JOB_SALLOC
 };
 
-/* How this Slurm spells a tres entry (slurm.md 3.1). */
-enum dn_spelling {
-    DN_SPELLING_COLON, /* "gres:gpu:a100:4", up to 23.02 */
-    DN_SPELLING_SLASH  /* "gres/gpu:a100:4", from 23.11 */
-};
-
 /* The four fields that can carry GPUs, in Slurm's own order. */
 enum dn_gpu_field {
     DN_GPU_NONE,
@@ -41,7 +35,6 @@ enum dn_gpu_field {
  */
 struct dn_job {
     enum dn_job_kind kind;
-    enum dn_spelling spelling;
     int64_t user_id;
     int64_t time_limit_min; /* minutes, or DN_UNLIMITED */
     int64_t time_min_min;
@@ -59,14 +52,18 @@ struct dn_job {
     int64_t mem_per_node_mb;
     int64_t mem_per_cpu_mb;
     int64_t default_mem_per_cpu_mb; /* of the cluster, when the job gives no memory */
-    bool cpus_given;                /* -c was on the command line */
     bool exclusive;                 /* whole nodes */
     bool overcommit;
     bool special_cores; /* core specialisation, threads or tasks per core */
+    bool memory_open;   /* none given, and no default of the cluster: a partition's own
+                           may follow the CPUs, or the job gets all of a node */
     bool het;           /* component of a heterogeneous job */
+    bool special_nodes; /* temporary disk or sockets: only some nodes have them */
+    int64_t signal_s;   /* --signal: that long before the limit; 0 for none */
     const char *features;
     const char *prefer;
     const char *req_nodes;
+    const char *exc_nodes;
     const char *reservation;
     const char *partition;
     const char *account;

@@ -52,8 +52,8 @@ static bool holds_word (struct dn_span line, const char *word)
     return false;
 }
 
-/* 'option' at the beginning of a word, with a number behind it. */
-static bool holds_number_option (struct dn_span line, const char *option)
+/* The argument of 'option', which begins a word; text NULL if the line has none. */
+static struct dn_span option_argument (struct dn_span line, const char *option)
 {
     size_t len = strlen (option);
 
@@ -63,21 +63,38 @@ static bool holds_number_option (struct dn_span line, const char *option)
         if (memcmp (line.text + i, option, len) != 0
             || (i > 0 && line.text[i - 1] != ' ' && line.text[i - 1] != '\t'))
             continue;
-        while (
-            at < line.len
-            && (line.text[at] == ' ' || line.text[at] == '\t' || line.text[at] == '='))
+        while (at < line.len && strchr (" \t=\"{", line.text[at]))
             at++;
-        if (at < line.len && is_digit (line.text[at]))
-            return true;
+        if (at < line.len && (is_digit (line.text[at]) || line.text[at] == '$'))
+            return (struct dn_span){line.text + at, line.len - at};
     }
-    return false;
+    return (struct dn_span){NULL, 0};
 }
 
+/* Does the line give 'option' a number, or a variable other than Slurm's own? */
+static bool gives_number (struct dn_span line, const char *option)
+{
+    static const char slurm[] = "SLURM_";
+    struct dn_span argument = option_argument (line, option);
+    size_t at = 0;
+
+    if (!argument.text)
+        return false;
+    while (at < argument.len && strchr ("${", argument.text[at]))
+        at++;
+    return at == 0 || argument.len - at < sizeof (slurm) - 1
+           || memcmp (argument.text + at, slurm, sizeof (slurm) - 1) != 0;
+}
+
+/* CPUs per task anywhere, for a command may go on over several lines; tasks only behind
+ * srun, since "-n" means something else to most commands.
+ */
 static bool counts_cpus (struct dn_span line, const char *word)
 {
     (void) word;
-    return holds_number_option (line, "-c")
-           || holds_number_option (line, "--cpus-per-task");
+    return gives_number (line, "-c") || gives_number (line, "--cpus-per-task")
+           || (holds_word (line, "srun")
+               && (gives_number (line, "-n") || gives_number (line, "--ntasks")));
 }
 
 bool dn_script_names (const char *script, const char *word)

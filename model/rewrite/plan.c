@@ -248,7 +248,7 @@ static void edit_cpus (struct draft *draft)
     if (cpus == DN_UNSET)
         return;
     edit_number (draft, DN_FIELD_CPUS_PER_TASK, job->cpus_per_task, cpus);
-    if (job->min_cpus > 0)
+    if (job->min_cpus > cpus * request->n_tasks)
         edit_number (draft, DN_FIELD_MIN_CPUS, job->min_cpus, cpus * request->n_tasks);
     /* A larger one is the user's own --mincpus. */
     if (job->pn_min_cpus == job->cpus_per_task)

@@ -112,6 +112,12 @@ int dn_spec_collect (const char *comment,
 
     *state = DN_METADATA_NONE;
     *spec = result;
+    metadata = find_in_comment ((struct dn_span){
+        comment, comment_len > DN_COMMENT_MAX ? DN_COMMENT_MAX : comment_len});
+    if (dn_span_is (metadata, "off")) {
+        *state = DN_METADATA_OFF;
+        return 0;
+    }
     if (script
         && read_script ((struct dn_span){script, strnlen (script, DN_SCRIPT_HEAD_MAX)},
                         &result,
@@ -119,8 +125,6 @@ int dn_spec_collect (const char *comment,
                         err)
                < 0)
         return -1;
-    metadata = find_in_comment ((struct dn_span){
-        comment, comment_len > DN_COMMENT_MAX ? DN_COMMENT_MAX : comment_len});
     if (metadata.text && read_metadata (metadata, &result, state, err) < 0)
         return dn_err_wrap (err, "comment");
     if (*state == DN_METADATA_GIVEN)

@@ -12,16 +12,11 @@ static int read_decode (struct dn_span value,
                         enum dn_decode *decode,
                         struct dn_err *err)
 {
-    int found = dn_names_find (&dn_decode_names, value.text, value.len);
+    int constant = 0;
 
-    if (found <= 0)
-        return dn_err_set (
-            err,
-            DN_E_RANGE,
-            "Decode: '%s' is unknown, expected none, jpeg, text, audio or "
-            "video",
-            dn_quote (value.text, value.len).text);
-    *decode = (enum dn_decode) found;
+    if (dn_enum_read (value, "Decode", &dn_decode_names, &constant, err) < 0)
+        return -1;
+    *decode = (enum dn_decode) constant;
     return 0;
 }
 

@@ -108,6 +108,15 @@ static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
         if (spec->global_batch > spec->batch * replicas)
             spec->grad_accum = spec->global_batch / (spec->batch * replicas);
     }
+    if (spec->global_batch != DN_UNSET
+        && spec->global_batch != spec->batch * replicas * spec->grad_accum)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "global_batch: %" PRId64
+                           " is not batch * GPUs * grad_accum = "
+                           "%" PRId64,
+                           spec->global_batch,
+                           spec->batch * replicas * spec->grad_accum);
     spec->global_batch = spec->batch * replicas * spec->grad_accum;
     return 0;
 }

@@ -314,29 +314,6 @@ static int read_name (const struct dn_key *key,
     return dn_span_copy (value, out, DN_NAME_MAX, key->name, err);
 }
 
-static int read_enum (const struct dn_key *key,
-                      struct dn_span value,
-                      int *out,
-                      struct dn_err *err)
-{
-    int found = dn_names_find (&key->names, value.text, value.len);
-    char expected[DN_ERR_TEXT_MAX];
-    struct dn_buf buf = dn_buf_on (expected, sizeof (expected));
-
-    if (found > 0) {
-        *out = found;
-        return 0;
-    }
-    for (int i = 1; i < key->names.n_names; i++)
-        dn_buf_add (&buf, " %s", key->names.names[i]);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       "%s: '%s' is unknown, expected one of%s",
-                       key->name,
-                       dn_quote (value.text, value.len).text,
-                       expected);
-}
-
 static int read_image (const struct dn_key *key,
                        struct dn_span value,
                        struct dn_image *out,
@@ -391,7 +368,7 @@ static int read_value (const struct dn_key *key,
         memcpy (at, &real, sizeof (real));
         return 0;
     case DN_KEY_ENUM:
-        if (read_enum (key, value, &constant, err) < 0)
+        if (dn_enum_read (value, key->name, &key->names, &constant, err) < 0)
             return -1;
         memcpy (at, &constant, sizeof (constant));
         return 0;

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "submit/host.h"
-#include "submit/versions.h"
 
 static int64_t from_16 (uint16_t value)
 {
@@ -70,11 +69,13 @@ static void read_counts (const job_desc_msg_t *desc, struct dn_job *job)
     job->mem_per_node_mb = memory_per_node (desc->pn_min_memory);
     job->mem_per_cpu_mb = memory_per_cpu (desc->pn_min_memory);
     job->default_mem_per_cpu_mb = default_memory_per_cpu ();
+    job->memory_open = desc->pn_min_memory == NO_VAL64 && !desc->mem_per_tres
+                       && (slurm_conf.select_type_param & CR_MEMORY) != 0
+                       && slurm_conf.def_mem_per_cpu == 0;
 }
 
 static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
 {
-    job->cpus_given = (desc->bitflags & JOB_CPUS_SET) != 0;
     job->exclusive = desc->shared != NO_VAL16 && desc->shared != JOB_SHARED_OK;
     job->overcommit = desc->overcommit != NO_VAL8 && desc->overcommit != 0;
     job->special_cores =
@@ -82,16 +83,20 @@ static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
         || is_special (desc->threads_per_core) || is_special (desc->cores_per_socket)
         || is_special (desc->ntasks_per_core) || is_special (desc->ntasks_per_socket);
     job->het = desc->het_job_offset != NO_VAL;
+    job->special_nodes = (desc->pn_min_tmp_disk != NO_VAL && desc->pn_min_tmp_disk != 0)
+                         || is_special (desc->sockets_per_node)
+                         || is_special (desc->sockets_per_board)
+                         || is_special (desc->boards_per_node);
 }
 
 void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
 {
     *job = dn_job_empty ();
     job->kind = kind_of (desc);
-    job->spelling = DN_SLURM_SPELLING;
     job->user_id = from_32 (desc->user_id);
     job->time_limit_min = from_32 (desc->time_limit);
     job->time_min_min = from_32 (desc->time_min);
+    job->signal_s = desc->warn_signal != 0 ? desc->warn_time : 0;
     job->tres[DN_GPU_PER_JOB] = desc->tres_per_job;
     job->tres[DN_GPU_PER_NODE] = desc->tres_per_node;
     job->tres[DN_GPU_PER_SOCKET] = desc->tres_per_socket;
@@ -103,6 +108,7 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
     job->features = desc->features;
     job->prefer = desc->prefer;
     job->req_nodes = desc->req_nodes;
+    job->exc_nodes = desc->exc_nodes;
     job->reservation = desc->reservation;
     job->partition = desc->partition;
     job->account = desc->account;

@@ -28,11 +28,4 @@ struct job_record;
     job_desc_msg_t *desc, struct job_record *job, uint32_t submit_uid
 #endif
 
-/* "gres:gpu:a100:4" became "gres/gpu:a100:4" in 23.11; the other one is refused. */
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
-#define DN_SLURM_SPELLING DN_SPELLING_SLASH
-#else
-#define DN_SLURM_SPELLING DN_SPELLING_COLON
-#endif
-
 #endif

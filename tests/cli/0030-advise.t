@@ -27,7 +27,7 @@ gives 'the request is shown before and after' 0 \
     'time +1-00:00:00 +00:30:00.*gpu +a100 +twin.*cpus per task +16 +2' advise "$job"
 gives 'the edits of fields are shown before and after' 0 \
     'time_limit +1440 +30.*tres_per_job +gres.gpu:a100:4 +gres.gpu:twin:4' advise "$job"
-gives 'the reasons are shown' 0 'Reasons:.*time: .* finish within 00:30:00' advise "$job"
+gives 'the reasons are shown' 0 'Reasons:.*time: the bound is 00:30:00' advise "$job"
 gives 'the candidates are shown' 0 'GPU +FITS .*twin +yes .*' advise "$job"
 is 'the script may come from stdin' "$(dn advise - < "$job")" "$(dn advise "$job")"
 is 'arguments behind the script belong to the script' \

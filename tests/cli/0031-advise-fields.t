@@ -23,9 +23,11 @@ for version in 22.05 23.02.7; do
     fields $version '-t 1-0 -G a100:4' \
         "$time; tres_per_job gres:gpu:a100:4 -> gres:gpu:twin:4; environment SLURM_GPUS=a100:4 -> SLURM_GPUS=twin:4" \
         '--gpus is in tres_per_job and in the environment'
-    fields $version '-t 1-0 --gres=gpu:a100:4,license:2' \
-        "$time; tres_per_node gres:gpu:a100:4,gres:license:2 -> gres:gpu:twin:4,gres:license:2" \
+    fields $version '-t 1-0 --gres=gpu:a100:4' \
+        "$time; tres_per_node gres:gpu:a100:4 -> gres:gpu:twin:4" \
         '--gres is in tres_per_node alone'
+    fields $version '-t 1-0 --gres=gpu:a100:4,license:2' \
+        "$time" 'other resources of a node keep the GPU type'
     fields $version '-t 1-0 --gpus-per-node=a100:2 -N2' \
         "$time; tres_per_node gres:gpu:a100:2 -> gres:gpu:twin:2; environment SLURM_GPUS_PER_NODE=a100:2 -> SLURM_GPUS_PER_NODE=twin:2" \
         '--gpus-per-node is in tres_per_node and in the environment'

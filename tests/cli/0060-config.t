@@ -8,7 +8,7 @@ plan_later
 
 gives 'rules are shown with value, default and range' 0 \
     'Mode +enforce +advise +observe advise enforce ' config
-gives 'GPU types are shown' 0 'twin +a100_sxm4_40gb +1\.00 +8 +9 +256 +1000000 +all' config
+gives 'GPU types are shown' 0 'twin +a100_sxm4_40gb +1\.00 +8 +9 +256 +1000000 +ALL' config
 json 'JSON has the rules' \
     '[(r["key"], r["value"], r["default"]) for r in d["rules"]][0]
      == ("Mode", "enforce", "advise")
@@ -18,8 +18,8 @@ json 'JSON has the paths' \
     '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets"]' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
-      for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, None),
-                              ("twin", "a100_sxm4_40gb", 1, 8, None)]' config
+      for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, "ALL"),
+                              ("twin", "a100_sxm4_40gb", 1, 8, "ALL")]' config
 json 'JSON names the file' 'd["conf"].endswith("/site.conf")' config
 
 conf() { printf '%b' "$1" > "$work/new.conf"; }

@@ -34,8 +34,8 @@ chmod -R u+rwX,go-w "$work"
 # that what happens does not depend on its calibration.
 cat > "$work/site.conf" <<'CONF'
 Mode=enforce MinConfidence=0
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000
-Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=ALL
+Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=ALL
 CONF
 
 # A run that is short, needs no loader and fits anywhere.

@@ -165,11 +165,13 @@ def json_members():
             for key, item in value.items():
                 if key not in words and key not in free:
                     print("dnnest.1 does not name", key, "of", where)
+                if key == "by":  # the table names the groups
+                    item = {k: list(groups.values()) for k, groups in item.items()}
                 if key != "record":
                     walk(item, where)
 
     for name in ("predict", "explain", "advise", "check", "keys", "config",
-                 "hardware"):
+                 "hardware", "evaluate"):
         walk(load(name + ".json"), name)
 
 
@@ -185,6 +187,9 @@ dn explain --json --gpu t4_16gb "$spec" > "$work/explain.json"
 dn advise --json --comment="dnnest:$spec" -G a100:1 -t 1-0 > "$work/advise.json"
 dn hardware --json t4_16gb > "$work/hardware.json"
 dn check --json "$spec" > "$work/check.json"
+printf 'spec,gpu,step_ms,peak_mem_gb,group,source\n"%s",t4_16gb,90,4,g,s\nx,y\n' "$spec" \
+    > "$work/runs.csv"
+dn evaluate --json "$work/runs.csv" > "$work/evaluate.json"
 sed 's/^#\([A-Z]\)/\1/' "$top/etc/dnnest.conf" \
     | sed "s|/usr/share/dnnest|$work|" > "$work/sample.conf"
 dn config --json --conf "$work/sample.conf" > "$work/sample.json"

@@ -21,7 +21,7 @@ readonly LIBC='calloc free malloc realloc reallocarray
 memchr memcmp memcpy memmem memmove memset strchr strcmp strdup strerror strlen strncmp
 strndup strnlen strrchr strstr snprintf vsnprintf qsort bsearch __errno_location
 abs llabs lround'
-readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmin fmod log log1p log2 log10 lrint
+readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmin fmod ldexp log log1p log2 log10 lrint
 llrint llround nearbyint pow round sqrt trunc'
 # plugin/conf/load.c and plugin/submit/state.c, at start and at a reconfiguration only.
 readonly FILES='access close closedir dirfd fdopendir fstat geteuid open open64 openat openat64

@@ -41,7 +41,16 @@ is 'no room includes site.h or advise.h' \
     done)" ''
 is 'every folder of model/ is a room' \
     "$(cd "$top/model" && for dir in */; do
-        [[ " ${rooms[*]} learn " = *" ${dir%/} "* ]] || echo "$dir"
+        [[ " ${rooms[*]} learn data " = *" ${dir%/} "* ]] || echo "$dir"
+    done)" ''
+is 'model/learn uses the rooms and nothing else' "$(violations model/learn "$allowed|learn/.*")" ''
+is 'only model/learn, cli/ and tests/ know learn/' \
+    "$(for file in $(c_files model plugin | grep -v '^model/learn/'); do
+        own_includes "$file" | grep '^learn/' | sed "s|^|$file includes |"
+    done)" ''
+is 'only model/learn and cli/ read and write CSV' \
+    "$(for file in $(c_files model plugin | grep -v '^model/learn/'); do
+        system_includes "$file" | grep '^csv\.h$' | sed "s|^|$file includes |"
     done)" ''
 is 'model/ includes no header of Slurm, of files or of the system' \
     "$(for file in $(c_files model | grep -v '^model/learn/'); do

@@ -118,7 +118,7 @@ static void flags_are_seen_one_by_one (void **state)
     desc.bitflags = JOB_CPUS_SET;
     desc.het_job_offset = 0;
     dn_adapter_read (&desc, &job);
-    assert_true (job.exclusive && job.cpus_given && job.het);
+    assert_true (job.exclusive && job.het);
     assert_false (job.overcommit || job.special_cores);
     job_init (&desc);
     desc.shared = JOB_SHARED_OK;
@@ -126,7 +126,7 @@ static void flags_are_seen_one_by_one (void **state)
     desc.threads_per_core = 1;
     dn_adapter_read (&desc, &job);
     assert_true (job.overcommit && job.special_cores);
-    assert_false (job.exclusive || job.cpus_given || job.het);
+    assert_false (job.exclusive || job.het);
 }
 
 static void the_default_memory_per_cpu_is_the_clusters (void **state)

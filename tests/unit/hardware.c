@@ -137,9 +137,12 @@ static void candidates_that_cannot_hold_the_request_are_blocked (void **state)
     assert_int_equal (add (&catalogue, A100, NULL), 0);
 #define ADD(text) assert_int_equal (add_type (&types, &catalogue, text, NULL), 0)
     ADD ("Gpu Type=a100 Device=a100");
-    ADD ("Gpu Type=ok Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Nodes=2");
-    ADD ("Gpu Type=few Device=v100 PerNode=2 NodeCpus=40 NodeMemory=200k");
-    ADD ("Gpu Type=small Device=v100 PerNode=4 NodeCpus=40 NodeMemory=1k");
+    ADD (
+        "Gpu Type=ok Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Nodes=2 Partitions=ALL");
+    ADD (
+        "Gpu Type=few Device=v100 PerNode=2 NodeCpus=40 NodeMemory=200k Partitions=ALL");
+    ADD (
+        "Gpu Type=small Device=v100 PerNode=4 NodeCpus=40 NodeMemory=1k Partitions=ALL");
     ADD (
         "Gpu Type=far Device=v100 PerNode=4 NodeCpus=40 NodeMemory=200k Partitions=p1,p2");
 #undef ADD

@@ -142,6 +142,7 @@ static void nothing_is_ever_raised (void **state)
     job.time_limit_min = 30;
     job.cpus_per_task = 4;
     job.min_cpus = 4;
+    job.pn_min_cpus = 4;
     advice = advise ("", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
@@ -259,6 +260,47 @@ static void an_unset_limit_is_filled_only_if_the_admin_says_so (void **state)
     dn_advice_free (advice);
 }
 
+static void without_a_limit_no_slower_gpu_is_chosen (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.time_limit_min = DN_UNSET;
+    advice = advise ("", &job);
+    assert_null (advice->decision.gpu);
+    assert_reason (advice, "slower, and the partition's limit is unknown");
+    dn_advice_free (advice);
+}
+
+static void unstated_precision_stays_where_bf16_runs (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.comment = "dnnest:model=resnet50,batch=64,epochs=1,dataset=imagenet";
+    advice = advise ("MinConfidence=0.1", &job);
+    assert_null (advice->decision.gpu);
+    assert_reason (advice, "precision= is not stated, and it has no bf16");
+    dn_advice_free (advice);
+}
+
+static void a_warning_before_the_limit_lengthens_it (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *plain = advise ("GpuType=keep", &job);
+    struct dn_advice *warned;
+
+    (void) state;
+    job.signal_s = 3600;
+    warned = advise ("GpuType=keep", &job);
+    assert_in_range (
+        warned->decision.time_limit_s - plain->decision.time_limit_s, 3600, 3900);
+    dn_advice_free (plain);
+    dn_advice_free (warned);
+}
+
 static void few_cpus_make_the_bound_longer_not_shorter (void **state)
 {
     struct dn_job many = scene_job ();
@@ -296,6 +338,12 @@ int main (void)
               without_an_amount_of_work_time_stays_and_no_slower_gpu_is_chosen),
         TEST ("an unset limit is filled only if the admin says so",
               an_unset_limit_is_filled_only_if_the_admin_says_so),
+        TEST ("without a limit no slower GPU is chosen",
+              without_a_limit_no_slower_gpu_is_chosen),
+        TEST ("unstated precision stays where bf16 runs",
+              unstated_precision_stays_where_bf16_runs),
+        TEST ("a warning before the limit lengthens it",
+              a_warning_before_the_limit_lengthens_it),
         TEST ("few CPUs make the bound longer, not shorter",
               few_cpus_make_the_bound_longer_not_shorter),
     };

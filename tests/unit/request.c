@@ -146,6 +146,15 @@ static void forms_with_a_trap_are_kept_with_a_reason (void **state)
     KEPT (job.tres[DN_GPU_PER_NODE] = "gres:gpu:4", keep_gpu, "untyped");
     KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:4", keep_gpu, "more than one");
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,shard:2", keep_gpu, "shares");
+    KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,tmp:5", keep_gpu, "other resources");
+    KEPT (job.exc_nodes = "g1", keep_gpu, "nodes were named");
+    KEPT (job.special_nodes = true, keep_gpu, "shape of a node");
+    KEPT (job.exclusive = true, keep_gpu, "whole node");
+    KEPT (job.mem_per_node_mb = 0, keep_gpu, "whole memory");
+    KEPT (job.mem_per_tres = "gres:gpu:1024", keep_gpu, "follow the GPUs");
+    KEPT (job.pn_min_cpus = 90, keep_gpu, "--mincpus");
+    KEPT (job.script = "srun -n 8 x", keep_cpus, "counts CPUs");
+    KEPT (job.script = "srun -c $N x", keep_cpus, "counts CPUs");
     KEPT (job.features = "a100", keep_gpu, "constraint");
     KEPT (job.prefer = "a100", keep_gpu, "constraint");
     KEPT (job.req_nodes = "g1", keep_gpu, "nodes were named");

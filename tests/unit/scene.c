@@ -15,8 +15,10 @@ static const char a100[] =
     "Bf16=312T\nMemory=40GiB\nBandwidth=1555G\nSms=108\nLink=nvlink\n"
     "LinkBandwidth=300G\nPcieBandwidth=24G\nTdp=400\nIdle=55\n";
 static const char gpus[] =
-    "Gpu Type=v100 Device=v100_16gb Cost=1 PerNode=4 NodeCpus=96 NodeMemory=512000\n"
-    "Gpu Type=a100 Device=a100_40gb Cost=4 PerNode=4 NodeCpus=96 NodeMemory=512000\n";
+    "Gpu Type=v100 Device=v100_16gb Cost=1 PerNode=4 NodeCpus=96 NodeMemory=512000 "
+    "Partitions=ALL\n"
+    "Gpu Type=a100 Device=a100_40gb Cost=4 PerNode=4 NodeCpus=96 NodeMemory=512000 "
+    "Partitions=ALL\n";
 static const char datasets[] =
     "Dataset=imagenet Samples=1281167 SampleBytes=110k Decode=jpeg\n";
 

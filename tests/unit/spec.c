@@ -188,6 +188,9 @@ static void script_lines_are_read_up_to_the_first_command (void **state)
     assert_string_equal (spec.model, "resnet50");
     assert_int_equal (dn_spec_collect ("dnnest:off", script, &spec, &found, &err), 0);
     assert_int_equal (found, DN_METADATA_OFF);
+    script = "#!/bin/sh\n#DNNEST no such key\n";
+    assert_int_equal (dn_spec_collect ("dnnest:off", script, &spec, &found, &err), 0);
+    assert_int_equal (found, DN_METADATA_OFF);
 }
 
 static void a_bad_script_line_is_named (void **state)
@@ -310,6 +313,8 @@ static void contradictions_are_errors (void **state)
         {"model=x,batch=8,gpus=6,tp=4", "gpus: 6 is not a multiple of tp * pp = 4"},
         {"model=x,batch=8,gpus=2,nodes=4", "nodes: 4 nodes for 2 GPUs"},
         {"model=x,global_batch=10,gpus=4", "global_batch: 10 is not a multiple"},
+        {"model=x,batch=256,global_batch=256,gpus=4",
+         "global_batch: 256 is not batch * GPUs * grad_accum = 1024"},
     };
 
     (void) state;

@@ -1,0 +1,183 @@
+/* cmd_evaluate.c - predictions against measured runs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "predictions.h"
+#include "progress.h"
+#include "scores.h"
+
+#define PIECE_LEN 65536
+
+enum {
+    OPTION_PREDICTIONS,
+    OPTION_BY
+};
+
+static const struct dn_option options[] = {
+    [OPTION_PREDICTIONS] = {"predictions",
+                            0,
+                            "OUT.csv",
+                            "write every row with what was predicted for it"},
+    [OPTION_BY] = {"by",
+                   0,
+                   "KEY",
+                   "group by gpu, model, group, source or precision; may be repeated"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct work {
+    struct dn_evaluation evaluation;
+    struct dn_predictions predictions;
+    const char *out; /* NULL: no predictions are written */
+    bool by[DN_N_GROUPINGS];
+    bool by_given;
+};
+
+static void free_work (struct work *work)
+{
+    dn_evaluation_free (&work->evaluation);
+    dn_predictions_free (&work->predictions);
+}
+
+static int take_key (const struct dn_command *self, const char *key, struct work *work)
+{
+    int grouping = dn_names_find (&dn_grouping_names, key, strlen (key));
+
+    if (grouping <= DN_BY_ALL)
+        return dn_options_misuse (
+            self,
+            "--by: '%s', expected gpu, model, group, source or precision",
+            dn_quote (key, strlen (key)).text);
+    work->by[grouping] = true;
+    work->by_given = true;
+    return DN_EXIT_DONE;
+}
+
+static int take_options (const struct dn_command *self,
+                         struct dn_options *given,
+                         struct work *work)
+{
+    int option;
+
+    while ((option = dn_options_next (given)) >= 0) {
+        if (option == OPTION_PREDICTIONS)
+            work->out = given->argument;
+        else
+            given->exit_code = take_key (self, given->argument, work);
+        if (given->exit_code != DN_EXIT_DONE)
+            return -1;
+    }
+    if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
+        return -1;
+    /* People want to know which models are bad; programs look for themselves. */
+    for (int g = DN_BY_GPU; g < DN_N_GROUPINGS && !work->by_given; g++)
+        work->by[g] = given->json || g == DN_BY_MODEL;
+    return 0;
+}
+
+static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct work *work = context;
+    struct dn_row_result result;
+
+    if (dn_evaluation_add (&work->evaluation, row, &result, err) < 0)
+        return -1;
+    if (work->predictions.file)
+        dn_predictions_add (&work->predictions, row, &result);
+    return 0;
+}
+
+/* Bytes of the file; 0 where that cannot be told, as of a pipe. */
+static double size_of (FILE *stream)
+{
+    struct stat st;
+
+    return fstat (fileno (stream), &st) == 0 && S_ISREG (st.st_mode)
+               ? (double) st.st_size
+               : 0;
+}
+
+static int read_table (FILE *stream, struct work *work, struct dn_err *err)
+{
+    char piece[PIECE_LEN];
+    dn_cleanup (dn_table_cleanup) struct dn_table *table =
+        dn_table_new (take_row, work);
+    struct dn_progress progress = dn_progress_begin ("rows");
+    double size = size_of (stream);
+    double done = 0;
+    int rc = table ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
+    size_t len = 1;
+
+    while (rc == 0 && len > 0) {
+        len = fread (piece, 1, sizeof (piece), stream);
+        if (ferror (stream)) {
+            rc = dn_err_set (err, DN_E_IO, "%s", strerror (errno));
+            break;
+        }
+        rc = dn_table_feed (table, piece, len, err);
+        done += (double) len;
+        dn_progress_show (
+            &progress, work->evaluation.n_rows, size > 0 ? done / size : -1);
+    }
+    dn_progress_end (&progress);
+    return rc;
+}
+
+static int show (const struct dn_options *given, struct work *work)
+{
+    dn_cleanup (dn_json_cleanup) struct json_object *json = NULL;
+    int exit_code = DN_EXIT_DONE;
+
+    if (given->json) {
+        json = dn_scores_json (&work->evaluation, work->by);
+        dn_json_print (json);
+    } else {
+        exit_code = dn_scores_print (&work->evaluation, work->by);
+    }
+    if (exit_code == DN_EXIT_DONE && work->evaluation.n_predicted == 0)
+        return DN_EXIT_ABSTAINED;
+    return exit_code;
+}
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    struct dn_options given;
+    struct dn_err err = {0};
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    dn_cleanup (dn_close_input) FILE *stream = NULL;
+    dn_cleanup (free_work) struct work work = {.out = NULL};
+
+    dn_options_begin (&given, self, argc, argv);
+    if (take_options (self, &given, &work) < 0)
+        return given.exit_code;
+    site = dn_options_site (&given, NULL);
+    if (!site)
+        return given.exit_code;
+    work.evaluation =
+        dn_evaluation_start (&site->constants, &site->catalogue, &site->datasets);
+    stream = dn_open_input (given.args[0], &err);
+    if (!stream
+        || (work.out && dn_predictions_open (&work.predictions, work.out, &err) < 0))
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (read_table (stream, &work, &err) < 0) {
+        dn_err_wrap (&err, "%s", stream == stdin ? "stdin" : given.args[0]);
+        return dn_fail (DN_EXIT_DATA, &err);
+    }
+    if (work.out && dn_predictions_finish (&work.predictions, &err) < 0)
+        return dn_fail (DN_EXIT_BUG, &err);
+    return show (&given, &work);
+}
+
+const struct dn_command dn_cmd_evaluate = {
+    .name = "evaluate",
+    .summary = "Compare predictions with measured runs",
+    .arguments = "FILE.csv",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,141 @@
+#!/bin/bash
+# 0080-evaluate.t - predictions against measured runs
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+spec='"model=resnet50,batch=64,precision=fp16,optimizer=momentum,input=synthetic"'
+cat > "$work/runs.csv" <<CSV
+spec,gpu,step_ms,peak_mem_gb,power_w,group,source
+$spec,v100_sxm2_32gb,90,8,250,cnn,ours
+$spec,t4_16gb,280,8,,cnn,theirs
+$spec,t4_16gb,,,68,cnn,theirs
+"model=bert_base,batch=16,precision=fp32",v100_sxm2_32gb,250,,,"say ""bert""",ours
+@job.json,t4_16gb,100,,,cnn,ours
+"model=resnet50,bacth=4",t4_16gb,100,,,cnn,ours
+$spec,abacus,100,,,cnn,ours
+CSV
+runs=$work/runs.csv
+
+json 'the members of the contract are there' \
+    'list(d) == ["rows", "predicted", "n_skipped", "skipped", "step_time", "gpu_memory",
+      "power", "white_box", "by"]' evaluate "$runs"
+json 'rows are predicted or skipped' \
+    'd["rows"] == 7 and d["predicted"] == 4 and d["n_skipped"] == 3' evaluate "$runs"
+json 'skipped rows have their line and their reason' \
+    '[(x["line"], x["reason"].split(":")[0]) for x in d["skipped"]]
+     == [(6, "spec"), (7, "column 16"), (8, "gpu")]' evaluate "$runs"
+json 'a metric counts the rows that have it' \
+    'd["step_time"]["n"] == 3 and d["gpu_memory"]["n"] == 2 and d["power"]["n"] == 2' \
+    evaluate "$runs"
+json 'the step time has numbers everywhere' \
+    'all(number(d["step_time"][k]) for k in ("mape", "median_ape", "bias", "coverage_p95",
+      "tightness_p95", "under", "macro_median_ape"))' evaluate "$runs"
+json 'shares are between 0 and 1' \
+    'all(0 <= d[m][k] <= 1 for m, k in (("step_time", "coverage_p95"), ("step_time", "under"),
+      ("gpu_memory", "coverage_p95"), ("gpu_memory", "false_fit")))' evaluate "$runs"
+json 'the power has no bound yet' \
+    'number(d["power"]["mape"]) and d["power"]["coverage_p95"] is None
+     and d["power"]["tightness_p95"] is None' evaluate "$runs"
+json 'without a residual the white box is the prediction' \
+    'd["white_box"]["mape"] == d["step_time"]["mape"]' evaluate "$runs"
+json 'rows are grouped in five ways' \
+    'list(d["by"]) == ["gpu", "model", "group", "source", "precision"]' evaluate "$runs"
+json 'groups are named by the table' \
+    'list(d["by"]["gpu"]) == ["v100_sxm2_32gb", "t4_16gb"]
+     and list(d["by"]["model"]) == ["resnet50", "bert_base"]
+     and list(d["by"]["group"]) == ["cnn", "say \"bert\""]
+     and list(d["by"]["source"]) == ["ours", "theirs"]
+     and list(d["by"]["precision"]) == ["fp16", "fp32"]' evaluate "$runs"
+json 'every group has n and the fields of the step time' \
+    'all(g["n"] > 0 and all(number(g[k]) for k in ("mape", "median_ape", "bias",
+      "coverage_p95", "tightness_p95")) for k in d["by"].values() for g in k.values())' \
+    evaluate "$runs"
+json 'groups add up to the whole' \
+    'all(sum(g["n"] for g in k.values()) == d["step_time"]["n"]
+      and abs(sum(g["n"] * g["mape"] for g in k.values()) / d["step_time"]["n"]
+      - d["step_time"]["mape"]) < 1e-6 for k in d["by"].values())' evaluate "$runs"
+json '--by restricts the groups' 'list(d["by"]) == ["gpu", "source"]' \
+    evaluate --by source --by=GPU "$runs"
+
+predicted() {
+    dn predict --json --gpu "$1" "${spec//\"/}" | python3 -c '
+import json, sys
+c = json.load(sys.stdin)["candidates"][0]
+print(c["step_ms"]["p50"], c["step_ms"]["p95"], c["gpu_mem_bytes"]["p50"] / 2**30, c["power_w"])'
+}
+read -r step step95 mem power < <(predicted t4_16gb)
+printf 'spec,gpu,step_ms,peak_mem_gb,power_w\n%s,t4_16gb,%s,%s,%s\n' "$spec" 200 5 50 \
+    > "$work/one.csv"
+json 'the prediction is that of predict' \
+    "all(abs(a - b) < 1e-6 for a, b in (
+      (d['step_time']['mape'], abs($step / 200 - 1)),
+      (d['step_time']['tightness_p95'], $step95 / 200),
+      (d['gpu_memory']['mape'], abs($mem / 5 - 1)),
+      (d['power']['mape'], abs($power / 50 - 1))))" evaluate "$work/one.csv"
+
+printf 'spec,gpu,peak_mem_gb\n%s,t4_16gb,8\n' "$spec" > "$work/memory.csv"
+json 'a metric that the table has not is null' \
+    'd["step_time"] is None and d["power"] is None and d["white_box"]["mape"] is None' \
+    evaluate "$work/memory.csv"
+json 'groups then have the figures of what there is' \
+    'd["by"]["gpu"]["t4_16gb"]["n"] == 1 and number(d["by"]["gpu"]["t4_16gb"]["mape"])' \
+    evaluate "$work/memory.csv"
+printf 'spec,gpu,peak_mem_gb,oom\n%s,t4_16gb,,1\n%s,t4_16gb,6,0\n' "$spec" "$spec" \
+    > "$work/oom.csv"
+json 'a run out of memory that was predicted to fit is a false fit' \
+    'd["gpu_memory"]["false_fit"] == 0.5 and d["gpu_memory"]["n_oom"] == 1
+     and d["gpu_memory"]["n_judged"] == 2 and d["gpu_memory"]["n"] == 1' \
+    evaluate "$work/oom.csv"
+
+is 'the table may come from stdin' "$(dn evaluate - < "$runs")" "$(dn evaluate "$runs")"
+is 'line ends of other systems and a byte order mark are no matter' \
+    "$( { printf '\xef\xbb\xbf'; sed 's/$/\r/' "$runs"; } | dn evaluate -)" \
+    "$(dn evaluate "$runs")"
+gives 'people see how many rows were predicted, and why the others were not' 0 \
+    '^7 rows, 4 predicted, 3 skipped.*line 7: column 16: unknown key .bacth.' evaluate "$runs"
+gives 'people see a line per metric' 0 'step_time +3 .*gpu_memory +2 .*power +2 ' \
+    evaluate "$runs"
+gives 'people see the models, the worst first' 0 \
+    'step_time by model, the worst first:.*(resnet50 +2 |bert_base +1 )' evaluate "$runs"
+gives '--by chooses another grouping' 0 'by source, the worst first:.*(ours|theirs) ' \
+    evaluate --by source "$runs"
+is 'and leaves the models out' "$(dn evaluate --by source "$runs" | grep -c 'by model')" 0
+printf 'spec,gpu,step_ms,group\n%s,t4_16gb,1,\x1b[31m\n' "$spec" > "$work/escape.csv"
+is 'control characters of the table do not reach the terminal' \
+    "$(dn evaluate --by group "$work/escape.csv" | grep -c $'\x1b')" 0
+
+refuses 'a missing argument is named' 2 'FILE.csv is missing' evaluate
+refuses 'an unknown key to group by is named' 2 "--by: 'colour', expected gpu, model" \
+    evaluate --by colour "$runs"
+refuses 'everything together is no group' 2 "--by: 'all'" evaluate --by all "$runs"
+refuses 'a model bundle cannot be given yet' 2 "unknown option '--model'" \
+    evaluate --model x "$runs"
+refuses 'a missing file is named' 4 'nowhere.csv: No such file' evaluate "$work/nowhere.csv"
+refuses 'a folder is no table' 4 'Is a directory' evaluate "$work"
+bad() {
+    local title=$1 regex=$2
+    printf '%b' "$3" > "$work/bad.csv"
+    refuses "$title" 4 "bad.csv: line $regex" evaluate "$work/bad.csv"
+}
+bad 'an empty file is no table' '1: empty' ''
+bad 'a table without gpu is refused' '2: the table needs the columns spec and gpu' 'spec\nx\n'
+bad 'a quote that is not closed is named with its line' '2: a quote is not closed' \
+    'spec,gpu\n"x,y\n'
+bad 'a misplaced quote is named with its line' '3: a quote is misplaced' \
+    'spec,gpu\n1,2\nx"y,1\n'
+bad 'fields without a column are named with their line' '2: 3 fields' 'spec,gpu\n1,2,3\n'
+bad 'a NUL byte is named with its line' '2: has a NUL byte' 'spec,gpu\n1\0,2\n'
+bad 'a column given twice is named' "1: two columns are named 'gpu'" 'spec,gpu,gpu\n'
+
+printf 'spec,gpu\n%s,abacus\n' "$spec" > "$work/none.csv"
+try evaluate --json "$work/none.csv"
+is 'nothing predicted is no error, but no answer' "$code" 1
+like 'and says what was skipped' "$out" '"predicted": *0.*abacus'
+printf 'spec,gpu\n' > "$work/head.csv"
+try evaluate --json "$work/head.csv"
+is 'a table without rows has no answer' "$code" 1
+like 'and no rows' "$out" '"rows": *0,'
+done_testing

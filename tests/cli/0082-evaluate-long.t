@@ -1,0 +1,90 @@
+#!/bin/bash
+# 0082-evaluate-long.t - long tables: bounded memory, progress, memory errors
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+# rows N: a table of N runs of many sizes, each in a group of its own
+rows() {
+    awk -v n="$1" 'BEGIN {
+        print "spec,gpu,step_ms,peak_mem_gb,power_w,group,source"
+        for (i = 0; i < n; i++)
+            printf "\"model=mlp,layers=%d,hidden=%d,batch=%d,precision=fp16\",t4_16gb,%.3f," \
+                "%.3f,%d,group %d,source %d\n", 1 + i % 7, 64 + i % 61, 1 + i % 512,
+                1 + i % 100, 1 + i % 9, 30 + i % 40, i, i % 5
+    }'
+}
+rows 10000 > "$work/short.csv"
+rows 100000 > "$work/long.csv"
+
+# Seconds and the largest resident size in KiB.
+measure() {
+    python3 - "$work/report" "$DNNEST" evaluate --json --hardware "$work/hardware" \
+        --datasets "$work/datasets.conf" --conf "$work/site.conf" "$@" <<'PYTHON'
+import resource
+import subprocess
+import sys
+import time
+
+begun = time.monotonic()
+with open(sys.argv[1], "wb") as out:
+    subprocess.run(sys.argv[2:], stdout=out, check=True)
+print("%.2f %d" % (time.monotonic() - begun,
+                   resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+PYTHON
+}
+read -r _ short_kib < <(measure "$work/short.csv")
+read -r seconds long_kib < <(measure --predictions "$work/out.csv" "$work/long.csv")
+diag "100000 rows in $seconds s, $long_kib KiB; 10000 rows: $short_kib KiB"
+is 'a hundred thousand rows are predicted' \
+    "$(sed -n 's/.*"predicted": *\([0-9]*\).*/\1/p' "$work/report")" 100000
+is 'and written' "$(wc -l < "$work/out.csv")" 100001
+if grep -q __asan_init "$DNNEST" "${DNNEST%/*}/.libs/dnnest" 2>/dev/null; then
+    skip 'ten times the rows take no more than 24 MiB more' 'built with sanitizers'
+    skip 'and at most 64 MiB in all' 'built with sanitizers'
+else
+    ok 'ten times the rows take no more than 24 MiB more' \
+        test $((long_kib - short_kib)) -lt 24576
+    ok 'and at most 64 MiB in all' test "$long_kib" -lt 65536
+fi
+is 'a table of as many groups as rows keeps a thousand apart' \
+    "$(python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))["by"]["group"]
+print(len(d), sum(g["n"] for g in d.values()), d["(others)"]["n"])' "$work/report")" \
+    "1025 100000 98976"
+is 'nothing is said on stderr without a terminal' \
+    "$(dn evaluate "$work/short.csv" 2>&1 >/dev/null)" ''
+
+if command -v script >/dev/null; then
+    # A table that comes slowly, through a pipe.
+    cat > "$work/slow.sh" <<SH
+{ cat "$work/short.csv"; sleep 1.2; tail -n +2 "$work/short.csv"; } |
+    "$DNNEST" evaluate --hardware "$work/hardware" --datasets "$work/datasets.conf" \\
+        --conf "$work/site.conf" - > /dev/null
+SH
+    shown=$(script -qec "sh $work/slow.sh" /dev/null < /dev/null)
+    like 'long work shows its progress on a terminal' "$shown" \
+        'dnnest: [0-9]+ rows, [0-9]+ rows/s'
+else
+    skip 'long work shows its progress on a terminal' 'no script'
+fi
+
+if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
+    real=$DNNEST
+    [[ -x ${real%/*}/.libs/dnnest ]] && real=${real%/*}/.libs/dnnest
+    head -200 "$work/short.csv" > "$work/few.csv"
+    DNNEST="$work/valgrind"
+    printf '#!/bin/sh\nexec valgrind -q --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
+        "$(realpath "$real")" > "$DNNEST"
+    chmod +x "$DNNEST"
+    ok 'evaluate neither leaks nor strays' dn evaluate --json --predictions "$work/o.csv" \
+        "$work/few.csv"
+    printf 'spec,gpu\n1,2\n"x' > "$work/bad.csv"
+    try evaluate --predictions "$work/o.csv" "$work/bad.csv"
+    is 'an error neither leaks nor strays' "$code" 4
+else
+    skip 'memory is clean' 'no valgrind, or built with sanitizers'
+fi
+done_testing
