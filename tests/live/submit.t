@@ -125,23 +125,26 @@ END
 # --- a job is moved and runs ---------------------------------------------------------
 
 # Every way to ask for four a100, each with its way of asking for memory; then the memory
-# in MB that the request amounts to (the cluster has DefMemPerCPU=5000).
+# in MB that the request amounts to (the cluster has DefMemPerCPU=5000), and the GPU type
+# that it runs on: a job that wants all of a node's memory keeps its own.
 forms=(
-    '--gres=gpu:a100:4|-c 80 --mem=300000|300000M'
-    '--gpus=a100:4|-c 80 --mem-per-cpu=4000|320000M'
-    '--gpus-per-node=a100:4|-c 80|400000M'
-    '--gpus-per-task=a100:1|-N 1 -n 4 -c 20|400000M'
-    '--gres=gpu:a100:4|-n 1 -c 80 --mem=0|512000M'
+    '--gres=gpu:a100:4|-c 80 --mem=300000|300000M|v100'
+    '--gpus=a100:4|-c 80 --mem-per-cpu=4000|320000M|v100'
+    '--gpus-per-node=a100:4|-c 80|400000M|v100'
+    '--gpus-per-task=a100:1|-N 1 -n 4 -c 20|400000M|v100'
+    '--gres=gpu:a100:4|-n 1 -c 80 --mem=0|512000M|a100'
 )
 ids=()
 for form in "${forms[@]}"; do
-    IFS='|' read -r gpu options _ <<<"$form"
+    IFS='|' read -r gpu options _ type <<<"$form"
+    moves=", gpu a100:4 -> $type:4"
+    if [[ $type = a100 ]]; then moves=; fi
     # shellcheck disable=SC2086
     submit $gpu $options -t 1-0 --comment="$RESNET" -o out-%j job.sh
     ids+=("$job")
     is "a user who asks $gpu $options reads one line" "$(grep -c . <<<"$said")" 1
     like '... which says what changed and how to opt out' "$said" \
-        '^sbatch: dnnest: time 1-00:00:00 -> .*, gpu a100:4 -> v100:4, cpus 80 -> [0-9]+ .*opt out'
+        "^sbatch: dnnest: time 1-00:00:00 -> [0-9:]+$moves, cpus 80 -> [0-9]+ .*opt out"
 done
 
 # What a job was given; 'TRES' became 'AllocTRES' in 23.11.
@@ -156,12 +159,12 @@ in_mb() {
 }
 
 for i in "${!forms[@]}"; do
-    IFS='|' read -r gpu options memory <<<"${forms[i]}"
+    IFS='|' read -r gpu options memory type <<<"${forms[i]}"
     job=${ids[i]}
-    ok "the job of $gpu $options completes" cluster_wait_job "$job" COMPLETED 30
-    like '... on a v100 node, its srun too' "$(<"$dir/home/out-$job")" 'step on v[12] with'
+    ok "the job of $gpu $options completes" cluster_wait_job "$job" COMPLETED 90
+    like "... on a $type node, its srun too" "$(<"$dir/home/out-$job")" "step on ${type:0:1}[12] with"
     tres=$(tres_of "$job")
-    like '... with v100 and no a100' "$tres" 'gres/gpu:v100=4$'
+    like "... with $type and no other GPU" "$tres" "gres/gpu:$type=4\$"
     [[ $tres =~ cpu=([0-9]+),mem=([^,]+) ]] || true
     is '... with its memory whole' "$(in_mb "${BASH_REMATCH[2]}")" "$memory"
     ok '... with fewer CPUs' test "${BASH_REMATCH[1]}" -lt 80
@@ -182,7 +185,7 @@ mark
 held "${A100[@]}" --comment="dnnest:model=resnet50,precision=fp16,batch=384,epochs=20,dataset=imagenet"
 like 'a job that needs more than 16 GB stays on the a100' \
     "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
-like '... for the reason in the log' "$(logged)" 'not v100: may need [0-9.]+ GiB'
+like '... for the reason in the log' "$(logged)" 'not v100: may need [0-9]+ MiB'
 
 held "${A100[@]}" -w a1 --comment="$RESNET"
 like 'a job that names its node keeps its type' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
