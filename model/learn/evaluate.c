@@ -14,9 +14,6 @@
 /* Begins the name of a file that holds the specification. */
 #define SIDECAR_MARK '@'
 
-/* dn_predict () takes this for "not known": the run had the CPUs that it needed. */
-#define CPUS_UNKNOWN (-1)
-
 static const char *const metric_text[] = {"step_time", "gpu_memory", "power"};
 static const char *const grouping_text[] =
     {"all", "gpu", "model", "group", "source", "precision"};
@@ -65,6 +62,7 @@ struct run {
     const struct dn_device *device;
     struct dn_spec spec;
     double measured[DN_N_METRICS]; /* in the units of the table; 0: not */
+    double cores;                  /* per GPU; 0 unknown */
     bool oom;
 };
 
@@ -108,7 +106,9 @@ static int read_run (const struct dn_evaluation *evaluation,
     for (int i = 0; i < DN_N_METRICS; i++)
         if (read_measured (row, columns[i], &run->measured[i], err) < 0)
             return -1;
-    if (read_spec (evaluation, dn_row_get (row, "spec"), &run->spec, err) < 0)
+    /* 0 where the table does not tell: dn_predict () assumes the usual number then. */
+    if (read_measured (row, "cores_per_gpu", &run->cores, err) < 0
+        || read_spec (evaluation, dn_row_get (row, "spec"), &run->spec, err) < 0)
         return -1;
     if (!dn_device_supports (run->device, run->spec.precision))
         return dn_err_set (
@@ -236,7 +236,7 @@ static int predict_run (const struct dn_evaluation *evaluation,
     if (read_run (evaluation, row, run, &graph, err) < 0)
         return -1;
     dn_predict (
-        evaluation->constants, &run->spec, &graph, run->device, CPUS_UNKNOWN, estimate);
+        evaluation->constants, &run->spec, &graph, run->device, run->cores, estimate);
     if (!is_sound (estimate))
         return dn_err_set (err, DN_E_BUG, "the prediction is not a positive number");
     return 0;
