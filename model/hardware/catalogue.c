@@ -224,3 +224,29 @@ bool dn_device_supports (const struct dn_device *device, enum dn_precision preci
 {
     return precision == DN_PRECISION_BF16 ? device->bf16 > 0 : device->fp32 > 0;
 }
+
+static double rate_of (const struct dn_device *device, enum dn_precision precision)
+{
+    switch (precision) {
+    case DN_PRECISION_TF32:
+        return device->tf32;
+    case DN_PRECISION_FP16:
+    case DN_PRECISION_HALF:
+        return device->fp16;
+    case DN_PRECISION_BF16:
+        return device->bf16;
+    default:
+        return 0;
+    }
+}
+
+double dn_device_peak (const struct dn_device *device,
+                       enum dn_precision precision,
+                       bool *matrix)
+{
+    double rate = rate_of (device, precision);
+
+    *matrix =
+        rate > 0 && device->arch != DN_ARCH_KEPLER && device->arch != DN_ARCH_PASCAL;
+    return rate > 0 ? rate : device->fp32;
+}

@@ -82,6 +82,14 @@ const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
  */
 bool dn_device_supports (const struct dn_device *device, enum dn_precision precision);
 
+/* Peak rate of matrix products in a precision, FLOP/s, and whether matrix units do
+ * them: before Volta fp16 is a rate of the ordinary units. What a device has no unit
+ * for runs at its fp32 rate.
+ */
+double dn_device_peak (const struct dn_device *device,
+                       enum dn_precision precision,
+                       bool *matrix);
+
 /* A gres type of the cluster, as a "Gpu" line of dnnest.conf maps it. What is DN_UNSET
  * or empty was not stated; a type can only be moved *to* when per_node, node_cpus,
  * node_mem_mb and partitions are stated, since a

@@ -63,37 +63,17 @@ static double process_of (enum dn_arch arch)
     }
 }
 
-static double matrix_peak (const struct dn_device *device, enum dn_precision precision)
-{
-    /* Before Volta, and on vector units in general, fp16 is a rate of ordinary units.
-     */
-    if (device->arch == DN_ARCH_KEPLER || device->arch == DN_ARCH_PASCAL)
-        return 0;
-    switch (precision) {
-    case DN_PRECISION_TF32:
-        return device->tf32;
-    case DN_PRECISION_FP16:
-    case DN_PRECISION_HALF:
-        return device->fp16;
-    case DN_PRECISION_BF16:
-        return device->bf16;
-    default:
-        return 0;
-    }
-}
-
 struct dn_kernel_device dn_kernel_device_of (const struct dn_kernel_constants *k,
                                              const struct dn_device *device,
                                              enum dn_precision precision)
 {
-    double matrix = matrix_peak (device, precision);
-    bool half = precision == DN_PRECISION_FP16 || precision == DN_PRECISION_HALF;
-    double vector = half && matrix <= 0 && device->fp16 > device->fp32 ? device->fp16
-                                                                       : device->fp32;
+    bool matrix;
+    double peak = dn_device_peak (device, precision, &matrix);
+    double vector = matrix ? device->fp32 : peak;
     double process = process_of (device->arch);
     struct dn_kernel_device d = {
-        .unit = matrix > 0 ? DN_KERNEL_MATRIX : DN_KERNEL_VECTOR,
-        .peak = matrix > 0 ? matrix : vector,
+        .unit = matrix ? DN_KERNEL_MATRIX : DN_KERNEL_VECTOR,
+        .peak = peak,
         .vector = vector,
         .bandwidth = device->bandwidth,
         .sms = device->sms > 0 ? (double) device->sms : fmax (1, vector / SM_PEAK),
@@ -104,7 +84,7 @@ struct dn_kernel_device dn_kernel_device_of (const struct dn_kernel_constants *k
     /* Half precision in vector units does two operations for the energy of one. */
     for (int i = 0; i < DN_N_KERNEL_PRODUCTS; i++) {
         double watts =
-            (matrix > 0 ? matrix : device->fp32) * k->energy[i][d.unit] * process / 12;
+            (matrix ? peak : device->fp32) * k->energy[i][d.unit] * process / 12;
 
         d.clock[i] = watts > device->tdp_w ? device->tdp_w / watts : 1;
     }

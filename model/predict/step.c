@@ -29,28 +29,6 @@ struct rates {
     bool tensor; /* on matrix units */
 };
 
-static double matrix_peak (const struct dn_device *device, enum dn_precision precision)
-{
-    switch (precision) {
-    case DN_PRECISION_TF32:
-        return device->tf32;
-    case DN_PRECISION_FP16:
-    case DN_PRECISION_HALF:
-        return device->fp16;
-    case DN_PRECISION_BF16:
-        return device->bf16;
-    default:
-        return 0;
-    }
-}
-
-/* Devices before Volta have no matrix units: their fp16 is a rate of the ordinary ones.
- */
-static bool has_matrix_units (const struct dn_device *device)
-{
-    return device->arch != DN_ARCH_KEPLER && device->arch != DN_ARCH_PASCAL;
-}
-
 /* Code that was tuned for the device: the vendor's container, or Megatron-LM, which
  * comes from the same house.
  */
@@ -70,12 +48,9 @@ static struct rates find_rates (const struct dn_case *c)
     const struct dn_constants *k = c->constants;
     const struct dn_device *device = c->device;
     bool ngc = is_tuned (c->spec);
-    double peak = matrix_peak (device, c->precision);
     struct rates r = {.bytes = dn_activation_bytes (c->precision)};
+    double peak = dn_device_peak (device, c->precision, &r.tensor);
 
-    r.tensor = peak > 0 && has_matrix_units (device);
-    if (peak <= 0)
-        peak = device->fp32;
     if (r.tensor) {
         double factor = (ngc ? k->ngc_tensor : 1)
                         * (c->precision == DN_PRECISION_TF32 ? k->eff_tf32 : 1);

@@ -8,20 +8,6 @@
 
 #include "scene.h"
 
-/* Advise on 'job' under 'conf'; the result must be freed with dn_advice_free (). */
-static struct dn_advice *advise (const char *conf, const struct dn_job *job)
-{
-    struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = dn_advice_new ();
-    struct dn_err err = {0};
-
-    if (dn_advise (site, job, advice, &err) < 0)
-        fail_msg ("%s", err.text);
-    /* What points into the site is not looked at after this. */
-    scene_free (site);
-    return advice;
-}
-
 static bool has_reason (const struct dn_advice *advice, const char *part)
 {
     for (int i = 0; i < advice->decision.n_reasons; i++)
@@ -90,7 +76,7 @@ static void rules_out_of_range_are_refused (void **state)
 static void an_oversized_job_is_moved_trimmed_and_shortened (void **state)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *advice = advise ("Mode=enforce", &job);
+    struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
 
     (void) state;
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
@@ -113,7 +99,7 @@ static void bf16_work_is_not_moved_to_a_volta (void **state)
     (void) state;
     job.comment = "dnnest:model=resnet50,batch=128,precision=bf16,optimizer=momentum,"
                   "epochs=20,dataset=imagenet";
-    advice = advise ("", &job);
+    advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
     assert_reason (advice, "not v100: cannot run this precision");
     dn_advice_free (advice);
@@ -127,7 +113,7 @@ static void a_job_that_needs_more_memory_is_not_moved (void **state)
     (void) state;
     job.comment = "dnnest:model=resnet50,batch=256,precision=fp32,optimizer=momentum,"
                   "epochs=1,dataset=imagenet";
-    advice = advise ("", &job);
+    advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
     assert_reason (advice, "not v100: may need");
     dn_advice_free (advice);
@@ -143,7 +129,7 @@ static void nothing_is_ever_raised (void **state)
     job.cpus_per_task = 4;
     job.min_cpus = 4;
     job.pn_min_cpus = 4;
-    advice = advise ("", &job);
+    advice = scene_advise ("", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
     assert_null (advice->decision.gpu);
@@ -187,7 +173,7 @@ static void doubts_make_it_abstain (void **state)
         job.tres[DN_GPU_PER_NODE] = cases[i].tres;
         if (cases[i].comment)
             job.comment = cases[i].comment;
-        advice = advise (cases[i].conf, &job);
+        advice = scene_advise (cases[i].conf, &job);
         assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
         assert_reason (advice, cases[i].reason);
         dn_advice_free (advice);
@@ -197,7 +183,8 @@ static void doubts_make_it_abstain (void **state)
 static void the_policy_can_keep_every_field (void **state)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *advice = advise ("TimeLimit=keep\nGpuType=keep\nCpus=keep", &job);
+    struct dn_advice *advice =
+        scene_advise ("TimeLimit=keep\nGpuType=keep\nCpus=keep", &job);
 
     (void) state;
     assert_int_equal (advice->decision.verdict, DN_VERDICT_KEEP);
@@ -210,20 +197,20 @@ static void the_policy_can_keep_every_field (void **state)
 static void a_move_must_be_worth_it_and_quick_enough (void **state)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *advice = advise ("MinGain=0.99", &job);
+    struct dn_advice *advice = scene_advise ("MinGain=0.99", &job);
 
     (void) state;
     assert_reason (advice, "too little gain");
     dn_advice_free (advice);
-    advice = advise ("MaxSlowdown=1.01", &job);
+    advice = scene_advise ("MaxSlowdown=1.01", &job);
     assert_reason (advice, "% of the time");
     dn_advice_free (advice);
-    advice = advise ("Objective=time", &job);
+    advice = scene_advise ("Objective=time", &job);
     assert_null (advice->decision.gpu);
     dn_advice_free (advice);
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
                   "dataset=imagenet,deadline=2:00:00";
-    advice = advise ("", &job);
+    advice = scene_advise ("", &job);
     assert_reason (advice, "above the deadline");
     dn_advice_free (advice);
 }
@@ -236,7 +223,7 @@ static void without_an_amount_of_work_time_stays_and_no_slower_gpu_is_chosen (
 
     (void) state;
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16";
-    advice = advise ("", &job);
+    advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
     assert_reason (advice, "the amount of work is unknown");
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
@@ -251,11 +238,11 @@ static void an_unset_limit_is_filled_only_if_the_admin_says_so (void **state)
 
     (void) state;
     job.time_limit_min = DN_UNSET;
-    advice = advise ("", &job);
+    advice = scene_advise ("", &job);
     assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
     assert_reason (advice, "no limit was requested");
     dn_advice_free (advice);
-    advice = advise ("FillUnset=yes", &job);
+    advice = scene_advise ("FillUnset=yes", &job);
     assert_true (advice->decision.time_limit_s > 0);
     dn_advice_free (advice);
 }
@@ -267,7 +254,7 @@ static void without_a_limit_no_slower_gpu_is_chosen (void **state)
 
     (void) state;
     job.time_limit_min = DN_UNSET;
-    advice = advise ("", &job);
+    advice = scene_advise ("", &job);
     assert_null (advice->decision.gpu);
     assert_reason (advice, "slower, and the partition's limit is unknown");
     dn_advice_free (advice);
@@ -280,7 +267,7 @@ static void unstated_precision_stays_where_bf16_runs (void **state)
 
     (void) state;
     job.comment = "dnnest:model=resnet50,batch=64,epochs=1,dataset=imagenet";
-    advice = advise ("MinConfidence=0.1", &job);
+    advice = scene_advise ("MinConfidence=0.1", &job);
     assert_null (advice->decision.gpu);
     assert_reason (advice, "precision= is not stated, and it has no bf16");
     dn_advice_free (advice);
@@ -289,12 +276,12 @@ static void unstated_precision_stays_where_bf16_runs (void **state)
 static void a_warning_before_the_limit_lengthens_it (void **state)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *plain = advise ("GpuType=keep", &job);
+    struct dn_advice *plain = scene_advise ("GpuType=keep", &job);
     struct dn_advice *warned;
 
     (void) state;
     job.signal_s = 3600;
-    warned = advise ("GpuType=keep", &job);
+    warned = scene_advise ("GpuType=keep", &job);
     assert_in_range (
         warned->decision.time_limit_s - plain->decision.time_limit_s, 3600, 3900);
     dn_advice_free (plain);
@@ -305,13 +292,13 @@ static void few_cpus_make_the_bound_longer_not_shorter (void **state)
 {
     struct dn_job many = scene_job ();
     struct dn_job few = scene_job ();
-    struct dn_advice *with_many = advise ("GpuType=keep", &many);
+    struct dn_advice *with_many = scene_advise ("GpuType=keep", &many);
     struct dn_advice *with_few;
 
     (void) state;
     few.cpus_per_task = 2;
     few.min_cpus = 2;
-    with_few = advise ("GpuType=keep", &few);
+    with_few = scene_advise ("GpuType=keep", &few);
     assert_true (with_few->estimates[1].train_s.p50
                  > 2 * with_many->estimates[1].train_s.p50);
     dn_advice_free (with_many);

@@ -8,19 +8,6 @@
 
 #include "scene.h"
 
-/* Advise on 'job' under 'conf'. */
-static struct dn_advice *advise (const char *conf, const struct dn_job *job)
-{
-    struct dn_site *site = scene_site (conf);
-    struct dn_advice *advice = dn_advice_new ();
-    struct dn_err err = {0};
-
-    if (dn_advise (site, job, advice, &err) < 0)
-        fail_msg ("%s", err.text);
-    scene_free (site);
-    return advice;
-}
-
 /* The only edit of 'field' whose old text begins with 'start' (any if NULL), or NULL.
  */
 static const struct dn_edit *find_edit (const struct dn_advice *advice,
@@ -81,7 +68,7 @@ static void all_five_places_of_the_cpu_count_are_edited (void **state)
     job.tres[DN_GPU_PER_TASK] = "cpu=80";
     job.env = env;
     job.n_env = 3;
-    advice = advise ("Mode=enforce", &job);
+    advice = scene_advise ("Mode=enforce", &job);
     cpus = advice->decision.cpus_per_task;
     assert_in_range (cpus, 8, 79);
     assert_number (advice, DN_FIELD_CPUS_PER_TASK, 80, cpus);
@@ -103,7 +90,7 @@ static void a_larger_minimum_per_node_is_the_users_own (void **state)
 
     (void) state;
     job.pn_min_cpus = 90;
-    advice = advise ("Mode=enforce", &job);
+    advice = scene_advise ("Mode=enforce", &job);
     assert_null (find_edit (advice, DN_FIELD_PN_MIN_CPUS, NULL));
     assert_non_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
     dn_advice_free (advice);
@@ -154,7 +141,7 @@ static void the_gpu_type_changes_in_the_same_field_and_spelling (void **state)
         job.tres[cases[i].from] = cases[i].old_text;
         job.env = &cases[i].old_variable;
         job.n_env = cases[i].old_variable ? 1 : 0;
-        advice = advise ("Mode=enforce", &job);
+        advice = scene_advise ("Mode=enforce", &job);
         assert_text (advice, cases[i].field, cases[i].old_text, cases[i].new_text);
         if (cases[i].old_variable)
             assert_text (
@@ -180,7 +167,7 @@ static void cpus_and_gpus_of_one_tres_text_change_together (void **state)
     job.pn_min_cpus = 20;
     job.env = env;
     job.n_env = 1;
-    advice = advise ("Mode=enforce", &job);
+    advice = scene_advise ("Mode=enforce", &job);
     snprintf (text,
               sizeof (text),
               "cpu=%d,gres/gpu:v100=1",
@@ -203,7 +190,7 @@ static void memory_per_cpu_becomes_the_same_memory_per_node (void **state)
     job.mem_per_cpu_mb = 1000;
     job.env = env;
     job.n_env = 1;
-    advice = advise ("Mode=enforce", &job);
+    advice = scene_advise ("Mode=enforce", &job);
     assert_number (advice, DN_FIELD_MEM_PER_NODE, DN_UNSET, 80000);
     assert_text (
         advice, DN_FIELD_ENV, "SLURM_MEM_PER_CPU=1000", "SLURM_MEM_PER_NODE=80000");
@@ -217,7 +204,7 @@ static void only_enforce_edits_more_than_the_record (void **state)
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (confs); i++) {
-        struct dn_advice *advice = advise (confs[i], &job);
+        struct dn_advice *advice = scene_advise (confs[i], &job);
 
         assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
         assert_int_equal (advice->patch.n_edits, 1);
@@ -233,7 +220,7 @@ static void only_enforce_edits_more_than_the_record (void **state)
 static void the_user_is_told_in_one_line (void **state)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *advice = advise ("Mode=enforce", &job);
+    struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
     const char *text = advice->patch.user_text;
 
     (void) state;
@@ -243,11 +230,11 @@ static void the_user_is_told_in_one_line (void **state)
     assert_contains (text, "; opt out: --comment=dnnest:off)");
     assert_null (strchr (text, '\n'));
     dn_advice_free (advice);
-    advice = advise ("Mode=enforce\nMessage=never", &job);
+    advice = scene_advise ("Mode=enforce\nMessage=never", &job);
     assert_string_equal (advice->patch.user_text, "");
     dn_advice_free (advice);
     job.tres[DN_GPU_PER_NODE] = NULL;
-    advice = advise ("Mode=enforce\nMessage=always", &job);
+    advice = scene_advise ("Mode=enforce\nMessage=always", &job);
     assert_contains (advice->patch.user_text,
                      "job kept as written (no GPU was requested)");
     dn_advice_free (advice);
@@ -267,7 +254,7 @@ static int64_t number_at (struct json_object *object, const char *part, const ch
 static void the_record_holds_the_original_request (void **state)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *advice = advise ("Mode=enforce", &job);
+    struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
     const struct dn_edit *edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
     struct json_object *record = json_tokener_parse (edit->new_text);
 
@@ -295,12 +282,12 @@ static void the_record_is_appended_and_can_be_switched_off (void **state)
 
     (void) state;
     job.admin_comment = "older plugin's note";
-    advice = advise ("Mode=enforce", &job);
+    advice = scene_advise ("Mode=enforce", &job);
     edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL);
     assert_string_equal (edit->old_text, "older plugin's note");
     assert_int_equal (strncmp (edit->new_text, "older plugin's note {", 21), 0);
     dn_advice_free (advice);
-    advice = advise ("Record=none", &job);
+    advice = scene_advise ("Record=none", &job);
     assert_int_equal (advice->patch.n_edits, 0);
     dn_advice_free (advice);
 }
@@ -327,7 +314,7 @@ static void the_longest_record_stays_within_its_limit (void **state)
     dn_buf_add (&buf,
                 ",samples=1281167,workers=8,eval_every=1000000,eval_samples=50000");
     job.comment = comment;
-    advice = advise ("Mode=enforce", &job);
+    advice = scene_advise ("Mode=enforce", &job);
     assert_in_range (
         strlen (find_edit (advice, DN_FIELD_ADMIN_COMMENT, NULL)->new_text),
         100,
@@ -343,7 +330,7 @@ static void srun_and_salloc_change_time_only (void **state)
     (void) state;
     job.kind = DN_JOB_SRUN;
     job.script = NULL;
-    advice = advise ("Mode=enforce", &job);
+    advice = scene_advise ("Mode=enforce", &job);
     for (int i = 0; i < advice->patch.n_edits; i++)
         assert_true (advice->patch.edits[i].field == DN_FIELD_TIME_LIMIT
                      || advice->patch.edits[i].field == DN_FIELD_ADMIN_COMMENT);
@@ -361,7 +348,7 @@ static void jobs_that_are_not_ours_have_an_empty_patch (void **state)
         struct dn_advice *advice;
 
         job.comment = comments[i];
-        advice = advise ("Mode=enforce", &job);
+        advice = scene_advise ("Mode=enforce", &job);
         assert_int_equal (advice->patch.n_edits, 0);
         assert_string_equal (advice->patch.user_text, "");
         dn_advice_free (advice);

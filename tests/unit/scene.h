@@ -18,4 +18,9 @@ void scene_free (struct dn_site *site);
  */
 struct dn_job scene_job (void);
 
+/* Advise on 'job' under 'conf'; fails the test on an error. What points into the site
+ * must not be looked at. The caller frees it with dn_advice_free ().
+ */
+struct dn_advice *scene_advise (const char *conf, const struct dn_job *job);
+
 #endif
