@@ -234,8 +234,14 @@ _cluster_copy_plugins() {
 }
 
 _cluster_slurm_conf() {
-    local with_plugin=$1 accounting=$2 system_plugins
+    local with_plugin=$1 accounting=$2 system_plugins host
     system_plugins=$(_cluster_plugin_dir) || return 1
+    # The nodes bear this host's own name, since srun gives that as its address: for a name
+    # that is a node's the controller takes NodeAddr, any other it looks up. Where that
+    # fails, as in a bare chroot, Debian's Slurm tries for 10 s, with all jobs locked, and
+    # that is as long as slurmstepd waits: jobs stay COMPLETING.
+    host=$(uname -n)
+    host=${host%%.*}
 
     cat <<END
 ClusterName=private
@@ -270,8 +276,8 @@ DefMemPerCPU=5000
 GresTypes=gpu
 SlurmdParameters=config_overrides
 NodeName=DEFAULT CPUs=96 Boards=1 SocketsPerBoard=2 CoresPerSocket=48 ThreadsPerCore=1 RealMemory=512000
-NodeName=v[1-2] NodeHostname=localhost NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[3]}-${CLUSTER_PORTS[4]} Gres=gpu:v100:4
-NodeName=a[1-2] NodeHostname=localhost NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[5]}-${CLUSTER_PORTS[6]} Gres=gpu:a100:4
+NodeName=v[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[3]}-${CLUSTER_PORTS[4]} Gres=gpu:v100:4
+NodeName=a[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[5]}-${CLUSTER_PORTS[6]} Gres=gpu:a100:4
 PartitionName=gpu Nodes=v[1-2],a[1-2] Default=YES MaxTime=2-0 State=UP
 END
     if [[ $with_plugin = yes ]]; then echo 'JobSubmitPlugins=dnnest'; fi
