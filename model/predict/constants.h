@@ -12,7 +12,7 @@
 
 struct dn_constants {
     /* Time of one kernel: flops / (peak * eff) * padding^tile
-     * + bytes / (bandwidth * eff_memory) + launch */
+     * + bytes / (bandwidth * eff_memory) + kernel_s */
     double eff_linear_fp32;
     double eff_conv_fp32;
     double eff_linear_tensor; /* on matrix units */

@@ -1,13 +1,14 @@
 /* step.c - wall time of one optimizer step
  *
- * A sum over operators of a roofline with launch: per kernel
- *     t = flops / (peak * e) * padding^q + bytes / (bandwidth * e_m) + launch.
+ * A sum over operators of a roofline: per kernel
+ *     t = flops / (peak * e) * padding^q + bytes / (bandwidth * e_m) + kernel_s.
  * The sum of compute and memory time was never worse than their maximum on measured
  * kernels and steps. Forward, data gradient and weight gradient are kernels of their
- * own. Then the optimizer, a fixed host time, the input pipeline (overlapped: the
- * 4-norm of both, a maximum without a kink), stragglers, and what of the gradient
- * all-reduce the backward pass does not hide. Stages that overlap are overlapped here
- * and nowhere else.
+ * own. The host launches them meanwhile, launch_s each; the step takes the norm of
+ * both, a maximum without a kink. Then a fixed host time, the input pipeline
+ * (overlapped in the same way), stragglers, and what of the gradient all-reduce the
+ * backward pass does not hide. Stages that overlap are overlapped here and nowhere
+ * else.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
