@@ -159,8 +159,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
-    work.evaluation =
-        dn_evaluation_start (&site->constants, &site->catalogue, &site->datasets);
+    work.evaluation = dn_evaluation_start (
+        &site->constants, &site->rules, &site->catalogue, &site->datasets);
     stream = dn_open_input (given.args[0], &err);
     if (!stream
         || (work.out && dn_predictions_open (&work.predictions, work.out, &err) < 0))

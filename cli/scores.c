@@ -58,8 +58,12 @@ static struct json_object *figures_json (const struct dn_figures *figures)
     dn_json_add_signed (json, "median_ape", figures->median_ape);
     dn_json_add_signed (json, "bias", figures->bias);
     dn_json_add_signed (json, "under", figures->under);
-    dn_json_add_signed (json, "coverage_p95", figures->coverage_p95);
-    dn_json_add_signed (json, "tightness_p95", figures->tightness_p95);
+    dn_json_add_signed (json, "under_mape", figures->under_mape);
+    dn_json_add_signed (json, "over_mape", figures->over_mape);
+    dn_json_add_signed (json, "coverage_p95", figures->coverage[DN_BOUND_P95]);
+    dn_json_add_signed (json, "tightness_p95", figures->tightness[DN_BOUND_P95]);
+    dn_json_add_signed (json, "coverage_p99", figures->coverage[DN_BOUND_P99]);
+    dn_json_add_signed (json, "tightness_p99", figures->tightness[DN_BOUND_P99]);
     return json;
 }
 
@@ -71,6 +75,8 @@ static void add_fits (struct json_object *json, const struct dn_evaluation *eval
     dn_json_add_count (json, "n_oom", evaluation->n_oom);
     dn_json_add_signed (json, "false_fit", share (evaluation->n_false_fit, n));
     dn_json_add_signed (json, "false_no_fit", share (evaluation->n_false_no_fit, n));
+    dn_json_add_signed (json, "false_move", share (evaluation->n_false_move, n));
+    dn_json_add_signed (json, "false_stay", share (evaluation->n_false_stay, n));
 }
 
 /* A metric without rows is null. */
@@ -156,14 +162,21 @@ static void add_percent (struct dn_grid *grid, double fraction, bool sign)
         dn_grid_add (grid, sign ? "%+.1f" : "%.1f", 100 * fraction);
 }
 
+static void add_bound (struct dn_grid *grid,
+                       const struct dn_figures *figures,
+                       enum dn_bound bound)
+{
+    add_percent (grid, figures->coverage[bound], false);
+    dn_grid_add (grid, "%s", dn_show_real (figures->tightness[bound], 2).text);
+}
+
 static void add_figures (struct dn_grid *grid, const struct dn_figures *figures)
 {
     add_percent (grid, figures->mape, false);
     add_percent (grid, figures->median_ape, false);
     add_percent (grid, figures->bias, true);
     add_percent (grid, figures->under, false);
-    add_percent (grid, figures->coverage_p95, false);
-    dn_grid_add (grid, "%s", dn_show_real (figures->tightness_p95, 2).text);
+    add_bound (grid, figures, DN_BOUND_P95);
 }
 
 static int print_metrics (struct dn_evaluation *evaluation)
@@ -176,6 +189,10 @@ static int print_metrics (struct dn_evaluation *evaluation)
                                                     {"TOO LOW %", true},
                                                     {"BELOW P95 %", true},
                                                     {"P95 / MEASURED", true},
+                                                    {"BELOW P99 %", true},
+                                                    {"P99 / MEASURED", true},
+                                                    {"LOW BY %", true},
+                                                    {"HIGH BY %", true},
                                                     {"PER MODEL %", true}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
@@ -188,6 +205,9 @@ static int print_metrics (struct dn_evaluation *evaluation)
         dn_grid_add (&grid, "%s", dn_names_get (&dn_metric_names, i));
         dn_grid_add (&grid, "%zu", figures.n);
         add_figures (&grid, &figures);
+        add_bound (&grid, &figures, DN_BOUND_P99);
+        add_percent (&grid, figures.under_mape, false);
+        add_percent (&grid, figures.over_mape, false);
         add_percent (&grid, macro (evaluation, i), false);
     }
     if (grid.n_cells == 0)
@@ -271,12 +291,16 @@ static void print_fits (const struct dn_evaluation *evaluation)
     if (evaluation->n_judged == 0)
         return;
     printf ("\nOf %" PRId64 " runs whose memory was measured, %" PRId64
-            " did not fit: %" PRId64 " of them were predicted to.\n"
-            "Of those that fitted, %" PRId64 " were predicted not to.\n",
+            " did not fit: %" PRId64 " of them were predicted to,\n"
+            "and %" PRId64
+            " by the policy's bound and head room. Of those that fitted, "
+            "%" PRId64 " were predicted not to,\nand %" PRId64 " by the policy's.\n",
             evaluation->n_judged,
             evaluation->n_oom,
             evaluation->n_false_fit,
-            evaluation->n_false_no_fit);
+            evaluation->n_false_move,
+            evaluation->n_false_no_fit,
+            evaluation->n_false_stay);
 }
 
 int dn_scores_print (struct dn_evaluation *evaluation, const bool by[DN_N_GROUPINGS])

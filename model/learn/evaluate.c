@@ -25,11 +25,14 @@ const struct dn_names dn_grouping_names = {grouping_text,
                                            (int) DN_N_ELEMENTS (grouping_text)};
 
 struct dn_evaluation dn_evaluation_start (const struct dn_constants *constants,
+                                          const struct dn_rules *rules,
                                           const struct dn_catalogue *catalogue,
                                           const struct dn_datasets *datasets)
 {
-    return (struct dn_evaluation){
-        .constants = constants, .catalogue = catalogue, .datasets = datasets};
+    return (struct dn_evaluation){.constants = constants,
+                                  .rules = rules,
+                                  .catalogue = catalogue,
+                                  .datasets = datasets};
 }
 
 void dn_evaluation_free (struct dn_evaluation *evaluation)
@@ -160,13 +163,14 @@ static void name_groups (const struct dn_row *row,
 static int add_pair (struct dn_score scores[DN_N_GROUPINGS],
                      const char *const names[DN_N_GROUPINGS],
                      double predicted,
-                     double bound,
+                     const double bounds[DN_N_BOUNDS],
                      double measured,
                      struct dn_err *err)
 {
     for (int i = 0; i < DN_N_GROUPINGS; i++)
         if (names[i] && names[i][0] != '\0'
-            && dn_score_add (&scores[i], names[i], predicted, bound, measured, err) < 0)
+            && dn_score_add (&scores[i], names[i], predicted, bounds, measured, err)
+                   < 0)
             return -1;
     return 0;
 }
@@ -176,6 +180,7 @@ static void judge_fit (struct dn_evaluation *evaluation,
                        const struct dn_estimate *estimate)
 {
     bool fitted = run->measured[DN_METRIC_GPU_MEMORY] * GIB <= run->device->memory;
+    bool moves = dn_policy_memory (evaluation->rules, estimate) <= run->device->memory;
 
     if (!run->oom && run->measured[DN_METRIC_GPU_MEMORY] <= 0)
         return;
@@ -184,6 +189,8 @@ static void judge_fit (struct dn_evaluation *evaluation,
     evaluation->n_oom += !fitted;
     evaluation->n_false_fit += estimate->fits && !fitted;
     evaluation->n_false_no_fit += !estimate->fits && fitted;
+    evaluation->n_false_move += moves && !fitted;
+    evaluation->n_false_stay += !moves && fitted;
 }
 
 static int add_run (struct dn_evaluation *evaluation,
@@ -196,11 +203,13 @@ static int add_run (struct dn_evaluation *evaluation,
     char precision[DN_VALUE_MAX];
     struct dn_range step = estimate->step_s;
     struct dn_range memory = estimate->gpu_mem;
-    /* In the units of the table. No bound of the power is predicted yet. */
+    /* In the units of the table. No bound of the power is predicted. */
     const double predicted[DN_N_METRICS] = {
         step.p50 * 1000, memory.p50 / GIB, estimate->power_w};
-    const double bounds[DN_N_METRICS] = {
-        dn_range_at (step, 0.95) * 1000, dn_range_at (memory, 0.95) / GIB, NAN};
+    const double bounds[DN_N_METRICS][DN_N_BOUNDS] = {
+        {dn_range_at (step, 0.95) * 1000, dn_range_at (step, 0.99) * 1000},
+        {dn_range_at (memory, 0.95) / GIB, dn_range_at (memory, 0.99) / GIB},
+        {NAN, NAN}};
 
     name_groups (row, run, precision, names);
     judge_fit (evaluation, run, estimate);

@@ -13,6 +13,7 @@
 
 #include "learn/score.h"
 #include "learn/table.h"
+#include "policy/policy.h"
 #include "predict/predict.h"
 
 /* Of so many skipped rows the reason is kept; the others are only counted. */
@@ -47,7 +48,8 @@ enum dn_grouping {
 extern const struct dn_names dn_grouping_names;
 
 struct dn_evaluation {
-    const struct dn_constants *constants; /* borrowed, as are the next two */
+    const struct dn_constants *constants; /* borrowed, as are the next three */
+    const struct dn_rules *rules;
     const struct dn_catalogue *catalogue;
     const struct dn_datasets *datasets;
     int64_t n_rows;
@@ -59,6 +61,8 @@ struct dn_evaluation {
     int64_t n_oom;          /* those of them that did not fit */
     int64_t n_false_fit;    /* predicted to fit, measured not to */
     int64_t n_false_no_fit; /* predicted not to fit, measured to */
+    int64_t n_false_move;   /* the same two by the policy's own rule, which ... */
+    int64_t n_false_stay;   /* ... adds its head room to the bound */
 };
 
 /* What was predicted for one row, for those who want to print it. */
@@ -70,6 +74,7 @@ struct dn_row_result {
 
 /* An evaluation with nothing in it. Freed with dn_evaluation_free (). */
 struct dn_evaluation dn_evaluation_start (const struct dn_constants *constants,
+                                          const struct dn_rules *rules,
                                           const struct dn_catalogue *catalogue,
                                           const struct dn_datasets *datasets);
 void dn_evaluation_free (struct dn_evaluation *evaluation);

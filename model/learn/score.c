@@ -97,28 +97,40 @@ static void add_value (struct dn_sample *sample, double value)
         sample->values[at] = value;
 }
 
+static void add_bound (struct dn_coverage *coverage, double bound, double measured)
+{
+    if (isnan (bound))
+        return;
+    coverage->n++;
+    coverage->n_covered += measured <= bound;
+    add_value (&coverage->tightness, bound / measured);
+}
+
 int dn_score_add (struct dn_score *score,
                   const char *group,
                   double predicted,
-                  double bound,
+                  const double bounds[DN_N_BOUNDS],
                   double measured,
                   struct dn_err *err)
 {
     struct dn_pairs *pairs = get_group (score, group);
     double ratio = predicted / measured;
 
-    if (!pairs || !grow (&pairs->errors) || !grow (&pairs->bounds))
+    if (!pairs || !grow (&pairs->errors))
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (int i = 0; i < DN_N_BOUNDS; i++)
+        if (!grow (&pairs->bounds[i].tightness))
+            return dn_err_set (err, DN_E_NOMEM, "out of memory");
     pairs->n++;
-    pairs->n_under += ratio < 1;
     pairs->error += fabs (ratio - 1);
+    if (ratio < 1) {
+        pairs->n_under++;
+        pairs->error_under += 1 - ratio;
+    }
     pairs->log_ratio += log (ratio);
     add_value (&pairs->errors, fabs (ratio - 1));
-    if (isnan (bound))
-        return 0;
-    pairs->n_bounds++;
-    pairs->n_covered += measured <= bound;
-    add_value (&pairs->bounds, bound / measured);
+    for (int i = 0; bounds && i < DN_N_BOUNDS; i++)
+        add_bound (&pairs->bounds[i], bounds[i], measured);
     return 0;
 }
 
@@ -142,23 +154,36 @@ static double median (struct dn_sample *sample)
                          : (sample->values[half - 1] + sample->values[half]) / 2;
 }
 
+/* NaN of nothing. */
+static double mean (double sum, size_t n)
+{
+    return n > 0 ? sum / (double) n : NAN;
+}
+
 struct dn_figures dn_pairs_figures (struct dn_pairs *pairs)
 {
-    double n = pairs ? (double) pairs->n : 0;
+    struct dn_pairs none = {.n = 0};
+    struct dn_figures figures;
 
-    if (n == 0)
-        return (struct dn_figures){0, NAN, NAN, NAN, NAN, NAN, NAN};
-    return (struct dn_figures){
+    if (!pairs)
+        pairs = &none;
+    figures = (struct dn_figures){
         .n = pairs->n,
-        .mape = pairs->error / n,
+        .mape = mean (pairs->error, pairs->n),
         .median_ape = median (&pairs->errors),
-        .bias = pairs->log_ratio / n,
-        .under = (double) pairs->n_under / n,
-        .coverage_p95 = pairs->n_bounds > 0
-                            ? (double) pairs->n_covered / (double) pairs->n_bounds
-                            : NAN,
-        .tightness_p95 = median (&pairs->bounds),
+        .bias = mean (pairs->log_ratio, pairs->n),
+        .under = mean ((double) pairs->n_under, pairs->n),
+        .under_mape = mean (pairs->error_under, pairs->n_under),
+        .over_mape =
+            mean (pairs->error - pairs->error_under, pairs->n - pairs->n_under),
     };
+    for (int i = 0; i < DN_N_BOUNDS; i++) {
+        struct dn_coverage *bound = &pairs->bounds[i];
+
+        figures.coverage[i] = mean ((double) bound->n_covered, bound->n);
+        figures.tightness[i] = median (&bound->tightness);
+    }
+    return figures;
 }
 
 double dn_score_macro (struct dn_score *score)
@@ -176,7 +201,8 @@ void dn_score_free (struct dn_score *score)
         return;
     for (int i = 0; i < score->n_groups; i++) {
         free (score->groups[i].errors.values);
-        free (score->groups[i].bounds.values);
+        for (int b = 0; b < DN_N_BOUNDS; b++)
+            free (score->groups[i].bounds[b].tightness.values);
     }
     free (score->groups);
     *score = (struct dn_score){NULL, 0, 0};

@@ -20,6 +20,15 @@
 #define DN_GROUPS_MAX   1024
 #define DN_GROUP_OTHERS "(others)"
 
+/* The bounds that a prediction may state: quantiles that the measured value stays
+ * below.
+ */
+enum dn_bound {
+    DN_BOUND_P95,
+    DN_BOUND_P99,
+    DN_N_BOUNDS
+};
+
 /* Values of which the median is wanted. */
 struct dn_sample {
     double *values; /* owned; at most DN_SAMPLE_MAX */
@@ -28,17 +37,23 @@ struct dn_sample {
     size_t n_seen;
 };
 
+/* How one bound holds. */
+struct dn_coverage {
+    size_t n; /* pairs with such a bound */
+    size_t n_covered;
+    struct dn_sample tightness; /* bound / measured */
+};
+
 /* Pairs of one group. */
 struct dn_pairs {
     char name[DN_NAME_MAX];
     size_t n;
-    size_t n_bounds; /* pairs with a bound */
     size_t n_under;
-    size_t n_covered;
     double error;            /* sum of |predicted / measured - 1| */
+    double error_under;      /* the same over predictions below the measured value */
     double log_ratio;        /* sum of ln (predicted / measured) */
     struct dn_sample errors; /* |predicted / measured - 1| */
-    struct dn_sample bounds; /* bound / measured */
+    struct dn_coverage bounds[DN_N_BOUNDS];
 };
 
 struct dn_score {
@@ -50,21 +65,23 @@ struct dn_score {
 /* Fractions, not percent. NaN where there is no pair, or none with a bound. */
 struct dn_figures {
     size_t n;
-    double mape;          /* mean of |predicted / measured - 1| */
-    double median_ape;    /* median of it */
-    double bias;          /* mean of ln (predicted / measured) */
-    double under;         /* share of predictions below the measured value */
-    double coverage_p95;  /* share of measured values at or below the bound */
-    double tightness_p95; /* median of bound / measured */
+    double mape;                   /* mean of |predicted / measured - 1| */
+    double median_ape;             /* median of it */
+    double bias;                   /* mean of ln (predicted / measured) */
+    double under;                  /* share of predictions below the measured value */
+    double under_mape;             /* mean error of those; NaN without any */
+    double over_mape;              /* mean error of the others; NaN without any */
+    double coverage[DN_N_BOUNDS];  /* share of measured values at or below the bound */
+    double tightness[DN_N_BOUNDS]; /* median of bound / measured */
 };
 
-/* Add a pair to the group; the values are positive, 'bound' is the predicted 95 %
- * bound, or NaN where none is predicted. -1 with DN_E_NOMEM and the score as it was.
+/* Add a pair to the group; the values are positive. A bound is NaN, or 'bounds' is
+ * NULL, where none is predicted. -1 with DN_E_NOMEM and the score as it was.
  */
 int dn_score_add (struct dn_score *score,
                   const char *group,
                   double predicted,
-                  double bound,
+                  const double bounds[DN_N_BOUNDS],
                   double measured,
                   struct dn_err *err);
 

@@ -238,6 +238,13 @@ static bool within_time (const struct scene *scene, int i, int base, char *why)
     return true;
 }
 
+double dn_policy_memory (const struct dn_rules *rules,
+                         const struct dn_estimate *estimate)
+{
+    return dn_range_at (estimate->gpu_mem, MEMORY_QUANTILE)
+           * (1 + rules->memory_headroom);
+}
+
 /* May the job move to candidate 'i'? Else 'why' says why not. */
 static bool may_move (const struct scene *scene, int i, int base, char *why)
 {
@@ -246,8 +253,7 @@ static bool may_move (const struct scene *scene, int i, int base, char *why)
     const struct dn_estimate *estimate = &scene->estimates[i];
     const char *keep_cpus;
     int64_t cpus = cpus_on_node (scene->request, needed_cpus (scene, i, &keep_cpus));
-    double memory =
-        dn_range_at (estimate->gpu_mem, MEMORY_QUANTILE) * (1 + rules->memory_headroom);
+    double memory = dn_policy_memory (rules, estimate);
     double slowdown = estimate->step_s.p50 / scene->estimates[base].step_s.p50;
 
     if (candidate->blocked[0] != '\0')

@@ -122,6 +122,12 @@ struct dn_decision {
     int n_reasons;
 };
 
+/* Bytes of GPU memory that a device must have before the rules move a run there: the
+ * bound of the estimate with the head room on top.
+ */
+double dn_policy_memory (const struct dn_rules *rules,
+                         const struct dn_estimate *estimate);
+
 /* Decide. 'estimates' has one entry per candidate. Cannot fail: every doubt is a field
  * that stays, with its reason.
  */

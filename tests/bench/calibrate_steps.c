@@ -290,8 +290,9 @@ static void add_error (struct scores *scores, const struct run *run, double pred
 {
     struct dn_err err;
 
-    if (dn_score_add (&scores->all, "all", predicted, NAN, run->step_s, &err) < 0
-        || dn_score_add (&scores->models, run->model, predicted, NAN, run->step_s, &err)
+    if (dn_score_add (&scores->all, "all", predicted, NULL, run->step_s, &err) < 0
+        || dn_score_add (
+               &scores->models, run->model, predicted, NULL, run->step_s, &err)
                < 0)
         die ("scores", err.text);
 }

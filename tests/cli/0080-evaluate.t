@@ -89,6 +89,15 @@ json 'a run out of memory that was predicted to fit is a false fit' \
     'd["gpu_memory"]["false_fit"] == 0.5 and d["gpu_memory"]["n_oom"] == 1
      and d["gpu_memory"]["n_judged"] == 2 and d["gpu_memory"]["n"] == 1' \
     evaluate "$work/oom.csv"
+json 'the bound with its head room moves fewer runs than the median' \
+    'd["gpu_memory"]["false_move"] <= d["gpu_memory"]["false_fit"]
+     and d["gpu_memory"]["false_stay"] >= d["gpu_memory"]["false_no_fit"]' evaluate "$runs"
+json 'too low and too high together are the mean error' \
+    'abs(d["step_time"]["under"] * (d["step_time"]["under_mape"] or 0)
+         + (1 - d["step_time"]["under"]) * (d["step_time"]["over_mape"] or 0)
+         - d["step_time"]["mape"]) < 1e-3
+     and d["step_time"]["coverage_p99"] >= d["step_time"]["coverage_p95"]
+     and d["step_time"]["tightness_p99"] > d["step_time"]["tightness_p95"]' evaluate "$runs"
 
 is 'the table may come from stdin' "$(dn evaluate - < "$runs")" "$(dn evaluate "$runs")"
 is 'line ends of other systems and a byte order mark are no matter' \

@@ -237,7 +237,9 @@ static void missing_columns_are_null_and_empty_cells_are_not (void **state)
 static void figures_are_those_by_hand (void **state)
 {
     static const double predicted[] = {50, 100, 125, 200};
-    static const double bounds[] = {90, 150, 250, 400};
+    static const double bounds[][DN_N_BOUNDS] = {
+        {90, 100}, {150, 300}, {250, 500}, {400, 800}};
+    static const double at_measured[DN_N_BOUNDS] = {110, NAN};
     struct dn_score score = {NULL, 0, 0};
     struct dn_figures f;
 
@@ -252,16 +254,22 @@ static void figures_are_those_by_hand (void **state)
     assert_near (f.median_ape, (0.25 + 0.5) / 2);
     assert_near (f.bias, log (0.5 * 1.25 * 2) / 4);
     assert_near (f.under, 0.25);
-    assert_near (f.coverage_p95, 0.75);
-    assert_near (f.tightness_p95, (1.5 + 2.5) / 2);
-    dn_score_add (&score, "m", 110, 110, 100, NULL);
+    assert_near (f.under_mape, 0.5);
+    assert_near (f.over_mape, (0 + 0.25 + 1) / 3);
+    assert_near (f.coverage[DN_BOUND_P95], 0.75);
+    assert_near (f.tightness[DN_BOUND_P95], (1.5 + 2.5) / 2);
+    assert_near (f.coverage[DN_BOUND_P99], 1);
+    assert_near (f.tightness[DN_BOUND_P99], (3 + 5) / 2.0);
+    dn_score_add (&score, "m", 110, at_measured, 100, NULL);
     f = dn_pairs_figures (&score.groups[0]);
     assert_near (f.median_ape, 0.25);
-    assert_near (f.tightness_p95, 1.5);
-    dn_score_add (&score, "n", 110, NAN, 100, NULL);
+    assert_near (f.tightness[DN_BOUND_P95], 1.5);
+    assert_near (f.tightness[DN_BOUND_P99], (3 + 5) / 2.0);
+    dn_score_add (&score, "n", 110, NULL, 100, NULL);
     assert_near (dn_score_macro (&score), (0.25 + 0.1) / 2);
     f = dn_pairs_figures (&score.groups[1]);
-    assert_true (isnan (f.coverage_p95) && isnan (f.tightness_p95));
+    assert_true (isnan (f.coverage[DN_BOUND_P95]) && isnan (f.tightness[DN_BOUND_P95]));
+    assert_true (isnan (f.under_mape));
     dn_score_free (&score);
     dn_score_free (NULL);
     assert_true (isnan (dn_score_macro (&score)));
@@ -273,9 +281,10 @@ static void a_measured_value_at_its_bound_is_covered (void **state)
     struct dn_score score = {NULL, 0, 0};
 
     (void) state;
-    dn_score_add (&score, "m", 50, 100, 100, NULL);
-    dn_score_add (&score, "m", 100, 99.9, 100, NULL);
-    assert_near (dn_pairs_figures (&score.groups[0]).coverage_p95, 0.5);
+    dn_score_add (&score, "m", 50, (const double[]){100, 100}, 100, NULL);
+    dn_score_add (&score, "m", 100, (const double[]){99.9, 100}, 100, NULL);
+    assert_near (dn_pairs_figures (&score.groups[0]).coverage[DN_BOUND_P95], 0.5);
+    assert_near (dn_pairs_figures (&score.groups[0]).coverage[DN_BOUND_P99], 1);
     assert_near (dn_pairs_figures (&score.groups[0]).under, 0.5);
     dn_score_free (&score);
 }
@@ -284,13 +293,14 @@ static void a_measured_value_at_its_bound_is_covered (void **state)
  */
 static void many_pairs_are_held_in_bounded_memory (void **state)
 {
+    static const double two[DN_N_BOUNDS] = {2, 2};
     const int n = 20 * DN_SAMPLE_MAX;
     struct dn_score score = {NULL, 0, 0};
     struct dn_figures f;
 
     (void) state;
     for (int i = 0; i < n; i++)
-        dn_score_add (&score, "m", 1 + (i + 0.5) / n, 2, 1, NULL);
+        dn_score_add (&score, "m", 1 + (i + 0.5) / n, two, 1, NULL);
     assert_int_equal (score.groups[0].errors.n, DN_SAMPLE_MAX);
     assert_int_equal (score.groups[0].errors.size, DN_SAMPLE_MAX);
     f = dn_pairs_figures (&score.groups[0]);
@@ -308,18 +318,18 @@ static void many_groups_end_in_one (void **state)
     (void) state;
     for (int i = 0; i < 2 * DN_GROUPS_MAX; i++) {
         snprintf (name, sizeof (name), "group %d", i);
-        dn_score_add (&score, name, 1, 1, 1, NULL);
+        dn_score_add (&score, name, 1, NULL, 1, NULL);
     }
     assert_int_equal (score.n_groups, DN_GROUPS_MAX + 1);
     assert_string_equal (score.groups[DN_GROUPS_MAX].name, DN_GROUP_OTHERS);
     assert_int_equal (score.groups[DN_GROUPS_MAX].n, DN_GROUPS_MAX);
-    dn_score_add (&score, "group 3", 1, 1, 1, NULL);
+    dn_score_add (&score, "group 3", 1, NULL, 1, NULL);
     assert_int_equal (score.groups[3].n, 2);
     dn_score_free (&score);
     memset (name, 'x', sizeof (name) - 1);
     name[sizeof (name) - 1] = '\0';
-    dn_score_add (&score, name, 1, 1, 1, NULL);
-    dn_score_add (&score, name, 1, 1, 1, NULL);
+    dn_score_add (&score, name, 1, NULL, 1, NULL);
+    dn_score_add (&score, name, 1, NULL, 1, NULL);
     assert_int_equal (score.n_groups, 1);
     dn_score_free (&score);
 }
@@ -346,8 +356,10 @@ static void judge (const char *text, struct judged *judged)
 
     memset (judged, 0, sizeof (*judged));
     judged->site = scene_site ("");
-    judged->evaluation = dn_evaluation_start (
-        &judged->site->constants, &judged->site->catalogue, &judged->site->datasets);
+    judged->evaluation = dn_evaluation_start (&judged->site->constants,
+                                              &judged->site->rules,
+                                              &judged->site->catalogue,
+                                              &judged->site->datasets);
     judged->rc = dn_table_feed (table, text, strlen (text), &judged->err);
     if (judged->rc == 0)
         judged->rc = dn_table_feed (table, "", 0, &judged->err);
@@ -444,7 +456,8 @@ static void figures_are_those_of_the_estimate (void **state)
     f = dn_pairs_figures (
         &judged.evaluation.scores[DN_METRIC_STEP_TIME][DN_BY_ALL].groups[0]);
     assert_near (f.bias, log (judged.last.estimate.step_s.p50 * 10));
-    assert_near (f.tightness_p95, dn_range_at (judged.last.estimate.step_s, 0.95) * 10);
+    assert_near (f.tightness[DN_BOUND_P95],
+                 dn_range_at (judged.last.estimate.step_s, 0.95) * 10);
     f = dn_pairs_figures (
         &judged.evaluation.scores[DN_METRIC_GPU_MEMORY][DN_BY_ALL].groups[0]);
     assert_near (f.bias, log (judged.last.estimate.gpu_mem.p50 / 8 / 1073741824));
