@@ -1,28 +1,30 @@
 /* calibrate_kernels.c - fit the constants of learn/kernel.c to measured kernels
  *
- * calibrate_kernels HARDWARE_DIR linear.csv bmm.csv conv.csv elementwise.csv [SWEEPS]
+ * usage: calibrate_kernels HARDWARE-FOLDER linear.csv bmm.csv conv.csv elementwise.csv
+ *                          SWEEPS [gpu]
  *
  * Writes model/learn/kernel_constants.inc to the standard output, and to the standard
  * error the errors by class and chip: with constants of all chips and the law of the
  * sustained clock; with one more factor per chip; and with the constants of the other
- * chips. The fit lowers the mean of |ln (predicted / measured)| by a pattern search on
- * the logarithms of the constants, within physical bounds; it calls dn_kernel_time ()
- * itself, so that nothing is written down twice.
+ * chips. With the word "gpu" only the last of these, and no constants; without sweeps
+ * nothing is fitted. The fit lowers the mean of |ln (predicted / measured)| by a
+ * pattern search on the logarithms of the constants, within physical bounds; it calls
+ * dn_kernel_time () itself, so that nothing is written down twice.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "learn/kernel.h"
-
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MAX   60000
-#define CHIPS_MAX  8
-#define FIELDS_MAX 24
-#define N_FILES    4
+#include "bench.h"
+#include "learn/kernel.h"
+#include "learn/score.h"
+
+#define ROWS_MAX  60000
+#define CHIPS_MAX 8
+#define N_FILES   4
 
 static const char *const file_names[N_FILES] = {"linear", "bmm", "conv", "elementwise"};
 
@@ -34,8 +36,10 @@ struct row {
 };
 
 struct data {
+    struct dn_catalogue catalogue;
     struct row *rows;
     int n_rows;
+    int file; /* that is being read */
     char chip_names[CHIPS_MAX][DN_NAME_MAX];
     const struct dn_device *chips[CHIPS_MAX];
     int family[CHIPS_MAX]; /* first chip of the same name up to '_': a100 */
@@ -142,44 +146,7 @@ static const struct constant constants[] = {
     /* End of constants */
 };
 
-static void die (const char *what, const char *why)
-{
-    fprintf (stderr, "calibrate_kernels: %s: %s\n", what, why);
-    exit (1);
-}
-
-static void read_catalogue (const char *folder, struct dn_catalogue *catalogue)
-{
-    DIR *dir = opendir (folder);
-    struct dirent *entry;
-
-    if (!dir)
-        die (folder, "cannot be read");
-    while ((entry = readdir (dir))) {
-        char path[4096];
-        char text[8192];
-        struct dn_err err = {0};
-        FILE *file;
-        size_t len;
-
-        if (!strstr (entry->d_name, ".conf"))
-            continue;
-        snprintf (path, sizeof (path), "%s/%s", folder, entry->d_name);
-        file = fopen (path, "r");
-        if (!file)
-            die (path, "cannot be read");
-        len = fread (text, 1, sizeof (text) - 1, file);
-        text[len] = '\0';
-        fclose (file);
-        if (dn_catalogue_add (catalogue, dn_span_of (text), entry->d_name, &err) < 0)
-            die (path, err.text);
-    }
-    closedir (dir);
-}
-
-static int find_chip (struct data *data,
-                      const struct dn_catalogue *catalogue,
-                      const char *name)
+static int find_chip (struct data *data, const char *name)
 {
     int i = 0;
 
@@ -188,11 +155,11 @@ static int find_chip (struct data *data,
     if (i < data->n_chips)
         return i;
     if (i == CHIPS_MAX)
-        die (name, "too many chips");
+        bench_die (name, "too many chips");
     snprintf (data->chip_names[i], DN_NAME_MAX, "%s", name);
-    data->chips[i] = dn_catalogue_find (catalogue, name);
+    data->chips[i] = dn_catalogue_find (&data->catalogue, name);
     if (!data->chips[i])
-        die (name, "is not in the catalogue");
+        bench_die (name, "is not in the catalogue");
     data->family[i] = i;
     for (int j = i - 1; j >= 0; j--)
         if (strncmp (data->chip_names[j], name, strcspn (name, "_") + 1) == 0)
@@ -201,39 +168,22 @@ static int find_chip (struct data *data,
     return i;
 }
 
-/* A line of a table, and its head. */
-struct line {
-    char *head[FIELDS_MAX];
-    char *fields[FIELDS_MAX];
-    int n_fields;
-};
-
-static int split (char *text, char *fields[])
+static const char *text_of (const struct dn_row *line, const char *name)
 {
-    int n = 0;
-    char *field;
+    const char *text = dn_row_get (line, name);
 
-    text[strcspn (text, "\r\n")] = '\0';
-    while ((field = strsep (&text, ",")) && n < FIELDS_MAX)
-        fields[n++] = field;
-    return n;
+    if (!text)
+        bench_die (name, "no such column");
+    return text;
 }
 
-static const char *text_of (const struct line *line, const char *name)
-{
-    for (int i = 0; i < line->n_fields; i++)
-        if (strcmp (line->head[i], name) == 0)
-            return line->fields[i];
-    die (name, "no such column");
-    return NULL;
-}
-
-static double number (const struct line *line, const char *name)
+static double number (const struct dn_row *line, const char *name)
 {
     return strtod (text_of (line, name), NULL);
 }
 
-static struct dn_kernel product_of (const struct line *line, enum dn_kernel_class class)
+static struct dn_kernel product_of (const struct dn_row *line,
+                                    enum dn_kernel_class class)
 {
     struct dn_kernel kernel = {.class = class,
                                .m = number (line, "m"),
@@ -247,7 +197,7 @@ static struct dn_kernel product_of (const struct line *line, enum dn_kernel_clas
     return kernel;
 }
 
-static struct dn_kernel conv_of (const struct line *line)
+static struct dn_kernel conv_of (const struct dn_row *line)
 {
     double in = number (line, "in_channels");
     double size = number (line, "kernel");
@@ -269,7 +219,7 @@ static struct dn_kernel conv_of (const struct line *line)
     return kernel;
 }
 
-static struct dn_kernel light_of (const struct line *line)
+static struct dn_kernel light_of (const struct dn_row *line)
 {
     const char *op = text_of (line, "op");
     bool two = strcmp (op, "add") == 0 || strcmp (op, "mul") == 0
@@ -282,34 +232,23 @@ static struct dn_kernel light_of (const struct line *line)
                                        * (two ? 3 : 2)};
 }
 
-static void read_table (struct data *data,
-                        const struct dn_catalogue *catalogue,
-                        const char *path,
-                        int index)
+static int add_row (const struct dn_row *line, void *context, struct dn_err *err)
 {
-    FILE *file = fopen (path, "r");
-    char head[2048];
-    char text[2048];
-    struct line line;
+    struct data *data = context;
+    struct row *row = &data->rows[data->n_rows];
+    int file = data->file;
 
-    if (!file || !fgets (head, sizeof (head), file))
-        die (path, "cannot be read");
-    split (head, line.head);
-    while (fgets (text, sizeof (text), file)) {
-        struct row *row = &data->rows[data->n_rows];
-
-        line.n_fields = split (text, line.fields);
-        if (data->n_rows++ == ROWS_MAX)
-            die (path, "too many rows");
-        row->file = index;
-        row->measured_s = number (&line, "latency_ms") * 1e-3;
-        row->chip = find_chip (data, catalogue, text_of (&line, "gpu"));
-        row->kernel = index == 0   ? product_of (&line, DN_KERNEL_LINEAR)
-                      : index == 1 ? product_of (&line, DN_KERNEL_BMM)
-                      : index == 2 ? conv_of (&line)
-                                   : light_of (&line);
-    }
-    fclose (file);
+    if (data->n_rows == ROWS_MAX)
+        return dn_err_set (err, DN_E_LIMIT, "more than %d rows", ROWS_MAX);
+    data->n_rows++;
+    row->file = file;
+    row->measured_s = number (line, "latency_ms") * 1e-3;
+    row->chip = find_chip (data, text_of (line, "gpu"));
+    row->kernel = file == 0   ? product_of (line, DN_KERNEL_LINEAR)
+                  : file == 1 ? product_of (line, DN_KERNEL_BMM)
+                  : file == 2 ? conv_of (line)
+                              : light_of (line);
+    return 0;
 }
 
 /* What a timed call takes: light kernels hide part of the launch, products none. */
@@ -427,57 +366,77 @@ static void fit (const struct data *data,
     }
 }
 
-static int by_value (const void *a, const void *b)
-{
-    double x = *(const double *) a;
-    double y = *(const double *) b;
+/* Errors by file, and of each file by chip. */
+struct scores {
+    struct dn_score files;
+    struct dn_score chips[N_FILES];
+};
 
-    return (x > y) - (x < y);
-}
-
-/* Mean and median error, percent, of one file on one chip (-1: on all). */
-static void print_errors (const struct data *data,
-                          const struct point *at,
-                          int file,
-                          int chip)
+/* Add the rows of one family of chips, or with -1 of all. */
+static void add_errors (const struct data *data,
+                        const struct point *at,
+                        int family,
+                        struct scores *scores)
 {
-    static double errors[ROWS_MAX];
     struct dn_kernel_device devices[CHIPS_MAX];
-    double sum = 0;
-    int n = 0;
 
     devices_of (data, at, devices);
     for (int i = 0; i < data->n_rows; i++) {
         const struct row *row = &data->rows[i];
+        const char *file = file_names[row->file];
+        const char *chip = data->chip_names[row->chip];
+        double s = timed (data, at, &devices[row->chip], row);
+        struct dn_err err;
 
-        if (row->file != file || (chip >= 0 && row->chip != chip))
+        if (family >= 0 && data->family[row->chip] != family)
             continue;
-        errors[n] =
-            100
-            * fabs (timed (data, at, &devices[row->chip], row) / row->measured_s - 1);
-        sum += errors[n++];
+        if (dn_score_add (&scores->files, file, s, NAN, row->measured_s, &err) < 0
+            || dn_score_add (
+                   &scores->chips[row->file], chip, s, NAN, row->measured_s, &err)
+                   < 0)
+            bench_die ("scores", err.text);
     }
-    if (n == 0)
-        return;
-    qsort (errors, (size_t) n, sizeof (*errors), by_value);
+}
+
+static void print_figures (const char *file, const char *chip, struct dn_pairs *pairs)
+{
+    struct dn_figures figures = dn_pairs_figures (pairs);
+
     fprintf (stderr,
-             "%-12s %-16s %6d %6.1f %6.1f\n",
-             file_names[file],
-             chip < 0 ? "all" : data->chip_names[chip],
-             n,
-             sum / n,
-             errors[n / 2]);
+             "%-12s %-16s %6zu %6.1f %6.1f\n",
+             file,
+             chip,
+             figures.n,
+             100 * figures.mape,
+             100 * figures.median_ape);
+}
+
+/* Print the scores and free them. */
+static void print_scores (const char *title, struct scores *scores)
+{
+    fprintf (
+        stderr, "\n%s\n%-12s %-16s   rows   mean median\n", title, "class", "chip");
+    for (int i = 0; i < scores->files.n_groups; i++) {
+        struct dn_score *chips = &scores->chips[i];
+
+        print_figures (scores->files.groups[i].name, "all", &scores->files.groups[i]);
+        for (int j = 0; j < chips->n_groups; j++)
+            print_figures (
+                scores->files.groups[i].name, chips->groups[j].name, &chips->groups[j]);
+        dn_score_free (chips);
+    }
+    dn_score_free (&scores->files);
 }
 
 static void print_table (const struct data *data,
                          const struct point *at,
                          const char *title)
 {
-    fprintf (
-        stderr, "\n%s\n%-12s %-16s   rows   mean median\n", title, "class", "chip");
-    for (int file = 0; file < N_FILES; file++)
-        for (int chip = -1; chip < data->n_chips; chip++)
-            print_errors (data, at, file, chip);
+    struct scores scores;
+
+    memset (&scores, 0, sizeof (scores));
+    add_errors (data, at, -1, &scores);
+    print_scores (title, &scores);
 }
 
 static void print_constants (const struct dn_kernel_constants *k)
@@ -504,13 +463,10 @@ static void print_constants (const struct dn_kernel_constants *k)
     }
 }
 
-/* The same form with a factor per chip, and with the chip's rows left out. */
-static void print_variants (const struct data *data,
-                            const struct point *all,
-                            int sweeps)
+/* The same form with a factor per chip. */
+static void print_factors (const struct data *data, const struct point *all, int sweeps)
 {
     struct point own = *all;
-    struct point others = *all;
 
     fit (data, &own, true, -1, sweeps);
     print_table (data, &own, "one measured factor per chip, and the floor of its host");
@@ -521,35 +477,53 @@ static void print_variants (const struct data *data,
                      data->chip_names[i],
                      own.factor[i],
                      own.host[i]);
-    fprintf (stderr, "\nconstants of the other chips\n");
+}
+
+/* Leave every family of chips out of the fit once, and judge its rows. */
+static void cross_validate (const struct data *data,
+                            const struct point *start,
+                            int sweeps)
+{
+    struct scores scores;
+
+    memset (&scores, 0, sizeof (scores));
     for (int i = 0; i < data->n_chips; i++) {
-        others = *all;
-        fit (data, &others, false, data->family[i], sweeps);
-        for (int file = 0; file < N_FILES; file++)
-            print_errors (data, &others, file, i);
+        struct point others = *start;
+
+        if (data->family[i] != i)
+            continue;
+        fit (data, &others, false, i, sweeps);
+        add_errors (data, &others, i, &scores);
     }
+    print_scores ("constants of the other chips", &scores);
 }
 
 int main (int argc, char *argv[])
 {
-    struct dn_catalogue catalogue = {0};
-    struct data data = {.rows = calloc (ROWS_MAX + 1, sizeof (struct row))};
+    struct data data = {.rows = calloc (ROWS_MAX, sizeof (struct row))};
     struct point all = {.k = dn_kernel_constants_default};
-    int sweeps = argc > N_FILES + 2 ? (int) strtol (argv[N_FILES + 2], NULL, 10) : 100;
+    int sweeps;
 
-    if (argc < N_FILES + 2 || !data.rows)
-        die ("usage", "HARDWARE_DIR linear.csv bmm.csv conv.csv elementwise.csv");
-    read_catalogue (argv[1], &catalogue);
-    for (int i = 0; i < N_FILES; i++)
-        read_table (&data, &catalogue, argv[2 + i], i);
+    if (argc < N_FILES + 3 || !data.rows)
+        bench_die ("usage", "HARDWARE-FOLDER LINEAR BMM CONV ELEMENTWISE SWEEPS [gpu]");
+    if (argc > N_FILES + 3 && strcmp (argv[N_FILES + 3], "gpu") != 0)
+        bench_die (argv[N_FILES + 3], "only gpu can be left out");
+    sweeps = (int) strtol (argv[N_FILES + 2], NULL, 10);
+    bench_read_catalogue (argv[1], &data.catalogue);
+    for (data.file = 0; data.file < N_FILES; data.file++)
+        bench_read_table (argv[2 + data.file], add_row, &data);
     for (int i = 0; i < CHIPS_MAX; i++)
         all.factor[i] = all.host[i] = 1;
-    fit (&data, &all, false, -1, sweeps);
-    print_constants (&all.k);
-    print_table (&data, &all, "law of the sustained clock alone");
+    if (argc == N_FILES + 3) {
+        fit (&data, &all, false, -1, sweeps);
+        print_constants (&all.k);
+        print_table (&data, &all, "law of the sustained clock alone");
+        if (sweeps > 0)
+            print_factors (&data, &all, sweeps);
+    }
     if (sweeps > 0)
-        print_variants (&data, &all, sweeps);
-    dn_catalogue_free (&catalogue);
+        cross_validate (&data, &all, sweeps);
+    dn_catalogue_free (&data.catalogue);
     free (data.rows);
     return 0;
 }

@@ -13,15 +13,14 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include <dirent.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
 #include "learn/score.h"
-#include "learn/table.h"
 #include "predict/predict.h"
 
 /* A constant to fit, within physical bounds. */
@@ -92,49 +91,6 @@ struct set {
     int size;
 };
 
-static void die (const char *what, const char *why)
-{
-    fprintf (stderr, "calibrate_steps: %s: %s\n", what, why);
-    exit (1);
-}
-
-static char *read_file (const char *path, size_t *len)
-{
-    char *text = malloc (DN_FILE_MAX);
-    FILE *file = fopen (path, "r");
-
-    if (!text || !file)
-        die (path, "cannot be read");
-    *len = fread (text, 1, DN_FILE_MAX, file);
-    fclose (file);
-    return text;
-}
-
-static void read_catalogue (const char *folder, struct dn_catalogue *catalogue)
-{
-    struct dirent **entries;
-    int n = scandir (folder, &entries, NULL, alphasort);
-
-    for (int i = 0; i < n; i++) {
-        char path[4096];
-        struct dn_err err;
-        size_t len;
-
-        if (strstr (entries[i]->d_name, ".conf")) {
-            char *text;
-
-            snprintf (path, sizeof (path), "%s/%s", folder, entries[i]->d_name);
-            text = read_file (path, &len);
-            if (dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, &err)
-                < 0)
-                die (path, err.text);
-            free (text);
-        }
-        free (entries[i]);
-    }
-    free (entries);
-}
-
 static int add_run (const struct dn_row *row, void *context, struct dn_err *err)
 {
     static const struct dn_datasets no_datasets;
@@ -146,7 +102,7 @@ static int add_run (const struct dn_row *row, void *context, struct dn_err *err)
         set->size = set->size > 0 ? 2 * set->size : 1024;
         set->runs = realloc (set->runs, (size_t) set->size * sizeof (*set->runs));
         if (!set->runs)
-            die ("runs", "out of memory");
+            bench_die ("runs", "out of memory");
     }
     run = &set->runs[set->n_runs];
     memset (run, 0, sizeof (*run));
@@ -167,25 +123,6 @@ static int add_run (const struct dn_row *row, void *context, struct dn_err *err)
     run->several = run->spec.gpus > 1;
     set->n_runs++;
     return 0;
-}
-
-static void read_runs (const char *path, struct set *set)
-{
-    struct dn_table *table = dn_table_new (add_run, set);
-    FILE *file = fopen (path, "r");
-    struct dn_err err = {0};
-    char piece[65536];
-    size_t len;
-
-    if (!table || !file)
-        die (path, "cannot be read");
-    do {
-        len = fread (piece, 1, sizeof (piece), file);
-        if (dn_table_feed (table, piece, len, &err) < 0)
-            die (path, err.text);
-    } while (len > 0);
-    fclose (file);
-    dn_table_free (table);
 }
 
 static void weigh (struct set *set)
@@ -294,7 +231,7 @@ static void add_error (struct scores *scores, const struct run *run, double pred
         || dn_score_add (
                &scores->models, run->model, predicted, NULL, run->step_s, &err)
                < 0)
-        die ("scores", err.text);
+        bench_die ("scores", err.text);
 }
 
 static void add_errors (const struct set *set,
@@ -376,10 +313,10 @@ int main (int argc, char *argv[])
     memset (scores, 0, sizeof (scores));
     memset (&set, 0, sizeof (set));
     if (argc < 4)
-        die ("usage", "calibrate_steps HARDWARE-FOLDER RUNS.csv SWEEPS [COLUMN]");
+        bench_die ("usage", "calibrate_steps HARDWARE-FOLDER RUNS.csv SWEEPS [COLUMN]");
     sweeps = (int) strtol (argv[3], NULL, 10);
-    read_catalogue (argv[1], &set.catalogue);
-    read_runs (argv[2], &set);
+    bench_read_catalogue (argv[1], &set.catalogue);
+    bench_read_table (argv[2], add_run, &set);
     weigh (&set);
     if (argc > 4) {
         cross_validate (&set, argv[4], sweeps);

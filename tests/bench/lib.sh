@@ -1,0 +1,15 @@
+# shellcheck shell=bash
+# lib.sh - what the scripts of this folder share, to be sourced
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
+
+# compile NAME [SOURCE | FLAG]... - $build/NAME of NAME.c, bench.c and these; no configured
+# tree is needed
+compile() {
+    local name=$1
+    shift
+    "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O2 -I"$top/model" -o "$build/$name" \
+        "$top/tests/bench/$name.c" "$top/tests/bench/bench.c" "$@" -lcsv -lm
+}
