@@ -331,6 +331,87 @@ static void boards_with_little_power_slow_down (void **state)
     assert_true (dn_kernel_time (k, &t4, &kernel) < lasting);
 }
 
+/* Joule per FLOP of matrix units, made up: watts are then easy to say. */
+static struct dn_kernel_constants with_matrix_energy (double joule)
+{
+    struct dn_kernel_constants changed = *k;
+
+    for (int class = LINEAR; class <= CONV; class ++)
+        changed.energy[class][DN_KERNEL_MATRIX] = joule;
+    return changed;
+}
+
+static void matrix_units_keep_to_the_power_of_the_board (void **state)
+{
+    static const struct dn_device h200 =
+        CHIP (DN_ARCH_HOPPER, 67e12, 989e12, 4800e9, 132, 700);
+    struct dn_kernel_constants two = with_matrix_energy (2e-12);
+    struct dn_kernel_device d;
+
+    (void) state;
+    /* 12 nm: 65 TFLOP/s at 2 pJ are 130 W, the board may draw 70. */
+    d = dn_kernel_device_of (&two, &chips[T4], DN_PRECISION_FP16);
+    assert_int_equal (d.unit, DN_KERNEL_MATRIX);
+    for (int class = LINEAR; class <= CONV; class ++)
+        assert_near (d.clock[class], 70 / 130.0);
+    /* 8 nm: 312 TFLOP/s at 2 pJ times 8/12 are 416 W of 250. */
+    d = dn_kernel_device_of (&two, &chips[A100], DN_PRECISION_FP16);
+    assert_near (d.clock[LINEAR], 250 / 416.0);
+    /* 112 TFLOP/s at 2 pJ are 224 W of 250: nothing to limit. */
+    d = dn_kernel_device_of (&two, &chips[V100], DN_PRECISION_FP16);
+    assert_near (d.clock[LINEAR], 1);
+    /* The vector units of the same board have an energy of their own. */
+    d = dn_kernel_device_of (&two, &chips[T4], DN_PRECISION_FP32);
+    assert_int_equal (d.unit, DN_KERNEL_VECTOR);
+    assert_near (d.clock[LINEAR], 70 / (8.1e12 * k->energy[LINEAR][DN_KERNEL_VECTOR]));
+    /* As shipped: H200 keeps its clock, which is where the energy comes from; T4 and
+     * the 250 W A100 do not. */
+    d = dn_kernel_device_of (k, &h200, DN_PRECISION_FP16);
+    assert_near (d.clock[LINEAR], 1);
+    d = dn_kernel_device_of (k, &chips[T4], DN_PRECISION_FP16);
+    assert_true (d.clock[LINEAR] < 1 && d.clock[LINEAR] > 0.5);
+    d = dn_kernel_device_of (k, &chips[A100], DN_PRECISION_FP16);
+    assert_true (d.clock[LINEAR] < 1 && d.clock[LINEAR] > 0.5);
+}
+
+/* Time on a T4 in half precision over the time on one that may draw any power. */
+static double cost_of_the_limit (const struct dn_kernel_constants *constants,
+                                 const struct dn_kernel *kernel,
+                                 double warm_s)
+{
+    struct dn_device free_board = chips[T4];
+    struct dn_kernel_device limited =
+        dn_kernel_device_of (constants, &chips[T4], DN_PRECISION_FP16);
+    struct dn_kernel_device unlimited;
+
+    free_board.tdp_w = 1000;
+    unlimited = dn_kernel_device_of (constants, &free_board, DN_PRECISION_FP16);
+    limited.warm_s = unlimited.warm_s = warm_s;
+    return dn_kernel_time (constants, &limited, kernel)
+           / dn_kernel_time (constants, &unlimited, kernel);
+}
+
+static void the_limit_slows_what_matrix_units_do (void **state)
+{
+    struct dn_kernel_constants two = with_matrix_energy (2e-12);
+    struct dn_kernel large = product (LINEAR, 1, 8192, 8192, 8192);
+    struct dn_kernel small = product (LINEAR, 1, 256, 256, 256);
+    struct dn_kernel row = product (LINEAR, 1, 1, 16384, 16384);
+    struct dn_kernel light = {.class = LIGHT, .bytes = 1e9};
+
+    (void) state;
+    large.bytes = small.bytes = 0;
+    /* Under a lasting load a product takes 130 / 70 of its time, short or long. */
+    assert_near (cost_of_the_limit (&two, &large, 0), 130 / 70.0);
+    assert_near (cost_of_the_limit (&two, &small, 0), 130 / 70.0);
+    /* From a cool start a short one is over before the clock falls. */
+    assert_true (cost_of_the_limit (&two, &small, k->warm_s) < 1.05);
+    assert_true (cost_of_the_limit (&two, &large, k->warm_s) > 0.95 * 130 / 70);
+    /* What waits for memory does not notice. */
+    assert_true (cost_of_the_limit (&two, &row, 0) < 1.2);
+    assert_near (cost_of_the_limit (&two, &light, 0), 1);
+}
+
 static void matrix_units_are_faster (void **state)
 {
     struct dn_kernel kernel = product (LINEAR, 1, 4096, 4096, 4096);
@@ -384,6 +465,10 @@ int main (void)
         TEST ("skinny products are bound by memory",
               skinny_products_are_bound_by_memory),
         TEST ("boards with little power slow down", boards_with_little_power_slow_down),
+        TEST ("matrix units keep to the power of the board",
+              matrix_units_keep_to_the_power_of_the_board),
+        TEST ("the limit slows what matrix units do",
+              the_limit_slows_what_matrix_units_do),
         TEST ("matrix units are faster", matrix_units_are_faster),
         TEST ("passes of an operator do the same work",
               passes_of_an_operator_do_the_same_work),
