@@ -390,9 +390,9 @@ static void add_errors (const struct data *data,
 
         if (family >= 0 && data->family[row->chip] != family)
             continue;
-        if (dn_score_add (&scores->files, file, s, NAN, row->measured_s, &err) < 0
+        if (dn_score_add (&scores->files, file, s, NULL, row->measured_s, &err) < 0
             || dn_score_add (
-                   &scores->chips[row->file], chip, s, NAN, row->measured_s, &err)
+                   &scores->chips[row->file], chip, s, NULL, row->measured_s, &err)
                    < 0)
             bench_die ("scores", err.text);
     }
