@@ -88,7 +88,7 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
 
     if (dn_evaluation_add (&work->evaluation, row, &result, err) < 0)
         return -1;
-    if (work->predictions.file)
+    if (work->predictions.out.file)
         dn_predictions_add (&work->predictions, row, &result);
     return 0;
 }

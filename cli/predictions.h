@@ -8,15 +8,11 @@
 #ifndef DN_PREDICTIONS_H
 #define DN_PREDICTIONS_H
 
-#include <limits.h>
-#include <stdio.h>
-
 #include "learn/evaluate.h"
+#include "replace.h"
 
 struct dn_predictions {
-    FILE *file; /* NULL: none is being written */
-    char path[PATH_MAX];
-    char temporary[PATH_MAX];
+    struct dn_replace out;
     bool begun; /* the head is written */
 };
 
