@@ -138,4 +138,13 @@ void dn_policy_decide (const struct dn_rules *rules,
                        const struct dn_estimate *estimates,
                        struct dn_decision *decision);
 
+/* The largest batch per GPU that the rules would move to 'device': its memory's bound,
+ * head room on top, fits. 0 when none does.
+ */
+int64_t dn_policy_largest_batch (const struct dn_rules *rules,
+                                 const struct dn_constants *constants,
+                                 const struct dn_spec *spec,
+                                 const struct dn_graph *graph,
+                                 const struct dn_device *device);
+
 #endif

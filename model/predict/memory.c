@@ -289,40 +289,40 @@ void dn_predict_memory (const struct dn_case *c, struct dn_estimate *estimate)
     estimate->host_mem = host_bytes (c);
 }
 
-/* Does a batch of that many samples fit with the probability 'quantile'? */
-static bool holds_batch (const struct dn_constants *constants,
-                         const struct dn_spec *spec,
-                         const struct dn_graph *graph,
-                         const struct dn_device *device,
+/* Does a batch of that many samples stay below the bound, head room on top? */
+static bool holds_batch (struct dn_case *c,
                          double quantile,
+                         double headroom,
                          int64_t batch)
 {
-    struct dn_spec changed = *spec;
-    struct dn_estimate estimate;
+    struct dn_estimate estimate = {.device = c->device};
 
-    changed.batch = batch;
-    dn_predict (constants, &changed, graph, device, 0, &estimate);
-    return dn_range_at (estimate.gpu_mem, quantile) <= device->memory;
+    c->batch = (double) batch;
+    dn_predict_memory (c, &estimate);
+    return dn_range_at (estimate.gpu_mem, quantile) * (1 + headroom)
+           <= c->device->memory;
 }
 
 int64_t dn_predict_largest_batch (const struct dn_constants *constants,
                                   const struct dn_spec *spec,
                                   const struct dn_graph *graph,
                                   const struct dn_device *device,
-                                  double quantile)
+                                  double quantile,
+                                  double headroom)
 {
     const int64_t most = (int64_t) 1 << 30;
+    struct dn_case c = dn_case_of (constants, spec, graph, device, 0);
     int64_t good = 0;
     int64_t bad = 1;
 
-    while (bad < most && holds_batch (constants, spec, graph, device, quantile, bad)) {
+    while (bad < most && holds_batch (&c, quantile, headroom, bad)) {
         good = bad;
         bad *= 4;
     }
     while (bad - good > 1) {
         int64_t middle = good + (bad - good) / 2;
 
-        if (holds_batch (constants, spec, graph, device, quantile, middle))
+        if (holds_batch (&c, quantile, headroom, middle))
             good = middle;
         else
             bad = middle;

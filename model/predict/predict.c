@@ -91,6 +91,28 @@ static double step_sigma (const struct dn_case *c)
     return sqrt (variance);
 }
 
+struct dn_case dn_case_of (const struct dn_constants *constants,
+                           const struct dn_spec *spec,
+                           const struct dn_graph *graph,
+                           const struct dn_device *device,
+                           double cpus_per_gpu)
+{
+    double model_parallel = (double) (spec->tp * spec->pp);
+
+    return (struct dn_case){
+        .constants = constants,
+        .spec = spec,
+        .graph = graph,
+        .device = device,
+        .precision = effective_precision (spec, device),
+        .batch = (double) spec->batch,
+        .replicas = (double) spec->gpus / model_parallel,
+        .model_parallel = model_parallel,
+        .dense_params = dense_params (graph),
+        .cpus_per_gpu = cpus_per_gpu,
+    };
+}
+
 void dn_predict (const struct dn_constants *constants,
                  const struct dn_spec *spec,
                  const struct dn_graph *graph,
@@ -98,22 +120,11 @@ void dn_predict (const struct dn_constants *constants,
                  double cpus_per_gpu,
                  struct dn_estimate *estimate)
 {
-    struct dn_case c = {
-        .constants = constants,
-        .spec = spec,
-        .graph = graph,
-        .device = device,
-        .precision = effective_precision (spec, device),
-        .batch = (double) spec->batch,
-        .model_parallel = (double) (spec->tp * spec->pp),
-        .cpus_per_gpu = cpus_per_gpu,
-    };
+    struct dn_case c = dn_case_of (constants, spec, graph, device, cpus_per_gpu);
 
     memset (estimate, 0, sizeof (*estimate));
     estimate->device = device;
     estimate->supported = dn_device_supports (device, spec->precision);
-    c.dense_params = dense_params (graph);
-    c.replicas = (double) spec->gpus / c.model_parallel;
     dn_predict_step (&c, estimate);
     estimate->step_s.sigma = step_sigma (&c);
     estimate->confidence = exp (-estimate->step_s.sigma);

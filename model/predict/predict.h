@@ -88,6 +88,54 @@ void dn_predict (const struct dn_constants *constants,
                  double cpus_per_gpu,
                  struct dn_estimate *estimate);
 
+/* What holds work up. The first three are of operators as well, all of a step. */
+enum dn_bottleneck {
+    DN_BOTTLENECK_UNKNOWN,
+    DN_BOTTLENECK_COMPUTE,   /* arithmetic */
+    DN_BOTTLENECK_BANDWIDTH, /* traffic with the device's memory */
+    DN_BOTTLENECK_LAUNCH,    /* kernels too short: their start, on device or host */
+    DN_BOTTLENECK_HOST,      /* work of the host around the kernels */
+    DN_BOTTLENECK_INPUT,     /* loaders */
+    DN_BOTTLENECK_NETWORK    /* communication that nothing hides */
+};
+
+extern const struct dn_names dn_bottleneck_names;
+
+/* One operator of a graph with its repetitions in one optimizer step, as the stages of
+ * the step count it: over all operators forward_s, backward_data_s, backward_weight_s
+ * and recompute_s add up to these stages. Their sum is compute_s + memory_s + fixed_s.
+ */
+struct dn_op_time {
+    double forward_s;
+    double backward_data_s;
+    double backward_weight_s;
+    double recompute_s;
+    double compute_s;
+    double memory_s;
+    double fixed_s; /* least time of kernels, and of those that wait for one another */
+    double host_s;  /* the host launches them meanwhile */
+    double flops;   /* of products, all directions */
+    double bytes;   /* moved, all directions */
+    enum dn_bottleneck bottleneck;
+};
+
+/* Where the time of a step goes, by operator: fill 'times', an entry per operator of
+ * 'graph', in its order.
+ */
+void dn_predict_operators (const struct dn_constants *constants,
+                           const struct dn_spec *spec,
+                           const struct dn_graph *graph,
+                           const struct dn_device *device,
+                           struct dn_op_time times[]);
+
+/* Seconds on the device of one operator, all directions. */
+double dn_op_seconds (const struct dn_op_time *time);
+
+/* What the step that was estimated spends most of its time on. */
+enum dn_bottleneck dn_step_bottleneck (const struct dn_estimate *estimate,
+                                       const struct dn_op_time times[],
+                                       int n_times);
+
 /* Cost of the run at 'cost_per_hour' and device, or -1 when its time is unknown. */
 double dn_estimate_cost (const struct dn_estimate *estimate,
                          int64_t n_gpus,
@@ -105,15 +153,17 @@ double dn_power_slowdown (const struct dn_constants *constants,
                           const struct dn_device *device,
                           int64_t power_limit);
 
-/* The largest batch per GPU whose memory stays below the device's with probability
- * 'quantile' (0.5: the median). 0 when not even one sample fits. Gradient accumulation
- * and all else stay as 'spec' has them; its own batch does not matter.
+/* The largest batch per GPU whose memory, with the share 'headroom' on top, stays below
+ * the device's with probability 'quantile' (0.5: the median). 0 when not even one
+ * sample fits. Gradient accumulation and all else stay as 'spec' has them; its own
+ * batch does not matter. Costs some twenty predictions of the memory.
  */
 int64_t dn_predict_largest_batch (const struct dn_constants *constants,
                                   const struct dn_spec *spec,
                                   const struct dn_graph *graph,
                                   const struct dn_device *device,
-                                  double quantile);
+                                  double quantile,
+                                  double headroom);
 
 /* Samples per second of the whole job when each GPU has 'cpus_per_gpu' CPUs. */
 double dn_predict_throughput (const struct dn_constants *constants,

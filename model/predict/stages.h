@@ -21,6 +21,13 @@ struct dn_case {
     double cpus_per_gpu;         /* of the job; <= 0 unknown */
 };
 
+/* The case of a run, its batch that of 'spec'. Valid as long as what it is made of. */
+struct dn_case dn_case_of (const struct dn_constants *constants,
+                           const struct dn_spec *spec,
+                           const struct dn_graph *graph,
+                           const struct dn_device *device,
+                           double cpus_per_gpu);
+
 /* Bytes of one activation element. */
 double dn_activation_bytes (enum dn_precision precision);
 
@@ -31,6 +38,9 @@ bool dn_is_sparse (const struct dn_op *op);
 
 /* Fill step_s.p50, stage_s and cpus_per_gpu. */
 void dn_predict_step (const struct dn_case *c, struct dn_estimate *estimate);
+
+/* Fill an entry per operator of the graph, all but what bounds it. */
+void dn_step_operators (const struct dn_case *c, struct dn_op_time times[]);
 
 /* Seconds of the all-reduce of all gradients, once per optimizer step. */
 double dn_gradient_traffic (const struct dn_case *c);

@@ -81,24 +81,56 @@ static double padding (double rows, double columns, double tile)
     return ceil (rows / tile) * tile * ceil (columns / tile) * tile / (rows * columns);
 }
 
+/* What an operator does in one direction, and the seconds of it. */
+struct work {
+    double compute_s; /* arithmetic */
+    double memory_s;  /* traffic with the device's memory */
+    double wait_s;    /* kernels that wait for one another */
+    double flops;
+    double bytes;
+};
+
+static double seconds (const struct work *work)
+{
+    return work->compute_s + work->memory_s + work->wait_s;
+}
+
+static struct work scaled (struct work work, double factor)
+{
+    return (struct work){work.compute_s * factor,
+                         work.memory_s * factor,
+                         work.wait_s * factor,
+                         work.flops * factor,
+                         work.bytes * factor};
+}
+
+static struct work traffic (double bytes, double rate)
+{
+    return (struct work){.memory_s = bytes / rate, .bytes = bytes};
+}
+
 /* One matrix product or convolution, moving 'elements'. Grouped convolutions are not
  * tiled over their few channels.
  */
-static double product_time (const struct dn_case *c,
+static struct work product (const struct dn_case *c,
                             const struct rates *r,
                             const struct dn_op *op,
                             double rows,
                             double columns,
                             double elements)
 {
-    double flops = op->flops * c->batch;
-    double bytes_s = elements * r->bytes / r->memory;
+    struct work work = traffic (elements * r->bytes, r->memory);
     double rate = op->kind == DN_OP_CONV ? r->conv : r->linear;
 
-    if (op->kind == DN_OP_CONV && op->batches > 1)
-        return flops / r->grouped + bytes_s;
-    return flops / rate * pow (padding (rows, columns, r->tile), c->constants->tile)
-           + bytes_s + (op->steps > 1 ? op->steps * c->constants->recurrence_s : 0);
+    work.flops = op->flops * c->batch;
+    if (op->kind == DN_OP_CONV && op->batches > 1) {
+        work.compute_s = work.flops / r->grouped;
+        return work;
+    }
+    work.compute_s =
+        work.flops / rate * pow (padding (rows, columns, r->tile), c->constants->tile);
+    work.wait_s = op->steps > 1 ? op->steps * c->constants->recurrence_s : 0;
+    return work;
 }
 
 /* Passes over the activation that an operator without products makes, forward and
@@ -137,13 +169,13 @@ enum {
     N_DIRECTIONS
 };
 
-/* Seconds of work on the device of one pass of one operator, by direction; 0 for a
- * direction that it does not have.
+/* Work on the device of one pass of one operator, by direction; none in a direction
+ * that it does not have.
  */
-static void work_time (const struct dn_case *c,
+static void find_work (const struct dn_case *c,
                        const struct rates *r,
                        const struct dn_op *op,
-                       double time[N_DIRECTIONS])
+                       struct work work[N_DIRECTIONS])
 {
     double in = op->in * c->batch;
     double out = op->out * c->batch;
@@ -152,29 +184,29 @@ static void work_time (const struct dn_case *c,
     double forward;
     double backward;
 
-    time[DATA] = time[WEIGHT] = 0;
+    work[DATA] = work[WEIGHT] = (struct work){0};
     switch (op->kind) {
     case DN_OP_CONV:
     case DN_OP_LINEAR:
     case DN_OP_RNN:
-        time[FORWARD] = product_time (c, r, op, rows, op->n, all);
-        time[DATA] = op->first ? 0 : product_time (c, r, op, rows, op->k, all);
-        time[WEIGHT] = product_time (c, r, op, op->k, op->n, all);
+        work[FORWARD] = product (c, r, op, rows, op->n, all);
+        if (!op->first)
+            work[DATA] = product (c, r, op, rows, op->k, all);
+        work[WEIGHT] = product (c, r, op, op->k, op->n, all);
         break;
     case DN_OP_MATMUL: /* two gradients of the same size, of activations both */
-        time[FORWARD] = product_time (c, r, op, op->m, op->n, in + out);
-        time[DATA] = 2 * product_time (c, r, op, op->m, op->k, in + out);
+        work[FORWARD] = product (c, r, op, op->m, op->n, in + out);
+        work[DATA] = scaled (product (c, r, op, op->m, op->k, in + out), 2);
         break;
     case DN_OP_EMBEDDING: /* gather; scatter, into a dense gradient or row by row */
-        time[FORWARD] = 2 * out * r->bytes / r->memory;
-        time[WEIGHT] = time[FORWARD];
+        work[FORWARD] = work[WEIGHT] = traffic (2 * out * r->bytes, r->memory);
         if (!dn_is_sparse (op))
-            time[WEIGHT] += op->params * 4 / r->memory;
+            work[WEIGHT] = traffic (work[FORWARD].bytes + op->params * 4, r->memory);
         break;
     default:
         light_passes (op->kind, &forward, &backward);
-        time[FORWARD] = forward * fmax (in, out) * r->bytes / r->light;
-        time[DATA] = backward * fmax (in, out) * r->bytes / r->light;
+        work[FORWARD] = traffic (forward * fmax (in, out) * r->bytes, r->light);
+        work[DATA] = traffic (backward * fmax (in, out) * r->bytes, r->light);
         break;
     }
 }
@@ -204,9 +236,38 @@ static double launches_of (const struct rates *r, const struct dn_op *op, int di
     }
 }
 
-/* Seconds of one pass of one micro-batch over the whole network, by direction. Blocks
- * are spread over the stages of a pipeline, the rest (head, embedding) stays on one.
+/* One pass of one operator with its repetitions, by direction. Blocks are spread over
+ * the stages of a pipeline, the rest (head, embedding) stays on one.
  */
+struct turn {
+    struct work work[N_DIRECTIONS];
+    double time[N_DIRECTIONS];
+    double launches[N_DIRECTIONS];
+    bool block;
+};
+
+static struct turn turn_of (const struct dn_case *c,
+                            const struct rates *r,
+                            const struct dn_op *op)
+{
+    struct turn turn;
+    double layers = (double) c->graph->block_layers;
+    double split = is_split (op->kind) ? (double) c->spec->tp : 1;
+
+    turn.block = layers > 1 && op->repeat >= layers;
+    find_work (c, r, op, turn.work);
+    for (int d = 0; d < N_DIRECTIONS; d++) {
+        bool any = seconds (&turn.work[d]) > 0;
+
+        turn.work[d] = scaled (turn.work[d], op->repeat / split);
+        turn.launches[d] = any ? op->repeat * launches_of (r, op, d) : 0;
+        turn.time[d] =
+            seconds (&turn.work[d]) + turn.launches[d] * c->constants->kernel_s;
+    }
+    return turn;
+}
+
+/* Seconds of one pass of one micro-batch over the whole network, by direction. */
 struct pass {
     double blocks[N_DIRECTIONS];
     double rest[N_DIRECTIONS];
@@ -217,21 +278,14 @@ struct pass {
 static struct pass pass_time (const struct dn_case *c, const struct rates *r)
 {
     struct pass pass = {{0}, {0}, {0}, {0}};
-    double layers = (double) c->graph->block_layers;
 
     for (int i = 0; i < c->graph->n_ops; i++) {
-        const struct dn_op *op = &c->graph->ops[i];
-        double split = is_split (op->kind) ? (double) c->spec->tp : 1;
-        bool block = layers > 1 && op->repeat >= layers;
-        double time[N_DIRECTIONS];
+        struct turn turn = turn_of (c, r, &c->graph->ops[i]);
 
-        work_time (c, r, op, time);
         for (int d = 0; d < N_DIRECTIONS; d++) {
-            double launches = time[d] > 0 ? op->repeat * launches_of (r, op, d) : 0;
-
-            time[d] = op->repeat * time[d] / split + launches * c->constants->kernel_s;
-            (block ? pass.blocks : pass.rest)[d] += time[d];
-            (block ? pass.block_launches : pass.rest_launches)[d] += launches;
+            (turn.block ? pass.blocks : pass.rest)[d] += turn.time[d];
+            (turn.block ? pass.block_launches : pass.rest_launches)[d] +=
+                turn.launches[d];
         }
     }
     return pass;
@@ -320,6 +374,44 @@ static double host_time (const struct dn_case *c,
            + (pipeline (c, blocks, rest)
               + c->graph->tensors / (double) c->spec->pp * optimizer_launches (c))
                  * r->launch_s;
+}
+
+static struct dn_op_time op_time (const struct dn_case *c,
+                                  const struct rates *r,
+                                  const struct dn_op *op,
+                                  bool recompute)
+{
+    struct turn turn = turn_of (c, r, op);
+    struct dn_op_time time = {0};
+    double turns = turn.block ? pipeline (c, 1, 0) : pipeline (c, 0, 1);
+    double slowdown = dn_power_slowdown (c->constants, c->device, c->spec->power_limit);
+
+    for (int d = 0; d < N_DIRECTIONS; d++) {
+        double all = d == FORWARD && recompute && turn.block ? 2 * turns : turns;
+
+        time.compute_s += all * turn.work[d].compute_s * slowdown;
+        time.memory_s += all * turn.work[d].memory_s * slowdown;
+        time.fixed_s +=
+            all * slowdown
+            * (turn.work[d].wait_s + turn.launches[d] * c->constants->kernel_s);
+        time.host_s += all * turn.launches[d] * r->launch_s;
+        time.flops += all * turn.work[d].flops;
+        time.bytes += all * turn.work[d].bytes;
+    }
+    time.forward_s = turns * turn.time[FORWARD] * slowdown;
+    time.backward_data_s = turns * turn.time[DATA] * slowdown;
+    time.backward_weight_s = turns * turn.time[WEIGHT] * slowdown;
+    time.recompute_s = recompute && turn.block ? time.forward_s : 0;
+    return time;
+}
+
+void dn_step_operators (const struct dn_case *c, struct dn_op_time times[])
+{
+    struct rates r = find_rates (c);
+    bool recompute = c->spec->checkpointing == DN_CHECKPOINTING_FULL;
+
+    for (int i = 0; i < c->graph->n_ops; i++)
+        times[i] = op_time (c, &r, &c->graph->ops[i], recompute);
 }
 
 void dn_predict_step (const struct dn_case *c, struct dn_estimate *estimate)

@@ -195,9 +195,9 @@ static void the_largest_batch_fits_and_one_more_does_not (void **state)
         struct run run = run_of (texts[i], V100);
         const struct dn_constants *k = &run.site->constants;
         int64_t median =
-            dn_predict_largest_batch (k, &run.spec, &run.graph, run.device, 0.5);
+            dn_predict_largest_batch (k, &run.spec, &run.graph, run.device, 0.5, 0);
         int64_t bound =
-            dn_predict_largest_batch (k, &run.spec, &run.graph, run.device, 0.95);
+            dn_predict_largest_batch (k, &run.spec, &run.graph, run.device, 0.95, 0);
         struct dn_estimate e;
 
         assert_true (bound >= 1 && bound < median);
@@ -216,9 +216,10 @@ static void no_batch_fits_a_network_that_does_not (void **state)
     struct run run = run_of ("model=gpt2_xl,batch=1,optimizer=adam", V100);
 
     (void) state;
-    assert_int_equal (dn_predict_largest_batch (
-                          &run.site->constants, &run.spec, &run.graph, run.device, 0.5),
-                      0);
+    assert_int_equal (
+        dn_predict_largest_batch (
+            &run.site->constants, &run.spec, &run.graph, run.device, 0.5, 0),
+        0);
     run_free (&run);
 }
 

@@ -1,0 +1,78 @@
+/* operators.c - where the time of a step goes, by operator, and what holds it up
+ *
+ * The times are those of step.c; here they are only compared.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/stages.h"
+
+static const char *const bottleneck_text[] =
+    {"unknown", "compute", "bandwidth", "launch", "host", "input", "network"};
+
+const struct dn_names dn_bottleneck_names = {bottleneck_text,
+                                             (int) DN_N_ELEMENTS (bottleneck_text)};
+
+double dn_op_seconds (const struct dn_op_time *time)
+{
+    return time->forward_s + time->backward_data_s + time->backward_weight_s
+           + time->recompute_s;
+}
+
+/* The largest of the three parts of the device's time. */
+static enum dn_bottleneck largest (double compute_s, double memory_s, double fixed_s)
+{
+    if (compute_s >= memory_s && compute_s >= fixed_s)
+        return DN_BOTTLENECK_COMPUTE;
+    return memory_s >= fixed_s ? DN_BOTTLENECK_BANDWIDTH : DN_BOTTLENECK_LAUNCH;
+}
+
+/* The device waits where the host takes longer to launch the kernels than they last. */
+static enum dn_bottleneck find_bottleneck (const struct dn_op_time *time)
+{
+    if (dn_op_seconds (time) <= 0)
+        return DN_BOTTLENECK_UNKNOWN;
+    if (time->host_s > dn_op_seconds (time))
+        return DN_BOTTLENECK_LAUNCH;
+    return largest (time->compute_s, time->memory_s, time->fixed_s);
+}
+
+void dn_predict_operators (const struct dn_constants *constants,
+                           const struct dn_spec *spec,
+                           const struct dn_graph *graph,
+                           const struct dn_device *device,
+                           struct dn_op_time times[])
+{
+    struct dn_case c = dn_case_of (constants, spec, graph, device, 0);
+
+    dn_step_operators (&c, times);
+    for (int i = 0; i < graph->n_ops; i++)
+        times[i].bottleneck = find_bottleneck (&times[i]);
+}
+
+enum dn_bottleneck dn_step_bottleneck (const struct dn_estimate *estimate,
+                                       const struct dn_op_time times[],
+                                       int n_times)
+{
+    const double *stage = estimate->stage_s;
+    double device = 0;
+    double compute_s = 0;
+    double memory_s = stage[DN_STAGE_OPTIMIZER]; /* long element-wise kernels */
+    double fixed_s = 0;
+
+    for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
+        device += stage[i];
+    if (stage[DN_STAGE_EXPOSED] > device
+        && stage[DN_STAGE_EXPOSED] >= stage[DN_STAGE_INPUT]
+        && stage[DN_STAGE_EXPOSED] >= stage[DN_STAGE_HOST])
+        return DN_BOTTLENECK_NETWORK;
+    if (stage[DN_STAGE_INPUT] > device && stage[DN_STAGE_INPUT] >= stage[DN_STAGE_HOST])
+        return DN_BOTTLENECK_INPUT;
+    if (stage[DN_STAGE_HOST] > device)
+        return DN_BOTTLENECK_HOST;
+    for (int i = 0; i < n_times; i++) {
+        compute_s += times[i].compute_s;
+        memory_s += times[i].memory_s;
+        fixed_s += times[i].fixed_s;
+    }
+    return largest (compute_s, memory_s, fixed_s);
+}

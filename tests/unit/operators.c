@@ -1,0 +1,382 @@
+/* operators.c - tests of what is said of single operators, of the step they make, and
+ * of the largest batch
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <time.h>
+
+#include "scene.h"
+
+#define V100 0
+#define A100 1
+
+/* A job on a device of the scene, predicted. */
+struct run {
+    struct dn_site *site;
+    struct dn_spec spec;
+    struct dn_graph graph;
+    const struct dn_device *device;
+    struct dn_estimate estimate;
+    struct dn_op_time *times;
+};
+
+static void predict (struct run *run, double cpus_per_gpu)
+{
+    const struct dn_constants *k = &run->site->constants;
+
+    free (run->times);
+    run->times = calloc ((size_t) run->graph.n_ops, sizeof (*run->times));
+    assert_non_null (run->times);
+    dn_predict (k, &run->spec, &run->graph, run->device, cpus_per_gpu, &run->estimate);
+    dn_predict_operators (k, &run->spec, &run->graph, run->device, run->times);
+}
+
+static struct run run_of (const char *text, int device, double cpus_per_gpu)
+{
+    struct run run = {.site = scene_site (""), .spec = dn_spec_empty ()};
+    struct dn_err err = {0};
+
+    if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
+        || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (&run.spec, &run.graph, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    run.device = &run.site->catalogue.devices[device];
+    predict (&run, cpus_per_gpu);
+    return run;
+}
+
+static void run_free (struct run *run)
+{
+    free (run->times);
+    dn_graph_free (&run->graph);
+    scene_free (run->site);
+}
+
+static enum dn_bottleneck step_bottleneck (const struct run *run)
+{
+    return dn_step_bottleneck (&run->estimate, run->times, run->graph.n_ops);
+}
+
+static void operators_add_up_to_the_stages (void **state)
+{
+    static const char *const texts[] = {
+        "model=resnet50,batch=64,precision=fp16,optimizer=momentum",
+        "model=mobilenet_v2,batch=3,precision=fp32,power_limit=150",
+        "model=bert_large,batch=8,grad_accum=4,gpus=2",
+        "model=gpt2,batch=4,checkpointing=full,gpus=4",
+        "model=gpt2_medium,global_batch=64,micro_batch=2,gpus=8,tp=2,pp=4,"
+        "framework=megatron,precision=fp16,checkpointing=full",
+        "model=lstm_lm,batch=20",
+        "model=dlrm,batch=1024,gpus=4",
+        "model=ncf,batch=256,stack=ngc",
+        "params=25M,flops=8G,activations=11M,batch=64",
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        struct run run = run_of (texts[i], i % 2 ? A100 : V100, 0);
+        double sums[4] = {0};
+
+        for (int op = 0; op < run.graph.n_ops; op++) {
+            const struct dn_op_time *time = &run.times[op];
+
+            sums[0] += time->forward_s;
+            sums[1] += time->backward_data_s;
+            sums[2] += time->backward_weight_s;
+            sums[3] += time->recompute_s;
+            assert_near (time->compute_s + time->memory_s + time->fixed_s,
+                         dn_op_seconds (time));
+            assert_true (time->compute_s >= 0 && time->memory_s > 0 && time->fixed_s > 0
+                         && time->host_s > 0 && time->bytes > 0);
+            assert_true (time->bottleneck != DN_BOTTLENECK_UNKNOWN);
+        }
+        for (int stage = DN_STAGE_FORWARD; stage <= DN_STAGE_RECOMPUTE; stage++)
+            assert_near (sums[stage] * 1e3, run.estimate.stage_s[stage] * 1e3);
+        run_free (&run);
+    }
+}
+
+/* Forward once, both gradients once each, but none of the network's input. */
+static void the_operations_of_a_step_are_three_forward_passes (void **state)
+{
+    static const char *const texts[] = {"model=resnet50,batch=7",
+                                        "model=bert_base,batch=3,grad_accum=5",
+                                        "model=vgg16,batch=2,precision=fp16"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        struct run run = run_of (texts[i], V100, 0);
+        double samples = (double) (run.spec.batch * run.spec.grad_accum);
+        double want = 0;
+        double sum = 0;
+
+        for (int op = 0; op < run.graph.n_ops; op++) {
+            const struct dn_op *o = &run.graph.ops[op];
+            bool product = o->kind == DN_OP_CONV || o->kind == DN_OP_LINEAR
+                           || o->kind == DN_OP_MATMUL || o->kind == DN_OP_RNN;
+
+            sum += run.times[op].flops;
+            if (product)
+                want += (o->first ? 2 : 3) * o->repeat * o->flops * samples;
+            else
+                assert_near (run.times[op].flops, 0);
+        }
+        assert_near (sum / 1e9, want / 1e9);
+        run_free (&run);
+    }
+}
+
+/* A graph of one operator. */
+static void replace_graph (struct run *run, struct dn_op op)
+{
+    run->graph.ops[0] = op;
+    run->graph.n_ops = 1;
+    run->graph.block_layers = 0;
+    predict (run, 0);
+}
+
+static void an_operator_is_bound_by_its_largest_part (void **state)
+{
+    static const struct {
+        struct dn_op op;
+        enum dn_bottleneck bottleneck;
+    } rows[] = {
+        /* large matrices: 2 m n k operations for m k + k n + m n elements */
+        {{.kind = DN_OP_LINEAR,
+          .repeat = 1,
+          .m = 4096,
+          .n = 4096,
+          .k = 4096,
+          .batches = 1,
+          .flops = 2 * 4096.0 * 4096 * 4096,
+          .in = 4096.0 * 4096,
+          .out = 4096.0 * 4096,
+          .weights = 4096.0 * 4096},
+         DN_BOTTLENECK_COMPUTE},
+        /* a vector by a large matrix: two operations per element */
+        {{.kind = DN_OP_LINEAR,
+          .repeat = 1,
+          .m = 128,
+          .n = 128,
+          .k = 1,
+          .batches = 1,
+          .flops = 2,
+          .in = 1e9,
+          .out = 1,
+          .weights = 1},
+         DN_BOTTLENECK_BANDWIDTH},
+        {{.kind = DN_OP_ACTIVATION, .repeat = 1, .in = 1e9, .out = 1e9},
+         DN_BOTTLENECK_BANDWIDTH},
+        {{.kind = DN_OP_COPY, .repeat = 30, .in = 1e9, .out = 1e9},
+         DN_BOTTLENECK_BANDWIDTH},
+        {{.kind = DN_OP_ACTIVATION, .repeat = 1, .in = 10, .out = 10},
+         DN_BOTTLENECK_LAUNCH},
+        {{.kind = DN_OP_LINEAR,
+          .repeat = 1,
+          .m = 1,
+          .n = 8,
+          .k = 8,
+          .batches = 1,
+          .flops = 128,
+          .in = 8,
+          .out = 8,
+          .weights = 64},
+         DN_BOTTLENECK_LAUNCH},
+    };
+    struct run run = run_of ("model=mlp,batch=1,precision=fp32", V100, 0);
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        replace_graph (&run, rows[i].op);
+        if (run.times[0].bottleneck != rows[i].bottleneck)
+            fail_msg ("row %zu is bound by %s",
+                      i,
+                      dn_names_get (&dn_bottleneck_names, run.times[0].bottleneck));
+    }
+    run_free (&run);
+}
+
+static void a_step_is_bound_by_what_takes_longest (void **state)
+{
+    static const struct {
+        const char *text;
+        double cpus;
+        enum dn_bottleneck bottleneck;
+    } rows[] = {
+        {"model=gpt2_large,batch=16,seq_len=1024,precision=fp32",
+         0,
+         DN_BOTTLENECK_COMPUTE},
+        {"model=densenet121,batch=256,precision=fp16,stack=ngc,input=gpu",
+         0,
+         DN_BOTTLENECK_BANDWIDTH},
+        {"model=resnet18,batch=1,precision=fp16,input=synthetic",
+         0,
+         DN_BOTTLENECK_HOST},
+        {"model=resnet18,batch=256,precision=fp16,decode=jpeg", 1, DN_BOTTLENECK_INPUT},
+        {"model=vgg16,batch=1,gpus=8,link=pcie,optimizer=none,input=synthetic",
+         0,
+         DN_BOTTLENECK_NETWORK},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        struct run run = run_of (rows[i].text, V100, rows[i].cpus);
+
+        if (step_bottleneck (&run) != rows[i].bottleneck)
+            fail_msg ("%s is bound by %s",
+                      rows[i].text,
+                      dn_names_get (&dn_bottleneck_names, step_bottleneck (&run)));
+        run_free (&run);
+    }
+}
+
+static void a_step_of_short_kernels_is_bound_by_their_launch (void **state)
+{
+    struct run run =
+        run_of ("model=mlp,batch=1,optimizer=none,input=synthetic", V100, 0);
+
+    (void) state;
+    replace_graph (
+        &run,
+        (struct dn_op){.kind = DN_OP_ACTIVATION, .repeat = 1e6, .in = 10, .out = 10});
+    run.estimate.stage_s[DN_STAGE_HOST] = 0; /* were the host not slower still */
+    assert_int_equal (step_bottleneck (&run), DN_BOTTLENECK_LAUNCH);
+    run_free (&run);
+}
+
+static int64_t largest (const char *text, int device, double quantile, double headroom)
+{
+    struct run run = run_of (text, device, 0);
+    int64_t batch = dn_predict_largest_batch (
+        &run.site->constants, &run.spec, &run.graph, run.device, quantile, headroom);
+
+    run_free (&run);
+    return batch;
+}
+
+static void the_largest_batch_follows_memory_and_caution (void **state)
+{
+    static const char *const texts[] = {"model=resnet50,batch=1,precision=fp16",
+                                        "model=bert_base,batch=1,optimizer=adam",
+                                        "model=braggnn,batch=1"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        int64_t last = INT64_MAX;
+
+        assert_true (largest (texts[i], V100, 0.95, 0.05)
+                     < largest (texts[i], A100, 0.95, 0.05));
+        for (double quantile = 0.5; quantile < 1; quantile += 0.1) {
+            int64_t batch = largest (texts[i], V100, quantile, 0);
+
+            assert_true (batch > 0 && batch < last);
+            last = batch;
+        }
+        last = INT64_MAX;
+        for (double headroom = 0; headroom < 1; headroom += 0.25) {
+            int64_t batch = largest (texts[i], V100, 0.5, headroom);
+
+            assert_true (batch > 0 && batch < last);
+            last = batch;
+        }
+    }
+}
+
+static void the_policys_largest_batch_is_the_last_that_fits (void **state)
+{
+    struct run run = run_of ("model=resnet50,batch=3,precision=fp16", V100, 0);
+    const struct dn_rules *rules = &run.site->rules;
+    int64_t batch = dn_policy_largest_batch (
+        rules, &run.site->constants, &run.spec, &run.graph, run.device);
+
+    (void) state;
+    assert_true (batch > 1);
+    for (int more = 0; more < 2; more++) {
+        double bound;
+
+        run.spec.batch = batch + more;
+        predict (&run, 0);
+        bound = dn_range_at (run.estimate.gpu_mem, 0.95) * (1 + rules->memory_headroom);
+        assert_int_equal (bound > run.device->memory, more);
+    }
+    run_free (&run);
+}
+
+/* The device's memory is what counts, not what else the request says. */
+static void the_largest_batch_is_found_from_any_batch (void **state)
+{
+    int64_t one = largest ("model=resnet50,batch=1", A100, 0.95, 0.05);
+
+    (void) state;
+    assert_int_equal (largest ("model=resnet50,batch=100000", A100, 0.95, 0.05), one);
+    assert_int_equal (largest ("model=gpt2_xl,batch=1,optimizer=adam", V100, 0.95, 0),
+                      0);
+}
+
+static double now_us (void)
+{
+    struct timespec t;
+
+    clock_gettime (CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec * 1e6 + (double) t.tv_nsec / 1e3;
+}
+
+/* Of the largest network of the zoo, for every device of a catalogue at every sbatch:
+ * far below what anybody notices. The bound leaves room for slow and busy machines.
+ */
+static void the_largest_batch_is_found_quickly (void **state)
+{
+    static const char *const texts[] = {"model=resnet50,batch=1",
+                                        "model=efficientnet_b7,batch=1",
+                                        "model=bert_large,batch=1"};
+    const int turns = 20;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        struct run run = run_of (texts[i], A100, 0);
+        double started = now_us ();
+        int64_t batch = 0;
+        double us;
+
+        for (int turn = 0; turn < turns; turn++)
+            batch = dn_policy_largest_batch (&run.site->rules,
+                                             &run.site->constants,
+                                             &run.spec,
+                                             &run.graph,
+                                             run.device);
+        us = (now_us () - started) / turns;
+        print_message ("# %s: %d operators, largest batch %lld, %.0f us\n",
+                       texts[i],
+                       run.graph.n_ops,
+                       (long long) batch,
+                       us);
+        assert_true (us < 50000);
+        run_free (&run);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("operators add up to the stages", operators_add_up_to_the_stages),
+        TEST ("the operations of a step are three forward passes",
+              the_operations_of_a_step_are_three_forward_passes),
+        TEST ("an operator is bound by its largest part",
+              an_operator_is_bound_by_its_largest_part),
+        TEST ("a step is bound by what takes longest",
+              a_step_is_bound_by_what_takes_longest),
+        TEST ("a step of short kernels is bound by their launch",
+              a_step_of_short_kernels_is_bound_by_their_launch),
+        TEST ("the largest batch follows memory and caution",
+              the_largest_batch_follows_memory_and_caution),
+        TEST ("the policy's largest batch is the last that fits",
+              the_policys_largest_batch_is_the_last_that_fits),
+        TEST ("the largest batch is found from any batch",
+              the_largest_batch_is_found_from_any_batch),
+        TEST ("the largest batch is found quickly", the_largest_batch_is_found_quickly),
+    };
+
+    return cmocka_run_group_tests_name ("operators", tests, NULL, NULL);
+}
