@@ -96,7 +96,17 @@ static void add_rules (struct json_object *json, const struct dn_rules *rules)
     }
 }
 
-static void add_paths (struct json_object *json, const struct dn_site *site)
+/* A number of the site; negative: unset. */
+static double site_real (const struct dn_site *site, const struct dn_site_key *key)
+{
+    double real;
+
+    memcpy (&real, (const char *) site + key->offset, sizeof (real));
+    return real;
+}
+
+/* Paths are texts, numbers numbers. */
+static void add_site (struct json_object *json, const struct dn_site *site)
 {
     struct json_object *array = dn_json_add_array (json, "site");
     int n_keys;
@@ -104,9 +114,20 @@ static void add_paths (struct json_object *json, const struct dn_site *site)
 
     for (int i = 0; i < n_keys; i++) {
         struct json_object *row = dn_json_append_object (array);
+        const char *path = (const char *) site + keys[i].offset;
+        char range[DN_ERR_TEXT_MAX];
+        struct dn_buf buf = dn_buf_on (range, sizeof (range));
 
+        dn_buf_add (&buf,
+                    "%s..%s",
+                    dn_show_bound (keys[i].min).text,
+                    dn_show_bound (keys[i].max).text);
         dn_json_add_text (row, "key", keys[i].name);
-        dn_json_add_text (row, "value", (const char *) site + keys[i].offset);
+        if (keys[i].type == DN_SITE_PATH)
+            dn_json_add_text (row, "value", path);
+        else
+            dn_json_add_real (row, "value", site_real (site, &keys[i]));
+        dn_json_add_text (row, "range", keys[i].type == DN_SITE_PATH ? NULL : range);
         dn_json_add_text (row, "help", keys[i].help);
     }
 }
@@ -146,7 +167,7 @@ static void print_json (const char *conf, const struct dn_site *site)
 
     dn_json_add_text (json, "conf", conf);
     add_rules (json, &site->rules);
-    add_paths (json, site);
+    add_site (json, site);
     add_gpus (json, &site->gpu_types);
     dn_json_print (json);
 }
@@ -176,14 +197,21 @@ static int print_rules (const struct dn_site *site)
     return dn_grid_print (&grid);
 }
 
-static void print_paths (const struct dn_site *site)
+static void print_site (const struct dn_site *site)
 {
     int n_keys;
     const struct dn_site_key *keys = dn_site_keys (&n_keys);
 
     printf ("\n");
     for (int i = 0; i < n_keys; i++)
-        printf ("%s=%s\n", keys[i].name, (const char *) site + keys[i].offset);
+        if (keys[i].type == DN_SITE_PATH)
+            printf ("%s=%s\n", keys[i].name, (const char *) site + keys[i].offset);
+        else
+            printf ("%s=%s\n",
+                    keys[i].name,
+                    site_real (site, &keys[i]) < 0
+                        ? "unset"
+                        : dn_show_bound (site_real (site, &keys[i])).text);
 }
 
 static void add_count (struct dn_grid *grid, int64_t count)
@@ -231,7 +259,7 @@ static int print_text (const char *conf, const struct dn_site *site)
     printf ("dnnest.conf: %s\n\n", conf ? conf : "none, all rules at their defaults");
     if (print_rules (site) != DN_EXIT_DONE)
         return DN_EXIT_BUG;
-    print_paths (site);
+    print_site (site);
     return print_gpus (&site->gpu_types);
 }
 

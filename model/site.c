@@ -15,8 +15,28 @@
 static const struct dn_site_key site_keys[] = {
     {"HardwareDir",
      offsetof (struct dn_site, hardware_dir),
-     "directory of the hardware catalogue, one file per device"},
-    {"Datasets", offsetof (struct dn_site, datasets_file), "table of data sets"},
+     "directory of the hardware catalogue, one file per device",
+     DN_SITE_PATH,
+     0,
+     0},
+    {"Datasets",
+     offsetof (struct dn_site, datasets_file),
+     "table of data sets",
+     DN_SITE_PATH,
+     0,
+     0},
+    {"Carbon",
+     offsetof (struct dn_site, carbon_g_per_kwh),
+     "grams of CO2 per kWh of the grid",
+     DN_SITE_REAL,
+     0,
+     2000},
+    {"PUE",
+     offsetof (struct dn_site, pue),
+     "energy of the data centre per energy of its computers",
+     DN_SITE_REAL,
+     1,
+     10},
     /* End of site_keys */
 };
 
@@ -34,6 +54,8 @@ int dn_site_init (struct dn_site *site,
     memset (site, 0, sizeof (*site));
     site->rules = dn_rules_default ();
     site->constants = dn_constants_default;
+    site->carbon_g_per_kwh = -1;
+    site->pue = 1;
     if (dn_span_copy (dn_span_of (hardware_dir),
                       site->hardware_dir,
                       sizeof (site->hardware_dir),
@@ -56,7 +78,7 @@ static bool is_gpu_line (const struct dn_keyline *line)
     return dn_span_is (line->word, "Gpu");
 }
 
-static const struct dn_site_key *find_path (struct dn_span key)
+static const struct dn_site_key *find_key (struct dn_span key)
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (site_keys); i++)
         if (dn_span_is (key, site_keys[i].name))
@@ -79,6 +101,31 @@ static int set_path (struct dn_site *site,
         value, (char *) site + key->offset, DN_SITE_PATH_MAX, key->name, err);
 }
 
+static int set_real (struct dn_site *site,
+                     const struct dn_site_key *key,
+                     struct dn_span value,
+                     struct dn_err *err)
+{
+    double real;
+
+    if (dn_real_read (value, key->name, key->min, key->max, &real, err) < 0)
+        return -1;
+    memcpy ((char *) site + key->offset, &real, sizeof (real));
+    return 0;
+}
+
+/* A key of the site itself: paths are set in the first pass, all else in the second. */
+static int set_key (struct dn_site *site,
+                    const struct dn_site_key *key,
+                    struct dn_span value,
+                    bool paths,
+                    struct dn_err *err)
+{
+    if ((key->type == DN_SITE_PATH) != paths)
+        return 0;
+    return paths ? set_path (site, key, value, err) : set_real (site, key, value, err);
+}
+
 static int read_line (struct dn_site *site,
                       const struct dn_keyline *line,
                       bool paths,
@@ -94,15 +141,13 @@ static int read_line (struct dn_site *site,
                      : dn_gpu_types_add (&site->gpu_types, line, &site->catalogue, err);
     for (int i = 0; i < line->n_pairs; i++) {
         const struct dn_pair *pair = &line->pairs[i];
-        const struct dn_site_key *path = find_path (pair->key);
+        const struct dn_site_key *key = find_key (pair->key);
 
-        if (paths) {
-            if (path && set_path (site, path, pair->value, err) < 0)
-                return -1;
-        } else if (!path
-                   && dn_rules_set (&site->rules, pair->key, pair->value, err) < 0) {
+        if (key && set_key (site, key, pair->value, paths, err) < 0)
             return -1;
-        }
+        if (!key && !paths
+            && dn_rules_set (&site->rules, pair->key, pair->value, err) < 0)
+            return -1;
     }
     return 0;
 }

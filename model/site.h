@@ -18,15 +18,25 @@ struct dn_site {
     struct dn_catalogue catalogue; /* owned */
     struct dn_gpu_types gpu_types; /* points into the catalogue */
     struct dn_datasets datasets;
+    double carbon_g_per_kwh;              /* Carbon=, -1 unset */
+    double pue;                           /* PUE= */
     char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
+};
+
+enum dn_site_key_type {
+    DN_SITE_PATH,
+    DN_SITE_REAL
 };
 
 /* Keys of dnnest.conf that are neither rules nor Gpu lines. */
 struct dn_site_key {
     const char *name;
-    size_t offset; /* in struct dn_site, of a path */
+    size_t offset; /* in struct dn_site */
     const char *help;
+    enum dn_site_key_type type;
+    double min; /* of a real */
+    double max;
 };
 const struct dn_site_key *dn_site_keys (int *n_keys);
 

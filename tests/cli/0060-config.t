@@ -14,8 +14,12 @@ json 'JSON has the rules' \
      == ("Mode", "enforce", "advise")
      and all(set(r) == {"key", "value", "default", "type", "range", "help"}
              for r in d["rules"])' config
-json 'JSON has the paths' \
-    '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets"]' config
+json 'JSON has the paths and the numbers of the site' \
+    '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "Carbon", "PUE"]
+     and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
+     and [s["range"] for s in d["site"]] == [None, None, "0..2k", "1..10"]
+     and [s["value"] for s in d["site"]][2:] == [None, 1]' config
+gives 'a number that is not set is told to be unset' 0 $'\nCarbon=unset\nPUE=1\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
       for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, "ALL"),
@@ -66,6 +70,18 @@ wrong 'a GPU type that is mapped twice is an error' \
     'Gpu Type=a Device=t4_16gb\nGpu Type=a Device=t4_16gb' "line 2: Type: 'a' is mapped twice"
 wrong 'a relative path is an error' 'HardwareDir=hardware' \
     "line 1: HardwareDir: 'hardware' is not an absolute path"
+wrong 'a carbon intensity below nothing is an error' 'Carbon=-1' \
+    'line 1: Carbon: -1 out of range 0..2000'
+wrong 'a carbon intensity beyond any fuel is an error' 'Mode=advise Carbon=2001' \
+    'line 1: Carbon: 2001 out of range 0..2000'
+wrong 'a carbon intensity that is no number is an error' '\nCarbon=low' \
+    "line 2: Carbon: 'low' is not a number"
+wrong 'a PUE below one is an error' 'PUE=0.9' 'line 1: PUE: 0.9 out of range 1..10'
+wrong 'an empty PUE is an error' 'PUE=' "line 1: PUE: '' is not a number"
+conf 'Carbon=400.5 pue=1.25'
+json 'the numbers of the site are read' \
+    '[s["value"] for s in d["site"]][2:] == [400.5, 1.25]' config --conf "$work/new.conf"
+
 wrong 'control characters are shown as ?' 'Mo\033de=x' "line 1: unknown key 'Mo\?de'"
 
 refuses 'a missing file is named' 3 "none.conf: cannot be opened: No such file" \

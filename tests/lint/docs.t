@@ -73,7 +73,10 @@ def conf_page():
         else:
             form = "%s (%s, " % (RULE_FORM[rule["type"]], rule["range"])
         want.append("*%s*=%sdefault %s)" % (rule["key"], form, rule["default"]))
-    want += ["*%s*=PATH" % key["key"] for key in config["site"]]
+    for key in config["site"]:
+        unset = "unset" if key["value"] is None else key["value"]
+        want.append("*%s*=PATH" % key["key"] if key["range"] is None else
+                    "*%s*=X (%s, default %s)" % (key["key"], key["range"], unset))
     want += ["*%s*=VALUE" % key["key"] for key in config["gpu_keys"]]
     compare("dnnest.conf.5", entries(page("dnnest.conf.5")), want)
 
