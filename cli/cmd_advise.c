@@ -144,14 +144,42 @@ static void add_decision (struct json_object *json,
     dn_json_add_text (row, "chosen", chosen);
 }
 
-static void add_candidates (struct json_object *json, const struct dn_advice *advice)
+/* The candidates as runs to be shown; their number. The advice keeps no network: it is
+ * built again, which cannot fail a second time but for memory.
+ */
+static int find_runs (const struct dn_site *site,
+                      const struct dn_advice *advice,
+                      struct dn_run runs[DN_CANDIDATES_MAX])
+{
+    dn_cleanup (dn_subject_free) struct dn_subject subject = {.spec = advice->spec};
+    struct dn_err err;
+
+    if (advice->candidates.n_candidates == 0)
+        return 0;
+    if (dn_graph_build (&advice->spec, &subject.graph, &err) < 0) {
+        dn_complain ("%s", err.text);
+        return 0;
+    }
+    for (int i = 0; i < advice->candidates.n_candidates; i++) {
+        const struct dn_gpu_type *gpu = advice->candidates.list[i].gpu;
+
+        runs[i] = dn_subject_run (
+            site, &subject, gpu->type, gpu->cost, &advice->estimates[i]);
+    }
+    return advice->candidates.n_candidates;
+}
+
+static void add_candidates (struct json_object *json,
+                            const struct dn_site *site,
+                            const struct dn_advice *advice)
 {
     struct json_object *array = dn_json_add_array (json, "candidates");
+    struct dn_run runs[DN_CANDIDATES_MAX];
+    int n_runs = find_runs (site, advice, runs);
 
-    for (int i = 0; i < advice->candidates.n_candidates; i++) {
+    for (int i = 0; i < n_runs; i++) {
         const struct dn_candidate *candidate = &advice->candidates.list[i];
-        struct json_object *row = dn_show_estimate_json (
-            &advice->estimates[i], &advice->spec, candidate->gpu->cost);
+        struct json_object *row = dn_show_run_json (&runs[i], &advice->spec);
 
         dn_json_add_text (row, "type", candidate->gpu->type);
         dn_json_add_bool (row, "requested", candidate->requested);
@@ -189,7 +217,7 @@ static void print_json (const struct dn_site *site, const struct dn_advice *advi
         json_object_array_add (reasons, dn_json_text (advice->decision.reasons[i]));
     json_object_object_add (
         json, "record", record ? json_tokener_parse (record) : NULL);
-    add_candidates (json, advice);
+    add_candidates (json, site, advice);
     dn_json_print (json);
 }
 
@@ -264,17 +292,13 @@ static int print_edits (const struct dn_patch *patch)
     return dn_grid_print (&grid);
 }
 
-static int print_candidates (const struct dn_advice *advice)
+static int print_candidates (const struct dn_site *site, const struct dn_advice *advice)
 {
     struct dn_run runs[DN_CANDIDATES_MAX];
-    int n_runs = advice->candidates.n_candidates;
+    int n_runs = find_runs (site, advice, runs);
 
     if (n_runs == 0)
         return DN_EXIT_DONE;
-    for (int i = 0; i < n_runs; i++)
-        runs[i] = (struct dn_run){advice->candidates.list[i].gpu->type,
-                                  &advice->estimates[i],
-                                  advice->candidates.list[i].gpu->cost};
     printf ("\n");
     return dn_show_runs (runs, n_runs, &advice->spec);
 }
@@ -302,7 +326,7 @@ static int print_text (const struct dn_site *site, const struct dn_advice *advic
         printf ("\nReasons:\n");
     for (int i = 0; i < advice->decision.n_reasons; i++)
         printf ("  %s\n", advice->decision.reasons[i]);
-    return rc == DN_EXIT_DONE ? print_candidates (advice) : rc;
+    return rc == DN_EXIT_DONE ? print_candidates (site, advice) : rc;
 }
 
 /* dn_advice_free () for dn_cleanup. */

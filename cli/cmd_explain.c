@@ -100,14 +100,15 @@ static void print_json (const struct dn_site *site,
                         const struct op_class classes[DN_N_OP_KINDS])
 {
     dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    struct dn_run run = dn_subject_run (site,
+                                        subject,
+                                        estimate->device->name,
+                                        dn_subject_cost (site, estimate->device),
+                                        estimate);
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));
-    json_object_object_add (
-        json,
-        "candidate",
-        dn_show_estimate_json (
-            estimate, &subject->spec, dn_subject_cost (site, estimate->device)));
+    json_object_object_add (json, "candidate", dn_show_run_json (&run, &subject->spec));
     add_stages (json, estimate);
     add_ops (json, classes);
     dn_json_print (json);

@@ -146,10 +146,25 @@ static int64_t all_cpus (const struct dn_estimate *estimate, const struct dn_spe
     return estimate->cpus_per_gpu < 0 ? -1 : estimate->cpus_per_gpu * spec->gpus;
 }
 
-struct json_object *dn_show_estimate_json (const struct dn_estimate *estimate,
-                                           const struct dn_spec *spec,
-                                           double cost_per_hour)
+static void add_money (struct json_object *json,
+                       const struct dn_run *run,
+                       const struct dn_spec *spec)
 {
+    const struct dn_estimate *e = run->estimate;
+    double cost = dn_estimate_cost (e, spec->gpus, run->cost_per_hour);
+    double rate = dn_estimate_price_performance (e, spec->gpus, run->cost_per_hour);
+
+    dn_json_add_real (json, "cost", e->supported ? cost : -1);
+    dn_json_add_real (json, "carbon_g", e->supported ? run->carbon_g : -1);
+    dn_json_add_real (json, "samples_per_s", e->supported ? e->samples_per_s : -1);
+    dn_json_add_real (json, "price_performance", e->supported ? rate : -1);
+    dn_json_add_count (json, "largest_batch", e->supported ? run->largest_batch : -1);
+}
+
+struct json_object *dn_show_run_json (const struct dn_run *run,
+                                      const struct dn_spec *spec)
+{
+    const struct dn_estimate *estimate = run->estimate;
     struct json_object *json = json_object_new_object ();
     struct json_object *stages;
     bool known = estimate->supported;
@@ -166,10 +181,7 @@ struct json_object *dn_show_estimate_json (const struct dn_estimate *estimate,
     dn_json_add_count (json, "cpus", known ? all_cpus (estimate, spec) : -1);
     dn_json_add_real (json, "power_w", known ? estimate->power_w : -1);
     dn_json_add_real (json, "energy_j", known ? estimate->energy_j : -1);
-    dn_json_add_real (json,
-                      "cost",
-                      known ? dn_estimate_cost (estimate, spec->gpus, cost_per_hour)
-                            : -1);
+    add_money (json, run, spec);
     dn_json_add_real (json, "confidence", known ? estimate->confidence : 0);
     stages = dn_json_add_object (json, "breakdown_ms");
     for (int i = 0; i < DN_N_STAGES; i++)
@@ -203,16 +215,18 @@ static const char *fit_text (const struct dn_estimate *estimate)
 
 static void add_run (struct dn_grid *grid,
                      const struct dn_run *run,
-                     const struct dn_spec *spec)
+                     const struct dn_spec *spec,
+                     bool carbon)
 {
     const struct dn_estimate *e = run->estimate;
     double cost = dn_estimate_cost (e, spec->gpus, run->cost_per_hour);
+    double rate = dn_estimate_price_performance (e, spec->gpus, run->cost_per_hour);
     double upper = e->train_s.p50 < 0 ? -1 : dn_range_at (e->train_s, UPPER_QUANTILE);
 
     dn_grid_add (grid, "%s", run->name);
     dn_grid_add (grid, "%s", fit_text (e));
     if (!e->supported) {
-        for (int i = 0; i < 9; i++)
+        for (int i = 2; i < grid->n_columns; i++)
             dn_grid_add (grid, "-");
         return;
     }
@@ -220,6 +234,7 @@ static void add_run (struct dn_grid *grid,
     dn_grid_add (grid, "%s", dn_show_time (e->train_s.p50).text);
     dn_grid_add (grid, "%s", dn_show_time (upper).text);
     dn_grid_add (grid, "%s", dn_show_bytes (e->gpu_mem.p50).text);
+    dn_grid_add (grid, "%lld", (long long) run->largest_batch);
     if (all_cpus (e, spec) < 0)
         dn_grid_add (grid, "-");
     else
@@ -228,30 +243,48 @@ static void add_run (struct dn_grid *grid,
     dn_grid_add (
         grid, "%s", dn_show_real (e->energy_j < 0 ? -1 : e->energy_j / 3.6e6, 2).text);
     dn_grid_add (grid, "%s", dn_show_real (cost, 2).text);
+    dn_grid_add (grid, "%s", dn_show_real (rate, rate < 10 ? 2 : 0).text);
+    if (carbon)
+        dn_grid_add (
+            grid,
+            "%s",
+            dn_show_real (run->carbon_g < 0 ? -1 : run->carbon_g / 1000, 2).text);
     dn_grid_add (grid, "%s", dn_show_real (e->confidence, 2).text);
 }
 
 int dn_show_runs (struct dn_run *runs, int n_runs, const struct dn_spec *spec)
 {
-    static const struct dn_grid_column columns[] = {
+    /* The last but one only where it is known. */
+    struct dn_grid_column columns[] = {
         {"GPU", false},
         {"FITS", false},
         {"STEP ms", true},
         {"TIME likely", true},
         {"TIME p95", true},
         {"GPU MEMORY", true},
+        {"MAX BATCH", true},
         {"CPUS", true},
         {"W/GPU", true},
         {"kWh", true},
         {"COST", true},
+        {"SAMPLES/s/COST", true},
+        {"CO2 kg", true},
         {"CONFIDENCE", true},
     };
-    dn_cleanup (dn_grid_free) struct dn_grid grid =
-        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+    int n_columns = (int) DN_N_ELEMENTS (columns);
+    bool carbon = false;
+    dn_cleanup (dn_grid_free) struct dn_grid grid;
 
+    for (int i = 0; i < n_runs; i++)
+        carbon = carbon || runs[i].carbon_g >= 0;
+    if (!carbon) {
+        columns[n_columns - 2] = columns[n_columns - 1];
+        n_columns--;
+    }
+    grid = dn_grid_of (columns, n_columns);
     qsort (runs, (size_t) n_runs, sizeof (*runs), compare_runs);
     for (int i = 0; i < n_runs; i++)
-        add_run (&grid, &runs[i], spec);
+        add_run (&grid, &runs[i], spec, carbon);
     return dn_grid_print (&grid);
 }
 

@@ -34,20 +34,22 @@ struct json_object *dn_show_spec_json (const struct dn_spec *spec);
 /* {"name", "params", "forward_flops_per_sample"} */
 struct json_object *dn_show_model_json (const struct dn_graph *graph);
 
-/* One entry of "candidates". 'cost_per_hour' is of one GPU. What is unknown, and all of
- * a device that cannot run the precision, is null. */
-struct json_object *dn_show_estimate_json (const struct dn_estimate *estimate,
-                                           const struct dn_spec *spec,
-                                           double cost_per_hour);
-
-/* One run on one device, as a row of the table of estimates. */
+/* One run on one device: the estimate, and what follows from it at this site. */
 struct dn_run {
     const char *name; /* of the device or of the gres type */
     const struct dn_estimate *estimate;
-    double cost_per_hour;
+    double cost_per_hour;  /* of one GPU */
+    double carbon_g;       /* of the run, -1 unknown */
+    int64_t largest_batch; /* per GPU, that the policy would move there; 0 none */
 };
 
-/* Print the table, what fits first, then by time. Sorts 'runs'. Return an enum dn_exit.
+/* One entry of "candidates". What is unknown, and all of a device that cannot run the
+ * precision, is null. */
+struct json_object *dn_show_run_json (const struct dn_run *run,
+                                      const struct dn_spec *spec);
+
+/* Print the table, what fits first, then by time; carbon where it is known of any.
+ * Sorts 'runs'. Return an enum dn_exit.
  */
 int dn_show_runs (struct dn_run *runs, int n_runs, const struct dn_spec *spec);
 

@@ -110,3 +110,23 @@ void dn_subject_predict (const struct dn_site *site,
                 CPUS_UNKNOWN,
                 estimate);
 }
+
+struct dn_run dn_subject_run (const struct dn_site *site,
+                              const struct dn_subject *subject,
+                              const char *name,
+                              double cost_per_hour,
+                              const struct dn_estimate *estimate)
+{
+    return (struct dn_run){
+        .name = name,
+        .estimate = estimate,
+        .cost_per_hour = cost_per_hour,
+        .carbon_g = dn_estimate_carbon_g (
+            estimate->energy_j, site->pue, site->carbon_g_per_kwh),
+        .largest_batch = dn_policy_largest_batch (&site->rules,
+                                                  &site->constants,
+                                                  &subject->spec,
+                                                  &subject->graph,
+                                                  estimate->device),
+    };
+}

@@ -5,6 +5,7 @@
 #ifndef DN_SUBJECT_H
 #define DN_SUBJECT_H
 
+#include "show.h"
 #include "site.h"
 
 struct dn_subject {
@@ -47,5 +48,12 @@ void dn_subject_predict (const struct dn_site *site,
                          const struct dn_subject *subject,
                          const struct dn_device *device,
                          struct dn_estimate *estimate);
+
+/* What follows from 'estimate' at this site, for a GPU of this name and price. */
+struct dn_run dn_subject_run (const struct dn_site *site,
+                              const struct dn_subject *subject,
+                              const char *name,
+                              double cost_per_hour,
+                              const struct dn_estimate *estimate);
 
 #endif

@@ -141,3 +141,12 @@ double dn_estimate_cost (const struct dn_estimate *estimate,
         return -1;
     return estimate->train_s.p50 / 3600 * (double) n_gpus * cost_per_hour;
 }
+
+double dn_estimate_price_performance (const struct dn_estimate *estimate,
+                                      int64_t n_gpus,
+                                      double cost_per_hour)
+{
+    if (cost_per_hour <= 0 || n_gpus < 1)
+        return -1;
+    return estimate->samples_per_s / ((double) n_gpus * cost_per_hour);
+}

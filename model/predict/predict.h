@@ -141,6 +141,14 @@ double dn_estimate_cost (const struct dn_estimate *estimate,
                          int64_t n_gpus,
                          double cost_per_hour);
 
+/* Samples per second of the whole job for each unit of money that an hour of its
+ * devices costs, Centimani's price-performance ratio (Xie et al., USENIX ATC
+ * 2024, 6.2); -1 where the devices have no price.
+ */
+double dn_estimate_price_performance (const struct dn_estimate *estimate,
+                                      int64_t n_gpus,
+                                      double cost_per_hour);
+
 /* Grams of CO2 for the energy of a run, with the data centre's overhead 'pue' (at least
  * 1) and the grid's 'g_per_kwh'; -1 when the energy or the intensity is unknown (< 0).
  */

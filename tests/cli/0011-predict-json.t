@@ -28,7 +28,8 @@ json 'there is a candidate for every device' \
     predict $spec
 json 'every candidate has exactly the members of the contract' \
     'all(list(c) == ["gpu", "fits", "step_ms", "train_s", "gpu_mem_bytes", "host_mem_bytes",
-      "cpus", "power_w", "energy_j", "cost", "confidence", "breakdown_ms"]
+      "cpus", "power_w", "energy_j", "cost", "carbon_g", "samples_per_s",
+      "price_performance", "largest_batch", "confidence", "breakdown_ms"]
       for c in d["candidates"])' predict $spec
 json 'what can run has numbers everywhere' \
     'all(isinstance(c["gpu"], str) and isinstance(c["fits"], bool)
