@@ -1,4 +1,4 @@
-/* cmd_explain.c - where the time and the memory of a run go
+/* cmd_explain.c - where the time and the memory of a run go, and what holds it up
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -6,50 +6,43 @@
 
 #include <stdio.h>
 
+#include "anatomy.h"
+#include "grid.h"
+#include "plot.h"
 #include "show.h"
 #include "subject.h"
-#include "grid.h"
+
+/* The operators that take longest, where nobody says how many. */
+#define TOP_USUAL 10
 
 enum {
-    OPTION_GPU
+    OPTION_GPU,
+    OPTION_TOP,
+    OPTION_PLOT
 };
 
 static const struct dn_option options[] = {
     [OPTION_GPU] = {"gpu", 0, "NAME", "the device to explain (required)"},
+    [OPTION_TOP] = {"top", 0, "N", "list the N operators that take longest (10)"},
+    [OPTION_PLOT] = {"plot", 0, "FILE", DN_PLOT_HELP},
     {NULL, 0, NULL, NULL},
 };
 
-/* The forward operators of one kind, per sample. */
-struct op_class {
-    double count;
-    double flops;
-    double params;
+/* What was asked for. */
+struct wish {
+    const char *gpu;
+    const char *plot; /* NULL: no picture */
+    int64_t top;
 };
-
-static void sum_ops (const struct dn_graph *graph,
-                     struct op_class classes[DN_N_OP_KINDS])
-{
-    for (int i = 0; i < graph->n_ops; i++) {
-        const struct dn_op *op = &graph->ops[i];
-
-        classes[op->kind].count += op->repeat;
-        classes[op->kind].flops += op->repeat * op->flops;
-        classes[op->kind].params += op->repeat * op->params;
-    }
-}
-
-static double sum_flops (const struct op_class classes[DN_N_OP_KINDS])
-{
-    double sum = 0;
-
-    for (int i = 0; i < DN_N_OP_KINDS; i++)
-        sum += classes[i].flops;
-    return sum;
-}
 
 static double share (double part, double whole)
 {
     return whole > 0 ? part / whole : 0;
+}
+
+static const char *bound_text (enum dn_bottleneck bottleneck)
+{
+    return dn_names_get (&dn_bottleneck_names, (int) bottleneck);
 }
 
 static void add_stages (struct json_object *json, const struct dn_estimate *estimate)
@@ -74,43 +67,79 @@ static void add_stages (struct json_object *json, const struct dn_estimate *esti
     }
 }
 
-static void add_ops (struct json_object *json,
-                     const struct op_class classes[DN_N_OP_KINDS])
+static void add_time (struct json_object *row,
+                      const struct dn_op_time *time,
+                      double device_s)
+{
+    dn_json_add_real (row, "forward_ms", time->forward_s * 1000);
+    dn_json_add_real (row, "backward_ms", dn_op_backward (time) * 1000);
+    dn_json_add_real (row, "flops", time->flops);
+    dn_json_add_real (row, "bytes", time->bytes);
+    dn_json_add_real (row, "share", share (dn_op_seconds (time), device_s));
+    dn_json_add_text (row, "bound_by", bound_text (time->bottleneck));
+}
+
+static void add_kinds (struct json_object *json, const struct dn_anatomy *anatomy)
 {
     struct json_object *ops = dn_json_add_array (json, "operators");
+    double flops = 0;
 
+    for (int i = 0; i < DN_N_OP_KINDS; i++)
+        flops += anatomy->kinds[i].forward_flops;
     for (int i = 0; i < DN_N_OP_KINDS; i++) {
+        const struct dn_op_group *group = &anatomy->kinds[i];
         struct json_object *row;
 
-        if (classes[i].count <= 0)
+        if (!group->op)
             continue;
         row = dn_json_append_object (ops);
         dn_json_add_text (row, "kind", dn_names_get (&dn_op_kind_names, i));
-        dn_json_add_real (row, "count", classes[i].count);
-        dn_json_add_real (row, "forward_flops_per_sample", classes[i].flops);
-        dn_json_add_real (
-            row, "flops_share", share (classes[i].flops, sum_flops (classes)));
-        dn_json_add_real (row, "params", classes[i].params);
+        dn_json_add_real (row, "count", group->count);
+        dn_json_add_real (row, "forward_flops_per_sample", group->forward_flops);
+        dn_json_add_real (row, "flops_share", share (group->forward_flops, flops));
+        dn_json_add_real (row, "params", group->params);
+        add_time (row, &group->time, anatomy->device_s);
+    }
+}
+
+static void add_tops (struct json_object *json,
+                      const struct dn_anatomy *anatomy,
+                      int64_t top)
+{
+    struct json_object *array = dn_json_add_array (json, "top");
+
+    for (int i = 0; i < anatomy->n_tops && i < top; i++) {
+        const struct dn_op_group *group = &anatomy->tops[i];
+        struct json_object *row = dn_json_append_object (array);
+
+        dn_json_add_text (
+            row, "kind", dn_names_get (&dn_op_kind_names, (int) group->op->kind));
+        dn_json_add_text (row, "size", dn_op_size (group->op).text);
+        dn_json_add_real (row, "count", group->count);
+        add_time (row, &group->time, anatomy->device_s);
     }
 }
 
 static void print_json (const struct dn_site *site,
-                        const struct dn_subject *subject,
-                        const struct dn_estimate *estimate,
-                        const struct op_class classes[DN_N_OP_KINDS])
+                        const struct dn_anatomy *anatomy,
+                        int64_t top)
 {
     dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    const struct dn_subject *subject = anatomy->subject;
+    const struct dn_device *device = anatomy->estimate.device;
     struct dn_run run = dn_subject_run (site,
                                         subject,
-                                        estimate->device->name,
-                                        dn_subject_cost (site, estimate->device),
-                                        estimate);
+                                        device->name,
+                                        dn_subject_cost (site, device),
+                                        &anatomy->estimate);
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));
     json_object_object_add (json, "candidate", dn_show_run_json (&run, &subject->spec));
-    add_stages (json, estimate);
-    add_ops (json, classes);
+    dn_json_add_text (json, "bound_by", bound_text (anatomy->bottleneck));
+    add_stages (json, &anatomy->estimate);
+    add_kinds (json, anatomy);
+    add_tops (json, anatomy, top);
     dn_json_print (json);
 }
 
@@ -119,17 +148,25 @@ static void add_share (struct dn_grid *grid, double part, double whole)
     dn_grid_add (grid, "%s", dn_show_real (100 * share (part, whole), 1).text);
 }
 
-static int print_stages (const struct dn_estimate *estimate)
+static void add_ms (struct dn_grid *grid, double seconds)
+{
+    dn_grid_add (grid, "%s", dn_show_real (seconds * 1000, 2).text);
+}
+
+static int print_stages (const struct dn_anatomy *anatomy)
 {
     static const struct dn_grid_column columns[] = {
         {"STAGE", false}, {"ms", true}, {"% OF STEP", true}};
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 3);
+    const struct dn_estimate *estimate = &anatomy->estimate;
 
-    printf ("\nOne step takes %s ms; stages overlap, they need not add up.\n",
-            dn_show_real (estimate->step_s.p50 * 1000, 1).text);
+    printf ("\nOne step takes %s ms, bound by %s; stages overlap, they need not add "
+            "up.\n",
+            dn_show_real (estimate->step_s.p50 * 1000, 1).text,
+            bound_text (anatomy->bottleneck));
     for (int i = 0; i < DN_N_STAGES; i++) {
         dn_grid_add (&grid, "%s", dn_names_get (&dn_stage_names, i));
-        dn_grid_add (&grid, "%s", dn_show_real (estimate->stage_s[i] * 1000, 2).text);
+        add_ms (&grid, estimate->stage_s[i]);
         add_share (&grid, estimate->stage_s[i], estimate->step_s.p50);
     }
     return dn_grid_print (&grid);
@@ -153,75 +190,172 @@ static int print_memory (const struct dn_estimate *estimate)
     return dn_grid_print (&grid);
 }
 
-static int print_ops (const struct op_class classes[DN_N_OP_KINDS])
+static void add_times (struct dn_grid *grid,
+                       const struct dn_op_time *time,
+                       double device_s)
 {
-    static const struct dn_grid_column columns[] = {{"OPERATOR", false},
-                                                    {"COUNT", true},
-                                                    {"GFLOP", true},
-                                                    {"%", true},
-                                                    {"PARAMETERS", true}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 5);
+    add_ms (grid, time->forward_s);
+    add_ms (grid, dn_op_backward (time));
+    dn_grid_add (grid, "%s", dn_show_real (time->flops / 1e9, 1).text);
+    dn_grid_add (grid, "%s", dn_show_real (time->bytes / 1e9, 2).text);
+    add_share (grid, dn_op_seconds (time), device_s);
+    dn_grid_add (grid, "%s", bound_text (time->bottleneck));
+}
 
-    printf ("\nForward operators of one sample:\n");
+/* The optimizer is no operator of the network, but the device works for it. */
+static void add_optimizer (struct dn_grid *grid, const struct dn_anatomy *anatomy)
+{
+    double seconds = anatomy->estimate.stage_s[DN_STAGE_OPTIMIZER];
+
+    if (seconds <= 0)
+        return;
+    dn_grid_add (grid, "(optimizer)");
+    dn_grid_add (grid, "-");
+    dn_grid_add (grid, "-");
+    add_ms (grid, seconds);
+    dn_grid_add (grid, "-");
+    dn_grid_add (grid, "-");
+    add_share (grid, seconds, anatomy->device_s);
+    dn_grid_add (grid, "%s", bound_text (DN_BOTTLENECK_BANDWIDTH));
+}
+
+static int print_kinds (const struct dn_anatomy *anatomy)
+{
+    static const struct dn_grid_column columns[] = {{"OPERATORS", false},
+                                                    {"COUNT", true},
+                                                    {"FORWARD ms", true},
+                                                    {"BACKWARD ms", true},
+                                                    {"GFLOP", true},
+                                                    {"GB", true},
+                                                    {"%", true},
+                                                    {"BOUND BY", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 8);
+
+    printf ("\nThe device works %s ms in a step:\n",
+            dn_show_real (anatomy->device_s * 1000, 1).text);
     for (int i = 0; i < DN_N_OP_KINDS; i++) {
-        if (classes[i].count <= 0)
+        const struct dn_op_group *group = &anatomy->kinds[i];
+
+        if (!group->op)
             continue;
         dn_grid_add (&grid, "%s", dn_names_get (&dn_op_kind_names, i));
-        dn_grid_add (&grid, "%s", dn_show_real (classes[i].count, 0).text);
-        dn_grid_add (&grid, "%s", dn_show_real (classes[i].flops / 1e9, 3).text);
-        add_share (&grid, classes[i].flops, sum_flops (classes));
-        dn_grid_add (&grid, "%s", dn_show_real (classes[i].params, 0).text);
+        dn_grid_add (&grid, "%s", dn_show_real (group->count, 0).text);
+        add_times (&grid, &group->time, anatomy->device_s);
+    }
+    add_optimizer (&grid, anatomy);
+    return dn_grid_print (&grid);
+}
+
+static int print_tops (const struct dn_anatomy *anatomy, int64_t top)
+{
+    static const struct dn_grid_column columns[] = {{"OPERATOR", false},
+                                                    {"SIZE", false},
+                                                    {"COUNT", true},
+                                                    {"FORWARD ms", true},
+                                                    {"BACKWARD ms", true},
+                                                    {"GFLOP", true},
+                                                    {"GB", true},
+                                                    {"%", true},
+                                                    {"BOUND BY", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 9);
+    int n = top < anatomy->n_tops ? (int) top : anatomy->n_tops;
+
+    if (n == 0)
+        return DN_EXIT_DONE;
+    printf ("\nThe longest of them, those of equal size together (%d of %d):\n",
+            n,
+            anatomy->n_tops);
+    for (int i = 0; i < n; i++) {
+        const struct dn_op_group *group = &anatomy->tops[i];
+
+        dn_grid_add (
+            &grid, "%s", dn_names_get (&dn_op_kind_names, (int) group->op->kind));
+        dn_grid_add (&grid, "%s", dn_op_size (group->op).text);
+        dn_grid_add (&grid, "%s", dn_show_real (group->count, 0).text);
+        add_times (&grid, &group->time, anatomy->device_s);
     }
     return dn_grid_print (&grid);
 }
 
-static int print_text (const struct dn_subject *subject,
-                       const struct dn_estimate *estimate,
-                       const struct op_class classes[DN_N_OP_KINDS])
+static int print_text (const struct dn_anatomy *anatomy, int64_t top)
 {
-    dn_show_model (&subject->graph);
-    printf ("on %s\n", estimate->device->name);
-    if (!estimate->supported) {
-        dn_complain ("gpu: %s cannot run this precision", estimate->device->name);
+    int exit_code;
+
+    dn_show_model (&anatomy->subject->graph);
+    printf ("on %s\n", anatomy->estimate.device->name);
+    if (!anatomy->estimate.supported) {
+        dn_complain ("gpu: %s cannot run this precision",
+                     anatomy->estimate.device->name);
         return DN_EXIT_ABSTAINED;
     }
-    if (print_stages (estimate) != DN_EXIT_DONE
-        || print_memory (estimate) != DN_EXIT_DONE)
-        return DN_EXIT_BUG;
-    return print_ops (classes);
+    exit_code = print_stages (anatomy);
+    if (exit_code == DN_EXIT_DONE)
+        exit_code = print_memory (&anatomy->estimate);
+    if (exit_code == DN_EXIT_DONE)
+        exit_code = print_kinds (anatomy);
+    return exit_code == DN_EXIT_DONE ? print_tops (anatomy, top) : exit_code;
+}
+
+static int take_options (const struct dn_command *self,
+                         struct dn_options *given,
+                         struct wish *wish)
+{
+    struct dn_err err;
+    int option;
+
+    while ((option = dn_options_next (given)) >= 0) {
+        if (option == OPTION_GPU)
+            wish->gpu = given->argument;
+        else if (option == OPTION_PLOT)
+            wish->plot = given->argument;
+        else if (dn_int_read (dn_span_of (given->argument),
+                              "--top",
+                              0,
+                              DN_GRAPH_OPS_MAX,
+                              &wish->top,
+                              &err)
+                 < 0) {
+            given->exit_code = dn_options_misuse (self, "%s", err.text);
+            return -1;
+        }
+    }
+    if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
+        return -1;
+    if (wish->gpu)
+        return 0;
+    given->exit_code = dn_options_misuse (self, "--gpu=NAME is missing");
+    return -1;
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
+    struct wish wish = {.top = TOP_USUAL};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    struct op_class classes[DN_N_OP_KINDS] = {{0}};
+    dn_cleanup (dn_anatomy_free) struct dn_anatomy anatomy = {.tops = NULL};
     const struct dn_device *device;
-    struct dn_estimate estimate;
-    const char *name = NULL;
-    int option;
 
     dn_options_begin (&given, self, argc, argv);
-    while ((option = dn_options_next (&given)) >= 0)
-        name = given.argument;
-    if (option != DN_OPTION_END || !dn_options_count (&given, 1, 1))
+    if (take_options (self, &given, &wish) < 0)
         return given.exit_code;
-    if (!name)
-        return dn_options_misuse (self, "--gpu=NAME is missing");
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
-    device = dn_subject_device (site, name, &err);
+    device = dn_subject_device (site, wish.gpu, &err);
     if (!device || dn_subject_read (site, given.args[0], &subject, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    dn_subject_predict (site, &subject, device, &estimate);
-    sum_ops (&subject.graph, classes);
+    if (dn_anatomy_find (site, &subject, device, &anatomy, &err) < 0)
+        return dn_fail (DN_EXIT_BUG, &err);
+    /* The picture first: where it cannot be drawn, nothing else is said. */
+    if (wish.plot && anatomy.estimate.supported
+        && dn_anatomy_plot (&anatomy, wish.plot, &err) < 0)
+        return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
     if (!given.json)
-        return print_text (&subject, &estimate, classes);
-    print_json (site, &subject, &estimate, classes);
-    return estimate.supported ? DN_EXIT_DONE : DN_EXIT_ABSTAINED;
+        return print_text (&anatomy, wish.top);
+    print_json (site, &anatomy, wish.top);
+    return anatomy.estimate.supported ? DN_EXIT_DONE : DN_EXIT_ABSTAINED;
 }
 
 const struct dn_command dn_cmd_explain = {

@@ -131,6 +131,9 @@ void dn_predict_operators (const struct dn_constants *constants,
 /* Seconds on the device of one operator, all directions. */
 double dn_op_seconds (const struct dn_op_time *time);
 
+/* Add 'time' to 'sum' (zeroed at first) and judge again what holds the sum up. */
+void dn_op_add (struct dn_op_time *sum, const struct dn_op_time *time);
+
 /* What the step that was estimated spends most of its time on. */
 enum dn_bottleneck dn_step_bottleneck (const struct dn_estimate *estimate,
                                        const struct dn_op_time times[],

@@ -15,11 +15,23 @@ gives 'the stages of a step are listed' 0 'forward +[0-9.]+ .*backward_weight .*
     explain $gpu $spec
 gives 'the classes of memory are listed' 0 'weights .*gradients .*activations .*context ' \
     explain $gpu $spec
-gives 'the kinds of operators are listed' 0 'conv +53 +8\.1[0-9]+ +99\.[0-9] ' \
-    explain $gpu $spec
+gives 'the step says what it is bound by' 0 \
+    'takes [0-9.]+ ms, bound by (compute|bandwidth|launch|host|input|network);' explain $gpu $spec
+gives 'the kinds of operators are listed' 0 \
+    'conv +53( +[0-9.]+){5} +(compute|bandwidth|launch)'$'\n' explain $gpu $spec
+is 'their shares, and that of the optimizer, add up to all' \
+    "$(dn explain $gpu $spec | sed '1,/^OPERATORS/d;/^$/,$d' \
+        | awk '{ sum += $(NF - 1) } END { print (sum > 99.5 && sum < 100.5) }')" 1
+lines() { dn explain $gpu "$@" $spec | sed '1,/^OPERATOR /d' | wc -l; }
+is 'ten operators are listed unless told' "$(lines)" 10
+is '--top lists as many' "$(lines --top 3)" 3
+is '--top lists no more than there are' "$(lines --top 1000)" \
+    "$(dn explain $gpu $spec | sed -n 's/^The longest.*(10 of \([0-9]*\)):$/\1/p')"
+is '--top=0 lists none' "$(dn explain $gpu --top 0 $spec | grep -c '^The longest')" 0
 
 json 'the members of the contract are there' \
-    'list(d) == ["spec", "model", "candidate", "stages", "memory", "operators"]' \
+    'list(d) == ["spec", "model", "candidate", "bound_by", "stages", "memory", "operators",
+      "top"]' \
     explain $gpu $spec
 json 'the candidate is that of predict' \
     'd["candidate"]["gpu"] == "v100_sxm2_32gb" and d["candidate"]["step_ms"]["p50"] > 0' \
@@ -41,6 +53,45 @@ json 'the stages are those of the breakdown' \
     '{r["stage"]: r["ms"] for r in d["stages"]} == d["candidate"]["breakdown_ms"]' \
     explain $gpu $spec
 
+both='list(x)[-6:] == ["forward_ms", "backward_ms", "flops", "bytes", "share", "bound_by"]'
+json 'kinds of operators have times, work and what bounds them' \
+    'all('"$both"' and list(x)[:5] == ["kind", "count", "forward_flops_per_sample",
+      "flops_share", "params"] for x in d["operators"])' explain $gpu $spec
+json 'so have single operators' \
+    'len(d["top"]) == 10 and all('"$both"' and list(x)[:3] == ["kind", "size", "count"]
+      for x in d["top"])' explain $gpu $spec
+json 'the forward times of the kinds add up to the stage' \
+    'abs(sum(x["forward_ms"] for x in d["operators"])
+      / d["candidate"]["breakdown_ms"]["forward"] - 1) < 1e-6' explain $gpu $spec
+json 'backward, what checkpointing repeats is counted' \
+    '(lambda b: abs(sum(x["backward_ms"] for x in d["operators"])
+      / (b["backward_data"] + b["backward_weight"] + b["recompute"]) - 1) < 1e-6
+      and b["recompute"] > 0)(d["candidate"]["breakdown_ms"])' \
+    explain $gpu model=bert_base,batch=8,checkpointing=full
+json 'all single operators are those of the kinds' \
+    'all(abs(sum(x[k] for x in d["top"]) / sum(x[k] for x in d["operators"]) - 1) < 1e-6
+      for k in ("forward_ms", "backward_ms", "flops", "bytes", "share", "count"))' \
+    explain $gpu --top 20000 $spec
+json 'the longest come first' \
+    '(lambda s: s == sorted(s, reverse=True))([x["share"] for x in d["top"]])' explain $gpu $spec
+json 'no size of one kind stands twice where nothing else differs' \
+    'len({(x["kind"], x["size"]) for x in d["top"]}) >= len(d["top"]) - 3' \
+    explain $gpu --top 20000 $spec
+json '--top=0 leaves none' 'd["top"] == []' explain $gpu --top=0 $spec
+bound() {
+    json "$1" "d['bound_by'] == '$2'" explain $gpu "$3"
+}
+bound 'a large network is bound by compute' compute model=gpt2_large,batch=8,seq_len=1024
+bound 'a small batch is bound by the host' host model=resnet18,batch=1,input=synthetic
+bound 'few and slow loaders bind by input' input model=alexnet,batch=512,precision=fp16,workers=1
+bound 'gradients over PCIe bind by the network' network \
+    model=vgg16,batch=1,gpus=8,link=pcie,optimizer=none,input=synthetic
+
+refuses 'a negative --top is out of range' 2 'top: -1 out of range 0..20000' \
+    explain $gpu --top=-1 $spec
+refuses 'a --top beyond all networks is out of range' 2 '20001 out of range 0..20000' \
+    explain $gpu --top=20001 $spec
+refuses '--top that is no number is named' 2 "top: 'few' is not a" explain $gpu --top=few $spec
 refuses 'a missing device is a usage error' 2 '--gpu=NAME is missing' explain $spec
 refuses 'an unknown device is named' 2 "gpu: 'v1000' is unknown" explain --gpu v1000 $spec
 refuses 'wrong metadata are named' 2 'batch: -4 out of range' \

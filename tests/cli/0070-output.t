@@ -47,6 +47,15 @@ if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
     printf '#!/bin/sh\n#SBATCH -G a100:4 -c 8 -t 1-0\n#DNNEST %s\n' "$short" > "$work/job.sh"
     ok 'predict neither leaks nor strays' dn predict --json $spec
     ok 'explain neither leaks nor strays' dn explain --gpu t4_16gb $spec
+    ok 'the CPU curve neither leaks nor strays' dn predict --cpu-curve $spec
+    if command -v gnuplot >/dev/null; then
+        ok 'a plot neither leaks nor strays' \
+            dn explain --gpu t4_16gb --plot "$work/a.svg" $spec
+    else
+        skip 'a plot neither leaks nor strays' 'gnuplot is not installed'
+    fi
+    try explain --gpu t4_16gb --plot "$work/none/a.svg" $spec
+    is 'a plot that fails neither leaks nor strays' "$code" 5
     ok 'advise neither leaks nor strays' dn advise "$work/job.sh"
     ok 'check neither leaks nor strays' dn check "$work/job.sh"
     ok 'config neither leaks nor strays' dn config --json
