@@ -6,7 +6,7 @@
 need_python
 plan_later
 
-explain=(explain --gpu=v100_sxm2_32gb model=resnet50,batch=64,precision=fp16)
+explain=(explain --gpu=v100_sxm2_32gb 'model=resnet50,batch=64,precision=fp16')
 
 # What does not need gnuplot.
 for name in picture picture.txt picture.svg.gz .svgx ''; do
@@ -21,6 +21,9 @@ refuses 'a folder is no picture' 5 'dir.svg: not a regular file' \
 refuses 'a device is not overwritten' 5 'null.svg: not a regular file' \
     "${explain[@]}" --plot="$(ln -s /dev/null "$work/null.svg"; echo "$work/null.svg")"
 
+# left NAME: how many temporary files of that name there are
+left() { find "$work" -name "$1.*" | wc -l; }
+
 # A gnuplot of ours: what is done when there is none, or when it fails.
 fake() {
     mkdir -p "$work/bin"
@@ -30,7 +33,6 @@ fake() {
         chmod +x "$work/bin/gnuplot"
     fi
 }
-without() { PATH="$work/bin" "$@"; }
 real=$(command -v realpath >/dev/null && realpath "$DNNEST" || echo "$DNNEST")
 [[ -x ${real%/*}/.libs/dnnest ]] && real=${real%/*}/.libs/dnnest
 dn() {
@@ -49,7 +51,7 @@ broken() {
     like "$title is named" "$(cat "$work/err")" "$regex"
     is "$title prints nothing else" "$(cat "$work/out")" ''
     is "$title leaves the old picture" "$(cat "$work/kept.svg")" old
-    is "$title leaves nothing behind" "$(ls "$work" | grep -c 'kept.svg.')" 0
+    is "$title leaves nothing behind" "$(left kept.svg)" 0
 }
 fake
 broken 'a missing gnuplot' '^dnnest: gnuplot is not installed \(package gnuplot-nox, or gnuplot\)$'
@@ -90,7 +92,7 @@ is 'the table is printed as well' "$(dn "${explain[@]}" --plot "$work/a.svg")" \
     "$(dn "${explain[@]}")"
 is 'so is JSON' "$(dn "${explain[@]}" --json --plot "$work/a.svg")" \
     "$(dn "${explain[@]}" --json)"
-is 'nothing is left beside it' "$(ls "$work" | grep -c 'a.svg.')" 0
+is 'nothing is left beside it' "$(left a.svg)" 0
 is 'it has the permissions of an ordinary file' "$(stat -c %a "$work/a.svg")" 644
 cp "$work/a.svg" "$work/b.svg"
 dn "${explain[@]}" --plot "$work/a.svg" >/dev/null
