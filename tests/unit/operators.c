@@ -298,7 +298,7 @@ static void the_policys_largest_batch_is_the_last_that_fits (void **state)
 
         run.spec.batch = batch + more;
         predict (&run, 0);
-        bound = dn_range_at (run.estimate.gpu_mem, 0.95) * (1 + rules->memory_headroom);
+        bound = dn_policy_memory (rules, &run.estimate);
         assert_int_equal (bound > run.device->memory, more);
     }
     run_free (&run);
