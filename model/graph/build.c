@@ -100,6 +100,7 @@ void dn_build_start (struct dn_build *build,
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
     *build = (struct dn_build){.spec = spec, .err = err, .repeat = 1};
+    build->graph.padding = 1;
     snprintf (build->graph.name, sizeof (build->graph.name), "%s", name);
     for (int i = 0; i < n_keys; i++) {
         if (is_architecture (&keys[i]))
@@ -296,7 +297,14 @@ void dn_build_op (struct dn_build *build, const struct dn_op *op)
     *slot = *op;
     slot->repeat = build->repeat * (op->repeat > 0 ? op->repeat : 1);
     slot->steps = op->steps > 0 ? op->steps : 1;
+    slot->calls = build->calls > 0 ? build->calls : 1;
+    slot->frozen = build->frozen;
+    slot->single = slot->single || slot->kind == DN_OP_LOSS;
     slot->saved += pending / slot->repeat;
+    if (slot->frozen) {
+        slot->saved = 0;
+        slot->masks = 0;
+    }
     if (build->shared) {
         slot->params = 0;
         slot->tensors = 0;

@@ -37,6 +37,9 @@ struct dn_build {
     struct dn_shape at;
     double repeat;   /* how often what follows stands in the network */
     bool shared;     /* what follows uses parameters that were counted before */
+    bool frozen;     /* what follows does not learn, nor does what stands before it */
+    bool fixed_norm; /* normalisation keeps its statistics: a scale and a shift */
+    double calls;    /* the host launches what follows as often, in a loop; 0: once */
     double pending;  /* kept elements that the next operator is charged with */
     bool failed;     /* 'err' holds the first error */
     uint64_t wanted; /* keys of the specification that the builder has looked at */
@@ -232,6 +235,10 @@ void dn_build_copy (struct dn_build *build);
 /* Spatial dimensions times 'factor', by interpolation. */
 void dn_build_upsample (struct dn_build *build, double factor);
 void dn_build_loss (struct dn_build *build);
+/* The loss of an alignment (CTC): one kernel that walks from token to token. */
+void dn_build_loss_ctc (struct dn_build *build);
+/* 'n' small kernels for each sample: matching, sampling and suppression of boxes. */
+void dn_build_each (struct dn_build *build, double n);
 /* An operator that none of the verbs makes; the cursor stays. */
 void dn_build_op (struct dn_build *build, const struct dn_op *op);
 

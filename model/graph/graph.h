@@ -54,7 +54,12 @@ struct dn_op {
     double saved;   /* elements kept for the backward pass, in activation precision */
     double masks;   /* bytes kept besides: dropout masks, pooling indices */
     double steps;   /* kernels in sequence that cannot be batched (recurrence), 1 */
+    double calls;   /* launches of it: 1; more where the host loops over time steps */
+    double each;    /* launches for each sample: where the host loops over them; 0 */
+    int dims;       /* spatial ones of a convolution */
     bool first;     /* reads the input: no gradient towards it is computed */
+    bool frozen;    /* nothing in front of it or in it learns: no backward pass */
+    bool single;    /* in single precision, whatever the network's: losses, powers */
 };
 
 struct dn_graph {
@@ -67,6 +72,7 @@ struct dn_graph {
     double input;   /* elements of one input sample */
     double input_bytes; /* of one sample as it travels to the device */
     uint64_t unread;    /* keys that were given but mean nothing here, a bit per key */
+    double padding;     /* of a batch to its longest sample: padded over real; 1 */
     int64_t block_layers;  /* repeated blocks (checkpointing, pipeline), 0 if none */
     double block_boundary; /* elements between two blocks */
 };

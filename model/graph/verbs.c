@@ -112,6 +112,7 @@ void dn_build_conv_of (struct dn_build *build, const struct dn_conv *conv)
     op.weights = op.params;
     op.tensors = conv->bias ? 2 : 1;
     op.saved = keep_shape (at);
+    op.dims = at->n_dims;
     dn_build_op (build, &op);
     *at = out;
     renew (build);
@@ -164,6 +165,25 @@ void dn_build_conv_transpose (struct dn_build *build,
             return;
     }
     op.out = dn_shape_elements (at);
+    op.dims = at->n_dims;
+    dn_build_op (build, &op);
+    renew (build);
+}
+
+/* With statistics that do not change, normalisation is a scale and a shift, which keep
+ * nothing.
+ */
+static void add_fixed_norm (struct dn_build *build)
+{
+    double elements = dn_shape_elements (&build->at);
+    struct dn_op op = {.kind = DN_OP_COPY,
+                       .repeat = 2,
+                       .in = elements,
+                       .out = elements,
+                       .weights = build->at.channels,
+                       .params = build->at.channels,
+                       .tensors = 1};
+
     dn_build_op (build, &op);
     renew (build);
 }
@@ -178,6 +198,10 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
                        .params = tensors * build->at.channels,
                        .tensors = tensors};
 
+    if (build->fixed_norm && norm == DN_NORM_BATCH) {
+        add_fixed_norm (build);
+        return;
+    }
     op.weights = op.params;
     op.saved = keep_shape (&build->at);
     /* Composed of single kernels: what the scale multiplies is kept too. */
@@ -495,6 +519,20 @@ void dn_build_loss (struct dn_build *build)
 
     /* The right answers, as 64-bit numbers. */
     op.masks = 8 * dn_shape_positions (&build->at);
+    dn_build_op (build, &op);
+}
+
+void dn_build_loss_ctc (struct dn_build *build)
+{
+    dn_build_loss (build);
+    if (!build->failed && build->graph.n_ops > 0)
+        build->graph.ops[build->graph.n_ops - 1].steps = build->at.dim[0];
+}
+
+void dn_build_each (struct dn_build *build, double n)
+{
+    const struct dn_op op = {.kind = DN_OP_COPY, .each = n};
+
     dn_build_op (build, &op);
 }
 

@@ -66,10 +66,20 @@ extern const struct dn_zoo_family dn_zoo_tacotron2;
 extern const struct dn_zoo_family dn_zoo_waveglow;
 extern const struct dn_zoo_family dn_zoo_yolo;
 
+/* Clips of LJSpeech last 6.6 s in the mean and 10.1 s at most; loaders of speech
+ * synthesis draw them at random and pad a batch to its longest.
+ */
+#define DN_SPEECH_PADDING 1.5
+
 /* ResNet-50 from the stem on, with the activation behind each of its four stages: the
  * backbone of detectors.
  */
 void dn_zoo_resnet50_add (struct dn_build *build, struct dn_shape levels[4]);
+
+/* The same as detectors are tuned: what it learned on images is kept in its stem, its
+ * first stage and its statistics.
+ */
+void dn_zoo_resnet50_add_tuned (struct dn_build *build, struct dn_shape levels[4]);
 
 /* Its first three stages, the third without stride: the backbone of SSD. */
 void dn_zoo_resnet50_add_dense (struct dn_build *build);

@@ -28,6 +28,12 @@ static const struct autoencoder rows[] = {
 /* Films of MovieLens-20M that were rated often enough. */
 #define ITEMS 20108
 
+/* Of which a user has rated so many; their numbers travel to the device, as pairs of
+ * 64-bit indices with a value. Recoder's loader makes dense rows of them.
+ */
+#define RATED       73
+#define RATED_BYTES 20.0
+
 static void add_layer (struct dn_build *build, double out)
 {
     dn_build_linear (build, out, true);
@@ -66,6 +72,8 @@ static void build_autoencoder (struct dn_build *build, const void *data)
     double hidden = DN_WANT (build, hidden, row->hidden);
 
     dn_build_features (build, items, 0);
+    if (row->latent > 0)
+        build->graph.input_bytes = RATED * RATED_BYTES;
     /* Scaled to a length of 1, and some of it dropped. */
     dn_build_elementwise (build, 1);
     build->at.input = true;

@@ -86,7 +86,7 @@ static void build_deepspeech (struct dn_build *build, const void *data)
     dn_build_repeat_end (build, outer);
     dn_build_norm (build, DN_NORM_BATCH);
     dn_build_linear (build, DN_WANT (build, classes, row->letters), false);
-    dn_build_loss (build);
+    dn_build_loss_ctc (build);
 }
 
 const struct dn_zoo_family dn_zoo_deepspeech = DN_ZOO_FAMILY (rows, build_deepspeech);

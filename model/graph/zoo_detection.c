@@ -2,9 +2,11 @@
  *
  * Mask R-CNN (He et al., arXiv 1703.06870), Faster R-CNN (1506.01497), RetinaNet
  * (1708.02002) and the pyramid (1612.03144) as torchvision has them when they are
- * trained from scratch (normalisation of the backbone learns). In training, 512 regions
- * are sampled per image, of which at most 128 have masks; that many are counted.
- * Matching, suppression and the losses of boxes are not counted.
+ * trained. The two-stage ones begin with a backbone that has seen ImageNet: its stem,
+ * first stage and statistics stay as they are (their scales count as parameters all the
+ * same). In training, 512 regions are sampled per image, of which at most 128 have
+ * masks; that many are counted. Matching and suppression count as the small kernels
+ * that they are, image by image.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -32,6 +34,14 @@
 #define PADDING 32
 
 #define N_LEVELS 5
+
+/* What is done image by image: boxes are decoded and suppressed on each level, matched
+ * with the truth, sampled and encoded, for the proposals and for the regions; masks are
+ * cut out.
+ */
+#define LEVEL_KERNELS 16.0 /* decode, clip, drop the small, sort, suppress */
+#define MATCH_KERNELS 80.0 /* overlaps, matches, samples, encoding: a quarter each */
+#define MASK_KERNELS  40.0
 
 struct detection {
     struct dn_zoo_entry entry;
@@ -158,8 +168,11 @@ static void add_rcnn (struct dn_build *build, struct dn_shape *levels, bool mask
     levels[3].kept = true;
     add_proposals (build, levels);
     add_regions (build, classes);
-    if (mask)
+    dn_build_each (build, N_LEVELS * LEVEL_KERNELS + 2 * MATCH_KERNELS);
+    if (mask) {
         add_masks (build, classes);
+        dn_build_each (build, MASK_KERNELS);
+    }
 }
 
 /* One of the two towers of RetinaNet, on all levels with one set of parameters. */
@@ -194,6 +207,7 @@ static void add_retina (struct dn_build *build, struct dn_shape *levels)
         levels[i].kept = true;
     add_tower (build, levels, RETINA_ANCHORS * 4);
     dn_build_loss (build);
+    dn_build_each (build, MATCH_KERNELS);
 }
 
 static void build_detection (struct dn_build *build, const void *data)
@@ -205,11 +219,13 @@ static void build_detection (struct dn_build *build, const void *data)
     dn_build_image_of (build, 3, dims, 2, 4);
     for (int i = 0; i < 2; i++)
         build->at.dim[i] = ceil (build->at.dim[i] / PADDING) * PADDING;
-    dn_zoo_resnet50_add (build, levels);
-    if (row->retina)
+    if (row->retina) {
+        dn_zoo_resnet50_add (build, levels);
         add_retina (build, levels);
-    else
+    } else {
+        dn_zoo_resnet50_add_tuned (build, levels);
         add_rcnn (build, levels, row->mask);
+    }
 }
 
 const struct dn_zoo_family dn_zoo_detection = DN_ZOO_FAMILY (rows, build_detection);

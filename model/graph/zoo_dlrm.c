@@ -55,7 +55,10 @@ static void add_tables (struct dn_build *build,
 
     build->graph.input += tables;
     build->graph.input_bytes += 8 * tables;
+    /* Codes made for such tables read all of them with one kernel. */
+    build->calls = 1 / tables;
     dn_build_op (build, &op);
+    build->calls = 0;
 }
 
 /* All vectors side by side, their products with each other, one of each pair. */

@@ -107,6 +107,7 @@ static void add_aligner (struct dn_build *build, double frames, struct dn_shape 
 {
     double features = text.channels;
     double tokens = text.dim[0];
+    int first;
     const struct dn_op unused = {
         .kind = DN_OP_COPY, .weights = MEL + 1, .params = MEL + 1, .tensors = 2};
 
@@ -123,14 +124,17 @@ static void add_aligner (struct dn_build *build, double frames, struct dn_shape 
     dn_build_op (build, &unused);
     /* Difference, square (its input is kept), scale, sum. */
     build->at.channels = MEL * tokens;
+    first = build->graph.n_ops;
     dn_build_elementwise (build, 1);
     dn_build_activation (build, DN_ACTIVATION_GELU);
     dn_build_elementwise (build, 1);
+    for (int i = first; i < build->graph.n_ops; i++)
+        build->graph.ops[i].single = true;
     build->at.channels = tokens;
     dn_build_softmax (build);
     dn_build_add (build);
     dn_build_softmax (build);
-    dn_build_loss (build);
+    dn_build_loss_ctc (build);
 }
 
 /* Spread symbols over the frames that they last, by a product with a matrix of ones. */
@@ -165,6 +169,7 @@ static void build_fastpitch (struct dn_build *build, const void *data)
                               .dropout = true};
     dn_build_tokens (build, DN_WANT (build, seq_len, row->tokens));
     dn_build_embedding (build, DN_WANT (build, vocab, row->symbols), body.hidden);
+    build->graph.padding = DN_SPEECH_PADDING;
     text = build->at;
     dn_build_elementwise (build, 1);
     dn_build_dropout (build);

@@ -91,7 +91,7 @@ static void build_jasper (struct dn_build *build, const void *data)
     add_conv_norm (build, 1024, 1, 1, 1);
     add_end (build);
     dn_build_conv (build, DN_WANT (build, classes, 29), 1, 1, 0, 1, true);
-    dn_build_loss (build);
+    dn_build_loss_ctc (build);
 }
 
 const struct dn_zoo_family dn_zoo_jasper = DN_ZOO_FAMILY (rows, build_jasper);

@@ -99,7 +99,7 @@ static void build_quartznet (struct dn_build *build, const void *data)
     dn_build_activation (build, DN_ACTIVATION_RELU);
     dn_build_conv_norm_relu (build, 1024, 1, 1, 1);
     dn_build_conv (build, DN_WANT (build, classes, 29), 1, 1, 0, 1, true);
-    dn_build_loss (build);
+    dn_build_loss_ctc (build);
 }
 
 const struct dn_zoo_family dn_zoo_quartznet = DN_ZOO_FAMILY (rows, build_quartznet);

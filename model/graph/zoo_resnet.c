@@ -140,6 +140,24 @@ void dn_zoo_resnet50_add (struct dn_build *build, struct dn_shape levels[N_STAGE
     add_stages (build, &resnet50, levels);
 }
 
+void dn_zoo_resnet50_add_tuned (struct dn_build *build,
+                                struct dn_shape levels[N_STAGES])
+{
+    build->fixed_norm = true;
+    build->frozen = true;
+    add_stem (build);
+    add_stage (build, &resnet50, 0, 1);
+    levels[0] = build->at;
+    build->frozen = false;
+    build->at.input = true;
+    build->at.kept = false;
+    for (int i = 1; i < N_STAGES; i++) {
+        add_stage (build, &resnet50, i, 2);
+        levels[i] = build->at;
+    }
+    build->fixed_norm = false;
+}
+
 void dn_zoo_resnet50_add_dense (struct dn_build *build)
 {
     add_stem (build);

@@ -132,9 +132,12 @@ static void add_decoder (struct dn_build *build, double tokens, double hidden)
 {
     struct dn_shape end;
 
+    /* A loop of the host's, over the longest clip of the batch. */
+    build->calls = build->at.dim[0] * DN_SPEECH_PADDING;
     add_cell (build, PRENET + EMBED, hidden);
     add_attention (build, tokens, hidden);
     add_cell (build, hidden + EMBED, hidden);
+    build->calls = 0;
     build->at.channels = hidden + EMBED;
     dn_build_keep (build);
     end = build->at;
@@ -164,6 +167,7 @@ static void build_tacotron2 (struct dn_build *build, const void *data)
     double frames = DN_WANT (build, tgt_len, row->frames);
     double hidden = DN_WANT (build, hidden, row->hidden);
 
+    build->graph.padding = DN_SPEECH_PADDING;
     dn_build_tokens (build, tokens);
     dn_build_embedding (build, DN_WANT (build, vocab, row->symbols), EMBED);
     add_encoder (build);

@@ -2,7 +2,9 @@
  *
  * Dai et al. (arXiv 1901.02860) with the sizes of NVIDIA's DeepLearningExamples for
  * WikiText-103: relative positions, a memory of mem_len= tokens (as many as seq_len=),
- * adaptive softmax that shares the words' embedding. The large one's embedding is
+ * a softmax that shares the words' embedding. It is one of all words unless the code is
+ * told otherwise (train.py --adaptive), here by head=adaptive: a row of the tables that
+ * does not say so needs more than twice the memory. The large one's embedding is always
  * adaptive too (Baevski and Auli, 1809.10853): rarer words have fewer features, which a
  * layer per cluster brings to hidden. The relative positions' layer
  * works once per batch, not per sample: its FLOPs are counted as for a batch of
@@ -164,6 +166,8 @@ static void build_txl (struct dn_build *build, const void *data)
                                   .bias = true,
                                   .dropout = true};
     double vocab = DN_WANT (build, vocab, row->vocab);
+    enum dn_head head =
+        dn_build_head (build, row->divide > 0 ? DN_HEAD_ADAPTIVE : DN_HEAD_LM);
     double features;
     double outer;
 
@@ -171,7 +175,8 @@ static void build_txl (struct dn_build *build, const void *data)
     body.tokens = DN_WANT (build, tgt_len, body.tokens);
     body.attention.memory_keys = DN_WANT (build, mem_len, body.tokens);
     body.attention.fused = true;
-    body.attention.dropout = true;
+    body.attention.dropout = row->divide > 0;
+    body.inner_dropout = true;
     features = body.attention.heads * body.attention.head_dim;
     dn_build_tokens (build, body.tokens);
     add_embedding (build, row, vocab, body.hidden);
@@ -184,7 +189,14 @@ static void build_txl (struct dn_build *build, const void *data)
     dn_build_add_learned (build, features);
     dn_build_add_learned (build, features);
     dn_build_dropout (build);
-    add_adaptive_softmax (build, row, vocab);
+    if (head == DN_HEAD_NONE)
+        return;
+    if (head == DN_HEAD_ADAPTIVE) {
+        add_adaptive_softmax (build, row, vocab);
+        return;
+    }
+    dn_build_linear_tied (build, vocab, true);
+    dn_build_loss (build);
 }
 
 const struct dn_zoo_family dn_zoo_txl = DN_ZOO_FAMILY (rows, build_txl);

@@ -128,11 +128,12 @@ static void add_head (struct dn_build *build,
     if (head == DN_HEAD_PRETRAIN) {
         dn_build_linear (build, COMPARED, true);
         add_targets (build, waves);
+        dn_build_loss (build);
     } else {
         dn_build_dropout (build);
         dn_build_linear (build, DN_WANT (build, vocab, row->letters), true);
+        dn_build_loss_ctc (build);
     }
-    dn_build_loss (build);
 }
 
 static void build_wav2vec2 (struct dn_build *build, const void *data)
@@ -159,6 +160,11 @@ static void build_wav2vec2 (struct dn_build *build, const void *data)
     add_mask (build);
     add_positions (build);
     dn_transformer_add_blocks (build, &body);
+    /* fairseq, where it comes from, computes these in single precision. */
+    for (int i = 0; i < build->graph.n_ops; i++)
+        if (build->graph.ops[i].kind == DN_OP_ACTIVATION
+            || build->graph.ops[i].kind == DN_OP_NORM)
+            build->graph.ops[i].single = true;
     add_head (build, row, &waves);
 }
 

@@ -61,6 +61,7 @@ static const struct device_key device_keys[] = {
     KEY ("Link", VALUE_LINK, link, 0, 0, false),
     KEY ("LinkBandwidth", VALUE_REAL, link_bw, 0, 1e14, false),
     KEY ("PcieBandwidth", VALUE_REAL, pcie_bw, 0, 1e13, false),
+    KEY ("PerNode", VALUE_COUNT, per_node, 1, 1024, false),
     KEY ("Tdp", VALUE_REAL, tdp_w, 1, 1e6, true),
     KEY ("Idle", VALUE_REAL, idle_w, 0, 1e6, false),
     KEY ("Cost", VALUE_REAL, cost, 0, 1e6, false),
@@ -151,7 +152,7 @@ static int read_device (struct dn_span text,
     unsigned seen = 0;
     int more;
 
-    *device = (struct dn_device){.cost = 1};
+    *device = (struct dn_device){.cost = 1, .per_node = DN_PER_NODE};
     while ((more = dn_keyline_next (&text, &line, err)) > 0) {
         for (int i = 0; i < line.n_pairs; i++) {
             const struct dn_pair *pair = &line.pairs[i];

@@ -32,6 +32,9 @@ enum dn_arch {
 
 extern const struct dn_names dn_arch_names;
 
+/* Devices of a node where the catalogue does not tell (PerNode=). */
+#define DN_PER_NODE 8
+
 /* One device of the catalogue. Rates are dense data-sheet peaks; a rate of 0 means that
  * the device has no such unit.
  */
@@ -51,10 +54,11 @@ struct dn_device {
     enum dn_link link;
     double
         link_bw; /* to the other devices of a node, byte/s per device and direction */
-    double pcie_bw; /* to the host, byte/s per direction */
-    double tdp_w;   /* board power limit */
-    double idle_w;  /* power in idle with a context */
-    double cost;    /* per device hour, in the site's unit; 1 when not stated */
+    double pcie_bw;   /* to the host, byte/s per direction */
+    int64_t per_node; /* devices of the usual node */
+    double tdp_w;     /* board power limit */
+    double idle_w;    /* power in idle with a context */
+    double cost;      /* per device hour, in the site's unit; 1 when not stated */
 };
 
 struct dn_catalogue {

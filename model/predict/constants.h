@@ -18,13 +18,13 @@ struct dn_constants {
     double eff_linear_tensor; /* on matrix units */
     double eff_conv_tensor;
     double eff_tf32;     /* factor on both, for tf32 */
-    double eff_grouped;  /* grouped and depthwise convolutions, of the FP32 peak */
+    double eff_grouped;  /* depthwise convolutions, of the FP32 peak (twice with 16
+                            bits); grouped ones by their channels more */
     double eff_memory;   /* share of the memory bandwidth */
     double eff_light;    /* the same for operators without products */
     double tile;         /* exponent of tile padding */
     double kernel_s;     /* least time of one kernel on the device */
     double launch_s;     /* host time of an operator in one direction */
-    double host_norm;    /* device and host work side by side: (d^p + h^p)^(1/p) */
     double recurrence_s; /* per step of a recurrent layer */
     double step_s;       /* fixed host time of a step */
     double optimizer;    /* unfused optimizers: factor on the least traffic */
@@ -41,14 +41,15 @@ struct dn_constants {
     double fused_launch;
     /* Communication */
     double nvlink_eff; /* share of the data-sheet rate per direction that a ring sees */
+    double mesh_eff;   /* the same without switches */
     double pcie_eff;   /* the same over PCIe */
-    double link_half;  /* bytes at which half of it is reached */
-    double node_bw;    /* between nodes, byte/s per GPU */
-    double overlap;    /* share of the compute time that can hide communication */
-    double exposed;    /* share of communication that is never hidden */
-    double pipeline_s; /* host time of handing a micro-batch to the next stage */
-    double split_s;    /* host time of one tensor-parallel all-reduce */
-    double straggler;  /* slow-down per doubling of the GPUs */
+    double nvlink_start_s; /* start of an all-reduce over NVLink */
+    double pcie_start_s;   /* the same over PCIe and between nodes */
+    double hop_s;          /* from one device to the next */
+    double node_bw;        /* between nodes with NVLink, byte/s per GPU */
+    double node_bw_pcie;   /* between nodes without, byte/s of a node */
+    double overlap;        /* share of the backward pass that can hide communication */
+    double straggler;      /* slow-down per doubling of the GPUs */
     /* Input pipeline: what one core delivers per second */
     double core_jpeg;        /* images, decoded and resized by a compiled loader */
     double core_plain;       /* share of it that a loader on Pillow reaches */

@@ -21,7 +21,8 @@ static bool has_op (const struct dn_graph *graph, enum dn_op_kind kind)
 }
 
 /* What has to be decoded when nobody says: images for a network of convolutions, text
- * for one of attention or recurrence; of others nothing can be told.
+ * for one of attention or recurrence, arrays for dense layers; of tables nothing can be
+ * told.
  */
 static enum dn_decode assumed_decode (const struct dn_case *c)
 {
@@ -31,6 +32,9 @@ static enum dn_decode assumed_decode (const struct dn_case *c)
         return DN_DECODE_JPEG;
     if (has_op (c->graph, DN_OP_SOFTMAX) || has_op (c->graph, DN_OP_RNN))
         return DN_DECODE_TEXT;
+    /* Dense layers alone read arrays, unless tables turn numbers of items into them. */
+    if (!has_op (c->graph, DN_OP_EMBEDDING))
+        return DN_DECODE_NONE;
     return DN_DECODE_UNKNOWN;
 }
 

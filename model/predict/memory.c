@@ -71,6 +71,14 @@ static struct habits find_habits (const struct dn_case *c)
     return habits;
 }
 
+/* Losses are computed in fp32 whatever the network's precision, but for the example
+ * code, which is older than that habit and halves the whole network (apex, O2).
+ */
+static double loss_bytes (const struct dn_case *c)
+{
+    return c->spec->stack == DN_STACK_NGC ? dn_activation_bytes (c->precision) : 4;
+}
+
 /* Bytes that the i-th operator keeps for the backward pass, per sample, on one of the
  * devices that share a layer. Norms, the dropout between layers and the input of the
  * first product behind a norm are not split (Korthikanti et al., arXiv 2205.05198, eq.
@@ -85,8 +93,8 @@ static double saved_bytes (const struct dn_case *c, const struct habits *habits,
     bool whole = op->kind == DN_OP_NORM || (op->kind == DN_OP_DROPOUT && !scores)
                  || (op->kind == DN_OP_LINEAR && last == DN_OP_NORM);
     double saved = habits->outputs ? op->out : op->saved;
-    /* Losses are computed in fp32 whatever the network's precision. */
-    double element = op->kind == DN_OP_LOSS ? 4 : dn_activation_bytes (c->precision);
+    double element =
+        op->kind == DN_OP_LOSS ? loss_bytes (c) : dn_activation_bytes (c->precision);
 
     if (scores && habits->fused)
         return 0;
@@ -118,11 +126,11 @@ static double activation_bytes (const struct dn_case *c, const struct habits *ha
     if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1)
         blocks = blocks / layers * stages
                  + graph->block_boundary * dn_activation_bytes (c->precision) * layers;
-    return (blocks * in_flight + rest) / stages * c->batch;
+    return (blocks * in_flight + rest) / stages * c->padded;
 }
 
 /* The largest tensors that live besides: input, output and gradient of one operator,
- * and two fp32 copies of the logits.
+ * and two copies of the logits in the precision of losses.
  */
 static double transient_bytes (const struct dn_case *c)
 {
@@ -133,11 +141,12 @@ static double transient_bytes (const struct dn_case *c)
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
 
-        largest = fmax (largest, (op->in + op->out) * element);
         if (op->kind == DN_OP_LOSS)
-            loss = fmax (loss, op->in * 4 * 2);
+            loss = fmax (loss, op->in * loss_bytes (c) * 2);
+        else
+            largest = fmax (largest, (op->in + op->out) * element);
     }
-    return (largest + loss) * c->batch / (double) c->spec->tp;
+    return (largest + loss) * c->padded / (double) c->spec->tp;
 }
 
 /* Convolutions over more than one position transform their input and output (Winograd,
@@ -157,7 +166,7 @@ static double workspace_bytes (const struct dn_case *c)
             largest = fmax (largest, op->in + op->out);
     }
     return c->constants->workspace * largest * dn_activation_bytes (c->precision)
-           * c->batch / (double) c->spec->tp;
+           * c->padded / (double) c->spec->tp;
 }
 
 /* Bytes that follow from the parameters. Optimizers that are not fused work through
@@ -177,6 +186,16 @@ static double parameter_bytes (const struct dn_case *c,
     memory[DN_MEMORY_WEIGHTS] = params * (pure ? 2 : 4) + (mixed ? params * 2 : 0);
     memory[DN_MEMORY_GRADIENTS] = params * (pure ? 2 : 4);
     memory[DN_MEMORY_OPTIMIZER] = params * 4 * optimizer_states (c->spec->optimizer);
+    /* ZeRO trains fp16 weights and counts the fp32 ones to the optimizer: 2 + 2 + 12
+     * bytes per parameter with Adam (Rajbhandari et al. 2020, section 3.1). FSDP keeps
+     * fp32 shards and casts what it gathers. */
+    if (mixed && parallel >= DN_PARALLEL_ZERO1 && parallel <= DN_PARALLEL_ZERO3) {
+        memory[DN_MEMORY_WEIGHTS] = params * 2;
+        memory[DN_MEMORY_GRADIENTS] = params * 2;
+        memory[DN_MEMORY_OPTIMIZER] += params * 4;
+    } else if (mixed && parallel == DN_PARALLEL_FSDP) {
+        memory[DN_MEMORY_WEIGHTS] = params * 4;
+    }
     if (n > 1 && parallel < DN_PARALLEL_ZERO2)
         memory[DN_MEMORY_BUCKETS] = memory[DN_MEMORY_GRADIENTS];
     if (parallel >= DN_PARALLEL_ZERO1) {
@@ -251,6 +270,17 @@ static double host_bytes (const struct dn_case *c)
            + checkpoint;
 }
 
+/* Does the network work sample by sample? Its shapes change from batch to batch then,
+ * and the allocator keeps pieces of all sizes.
+ */
+static bool has_loops (const struct dn_graph *graph)
+{
+    for (int i = 0; i < graph->n_ops; i++)
+        if (graph->ops[i].each > 0)
+            return true;
+    return false;
+}
+
 /* Spread of the error: code without convolutions differs in what it keeps. Nothing was
  * measured of networks that have no name, nor of split ones.
  */
@@ -263,7 +293,7 @@ static double memory_sigma (const struct dn_case *c, const struct habits *habits
     double added = k->sigma_memory_other * k->sigma_memory_other;
     double variance = sigma * sigma;
 
-    if (c->spec->model[0] == '\0')
+    if (c->spec->model[0] == '\0' || has_loops (c->graph))
         variance += added;
     if (c->model_parallel > 1 || c->spec->parallel >= DN_PARALLEL_ZERO1)
         variance += added;
@@ -298,6 +328,7 @@ static bool holds_batch (struct dn_case *c,
     struct dn_estimate estimate = {.device = c->device};
 
     c->batch = (double) batch;
+    c->padded = (double) batch * c->graph->padding;
     dn_predict_memory (c, &estimate);
     return dn_range_at (estimate.gpu_mem, quantile) * (1 + headroom)
            <= c->device->memory;

@@ -69,6 +69,30 @@ static enum dn_precision effective_precision (const struct dn_spec *spec,
     return spec->precision;
 }
 
+/* Jobs of more devices than a node holds run across nodes, whatever was said. */
+static double node_count (const struct dn_spec *spec, const struct dn_device *device)
+{
+    return fmax ((double) spec->nodes,
+                 ceil ((double) spec->gpus / (double) device->per_node));
+}
+
+/* A run of forward and backward passes alone on several GPUs of one node times a
+ * network, it does not train one. In PyTorch that takes one line, nn.DataParallel; all
+ * else needs a launcher, process groups and a sampler, which belong to a training
+ * script, and that has an optimizer.
+ */
+static enum dn_parallel effective_parallel (const struct dn_spec *spec)
+{
+    bool simple = spec->framework == DN_FRAMEWORK_PYTORCH && spec->stack != DN_STACK_NGC
+                  && spec->nodes <= 1 && spec->tp <= 1 && spec->pp <= 1;
+
+    if (spec->parallel != DN_PARALLEL_UNKNOWN)
+        return spec->parallel;
+    return simple && spec->gpus > 1 && spec->optimizer == DN_OPTIMIZER_NONE
+               ? DN_PARALLEL_DATAPARALLEL
+               : DN_PARALLEL_DP;
+}
+
 /* Spread of the step time: what the white box misses on a model it has never seen, and
  * a part for every fact that had to be assumed.
  */
@@ -106,9 +130,12 @@ struct dn_case dn_case_of (const struct dn_constants *constants,
         .device = device,
         .precision = effective_precision (spec, device),
         .batch = (double) spec->batch,
+        .padded = (double) spec->batch * graph->padding,
         .replicas = (double) spec->gpus / model_parallel,
         .model_parallel = model_parallel,
         .dense_params = dense_params (graph),
+        .nodes = node_count (spec, device),
+        .parallel = effective_parallel (spec),
         .cpus_per_gpu = cpus_per_gpu,
     };
 }

@@ -15,9 +15,12 @@ struct dn_case {
     const struct dn_device *device;
     enum dn_precision precision; /* what runs, where nothing was given */
     double batch;                /* samples per device and pass */
+    double padded;               /* the same, padded to the longest of a batch */
     double replicas;             /* data-parallel copies */
     double model_parallel;       /* tp * pp: devices that share one copy */
     double dense_params;         /* parameters whose whole gradient exists */
+    double nodes;                /* that the job spreads over */
+    enum dn_parallel parallel;   /* what runs, where nothing was given */
     double cpus_per_gpu;         /* of the job; <= 0 unknown */
 };
 
@@ -42,13 +45,29 @@ void dn_predict_step (const struct dn_case *c, struct dn_estimate *estimate);
 /* Fill an entry per operator of the graph, all but what bounds it. */
 void dn_step_operators (const struct dn_case *c, struct dn_op_time times[]);
 
-/* Seconds of the all-reduce of all gradients, once per optimizer step. */
-double dn_gradient_traffic (const struct dn_case *c);
-
-/* All-reduces of tensor parallelism in one pass of one micro-batch, and their seconds.
+/* What the data-parallel copies of one job send one another in an optimizer step,
+ * seconds.
  */
-double dn_split_calls (const struct dn_case *c, bool recompute);
-double dn_split_traffic (const struct dn_case *c, bool recompute);
+struct dn_traffic {
+    double behind; /* work on the device goes on meanwhile ... */
+    double last;   /* ... but for this part, which has to wait for the work's end */
+    double open;   /* nothing goes on meanwhile */
+    bool passes;   /* 'behind' runs along all passes, not the last backward one alone */
+};
+
+struct dn_traffic dn_data_traffic (const struct dn_case *c);
+
+/* All-reduces of tensor parallelism in one direction of one micro-batch, their seconds,
+ * and the directions there are.
+ */
+double dn_split_calls (const struct dn_case *c);
+double dn_split_traffic (const struct dn_case *c);
+double dn_split_passes (const struct dn_case *c);
+
+/* Seconds of handing a micro-batch to the next stage of a pipeline and its gradient
+ * back.
+ */
+double dn_handing_time (const struct dn_case *c);
 
 /* Fill gpu_mem.p50, memory[] and host_mem. */
 void dn_predict_memory (const struct dn_case *c, struct dn_estimate *estimate);

@@ -1,293 +1,147 @@
 /* step.c - wall time of one optimizer step
  *
- * A sum over operators of a roofline: per kernel
- *     t = flops / (peak * e) * padding^q + bytes / (bandwidth * e_m) + kernel_s.
- * The sum of compute and memory time was never worse than their maximum on measured
- * kernels and steps. Forward, data gradient and weight gradient are kernels of their
- * own. The host launches them meanwhile, launch_s each; the step takes the norm of
- * both, a maximum without a kink. Then a fixed host time, the input pipeline
- * (overlapped in the same way), stragglers, and what of the gradient all-reduce the
- * backward pass does not hide. Stages that overlap are overlapped here and nowhere
- * else.
+ * The work of all operators (work.c). The host launches their kernels meanwhile,
+ * launch_s each, and runs ahead where the device is the slower one (struct lag). Then a
+ * fixed host time, the input pipeline (a maximum without a kink), stragglers, and what
+ * of the communication nothing hides. Stages that overlap are overlapped here and
+ * nowhere else.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "predict/stages.h"
+#include "predict/work.h"
 
 #include <math.h>
 
-/* Rates of one precision on one device, with the stack's factors in. */
-struct rates {
-    double bytes;   /* of an activation element */
-    double linear;  /* FLOP/s that matrix products reach */
-    double conv;    /* FLOP/s that convolutions reach */
-    double grouped; /* FLOP/s that grouped convolutions reach */
-    double memory;  /* byte/s */
-    double light;   /* byte/s of operators without products */
-    double light_launches;
-    double launch_s;
-    double tile; /* side of an output tile */
-    bool tensor; /* on matrix units */
-};
-
-/* Code that was tuned for the device: the vendor's container, or Megatron-LM, which
- * comes from the same house.
+/* One pass of one micro-batch, forward and backward. Blocks are spread over the stages
+ * of a pipeline, the rest (head, embedding) stays on one.
  */
-static bool is_tuned (const struct dn_spec *spec)
-{
-    return spec->stack == DN_STACK_NGC || spec->framework == DN_FRAMEWORK_MEGATRON;
-}
-
-/* Do neighbouring element-wise operators share kernels? */
-static bool is_fused (const struct dn_spec *spec)
-{
-    return spec->compile == 1 || spec->framework == DN_FRAMEWORK_MEGATRON;
-}
-
-static struct rates find_rates (const struct dn_case *c)
-{
-    const struct dn_constants *k = c->constants;
-    const struct dn_device *device = c->device;
-    bool ngc = is_tuned (c->spec);
-    struct rates r = {.bytes = dn_activation_bytes (c->precision)};
-    double peak = dn_device_peak (device, c->precision, &r.tensor);
-
-    if (r.tensor) {
-        double factor = (ngc ? k->ngc_tensor : 1)
-                        * (c->precision == DN_PRECISION_TF32 ? k->eff_tf32 : 1);
-
-        r.linear = peak * k->eff_linear_tensor * factor;
-        r.conv = peak * k->eff_conv_tensor * factor;
-    } else {
-        r.linear = peak * k->eff_linear_fp32;
-        r.conv = peak * k->eff_conv_fp32;
-    }
-    r.tile = r.tensor ? 128 : 64;
-    r.grouped = device->fp32 * k->eff_grouped * (ngc ? k->ngc_grouped : 1);
-    r.memory = device->bandwidth * k->eff_memory * (ngc ? k->ngc_memory : 1);
-    r.light = device->bandwidth * k->eff_light * (ngc ? k->ngc_memory : 1);
-    r.light_launches = 1;
-    if (is_fused (c->spec)) {
-        r.light /= k->fused_bytes;
-        r.light_launches = k->fused_launch;
-    }
-    r.launch_s = k->launch_s * (ngc ? k->ngc_launch : 1);
-    return r;
-}
-
-/* Padded over useful outputs of a tiled product, at least 1. */
-static double padding (double rows, double columns, double tile)
-{
-    return ceil (rows / tile) * tile * ceil (columns / tile) * tile / (rows * columns);
-}
-
-/* What an operator does in one direction, and the seconds of it. */
-struct work {
-    double compute_s; /* arithmetic */
-    double memory_s;  /* traffic with the device's memory */
-    double wait_s;    /* kernels that wait for one another */
-    double flops;
-    double bytes;
-};
-
-static double seconds (const struct work *work)
-{
-    return work->compute_s + work->memory_s + work->wait_s;
-}
-
-static struct work scaled (struct work work, double factor)
-{
-    return (struct work){work.compute_s * factor,
-                         work.memory_s * factor,
-                         work.wait_s * factor,
-                         work.flops * factor,
-                         work.bytes * factor};
-}
-
-static struct work traffic (double bytes, double rate)
-{
-    return (struct work){.memory_s = bytes / rate, .bytes = bytes};
-}
-
-/* One matrix product or convolution, moving 'elements'. Grouped convolutions are not
- * tiled over their few channels.
- */
-static struct work product (const struct dn_case *c,
-                            const struct rates *r,
-                            const struct dn_op *op,
-                            double rows,
-                            double columns,
-                            double elements)
-{
-    struct work work = traffic (elements * r->bytes, r->memory);
-    double rate = op->kind == DN_OP_CONV ? r->conv : r->linear;
-
-    work.flops = op->flops * c->batch;
-    if (op->kind == DN_OP_CONV && op->batches > 1) {
-        work.compute_s = work.flops / r->grouped;
-        return work;
-    }
-    work.compute_s =
-        work.flops / rate * pow (padding (rows, columns, r->tile), c->constants->tile);
-    work.wait_s = op->steps > 1 ? op->steps * c->constants->recurrence_s : 0;
-    return work;
-}
-
-/* Passes over the activation that an operator without products makes, forward and
- * backward, counted in elements of its input. Batch normalisation reads twice and
- * writes once forward; backward it reads gradient and input twice and writes once.
- */
-static void light_passes (enum dn_op_kind kind, double *forward, double *backward)
-{
-    *forward = 2;
-    *backward = 3;
-    switch (kind) {
-    case DN_OP_NORM:
-        *forward = 3;
-        *backward = 5;
-        break;
-    case DN_OP_ELEMENTWISE:
-        *forward = 3;
-        *backward = 2;
-        break;
-    case DN_OP_COPY:
-    case DN_OP_DROPOUT:
-        *backward = 2;
-        break;
-    default:
-        break;
-    }
-}
-
-/* The three directions of an operator: forward, gradient of the activation, gradient of
- * the weights.
- */
-enum {
-    FORWARD,
-    DATA,
-    WEIGHT,
-    N_DIRECTIONS
-};
-
-/* Work on the device of one pass of one operator, by direction; none in a direction
- * that it does not have.
- */
-static void find_work (const struct dn_case *c,
-                       const struct rates *r,
-                       const struct dn_op *op,
-                       struct work work[N_DIRECTIONS])
-{
-    double in = op->in * c->batch;
-    double out = op->out * c->batch;
-    double all = in + out + op->weights;
-    double rows = op->m * c->batch;
-    double forward;
-    double backward;
-
-    work[DATA] = work[WEIGHT] = (struct work){0};
-    switch (op->kind) {
-    case DN_OP_CONV:
-    case DN_OP_LINEAR:
-    case DN_OP_RNN:
-        work[FORWARD] = product (c, r, op, rows, op->n, all);
-        if (!op->first)
-            work[DATA] = product (c, r, op, rows, op->k, all);
-        work[WEIGHT] = product (c, r, op, op->k, op->n, all);
-        break;
-    case DN_OP_MATMUL: /* two gradients of the same size, of activations both */
-        work[FORWARD] = product (c, r, op, op->m, op->n, in + out);
-        work[DATA] = scaled (product (c, r, op, op->m, op->k, in + out), 2);
-        break;
-    case DN_OP_EMBEDDING: /* gather; scatter, into a dense gradient or row by row */
-        work[FORWARD] = work[WEIGHT] = traffic (2 * out * r->bytes, r->memory);
-        if (!dn_is_sparse (op))
-            work[WEIGHT] = traffic (work[FORWARD].bytes + op->params * 4, r->memory);
-        break;
-    default:
-        light_passes (op->kind, &forward, &backward);
-        work[FORWARD] = traffic (forward * fmax (in, out) * r->bytes, r->light);
-        work[DATA] = traffic (backward * fmax (in, out) * r->bytes, r->light);
-        break;
-    }
-}
-
-/* Tensor parallelism splits products and what stands between them; norms, residuals and
- * their dropout are done by every device in full (Megatron-LM without sequence
- * parallelism).
- */
-static bool is_split (enum dn_op_kind kind)
-{
-    return kind != DN_OP_NORM && kind != DN_OP_ELEMENTWISE && kind != DN_OP_DROPOUT
-           && kind != DN_OP_EMBEDDING;
-}
-
-static double launches_of (const struct rates *r, const struct dn_op *op, int direction)
-{
-    switch (op->kind) {
-    case DN_OP_MATMUL:
-        return direction == DATA ? 2 : 1;
-    case DN_OP_CONV:
-    case DN_OP_LINEAR:
-    case DN_OP_RNN:
-    case DN_OP_EMBEDDING:
-        return 1;
-    default:
-        return r->light_launches;
-    }
-}
-
-/* One pass of one operator with its repetitions, by direction. Blocks are spread over
- * the stages of a pipeline, the rest (head, embedding) stays on one.
- */
-struct turn {
-    struct work work[N_DIRECTIONS];
-    double time[N_DIRECTIONS];
-    double launches[N_DIRECTIONS];
-    bool block;
-};
-
-static struct turn turn_of (const struct dn_case *c,
-                            const struct rates *r,
-                            const struct dn_op *op)
-{
-    struct turn turn;
-    double layers = (double) c->graph->block_layers;
-    double split = is_split (op->kind) ? (double) c->spec->tp : 1;
-
-    turn.block = layers > 1 && op->repeat >= layers;
-    find_work (c, r, op, turn.work);
-    for (int d = 0; d < N_DIRECTIONS; d++) {
-        bool any = seconds (&turn.work[d]) > 0;
-
-        turn.work[d] = scaled (turn.work[d], op->repeat / split);
-        turn.launches[d] = any ? op->repeat * launches_of (r, op, d) : 0;
-        turn.time[d] =
-            seconds (&turn.work[d]) + turn.launches[d] * c->constants->kernel_s;
-    }
-    return turn;
-}
-
-/* Seconds of one pass of one micro-batch over the whole network, by direction. */
 struct pass {
-    double blocks[N_DIRECTIONS];
-    double rest[N_DIRECTIONS];
-    double block_launches[N_DIRECTIONS];
-    double rest_launches[N_DIRECTIONS];
+    double block_device[DN_N_DIRECTIONS]; /* seconds of the device's work in blocks */
+    double device[DN_N_DIRECTIONS];       /* and besides */
+    double host;  /* seconds that the host needs to launch it all */
+    double waits; /* seconds that it waits besides, before the end */
+    double seconds;
+    double block_seconds; /* of it in blocks */
 };
 
-static struct pass pass_time (const struct dn_case *c, const struct rates *r)
+/* How far the device is behind the host, which launches kernels without waiting for
+ * them: behind a group of operators that takes the device t and the host h seconds, a
+ * lag of x becomes max (x + t - h, 0). Where the device is the slower one, a lag builds
+ * up that covers later operators whose launches are slower than their work; the
+ * backward pass meets the operators in the opposite order. A sequence of groups makes
+ * max (x + slope, floor) of x, so that both passes are followed in one walk.
+ */
+struct lag {
+    double now;   /* in the forward pass */
+    double slope; /* of the backward pass, as far as it is known: its end */
+    double floor;
+};
+
+/* Operators of equal repetition: their launches alternate. */
+struct group {
+    double repeat;
+    bool block;
+    double device[DN_N_DIRECTIONS];
+    double host[DN_N_DIRECTIONS];
+};
+
+/* How often the host launches what one device runs. nn.DataParallel drives all devices
+ * from one process: its threads take turns in the interpreter during the forward pass,
+ * and each time every module is copied for every device, which is about half a forward
+ * pass of host work. The backward pass runs outside of the interpreter, a thread per
+ * device.
+ */
+static double host_copies (const struct dn_case *c, int direction)
 {
-    struct pass pass = {{0}, {0}, {0}, {0}};
+    const double copying = 0.5;
+
+    if (c->parallel != DN_PARALLEL_DATAPARALLEL || direction != DN_FORWARD)
+        return 1;
+    return c->replicas > 1 ? c->replicas * (1 + copying) : 1;
+}
+
+/* Stages of a pipeline wait for one another. So do the parts of one in Megatron-LM: the
+ * head's time adds to that of blocks whose launches take longer than their work.
+ */
+static bool waits_between (const struct dn_case *c)
+{
+    return c->spec->pp > 1 || dn_is_megatron (c->spec);
+}
+
+static void close_group (const struct dn_case *c,
+                         const struct dn_rates *r,
+                         struct group *group,
+                         struct lag *lag,
+                         struct pass *pass)
+{
+    bool recompute = c->spec->checkpointing == DN_CHECKPOINTING_FULL && group->block;
+    double device = group->device[DN_DATA] + group->device[DN_WEIGHT];
+    double host = group->host[DN_DATA] + group->host[DN_WEIGHT];
+
+    if (group->block && pass->block_seconds <= 0) {
+        double traffic = dn_split_traffic (c);
+        double calls = dn_split_calls (c) * r->launch_s;
+
+        group->device[DN_FORWARD] += traffic;
+        group->host[DN_FORWARD] += calls;
+        device += traffic;
+        host += calls;
+    }
+    if (recompute) {
+        device += group->device[DN_FORWARD];
+        host += group->host[DN_FORWARD];
+    }
+    if (waits_between (c)) {
+        pass->waits += fmax (group->device[DN_FORWARD] - group->host[DN_FORWARD], 0)
+                       + fmax (device - host, 0);
+    } else {
+        lag->now =
+            fmax (lag->now + group->device[DN_FORWARD] - group->host[DN_FORWARD], 0);
+        lag->floor = fmax (lag->slope, lag->floor);
+        lag->slope += device - host;
+    }
+    pass->host += group->host[DN_FORWARD] + host;
+    if (group->block)
+        pass->block_seconds += fmax (group->device[DN_FORWARD], group->host[DN_FORWARD])
+                               + fmax (device, host);
+    *group = (struct group){0};
+}
+
+static void add_turn (const struct dn_case *c,
+                      const struct dn_rates *r,
+                      const struct dn_turn *turn,
+                      struct group *group,
+                      struct pass *pass)
+{
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        double time = r->slowdown * turn->time[d];
+
+        group->device[d] += time;
+        group->host[d] += turn->launches[d] * r->launch_s * host_copies (c, d);
+        (group->block ? pass->block_device : pass->device)[d] += time;
+    }
+}
+
+static struct pass pass_time (const struct dn_case *c, const struct dn_rates *r)
+{
+    struct dn_rates loss = dn_rates_of_loss (c, r);
+    struct pass pass = {{0}, {0}, 0, 0, 0, 0};
+    struct group group = {0};
+    struct lag lag = {0, 0, 0};
 
     for (int i = 0; i < c->graph->n_ops; i++) {
-        struct turn turn = turn_of (c, r, &c->graph->ops[i]);
+        const struct dn_op *op = &c->graph->ops[i];
+        struct dn_turn turn = dn_turn_of (c, op->kind == DN_OP_LOSS ? &loss : r, op);
 
-        for (int d = 0; d < N_DIRECTIONS; d++) {
-            (turn.block ? pass.blocks : pass.rest)[d] += turn.time[d];
-            (turn.block ? pass.block_launches : pass.rest_launches)[d] +=
-                turn.launches[d];
-        }
+        if (turn.block != group.block
+            || (!turn.block && (op->repeat != group.repeat || op->repeat <= 1)))
+            close_group (c, r, &group, &lag, &pass);
+        group.repeat = op->repeat;
+        group.block = turn.block;
+        add_turn (c, r, &turn, &group, &pass);
     }
+    close_group (c, r, &group, &lag, &pass);
+    pass.seconds = pass.host + pass.waits + fmax (lag.now + lag.slope, lag.floor);
     return pass;
 }
 
@@ -323,10 +177,27 @@ static double optimizer_passes (enum dn_optimizer optimizer)
     }
 }
 
+/* Operators per tensor of parameters. Tuned code takes fused optimizers, and those of
+ * Megatron-LM take a hundred tensors and more into one kernel.
+ */
 static double optimizer_launches (const struct dn_case *c)
 {
-    return c->spec->optimizer == DN_OPTIMIZER_NONE ? 0
-                                                   : c->constants->optimizer_launches;
+    if (c->spec->optimizer == DN_OPTIMIZER_NONE)
+        return 0;
+    if (dn_is_megatron (c->spec))
+        return 0.05;
+    return dn_is_tuned (c->spec) ? 1 : c->constants->optimizer_launches;
+}
+
+/* How often an optimizer passes over its arrays, of the least. Megatron-LM copies
+ * gradients to fp32, unscales, measures and clips them, runs a fused Adam and copies
+ * the weights back: 60 bytes per parameter, not 28.
+ */
+static double optimizer_factor (const struct dn_case *c)
+{
+    if (dn_is_megatron (c->spec))
+        return 2.1;
+    return dn_is_tuned (c->spec) ? 1 : c->constants->optimizer;
 }
 
 static double optimizer_time (const struct dn_case *c)
@@ -334,10 +205,10 @@ static double optimizer_time (const struct dn_case *c)
     const double reached = 0.8; /* of the bandwidth, by long element-wise kernels */
     double per_device = c->dense_params / c->model_parallel;
 
-    if (c->spec->parallel >= DN_PARALLEL_ZERO1)
+    if (c->parallel >= DN_PARALLEL_ZERO1)
         per_device /= c->replicas;
     return per_device * 4 * optimizer_passes (c->spec->optimizer)
-           / (reached * c->device->bandwidth) * c->constants->optimizer;
+           / (reached * c->device->bandwidth) * optimizer_factor (c);
 }
 
 /* Two things that run side by side: their maximum, without a kink. */
@@ -346,108 +217,117 @@ static double norm (double a, double b, double p)
     return pow (pow (a, p) + pow (b, p), 1 / p);
 }
 
-/* Host seconds of one optimizer step: launching every kernel, and what does not depend
- * on the network.
- */
-static double host_time (const struct dn_case *c,
-                         const struct rates *r,
-                         const struct pass *pass,
-                         bool recompute)
+/* The host's seconds to launch the optimizer. */
+static double optimizer_host (const struct dn_case *c, const struct dn_rates *r)
 {
-    double blocks = 0;
-    double rest = 0;
-    double handing = 0;
-
-    for (int d = 0; d < N_DIRECTIONS; d++) {
-        double times = d == FORWARD && recompute ? 2 : 1;
-
-        blocks += times * pass->block_launches[d];
-        rest += pass->rest_launches[d];
-    }
-    if (c->spec->pp > 1)
-        handing =
-            (double) (c->spec->grad_accum + c->spec->pp - 1) * c->constants->pipeline_s;
-    if (c->spec->tp > 1)
-        handing +=
-            pipeline (c, dn_split_calls (c, recompute), 0) * c->constants->split_s;
-    return handing
-           + (pipeline (c, blocks, rest)
-              + c->graph->tensors / (double) c->spec->pp * optimizer_launches (c))
-                 * r->launch_s;
+    return c->graph->tensors / (double) c->spec->pp * optimizer_launches (c)
+           * r->launch_s;
 }
 
 static struct dn_op_time op_time (const struct dn_case *c,
-                                  const struct rates *r,
+                                  const struct dn_rates *r,
                                   const struct dn_op *op,
                                   bool recompute)
 {
-    struct turn turn = turn_of (c, r, op);
+    struct dn_turn turn = dn_turn_of (c, r, op);
     struct dn_op_time time = {0};
     double turns = turn.block ? pipeline (c, 1, 0) : pipeline (c, 0, 1);
-    double slowdown = dn_power_slowdown (c->constants, c->device, c->spec->power_limit);
+    double slowdown = r->slowdown;
 
-    for (int d = 0; d < N_DIRECTIONS; d++) {
-        double all = d == FORWARD && recompute && turn.block ? 2 * turns : turns;
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        double all = d == DN_FORWARD && recompute && turn.block ? 2 * turns : turns;
 
         time.compute_s += all * turn.work[d].compute_s * slowdown;
         time.memory_s += all * turn.work[d].memory_s * slowdown;
         time.fixed_s +=
-            all * slowdown
-            * (turn.work[d].wait_s + turn.launches[d] * c->constants->kernel_s);
-        time.host_s += all * turn.launches[d] * r->launch_s;
+            all * slowdown * (turn.work[d].wait_s + turn.launches[d] * r->kernel_s);
+        time.host_s += all * turn.launches[d] * r->launch_s * host_copies (c, d);
         time.flops += all * turn.work[d].flops;
         time.bytes += all * turn.work[d].bytes;
     }
-    time.forward_s = turns * turn.time[FORWARD] * slowdown;
-    time.backward_data_s = turns * turn.time[DATA] * slowdown;
-    time.backward_weight_s = turns * turn.time[WEIGHT] * slowdown;
+    time.forward_s = turns * turn.time[DN_FORWARD] * slowdown;
+    time.backward_data_s = turns * turn.time[DN_DATA] * slowdown;
+    time.backward_weight_s = turns * turn.time[DN_WEIGHT] * slowdown;
     time.recompute_s = recompute && turn.block ? time.forward_s : 0;
     return time;
 }
 
 void dn_step_operators (const struct dn_case *c, struct dn_op_time times[])
 {
-    struct rates r = find_rates (c);
+    struct dn_rates r = dn_rates_of (c);
+    struct dn_rates loss = dn_rates_of_loss (c, &r);
     bool recompute = c->spec->checkpointing == DN_CHECKPOINTING_FULL;
 
-    for (int i = 0; i < c->graph->n_ops; i++)
-        times[i] = op_time (c, &r, &c->graph->ops[i], recompute);
+    for (int i = 0; i < c->graph->n_ops; i++) {
+        const struct dn_op *op = &c->graph->ops[i];
+
+        times[i] = op_time (c, op->kind == DN_OP_LOSS ? &loss : &r, op, recompute);
+    }
+}
+
+/* The device's seconds by stage, of one optimizer step. */
+static void fill_stages (const struct dn_case *c,
+                         const struct pass *pass,
+                         struct dn_estimate *estimate)
+{
+    static const enum dn_stage stages[DN_N_DIRECTIONS] = {
+        DN_STAGE_FORWARD, DN_STAGE_BACKWARD_DATA, DN_STAGE_BACKWARD_WEIGHT};
+
+    for (int d = 0; d < DN_N_DIRECTIONS; d++)
+        estimate->stage_s[stages[d]] =
+            pipeline (c, pass->block_device[d], pass->device[d]);
+    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL)
+        estimate->stage_s[DN_STAGE_RECOMPUTE] =
+            pipeline (c, pass->block_device[DN_FORWARD], 0);
+    estimate->stage_s[DN_STAGE_OPTIMIZER] =
+        optimizer_time (c)
+        * dn_power_slowdown (c->constants, c->device, c->spec->power_limit);
+}
+
+/* Seconds of the backward pass of the last micro-batch: gradients of its last layers
+ * are sent while the first ones are still computed.
+ */
+static double last_backward (const struct dn_case *c, const struct pass *pass)
+{
+    double all = 0;
+    double forward = pass->device[DN_FORWARD] + pass->block_device[DN_FORWARD];
+
+    for (int d = 0; d < DN_N_DIRECTIONS; d++)
+        all += pass->device[d] + pass->block_device[d];
+    return all > 0 ? pass->seconds * (1 - forward / all) / (double) c->spec->pp : 0;
 }
 
 void dn_predict_step (const struct dn_case *c, struct dn_estimate *estimate)
 {
     const struct dn_constants *k = c->constants;
-    struct rates r = find_rates (c);
+    struct dn_rates r = dn_rates_of (c);
     struct pass pass = pass_time (c, &r);
-    double slowdown = dn_power_slowdown (k, c->device, c->spec->power_limit);
-    bool recompute = c->spec->checkpointing == DN_CHECKPOINTING_FULL;
     double *stage = estimate->stage_s;
-    double split_s = pipeline (c, dn_split_traffic (c, recompute), 0);
-    double fixed = k->step_s * (is_tuned (c->spec) ? k->ngc_step : 1);
-    double device = 0;
+    double split_s = pipeline (c, dn_split_passes (c) * dn_split_traffic (c), 0);
+    double fixed = k->step_s * (dn_is_tuned (c->spec) ? k->ngc_step : 1);
+    double optimizer_s;
     double compute;
+    struct dn_traffic traffic = dn_data_traffic (c);
 
-    stage[DN_STAGE_FORWARD] = pipeline (c, pass.blocks[FORWARD], pass.rest[FORWARD]);
-    stage[DN_STAGE_BACKWARD_DATA] = pipeline (c, pass.blocks[DATA], pass.rest[DATA]);
-    stage[DN_STAGE_BACKWARD_WEIGHT] =
-        pipeline (c, pass.blocks[WEIGHT], pass.rest[WEIGHT]);
-    if (recompute)
-        stage[DN_STAGE_RECOMPUTE] = pipeline (c, pass.blocks[FORWARD], 0);
-    stage[DN_STAGE_OPTIMIZER] = optimizer_time (c);
-    for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++) {
-        stage[i] *= slowdown;
-        device += stage[i];
-    }
-    stage[DN_STAGE_HOST] = host_time (c, &r, &pass, recompute) + fixed;
-    compute =
-        norm (device + split_s, stage[DN_STAGE_HOST] - fixed, k->host_norm) + fixed;
-
-    stage[DN_STAGE_COMMUNICATION] = dn_gradient_traffic (c);
-    /* The gradients of the last pass are reduced while it still runs. */
+    fill_stages (c, &pass, estimate);
+    optimizer_s = fmax (stage[DN_STAGE_OPTIMIZER], optimizer_host (c, &r));
+    compute = pipeline (c, pass.block_seconds, pass.seconds - pass.block_seconds)
+              + optimizer_s + fixed;
+    if (c->spec->pp > 1)
+        compute +=
+            (double) (c->spec->grad_accum + c->spec->pp - 1) * dn_handing_time (c);
+    stage[DN_STAGE_HOST] =
+        (double) c->spec->grad_accum * pass.host / (double) c->spec->pp
+        + optimizer_host (c, &r) + fixed;
+    stage[DN_STAGE_COMMUNICATION] = traffic.behind + traffic.open;
     stage[DN_STAGE_EXPOSED] =
-        fmax (stage[DN_STAGE_COMMUNICATION]
-                  - k->overlap * compute / (double) c->spec->grad_accum,
-              k->exposed * stage[DN_STAGE_COMMUNICATION]);
+        traffic.open
+        + fmax (traffic.behind
+                    - k->overlap
+                          * (traffic.passes
+                                 ? (double) c->spec->grad_accum * pass.seconds
+                                 : last_backward (c, &pass)),
+                traffic.last);
     stage[DN_STAGE_INPUT] = dn_predict_input (c, compute, estimate);
     estimate->step_s.p50 = norm (compute, stage[DN_STAGE_INPUT], 4)
                                * (1 + k->straggler * log2 (c->replicas))

@@ -1,8 +1,16 @@
 /* traffic.c - what the devices of one job send one another
  *
- * Ring all-reduce (Patarasuk and Yuan 2009): every device sends and receives 2 (n-1)/n
- * of the bytes. The rate of a ring grows with the message, B = B_max * S / (S +
- * S_half), as NCCL's tables show; between nodes the network bounds it.
+ * An all-reduce is a reduce-scatter and an all-gather, each of which sends (n-1)/n of
+ * the bytes once around a ring (Patarasuk and Yuan 2009), after a start and n-1 hops.
+ * Across nodes it is hierarchical: the devices of a node reduce and scatter, every
+ * device reduces its share with those of its rank in the other nodes, and the node
+ * gathers. Gradients travel in buckets while the backward pass still makes others, as
+ * DistributedDataParallel does it; the last bucket has nothing to hide behind.
+ *
+ * Volumes of sharded training, per optimizer step and in units of an all-reduce
+ * (Rajbhandari et al. 2020, sections 5 and 7): 1 with ZeRO-1 and ZeRO-2, whose second
+ * half gathers the new weights behind the optimizer; 1.5 with ZeRO-3 and FSDP, which
+ * gather the weights in every forward and backward pass.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,47 +18,201 @@
 
 #include <math.h>
 
+/* Devices that take part, and where they sit. */
+struct ring {
+    double n;
+    double nodes;
+    double sharing; /* rings of the same job that share a node's network */
+};
+
 static bool has_nvlink (const struct dn_case *c)
 {
     return c->device->link == DN_LINK_NVLINK && c->spec->link != DN_LINK_PCIE;
 }
 
-/* Seconds of an all-reduce of 'bytes' over 'n' devices, within a node or across. */
-static double all_reduce (const struct dn_case *c, double bytes, double n, bool across)
+/* Up to NVLink 2 the boards of a node are wired to one another, 8 of them with 6 links
+ * each: so many links carry a ring of n. Only 16 in one node have switches, as all have
+ * since NVLink 3.
+ */
+static double mesh_links (const struct dn_case *c, double n)
+{
+    static const double links[] = {6, 6, 1, 2, 4, 2, 2, 4, 6};
+    const double last_mesh = 150e9; /* byte/s and direction, NVLink 2 */
+
+    if (c->device->link_bw > last_mesh || c->device->per_node > 8 || n > 8)
+        return 0;
+    return links[(int) n];
+}
+
+/* Byte/s that a ring of n devices of one node carries. */
+static double ring_rate (const struct dn_case *c, double n)
 {
     const struct dn_constants *k = c->constants;
-    double rate = has_nvlink (c) ? c->device->link_bw * k->nvlink_eff
-                                 : c->device->pcie_bw * k->pcie_eff;
+    double links = mesh_links (c, n);
+
+    if (!has_nvlink (c))
+        return c->device->pcie_bw * k->pcie_eff;
+    return c->device->link_bw * (links > 0 ? links / 6 * k->mesh_eff : k->nvlink_eff);
+}
+
+/* Seconds of a reduce-scatter or an all-gather of 'bytes' among n devices of a node. */
+static double half_ring (const struct dn_case *c, double bytes, double n)
+{
+    const struct dn_constants *k = c->constants;
+    double start = has_nvlink (c) ? k->nvlink_start_s : k->pcie_start_s;
 
     if (n <= 1 || bytes <= 0)
         return 0;
-    if (across)
-        rate = fmin (rate, k->node_bw);
-    rate *= bytes / (bytes + k->link_half);
-    return 2 * (n - 1) / n * bytes / rate;
+    return start / 2 + (n - 1) * k->hop_s + (n - 1) / n * bytes / ring_rate (c, n);
 }
 
-double dn_gradient_traffic (const struct dn_case *c)
-{
-    double bytes =
-        c->dense_params / c->model_parallel * dn_activation_bytes (c->precision);
-
-    return all_reduce (c, bytes, c->replicas, c->spec->nodes > 1);
-}
-
-/* Two all-reduces of the block's output forward and two backward (Megatron-LM), two
- * more when the forward pass is repeated.
+/* The middle of a hierarchical all-reduce, halved too. Nodes with NVLink have a network
+ * adapter per device or two, others one adapter.
  */
-double dn_split_calls (const struct dn_case *c, bool recompute)
+static double half_between (const struct dn_case *c,
+                            double bytes,
+                            const struct ring *ring)
 {
-    return (double) c->graph->block_layers * (recompute ? 6 : 4);
+    const struct dn_constants *k = c->constants;
+    double n = ring->nodes;
+    double rate =
+        has_nvlink (c) ? k->node_bw * ring->n / n * ring->sharing : k->node_bw_pcie;
+
+    if (n <= 1)
+        return 0;
+    rate /= ring->sharing;
+    return k->pcie_start_s / 2 + (n - 1) * k->hop_s + (n - 1) / n * bytes / rate;
 }
 
-double dn_split_traffic (const struct dn_case *c, bool recompute)
+static double half_reduce (const struct dn_case *c,
+                           double bytes,
+                           const struct ring *ring)
 {
+    if (ring->n <= 1 || bytes <= 0)
+        return 0;
+    return half_ring (c, bytes, ceil (ring->n / ring->nodes))
+           + half_between (c, bytes, ring);
+}
+
+/* The same sent in buckets. */
+static double half_buckets (const struct dn_case *c,
+                            double bytes,
+                            double bucket,
+                            const struct ring *ring)
+{
+    double n = ceil (bytes / bucket);
+
+    return n > 0 ? n * half_reduce (c, bytes / n, ring) : 0;
+}
+
+/* The copies of one model: those that share one sit next to each other. */
+static struct ring find_copies (const struct dn_case *c)
+{
+    double in_node = (double) c->spec->gpus / c->nodes;
+    double copies = fmax (in_node / c->model_parallel, 1);
+
+    return (struct ring){.n = c->replicas,
+                         .nodes = fmax (ceil (c->replicas / copies), 1),
+                         .sharing = fmin (c->model_parallel, in_node)};
+}
+
+/* Bytes of a gradient: native mixed precision keeps weights and gradients in fp32, the
+ * containers and Megatron-LM reduce those of their fp16 weights. Without an optimizer
+ * nothing needs fp32: such runs turn the whole network to half precision.
+ */
+static double gradient_bytes (const struct dn_case *c)
+{
+    bool tuned =
+        c->spec->stack == DN_STACK_NGC || c->spec->framework == DN_FRAMEWORK_MEGATRON;
+
+    return tuned || c->spec->optimizer == DN_OPTIMIZER_NONE
+                   || c->precision == DN_PRECISION_HALF
+               ? dn_activation_bytes (c->precision)
+               : 4;
+}
+
+/* nn.DataParallel: before each step the weights go from the first device to all others,
+ * along a ring, and the gradients come back when all are there. Over PCIe they flow in
+ * one direction only and so faster than around a ring of all-reduces.
+ */
+static struct dn_traffic data_parallel (const struct dn_case *c, double bytes)
+{
+    const double reached = 0.8; /* of the rate of PCIe, 10-11 GB/s of 12.5 */
+    double rate =
+        has_nvlink (c) ? ring_rate (c, c->replicas) : reached * c->device->pcie_bw;
+
+    return (struct dn_traffic){.open = 2 * bytes / rate};
+}
+
+struct dn_traffic dn_data_traffic (const struct dn_case *c)
+{
+    const double bucket = 25e6; /* DistributedDataParallel */
+    struct ring copies = find_copies (c);
+    double params = c->dense_params / c->model_parallel;
+    double bytes = params * gradient_bytes (c);
+    double weights = params * dn_activation_bytes (c->precision);
+    double accum = (double) c->spec->grad_accum;
+    double layers = fmax ((double) c->graph->block_layers, 1);
+    double scatter = half_buckets (c, bytes, bucket, &copies);
+    double last = half_reduce (c, fmin (bytes, bucket), &copies);
+
+    if (c->replicas <= 1 || params <= 0)
+        return (struct dn_traffic){0};
+    switch (c->parallel) {
+    case DN_PARALLEL_DATAPARALLEL:
+        return data_parallel (c, bytes);
+    case DN_PARALLEL_ZERO2: /* gradients leave in every pass, to make room */
+        scatter *= accum;   /* fall through */
+    case DN_PARALLEL_ZERO1:
+        return (struct dn_traffic){.behind = scatter,
+                                   .last = last,
+                                   .open = half_reduce (c, weights, &copies),
+                                   .passes = c->parallel == DN_PARALLEL_ZERO2};
+    case DN_PARALLEL_ZERO3:
+    case DN_PARALLEL_FSDP: /* block by block; the first one is waited for */
+        return (struct dn_traffic){
+            .behind =
+                accum
+                * (scatter + 2 * half_buckets (c, weights, weights / layers, &copies)),
+            .last = last + half_reduce (c, weights / layers, &copies),
+            .passes = true};
+    default:
+        return (struct dn_traffic){.behind = 2 * scatter, .last = 2 * last};
+    }
+}
+
+/* The block's output is reduced behind the attention and behind the feed-forward part,
+ * forward and backward (Megatron-LM).
+ */
+double dn_split_calls (const struct dn_case *c)
+{
+    return c->spec->tp > 1 ? 2 * (double) c->graph->block_layers : 0;
+}
+
+double dn_split_traffic (const struct dn_case *c)
+{
+    double in_node = (double) c->spec->gpus / c->nodes;
+    double n = (double) c->spec->tp;
+    struct ring ring = {.n = n, .nodes = fmax (ceil (n / in_node), 1), .sharing = 1};
     double bytes =
         c->graph->block_boundary * c->batch * dn_activation_bytes (c->precision);
 
-    return dn_split_calls (c, recompute)
-           * all_reduce (c, bytes, (double) c->spec->tp, false);
+    return dn_split_calls (c) * 2 * half_reduce (c, bytes, &ring);
+}
+
+double dn_split_passes (const struct dn_case *c)
+{
+    return c->spec->checkpointing == DN_CHECKPOINTING_FULL ? 3 : 2;
+}
+
+double dn_handing_time (const struct dn_case *c)
+{
+    const struct dn_constants *k = c->constants;
+    double bytes =
+        c->graph->block_boundary * c->batch * dn_activation_bytes (c->precision);
+    double rate = ring_rate (c, DN_PER_NODE);
+
+    if (c->nodes > 1)
+        rate = fmin (rate, has_nvlink (c) ? k->node_bw : k->node_bw_pcie);
+    return 2 * (k->nvlink_start_s + bytes / rate);
 }

@@ -61,6 +61,13 @@ static int resolve_gpus (struct dn_spec *spec, int64_t n_gpus, struct dn_err *er
     if (spec->nodes == DN_UNSET)
         spec->nodes = 1;
     model_parallel = spec->tp * spec->pp;
+    if (spec->parallel == DN_PARALLEL_DATAPARALLEL
+        && (spec->nodes > 1 || model_parallel > 1))
+        return dn_err_set (
+            err,
+            DN_E_RANGE,
+            "parallel: dataparallel is one process on one node, expected "
+            "nodes=1, tp=1 and pp=1");
     if (spec->gpus % model_parallel != 0)
         return dn_err_set (err,
                            DN_E_RANGE,

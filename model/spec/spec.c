@@ -42,17 +42,14 @@ static const char *const framework_names[] = {"unknown",
                                               "mindspore"};
 static const char *const stack_names[] = {"unknown", "ngc", "plain"};
 static const char *const parallel_names[] =
-    {"unknown", "dp", "zero1", "zero2", "zero3", "fsdp"};
+    {"unknown", "dp", "dataparallel", "zero1", "zero2", "zero3", "fsdp"};
 static const char *const link_names[] = {"unknown", "nvlink", "pcie", "ib"};
 static const char *const decode_names[] =
     {"unknown", "none", "jpeg", "text", "audio", "video"};
 static const char *const input_names[] = {"unknown", "real", "synthetic", "gpu"};
 static const char *const stem_names[] = {"unknown", "imagenet", "cifar"};
-static const char *const head_names[] = {"unknown",
-                                         "classifier",
-                                         "lm",
-                                         "pretrain",
-                                         "none"};
+static const char *const head_names[] =
+    {"unknown", "classifier", "lm", "pretrain", "adaptive", "none"};
 static const char *const objective_names[] = {"unknown", "cost", "time", "energy"};
 
 const struct dn_names dn_decode_names = {decode_names,

@@ -73,6 +73,7 @@ enum dn_stack {
 enum dn_parallel {
     DN_PARALLEL_UNKNOWN,
     DN_PARALLEL_DP,
+    DN_PARALLEL_DATAPARALLEL, /* one process, torch.nn.DataParallel */
     DN_PARALLEL_ZERO1,
     DN_PARALLEL_ZERO2,
     DN_PARALLEL_ZERO3,
@@ -115,6 +116,7 @@ enum dn_head {
     DN_HEAD_CLASSIFIER,
     DN_HEAD_LM,
     DN_HEAD_PRETRAIN,
+    DN_HEAD_ADAPTIVE,
     DN_HEAD_NONE
 };
 

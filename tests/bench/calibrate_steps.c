@@ -1,13 +1,15 @@
 /* calibrate_steps.c - fit the constants of the step time to measured training steps
  *
- * usage: calibrate_steps HARDWARE-FOLDER RUNS.csv SWEEPS [model|source|gpu]
+ * usage: calibrate_steps HARDWARE-FOLDER RUNS.csv SWEEPS COLUMN ONLY CONSTANTS
  *
  * Least absolute error of ln (measured / predicted), one vote per pair of model and
  * source damped by a square root, by coordinate descent in the logarithm of each
  * constant: first those of one device on rows of one GPU, then those of communication
- * on the others. With a third word every model, source or GPU is left out once, the
- * constants are fitted to the rest, and the errors are those of the rows that were left
- * out.
+ * on the others. With COLUMN (model, source or gpu) every value of it is left out once,
+ * or ONLY that one, the constants are fitted to the rest, and the errors are those of
+ * the rows that were left out. With CONSTANTS, names separated by commas, these alone
+ * are fitted, all on all rows; without COLUMN, ONLY is the source whose rows are taken.
+ * Empty words stand for nothing.
  *
  * Constants go to stdout as initialisers, errors to stderr.
  *
@@ -30,11 +32,16 @@ struct knob {
     double min;
     double max;
     bool several; /* fitted on rows of several GPUs */
+    bool judged;  /* not fitted unless asked for */
 };
 
 #define KNOB(member, min, max, several)                                                \
     {                                                                                  \
-#member, offsetof(struct dn_constants, member), min, max, several              \
+#member, offsetof(struct dn_constants, member), min, max, several, false       \
+    }
+#define JUDGED(member, min, max)                                                       \
+    {                                                                                  \
+#member, offsetof(struct dn_constants, member), min, max, false, true          \
     }
 
 static const struct knob knobs[] = {
@@ -47,9 +54,8 @@ static const struct knob knobs[] = {
     KNOB (eff_memory, 0.3, 1.3, false),
     KNOB (eff_light, 0.3, 1.5, false),
     KNOB (tile, 0.1, 1.5, false),
-    KNOB (kernel_s, 1e-6, 3e-5, false),
-    KNOB (launch_s, 3e-6, 1e-4, false),
-    KNOB (host_norm, 1, 8, false),
+    KNOB (kernel_s, 1e-6, 5e-5, false),
+    KNOB (launch_s, 3e-6, 1.5e-4, false),
     KNOB (step_s, 1e-4, 2e-2, false),
     KNOB (optimizer, 1, 4, false),
     KNOB (optimizer_launches, 0.05, 10, false),
@@ -59,14 +65,15 @@ static const struct knob knobs[] = {
     KNOB (ngc_launch, 0.1, 3, false),
     KNOB (ngc_step, 0.05, 2, false),
     KNOB (pcie_eff, 0.05, 0.9, true),
-    KNOB (link_half, 1e6, 4e7, true),
+    KNOB (pcie_start_s, 1e-5, 2e-2, true),
     KNOB (node_bw, 1e9, 2.5e10, true),
-    KNOB (overlap, 0.01, 1, true),
-    KNOB (exposed, 0.001, 0.5, true),
+    KNOB (node_bw_pcie, 3e8, 1e11, true),
+    KNOB (overlap, 0.05, 1, true),
     KNOB (straggler, 0.001, 0.1, true),
-    KNOB (pipeline_s, 1e-4, 2e-2, true),
-    KNOB (split_s, 1e-6, 1e-3, true),
-    KNOB (fused_bytes, 0.1, 1, true),
+    JUDGED (nvlink_eff, 0.1, 1),
+    JUDGED (nvlink_start_s, 1e-6, 1e-3),
+    JUDGED (fused_bytes, 0.1, 1),
+    JUDGED (fused_launch, 0.1, 1),
     /* End of knobs */
 };
 
@@ -89,6 +96,7 @@ struct set {
     struct run *runs;
     int n_runs;
     int size;
+    const char *constants; /* to fit, NULL for all */
 };
 
 static int add_run (const struct dn_row *row, void *context, struct dn_err *err)
@@ -147,6 +155,17 @@ static double predict (const struct dn_constants *constants, const struct run *r
     return estimate.step_s.p50;
 }
 
+/* Is 'name' in a list separated by commas? */
+static bool in_list (const char *list, const char *name)
+{
+    size_t len = strlen (name);
+
+    for (const char *at = strstr (list, name); at; at = strstr (at + 1, name))
+        if ((at == list || at[-1] == ',') && (at[len] == ',' || at[len] == '\0'))
+            return true;
+    return false;
+}
+
 /* Mean weighted error over the rows of one kind that may be looked at. */
 static double loss (const struct set *set,
                     const struct dn_constants *constants,
@@ -158,7 +177,8 @@ static double loss (const struct set *set,
     for (int i = 0; i < set->n_runs; i++) {
         const struct run *run = &set->runs[i];
 
-        if (run->several != several || !run->fitted || run->left_out)
+        if ((!set->constants && run->several != several) || !run->fitted
+            || run->left_out)
             continue;
         sum += run->weight * fabs (log (run->step_s / predict (constants, run)));
         weights += run->weight;
@@ -188,6 +208,14 @@ static bool improve (const struct set *set,
     return true;
 }
 
+/* Is this constant fitted in that turn? */
+static bool has_turn (const struct set *set, const struct knob *knob, bool several)
+{
+    if (set->constants)
+        return !several && in_list (set->constants, knob->name);
+    return !knob->judged && knob->several == several;
+}
+
 static void fit (const struct set *set, int sweeps, struct dn_constants *constants)
 {
     double stride[DN_N_ELEMENTS (knobs)];
@@ -199,7 +227,7 @@ static void fit (const struct set *set, int sweeps, struct dn_constants *constan
             stride[i] = 0.15;
         for (int sweep = 0; sweep < sweeps; sweep++)
             for (size_t i = 0; i < DN_N_ELEMENTS (knobs); i++) {
-                if (knobs[i].several != several)
+                if (!has_turn (set, &knobs[i], several))
                     continue;
                 if (improve (set, &knobs[i], exp (stride[i]), constants, &best)
                     || improve (set, &knobs[i], exp (-stride[i]), constants, &best))
@@ -214,6 +242,8 @@ static void fit (const struct set *set, int sweeps, struct dn_constants *constan
 struct scores {
     struct dn_score all;
     struct dn_score models;
+    double *ratios; /* measured / predicted */
+    size_t n_ratios;
 };
 
 enum {
@@ -232,6 +262,25 @@ static void add_error (struct scores *scores, const struct run *run, double pred
                &scores->models, run->model, predicted, NULL, run->step_s, &err)
                < 0)
         bench_die ("scores", err.text);
+    scores->ratios =
+        realloc (scores->ratios, (scores->n_ratios + 1) * sizeof (*scores->ratios));
+    if (!scores->ratios)
+        bench_die ("scores", "out of memory");
+    scores->ratios[scores->n_ratios++] = run->step_s / predicted;
+}
+
+static int by_value (const void *a, const void *b)
+{
+    const double *x = a;
+    const double *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* The factor on the prediction that so large a share of the runs stays below. */
+static double factor_at (const struct scores *scores, double share)
+{
+    return scores->ratios[(size_t) (share * (double) (scores->n_ratios - 1))];
 }
 
 static void add_errors (const struct set *set,
@@ -256,8 +305,11 @@ static void print_scores (const char *what, struct scores scores[N_KINDS])
     static const char *const kinds[N_KINDS] = {"one GPU", "several GPUs", "all"};
 
     for (int i = 0; i < N_KINDS; i++) {
-        struct dn_figures figures = dn_pairs_figures (scores[i].all.groups);
+        struct dn_figures figures;
 
+        if (scores[i].all.n_groups == 0)
+            continue;
+        figures = dn_pairs_figures (scores[i].all.groups);
         fprintf (stderr,
                  "%s, %s: %zu rows, mean %.1f %%, median %.1f %%, per model %.1f %%\n",
                  what,
@@ -266,6 +318,14 @@ static void print_scores (const char *what, struct scores scores[N_KINDS])
                  100 * figures.mape,
                  100 * figures.median_ape,
                  100 * dn_score_macro (&scores[i].models));
+        qsort (scores[i].ratios, scores[i].n_ratios, sizeof (double), by_value);
+        fprintf (stderr,
+                 "%s, %s: 95 %% of the rows within a factor of %.2f, 99 %% %.2f\n",
+                 what,
+                 kinds[i],
+                 factor_at (&scores[i], 0.95),
+                 factor_at (&scores[i], 0.99));
+        free (scores[i].ratios);
         dn_score_free (&scores[i].all);
         dn_score_free (&scores[i].models);
     }
@@ -278,8 +338,11 @@ static const char *fold_of (const struct run *run, const char *column)
     return strcmp (column, "source") == 0 ? run->source : run->device->name;
 }
 
-/* Leave every value of the column out once. */
-static void cross_validate (struct set *set, const char *column, int sweeps)
+/* Leave every value of the column out once, or 'only' that one. */
+static void cross_validate (struct set *set,
+                            const char *column,
+                            const char *only,
+                            int sweeps)
 {
     struct scores scores[N_KINDS];
     char title[64];
@@ -294,13 +357,25 @@ static void cross_validate (struct set *set, const char *column, int sweeps)
             set->runs[i].left_out = strcmp (fold_of (&set->runs[i], column), fold) == 0;
             seen = seen || (i < first && set->runs[i].left_out);
         }
-        if (seen)
+        if (seen || (only[0] != '\0' && strcmp (fold, only) != 0))
             continue;
         fit (set, sweeps, &constants);
         add_errors (set, &constants, true, scores);
     }
-    snprintf (title, sizeof (title), "%s left out", column);
+    snprintf (title, sizeof (title), "%s left out", only[0] != '\0' ? only : column);
     print_scores (title, scores);
+}
+
+static void keep_source (struct set *set, const char *source)
+{
+    int n = 0;
+
+    for (int i = 0; i < set->n_runs; i++)
+        if (strcmp (set->runs[i].source, source) == 0)
+            set->runs[n++] = set->runs[i];
+        else
+            dn_graph_free (&set->runs[i].graph);
+    set->n_runs = n;
 }
 
 int main (int argc, char *argv[])
@@ -312,20 +387,27 @@ int main (int argc, char *argv[])
 
     memset (scores, 0, sizeof (scores));
     memset (&set, 0, sizeof (set));
-    if (argc < 4)
-        bench_die ("usage", "calibrate_steps HARDWARE-FOLDER RUNS.csv SWEEPS [COLUMN]");
+    if (argc != 7)
+        bench_die ("usage",
+                   "calibrate_steps HARDWARE RUNS.csv SWEEPS COLUMN ONLY CONSTANTS");
     sweeps = (int) strtol (argv[3], NULL, 10);
     bench_read_catalogue (argv[1], &set.catalogue);
     bench_read_table (argv[2], add_run, &set);
     weigh (&set);
-    if (argc > 4) {
-        cross_validate (&set, argv[4], sweeps);
+    if (argv[4][0] != '\0') {
+        cross_validate (&set, argv[4], argv[5], sweeps);
         return 0;
     }
+    if (argv[5][0] != '\0')
+        keep_source (&set, argv[5]);
+    if (argv[6][0] != '\0')
+        set.constants = argv[6];
     fit (&set, sweeps, &constants);
     for (size_t i = 0; i < DN_N_ELEMENTS (knobs); i++) {
         double value;
 
+        if (!has_turn (&set, &knobs[i], false) && !has_turn (&set, &knobs[i], true))
+            continue;
         memcpy (&value, (char *) &constants + knobs[i].offset, sizeof (value));
         printf ("    .%s = %.4g,\n", knobs[i].name, value);
     }

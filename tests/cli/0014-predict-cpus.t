@@ -43,9 +43,9 @@ json 'synthetic input needs no CPU' \
     predict --cpu-curve $gpu model=alexnet,batch=256,input=synthetic
 json 'where it is not known what is loaded there is no curve' \
     'd["candidates"][0]["cpu_curve"] is None and d["candidates"][0]["cpus"] is None' \
-    predict --cpu-curve $gpu model=candle_uno,batch=256
+    predict --cpu-curve $gpu model=ncf,batch=256
 gives 'which the table tells by -' 0 'v100_sxm2_16gb( +-){8}$' \
-    predict --cpu-curve $gpu model=candle_uno,batch=256
+    predict --cpu-curve $gpu model=ncf,batch=256
 json 'nor where the precision cannot run' 'd["candidates"][0]["cpu_curve"] is None' \
     predict --cpu-curve $gpu model=alexnet,batch=8,precision=bf16
 json 'without the option JSON has no such member' '"cpu_curve" not in d["candidates"][0]' \

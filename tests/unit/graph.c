@@ -471,6 +471,62 @@ static void test_spelling (void **state)
     dn_graph_free (&b);
 }
 
+static void test_frozen (void **state)
+{
+    struct dn_graph graph = build ("model=maskrcnn_resnet50_fpn");
+    int n_frozen = 0;
+    double each = 0;
+
+    (void) state;
+    for (int i = 0; i < graph.n_ops; i++) {
+        const struct dn_op *op = &graph.ops[i];
+
+        if (op->frozen)
+            assert_near (op->saved + op->masks, 0);
+        /* The frozen ones stand in front of all others. */
+        assert_true (!op->frozen || i == n_frozen);
+        n_frozen += op->frozen;
+        each += op->each;
+        assert_true (i < 5 || op->kind != DN_OP_NORM);
+    }
+    assert_true (n_frozen > 10 && n_frozen < graph.n_ops / 2);
+    assert_true (each > 100);
+    dn_graph_free (&graph);
+}
+
+static void test_loops (void **state)
+{
+    struct dn_graph graph = build ("model=tacotron2,tgt_len=600");
+    struct dn_graph tables = build ("model=dlrm,tables=20");
+    double longest = 0;
+
+    (void) state;
+    assert_near (graph.padding, 1.5);
+    for (int i = 0; i < graph.n_ops; i++) {
+        assert_true (graph.ops[i].calls == 1 || graph.ops[i].calls == 600 * 1.5);
+        longest = fmax (longest, graph.ops[i].calls);
+    }
+    assert_near (longest, 900);
+    assert_near (tables.padding, 1);
+    for (int i = 0; i < tables.n_ops; i++)
+        if (tables.ops[i].kind == DN_OP_EMBEDDING)
+            assert_near (tables.ops[i].repeat * tables.ops[i].calls, 1);
+    dn_graph_free (&graph);
+    dn_graph_free (&tables);
+}
+
+static void test_ctc (void **state)
+{
+    struct dn_graph graph = build ("model=wav2vec2_base,seq_len=32400");
+    const struct dn_op *last = &graph.ops[graph.n_ops - 1];
+
+    (void) state;
+    assert_int_equal (last->kind, DN_OP_LOSS);
+    assert_true (last->single);
+    assert_near (last->steps, 101);
+    dn_graph_free (&graph);
+}
+
 static void test_names (void **state)
 {
     (void) state;
@@ -501,6 +557,9 @@ int main (void)
         TEST ("only the first operator reads the sample", test_first),
         TEST ("given totals are met exactly", test_totals),
         TEST ("families build from sizes", test_families),
+        TEST ("what is frozen keeps nothing", test_frozen),
+        TEST ("loops of the host are counted, and joined tables", test_loops),
+        TEST ("a loss of alignment walks along the tokens", test_ctc),
         TEST ("names ignore case and dashes", test_spelling),
         TEST ("each kind of operator has a name", test_names),
     };

@@ -29,6 +29,7 @@ static void bad_catalogue_files_are_named (void **state)
         {V100 "Speed=1", "file: line 13: unknown key 'Speed'"},
         {V100 "Fp8=fast", "file: line 13: Fp8: 'fast' is not a number"},
         {V100 "Memory=0", "Memory: 0 out of range"},
+        {V100 "PerNode=0", "PerNode: 0 out of range"},
         {V100 "Arch=maxwell", "Arch: 'maxwell' is unknown"},
         {V100 "Gpu Type=x", "'Gpu' is not of the form Key=Value"},
     };
@@ -59,6 +60,7 @@ static void a_device_is_read_in_si_units (void **state)
     assert_near (device->memory, 16.0 * 1024 * 1024 * 1024);
     assert_near (device->fp16, 125e12);
     assert_near (device->cost, 2.5);
+    assert_int_equal (device->per_node, DN_PER_NODE);
     assert_null (dn_catalogue_find (&catalogue, "v10"));
     dn_catalogue_free (&catalogue);
     dn_catalogue_free (&catalogue);

@@ -131,6 +131,7 @@ static void the_operations_of_a_step_are_three_forward_passes (void **state)
 /* A graph of one operator. */
 static void replace_graph (struct run *run, struct dn_op op)
 {
+    op.calls = 1;
     run->graph.ops[0] = op;
     run->graph.n_ops = 1;
     run->graph.block_layers = 0;

@@ -103,6 +103,45 @@ static void tf32_runs_as_fp32_where_there_is_no_unit (void **state)
         estimate ("model=resnet50,batch=64,precision=bf16", V100, 0).supported);
 }
 
+/* Work that a loop of the host hands out costs the host; padding costs as the work
+ * itself.
+ */
+static void loops_cost_the_host (void **state)
+{
+    struct dn_estimate dense = estimate ("model=resnet50,batch=2,image=320", A100, 0);
+    struct dn_estimate boxes =
+        estimate ("model=maskrcnn_resnet50_fpn,batch=2,image=320", A100, 0);
+    struct dn_estimate more =
+        estimate ("model=maskrcnn_resnet50_fpn,batch=4,image=320", A100, 0);
+
+    (void) state;
+    assert_true (boxes.stage_s[DN_STAGE_HOST] > 1.5 * dense.stage_s[DN_STAGE_HOST]);
+    assert_true (more.stage_s[DN_STAGE_HOST] > 1.1 * boxes.stage_s[DN_STAGE_HOST]);
+}
+
+static void dense_rows_need_loaders (void **state)
+{
+    double sparse =
+        estimate ("model=vae_cf,batch=512", A100, 0).stage_s[DN_STAGE_INPUT];
+    double dense =
+        estimate ("model=autoencoder,batch=512", A100, 0).stage_s[DN_STAGE_INPUT];
+
+    (void) state;
+    assert_true (sparse > 0);
+    assert_true (dense > 2 * sparse);
+    assert_near (estimate ("model=ncf,batch=512", A100, 0).stage_s[DN_STAGE_INPUT], 0);
+}
+
+static void tuned_optimizers_are_fused (void **state)
+{
+    const char *text = "model=bert_base,batch=8,optimizer=adam";
+    const char *tuned = "model=bert_base,batch=8,optimizer=adam,stack=ngc";
+
+    (void) state;
+    assert_true (estimate (tuned, A100, 0).stage_s[DN_STAGE_OPTIMIZER]
+                 < estimate (text, A100, 0).stage_s[DN_STAGE_OPTIMIZER]);
+}
+
 static void the_parts_of_memory_add_up (void **state)
 {
     struct dn_estimate e =
@@ -139,6 +178,134 @@ static void sharding_and_checkpointing_save_memory (void **state)
         assert_true (mem < last);
         last = mem;
     }
+}
+
+/* Rajbhandari et al. 2020: 2 + 2 + 12 bytes per parameter with Adam in fp16, of which
+ * the stages divide 12, 14 and 16 by the number of devices.
+ */
+static void shards_are_those_of_the_formulas (void **state)
+{
+    static const char *const names[] = {"zero1", "zero2", "zero3", "fsdp"};
+    static const double kept[] = {4 + 12.0 / 8, 2 + 14.0 / 8, 16.0 / 8, 16.0 / 8};
+    double params = estimate ("model=gpt2_xl,batch=1,precision=fp32", A100, 0)
+                        .memory[DN_MEMORY_WEIGHTS]
+                    / 4;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
+        struct dn_estimate e;
+        char text[128];
+
+        snprintf (
+            text,
+            sizeof (text),
+            "model=gpt2_xl,batch=4,gpus=8,optimizer=adam,precision=fp16,parallel=%s",
+            names[i]);
+        e = estimate (text, A100, 0);
+        assert_near (e.memory[DN_MEMORY_WEIGHTS] + e.memory[DN_MEMORY_GRADIENTS]
+                         + e.memory[DN_MEMORY_OPTIMIZER],
+                     kept[i] * params);
+    }
+}
+
+static double communication (const char *text)
+{
+    return estimate (text, A100, 0).stage_s[DN_STAGE_COMMUNICATION];
+}
+
+/* ZeRO-3 and FSDP gather the weights twice: half as much again as an all-reduce. */
+static void gathered_weights_cost_time (void **state)
+{
+#define BASE "model=gpt2_large,batch=2,gpus=8,optimizer=adam,link=pcie"
+    double dp = communication (BASE ",parallel=dp");
+
+    (void) state;
+    assert_in_range (1000 * communication (BASE ",parallel=zero1") / dp, 950, 1050);
+    assert_in_range (1000 * communication (BASE ",parallel=zero2") / dp, 950, 1050);
+    assert_in_range (1000 * communication (BASE ",parallel=zero3") / dp, 1400, 1600);
+    assert_in_range (1000 * communication (BASE ",parallel=fsdp") / dp, 1400, 1600);
+    assert_true (step (BASE ",parallel=dp", A100)
+                 < step (BASE ",parallel=zero3", A100));
+    assert_true (estimate (BASE ",parallel=zero3", A100, 0).gpu_mem.p50
+                 < estimate (BASE ",parallel=dp", A100, 0).gpu_mem.p50);
+    /* The gradients of one pass in four are reduced, or those of each. */
+    assert_near (communication (BASE ",grad_accum=4,parallel=dp"), dp);
+    assert_true (communication (BASE ",grad_accum=4,parallel=zero2") > 2 * dp);
+#undef BASE
+}
+
+/* 'slower' takes longer for its communication than 'faster'. */
+static void assert_slower (const char *slower, const char *faster)
+{
+    if (!(communication (slower) > communication (faster)))
+        fail_msg ("%s communicates no longer than %s", slower, faster);
+}
+
+static void the_all_reduce_is_hierarchical (void **state)
+{
+#define BASE "model=bert_large,batch=8,"
+    (void) state;
+    assert_near (communication (BASE "gpus=1"), 0);
+    assert_slower (BASE "gpus=4", BASE "gpus=2");
+    assert_slower (BASE "gpus=4,link=pcie", BASE "gpus=4");
+    assert_slower (BASE "gpus=16,nodes=4", BASE "gpus=4");
+    assert_slower (BASE "gpus=8,nodes=4", BASE "gpus=8,nodes=2");
+    /* Every device sends its share over its own adapter, so that many devices of few
+     * nodes are faster than one device of as many nodes. */
+    assert_slower (BASE "gpus=2,nodes=2", BASE "gpus=16,nodes=2");
+    /* A node holds eight. */
+    assert_near (communication (BASE "gpus=16"),
+                 communication (BASE "gpus=16,nodes=2"));
+    assert_near (communication (BASE "gpus=9"), communication (BASE "gpus=9,nodes=2"));
+    assert_true (step (BASE "gpus=16", A100) > step (BASE "gpus=8", A100));
+#undef BASE
+}
+
+/* 76 % of 300 GB/s for 1 GiB and 80-110 us for 1 MiB on eight A100 (allreduce.csv): a
+ * linear network of that many gradients.
+ */
+static void the_last_bucket_is_never_hidden (void **state)
+{
+    struct dn_estimate e =
+        estimate ("params=256M,flops=1T,activations=1M,batch=64,gpus=8", A100, 0);
+
+    (void) state;
+    assert_true (e.stage_s[DN_STAGE_COMMUNICATION] > 1.75 * 1.024e9 / 300e9);
+    assert_true (e.stage_s[DN_STAGE_COMMUNICATION] < 2 * 1.75 * 1.024e9 / 229e9);
+    assert_true (e.stage_s[DN_STAGE_EXPOSED] > 0);
+    assert_true (e.stage_s[DN_STAGE_EXPOSED] <= e.stage_s[DN_STAGE_COMMUNICATION]);
+}
+
+static void one_process_for_all_gpus_is_slow (void **state)
+{
+#define BASE "model=mobilenet_v2,batch=12,optimizer=none,framework=pytorch"
+    (void) state;
+    assert_true (step (BASE ",gpus=2,parallel=dataparallel", A100)
+                 > 1.3 * step (BASE ",gpus=2,parallel=dp", A100));
+    assert_true (step (BASE ",gpus=4,parallel=dataparallel", A100)
+                 > step (BASE ",gpus=2,parallel=dataparallel", A100));
+    assert_near (step (BASE ",gpus=4,parallel=dataparallel", A100),
+                 step (BASE ",gpus=4", A100));
+    assert_near (step (BASE ",gpus=1,parallel=dataparallel", A100), step (BASE, A100));
+#undef BASE
+}
+
+/* Bubbles: of p stages and m micro-batches all but m / (m + p - 1) stand idle. */
+static void a_pipeline_fills_up (void **state)
+{
+#define BASE                                                                           \
+    "model=gpt2_xl,micro_batch=1,framework=megatron,precision=fp16,optimizer=adam"
+    double few = step (BASE ",gpus=4,pp=4,global_batch=4", A100) / 4;
+    double many = step (BASE ",gpus=4,pp=4,global_batch=64", A100) / 64;
+
+    (void) state;
+    assert_true (few > 1.3 * many);
+    assert_true (few < 7.0 / 4 * many);
+    assert_slower (BASE ",gpus=4,tp=4,global_batch=4",
+                   BASE ",gpus=2,tp=2,global_batch=4");
+    assert_slower (BASE ",gpus=16,tp=16,global_batch=4",
+                   BASE ",gpus=8,tp=8,global_batch=4");
+#undef BASE
 }
 
 static void a_job_that_cannot_fit_does_not_fit (void **state)
@@ -355,9 +522,18 @@ int main (void)
         TEST ("the newer GPU is faster", the_newer_gpu_is_faster),
         TEST ("tf32 runs as fp32 where there is no unit",
               tf32_runs_as_fp32_where_there_is_no_unit),
+        TEST ("loops cost the host", loops_cost_the_host),
+        TEST ("dense rows need loaders", dense_rows_need_loaders),
+        TEST ("tuned optimizers are fused", tuned_optimizers_are_fused),
         TEST ("the parts of memory add up", the_parts_of_memory_add_up),
         TEST ("sharding and checkpointing save memory",
               sharding_and_checkpointing_save_memory),
+        TEST ("shards are those of the formulas", shards_are_those_of_the_formulas),
+        TEST ("gathered weights cost time", gathered_weights_cost_time),
+        TEST ("the all-reduce is hierarchical", the_all_reduce_is_hierarchical),
+        TEST ("the last bucket is never hidden", the_last_bucket_is_never_hidden),
+        TEST ("one process for all GPUs is slow", one_process_for_all_gpus_is_slow),
+        TEST ("a pipeline fills up", a_pipeline_fills_up),
         TEST ("a job that cannot fit does not fit", a_job_that_cannot_fit_does_not_fit),
         TEST ("CPUs follow the input pipeline", cpus_follow_the_input_pipeline),
         TEST ("starving loaders slow the step", starving_loaders_slow_the_step),

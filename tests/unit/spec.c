@@ -311,6 +311,8 @@ static void contradictions_are_errors (void **state)
         {"model=x", "batch: missing"},
         {"model=x,batch=8,epochs=3,dataset=nowhere", "dataset: 'nowhere' is not in"},
         {"model=x,batch=8,gpus=6,tp=4", "gpus: 6 is not a multiple of tp * pp = 4"},
+        {"model=x,batch=8,gpus=4,nodes=2,parallel=dataparallel",
+         "parallel: dataparallel is one process on one node"},
         {"model=x,batch=8,gpus=2,nodes=4", "nodes: 4 nodes for 2 GPUs"},
         {"model=x,global_batch=10,gpus=4", "global_batch: 10 is not a multiple"},
         {"model=x,batch=256,global_batch=256,gpus=4",

@@ -1,0 +1,320 @@
+/* work.c - the device's work for one operator
+ *
+ * A roofline per kernel,
+ *     t = flops / (peak * e) * padding^q + bytes / (bandwidth * e_m) + kernel_s.
+ * The sum of compute and memory time was never worse than their maximum on measured
+ * kernels and steps. Forward, data gradient and weight gradient are kernels of their
+ * own.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/work.h"
+
+#include <math.h>
+
+bool dn_is_megatron (const struct dn_spec *spec)
+{
+    return spec->framework == DN_FRAMEWORK_MEGATRON;
+}
+
+bool dn_is_tuned (const struct dn_spec *spec)
+{
+    return spec->stack == DN_STACK_NGC || dn_is_megatron (spec);
+}
+
+/* Do neighbouring element-wise operators share kernels? */
+static bool is_fused (const struct dn_spec *spec)
+{
+    return spec->compile == 1 || dn_is_megatron (spec);
+}
+
+/* A third of Kepler's cores works only on instructions that pair up, and error
+ * correction takes a fifth of its bandwidth, which later memories do beside.
+ */
+static void slow_kepler (struct dn_rates *r)
+{
+    r->linear *= 2.0 / 3;
+    r->conv *= 2.0 / 3;
+    r->grouped *= 2.0 / 3;
+    r->memory *= 0.8;
+    r->light *= 0.8;
+}
+
+struct dn_rates dn_rates_of (const struct dn_case *c)
+{
+    const struct dn_constants *k = c->constants;
+    const struct dn_device *device = c->device;
+    bool ngc = dn_is_tuned (c->spec);
+    struct dn_rates r = {.bytes = dn_activation_bytes (c->precision),
+                         .launch_s = k->launch_s,
+                         .kernel_s = k->kernel_s,
+                         .slowdown =
+                             dn_power_slowdown (k, device, c->spec->power_limit)};
+    double peak = dn_device_peak (device, c->precision, &r.tensor);
+
+    if (r.tensor) {
+        double factor = (ngc ? k->ngc_tensor : 1)
+                        * (c->precision == DN_PRECISION_TF32 ? k->eff_tf32 : 1);
+
+        r.linear = peak * k->eff_linear_tensor * factor;
+        r.conv = peak * k->eff_conv_tensor * factor;
+    } else {
+        r.linear = peak * k->eff_linear_fp32;
+        r.conv = peak * k->eff_conv_fp32;
+    }
+    r.tile = r.tensor ? 128 : 64;
+    r.grouped = device->fp32 * k->eff_grouped * (ngc ? k->ngc_grouped : 1);
+    if (r.bytes < 4 && r.tensor)
+        r.grouped *= 2;
+    /* Without fast units for them 16-bit numbers are converted to and fro. */
+    if (!r.tensor && peak <= device->fp32)
+        r.bytes = 4;
+    r.memory = device->bandwidth * k->eff_memory * (ngc ? k->ngc_memory : 1);
+    r.light = device->bandwidth * k->eff_light * (ngc ? k->ngc_memory : 1);
+    if (device->arch == DN_ARCH_KEPLER)
+        slow_kepler (&r);
+    r.light_launches = 1;
+    if (is_fused (c->spec)) {
+        r.light /= k->fused_bytes;
+        r.light_launches = k->fused_launch;
+    }
+    /* Megatron-LM's kernels are tuned, but its host code launches them one by one. */
+    if (c->spec->stack == DN_STACK_NGC) {
+        r.launch_s *= k->ngc_launch;
+        r.kernel_s *= k->ngc_launch;
+    }
+    return r;
+}
+
+/* Nothing fuses a loss. Where tensor parallelism splits the vocabulary, log-softmax
+ * falls apart: maximum, difference, exponential, sum and quotient are kernels of their
+ * own in Megatron-LM.
+ */
+struct dn_rates dn_rates_of_loss (const struct dn_case *c, const struct dn_rates *r)
+{
+    struct dn_rates loss = *r;
+
+    if (is_fused (c->spec))
+        loss.light *= c->constants->fused_bytes;
+    loss.light_launches = dn_is_megatron (c->spec) ? 4 : 1;
+    return loss;
+}
+
+/* Padded over useful outputs of a tiled product, at least 1. */
+static double padding (double rows, double columns, double tile)
+{
+    return ceil (rows / tile) * tile * ceil (columns / tile) * tile / (rows * columns);
+}
+
+static double seconds (const struct dn_work *work)
+{
+    return work->compute_s + work->memory_s + work->wait_s;
+}
+
+static struct dn_work scaled (struct dn_work work, double factor)
+{
+    return (struct dn_work){work.compute_s * factor,
+                            work.memory_s * factor,
+                            work.wait_s * factor,
+                            work.flops * factor,
+                            work.bytes * factor};
+}
+
+static struct dn_work traffic (double bytes, double rate)
+{
+    return (struct dn_work){.memory_s = bytes / rate, .bytes = bytes};
+}
+
+/* Elements moved to bring a convolution's activations into the order that its kernels
+ * want, and back. Matrix units want channels last, which PyTorch has for images but not
+ * for sequences; TensorFlow's volumes are channels last and its kernels for them want
+ * channels first. Of images nobody says, and most are right.
+ */
+static double relayout (const struct dn_case *c,
+                        const struct dn_rates *r,
+                        const struct dn_op *op)
+{
+    bool tensorflow = c->spec->framework == DN_FRAMEWORK_TENSORFLOW;
+    bool moved =
+        tensorflow ? op->dims == 3 : op->dims == 1 && op->batches == 1 && r->tensor;
+
+    return op->kind == DN_OP_CONV && moved ? 2 * (op->in + op->out) * c->padded : 0;
+}
+
+/* Seconds that the kernels of an operator wait for one another in one pass, unless the
+ * host launches them one by one anyway.
+ */
+static double wait_time (const struct dn_case *c, const struct dn_op *op)
+{
+    return op->steps > 1 && op->calls <= 1 ? op->steps * c->constants->recurrence_s : 0;
+}
+
+/* One matrix product or convolution, moving 'elements'. Grouped convolutions are not
+ * tiled: what they load serves the few channels of a group, so their rate grows with
+ * these until it is that of others.
+ */
+static struct dn_work product (const struct dn_case *c,
+                               const struct dn_rates *r,
+                               const struct dn_op *op,
+                               double rows,
+                               double columns,
+                               double elements)
+{
+    struct dn_work work =
+        traffic ((elements + relayout (c, r, op)) * r->bytes, r->memory);
+    double rate = op->kind == DN_OP_CONV ? r->conv : r->linear;
+
+    work.flops = op->flops * c->padded;
+    if (op->kind == DN_OP_CONV && op->batches > 1) {
+        work.compute_s = work.flops / fmin (r->grouped * op->n, r->conv);
+        return work;
+    }
+    work.compute_s =
+        work.flops / rate * pow (padding (rows, columns, r->tile), c->constants->tile);
+    work.wait_s = wait_time (c, op);
+    return work;
+}
+
+/* Passes over the activation that an operator without products makes, forward and
+ * backward, counted in elements of its input. Batch normalisation reads twice and
+ * writes once forward; backward it reads gradient and input twice and writes once.
+ */
+static void light_passes (enum dn_op_kind kind, double *forward, double *backward)
+{
+    *forward = 2;
+    *backward = 3;
+    switch (kind) {
+    case DN_OP_NORM:
+        *forward = 3;
+        *backward = 5;
+        break;
+    case DN_OP_ELEMENTWISE:
+        *forward = 3;
+        *backward = 2;
+        break;
+    case DN_OP_COPY:
+    case DN_OP_DROPOUT:
+        *backward = 2;
+        break;
+    case DN_OP_LOSS: /* the gradient is cleared first, one of it is set per token */
+        *backward = 4;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Passes of 4 bytes that bring 16-bit elements to single precision and back. */
+#define CAST_PASSES 3
+
+/* An operator without products: casts to single precision and back where it needs it.
+ */
+static void light_work (const struct dn_case *c,
+                        const struct dn_rates *r,
+                        const struct dn_op *op,
+                        struct dn_work work[DN_N_DIRECTIONS])
+{
+    double elements = fmax (op->in, op->out) * c->padded;
+    double element = op->single ? fmax (r->bytes, 4) : r->bytes;
+    double forward;
+    double backward;
+
+    light_passes (op->kind, &forward, &backward);
+    if (op->single && r->bytes < 4) {
+        forward += CAST_PASSES;
+        backward += CAST_PASSES;
+    }
+    work[DN_FORWARD] = traffic (forward * elements * element, r->light);
+    work[DN_DATA] = traffic (backward * elements * element, r->light);
+    work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = wait_time (c, op);
+}
+
+/* Work on the device of one pass of one operator, by direction; none in a direction
+ * that it does not have.
+ */
+static void find_work (const struct dn_case *c,
+                       const struct dn_rates *r,
+                       const struct dn_op *op,
+                       struct dn_work work[DN_N_DIRECTIONS])
+{
+    double in = op->in * c->padded;
+    double out = op->out * c->padded;
+    double all = in + out + op->weights * op->calls;
+    double rows = op->m * c->padded;
+
+    work[DN_DATA] = work[DN_WEIGHT] = (struct dn_work){0};
+    switch (op->kind) {
+    case DN_OP_CONV:
+    case DN_OP_LINEAR:
+    case DN_OP_RNN:
+        work[DN_FORWARD] = product (c, r, op, rows, op->n, all);
+        if (!op->first)
+            work[DN_DATA] = product (c, r, op, rows, op->k, all);
+        work[DN_WEIGHT] = product (c, r, op, op->k, op->n, all);
+        break;
+    case DN_OP_MATMUL: /* two gradients of the same size, of activations both */
+        work[DN_FORWARD] = product (c, r, op, op->m, op->n, in + out);
+        work[DN_DATA] = scaled (product (c, r, op, op->m, op->k, in + out), 2);
+        break;
+    case DN_OP_EMBEDDING: /* gather; scatter, into a dense gradient or row by row */
+        work[DN_FORWARD] = work[DN_WEIGHT] = traffic (2 * out * r->bytes, r->memory);
+        if (!dn_is_sparse (op))
+            work[DN_WEIGHT] =
+                traffic (work[DN_FORWARD].bytes + op->params * 4, r->memory);
+        break;
+    default:
+        light_work (c, r, op, work);
+        break;
+    }
+    if (op->frozen)
+        work[DN_DATA] = work[DN_WEIGHT] = (struct dn_work){0};
+}
+
+/* Tensor parallelism splits products and what stands between them; norms, residuals and
+ * their dropout are done by every device in full (Megatron-LM without sequence
+ * parallelism).
+ */
+static bool is_split (enum dn_op_kind kind)
+{
+    return kind != DN_OP_NORM && kind != DN_OP_ELEMENTWISE && kind != DN_OP_DROPOUT
+           && kind != DN_OP_EMBEDDING;
+}
+
+static double launches_of (const struct dn_rates *r,
+                           const struct dn_op *op,
+                           int direction)
+{
+    switch (op->kind) {
+    case DN_OP_MATMUL:
+        return direction == DN_DATA ? 2 : 1;
+    case DN_OP_CONV:
+    case DN_OP_LINEAR:
+    case DN_OP_RNN:
+    case DN_OP_EMBEDDING:
+        return 1;
+    default:
+        return r->light_launches;
+    }
+}
+
+struct dn_turn dn_turn_of (const struct dn_case *c,
+                           const struct dn_rates *r,
+                           const struct dn_op *op)
+{
+    struct dn_turn turn;
+    double layers = (double) c->graph->block_layers;
+    double split = is_split (op->kind) ? (double) c->spec->tp : 1;
+
+    turn.block = layers > 1 && op->repeat >= layers;
+    find_work (c, r, op, turn.work);
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        bool any = seconds (&turn.work[d]) > 0;
+
+        turn.work[d] = scaled (turn.work[d], op->repeat / split);
+        turn.launches[d] = any ? op->repeat * op->calls * launches_of (r, op, d) : 0;
+        if (d == DN_FORWARD)
+            turn.launches[d] += op->repeat * op->each * c->batch;
+        turn.time[d] = seconds (&turn.work[d]) + turn.launches[d] * r->kernel_s;
+    }
+    return turn;
+}

@@ -1,0 +1,70 @@
+/* work.h - the device's work for one operator, private to predict/
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_WORK_H
+#define DN_WORK_H
+
+#include "predict/stages.h"
+
+/* Rates of one precision on one device, with the stack's factors in. */
+struct dn_rates {
+    double bytes;   /* of an activation element */
+    double linear;  /* FLOP/s that matrix products reach */
+    double conv;    /* FLOP/s that convolutions reach */
+    double grouped; /* FLOP/s that depthwise convolutions reach */
+    double memory;  /* byte/s */
+    double light;   /* byte/s of operators without products */
+    double light_launches;
+    double launch_s;
+    double kernel_s;
+    double slowdown; /* of kernels under the board's power limit */
+    double tile;     /* side of an output tile */
+    bool tensor;     /* on matrix units */
+};
+
+/* The three directions of an operator: forward, gradient of the activation, gradient of
+ * the weights.
+ */
+enum {
+    DN_FORWARD,
+    DN_DATA,
+    DN_WEIGHT,
+    DN_N_DIRECTIONS
+};
+
+/* What an operator does in one direction, and the seconds of it. */
+struct dn_work {
+    double compute_s; /* arithmetic */
+    double memory_s;  /* traffic with the device's memory */
+    double wait_s;    /* kernels that wait for one another */
+    double flops;
+    double bytes;
+};
+
+/* One pass of one operator with its repetitions, by direction. Blocks are spread over
+ * the stages of a pipeline, the rest (head, embedding) stays on one.
+ */
+struct dn_turn {
+    struct dn_work work[DN_N_DIRECTIONS];
+    double time[DN_N_DIRECTIONS];
+    double launches[DN_N_DIRECTIONS];
+    bool block;
+};
+
+/* Was the code tuned for the device: the vendor's container, or Megatron-LM, which
+ * comes from the same house?
+ */
+bool dn_is_megatron (const struct dn_spec *spec);
+bool dn_is_tuned (const struct dn_spec *spec);
+
+struct dn_rates dn_rates_of (const struct dn_case *c);
+
+/* The rates of a loss, where those of other operators are 'r'. */
+struct dn_rates dn_rates_of_loss (const struct dn_case *c, const struct dn_rates *r);
+
+struct dn_turn dn_turn_of (const struct dn_case *c,
+                           const struct dn_rates *r,
+                           const struct dn_op *op);
+
+#endif
