@@ -215,7 +215,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     device = dn_subject_device (site, name, &err);
     if (!device || dn_subject_read (site, given.args[0], &subject, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    dn_subject_predict (site, &subject, device, &estimate);
+    dn_subject_predict (site, &subject, &device, 1, &estimate);
     sum_ops (&subject.graph, classes);
     if (!given.json)
         return print_text (&subject, &estimate, classes);

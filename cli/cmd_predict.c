@@ -59,24 +59,25 @@ static int predict_all (const struct dn_site *site,
                         struct dn_estimate *estimates,
                         struct dn_err *err)
 {
+    const struct dn_device *devices[DN_DEVICES_MAX];
     int n_runs =
         selection->n_names > 0 ? selection->n_names : site->catalogue.n_devices;
 
     for (int i = 0; i < n_runs; i++) {
-        const struct dn_device *device =
-            selection->n_names > 0 ? dn_subject_device (site, selection->names[i], err)
-                                   : &site->catalogue.devices[i];
-
-        if (!device)
+        devices[i] = selection->n_names > 0
+                         ? dn_subject_device (site, selection->names[i], err)
+                         : &site->catalogue.devices[i];
+        if (!devices[i])
             return -1;
-        dn_subject_predict (site, subject, device, &estimates[i]);
         runs[i] = (struct dn_run){
-            device->name, &estimates[i], dn_subject_cost (site, device)};
+            devices[i]->name, &estimates[i], dn_subject_cost (site, devices[i])};
     }
+    dn_subject_predict (site, subject, devices, n_runs, estimates);
     return n_runs;
 }
 
-static void print_json (const struct dn_subject *subject,
+static void print_json (const struct dn_site *site,
+                        const struct dn_subject *subject,
                         const struct dn_run *runs,
                         int n_runs)
 {
@@ -85,6 +86,7 @@ static void print_json (const struct dn_subject *subject,
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));
+    dn_json_add_text (json, "model_bundle", site->bundle ? site->bundle->name : NULL);
     candidates = dn_json_add_array (json, "candidates");
     for (int i = 0; i < n_runs; i++)
         json_object_array_add (candidates,
@@ -122,7 +124,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (n_runs < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (given.json) {
-        print_json (&subject, runs, n_runs);
+        print_json (site, &subject, runs, n_runs);
         return DN_EXIT_DONE;
     }
     dn_show_model (&subject.graph);

@@ -13,7 +13,7 @@
 
 #include "learn/score.h"
 #include "learn/table.h"
-#include "predict/predict.h"
+#include "predict/refine.h"
 
 /* Of so many skipped rows the reason is kept; the others are only counted. */
 #define DN_SKIPPED_MAX 1000
@@ -47,7 +47,7 @@ enum dn_grouping {
 extern const struct dn_names dn_grouping_names;
 
 struct dn_evaluation {
-    const struct dn_constants *constants; /* borrowed, as are the next two */
+    struct dn_predictor predictor; /* borrowed, as are the next two */
     const struct dn_catalogue *catalogue;
     const struct dn_datasets *datasets;
     int64_t n_rows;
@@ -55,10 +55,11 @@ struct dn_evaluation {
     int64_t n_skipped;
     struct dn_skipped *skipped; /* the first DN_SKIPPED_MAX; owned */
     struct dn_score scores[DN_N_METRICS][DN_N_GROUPINGS];
-    int64_t n_judged;       /* rows that tell whether the run fitted */
-    int64_t n_oom;          /* those of them that did not fit */
-    int64_t n_false_fit;    /* predicted to fit, measured not to */
-    int64_t n_false_no_fit; /* predicted not to fit, measured to */
+    struct dn_score white_box; /* the step time without the residual, all rows */
+    int64_t n_judged;          /* rows that tell whether the run fitted */
+    int64_t n_oom;             /* those of them that did not fit */
+    int64_t n_false_fit;       /* predicted to fit, measured not to */
+    int64_t n_false_no_fit;    /* predicted not to fit, measured to */
 };
 
 /* What was predicted for one row, for those who want to print it. */
@@ -69,7 +70,7 @@ struct dn_row_result {
 };
 
 /* An evaluation with nothing in it. Freed with dn_evaluation_free (). */
-struct dn_evaluation dn_evaluation_start (const struct dn_constants *constants,
+struct dn_evaluation dn_evaluation_start (const struct dn_predictor *predictor,
                                           const struct dn_catalogue *catalogue,
                                           const struct dn_datasets *datasets);
 void dn_evaluation_free (struct dn_evaluation *evaluation);

@@ -69,14 +69,11 @@ static enum dn_precision effective_precision (const struct dn_spec *spec,
     return spec->precision;
 }
 
-/* Spread of the step time: what the white box misses on a model it has never seen, and
- * a part for every fact that had to be assumed.
- */
-static double step_sigma (const struct dn_case *c)
+double dn_step_doubt (const struct dn_case *c)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_spec *spec = c->spec;
-    double variance = k->sigma_step * k->sigma_step;
+    double variance = 0;
     int n_assumed = 0;
 
     if (spec->precision == DN_PRECISION_UNKNOWN)
@@ -88,7 +85,29 @@ static double step_sigma (const struct dn_case *c)
     variance += n_assumed * k->sigma_assumed * k->sigma_assumed;
     if (c->model_parallel > 1)
         variance += k->sigma_parallel * k->sigma_parallel;
-    return sqrt (variance);
+    return variance;
+}
+
+struct dn_case dn_case_of (const struct dn_constants *constants,
+                           const struct dn_spec *spec,
+                           const struct dn_graph *graph,
+                           const struct dn_device *device,
+                           double cpus_per_gpu)
+{
+    double model_parallel = (double) (spec->tp * spec->pp);
+
+    return (struct dn_case){
+        .constants = constants,
+        .spec = spec,
+        .graph = graph,
+        .device = device,
+        .precision = effective_precision (spec, device),
+        .batch = (double) spec->batch,
+        .replicas = (double) spec->gpus / model_parallel,
+        .model_parallel = model_parallel,
+        .dense_params = dense_params (graph),
+        .cpus_per_gpu = cpus_per_gpu,
+    };
 }
 
 void dn_predict (const struct dn_constants *constants,
@@ -98,27 +117,20 @@ void dn_predict (const struct dn_constants *constants,
                  double cpus_per_gpu,
                  struct dn_estimate *estimate)
 {
-    struct dn_case c = {
-        .constants = constants,
-        .spec = spec,
-        .graph = graph,
-        .device = device,
-        .precision = effective_precision (spec, device),
-        .batch = (double) spec->batch,
-        .model_parallel = (double) (spec->tp * spec->pp),
-        .cpus_per_gpu = cpus_per_gpu,
-    };
+    struct dn_case c = dn_case_of (constants, spec, graph, device, cpus_per_gpu);
 
     memset (estimate, 0, sizeof (*estimate));
     estimate->device = device;
     estimate->supported = dn_device_supports (device, spec->precision);
-    c.dense_params = dense_params (graph);
-    c.replicas = (double) spec->gpus / c.model_parallel;
     dn_predict_step (&c, estimate);
-    estimate->step_s.sigma = step_sigma (&c);
+    estimate->white_step_s = estimate->step_s.p50;
+    /* What the white box misses on a model it has never seen, and every assumption. */
+    estimate->step_s.sigma =
+        sqrt (constants->sigma_step * constants->sigma_step + dn_step_doubt (&c));
     estimate->confidence = exp (-estimate->step_s.sigma);
     dn_predict_memory (&c, estimate);
     estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= device->memory;
+    dn_predict_power (&c, estimate);
     dn_predict_run (&c, estimate);
 }
 

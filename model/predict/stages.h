@@ -21,6 +21,16 @@ struct dn_case {
     double cpus_per_gpu;         /* of the job; <= 0 unknown */
 };
 
+/* The case of one prediction. */
+struct dn_case dn_case_of (const struct dn_constants *constants,
+                           const struct dn_spec *spec,
+                           const struct dn_graph *graph,
+                           const struct dn_device *device,
+                           double cpus_per_gpu);
+
+/* The part of the step's variance that comes from facts that had to be assumed. */
+double dn_step_doubt (const struct dn_case *c);
+
 /* Bytes of one activation element. */
 double dn_activation_bytes (enum dn_precision precision);
 
@@ -52,7 +62,10 @@ double dn_predict_input (const struct dn_case *c,
                          double compute_s,
                          struct dn_estimate *estimate);
 
-/* Fill n_steps, train_s, power_w, energy_j, samples_per_s from the step time. */
+/* Fill power_w from the step and its stages. */
+void dn_predict_power (const struct dn_case *c, struct dn_estimate *estimate);
+
+/* Fill n_steps, train_s, energy_j, samples_per_s from step time and power. */
 void dn_predict_run (const struct dn_case *c, struct dn_estimate *estimate);
 
 #endif

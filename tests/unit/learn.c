@@ -343,11 +343,13 @@ static int judge_row (const struct dn_row *row, void *context, struct dn_err *er
 static void judge (const char *text, struct judged *judged)
 {
     struct dn_table *table = dn_table_new (judge_row, judged);
+    struct dn_predictor predictor;
 
     memset (judged, 0, sizeof (*judged));
     judged->site = scene_site ("");
+    predictor = dn_site_predictor (judged->site);
     judged->evaluation = dn_evaluation_start (
-        &judged->site->constants, &judged->site->catalogue, &judged->site->datasets);
+        &predictor, &judged->site->catalogue, &judged->site->datasets);
     judged->rc = dn_table_feed (table, text, strlen (text), &judged->err);
     if (judged->rc == 0)
         judged->rc = dn_table_feed (table, "", 0, &judged->err);
