@@ -256,6 +256,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     site = dn_options_site (&given, settings.len > 0 ? settings.text : NULL);
     if (!site)
         return given.exit_code;
+    if (check && site->bundle_err.code != DN_E_NONE)
+        return DN_EXIT_CONF; /* dn_options_site () has said why */
     if (given.json)
         print_json (given.paths.conf, site);
     else if (check)

@@ -15,7 +15,7 @@ json 'JSON has the rules' \
      and all(set(r) == {"key", "value", "default", "type", "range", "help"}
              for r in d["rules"])' config
 json 'JSON has the paths' \
-    '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets"]' config
+    '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "Bundle"]' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
       for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, "ALL"),
@@ -66,6 +66,8 @@ wrong 'a GPU type that is mapped twice is an error' \
     'Gpu Type=a Device=t4_16gb\nGpu Type=a Device=t4_16gb' "line 2: Type: 'a' is mapped twice"
 wrong 'a relative path is an error' 'HardwareDir=hardware' \
     "line 1: HardwareDir: 'hardware' is not an absolute path"
+wrong 'a relative path of a bundle is an error' 'Bundle=some' \
+    "line 1: Bundle: 'some' is not an absolute path or none"
 wrong 'control characters are shown as ?' 'Mo\033de=x' "line 1: unknown key 'Mo\?de'"
 
 refuses 'a missing file is named' 3 "none.conf: cannot be opened: No such file" \
