@@ -1,8 +1,9 @@
 /* trees.c - an XGBoost model file, read without belief in any of it
  *
- * What the trees do not need (gains, covers, names) is passed over. Nodes are taken
- * from the root downwards and numbered anew; those that pruning has left behind without
- * a parent are gone then.
+ * What the trees do not need (gains, covers, names) is passed over. Most of a file's
+ * bytes are such numbers, and json-c makes an object of each: they are cut out before.
+ * Nodes are taken from the root downwards and numbered anew; those that pruning has
+ * left behind without a parent are gone then.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -30,7 +31,8 @@ enum {
     ARRAY_VALUE,
     ARRAY_MISSING,
     N_NEEDED,
-    N_ARRAYS = N_NEEDED + 5
+    ARRAY_TYPE = N_NEEDED,
+    N_ARRAYS
 };
 
 static const char *const array_names[N_ARRAYS] = {"left_children",
@@ -38,11 +40,13 @@ static const char *const array_names[N_ARRAYS] = {"left_children",
                                                   "split_indices",
                                                   "split_conditions",
                                                   "default_left",
-                                                  "split_type",
-                                                  "parents",
-                                                  "base_weights",
-                                                  "loss_changes",
-                                                  "sum_hessian"};
+                                                  "split_type"};
+
+/* Arrays of numbers that are not looked at, as they begin. */
+static const char *const needless[] = {"\"base_weights\":[",
+                                       "\"loss_changes\":[",
+                                       "\"sum_hessian\":[",
+                                       "\"parents\":["};
 
 /* One tree of the file. */
 struct source {
@@ -196,7 +200,8 @@ static int take_node (struct source *source,
 
     if (read_value (source, place, &node->value, err) < 0)
         return -1;
-    if (source->arrays[N_NEEDED] && !read_whole (source, N_NEEDED, place, 0, 0, &flag))
+    if (source->arrays[ARRAY_TYPE]
+        && !read_whole (source, ARRAY_TYPE, place, 0, 0, &flag))
         return dn_err_set (err, DN_E_VERSION, "node %d splits categories", place);
     node->left = node->right = -1;
     node->feature = 0;
@@ -345,12 +350,50 @@ static int read_learner (const struct json_object *document,
     return read_trees (learner, trees, err);
 }
 
+/* Length of the beginning of a needless array at 'text', or 0. */
+static size_t find_needless (struct dn_span text)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (needless); i++) {
+        size_t len = strlen (needless[i]);
+
+        if (text.len > len && memcmp (text.text, needless[i], len) == 0)
+            return len;
+    }
+    return 0;
+}
+
+/* Copy 'json' to 'out' with needless arrays empty; return the length. What this makes
+ * of a text that is no such file does not matter: it is read like any other then.
+ */
+static size_t copy_needed (struct dn_span json, char *out)
+{
+    const char *at = json.text;
+    const char *end = json.text + json.len;
+    size_t len = 0;
+
+    while (at < end) {
+        const char *next = memchr (at + 1, '"', (size_t) (end - at) - 1);
+        size_t skip = find_needless ((struct dn_span){at, (size_t) (end - at)});
+        const char *close =
+            skip > 0 ? memchr (at + skip, ']', (size_t) (end - at) - skip) : NULL;
+        size_t n = (size_t) ((next ? next : end) - at);
+
+        if (close)
+            n = skip;
+        memcpy (out + len, at, n);
+        len += n;
+        at = close ? close : at + n;
+    }
+    return len;
+}
+
 int dn_trees_read (struct dn_span json,
                    int n_features,
                    struct dn_trees *trees,
                    struct dn_err *err)
 {
     dn_cleanup (dn_document_cleanup) struct json_object *document = NULL;
+    dn_cleanup (dn_free_ptr) char *needed = NULL;
 
     *trees = (struct dn_trees){.n_features = n_features};
     if (json.len > DN_BOOSTER_MAX)
@@ -359,6 +402,10 @@ int dn_trees_read (struct dn_span json,
                            "%zu bytes, at most %d expected",
                            json.len,
                            DN_BOOSTER_MAX);
+    needed = malloc (json.len + 1);
+    if (!needed)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    json = (struct dn_span){needed, copy_needed (json, needed)};
     document = dn_document_parse (json, DN_BOOSTER_VALUES_MAX, err);
     if (document && read_learner (document, trees, err) == 0)
         return 0;
