@@ -179,10 +179,11 @@ static int read_correction (const struct json_object *residuals,
         || dn_document_real (entry, "shrink", 0, 1, &correction->shrink, err) < 0
         || dn_document_real (entry, "limit", 0, 3, &correction->limit, err) < 0)
         return dn_err_wrap (err, "residuals: %s", name);
-    if (!find_file (bundle, correction->file))
+    if (dn_bundle_file_max (correction->file) != DN_BOOSTER_MAX
+        || !find_file (bundle, correction->file))
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "residuals: %s: file '%s' is not among the files",
+                           "residuals: %s: file '%s' is no booster among the files",
                            name,
                            dn_quote (correction->file, strlen (correction->file)).text);
     return 0;
