@@ -69,7 +69,7 @@ static enum dn_precision effective_precision (const struct dn_spec *spec,
     return spec->precision;
 }
 
-double dn_step_doubt (const struct dn_case *c)
+double dn_step_doubt (const struct dn_case *c, bool learned)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_spec *spec = c->spec;
@@ -80,10 +80,11 @@ double dn_step_doubt (const struct dn_case *c)
         variance += k->sigma_precision * k->sigma_precision;
     n_assumed += spec->optimizer == DN_OPTIMIZER_UNKNOWN ? 1 : 0;
     n_assumed += spec->model[0] == '\0' ? 1 : 0;
-    n_assumed += c->device->sms == 0 ? 1 : 0;
-    n_assumed += spec->nodes > 1 ? 1 : 0; /* the network between nodes is not known */
+    n_assumed += !learned && c->device->sms == 0 ? 1 : 0;
+    /* The network between nodes is not known. */
+    n_assumed += !learned && spec->nodes > 1 ? 1 : 0;
     variance += n_assumed * k->sigma_assumed * k->sigma_assumed;
-    if (c->model_parallel > 1)
+    if (c->model_parallel > 1 && !learned)
         variance += k->sigma_parallel * k->sigma_parallel;
     return variance;
 }
@@ -125,8 +126,8 @@ void dn_predict (const struct dn_constants *constants,
     dn_predict_step (&c, estimate);
     estimate->white_step_s = estimate->step_s.p50;
     /* What the white box misses on a model it has never seen, and every assumption. */
-    estimate->step_s.sigma =
-        sqrt (constants->sigma_step * constants->sigma_step + dn_step_doubt (&c));
+    estimate->step_s.sigma = sqrt (constants->sigma_step * constants->sigma_step
+                                   + dn_step_doubt (&c, false));
     estimate->confidence = exp (-estimate->step_s.sigma);
     dn_predict_memory (&c, estimate);
     estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= device->memory;

@@ -107,7 +107,7 @@ static void refine_step (const struct batch *batch,
 
     estimate->step_s.p50 *= factor;
     scale_all (estimate->stage_s, DN_N_STAGES, factor);
-    estimate->step_s.sigma = sqrt (at->sigma * at->sigma + dn_step_doubt (c));
+    estimate->step_s.sigma = sqrt (at->sigma * at->sigma + dn_step_doubt (c, true));
     /* Beyond the last knot nobody has looked: the spread is a guess there. */
     estimate->confidence = exp (-estimate->step_s.sigma);
     if (edge > 0 && at->distance > edge)

@@ -28,8 +28,11 @@ struct dn_case dn_case_of (const struct dn_constants *constants,
                            const struct dn_device *device,
                            double cpus_per_gpu);
 
-/* The part of the step's variance that comes from facts that had to be assumed. */
-double dn_step_doubt (const struct dn_case *c);
+/* The part of the step's variance that comes from facts that had to be assumed, and of
+ * what the white box knows little; where something was learned, the distance from the
+ * runs tells the latter better.
+ */
+double dn_step_doubt (const struct dn_case *c, bool learned);
 
 /* Bytes of one activation element. */
 double dn_activation_bytes (enum dn_precision precision);
