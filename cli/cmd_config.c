@@ -123,11 +123,11 @@ static void add_site (struct json_object *json, const struct dn_site *site)
                     dn_show_bound (keys[i].min).text,
                     dn_show_bound (keys[i].max).text);
         dn_json_add_text (row, "key", keys[i].name);
-        if (keys[i].type == DN_SITE_PATH)
+        if (keys[i].type != DN_SITE_REAL)
             dn_json_add_text (row, "value", path);
         else
             dn_json_add_real (row, "value", site_real (site, &keys[i]));
-        dn_json_add_text (row, "range", keys[i].type == DN_SITE_PATH ? NULL : range);
+        dn_json_add_text (row, "range", keys[i].type != DN_SITE_REAL ? NULL : range);
         dn_json_add_text (row, "help", keys[i].help);
     }
 }
@@ -204,7 +204,7 @@ static void print_site (const struct dn_site *site)
 
     printf ("\n");
     for (int i = 0; i < n_keys; i++)
-        if (keys[i].type == DN_SITE_PATH)
+        if (keys[i].type != DN_SITE_REAL)
             printf ("%s=%s\n", keys[i].name, (const char *) site + keys[i].offset);
         else
             printf ("%s=%s\n",
@@ -284,6 +284,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     site = dn_options_site (&given, settings.len > 0 ? settings.text : NULL);
     if (!site)
         return given.exit_code;
+    if (check && site->bundle_err.code != DN_E_NONE)
+        return DN_EXIT_CONF; /* dn_options_site () has said why */
     if (given.json)
         print_json (given.paths.conf, site);
     else if (check)

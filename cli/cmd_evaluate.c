@@ -151,6 +151,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_err err = {0};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (dn_close_input) FILE *stream = NULL;
+    struct dn_predictor predictor;
     dn_cleanup (free_work) struct work work = {.out = NULL};
 
     dn_options_begin (&given, self, argc, argv);
@@ -159,8 +160,9 @@ static int run (const struct dn_command *self, int argc, char **argv)
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
+    predictor = dn_site_predictor (site);
     work.evaluation = dn_evaluation_start (
-        &site->constants, &site->rules, &site->catalogue, &site->datasets);
+        &predictor, &site->rules, &site->catalogue, &site->datasets);
     stream = dn_open_input (given.args[0], &err);
     if (!stream
         || (work.out && dn_predictions_open (&work.predictions, work.out, &err) < 0))

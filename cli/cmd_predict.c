@@ -92,20 +92,24 @@ static int predict_all (const struct dn_site *site,
                         struct dn_estimate *estimates,
                         struct dn_err *err)
 {
+    const struct dn_device *devices[DN_DEVICES_MAX];
     int n_runs =
         selection->n_names > 0 ? selection->n_names : site->catalogue.n_devices;
 
     for (int i = 0; i < n_runs; i++) {
-        const struct dn_device *device =
-            selection->n_names > 0 ? dn_subject_device (site, selection->names[i], err)
-                                   : &site->catalogue.devices[i];
-
-        if (!device)
+        devices[i] = selection->n_names > 0
+                         ? dn_subject_device (site, selection->names[i], err)
+                         : &site->catalogue.devices[i];
+        if (!devices[i])
             return -1;
-        dn_subject_predict (site, subject, device, &estimates[i]);
-        runs[i] = dn_subject_run (
-            site, subject, device->name, dn_subject_cost (site, device), &estimates[i]);
     }
+    dn_subject_predict (site, subject, devices, n_runs, estimates);
+    for (int i = 0; i < n_runs; i++)
+        runs[i] = dn_subject_run (site,
+                                  subject,
+                                  devices[i]->name,
+                                  dn_subject_cost (site, devices[i]),
+                                  &estimates[i]);
     return n_runs;
 }
 
@@ -208,6 +212,7 @@ static void print_json (const struct dn_site *site,
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));
+    dn_json_add_text (json, "model_bundle", site->bundle ? site->bundle->name : NULL);
     candidates = dn_json_add_array (json, "candidates");
     for (int i = 0; i < n_runs; i++) {
         struct json_object *row = dn_show_run_json (&runs[i], &subject->spec);

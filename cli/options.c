@@ -18,6 +18,7 @@ enum {
     COMMON_CONF,
     COMMON_HARDWARE,
     COMMON_DATASETS,
+    COMMON_MODEL,
     COMMON_HELP,
     COMMON_VERSION
 };
@@ -33,6 +34,10 @@ static const struct dn_option common_options[] = {
                          0,
                          "FILE",
                          "table of data sets, if dnnest.conf names none"},
+    [COMMON_MODEL] = {"model",
+                      0,
+                      "BUNDLE",
+                      "directory of a model bundle, or none, for that of dnnest.conf"},
     [COMMON_HELP] = {"help", 'h', NULL, "print this help"},
     [COMMON_VERSION] = {"version", 'V', NULL, "print the version"},
     {NULL, 0, NULL, NULL},
@@ -205,6 +210,11 @@ static int take_common (struct dn_options *o, int row)
     case COMMON_DATASETS:
         o->paths.datasets = make_absolute (o->path_text[2], o->argument);
         return 0;
+    case COMMON_MODEL:
+        o->paths.model = strcmp (o->argument, DN_SITE_NONE) == 0
+                             ? DN_SITE_NONE
+                             : make_absolute (o->path_text[3], o->argument);
+        return 0;
     case COMMON_HELP:
         print_help (o->command);
         return leave (o, DN_EXIT_DONE);
@@ -295,9 +305,20 @@ struct dn_site *dn_options_site (struct dn_options *o, const char *parameters)
     struct dn_err err = {0};
     struct dn_site *site = dn_load_site (&o->paths, parameters, &err);
 
-    if (!site)
+    if (!site) {
         o->exit_code = dn_fail (DN_EXIT_CONF, &err);
-    return site;
+        return NULL;
+    }
+    if (site->bundle_err.code == DN_E_NONE)
+        return site;
+    /* What the plugin does without: say so and go on. What was asked for: do not. */
+    if (!o->paths.model) {
+        dn_complain ("%s; going on without a model bundle", site->bundle_err.text);
+        return site;
+    }
+    o->exit_code = dn_fail (DN_EXIT_DATA, &site->bundle_err);
+    dn_load_free (site);
+    return NULL;
 }
 
 void dn_site_cleanup (struct dn_site **site)

@@ -97,11 +97,10 @@ static void add_metric (struct json_object *json,
     json_object_object_add (json, dn_names_get (&dn_metric_names, metric), member);
 }
 
-/* Without a learned residual the white box is all there is. */
+/* What the step time would be without the learned residual. */
 static void add_white_box (struct json_object *json, struct dn_evaluation *evaluation)
 {
-    struct dn_figures figures =
-        dn_pairs_figures (all_pairs (evaluation, DN_METRIC_STEP_TIME));
+    struct dn_figures figures = dn_pairs_figures (evaluation->white_box.groups);
     struct json_object *member = dn_json_add_object (json, "white_box");
 
     dn_json_add_signed (member, "mape", figures.mape);

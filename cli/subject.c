@@ -8,7 +8,8 @@
 
 #include "common.h"
 
-/* dn_predict () takes this for "not known": the run has the CPUs that it needs. */
+/* dn_predict_devices () takes this for "not known": the run has the CPUs that it needs.
+ */
 #define CPUS_UNKNOWN (-1)
 
 const char *dn_subject_unread (const struct dn_subject *subject, int i)
@@ -100,15 +101,19 @@ double dn_subject_cost (const struct dn_site *site, const struct dn_device *devi
 
 void dn_subject_predict (const struct dn_site *site,
                          const struct dn_subject *subject,
-                         const struct dn_device *device,
-                         struct dn_estimate *estimate)
+                         const struct dn_device *const devices[],
+                         int n_devices,
+                         struct dn_estimate estimates[])
 {
-    dn_predict (&site->constants,
-                &subject->spec,
-                &subject->graph,
-                device,
-                CPUS_UNKNOWN,
-                estimate);
+    const struct dn_predictor predictor = dn_site_predictor (site);
+
+    dn_predict_devices (&predictor,
+                        &subject->spec,
+                        &subject->graph,
+                        devices,
+                        n_devices,
+                        CPUS_UNKNOWN,
+                        estimates);
 }
 
 struct dn_run dn_subject_run (const struct dn_site *site,

@@ -43,11 +43,12 @@ const struct dn_device *dn_subject_device (const struct dn_site *site,
  */
 double dn_subject_cost (const struct dn_site *site, const struct dn_device *device);
 
-/* Predict on a device, with as many CPUs as are needed. */
+/* Predict on devices, with as many CPUs as are needed. */
 void dn_subject_predict (const struct dn_site *site,
                          const struct dn_subject *subject,
-                         const struct dn_device *device,
-                         struct dn_estimate *estimate);
+                         const struct dn_device *const devices[],
+                         int n_devices,
+                         struct dn_estimate estimates[]);
 
 /* What follows from 'estimate' at this site, for a GPU of this name and price. */
 struct dn_run dn_subject_run (const struct dn_site *site,

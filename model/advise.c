@@ -47,13 +47,19 @@ static void predict_all (const struct dn_site *site,
                          const struct dn_graph *graph,
                          struct dn_advice *advice)
 {
-    for (int i = 0; i < advice->candidates.n_candidates; i++)
-        dn_predict (&site->constants,
-                    &advice->spec,
-                    graph,
-                    advice->candidates.list[i].gpu->device,
-                    advice->request.cpus_per_gpu,
-                    &advice->estimates[i]);
+    const struct dn_predictor predictor = dn_site_predictor (site);
+    const struct dn_device *devices[DN_CANDIDATES_MAX];
+    int n_devices = advice->candidates.n_candidates;
+
+    for (int i = 0; i < n_devices; i++)
+        devices[i] = advice->candidates.list[i].gpu->device;
+    dn_predict_devices (&predictor,
+                        &advice->spec,
+                        graph,
+                        devices,
+                        n_devices,
+                        advice->request.cpus_per_gpu,
+                        advice->estimates);
 }
 
 int dn_advise (const struct dn_site *site,

@@ -25,6 +25,12 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_PATH,
      0,
      0},
+    {"Bundle",
+     offsetof (struct dn_site, bundle_dir),
+     "directory of the model bundle, or none",
+     DN_SITE_PATH_OR_NONE,
+     0,
+     0},
     {"Carbon",
      offsetof (struct dn_site, carbon_g_per_kwh),
      "grams of CO2 per kWh of the grid",
@@ -56,6 +62,7 @@ int dn_site_init (struct dn_site *site,
     site->constants = dn_constants_default;
     site->carbon_g_per_kwh = -1;
     site->pue = 1;
+    memcpy (site->bundle_dir, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     if (dn_span_copy (dn_span_of (hardware_dir),
                       site->hardware_dir,
                       sizeof (site->hardware_dir),
@@ -91,12 +98,18 @@ static int set_path (struct dn_site *site,
                      struct dn_span value,
                      struct dn_err *err)
 {
-    if (value.len == 0 || value.text[0] != '/')
+    bool none = key->type == DN_SITE_PATH_OR_NONE && dn_span_is (value, DN_SITE_NONE);
+
+    if (!none && (value.len == 0 || value.text[0] != '/'))
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: '%s' is not an absolute path",
+                           "%s: '%s' is not an absolute path%s",
                            key->name,
-                           dn_quote (value.text, value.len).text);
+                           dn_quote (value.text, value.len).text,
+                           key->type == DN_SITE_PATH_OR_NONE ? " or " DN_SITE_NONE
+                                                             : "");
+    if (none)
+        value = dn_span_of (DN_SITE_NONE);
     return dn_span_copy (
         value, (char *) site + key->offset, DN_SITE_PATH_MAX, key->name, err);
 }
@@ -121,7 +134,7 @@ static int set_key (struct dn_site *site,
                     bool paths,
                     struct dn_err *err)
 {
-    if ((key->type == DN_SITE_PATH) != paths)
+    if ((key->type != DN_SITE_REAL) != paths)
         return 0;
     return paths ? set_path (site, key, value, err) : set_real (site, key, value, err);
 }
@@ -205,10 +218,16 @@ int dn_site_override (struct dn_site *site, const char *parameters, struct dn_er
     return 0;
 }
 
+struct dn_predictor dn_site_predictor (const struct dn_site *site)
+{
+    return (struct dn_predictor){&site->constants, site->bundle};
+}
+
 void dn_site_free (struct dn_site *site)
 {
     if (!site)
         return;
     dn_catalogue_free (&site->catalogue);
+    dn_bundle_free (site->bundle);
     memset (site, 0, sizeof (*site));
 }

@@ -7,7 +7,7 @@
 
 #include "hardware/hardware.h"
 #include "policy/policy.h"
-#include "predict/constants.h"
+#include "predict/refine.h"
 #include "spec/spec.h"
 
 #define DN_SITE_PATH_MAX 512
@@ -18,14 +18,20 @@ struct dn_site {
     struct dn_catalogue catalogue; /* owned */
     struct dn_gpu_types gpu_types; /* points into the catalogue */
     struct dn_datasets datasets;
+    struct dn_bundle *bundle; /* NULL: none, the white box alone; owned */
+    /* Why there is none, where one was meant to be; or empty. A broken bundle does not
+     * make a site unusable. */
+    struct dn_err bundle_err;
     double carbon_g_per_kwh;              /* Carbon=, -1 unset */
     double pue;                           /* PUE= */
     char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
+    char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */
 };
 
 enum dn_site_key_type {
     DN_SITE_PATH,
+    DN_SITE_PATH_OR_NONE, /* "none": there is none */
     DN_SITE_REAL
 };
 
@@ -39,6 +45,9 @@ struct dn_site_key {
     double max;
 };
 const struct dn_site_key *dn_site_keys (int *n_keys);
+
+/* The value of a path that is optional and not there. */
+#define DN_SITE_NONE "none"
 
 /* An empty site with all defaults, and where its catalogue and data sets are read from
  * unless dnnest.conf says otherwise.
@@ -67,6 +76,9 @@ int dn_site_read (struct dn_site *site,
  * over. 'parameters' may be NULL.
  */
 int dn_site_override (struct dn_site *site, const char *parameters, struct dn_err *err);
+
+/* What the site predicts with. Borrows from it. */
+struct dn_predictor dn_site_predictor (const struct dn_site *site);
 
 /* NULL-safe. */
 void dn_site_free (struct dn_site *site);

@@ -66,4 +66,34 @@
 /* A configuration, catalogue or data-set file. */
 #define DN_FILE_MAX (1024 * 1024)
 
+/* The manifest of a model bundle: 70 features times some hundred prototypes. */
+#define DN_MANIFEST_MAX        (1024 * 1024)
+#define DN_MANIFEST_VALUES_MAX 100000
+
+/* A booster of a bundle, some 80 bytes per node. With 16 values per node json-c takes
+ * 64 MiB for a moment.
+ */
+#define DN_BOOSTER_MAX        (8 * 1024 * 1024)
+#define DN_BOOSTER_VALUES_MAX 1000000
+
+/* Trees of a booster, their nodes in all, and their depth: they bound the time of one
+ * prediction, 2000 * 32 comparisons.
+ */
+#define DN_TREES_MAX      2000
+#define DN_TREE_NODES_MAX 65536
+#define DN_TREE_DEPTH_MAX 32
+
+/* A site's own constants in a bundle. */
+#define DN_TUNING_MAX (256 * 1024)
+
+/* Files beside the manifest, runs that stand for the training domain, points of the
+ * spread over the distance from it, levels of the bounds, and groups that have their
+ * own.
+ */
+#define DN_BUNDLE_FILES_MAX 8
+#define DN_PROTOTYPES_MAX   1024
+#define DN_KNOTS_MAX        16
+#define DN_LEVELS_MAX       16
+#define DN_BOUND_GROUPS_MAX 32
+
 #endif

@@ -24,12 +24,12 @@ const struct dn_names dn_metric_names = {metric_text,
 const struct dn_names dn_grouping_names = {grouping_text,
                                            (int) DN_N_ELEMENTS (grouping_text)};
 
-struct dn_evaluation dn_evaluation_start (const struct dn_constants *constants,
+struct dn_evaluation dn_evaluation_start (const struct dn_predictor *predictor,
                                           const struct dn_rules *rules,
                                           const struct dn_catalogue *catalogue,
                                           const struct dn_datasets *datasets)
 {
-    return (struct dn_evaluation){.constants = constants,
+    return (struct dn_evaluation){.predictor = *predictor,
                                   .rules = rules,
                                   .catalogue = catalogue,
                                   .datasets = datasets};
@@ -42,6 +42,7 @@ void dn_evaluation_free (struct dn_evaluation *evaluation)
     for (int m = 0; m < DN_N_METRICS; m++)
         for (int g = 0; g < DN_N_GROUPINGS; g++)
             dn_score_free (&evaluation->scores[m][g]);
+    dn_score_free (&evaluation->white_box);
     free (evaluation->skipped);
     memset (evaluation, 0, sizeof (*evaluation));
 }
@@ -213,6 +214,15 @@ static int add_run (struct dn_evaluation *evaluation,
 
     name_groups (row, run, precision, names);
     judge_fit (evaluation, run, estimate);
+    if (run->measured[DN_METRIC_STEP_TIME] > 0
+        && dn_score_add (&evaluation->white_box,
+                         names[DN_BY_ALL],
+                         estimate->white_step_s * 1000,
+                         NULL,
+                         run->measured[DN_METRIC_STEP_TIME],
+                         err)
+               < 0)
+        return -1;
     for (int i = 0; i < DN_N_METRICS; i++)
         if (run->measured[i] > 0
             && add_pair (evaluation->scores[i],
@@ -244,8 +254,13 @@ static int predict_run (const struct dn_evaluation *evaluation,
 
     if (read_run (evaluation, row, run, &graph, err) < 0)
         return -1;
-    dn_predict (
-        evaluation->constants, &run->spec, &graph, run->device, run->cores, estimate);
+    dn_predict_devices (&evaluation->predictor,
+                        &run->spec,
+                        &graph,
+                        &(const struct dn_device *){run->device},
+                        1,
+                        run->cores,
+                        estimate);
     if (!is_sound (estimate))
         return dn_err_set (err, DN_E_BUG, "the prediction is not a positive number");
     return 0;

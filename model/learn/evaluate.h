@@ -14,7 +14,7 @@
 #include "learn/score.h"
 #include "learn/table.h"
 #include "policy/policy.h"
-#include "predict/predict.h"
+#include "predict/refine.h"
 
 /* Of so many skipped rows the reason is kept; the others are only counted. */
 #define DN_SKIPPED_MAX 1000
@@ -48,7 +48,7 @@ enum dn_grouping {
 extern const struct dn_names dn_grouping_names;
 
 struct dn_evaluation {
-    const struct dn_constants *constants; /* borrowed, as are the next three */
+    struct dn_predictor predictor; /* borrowed, as are the next three */
     const struct dn_rules *rules;
     const struct dn_catalogue *catalogue;
     const struct dn_datasets *datasets;
@@ -57,12 +57,13 @@ struct dn_evaluation {
     int64_t n_skipped;
     struct dn_skipped *skipped; /* the first DN_SKIPPED_MAX; owned */
     struct dn_score scores[DN_N_METRICS][DN_N_GROUPINGS];
-    int64_t n_judged;       /* rows that tell whether the run fitted */
-    int64_t n_oom;          /* those of them that did not fit */
-    int64_t n_false_fit;    /* predicted to fit, measured not to */
-    int64_t n_false_no_fit; /* predicted not to fit, measured to */
-    int64_t n_false_move;   /* the same two by the policy's own rule, which ... */
-    int64_t n_false_stay;   /* ... adds its head room to the bound */
+    struct dn_score white_box; /* the step time without the residual, all rows */
+    int64_t n_judged;          /* rows that tell whether the run fitted */
+    int64_t n_oom;             /* those of them that did not fit */
+    int64_t n_false_fit;       /* predicted to fit, measured not to */
+    int64_t n_false_no_fit;    /* predicted not to fit, measured to */
+    int64_t n_false_move;      /* the same two by the policy's own rule, which ... */
+    int64_t n_false_stay;      /* ... adds its head room to the bound */
 };
 
 /* What was predicted for one row, for those who want to print it. */
@@ -73,7 +74,7 @@ struct dn_row_result {
 };
 
 /* An evaluation with nothing in it. Freed with dn_evaluation_free (). */
-struct dn_evaluation dn_evaluation_start (const struct dn_constants *constants,
+struct dn_evaluation dn_evaluation_start (const struct dn_predictor *predictor,
                                           const struct dn_rules *rules,
                                           const struct dn_catalogue *catalogue,
                                           const struct dn_datasets *datasets);

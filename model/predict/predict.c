@@ -93,26 +93,24 @@ static enum dn_parallel effective_parallel (const struct dn_spec *spec)
                : DN_PARALLEL_DP;
 }
 
-/* Spread of the step time: what the white box misses on a model it has never seen, and
- * a part for every fact that had to be assumed.
- */
-static double step_sigma (const struct dn_case *c)
+double dn_step_doubt (const struct dn_case *c, bool learned)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_spec *spec = c->spec;
-    double variance = k->sigma_step * k->sigma_step;
+    double variance = 0;
     int n_assumed = 0;
 
     if (spec->precision == DN_PRECISION_UNKNOWN)
         variance += k->sigma_precision * k->sigma_precision;
     n_assumed += spec->optimizer == DN_OPTIMIZER_UNKNOWN ? 1 : 0;
     n_assumed += spec->model[0] == '\0' ? 1 : 0;
-    n_assumed += c->device->sms == 0 ? 1 : 0;
-    n_assumed += spec->nodes > 1 ? 1 : 0; /* the network between nodes is not known */
+    n_assumed += !learned && c->device->sms == 0 ? 1 : 0;
+    /* The network between nodes is not known. */
+    n_assumed += !learned && spec->nodes > 1 ? 1 : 0;
     variance += n_assumed * k->sigma_assumed * k->sigma_assumed;
-    if (c->model_parallel > 1)
+    if (c->model_parallel > 1 && !learned)
         variance += k->sigma_parallel * k->sigma_parallel;
-    return sqrt (variance);
+    return variance;
 }
 
 struct dn_case dn_case_of (const struct dn_constants *constants,
@@ -153,10 +151,14 @@ void dn_predict (const struct dn_constants *constants,
     estimate->device = device;
     estimate->supported = dn_device_supports (device, spec->precision);
     dn_predict_step (&c, estimate);
-    estimate->step_s.sigma = step_sigma (&c);
+    estimate->white_step_s = estimate->step_s.p50;
+    /* What the white box misses on a model it has never seen, and every assumption. */
+    estimate->step_s.sigma = sqrt (constants->sigma_step * constants->sigma_step
+                                   + dn_step_doubt (&c, false));
     estimate->confidence = exp (-estimate->step_s.sigma);
     dn_predict_memory (&c, estimate);
     estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= device->memory;
+    dn_predict_power (&c, estimate);
     dn_predict_run (&c, estimate);
 }
 

@@ -10,20 +10,35 @@
 #ifndef DN_PREDICT_H
 #define DN_PREDICT_H
 
+#include "base/limits.h"
 #include "graph/graph.h"
 #include "hardware/hardware.h"
 #include "predict/constants.h"
 
-/* A positive quantity known up to a factor: log-normal with median p50 and the standard
- * deviation 'sigma' of its natural logarithm.
+/* How far measured values were from predicted ones, in units of the predicted spread:
+ * quantiles of ln (measured / predicted) / sigma at ascending normal scores.
+ */
+struct dn_quantiles {
+    int n;
+    double scores[DN_LEVELS_MAX];
+    double values[DN_LEVELS_MAX];
+};
+
+/* A positive quantity known up to a factor: median p50 and the spread 'sigma' of its
+ * natural logarithm, normal unless 'quantiles' tell better. They are borrowed of the
+ * bundle, and live as long as the site.
  */
 struct dn_range {
     double p50;
     double sigma;
+    const struct dn_quantiles *quantiles; /* NULL: the normal law */
 };
 
 /* The value that the quantity stays below with probability 'quantile' (0..1). */
 double dn_range_at (struct dn_range range, double quantile);
+
+/* The standard normal quantile. */
+double dn_normal_score (double quantile);
 
 /* Where the time of one optimizer step goes, seconds on one device. The stages overlap:
  * their sum is not the step.
@@ -76,6 +91,8 @@ struct dn_estimate {
     double energy_j;      /* of the run, all devices; -1 when unknown */
     double samples_per_s; /* of the whole job */
     double confidence;    /* 0..1 */
+    double known;         /* share of the learned residual that counts, 0 without one */
+    double white_step_s;  /* step_s.p50 before the residual */
 };
 
 /* Predict the run of 'graph' as 'spec' describes it on 'device'. Cannot fail: what

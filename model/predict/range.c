@@ -6,11 +6,10 @@
 
 #include <math.h>
 
-/* The standard normal quantile. Abramowitz and Stegun, Handbook of Mathematical
- * Functions, 26.2.23: error below 4.5e-4, and z is never needed better than the spread
- * is known.
+/* Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.23: error below
+ * 4.5e-4, and a score is never needed better than the spread is known.
  */
-static double normal_quantile (double quantile)
+double dn_normal_score (double quantile)
 {
     double tail = quantile > 0.5 ? 1 - quantile : quantile;
     double t = sqrt (-2 * log (tail));
@@ -21,13 +20,38 @@ static double normal_quantile (double quantile)
     return quantile > 0.5 ? z : -z;
 }
 
+/* Linear between two points; beyond the ends as the normal law goes on, and above the
+ * last not slower than before it: the bounds there were never seen.
+ */
+static double interpolate (const struct dn_quantiles *q, double score)
+{
+    int last = q->n - 1;
+    double slope = 1;
+    int at = 1;
+
+    if (score <= q->scores[0])
+        return q->values[0] + (score - q->scores[0]);
+    while (at <= last && score > q->scores[at])
+        at++;
+    if (last > 0) {
+        int upper = at > last ? last : at;
+
+        slope = (q->values[upper] - q->values[upper - 1])
+                / (q->scores[upper] - q->scores[upper - 1]);
+    }
+    if (at > last)
+        return q->values[last] + (score - q->scores[last]) * fmax (slope, 1);
+    return q->values[at - 1] + (score - q->scores[at - 1]) * slope;
+}
+
 double dn_range_at (struct dn_range range, double quantile)
 {
+    double score;
+
     if (range.p50 <= 0 || range.sigma <= 0 || quantile == 0.5)
         return range.p50;
-    if (quantile < 1e-6)
-        quantile = 1e-6;
-    if (quantile > 1 - 1e-6)
-        quantile = 1 - 1e-6;
-    return range.p50 * exp (range.sigma * normal_quantile (quantile));
+    score = dn_normal_score (fmin (fmax (quantile, 1e-6), 1 - 1e-6));
+    if (range.quantiles && range.quantiles->n > 0)
+        score = interpolate (range.quantiles, score);
+    return range.p50 * exp (range.sigma * score);
 }

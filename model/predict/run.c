@@ -124,6 +124,11 @@ static double mean_power (const struct dn_case *c, const struct dn_estimate *est
         limit);
 }
 
+void dn_predict_power (const struct dn_case *c, struct dn_estimate *estimate)
+{
+    estimate->power_w = mean_power (c, estimate);
+}
+
 void dn_predict_run (const struct dn_case *c, struct dn_estimate *estimate)
 {
     const struct dn_constants *k = c->constants;
@@ -131,10 +136,10 @@ void dn_predict_run (const struct dn_case *c, struct dn_estimate *estimate)
     double epochs = c->spec->epochs > 0 ? c->spec->epochs : 1;
     double evaluations = k->eval_share;
 
-    estimate->power_w = mean_power (c, estimate);
     estimate->samples_per_s = (double) c->spec->global_batch / estimate->step_s.p50;
     estimate->n_steps = dn_spec_steps (c->spec);
-    estimate->train_s = (struct dn_range){-1, estimate->step_s.sigma};
+    estimate->train_s = estimate->step_s;
+    estimate->train_s.p50 = -1;
     estimate->energy_j = -1;
     if (estimate->n_steps < 0)
         return;

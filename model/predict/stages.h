@@ -31,6 +31,12 @@ struct dn_case dn_case_of (const struct dn_constants *constants,
                            const struct dn_device *device,
                            double cpus_per_gpu);
 
+/* The part of the step's variance that comes from facts that had to be assumed, and of
+ * what the white box knows little; where something was learned, the distance from the
+ * runs tells the latter better.
+ */
+double dn_step_doubt (const struct dn_case *c, bool learned);
+
 /* Bytes of one activation element. */
 double dn_activation_bytes (enum dn_precision precision);
 
@@ -81,7 +87,10 @@ double dn_predict_input (const struct dn_case *c,
                          double compute_s,
                          struct dn_estimate *estimate);
 
-/* Fill n_steps, train_s, power_w, energy_j, samples_per_s from the step time. */
+/* Fill power_w from the step and its stages. */
+void dn_predict_power (const struct dn_case *c, struct dn_estimate *estimate);
+
+/* Fill n_steps, train_s, energy_j, samples_per_s from step time and power. */
 void dn_predict_run (const struct dn_case *c, struct dn_estimate *estimate);
 
 #endif

@@ -5,7 +5,8 @@
  * hanging the controller; it has no effect on a regular file.
  *
  * An installation has one configuration, some 40 catalogue files of 1 KB and one table
- * of data sets: about a millisecond, at start and at a reconfiguration.
+ * of data sets: about a millisecond, at start and at a reconfiguration. A bundle takes
+ * some ten.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -61,7 +62,11 @@ static int check_trust (const struct stat *st, const char *path, struct dn_err *
     return 0;
 }
 
-static int check_file (int fd, const char *path, size_t *size, struct dn_err *err)
+static int check_file (int fd,
+                       const char *path,
+                       size_t max,
+                       size_t *size,
+                       struct dn_err *err)
 {
     struct stat st;
 
@@ -71,13 +76,13 @@ static int check_file (int fd, const char *path, size_t *size, struct dn_err *er
         return dn_err_set (err, DN_E_IO, "%s: not a regular file", path);
     if (check_trust (&st, path, err) < 0)
         return -1;
-    if (st.st_size < 0 || st.st_size > DN_FILE_MAX)
+    if (st.st_size < 0 || (uint64_t) st.st_size > max)
         return dn_err_set (err,
                            DN_E_LIMIT,
-                           "%s: %lld bytes, at most %d expected",
+                           "%s: %lld bytes, at most %zu expected",
                            path,
                            (long long) st.st_size,
-                           DN_FILE_MAX);
+                           max);
     *size = (size_t) st.st_size;
     return 0;
 }
@@ -110,6 +115,7 @@ static int read_whole (int fd,
 static int load_at (int dir,
                     const char *name,
                     const char *path,
+                    size_t max,
                     char **text,
                     size_t *len,
                     struct dn_err *err)
@@ -125,7 +131,7 @@ static int load_at (int dir,
         return dn_err_set (err, DN_E_IO, "%s: is a symbolic link", path);
     if (fd < 0)
         return fail_errno (path, "cannot be opened", err);
-    if (check_file (fd, path, &size, err) < 0)
+    if (check_file (fd, path, max, &size, err) < 0)
         return -1;
     buf = malloc (size + 1);
     if (!buf)
@@ -152,7 +158,7 @@ int dn_load_file (const char *path, char **text, size_t *len, struct dn_err *err
     *len = 0;
     if (check_absolute (path, err) < 0)
         return -1;
-    return load_at (AT_FDCWD, path, path, text, len, err);
+    return load_at (AT_FDCWD, path, path, DN_FILE_MAX, text, len, err);
 }
 
 /* File names of the catalogue, sorted, so that messages and candidates do not depend on
@@ -198,29 +204,35 @@ static int list_catalogue (DIR *dir,
     return 0;
 }
 
-static DIR *open_trusted_dir (const char *path, struct dn_err *err)
+/* Return a descriptor, or -1 with 'err'. */
+static int open_trusted (const char *path, struct dn_err *err)
 {
     struct stat st;
-    DIR *dir;
     int fd;
 
     if (check_absolute (path, err) < 0)
-        return NULL;
+        return -1;
     fd = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        fail_errno (path, "cannot be opened as a directory", err);
-        return NULL;
-    }
+    if (fd < 0)
+        return fail_errno (path, "cannot be opened as a directory", err);
     if (fstat (fd, &st) < 0)
         fail_errno (path, "cannot be examined", err);
-    else if (check_trust (&st, path, err) == 0) {
-        dir = fdopendir (fd);
-        if (dir)
-            return dir;
-        fail_errno (path, "cannot be read", err);
-    }
+    else if (check_trust (&st, path, err) == 0)
+        return fd;
     close (fd);
-    return NULL;
+    return -1;
+}
+
+static DIR *open_trusted_dir (const char *path, struct dn_err *err)
+{
+    int fd = open_trusted (path, err);
+    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+
+    if (fd >= 0 && !dir) {
+        fail_errno (path, "cannot be read", err);
+        close (fd);
+    }
+    return dir;
 }
 
 static int load_device (int dir,
@@ -234,7 +246,7 @@ static int load_device (int dir,
     size_t len;
 
     snprintf (path, sizeof (path), "%s/%s", dir_path, name);
-    if (load_at (dir, name, path, &text, &len, err) < 0)
+    if (load_at (dir, name, path, DN_FILE_MAX, &text, &len, err) < 0)
         return -1;
     return dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, err);
 }
@@ -271,11 +283,93 @@ static int load_datasets (const char *path,
     return dn_datasets_read ((struct dn_span){text, len}, path, datasets, err);
 }
 
+/* A file of the bundle whose directory is open as 'dir'. */
+static int load_member (int dir,
+                        const char *dir_path,
+                        const char *name,
+                        char **text,
+                        struct dn_span *span,
+                        struct dn_err *err)
+{
+    char path[DN_SITE_PATH_MAX + DN_NAME_MAX + 2];
+
+    snprintf (path, sizeof (path), "%s/%s", dir_path, name);
+    if (load_at (
+            dir, name, path, (size_t) dn_bundle_file_max (name), text, &span->len, err)
+        < 0)
+        return -1;
+    span->text = *text;
+    return 0;
+}
+
+static struct dn_bundle *open_bundle (int dir, const char *path, struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_span span;
+    struct dn_bundle *bundle;
+
+    if (load_member (dir, path, DN_BUNDLE_MANIFEST, &text, &span, err) < 0)
+        return NULL;
+    bundle = dn_bundle_open (span, err);
+    if (!bundle)
+        dn_err_wrap (err, "%s", path);
+    return bundle;
+}
+
+static int fill_bundle (int dir,
+                        const char *path,
+                        struct dn_bundle *bundle,
+                        struct dn_err *err)
+{
+    for (int i = 0; i < bundle->n_files; i++) {
+        dn_cleanup (dn_free_ptr) char *text = NULL;
+        const char *name = bundle->files[i].name;
+        struct dn_span span;
+
+        if (load_member (dir, path, name, &text, &span, err) < 0)
+            return -1;
+        if (dn_bundle_add (bundle, name, span, err) < 0)
+            return dn_err_wrap (err, "%s", path);
+    }
+    return dn_bundle_close (bundle, err) < 0 ? dn_err_wrap (err, "%s", path) : 0;
+}
+
+struct dn_bundle *dn_load_bundle (const char *path, struct dn_err *err)
+{
+    dn_cleanup (close_fd) int dir = open_trusted (path, err);
+    struct dn_bundle *bundle = dir < 0 ? NULL : open_bundle (dir, path, err);
+
+    if (bundle && fill_bundle (dir, path, bundle, err) == 0)
+        return bundle;
+    dn_bundle_free (bundle);
+    return NULL;
+}
+
+/* Fail open: a site without a bundle predicts with the white box alone. */
+static void load_site_bundle (const struct dn_load_paths *paths, struct dn_site *site)
+{
+    if (strcmp (site->bundle_dir, DN_SITE_NONE) == 0
+        || (!paths->model && paths->bundle
+            && strcmp (site->bundle_dir, paths->bundle) == 0
+            && access (site->bundle_dir, F_OK) < 0 && errno == ENOENT))
+        return;
+    site->bundle = dn_load_bundle (site->bundle_dir, &site->bundle_err);
+}
+
+static int set_bundle_dir (struct dn_site *site, const char *path, struct dn_err *err)
+{
+    if (!path)
+        return 0;
+    return dn_span_copy (
+        dn_span_of (path), site->bundle_dir, sizeof (site->bundle_dir), "Bundle", err);
+}
+
 struct dn_load_paths dn_load_default_paths (void)
 {
     return (struct dn_load_paths){.conf = DNNEST_CONF,
                                   .hardware = DNNEST_HARDWARE_DIR,
-                                  .datasets = DNNEST_DATASETS};
+                                  .datasets = DNNEST_DATASETS,
+                                  .bundle = DNNEST_BUNDLE_DIR};
 }
 
 /* The order matters: the configuration says where the catalogue is, and its Gpu lines
@@ -296,13 +390,16 @@ static int fill_site (const struct dn_load_paths *paths,
             return -1;
         conf = (struct dn_span){text, len};
     }
-    if (dn_site_read_paths (site, conf, file, err) < 0
+    if (set_bundle_dir (site, paths->bundle, err) < 0
+        || dn_site_read_paths (site, conf, file, err) < 0
+        || set_bundle_dir (site, paths->model, err) < 0
         || load_catalogue (site->hardware_dir, &site->catalogue, err) < 0
         || load_datasets (site->datasets_file, &site->datasets, err) < 0
         || dn_site_read (site, conf, file, err) < 0)
         return -1;
     if (dn_site_override (site, parameters, err) < 0)
         return dn_err_wrap (err, "slurm.conf");
+    load_site_bundle (paths, site);
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* load.h - the site's files, opened safely and handed to the pure parsers
  *
  * DESIGN.md section 9: absolute path, no symbolic link at its end, a regular file,
- * owned by root or the caller's own user, not writable by group or others, at most
- * DN_FILE_MAX bytes; then parsed from memory. Used by the plugin and by the command
+ * owned by root or the caller's own user, not writable by group or others, no larger
+ * than limits.h says; then parsed from memory. Used by the plugin and by the command
  * line.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -22,6 +22,10 @@ struct dn_load_paths {
     const char *conf;     /* dnnest.conf; NULL: none, all defaults */
     const char *hardware; /* directory of catalogue files */
     const char *datasets;
+    const char *bundle; /* directory of the model bundle, or "none" */
+    /* The directory of a bundle that is used whatever the configuration says, or
+     * "none"; NULL: the configuration's. */
+    const char *model;
 };
 
 /* The paths chosen at configure time. */
@@ -30,10 +34,16 @@ struct dn_load_paths dn_load_default_paths (void);
 /* Load a site: configuration, catalogue, data sets, then the overrides of slurm.conf
  * ('parameters', may be NULL). A missing dnnest.conf is an error when 'paths->conf' is
  * given. Return NULL with 'err'; nothing is kept open. Free with dn_load_free ().
+ *
+ * A bundle that is missing or broken leaves a site without one, and the reason in its
+ * 'bundle_err'. None at all in the directory of 'paths->bundle' is in order.
  */
 struct dn_site *dn_load_site (const struct dn_load_paths *paths,
                               const char *parameters,
                               struct dn_err *err);
 void dn_load_free (struct dn_site *site);
+
+/* Load the bundle in 'dir'. NULL with 'err'; freed with dn_bundle_free (). */
+struct dn_bundle *dn_load_bundle (const char *dir, struct dn_err *err);
 
 #endif

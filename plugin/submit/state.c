@@ -104,6 +104,31 @@ static struct dn_snapshot *load_snapshot (const char *conf, struct dn_err *err)
     return snapshot;
 }
 
+/* One line: what is in force, or, as an error, what of it is missing. */
+static void say_loaded (const char *conf, const struct dn_site *site, bool again)
+{
+    char text[sizeof (said.text)];
+    bool broken = site->bundle_err.code != DN_E_NONE;
+
+    if (broken)
+        snprintf (text,
+                  sizeof (text),
+                  "%s: going on without a model bundle",
+                  site->bundle_err.text);
+    else
+        snprintf (
+            text,
+            sizeof (text),
+            "%s: mode %s, %d GPU types, %d devices, %d data sets, model bundle %s",
+            conf,
+            dn_names_get (&dn_mode_names, (int) site->rules.mode),
+            site->gpu_types.n_types,
+            site->catalogue.n_devices,
+            site->datasets.n_rows,
+            site->bundle ? site->bundle->name : "none");
+    say (broken, again, text);
+}
+
 /* No dnnest.conf at all is an admin's way to switch dnnest off; a broken one is not. */
 static void load (const char *conf, bool again)
 {
@@ -128,15 +153,7 @@ static void load (const char *conf, bool again)
         say (true, again, text);
         return;
     }
-    snprintf (text,
-              sizeof (text),
-              "%s: mode %s, %d GPU types, %d devices, %d data sets",
-              conf,
-              dn_names_get (&dn_mode_names, (int) snapshot->site->rules.mode),
-              snapshot->site->gpu_types.n_types,
-              snapshot->site->catalogue.n_devices,
-              snapshot->site->datasets.n_rows);
-    say (false, again, text);
+    say_loaded (conf, snapshot->site, again);
     install (snapshot);
 }
 

@@ -120,7 +120,7 @@ refuses 'a missing argument is named' 2 'FILE.csv is missing' evaluate
 refuses 'an unknown key to group by is named' 2 "--by: 'colour', expected gpu, model" \
     evaluate --by colour "$runs"
 refuses 'everything together is no group' 2 "--by: 'all'" evaluate --by all "$runs"
-refuses 'a model bundle cannot be given yet' 2 "unknown option '--model'" \
+refuses 'a model bundle that is missing is named' 4 '/x: cannot be opened' \
     evaluate --model x "$runs"
 refuses 'a missing file is named' 4 'nowhere.csv: No such file' evaluate "$work/nowhere.csv"
 refuses 'a folder is no table' 4 'Is a directory' evaluate "$work"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # lib.sh - what the tests of the command line share, to be sourced
 #
-#   dn COMMAND ARGUMENT...     dnnest with the catalogue and data sets of the tree and the
-#                              site of $work/site.conf
+#   dn COMMAND ARGUMENT...     dnnest with the catalogue and data sets of the tree, the
+#                              site of $work/site.conf and the bundle $bundle (none)
 #   gives TITLE CODE REGEX ARGUMENT...    dn exits with CODE and stdout matches
 #   refuses TITLE CODE REGEX ARGUMENT...  dn exits with CODE, stdout is empty, stderr is
 #                                         one message that matches
@@ -42,9 +42,18 @@ CONF
 # shellcheck disable=SC2034  # used by those that source this
 short='model=resnet50,batch=8,precision=fp16,optimizer=sgd,steps=100,input=synthetic'
 
+# Whatever is installed on this machine must not change what tests see. Empty: that of the
+# configuration.
+bundle=none
+
+# make_bundle DIR: the small bundle of tests/unit, whose numbers are known.
+make_bundle() {
+    mkdir "$1" && "${abs_top_builddir:-.}/tests/unit/make_bundle" "$1"
+}
+
 dn() {
     "$DNNEST" "$1" --conf "$work/site.conf" --hardware "$work/hardware" \
-        --datasets "$work/datasets.conf" "${@:2}"
+        --datasets "$work/datasets.conf" ${bundle:+--model "$bundle"} "${@:2}"
 }
 
 # Run dn and keep what it says: $out, $err, $code.

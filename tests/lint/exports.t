@@ -18,7 +18,7 @@ readonly SLURM='slurm_conf slurm_error slurm_get_extra_conf_path slurm_info slur
 
 # Memory, strings, numbers.
 readonly LIBC='calloc free malloc realloc reallocarray
-memchr memcmp memcpy memmem memmove memset strchr strcmp strdup strerror strlen strncmp
+memchr memcmp memcpy memmem memmove memset strchr strcmp strcspn strdup strerror strlen strncmp
 strndup strnlen strrchr strstr snprintf vsnprintf qsort bsearch __errno_location
 abs llabs lround'
 readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmin fmod ldexp log log1p log2 log10 lrint
@@ -27,6 +27,10 @@ llrint llround nearbyint pow round sqrt trunc'
 readonly FILES='access close closedir dirfd fdopendir fstat geteuid open open64 openat openat64
 read readdir readdir64'
 readonly THREADS='clock_gettime time pthread_mutex_lock pthread_mutex_unlock'
+# model/predict/residual.c: one booster, read at the same times, and one prediction per job,
+# by one thread.
+readonly XGBOOST='XGBGetLastError XGBoosterBoostedRounds XGBoosterCreate XGBoosterFree
+XGBoosterLoadModelFromBuffer XGBoosterPredictFromDense XGBoosterSetParam'
 # Made by the compiler: hardening, clean-up at unload, sanitizers.
 readonly COMPILER='__cxa_finalize __gmon_start__ _ITM_deregisterTMCloneTable
 _ITM_registerTMCloneTable __stack_chk_fail __memcpy_chk __memset_chk __snprintf_chk
@@ -44,7 +48,7 @@ is 'the plugin shows the contract and nothing else' "$(names --defined-only | xa
     "$(sort "$top/plugin/submit/job_submit_dnnest.sym" | xargs)"
 
 # shellcheck disable=SC2086  # one word per name
-allowed=$(printf '%s\n' $SLURM $LIBC $LIBM $FILES $THREADS $COMPILER | sort -u)
+allowed=$(printf '%s\n' $SLURM $LIBC $LIBM $FILES $THREADS $XGBOOST $COMPILER | sort -u)
 unknown=$(comm -23 <(names --undefined-only | grep -Ev '^(json_object_|json_tokener_)') \
     <(echo "$allowed"))
 if grep -q '__asan\|__ubsan' <(names --undefined-only); then

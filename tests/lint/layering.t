@@ -52,6 +52,10 @@ is 'only model/learn and cli/ read and write CSV' \
     "$(for file in $(c_files model plugin | grep -v '^model/learn/'); do
         system_includes "$file" | grep '^csv\.h$' | sed "s|^|$file includes |"
     done)" ''
+is 'only model/predict/residual.c and model/learn know libxgboost' \
+    "$(for file in $(c_files model plugin cli | grep -v '^model/learn/'); do
+        system_includes "$file" | grep -q '^xgboost/' && echo "$file"
+    done)" 'model/predict/residual.c'
 is 'model/ includes no header of Slurm, of files or of the system' \
     "$(for file in $(c_files model | grep -v '^model/learn/'); do
         system_includes "$file" \

@@ -36,6 +36,7 @@ write_conf() {
     cat >"$dir/etc/dnnest.conf" <<END
 HardwareDir=$dir/etc/hardware
 Datasets=$dir/etc/datasets.conf
+Bundle=none
 MaxSlowdown=9
 MinConfidence=0
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
@@ -252,6 +253,35 @@ done
 # Slurm itself refuses comments above 1 KiB; the plugin sees them before.
 held "${A100[@]}" --comment="$RESNET $(printf 'x%.0s' {1..100000})"
 ok 'a comment of 100 KB does not hurt the controller' scontrol ping
+
+# --- a model bundle ------------------------------------------------------------------
+
+make_bundle=${abs_top_builddir:-$top}/tests/unit/make_bundle
+use_bundle() {
+    write_conf Mode=enforce "Bundle=$1"
+    sleep 1.1
+    cluster_reconfigure
+    held "${A100[@]}" --comment="$RESNET"
+    limit=$(cluster_job_field "$job" TimeLimit)
+}
+if [[ -x $make_bundle ]]; then
+    use_bundle none
+    white=$limit
+    mkdir "$dir/etc/bundle"
+    "$make_bundle" "$dir/etc/bundle"
+    mark
+    use_bundle "$dir/etc/bundle"
+    like 'a model bundle is loaded' "$(logged)" 'model bundle small'
+    not_ok '... and bounds the time' test "$limit" = "$white"
+    echo >>"$dir/etc/bundle/step.json"
+    mark
+    use_bundle "$dir/etc/bundle"
+    like 'a broken bundle is named' "$(logged)" 'step.json: .*going on without a model bundle'
+    is '... and the white box bounds the time' "$limit" "$white"
+    use_bundle none
+else
+    skip 'a model bundle is loaded' 'tests/unit/make_bundle is not built'
+fi
 
 # --- what is left alone --------------------------------------------------------------
 

@@ -20,6 +20,10 @@
 #define RESNET                                                                         \
     "dnnest:model=resnet50,batch=64,precision=fp16,epochs=20,dataset=imagenet"
 
+/* Within the limit on both types even by twice the time. */
+#define SHORT_RESNET                                                                   \
+    "dnnest:model=resnet50,batch=64,precision=fp16,epochs=5,dataset=imagenet"
+
 #define GPU_LINES                                                                      \
     "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
     "NodeMemory=512000 Partitions=ALL\n"                                               \
@@ -37,6 +41,7 @@ static struct {
 static void *plugin_handle;
 static int blocks_before;
 static char site_dir[] = "/tmp/dnnest-fake-host.XXXXXX";
+static char bundle_dir[256] = "none"; /* of the configurations that are written */
 
 /* --- site ------------------------------------------------------------------------ */
 
@@ -85,9 +90,10 @@ static void write_conf (const char *text)
 
     snprintf (head,
               sizeof (head),
-              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf\n",
+              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s\n",
               site_dir,
-              site_dir);
+              site_dir,
+              bundle_dir);
     unlink (site_path ("dnnest.conf"));
     write_file ("dnnest.conf", head, text);
 }
@@ -607,6 +613,80 @@ static void job_modify_changes_nothing (void **state)
 }
 
 /* As slurmctld does: job_submit () runs with its configuration locked for reading. */
+/* The small bundle of tests/unit, below the site's directory. */
+static void make_bundle (void)
+{
+    const char *top = getenv ("abs_top_builddir");
+    char command[1024];
+
+    snprintf (bundle_dir, sizeof (bundle_dir), "%s", site_path ("bundle"));
+    snprintf (command,
+              sizeof (command),
+              "mkdir %s && %s/tests/unit/make_bundle %s",
+              bundle_dir,
+              top ? top : ".",
+              bundle_dir);
+    assert_int_equal (system (command), 0);
+}
+
+static void remove_bundle (void)
+{
+    static const char *const names[] = {
+        "bundle/manifest.json", "bundle/step.json", "bundle/memory.json", "bundle"};
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
+        remove (site_path (names[i]));
+    snprintf (bundle_dir, sizeof (bundle_dir), "none");
+}
+
+/* The time limit, in minutes, that the demonstration's job is given. */
+static uint32_t limit_given (void)
+{
+    job_desc_msg_t desc;
+    char *message;
+    uint32_t limit;
+
+    make_job (&desc, RESNET);
+    message = submit (&desc);
+    limit = desc.time_limit;
+    slurm_text_free (&message);
+    job_free (&desc);
+    return limit;
+}
+
+static void a_bundle_bounds_the_time_and_a_broken_one_is_done_without (void **state)
+{
+    uint32_t white;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    assert_contains (stand_in_info, "model bundle none");
+    white = limit_given ();
+    stop_plugin ();
+    make_bundle ();
+    start_plugin (ENFORCE);
+    assert_int_equal (stand_in_n_errors, 0);
+    assert_contains (stand_in_info, "model bundle small");
+    assert_true (limit_given () != white);
+    write_file ("bundle/step.json", "{}", "");
+    slurm_conf.last_update++;
+    stand_in_forget ();
+    assert_int_equal (limit_given (), white);
+    assert_int_equal (limit_given (), white);
+    assert_int_equal (stand_in_n_errors, 1);
+    assert_contains (stand_in_error, "bundle: step.json: 2 bytes, the manifest says");
+    assert_contains (stand_in_error, "going on without a model bundle");
+    stop_plugin ();
+    remove_bundle ();
+    snprintf (bundle_dir, sizeof (bundle_dir), "/nonexistent/bundle");
+    start_plugin (ENFORCE);
+    assert_int_equal (stand_in_n_errors, 1);
+    assert_contains (stand_in_error, "/nonexistent/bundle: cannot be opened");
+    assert_int_equal (limit_given (), white);
+    stop_plugin ();
+    remove_bundle ();
+}
+
 static pthread_rwlock_t conf_lock = PTHREAD_RWLOCK_INITIALIZER;
 
 /* cmocka's assertions belong to its own thread: count here, judge there. */
@@ -616,7 +696,7 @@ static void *submit_many (void *n_moved)
         job_desc_msg_t desc;
         char *message = NULL;
 
-        make_job (&desc, RESNET);
+        make_job (&desc, SHORT_RESNET);
         pthread_rwlock_rdlock (&conf_lock);
         plugin.job_submit (&desc, 0, &message);
         pthread_rwlock_unlock (&conf_lock);
@@ -637,6 +717,7 @@ static void threads_submit_at_once_while_the_site_is_reloaded (void **state)
     int n_moved[N_THREADS] = {0};
 
     (void) state;
+    make_bundle ();
     start_plugin (ENFORCE);
     for (int i = 0; i < N_THREADS; i++)
         assert_int_equal (pthread_create (&threads[i], NULL, submit_many, &n_moved[i]),
@@ -652,6 +733,7 @@ static void threads_submit_at_once_while_the_site_is_reloaded (void **state)
         assert_int_equal (n_moved[i], 50);
     }
     stop_plugin ();
+    remove_bundle ();
 }
 
 /* --- program --------------------------------------------------------------------- */
@@ -748,6 +830,8 @@ int main (void)
         TEST ("without Slurm's memory the job is untouched",
               without_slurms_memory_the_job_is_untouched),
         TEST ("job_modify changes nothing", job_modify_changes_nothing),
+        TEST ("a bundle bounds the time, and a broken one is done without",
+              a_bundle_bounds_the_time_and_a_broken_one_is_done_without),
         TEST ("threads submit at once while the site is reloaded",
               threads_submit_at_once_while_the_site_is_reloaded),
     };

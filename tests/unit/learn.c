@@ -353,10 +353,12 @@ static int judge_row (const struct dn_row *row, void *context, struct dn_err *er
 static void judge (const char *text, struct judged *judged)
 {
     struct dn_table *table = dn_table_new (judge_row, judged);
+    struct dn_predictor predictor;
 
     memset (judged, 0, sizeof (*judged));
     judged->site = scene_site ("");
-    judged->evaluation = dn_evaluation_start (&judged->site->constants,
+    predictor = dn_site_predictor (judged->site);
+    judged->evaluation = dn_evaluation_start (&predictor,
                                               &judged->site->rules,
                                               &judged->site->catalogue,
                                               &judged->site->datasets);

@@ -42,7 +42,7 @@ static double step (const char *text, int device)
 
 static void bounds_follow_the_normal_quantiles (void **state)
 {
-    struct dn_range range = {100, 0.5};
+    struct dn_range range = {.p50 = 100, .sigma = 0.5};
 
     (void) state;
     /* z(.95) = 1.644854, z(.99) = 2.326348, to the approximation's 4.5e-4 */
@@ -50,7 +50,7 @@ static void bounds_follow_the_normal_quantiles (void **state)
     assert_true (fabs (log (dn_range_at (range, 0.99) / 100) / 0.5 - 2.326348) < 5e-4);
     assert_true (fabs (log (dn_range_at (range, 0.05) / 100) / 0.5 + 1.644854) < 5e-4);
     assert_near (dn_range_at (range, 0.5), 100);
-    assert_near (dn_range_at ((struct dn_range){-1, 0.5}, 0.99), -1);
+    assert_near (dn_range_at ((struct dn_range){.p50 = -1, .sigma = 0.5}, 0.99), -1);
     assert_true (isfinite (dn_range_at (range, 1)));
     assert_true (isfinite (dn_range_at (range, 0)));
 }

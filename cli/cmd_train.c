@@ -1,0 +1,337 @@
+/* cmd_train.c - a model bundle from measured runs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "directory.h"
+#include "json.h"
+#include "learn/train.h"
+#include "progress.h"
+
+#define PIECE_LEN 65536
+#define FILES_MAX 64
+
+enum {
+    OPTION_OUT,
+    OPTION_NAME,
+    OPTION_SEED,
+    OPTION_FOLDS,
+    OPTION_MAX_ROWS,
+    OPTION_MARGIN
+};
+
+static const struct dn_option options[] = {
+    [OPTION_OUT] = {"out",
+                    'o',
+                    "DIR",
+                    "write the bundle there; one that is there goes"},
+    [OPTION_NAME] = {"name", 0, "NAME", "name of the bundle (default)"},
+    [OPTION_SEED] = {"seed", 0, "N", "of the random numbers (1)"},
+    [OPTION_FOLDS] = {"folds",
+                      0,
+                      "N",
+                      "leave values out in at most so many groups (12)"},
+    [OPTION_MAX_ROWS] = {"max-rows", 0, "N", "learn from a sample of so many (100000)"},
+    [OPTION_MARGIN] = {"margin",
+                       0,
+                       "F",
+                       "widen the bounds by so much, in logarithms (1)"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct work {
+    struct dn_training training;
+    struct dn_training_file files[FILES_MAX];
+    struct dn_progress progress;
+    const struct dn_site *site;
+    const char *out;
+};
+
+static void free_work (struct work *work)
+{
+    dn_training_free (&work->training);
+}
+
+/* A bad value is reported as misuse. */
+static int take_number (const struct dn_command *self,
+                        const char *name,
+                        const char *text,
+                        int64_t min,
+                        int64_t max,
+                        int64_t *out)
+{
+    struct dn_err err = {0};
+
+    if (dn_int_read (dn_span_of (text), name, min, max, out, &err) == 0)
+        return DN_EXIT_DONE;
+    return dn_options_misuse (self, "--%s", err.text);
+}
+
+static int take_option (const struct dn_command *self,
+                        int option,
+                        const char *argument,
+                        struct work *work)
+{
+    struct dn_training *training = &work->training;
+    struct dn_err err = {0};
+    int64_t value = 0;
+    int exit_code = DN_EXIT_DONE;
+
+    switch (option) {
+    case OPTION_OUT:
+        work->out = argument;
+        break;
+    case OPTION_NAME:
+        training->name = argument;
+        if (argument[0] == '\0' || strlen (argument) >= DN_NAME_MAX
+            || strcmp (dn_quote (argument, strlen (argument)).text, argument) != 0)
+            exit_code = dn_options_misuse (self, "--name: expected a short word");
+        break;
+    case OPTION_SEED:
+        exit_code = take_number (self, "seed", argument, 0, INT32_MAX, &value);
+        training->seed = training->runs.state = (uint64_t) value;
+        break;
+    case OPTION_FOLDS:
+        exit_code = take_number (self, "folds", argument, 2, 4096, &value);
+        training->max_folds = (int) value;
+        break;
+    case OPTION_MAX_ROWS:
+        exit_code = take_number (self, "max-rows", argument, 20, 10000000, &value);
+        training->runs.max = (int) value;
+        break;
+    default:
+        if (dn_real_read (
+                dn_span_of (argument), "margin", 0.5, 10, &training->margin, &err)
+            < 0)
+            exit_code = dn_options_misuse (self, "--%s", err.text);
+        break;
+    }
+    return exit_code;
+}
+
+static int take_options (const struct dn_command *self,
+                         struct dn_options *given,
+                         struct work *work)
+{
+    int option;
+
+    while ((option = dn_options_next (given)) >= 0) {
+        given->exit_code = take_option (self, option, given->argument, work);
+        if (given->exit_code != DN_EXIT_DONE)
+            return -1;
+    }
+    if (option != DN_OPTION_END || !dn_options_count (given, 1, FILES_MAX))
+        return -1;
+    if (work->out)
+        return 0;
+    given->exit_code = dn_options_misuse (self, "--out missing");
+    return -1;
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct work *work = context;
+
+    dn_progress_show (&work->progress, work->training.runs.n_rows, -1);
+    return dn_runs_add (
+        &work->training.runs, row, &work->site->catalogue, &work->site->datasets, err);
+}
+
+/* Checksum of what was read; "" of a pipe, which cannot be read again. */
+static struct dn_digest digest_of (FILE *stream)
+{
+    struct dn_digest digest = {""};
+    struct stat st;
+    void *text;
+
+    if (fstat (fileno (stream), &st) < 0 || !S_ISREG (st.st_mode) || st.st_size <= 0)
+        return digest;
+    text = mmap (NULL, (size_t) st.st_size, PROT_READ, MAP_PRIVATE, fileno (stream), 0);
+    if (text == MAP_FAILED)
+        return digest;
+    digest = dn_digest_of ((struct dn_span){text, (size_t) st.st_size});
+    munmap (text, (size_t) st.st_size);
+    return digest;
+}
+
+static int read_stream (FILE *stream, struct work *work, struct dn_err *err)
+{
+    char piece[PIECE_LEN];
+    dn_cleanup (dn_table_cleanup) struct dn_table *table =
+        dn_table_new (take_row, work);
+    int rc = table ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
+    size_t len = 1;
+
+    while (rc == 0 && len > 0) {
+        len = fread (piece, 1, sizeof (piece), stream);
+        if (ferror (stream))
+            return dn_err_set (err, DN_E_IO, "%s", strerror (errno));
+        rc = dn_table_feed (table, piece, len, err);
+    }
+    return rc;
+}
+
+static const char *base_name (const char *path)
+{
+    const char *slash = strrchr (path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int read_file (const char *path,
+                      struct dn_training_file *file,
+                      struct work *work,
+                      struct dn_err *err)
+{
+    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
+    int64_t before = work->training.runs.n_rows;
+
+    if (!stream)
+        return -1;
+    if (read_stream (stream, work, err) < 0)
+        return dn_err_wrap (err, "%s", stream == stdin ? "stdin" : path);
+    file->name = stream == stdin ? "stdin" : base_name (path);
+    file->rows = work->training.runs.n_rows - before;
+    file->digest = digest_of (stream);
+    return 0;
+}
+
+static int read_files (const struct dn_options *given,
+                       struct work *work,
+                       struct dn_err *err)
+{
+    work->progress = dn_progress_begin ("rows");
+    for (int i = 0; i < given->n_args; i++)
+        if (read_file (given->args[i], &work->files[i], work, err) < 0) {
+            dn_progress_end (&work->progress);
+            return -1;
+        }
+    dn_progress_end (&work->progress);
+    work->training.files = work->files;
+    work->training.n_files = given->n_args;
+    return 0;
+}
+
+/* --- training and showing -------------------------------------------------------- */
+
+static void show_progress (void *context, int n, double share)
+{
+    dn_progress_show (context, n, share);
+}
+
+static int train (struct work *work, struct dn_err *err)
+{
+    int rc;
+
+    work->progress = dn_progress_begin ("folds");
+    work->training.progress = show_progress;
+    work->training.context = &work->progress;
+    rc = dn_training_run (&work->training, err);
+    dn_progress_end (&work->progress);
+    return rc;
+}
+
+static int write_bundle (const struct work *work, struct dn_err *err)
+{
+    const struct dn_output files[] = {
+        {"step.json", dn_span_of (work->training.step)},
+        {DN_BUNDLE_MANIFEST, dn_span_of (work->training.manifest)},
+    };
+
+    return dn_directory_write (work->out, files, (int) DN_N_ELEMENTS (files), err);
+}
+
+static void print_table (const struct work *work)
+{
+    const struct dn_runs *runs = &work->training.runs;
+
+    printf ("%lld rows, %d used: %d models, %d sources, %d GPUs\n\n",
+            (long long) runs->n_rows,
+            runs->n,
+            runs->labels[DN_LABEL_MODEL].n,
+            runs->labels[DN_LABEL_SOURCE].n,
+            runs->labels[DN_LABEL_GPU].n);
+    printf ("                     white box, %%          learned, %%     95 %% bound\n"
+            "left out    rows  mean  med.  model   mean  med.  model   below  wide\n");
+    for (int s = 0; s < DN_N_SCHEMES; s++) {
+        const struct dn_judgement *j = &work->training.judgements[s];
+
+        if (j->n == 0)
+            continue;
+        printf ("%-8s %7d %5.1f %5.1f  %5.1f  %5.1f %5.1f  %5.1f  %5.1f%% %5.2f\n",
+                dn_names_get (&dn_scheme_names, s),
+                j->n,
+                100 * j->white_box.mean,
+                100 * j->white_box.median,
+                100 * j->white_box.per_model,
+                100 * j->learned.mean,
+                100 * j->learned.median,
+                100 * j->learned.per_model,
+                100 * j->coverage[0],
+                j->tightness[0]);
+    }
+    printf (
+        "\nMean and median of |predicted / measured - 1| over rows; model: mean over "
+        "models of\nthe model's median. Written to %s\n",
+        work->out);
+}
+
+/* The manifest says it all. */
+static int print_json (const struct work *work)
+{
+    dn_cleanup (dn_json_cleanup) struct json_object *manifest =
+        json_tokener_parse (work->training.manifest);
+    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    static const char *const kept[] = {"name", "data", "training", "metrics", "files"};
+
+    if (!manifest)
+        return DN_EXIT_BUG;
+    for (size_t i = 0; i < DN_N_ELEMENTS (kept); i++)
+        json_object_object_add (
+            json,
+            kept[i],
+            json_object_get (json_object_object_get (manifest, kept[i])));
+    dn_json_print (json);
+    return DN_EXIT_DONE;
+}
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    struct dn_options given;
+    struct dn_err err = {0};
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    dn_cleanup (free_work) struct work work = {.training =
+                                                   dn_training_start (DN_RUNS_MAX, 1)};
+
+    dn_options_begin (&given, self, argc, argv);
+    if (take_options (self, &given, &work) < 0)
+        return given.exit_code;
+    given.paths.model = "none";
+    site = dn_options_site (&given, NULL);
+    if (!site)
+        return given.exit_code;
+    work.site = site;
+    if (dn_directory_check (work.out, &err) < 0 || read_files (&given, &work, &err) < 0
+        || train (&work, &err) < 0 || write_bundle (&work, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (given.json)
+        return print_json (&work);
+    print_table (&work);
+    return DN_EXIT_DONE;
+}
+
+const struct dn_command dn_cmd_train = {
+    .name = "train",
+    .summary = "Make a model bundle from measured runs",
+    .arguments = "--out DIR FILE.csv...",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,185 @@
+/* directory.c - writing a model bundle: there as a whole or not at all
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What may be in a bundle that is replaced. */
+static const char *const bundle_files[] = {"manifest.json",
+                                           "step.json",
+                                           "memory.json",
+                                           "power.json"};
+
+/* '/' at the end would name what is inside. */
+static int plain_path (const char *path, char plain[PATH_MAX], struct dn_err *err)
+{
+    size_t len = strlen (path);
+
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    /* Room for what is put behind it. */
+    if (len == 0 || len > PATH_MAX - 64)
+        return dn_err_set (err, DN_E_LIMIT, "--out: the path is too long or empty");
+    memcpy (plain, path, len);
+    plain[len] = '\0';
+    return 0;
+}
+
+static bool has_file (const char *path, const char *name)
+{
+    char file[PATH_MAX + 64];
+    struct stat st;
+
+    snprintf (file, sizeof (file), "%s/%s", path, name);
+    return lstat (file, &st) == 0;
+}
+
+static bool is_empty (const char *path)
+{
+    DIR *dir = opendir (path);
+    int n = 0;
+
+    while (dir && readdir (dir))
+        n++;
+    if (dir)
+        closedir (dir);
+    return dir && n <= 2; /* itself and the one above */
+}
+
+int dn_directory_check (const char *path, struct dn_err *err)
+{
+    char plain[PATH_MAX];
+    struct stat st;
+
+    if (plain_path (path, plain, err) < 0)
+        return -1;
+    if (lstat (plain, &st) < 0)
+        return errno == ENOENT
+                   ? 0
+                   : dn_err_set (err, DN_E_IO, "%s: %s", plain, strerror (errno));
+    if (!S_ISDIR (st.st_mode))
+        return dn_err_set (err, DN_E_IO, "%s: exists and is no directory", plain);
+    if (!has_file (plain, "manifest.json") && !is_empty (plain))
+        return dn_err_set (
+            err, DN_E_IO, "%s: exists and is no bundle, not replaced", plain);
+    if (has_file (plain, "site.json"))
+        return dn_err_set (
+            err, DN_E_IO, "%s: has a site.json, which would be lost", plain);
+    return 0;
+}
+
+static int write_all (int fd, struct dn_span text)
+{
+    while (text.len > 0) {
+        ssize_t n = write (fd, text.text, text.len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        text.text += n;
+        text.len -= (size_t) n;
+    }
+    return fsync (fd);
+}
+
+static int write_file (int dir, const struct dn_output *file, struct dn_err *err)
+{
+    int fd = openat (
+        dir, file->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int rc;
+
+    if (fd < 0)
+        return dn_err_set (err, DN_E_IO, "%s: %s", file->name, strerror (errno));
+    /* Others read it whatever the mask, and only the owner writes. */
+    rc = fchmod (fd, 0644) < 0 || write_all (fd, file->text) < 0
+             ? dn_err_set (err, DN_E_IO, "%s: %s", file->name, strerror (errno))
+             : 0;
+    if (close (fd) < 0 && rc == 0)
+        rc = dn_err_set (err, DN_E_IO, "%s: %s", file->name, strerror (errno));
+    return rc;
+}
+
+/* Remove the files of a bundle and its directory; other files keep it alive. */
+static void remove_bundle (const char *path)
+{
+    int dir = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (dir < 0)
+        return;
+    for (size_t i = 0; i < DN_N_ELEMENTS (bundle_files); i++)
+        unlinkat (dir, bundle_files[i], 0);
+    close (dir);
+    rmdir (path);
+}
+
+static int fill (const char *path,
+                 const struct dn_output *files,
+                 int n_files,
+                 struct dn_err *err)
+{
+    int dir = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = 0;
+
+    if (dir < 0 || fchmod (dir, 0755) < 0)
+        rc = dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+    for (int i = 0; i < n_files && rc == 0; i++)
+        rc = write_file (dir, &files[i], err);
+    if (rc == 0 && fsync (dir) < 0)
+        rc = dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+    if (dir >= 0)
+        close (dir);
+    return rc;
+}
+
+/* Put 'made' in the place of 'path'. */
+static int replace (const char *made, const char *path, struct dn_err *err)
+{
+    char old[PATH_MAX + 64];
+    struct stat st;
+
+    if (lstat (path, &st) < 0)
+        return rename (made, path) == 0
+                   ? 0
+                   : dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+    snprintf (old, sizeof (old), "%s.old", made);
+    if (rename (path, old) < 0)
+        return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+    if (rename (made, path) < 0) {
+        dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+        rename (old, path);
+        return -1;
+    }
+    remove_bundle (old);
+    return 0;
+}
+
+int dn_directory_write (const char *path,
+                        const struct dn_output *files,
+                        int n_files,
+                        struct dn_err *err)
+{
+    char plain[PATH_MAX];
+    char made[PATH_MAX + 16];
+
+    if (plain_path (path, plain, err) < 0 || dn_directory_check (path, err) < 0)
+        return -1;
+    snprintf (made, sizeof (made), "%s.XXXXXX", plain);
+    if (!mkdtemp (made))
+        return dn_err_set (
+            err, DN_E_IO, "%s: cannot be made: %s", plain, strerror (errno));
+    if (fill (made, files, n_files, err) == 0 && replace (made, plain, err) == 0)
+        return 0;
+    remove_bundle (made);
+    return -1;
+}

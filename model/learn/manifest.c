@@ -1,0 +1,258 @@
+/* manifest.c - writing what was learned: the manifest of a bundle
+ *
+ * No date and no name of a machine: the same runs give the same bytes.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <json-c/json.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/document.h"
+#include "learn/boost.h"
+#include "learn/parts.h"
+
+static struct json_object *real (double value)
+{
+    char text[32];
+
+    if (!isfinite (value))
+        return NULL;
+    snprintf (text, sizeof (text), "%.6g", value);
+    return json_object_new_double_s (value, text);
+}
+
+static void add_real (struct json_object *to, const char *key, double value)
+{
+    json_object_object_add (to, key, real (value));
+}
+
+static void add_count (struct json_object *to, const char *key, int64_t value)
+{
+    json_object_object_add (to, key, json_object_new_int64 (value));
+}
+
+static void add_text (struct json_object *to, const char *key, const char *text)
+{
+    json_object_object_add (to, key, json_object_new_string (text));
+}
+
+static struct json_object *add_object (struct json_object *to, const char *key)
+{
+    struct json_object *made = json_object_new_object ();
+
+    json_object_object_add (to, key, made);
+    return made;
+}
+
+static struct json_object *add_array (struct json_object *to, const char *key)
+{
+    struct json_object *made = json_object_new_array ();
+
+    json_object_object_add (to, key, made);
+    return made;
+}
+
+static void add_features (struct json_object *manifest)
+{
+    struct json_object *features = add_object (manifest, "features");
+    struct json_object *names;
+
+    add_count (features, "version", DN_FEATURES_VERSION);
+    names = add_array (features, "names");
+    for (int i = 0; i < DN_N_FEATURES; i++)
+        json_object_array_add (names,
+                               json_object_new_string (dn_feature_keys ()[i].name));
+}
+
+static void add_data (struct json_object *manifest, const struct dn_training *training)
+{
+    const struct dn_runs *runs = &training->runs;
+    struct json_object *data = add_object (manifest, "data");
+    struct json_object *files;
+
+    add_count (data, "rows", runs->n_rows);
+    add_count (data, "used", runs->n);
+    add_count (data, "censored", runs->n_censored);
+    add_count (data, "models", runs->labels[DN_LABEL_MODEL].n);
+    add_count (data, "sources", runs->labels[DN_LABEL_SOURCE].n);
+    add_count (data, "gpus", runs->labels[DN_LABEL_GPU].n);
+    files = add_array (data, "files");
+    for (int i = 0; i < training->n_files; i++) {
+        struct json_object *file = json_object_new_object ();
+
+        add_text (file, "name", training->files[i].name);
+        add_count (file, "rows", training->files[i].rows);
+        add_text (file, "sha256", training->files[i].digest.hex);
+        json_object_array_add (files, file);
+    }
+}
+
+static void add_training (struct json_object *manifest,
+                          const struct dn_training *training)
+{
+    struct json_object *json = add_object (manifest, "training");
+    struct json_object *parameters;
+    const struct dn_boost_parameter *parameter;
+    char version[32];
+
+    dn_boost_version (version, sizeof (version));
+    add_count (json, "seed", (int64_t) training->seed);
+    add_count (json, "folds", training->max_folds);
+    add_real (json, "margin", training->margin);
+    add_text (json, "xgboost", version);
+    parameters = add_object (json, "parameters");
+    add_count (parameters, "rounds", dn_boost_rounds ());
+    for (int i = 0; (parameter = dn_boost_parameter_at (i)); i++)
+        add_text (parameters, parameter->name, parameter->value);
+}
+
+static void add_residuals (struct json_object *manifest)
+{
+    struct json_object *step = add_object (add_object (manifest, "residuals"), "step");
+
+    add_text (step, "file", "step.json");
+    add_real (step, "shrink", 1); /* the knots of the domain shrink */
+    add_real (step, "limit", DN_TRAIN_LIMIT);
+}
+
+static void add_domain (struct json_object *manifest, const struct dn_domain *domain)
+{
+    struct json_object *json = add_object (manifest, "domain");
+    struct json_object *scale = add_array (json, "scale");
+    struct json_object *weight = add_array (json, "weight");
+    struct json_object *points = add_array (json, "prototypes");
+    struct json_object *knots = add_array (json, "knots");
+
+    for (int f = 0; f < DN_N_FEATURES; f++) {
+        double unit = 1 / ((double) domain->scale[f] * sqrt (DN_N_FEATURES));
+
+        json_object_array_add (scale, real (unit));
+        json_object_array_add (weight, real (1));
+    }
+    for (int i = 0; i < domain->n_points; i++) {
+        const float *point = domain->points + (ptrdiff_t) i * DN_N_FEATURES;
+        struct json_object *row = json_object_new_array ();
+
+        for (int f = 0; f < DN_N_FEATURES; f++)
+            json_object_array_add (
+                row, real ((double) point[f] / (double) domain->scale[f]));
+        json_object_array_add (points, row);
+    }
+    for (int k = 0; k < domain->n_knots; k++) {
+        struct json_object *knot = json_object_new_object ();
+
+        add_real (knot, "distance", domain->knots[k].distance);
+        add_real (knot, "residual", domain->knots[k].residual);
+        add_real (knot, "sigma", domain->knots[k].sigma);
+        json_object_array_add (knots, knot);
+    }
+}
+
+static void add_quantiles (struct json_object *to,
+                           const char *key,
+                           const struct dn_quantiles *q)
+{
+    struct json_object *values = add_array (to, key);
+
+    for (int i = 0; i < q->n; i++)
+        json_object_array_add (values, real (q->values[i]));
+}
+
+static void add_bounds (struct json_object *manifest,
+                        const struct dn_bounds bounds[DN_N_QUANTITIES])
+{
+    struct json_object *json = add_object (manifest, "bounds");
+    struct json_object *levels = add_array (json, "levels");
+
+    for (int i = 0; i < DN_TRAIN_LEVELS; i++)
+        json_object_array_add (levels, real (dn_train_levels[i]));
+    for (int q = 0; q < DN_N_QUANTITIES; q++) {
+        struct json_object *entry;
+        struct json_object *groups;
+
+        if (bounds[q].all.n == 0)
+            continue;
+        entry = add_object (json, dn_names_get (&dn_quantity_names, q));
+        add_quantiles (entry, "all", &bounds[q].all);
+        groups = add_object (entry, "groups");
+        for (int g = 0; g < bounds[q].n_groups; g++)
+            add_quantiles (
+                groups, bounds[q].groups[g].name, &bounds[q].groups[g].quantiles);
+    }
+}
+
+static void add_errors (struct json_object *to,
+                        const char *key,
+                        const struct dn_errors *errors)
+{
+    struct json_object *json = add_object (to, key);
+
+    add_real (json, "mean", errors->mean);
+    add_real (json, "median", errors->median);
+    add_real (json, "per_model", errors->per_model);
+}
+
+static void add_metrics (struct json_object *manifest,
+                         const struct dn_training *training)
+{
+    struct json_object *metrics = add_object (manifest, "metrics");
+
+    for (int s = 0; s < DN_N_SCHEMES; s++) {
+        const struct dn_judgement *j = &training->judgements[s];
+        char key[40];
+        struct json_object *json;
+
+        if (j->n == 0)
+            continue;
+        snprintf (key, sizeof (key), "%s_left_out", dn_names_get (&dn_scheme_names, s));
+        json = add_object (metrics, key);
+        add_count (json, "rows", j->n);
+        add_errors (json, "white_box", &j->white_box);
+        add_errors (json, "learned", &j->learned);
+        add_real (json, "coverage_p95", j->coverage[0]);
+        add_real (json, "tightness_p95", j->tightness[0]);
+        add_real (json, "models_p95", j->models[0]);
+        add_real (json, "coverage_p99", j->coverage[1]);
+        add_real (json, "tightness_p99", j->tightness[1]);
+        add_real (json, "models_p99", j->models[1]);
+    }
+}
+
+static void add_files (struct json_object *manifest, const char *step)
+{
+    struct dn_span span = dn_span_of (step);
+    struct json_object *file = add_object (add_object (manifest, "files"), "step.json");
+
+    add_count (file, "bytes", (int64_t) span.len);
+    add_text (file, "sha256", dn_digest_of (span).hex);
+}
+
+int dn_manifest_write (struct dn_training *training,
+                       const struct dn_domain *domain,
+                       const struct dn_bounds bounds[DN_N_QUANTITIES],
+                       struct dn_err *err)
+{
+    dn_cleanup (dn_document_cleanup) struct json_object *manifest =
+        json_object_new_object ();
+    const char *text;
+
+    add_count (manifest, "dnnest_bundle", DN_BUNDLE_FORMAT);
+    add_text (manifest, "name", training->name);
+    add_features (manifest);
+    add_data (manifest, training);
+    add_training (manifest, training);
+    add_residuals (manifest);
+    add_domain (manifest, domain);
+    add_bounds (manifest, bounds);
+    add_metrics (manifest, training);
+    add_files (manifest, training->step);
+    text = json_object_to_json_string_ext (manifest, JSON_C_TO_STRING_PLAIN);
+    training->manifest = text ? malloc (strlen (text) + 2) : NULL;
+    if (!training->manifest)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    snprintf (training->manifest, strlen (text) + 2, "%s\n", text);
+    return 0;
+}

@@ -1,0 +1,329 @@
+/* reach.c - how far what was learned reaches: points, distances, and what holds there
+ *
+ * The trees are asked how good they were for runs that they had not seen, near and far.
+ * The answer is a curve over the distance: near, all of the residual counts; where a
+ * new model or source is far from all that was trained on, none of it does.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/parts.h"
+
+/* Points that stand for the runs. Three hundred separate known from unknown as well as
+ * all 5,957 rows of training_runs.csv do, and a decision can compare itself with them.
+ */
+#define POINTS_MAX 300
+
+/* A feature that the runs do not vary in has no scale; one that only few runs have has
+ * too small a one. So much of its range is the least. */
+#define RANGE_SHARE 0.25
+
+/* --- points ---------------------------------------------------------------------- */
+
+static void fit_scales (const struct dn_runs *runs,
+                        const int *index,
+                        int n,
+                        struct dn_domain *domain)
+{
+    domain->n_used = DN_N_FEATURES;
+    for (int f = 0; f < DN_N_FEATURES; f++) {
+        double sum = 0;
+        double squares = 0;
+        double low = INFINITY;
+        double high = -INFINITY;
+        double scale;
+
+        for (int i = 0; i < n; i++) {
+            double value = (double) runs->runs[index[i]].features[f];
+
+            sum += value;
+            low = fmin (low, value);
+            high = fmax (high, value);
+        }
+        for (int i = 0; i < n; i++) {
+            double off = (double) runs->runs[index[i]].features[f] - sum / n;
+
+            squares += off * off;
+        }
+        scale = fmax (sqrt (squares / n), RANGE_SHARE * (high - low));
+        domain->used[f] = f;
+        domain->scale[f] =
+            (float) (1 / sqrt (DN_N_FEATURES) / (scale > 1e-6 ? scale : 1));
+    }
+}
+
+static double square_to (const float *features,
+                         const struct dn_domain *domain,
+                         const float *point)
+{
+    float sum = 0;
+
+    for (int f = 0; f < DN_N_FEATURES; f++) {
+        float d = features[f] * domain->scale[f] - point[f];
+
+        sum += d * d;
+    }
+    return (double) sum;
+}
+
+/* Each point is the run that is furthest from all points so far (Gonzalez 1985): no run
+ * is then further from its nearest point than twice what the best choice would be.
+ */
+static void spread_points (const struct dn_runs *runs,
+                           const int *index,
+                           int n,
+                           double *nearest,
+                           struct dn_domain *domain)
+{
+    int next = 0;
+
+    for (int i = 0; i < n; i++)
+        nearest[i] = INFINITY;
+    while (domain->n_points < POINTS_MAX) {
+        const float *chosen = runs->runs[index[next]].features;
+        float *point = domain->points + (ptrdiff_t) domain->n_points * DN_N_FEATURES;
+
+        for (int f = 0; f < DN_N_FEATURES; f++)
+            point[f] = chosen[f] * domain->scale[f];
+        domain->n_points++;
+        next = 0;
+        for (int i = 0; i < n; i++) {
+            const float *features = runs->runs[index[i]].features;
+
+            nearest[i] = fmin (nearest[i], square_to (features, domain, point));
+            if (nearest[i] > nearest[next])
+                next = i;
+        }
+        if (nearest[next] <= 1e-12)
+            break;
+    }
+}
+
+int dn_domain_fit (const struct dn_runs *runs,
+                   const int *index,
+                   int n,
+                   struct dn_domain *domain,
+                   struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) double *nearest =
+        malloc ((size_t) (n > 0 ? n : 1) * sizeof (double));
+
+    domain->points = malloc (sizeof (float) * DN_N_FEATURES * (size_t) POINTS_MAX);
+    if (!nearest || !domain->points)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    fit_scales (runs, index, n, domain);
+    spread_points (runs, index, n, nearest, domain);
+    return 0;
+}
+
+/* --- knots ----------------------------------------------------------------------- */
+
+static const double shares[] = {0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 0.98};
+#define N_KNOTS ((int) DN_N_ELEMENTS (shares))
+
+/* The spread of a run never is below what repeated runs of one job differ by. */
+#define SIGMA_MIN 0.05
+
+static int compare (const void *a, const void *b)
+{
+    double x = *(const double *) a;
+    double y = *(const double *) b;
+
+    return (x > y) - (x < y);
+}
+
+/* Distances between which the runs that were left out are spread evenly. */
+static void place_knots (const struct dn_case_set *set,
+                         double *work,
+                         struct dn_domain *domain)
+{
+    size_t n = 0;
+
+    for (int s = 0; s < DN_N_SCHEMES; s++)
+        for (int i = 0; set->done[s] && i < set->n; i++)
+            work[n++] = set->distance[(size_t) s * (size_t) set->n + (size_t) i];
+    qsort (work, n, sizeof (*work), compare);
+    domain->n_knots = 0;
+    for (int k = 0; k < N_KNOTS; k++) {
+        double distance =
+            k == 0 || n == 0 ? 0 : work[(size_t) (shares[k] * (double) (n - 1))];
+
+        if (k > 0 && distance < domain->knots[domain->n_knots - 1].distance + 0.01)
+            continue;
+        domain->knots[domain->n_knots++] =
+            (struct dn_knot){.distance = distance, .residual = 0.5, .sigma = 0.5};
+    }
+}
+
+double dn_case_error (const struct dn_case_set *set,
+                      const struct dn_domain *domain,
+                      int scheme,
+                      int i)
+{
+    size_t at = (size_t) scheme * (size_t) set->n + (size_t) i;
+    double moved =
+        dn_domain_at (domain, set->distance[at]).residual * set->residual[at];
+
+    return set->ratio[at] - fmin (fmax (moved, -DN_TRAIN_LIMIT), DN_TRAIN_LIMIT);
+}
+
+double dn_case_sigma (const struct dn_case_set *set,
+                      const struct dn_runs *runs,
+                      const struct dn_domain *domain,
+                      int scheme,
+                      int i)
+{
+    size_t at = (size_t) scheme * (size_t) set->n + (size_t) i;
+    double sigma = dn_domain_at (domain, set->distance[at]).sigma;
+
+    return sqrt (sigma * sigma + runs->runs[set->index[i]].doubt);
+}
+
+/* A run that was killed is off only if more was predicted to be left than it took. */
+static double absolute (const struct dn_run *run, double error)
+{
+    return run->censored ? fmax (error, 0) : fabs (error);
+}
+
+/* Every scheme counts by runs and by votes alike, an unseen source three times: the
+ * residual must not make it worse.
+ */
+static double loss (const struct dn_case_set *set,
+                    const struct dn_runs *runs,
+                    const struct dn_domain *domain)
+{
+    double sum = 0;
+
+    for (int s = 0; s < DN_N_SCHEMES; s++)
+        for (int i = 0; set->done[s] && i < set->n; i++)
+            sum += (s == DN_SCHEME_SOURCE ? 3 : 1) * (1 + set->vote[i])
+                   * absolute (&runs->runs[set->index[i]],
+                               dn_case_error (set, domain, s, i));
+    return sum;
+}
+
+/* Try another share of the residual at knot 'k'; with it those before stay no smaller
+ * and those behind no larger. */
+static bool improve (const struct dn_case_set *set,
+                     const struct dn_runs *runs,
+                     int k,
+                     double step,
+                     struct dn_domain *domain,
+                     double *best)
+{
+    struct dn_knot before[DN_KNOTS_MAX];
+    double share = fmin (fmax (domain->knots[k].residual + step, 0), 1);
+    double result;
+
+    memcpy (before, domain->knots, sizeof (before));
+    for (int i = 0; i < domain->n_knots; i++) {
+        double *residual = &domain->knots[i].residual;
+
+        *residual = i < k   ? fmax (*residual, share)
+                    : i > k ? fmin (*residual, share)
+                            : share;
+    }
+    result = loss (set, runs, domain);
+    if (result < *best * (1 - 1e-9)) {
+        *best = result;
+        return true;
+    }
+    memcpy (domain->knots, before, sizeof (before));
+    return false;
+}
+
+static void fit_shares (const struct dn_case_set *set,
+                        const struct dn_runs *runs,
+                        struct dn_domain *domain)
+{
+    double best = loss (set, runs, domain);
+
+    for (double step = 0.25; step > 0.05; step /= 2)
+        for (int sweep = 0; sweep < 2; sweep++)
+            for (int k = 0; k < domain->n_knots; k++)
+                if (!improve (set, runs, k, step, domain, &best))
+                    improve (set, runs, k, -step, domain, &best);
+}
+
+/* How much knot 'k' has to say at a distance: 1 on it, 0 on its neighbours. */
+static double hat (const struct dn_domain *domain, int k, double distance)
+{
+    const struct dn_knot *knots = domain->knots;
+    int last = domain->n_knots - 1;
+    int other;
+
+    if ((k == 0 && distance <= knots[0].distance)
+        || (k == last && distance >= knots[last].distance))
+        return 1;
+    other = distance < knots[k].distance ? k - 1 : k + 1;
+    if (other < 0 || other > last)
+        return 0;
+    return fmax (1
+                     - (distance - knots[k].distance)
+                           / (knots[other].distance - knots[k].distance),
+                 0);
+}
+
+struct weighted {
+    double value;
+    double weight;
+};
+
+/* The spread whose normal law has the ninth decile of the errors around the knot; the
+ * tails are left to the quantiles. */
+static double spread_at (const struct dn_case_set *set,
+                         const struct dn_runs *runs,
+                         const struct dn_domain *domain,
+                         int k,
+                         struct weighted *work)
+{
+    const double level = 0.9;
+    const double score = 1.645;
+    double total = 0;
+    double sum = 0;
+    size_t n = 0;
+
+    for (int s = 0; s < DN_N_SCHEMES; s++)
+        for (int i = 0; set->done[s] && i < set->n; i++) {
+            double distance = set->distance[(size_t) s * (size_t) set->n + (size_t) i];
+            double weight = hat (domain, k, distance) * set->weight[i];
+
+            if (weight <= 0 || runs->runs[set->index[i]].censored)
+                continue;
+            work[n++] =
+                (struct weighted){fabs (dn_case_error (set, domain, s, i)), weight};
+            total += weight;
+        }
+    qsort (work, n, sizeof (*work), compare);
+    for (size_t i = 0; i < n; i++) {
+        sum += work[i].weight;
+        if (sum >= level * total)
+            return fmax (work[i].value / score, SIGMA_MIN);
+    }
+    return SIGMA_MIN;
+}
+
+int dn_knots_fit (const struct dn_case_set *set,
+                  const struct dn_runs *runs,
+                  struct dn_domain *domain,
+                  struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) struct weighted *work =
+        malloc ((size_t) (set->n > 0 ? set->n : 1) * DN_N_SCHEMES * sizeof (*work));
+    double least = SIGMA_MIN;
+
+    if (!work)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    place_knots (set, (double *) work, domain);
+    fit_shares (set, runs, domain);
+    for (int k = 0; k < domain->n_knots; k++) {
+        double sigma = spread_at (set, runs, domain, k, work);
+
+        domain->knots[k].sigma = least = fmax (sigma, least);
+    }
+    return 0;
+}

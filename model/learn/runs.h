@@ -1,0 +1,79 @@
+/* runs.h - the measured runs that are learned from
+ *
+ * In: rows of a table with the columns of 'dnnest evaluate' (spec, gpu, step_ms,
+ * peak_mem_gb, oom, group, source), and 'censored': 1 where the job was killed at its
+ * limit, so that step_ms is what a step took at least. Out: features and ln (measured /
+ * white box) of each, by the constants that ship. Memory is bounded: of a table longer
+ * than 'max' rows a sample stays, drawn evenly (reservoir) by the seed.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_RUNS_H
+#define DN_RUNS_H
+
+#include "learn/table.h"
+#include "predict/bundle.h"
+
+/* 350 bytes each. More rows do not make better trees: rows of one model are alike. */
+#define DN_RUNS_MAX 100000
+
+/* What runs are told apart by, and left out by. */
+enum dn_label {
+    DN_LABEL_MODEL, /* the table's column 'group', else the model's name */
+    DN_LABEL_SOURCE,
+    DN_LABEL_GPU,
+    DN_N_LABELS
+};
+
+/* Names of one label in order of first sight. */
+struct dn_label_names {
+    char (*names)[DN_NAME_MAX]; /* owned */
+    int n;
+    int size;
+};
+
+struct dn_run {
+    float features[DN_N_FEATURES];
+    double ratio[DN_N_QUANTITIES]; /* ln (measured / white box); NaN: not measured */
+    double doubt;                  /* variance of what the job did not tell */
+    double memory_sigma;           /* the white box's own spread of the memory */
+    int label[DN_N_LABELS];
+    const char *kind; /* of network; static */
+    bool censored;
+};
+
+struct dn_runs {
+    struct dn_run *runs; /* owned */
+    int n;
+    int size;
+    int max;
+    uint64_t state; /* of the random numbers */
+    int64_t n_seen; /* rows that could be used */
+    int64_t n_rows; /* all of them */
+    int64_t n_censored;
+    struct dn_label_names labels[DN_N_LABELS];
+    char reason[DN_ERR_TEXT_MAX]; /* why the first row that was skipped was */
+    int64_t reason_line;
+};
+
+struct dn_runs dn_runs_start (int max, uint64_t seed);
+void dn_runs_free (struct dn_runs *runs);
+
+/* Add a row. One that cannot be used is counted and no error; -1 with DN_E_NOMEM, or
+ * DN_E_SYNTAX where the table has no column spec or gpu.
+ */
+int dn_runs_add (struct dn_runs *runs,
+                 const struct dn_row *row,
+                 const struct dn_catalogue *catalogue,
+                 const struct dn_datasets *datasets,
+                 struct dn_err *err);
+
+/* A random number of 64 bits: splitmix64 (Steele, Lea, Flood 2014). */
+uint64_t dn_random (uint64_t *state);
+
+/* The runs in which a quantity was measured, as indices; owned by the caller. NULL
+ * without memory.
+ */
+int *dn_runs_with (const struct dn_runs *runs, enum dn_quantity quantity, int *n);
+
+#endif

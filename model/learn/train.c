@@ -1,0 +1,119 @@
+/* train.c - from measured runs to a model bundle: the parts in order
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "learn/train.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/boost.h"
+#include "learn/parts.h"
+
+/* Fewer runs teach nothing, and let nothing be left out. */
+#define RUNS_MIN 20
+
+struct dn_training dn_training_start (int max_runs, uint64_t seed)
+{
+    return (struct dn_training){.runs = dn_runs_start (max_runs, seed),
+                                .name = "default",
+                                .seed = seed,
+                                .max_folds = 12,
+                                .margin = 1};
+}
+
+void dn_training_free (struct dn_training *training)
+{
+    if (!training)
+        return;
+    dn_runs_free (&training->runs);
+    free (training->manifest);
+    free (training->step);
+    training->manifest = training->step = NULL;
+}
+
+static int check_runs (const struct dn_training *training,
+                       const struct dn_case_set *set,
+                       struct dn_err *err)
+{
+    int n_measured = 0;
+
+    for (int i = 0; i < set->n; i++)
+        n_measured += !training->runs.runs[set->index[i]].censored;
+    if (n_measured >= RUNS_MIN)
+        return 0;
+    if (training->runs.reason[0] != '\0')
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%d runs with a step time, at least %d expected; line %lld: "
+                           "%s",
+                           n_measured,
+                           RUNS_MIN,
+                           (long long) training->runs.reason_line,
+                           training->runs.reason);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "%d runs with a step time, at least %d expected",
+                       n_measured,
+                       RUNS_MIN);
+}
+
+/* The trees that go into the bundle have seen all runs. */
+static int train_all (struct dn_training *training,
+                      const struct dn_case_set *set,
+                      struct dn_err *err)
+{
+    struct dn_boost *trees = dn_train_trees (
+        &training->runs, set->index, set->weight, set->n, training->seed, err);
+    const char *text;
+    size_t len;
+    int rc = -1;
+
+    if (trees && dn_boost_save (trees, &text, &len, err) == 0) {
+        training->step = calloc (1, len + 1);
+        if (training->step)
+            memcpy (training->step, text, len);
+        rc = training->step ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
+    }
+    dn_boost_free (trees);
+    return rc;
+}
+
+static void free_domain (struct dn_domain *domain)
+{
+    free (domain->points);
+}
+
+int dn_training_run (struct dn_training *training, struct dn_err *err)
+{
+    dn_cleanup (dn_case_set_free) struct dn_case_set step = {0};
+    dn_cleanup (dn_case_set_free) struct dn_case_set memory = {0};
+    dn_cleanup (free_domain) struct dn_domain domain = {.n_knots = 0};
+    dn_cleanup (dn_free_ptr) struct dn_bounds *bounds =
+        calloc (DN_N_QUANTITIES, sizeof (*bounds));
+    const struct dn_runs *runs = &training->runs;
+
+    if (!bounds)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (dn_case_set_init (&step, runs, DN_QUANTITY_STEP, err) < 0
+        || dn_case_set_init (&memory, runs, DN_QUANTITY_MEMORY, err) < 0
+        || check_runs (training, &step, err) < 0
+        || dn_cross_validate (training, &step, err) < 0
+        || dn_knots_fit (&step, runs, &domain, err) < 0
+        || dn_judge (training, &step, &domain, err) < 0
+        || dn_domain_fit (runs, step.index, step.n, &domain, err) < 0)
+        return -1;
+    if (dn_bounds_fit (
+            training, &step, &domain, DN_QUANTITY_STEP, &bounds[DN_QUANTITY_STEP], err)
+            < 0
+        || dn_bounds_fit (training,
+                          &memory,
+                          &domain,
+                          DN_QUANTITY_MEMORY,
+                          &bounds[DN_QUANTITY_MEMORY],
+                          err)
+               < 0
+        || train_all (training, &step, err) < 0)
+        return -1;
+    return dn_manifest_write (training, &domain, bounds, err);
+}

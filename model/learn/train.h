@@ -1,0 +1,86 @@
+/* train.h - from measured runs to a model bundle
+ *
+ * In: runs (runs.h). Out: the texts of a bundle's files (DESIGN.md section 5): boosted
+ * trees on ln (measured / white box) of the step time, how far the trees are to be
+ * believed by the distance from the runs, the spread there, and bounds that hold for
+ * models and sources that were left out; and the figures of those left out. The same
+ * runs, seed and libxgboost give the same bytes. Never: files.
+ *
+ * GPU memory gets bounds and no trees, power neither: their rows come from two sources
+ * and one, whose habits trees would learn.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_TRAIN_H
+#define DN_TRAIN_H
+
+#include "learn/runs.h"
+
+/* What is left out, each value of it in turn, to see what the rest says of it. */
+enum dn_scheme {
+    DN_SCHEME_RUN, /* a tenth of the runs, by chance: the same models and sources stay
+                    */
+    DN_SCHEME_MODEL,
+    DN_SCHEME_SOURCE,
+    DN_SCHEME_GPU,
+    DN_N_SCHEMES
+};
+
+extern const struct dn_names dn_scheme_names;
+
+/* How good something is on runs that it has not seen. Fractions. */
+struct dn_errors {
+    double mean;
+    double median;
+    double per_model; /* mean over models of the model's median */
+};
+
+struct dn_judgement {
+    int n; /* runs; 0: nothing could be left out */
+    int n_models;
+    struct dn_errors white_box;
+    struct dn_errors learned;
+    double coverage[2];  /* of the bounds at .95 and .99 */
+    double tightness[2]; /* median of bound / measured */
+    double models[2];    /* share of the models of which .9 are covered */
+};
+
+struct dn_training_file {
+    const char *name;
+    int64_t rows;
+    struct dn_digest digest;
+};
+
+/* Change the features and ratios of the runs to what a white box without those that are
+ * left out would make of them. -1 with 'err'.
+ */
+typedef int (*dn_refit_f) (void *context,
+                           const bool *left_out,
+                           struct dn_runs *runs,
+                           struct dn_err *err);
+
+struct dn_training {
+    /* in */
+    struct dn_runs runs;
+    const char *name; /* of the bundle */
+    uint64_t seed;
+    int max_folds; /* values are left out in so many groups at most */
+    double margin; /* factor on the bounds: what the runs do not show */
+    const struct dn_training_file *files;
+    int n_files;
+    dn_refit_f refit; /* NULL: the white box does not know the runs */
+    void (*progress) (void *context, int n, double share);
+    void *context;
+    /* out; owned */
+    char *manifest;
+    char *step; /* the booster */
+    struct dn_judgement judgements[DN_N_SCHEMES];
+};
+
+struct dn_training dn_training_start (int max_runs, uint64_t seed);
+void dn_training_free (struct dn_training *training);
+
+/* Train on the runs. -1 with 'err': too few runs, or libxgboost has failed. */
+int dn_training_run (struct dn_training *training, struct dn_err *err);
+
+#endif

@@ -1,0 +1,125 @@
+/* bundle.h - what was learned: boosters, their domain, and how sure they are
+ *
+ * In: the bytes of a manifest and of the files that it names (etc/bundle, or what
+ * 'dnnest train' has made). Out: struct dn_bundle, const from then on and shared by all
+ * threads; whoever made it frees it, when no estimate is in use any more. A bundle is
+ * taken whole or not at all: another version, another vector of features, a file of
+ * another size or checksum, or a number out of range is an error that names it.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_BUNDLE_H
+#define DN_BUNDLE_H
+
+#include "base/digest.h"
+#include "predict/features.h"
+#include "predict/residual.h"
+
+#define DN_BUNDLE_FORMAT   1
+#define DN_BUNDLE_MANIFEST "manifest.json"
+
+/* What is corrected and bounded. */
+enum dn_quantity {
+    DN_QUANTITY_STEP,
+    DN_QUANTITY_MEMORY,
+    DN_QUANTITY_POWER,
+    DN_N_QUANTITIES
+};
+
+extern const struct dn_names dn_quantity_names;
+
+/* A file beside the manifest. */
+struct dn_bundle_file {
+    char name[DN_NAME_MAX];
+    int64_t bytes;
+    struct dn_digest digest;
+    bool added;
+};
+
+/* The booster's sum times 'shrink', kept within -limit..limit, is the natural logarithm
+ * of measured over predicted.
+ */
+struct dn_correction {
+    struct dn_residual *residual; /* NULL: none; owned */
+    double shrink;
+    double limit;
+    char file[DN_NAME_MAX];
+};
+
+struct dn_bounds {
+    struct dn_quantiles all; /* n 0: none, the normal law */
+    struct dn_bound_group {
+        char name[DN_NAME_MAX];
+        struct dn_quantiles quantiles;
+    } groups[DN_BOUND_GROUPS_MAX];
+    int n_groups;
+};
+
+/* At this distance from the training runs: how much of the residual counts, and the
+ * spread of the step time that is left.
+ */
+struct dn_knot {
+    double distance;
+    double residual;
+    double sigma;
+};
+
+/* The runs that stand for the training data, as points of the features that have a
+ * weight, scaled so that the distance is the Euclidean one.
+ */
+struct dn_domain {
+    int used[DN_N_FEATURES]; /* feature of each coordinate */
+    float scale[DN_N_FEATURES];
+    int n_used;
+    float *points; /* n_points times n_used; owned */
+    int n_points;
+    struct dn_knot knots[DN_KNOTS_MAX]; /* by ascending distance */
+    int n_knots;
+};
+
+/* What a site has learned from its own runs; predict/tuning.h. */
+struct dn_tuning;
+
+struct dn_bundle {
+    char name[DN_NAME_MAX];
+    struct dn_bundle_file files[DN_BUNDLE_FILES_MAX];
+    int n_files;
+    struct dn_correction corrections[DN_N_QUANTITIES];
+    struct dn_bounds bounds[DN_N_QUANTITIES];
+    struct dn_domain domain;
+    struct dn_tuning *tuning; /* NULL: none; owned */
+};
+
+/* Read a manifest. The bundle is good for nothing until its files have been added. NULL
+ * with 'err'. Freed with dn_bundle_free ().
+ */
+struct dn_bundle *dn_bundle_open (struct dn_span manifest, struct dn_err *err);
+
+/* Add one of the files that the manifest names. */
+int dn_bundle_add (struct dn_bundle *bundle,
+                   const char *name,
+                   struct dn_span text,
+                   struct dn_err *err);
+
+/* Are all files there? From now on the bundle does not change. */
+int dn_bundle_close (struct dn_bundle *bundle, struct dn_err *err);
+
+/* NULL-safe. */
+void dn_bundle_free (struct dn_bundle *bundle);
+
+/* The most bytes that a file of that name may have; -1 where no bundle has such a file.
+ */
+int64_t dn_bundle_file_max (const char *name);
+
+/* Distance of a run from the training runs. */
+double dn_domain_distance (const struct dn_domain *domain,
+                           const float features[DN_N_FEATURES]);
+
+/* What holds at that distance; beyond the last knot what holds there. */
+struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance);
+
+/* The quantiles of a group, or of all; NULL: the normal law. */
+const struct dn_quantiles *dn_bounds_of (const struct dn_bounds *bounds,
+                                         const char *group);
+
+#endif

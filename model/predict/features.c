@@ -1,0 +1,466 @@
+/* features.c - what the learned residual knows of a run
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/features.h"
+
+#include <math.h>
+#include <string.h>
+
+/* No size that occurs is further from 1 than e^50, no ratio above a hundred means
+ * anything else than a hundred. */
+#define LN_MAX    50.0
+#define RATIO_MAX 100.0
+
+/* clang-format off */
+static const struct dn_feature_key keys[DN_N_FEATURES] = {
+    [DN_FEATURE_STEP_TIME] = {"step_time", "ln s",
+        "wall time of one optimizer step"},
+    [DN_FEATURE_DEVICE_SHARE] = {"device_share", "of the step",
+        "forward, backward, recomputation and optimizer"},
+    [DN_FEATURE_BACKWARD_SHARE] = {"backward_share", "of device time",
+        "both directions of the backward pass"},
+    [DN_FEATURE_OPTIMIZER_SHARE] = {"optimizer_share", "of device time",
+        "optimizer"},
+    [DN_FEATURE_COMMUNICATION_SHARE] = {"communication_share", "of the step",
+        "all traffic between devices, hidden or not"},
+    [DN_FEATURE_EXPOSED_SHARE] = {"exposed_share", "of the step",
+        "traffic that nothing hides"},
+    [DN_FEATURE_INPUT_SHARE] = {"input_share", "of the step",
+        "the loader's time for the samples of a step"},
+    [DN_FEATURE_HOST_SHARE] = {"host_share", "of the step",
+        "host time: launches and what is fixed"},
+    [DN_FEATURE_BOUND_SHARE] = {"bound_share", "ln ratio",
+        "step over what peak rate and bandwidth alone allow"},
+    [DN_FEATURE_CONV_FLOPS] = {"conv_flops", "of all FLOPs",
+        "convolutions larger than one position"},
+    [DN_FEATURE_POINTWISE_FLOPS] = {"pointwise_flops", "of all FLOPs",
+        "convolutions of one position"},
+    [DN_FEATURE_GROUPED_FLOPS] = {"grouped_flops", "of all FLOPs",
+        "grouped and depthwise convolutions"},
+    [DN_FEATURE_LINEAR_FLOPS] = {"linear_flops", "of all FLOPs",
+        "products with weights"},
+    [DN_FEATURE_MATMUL_FLOPS] = {"matmul_flops", "of all FLOPs",
+        "products of two activations: attention"},
+    [DN_FEATURE_RECURRENT_FLOPS] = {"recurrent_flops", "of all FLOPs",
+        "recurrent layers"},
+    [DN_FEATURE_GROUPED_TRAFFIC] = {"grouped_traffic", "of all elements",
+        "read and written by grouped convolutions"},
+    [DN_FEATURE_NORM_TRAFFIC] = {"norm_traffic", "of all elements",
+        "read and written by normalisations"},
+    [DN_FEATURE_POINT_TRAFFIC] = {"point_traffic", "of all elements",
+        "activations, sums, dropout"},
+    [DN_FEATURE_SOFTMAX_TRAFFIC] = {"softmax_traffic", "of all elements",
+        "softmax and loss"},
+    [DN_FEATURE_COPY_TRAFFIC] = {"copy_traffic", "of all elements",
+        "copies and pooling"},
+    [DN_FEATURE_EMBEDDING_PARAMS] = {"embedding_params", "of all parameters",
+        "tables that are gathered from"},
+    [DN_FEATURE_PADDING] = {"padding", "ln ratio",
+        "FLOPs of products padded to tiles of 64 channels over useful FLOPs"},
+    [DN_FEATURE_PARAMS] = {"params", "ln", "learned parameters"},
+    [DN_FEATURE_SAMPLE_FLOPS] = {"sample_flops", "ln FLOP",
+        "forward FLOPs of one sample"},
+    [DN_FEATURE_SAMPLE_TRAFFIC] = {"sample_traffic", "ln elements",
+        "activation elements read and written forward by one sample"},
+    [DN_FEATURE_INTENSITY] = {"intensity", "ln FLOP per element",
+        "forward FLOPs over elements read and written, weights among them"},
+    [DN_FEATURE_KERNELS] = {"kernels", "ln",
+        "forward operators of one optimizer step on one device"},
+    [DN_FEATURE_KERNEL_RATE] = {"kernel_rate", "ln 1/s",
+        "forward operators per second of the step"},
+    [DN_FEATURE_KERNEL_FLOPS] = {"kernel_flops", "ln FLOP",
+        "mean FLOPs of an operator with products, whole batch"},
+    [DN_FEATURE_KERNEL_TRAFFIC] = {"kernel_traffic", "ln elements",
+        "mean elements of an operator, whole batch"},
+    [DN_FEATURE_TENSORS] = {"tensors", "ln", "parameter tensors"},
+    [DN_FEATURE_REUSE] = {"reuse", "ln FLOP per parameter",
+        "forward FLOPs of a step and device over its parameters"},
+    [DN_FEATURE_SAMPLE_SIZE] = {"sample_size", "ln elements",
+        "one input sample"},
+    [DN_FEATURE_SEQUENCE] = {"sequence", "ln",
+        "sequence length; 0 where there is none"},
+    [DN_FEATURE_RECURRENCE] = {"recurrence", "ln",
+        "kernels of the longest recurrence; 0 without"},
+    [DN_FEATURE_BATCH] = {"batch", "ln", "samples per device and pass"},
+    [DN_FEATURE_ACCUMULATION] = {"accumulation", "ln",
+        "passes per optimizer step"},
+    [DN_FEATURE_ELEMENT_BYTES] = {"element_bytes", "byte",
+        "of an activation element"},
+    [DN_FEATURE_MATRIX_UNITS] = {"matrix_units", "0 or 1",
+        "matrix units do the products"},
+    [DN_FEATURE_TF32] = {"tf32", "0 or 1", "tf32 on a device that has it"},
+    [DN_FEATURE_OPTIMIZER_STATES] = {"optimizer_states", "",
+        "states that the optimizer keeps per parameter"},
+    [DN_FEATURE_FRAMEWORK_PYTORCH] = {"framework_pytorch", "0 or 1",
+        "PyTorch, or not stated"},
+    [DN_FEATURE_FRAMEWORK_GRAPH] = {"framework_graph", "0 or 1",
+        "a framework that compiles graphs: TensorFlow, MXNet, Paddle, JAX"},
+    [DN_FEATURE_TUNED] = {"tuned", "0 or 1",
+        "the vendor's tuned container, or Megatron"},
+    [DN_FEATURE_COMPILED] = {"compiled", "0 or 1", "compile=1"},
+    [DN_FEATURE_CHECKPOINTING] = {"checkpointing", "0, 1 or 2",
+        "none, selective, full"},
+    [DN_FEATURE_REAL_INPUT] = {"real_input", "-1, 0 or 1",
+        "synthetic, not stated, real or decoded on the device"},
+    [DN_FEATURE_NO_OPTIMIZER] = {"no_optimizer", "0 or 1",
+        "forward and backward only"},
+    [DN_FEATURE_MEMORY_PRESSURE] = {"memory_pressure", "ratio",
+        "memory needed over memory of the device"},
+    [DN_FEATURE_ACTIVATION_SHARE] = {"activation_share", "of memory needed",
+        "activations"},
+    [DN_FEATURE_STATE_SHARE] = {"state_share", "of memory needed",
+        "weights, gradients, optimizer, buckets"},
+    [DN_FEATURE_WORKSPACE_SHARE] = {"workspace_share", "of memory needed",
+        "workspace"},
+    [DN_FEATURE_POWER_SHARE] = {"power_share", "of the board's limit",
+        "mean power"},
+    [DN_FEATURE_POWER_LIMIT] = {"power_limit", "of the board's limit",
+        "limit that was set; 1 where none was"},
+    [DN_FEATURE_GPUS] = {"gpus", "ln", "devices of the job"},
+    [DN_FEATURE_NODES] = {"nodes", "ln", "nodes of the job"},
+    [DN_FEATURE_TENSOR_PARALLEL] = {"tensor_parallel", "ln",
+        "devices that share a layer"},
+    [DN_FEATURE_PIPELINE_PARALLEL] = {"pipeline_parallel", "ln",
+        "stages of the pipeline"},
+    [DN_FEATURE_SHARDING] = {"sharding", "0..3",
+        "what data-parallel devices share out: ZeRO's stage"},
+    [DN_FEATURE_GRADIENT_TRAFFIC] = {"gradient_traffic", "ln ratio",
+        "parameters over FLOPs of a step, with several devices; else 0"},
+    [DN_FEATURE_PEAK] = {"peak", "ln FLOP/s",
+        "of products in the run's precision"},
+    [DN_FEATURE_VECTOR_PEAK] = {"vector_peak", "ln FLOP/s", "fp32"},
+    [DN_FEATURE_BANDWIDTH] = {"bandwidth", "ln byte/s", "of the memory"},
+    [DN_FEATURE_BALANCE] = {"balance", "ln FLOP per byte",
+        "peak over bandwidth"},
+    [DN_FEATURE_MEMORY] = {"memory", "ln byte", "of the device"},
+    [DN_FEATURE_L2] = {"l2", "ln byte", "cache"},
+    [DN_FEATURE_MULTIPROCESSORS] = {"multiprocessors", "ln",
+        "0 where not known"},
+    [DN_FEATURE_LINK] = {"link", "ln byte/s",
+        "to the other devices of the node, with several; else 0"},
+    [DN_FEATURE_GENERATION] = {"generation", "",
+        "Kepler 1, Pascal 2, ... Blackwell 8; 0 for others"},
+    [DN_FEATURE_BOARD_POWER] = {"board_power", "ln W", "the board's own limit"},
+};
+/* clang-format on */
+
+const struct dn_feature_key *dn_feature_keys (void)
+{
+    return keys;
+}
+
+/* The logarithm of a size; 0 for one that is not known. */
+static double ln (double value)
+{
+    return value > 0 ? log (value) : 0;
+}
+
+static double share (double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+/* What the operators of a graph come to, per sample and forward. */
+struct mix {
+    double flops[DN_N_OP_KINDS];
+    double traffic[DN_N_OP_KINDS]; /* activation elements read and written */
+    double pointwise_flops;        /* of convolutions of one position */
+    double grouped_flops;
+    double grouped_traffic;
+    double all_flops;
+    double padded_flops;
+    double all_traffic;
+    double weights;
+    double embedding_params;
+    double operators;
+    double products; /* operators with FLOPs */
+    double recurrence;
+};
+
+/* Products are tiled by the hardware; few channels leave tiles half empty. */
+static double padded (const struct dn_op *op)
+{
+    const double tile = 64;
+    double n = ceil (op->n / tile) * tile;
+    double k = ceil (op->k / tile) * tile;
+
+    return op->n > 0 && op->k > 0 ? op->flops * sqrt (n * k / (op->n * op->k))
+                                  : op->flops;
+}
+
+static struct mix find_mix (const struct dn_graph *graph)
+{
+    struct mix mix = {.recurrence = 0};
+
+    for (int i = 0; i < graph->n_ops; i++) {
+        const struct dn_op *op = &graph->ops[i];
+        double flops = op->repeat * op->flops;
+        double traffic = op->repeat * (op->in + op->out);
+
+        mix.flops[op->kind] += flops;
+        mix.traffic[op->kind] += traffic;
+        mix.all_flops += flops;
+        mix.padded_flops += op->repeat * padded (op);
+        mix.all_traffic += traffic;
+        mix.weights += op->repeat * op->weights;
+        mix.operators += op->repeat * fmax (op->steps, 1);
+        mix.products += op->flops > 0 ? op->repeat : 0;
+        if (op->kind == DN_OP_CONV && op->batches > 1) {
+            mix.grouped_flops += flops;
+            mix.grouped_traffic += traffic;
+        } else if (op->kind == DN_OP_CONV && op->m > 0 && op->k * op->m <= op->in) {
+            mix.pointwise_flops += flops;
+        }
+        if (op->kind == DN_OP_EMBEDDING)
+            mix.embedding_params += op->repeat * op->params;
+        if (op->kind == DN_OP_RNN)
+            mix.recurrence = fmax (mix.recurrence, op->steps);
+    }
+    return mix;
+}
+
+static bool runs_on_16_bits (enum dn_precision precision)
+{
+    return precision == DN_PRECISION_FP16 || precision == DN_PRECISION_BF16
+           || precision == DN_PRECISION_HALF;
+}
+
+/* The precision that runs: nothing stated is fp32, and so is tf32 without its unit. */
+static enum dn_precision precision_of (const struct dn_spec *spec,
+                                       const struct dn_device *device)
+{
+    if (spec->precision == DN_PRECISION_UNKNOWN
+        || (spec->precision == DN_PRECISION_TF32 && device->tf32 <= 0))
+        return DN_PRECISION_FP32;
+    return spec->precision;
+}
+
+static void add_white_box (const struct dn_estimate *e,
+                           const struct dn_device *device,
+                           double out[DN_N_FEATURES])
+{
+    const double *stage = e->stage_s;
+    double step = e->step_s.p50;
+    double busy = 0;
+    double memory = e->gpu_mem.p50;
+
+    for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
+        busy += stage[i];
+    out[DN_FEATURE_STEP_TIME] = ln (step);
+    out[DN_FEATURE_DEVICE_SHARE] = share (busy, step);
+    out[DN_FEATURE_BACKWARD_SHARE] =
+        share (stage[DN_STAGE_BACKWARD_DATA] + stage[DN_STAGE_BACKWARD_WEIGHT], busy);
+    out[DN_FEATURE_OPTIMIZER_SHARE] = share (stage[DN_STAGE_OPTIMIZER], busy);
+    out[DN_FEATURE_COMMUNICATION_SHARE] = share (stage[DN_STAGE_COMMUNICATION], step);
+    out[DN_FEATURE_EXPOSED_SHARE] = share (stage[DN_STAGE_EXPOSED], step);
+    out[DN_FEATURE_INPUT_SHARE] = share (stage[DN_STAGE_INPUT], step);
+    out[DN_FEATURE_HOST_SHARE] = share (stage[DN_STAGE_HOST], step);
+    out[DN_FEATURE_MEMORY_PRESSURE] = share (memory, device->memory);
+    out[DN_FEATURE_ACTIVATION_SHARE] = share (e->memory[DN_MEMORY_ACTIVATIONS], memory);
+    out[DN_FEATURE_STATE_SHARE] =
+        share (e->memory[DN_MEMORY_WEIGHTS] + e->memory[DN_MEMORY_GRADIENTS]
+                   + e->memory[DN_MEMORY_OPTIMIZER] + e->memory[DN_MEMORY_BUCKETS],
+               memory);
+    out[DN_FEATURE_WORKSPACE_SHARE] = share (e->memory[DN_MEMORY_WORKSPACE], memory);
+    out[DN_FEATURE_POWER_SHARE] = share (e->power_w, device->tdp_w);
+}
+
+static void add_operators (const struct mix *mix,
+                           const struct dn_graph *graph,
+                           double out[DN_N_FEATURES])
+{
+    const double *flops = mix->flops;
+    const double *traffic = mix->traffic;
+    double all = mix->all_flops;
+    double moved = mix->all_traffic;
+
+    out[DN_FEATURE_CONV_FLOPS] =
+        share (flops[DN_OP_CONV] - mix->pointwise_flops - mix->grouped_flops, all);
+    out[DN_FEATURE_POINTWISE_FLOPS] = share (mix->pointwise_flops, all);
+    out[DN_FEATURE_GROUPED_FLOPS] = share (mix->grouped_flops, all);
+    out[DN_FEATURE_LINEAR_FLOPS] = share (flops[DN_OP_LINEAR], all);
+    out[DN_FEATURE_MATMUL_FLOPS] = share (flops[DN_OP_MATMUL], all);
+    out[DN_FEATURE_RECURRENT_FLOPS] = share (flops[DN_OP_RNN], all);
+    out[DN_FEATURE_GROUPED_TRAFFIC] = share (mix->grouped_traffic, moved);
+    out[DN_FEATURE_NORM_TRAFFIC] = share (traffic[DN_OP_NORM], moved);
+    out[DN_FEATURE_POINT_TRAFFIC] = share (
+        traffic[DN_OP_ACTIVATION] + traffic[DN_OP_ELEMENTWISE] + traffic[DN_OP_DROPOUT],
+        moved);
+    out[DN_FEATURE_SOFTMAX_TRAFFIC] =
+        share (traffic[DN_OP_SOFTMAX] + traffic[DN_OP_LOSS], moved);
+    out[DN_FEATURE_COPY_TRAFFIC] =
+        share (traffic[DN_OP_COPY] + traffic[DN_OP_POOL], moved);
+    out[DN_FEATURE_EMBEDDING_PARAMS] = share (mix->embedding_params, graph->params);
+    out[DN_FEATURE_PADDING] = ln (share (mix->padded_flops, all));
+    out[DN_FEATURE_RECURRENCE] = ln (mix->recurrence);
+}
+
+static void add_sizes (const struct mix *mix,
+                       const struct dn_spec *spec,
+                       const struct dn_graph *graph,
+                       double step_s,
+                       double out[DN_N_FEATURES])
+{
+    double batch = (double) spec->batch;
+    double passes = fmax ((double) spec->grad_accum, 1);
+    double stages = fmax ((double) spec->pp, 1);
+    double parts = stages * fmax ((double) spec->tp, 1);
+    double kernels = mix->operators * passes / stages;
+
+    out[DN_FEATURE_PARAMS] = ln (graph->params);
+    out[DN_FEATURE_SAMPLE_FLOPS] = ln (mix->all_flops);
+    out[DN_FEATURE_SAMPLE_TRAFFIC] = ln (mix->all_traffic);
+    out[DN_FEATURE_INTENSITY] =
+        ln (share (mix->all_flops * batch, mix->all_traffic * batch + mix->weights));
+    out[DN_FEATURE_KERNELS] = ln (kernels);
+    out[DN_FEATURE_KERNEL_RATE] = ln (share (kernels, step_s));
+    out[DN_FEATURE_KERNEL_FLOPS] = ln (share (mix->all_flops * batch, mix->products));
+    out[DN_FEATURE_KERNEL_TRAFFIC] =
+        ln (share (mix->all_traffic * batch + mix->weights, mix->operators));
+    out[DN_FEATURE_TENSORS] = ln (graph->tensors);
+    out[DN_FEATURE_REUSE] =
+        ln (share (mix->all_flops * batch * passes / parts, graph->params));
+    out[DN_FEATURE_SAMPLE_SIZE] = ln (graph->input);
+    out[DN_FEATURE_SEQUENCE] = ln ((double) spec->seq_len);
+    out[DN_FEATURE_BATCH] = ln (batch);
+    out[DN_FEATURE_ACCUMULATION] = ln (passes);
+}
+
+/* 4-byte states per parameter; what is not stated is Adam, as for the memory. */
+static double optimizer_states (enum dn_optimizer optimizer)
+{
+    switch (optimizer) {
+    case DN_OPTIMIZER_NONE:
+    case DN_OPTIMIZER_SGD:
+    case DN_OPTIMIZER_ADAFACTOR:
+        return 0;
+    case DN_OPTIMIZER_UNKNOWN:
+    case DN_OPTIMIZER_ADAM:
+    case DN_OPTIMIZER_ADAMW:
+    case DN_OPTIMIZER_LAMB:
+    case DN_OPTIMIZER_ADADELTA:
+        return 2;
+    default:
+        return 1;
+    }
+}
+
+static void add_training (const struct dn_spec *spec, double out[DN_N_FEATURES])
+{
+    enum dn_framework framework = spec->framework;
+
+    out[DN_FEATURE_OPTIMIZER_STATES] = optimizer_states (spec->optimizer);
+    out[DN_FEATURE_NO_OPTIMIZER] = spec->optimizer == DN_OPTIMIZER_NONE;
+    out[DN_FEATURE_FRAMEWORK_PYTORCH] =
+        framework == DN_FRAMEWORK_PYTORCH || framework == DN_FRAMEWORK_UNKNOWN;
+    out[DN_FEATURE_FRAMEWORK_GRAPH] =
+        framework == DN_FRAMEWORK_TENSORFLOW || framework == DN_FRAMEWORK_MXNET
+        || framework == DN_FRAMEWORK_PADDLE || framework == DN_FRAMEWORK_JAX
+        || framework == DN_FRAMEWORK_MINDSPORE;
+    out[DN_FEATURE_TUNED] =
+        spec->stack == DN_STACK_NGC || framework == DN_FRAMEWORK_MEGATRON;
+    out[DN_FEATURE_COMPILED] = spec->compile == 1;
+    if (spec->checkpointing == DN_CHECKPOINTING_FULL)
+        out[DN_FEATURE_CHECKPOINTING] = 2;
+    else if (spec->checkpointing == DN_CHECKPOINTING_SELECTIVE)
+        out[DN_FEATURE_CHECKPOINTING] = 1;
+    if (spec->input == DN_INPUT_SYNTHETIC)
+        out[DN_FEATURE_REAL_INPUT] = -1;
+    else if (spec->input != DN_INPUT_UNKNOWN)
+        out[DN_FEATURE_REAL_INPUT] = 1;
+}
+
+static void add_parallelism (const struct dn_spec *spec,
+                             const struct dn_device *device,
+                             double out[DN_N_FEATURES])
+{
+    bool nvlink = device->link == DN_LINK_NVLINK && spec->link != DN_LINK_PCIE;
+
+    out[DN_FEATURE_GPUS] = ln ((double) spec->gpus);
+    out[DN_FEATURE_NODES] = ln ((double) spec->nodes);
+    out[DN_FEATURE_TENSOR_PARALLEL] = ln ((double) spec->tp);
+    out[DN_FEATURE_PIPELINE_PARALLEL] = ln ((double) spec->pp);
+    if (spec->parallel >= DN_PARALLEL_ZERO1)
+        out[DN_FEATURE_SHARDING] = fmin (spec->parallel - DN_PARALLEL_ZERO1 + 1.0, 3);
+    if (spec->gpus > 1) {
+        out[DN_FEATURE_GRADIENT_TRAFFIC] = -out[DN_FEATURE_REUSE];
+        out[DN_FEATURE_LINK] = ln (nvlink ? device->link_bw : device->pcie_bw);
+    }
+}
+
+static void add_device (const struct dn_spec *spec,
+                        const struct dn_device *device,
+                        double out[DN_N_FEATURES])
+{
+    enum dn_precision precision = precision_of (spec, device);
+    bool matrix;
+    double peak = dn_device_peak (device, precision, &matrix);
+    bool gpu = device->arch >= DN_ARCH_KEPLER && device->arch <= DN_ARCH_BLACKWELL;
+
+    out[DN_FEATURE_ELEMENT_BYTES] = runs_on_16_bits (precision) ? 2 : 4;
+    out[DN_FEATURE_MATRIX_UNITS] = matrix;
+    out[DN_FEATURE_TF32] = precision == DN_PRECISION_TF32;
+    out[DN_FEATURE_PEAK] = ln (peak);
+    out[DN_FEATURE_VECTOR_PEAK] = ln (device->fp32);
+    out[DN_FEATURE_BANDWIDTH] = ln (device->bandwidth);
+    out[DN_FEATURE_BALANCE] = ln (share (peak, device->bandwidth));
+    out[DN_FEATURE_MEMORY] = ln (device->memory);
+    out[DN_FEATURE_L2] = ln (device->l2);
+    out[DN_FEATURE_MULTIPROCESSORS] = ln ((double) device->sms);
+    out[DN_FEATURE_GENERATION] = gpu ? device->arch : 0;
+    out[DN_FEATURE_BOARD_POWER] = ln (device->tdp_w);
+    out[DN_FEATURE_POWER_LIMIT] = 1;
+    if (spec->power_limit > 0 && (double) spec->power_limit < device->tdp_w)
+        out[DN_FEATURE_POWER_LIMIT] = share ((double) spec->power_limit, device->tdp_w);
+}
+
+/* How far the white box's step is above what the data sheet allows: backward is twice
+ * the forward pass. */
+static double above_bound (const struct mix *mix,
+                           const struct dn_spec *spec,
+                           const struct dn_device *device,
+                           const double features[DN_N_FEATURES])
+{
+    double samples = (double) spec->batch * fmax ((double) spec->grad_accum, 1)
+                     / fmax ((double) (spec->tp * spec->pp), 1);
+    double peak = exp (features[DN_FEATURE_PEAK]);
+    double least = 3 * samples
+                   * (share (mix->all_flops, peak)
+                      + share (mix->all_traffic * features[DN_FEATURE_ELEMENT_BYTES],
+                               device->bandwidth));
+
+    return least > 0 ? features[DN_FEATURE_STEP_TIME] - log (least) : 0;
+}
+
+/* No hostile sizes beyond what a trained tree may see: finite and within bounds. */
+static float bounded (enum dn_feature feature, double value)
+{
+    bool size = strncmp (keys[feature].unit, "ln", 2) == 0;
+    double max = size ? LN_MAX : RATIO_MAX;
+
+    if (isnan (value))
+        return 0;
+    return (float) fmin (fmax (value, -max), max);
+}
+
+void dn_features (const struct dn_spec *spec,
+                  const struct dn_graph *graph,
+                  const struct dn_device *device,
+                  const struct dn_estimate *white_box,
+                  float out[DN_N_FEATURES])
+{
+    struct mix mix = find_mix (graph);
+    double features[DN_N_FEATURES];
+
+    memset (features, 0, sizeof (features));
+    add_white_box (white_box, device, features);
+    add_operators (&mix, graph, features);
+    add_sizes (&mix, spec, graph, white_box->step_s.p50, features);
+    add_training (spec, features);
+    add_parallelism (spec, device, features);
+    add_device (spec, device, features);
+    features[DN_FEATURE_BOUND_SHARE] = above_bound (&mix, spec, device, features);
+    for (int i = 0; i < DN_N_FEATURES; i++)
+        out[i] = bounded ((enum dn_feature) i, features[i]);
+}

@@ -1,0 +1,205 @@
+/* refine.c - the white box and what was learned
+ *
+ * prediction = white box (site's constants)
+ *              * exp (residual (features at the shipped constants)) * site's scales
+ *
+ * The residual was trained on the shipped constants; features are computed with them
+ * also where a site has its own, lest the two correct the same thing twice. How much of
+ * the residual counts, and how far the truth may be off, depends on the distance from
+ * the training runs. Far away nothing of it is left but a wide bound.
+ *
+ * The residual moves a whole step: it cannot know which stage is wrong. The stages are
+ * scaled alike, so that their shares stay.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/refine.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "predict/stages.h"
+
+/* Rows of one call of libxgboost. A decision never has more, and its rows then take 9
+ * KiB of the stack.
+ */
+#define ROWS_MAX DN_CANDIDATES_MAX
+
+const char *dn_network_kind (const struct dn_graph *graph)
+{
+    double flops[DN_N_OP_KINDS] = {0};
+
+    for (int i = 0; i < graph->n_ops; i++)
+        flops[graph->ops[i].kind] += graph->ops[i].repeat * graph->ops[i].flops;
+    if (flops[DN_OP_RNN] > 0.25 * graph->flops)
+        return "recurrent";
+    if (flops[DN_OP_CONV] > 0.5 * graph->flops)
+        return "conv";
+    return flops[DN_OP_MATMUL] > 0 ? "attention" : "other";
+}
+
+/* One call's worth of devices. */
+struct batch {
+    const struct dn_predictor *predictor;
+    const struct dn_spec *spec;
+    const struct dn_graph *graph;
+    const struct dn_device *const *devices;
+    int n;
+    double cpus_per_gpu;
+    struct dn_estimate *estimates;
+    const char *kind; /* of network */
+};
+
+/* The white box on the device, and what the residual is to see of it. */
+static void predict_one (const struct batch *batch, int i, float *features)
+{
+    const struct dn_constants *constants = batch->predictor->constants;
+    struct dn_estimate *estimate = &batch->estimates[i];
+    struct dn_estimate shipped;
+
+    dn_predict (constants,
+                batch->spec,
+                batch->graph,
+                batch->devices[i],
+                batch->cpus_per_gpu,
+                estimate);
+    if (!features)
+        return;
+    if (memcmp (constants, &dn_constants_default, sizeof (*constants)) == 0) {
+        dn_features (batch->spec, batch->graph, batch->devices[i], estimate, features);
+        return;
+    }
+    dn_predict (&dn_constants_default,
+                batch->spec,
+                batch->graph,
+                batch->devices[i],
+                batch->cpus_per_gpu,
+                &shipped);
+    dn_features (batch->spec, batch->graph, batch->devices[i], &shipped, features);
+}
+
+/* By what the quantity is to be multiplied. */
+static double factor_of (const struct dn_correction *correction,
+                         double known,
+                         double sum)
+{
+    double moved = known * correction->shrink * sum;
+
+    if (!correction->residual || !isfinite (moved))
+        return 1;
+    return exp (fmin (fmax (moved, -correction->limit), correction->limit));
+}
+
+static void scale_all (double *values, int n, double factor)
+{
+    for (int i = 0; i < n; i++)
+        values[i] *= factor;
+}
+
+static void refine_step (const struct batch *batch,
+                         const struct dn_case *c,
+                         const struct dn_knot *at,
+                         double factor,
+                         struct dn_estimate *estimate)
+{
+    const struct dn_domain *domain = &batch->predictor->bundle->domain;
+    double edge = domain->knots[domain->n_knots - 1].distance;
+
+    estimate->step_s.p50 *= factor;
+    scale_all (estimate->stage_s, DN_N_STAGES, factor);
+    estimate->step_s.sigma = sqrt (at->sigma * at->sigma + dn_step_doubt (c, true));
+    /* Beyond the last knot nobody has looked: the spread is a guess there. */
+    estimate->confidence = exp (-estimate->step_s.sigma);
+    if (edge > 0 && at->distance > edge)
+        estimate->confidence *= edge / at->distance;
+}
+
+static void refine_one (const struct batch *batch,
+                        int i,
+                        const float *features,
+                        const float sums[DN_N_QUANTITIES][ROWS_MAX])
+{
+    const struct dn_bundle *bundle = batch->predictor->bundle;
+    struct dn_estimate *estimate = &batch->estimates[i];
+    struct dn_case c = dn_case_of (batch->predictor->constants,
+                                   batch->spec,
+                                   batch->graph,
+                                   batch->devices[i],
+                                   batch->cpus_per_gpu);
+    struct dn_knot at =
+        dn_domain_at (&bundle->domain, dn_domain_distance (&bundle->domain, features));
+    double factors[DN_N_QUANTITIES];
+
+    for (int q = 0; q < DN_N_QUANTITIES; q++)
+        factors[q] =
+            factor_of (&bundle->corrections[q], at.residual, (double) sums[q][i]);
+    refine_step (batch, &c, &at, factors[DN_QUANTITY_STEP], estimate);
+    estimate->known = at.residual;
+    estimate->step_s.quantiles =
+        dn_bounds_of (&bundle->bounds[DN_QUANTITY_STEP], batch->kind);
+    estimate->gpu_mem.p50 *= factors[DN_QUANTITY_MEMORY];
+    scale_all (estimate->memory, DN_N_MEMORY_CLASSES, factors[DN_QUANTITY_MEMORY]);
+    estimate->gpu_mem.quantiles =
+        dn_bounds_of (&bundle->bounds[DN_QUANTITY_MEMORY], batch->kind);
+    estimate->fits =
+        estimate->supported && estimate->gpu_mem.p50 <= estimate->device->memory;
+    estimate->power_w = fmin (estimate->power_w * factors[DN_QUANTITY_POWER],
+                              fmax (estimate->device->tdp_w, estimate->power_w));
+    dn_predict_run (&c, estimate);
+}
+
+/* What libxgboost cannot tell, as without memory, is 0: the white box stays. */
+static void predict_sums (const struct dn_bundle *bundle,
+                          const float *features,
+                          int n,
+                          float sums[DN_N_QUANTITIES][ROWS_MAX])
+{
+    for (int q = 0; q < DN_N_QUANTITIES; q++) {
+        const struct dn_residual *residual = bundle->corrections[q].residual;
+
+        if (!residual || dn_residual_predict (residual, features, n, sums[q], NULL) < 0)
+            memset (sums[q], 0, ROWS_MAX * sizeof (*sums[q]));
+    }
+}
+
+static void predict_batch (const struct batch *batch)
+{
+    float features[ROWS_MAX * DN_N_FEATURES];
+    float sums[DN_N_QUANTITIES][ROWS_MAX];
+
+    for (int i = 0; i < batch->n; i++)
+        predict_one (batch, i, features + (ptrdiff_t) i * DN_N_FEATURES);
+    predict_sums (batch->predictor->bundle, features, batch->n, sums);
+    for (int i = 0; i < batch->n; i++)
+        refine_one (batch, i, features + (ptrdiff_t) i * DN_N_FEATURES, sums);
+}
+
+void dn_predict_devices (const struct dn_predictor *predictor,
+                         const struct dn_spec *spec,
+                         const struct dn_graph *graph,
+                         const struct dn_device *const devices[],
+                         int n_devices,
+                         double cpus_per_gpu,
+                         struct dn_estimate estimates[])
+{
+    struct batch batch = {.predictor = predictor,
+                          .spec = spec,
+                          .graph = graph,
+                          .devices = devices,
+                          .n = n_devices,
+                          .cpus_per_gpu = cpus_per_gpu,
+                          .estimates = estimates};
+
+    if (!predictor->bundle) {
+        for (int i = 0; i < n_devices; i++)
+            predict_one (&batch, i, NULL);
+        return;
+    }
+    batch.kind = dn_network_kind (graph);
+    for (int i = 0; i < n_devices; i += ROWS_MAX) {
+        batch.devices = devices + i;
+        batch.estimates = estimates + i;
+        batch.n = n_devices - i < ROWS_MAX ? n_devices - i : ROWS_MAX;
+        predict_batch (&batch);
+    }
+}

@@ -1,0 +1,121 @@
+#!/bin/bash
+# 0015-bundle.t - predictions with a model bundle, and bundles that lie
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+make_bundle "$work/small" || { echo 'Bail out! no small bundle'; exit 1; }
+near=model=resnet50,batch=64,precision=fp16,optimizer=sgd,steps=1000,input=synthetic
+gpu=--gpu=v100_sxm2_16gb
+
+dn predict --json $gpu $near > "$work/white.json"
+dn predict --json $gpu --model "$work/small" $near > "$work/small.json"
+dn predict --json $gpu --model "$work/small" "${near/batch=64/batch=4096}" > "$work/far.json"
+
+# compare TITLE EXPRESSION: over w, the white box's candidate, b, the bundle's, f, far away
+compare() {
+    local said
+    said=$(python3 - "$work" "$2" 2>&1 <<'PYTHON'
+import json
+import sys
+from math import exp
+
+work, expression = sys.argv[1:]
+d = {x: json.load(open("%s/%s.json" % (work, x))) for x in ("white", "small", "far")}
+w, b, f = (d[x]["candidates"][0] for x in ("white", "small", "far"))
+
+
+def about(a, b):
+    return abs(a - b) < 1e-4 * abs(b)
+
+
+print("" if eval("(" + expression + ")") else "no: %s %s" % (w, b))
+PYTHON
+    )
+    is "$1" "$said" ''
+}
+
+compare 'without a bundle its name is null' \
+    'd["white"]["model_bundle"] is None and d["small"]["model_bundle"] == "small"'
+compare 'the residual moves the step and its stages' \
+    'about(b["step_ms"]["p50"], 1.5 * w["step_ms"]["p50"])
+     and about(b["breakdown_ms"]["forward"], 1.5 * w["breakdown_ms"]["forward"])'
+compare 'the residual of memory moves the memory' \
+    'about(b["gpu_mem_bytes"]["p50"], 0.8 ** 0.5 * w["gpu_mem_bytes"]["p50"])'
+compare 'the bound is that of the bundle' \
+    'about(b["step_ms"]["p95"], exp(0.3) * b["step_ms"]["p50"])'
+compare 'the confidence is that of the spread' 'about(b["confidence"], exp(-0.1))'
+compare 'far away the bound is wide and the confidence low' \
+    'about(f["step_ms"]["p95"], exp(2.7) * f["step_ms"]["p50"]) and f["confidence"] < 0.3'
+
+json 'explain explains with the bundle' \
+    'abs(d["candidate"]["confidence"] - 0.904837) < 1e-5' \
+    explain $gpu --model "$work/small" $near
+json 'advise advises with it' \
+    'abs(d["candidates"][0]["confidence"] - 0.904837) < 1e-5' \
+    advise --model "$work/small" --comment="dnnest:$near" -G a100:1 -t 1-0
+printf 'spec,gpu,step_ms\n"%s",v100_sxm2_16gb,100\n' "$near" > "$work/runs.csv"
+json 'evaluate tells the bundle from the white box' \
+    'd["step_time"]["mape"] != d["white_box"]["mape"] and d["predicted"] == 1' \
+    evaluate --model "$work/small" "$work/runs.csv"
+json 'without a bundle the two are the same' \
+    'd["step_time"]["mape"] == d["white_box"]["mape"]' evaluate "$work/runs.csv"
+
+# --- where it is named -----------------------------------------------------------------
+
+printf 'Bundle=%s\n' "$work/small" > "$work/with.conf"
+with() { "$DNNEST" predict --json --conf "$work/with.conf" --hardware "$work/hardware" \
+    --datasets "$work/datasets.conf" $gpu "$@" $near; }
+like 'dnnest.conf names the bundle' "$(with)" '"model_bundle": *"small"'
+like '--model=none goes over dnnest.conf' "$(with --model none)" '"model_bundle": *null'
+cd "$work" || exit
+like '--model takes a relative path' "$(with --model small)" '"model_bundle": *"small"'
+cd - > /dev/null || exit
+echo 'Bundle=none' > "$work/with.conf"
+like 'dnnest.conf may name none' "$(with)" '"model_bundle": *null'
+echo "Bundle=$work/nothing" > "$work/with.conf"
+like 'a bundle of dnnest.conf that is missing is named' "$(with 2>&1 > /dev/null)" \
+    "^dnnest: $work/nothing: .*No such file.*; going on without a model bundle\$"
+like 'and the white box predicts' "$(with 2> /dev/null)" '"model_bundle": *null'
+bundle=
+refuses 'config --check finds it wrong' 3 "$work/nothing: .*No such file" \
+    config --check "$work/with.conf"
+bundle=none
+
+# --- bundles that lie ------------------------------------------------------------------
+
+# lies TITLE REGEX COMMAND...: the small bundle after COMMAND, which runs in its directory
+lies() {
+    rm -rf "$work/bad"
+    cp -R "$work/small" "$work/bad"
+    (cd "$work/bad" && "${@:3}")
+    refuses "$1" 4 "$work/bad.*$2" predict $gpu --model "$work/bad" $near
+}
+lies 'a missing file is named' 'cannot be opened: No such file' rm step.json
+lies 'a missing manifest is named' 'cannot be opened: No such file' rm manifest.json
+lies 'a changed file is found by its checksum' 'step.json: its SHA-256 is not' \
+    sed -i s/5e-1/6e-1/\;s/0.2/0.3/ step.json
+lies 'a longer file is found by its size' 'memory.json: .* bytes, the manifest says' \
+    bash -c 'echo >> memory.json'
+lies 'another format is named' 'dnnest_bundle: format 3, this program reads 1' \
+    sed -i 's/"dnnest_bundle":1/"dnnest_bundle":3/' manifest.json
+lies 'other features are named' 'features: number 0 is ' \
+    sed -i 's/"names":\["/&x/' manifest.json
+lies 'text that is no JSON is named' 'manifest.json: no JSON' bash -c 'echo } > manifest.json'
+lies 'a file that others may write is not trusted' 'writable by group or others' \
+    chmod o+w step.json
+lies 'a directory that others may write is not trusted' 'writable by group or others' \
+    chmod g+w .
+lies 'a symbolic link is not followed' 'step.json: is a symbolic link' \
+    bash -c 'mv step.json x && ln -s x step.json'
+lies 'a pipe does not hang' 'step.json: not a regular file' \
+    bash -c 'rm step.json && mkfifo step.json'
+lies 'a large manifest is not read' '2000000 bytes, at most 1048576' \
+    bash -c 'head -c 2000000 /dev/zero > manifest.json'
+rm -rf "$work/bad"
+ln -s small "$work/bad"
+refuses 'a directory that is a symbolic link is not followed' 4 \
+    "$work/bad: cannot be opened as a directory" predict $gpu --model "$work/bad" $near
+done_testing

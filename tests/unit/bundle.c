@@ -1,0 +1,448 @@
+/* bundle.c - tests of model bundles, and of predictions with one
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "advise.h"
+#include "scene.h"
+#include "small_bundle.h"
+
+/* --- reading --------------------------------------------------------------------- */
+
+static void a_bundle_is_read_whole (void **state)
+{
+    struct small_bundle small = small_bundle_make ();
+    struct dn_err err = {0};
+    struct dn_bundle *bundle = small_bundle_read (&small, &err);
+
+    (void) state;
+    if (!bundle)
+        fail_msg ("%s", err.text);
+    assert_string_equal (bundle->name, "small");
+    assert_int_equal (bundle->n_files, 2);
+    assert_non_null (bundle->corrections[DN_QUANTITY_STEP].residual);
+    assert_null (bundle->corrections[DN_QUANTITY_POWER].residual);
+    assert_int_equal (bundle->domain.n_points, 2);
+    assert_int_equal (bundle->domain.n_used, 1);
+    assert_null (dn_bounds_of (&bundle->bounds[DN_QUANTITY_POWER], "conv"));
+    dn_bundle_free (bundle);
+    small_bundle_free (&small);
+}
+
+static const struct {
+    const char *behind;
+    const char *from;
+    const char *to;
+    const char *says;
+} lies[] = {
+    {"", "{", "[", "manifest.json: no JSON"},
+    {"",
+     "\"dnnest_bundle\":1",
+     "\"dnnest_bundle\":2",
+     "manifest.json: dnnest_bundle: format 2, this program reads 1"},
+    {"", "\"dnnest_bundle\":1,", "", "dnnest_bundle: missing"},
+    {"", "\"small\"", "7", "name: expected a string"},
+    {"", "\"small\"", "\"sm\\u001b[31mall\"", "name: expected printable ASCII"},
+    {"features", "\"version\":1", "\"version\":9", "features: version 9, this program"},
+    {"names", "[\"", "[\"x", "features: number 0 is 'x"},
+    {"names", "[\"", "[\"x\",\"", "values, expected"},
+    {"residuals", "0.5", "1.5", "residuals: memory: shrink: 1.5 out of range 0..1"},
+    {"residuals", "\"limit\":1", "\"limit\":-1", "residuals: step: limit: -1 out of"},
+    {"residuals", "\"limit\":1", "\"limit\":NaN", "limit"},
+    {"residuals",
+     "step.json",
+     "power.json",
+     "residuals: step: file 'power.json' is no booster among"},
+    {"residuals",
+     "step.json",
+     "site.json",
+     "residuals: step: file 'site.json' is no booster among"},
+    {"\"files\"", "step.json", "../step.json", "files: '../step.json': no file of a"},
+    {"\"files\"", "step.json", "manifest.json", "files: 'manifest.json': no file of a"},
+    {"\"files\"", "\"bytes\":", "\"bytes\":99999999", "bytes: 99999999"},
+    {"\"files\"", "\"bytes\":", "\"bytes\":-", "out of range 1..8388608"},
+    {"\"files\"", "\"sha256\":\"", "\"sha256\":\"0", "sha256: '"},
+    {"\"files\"",
+     "\"sha256\":\"",
+     "\"sha256\":7,\"x\":\"",
+     "sha256: expected a string"},
+    {"domain", "\"scale\":[1", "\"scale\":[0", "domain: scale: value 0 is no number"},
+    {"domain", "\"weight\":[0", "\"weight\":[-1", "domain: weight: value 0 is no"},
+    {"domain", "\"weight\":[0", "\"weight\":[0,0", "weight: "},
+    {"domain", "4.15888308", "\"4\"", "domain: prototype 1: value"},
+    {"domain", "4.15888308", "1e7", "domain: prototype 1: value"},
+    {"domain", "4.15888308,", "", "domain: prototype 1: expected an array of"},
+    {"knots", "\"distance\":2", "\"distance\":-2", "domain: knot 1: distance: -2 out"},
+    {"knots", "\"residual\":1", "\"residual\":2", "domain: knot 0: residual: 2 out"},
+    {"knots", "\"sigma\":0.1", "\"sigma\":0", "domain: knot 0: sigma: 0 out of range"},
+    {"knots", "[{", "[[],{", "domain: knot 0: expected an object"},
+    {"bounds", "0.95", "0.9", "bounds: levels: expected ascending values"},
+    {"bounds", "0.5", "0.4", "bounds: levels: value 0 is no number"},
+    {"bounds", "[0,1,2,4]", "[0,1,2]", "bounds: step: all: 3 values, expected 4"},
+    {"bounds", "[0,1,2,4]", "[0,1,4,2]", "all: value 3 is less than the one before"},
+    {"groups", "[0,1,3,6]", "{}", "bounds: step: conv: expected an array"},
+    {"bounds", "\"memory\":{", "\"memory\":[],\"x\":{", "memory: expected an object"},
+};
+
+static void a_manifest_that_lies_is_named (void **state)
+{
+    struct small_bundle small = small_bundle_make ();
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++) {
+        struct dn_err err = {0};
+        char *text =
+            replace_behind (small.manifest, lies[i].behind, lies[i].from, lies[i].to);
+
+        if (!text)
+            fail_msg ("'%s' is not in the manifest", lies[i].from);
+        if (dn_bundle_open (dn_span_of (text), &err))
+            fail_msg ("taken, expected '%s'", lies[i].says);
+        assert_contains (err.text, lies[i].says);
+        free (text);
+    }
+    small_bundle_free (&small);
+}
+
+static void files_must_be_those_of_the_manifest (void **state)
+{
+    struct small_bundle small = small_bundle_make ();
+    struct dn_err err = {0};
+    struct dn_bundle *bundle = dn_bundle_open (dn_span_of (small.manifest), &err);
+    char *longer = replace_behind (small.step, "", "{", "{ ");
+    char *other = replace_behind (small.step, "", "learner", "Learner");
+
+    (void) state;
+    assert_non_null (bundle);
+    assert_int_equal (dn_bundle_add (bundle, "power.json", dn_span_of ("x"), &err), -1);
+    assert_contains (err.text, "'power.json' is not among the manifest's files");
+    assert_int_equal (dn_bundle_add (bundle, "step.json", dn_span_of (longer), &err),
+                      -1);
+    assert_contains (err.text, "step.json: ");
+    assert_contains (err.text, "bytes, the manifest says");
+    assert_int_equal (dn_bundle_add (bundle, "step.json", dn_span_of (other), &err),
+                      -1);
+    assert_contains (err.text, "step.json: its SHA-256 is not the one");
+    assert_int_equal (
+        dn_bundle_add (bundle, "step.json", dn_span_of (small.step), &err), 0);
+    assert_int_equal (dn_bundle_close (bundle, &err), -1);
+    assert_contains (err.text, "memory.json: missing from the bundle");
+    dn_bundle_free (bundle);
+    free (longer);
+    free (other);
+    small_bundle_free (&small);
+}
+
+/* A file whose checksum was made to fit. */
+static void a_lie_with_a_right_checksum_is_seen (void **state)
+{
+    struct small_bundle small = small_bundle_make ();
+    char *bad = replace_behind (small.step, "left_children\":[1", "1", "9");
+    char *manifest = replace_behind (small.manifest,
+                                     "\"files\"",
+                                     dn_digest_of (dn_span_of (small.step)).hex,
+                                     dn_digest_of (dn_span_of (bad)).hex);
+    struct small_bundle liar = {manifest, bad, small.memory};
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_null (small_bundle_read (&liar, &err));
+    assert_contains (err.text,
+                     "step.json: tree 1: left_children: value 0 is out of range");
+    free (bad);
+    free (manifest);
+    small_bundle_free (&small);
+}
+
+static void a_cut_or_damaged_manifest_is_refused_or_harmless (void **state)
+{
+    struct small_bundle small = small_bundle_make ();
+    size_t len = strlen (small.manifest);
+    char *copy = malloc (len);
+    struct dn_err err = {0};
+    unsigned seed = 7;
+
+    (void) state;
+    assert_non_null (copy);
+    for (size_t at = 0; at < len; at += 7)
+        assert_null (dn_bundle_open ((struct dn_span){small.manifest, at}, &err));
+    for (int i = 0; i < 4000; i++) {
+        memcpy (copy, small.manifest, len);
+        for (int hit = 0; hit < 2; hit++) {
+            seed = seed * 1664525U + 1013904223U;
+            copy[seed / 256 % len] =
+                (char) (copy[seed / 256 % len] ^ 1 << seed / 64 % 8);
+        }
+        dn_bundle_free (dn_bundle_open ((struct dn_span){copy, len}, &err));
+    }
+    free (copy);
+    small_bundle_free (&small);
+}
+
+/* --- predicting ------------------------------------------------------------------ */
+
+struct run {
+    struct dn_site *site;
+    struct dn_spec spec;
+    struct dn_graph graph;
+    struct dn_estimate white[2];
+    struct dn_estimate with[2];
+};
+
+/* Predict on both devices of the scene, without and with the small bundle. */
+static void predict (const char *text, struct run *run)
+{
+    struct small_bundle small = small_bundle_make ();
+    struct dn_err err = {0};
+    const struct dn_device *devices[2];
+    struct dn_predictor predictor;
+
+    memset (run, 0, sizeof (*run));
+    run->site = scene_site ("");
+    run->spec = dn_spec_empty ();
+    if (dn_spec_read (dn_span_of (text), &run->spec, &err) < 0
+        || dn_spec_resolve (&run->spec, &run->site->datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (&run->spec, &run->graph, &err) < 0)
+        fail_msg ("%s", err.text);
+    for (int i = 0; i < 2; i++)
+        devices[i] = &run->site->catalogue.devices[i];
+    predictor = dn_site_predictor (run->site);
+    dn_predict_devices (&predictor, &run->spec, &run->graph, devices, 2, 0, run->white);
+    run->site->bundle = small_bundle_read (&small, &err);
+    if (!run->site->bundle)
+        fail_msg ("%s", err.text);
+    predictor = dn_site_predictor (run->site);
+    dn_predict_devices (&predictor, &run->spec, &run->graph, devices, 2, 0, run->with);
+    small_bundle_free (&small);
+}
+
+static void free_run (struct run *run)
+{
+    dn_graph_free (&run->graph);
+    scene_free (run->site);
+}
+
+#define assert_about(value, expected)                                                  \
+    do {                                                                               \
+        if (!(fabs ((value) - (expected)) <= 1e-5 * fabs (expected)))                  \
+            fail_msg ("%.9g is not about %.9g", (value), (expected));                  \
+    } while (0)
+
+#define NET "model=resnet50,precision=fp16,optimizer=sgd,steps=1000,input=synthetic,"
+
+static void the_residual_moves_what_it_is_of (void **state)
+{
+    struct run run;
+
+    (void) state;
+    predict (NET "batch=64", &run);
+    for (int i = 0; i < 2; i++) {
+        const struct dn_estimate *a = &run.white[i];
+        const struct dn_estimate *b = &run.with[i];
+
+        assert_near (a->known, 0);
+        assert_about (b->known, 1.0);
+        assert_about (b->step_s.p50, 1.5 * a->step_s.p50);
+        assert_about (b->stage_s[DN_STAGE_FORWARD], 1.5 * a->stage_s[DN_STAGE_FORWARD]);
+        assert_about (b->samples_per_s, a->samples_per_s / 1.5);
+        assert_about (b->gpu_mem.p50, sqrt (0.8) * a->gpu_mem.p50);
+        assert_about (b->power_w, a->power_w);
+        assert_true (b->train_s.p50 > a->train_s.p50);
+        assert_about (b->energy_j, b->train_s.p50 * b->power_w);
+        assert_about (b->step_s.sigma, 0.1);
+        assert_about (b->train_s.sigma, 0.1);
+        assert_about (b->confidence, exp (-0.1));
+        assert_near (b->gpu_mem.sigma, a->gpu_mem.sigma);
+    }
+    free_run (&run);
+}
+
+static void bounds_are_the_quantiles_of_the_kind_of_network (void **state)
+{
+    struct run run;
+    struct dn_range range;
+
+    (void) state;
+    predict (NET "batch=64", &run);
+    range = run.with[0].step_s;
+    assert_about (dn_range_at (range, 0.95), range.p50 * exp (0.1 * 3));
+    assert_about (dn_range_at (run.with[0].train_s, 0.99),
+                  run.with[0].train_s.p50 * exp (0.1 * 6));
+    range = run.with[0].gpu_mem;
+    assert_about (dn_range_at (range, 0.95), range.p50 * exp (1.5 * range.sigma));
+    free_run (&run);
+    predict ("model=bert_base,precision=fp16,optimizer=adam,steps=9,batch=64", &run);
+    range = run.with[0].step_s;
+    assert_about (dn_range_at (range, 0.95), range.p50 * exp (0.1 * 2));
+    free_run (&run);
+}
+
+static void far_from_the_training_runs_the_white_box_is_left (void **state)
+{
+    struct run run;
+
+    (void) state;
+    predict (NET "batch=174", &run); /* ln (174 / 64) is 1.0002 */
+    assert_true (fabs (run.with[0].known - 0.5) < 1e-3);
+    assert_true (fabs (run.with[0].step_s.sigma - 0.5) < 1e-3);
+    assert_true (fabs (run.with[0].step_s.p50 / run.white[0].step_s.p50 - sqrt (1.5))
+                 < 1e-3);
+    free_run (&run);
+    predict (NET "batch=4096", &run);
+    assert_near (run.with[0].known, 0);
+    assert_near (run.with[0].step_s.p50, run.white[0].step_s.p50);
+    assert_about (run.with[0].step_s.sigma, 0.9);
+    /* and beyond the last knot nobody is sure any more */
+    assert_about (run.with[0].confidence, exp (-0.9) * 2 / log (4096.0 / 64));
+    free_run (&run);
+}
+
+static void what_is_not_known_widens_the_bound_as_before (void **state)
+{
+    struct run run;
+    double white;
+
+    (void) state;
+    predict ("model=resnet50,batch=64,steps=9,input=synthetic", &run);
+    white = run.white[0].step_s.sigma;
+    assert_about (
+        run.with[0].step_s.sigma,
+        sqrt (white * white + 0.01
+              - dn_constants_default.sigma_step * dn_constants_default.sigma_step));
+    free_run (&run);
+}
+
+/* The features are those of the shipped constants, whatever the site's own. */
+static void a_sites_constants_do_not_shift_the_features (void **state)
+{
+    struct run run;
+    struct dn_predictor predictor;
+    struct dn_constants constants = dn_constants_default;
+    struct dn_estimate white;
+    struct dn_estimate with;
+
+    (void) state;
+    predict (NET "batch=64", &run);
+    constants.kernel_s *= 10;
+    constants.eff_memory /= 2;
+    predictor = (struct dn_predictor){&constants, run.site->bundle};
+    dn_predict (&constants, &run.spec, &run.graph, run.white[0].device, 0, &white);
+    dn_predict_devices (
+        &predictor, &run.spec, &run.graph, &run.white[0].device, 1, 0, &with);
+    assert_true (white.step_s.p50 > 1.2 * run.white[0].step_s.p50);
+    assert_about (with.step_s.p50, 1.5 * white.step_s.p50);
+    assert_about (with.known, 1.0);
+    free_run (&run);
+}
+
+static void many_devices_get_what_one_gets (void **state)
+{
+    enum {
+        N = 77
+    };
+    struct run run;
+    struct dn_predictor predictor;
+    const struct dn_device *devices[N];
+    struct dn_estimate *many = calloc (N, sizeof (*many));
+
+    (void) state;
+    assert_non_null (many);
+    predict (NET "batch=64", &run);
+    predictor = dn_site_predictor (run.site);
+    for (int i = 0; i < N; i++)
+        devices[i] = run.white[i % 2].device;
+    dn_predict_devices (&predictor, &run.spec, &run.graph, devices, N, 0, many);
+    for (int i = 0; i < N; i++) {
+        assert_near (many[i].step_s.p50, run.with[i % 2].step_s.p50);
+        assert_near (many[i].gpu_mem.p50, run.with[i % 2].gpu_mem.p50);
+        assert_ptr_equal (many[i].device, devices[i]);
+    }
+    free (many);
+    free_run (&run);
+}
+
+/* --- quantiles ------------------------------------------------------------------- */
+
+static void quantiles_are_interpolated_and_go_on (void **state)
+{
+    struct dn_quantiles q = {
+        .n = 3,
+        .scores = {0, dn_normal_score (0.9), dn_normal_score (0.99)},
+        .values = {0.2, 1, 1.1}};
+    struct dn_range range = {.p50 = 1, .sigma = 1, .quantiles = &q};
+    double last = 0;
+
+    (void) state;
+    assert_near (log (dn_range_at (range, 0.9)), 1);
+    assert_near (log (dn_range_at (range, 0.99)), 1.1);
+    assert_near (dn_range_at (range, 0.5), 1); /* the median stays the median */
+    /* Above the last level not slower than the normal law, whatever the last piece. */
+    assert_near (log (dn_range_at (range, 0.999)),
+                 1.1 + dn_normal_score (0.999) - dn_normal_score (0.99));
+    for (double level = 0.01; level < 1; level += 0.01) {
+        if (fabs (level - 0.5) > 1e-9)
+            assert_true (dn_range_at (range, level) > last);
+        last = dn_range_at (range, level);
+        if (fabs (level - 0.5) < 1e-9)
+            last = 0;
+    }
+    q.n = 1;
+    assert_near (log (dn_range_at (range, 0.9)), 0.2 + dn_normal_score (0.9));
+    range.quantiles = NULL;
+    assert_near (log (dn_range_at (range, 0.9)), dn_normal_score (0.9));
+}
+
+/* --- the ladder ------------------------------------------------------------------ */
+
+static void the_ladder_predicts_with_the_bundle (void **state)
+{
+    struct small_bundle small = small_bundle_make ();
+    struct dn_site *site = scene_site ("");
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = dn_advice_new ();
+    struct dn_err err = {0};
+    double white;
+
+    (void) state;
+    job.comment = "dnnest:" NET "batch=64";
+    assert_int_equal (dn_advise (site, &job, advice, &err), 0);
+    assert_true (advice->candidates.n_candidates > 0);
+    white = advice->estimates[0].step_s.p50;
+    site->bundle = small_bundle_read (&small, &err);
+    assert_int_equal (dn_advise (site, &job, advice, &err), 0);
+    assert_about (advice->estimates[0].step_s.p50, 1.5 * white);
+    dn_advice_free (advice);
+    scene_free (site);
+    small_bundle_free (&small);
+}
+
+int main (void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST ("A bundle is read whole", a_bundle_is_read_whole),
+        TEST ("A manifest that lies is named", a_manifest_that_lies_is_named),
+        TEST ("Files must be those of the manifest",
+              files_must_be_those_of_the_manifest),
+        TEST ("A lie with a right checksum is seen",
+              a_lie_with_a_right_checksum_is_seen),
+        TEST ("A cut or damaged manifest is refused or harmless",
+              a_cut_or_damaged_manifest_is_refused_or_harmless),
+        TEST ("The residual moves what it is of", the_residual_moves_what_it_is_of),
+        TEST ("Bounds are the quantiles of the kind of network",
+              bounds_are_the_quantiles_of_the_kind_of_network),
+        TEST ("Far from the training runs the white box is left",
+              far_from_the_training_runs_the_white_box_is_left),
+        TEST ("What is not known widens the bound as before",
+              what_is_not_known_widens_the_bound_as_before),
+        TEST ("A site's constants do not shift the features",
+              a_sites_constants_do_not_shift_the_features),
+        TEST ("Many devices get what one gets", many_devices_get_what_one_gets),
+        TEST ("Quantiles are interpolated and go on",
+              quantiles_are_interpolated_and_go_on),
+        TEST ("The ladder predicts with the bundle",
+              the_ladder_predicts_with_the_bundle),
+    };
+
+    return cmocka_run_group_tests_name ("bundle", tests, NULL, NULL);
+}

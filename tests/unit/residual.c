@@ -1,0 +1,582 @@
+/* residual.c - tests of the boosted trees: right answers, and files that lie
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <dirent.h>
+#include <pthread.h>
+
+#include "base/limits.h"
+#include "booster.h"
+#include "predict/residual.h"
+#include "predict/trees.h"
+
+#define F 6
+
+static int count_threads (void)
+{
+    DIR *dir = opendir ("/proc/self/task");
+    const struct dirent *entry;
+    int n = 0;
+
+    if (!dir)
+        return -1;
+    while ((entry = readdir (dir)))
+        n += entry->d_name[0] != '.';
+    closedir (dir);
+    return n;
+}
+
+static struct dn_residual *load (const char *json)
+{
+    struct dn_err err = {0};
+    struct dn_residual *residual = dn_residual_new (dn_span_of (json), F, &err);
+
+    if (!residual)
+        fail_msg ("%s", err.text);
+    return residual;
+}
+
+/* --- right answers --------------------------------------------------------------- */
+
+static void expect_same (const struct booster_parameter *parameters)
+{
+    float expected[BOOSTER_ROWS];
+    float rows[BOOSTER_ROWS * F];
+    float out[BOOSTER_ROWS];
+    struct dn_err err = {0};
+    char *json = booster_json (F, 20, parameters, expected);
+    struct dn_residual *residual = load (json);
+
+    for (int i = 0; i < BOOSTER_ROWS; i++)
+        booster_row (i, F, rows + (ptrdiff_t) i * F);
+    assert_int_equal (dn_residual_predict (residual, rows, BOOSTER_ROWS, out, &err), 0);
+    for (int i = 0; i < BOOSTER_ROWS; i++)
+        if (fabsf (out[i] - expected[i]) > 1e-5F)
+            fail_msg (
+                "row %d: %g, expected %g", i, (double) out[i], (double) expected[i]);
+    assert_true (fabsf (out[0] - out[1]) > 1e-4F);
+    dn_residual_free (residual);
+    free (json);
+}
+
+static void the_trainers_predictions_come_out (void **state)
+{
+    static const struct booster_parameter variants[][3] = {
+        {{NULL, NULL}},
+        {{"base_score", "0.25"}, {NULL, NULL}},
+        {{"objective", "reg:pseudohubererror"}, {NULL, NULL}},
+        {{"tree_method", "exact"}, {"gamma", "0.05"}, {NULL, NULL}}, /* prunes */
+        {{"num_parallel_tree", "3"}, {"subsample", "0.5"}, {NULL, NULL}},
+        {{"max_depth", "1"}, {NULL, NULL}},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (variants); i++)
+        expect_same (variants[i]);
+}
+
+static void one_row_gives_what_many_give (void **state)
+{
+    float rows[BOOSTER_ROWS * F];
+    float many[BOOSTER_ROWS];
+    float one;
+    struct dn_err err = {0};
+    char *json = booster_json (F, 20, NULL, NULL);
+    struct dn_residual *residual = load (json);
+
+    (void) state;
+    for (int i = 0; i < BOOSTER_ROWS; i++)
+        booster_row (i, F, rows + (ptrdiff_t) i * F);
+    assert_int_equal (dn_residual_predict (residual, rows, BOOSTER_ROWS, many, &err),
+                      0);
+    for (int i = 0; i < BOOSTER_ROWS; i++) {
+        float *row = rows + (ptrdiff_t) i * F;
+
+        assert_int_equal (dn_residual_predict (residual, row, 1, &one, &err), 0);
+        assert_true (one == many[i]);
+    }
+    dn_residual_free (residual);
+    free (json);
+}
+
+static void no_thread_is_started (void **state)
+{
+    int before = count_threads ();
+    char *json = booster_json (F, 200, NULL, NULL);
+    struct dn_residual *residual;
+    float row[F];
+    float out;
+    struct dn_err err = {0};
+
+    (void) state;
+    if (before < 0)
+        skip (); /* no /proc */
+    assert_int_equal (count_threads (), before);
+    residual = load (json);
+    assert_int_equal (count_threads (), before);
+    booster_row (1, F, row);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal (dn_residual_predict (residual, row, 1, &out, &err), 0);
+    assert_int_equal (count_threads (), before);
+    dn_residual_free (residual);
+    free (json);
+}
+
+/* --- many threads ---------------------------------------------------------------- */
+
+struct worker {
+    const struct dn_residual *residual;
+    const float *expected;
+    int n_wrong;
+};
+
+static void *predict_often (void *context)
+{
+    struct worker *worker = context;
+    float row[F];
+    float out;
+
+    for (int i = 0; i < 3000; i++) {
+        int which = (i * 7) % BOOSTER_ROWS;
+
+        booster_row (which, F, row);
+        if (dn_residual_predict (worker->residual, row, 1, &out, NULL) < 0
+            || fabsf (out - worker->expected[which]) > 1e-5F)
+            worker->n_wrong++;
+    }
+    return NULL;
+}
+
+static void threads_do_not_disturb_each_other (void **state)
+{
+    float expected[BOOSTER_ROWS];
+    char *json = booster_json (F, 20, NULL, expected);
+    struct dn_residual *residual = load (json);
+    struct worker workers[6];
+    pthread_t threads[6];
+
+    (void) state;
+    for (int i = 0; i < 6; i++) {
+        workers[i] = (struct worker){residual, expected, 0};
+        assert_int_equal (
+            pthread_create (&threads[i], NULL, predict_often, &workers[i]), 0);
+    }
+    for (int i = 0; i < 6; i++) {
+        pthread_join (threads[i], NULL);
+        assert_int_equal (workers[i].n_wrong, 0);
+    }
+    dn_residual_free (residual);
+    free (json);
+}
+
+/* --- files that lie -------------------------------------------------------------- */
+
+/* 'json' with the first 'from' behind 'behind' replaced. */
+static char *replace (const char *json,
+                      const char *behind,
+                      const char *from,
+                      const char *to)
+{
+    const char *at = strstr (json, behind);
+    char *out = malloc (strlen (json) + strlen (to) + 1);
+
+    assert_non_null (out);
+    assert_non_null (at);
+    at = strstr (at, from);
+    assert_non_null (at);
+    memcpy (out, json, (size_t) (at - json));
+    strcpy (out + (at - json), to);
+    strcat (out, at + strlen (from));
+    return out;
+}
+
+/* A tree of three nodes: 1 and 2 are the leaves. */
+#define TREE(left, right, feature, value, missing)                                     \
+    "{\"left_children\":[" left "],\"right_children\":[" right                         \
+    "],\"split_indices\":[" feature "],\"split_conditions\":[" value                   \
+    "],\"default_left\":[" missing "],\"tree_param\":{\"num_feature\":\"6\","          \
+    "\"num_nodes\":\"3\"}}"
+#define MODEL(tree)                                                                    \
+    "{\"learner\":{\"gradient_booster\":{\"name\":\"gbtree\",\"model\":{"              \
+    "\"tree_info\":[0],\"trees\":[" tree "]}},\"objective\":{\"name\":"                \
+    "\"reg:squarederror\"},\"learner_model_param\":{\"num_feature\":\"6\","            \
+    "\"num_class\":\"0\",\"base_score\":\"5E-1\"}}}"
+#define GOOD TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "0.5,-1,2E0", "1,0,0")
+
+static void a_model_written_by_hand_is_read (void **state)
+{
+    struct dn_residual *residual = load (MODEL (GOOD));
+    float rows[3 * F] = {0};
+    float out[3];
+    struct dn_err err = {0};
+
+    (void) state;
+    rows[5] = NAN;
+    rows[F + 5] = 0.5F; /* not less than 0.5 */
+    rows[2 * F + 5] = 0.25F;
+    assert_int_equal (dn_residual_predict (residual, rows, 3, out, &err), 0);
+    assert_near ((double) out[0], -0.5);
+    assert_near ((double) out[1], 2.5);
+    assert_near ((double) out[2], -0.5);
+    dn_residual_free (residual);
+}
+
+static void expect_refused (const char *json, const char *says)
+{
+    struct dn_err err = {0};
+    struct dn_residual *residual = dn_residual_new (dn_span_of (json), F, &err);
+
+    if (residual)
+        fail_msg ("taken, expected '%s'", says);
+    assert_contains (err.text, says);
+}
+
+static const struct {
+    const char *json;
+    const char *says;
+} lies[] = {
+    {"", "no JSON: empty"},
+    {"{", "ends too early"},
+    {"[]", "expected a JSON object"},
+    {"{} {}", "no JSON"},
+    {"{\"learner\":{}}", "objective: missing"},
+    {"{\"learner\":[]}", "learner: expected an object"},
+    {"{}", "learner: missing, expected an object"},
+    /* a child that is not there, the root, a second parent, itself */
+    {MODEL (TREE ("3,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "tree 0: left_children: value 0 is out of range"},
+    {MODEL (TREE ("-2,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "left_children: value 0"},
+    {MODEL (TREE ("4294967297,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "left_children: value 0"},
+    {MODEL (TREE ("1,0,-1", "2,1,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "left_children: value 1"},
+    {MODEL (TREE ("1,-1,-1", "1,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "right_children: value 0"},
+    {MODEL (TREE ("1,2,-1", "2,1,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "left_children: value 1"},
+    {MODEL (TREE ("1,-1,-1", "-1,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "right_children: value 0"},
+    {MODEL (TREE ("-1,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "right_children: value 0"},
+    /* arrays of other lengths and other things */
+    {MODEL (TREE ("1,-1,-1", "2,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "right_children: 2 values, expected 3"},
+    {MODEL (TREE ("1,-1,-1", "2,-1,-1", "5,0,0,0", "1,1,2", "1,0,0")),
+     "split_indices: 4 values, expected 3"},
+    {MODEL (TREE ("1,-1,-1,-1", "2,-1,-1,-1", "5,0,0,0", "1,1,2,1", "1,0,0,0")),
+     "num_nodes: 3, expected 4"},
+    {MODEL (TREE ("\"1\",-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "left_children: value 0"},
+    {MODEL (TREE ("1.5,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
+     "left_children: value 0"},
+    /* features, numbers */
+    {MODEL (TREE ("1,-1,-1", "2,-1,-1", "6,0,0", "1,1,2", "1,0,0")),
+     "split_indices: value 0"},
+    {MODEL (TREE ("1,-1,-1", "2,-1,-1", "-1,0,0", "1,1,2", "1,0,0")),
+     "split_indices: value 0"},
+    {MODEL (TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "1,1e39,2", "1,0,0")),
+     "split_conditions: value 1"},
+    {MODEL (TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "1,NaN,2", "1,0,0")),
+     "split_conditions: value 1"},
+    {MODEL (TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "1,null,2", "1,0,0")),
+     "split_conditions: value 1"},
+    {MODEL (TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "2,0,0")),
+     "default_left: value 0"},
+    {MODEL ("7"), "tree 0: expected an object"},
+    {MODEL (""), "trees: 0 values, expected 1.."},
+    {MODEL (GOOD "," GOOD), "tree_info: 1 values, expected 2"},
+};
+
+static void trees_that_lie_are_named (void **state)
+{
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++)
+        expect_refused (lies[i].json, lies[i].says);
+}
+
+static void other_kinds_of_models_are_named (void **state)
+{
+    static const struct {
+        const char *behind;
+        const char *from;
+        const char *to;
+        const char *says;
+    } cases[] = {
+        {"objective",
+         "reg:squarederror",
+         "binary:logistic",
+         "objective: name: 'binary"},
+        {"\"name\"", "gbtree", "gblinear", "name: 'gblinear', expected gbtree"},
+        {"\"name\"", "gbtree", "dart", "name: 'dart', expected gbtree"},
+        {"learner_model_param", "\"6\"", "\"7\"", "num_feature: 7, expected 6"},
+        {"num_class", "\"0\"", "\"3\"", "num_class: 3, expected 0"},
+        {"base_score", "5E-1", "nan", "base_score: 'nan' is not a number"},
+        {"base_score", "5E-1", "1e9", "base_score: 1e9 out of range"},
+        {"tree_info", "[0]", "[1]", "tree_info: value 0 is not 0"},
+        {"tree_param", "\"6\"", "\"5\"", "num_feature: 5, expected 6"},
+        {"left_children", "]", "],\"split_type\":[1,0,0]", "node 0 splits categories"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        char *json =
+            replace (MODEL (GOOD), cases[i].behind, cases[i].from, cases[i].to);
+
+        expect_refused (json, cases[i].says);
+        free (json);
+    }
+}
+
+/* XGBoost up to 1.5 wrote true and false, from 3.1 on brackets. */
+static void models_of_other_versions_are_read (void **state)
+{
+    char *old = replace (MODEL (GOOD), "default_left", "1,0,0", "true,false,false");
+    char *new = replace (MODEL (GOOD), "base_score", "5E-1", "[5E-1]");
+    float row[F] = {0};
+    float out = 0;
+
+    (void) state;
+    row[5] = NAN;
+    for (int i = 0; i < 2; i++) {
+        struct dn_residual *residual = load (i == 0 ? old : new);
+
+        assert_int_equal (dn_residual_predict (residual, row, 1, &out, NULL), 0);
+        assert_near ((double) out, -0.5);
+        dn_residual_free (residual);
+    }
+    free (old);
+    free (new);
+}
+
+/* The file 'name' of tests/data, terminated; freed by the caller. */
+static char *read_data (const char *name)
+{
+    const char *srcdir = getenv ("srcdir");
+    char path[512];
+    char *text = calloc (1, 65536);
+    FILE *file;
+
+    assert_non_null (text);
+    snprintf (path, sizeof (path), "%s/tests/data/%s", srcdir ? srcdir : ".", name);
+    file = fopen (path, "r");
+    if (!file)
+        fail_msg ("cannot open %s", path);
+    assert_true (fread (text, 1, 65535, file) > 0);
+    fclose (file);
+    return text;
+}
+
+/* Made by booster_json () with four rounds of depth 3, by XGBoost 1.7.4 and 3.2.0, and
+ * what these have predicted.
+ */
+static void files_of_other_versions_predict_the_same (void **state)
+{
+    static const struct {
+        const char *name;
+        float expected[4];
+    } files[] = {
+        {"booster_1.7.json", {0.0458912F, 0.0458912F, 0.232232F, 0.1976269F}},
+        {"booster_3.2.json", {-0.1029902F, -0.08509558F, 0.1197174F, 0.1146059F}},
+    };
+    float rows[4 * F];
+    float out[4];
+
+    (void) state;
+    for (int i = 0; i < 4; i++)
+        booster_row (i, F, rows + (ptrdiff_t) i * F);
+    for (size_t f = 0; f < DN_N_ELEMENTS (files); f++) {
+        char *json = read_data (files[f].name);
+        struct dn_residual *residual = load (json);
+
+        assert_int_equal (dn_residual_predict (residual, rows, 4, out, NULL), 0);
+        for (int i = 0; i < 4; i++)
+            assert_true (fabsf (out[i] - files[f].expected[i]) < 1e-6F);
+        dn_residual_free (residual);
+        free (json);
+    }
+}
+
+/* A chain of 'n' splits, each the left child of the one before. */
+static char *chain (int n)
+{
+    static const char *const names[] = {
+        "left_children", "right_children", "split_indices", "split_conditions"};
+    size_t size = 200 + 60 * (size_t) n;
+    char *text = malloc (size);
+    struct dn_buf buf = dn_buf_on (text, size);
+    int n_nodes = 2 * n + 1;
+
+    assert_non_null (text);
+    dn_buf_add (&buf, "{");
+    for (int a = 0; a < 4; a++) {
+        dn_buf_add (&buf, "\"%s\":[", names[a]);
+        for (int i = 0; i < n_nodes; i++) {
+            bool split = i % 2 == 0 && i < n_nodes - 1;
+            int value = a < 2 ? -1 : 0;
+
+            if (split && a < 2)
+                value = a == 0 ? i + 2 : i + 1;
+            dn_buf_add (&buf, "%s%d", i > 0 ? "," : "", value);
+        }
+        dn_buf_add (&buf, "],");
+    }
+    dn_buf_add (&buf, "\"default_left\":[0");
+    for (int i = 1; i < n_nodes; i++)
+        dn_buf_add (&buf, ",0");
+    dn_buf_add (&buf,
+                "],\"tree_param\":{\"num_feature\":\"6\",\"num_nodes\":\"%d\"}}",
+                n_nodes);
+    assert_false (buf.cut);
+    return text;
+}
+
+static void depth_and_size_are_limited (void **state)
+{
+    static const int depths[] = {DN_TREE_DEPTH_MAX, DN_TREE_DEPTH_MAX + 1, 20000};
+    static const char *const says[] = {NULL, "deeper than 32", "deeper than 32"};
+    char *deep;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (depths); i++) {
+        char *tree = chain (depths[i]);
+        char *json = replace (MODEL ("TREE"), "trees", "TREE", tree);
+
+        if (says[i])
+            expect_refused (json, says[i]);
+        else
+            dn_residual_free (load (json));
+        free (tree);
+        free (json);
+    }
+    deep = malloc (DN_BOOSTER_MAX + 2);
+    assert_non_null (deep);
+    memset (deep, '[', DN_BOOSTER_MAX + 1);
+    deep[DN_BOOSTER_MAX + 1] = '\0';
+    expect_refused (deep, "8388609 bytes, at most 8388608 expected");
+    deep[DN_BOOSTER_MAX] = '\0';
+    expect_refused (deep, "no JSON: nesting too deep");
+    memset (deep, ',', DN_BOOSTER_MAX);
+    expect_refused (deep, "more than 1000000 values");
+    free (deep);
+}
+
+/* --- chance ---------------------------------------------------------------------- */
+
+static unsigned next (unsigned *seed)
+{
+    *seed = *seed * 1664525U + 1013904223U;
+    return *seed >> 8;
+}
+
+/* Whatever becomes of it, a model that is taken predicts numbers. */
+static bool try_model (const char *json, size_t len)
+{
+    struct dn_err err = {0};
+    struct dn_residual *residual =
+        dn_residual_new ((struct dn_span){json, len}, F, &err);
+    float rows[4 * F];
+    float out[4];
+
+    if (!residual) {
+        assert_true (err.text[0] != '\0');
+        return false;
+    }
+    for (int i = 0; i < 4; i++)
+        booster_row (i, F, rows + (ptrdiff_t) i * F);
+    assert_int_equal (dn_residual_predict (residual, rows, 4, out, &err), 0);
+    dn_residual_free (residual);
+    return true;
+}
+
+static void a_cut_file_is_refused_wherever_it_ends (void **state)
+{
+    char *json = booster_json (F, 3, NULL, NULL);
+    size_t len = strlen (json);
+
+    (void) state;
+    assert_true (try_model (json, len));
+    for (size_t at = 0; at < len; at += at < 600 ? 1 : 13)
+        assert_false (try_model (json, at));
+    free (json);
+}
+
+/* Bits, bytes, digits, and pieces in other places. */
+static void damage (char *json, size_t len, unsigned *seed)
+{
+    static const char bytes[] = "0123456789-+.eE,:[]{}\"nNtfI \\\n";
+    int n_hits = 1 + (int) (next (seed) % 4);
+
+    for (int i = 0; i < n_hits; i++) {
+        size_t at = next (seed) % len;
+        size_t from = next (seed) % len;
+        size_t n = next (seed) % 24;
+
+        switch (next (seed) % 4) {
+        case 0:
+            json[at] = (char) (json[at] ^ 1 << next (seed) % 8);
+            break;
+        case 1:
+            json[at] = (char) next (seed);
+            break;
+        case 2:
+            json[at] = bytes[next (seed) % (sizeof (bytes) - 1)];
+            break;
+        default:
+            n = n < len - at ? n : len - at;
+            n = n < len - from ? n : len - from;
+            memmove (json + at, json + from, n);
+        }
+    }
+}
+
+static void a_damaged_file_is_refused_or_harmless (void **state)
+{
+    char *json = booster_json (F, 2, NULL, NULL);
+    size_t len = strlen (json);
+    char *copy = malloc (len);
+    unsigned seed = 20240607;
+    int n_taken = 0;
+    int n_tries = 6000;
+
+    (void) state;
+    assert_non_null (copy);
+    for (int i = 0; i < n_tries; i++) {
+        memcpy (copy, json, len);
+        damage (copy, len, &seed);
+        n_taken += try_model (copy, len);
+    }
+    /* Digits of leaves may change unseen, that is what checksums are for; most damage
+     * is seen. */
+    assert_true (n_taken > 0);
+    assert_true (n_taken < n_tries);
+    print_message ("# %d of %d damaged models could be read\n", n_taken, n_tries);
+    free (copy);
+    free (json);
+}
+
+int main (void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST ("The trainer's predictions come out", the_trainers_predictions_come_out),
+        TEST ("One row gives what many give", one_row_gives_what_many_give),
+        TEST ("No thread is started", no_thread_is_started),
+        TEST ("Threads do not disturb each other", threads_do_not_disturb_each_other),
+        TEST ("A model written by hand is read", a_model_written_by_hand_is_read),
+        TEST ("Trees that lie are named", trees_that_lie_are_named),
+        TEST ("Other kinds of models are named", other_kinds_of_models_are_named),
+        TEST ("Models of other versions are read", models_of_other_versions_are_read),
+        TEST ("Files of other versions predict the same",
+              files_of_other_versions_predict_the_same),
+        TEST ("Depth and size are limited", depth_and_size_are_limited),
+        TEST ("A cut file is refused wherever it ends",
+              a_cut_file_is_refused_wherever_it_ends),
+        TEST ("A damaged file is refused or harmless",
+              a_damaged_file_is_refused_or_harmless),
+    };
+
+    return cmocka_run_group_tests_name ("residual", tests, NULL, NULL);
+}
