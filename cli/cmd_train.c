@@ -23,7 +23,8 @@ enum {
     OPTION_SEED,
     OPTION_FOLDS,
     OPTION_MAX_ROWS,
-    OPTION_MARGIN
+    OPTION_MARGIN,
+    OPTION_FEATURES
 };
 
 static const struct dn_option options[] = {
@@ -42,6 +43,7 @@ static const struct dn_option options[] = {
                        0,
                        "F",
                        "widen the bounds by so much, in logarithms (1)"},
+    [OPTION_FEATURES] = {"features", 0, NULL, "print what the trees see of a run"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -115,6 +117,16 @@ static int take_option (const struct dn_command *self,
     return exit_code;
 }
 
+static int print_features (void)
+{
+    for (int i = 0; i < DN_N_FEATURES; i++) {
+        const struct dn_feature_key *key = &dn_feature_keys ()[i];
+
+        printf ("%-20s %-22s %s\n", key->name, key->unit, key->meaning);
+    }
+    return DN_EXIT_DONE;
+}
+
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct work *work)
@@ -122,6 +134,10 @@ static int take_options (const struct dn_command *self,
     int option;
 
     while ((option = dn_options_next (given)) >= 0) {
+        if (option == OPTION_FEATURES) {
+            given->exit_code = print_features ();
+            return -1;
+        }
         given->exit_code = take_option (self, option, given->argument, work);
         if (given->exit_code != DN_EXIT_DONE)
             return -1;

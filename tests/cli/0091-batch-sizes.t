@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0090-batch-sizes.t - the report on Centimani's table of batch sizes
+# 0091-batch-sizes.t - the report on Centimani's table of batch sizes
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,0 +1,160 @@
+/* residual.c - judge the learned residual and its bounds on what nothing has seen
+ *
+ * usage: residual HARDWARE-FOLDER RUNS.csv SWEEPS
+ *
+ * As 'dnnest train' leaves models, sources and GPUs out, but the constants of the white
+ * box are fitted again each time, to the rows that stay: those that ship were fitted to
+ * all rows, and flatter. The tables go to stdout, in Markdown; the last line is by how
+ * much the spread of what was left out grows with it, for 'dnnest train --margin'.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/train.h"
+#include "step_fit.h"
+
+/* The measured runs, both as the fit and as the training see them. */
+struct bench {
+    struct bench_set set;
+    struct dn_training training;
+    int sweeps;
+};
+
+static int add_both (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    static const struct dn_datasets no_datasets;
+    struct bench *bench = context;
+    int before = bench->set.n_runs;
+    int n = bench->training.runs.n;
+
+    if (bench_add_run (row, &bench->set, err) < 0
+        || dn_runs_add (
+               &bench->training.runs, row, &bench->set.catalogue, &no_datasets, err)
+               < 0)
+        return -1;
+    if (bench->set.n_runs - before != bench->training.runs.n - n)
+        bench_die ("rows", "the fit and the training differ in what they can use");
+    return 0;
+}
+
+/* What a white box without the rows that are left out makes of all rows. */
+static int refit (void *context,
+                  const bool *left_out,
+                  struct dn_runs *runs,
+                  struct dn_err *err)
+{
+    struct bench *bench = context;
+    struct dn_constants constants = dn_constants_default;
+
+    (void) err;
+    for (int i = 0; i < bench->set.n_runs; i++)
+        bench->set.runs[i].left_out = left_out[i];
+    bench_fit (&bench->set, bench->sweeps, &constants);
+    for (int i = 0; i < runs->n; i++) {
+        const struct bench_run *run = &bench->set.runs[i];
+        struct dn_estimate e;
+
+        dn_predict (&constants, &run->spec, &run->graph, run->device, 0, &e);
+        dn_features (&run->spec, &run->graph, run->device, &e, runs->runs[i].features);
+        runs->runs[i].ratio[DN_QUANTITY_STEP] = log (run->step_s / e.step_s.p50);
+    }
+    return 0;
+}
+
+static void print_errors (const struct dn_training *training)
+{
+    printf ("| left out | rows | white box: mean | median | per model | learned: mean "
+            "| median | per model |\n|---|---:|---:|---:|---:|---:|---:|---:|\n");
+    for (int s = 0; s < DN_N_SCHEMES; s++) {
+        const struct dn_judgement *j = &training->judgements[s];
+
+        printf ("| %s | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n",
+                s == DN_SCHEME_RUN ? "a tenth of the runs"
+                                   : dn_names_get (&dn_scheme_names, s),
+                j->n,
+                100 * j->white_box.mean,
+                100 * j->white_box.median,
+                100 * j->white_box.per_model,
+                100 * j->learned.mean,
+                100 * j->learned.median,
+                100 * j->learned.per_model);
+    }
+    printf ("\n");
+}
+
+static void print_bounds (const struct dn_training *training)
+{
+    printf ("| left out | below p95 %% | models with 90 %% below p95 | p95 / measured "
+            "| below p99 %% | models with 90 %% below p99 | p99 / measured |\n"
+            "|---|---:|---:|---:|---:|---:|---:|\n");
+    for (int s = 0; s < DN_N_SCHEMES; s++) {
+        const struct dn_judgement *j = &training->judgements[s];
+
+        printf ("| %s | %.1f | %.0f of %d | %.2f | %.1f | %.0f of %d | %.2f |\n",
+                s == DN_SCHEME_RUN ? "a tenth of the runs"
+                                   : dn_names_get (&dn_scheme_names, s),
+                100 * j->coverage[0],
+                j->models[0] * j->n_models,
+                j->n_models,
+                j->tightness[0],
+                100 * j->coverage[1],
+                j->models[1] * j->n_models,
+                j->n_models,
+                j->tightness[1]);
+    }
+    printf ("\n");
+}
+
+/* ln of the 95 % bound over the prediction, of all networks, in the bundle's units. */
+static double bound_of (const struct dn_training *training)
+{
+    struct dn_err err = {0};
+    struct dn_bundle *bundle = dn_bundle_open (dn_span_of (training->manifest), &err);
+    const struct dn_domain *domain;
+    double value;
+
+    if (!bundle)
+        bench_die ("manifest", err.text);
+    domain = &bundle->domain;
+    value =
+        log (dn_range_at ((struct dn_range){1,
+                                            domain->knots[domain->n_knots - 1].sigma,
+                                            &bundle->bounds[DN_QUANTITY_STEP].all},
+                          0.95));
+    dn_bundle_free (bundle);
+    return value;
+}
+
+int main (int argc, char *argv[])
+{
+    struct bench bench;
+    struct dn_err err = {0};
+    double flattering;
+
+    memset (&bench, 0, sizeof (bench));
+    if (argc != 4)
+        bench_die ("usage", "residual HARDWARE-FOLDER RUNS.csv SWEEPS");
+    bench.sweeps = (int) strtol (argv[3], NULL, 10);
+    bench.training = dn_training_start (DN_RUNS_MAX, 1);
+    bench.training.max_folds = 64;
+    bench.training.context = &bench;
+    bench_read_catalogue (argv[1], &bench.set.catalogue);
+    bench_read_table (argv[2], add_both, &bench);
+    bench_weigh (&bench.set);
+    if (dn_training_run (&bench.training, &err) < 0)
+        bench_die ("training", err.text);
+    flattering = bound_of (&bench.training);
+    free (bench.training.manifest);
+    free (bench.training.step);
+    bench.training.refit = refit;
+    if (dn_training_run (&bench.training, &err) < 0)
+        bench_die ("training", err.text);
+    print_errors (&bench.training);
+    print_bounds (&bench.training);
+    printf ("margin %.2f\n", bound_of (&bench.training) / flattering);
+    return 0;
+}

@@ -1,0 +1,136 @@
+#!/bin/bash
+# 0090-train.t - a model bundle from measured runs
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+# Trees are made here, not used.
+export OMP_NUM_THREADS=1
+
+# Every 20th row of the shipped table, and variants of it.
+python3 - "$top/model/data/training_runs.csv" "$work" <<'PYTHON'
+import csv
+import sys
+
+source, work = sys.argv[1:]
+rows = list(csv.DictReader(open(source, newline="")))[::20]
+
+
+def write(name, rows):
+    with open("%s/%s.csv" % (work, name), "w", newline="") as file:
+        writer = csv.DictWriter(file, ["spec", "gpu", "step_ms", "group", "source", "censored"],
+                                extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def slow(row, limit):
+    """One in six takes three times as long, and is killed at 'limit' times its usual time."""
+    ms = float(row["step_ms"])
+    return dict(row, step_ms="%g" % (ms * limit), censored="1" if limit < 3 else "")
+
+
+late = set(range(0, len(rows), 6))
+write("runs", rows)
+write("more", rows * 3)
+write("dropped", [r for i, r in enumerate(rows) if i not in late])
+write("killed", [slow(r, 2) if i in late else r for i, r in enumerate(rows)])
+write("known", [slow(r, 3) if i in late else r for i, r in enumerate(rows)])
+write("no-bert", [r for r in rows if "bert" not in r["group"]])
+write("few", rows[:12])
+PYTHON
+train() { dn train --folds 3 "$@" > "$work/out" 2> "$work/err"; }
+value() { python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$@"; }
+predict() { # BUNDLE EXPRESSION SPEC, of the first candidate as c
+    "$DNNEST" predict --json --conf "$work/site.conf" --hardware "$work/hardware" \
+        --datasets "$work/datasets.conf" --model "$work/$1" --gpu v100_sxm2_32gb "$3" \
+        > "$work/predicted.json" && value "$work/predicted.json" "(lambda c: $2)(d['candidates'][0])"
+}
+# less TITLE A B: A < B
+less() { is "$1" "$(python3 -c "print('' if $2 < $3 else '$2 is not less than $3')")" ''; }
+
+train --out "$work/one" "$work/runs.csv"
+is 'a bundle is made' "$(cd "$work/one" && echo *)" 'manifest.json step.json'
+like 'a table says what was left out' "$(cat "$work/out")" 'source +[0-9]+ '
+train --out "$work/two" "$work/runs.csv"
+is 'the same runs make the same bytes' "$(diff -r "$work/one" "$work/two" 2>&1)" ''
+train --seed 2 --out "$work/two" "$work/runs.csv"
+isnt_same() { if cmp -s "$1" "$2"; then echo same; fi; }
+is 'another seed makes others, in place of the old ones' \
+    "$(isnt_same "$work/one/step.json" "$work/two/step.json")" ''
+is 'nothing else is left beside them' "$(find "$work" -maxdepth 1 -name 'two*' | wc -l)" 1
+is 'the bundle is read' "$(predict one 'c["fits"]' "$short")" True
+train --json --out "$work/two" --name mine --margin 1.5 - < "$work/runs.csv"
+is 'stdin is a table; --json has the metrics' \
+    "$(value "$work/out" 'd["name"], d["data"]["files"][0]["name"], sorted(d["metrics"])')" \
+    "('mine', 'stdin', ['gpu_left_out', 'model_left_out', 'run_left_out', 'source_left_out'])"
+all='d["bounds"]["step"]["all"][3]'
+less 'a margin widens the bounds' "$(value "$work/one/manifest.json" "$all")" \
+    "$(value "$work/two/manifest.json" "$all")"
+is 'the manifest names the table and its checksum' \
+    "$(value "$work/one/manifest.json" 'd["data"]["files"][0]["name"], d["data"]["files"][0]["sha256"]')" \
+    "('runs.csv', '$(sha256sum "$work/runs.csv" | cut -d' ' -f1)')"
+is 'it has no date and no path' "$(grep -c -e 20[0-9][0-9]- -e "$work" "$work/one/manifest.json")" 0
+
+# --- what is learned -------------------------------------------------------------------
+
+metric() { value "$work/one/manifest.json" "d['metrics']['run_left_out']['$1']['median']"; }
+less 'runs like those trained on are predicted better' "$(metric learned)" "$(metric white_box)"
+train --out "$work/known" "$work/known.csv"
+train --out "$work/killed" "$work/killed.csv"
+train --out "$work/dropped" "$work/dropped.csv"
+bound() { predict "$1" 'c["step_ms"]["p95"]' \
+    model=resnet50,batch=64,precision=fp16,optimizer=sgd,input=synthetic; }
+less 'runs that were killed move the bounds up' "$(bound dropped)" "$(bound killed)"
+median() { predict "$1" 'c["step_ms"]["p50"]' \
+    model=resnet50,batch=64,precision=fp16,optimizer=sgd,input=synthetic; }
+less 'and no prediction beyond what would have been measured' "$(median killed)" \
+    "1.2 * $(median known)"
+is 'they are counted' "$(value "$work/killed/manifest.json" 'd["data"]["censored"] > 40')" True
+
+train --out "$work/without" "$work/no-bert.csv"
+bert=model=bert_base,seq_len=384,batch=16,precision=fp16,optimizer=adamw
+less 'a family that was not trained on is less sure' "$(predict without 'c["confidence"]' $bert)" \
+    "$(predict one 'c["confidence"]' $bert)"
+less 'and its bound is wider' "$(predict one 'c["step_ms"]["p95"] / c["step_ms"]["p50"]' $bert)" \
+    "$(predict without 'c["step_ms"]["p95"] / c["step_ms"]["p50"]' $bert)"
+
+train --max-rows 200 --out "$work/two" "$work/more.csv"
+is 'of a long table a sample is used' \
+    "$(value "$work/two/manifest.json" 'd["data"]["rows"] > 800, d["data"]["used"]')" '(True, 200)'
+
+# --- what is refused -------------------------------------------------------------------
+
+new=$work/new
+refuses 'no directory' 2 '--out missing' train "$work/runs.csv"
+refuses 'no table' 2 'missing' train --out "$new"
+refuses 'one fold' 2 '--folds: 1 out of range' train --folds 1 --out "$new" "$work/runs.csv"
+refuses 'a seed that is no number' 2 "--seed: 'x'" train --seed x --out "$new" "$work/runs.csv"
+refuses 'too few runs' 4 '12 runs with a step time, at least 20' train --out "$new" "$work/few.csv"
+refuses 'a table that is not there' 4 'nothing.csv: .*No such' train --out "$new" "$work/nothing.csv"
+printf 'gpu,step_ms\na,1\n' > "$work/bad.csv"
+refuses 'a table without spec' 4 'bad.csv: .*columns spec and gpu' train --out "$new" "$work/bad.csv"
+printf 'spec,gpu,step_ms\n"a,b,1\n' > "$work/bad.csv"
+refuses 'a quote that is not closed' 4 'bad.csv: line 2' train --out "$new" "$work/bad.csv"
+head -c 100000 /dev/urandom > "$work/bad.csv"
+refuses 'noise' 4 'bad.csv: ' train --out "$new" "$work/bad.csv"
+printf 'spec,gpu,step_ms,censored\n"model=resnet50,batch=8",t4_16gb,5,maybe\n' > "$work/bad.csv"
+refuses 'why the first row was no use' 4 "line 2: censored: 'maybe', expected 0 or 1" \
+    train --out "$new" "$work/bad.csv"
+printf 'spec,gpu,step_ms\n"model=resnet50,batch=8",t4_16gb,%s\n' nan -1 1e99 inf > "$work/bad.csv"
+refuses 'times that are no times' 4 '0 runs with a step time' train --out "$new" "$work/bad.csv"
+is 'and nothing is left of all these' "$(find "$work" -maxdepth 1 -name 'new*')" ''
+mkdir "$work/mine" && echo dear > "$work/mine/thesis.tex"
+refuses 'a directory that is no bundle is not replaced' 4 'mine: exists and is no bundle' \
+    train --out "$work/mine" "$work/runs.csv"
+is 'its file is still there' "$(cat "$work/mine/thesis.tex")" dear
+touch "$work/two/site.json"
+refuses 'nor a bundle that a site has tuned' 4 'two: has a site.json' \
+    train --out "$work/two" "$work/runs.csv"
+refuses 'a directory that cannot be made' 4 'runs.csv/x: Not a directory' \
+    train --out "$work/runs.csv/x" "$work/few.csv"
+gives 'the features are explained' 0 '^step_time +ln s +wall time' train --features
+done_testing

@@ -1,0 +1,211 @@
+/* train.c - learning from measured runs: features, samples, quantiles
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/parts.h"
+#include "scene.h"
+#include "unit.h"
+
+/* --- features -------------------------------------------------------------------- */
+
+static void every_feature_has_a_name_of_its_own (void **state)
+{
+    const struct dn_feature_key *keys = dn_feature_keys ();
+
+    (void) state;
+    for (int i = 0; i < DN_N_FEATURES; i++) {
+        assert_non_null (keys[i].name);
+        assert_non_null (keys[i].unit);
+        assert_true (strlen (keys[i].meaning) > 0);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal (keys[i].name, keys[j].name);
+    }
+}
+
+static struct dn_estimate features_of (const char *text,
+                                       struct dn_device *device,
+                                       float out[DN_N_FEATURES])
+{
+    static const struct dn_datasets no_datasets;
+    struct dn_spec spec = dn_spec_empty ();
+    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+    struct dn_err err = {0};
+    struct dn_estimate estimate;
+
+    if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
+        || dn_spec_resolve (&spec, &no_datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (&spec, &graph, &err) < 0)
+        fail_msg ("%s", err.text);
+    dn_predict (&dn_constants_default, &spec, &graph, device, 0, &estimate);
+    dn_features (&spec, &graph, device, &estimate, out);
+    return estimate;
+}
+
+static void features_tell_sizes_as_logarithms (void **state)
+{
+    const struct dn_site *scene = *state;
+    struct dn_device device = scene->catalogue.devices[0];
+    float small[DN_N_FEATURES];
+    float large[DN_N_FEATURES];
+    struct dn_estimate estimate;
+
+    estimate =
+        features_of ("model=resnet50,batch=8,precision=fp32,gpus=1", &device, small);
+    features_of ("model=resnet50,batch=80,precision=fp32,gpus=1", &device, large);
+    assert_float_equal (small[DN_FEATURE_STEP_TIME], log (estimate.step_s.p50), 1e-4);
+    assert_float_equal (
+        large[DN_FEATURE_BATCH] - small[DN_FEATURE_BATCH], log (10), 1e-4);
+    assert_float_equal (
+        small[DN_FEATURE_SAMPLE_FLOPS], large[DN_FEATURE_SAMPLE_FLOPS], 1e-6);
+    assert_float_equal (small[DN_FEATURE_PARAMS], log (25557032), 1e-4);
+    assert_true (small[DN_FEATURE_POINTWISE_FLOPS] > 0.3F);
+    assert_true (small[DN_FEATURE_CONV_FLOPS] > 0.3F);
+    assert_float_equal (small[DN_FEATURE_GPUS], 0, 1e-9);
+}
+
+static void features_are_finite_whatever_comes (void **state)
+{
+    const struct dn_site *scene = *state;
+    struct dn_device device = scene->catalogue.devices[0];
+    struct dn_device blank;
+    float out[DN_N_FEATURES];
+
+    memset (&blank, 0, sizeof (blank));
+    features_of ("model=mlp,params=1,flops=1,activations=1,batch=1", &device, out);
+    for (int i = 0; i < DN_N_FEATURES; i++)
+        assert_true (isfinite (out[i]));
+    features_of ("model=resnet50,batch=1000000,gpus=100000", &blank, out);
+    for (int i = 0; i < DN_N_FEATURES; i++)
+        assert_true (isfinite (out[i]) && fabsf (out[i]) <= 100);
+}
+
+/* --- samples --------------------------------------------------------------------- */
+
+static void add_row (struct dn_runs *runs, const struct dn_site *scene, const char *ms)
+{
+    static const struct dn_datasets no_datasets;
+    static const char *const names[] = {"spec", "gpu", "step_ms"};
+    const char *values[] = {
+        "model=alexnet,batch=8,precision=fp32", scene->catalogue.devices[0].name, ms};
+    struct dn_row row = {.line = 2, .n_columns = 3, .names = names, .values = values};
+    struct dn_err err = {0};
+
+    assert_int_equal (dn_runs_add (runs, &row, &scene->catalogue, &no_datasets, &err),
+                      0);
+}
+
+static void a_sample_is_drawn_evenly_and_bounded (void **state)
+{
+    const struct dn_site *scene = *state;
+    struct dn_runs runs = dn_runs_start (100, 7);
+    int late = 0;
+
+    for (int i = 0; i < 2000; i++)
+        add_row (&runs, scene, i < 1000 ? "1" : "1000");
+    assert_int_equal (runs.n, 100);
+    assert_int_equal (runs.n_rows, 2000);
+    assert_true (runs.size <= 1024);
+    for (int i = 0; i < runs.n; i++)
+        late += runs.runs[i].ratio[DN_QUANTITY_STEP] > runs.runs[0].ratio[0] - 1
+                && runs.runs[i].ratio[DN_QUANTITY_STEP] < runs.runs[0].ratio[0] + 1;
+    /* Half of them are of either half: 50, and the spread is 5. */
+    assert_in_range (late, 30, 70);
+    dn_runs_free (&runs);
+}
+
+static void a_row_without_a_time_is_counted_only (void **state)
+{
+    const struct dn_site *scene = *state;
+    struct dn_runs runs = dn_runs_start (100, 7);
+
+    add_row (&runs, scene, "");
+    add_row (&runs, scene, "-3");
+    assert_int_equal (runs.n, 0);
+    assert_int_equal (runs.n_rows, 2);
+    assert_string_equal (runs.reason, "nothing was measured");
+    dn_runs_free (&runs);
+}
+
+/* --- quantiles ------------------------------------------------------------------- */
+
+#define N 200
+
+static double quantile (int n_censored, double level, int n)
+{
+    static double values[N];
+    static double weights[N];
+    static bool censored[N];
+    struct dn_scores scores = {values, weights, censored, n};
+
+    for (int i = 0; i < n; i++) {
+        values[i] = i + 1;
+        weights[i] = 1;
+        /* in the lower half */
+        censored[i] = i % 2 == 0 && i / 2 < n_censored && i < n / 2;
+    }
+    return dn_scores_quantile (&scores, level, NULL);
+}
+
+static void a_quantile_is_corrected_for_the_finite_sample (void **state)
+{
+    (void) state;
+    /* The ceil ((n + 1) level)-th smallest: 191 of 200, 20 of 20. */
+    assert_float_equal (quantile (0, 0.95, 200), 191, 1e-9);
+    assert_float_equal (quantile (0, 0.5, 200), 101, 1e-9);
+    assert_float_equal (quantile (0, 0.95, 20), 20, 1e-9);
+    /* Nothing above the largest was ever seen. */
+    assert_float_equal (quantile (0, 0.99, 20), 20, 1e-9);
+}
+
+static void censored_values_move_a_quantile_up (void **state)
+{
+    (void) state;
+    assert_true (quantile (50, 0.8, 200) > quantile (0, 0.8, 200));
+    assert_true (quantile (50, 0.8, 200) > quantile (20, 0.8, 200));
+}
+
+static void a_quantile_can_leave_values_out (void **state)
+{
+    double values[] = {1, 2, 3, 4};
+    double weights[] = {1, 1, 1, 1};
+    bool censored[] = {false, false, false, false};
+    bool skip[] = {false, false, true, true};
+    struct dn_scores scores = {values, weights, censored, 4};
+
+    (void) state;
+    assert_float_equal (dn_scores_quantile (&scores, 0.9, skip), 2, 1e-9);
+    assert_float_equal (dn_scores_quantile (&scores, 0.9, NULL), 4, 1e-9);
+}
+
+static int set_up (void **state)
+{
+    *state = scene_site ("");
+    return 0;
+}
+
+static int tear_down (void **state)
+{
+    scene_free (*state);
+    return 0;
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (every_feature_has_a_name_of_its_own),
+        cmocka_unit_test (features_tell_sizes_as_logarithms),
+        cmocka_unit_test (features_are_finite_whatever_comes),
+        cmocka_unit_test (a_sample_is_drawn_evenly_and_bounded),
+        cmocka_unit_test (a_row_without_a_time_is_counted_only),
+        cmocka_unit_test (a_quantile_is_corrected_for_the_finite_sample),
+        cmocka_unit_test (censored_values_move_a_quantile_up),
+        cmocka_unit_test (a_quantile_can_leave_values_out),
+    };
+
+    return cmocka_run_group_tests_name ("train", tests, set_up, tear_down);
+}
