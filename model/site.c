@@ -15,8 +15,13 @@
 static const struct dn_site_key site_keys[] = {
     {"HardwareDir",
      offsetof (struct dn_site, hardware_dir),
+     false,
      "directory of the hardware catalogue, one file per device"},
-    {"Datasets", offsetof (struct dn_site, datasets_file), "table of data sets"},
+    {"Datasets", offsetof (struct dn_site, datasets_file), false, "table of data sets"},
+    {"BundleKeys",
+     offsetof (struct dn_site, bundle_keys),
+     true,
+     "public keys that model bundles are signed with, a file or a directory, or none"},
     /* End of site_keys */
 };
 
@@ -34,6 +39,7 @@ int dn_site_init (struct dn_site *site,
     memset (site, 0, sizeof (*site));
     site->rules = dn_rules_default ();
     site->constants = dn_constants_default;
+    memcpy (site->bundle_keys, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     if (dn_span_copy (dn_span_of (hardware_dir),
                       site->hardware_dir,
                       sizeof (site->hardware_dir),
@@ -69,12 +75,17 @@ static int set_path (struct dn_site *site,
                      struct dn_span value,
                      struct dn_err *err)
 {
-    if (value.len == 0 || value.text[0] != '/')
+    bool none = key->optional && dn_span_is (value, DN_SITE_NONE);
+
+    if (!none && (value.len == 0 || value.text[0] != '/'))
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%s: '%s' is not an absolute path",
+                           "%s: '%s' is not an absolute path%s",
                            key->name,
-                           dn_quote (value.text, value.len).text);
+                           dn_quote (value.text, value.len).text,
+                           key->optional ? " or " DN_SITE_NONE : "");
+    if (none)
+        value = dn_span_of (DN_SITE_NONE);
     return dn_span_copy (
         value, (char *) site + key->offset, DN_SITE_PATH_MAX, key->name, err);
 }

@@ -20,15 +20,20 @@ struct dn_site {
     struct dn_datasets datasets;
     char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
+    char bundle_keys[DN_SITE_PATH_MAX];   /* BundleKeys=; "none" */
 };
 
 /* Keys of dnnest.conf that are neither rules nor Gpu lines. */
 struct dn_site_key {
     const char *name;
     size_t offset; /* in struct dn_site, of a path */
+    bool optional; /* may be "none" */
     const char *help;
 };
 const struct dn_site_key *dn_site_keys (int *n_keys);
+
+/* The value of a path that is optional and not there. */
+#define DN_SITE_NONE "none"
 
 /* An empty site with all defaults, and where its catalogue and data sets are read from
  * unless dnnest.conf says otherwise.
