@@ -30,6 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interrupt.h"
+
 #define LOCK_TRIES  100
 #define LOCK_WAIT_S 0.1
 
@@ -165,6 +167,8 @@ static int take_lock (const struct dn_store *store,
         if (errno != EWOULDBLOCK && errno != EINTR)
             return fail_errno (store, "cannot be locked", err);
         nanosleep (&wait, NULL);
+        if (dn_interrupted ())
+            return dn_err_set (err, DN_E_IO, "%s: interrupted", parent);
     }
     return dn_err_set (
         err, DN_E_IO, "%s: another dnnest model is at work there", parent);

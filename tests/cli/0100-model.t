@@ -17,8 +17,6 @@ refuses 'an unknown action is named with those that are known' 2 \
 refuses 'install takes a bundle' 2 'install: DIR is missing' model install
 refuses 'rollback takes no argument' 2 "rollback: 'x' is one argument too many" model rollback x
 refuses 'a time out of range is named' 2 'max-time: 0 out of range' model --max-time=0 list
-refuses 'fetch takes --install or --out' 2 'one of --install and --out' \
-    model fetch https://localhost/
 
 # Show
 make_mock mock

@@ -11,9 +11,8 @@ command -v openssl >/dev/null || skip_all 'openssl is not installed'
 . "$(dirname "$0")/bundle.sh"
 plan_later
 unset https_proxy HTTPS_PROXY http_proxy HTTP_PROXY all_proxy ALL_PROXY
-if "$DNNEST" model --keys=/ --out=/none fetch https://localhost/ 2>&1 | grep -q without-fetch; then
-    skip_all 'dnnest was built without fetch'
-fi
+try model fetch https://localhost/
+[[ $err != *without-fetch* ]] || skip_all 'dnnest was built without fetch'
 
 # --- An authority, certificates, a server ---------------------------------------------
 
