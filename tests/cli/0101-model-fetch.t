@@ -206,6 +206,9 @@ like 'a control character is not echoed' \
     "$(dn model --keys key.pub --out fetched fetch $'https://\e[2J/' 2>&1 | cat -v)" '^dnnest: [^^]*$'
 
 # Options
+refuses 'fetch takes --install or --out' 2 'one of --install and --out' model fetch "$good/good/new/"
+refuses 'and not both' 2 'one of --install and --out' \
+    model --install --out fetched fetch "$good/good/new/"
 refuses 'keys must be named' 3 'no public keys: name them by BundleKeys=' \
     model --cacert ca.crt --out fetched fetch "$good/good/new/"
 fetch 'a signature cannot be waived' 2 'must be signed' --unsigned --out fetched fetch "$good/good/new/"
