@@ -177,8 +177,7 @@ static int leave (struct dn_options *o, int exit_code)
     return DN_OPTION_LEAVE;
 }
 
-/* Trusted files are opened by absolute paths; people type relative ones. */
-static const char *make_absolute (char text[PATH_MAX], const char *path)
+const char *dn_options_absolute (char text[PATH_MAX], const char *path)
 {
     struct dn_buf buf;
 
@@ -191,7 +190,7 @@ static const char *make_absolute (char text[PATH_MAX], const char *path)
 
 void dn_options_conf (struct dn_options *o, const char *file)
 {
-    o->paths.conf = make_absolute (o->path_text[0], file);
+    o->paths.conf = dn_options_absolute (o->path_text[0], file);
 }
 
 /* Act on a row of the common table. Return DN_OPTION_LEAVE, or 0 to go on. */
@@ -205,15 +204,15 @@ static int take_common (struct dn_options *o, int row)
         dn_options_conf (o, o->argument);
         return 0;
     case COMMON_HARDWARE:
-        o->paths.hardware = make_absolute (o->path_text[1], o->argument);
+        o->paths.hardware = dn_options_absolute (o->path_text[1], o->argument);
         return 0;
     case COMMON_DATASETS:
-        o->paths.datasets = make_absolute (o->path_text[2], o->argument);
+        o->paths.datasets = dn_options_absolute (o->path_text[2], o->argument);
         return 0;
     case COMMON_MODEL:
         o->paths.model = strcmp (o->argument, DN_SITE_NONE) == 0
                              ? DN_SITE_NONE
-                             : make_absolute (o->path_text[3], o->argument);
+                             : dn_options_absolute (o->path_text[3], o->argument);
         return 0;
     case COMMON_HELP:
         print_help (o->command);

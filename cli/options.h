@@ -88,6 +88,10 @@ int dn_options_misuse (const struct dn_command *command, const char *format, ...
 bool dn_options_only_common (struct dn_options *options, int min, int max);
 bool dn_options_count (struct dn_options *options, int min, int max);
 
+/* Trusted files are opened by absolute paths; people type relative ones. Return 'path'
+ * or its absolute form in 'text'. */
+const char *dn_options_absolute (char text[PATH_MAX], const char *path);
+
 /* Use the configuration 'file', as --conf does. */
 void dn_options_conf (struct dn_options *options, const char *file);
 

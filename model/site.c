@@ -31,6 +31,12 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_PATH_OR_NONE,
      0,
      0},
+    {"BundleKeys",
+     offsetof (struct dn_site, bundle_keys),
+     "public keys that model bundles are signed with, a file or a directory, or none",
+     DN_SITE_PATH_OR_NONE,
+     0,
+     0},
     {"Carbon",
      offsetof (struct dn_site, carbon_g_per_kwh),
      "grams of CO2 per kWh of the grid",
@@ -63,6 +69,7 @@ int dn_site_init (struct dn_site *site,
     site->carbon_g_per_kwh = -1;
     site->pue = 1;
     memcpy (site->bundle_dir, DN_SITE_NONE, sizeof (DN_SITE_NONE));
+    memcpy (site->bundle_keys, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     if (dn_span_copy (dn_span_of (hardware_dir),
                       site->hardware_dir,
                       sizeof (site->hardware_dir),

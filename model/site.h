@@ -27,6 +27,7 @@ struct dn_site {
     char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
     char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */
+    char bundle_keys[DN_SITE_PATH_MAX];   /* BundleKeys=; "none" */
 };
 
 enum dn_site_key_type {

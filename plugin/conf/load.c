@@ -364,12 +364,18 @@ static int set_bundle_dir (struct dn_site *site, const char *path, struct dn_err
         dn_span_of (path), site->bundle_dir, sizeof (site->bundle_dir), "Bundle", err);
 }
 
+/* What 'dnnest model' has installed goes before what came with dnnest. */
+static const char *default_bundle (void)
+{
+    return access (DNNEST_MODEL_DIR, F_OK) == 0 ? DNNEST_MODEL_DIR : DNNEST_BUNDLE_DIR;
+}
+
 struct dn_load_paths dn_load_default_paths (void)
 {
     return (struct dn_load_paths){.conf = DNNEST_CONF,
                                   .hardware = DNNEST_HARDWARE_DIR,
                                   .datasets = DNNEST_DATASETS,
-                                  .bundle = DNNEST_BUNDLE_DIR};
+                                  .bundle = default_bundle ()};
 }
 
 /* The order matters: the configuration says where the catalogue is, and its Gpu lines

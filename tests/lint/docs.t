@@ -6,6 +6,8 @@
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
+# shellcheck source=tests/cli/bundle.sh
+. "$(dirname "$0")/../cli/bundle.sh"
 need_python
 plan_later
 
@@ -158,6 +160,8 @@ def json_members():
     chapter = sections(page("dnnest.1"), "#")["JSON"]
     words = set(re.findall(r"[*_]([a-z0-9_]+)[*_]", chapter))
     stages = set(load("predict.json")["candidates"][0]["breakdown_ms"])
+    # What others wrote, shown as it is.
+    foreign = {"record", "data", "training", "residuals", "bounds", "metrics"}
     free = stages | set(load("predict.json")["spec"]) | {"name"}
 
     def walk(value, where):
@@ -170,11 +174,11 @@ def json_members():
                     print("dnnest.1 does not name", key, "of", where)
                 if key == "by":  # the table names the groups
                     item = {k: list(groups.values()) for k, groups in item.items()}
-                if key != "record":
+                if key not in foreign:
                     walk(item, where)
 
     for name in ("predict", "explain", "advise", "check", "keys", "config",
-                 "hardware", "evaluate"):
+                 "hardware", "evaluate", "show", "install", "list"):
         walk(load(name + ".json"), name)
 
 
@@ -196,6 +200,11 @@ dn evaluate --json "$work/runs.csv" > "$work/evaluate.json"
 sed 's/^#\([A-Z]\)/\1/' "$top/etc/dnnest.conf" \
     | sed "s|/usr/share/dnnest|$work|" > "$work/sample.conf"
 dn config --json --conf "$work/sample.conf" > "$work/sample.json"
+make_mock mock
+new_bundle small
+dn model --json show "$work/mock" > "$work/show.json"
+dn model --json --dir "$work/model" install "$work/small" > "$work/install.json"
+dn model --json --dir "$work/model" list > "$work/list.json"
 "$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' > "$work/commands.txt"
 while read -r command; do
     "$DNNEST" "$command" --help > "$work/help-$command.txt"

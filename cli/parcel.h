@@ -1,0 +1,68 @@
+/* parcel.h - a bundle in memory, as it travels: its manifest, its signature, its files
+ *
+ * What is installed is what was verified: a parcel is read or fetched once, checked,
+ * and written from memory. The largest has some 30 MB.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_PARCEL_H
+#define DN_PARCEL_H
+
+#include "bundle_manifest.h"
+
+struct dn_blob {
+    char *data; /* owned; NULL: there is none */
+    size_t len;
+};
+
+struct dn_parcel {
+    struct dn_manifest manifest;
+    struct dn_blob text;                         /* manifest.json, byte for byte */
+    struct dn_blob signature;                    /* manifest.json.sig; may be missing */
+    struct dn_blob files[DN_MANIFEST_FILES_MAX]; /* in the order of the manifest */
+};
+
+struct dn_span dn_blob_span (const struct dn_blob *blob);
+
+/* Read and verify the bundle in an open directory, which must have nothing else in it;
+ * in the directory 'path'. Return -1 with 'err' that begins with 'path', and 'parcel'
+ * empty.
+ */
+int dn_parcel_read_at (int dir,
+                       const char *path,
+                       struct dn_parcel *parcel,
+                       struct dn_err *err);
+int dn_parcel_read (const char *path, struct dn_parcel *parcel, struct dn_err *err);
+
+/* Read manifest and files out of what has been put into 'text' and 'files'. */
+int dn_parcel_open (struct dn_parcel *parcel, struct dn_err *err);
+int dn_parcel_check_file (const struct dn_parcel *parcel, int i, struct dn_err *err);
+
+/* Can this version of the program predict with the bundle? Return -1 with 'err'. */
+int dn_parcel_try (const struct dn_parcel *parcel, struct dn_err *err);
+
+/* Write the bundle into a new directory 'name' below the open directory 'parent', down
+ * to the disk. Root and whoever writes it may change it, all may read it: what the
+ * controller asks for. What was begun is taken away again after an error.
+ */
+int dn_parcel_write (int parent,
+                     const char *name,
+                     const struct dn_parcel *parcel,
+                     struct dn_err *err);
+
+/* Remove the directory 'name' below 'parent' with the files in it. NULL 'err' for those
+ * who have an error already. What is not there is no error.
+ */
+int dn_parcel_remove (int parent, const char *name, struct dn_err *err);
+
+/* The SHA-256 of the manifest, and so of everything. */
+struct dn_digest_text dn_parcel_id (const struct dn_parcel *parcel);
+bool dn_parcel_same (const struct dn_parcel *a, const struct dn_parcel *b);
+
+/* NULL-safe. */
+void dn_parcel_free (struct dn_parcel *parcel);
+
+/* close () for dn_cleanup. */
+void dn_fd_cleanup (const int *fd);
+
+#endif

@@ -1,0 +1,278 @@
+#!/bin/bash
+# 0100-model.t - bundles: show, verify, install, roll back, list, sign
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+# shellcheck source=tests/cli/bundle.sh
+. "$(dirname "$0")/bundle.sh"
+plan_later
+
+for name in a b c d e; do new_bundle $name; done
+
+# Options and arguments
+refuses 'an action must be named' 2 'missing' model
+refuses 'an unknown action is named with those that are known' 2 \
+    "'frob' is unknown, expected one of show verify" model frob
+refuses 'install takes a bundle' 2 'install: DIR is missing' model install
+refuses 'rollback takes no argument' 2 "rollback: 'x' is one argument too many" model rollback x
+refuses 'a time out of range is named' 2 'max-time: 0 out of range' model --max-time=0 list
+
+# Show
+make_mock mock
+gives 'a bundle is shown' 0 'name +mock.*version 3, 2 of them.*4812 rows, 140 models' \
+    model show "$work/mock"
+gives 'its metrics, bounds, files and site part too' 0 \
+    '37 runs, 1 constants, 1 devices.*step.median_ape +0.113.*0.95: 1.7.*step.json +[0-9]+ ' \
+    model show "$work/mock"
+json 'JSON has the same' \
+    'd["name"] == "mock" and d["format"] == 1 and d["features"] == {"version": 3, "count": 2}
+     and d["data"]["rows"] == 4812 and d["metrics"]["step"]["median_ape"] == 0.113
+     and d["site"] == {"runs": 37, "n_constants": 1, "n_devices": 1, "n_applications": 0}
+     and sorted(f["file"] for f in d["files"]) == ["site.json", "step.json"]
+     and d["signed"] is False' model show "$work/mock"
+refuses 'where nothing is installed nothing is shown' 4 'No such file' \
+    model --dir "$place" show
+make_mock bare
+change "$work/bare" 'm = {k: m[k] for k in ("dnnest_bundle", "name", "files")}'
+json 'what a manifest does not say is null' \
+    'd["features"] == {"version": None, "count": None} and d["metrics"] is None' \
+    model show "$work/bare"
+change "$work/bare" 'm["data"] = m["metrics"] = m["bounds"] = [1, {"x": "\x1b[2J"}]'
+gives 'what is of another type is no harm' 0 'data +-' model show "$work/bare"
+change "$work/bare" 'm["metrics"] = {"\x1b[2J": "\x1b[2J"}'
+try model show "$work/bare"
+not_ok 'no escape sequence of a manifest reaches the terminal' grep -q $'\x1b' "$work/out"
+
+# Verify
+gives 'a whole bundle is verified' 0 ': ok \(a, [0-9]+ files, not signed\)' model verify "$work/a"
+damage() {
+    local title=$1 regex=$2 command=$3
+    rm -rf "$work/bad"
+    make_mock bad
+    (cd "$work/bad" && eval "$command")
+    refuses "$title" 4 "bad: $regex" model verify "$work/bad"
+}
+damage 'a changed byte is found' 'step.json: its SHA-256 is not' \
+    "printf X | dd of=step.json bs=1 seek=100 conv=notrunc status=none"
+damage 'a shorter file is found' 'step.json: 50 bytes, the manifest says' 'truncate -s 50 step.json'
+damage 'a longer file is found' 'step.json: [0-9]+ bytes, the manifest says' 'echo x >> step.json'
+damage 'a missing file is found' 'step.json: missing' 'rm step.json'
+damage 'a file that is not listed is found' "'extra' is not in the manifest" 'touch extra'
+damage 'a hidden file is found' "'.x' is not in the manifest" 'touch .x'
+damage 'a link is no file' 'step.json: is a symbolic link' 'mv step.json ../s.json; ln -s ../s.json step.json'
+damage 'a FIFO is no file' 'step.json: not a regular file' 'rm step.json; mkfifo step.json'
+damage 'a missing manifest is named' 'manifest.json: missing' 'rm manifest.json'
+damage 'a manifest that is no JSON is named' 'manifest.json: not JSON' 'echo "{" > manifest.json'
+damage 'nor is one with something behind it' 'manifest.json: not' 'echo "{}" >> manifest.json'
+damage 'nor an empty one' 'manifest.json: not' ': > manifest.json'
+# shellcheck disable=SC2016  # 'damage' expands it
+damage 'a deep manifest is refused' 'manifest.json: not JSON: nesting too deep' \
+    'printf "{\"a\":%s%s}" "$(printf "[%.0s" {1..200})" "$(printf "]%.0s" {1..200})" > manifest.json'
+damage 'a manifest of more than 1 MiB is refused' 'manifest.json: 2097152 bytes, at most 1048576' \
+    'truncate -s 2M manifest.json'
+entry() { damage "$1" "manifest.json: $2" "change . '$3'"; }
+entry 'another format is refused by name' 'dnnest_bundle: format 2, this version reads format 1' \
+    'm["dnnest_bundle"] = 2'
+entry 'what has no format is no bundle' 'dnnest_bundle: missing' 'del m["dnnest_bundle"]'
+entry 'a name must be there' 'name: missing' 'del m["name"]'
+entry 'a name is plain' "name: 'a/b' is not" 'm["name"] = "a/b"'
+entry 'files must be there' 'files: missing' 'm["files"] = {}'
+for name in '../x' '/etc/x' '.x' '..' '' '-x' 'a b' manifest.json manifest.json.sig; do
+    entry "a file is not called '$name'" "files: '$name' is not a plain file name" \
+        "m[\"files\"] = {\"$name\": m[\"files\"][\"step.json\"]}"
+done
+entry 'a size is not negative' 'files: step.json: bytes: -1 out of range 0..8388608' \
+    'm["files"]["step.json"]["bytes"] = -1'
+entry 'a size has a limit' 'files: step.json: bytes: 8388609 out of range' \
+    'm["files"]["step.json"]["bytes"] = 8388609'
+entry 'the site part has a smaller one' 'files: site.json: bytes: 262145 out of range' \
+    'm["files"]["site.json"]["bytes"] = 262145'
+entry 'a size is a number' 'files: step.json: bytes: missing' \
+    'm["files"]["step.json"]["bytes"] = "12"'
+entry 'a digest has 64 digits' 'files: step.json: sha256: expected 64' \
+    'm["files"]["step.json"]["sha256"] = "00" * 31'
+entry 'a digest has hexadecimal digits' 'files: step.json: sha256: expected 64' \
+    'm["files"]["step.json"]["sha256"] = "zz" * 32'
+entry 'there are not too many files' 'files: more than 16' \
+    'm["files"] = {"f%d" % i: m["files"]["step.json"] for i in range(17)}'
+
+new_bundle useless
+change "$work/useless" 'm["residuals"]["step"]["file"] = "power.json"'
+refuses 'a residual without its file is of no use' 4 'useless: .*power.json' \
+    model verify "$work/useless"
+damage 'a bundle of other features is of no use' \
+    'manifest.json: features: version 3, this program has' 'true'
+
+# Install
+gives 'nothing is listed where nothing is installed' 1 '^$' model --dir "$place" list
+gives 'a bundle is installed' 0 'dnnest/model: installed \(a, ' model --dir "$place" install "$work/a"
+is 'it is in force' "$(current)" a
+is 'nothing else stands beside it' "$(slots)" 'current=a'
+files=("$work/a"/*)
+is 'anybody may read it, and only its owner write' \
+    "$(stat -c '%a %u' "$place" "$place"/* | sort | uniq -c | xargs)" "${#files[@]} 644 $EUID 1 755 $EUID"
+gives 'the same again changes nothing' 0 'installed already' model --dir "$place" install "$work/a"
+is 'and keeps no copy' "$(slots)" 'current=a'
+for name in b c d e; do dn model --dir "$place" install "$work/$name" >/dev/null; done
+is 'the last three are kept, the newest first' "$(slots)" 'current=e 1=d 2=c 3=b'
+before=$(listing)
+refuses 'a bad bundle is not installed' 4 'bad: ' model --dir "$place" install "$work/bad"
+refuses 'nor what is no directory' 4 'Not a directory' model --dir "$place" install "$work/a/step.json"
+is 'both leave everything as it was' "$(listing) $(current)" "$before e"
+json 'list is JSON too' \
+    '[(s["slot"], s["name"], s["damage"]) for s in d["slots"]][:2]
+     == [("current", "e", None), ("1", "d", None)]' model --dir "$place" list
+
+# Roll back
+gives 'the one before comes back' 0 'rolled back \(d, ' model --dir "$place" rollback
+is 'the others move up, and the undone one is aside' "$(slots)" 'current=d 1=c 2=b aside=e'
+gives 'and the one before that' 0 'rolled back \(c, ' model --dir "$place" rollback
+is 'the last one undone is aside' "$(slots)" 'current=c 1=b aside=d'
+gives 'what is aside can be installed again' 0 'installed \(d, ' \
+    model --dir "$place" install "$place.aside"
+is 'in the usual way' "$(slots)" 'current=d 1=c 2=b aside=d'
+truncate -s 9 "$place.1/step.json"
+gives 'a damaged one is passed over' 0 'rolled back \(b, ' model --dir "$place" rollback
+refuses 'when none is left that is said' 1 'no older bundle' model --dir "$place" rollback
+is 'and nothing changes' "$(slots)" 'current=b aside=d'
+
+# Damage in the place itself
+echo x >> "$place/step.json"
+refuses 'a damaged bundle is not shown' 4 'model: step.json: ' model --dir "$place" show
+gives 'list tells the damage' 0 'current .*step.json: [0-9]+ bytes' model --dir "$place" list
+try model --dir "$place" install "$work/a"
+like 'it is replaced, and that is said' "$code $err" '^0 .*damaged; it is now .*model.aside'
+is 'and put aside, not among the older ones' "$(slots)" 'current=a aside=damaged'
+mkdir -p "$work/other/sub"
+touch "$work/other/sub/file"
+refuses 'a directory that is no bundle is not replaced' 4 'no bundle, and so not replaced' \
+    model --dir "$work/other" install "$work/a"
+ok 'it is as it was' test -e "$work/other/sub/file"
+mkdir "$work/empty"
+gives 'an empty directory is' 0 'installed' model --dir "$work/empty" install "$work/a"
+mkdir "$work/open"
+chmod 777 "$work/open"
+refuses 'a place where others may write is refused' 4 'writable by group or others' \
+    model --dir "$work/open/model" install "$work/a"
+refuses 'a place must have a name' 4 'not the name of a place' model --dir / install "$work/a"
+ln -s "$work/a" "$work/var/dnnest/link"
+refuses 'a link is not replaced' 4 'not replaced' model --dir "$work/var/dnnest/link" install "$work/b"
+rm "$work/var/dnnest/link"
+
+# A kill at any moment leaves a whole bundle in force.
+rm -rf "$work/var/dnnest"
+dn model --dir "$place" install "$work/a" >/dev/null
+cat > "$work/kill.py" <<'PYTHON'
+import json
+import random
+import subprocess
+import sys
+import time
+
+dnnest, conf, place, work, rounds = sys.argv[1:]
+common = [dnnest, "model", "--conf", conf, "--dir", place]
+quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+started = time.monotonic()
+for name in "bcd":
+    subprocess.run(common + ["install", work + "/" + name], check=True, **quiet)
+usual_s = (time.monotonic() - started) / 3
+killed = 0
+for i in range(int(rounds)):
+    what = ["rollback"] if i % 3 == 0 else ["install", work + "/" + "bcdea"[i % 5]]
+    child = subprocess.Popen(common + what, **quiet)
+    time.sleep(random.random() * usual_s)
+    child.kill()
+    killed += child.wait() == -9
+    shown = subprocess.run(common + ["--json", "verify"], capture_output=True, check=False)
+    if shown.returncode != 0 or json.loads(shown.stdout)["name"] not in "abcde":
+        sys.exit("round %d: %s" % (i, shown.stderr.decode()))
+print(killed)
+PYTHON
+killed=$(python3 "$work/kill.py" "$DNNEST" "$work/site.conf" "$place" "$work" 100 2>&1)
+like 'a killed command leaves a whole bundle in force' "$killed" '^[0-9]+$'
+ok "some of 100 commands were killed in their course: $killed" test "$killed" -gt 20
+dn model --dir "$place" install "$work/a" >/dev/null
+dn model --dir "$place" install "$work/b" >/dev/null
+dn model --dir "$place" install "$work/c" >/dev/null
+like 'the next one puts everything right' "$(slots)" '^current=c 1=b 2=a( 3=[a-e])?( aside=[a-e])?$'
+is 'and sweeps what was left' "$(listing | grep -c tmp)" 0
+
+# One at a time
+exec 9< "$work/var/dnnest"
+flock 9
+(sleep 0.5; dn model --dir "$place" list) > "$work/out.list" &
+timeout 20 "$DNNEST" model --dir "$place" rollback > "$work/out.2" 2> "$work/err.2"
+is 'a second one waits, and then says who is in its way' "$? $(grep -c 'another dnnest model' "$work/err.2")" '4 1'
+wait
+exec 9<&-
+ok 'who only looks need not wait' grep -q '^current' "$work/out.list"
+
+# Signatures
+cd "$work" || exit
+gives 'a pair of keys is made' 0 'private.*public' model keygen "$work/key"
+is 'nobody else can read the private one' "$(stat -c %a key key.pub | xargs)" '600 644'
+refuses 'a key is never overwritten' 4 'File exists' model keygen "$work/key"
+dn model keygen "$work/other-key" >/dev/null
+refuses 'signing takes a key' 2 'sign: --key=FILE is missing' model sign a
+gives 'a bundle is signed' 0 'manifest.json.sig: written' model --key key sign a
+gives 'its signature is good' 0 'ok \(a, [0-9]+ files, signature good\)' model --keys key.pub verify a
+gives 'it is not checked where no keys are named' 0 'signature not checked' model verify a
+json 'JSON says so' 'd["signed"] and d["signature_checked"] is True and d["key"] == ""' \
+    model --keys key.pub verify a
+refuses 'another key did not make it' 4 'a: manifest.json.sig: none of the 1 known keys' \
+    model --keys other-key.pub verify a
+refuses 'where keys are named a bundle must be signed' 4 'b: manifest.json.sig: missing' \
+    model --keys key.pub verify b
+refuses 'and is not installed otherwise' 4 'b: manifest.json.sig: missing' \
+    model --dir "$place" --keys key.pub install b
+gives 'unless that is wanted' 0 'installed' model --dir "$place" --keys key.pub --unsigned install b
+gives 'a signed one is' 0 'installed \(a, [0-9]+ files, signature good\)' \
+    model --dir "$place" --keys key.pub install a
+ok 'the signature is installed with it' cmp a/manifest.json.sig "$place/manifest.json.sig"
+mkdir keys
+cp key.pub keys
+cp other-key.pub keys/other.pub
+echo nonsense > keys/README
+gives 'keys may be a directory of files *.pub' 0 'signature good' model --keys keys verify a
+printf 'BundleKeys=%s/keys\n' "$work" > keys.conf
+gives 'dnnest.conf may name them' 0 'signature good' model --conf keys.conf verify a
+printf 'BundleKeys=keys\n' > keys.conf
+refuses 'by an absolute path' 3 'not an absolute path or none' model --conf keys.conf verify a
+printf '%s the admin\033s key\n' "$(tail -1 key.pub)" > named.pub
+gives 'a key may have a comment' 0 'signature good: the admin\?s key\)' model --keys named.pub verify a
+wrong_keys() {
+    printf '%b' "$2" > wrong.pub
+    refuses "$1" 3 "wrong.pub: $3" model --keys wrong.pub verify a
+}
+wrong_keys 'a file without keys is an error' '# none\n' 'no public key'
+wrong_keys 'so is a key that is too short' '# x\nAAAA\n' 'line 2: expected the base64 of 32 bytes'
+wrong_keys 'or no base64' '%%%%\n' 'line 1: expected the base64'
+wrong_keys 'or too many' "$(for _ in {1..65}; do printf '%s\\n' "$(tail -1 key.pub)"; done)" 'more than 64 keys'
+chmod 666 key.pub
+refuses 'keys that others may write are not trusted' 3 'writable by' model --keys key.pub verify a
+chmod 644 key.pub
+chmod 777 keys
+refuses 'nor a directory of such' 3 'may write to it' model --keys keys verify a
+chmod 755 keys
+chmod 640 key
+refuses 'a private key that others may read is not used' 4 'key: open to group' model --key key sign b
+chmod 600 key
+printf 'x' > a/manifest.json.sig
+refuses 'what is no signature is named' 4 'a: manifest.json.sig: expected the base64 of 64' \
+    model --keys key.pub verify a
+dn model --key key sign a >/dev/null
+cp -R a changed
+change changed 'm["data"] = {"rows": 2}'
+refuses 'a signature is of one manifest only' 4 'none of the 1 known keys' \
+    model --keys key.pub verify changed
+
+if command -v openssl >/dev/null; then
+    openssl genpkey -algorithm ed25519 -out ssl.pem 2>/dev/null
+    openssl pkey -in ssl.pem -pubout -outform DER | tail -c 32 | base64 > ssl.pub
+    openssl pkeyutl -sign -rawin -inkey ssl.pem -in b/manifest.json | base64 -w0 > b/manifest.json.sig
+    gives 'OpenSSL makes the same signatures' 0 'signature good' model --keys ssl.pub verify b
+else
+    skip 'OpenSSL makes the same signatures' 'openssl is not installed'
+fi
+done_testing
