@@ -226,6 +226,8 @@ static struct pass pass_time (const struct dn_case *c, const struct rates *r)
         double time[N_DIRECTIONS];
 
         work_time (c, r, op, time);
+        if (c->graph->whole_step)
+            time[DATA] = time[WEIGHT] = 0;
         for (int d = 0; d < N_DIRECTIONS; d++) {
             double launches = time[d] > 0 ? op->repeat * launches_of (r, op, d) : 0;
 
@@ -271,8 +273,9 @@ static double optimizer_passes (enum dn_optimizer optimizer)
 
 static double optimizer_launches (const struct dn_case *c)
 {
-    return c->spec->optimizer == DN_OPTIMIZER_NONE ? 0
-                                                   : c->constants->optimizer_launches;
+    return c->spec->optimizer == DN_OPTIMIZER_NONE || c->graph->whole_step
+               ? 0
+               : c->constants->optimizer_launches;
 }
 
 static double optimizer_time (const struct dn_case *c)
@@ -280,6 +283,8 @@ static double optimizer_time (const struct dn_case *c)
     const double reached = 0.8; /* of the bandwidth, by long element-wise kernels */
     double per_device = c->dense_params / c->model_parallel;
 
+    if (c->graph->whole_step)
+        return 0;
     if (c->spec->parallel >= DN_PARALLEL_ZERO1)
         per_device /= c->replicas;
     return per_device * 4 * optimizer_passes (c->spec->optimizer)

@@ -1,0 +1,40 @@
+/* sidecar.h - a job's description in JSON, version 1 (DESIGN.md section 4)
+ *
+ * In: the text of a sidecar. Out: the specification, and the layers of a network that
+ * stand in place of the zoo's. etc/sidecar.schema.json describes the same for programs.
+ * All of it is hostile: unknown keys are errors, every number has a range, and the
+ * caller bounds the length.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SIDECAR_H
+#define DN_SIDECAR_H
+
+#include "graph/layer.h"
+
+#define DN_SIDECAR_VERSION 1
+
+/* What slurmctld reads, and what a client does: large graphs are merged on the client.
+ */
+#define DN_SIDECAR_SERVER_MAX (64 * 1024)
+#define DN_SIDECAR_CLIENT_MAX (8 * 1024 * 1024)
+
+struct dn_sidecar {
+    struct dn_spec spec;     /* as given; nothing is derived from it yet */
+    struct dn_layers layers; /* n 0: the zoo builds the network */
+};
+
+/* Read a sidecar; its keys go over those that 'sidecar->spec' holds already. -1 with
+ * 'err' naming the place and 'sidecar' as it was.
+ */
+int dn_sidecar_read (struct dn_span text,
+                     struct dn_sidecar *sidecar,
+                     struct dn_err *err);
+
+/* The same as JSON, without blanks, to be freed by the caller; NULL without memory. */
+char *dn_sidecar_write (const struct dn_sidecar *sidecar);
+
+/* NULL-safe. */
+void dn_sidecar_free (struct dn_sidecar *sidecar);
+
+#endif
