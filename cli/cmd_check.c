@@ -156,6 +156,16 @@ static int collect_script (const char *path,
     return DN_EXIT_DONE;
 }
 
+static int read_sidecar (const char *argument,
+                         struct finding *finding,
+                         struct dn_err *err)
+{
+    if (dn_subject_read_sidecar (argument, &finding->subject, err) < 0)
+        return dn_fail (err->code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, err);
+    finding->given = finding->subject.spec;
+    return DN_EXIT_DONE;
+}
+
 /* Return an enum dn_exit. */
 static int collect (const char *argument,
                     struct finding *finding,
@@ -165,6 +175,8 @@ static int collect (const char *argument,
     *n_gpus = DN_UNSET;
     finding->given = dn_spec_empty ();
     finding->metadata = DN_METADATA_GIVEN;
+    if (dn_subject_is_sidecar (argument))
+        return read_sidecar (argument, finding, err);
     if (is_comment (argument))
         return dn_spec_collect (
                    argument, NULL, &finding->given, &finding->metadata, err)
@@ -277,8 +289,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
 
 const struct dn_command dn_cmd_check = {
     .name = "check",
-    .summary = "Validate metadata, a comment or a batch script before submitting it",
-    .arguments = "SPEC|SCRIPT",
+    .summary = "Validate metadata, a comment, a sidecar or a batch script",
+    .arguments = "SPEC|FILE.json|SCRIPT",
     .options = options,
     .run = run,
 };

@@ -296,6 +296,20 @@ static int read_version (struct json_object *json, struct dn_err *err)
                        DN_SIDECAR_VERSION);
 }
 
+static const char name_letters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+/* A network that is described has a name; one that metadata may carry. */
+static void name_model (struct dn_sidecar *sidecar)
+{
+    char *name = sidecar->spec.model;
+
+    snprintf (name, sizeof (sidecar->spec.model), "%s", sidecar->layers.name);
+    for (; *name; name++)
+        if (!strchr (name_letters, *name))
+            *name = '_';
+}
+
 static int read_sidecar (struct json_object *json,
                          struct dn_sidecar *sidecar,
                          struct dn_err *err)
@@ -312,6 +326,8 @@ static int read_sidecar (struct json_object *json,
     sidecar->layers.input_bytes = -1;
     if (graph && read_graph (graph, &sidecar->layers, err) < 0)
         return dn_err_wrap (err, "graph");
+    if (graph && sidecar->spec.model[0] == '\0')
+        name_model (sidecar);
     return 0;
 }
 
@@ -330,6 +346,16 @@ int dn_sidecar_read (struct dn_span text,
     dn_layers_free (&sidecar->layers);
     *sidecar = read;
     return 0;
+}
+
+int dn_sidecar_graph (const struct dn_layers *layers,
+                      const struct dn_spec *spec,
+                      struct dn_graph *graph,
+                      struct dn_err *err)
+{
+    if (layers->n == 0)
+        return dn_graph_build (spec, graph, err);
+    return dn_layers_graph (layers, graph, err) < 0 ? dn_err_wrap (err, "graph") : 0;
 }
 
 void dn_sidecar_free (struct dn_sidecar *sidecar)

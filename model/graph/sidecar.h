@@ -34,6 +34,12 @@ int dn_sidecar_read (struct dn_span text,
 /* The same as JSON, without blanks, to be freed by the caller; NULL without memory. */
 char *dn_sidecar_write (const struct dn_sidecar *sidecar);
 
+/* The graph of the layers, or where there are none the one that 'spec' describes. */
+int dn_sidecar_graph (const struct dn_layers *layers,
+                      const struct dn_spec *spec,
+                      struct dn_graph *graph,
+                      struct dn_err *err);
+
 /* NULL-safe. */
 void dn_sidecar_free (struct dn_sidecar *sidecar);
 
