@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "conf/carry.h"
 
 /* dn_predict () takes this for "not known": the run has the CPUs that it needs. */
 #define CPUS_UNKNOWN (-1)
@@ -89,6 +90,20 @@ int dn_subject_read (const struct dn_site *site,
     if (dn_spec_read (dn_span_trim (dn_span_of (text)), &subject->spec, err) < 0)
         return -1;
     return dn_subject_build (site, DN_UNSET, subject, err);
+}
+
+int dn_subject_carry (const struct dn_site *site,
+                      struct dn_job *job,
+                      char **sidecar,
+                      struct dn_err *err)
+{
+    if (dn_carry_option (job->option, sidecar, err) < 0)
+        return -1;
+    job->sidecar = *sidecar;
+    if (!*sidecar && dn_carry_comment (job, site->sidecar_dir, sidecar, err) < 0)
+        return -1;
+    job->sidecar = *sidecar;
+    return 0;
 }
 
 void dn_subject_free (struct dn_subject *subject)

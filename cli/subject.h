@@ -5,7 +5,7 @@
 #ifndef DN_SUBJECT_H
 #define DN_SUBJECT_H
 
-#include "graph/sidecar.h"
+#include "graph/describe.h"
 #include "site.h"
 
 struct dn_subject {
@@ -39,6 +39,14 @@ int dn_subject_read (const struct dn_site *site,
 int dn_subject_build (const struct dn_site *site,
                       int64_t n_gpus,
                       struct dn_subject *subject,
+                      struct dn_err *err);
+
+/* Read the sidecar that the option or the comment of 'job' names, as the plugins do at
+ * a submission. It becomes that of 'job', and is to be freed by the caller.
+ */
+int dn_subject_carry (const struct dn_site *site,
+                      struct dn_job *job,
+                      char **sidecar,
                       struct dn_err *err);
 
 /* NULL-safe. */

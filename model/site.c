@@ -17,6 +17,9 @@ static const struct dn_site_key site_keys[] = {
      offsetof (struct dn_site, hardware_dir),
      "directory of the hardware catalogue, one file per device"},
     {"Datasets", offsetof (struct dn_site, datasets_file), "table of data sets"},
+    {"SidecarDir",
+     offsetof (struct dn_site, sidecar_dir),
+     "directory of the sidecars that comments name (dnnest:@FILE)"},
     /* End of site_keys */
 };
 

@@ -20,6 +20,7 @@ struct dn_site {
     struct dn_datasets datasets;
     char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
+    char sidecar_dir[DN_SITE_PATH_MAX]; /* SidecarDir=; "": no file of users is read */
 };
 
 /* Keys of dnnest.conf that are neither rules nor Gpu lines. */

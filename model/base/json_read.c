@@ -26,6 +26,36 @@ struct scan {
     int depth;
 };
 
+/* Where a byte stands, as editors count. */
+struct place {
+    size_t line;
+    size_t column;
+};
+
+static struct place place_of (struct dn_span text, size_t at)
+{
+    struct place place = {1, 1};
+
+    for (size_t i = 0; i < at && i < text.len; i++) {
+        place.column++;
+        if (text.text[i] == '\n')
+            place = (struct place){place.line + 1, 1};
+    }
+    return place;
+}
+
+static int fail_at (struct dn_span text,
+                    size_t at,
+                    enum dn_errc code,
+                    const char *what,
+                    struct dn_err *err)
+{
+    struct place place = place_of (text, at);
+
+    return dn_err_set (
+        err, code, "line %zu, column %zu: %s", place.line, place.column, what);
+}
+
 /* The string that begins at 'at', without its quotes; *at comes to stand behind it. The
  * text is valid JSON.
  */
@@ -47,19 +77,29 @@ static bool is_key (struct dn_span text, size_t at)
     return at < text.len && text.text[at] == ':';
 }
 
-static int scan_key (struct scan *scan, struct dn_span key, struct dn_err *err)
+static int scan_key (struct scan *scan,
+                     struct dn_span text,
+                     struct dn_span key,
+                     struct dn_err *err)
 {
     int first = scan->first_key[scan->depth - 1];
     struct dn_quoted quoted = dn_quote (key.text, key.len);
+    struct place place;
 
     if (memchr (key.text, '\\', key.len))
         return dn_err_set (
             err, DN_E_SYNTAX, "'%s': a key with an escape, expected none", quoted.text);
     for (int i = first; i < scan->n_keys; i++)
         if (scan->keys[i].len == key.len
-            && memcmp (scan->keys[i].text, key.text, key.len) == 0)
-            return dn_err_set (
-                err, DN_E_SYNTAX, "'%s': stands twice in one object", quoted.text);
+            && memcmp (scan->keys[i].text, key.text, key.len) == 0) {
+            place = place_of (text, (size_t) (key.text - text.text));
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               "line %zu, column %zu: '%s': stands twice in one object",
+                               place.line,
+                               place.column,
+                               quoted.text);
+        }
     if (scan->n_keys == DN_JSON_KEYS_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
@@ -85,14 +125,13 @@ static int scan_keys (struct dn_span text, struct dn_err *err)
             struct dn_span string = scan_string (text, &at);
 
             if (scan.depth > 0 && scan.is_object[scan.depth - 1] && is_key (text, at)
-                && scan_key (&scan, string, err) < 0)
+                && scan_key (&scan, text, string, err) < 0)
                 return -1;
             continue;
         }
         /* json-c takes these for keys even when it is strict. */
         if (c == '\'')
-            return dn_err_set (
-                err, DN_E_SYNTAX, "byte %zu: no JSON (single quotes)", at + 1);
+            return fail_at (text, at, DN_E_SYNTAX, "no JSON (single quotes)", err);
         if (c == '{' || c == '[') {
             if (scan.depth == DN_JSON_DEPTH_MAX)
                 return dn_err_set (err, DN_E_LIMIT, "nested too deeply");
@@ -116,19 +155,18 @@ static int judge (struct json_tokener *tokener,
     size_t end = json_tokener_get_parse_end (tokener);
 
     if (error == json_tokener_error_depth)
-        return dn_err_set (err, DN_E_LIMIT, "byte %zu: nested too deeply", end + 1);
+        return fail_at (text, end, DN_E_LIMIT, "nested too deeply", err);
     if (error == json_tokener_continue)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "ends in the middle of JSON, at byte %zu", text.len);
-    if (error != json_tokener_success)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "byte %zu: no JSON (%s)",
-                           end + 1,
-                           json_tokener_error_desc (error));
+        return fail_at (text, text.len, DN_E_SYNTAX, "ends in the middle of JSON", err);
+    if (error != json_tokener_success) {
+        dn_err_set (err, DN_E_SYNTAX, "no JSON (%s)", json_tokener_error_desc (error));
+        return dn_err_wrap (err,
+                            "line %zu, column %zu",
+                            place_of (text, end).line,
+                            place_of (text, end).column);
+    }
     if (dn_span_trim ((struct dn_span){text.text + end, text.len - end}).len > 0)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "byte %zu: text behind the JSON value", end + 1);
+        return fail_at (text, end, DN_E_SYNTAX, "text behind the JSON value", err);
     if (!json_object_is_type (json, json_type_object))
         return dn_err_set (err, DN_E_SYNTAX, "no JSON object, expected {...}");
     return scan_keys (text, err);

@@ -24,7 +24,7 @@ struct json_object;
 #define DN_JSON_DEPTH_MAX 32
 
 /* Parse the whole of 'text', nested at most 'depth' deep. Return the value, to be freed
- * with json_object_put (), or NULL with 'err' naming the byte.
+ * with json_object_put (), or NULL with 'err' naming line and column.
  */
 struct json_object *dn_json_read (struct dn_span text, int depth, struct dn_err *err);
 

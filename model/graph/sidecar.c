@@ -266,7 +266,7 @@ static int read_key (const char *key,
                            DN_E_SYNTAX,
                            "%s: expected one short value",
                            dn_quote (key, strlen (key)).text);
-    return dn_spec_read (dn_span_of (text), spec, err);
+    return dn_spec_read_at (dn_span_of (text), 0, spec, err);
 }
 
 static int read_spec (struct json_object *json,
@@ -346,6 +346,36 @@ int dn_sidecar_read (struct dn_span text,
     dn_layers_free (&sidecar->layers);
     *sidecar = read;
     return 0;
+}
+
+int dn_sidecar_compact (struct dn_span text, char **json, struct dn_err *err)
+{
+    dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+    size_t len;
+
+    *json = NULL;
+    if (dn_sidecar_read (text, &sidecar, err) < 0
+        || (sidecar.layers.n > 0 && dn_layers_graph (&sidecar.layers, &graph, err) < 0))
+        return -1;
+    dn_layers_merge (&sidecar.layers);
+    for (int i = 0; i < sidecar.layers.n; i++)
+        sidecar.layers.list[i].name[0] = '\0';
+    *json = dn_sidecar_write (&sidecar);
+    if (!*json)
+        return dn_err_set (err, DN_E_NOMEM, "sidecar: out of memory");
+    len = strlen (*json);
+    if (len <= DN_SIDECAR_HANDOVER_MAX)
+        return 0;
+    free (*json);
+    *json = NULL;
+    return dn_err_set (err,
+                       DN_E_LIMIT,
+                       "sidecar: %zu bytes with equal operators put together (%d are "
+                       "left), expected at most %d",
+                       len,
+                       sidecar.layers.n,
+                       DN_SIDECAR_HANDOVER_MAX);
 }
 
 int dn_sidecar_graph (const struct dn_layers *layers,

@@ -14,10 +14,13 @@
 
 #define DN_SIDECAR_VERSION 1
 
-/* What slurmctld reads, and what a client does: large graphs are merged on the client.
+/* What slurmctld reads from a file, what travels with a job, and what a client reads:
+ * large graphs are merged on the client. A variable of Slurm's environment holds 128
+ * KiB, but with 16 a job's record in slurmctld stays small.
  */
-#define DN_SIDECAR_SERVER_MAX (64 * 1024)
-#define DN_SIDECAR_CLIENT_MAX (8 * 1024 * 1024)
+#define DN_SIDECAR_SERVER_MAX   (64 * 1024)
+#define DN_SIDECAR_HANDOVER_MAX (16 * 1024)
+#define DN_SIDECAR_CLIENT_MAX   (8 * 1024 * 1024)
 
 struct dn_sidecar {
     struct dn_spec spec;     /* as given; nothing is derived from it yet */
@@ -33,6 +36,12 @@ int dn_sidecar_read (struct dn_span text,
 
 /* The same as JSON, without blanks, to be freed by the caller; NULL without memory. */
 char *dn_sidecar_write (const struct dn_sidecar *sidecar);
+
+/* Check a sidecar and write it anew for its journey to slurmctld: without blanks and
+ * names, equal operators put together. *json is freed by the caller; -1 with 'err'
+ * where the sidecar is wrong or still longer than DN_SIDECAR_HANDOVER_MAX.
+ */
+int dn_sidecar_compact (struct dn_span text, char **json, struct dn_err *err);
 
 /* The graph of the layers, or where there are none the one that 'spec' describes. */
 int dn_sidecar_graph (const struct dn_layers *layers,

@@ -15,7 +15,7 @@ json 'JSON has the rules' \
      and all(set(r) == {"key", "value", "default", "type", "range", "help"}
              for r in d["rules"])' config
 json 'JSON has the paths' \
-    '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets"]' config
+    '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "SidecarDir"]' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
       for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, "ALL"),

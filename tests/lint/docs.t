@@ -246,7 +246,7 @@ is 'dnnest(1) has every exit code' "$(facts exit_codes 2>&1)" ''
 is 'dnnest(1) names every member of the JSON' "$(facts json_members 2>&1)" ''
 
 if command -v scdoc >/dev/null; then
-    for page in "$top"/cli/*.scd; do
+    for page in "$top"/cli/*.scd "$top"/plugin/*/*.scd; do
         ok "${page##*/} is a man page" bash -c "scdoc < '$page' > /dev/null"
     done
 else
