@@ -203,10 +203,10 @@ static int collect (const struct dn_site *site,
     *n_gpus = DN_UNSET;
     finding->given = dn_spec_empty ();
     finding->metadata = DN_METADATA_GIVEN;
-    if (dn_subject_is_sidecar (argument))
-        return read_sidecar (argument, finding, err);
     if (is_comment (argument))
         return collect_comment (site, argument, finding, err);
+    if (dn_subject_is_sidecar (argument))
+        return read_sidecar (argument, finding, err);
     if (is_metadata (argument))
         return dn_spec_read (dn_span_of (argument), &finding->given, err) < 0
                    ? dn_fail (DN_EXIT_USAGE, err)
