@@ -40,7 +40,7 @@ static int read_comments_file (struct dn_span file,
     if (dir[0] == '\0')
         return dn_err_set (err,
                            DN_E_IO,
-                           "'@%s': files named in comments are not read here (no "
+                           "'@%s': sidecars of comments are not read here (no "
                            "SidecarDir in dnnest.conf), expected key=value, or "
                            "--dnnest=FILE",
                            quoted.text);

@@ -260,7 +260,7 @@ like 'srun without GPUs or description is left alone' \
 
 # --- SidecarDir ----------------------------------------------------------------------
 
-wrong 'a file in a comment, without SidecarDir,' 'comment: .@train.json.: files named .*' \
+wrong 'a file in a comment, without SidecarDir,' 'comment: .@train.json.: sidecars of .*' \
     --comment=dnnest:@train.json job.sh
 
 below=$dir/sidecars

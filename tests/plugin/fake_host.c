@@ -459,8 +459,7 @@ static void a_comment_names_a_file_below_the_directory (void **state)
 
     (void) state;
     start_plugin (ENFORCE);
-    assert_comment_untouched ("dnnest:@job.json",
-                              "files named in comments are not read");
+    assert_comment_untouched ("dnnest:@job.json", "sidecars of comments are not read");
     stop_plugin ();
     write_file ("job.json", SIDECAR + 15, "");
     snprintf (conf, sizeof (conf), "%sSidecarDir=%s\n", ENFORCE, site_dir);

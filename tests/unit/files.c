@@ -158,8 +158,7 @@ static void comments_name_files_only_where_a_directory_is_set (void **state)
     job.comment = "dnnest:@file,batch=4";
     job.user_id = (int64_t) getuid ();
     assert_int_equal (dn_carry_comment (&job, "", &text, &err), -1);
-    assert_contains (err.text,
-                     "comment: '@file': files named in comments are not read");
+    assert_contains (err.text, "comment: '@file': sidecars of comments are not read");
     assert_null (text);
     if (dn_carry_comment (&job, dir, &text, &err) < 0)
         assert_contains (err.text, "openat2");
