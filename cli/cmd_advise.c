@@ -308,10 +308,12 @@ static int print_text (const struct dn_site *site, const struct dn_advice *advic
     int rc;
 
     if (advice->metadata != DN_METADATA_GIVEN) {
-        printf ("job kept as written: %s\n",
-                advice->metadata == DN_METADATA_OFF
-                    ? "it opts out (dnnest:off)"
-                    : "it has no metadata (--comment=dnnest:... or #DNNEST lines)");
+        printf (
+            "job kept as written: %s\n",
+            advice->metadata == DN_METADATA_OFF
+                ? "it opts out (dnnest:off)"
+                : "it has no metadata (--dnnest=..., --comment=dnnest:... or #DNNEST "
+                  "lines)");
         return DN_EXIT_DONE;
     }
     if (advice->patch.user_text[0] != '\0')
@@ -338,6 +340,7 @@ static void free_advice (struct dn_advice **advice)
 static int advise (struct errand *errand, const struct dn_site *site)
 {
     dn_cleanup (free_advice) struct dn_advice *advice = dn_advice_new ();
+    dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_err err = {0};
     int rc = DN_EXIT_DONE;
 
@@ -345,6 +348,8 @@ static int advise (struct errand *errand, const struct dn_site *site)
         dn_complain ("out of memory");
         return DN_EXIT_BUG;
     }
+    if (dn_subject_carry (site, &errand->sbatch.job, &sidecar, &err) < 0)
+        return dn_fail (err.code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, &err);
     if (dn_advise (site, &errand->sbatch.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (errand->given.json)

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sbatch.h"
 #include "show.h"
@@ -124,9 +125,29 @@ static bool is_comment (const char *argument)
            && dn_word_equal (argument, sizeof (mark) - 1, mark, sizeof (mark) - 1);
 }
 
-/* The metadata of a script, its own --comment included, and the GPUs that it requests.
- */
-static int collect_script (const char *path,
+/* Read all that the job carries. Return an enum dn_exit. */
+static int describe (const struct dn_site *site,
+                     struct dn_job *job,
+                     struct finding *finding,
+                     struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_carriers carriers;
+    struct dn_sidecar sidecar;
+
+    if (dn_subject_carry (site, job, &text, err) < 0)
+        return dn_fail (err->code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, err);
+    carriers = dn_carriers_of (job);
+    if (dn_describe (&carriers, &sidecar, &finding->metadata, err) < 0)
+        return dn_fail (DN_EXIT_USAGE, err);
+    finding->given = sidecar.spec;
+    finding->subject.layers = sidecar.layers;
+    return DN_EXIT_DONE;
+}
+
+/* The metadata of a script, its own options included, and the GPUs that it requests. */
+static int collect_script (const struct dn_site *site,
+                           const char *path,
                            struct finding *finding,
                            int64_t *n_gpus,
                            struct dn_err *err)
@@ -144,20 +165,37 @@ static int collect_script (const char *path,
         return rc;
     if (dn_sbatch_version (dn_sbatch_default_version, &version, err) < 0
         || dn_sbatch_fill (&sbatch, version, err) < 0
-        || dn_request_read (&sbatch.job, &request, err) < 0
-        || dn_spec_collect (sbatch.job.comment,
-                            sbatch.job.script,
-                            &finding->given,
-                            &finding->metadata,
-                            err)
-               < 0)
+        || dn_request_read (&sbatch.job, &request, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
     *n_gpus = request.n_gpus;
+    return describe (site, &sbatch.job, finding, err);
+}
+
+static int read_sidecar (const char *argument,
+                         struct finding *finding,
+                         struct dn_err *err)
+{
+    if (dn_subject_read_sidecar (argument, &finding->subject, err) < 0)
+        return dn_fail (err->code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, err);
+    finding->given = finding->subject.spec;
     return DN_EXIT_DONE;
 }
 
+static int collect_comment (const struct dn_site *site,
+                            const char *comment,
+                            struct finding *finding,
+                            struct dn_err *err)
+{
+    struct dn_job job = dn_job_empty ();
+
+    job.comment = comment;
+    job.user_id = (int64_t) getuid ();
+    return describe (site, &job, finding, err);
+}
+
 /* Return an enum dn_exit. */
-static int collect (const char *argument,
+static int collect (const struct dn_site *site,
+                    const char *argument,
                     struct finding *finding,
                     int64_t *n_gpus,
                     struct dn_err *err)
@@ -166,16 +204,14 @@ static int collect (const char *argument,
     finding->given = dn_spec_empty ();
     finding->metadata = DN_METADATA_GIVEN;
     if (is_comment (argument))
-        return dn_spec_collect (
-                   argument, NULL, &finding->given, &finding->metadata, err)
-                       < 0
-                   ? dn_fail (DN_EXIT_USAGE, err)
-                   : DN_EXIT_DONE;
+        return collect_comment (site, argument, finding, err);
+    if (dn_subject_is_sidecar (argument))
+        return read_sidecar (argument, finding, err);
     if (is_metadata (argument))
         return dn_spec_read (dn_span_of (argument), &finding->given, err) < 0
                    ? dn_fail (DN_EXIT_USAGE, err)
                    : DN_EXIT_DONE;
-    return collect_script (argument, finding, n_gpus, err);
+    return collect_script (site, argument, finding, n_gpus, err);
 }
 
 static int print_json (const struct finding *finding)
@@ -247,7 +283,7 @@ static int check (struct dn_options *given)
 
     if (!site)
         return given->exit_code;
-    rc = collect (given->args[0], &finding, &n_gpus, &err);
+    rc = collect (site, given->args[0], &finding, &n_gpus, &err);
     if (rc != DN_EXIT_DONE)
         return rc;
     finding.subject.spec = finding.given;
@@ -277,8 +313,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
 
 const struct dn_command dn_cmd_check = {
     .name = "check",
-    .summary = "Validate metadata, a comment or a batch script before submitting it",
-    .arguments = "SPEC|SCRIPT",
+    .summary = "Validate metadata, a comment, a sidecar or a batch script",
+    .arguments = "SPEC|FILE.json|SCRIPT",
     .options = options,
     .run = run,
 };

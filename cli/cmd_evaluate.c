@@ -5,6 +5,7 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -32,6 +33,7 @@ static const struct dn_option options[] = {
 };
 
 struct work {
+    const char *table; /* its path: sidecars are found beside it */
     struct dn_evaluation evaluation;
     struct dn_predictions predictions;
     const char *out; /* NULL: no predictions are written */
@@ -79,6 +81,24 @@ static int take_options (const struct dn_command *self,
     for (int g = DN_BY_GPU; g < DN_N_GROUPINGS && !work->by_given; g++)
         work->by[g] = given->json || g == DN_BY_MODEL;
     return 0;
+}
+
+/* Paths of sidecars are relative to the table's folder. */
+static int read_sidecar (const char *path,
+                         void *context,
+                         char **text,
+                         struct dn_err *err)
+{
+    const struct work *work = context;
+    const char *slash = strrchr (work->table, '/');
+    size_t folder = slash && path[0] != '/' ? (size_t) (slash - work->table) + 1 : 0;
+    char whole[PATH_MAX];
+    struct dn_buf buf = dn_buf_on (whole, sizeof (whole));
+
+    dn_buf_add (&buf, "%.*s%s", (int) folder, work->table, path);
+    if (buf.cut)
+        return dn_err_set (err, DN_E_LIMIT, "path too long");
+    return dn_read_input (whole, text, err);
 }
 
 static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
@@ -163,7 +183,10 @@ static int run (const struct dn_command *self, int argc, char **argv)
     predictor = dn_site_predictor (site);
     work.evaluation = dn_evaluation_start (
         &predictor, &site->rules, &site->catalogue, &site->datasets);
-    stream = dn_open_input (given.args[0], &err);
+    work.table = given.args[0];
+    work.evaluation.sidecar_text = read_sidecar;
+    work.evaluation.sidecar_context = &work;
+    stream = dn_open_input (work.table, &err);
     if (!stream
         || (work.out && dn_predictions_open (&work.predictions, work.out, &err) < 0))
         return dn_fail (DN_EXIT_DATA, &err);

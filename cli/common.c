@@ -11,9 +11,11 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "graph/sidecar.h"
 
-/* slurmctld refuses larger batch scripts (max_script_size). */
-#define INPUT_MAX (4 * 1024 * 1024)
+/* The largest sidecar. slurmctld refuses batch scripts of half the size
+ * (max_script_size). */
+#define INPUT_MAX DN_SIDECAR_CLIENT_MAX
 
 #define NEAR_MAX    6
 #define NEAR_EDITS  3

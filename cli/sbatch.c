@@ -43,6 +43,7 @@ const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_CORES_PER_SOCKET] = {"cores-per-socket", 0, "N", "cores per socket"},
     [DN_SBATCH_CPUS_PER_GPU] = {"cpus-per-gpu", 0, "N", "CPUs per GPU"},
     [DN_SBATCH_CPUS_PER_TASK] = {"cpus-per-task", 'c', "N", "CPUs per task"},
+    [DN_SBATCH_DNNEST] = {"dnnest", 0, "SPEC|FILE", "metadata, or a sidecar"},
     [DN_SBATCH_EXCLUDE] = {"exclude", 'x', "NODES", "nodes to avoid"},
     [DN_SBATCH_EXCLUSIVE] = {"exclusive", 0, "[=KIND]", "whole nodes"},
     [DN_SBATCH_EXTRA_NODE_INFO] = {"extra-node-info", 'B', "S[:C[:T]]", "topology"},
@@ -703,6 +704,7 @@ static void fill_names (struct dn_sbatch *sbatch)
     job->qos = value[DN_SBATCH_QOS];
     job->comment = value[DN_SBATCH_COMMENT];
     job->script = sbatch->script;
+    job->option = value[DN_SBATCH_DNNEST];
     job->exclusive = value[DN_SBATCH_EXCLUSIVE] != NULL;
     job->overcommit = value[DN_SBATCH_OVERCOMMIT] != NULL;
     job->special_cores = is_special (sbatch);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "conf/carry.h"
 
 /* dn_predict_devices () takes this for "not known": the run has the CPUs that it needs.
  */
@@ -30,12 +31,39 @@ int dn_subject_build (const struct dn_site *site,
 {
     if (dn_spec_resolve (&subject->spec, &site->datasets, n_gpus, err) < 0)
         return -1;
-    if (dn_graph_build (&subject->spec, &subject->graph, err) < 0)
+    if (dn_sidecar_graph (&subject->layers, &subject->spec, &subject->graph, err) < 0)
         return -1;
     for (int i = 0; dn_subject_unread (subject, i); i++)
         dn_complain ("warning: %s: means nothing to %s",
                      dn_subject_unread (subject, i),
                      subject->graph.name);
+    return 0;
+}
+
+bool dn_subject_is_sidecar (const char *argument)
+{
+    static const char suffix[] = ".json";
+    size_t len = strlen (argument);
+
+    return argument[0] == '@'
+           || (len >= sizeof (suffix) && !strchr (argument, '=')
+               && strcmp (argument + len - sizeof (suffix) + 1, suffix) == 0);
+}
+
+int dn_subject_read_sidecar (const char *argument,
+                             struct dn_subject *subject,
+                             struct dn_err *err)
+{
+    const char *path = argument[0] == '@' ? argument + 1 : argument;
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+
+    if (dn_read_input (path, &text, err) < 0)
+        return -1;
+    if (dn_sidecar_read (dn_span_of (text), &sidecar, err) < 0)
+        return dn_err_wrap (err, "%s", path);
+    subject->spec = sidecar.spec;
+    subject->layers = sidecar.layers;
     return 0;
 }
 
@@ -48,6 +76,13 @@ int dn_subject_read (const struct dn_site *site,
 
     memset (subject, 0, sizeof (*subject));
     subject->spec = dn_spec_empty ();
+    if (dn_subject_is_sidecar (text)) {
+        if (dn_subject_read_sidecar (text, subject, err) == 0
+            && dn_subject_build (site, DN_UNSET, subject, err) == 0)
+            return 0;
+        dn_subject_free (subject);
+        return -1;
+    }
     if (strcmp (text, "-") == 0) {
         if (dn_read_input (text, &input, err) < 0)
             return -1;
@@ -58,10 +93,26 @@ int dn_subject_read (const struct dn_site *site,
     return dn_subject_build (site, DN_UNSET, subject, err);
 }
 
+int dn_subject_carry (const struct dn_site *site,
+                      struct dn_job *job,
+                      char **sidecar,
+                      struct dn_err *err)
+{
+    if (dn_carry_option (job->option, sidecar, err) < 0)
+        return -1;
+    job->sidecar = *sidecar;
+    if (!*sidecar && dn_carry_comment (job, site->sidecar_dir, sidecar, err) < 0)
+        return -1;
+    job->sidecar = *sidecar;
+    return 0;
+}
+
 void dn_subject_free (struct dn_subject *subject)
 {
-    if (subject)
-        dn_graph_free (&subject->graph);
+    if (!subject)
+        return;
+    dn_layers_free (&subject->layers);
+    dn_graph_free (&subject->graph);
 }
 
 static const char *device_name (const void *names, int i)

@@ -5,30 +5,49 @@
 #ifndef DN_SUBJECT_H
 #define DN_SUBJECT_H
 
+#include "graph/describe.h"
 #include "show.h"
 #include "site.h"
 
 struct dn_subject {
-    struct dn_spec spec; /* resolved */
+    struct dn_spec spec;     /* resolved */
+    struct dn_layers layers; /* of a sidecar; n 0: the zoo's */
     struct dn_graph graph;
 };
+
+/* Is the argument a sidecar's path: "@FILE", or a name that ends in .json? */
+bool dn_subject_is_sidecar (const char *argument);
+
+/* Read that sidecar into spec and layers; nothing is derived from them. */
+int dn_subject_read_sidecar (const char *argument,
+                             struct dn_subject *subject,
+                             struct dn_err *err);
 
 /* The i-th key that was given but means nothing to the network, NULL behind the last.
  */
 const char *dn_subject_unread (const struct dn_subject *subject, int i);
 
-/* Read metadata text ("-": from stdin), resolve it and build its network. Complain
- * about keys that mean nothing to it. Return -1 with 'err' and 'subject' empty.
+/* Read metadata text ("-": from stdin; or a sidecar's path), resolve it and build its
+ * network. Complain about keys that mean nothing to it. Return -1 with 'err' and
+ * 'subject' empty.
  */
 int dn_subject_read (const struct dn_site *site,
                      const char *text,
                      struct dn_subject *subject,
                      struct dn_err *err);
 
-/* The same for 'subject->spec', which has been read. */
+/* The same for spec and layers that have been read. */
 int dn_subject_build (const struct dn_site *site,
                       int64_t n_gpus,
                       struct dn_subject *subject,
+                      struct dn_err *err);
+
+/* Read the sidecar that the option or the comment of 'job' names, as the plugins do at
+ * a submission. It becomes that of 'job', and is to be freed by the caller.
+ */
+int dn_subject_carry (const struct dn_site *site,
+                      struct dn_job *job,
+                      char **sidecar,
                       struct dn_err *err);
 
 /* NULL-safe. */

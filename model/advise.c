@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/describe.h"
+
 struct dn_advice *dn_advice_new (void)
 {
     return calloc (1, sizeof (struct dn_advice));
@@ -31,7 +33,8 @@ bool dn_advise_concerns (const struct dn_job *job)
     const char *comment = job->comment;
 
     /* The comment's mark ignores case; its colon does not have any. */
-    return (comment && memchr (comment, ':', strnlen (comment, DN_COMMENT_MAX)))
+    return job->option || job->sidecar
+           || (comment && memchr (comment, ':', strnlen (comment, DN_COMMENT_MAX)))
            || has_mark (job->script, DN_SCRIPT_HEAD_MAX, "#DNNEST");
 }
 
@@ -62,18 +65,33 @@ static void predict_all (const struct dn_site *site,
                         advice->estimates);
 }
 
+/* Read what the job says of itself; 'layers' are its own network, if it has one. */
+static int read_metadata (const struct dn_job *job,
+                          struct dn_advice *advice,
+                          struct dn_layers *layers,
+                          struct dn_err *err)
+{
+    const struct dn_carriers carriers = dn_carriers_of (job);
+    struct dn_sidecar sidecar;
+
+    if (dn_describe (&carriers, &sidecar, &advice->metadata, err) < 0)
+        return -1;
+    advice->spec = sidecar.spec;
+    *layers = sidecar.layers;
+    return 0;
+}
+
 int dn_advise (const struct dn_site *site,
                const struct dn_job *job,
                struct dn_advice *advice,
                struct dn_err *err)
 {
+    dn_cleanup (dn_layers_free) struct dn_layers layers = {.n = 0};
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
 
     dn_patch_free (&advice->patch);
     memset (advice, 0, sizeof (*advice));
-    if (dn_spec_collect (
-            job->comment, job->script, &advice->spec, &advice->metadata, err)
-        < 0)
+    if (read_metadata (job, advice, &layers, err) < 0)
         return -1;
     if (advice->metadata != DN_METADATA_GIVEN)
         return 0;
@@ -82,7 +100,7 @@ int dn_advise (const struct dn_site *site,
     fill_from_request (&advice->spec, &advice->request);
     if (dn_spec_resolve (&advice->spec, &site->datasets, advice->request.n_gpus, err)
             < 0
-        || dn_graph_build (&advice->spec, &graph, err) < 0)
+        || dn_sidecar_graph (&layers, &advice->spec, &graph, err) < 0)
         return -1;
     dn_hardware_candidates (&site->gpu_types, &advice->request, &advice->candidates);
     predict_all (site, &graph, advice);

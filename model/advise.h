@@ -29,8 +29,9 @@ struct dn_advice {
 struct dn_advice *dn_advice_new (void);
 void dn_advice_free (struct dn_advice *advice);
 
-/* Cheap test whether a submission could concern dnnest at all: is there a "dnnest:" in
- * the comment or a "#DNNEST" in the head of the script?
+/* Cheap test whether a submission could concern dnnest at all: does it have the option
+ * or a sidecar, or is there a "dnnest:" in the comment or a "#DNNEST" in the head of
+ * the script?
  */
 bool dn_advise_concerns (const struct dn_job *job);
 

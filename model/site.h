@@ -28,6 +28,7 @@ struct dn_site {
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
     char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */
     char bundle_keys[DN_SITE_PATH_MAX];   /* BundleKeys=; "none" */
+    char sidecar_dir[DN_SITE_PATH_MAX]; /* SidecarDir=; "": no file of users is read */
 };
 
 enum dn_site_key_type {

@@ -73,6 +73,8 @@ struct dn_graph {
     double input_bytes; /* of one sample as it travels to the device */
     uint64_t unread;    /* keys that were given but mean nothing here, a bit per key */
     double padding;     /* of a batch to its longest sample: padded over real; 1 */
+    bool whole_step;    /* the operators are those of a whole training step: nothing is
+                           added for its backward pass or optimizer */
     int64_t block_layers;  /* repeated blocks (checkpointing, pipeline), 0 if none */
     double block_boundary; /* elements between two blocks */
 };

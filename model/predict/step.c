@@ -182,7 +182,7 @@ static double optimizer_passes (enum dn_optimizer optimizer)
  */
 static double optimizer_launches (const struct dn_case *c)
 {
-    if (c->spec->optimizer == DN_OPTIMIZER_NONE)
+    if (c->spec->optimizer == DN_OPTIMIZER_NONE || c->graph->whole_step)
         return 0;
     if (dn_is_megatron (c->spec))
         return 0.05;
@@ -205,6 +205,8 @@ static double optimizer_time (const struct dn_case *c)
     const double reached = 0.8; /* of the bandwidth, by long element-wise kernels */
     double per_device = c->dense_params / c->model_parallel;
 
+    if (c->graph->whole_step)
+        return 0;
     if (c->parallel >= DN_PARALLEL_ZERO1)
         per_device /= c->replicas;
     return per_device * 4 * optimizer_passes (c->spec->optimizer)

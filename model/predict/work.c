@@ -266,7 +266,7 @@ static void find_work (const struct dn_case *c,
         light_work (c, r, op, work);
         break;
     }
-    if (op->frozen)
+    if (op->frozen || c->graph->whole_step)
         work[DN_DATA] = work[DN_WEIGHT] = (struct dn_work){0};
 }
 

@@ -71,6 +71,8 @@ struct dn_job {
     const char *comment;
     const char *admin_comment;
     const char *script;
+    const char *option;     /* what stands behind --dnnest= */
+    const char *sidecar;    /* JSON: the file that option or comment name */
     const char *const *env; /* "NAME=value", n_env of them */
     int64_t n_env;
 };

@@ -1,4 +1,4 @@
-/* collect.c - finding the metadata in a comment and in a batch script
+/* collect.c - finding the metadata in a script, a comment and an option
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,6 +15,11 @@ static const char script_mark[] = "#DNNEST";
 static bool ends_metadata (char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ';';
+}
+
+static struct dn_span span_within (const char *text, size_t max)
+{
+    return (struct dn_span){text, text ? strnlen (text, max) : 0};
 }
 
 /* The text behind "dnnest:" in a comment. The mark must begin a word: "mydnnest:x" is
@@ -39,46 +44,119 @@ static struct dn_span find_in_comment (struct dn_span comment)
     return (struct dn_span){NULL, 0};
 }
 
-/* Read one carrier's text: "off", or pairs. */
-static int read_metadata (struct dn_span text,
-                          struct dn_spec *spec,
-                          enum dn_metadata *state,
-                          struct dn_err *err)
+/* "@FILE,key=value": the file, and what stands behind it. */
+static struct dn_note split_file (struct dn_span text)
 {
-    if (dn_span_is (text, "off")) {
-        *state = DN_METADATA_OFF;
-        return 0;
+    struct dn_note note = {.off = false};
+    struct dn_span rest = {text.text + 1, text.len - 1};
+
+    note.file = dn_span_cut (&rest, ",");
+    if (!note.file.text)
+        note.file = (struct dn_span){text.text + 1, 0};
+    note.pairs = rest;
+    return note;
+}
+
+static struct dn_note split_note (struct dn_span text)
+{
+    if (dn_span_is (text, "off"))
+        return (struct dn_note){.off = true};
+    if (text.len > 0 && text.text[0] == '@')
+        return split_file (text);
+    return (struct dn_note){.pairs = text};
+}
+
+struct dn_note dn_note_of_comment (const char *comment)
+{
+    return split_note (find_in_comment (span_within (comment, DN_COMMENT_MAX)));
+}
+
+/* "train.json" and "./a=b.json" are files, "batch=4" is not. */
+static bool is_path (struct dn_span text)
+{
+    return text.len > 0
+           && (text.text[0] == '/' || text.text[0] == '.'
+               || !memchr (text.text, '=', text.len));
+}
+
+struct dn_note dn_note_of_option (const char *option)
+{
+    struct dn_span text = dn_span_trim (span_within (option, DN_COMMENT_MAX));
+    struct dn_note note = split_note (text);
+
+    if (note.off || note.file.text || !text.text)
+        return note;
+    if (dn_span_is (text, "help"))
+        return (struct dn_note){.help = true};
+    return is_path (text) ? (struct dn_note){.file = text} : note;
+}
+
+/* What a comment or an option says besides its file, which the caller has read if it
+ * is there at all; 'begin' is where columns are counted from.
+ */
+static int read_note (const struct dn_note *note,
+                      const char *begin,
+                      const struct dn_carriers *carriers,
+                      struct dn_spec *spec,
+                      enum dn_metadata *state,
+                      struct dn_err *err)
+{
+    if (note->file.text && !carriers->sidecar) {
+        dn_err_set (err,
+                    DN_E_SYNTAX,
+                    "'%s': the file was not read, expected key=value",
+                    dn_quote (note->file.text, note->file.len).text);
+        return dn_err_wrap (err, "column %d", (int) (note->file.text - begin) + 1);
     }
-    if (text.len == 0)
+    if (!note->pairs.text)
+        return 0;
+    if (note->pairs.len == 0 && !note->file.text)
         return dn_err_set (err, DN_E_SYNTAX, "nothing behind it, expected key=value");
-    if (text.text[0] == '@')
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "'%s': a sidecar is not read on the server here, expected "
-                           "key=value",
-                           dn_quote (text.text, text.len).text);
-    if (dn_spec_read (text, spec, err) < 0)
+    if (dn_spec_read_at (note->pairs, (int) (note->pairs.text - begin) + 1, spec, err)
+        < 0)
         return -1;
     *state = DN_METADATA_GIVEN;
     return 0;
 }
 
-/* The #DNNEST lines of a script's head, before the first command, as #SBATCH lines.
- * Pairs on one line are separated by blanks or commas; "#DNNEST off" opts out.
+/* One #DNNEST line behind its mark: pairs separated by blanks or commas, or "off".
+ * 'begin' is where the line begins.
  */
+static int read_line (struct dn_span text,
+                      const char *begin,
+                      struct dn_spec *spec,
+                      enum dn_metadata *state,
+                      struct dn_err *err)
+{
+    while (text.text && text.len > 0) {
+        struct dn_span word = dn_span_trim (dn_span_cut (&text, " \t"));
+
+        if (word.len == 0)
+            continue;
+        if (dn_span_is (word, "off")) {
+            *state = DN_METADATA_OFF;
+            return 0;
+        }
+        if (dn_spec_read_at (word, (int) (word.text - begin) + 1, spec, err) < 0)
+            return -1;
+        *state = DN_METADATA_GIVEN;
+    }
+    return 0;
+}
+
+/* The #DNNEST lines of a script's head, before the first command, as #SBATCH lines. */
 static int read_script (struct dn_span script,
                         struct dn_spec *spec,
                         enum dn_metadata *state,
                         struct dn_err *err)
 {
-    int line = 0;
+    int number = 0;
 
-    if (script.len > DN_SCRIPT_HEAD_MAX)
-        script.len = DN_SCRIPT_HEAD_MAX;
-    while (script.text) {
-        struct dn_span text = dn_span_trim (dn_span_cut (&script, "\n"));
+    while (script.text && *state != DN_METADATA_OFF) {
+        struct dn_span line = dn_span_cut (&script, "\n");
+        struct dn_span text = dn_span_trim (line);
 
-        line++;
+        number++;
         if (text.len > 0 && text.text[0] != '#')
             break;
         if (text.len <= MARK_LEN (script_mark)
@@ -87,47 +165,37 @@ static int read_script (struct dn_span script,
             continue;
         text.text += MARK_LEN (script_mark);
         text.len -= MARK_LEN (script_mark);
-        text = dn_span_trim (text);
-        while (text.text && text.len > 0) {
-            struct dn_span word = dn_span_trim (dn_span_cut (&text, " \t"));
-
-            if (word.len > 0 && read_metadata (word, spec, state, err) < 0)
-                return dn_err_wrap (err, "script line %d: #DNNEST", line);
-            if (*state == DN_METADATA_OFF)
-                return 0;
-        }
+        if (read_line (text, line.text, spec, state, err) < 0)
+            return dn_err_wrap (err, "script line %d", number);
     }
     return 0;
 }
 
-int dn_spec_collect (const char *comment,
-                     const char *script,
+int dn_spec_collect (const struct dn_carriers *carriers,
                      struct dn_spec *spec,
                      enum dn_metadata *state,
                      struct dn_err *err)
 {
-    struct dn_spec result = dn_spec_empty ();
-    struct dn_span metadata;
-    size_t comment_len = comment ? strnlen (comment, DN_COMMENT_MAX + 1) : 0;
+    struct dn_note comment = dn_note_of_comment (carriers->comment);
+    struct dn_note option = dn_note_of_option (carriers->option);
+    struct dn_spec result = *spec;
 
-    *state = DN_METADATA_NONE;
-    *spec = result;
-    metadata = find_in_comment ((struct dn_span){
-        comment, comment_len > DN_COMMENT_MAX ? DN_COMMENT_MAX : comment_len});
-    if (dn_span_is (metadata, "off")) {
-        *state = DN_METADATA_OFF;
+    *state = comment.off || option.off ? DN_METADATA_OFF : DN_METADATA_NONE;
+    if (*state == DN_METADATA_OFF)
         return 0;
-    }
-    if (script
-        && read_script ((struct dn_span){script, strnlen (script, DN_SCRIPT_HEAD_MAX)},
-                        &result,
-                        state,
-                        err)
-               < 0)
+    if (option.help)
+        return dn_err_set (
+            err, DN_E_SYNTAX, "--dnnest=help: describes no job, expected key=value");
+    if (read_script (
+            span_within (carriers->script, DN_SCRIPT_HEAD_MAX), &result, state, err)
+        < 0)
         return -1;
-    if (metadata.text && read_metadata (metadata, &result, state, err) < 0)
+    if (*state == DN_METADATA_OFF)
+        return 0;
+    if (read_note (&comment, carriers->comment, carriers, &result, state, err) < 0)
         return dn_err_wrap (err, "comment");
-    if (*state == DN_METADATA_GIVEN)
-        *spec = result;
+    if (read_note (&option, carriers->option, carriers, &result, state, err) < 0)
+        return dn_err_wrap (err, "--dnnest");
+    *spec = result;
     return 0;
 }

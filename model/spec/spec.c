@@ -388,16 +388,20 @@ static int read_value (const struct dn_key *key,
     return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
 }
 
-/* One "key=value" into 'spec'; 'seen' has a bit for each key of this text. */
+/* One "key=value" into 'spec'; 'seen' has a bit for each key of this text. *at comes to
+ * stand where an error is.
+ */
 static int read_pair (struct dn_span pair,
                       struct dn_spec *spec,
                       uint64_t *seen,
+                      const char **at,
                       struct dn_err *err)
 {
     struct dn_span value = pair;
     struct dn_span name = dn_span_cut (&value, "=");
     const struct dn_key *key = find_key (dn_span_trim (name));
 
+    *at = pair.text;
     if (!key)
         return dn_err_set (err,
                            DN_E_RANGE,
@@ -411,10 +415,14 @@ static int read_pair (struct dn_span pair,
     if (*seen & UINT64_C (1) << (key - keys))
         return dn_err_set (err, DN_E_SYNTAX, "%s: given twice", key->name);
     *seen |= UINT64_C (1) << (key - keys);
+    *at = value.text;
     return read_value (key, value, spec, err);
 }
 
-int dn_spec_read (struct dn_span text, struct dn_spec *spec, struct dn_err *err)
+int dn_spec_read_at (struct dn_span text,
+                     int column,
+                     struct dn_spec *spec,
+                     struct dn_err *err)
 {
     struct dn_spec result = *spec;
     struct dn_span rest = text;
@@ -429,11 +437,19 @@ int dn_spec_read (struct dn_span text, struct dn_spec *spec, struct dn_err *err)
                            DN_METADATA_MAX);
     while (rest.text && rest.len > 0) {
         struct dn_span pair = dn_span_trim (dn_span_cut (&rest, ","));
-        int column = (int) (pair.text - text.text) + 1;
+        const char *at;
 
-        if (pair.len > 0 && read_pair (pair, &result, &seen, err) < 0)
-            return dn_err_wrap (err, "column %d", column);
+        if (pair.len == 0 || read_pair (pair, &result, &seen, &at, err) == 0)
+            continue;
+        if (column > 0)
+            dn_err_wrap (err, "column %d", column + (int) (at - text.text));
+        return -1;
     }
     *spec = result;
     return 0;
+}
+
+int dn_spec_read (struct dn_span text, struct dn_spec *spec, struct dn_err *err)
+{
+    return dn_spec_read_at (text, 1, spec, err);
 }

@@ -1,9 +1,9 @@
 /* spec.h - how a job describes its network and its training run
  *
  * In: the metadata text of DESIGN.md section 4 ("model=resnet50,batch=256,..."), found
- * in a comment or in #DNNEST lines of a batch script. Out: struct dn_spec, every key
- * checked and typed. Never: what the network looks like (graph/), what the job asked
- * Slurm for (request/). All text here is hostile.
+ * in #DNNEST lines of a batch script, a comment or an option. Out: struct dn_spec,
+ * every key checked and typed. Never: what the network looks like (graph/), what the
+ * job asked Slurm for (request/). All text here is hostile.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -244,6 +244,14 @@ struct dn_spec dn_spec_empty (void);
  */
 int dn_spec_read (struct dn_span text, struct dn_spec *spec, struct dn_err *err);
 
+/* The same for a text that begins in column 'column' of something longer; 0: its
+ * columns mean nothing to the user.
+ */
+int dn_spec_read_at (struct dn_span text,
+                     int column,
+                     struct dn_spec *spec,
+                     struct dn_err *err);
+
 /* What a job says of itself. */
 enum dn_metadata {
     DN_METADATA_NONE,  /* nothing for dnnest in it */
@@ -251,11 +259,36 @@ enum dn_metadata {
     DN_METADATA_GIVEN, /* 'spec' is filled */
 };
 
-/* Collect the metadata of a job: #DNNEST lines of the script, then the comment over
- * them. Either may be NULL. Return 0 with *state set, or -1 with 'err'.
+/* Where it says it, each going over those above it, key by key. All are borrowed and
+ * may be NULL.
  */
-int dn_spec_collect (const char *comment,
-                     const char *script,
+struct dn_carriers {
+    const char *sidecar; /* JSON: the text of the file that option or comment name */
+    const char *script;  /* its #DNNEST lines */
+    const char *comment; /* what stands in it behind "dnnest:" */
+    const char *option;  /* what stands behind "--dnnest=" */
+};
+
+/* A comment or an option taken apart: "off", "help" (of an option), "@FILE",
+ * "@FILE,key=value", "key=value", or of an option alone "FILE": what has no '=' or
+ * begins with '/' or '.'. Spans with text NULL: not there. Nothing is checked.
+ */
+struct dn_note {
+    bool off;
+    bool help;
+    struct dn_span file;
+    struct dn_span pairs;
+};
+
+struct dn_note dn_note_of_comment (const char *comment);
+struct dn_note dn_note_of_option (const char *option);
+
+/* Collect the metadata of a job over those that 'spec' holds: all carriers but the
+ * sidecar, of which only its being there matters. "off" in any of them opts out. Return
+ * 0 with *state set, or -1 with 'err' naming the carrier, the line and the column, and
+ * 'spec' as it was.
+ */
+int dn_spec_collect (const struct dn_carriers *carriers,
                      struct dn_spec *spec,
                      enum dn_metadata *state,
                      struct dn_err *err);

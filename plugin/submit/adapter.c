@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "conf/carry.h"
 #include "submit/host.h"
 
 static int64_t from_16 (uint16_t value)
@@ -89,6 +90,28 @@ static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
                          || is_special (desc->boards_per_node);
 }
 
+/* Is 'entry' the variable 'name', which has 'prefix' in front? */
+static bool is_variable (const char *entry, const char *prefix, const char *name)
+{
+    size_t prefix_len = strlen (prefix);
+    size_t len = strlen (name);
+
+    return entry && strncmp (entry, prefix, prefix_len) == 0
+           && strncmp (entry + prefix_len, name, len) == 0
+           && entry[prefix_len + len] == '=';
+}
+
+/* The value of our entry 'name' in the job's SPANK environment, or NULL. */
+static const char *find_carried (const job_desc_msg_t *desc, const char *name)
+{
+    if (!desc->spank_job_env || desc->spank_job_env_size == NO_VAL)
+        return NULL;
+    for (uint32_t i = 0; i < desc->spank_job_env_size; i++)
+        if (is_variable (desc->spank_job_env[i], "", name))
+            return desc->spank_job_env[i] + strlen (name) + 1;
+    return NULL;
+}
+
 void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
 {
     *job = dn_job_empty ();
@@ -116,10 +139,44 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
     job->comment = desc->comment;
     job->admin_comment = desc->admin_comment;
     job->script = desc->script;
+    job->option = find_carried (desc, DN_CARRY_OPTION);
+    job->sidecar = find_carried (desc, DN_CARRY_SIDECAR);
     if (desc->environment && desc->env_size != NO_VAL) {
         job->env = (const char *const *) desc->environment;
         job->n_env = desc->env_size;
     }
+}
+
+static bool is_carried (const char *entry, const char *prefix)
+{
+    return is_variable (entry, prefix, DN_CARRY_OPTION)
+           || is_variable (entry, prefix, DN_CARRY_SIDECAR)
+           || is_variable (entry, prefix, DN_CARRY_AUTOMATIC);
+}
+
+/* Free our entries of a list and close the gaps. */
+static void drop_carried (char **entries, uint32_t *n, const char *prefix)
+{
+    uint32_t kept = 0;
+
+    if (!entries || *n == NO_VAL)
+        return;
+    for (uint32_t i = 0; i < *n; i++) {
+        char *entry = entries[i];
+
+        entries[i] = NULL;
+        if (is_carried (entry, prefix))
+            dn_host_free (&entry);
+        else
+            entries[kept++] = entry;
+    }
+    *n = kept;
+}
+
+void dn_adapter_forget (job_desc_msg_t *desc)
+{
+    drop_carried (desc->spank_job_env, &desc->spank_job_env_size, "");
+    drop_carried (desc->environment, &desc->env_size, "SLURM_SPANK_");
 }
 
 /* What a numeric field holds now, in the model's terms. */

@@ -18,6 +18,13 @@
  */
 void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job);
 
+/* Take what was handed over for dnnest out of 'desc', from where it would go on to the
+ * nodes: the entries of the job's SPANK environment, and their copies in the
+ * environment of a batch job. The strings that dn_adapter_read () has shown are gone
+ * then.
+ */
+void dn_adapter_forget (job_desc_msg_t *desc);
+
 /* Make all edits of 'patch', or none: every field must still hold the edit's old value,
  * every new value must fit its field, and all memory is taken before the first change.
  * Return 0, or -1 with 'err' and 'desc' as it was.

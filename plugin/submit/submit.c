@@ -14,6 +14,8 @@
 #include <time.h>
 
 #include "advise.h"
+#include "conf/carry.h"
+#include "graph/sidecar.h"
 #include "submit/adapter.h"
 #include "submit/host.h"
 #include "submit/state.h"
@@ -81,17 +83,39 @@ static void follow (const struct dn_patch *patch,
         dn_host_append_line (err_msg, patch->user_text);
 }
 
+/* Judge the sidecar that came with the job, or read the one that its comment names;
+ * '*text' is what was read, or NULL.
+ */
+static int find_sidecar (const struct dn_site *site,
+                         struct dn_job *job,
+                         char **text,
+                         struct dn_err *err)
+{
+    const size_t max = DN_SIDECAR_HANDOVER_MAX;
+
+    if (job->sidecar && strnlen (job->sidecar, max + 1) > max)
+        return dn_err_set (
+            err, DN_E_LIMIT, "sidecar: more than %zu bytes were handed over", max);
+    if (dn_carry_comment (job, site->sidecar_dir, text, err) < 0)
+        return -1;
+    if (*text)
+        job->sidecar = *text;
+    return 0;
+}
+
 static void advise (const struct dn_site *site,
-                    const struct dn_job *job,
+                    struct dn_job *job,
                     job_desc_msg_t *desc,
                     char **err_msg)
 {
     struct dn_err err = {.code = DN_E_NONE};
+    dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_advice *advice = dn_advice_new ();
 
     if (!advice)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
-    if (!advice || dn_advise (site, job, advice, &err) < 0)
+    if (!advice || find_sidecar (site, job, &sidecar, &err) < 0
+        || dn_advise (site, job, advice, &err) < 0)
         refuse (site, job->user_id, &err, err_msg);
     else if (advice->metadata == DN_METADATA_GIVEN)
         follow (&advice->patch, job->user_id, desc, err_msg);
@@ -120,6 +144,8 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     if (!snapshot)
         return;
     advise (dn_state_site (snapshot), &job, desc, err_msg);
+    if (job.option || job.sidecar)
+        dn_adapter_forget (desc);
     dn_state_give (snapshot);
     report_if_slow (start_us);
 }

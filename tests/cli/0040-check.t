@@ -36,7 +36,7 @@ json 'other keys are not' 'd["unread"] == []' check $spec
 refuses 'an unknown key is named' 2 "unknown key 'bacth'" check model=resnet50,bacth=4
 refuses 'a missing batch is named' 2 'batch: missing' check model=resnet50
 refuses 'a missing file is named' 4 'job.sh.*: No such file' check "$work/job.shh"
-refuses 'an argument is needed' 2 'SPEC.SCRIPT is missing' check
+refuses 'an argument is needed' 2 'SPEC.*SCRIPT is missing' check
 
 json '--keys lists every key with its properties' \
     'len(d["keys"]) > 50 and len({k["key"] for k in d["keys"]}) == len(d["keys"])

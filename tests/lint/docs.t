@@ -66,6 +66,37 @@ def spec_groups():
             print("dnnest.spec.5:", key["key"], "is not below", key["group"].upper())
 
 
+def sidecar():
+    """What the reader takes, the schema and the page say the same."""
+    with open(top + "/etc/sidecar.schema.json", encoding="utf-8") as file:
+        schema = json.load(file)
+    with open(top + "/model/graph/sidecar.c", encoding="utf-8") as file:
+        reader = file.read()
+    graph = schema["properties"]["graph"]["properties"]
+    places = {"sidecar": schema["properties"], "graph": graph,
+              "op": schema["$defs"]["op"]["properties"]}
+    text = page("dnnest.sidecar.5")
+    for name, properties in places.items():
+        array = re.search(r"%s_keys\[\] =\s+\{(.*?)NULL\}" % name, reader, re.S).group(1)
+        compare("schema: " + name, sorted(properties), sorted(re.findall(r'"(\w+)"', array)))
+        for key in properties:
+            if not re.search(r"^(?:\*\w+\*, )?\*%s\*" % key, text, re.M):
+                print("dnnest.sidecar.5: no", key)
+    with open(top + "/model/graph/layer.c", encoding="utf-8") as file:
+        array = re.search(r"kind_text\[\] = \{(.*?)\};", file.read(), re.S).group(1)
+    kinds = re.findall(r'"(\w+)"', array)[1:]
+    compare("schema: op", schema["$defs"]["op"]["properties"]["op"]["enum"], kinds)
+    for kind in kinds:
+        if "*%s*" % kind not in text:
+            print("dnnest.sidecar.5: no kind", kind)
+    keys = load("keys.json")["keys"]
+    spec = schema["properties"]["spec"]["properties"]
+    compare("schema: spec", sorted(spec), sorted(k["key"] for k in keys))
+    for key in keys:
+        if spec[key["key"]].get("enum", key.get("values")) != key.get("values"):
+            print("schema: spec:", key["key"], "has other values")
+
+
 def conf_page():
     config = load("config.json")
     want = []
@@ -213,6 +244,8 @@ done < "$work/commands.txt"
 is 'dnnest.spec(5) has every metadata key with its type and range, and no other' \
     "$(facts spec_page 2>&1)" ''
 is 'dnnest.spec(5) has every key in its group' "$(facts spec_groups 2>&1)" ''
+is 'dnnest.sidecar(5), its schema and the reader have the same keys' \
+    "$(facts sidecar 2>&1)" ''
 is 'dnnest.conf(5) has every key with its range and default, and no other' \
     "$(facts conf_page 2>&1)" ''
 is 'etc/dnnest.conf shows every key at its default, commented out' "$(facts sample 2>&1)" ''
@@ -225,7 +258,7 @@ is 'dnnest(1) has every exit code' "$(facts exit_codes 2>&1)" ''
 is 'dnnest(1) names every member of the JSON' "$(facts json_members 2>&1)" ''
 
 if command -v scdoc >/dev/null; then
-    for page in "$top"/cli/*.scd; do
+    for page in "$top"/cli/*.scd "$top"/plugin/*/*.scd; do
         ok "${page##*/} is a man page" bash -c "scdoc < '$page' > /dev/null"
     done
 else

@@ -66,8 +66,8 @@ is 'only model/base/err.c knows errno' \
     "$(for file in $(c_files model | grep -v '^model/learn/'); do
         system_includes "$file" | grep -q '^errno.h$' && echo "$file"
     done)" 'model/base/err.c'
-is 'only plugin/submit knows Slurm' \
-    "$(for file in $(c_files plugin cli | grep -v '^plugin/submit/'); do
+is 'only plugin/submit and plugin/spank know Slurm' \
+    "$(for file in $(c_files plugin cli | grep -Ev '^plugin/(submit|spank)/'); do
         system_includes "$file" | grep '^slurm/' | sed "s|^|$file includes |"
     done)" ''
 is 'plugin/ does not know cli/' \

@@ -107,6 +107,74 @@ static void sentinels_become_unset_and_unlimited (void **state)
     assert_int_equal (job.mem_per_node_mb, 0);
 }
 
+static void what_was_handed_over_is_read_and_taken_out (void **state)
+{
+    static const char *const spank[] = {"OTHER=1",
+                                        "DNNEST_OPTION=batch=4",
+                                        "_SLURM_SPANK_OPTION_dnnest_dnnest=x.json",
+                                        "DNNEST_SIDECAR={}",
+                                        "DNNEST_OPTIONS=not ours",
+                                        "DNNEST_OPTION=batch=5",
+                                        "DNNEST_SIDECAR",
+                                        NULL};
+    static const char *const env[] = {"SLURM_SPANK_DNNEST_OPTION=batch=4",
+                                      "DNNEST_OPTION=the user's own",
+                                      "SLURM_SPANK_DNNEST_SIDECAR={}",
+                                      NULL};
+    job_desc_msg_t desc;
+    struct dn_job job;
+
+    (void) state;
+    job_init (&desc);
+    job_set_spank_env (&desc, spank);
+    job_set_env (&desc, env);
+    dn_adapter_read (&desc, &job);
+    assert_string_equal (job.option, "batch=4");
+    assert_string_equal (job.sidecar, "{}");
+    dn_adapter_forget (&desc);
+    assert_int_equal (desc.spank_job_env_size, 3);
+    assert_string_equal (desc.spank_job_env[0], "OTHER=1");
+    assert_string_equal (desc.spank_job_env[1], "DNNEST_OPTIONS=not ours");
+    assert_string_equal (desc.spank_job_env[2], "DNNEST_SIDECAR");
+    assert_null (desc.spank_job_env[3]);
+    assert_int_equal (desc.env_size, 1);
+    assert_string_equal (desc.environment[0], "DNNEST_OPTION=the user's own");
+    assert_null (desc.environment[1]);
+    dn_adapter_read (&desc, &job);
+    assert_null (job.option);
+    assert_null (job.sidecar);
+    job_free (&desc);
+    assert_int_equal (stand_in_blocks, 0);
+}
+
+static void without_a_spank_environment_nothing_is_read (void **state)
+{
+    static const char *const empty[] = {NULL};
+    static const uint32_t sizes[] = {NO_VAL, 0, 7};
+    job_desc_msg_t desc;
+    struct dn_job job;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (sizes); i++) {
+        job_init (&desc); /* no list at all, whatever its count says */
+        desc.spank_job_env_size = sizes[i];
+        dn_adapter_read (&desc, &job);
+        assert_null (job.option);
+        dn_adapter_forget (&desc);
+        assert_int_equal (desc.spank_job_env_size, sizes[i]);
+    }
+    job_init (&desc); /* a list, and no count */
+    job_set_spank_env (&desc, empty);
+    desc.spank_job_env_size = NO_VAL;
+    dn_adapter_read (&desc, &job);
+    assert_null (job.sidecar);
+    dn_adapter_forget (&desc);
+    assert_int_equal (desc.spank_job_env_size, NO_VAL);
+    desc.spank_job_env_size = 0;
+    job_free (&desc);
+    assert_int_equal (stand_in_blocks, 0);
+}
+
 static void flags_are_seen_one_by_one (void **state)
 {
     job_desc_msg_t desc;
@@ -276,6 +344,10 @@ int main (void)
         TEST ("every field reaches the model", every_field_reaches_the_model),
         TEST ("sentinels become unset and unlimited",
               sentinels_become_unset_and_unlimited),
+        TEST ("what was handed over is read and taken out",
+              what_was_handed_over_is_read_and_taken_out),
+        TEST ("without a SPANK environment nothing is read",
+              without_a_spank_environment_nothing_is_read),
         TEST ("flags are seen one by one", flags_are_seen_one_by_one),
         TEST ("the default memory per CPU is the cluster's",
               the_default_memory_per_cpu_is_the_clusters),

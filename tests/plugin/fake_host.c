@@ -358,6 +358,136 @@ static void long_texts_are_bounded (void **state)
     stop_plugin ();
 }
 
+/* Give the job one carrier by the client's plugin, and what comes with it. */
+static void carry (job_desc_msg_t *desc, const char *entry, const char *more)
+{
+    const char *const spank[] = {
+        "OTHER=1", entry, "_SLURM_SPANK_OPTION_dnnest_dnnest=x", more, NULL};
+
+    job_set_spank_env (desc, spank);
+}
+
+#define SIDECAR                                                                        \
+    "DNNEST_SIDECAR={\"dnnest\":1,\"spec\":{\"model\":\"resnet50\",\"batch\":64,"      \
+    "\"precision\":\"fp16\",\"epochs\":20,\"dataset\":\"imagenet\"}}"
+
+static void every_carrier_moves_the_job_alike (void **state)
+{
+    static const char *const entries[][2] = {
+        {"DNNEST_OPTION=model=resnet50,batch=64,precision=fp16,epochs=20,"
+         "dataset=imagenet",
+         NULL},
+        {SIDECAR, NULL},
+        {SIDECAR, "DNNEST_OPTION=batch=64"},
+    };
+    job_desc_msg_t plain;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    make_job (&plain, RESNET);
+    assert_moved (&plain);
+    for (size_t i = 0; i < sizeof (entries) / sizeof (entries[0]); i++) {
+        job_desc_msg_t desc;
+
+        make_job (&desc, NULL);
+        carry (&desc, entries[i][0], entries[i][1]);
+        assert_moved (&desc);
+        assert_int_equal (desc.time_limit, plain.time_limit);
+        assert_int_equal (desc.cpus_per_task, plain.cpus_per_task);
+        assert_string_equal (desc.tres_per_node, plain.tres_per_node);
+        assert_int_equal (desc.spank_job_env_size, 1);
+        assert_string_equal (desc.spank_job_env[0], "OTHER=1");
+        job_free (&desc);
+    }
+    job_free (&plain);
+    stop_plugin ();
+}
+
+/* Submit a job with what a client of ours would not hand over: the job stays, but for
+ * the entries.
+ */
+static void assert_forgery (const char *entry, const char *expected)
+{
+    job_desc_msg_t desc;
+    char *message;
+
+    make_job (&desc, NULL);
+    carry (&desc, entry, NULL);
+    message = submit (&desc);
+    if (expected)
+        assert_contains (message ? message : "nothing", expected);
+    else
+        assert_null (message);
+    slurm_text_free (&message);
+    assert_int_equal (desc.spank_job_env_size, 1);
+    assert_string_equal (desc.spank_job_env[0], "OTHER=1");
+    assert_int_equal (desc.time_limit, 1440);
+    assert_int_equal (desc.cpus_per_task, 80);
+    assert_string_equal (desc.tres_per_node, GPU "a100:4");
+    assert_null (desc.admin_comment);
+    job_free (&desc);
+}
+
+static void forged_entries_are_refused_and_taken_out (void **state)
+{
+    enum {
+        SIZE = 1024 * 1024
+    };
+    char *text = malloc (SIZE + 1);
+
+    (void) state;
+    start_plugin (ENFORCE);
+    assert_forgery ("DNNEST_OPTION=", "--dnnest: nothing behind it");
+    assert_forgery ("DNNEST_OPTION=/etc/shadow",
+                    "'/etc/shadow': the file was not read");
+    assert_forgery ("DNNEST_OPTION=batch=\033[31m", "--dnnest: column 7");
+    assert_forgery ("DNNEST_OPTION=off", NULL);
+    assert_forgery ("DNNEST_SIDECAR=", "sidecar: ");
+    assert_forgery ("DNNEST_SIDECAR=[[[[[[[[[[[[[[[[", "sidecar: line 1, column");
+    memset (text, '[', SIZE);
+    text[SIZE] = '\0';
+    memcpy (text, "DNNEST_SIDECAR=", 15);
+    assert_forgery (text, "sidecar: more than 16384 bytes were handed over");
+    text[15 + 16384] = '\0';
+    assert_forgery (text, "sidecar: line 1, column");
+    memset (text, 'x', SIZE);
+    memcpy (text, "DNNEST_OPTION=model=", 20);
+    assert_forgery (text, "expected at most 4096");
+    free (text);
+    stop_plugin ();
+}
+
+static void a_comment_names_a_file_below_the_directory (void **state)
+{
+    char conf[2048];
+    job_desc_msg_t desc;
+    char *message;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    assert_comment_untouched ("dnnest:@job.json", "sidecars of comments are not read");
+    stop_plugin ();
+    write_file ("job.json", SIDECAR + 15, "");
+    snprintf (conf, sizeof (conf), "%sSidecarDir=%s\n", ENFORCE, site_dir);
+    start_plugin (conf);
+    make_job (&desc, "dnnest:@job.json,steps=100");
+    desc.user_id = getuid ();
+    message = submit (&desc);
+    assert_non_null (message);
+    if (strstr (message, "openat2")) /* before Linux 5.6 */
+        print_message ("no openat2\n");
+    else
+        assert_true (desc.time_limit < 1440);
+    slurm_text_free (&message);
+    job_free (&desc);
+    assert_comment_untouched ("dnnest:@../job.json", "comment: ../job.json: ");
+    make_job (&desc, "dnnest:@job.json");
+    desc.user_id = getuid () + 1;
+    assert_untouched (&desc, "owned by uid");
+    unlink (site_path ("job.json"));
+    stop_plugin ();
+}
+
 static void observe_records_and_says_nothing (void **state)
 {
     job_desc_msg_t desc;
@@ -809,6 +939,11 @@ int main (void)
         TEST ("bad metadata leaves the job and says so once",
               bad_metadata_leaves_the_job_and_says_so_once),
         TEST ("long texts are bounded", long_texts_are_bounded),
+        TEST ("every carrier moves the job alike", every_carrier_moves_the_job_alike),
+        TEST ("forged entries are refused and taken out",
+              forged_entries_are_refused_and_taken_out),
+        TEST ("a comment names a file below the directory",
+              a_comment_names_a_file_below_the_directory),
         TEST ("observe records and says nothing", observe_records_and_says_nothing),
         TEST ("advise tells and changes nothing", advise_tells_and_changes_nothing),
         TEST ("srun and salloc change their time only",

@@ -149,22 +149,40 @@ void job_init (job_desc_msg_t *desc)
     desc->pn_min_cpus = NO_VAL16;
     desc->pn_min_memory = NO_VAL64;
     desc->shared = NO_VAL16;
+    desc->spank_job_env_size = NO_VAL;
     desc->threads_per_core = NO_VAL16;
     desc->time_limit = NO_VAL;
     desc->time_min = NO_VAL;
 }
 
+static char **make_list (const char *const *entries, uint32_t *n)
+{
+    char **list;
+
+    *n = 0;
+    while (entries[*n])
+        ++*n;
+    list = slurm_xcalloc (*n + 1, sizeof (*list), true, false, __FILE__, __LINE__, "");
+    for (uint32_t i = 0; i < *n; i++)
+        list[i] = slurm_text (entries[i]);
+    return list;
+}
+
+static void free_list (char ***list, uint32_t n)
+{
+    for (uint32_t i = 0; *list && i < n; i++)
+        slurm_text_free (&(*list)[i]);
+    slurm_xfree ((void **) list);
+}
+
 void job_set_env (job_desc_msg_t *desc, const char *const *entries)
 {
-    uint32_t n = 0;
+    desc->environment = make_list (entries, &desc->env_size);
+}
 
-    while (entries[n])
-        n++;
-    desc->environment = slurm_xcalloc (
-        n + 1, sizeof (*desc->environment), true, false, __FILE__, __LINE__, "");
-    for (uint32_t i = 0; i < n; i++)
-        desc->environment[i] = slurm_text (entries[i]);
-    desc->env_size = n;
+void job_set_spank_env (job_desc_msg_t *desc, const char *const *entries)
+{
+    desc->spank_job_env = make_list (entries, &desc->spank_job_env_size);
 }
 
 const char *job_getenv (const job_desc_msg_t *desc, const char *name)
@@ -205,9 +223,8 @@ void job_free (job_desc_msg_t *desc)
 {
     for (int i = 0; job_text (desc, i); i++)
         slurm_text_free (job_text (desc, i));
-    for (uint32_t i = 0; desc->environment && i < desc->env_size; i++)
-        slurm_text_free (&desc->environment[i]);
-    slurm_xfree ((void **) &desc->environment);
+    free_list (&desc->environment, desc->env_size);
+    free_list (&desc->spank_job_env, desc->spank_job_env_size);
 }
 
 static void add_text (struct photo *photo, const char *text)
@@ -224,6 +241,8 @@ struct photo photo_take (const job_desc_msg_t *desc)
         add_text (&photo, *job_text (&photo.desc, i));
     for (uint32_t i = 0; desc->environment && i < desc->env_size; i++)
         add_text (&photo, desc->environment[i]);
+    for (uint32_t i = 0; desc->spank_job_env && i < desc->spank_job_env_size; i++)
+        add_text (&photo, desc->spank_job_env[i]);
     return photo;
 }
 

@@ -46,6 +46,9 @@ void job_init (job_desc_msg_t *desc);
 /* Give the job an environment of these entries, NULL at the end. */
 void job_set_env (job_desc_msg_t *desc, const char *const *entries);
 
+/* The same for its SPANK environment. */
+void job_set_spank_env (job_desc_msg_t *desc, const char *const *entries);
+
 /* Value of a variable of the job, or NULL. */
 const char *job_getenv (const job_desc_msg_t *desc, const char *name);
 
@@ -53,7 +56,7 @@ const char *job_getenv (const job_desc_msg_t *desc, const char *name);
 void job_free (job_desc_msg_t *desc);
 
 /* All of a job that the plugin could touch, for comparison. */
-#define PHOTO_TEXTS 24
+#define PHOTO_TEXTS 32
 struct photo {
     job_desc_msg_t desc;
     char *texts[PHOTO_TEXTS];

@@ -399,7 +399,7 @@ static void rows_that_cannot_be_predicted_are_skipped_with_a_reason (void **stat
                                           "batch: -1 out of range",
                                           "step_ms: 'fast' is not a number",
                                           "step_ms: -3 out of range",
-                                          "'@sidecar.json' is a sidecar",
+                                          "@sidecar.json: sidecars are not read here",
                                           "v100_16gb cannot run this precision",
                                           "model: missing",
                                           "gpu: '' is not in the"};

@@ -21,9 +21,9 @@ static void bad_metadata_names_key_value_and_expectation (void **state)
         const char *says[3];
     } cases[] = {
         {"modle=resnet50", {"unknown key 'modle'", "column 1", "expected key=value"}},
-        {"batch=-4", {"batch: -4 out of range 1..100000000", "column 1", ""}},
+        {"batch=-4", {"batch: -4 out of range 1..100000000", "column 7", ""}},
         {"model=x,batch=1e400",
-         {"batch: '1e400' is not a whole number", "column 9", ""}},
+         {"batch: '1e400' is not a whole number", "column 15", ""}},
         {"batch=NaN", {"batch: 'NaN' is not a whole number", "expected 1..", ""}},
         {"batch=99999999999999999999",
          {"batch: 9999", "out of range 1..100000000", ""}},
@@ -120,6 +120,19 @@ static void names_ignore_case_and_dashes (void **state)
     assert_int_equal (spec.optimizer, DN_OPTIMIZER_ADAMW);
 }
 
+/* Collect from a comment and a script alone. */
+static int collect (const char *comment,
+                    const char *script,
+                    struct dn_spec *spec,
+                    enum dn_metadata *found,
+                    struct dn_err *err)
+{
+    const struct dn_carriers carriers = {.script = script, .comment = comment};
+
+    *spec = dn_spec_empty ();
+    return dn_spec_collect (&carriers, spec, found, err);
+}
+
 static void comments_are_searched_for_the_mark (void **state)
 {
     static const struct {
@@ -145,8 +158,7 @@ static void comments_are_searched_for_the_mark (void **state)
         enum dn_metadata found;
         struct dn_err err;
 
-        assert_int_equal (dn_spec_collect (cases[i].comment, NULL, &spec, &found, &err),
-                          0);
+        assert_int_equal (collect (cases[i].comment, NULL, &spec, &found, &err), 0);
         assert_int_equal (found, cases[i].found);
         assert_int_equal (spec.batch, cases[i].batch);
     }
@@ -162,7 +174,7 @@ static void bad_comments_say_where_they_came_from (void **state)
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
-        assert_int_equal (dn_spec_collect (bad[i], NULL, &spec, &found, &err), -1);
+        assert_int_equal (collect (bad[i], NULL, &spec, &found, &err), -1);
         assert_contains (err.text, "comment: ");
     }
 }
@@ -177,19 +189,18 @@ static void script_lines_are_read_up_to_the_first_command (void **state)
     struct dn_err err;
 
     (void) state;
-    assert_int_equal (dn_spec_collect (NULL, script, &spec, &found, &err), 0);
+    assert_int_equal (collect (NULL, script, &spec, &found, &err), 0);
     assert_int_equal (found, DN_METADATA_GIVEN);
     assert_int_equal (spec.batch, 8);
     assert_int_equal (spec.precision, DN_PRECISION_FP16);
     assert_near (spec.epochs, 3);
-    assert_int_equal (dn_spec_collect ("dnnest:batch=16", script, &spec, &found, &err),
-                      0);
+    assert_int_equal (collect ("dnnest:batch=16", script, &spec, &found, &err), 0);
     assert_int_equal (spec.batch, 16);
     assert_string_equal (spec.model, "resnet50");
-    assert_int_equal (dn_spec_collect ("dnnest:off", script, &spec, &found, &err), 0);
+    assert_int_equal (collect ("dnnest:off", script, &spec, &found, &err), 0);
     assert_int_equal (found, DN_METADATA_OFF);
     script = "#!/bin/sh\n#DNNEST no such key\n";
-    assert_int_equal (dn_spec_collect ("dnnest:off", script, &spec, &found, &err), 0);
+    assert_int_equal (collect ("dnnest:off", script, &spec, &found, &err), 0);
     assert_int_equal (found, DN_METADATA_OFF);
 }
 
@@ -201,8 +212,7 @@ static void a_bad_script_line_is_named (void **state)
 
     (void) state;
     assert_int_equal (
-        dn_spec_collect (NULL, "#!/bin/sh\n#DNNEST batch=none\n", &spec, &found, &err),
-        -1);
+        collect (NULL, "#!/bin/sh\n#DNNEST batch=none\n", &spec, &found, &err), -1);
     assert_contains (err.text, "script line 2");
 }
 

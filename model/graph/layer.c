@@ -1,0 +1,551 @@
+/* layer.c - from the layers of a framework to operators
+ *
+ * What a layer keeps for backward follows the rules of verbs.c where it is not told, an
+ * activation function being taken for a rectifier in place: what it keeps is what the
+ * next layer reads, counted once.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "graph/layer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/build.h"
+
+static const char *const kind_text[] = {
+    "unknown",   "conv1d",     "conv2d",      "conv3d",  "conv_transpose", "linear",
+    "matmul",    "attention",  "embedding",   "rnn",     "batchnorm",      "layernorm",
+    "groupnorm", "activation", "elementwise", "softmax", "pool",           "reduce",
+    "concat",    "copy",       "dropout",     "loss",    "other"};
+
+const struct dn_names dn_layer_kind_names = {kind_text,
+                                             (int) DN_N_ELEMENTS (kind_text)};
+
+#define FIRST_CAPACITY 64
+
+struct dn_layer dn_layer_empty (enum dn_layer_kind kind)
+{
+    return (struct dn_layer){.kind = kind,
+                             .kernel = -1,
+                             .groups = 1,
+                             .hidden = -1,
+                             .gates = -1,
+                             .params = 0,
+                             .tensors = -1,
+                             .repeat = 1,
+                             .flops = -1,
+                             .bytes = -1,
+                             .saved = -1,
+                             .masks = -1};
+}
+
+double dn_extent_elements (const struct dn_extent *extent)
+{
+    double elements = 1;
+
+    for (int i = 0; i < extent->rank; i++)
+        elements *= extent->dim[i];
+    return elements;
+}
+
+int dn_layers_add (struct dn_layers *layers,
+                   const struct dn_layer *layer,
+                   struct dn_err *err)
+{
+    int capacity = layers->capacity ? 2 * layers->capacity : FIRST_CAPACITY;
+    struct dn_layer *grown;
+
+    if (layers->n == DN_GRAPH_OPS_MAX)
+        return dn_err_set (err, DN_E_LIMIT, "more than %d operators", DN_GRAPH_OPS_MAX);
+    if (layers->n == layers->capacity) {
+        grown = reallocarray (layers->list, (size_t) capacity, sizeof (*grown));
+        if (!grown)
+            return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        layers->list = grown;
+        layers->capacity = capacity;
+    }
+    layers->list[layers->n++] = *layer;
+    return 0;
+}
+
+void dn_layers_free (struct dn_layers *layers)
+{
+    if (!layers)
+        return;
+    free (layers->list);
+    *layers = (struct dn_layers){.n = 0};
+}
+
+static bool extents_equal (const struct dn_extent *a, const struct dn_extent *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dim[i] != b->dim[i])
+            return false;
+    return true;
+}
+
+/* Equal but for name and count. */
+static bool layers_equal (const struct dn_layer *a, const struct dn_layer *b)
+{
+    if (a->kind != b->kind || a->n_in != b->n_in || !extents_equal (&a->out, &b->out))
+        return false;
+    for (int i = 0; i < a->n_in; i++)
+        if (!extents_equal (&a->in[i], &b->in[i]))
+            return false;
+    return a->more_in == b->more_in && a->more_out == b->more_out
+           && a->kernel == b->kernel && a->groups == b->groups && a->hidden == b->hidden
+           && a->gates == b->gates && a->params == b->params && a->tensors == b->tensors
+           && a->flops == b->flops && a->bytes == b->bytes && a->saved == b->saved
+           && a->masks == b->masks && a->first == b->first && a->fused == b->fused;
+}
+
+/* FNV-1a over the numbers that layers_equal () compares most cheaply. */
+static uint32_t hash_layer (const struct dn_layer *layer)
+{
+    const double numbers[] = {layer->kind,
+                              dn_extent_elements (&layer->out),
+                              dn_extent_elements (&layer->in[0]),
+                              layer->params,
+                              layer->saved,
+                              layer->flops};
+    unsigned char bytes[sizeof (numbers)];
+    uint32_t hash = UINT32_C (2166136261);
+
+    memcpy (bytes, numbers, sizeof (numbers));
+    for (size_t i = 0; i < sizeof (bytes); i++)
+        hash = (hash ^ bytes[i]) * UINT32_C (16777619);
+    return hash;
+}
+
+/* What a layer keeps depends on its neighbour: settle it before the order is lost. */
+static void settle_saved (struct dn_layers *layers);
+
+#define N_SLOTS 65536 /* a power of two, above three times DN_GRAPH_OPS_MAX */
+
+void dn_layers_merge (struct dn_layers *layers)
+{
+    dn_cleanup (dn_free_ptr) int *slots = calloc (N_SLOTS, sizeof (*slots));
+    int n = 0;
+
+    settle_saved (layers);
+    if (!slots) /* nothing is lost by leaving them apart */
+        return;
+    for (int i = 0; i < layers->n; i++) {
+        uint32_t at = hash_layer (&layers->list[i]) % N_SLOTS;
+
+        while (slots[at] > 0
+               && !layers_equal (&layers->list[slots[at] - 1], &layers->list[i]))
+            at = (at + 1) % N_SLOTS;
+        if (slots[at] > 0) {
+            layers->list[slots[at] - 1].repeat += layers->list[i].repeat;
+            continue;
+        }
+        layers->list[n++] = layers->list[i];
+        slots[at] = n;
+    }
+    layers->n = n;
+}
+
+static double in_elements (const struct dn_layer *layer)
+{
+    double elements = layer->more_in;
+
+    for (int i = 0; i < layer->n_in; i++)
+        elements += dn_extent_elements (&layer->in[i]);
+    return elements;
+}
+
+static double out_elements (const struct dn_layer *layer)
+{
+    return dn_extent_elements (&layer->out) + layer->more_out;
+}
+
+/* Does the layer keep its own output, so that the next need not keep its input? */
+static bool keeps_output (enum dn_layer_kind kind)
+{
+    return kind == DN_LAYER_SOFTMAX || kind == DN_LAYER_RNN
+           || kind == DN_LAYER_ACTIVATION;
+}
+
+static bool keeps_input (enum dn_layer_kind kind)
+{
+    return (kind <= DN_LAYER_ACTIVATION && kind != DN_LAYER_EMBEDDING)
+           || kind == DN_LAYER_POOL;
+}
+
+/* Elements that a layer keeps when its description does not tell. */
+static double usual_saved (const struct dn_layer *layer, const struct dn_layer *before)
+{
+    bool kept = before && keeps_output (before->kind)
+                && out_elements (before) == in_elements (layer);
+
+    switch (layer->kind) {
+    case DN_LAYER_SOFTMAX:
+    case DN_LAYER_LOSS:
+        return in_elements (layer);
+    case DN_LAYER_RNN:
+        return (kept ? 0 : in_elements (layer))
+               + out_elements (layer) * (layer->gates + (layer->gates == 4 ? 2 : 1));
+    default:
+        return keeps_input (layer->kind) && !kept ? in_elements (layer) : 0;
+    }
+}
+
+static void settle_saved (struct dn_layers *layers)
+{
+    for (int i = 0; i < layers->n; i++)
+        if (layers->list[i].saved < 0)
+            layers->list[i].saved =
+                usual_saved (&layers->list[i], i > 0 ? &layers->list[i - 1] : NULL);
+}
+
+/* One layer on its way to operators. */
+struct making {
+    const struct dn_layer *layer;
+    struct dn_build *build;
+    struct dn_op op; /* with what every kind has in common */
+    bool whole_step;
+};
+
+static double last (const struct dn_extent *extent, int back)
+{
+    return extent->rank >= back ? extent->dim[extent->rank - back] : 1;
+}
+
+static int need (const struct making *making, int n_in, int rank)
+{
+    const struct dn_layer *layer = making->layer;
+
+    for (int i = 0; i < n_in; i++)
+        if (i >= layer->n_in || layer->in[i].rank < rank)
+            return dn_err_set (making->build->err,
+                               DN_E_RANGE,
+                               "in: %d shapes, expected %d of at least %d dimensions",
+                               layer->n_in,
+                               n_in,
+                               rank);
+    if (layer->out.rank < rank)
+        return dn_err_set (making->build->err,
+                           DN_E_RANGE,
+                           "out: %d dimensions, expected at least %d",
+                           layer->out.rank,
+                           rank);
+    return 0;
+}
+
+static int divide (const struct making *making, double channels)
+{
+    if (fmod (channels, making->layer->groups) == 0)
+        return 0;
+    return dn_err_set (making->build->err,
+                       DN_E_RANGE,
+                       "groups: %g do not divide %g channels",
+                       making->layer->groups,
+                       channels);
+}
+
+static int make_conv (struct making *making)
+{
+    const struct dn_layer *layer = making->layer;
+    bool transposed = layer->kind == DN_LAYER_CONV_TRANSPOSE;
+    struct dn_op *op = &making->op;
+    double in;
+    double out;
+
+    if (need (making, 1, 2) < 0)
+        return -1;
+    in = layer->in[0].dim[0];
+    out = layer->out.dim[0];
+    if (divide (making, in) < 0 || divide (making, out) < 0)
+        return -1;
+    if (layer->kernel < 1)
+        return dn_err_set (
+            making->build->err, DN_E_RANGE, "kernel: missing, expected its sizes");
+    op->kind = DN_OP_CONV;
+    op->batches = layer->groups;
+    op->m = dn_extent_elements (transposed ? &layer->in[0] : &layer->out)
+            / (transposed ? in : out);
+    op->n = out / layer->groups * (transposed ? layer->kernel : 1);
+    op->k = in / layer->groups * (transposed ? 1 : layer->kernel);
+    op->flops = 2 * op->m * op->n * op->k * op->batches;
+    return 0;
+}
+
+static int make_linear (struct making *making)
+{
+    const struct dn_layer *layer = making->layer;
+    struct dn_op *op = &making->op;
+
+    if (need (making, 1, 1) < 0)
+        return -1;
+    op->kind = DN_OP_LINEAR;
+    op->batches = 1;
+    op->n = last (&layer->out, 1);
+    op->k = last (&layer->in[0], 1);
+    op->m = dn_extent_elements (&layer->out) / op->n;
+    op->flops = 2 * op->m * op->n * op->k;
+    /* Weights that another layer counts are read all the same. */
+    op->weights = fmax (layer->params, op->n * op->k);
+    return 0;
+}
+
+static int make_matmul (struct making *making)
+{
+    const struct dn_layer *layer = making->layer;
+    struct dn_op *op = &making->op;
+
+    if (need (making, 2, 2) < 0)
+        return -1;
+    op->kind = DN_OP_MATMUL;
+    op->m = last (&layer->out, 2);
+    op->n = last (&layer->out, 1);
+    op->k = last (&layer->in[0], 1);
+    op->batches = dn_extent_elements (&layer->out) / (op->m * op->n);
+    op->flops = 2 * op->batches * op->m * op->n * op->k;
+    return 0;
+}
+
+static void add_light (struct dn_build *build,
+                       enum dn_op_kind kind,
+                       double elements,
+                       double repeat,
+                       double saved)
+{
+    struct dn_op op = {.kind = kind,
+                       .repeat = repeat,
+                       .in = elements,
+                       .out = elements,
+                       .saved = saved};
+
+    dn_build_op (build, &op);
+}
+
+/* In one kernel, or as the kernels of attention.c: scaling and mask, softmax. */
+static int make_attention (struct making *making)
+{
+    const struct dn_layer *layer = making->layer;
+    struct dn_build *build = making->build;
+    const struct dn_extent *query = &layer->in[0];
+    const struct dn_extent *key = &layer->in[1];
+    double heads;
+    double tokens;
+    double keys;
+    double size;
+
+    if (need (making, 2, 3) < 0)
+        return -1;
+    heads = dn_extent_elements (query) / (last (query, 1) * last (query, 2));
+    tokens = last (query, 2);
+    keys = last (key, 2);
+    size = last (query, 1);
+    dn_build_matmul (build, heads, tokens, keys, size, heads * (tokens + keys) * size);
+    if (!layer->fused) {
+        add_light (build, DN_OP_ELEMENTWISE, heads * tokens * keys, 2, 0);
+        add_light (
+            build, DN_OP_SOFTMAX, heads * tokens * keys, 1, heads * tokens * keys);
+    }
+    dn_build_matmul (build,
+                     heads,
+                     tokens,
+                     size,
+                     keys,
+                     heads * (keys + (layer->fused ? tokens : 0)) * size);
+    return 0;
+}
+
+static int make_embedding (struct making *making)
+{
+    struct dn_op *op = &making->op;
+
+    if (need (making, 1, 1) < 0)
+        return -1;
+    op->kind = DN_OP_EMBEDDING;
+    op->weights = op->out;
+    op->first = true;
+    if (making->layer->masks < 0)
+        op->masks = 8 * op->in;
+    return 0;
+}
+
+static int make_rnn (struct making *making)
+{
+    const struct dn_layer *layer = making->layer;
+    struct dn_op *op = &making->op;
+
+    if (need (making, 1, 2) < 0)
+        return -1;
+    if (layer->hidden < 1 || layer->gates < 1)
+        return dn_err_set (
+            making->build->err,
+            DN_E_RANGE,
+            "hidden, gates: missing, expected both for a recurrent layer");
+    op->kind = DN_OP_RNN;
+    op->m = dn_extent_elements (&layer->in[0]) / last (&layer->in[0], 1);
+    op->n = layer->gates * layer->hidden;
+    op->k = last (&layer->in[0], 1) + layer->hidden;
+    op->batches = fmax (1, round (last (&layer->out, 1) / layer->hidden));
+    op->flops = 2 * op->m * op->n * op->k * op->batches;
+    op->steps = op->m;
+    return 0;
+}
+
+static int make_other (struct making *making)
+{
+    const struct dn_layer *layer = making->layer;
+    struct dn_op *op = &making->op;
+    double elements = layer->bytes / 4;
+
+    if (layer->flops < 0 || layer->bytes < 0)
+        return dn_err_set (
+            making->build->err,
+            DN_E_RANGE,
+            "flops, bytes: missing, expected both of an operator 'other'");
+    op->kind = layer->flops > 0 ? DN_OP_MATMUL : DN_OP_COPY;
+    op->flops = layer->flops;
+    op->m = op->n = op->k = fmax (1, cbrt (layer->flops / 2));
+    op->batches = 1;
+    op->in = op->out = elements / 2;
+    return 0;
+}
+
+/* Kinds that read and write their activation, and compute next to nothing. */
+static enum dn_op_kind light_kind (enum dn_layer_kind kind)
+{
+    switch (kind) {
+    case DN_LAYER_BATCHNORM:
+    case DN_LAYER_LAYERNORM:
+    case DN_LAYER_GROUPNORM:
+        return DN_OP_NORM;
+    case DN_LAYER_ACTIVATION:
+        return DN_OP_ACTIVATION;
+    case DN_LAYER_ELEMENTWISE:
+        return DN_OP_ELEMENTWISE;
+    case DN_LAYER_SOFTMAX:
+        return DN_OP_SOFTMAX;
+    case DN_LAYER_POOL:
+    case DN_LAYER_REDUCE:
+        return DN_OP_POOL;
+    case DN_LAYER_DROPOUT:
+        return DN_OP_DROPOUT;
+    case DN_LAYER_LOSS:
+        return DN_OP_LOSS;
+    default:
+        return DN_OP_COPY;
+    }
+}
+
+/* Fill making->op; attention makes operators of its own and leaves its kind unknown. */
+static int make (struct making *making)
+{
+    switch (making->layer->kind) {
+    case DN_LAYER_CONV1D:
+    case DN_LAYER_CONV2D:
+    case DN_LAYER_CONV3D:
+    case DN_LAYER_CONV_TRANSPOSE:
+        return make_conv (making);
+    case DN_LAYER_LINEAR:
+        return make_linear (making);
+    case DN_LAYER_MATMUL:
+        return make_matmul (making);
+    case DN_LAYER_ATTENTION:
+        return make_attention (making);
+    case DN_LAYER_EMBEDDING:
+        return make_embedding (making);
+    case DN_LAYER_RNN:
+        return make_rnn (making);
+    case DN_LAYER_OTHER:
+        return make_other (making);
+    default:
+        making->op.kind = light_kind (making->layer->kind);
+        return 0;
+    }
+}
+
+/* A weight and a bias, as most layers with parameters have. */
+static double usual_tensors (const struct dn_layer *layer)
+{
+    if (layer->tensors >= 0)
+        return layer->tensors;
+    if (layer->params <= 0)
+        return 0;
+    return layer->kind == DN_LAYER_EMBEDDING ? 1 : layer->kind == DN_LAYER_RNN ? 4 : 2;
+}
+
+static double usual_masks (const struct dn_layer *layer)
+{
+    if (layer->masks >= 0)
+        return layer->masks;
+    if (layer->kind == DN_LAYER_DROPOUT)
+        return out_elements (layer);
+    return layer->kind == DN_LAYER_LOSS ? 8 : 0;
+}
+
+static int add_layer (struct dn_build *build, const struct dn_layer *layer)
+{
+    struct making making = {
+        .layer = layer,
+        .build = build,
+        .op = {.in = in_elements (layer),
+               .out = out_elements (layer),
+               .weights = layer->params,
+               .params = layer->params,
+               .tensors = usual_tensors (layer),
+               .saved = fmax (layer->saved, 0),
+               .masks = usual_masks (layer),
+               .first = layer->first},
+    };
+    double outer = dn_build_repeat (build, layer->repeat);
+    int rc = make (&making);
+
+    if (rc == 0 && making.op.kind != DN_OP_UNKNOWN)
+        dn_build_op (build, &making.op);
+    dn_build_repeat_end (build, outer);
+    return rc;
+}
+
+/* What a sample is made of: what the first layer reads. */
+static void measure_input (const struct dn_layers *layers, struct dn_graph *graph)
+{
+    for (int i = 0; i < layers->n && graph->input == 0; i++)
+        graph->input = in_elements (&layers->list[i]);
+    graph->input_bytes =
+        layers->input_bytes >= 0 ? layers->input_bytes : 4 * graph->input;
+}
+
+int dn_layers_graph (const struct dn_layers *layers,
+                     struct dn_graph *graph,
+                     struct dn_err *err)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_build build;
+    struct dn_layers own = {.n = 0};
+    int rc = 0;
+
+    *graph = (struct dn_graph){0};
+    for (int i = 0; rc == 0 && i < layers->n; i++)
+        rc = dn_layers_add (&own, &layers->list[i], err);
+    settle_saved (&own);
+    dn_build_start (&build, &spec, layers->name, err);
+    for (int i = 0; rc == 0 && i < own.n; i++) {
+        rc = add_layer (&build, &own.list[i]);
+        if (rc < 0)
+            dn_err_wrap (err,
+                         "ops[%d] (%s)",
+                         i,
+                         dn_names_get (&dn_layer_kind_names, (int) own.list[i].kind));
+    }
+    dn_layers_free (&own);
+    if (rc < 0)
+        build.failed = true;
+    if (dn_build_finish (&build, graph) < 0)
+        return -1;
+    graph->whole_step = layers->whole_step;
+    graph->block_layers = (int64_t) layers->blocks;
+    graph->block_boundary = layers->boundary;
+    measure_input (layers, graph);
+    return 0;
+}

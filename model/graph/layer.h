@@ -1,0 +1,113 @@
+/* layer.h - operators as frameworks describe them, and the graph made of them
+ *
+ * In: layers with the shapes of what goes in and comes out, read from a sidecar or made
+ * by an importer. Out: struct dn_graph, as the zoo's builders make it. Shapes are per
+ * sample, without the batch dimension: channels first for convolutions and pools, in
+ * front of depth, height, width; features last for everything else.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_LAYER_H
+#define DN_LAYER_H
+
+#include "graph/graph.h"
+
+enum dn_layer_kind {
+    DN_LAYER_UNKNOWN,
+    DN_LAYER_CONV1D,
+    DN_LAYER_CONV2D,
+    DN_LAYER_CONV3D,
+    DN_LAYER_CONV_TRANSPOSE,
+    DN_LAYER_LINEAR,
+    DN_LAYER_MATMUL,    /* (.., m, k) x (.., k, n) of two activations */
+    DN_LAYER_ATTENTION, /* softmax (q k) v of (heads, tokens, size), without layers */
+    DN_LAYER_EMBEDDING,
+    DN_LAYER_RNN,
+    DN_LAYER_BATCHNORM,
+    DN_LAYER_LAYERNORM,
+    DN_LAYER_GROUPNORM,
+    DN_LAYER_ACTIVATION,
+    DN_LAYER_ELEMENTWISE,
+    DN_LAYER_SOFTMAX,
+    DN_LAYER_POOL,
+    DN_LAYER_REDUCE,
+    DN_LAYER_CONCAT,
+    DN_LAYER_COPY,
+    DN_LAYER_DROPOUT,
+    DN_LAYER_LOSS,
+    DN_LAYER_OTHER, /* 'flops' and 'bytes' are all that is known */
+    DN_N_LAYER_KINDS
+};
+
+extern const struct dn_names dn_layer_kind_names;
+
+#define DN_LAYER_RANK_MAX 6
+
+/* Inputs whose shapes are kept; of further ones only the elements count. */
+#define DN_LAYER_INPUTS_MAX 3
+
+struct dn_extent {
+    double dim[DN_LAYER_RANK_MAX];
+    int rank;
+};
+
+/* A number that was not given is -1. */
+struct dn_layer {
+    enum dn_layer_kind kind;
+    char name[DN_NAME_MAX]; /* "" where there is none */
+    struct dn_extent in[DN_LAYER_INPUTS_MAX];
+    int n_in;
+    double more_in; /* elements of inputs beyond those */
+    struct dn_extent out;
+    double more_out; /* elements of outputs beyond the first */
+    double kernel;   /* positions of its window */
+    double groups;
+    double hidden;  /* of a recurrent layer */
+    double gates;   /* 4 LSTM, 3 GRU, 1 tanh */
+    double params;  /* that this layer adds */
+    double tensors; /* parameter tensors that it adds */
+    double repeat;
+    double flops; /* of one of them, forward */
+    double bytes; /* read and written, at 4 bytes per element */
+    double saved; /* elements kept for the backward pass */
+    double masks; /* bytes kept besides */
+    bool first;   /* reads the sample: no gradient towards it */
+    bool fused;   /* attention: in one kernel that keeps no probabilities */
+};
+
+/* Layers in the order in which they run. */
+struct dn_layers {
+    char name[DN_NAME_MAX];
+    struct dn_layer *list; /* owned */
+    int n;
+    int capacity;
+    bool whole_step;    /* of a training step: backward and optimizer are among them */
+    double blocks;      /* equal blocks of the network; 0 none */
+    double boundary;    /* elements between two of them */
+    double input_bytes; /* of one sample on its way to the device; -1 */
+};
+
+/* A layer of which nothing is known yet. */
+struct dn_layer dn_layer_empty (enum dn_layer_kind kind);
+
+double dn_extent_elements (const struct dn_extent *extent);
+
+/* Append a copy; -1 with DN_E_NOMEM or DN_E_LIMIT. */
+int dn_layers_add (struct dn_layers *layers,
+                   const struct dn_layer *layer,
+                   struct dn_err *err);
+
+/* Put equal layers together, in the place of the first: they only count. */
+void dn_layers_merge (struct dn_layers *layers);
+
+/* NULL-safe, leaves none. */
+void dn_layers_free (struct dn_layers *layers);
+
+/* The graph of these layers. -1 with 'err' naming the layer and what of it is missing
+ * or does not fit together, and 'graph' empty.
+ */
+int dn_layers_graph (const struct dn_layers *layers,
+                     struct dn_graph *graph,
+                     struct dn_err *err);
+
+#endif

@@ -1,0 +1,511 @@
+/* sidecar.c - a job's description in JSON, read and written
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "graph/sidecar.h"
+
+#include <json-c/json.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_read.h"
+
+/* {"graph": {"ops": [{"in": [[3, 224, 224]]}]}} is nested six deep. */
+#define DEPTH_MAX 8
+
+/* Elements, FLOPs and bytes of one operator; sums over 20,000 of them stay finite. */
+#define COUNT_MAX 1e18
+
+/* A dimension, a kernel, a number of groups. */
+#define EXTENT_MAX 1e9
+
+/* Inputs and outputs of one operator: DenseNet concatenates 65. */
+#define SHAPES_MAX 1024
+
+/* Numbers of an operator, as the sidecar and struct dn_layer have them. */
+static const struct number {
+    const char *key;
+    size_t offset;
+    double min;
+    double max;
+} numbers[] = {
+    {"groups", offsetof (struct dn_layer, groups), 1, EXTENT_MAX},
+    {"hidden", offsetof (struct dn_layer, hidden), 1, EXTENT_MAX},
+    {"gates", offsetof (struct dn_layer, gates), 1, 16},
+    {"params", offsetof (struct dn_layer, params), 0, COUNT_MAX},
+    {"tensors", offsetof (struct dn_layer, tensors), 0, EXTENT_MAX},
+    {"repeat", offsetof (struct dn_layer, repeat), 1, EXTENT_MAX},
+    {"flops", offsetof (struct dn_layer, flops), 0, COUNT_MAX},
+    {"bytes", offsetof (struct dn_layer, bytes), 0, COUNT_MAX},
+    {"saved", offsetof (struct dn_layer, saved), 0, COUNT_MAX},
+    {"masks", offsetof (struct dn_layer, masks), 0, COUNT_MAX},
+};
+
+static const char *const sidecar_keys[] = {"dnnest", "spec", "graph", NULL};
+static const char *const graph_keys[] =
+    {"name", "source", "ops", "step", "blocks", "boundary", "input_bytes", NULL};
+static const char *const op_keys[] = {"op",
+                                      "name",
+                                      "in",
+                                      "out",
+                                      "kernel",
+                                      "stride",
+                                      "groups",
+                                      "hidden",
+                                      "gates",
+                                      "params",
+                                      "tensors",
+                                      "repeat",
+                                      "flops",
+                                      "bytes",
+                                      "saved",
+                                      "masks",
+                                      "first",
+                                      "fused",
+                                      NULL};
+
+static double *number_of (struct dn_layer *layer, const struct number *number)
+{
+    return (double *) (void *) ((char *) layer + number->offset);
+}
+
+/* [3, 224, 224] */
+static int read_extent (struct json_object *array,
+                        struct dn_extent *extent,
+                        struct dn_err *err)
+{
+    size_t rank;
+
+    if (!json_object_is_type (array, json_type_array))
+        return dn_err_set (
+            err, DN_E_SYNTAX, "a shape that is no array, expected [[3, 224, 224]]");
+    rank = json_object_array_length (array);
+    if (rank > DN_LAYER_RANK_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "a shape of %zu dimensions, expected at most %d",
+                           rank,
+                           DN_LAYER_RANK_MAX);
+    for (size_t i = 0; i < rank; i++) {
+        struct json_object *size = json_object_array_get_idx (array, i);
+        int64_t value = json_object_get_int64 (size);
+
+        if (!json_object_is_type (size, json_type_int) || value < 1
+            || (double) value > EXTENT_MAX)
+            return dn_err_set (err,
+                               DN_E_RANGE,
+                               "%s in a shape, expected a whole number from 1 to %g",
+                               dn_quote (json_object_to_json_string (size),
+                                         strlen (json_object_to_json_string (size)))
+                                   .text,
+                               EXTENT_MAX);
+        extent->dim[i] = (double) value;
+    }
+    extent->rank = (int) rank;
+    return 0;
+}
+
+/* The shapes of 'key'; beyond the first 'max' only their elements count. */
+static int read_extents (struct json_object *op,
+                         const char *key,
+                         int max,
+                         struct dn_extent extents[],
+                         int *n,
+                         double *more,
+                         struct dn_err *err)
+{
+    struct json_object *array;
+
+    if (dn_json_read_array (op, key, SHAPES_MAX, &array, err) < 0)
+        return -1;
+    for (size_t i = 0; array && i < json_object_array_length (array); i++) {
+        struct dn_extent extent = {.rank = 0};
+
+        if (read_extent (json_object_array_get_idx (array, i), &extent, err) < 0)
+            return dn_err_wrap (err, "%s", key);
+        if (*n < max)
+            extents[(*n)++] = extent;
+        else
+            *more += dn_extent_elements (&extent);
+    }
+    return 0;
+}
+
+static int read_kernel (struct json_object *op, double *kernel, struct dn_err *err)
+{
+    double sizes[3];
+    double ignored[3];
+    int n = 0;
+    int n_strides = 0;
+
+    if (dn_json_read_reals (op, "kernel", 1, 1e6, 1, 3, sizes, &n, err) < 0
+        || dn_json_read_reals (op, "stride", 1, 1e6, 1, 3, ignored, &n_strides, err)
+               < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        *kernel = i > 0 ? *kernel * sizes[i] : sizes[i];
+    return 0;
+}
+
+static int read_layer (struct json_object *op,
+                       struct dn_layer *layer,
+                       struct dn_err *err)
+{
+    int kind = DN_LAYER_UNKNOWN;
+    int n_out = 0;
+
+    if (dn_json_read_keys (op, op_keys, err) < 0
+        || dn_json_read_enum (op, "op", &dn_layer_kind_names, &kind, err) < 0)
+        return -1;
+    if (kind == DN_LAYER_UNKNOWN)
+        return dn_err_set (
+            err, DN_E_RANGE, "op: missing, expected conv2d, linear, ...");
+    *layer = dn_layer_empty ((enum dn_layer_kind) kind);
+    for (size_t i = 0; i < DN_N_ELEMENTS (numbers); i++)
+        if (dn_json_read_real (op,
+                               numbers[i].key,
+                               numbers[i].min,
+                               numbers[i].max,
+                               number_of (layer, &numbers[i]),
+                               err)
+            < 0)
+            return -1;
+    if (dn_json_read_text (op, "name", layer->name, sizeof (layer->name), err) < 0
+        || dn_json_read_bool (op, "first", &layer->first, err) < 0
+        || dn_json_read_bool (op, "fused", &layer->fused, err) < 0
+        || read_kernel (op, &layer->kernel, err) < 0
+        || read_extents (op,
+                         "in",
+                         DN_LAYER_INPUTS_MAX,
+                         layer->in,
+                         &layer->n_in,
+                         &layer->more_in,
+                         err)
+               < 0)
+        return -1;
+    return read_extents (op, "out", 1, &layer->out, &n_out, &layer->more_out, err);
+}
+
+static int read_layers (struct json_object *ops,
+                        struct dn_layers *layers,
+                        struct dn_err *err)
+{
+    for (size_t i = 0; i < json_object_array_length (ops); i++) {
+        struct dn_layer layer;
+
+        if (read_layer (json_object_array_get_idx (ops, i), &layer, err) < 0
+            || dn_layers_add (layers, &layer, err) < 0)
+            return dn_err_wrap (err, "ops[%zu]", i);
+    }
+    return 0;
+}
+
+static int read_graph (struct json_object *json,
+                       struct dn_layers *layers,
+                       struct dn_err *err)
+{
+    struct json_object *ops;
+    char source[DN_NAME_MAX];
+
+    if (dn_json_read_keys (json, graph_keys, err) < 0
+        || dn_json_read_text (json, "name", layers->name, sizeof (layers->name), err)
+               < 0
+        || dn_json_read_text (json, "source", source, sizeof (source), err) < 0
+        || dn_json_read_bool (json, "step", &layers->whole_step, err) < 0
+        || dn_json_read_real (json, "blocks", 0, DN_LAYERS_MAX, &layers->blocks, err)
+               < 0
+        || dn_json_read_real (json, "boundary", 0, COUNT_MAX, &layers->boundary, err)
+               < 0
+        || dn_json_read_real (
+               json, "input_bytes", 0, COUNT_MAX, &layers->input_bytes, err)
+               < 0
+        || dn_json_read_array (json, "ops", DN_GRAPH_OPS_MAX, &ops, err) < 0)
+        return -1;
+    if (!ops || json_object_array_length (ops) == 0)
+        return dn_err_set (
+            err, DN_E_RANGE, "ops: none, expected the operators of the network");
+    if (layers->name[0] == '\0')
+        snprintf (layers->name, sizeof (layers->name), "graph");
+    return read_layers (ops, layers, err);
+}
+
+/* The values of 'spec' are written as they are in metadata, so that one parser judges
+ * them: "key=value".
+ */
+static int read_key (const char *key,
+                     struct json_object *value,
+                     struct dn_spec *spec,
+                     struct dn_err *err)
+{
+    char text[DN_METADATA_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    switch (json_object_get_type (value)) {
+    case json_type_string:
+    case json_type_int:
+        dn_buf_add (&buf, "%s=%s", key, json_object_get_string (value));
+        break;
+    case json_type_boolean:
+        dn_buf_add (&buf, "%s=%d", key, json_object_get_boolean (value) ? 1 : 0);
+        break;
+    case json_type_double:
+        dn_buf_add (&buf, "%s=%s", key, json_object_to_json_string (value));
+        break;
+    default:
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "%s: found %s, expected a number or a string",
+                           dn_quote (key, strlen (key)).text,
+                           json_type_to_name (json_object_get_type (value)));
+    }
+    if (buf.cut || strchr (text, ',') || strchr (text, '\n'))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "%s: expected one short value",
+                           dn_quote (key, strlen (key)).text);
+    return dn_spec_read_at (dn_span_of (text), 0, spec, err);
+}
+
+static int read_spec (struct json_object *json,
+                      struct dn_spec *spec,
+                      struct dn_err *err)
+{
+    json_object_object_foreach (json, key, value)
+    {
+        if (read_key (key, value, spec, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_version (struct json_object *json, struct dn_err *err)
+{
+    int64_t version = 0;
+
+    if (dn_json_read_int (json, "dnnest", 0, INT64_MAX, &version, err) < 0)
+        return -1;
+    if (version == DN_SIDECAR_VERSION)
+        return 0;
+    return dn_err_set (err,
+                       DN_E_VERSION,
+                       "dnnest: %s, expected \"dnnest\": %d",
+                       dn_json_member (json, "dnnest") ? "another version" : "missing",
+                       DN_SIDECAR_VERSION);
+}
+
+static const char name_letters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
+/* A network that is described has a name; one that metadata may carry. */
+static void name_model (struct dn_sidecar *sidecar)
+{
+    char *name = sidecar->spec.model;
+
+    snprintf (name, sizeof (sidecar->spec.model), "%s", sidecar->layers.name);
+    for (; *name; name++)
+        if (!strchr (name_letters, *name))
+            *name = '_';
+}
+
+static int read_sidecar (struct json_object *json,
+                         struct dn_sidecar *sidecar,
+                         struct dn_err *err)
+{
+    struct json_object *spec;
+    struct json_object *graph;
+
+    if (dn_json_read_keys (json, sidecar_keys, err) < 0 || read_version (json, err) < 0
+        || dn_json_read_object (json, "spec", &spec, err) < 0
+        || dn_json_read_object (json, "graph", &graph, err) < 0)
+        return -1;
+    if (spec && read_spec (spec, &sidecar->spec, err) < 0)
+        return dn_err_wrap (err, "spec");
+    sidecar->layers.input_bytes = -1;
+    if (graph && read_graph (graph, &sidecar->layers, err) < 0)
+        return dn_err_wrap (err, "graph");
+    if (graph && sidecar->spec.model[0] == '\0')
+        name_model (sidecar);
+    return 0;
+}
+
+int dn_sidecar_read (struct dn_span text,
+                     struct dn_sidecar *sidecar,
+                     struct dn_err *err)
+{
+    struct dn_sidecar read = {.spec = sidecar->spec, .layers = {.n = 0}};
+    dn_cleanup (dn_json_free) struct json_object *json =
+        dn_json_read (text, DEPTH_MAX, err);
+
+    if (!json || read_sidecar (json, &read, err) < 0) {
+        dn_layers_free (&read.layers);
+        return dn_err_wrap (err, "sidecar");
+    }
+    dn_layers_free (&sidecar->layers);
+    *sidecar = read;
+    return 0;
+}
+
+int dn_sidecar_compact (struct dn_span text, char **json, struct dn_err *err)
+{
+    dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+    size_t len;
+
+    *json = NULL;
+    if (dn_sidecar_read (text, &sidecar, err) < 0
+        || (sidecar.layers.n > 0 && dn_layers_graph (&sidecar.layers, &graph, err) < 0))
+        return -1;
+    dn_layers_merge (&sidecar.layers);
+    for (int i = 0; i < sidecar.layers.n; i++)
+        sidecar.layers.list[i].name[0] = '\0';
+    *json = dn_sidecar_write (&sidecar);
+    if (!*json)
+        return dn_err_set (err, DN_E_NOMEM, "sidecar: out of memory");
+    len = strlen (*json);
+    if (len <= DN_SIDECAR_HANDOVER_MAX)
+        return 0;
+    free (*json);
+    *json = NULL;
+    return dn_err_set (err,
+                       DN_E_LIMIT,
+                       "sidecar: %zu bytes with equal operators put together (%d are "
+                       "left), expected at most %d",
+                       len,
+                       sidecar.layers.n,
+                       DN_SIDECAR_HANDOVER_MAX);
+}
+
+int dn_sidecar_graph (const struct dn_layers *layers,
+                      const struct dn_spec *spec,
+                      struct dn_graph *graph,
+                      struct dn_err *err)
+{
+    if (layers->n == 0)
+        return dn_graph_build (spec, graph, err);
+    return dn_layers_graph (layers, graph, err) < 0 ? dn_err_wrap (err, "graph") : 0;
+}
+
+void dn_sidecar_free (struct dn_sidecar *sidecar)
+{
+    if (sidecar)
+        dn_layers_free (&sidecar->layers);
+}
+
+/* Numbers are whole where they can be: "%.17g" would be the locale's, and long. */
+static struct json_object *number_json (double value)
+{
+    if (value == floor (value) && fabs (value) < 1e15)
+        return json_object_new_int64 ((int64_t) value);
+    return json_object_new_double (value);
+}
+
+static struct json_object *extent_json (const struct dn_extent *extent)
+{
+    struct json_object *array = json_object_new_array ();
+
+    for (int i = 0; i < extent->rank; i++)
+        json_object_array_add (array, number_json (extent->dim[i]));
+    return array;
+}
+
+/* Shapes, and one flat shape for the elements of those that were not kept. */
+static void add_extents (struct json_object *op,
+                         const char *key,
+                         const struct dn_extent extents[],
+                         int n,
+                         double more)
+{
+    struct json_object *array = json_object_new_array ();
+    struct dn_extent rest = {.dim = {more}, .rank = 1};
+
+    for (int i = 0; i < n; i++)
+        json_object_array_add (array, extent_json (&extents[i]));
+    if (more > 0)
+        json_object_array_add (array, extent_json (&rest));
+    json_object_object_add (op, key, array);
+}
+
+static struct json_object *layer_json (const struct dn_layer *layer)
+{
+    struct json_object *op = json_object_new_object ();
+    struct dn_layer usual = dn_layer_empty (layer->kind);
+    struct dn_layer copy = *layer;
+    struct json_object *kernel;
+
+    json_object_object_add (op,
+                            "op",
+                            json_object_new_string (dn_names_get (&dn_layer_kind_names,
+                                                                  (int) layer->kind)));
+    if (layer->name[0] != '\0')
+        json_object_object_add (op, "name", json_object_new_string (layer->name));
+    add_extents (op, "in", layer->in, layer->n_in, layer->more_in);
+    add_extents (op, "out", &layer->out, 1, layer->more_out);
+    if (layer->kernel > 0) {
+        kernel = json_object_new_array ();
+        json_object_array_add (kernel, number_json (layer->kernel));
+        json_object_object_add (op, "kernel", kernel);
+    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (numbers); i++)
+        if (*number_of (&copy, &numbers[i]) != *number_of (&usual, &numbers[i]))
+            json_object_object_add (
+                op, numbers[i].key, number_json (*number_of (&copy, &numbers[i])));
+    if (layer->first)
+        json_object_object_add (op, "first", json_object_new_boolean (true));
+    if (layer->fused)
+        json_object_object_add (op, "fused", json_object_new_boolean (true));
+    return op;
+}
+
+static struct json_object *graph_json (const struct dn_layers *layers)
+{
+    struct json_object *json = json_object_new_object ();
+    struct json_object *ops = json_object_new_array ();
+
+    json_object_object_add (json, "name", json_object_new_string (layers->name));
+    if (layers->whole_step)
+        json_object_object_add (json, "step", json_object_new_boolean (true));
+    if (layers->blocks > 0) {
+        json_object_object_add (json, "blocks", number_json (layers->blocks));
+        json_object_object_add (json, "boundary", number_json (layers->boundary));
+    }
+    if (layers->input_bytes >= 0)
+        json_object_object_add (json, "input_bytes", number_json (layers->input_bytes));
+    for (int i = 0; i < layers->n; i++)
+        json_object_array_add (ops, layer_json (&layers->list[i]));
+    json_object_object_add (json, "ops", ops);
+    return json;
+}
+
+static struct json_object *spec_json (const struct dn_spec *spec)
+{
+    struct json_object *json = json_object_new_object ();
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++) {
+        char text[DN_VALUE_MAX];
+
+        if (!dn_spec_has (spec, &keys[i]))
+            continue;
+        dn_spec_write_value (spec, &keys[i], text);
+        json_object_object_add (json, keys[i].name, json_object_new_string (text));
+    }
+    return json;
+}
+
+char *dn_sidecar_write (const struct dn_sidecar *sidecar)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    const char *text;
+
+    json_object_object_add (json, "dnnest", json_object_new_int (DN_SIDECAR_VERSION));
+    json_object_object_add (json, "spec", spec_json (&sidecar->spec));
+    if (sidecar->layers.n > 0)
+        json_object_object_add (json, "graph", graph_json (&sidecar->layers));
+    text = json_object_to_json_string_ext (
+        json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+    return text ? strdup (text) : NULL;
+}

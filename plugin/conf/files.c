@@ -1,0 +1,193 @@
+/* files.c - files of users, read by their commands and by slurmctld
+ *
+ * Everything is checked on the opened file, so that nothing can be swapped between
+ * check and use. O_NONBLOCK keeps FIFOs, devices and files with a lease from hanging
+ * the open; on what is left, a regular file, it has no effect.
+ *
+ * Below a directory of users' files the kernel itself walks the path (openat2, Linux
+ * 5.6): a walk of our own, component by component, would still touch what somebody has
+ * mounted there, and a FUSE that does not answer would stop slurmctld with all its
+ * locks held. Where there is no openat2, no such file is read.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "conf/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__has_include)
+#if __has_include(<linux/openat2.h>)
+#include <linux/openat2.h>
+#define HAVE_OPENAT2
+#endif
+#endif
+
+/* close () for dn_cleanup. */
+static void close_fd (const int *fd)
+{
+    if (*fd >= 0)
+        close (*fd);
+}
+
+static int fail_errno (struct dn_err *err)
+{
+    return dn_err_set (err, DN_E_IO, "%s", strerror (errno));
+}
+
+/* Examine an open file; its size in *size. 'owner' is NULL where anybody's will do. */
+static int check_file (int fd,
+                       const uid_t *owner,
+                       size_t max,
+                       size_t *size,
+                       struct dn_err *err)
+{
+    struct stat st;
+
+    if (fstat (fd, &st) < 0)
+        return fail_errno (err);
+    if (!S_ISREG (st.st_mode))
+        return dn_err_set (err, DN_E_IO, "not a regular file");
+    if (owner && st.st_uid != *owner)
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "owned by uid %lu, expected the job's, %lu",
+                           (unsigned long) st.st_uid,
+                           (unsigned long) *owner);
+    if (owner && (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "writable by group or others (mode %04o)",
+                           (unsigned) (st.st_mode & 07777));
+    if (st.st_size < 0 || (uintmax_t) st.st_size > max)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "%lld bytes, expected at most %zu",
+                           (long long) st.st_size,
+                           max);
+    *size = (size_t) st.st_size;
+    return 0;
+}
+
+/* Fill 'text' with 'size' bytes, or fewer when the file has become shorter. */
+static int fill (int fd, char *text, size_t size, struct dn_err *err)
+{
+    size_t len = 0;
+
+    while (len < size) {
+        ssize_t got = read (fd, text + len, size - len);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_errno (err);
+        if (got == 0)
+            break;
+        len += (size_t) got;
+    }
+    text[len] = '\0';
+    if (memchr (text, '\0', len))
+        return dn_err_set (err, DN_E_SYNTAX, "has a NUL byte, expected text");
+    return 0;
+}
+
+static int read_open (int fd,
+                      const uid_t *owner,
+                      size_t max,
+                      char **text,
+                      struct dn_err *err)
+{
+    char *buf;
+    size_t size = 0;
+
+    *text = NULL;
+    if (fd < 0)
+        return fail_errno (err);
+    if (check_file (fd, owner, max, &size, err) < 0)
+        return -1;
+    buf = malloc (size + 1);
+    if (!buf)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (fill (fd, buf, size, err) < 0) {
+        free (buf);
+        return -1;
+    }
+    *text = buf;
+    return 0;
+}
+
+int dn_file_read (const char *path, size_t max, char **text, struct dn_err *err)
+{
+    dn_cleanup (close_fd) int fd =
+        open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+    if (read_open (fd, NULL, max, text, err) == 0)
+        return 0;
+    return dn_err_wrap (err, "%s", dn_quote (path, strlen (path)).text);
+}
+
+#ifdef HAVE_OPENAT2
+static int open_below (int dir, const char *name)
+{
+    const struct open_how how = {.flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+                                          | O_NOCTTY,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS
+                                            | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV};
+
+    return (int) syscall (SYS_openat2, dir, name, &how, sizeof (how));
+}
+#else
+static int open_below (int dir, const char *name)
+{
+    (void) dir;
+    (void) name;
+    errno = ENOSYS;
+    return -1;
+}
+#endif
+
+/* What openat2 () says of a path that it does not walk. */
+static int fail_open (struct dn_err *err)
+{
+    switch (errno) {
+    case ENOSYS:
+        return dn_err_set (
+            err, DN_E_IO, "not read: this kernel has no openat2 (Linux 5.6)");
+    case ELOOP:
+        return dn_err_set (err, DN_E_IO, "goes through a symbolic link");
+    case EXDEV:
+        return dn_err_set (
+            err, DN_E_IO, "leads out of SidecarDir or into another file system");
+    case EAGAIN:
+        return dn_err_set (err, DN_E_IO, "in use by another program");
+    default:
+        return fail_errno (err);
+    }
+}
+
+int dn_file_read_below (const char *dir,
+                        const char *name,
+                        uid_t owner,
+                        size_t max,
+                        char **text,
+                        struct dn_err *err)
+{
+    dn_cleanup (close_fd) int dir_fd =
+        open (dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    dn_cleanup (close_fd) int fd = -1;
+    int rc;
+
+    *text = NULL;
+    if (dir_fd < 0) {
+        fail_errno (err);
+        return dn_err_wrap (err, "SidecarDir %s", dir);
+    }
+    fd = open_below (dir_fd, name);
+    rc = fd < 0 ? fail_open (err) : read_open (fd, &owner, max, text, err);
+    return rc < 0 ? dn_err_wrap (err, "%s", dn_quote (name, strlen (name)).text) : 0;
+}

@@ -1,0 +1,154 @@
+/* spank_dnnest.c - the option --dnnest= of sbatch, salloc and srun
+ *
+ * On the client, as the user: the option's text is checked, the file that it names is
+ * read and compacted, and both are handed over to slurmctld in the job's SPANK
+ * environment, where job_submit_dnnest reads them and takes them out again. A job whose
+ * option is wrong is submitted all the same, as it is written; that is why "off" is
+ * handed over then, lest lines of the script alone decide.
+ *
+ * sbatch and srun inside of a job take options of plugins from the job's environment,
+ * as if they had been given anew: a script would carry the description of the one that
+ * submits it. So what an outer job has left is taken out before options are read.
+ *
+ * Everything but the seven symbols is hidden: sbatch has a global 'opt' and some 30
+ * more, and a loader that finds two takes the program's.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <slurm/spank.h>
+
+#include "conf/carry.h"
+#include "spank/help.h"
+#include "spec/spec.h"
+
+#define DN_EXPORT __attribute__ ((visibility ("default")))
+
+DN_EXPORT extern const char plugin_name[];
+DN_EXPORT extern const char plugin_type[];
+DN_EXPORT extern const unsigned int plugin_version;
+DN_EXPORT extern const unsigned int spank_plugin_version;
+
+SPANK_PLUGIN (dnnest, 1)
+
+DN_EXPORT int slurm_spank_init (spank_t spank, int argc, char **argv);
+DN_EXPORT int slurm_spank_init_post_opt (spank_t spank, int argc, char **argv);
+DN_EXPORT int slurm_spank_exit (spank_t spank, int argc, char **argv);
+
+/* What a job's SPANK environment leaves in the environment of its processes. */
+static const char *const inherited[] = {
+    "SLURM_SPANK_" DN_CARRY_OPTION,
+    "SLURM_SPANK_" DN_CARRY_SIDECAR,
+    "SLURM_SPANK_" DN_CARRY_AUTOMATIC,
+};
+
+/* What stands behind the last --dnnest=; Slurm's commands have one thread by then. */
+static char *given;
+
+/* Of a script first, then of the command line: the last one counts. */
+static int take_option (int value, const char *argument, int remote)
+{
+    (void) value;
+    if (remote || !argument)
+        return 0;
+    if (dn_note_of_option (argument).help) {
+        dn_help_print ();
+        exit (EXIT_SUCCESS); /* of the user's own command, as --help does */
+    }
+    free (given);
+    given = strdup (argument);
+    return 0;
+}
+
+static struct spank_option option = {
+    .name = "dnnest",
+    .arginfo = "SPEC|FILE",
+    .usage = "how the job trains: key=value,..., a sidecar, off or help",
+    .has_arg = 1,
+    .cb = take_option,
+};
+
+static int set (spank_t spank, const char *name, const char *value, struct dn_err *err)
+{
+    spank_err_t rc = spank_job_control_setenv (spank, name, value, 1);
+
+    if (rc == ESPANK_SUCCESS)
+        return 0;
+    return dn_err_set (
+        err, DN_E_IO, "--dnnest: cannot be handed over: %s", spank_strerror (rc));
+}
+
+/* Check what was given and hand it over: the sidecar, and what stands beside it. */
+static int hand_over (spank_t spank, const char *text, struct dn_err *err)
+{
+    struct dn_note note = dn_note_of_option (text);
+    struct dn_spec spec = dn_spec_empty ();
+    dn_cleanup (dn_free_ptr) char *sidecar = NULL;
+    struct dn_carriers carriers = {.option = text};
+    enum dn_metadata state;
+
+    if (note.off)
+        return set (spank, DN_CARRY_OPTION, "off", err);
+    if (dn_carry_option (text, &sidecar, err) < 0)
+        return -1;
+    carriers.sidecar = sidecar;
+    if (dn_spec_collect (&carriers, &spec, &state, err) < 0
+        || (sidecar && set (spank, DN_CARRY_SIDECAR, sidecar, err) < 0)
+        || (note.pairs.len > 0
+            && set (spank, DN_CARRY_OPTION, note.pairs.text, err) < 0))
+        return -1;
+    return 0;
+}
+
+int slurm_spank_init (spank_t spank, int argc, char **argv)
+{
+    (void) argc;
+    (void) argv;
+    switch (spank_context ()) {
+    case S_CTX_LOCAL:
+    case S_CTX_ALLOCATOR:
+        for (size_t i = 0; i < DN_N_ELEMENTS (inherited); i++)
+            unsetenv (inherited[i]);
+        break;
+    case S_CTX_REMOTE: /* slurmstepd warns of options that it does not know */
+        break;
+    default:
+        return 0;
+    }
+    if (spank_option_register (spank, &option) != ESPANK_SUCCESS)
+        slurm_error ("dnnest: the option --dnnest could not be registered");
+    return 0;
+}
+
+/* srun inside of a job makes a step: there is nothing left to decide. */
+static bool is_step (void)
+{
+    return spank_context () == S_CTX_LOCAL && getenv ("SLURM_JOB_ID");
+}
+
+int slurm_spank_init_post_opt (spank_t spank, int argc, char **argv)
+{
+    struct dn_err err = {.code = DN_E_NONE};
+
+    (void) argc;
+    (void) argv;
+    if (!given || is_step ())
+        return 0;
+    if (hand_over (spank, given, &err) < 0) {
+        slurm_error ("dnnest: %s; job submitted as written", err.text);
+        set (spank, DN_CARRY_OPTION, "off", NULL);
+    }
+    return 0;
+}
+
+int slurm_spank_exit (spank_t spank, int argc, char **argv)
+{
+    (void) spank;
+    (void) argc;
+    (void) argv;
+    free (given);
+    given = NULL;
+    return 0;
+}

@@ -1,0 +1,51 @@
+#!/bin/bash
+# 0045-sidecar.t - descriptions in JSON, with keys and with a network of one's own
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+spec=model=resnet50,batch=64,precision=fp16,epochs=90,dataset=imagenet
+cat > "$work/keys.json" <<'END'
+{"dnnest": 1, "spec": {"model": "resnet50", "batch": 64, "precision": "fp16",
+ "epochs": 90, "dataset": "imagenet"}}
+END
+is 'keys in a sidecar are as good as on the command line' \
+    "$(dn predict --json "@$work/keys.json" --gpu v100_sxm2_16gb)" \
+    "$(dn predict --json $spec --gpu v100_sxm2_16gb)"
+is 'the @ may be left out where the name ends in .json' \
+    "$(dn check "$work/keys.json")" "$(dn check $spec)"
+
+cat > "$work/net.json" <<'END'
+{"dnnest": 1, "spec": {"batch": 64, "precision": "fp16"},
+ "graph": {"name": "my_net", "ops": [
+  {"op": "conv2d", "in": [[3,32,32]], "out": [[64,32,32]], "kernel": [3,3], "params": 1728, "first": true},
+  {"op": "activation", "in": [[64,32,32]], "out": [[64,32,32]], "repeat": 2},
+  {"op": "linear", "in": [[65536]], "out": [[10]], "params": 655370}]}}
+END
+json 'a network of layers is predicted' \
+    'd["model"]["name"] == "my_net" and d["model"]["params"] == 657098
+     and d["candidates"][0]["step_ms"]["p50"] > 0' predict --gpu v100_sxm2_16gb "$work/net.json"
+gives 'and explained' 0 'linear' explain --gpu v100_sxm2_16gb "$work/net.json"
+json 'and checked' 'd["given"]["batch"] == 64 and d["model"]["name"] == "my_net"' \
+    check "$work/net.json"
+
+printf 'spec,gpu,step_ms\n@net.json,v100_sxm2_16gb,10\n@none.json,v100_sxm2_16gb,10\n' > "$work/runs.csv"
+json 'a table names sidecars beside itself' \
+    'd["predicted"] == 1 and d["skipped"][0]["line"] == 3
+     and "none.json" in d["skipped"][0]["reason"]' evaluate "$work/runs.csv"
+
+printf '{"dnnest": 1, "spec": {"bacth": 4}}' > "$work/bad.json"
+refuses 'an unknown key is named with its place' 2 "bad.json: sidecar: spec: .*'bacth'" \
+    check "$work/bad.json"
+printf '{"dnnest": 1, "spec": {"batch": 4}, "graph": {"ops": [{"op": "linear", "in": [[8]]}]}}' > "$work/bad.json"
+refuses 'a layer that lacks something is named' 2 'ops.0. .linear.: out: 0 dimensions' \
+    predict "$work/bad.json"
+printf '{"dnnest": 1' > "$work/bad.json"
+refuses 'half a file is told' 2 'ends in the middle' check "$work/bad.json"
+refuses 'a missing sidecar is named' 4 'nothing.json: No such file' check "@$work/nothing.json"
+head -c 9000000 /dev/zero | tr '\0' ' ' > "$work/big.json"
+refuses 'a file that is too large is told' 2 'larger than' check "$work/big.json"
+
+done_testing

@@ -1,0 +1,74 @@
+#!/bin/bash
+# 0046-carriers.t - check and advise take every carrier as the plugins do
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+cd "$work" || exit 1
+a100=(-c 16 -n 4 -N 1 --gpus=a100:4 -t 1-0)
+sed -E 's/([a-z_]+)=([^,]*)/"\1": "\2"/g; s/^/{"dnnest": 1, "spec": {/; s/$/}}/' <<<"$short" \
+    > train.json
+script() { printf '#!/bin/sh\n'; printf '%s\n' "$@"; printf 'true\n'; }
+script > job.sh
+script "#DNNEST ${short//,/ }" > lines.sh
+script "#SBATCH --dnnest=$short" > option.sh
+script '#SBATCH --dnnest=train.json' > file.sh
+
+want=$(dn advise "${a100[@]}" --comment="dnnest:$short" job.sh)
+like 'a comment moves a job' "$want" '^dnnest: time 1-00:00:00 -> '
+for how in "--dnnest=$short job.sh" '--dnnest=train.json job.sh' '--dnnest=@train.json job.sh' \
+    lines.sh option.sh file.sh '--dnnest=train.json option.sh'; do
+    # shellcheck disable=SC2086
+    is "advise $how says the same" "$(dn advise "${a100[@]}" $how)" "$want"
+done
+want=$(dn check --json "$short" | grep -v '"gpus"')
+for file in lines.sh option.sh file.sh train.json @train.json "dnnest:$short"; do
+    is "check $file finds the same" "$(dn check --json "$file" | grep -v '"gpus"')" "$want"
+done
+
+json 'of a key the last carrier counts: sidecar, script, comment, option' \
+    'd["spec"]["batch"] == 4 and d["spec"]["workers"] == 3 and d["spec"]["epochs"] == 2
+     and d["spec"]["model"] == "resnet50"' \
+    advise --dnnest=@train.json,batch=4 --comment=dnnest:batch=5,workers=3 \
+    <(script '#DNNEST batch=6 workers=2 epochs=2 dataset=imagenet' | sed 's/steps=100//')
+for off in --dnnest=off --comment=dnnest:off; do
+    gives "$off opts out" 1 'opts out' advise $off lines.sh
+done
+gives '#SBATCH --dnnest=off is found' 1 'opts out' check <(script '#SBATCH --dnnest=off')
+
+refuses 'a wrong option is told with its column' 2 '--dnnest: column 7: batch: -4' \
+    advise --dnnest=batch=-4 job.sh
+refuses 'so is one of a script' 2 '--dnnest: column 7: batch: -4' \
+    check <(script '#SBATCH --dnnest=batch=-4')
+refuses 'a wrong line is told with line and column' 2 'script line 2: column 15: batch' \
+    check <(script '#DNNEST batch=none')
+printf '{"dnnest": 1,\n "spec": {"batch": }}' > bad.json
+refuses 'a wrong sidecar is told with line and column' 2 \
+    '--dnnest: bad.json: sidecar: line 2, column 20' advise --dnnest=bad.json job.sh
+refuses 'by check as well' 2 'bad.json: sidecar: line 2, column 20' check bad.json
+refuses 'a missing file is told' 4 '--dnnest: resnet50: No such file' advise --dnnest=resnet50 job.sh
+mkfifo fifo
+refuses 'a FIFO is told' 4 'fifo: not a regular file' advise --dnnest=fifo job.sh
+refuses 'help describes no job' 2 'dnnest=help: describes no job' advise --dnnest=help job.sh
+
+refuses 'a file in a comment needs SidecarDir' 4 'no SidecarDir in dnnest.conf' \
+    advise --comment=dnnest:@train.json job.sh
+mkdir sidecars
+cp train.json sidecars
+echo "SidecarDir=$work/sidecars" >> site.conf
+json 'SidecarDir is shown' \
+    '[s["value"] for s in d["site"] if s["key"] == "SidecarDir"][0].endswith("/sidecars")' config
+try check dnnest:@train.json
+if [[ $err = *openat2* ]]; then
+    skip 'a file in a comment is read' 'the kernel has no openat2'
+else
+    is 'a file in a comment is read below it' \
+        "$(dn check --json dnnest:@train.json | grep -v '"gpus"')" "$want"
+    json 'and keys behind it go over its own' 'd["given"]["batch"] == 5' \
+        check dnnest:@train.json,batch=5
+    refuses 'but none above it' 4 'comment: ../train.json: leads out of SidecarDir' \
+        check dnnest:@../train.json
+fi
+done_testing

@@ -1,0 +1,342 @@
+#!/bin/bash
+# carriers.t - every way for a job to describe itself, in a real Slurm, by an ordinary user
+#
+# What one carrier makes of a job is not written down here: all of them must make the same
+# of it as the comment does, and wrong ones what no carrier at all does.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
+plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+if [[ ! -e $plugin_dir/spank_dnnest.so ]]; then
+    skip_all 'the plugins are not built (--without-slurm)'
+fi
+
+dir=$(mktemp -d /tmp/dnnest-carriers.XXXXXX)
+cluster_trap "rm -rf '$dir'"
+
+readonly KEYS='model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
+readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
+
+# --- helpers -------------------------------------------------------------------------
+
+write_conf() {
+    mkdir -p "$dir/etc"
+    cat >"$dir/etc/dnnest.conf" <<END
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf
+Mode=enforce
+MaxSlowdown=9
+MinConfidence=0
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+END
+    printf '%s\n' "$@" >>"$dir/etc/dnnest.conf"
+}
+
+# Sets 'job' and 'said'; 'status' is sbatch's. A command that hangs fails.
+submit() {
+    status=0
+    job=$(cluster_as_user timeout 20 sbatch --parsable -H "${A100[@]}" "$@" 2>"$dir/said") ||
+        status=$?
+    said=$(<"$dir/said")
+}
+
+# What right-sizing may change of a job.
+shown() {
+    scontrol show job -o "$1" | tr ' ' '\n' |
+        grep -E '^(TimeLimit|NumCPUs|CPUs/Task|TresPerNode|ReqTRES|TRES|MinMemoryNode|MinCPUsNode)=' |
+        grep -v '^TRES=.*billing=0' || true
+}
+
+# A file of the user's.
+give() {
+    install -o "$CLUSTER_USER" -m "${2-644}" /dev/stdin "$1"
+}
+
+script() {
+    printf '#!/bin/sh\n'
+    printf '%s\n' "$@"
+    printf 'srun hostname\n'
+}
+
+# same TITLE WANT OPTION...: the submission comes to what 'want' shows, with one line.
+same() {
+    local title=$1 want=$2
+    shift 2
+    submit "$@"
+    is "$title" "$(shown "$job")" "$want"
+    like '... and the user reads one line' "$said" "$one_line"
+}
+
+# wrong TITLE REGEX OPTION...: the job is submitted as written, and the user told so.
+wrong() {
+    local title=$1 regex=$2
+    shift 2
+    submit "$@"
+    is "$title leaves the job as it is" "$status $(shown "$job")" "0 $plain"
+    like '... and the user reads why in one line' "$said" \
+        "^sbatch: (error: )?dnnest: $regex; job submitted as written\$"
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+mkdir -p "$dir/etc/hardware"
+cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
+echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
+chmod -R go-w "$dir/etc"
+write_conf
+
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting; then
+    fail 'Slurm starts with both plugins'
+    done_testing
+    exit 1
+fi
+pass 'Slurm starts with both plugins'
+
+home=$dir/home
+one_line=$'^sbatch: dnnest: time 1-00:00:00 -> [^\n]*gpu a100:4 -> v100:4[^\n]*$'
+script | give "$home/job.sh"
+script "#DNNEST ${KEYS//,/ }" | give "$home/lines.sh"
+script "#SBATCH --dnnest=$KEYS" | give "$home/option.sh"
+script '#SBATCH --dnnest=train.json' | give "$home/file.sh"
+script "#SBATCH --comment=dnnest:$KEYS" | give "$home/comment.sh"
+json() {
+    sed -E 's/([a-z_]+)=([^,]*)/"\1": "\2"/g; s/^/{"dnnest": 1,\n "spec": {/; s/$/}}/' <<<"$1"
+}
+json "$KEYS" | give "$home/train.json"
+
+# --- all carriers say the same -------------------------------------------------------
+
+submit job.sh
+is 'a job that uses none of it is submitted in silence' "$status $said" '0 '
+plain=$(shown "$job")
+submit --comment="dnnest:$KEYS" job.sh
+want=$(shown "$job")
+like 'the comment moves a job' "$said" "$one_line"
+not_ok '... which is another one then' test "$plain" = "$want"
+
+same '--dnnest=FILE comes to the same as the comment' "$want" --dnnest=train.json job.sh
+same '--dnnest=KEYS does' "$want" --dnnest="$KEYS" job.sh
+same '#DNNEST lines do' "$want" lines.sh
+same '#SBATCH --dnnest=KEYS does' "$want" option.sh
+same '#SBATCH --dnnest=FILE does' "$want" file.sh
+same '#SBATCH --comment= does' "$want" comment.sh
+
+json "${KEYS/batch=64/batch=1}" | give "$home/first.json"
+same 'keys beside a file go over its own' "$want" --dnnest=@first.json,batch=64 job.sh
+same '#DNNEST lines go over the sidecar, the option over the comment' "$want" \
+    --dnnest=@first.json,epochs=20 --comment=dnnest:batch=64,epochs=1 lines.sh
+same 'the option of the command line takes the place of the script'"'"'s' "$want" \
+    --dnnest="$KEYS" file.sh
+ln -s train.json "$home/link.json"
+same 'a link of the user is followed on the client' "$want" --dnnest=link.json job.sh
+
+graph='"graph": {"name": "mine", "ops": ['
+for i in {1..400}; do
+    graph+='{"op": "linear", "name": "layer.'$i'", "in": [[256]], "out": [[256]], "params": 65536},'
+done
+graph=${graph%,}']}'
+printf '{"dnnest": 1, "spec": {"batch": 64, "precision": "fp16", "steps": 1000}, %s}' "$graph" |
+    give "$home/graph.json"
+submit --dnnest=graph.json job.sh
+like 'a network of the user'"'"'s own is predicted by its layers' \
+    "$(scontrol show job -o "$job")" 'AdminComment=.*"spec":"model=mine,batch=64,'
+
+for off in --dnnest=off --comment=dnnest:off; do
+    submit "$off" lines.sh
+    is "$off opts out, whatever the script says" "$said $(shown "$job")" " $plain"
+done
+
+# --- help ----------------------------------------------------------------------------
+
+jobs_before=$(squeue -h -o %A | wc -l)
+for command in 'sbatch job.sh' 'salloc true' 'srun true'; do
+    status=0
+    # shellcheck disable=SC2086
+    said=$(cluster_as_user timeout 20 ${command% *} --dnnest=help ${command#* } 2>&1) || status=$?
+    like "${command% *} --dnnest=help lists the keys" "$status $said" \
+        $'^0 --dnnest=KEY.*\n  batch +samples per GPU'
+done
+is '... and submits nothing' "$(squeue -h -o %A | wc -l)" "$jobs_before"
+
+# --- wrong ones ----------------------------------------------------------------------
+
+printf '{"dnnest": 1,\n "spec": {"batch": }}' | give "$home/bad.json"
+printf '{"dnnest": 1, "graph": {"ops": [{"op": "linear", "in": [[8]]}]}}' | give "$home/shape.json"
+script '#DNNEST batch=many' | give "$home/bad.sh"
+mkfifo -m 644 "$home/fifo"
+install -m 600 "$home/train.json" "$home/secret.json"
+truncate -s 1G "$home/sparse.json"
+for i in {1..400}; do
+    printf '%s{"op":"linear","in":[[8]],"out":[[%d]]}' "${sep-}" "$i"
+    sep=,
+done | { printf '{"dnnest":1,"graph":{"ops":['; cat; echo ']}}'; } | give "$home/large.json"
+
+wrong 'a wrong key' '--dnnest: column 22: batch: -4 out of range .*' \
+    --dnnest=model=resnet50,batch=-4 lines.sh
+wrong 'a wrong sidecar' '--dnnest: bad.json: sidecar: line 2, column 20: .*' \
+    --dnnest=bad.json lines.sh
+wrong 'a wrong graph' '--dnnest: shape.json: .*ops.0..*' --dnnest=shape.json job.sh
+wrong 'a missing file' '--dnnest: none.json: No such file or directory' --dnnest=none.json job.sh
+wrong 'a FIFO' '--dnnest: fifo: not a regular file' --dnnest=fifo job.sh
+wrong 'a directory' '--dnnest: .: not a regular file' --dnnest=. job.sh
+wrong 'a device' '--dnnest: /dev/zero: not a regular file' --dnnest=/dev/zero job.sh
+wrong 'a file of somebody else' '--dnnest: secret.json: Permission denied' \
+    --dnnest=secret.json job.sh
+wrong 'a file of 1 GiB' '--dnnest: sparse.json: 1073741824 bytes, .*' --dnnest=sparse.json job.sh
+wrong 'a graph that is too large to travel' \
+    '--dnnest: large.json: .*400 are left., expected at most 16384' --dnnest=large.json job.sh
+wrong 'a wrong line of the script' 'script line 2: column 15: batch: .*' \
+    bad.sh
+submit --dnnest=none.json --quiet job.sh
+job=$(squeue -h -o %A | sort -n | tail -1) # it does not say
+is 'the job is there even where nobody listens' "$status $(shown "$job")" "0 $plain"
+
+# --- inside of a job -----------------------------------------------------------------
+
+script | give "$home/inner.sh"
+give "$home/outer.sh" 755 <<'END'
+#!/bin/sh
+env | grep -c DNNEST >inner.env
+srun true >inner.srun 2>&1; echo "status $?" >>inner.srun
+sbatch --parsable -H --gres=gpu:a100:4 -c 80 -t 1-0 inner.sh >inner.id 2>inner.said
+touch inner.done
+END
+cluster_as_user sbatch -Q -o /dev/null -n 1 -t 60 --dnnest=@train.json,batch=64 outer.sh
+ok 'a job with a sidecar runs' cluster_until 30 test -e "$home/inner.done"
+is '... without it in its environment' "$(<"$home/inner.env")" 0
+is 'srun inside of it is silent' "$(<"$home/inner.srun")" 'status 0'
+is 'sbatch inside of it does not take the sidecar over' \
+    "$(<"$home/inner.said") $(shown "$(<"$home/inner.id")")" " $plain"
+
+# As in a job of a cluster whose slurmctld leaves it there.
+inherit=(env "SLURM_SPANK__SLURM_SPANK_OPTION_dnnest_dnnest=none.json"
+    "SLURM_SPANK_DNNEST_OPTION=$KEYS")
+for script in job.sh lines.sh option.sh; do
+    expect=$want
+    if [[ $script = job.sh ]]; then expect=$plain; fi
+    id=$(cluster_as_user "${inherit[@]}" sbatch --parsable -H "${A100[@]}" $script 2>"$dir/said")
+    is "what an outer job has left means nothing to $script" "$(shown "$id")" "$expect"
+    not_ok '... and is not complained about' grep -q error "$dir/said"
+done
+
+# --- salloc and srun -----------------------------------------------------------------
+
+limit() {
+    sed -En 's/.*TimeLimit=([^ ]+).*/\1/p'
+}
+# What an allocation with that option shows of itself, steps and all.
+allocate() {
+    status=0
+    # shellcheck disable=SC2016
+    shows=$(cluster_as_user timeout 40 "$1" "${A100[@]}" "$2" \
+        sh -c 'scontrol show job "$SLURM_JOB_ID"; srun --overlap true' 2>"$dir/said") || status=$?
+}
+for how in salloc srun; do
+    allocate "$how" --comment="dnnest:$KEYS"
+    time_want=$(limit <<<"$shows")
+    not_ok "$how --comment= has its time limit lowered" test "$time_want" = 1-00:00:00
+    allocate "$how" --dnnest=train.json
+    is "$how --dnnest=FILE comes to the same" "$status $(limit <<<"$shows")" "0 $time_want"
+    like '... and keeps its GPUs' "$shows" 'gpu:a100:4'
+    like '... and says so' "$(<"$dir/said")" "$how: dnnest: time 1-00:00:00 -> $time_want"
+    is '... and nothing else of dnnest' "$(grep -c dnnest "$dir/said")" 1
+    allocate "$how" --dnnest=none.json
+    is "$how with a wrong sidecar runs as it is" "$status $(limit <<<"$shows")" '0 1-00:00:00'
+    like '... and says why' "$(<"$dir/said")" "$how: error: dnnest: --dnnest: none.json: No such"
+done
+like 'srun without GPUs or description is left alone' \
+    "$(cluster_as_user timeout 40 srun -n 1 -t 60 hostname 2>&1)" '^[^ ]+$'
+
+# --- SidecarDir ----------------------------------------------------------------------
+
+wrong 'a file in a comment, without SidecarDir,' 'comment: .@train.json.: sidecars of .*' \
+    --comment=dnnest:@train.json job.sh
+
+below=$dir/sidecars
+mkdir -m 1777 "$below"
+install -d -o "$CLUSTER_USER" "$below/sub"
+sleep 1.1 # Slurm stamps a reconfiguration with whole seconds
+write_conf "SidecarDir=$below"
+cluster_reconfigure
+give "$below/train.json" <"$home/train.json"
+give "$below/sub/train.json" <"$home/first.json"
+give "$below/open.json" 666 <"$home/train.json"
+install -m 644 "$home/train.json" "$below/root.json"
+ln -s train.json "$below/link.json"
+ln -s sub "$below/dirlink"
+mkfifo -m 644 "$below/fifo"
+chown "$CLUSTER_USER" "$below/fifo"
+give "$below/sparse.json" </dev/null
+truncate -s 1G "$below/sparse.json"
+give "$below/bad.json" <"$home/bad.json"
+
+submit --comment=dnnest:@train.json job.sh
+if [[ $said = *openat2* ]]; then
+    skip 'files of comments are read' 'the kernel has no openat2'
+else
+    same 'a file below SidecarDir comes to the same as the comment' "$want" \
+        --comment=dnnest:@train.json job.sh
+    same 'keys behind it go over its own' "$want" \
+        --comment=dnnest:@sub/train.json,batch=64 job.sh
+    same 'the file of the option goes before it' "$want" \
+        --comment=dnnest:@none.json --dnnest=train.json job.sh
+    wrong 'a wrong sidecar below SidecarDir' 'sidecar: line 2, column 20: .*' \
+        --comment=dnnest:@bad.json job.sh
+    wrong 'a path out of it' 'comment: ../home/train.json: leads out of .*' \
+        --comment=dnnest:@../home/train.json job.sh
+    wrong 'an absolute path' 'comment: .*: leads out of .*' \
+        --comment="dnnest:@$home/train.json" job.sh
+    wrong 'a link' 'comment: link.json: goes through a symbolic link' \
+        --comment=dnnest:@link.json job.sh
+    wrong 'a linked directory' 'comment: dirlink/train.json: goes through .*' \
+        --comment=dnnest:@dirlink/train.json job.sh
+    wrong 'a FIFO there' 'comment: fifo: not a regular file' --comment=dnnest:@fifo job.sh
+    wrong 'a directory there' 'comment: sub: not a regular file' --comment=dnnest:@sub job.sh
+    wrong 'a file of root' 'comment: root.json: owned by uid 0, .*' \
+        --comment=dnnest:@root.json job.sh
+    wrong 'a file that all may write' 'comment: open.json: writable by .*' \
+        --comment=dnnest:@open.json job.sh
+    wrong 'a file of 1 GiB there' 'comment: sparse.json: 1073741824 bytes, .*' \
+        --comment=dnnest:@sparse.json job.sh
+
+    # Swapped all the time for a link to another's, which is good for another job.
+    json "${KEYS/epochs=20/epochs=1}" >"$below/victim.json"
+    (
+        while [[ -e $below/victim.json ]]; do
+            ln -sf victim.json "$below/swap.new" && mv "$below/swap.new" "$below/swap.json"
+            cp -p "$below/train.json" "$below/swap.new" && mv "$below/swap.new" "$below/swap.json"
+        done 2>/dev/null
+    ) &
+    swapper=$!
+    outcomes=
+    for _ in {1..20}; do
+        submit --comment=dnnest:@swap.json job.sh
+        case $(shown "$job") in
+            "$want") outcomes+=m ;;
+            "$plain") outcomes+=p ;;
+            *) outcomes+=X ;;
+        esac
+    done
+    rm "$below/victim.json"
+    wait "$swapper" || true
+    like 'a file that is swapped is read as it is or not at all' "$outcomes" '^[mp]+$'
+    diag "20 submissions while a file was swapped: $outcomes"
+fi
+
+crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
+is 'slurmctld never complained about itself' "$crashes" 0
+is 'no node complained about the plugin' \
+    "$(grep -hi 'spank' "$dir"/log/slurmd-*.log | grep -ci 'error\|warn' || true)" 0
+
+done_testing

@@ -1,0 +1,283 @@
+/* fake_client.c - the built SPANK plugin in a pretended sbatch
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include <slurm/spank.h>
+
+#include "conf/carry.h"
+
+#define SYMBOL __attribute__ ((visibility ("default")))
+
+static struct {
+    int (*init) (spank_t spank, int argc, char **argv);
+    int (*post) (spank_t spank, int argc, char **argv);
+    int (*exit) (spank_t spank, int argc, char **argv);
+} plugin;
+
+/* --- the client ------------------------------------------------------------------ */
+
+static spank_context_t context;
+static struct spank_option *registered;
+static spank_err_t setenv_result;
+static char said[1024];
+static int n_said;
+static char option_entry[8192];
+static char sidecar_entry[32768];
+static int n_entries;
+
+SYMBOL spank_context_t spank_context (void)
+{
+    return context;
+}
+
+SYMBOL spank_err_t spank_option_register (spank_t spank, struct spank_option *option)
+{
+    (void) spank;
+    registered = option;
+    return ESPANK_SUCCESS;
+}
+
+SYMBOL spank_err_t spank_job_control_setenv (spank_t spank,
+                                             const char *name,
+                                             const char *value,
+                                             int overwrite)
+{
+    (void) spank;
+    assert_int_equal (overwrite, 1);
+    if (setenv_result != ESPANK_SUCCESS)
+        return setenv_result;
+    if (strcmp (name, DN_CARRY_OPTION) == 0)
+        snprintf (option_entry, sizeof (option_entry), "%s", value);
+    else if (strcmp (name, DN_CARRY_SIDECAR) == 0)
+        snprintf (sidecar_entry, sizeof (sidecar_entry), "%s", value);
+    else
+        fail_msg ("%s handed over", name);
+    n_entries++;
+    return ESPANK_SUCCESS;
+}
+
+SYMBOL const char *spank_strerror (spank_err_t err)
+{
+    (void) err;
+    return "no reason";
+}
+
+SYMBOL void slurm_error (const char *format, ...)
+{
+    va_list args;
+
+    va_start (args, format);
+    vsnprintf (said, sizeof (said), format, args);
+    va_end (args);
+    n_said++;
+}
+
+/* Run one command of Slurm's: 'values' are those of --dnnest=, NULL at the end. */
+static void run_command (spank_context_t where, const char *const values[])
+{
+    context = where;
+    registered = NULL;
+    n_said = 0;
+    n_entries = 0;
+    said[0] = option_entry[0] = sidecar_entry[0] = '\0';
+    assert_int_equal (plugin.init (NULL, 0, NULL), 0);
+    for (int i = 0; values[i]; i++) {
+        assert_non_null (registered);
+        assert_int_equal (
+            registered->cb (registered->val, values[i], where == S_CTX_REMOTE), 0);
+    }
+    assert_int_equal (plugin.post (NULL, 0, NULL), 0);
+    assert_int_equal (plugin.exit (NULL, 0, NULL), 0);
+}
+
+static void run_with (const char *value)
+{
+    const char *const values[] = {value, NULL};
+
+    run_command (S_CTX_ALLOCATOR, values);
+}
+
+/* --- tests ----------------------------------------------------------------------- */
+
+static void unused_it_says_and_does_nothing (void **state)
+{
+    static const char *const none[] = {NULL};
+    static const spank_context_t contexts[] = {
+        S_CTX_ALLOCATOR, S_CTX_LOCAL, S_CTX_REMOTE, S_CTX_SLURMD, S_CTX_JOB_SCRIPT};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (contexts); i++) {
+        run_command (contexts[i], none);
+        assert_int_equal (n_said + n_entries, 0);
+        assert_int_equal (registered != NULL, i < 3);
+    }
+}
+
+static void on_the_node_the_option_means_nothing (void **state)
+{
+    static const char *const wrong[] = {"help", "nonsense", NULL};
+
+    (void) state;
+    run_command (S_CTX_REMOTE, wrong);
+    assert_int_equal (n_said + n_entries, 0);
+}
+
+static void keys_are_handed_over_as_they_are (void **state)
+{
+    static const char *const values[] = {"batch=none", "model=gpt2,batch=4", NULL};
+
+    (void) state;
+    run_command (S_CTX_ALLOCATOR, values); /* of the script, then of the command line */
+    assert_int_equal (n_said, 0);
+    assert_int_equal (n_entries, 1);
+    assert_string_equal (option_entry, "model=gpt2,batch=4");
+    run_with ("off");
+    assert_int_equal (n_said, 0);
+    assert_int_equal (n_entries, 1);
+    assert_string_equal (option_entry, "off");
+}
+
+static void a_file_is_compacted_and_handed_over (void **state)
+{
+    char path[] = "/tmp/dnnest-client.XXXXXX";
+    char value[64];
+    FILE *file = fdopen (mkstemp (path), "w");
+
+    (void) state;
+    assert_non_null (file);
+    fputs ("{\n  \"dnnest\": 1,\n  \"spec\": {\"batch\": 4}\n}\n", file);
+    fclose (file);
+    run_with (path);
+    assert_int_equal (n_said, 0);
+    assert_int_equal (n_entries, 1);
+    assert_string_equal (sidecar_entry, "{\"dnnest\":1,\"spec\":{\"batch\":\"4\"}}");
+    snprintf (value, sizeof (value), "@%s,steps=9", path);
+    run_with (value);
+    assert_int_equal (n_said, 0);
+    assert_int_equal (n_entries, 2);
+    assert_string_equal (option_entry, "steps=9");
+    unlink (path);
+}
+
+static void a_wrong_option_opts_out_and_is_told_once (void **state)
+{
+    static const char *const wrong[][2] = {
+        {"", "--dnnest: nothing behind it"},
+        {"batch=-4", "--dnnest: column 7: batch: -4"},
+        {"/nonexistent", "--dnnest: /nonexistent: No such file"},
+        {"@/dev/null,batch=4", "--dnnest: /dev/null: not a regular file"},
+        {"@", "--dnnest: "},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (wrong); i++) {
+        run_with (wrong[i][0]);
+        assert_int_equal (n_said, 1);
+        assert_contains (said, wrong[i][1]);
+        assert_contains (said, "; job submitted as written");
+        assert_int_equal (n_entries, 1);
+        assert_string_equal (option_entry, "off");
+    }
+}
+
+static void what_cannot_be_handed_over_is_told (void **state)
+{
+    (void) state;
+    setenv_result = ESPANK_NOSPACE;
+    run_with ("batch=4");
+    setenv_result = ESPANK_SUCCESS;
+    assert_int_equal (n_said, 1);
+    assert_int_equal (n_entries, 0);
+    assert_contains (said, "cannot be handed over: no reason");
+}
+
+static void a_step_of_a_job_is_left_alone (void **state)
+{
+    static const char *const values[] = {"nonsense", NULL};
+
+    (void) state;
+    setenv ("SLURM_JOB_ID", "7", 1);
+    run_command (S_CTX_LOCAL, values);
+    assert_int_equal (n_said + n_entries, 0);
+    run_with ("nonsense"); /* sbatch inside of a job makes a job */
+    assert_int_equal (n_said, 1);
+    unsetenv ("SLURM_JOB_ID");
+    run_command (S_CTX_LOCAL, values);
+    assert_int_equal (n_said, 1);
+}
+
+static void what_an_outer_job_left_is_taken_out (void **state)
+{
+    static const char *const names[] = {"SLURM_SPANK_" DN_CARRY_AUTOMATIC,
+                                        "SLURM_SPANK_" DN_CARRY_OPTION,
+                                        "SLURM_SPANK_" DN_CARRY_SIDECAR};
+    static const char *const none[] = {NULL};
+
+    (void) state;
+    setenv ("SLURM_SPANK_OTHER", "1", 1);
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
+        setenv (names[i], "x", 1);
+    run_command (S_CTX_REMOTE, none);
+    assert_non_null (getenv (names[0]));
+    run_command (S_CTX_ALLOCATOR, none);
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
+        assert_null (getenv (names[i]));
+    assert_non_null (getenv ("SLURM_SPANK_OTHER"));
+    unsetenv ("SLURM_SPANK_OTHER");
+}
+
+/* Each test begins with a plugin that has just been loaded. */
+static int load (void **state)
+{
+    const char *build = getenv ("abs_top_builddir");
+    char path[512];
+
+    snprintf (path, sizeof (path), "%s/.libs/spank_dnnest.so", build ? build : ".");
+    *state = dlopen (path, RTLD_NOW);
+    if (!*state) {
+        print_error ("%s\n", dlerror ());
+        return -1;
+    }
+    *(void **) &plugin.init = dlsym (*state, "slurm_spank_init");
+    *(void **) &plugin.post = dlsym (*state, "slurm_spank_init_post_opt");
+    *(void **) &plugin.exit = dlsym (*state, "slurm_spank_exit");
+    return plugin.init && plugin.post && plugin.exit ? 0 : -1;
+}
+
+static int unload (void **state)
+{
+    assert_int_equal (plugin.exit (NULL, 0, NULL), 0);
+    return dlclose (*state);
+}
+
+#define LOADED(sentence, function)                                                     \
+    {                                                                                  \
+        sentence, function, load, unload, NULL                                         \
+    }
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        LOADED ("unused it says and does nothing", unused_it_says_and_does_nothing),
+        LOADED ("on the node the option means nothing",
+                on_the_node_the_option_means_nothing),
+        LOADED ("keys are handed over as they are", keys_are_handed_over_as_they_are),
+        LOADED ("a file is compacted and handed over",
+                a_file_is_compacted_and_handed_over),
+        LOADED ("a wrong option opts out and is told once",
+                a_wrong_option_opts_out_and_is_told_once),
+        LOADED ("what cannot be handed over is told",
+                what_cannot_be_handed_over_is_told),
+        LOADED ("a step of a job is left alone", a_step_of_a_job_is_left_alone),
+        LOADED ("what an outer job left is taken out",
+                what_an_outer_job_left_is_taken_out),
+    };
+
+    return cmocka_run_group_tests_name ("fake_client", tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+/* describe.c - tests of the carriers: which key counts, and what is said of wrong ones
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "graph/describe.h"
+
+#define SIDECAR                                                                        \
+    "{\"dnnest\": 1, \"spec\": {\"model\": \"resnet50\", \"batch\": 1, "               \
+    "\"workers\": 1, \"layers\": 1}}"
+#define GRAPH                                                                          \
+    "{\"dnnest\": 1, \"spec\": {\"batch\": 4}, \"graph\": {\"name\": \"mine\", "       \
+    "\"ops\": [{\"op\": \"linear\", \"name\": \"a\", \"in\": [[8]], \"out\": [[8]], "  \
+    "\"params\": 72}, {\"op\": \"linear\", \"name\": \"b\", \"in\": [[8]], "           \
+    "\"out\": [[8]], \"params\": 72}]}}"
+#define SCRIPT "#!/bin/sh\n#DNNEST batch=2 workers=2 epochs=2\ntrue\n"
+
+/* Describe a job and forget its layers. */
+static enum dn_metadata describe (struct dn_carriers carriers, struct dn_spec *spec)
+{
+    struct dn_sidecar sidecar;
+    enum dn_metadata state;
+    struct dn_err err = {.text = ""};
+
+    if (dn_describe (&carriers, &sidecar, &state, &err) < 0)
+        fail_msg ("%s", err.text);
+    *spec = sidecar.spec;
+    dn_sidecar_free (&sidecar);
+    return state;
+}
+
+static void later_carriers_go_over_earlier_ones_key_by_key (void **state)
+{
+    struct dn_carriers carriers = {.sidecar = SIDECAR,
+                                   .script = SCRIPT,
+                                   .comment = "job 7; dnnest:batch=3,workers=3,",
+                                   .option = "batch=4,steps=4"};
+    struct dn_spec spec;
+
+    (void) state;
+    assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
+    assert_string_equal (spec.model, "resnet50"); /* the sidecar alone */
+    assert_int_equal (spec.layers, 1);
+    assert_near (spec.epochs, 2); /* the script alone */
+    assert_int_equal (spec.workers, 3);
+    assert_int_equal (spec.batch, 4);
+    assert_int_equal (spec.steps, 4);
+    carriers.option = NULL;
+    assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
+    assert_int_equal (spec.batch, 3);
+    carriers.comment = "batch=9";
+    assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
+    assert_int_equal (spec.batch, 2);
+    carriers.script = "#!/bin/sh\ntrue\n";
+    assert_int_equal (describe (carriers, &spec), DN_METADATA_GIVEN);
+    assert_int_equal (spec.batch, 1);
+    carriers.sidecar = NULL;
+    assert_int_equal (describe (carriers, &spec), DN_METADATA_NONE);
+    assert_int_equal (spec.batch, DN_UNSET);
+}
+
+static void every_carrier_alone_is_enough (void **state)
+{
+    static const struct dn_carriers alone[] = {
+        {.sidecar = "{\"dnnest\":1,\"spec\":{\"model\":\"gpt2\",\"batch\":8}}"},
+        {.script = "#!/bin/sh\n#DNNEST model=gpt2, batch=8\n"},
+        {.comment = "DNNEST:model=gpt2,batch=8"},
+        {.option = "model=gpt2,batch=8"},
+        {.option = " batch=8,model=gpt2\n"},
+    };
+    struct dn_spec spec;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (alone); i++) {
+        assert_int_equal (describe (alone[i], &spec), DN_METADATA_GIVEN);
+        assert_string_equal (spec.model, "gpt2");
+        assert_int_equal (spec.batch, 8);
+    }
+}
+
+static void off_opts_out_whatever_else_is_said (void **state)
+{
+    static const struct dn_carriers off[] = {
+        {.comment = "dnnest:off", .option = "batch=4"},
+        {.comment = "dnnest:batch=4", .option = "OFF"},
+        {.script = "#!/bin/sh\n#DNNEST off\n", .option = "batch=4"},
+        {.comment = "x dnnest:off", .sidecar = "no JSON"},
+        {.option = "off", .script = "#!/bin/sh\n#DNNEST batch=none\n"},
+        {.option = "off", .comment = "dnnest:@nothing.json"},
+        {.script = "#!/bin/sh\n#DNNEST batch=4 off nonsense\n", .sidecar = SIDECAR},
+    };
+    struct dn_spec spec;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (off); i++) {
+        assert_int_equal (describe (off[i], &spec), DN_METADATA_OFF);
+        assert_int_equal (spec.batch, DN_UNSET);
+    }
+}
+
+static void wrong_carriers_are_named_with_line_and_column (void **state)
+{
+    static const struct {
+        struct dn_carriers carriers;
+        const char *says;
+    } cases[] = {
+        {{.comment = "run 7 dnnest:model=x,batch=-4"},
+         "comment: column 28: batch: -4 out of range"},
+        {{.comment = "dnnest:modle=x"}, "comment: column 8: unknown key 'modle'"},
+        {{.comment = "dnnest:"}, "comment: nothing behind it"},
+        {{.comment = "dnnest:@a.json,batch=1"},
+         "comment: column 9: 'a.json': the file"},
+        {{.option = "model=x,batch=-4"}, "--dnnest: column 15: batch: -4"},
+        {{.option = ""}, "--dnnest: nothing behind it"},
+        {{.option = "batch=1,batch=2"}, "--dnnest: column 9: batch: given twice"},
+        {{.option = "train.json"}, "--dnnest: column 1: 'train.json': the file"},
+        {{.option = "@t.json"}, "--dnnest: column 2: 't.json': the file"},
+        {{.option = "@t.json,batch=x", .sidecar = SIDECAR},
+         "--dnnest: column 15: batch"},
+        {{.option = "help"}, "--dnnest=help: describes no job"},
+        {{.script = "#!/bin/sh\n\n  #DNNEST a=1\n"},
+         "script line 3: column 11: unknown key 'a'"},
+        {{.script = "#DNNEST model=x  batch=0"}, "script line 1: column 24: batch: 0"},
+        {{.script = "#DNNEST model=x,heads=1,batch=0"},
+         "script line 1: column 31: batch: 0"},
+        {{.script = "#DNNEST @t.json"},
+         "script line 1: column 9: unknown key '@t.json'"},
+        {{.sidecar = "{\"dnnest\": 1,\n \"spec\": {\"batch\": }}"},
+         "sidecar: line 2, column 20: no JSON"},
+        {{.sidecar = "{\"dnnest\": 1,\n\n\"dnnest\": 1}"},
+         "sidecar: line 3, column 2: 'dnnest': stands twice"},
+        {{.sidecar = "{\"dnnest\": 1,\n \"spec\": {}}\n x"},
+         "sidecar: line 3, column 2: text behind"},
+        {{.sidecar = "{\"dnnest\": 1,\n"}, "sidecar: line 1, column 14: ends in the"},
+        {{.sidecar = "{\"dnnest\": 1, \"spec\": {\"batch\": 0}}"},
+         "sidecar: spec: batch: 0 out of range"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_sidecar sidecar;
+        enum dn_metadata found;
+        struct dn_err err = {.text = ""};
+
+        assert_int_equal (dn_describe (&cases[i].carriers, &sidecar, &found, &err), -1);
+        assert_contains (err.text, cases[i].says);
+        assert_null (sidecar.layers.list);
+        assert_int_equal (sidecar.spec.batch, DN_UNSET);
+    }
+}
+
+static void a_graph_stays_whatever_the_model_is_called (void **state)
+{
+    const struct dn_carriers carriers = {.sidecar = GRAPH,
+                                         .option = "model=resnet50,batch=8"};
+    struct dn_sidecar sidecar;
+    struct dn_graph graph;
+    enum dn_metadata found;
+    struct dn_err err;
+
+    (void) state;
+    assert_int_equal (dn_describe (&carriers, &sidecar, &found, &err), 0);
+    assert_int_equal (sidecar.spec.batch, 8);
+    assert_int_equal (dn_sidecar_graph (&sidecar.layers, &sidecar.spec, &graph, &err),
+                      0);
+    assert_near (graph.params, 144);
+    dn_graph_free (&graph);
+    dn_sidecar_free (&sidecar);
+}
+
+static void notes_are_taken_apart (void **state)
+{
+    static const struct {
+        const char *option;
+        const char *file;
+        const char *pairs;
+    } cases[] = {
+        {"batch=4", NULL, "batch=4"},
+        {"train.json", "train.json", NULL},
+        {"train", "train", NULL},
+        {"./a=b.json", "./a=b.json", NULL},
+        {"/a=b,c=d", "/a=b,c=d", NULL},
+        {"@a=b.json,batch=4,x=1", "a=b.json", "batch=4,x=1"},
+        {"@a", "a", NULL},
+        {"@", "", NULL},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_note note = dn_note_of_option (cases[i].option);
+
+        assert_false (note.off || note.help);
+        assert_int_equal (note.file.text != NULL, cases[i].file != NULL);
+        assert_int_equal (note.pairs.text != NULL, cases[i].pairs != NULL);
+        if (cases[i].file)
+            assert_memory_equal (note.file.text, cases[i].file, strlen (cases[i].file));
+        if (cases[i].pairs)
+            assert_string_equal (note.pairs.text, cases[i].pairs);
+    }
+    assert_true (dn_note_of_option ("Help").help);
+    assert_null (dn_note_of_option (NULL).pairs.text);
+    assert_null (dn_note_of_comment ("a@b").file.text);
+}
+
+/* A sidecar of 'n' equal operators and 'n' different ones. */
+static char *large_sidecar (int n)
+{
+    size_t size = (size_t) n * 160 + 100;
+    char *text = malloc (size);
+    struct dn_buf buf = dn_buf_on (text, size);
+
+    assert_non_null (text);
+    dn_buf_add (&buf, "{\"dnnest\":1,\"spec\":{\"batch\":4},\"graph\":{\"ops\":[");
+    for (int i = 0; i < n; i++)
+        dn_buf_add (
+            &buf,
+            "%s\n{\"op\":\"linear\",\"name\":\"same%d\",\"in\":[[8]],\"out\":[[8]]}"
+            ",\n {\"op\":\"linear\",\"in\":[[8]],\"out\":[[%d]]}",
+            i > 0 ? "," : "",
+            i,
+            i < 50 ? i + 1 : 7);
+    dn_buf_add (&buf, "]}}");
+    assert_false (buf.cut);
+    return text;
+}
+
+static void what_travels_is_small_and_says_the_same (void **state)
+{
+    char *text = large_sidecar (5000);
+    struct dn_sidecar before = {.spec = dn_spec_empty ()};
+    struct dn_sidecar after = {.spec = dn_spec_empty ()};
+    struct dn_graph graphs[2];
+    struct dn_err err;
+    char *compact;
+
+    (void) state;
+    assert_int_equal (dn_sidecar_compact (dn_span_of (text), &compact, &err), 0);
+    assert_true (strlen (compact) < 4096);
+    assert_null (strchr (compact, '\n'));
+    assert_null (strstr (compact, "same"));
+    assert_int_equal (dn_sidecar_read (dn_span_of (text), &before, &err), 0);
+    assert_int_equal (dn_sidecar_read (dn_span_of (compact), &after, &err), 0);
+    assert_int_equal (dn_sidecar_graph (&before.layers, &before.spec, &graphs[0], &err),
+                      0);
+    assert_int_equal (dn_sidecar_graph (&after.layers, &after.spec, &graphs[1], &err),
+                      0);
+    assert_int_equal (graphs[1].n_ops, 50);
+    assert_near (graphs[0].flops, graphs[1].flops);
+    assert_int_equal (after.spec.batch, 4);
+    for (int i = 0; i < 2; i++)
+        dn_graph_free (&graphs[i]);
+    dn_sidecar_free (&before);
+    dn_sidecar_free (&after);
+    free (compact);
+    free (text);
+}
+
+static void what_is_too_large_to_travel_is_told (void **state)
+{
+    struct dn_buf buf;
+    struct dn_err err;
+    char *compact;
+    char *text = malloc (100000);
+
+    (void) state;
+    assert_non_null (text);
+    buf = dn_buf_on (text, 100000);
+    dn_buf_add (&buf, "{\"dnnest\":1,\"graph\":{\"ops\":[");
+    for (int i = 0; i < 1000; i++)
+        dn_buf_add (&buf,
+                    "%s{\"op\":\"linear\",\"in\":[[8]],\"out\":[[%d]]}",
+                    i > 0 ? "," : "",
+                    i + 1);
+    dn_buf_add (&buf, "]}}");
+    assert_false (buf.cut);
+    assert_int_equal (dn_sidecar_compact (dn_span_of (text), &compact, &err), -1);
+    assert_null (compact);
+    assert_int_equal (err.code, DN_E_LIMIT);
+    assert_contains (err.text, "(1000 are left), expected at most 16384");
+    assert_int_equal (dn_sidecar_compact (dn_span_of ("{}"), &compact, &err), -1);
+    assert_null (compact);
+    free (text);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("later carriers go over earlier ones key by key",
+              later_carriers_go_over_earlier_ones_key_by_key),
+        TEST ("every carrier alone is enough", every_carrier_alone_is_enough),
+        TEST ("off opts out whatever else is said", off_opts_out_whatever_else_is_said),
+        TEST ("wrong carriers are named with line and column",
+              wrong_carriers_are_named_with_line_and_column),
+        TEST ("a graph stays whatever the model is called",
+              a_graph_stays_whatever_the_model_is_called),
+        TEST ("notes are taken apart", notes_are_taken_apart),
+        TEST ("what travels is small and says the same",
+              what_travels_is_small_and_says_the_same),
+        TEST ("what is too large to travel is told",
+              what_is_too_large_to_travel_is_told),
+    };
+
+    return cmocka_run_group_tests_name ("describe", tests, NULL, NULL);
+}

@@ -1,0 +1,250 @@
+/* files.c - tests of reading users' files: nothing hangs, nothing leads elsewhere
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conf/carry.h"
+#include "conf/files.h"
+
+#define MAX 1024
+
+static char dir[] = "/tmp/dnnest-files.XXXXXX";
+
+/* "DIR/name", in one of two buffers in turn. */
+static const char *path_of (const char *name)
+{
+    static char paths[2][256];
+    static int next;
+
+    next = 1 - next;
+    snprintf (paths[next], sizeof (paths[next]), "%s/%s", dir, name);
+    return paths[next];
+}
+
+static void put (const char *name, const char *text)
+{
+    FILE *file = fopen (path_of (name), "w");
+
+    assert_non_null (file);
+    assert_true (fputs (text, file) >= 0);
+    assert_int_equal (fclose (file), 0);
+}
+
+static void expect_own (const char *name, const char *says)
+{
+    struct dn_err err = {.text = ""};
+    char *text = dir;
+    int rc = dn_file_read (name[0] == '/' ? name : path_of (name), MAX, &text, &err);
+
+    if (!says) {
+        assert_int_equal (rc, 0);
+        assert_string_equal (text, "hello");
+        free (text);
+        return;
+    }
+    assert_int_equal (rc, -1);
+    assert_null (text);
+    assert_contains (err.text, says);
+}
+
+static void expect_below (const char *name, uid_t owner, const char *says)
+{
+    struct dn_err err = {.text = ""};
+    char *text = dir;
+    int rc = dn_file_read_below (dir, name, owner, MAX, &text, &err);
+
+    if (rc < 0 && strstr (err.text, "openat2"))
+        skip ();
+    if (!says) {
+        if (rc < 0)
+            fail_msg ("%s", err.text);
+        assert_string_equal (text, "hello");
+        free (text);
+        return;
+    }
+    assert_int_equal (rc, -1);
+    assert_null (text);
+    assert_contains (err.text, says);
+}
+
+static void own_files_are_read_through_links (void **state)
+{
+    (void) state;
+    expect_own ("file", NULL);
+    expect_own ("link", NULL);
+    expect_own ("none", "No such file");
+}
+
+static void what_is_no_file_is_told_and_nothing_hangs (void **state)
+{
+    time_t begin = time (NULL);
+
+    (void) state;
+    expect_own ("fifo", "not a regular file");
+    expect_own (dir, "not a regular file");
+    expect_own ("/dev/zero", "not a regular file");
+    expect_below ("fifo", getuid (), "not a regular file");
+    expect_below ("sub", getuid (), "not a regular file");
+    assert_true (time (NULL) - begin < 5);
+}
+
+static void large_files_and_binaries_are_refused (void **state)
+{
+    (void) state;
+    assert_int_equal (truncate (path_of ("sparse"), 1 << 30), 0);
+    expect_own ("sparse", "1073741824 bytes, expected at most 1024");
+    expect_below ("sparse", getuid (), "1073741824 bytes");
+    assert_int_equal (truncate (path_of ("sparse"), MAX), 0);
+    expect_own ("sparse", "NUL byte");
+    expect_below ("sparse", getuid (), "NUL byte");
+}
+
+static void a_file_below_is_its_owners_alone (void **state)
+{
+    (void) state;
+    expect_below ("file", getuid (), NULL);
+    expect_below ("sub/file", getuid (), NULL);
+    expect_below ("./sub/../file", getuid (), NULL);
+    expect_below ("file", getuid () + 1, "owned by uid");
+    assert_int_equal (chmod (path_of ("file"), 0664), 0);
+    expect_below ("file", getuid (), "writable by group or others (mode 0664)");
+    assert_int_equal (chmod (path_of ("file"), 0646), 0);
+    expect_below ("file", getuid (), "writable by group or others");
+    assert_int_equal (chmod (path_of ("file"), 0644), 0);
+}
+
+static void no_path_leads_out_of_the_directory (void **state)
+{
+    char above[512];
+
+    (void) state;
+    snprintf (above, sizeof (above), "..%s/file", strrchr (dir, '/'));
+    expect_below (above, getuid (), "out of SidecarDir");
+    expect_below (path_of ("file"), getuid (), "out of SidecarDir");
+    expect_below ("/etc/passwd", 0, "out of SidecarDir");
+    expect_below ("../../etc/passwd", 0, "out of SidecarDir");
+    expect_below ("link", getuid (), "symbolic link");
+    expect_below ("dirlink/file", getuid (), "symbolic link");
+    expect_below ("", getuid (), "No such file");
+    expect_below ("none", getuid (), "No such file");
+}
+
+static void the_directory_itself_is_no_link (void **state)
+{
+    struct dn_err err = {.text = ""};
+    char *text;
+
+    (void) state;
+    assert_int_equal (
+        dn_file_read_below (path_of ("dirlink"), "file", getuid (), MAX, &text, &err),
+        -1);
+    assert_contains (err.text, "SidecarDir /tmp/");
+}
+
+static void comments_name_files_only_where_a_directory_is_set (void **state)
+{
+    struct dn_job job = dn_job_empty ();
+    struct dn_err err = {.text = ""};
+    char *text;
+
+    (void) state;
+    job.comment = "dnnest:@file,batch=4";
+    job.user_id = (int64_t) getuid ();
+    assert_int_equal (dn_carry_comment (&job, "", &text, &err), -1);
+    assert_contains (err.text, "comment: '@file': sidecars of comments are not read");
+    assert_null (text);
+    if (dn_carry_comment (&job, dir, &text, &err) < 0)
+        assert_contains (err.text, "openat2");
+    free (text);
+    job.user_id = DN_UNSET;
+    assert_int_equal (dn_carry_comment (&job, dir, &text, &err), -1);
+    assert_contains (err.text, "no owner");
+    job.option = "off";
+    assert_int_equal (dn_carry_comment (&job, "", &text, &err), 0);
+    assert_null (text);
+    job.option = NULL;
+    job.sidecar = "{}";
+    assert_int_equal (dn_carry_comment (&job, "", &text, &err), 0);
+    assert_null (text);
+    job.sidecar = NULL;
+    job.comment = "dnnest:batch=4";
+    assert_int_equal (dn_carry_comment (&job, "", &text, &err), 0);
+    assert_null (text);
+}
+
+static void options_name_files_of_the_client (void **state)
+{
+    char option[300];
+    struct dn_err err = {.text = ""};
+    char *text;
+
+    (void) state;
+    put ("good.json", "{\"dnnest\": 1,\n \"spec\": {\"batch\": 4}}\n");
+    snprintf (option, sizeof (option), "@%s,steps=4", path_of ("good.json"));
+    assert_int_equal (dn_carry_option (option, &text, &err), 0);
+    assert_string_equal (text, "{\"dnnest\":1,\"spec\":{\"batch\":\"4\"}}");
+    free (text);
+    assert_int_equal (dn_carry_option (path_of ("file"), &text, &err), -1);
+    assert_null (text);
+    assert_contains (err.text, "sidecar: line 1, column 1: no JSON");
+    assert_int_equal (dn_carry_option ("resnet50", &text, &err), -1);
+    assert_contains (err.text, "--dnnest: resnet50: No such file");
+    assert_int_equal (dn_carry_option ("batch=4", &text, &err), 0);
+    assert_null (text);
+    assert_int_equal (dn_carry_option (NULL, &text, &err), 0);
+    assert_null (text);
+}
+
+static int make_files (void **state)
+{
+    (void) state;
+    if (!mkdtemp (dir))
+        return -1;
+    umask (022);
+    mkdir (path_of ("sub"), 0755);
+    put ("file", "hello");
+    put ("sub/file", "hello");
+    put ("sparse", "");
+    return symlink ("file", path_of ("link")) < 0
+                   || symlink ("sub", path_of ("dirlink")) < 0
+                   || mkfifo (path_of ("fifo"), 0600) < 0
+               ? -1
+               : 0;
+}
+
+static int remove_files (void **state)
+{
+    static const char *const names[] = {
+        "sub/file", "sub", "file", "link", "dirlink", "fifo", "sparse", "good.json"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
+        remove (path_of (names[i]));
+    return rmdir (dir);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("own files are read through links", own_files_are_read_through_links),
+        TEST ("what is no file is told and nothing hangs",
+              what_is_no_file_is_told_and_nothing_hangs),
+        TEST ("large files and binaries are refused",
+              large_files_and_binaries_are_refused),
+        TEST ("a file below is its owner's alone", a_file_below_is_its_owners_alone),
+        TEST ("no path leads out of the directory", no_path_leads_out_of_the_directory),
+        TEST ("the directory itself is no link", the_directory_itself_is_no_link),
+        TEST ("comments name files only where a directory is set",
+              comments_name_files_only_where_a_directory_is_set),
+        TEST ("options name files of the client", options_name_files_of_the_client),
+    };
+
+    return cmocka_run_group_tests_name ("files", tests, make_files, remove_files);
+}

@@ -1,0 +1,368 @@
+/* sidecar.c - tests of descriptions in JSON: read strictly, made into a graph
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "base/json_read.h"
+#include "graph/sidecar.h"
+
+static const char cnn[] =
+    "{\"dnnest\": 1,"
+    " \"spec\": {\"batch\": 64, \"precision\": \"fp16\", \"epochs\": 1.5},"
+    " \"graph\": {\"name\": \"my_net\", \"source\": \"by hand\", \"ops\": ["
+    "  {\"op\": \"conv2d\", \"name\": \"stem\", \"in\": [[3,224,224]],"
+    "   \"out\": [[64,112,112]], \"kernel\": [7,7], \"stride\": [2,2], \"groups\": 1,"
+    "   \"params\": 9408, \"repeat\": 1, \"first\": true},"
+    "  {\"op\": \"batchnorm\", \"in\": [[64,112,112]], \"out\": [[64,112,112]],"
+    "   \"params\": 128},"
+    "  {\"op\": \"activation\", \"in\": [[64,112,112]], \"out\": [[64,112,112]]},"
+    "  {\"op\": \"conv2d\", \"in\": [[64,112,112]], \"out\": [[64,112,112]],"
+    "   \"kernel\": [3,3], \"params\": 36864, \"repeat\": 4},"
+    "  {\"op\": \"reduce\", \"in\": [[64,112,112]], \"out\": [[64]]},"
+    "  {\"op\": \"linear\", \"in\": [[64]], \"out\": [[1000]], \"params\": 65000},"
+    "  {\"op\": \"loss\", \"in\": [[1000]], \"out\": [[1]]}]}}";
+
+static struct dn_sidecar read_good (const char *text)
+{
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    struct dn_err err = {0};
+
+    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0)
+        fail_msg ("%s", err.text);
+    return sidecar;
+}
+
+static void expect_bad (const char *text, const char *part)
+{
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    struct dn_err err = {0};
+
+    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) == 0)
+        fail_msg ("'%s' was read", text);
+    assert_contains (err.text, "sidecar: ");
+    assert_contains (err.text, part);
+    assert_int_equal (sidecar.layers.n, 0);
+    assert_null (sidecar.layers.list);
+    assert_int_equal (sidecar.spec.batch, DN_UNSET);
+}
+
+/* The only operator of a graph. */
+static void expect_bad_op (const char *op, const char *part)
+{
+    char text[4096];
+
+    snprintf (text, sizeof (text), "{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}", op);
+    expect_bad (text, part);
+}
+
+static struct dn_graph build (const struct dn_sidecar *sidecar)
+{
+    struct dn_graph graph;
+    struct dn_err err = {0};
+
+    if (dn_layers_graph (&sidecar->layers, &graph, &err) < 0)
+        fail_msg ("%s", err.text);
+    return graph;
+}
+
+static void expect_no_graph (const char *op, const char *part)
+{
+    char text[4096];
+    struct dn_sidecar sidecar;
+    struct dn_graph graph;
+    struct dn_err err = {0};
+
+    snprintf (text, sizeof (text), "{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}", op);
+    sidecar = read_good (text);
+    assert_int_equal (dn_layers_graph (&sidecar.layers, &graph, &err), -1);
+    assert_contains (err.text, part);
+    assert_null (graph.ops);
+    dn_sidecar_free (&sidecar);
+}
+
+static void a_sidecar_gives_keys_and_a_graph (void **state)
+{
+    struct dn_sidecar sidecar = read_good (cnn);
+    struct dn_graph graph = build (&sidecar);
+    double positions = 112 * 112;
+
+    (void) state;
+    assert_int_equal (sidecar.spec.batch, 64);
+    assert_int_equal (sidecar.spec.precision, DN_PRECISION_FP16);
+    assert_near (sidecar.spec.epochs, 1.5);
+    assert_string_equal (graph.name, "my_net");
+    assert_near (graph.params, 9408 + 128 + 4 * 36864 + 65000);
+    assert_near (graph.flops,
+                 2 * (positions * 64 * 147 + 4 * positions * 64 * 576 + 64 * 1000));
+    assert_near (graph.input, 3 * 224 * 224);
+    assert_near (graph.input_bytes, 4 * 3 * 224 * 224);
+    assert_true (graph.ops[0].first);
+    assert_false (graph.whole_step);
+    dn_graph_free (&graph);
+    dn_sidecar_free (&sidecar);
+}
+
+/* What a rectifier keeps is what the next convolution reads. */
+static void what_two_layers_keep_is_counted_once (void **state)
+{
+    struct dn_sidecar sidecar = read_good (cnn);
+    struct dn_graph graph = build (&sidecar);
+
+    (void) state;
+    assert_near (graph.ops[2].saved, 64 * 112 * 112);
+    assert_near (graph.ops[3].saved, 0);
+    dn_graph_free (&graph);
+    dn_sidecar_free (&sidecar);
+}
+
+static void written_and_read_again_it_is_the_same (void **state)
+{
+    struct dn_sidecar sidecar = read_good (cnn);
+    struct dn_graph graph = build (&sidecar);
+    char *text = dn_sidecar_write (&sidecar);
+    struct dn_sidecar again = read_good (text);
+    struct dn_graph same = build (&again);
+    char *text_again = dn_sidecar_write (&again);
+
+    (void) state;
+    assert_string_equal (text, text_again);
+    assert_int_equal (same.n_ops, graph.n_ops);
+    assert_near (same.flops, graph.flops);
+    assert_near (same.params, graph.params);
+    assert_near (same.tensors, graph.tensors);
+    free (text);
+    free (text_again);
+    dn_graph_free (&graph);
+    dn_graph_free (&same);
+    dn_sidecar_free (&sidecar);
+    dn_sidecar_free (&again);
+}
+
+static void equal_layers_are_merged_without_loss (void **state)
+{
+    struct dn_sidecar sidecar = read_good (cnn);
+    struct dn_graph before;
+    struct dn_graph after;
+    struct dn_err err = {0};
+    int n = sidecar.layers.n;
+
+    (void) state;
+    for (int i = 0; i < n; i++) {
+        struct dn_layer copy = sidecar.layers.list[i];
+
+        snprintf (copy.name, sizeof (copy.name), "again%d", i);
+        assert_int_equal (dn_layers_add (&sidecar.layers, &copy, &err), 0);
+    }
+    before = build (&sidecar);
+    dn_layers_merge (&sidecar.layers);
+    assert_int_equal (sidecar.layers.n, n);
+    after = build (&sidecar);
+    assert_near (after.flops, before.flops);
+    assert_near (after.params, before.params);
+    assert_near (after.tensors, before.tensors);
+    dn_graph_free (&before);
+    dn_graph_free (&after);
+    dn_sidecar_free (&sidecar);
+}
+
+/* An operator of a sidecar, the kind of the graph's first operator, and its FLOPs. */
+static const struct {
+    const char *op;
+    enum dn_op_kind kind;
+    double flops;
+} kinds[] = {
+    {"{\"op\":\"conv1d\",\"in\":[[8,100]],\"out\":[[16,50]],\"kernel\":[3]}",
+     DN_OP_CONV,
+     2.0 * 50 * 16 * 8 * 3},
+    {"{\"op\":\"conv3d\",\"in\":[[8,4,4,4]],\"out\":[[16,4,4,4]],"
+     "\"kernel\":[3,3,3],\"groups\":2}",
+     DN_OP_CONV,
+     2.0 * 64 * 16 * 4 * 27},
+    {"{\"op\":\"conv_transpose\",\"in\":[[8,4,4]],\"out\":[[16,8,8]],"
+     "\"kernel\":[2,2]}",
+     DN_OP_CONV,
+     2.0 * 16 * 16 * 4 * 8},
+    {"{\"op\":\"linear\",\"in\":[[128,768]],\"out\":[[128,3072]]}",
+     DN_OP_LINEAR,
+     2.0 * 128 * 768 * 3072},
+    {"{\"op\":\"matmul\",\"in\":[[12,128,64],[12,64,128]],\"out\":[[12,128,128]]}",
+     DN_OP_MATMUL,
+     2.0 * 12 * 128 * 128 * 64},
+    {"{\"op\":\"attention\",\"in\":[[12,128,64],[12,128,64],[12,128,64]],"
+     "\"out\":[[12,128,64]],\"fused\":true}",
+     DN_OP_MATMUL,
+     2.0 * 2 * 12 * 128 * 128 * 64},
+    {"{\"op\":\"embedding\",\"in\":[[128]],\"out\":[[128,768]],\"params\":23440896}",
+     DN_OP_EMBEDDING,
+     0},
+    {"{\"op\":\"rnn\",\"in\":[[35,650]],\"out\":[[35,650]],\"hidden\":650,"
+     "\"gates\":4,\"params\":3385200}",
+     DN_OP_RNN,
+     2.0 * 35 * 4 * 650 * 1300},
+    {"{\"op\":\"layernorm\",\"in\":[[128,768]],\"out\":[[128,768]]}", DN_OP_NORM, 0},
+    {"{\"op\":\"pool\",\"in\":[[64,8,8]],\"out\":[[64,4,4]]}", DN_OP_POOL, 0},
+    {"{\"op\":\"concat\",\"in\":[[64,8,8],[32,8,8]],\"out\":[[96,8,8]]}",
+     DN_OP_COPY,
+     0},
+    {"{\"op\":\"other\",\"flops\":2e9,\"bytes\":4e6}", DN_OP_MATMUL, 2e9},
+    {"{\"op\":\"other\",\"flops\":0,\"bytes\":4e6}", DN_OP_COPY, 0},
+};
+
+static void every_kind_becomes_an_operator (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++) {
+        char text[1024];
+        struct dn_sidecar sidecar;
+        struct dn_graph graph;
+
+        snprintf (text,
+                  sizeof (text),
+                  "{\"dnnest\":1,\"graph\":{\"ops\":[%s]}}",
+                  kinds[i].op);
+        sidecar = read_good (text);
+        graph = build (&sidecar);
+        assert_int_equal (graph.ops[0].kind, kinds[i].kind);
+        assert_near (graph.flops, kinds[i].flops);
+        dn_graph_free (&graph);
+        dn_sidecar_free (&sidecar);
+    }
+}
+
+static void attention_is_as_the_zoo_has_it_unless_fused (void **state)
+{
+    struct dn_sidecar plain =
+        read_good ("{\"dnnest\":1,\"graph\":{\"ops\":[{\"op\":\"attention\","
+                   "\"in\":[[12,128,64],[12,128,64]],\"out\":[[12,128,64]]}]}}");
+    struct dn_graph graph = build (&plain);
+
+    (void) state;
+    assert_int_equal (graph.n_ops, 4);
+    assert_int_equal (graph.ops[1].kind, DN_OP_ELEMENTWISE);
+    assert_int_equal (graph.ops[2].kind, DN_OP_SOFTMAX);
+    dn_graph_free (&graph);
+    dn_sidecar_free (&plain);
+}
+
+static void bad_json_is_refused (void **state)
+{
+    (void) state;
+    expect_bad ("", "empty");
+    expect_bad ("{", "ends in the middle");
+    expect_bad ("[]", "no JSON object");
+    expect_bad ("\"7\"", "no JSON object");
+    expect_bad ("{\"dnnest\":1}}", "behind the JSON value");
+    expect_bad ("{\"dnnest\":1,}", "no JSON");
+    expect_bad ("{'dnnest':1}", "no JSON");
+    expect_bad ("{\"dnnest\":1,\"spec\":{\"model\":\"a\xff\"}}", "no JSON");
+    expect_bad ("{\"dnnest\":1,\"dnnest\":1}", "'dnnest': stands twice");
+    expect_bad ("{\"dnnest\":1,\"\\u0064nnest\":1}", "a key with an escape");
+    expect_bad ("{\"dnnest\":1,\"spec\":[[[[[[[[[[1]]]]]]]]]]}", "nested too deeply");
+    expect_bad ("\xff\xfe{\"dnnest\":1}", "no JSON");
+}
+
+static void a_nul_byte_is_refused (void **state)
+{
+    static const char text[] = "{\"dnnest\":1}\0{}";
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (
+        dn_sidecar_read ((struct dn_span){text, sizeof (text) - 1}, &sidecar, &err),
+        -1);
+    assert_contains (err.text, "NUL");
+}
+
+static void a_million_brackets_take_no_time (void **state)
+{
+    size_t n = 1000000;
+    char *text = malloc (n + 1);
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    struct dn_err err = {0};
+
+    (void) state;
+    memset (text, '[', n);
+    text[n] = '\0';
+    assert_int_equal (dn_sidecar_read ((struct dn_span){text, n}, &sidecar, &err), -1);
+    assert_contains (err.text, "nested too deeply");
+    free (text);
+}
+
+static void bad_members_are_named (void **state)
+{
+    (void) state;
+    expect_bad ("{}", "dnnest: missing");
+    expect_bad ("{\"dnnest\":2}", "dnnest: another version");
+    expect_bad ("{\"dnnest\":\"1\"}", "dnnest: found string, expected a whole number");
+    expect_bad ("{\"dnnest\":1,\"sepc\":{}}",
+                "'sepc': unknown, expected one of dnnest");
+    expect_bad ("{\"dnnest\":1,\"spec\":[]}", "spec: found array, expected an object");
+    expect_bad ("{\"dnnest\":1,\"spec\":{\"batch\":[1]}}", "spec: batch: found array");
+    expect_bad ("{\"dnnest\":1,\"spec\":{\"batch\":-4}}", "batch");
+    expect_bad ("{\"dnnest\":1,\"spec\":{\"batch\":null}}", "spec: batch: found null");
+    expect_bad ("{\"dnnest\":1,\"spec\":{\"batch\":\"1,epochs=2\"}}",
+                "one short value");
+    expect_bad ("{\"dnnest\":1,\"spec\":{\"btach\":4}}", "btach");
+    expect_bad ("{\"dnnest\":1,\"graph\":{}}", "graph: ops: none");
+    expect_bad ("{\"dnnest\":1,\"graph\":{\"ops\":[]}}", "graph: ops: none");
+    expect_bad ("{\"dnnest\":1,\"graph\":{\"ops\":{}}}", "ops: found object");
+    expect_bad_op ("7", "graph: ops[0]: no object");
+    expect_bad_op ("{}", "ops[0]: op: missing");
+    expect_bad_op ("{\"op\":\"conv4d\"}", "op: 'conv4d'");
+    expect_bad_op ("{\"op\":\"copy\",\"kernal\":[3]}", "'kernal': unknown");
+    expect_bad_op ("{\"op\":\"copy\",\"params\":1e400}", "params");
+    expect_bad_op ("{\"op\":\"copy\",\"params\":NaN}", "params");
+    expect_bad_op ("{\"op\":\"copy\",\"params\":-1}", "params: -1 out of range");
+    expect_bad_op ("{\"op\":\"copy\",\"repeat\":0}", "repeat: 0 out of range");
+    expect_bad_op ("{\"op\":\"copy\",\"in\":[[3,0]]}", "in: 0 in a shape");
+    expect_bad_op ("{\"op\":\"copy\",\"in\":[[3,-1]]}", "in: -1 in a shape");
+    expect_bad_op ("{\"op\":\"copy\",\"in\":[[1.5]]}", "in: 1.5 in a shape");
+    expect_bad_op ("{\"op\":\"copy\",\"in\":[3]}", "in: a shape that is no array");
+    expect_bad_op ("{\"op\":\"copy\",\"in\":[[1,1,1,1,1,1,1]]}", "7 dimensions");
+    expect_bad_op ("{\"op\":\"copy\",\"kernel\":[]}", "kernel: 0 entries");
+    expect_bad_op ("{\"op\":\"copy\",\"name\":\"a\\u0007b\"}", "printable");
+}
+
+static void layers_that_do_not_fit_together_are_named (void **state)
+{
+    (void) state;
+    expect_no_graph ("{\"op\":\"conv2d\",\"kernel\":[3,3]}", "in: 0 shapes");
+    expect_no_graph ("{\"op\":\"conv2d\",\"in\":[[3,8,8]],\"out\":[[8,8,8]]}",
+                     "kernel: missing");
+    expect_no_graph ("{\"op\":\"conv2d\",\"in\":[[3,8,8]],\"out\":[[8,8,8]],"
+                     "\"kernel\":[3,3],\"groups\":2}",
+                     "groups: 2 do not divide 3");
+    expect_no_graph ("{\"op\":\"linear\",\"in\":[[8]]}", "out: 0 dimensions");
+    expect_no_graph ("{\"op\":\"rnn\",\"in\":[[5,8]],\"out\":[[5,8]]}",
+                     "hidden, gates");
+    expect_no_graph ("{\"op\":\"other\",\"flops\":7}", "flops, bytes: missing");
+    expect_no_graph ("{\"op\":\"linear\",\"in\":[[1000000000]],\"out\":"
+                     "[[1000000000,1000000000,1000000000]],\"params\":1e18}",
+                     "expected at most");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a sidecar gives keys and a graph", a_sidecar_gives_keys_and_a_graph),
+        TEST ("what two layers keep is counted once",
+              what_two_layers_keep_is_counted_once),
+        TEST ("written and read again it is the same",
+              written_and_read_again_it_is_the_same),
+        TEST ("equal layers are merged without loss",
+              equal_layers_are_merged_without_loss),
+        TEST ("every kind becomes an operator", every_kind_becomes_an_operator),
+        TEST ("attention is as the zoo has it unless fused",
+              attention_is_as_the_zoo_has_it_unless_fused),
+        TEST ("bad JSON is refused", bad_json_is_refused),
+        TEST ("a NUL byte is refused", a_nul_byte_is_refused),
+        TEST ("a million brackets take no time", a_million_brackets_take_no_time),
+        TEST ("bad members are named", bad_members_are_named),
+        TEST ("layers that do not fit together are named",
+              layers_that_do_not_fit_together_are_named),
+    };
+
+    return cmocka_run_group_tests_name ("sidecar", tests, NULL, NULL);
+}
