@@ -493,6 +493,11 @@ static int find (struct finder *finder,
         pass == DN_HLO_PASS_GUESS ? is_step (finder) : pass == DN_HLO_PASS_STEP;
     if (entry->batch <= 0)
         entry->batch = find_batch (finder, entry->step);
+    if (entry->batch <= 0 && pass == DN_HLO_PASS_GUESS && entry->step) {
+        /* A function of one array that returns its like. */
+        entry->step = false;
+        entry->batch = find_batch (finder, false);
+    }
     if (entry->batch <= 0)
         return dn_err_set (err,
                            DN_E_RANGE,

@@ -463,12 +463,23 @@ static bool is_passed_on (const struct finding *f, int i)
            || (f->kernels->home[i] != i && !calls_kernels (f, instruction));
 }
 
+/* Does the result stand where an operand stood? */
+static bool is_in_place (const struct finding *f, int i)
+{
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+
+    return instruction->op == DN_HLO_WHILE || instruction->op == DN_HLO_UPDATE_SLICE
+           || (instruction->op == DN_HLO_FUSION
+               && written (f->module, instruction)
+                      < dn_hlo_result_bytes (f->module, instruction));
+}
+
 static double own_bytes (const struct finding *f, int i)
 {
     const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
     double bytes = 0;
 
-    if (is_passed_on (f, i) || instruction->op == DN_HLO_WHILE)
+    if (is_passed_on (f, i) || is_in_place (f, i))
         return 0;
     for (int k = 0; k < instruction->n_arrays; k++) {
         const struct dn_hlo_array *array = dn_hlo_result (f->module, instruction, k);
@@ -500,7 +511,7 @@ static double find_peak (struct finding *f,
         f->last[i] = i;
     for (int i = end - 1; i >= computation->first; i--) {
         const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
-        int until = is_passed_on (f, i) ? f->last[i] : i;
+        int until = is_passed_on (f, i) || is_in_place (f, i) ? f->last[i] : i;
 
         if (!is_free (instruction->op) && f->kernels->home[i] >= 0)
             until = follow (f, f->kernels->home[i]);

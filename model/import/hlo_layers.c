@@ -52,8 +52,22 @@ static struct dn_layer new_layer (enum dn_layer_kind kind,
     return layer;
 }
 
+/* What a sidecar takes. */
+#define NUMBER_MAX 1e18
+
+static int too_much (const struct making *making, const char *name)
+{
+    return dn_err_set (making->err,
+                       DN_E_LIMIT,
+                       "instruction '%s': more than %g operations, bytes or elements",
+                       name,
+                       NUMBER_MAX);
+}
+
 static int add_layer (struct making *making, struct dn_layer *layer)
 {
+    if (!(layer->flops <= NUMBER_MAX) || !(layer->bytes <= NUMBER_MAX))
+        return too_much (making, layer->name);
     making->summary->kernels += layer->repeat;
     if (making->summary->step) /* what lives is counted once, for all */
         layer->saved = layer->masks = 0;
@@ -361,6 +375,9 @@ static int add_input (struct making *making)
     }
     layer.masks = entry->step ? floor (making->kernels.peak / entry->batch) : 0;
     making->layers->input_bytes = floor (entry->data_bytes / entry->batch);
+    if (!(layer.params <= NUMBER_MAX) || !(layer.masks <= NUMBER_MAX)
+        || !(making->layers->input_bytes <= NUMBER_MAX))
+        return too_much (making, layer.name);
     return dn_layers_add (making->layers, &layer, making->err);
 }
 
