@@ -405,71 +405,187 @@ bool dn_hlo_product (const struct dn_hlo *module,
     return read_custom (module, costs, instruction, product);
 }
 
-/* The place of the parameter's element that an instruction reads, or -1. */
-static int element_place (const struct dn_hlo *module, int i)
-{
-    const struct dn_hlo_instruction *instruction = dn_hlo_at (module, i);
-    int64_t place;
+/* Calls that a value is followed through, and links of its chain. */
+#define CALLS_MAX 8
+#define LINKS_MAX 64
 
-    if (instruction->op != DN_HLO_ELEMENT
-        || dn_hlo_numbers (dn_hlo_attribute (instruction, "index"), &place, 1) != 1)
-        return -1;
-    return (int) (place > INT32_MAX ? -1 : place);
+/* An instruction in the callee of callees; 'element' of its tuple, or -1. */
+struct place {
+    int at;
+    int element;
+    int calls[CALLS_MAX];
+    int n_calls;
+};
+
+static bool into_callee (const struct dn_hlo *module, struct place *place)
+{
+    const struct dn_hlo_instruction *call = dn_hlo_at (module, place->at);
+
+    if (call->n_callees != 1 || place->n_calls == CALLS_MAX)
+        return false;
+    place->calls[place->n_calls++] = place->at;
+    place->at = dn_hlo_computation (module, dn_hlo_callee (module, call, 0))->root;
+    return true;
 }
 
-static bool constant_of (const struct dn_hlo *module, int i, double *value)
+static bool out_of_callee (const struct dn_hlo *module, struct place *place)
 {
-    const struct dn_hlo_instruction *instruction = dn_hlo_at (module, i);
+    const struct dn_hlo_instruction *parameter = dn_hlo_at (module, place->at);
+    const struct dn_hlo_instruction *call =
+        dn_hlo_at (module, place->calls[--place->n_calls]);
     int64_t number;
 
-    if (instruction->op == DN_HLO_COPY && instruction->n_operands == 1)
-        instruction = dn_hlo_at (module, dn_hlo_operand (module, instruction, 0));
-    if (instruction->op != DN_HLO_CONSTANT || instruction->n_arrays != 1
-        || dn_hlo_result (module, instruction, 0)->rank != 0
-        || dn_hlo_numbers (instruction->arguments, &number, 1) != 1)
+    if (dn_hlo_numbers (parameter->arguments, &number, 1) != 1 || number < 0
+        || number >= call->n_operands)
+        return false;
+    place->at = dn_hlo_operand (module, call, (int) number);
+    return true;
+}
+
+/* One link towards where a value comes from: 1, 0 at its origin, -1 if it is lost. */
+static int follow (const struct dn_hlo *module, struct place *place)
+{
+    const struct dn_hlo_instruction *i = dn_hlo_at (module, place->at);
+    int64_t number;
+
+    switch (i->op) {
+    case DN_HLO_ELEMENT:
+        if (place->element >= 0 || i->n_operands != 1
+            || dn_hlo_numbers (dn_hlo_attribute (i, "index"), &number, 1) != 1
+            || number < 0 || number > INT32_MAX)
+            return -1;
+        place->element = (int) number;
+        break;
+    case DN_HLO_TUPLE:
+        if (place->element < 0 || place->element >= i->n_operands)
+            return -1;
+        place->at = dn_hlo_operand (module, i, place->element);
+        place->element = -1;
+        return 1;
+    case DN_HLO_CALL:
+    case DN_HLO_FUSION:
+        return into_callee (module, place) ? 1 : -1;
+    case DN_HLO_PARAMETER:
+        if (place->n_calls == 0)
+            return 0;
+        return out_of_callee (module, place) ? 1 : -1;
+    case DN_HLO_COPY:
+    case DN_HLO_RESHAPE:
+    case DN_HLO_CONVERT:
+    case DN_HLO_FREE:
+        if (i->n_operands == 0)
+            return 0;
+        break;
+    default:
+        return 0;
+    }
+    place->at = dn_hlo_operand (module, i, 0);
+    return 1;
+}
+
+/* Go to where a value comes from; its instruction, or NULL. */
+static const struct dn_hlo_instruction *find_origin (const struct dn_hlo *module,
+                                                     struct place *place)
+{
+    int more = 1;
+
+    for (int i = 0; more == 1 && i < LINKS_MAX; i++)
+        more = follow (module, place);
+    return more == 0 ? dn_hlo_at (module, place->at) : NULL;
+}
+
+static struct place operand_place (const struct dn_hlo *module,
+                                   const struct place *user,
+                                   int i)
+{
+    struct place place = *user;
+
+    place.at = dn_hlo_operand (module, dn_hlo_at (module, user->at), i);
+    place.element = -1;
+    return place;
+}
+
+static bool is_constant (const struct dn_hlo *module, struct place place, double *value)
+{
+    const struct dn_hlo_instruction *origin = find_origin (module, &place);
+    int64_t number;
+
+    if (!origin || origin->op != DN_HLO_CONSTANT || origin->n_arrays != 1
+        || dn_hlo_result (module, origin, 0)->rank != 0
+        || dn_hlo_numbers (origin->arguments, &number, 1) != 1)
         return false;
     *value = (double) number;
     return true;
 }
 
-/* A loop that counts from a constant to another: "i < n" with "i = i + step". */
+/* The element of the loop's state that a value is, or -1. */
+static int state_of (const struct dn_hlo *module, struct place place)
+{
+    const struct dn_hlo_instruction *origin = find_origin (module, &place);
+
+    return origin && origin->op == DN_HLO_PARAMETER ? place.element : -1;
+}
+
+/* A state that begins with a constant and grows by another up to 'end'. */
 static double counted_trips (const struct dn_hlo *module,
-                             const struct dn_hlo_instruction *loop)
+                             const struct dn_hlo_instruction *loop,
+                             int state,
+                             double end)
 {
     const struct dn_hlo_computation *body =
         dn_hlo_computation (module, dn_hlo_callee (module, loop, 0));
-    const struct dn_hlo_computation *condition =
-        dn_hlo_computation (module, dn_hlo_callee (module, loop, 1));
-    const struct dn_hlo_instruction *test = dn_hlo_at (module, condition->root);
-    const struct dn_hlo_instruction *next = dn_hlo_at (module, body->root);
-    const struct dn_hlo_instruction *first =
-        dn_hlo_at (module, dn_hlo_operand (module, loop, 0));
+    struct place first = {.at = dn_hlo_operand (module, loop, 0), .element = state};
+    struct place next = {.at = body->root, .element = state};
+    const struct dn_hlo_instruction *sum = find_origin (module, &next);
     double begin;
-    double end;
     double step;
-    int place;
 
-    if (test->op != DN_HLO_COMPARE || test->n_operands != 2
-        || !dn_span_is (dn_hlo_attribute (test, "direction"), "LT")
-        || !constant_of (module, dn_hlo_operand (module, test, 1), &end))
+    if (!sum || sum->op != DN_HLO_ADD || sum->n_operands != 2
+        || !is_constant (module, first, &begin))
         return -1;
-    place = element_place (module, dn_hlo_operand (module, test, 0));
-    if (place < 0 || first->op != DN_HLO_TUPLE || place >= first->n_operands
-        || next->op != DN_HLO_TUPLE || place >= next->n_operands
-        || !constant_of (module, dn_hlo_operand (module, first, place), &begin))
+    for (int i = 0; i < 2; i++)
+        if (state_of (module, operand_place (module, &next, i)) == state
+            && is_constant (module, operand_place (module, &next, 1 - i), &step)
+            && step > 0)
+            return fmax (0, ceil ((end - begin) / step));
+    return -1;
+}
+
+/* How often 'i < n' holds, or the first of two such tests to fail. */
+static double tested_trips (const struct dn_hlo *module,
+                            const struct dn_hlo_instruction *loop,
+                            struct place test,
+                            int depth)
+{
+    const struct dn_hlo_instruction *origin = find_origin (module, &test);
+    double least = -1;
+    double end;
+    int state;
+
+    if (!origin || origin->n_operands != 2)
         return -1;
-    next = dn_hlo_at (module, dn_hlo_operand (module, next, place));
-    if (next->op != DN_HLO_ADD || next->n_operands != 2
-        || element_place (module, dn_hlo_operand (module, next, 0)) != place
-        || !constant_of (module, dn_hlo_operand (module, next, 1), &step) || step <= 0)
-        return -1;
-    return fmax (0, ceil ((end - begin) / step));
+    if (origin->op == DN_HLO_COMPARE) {
+        state = state_of (module, operand_place (module, &test, 0));
+        return state >= 0 && dn_span_is (dn_hlo_attribute (origin, "direction"), "LT")
+                       && is_constant (module, operand_place (module, &test, 1), &end)
+                   ? counted_trips (module, loop, state, end)
+                   : -1;
+    }
+    for (int i = 0; i < 2 && depth > 0 && origin->op == DN_HLO_AND; i++) {
+        double trips =
+            tested_trips (module, loop, operand_place (module, &test, i), depth - 1);
+
+        if (trips >= 0 && (least < 0 || trips < least))
+            least = trips;
+    }
+    return least;
 }
 
 double dn_hlo_trips (const struct dn_hlo *module, const struct dn_hlo_instruction *loop)
 {
     struct dn_span config = dn_hlo_attribute (loop, "backend_config");
     const char *known = config.text ? dn_hlo_find (config, "known_trip_count") : NULL;
+    struct place test = {.element = -1};
     int64_t number;
 
     if (known) {
@@ -480,7 +596,8 @@ double dn_hlo_trips (const struct dn_hlo *module, const struct dn_hlo_instructio
     }
     if (loop->n_callees != 2 || loop->n_operands != 1)
         return -1;
-    return counted_trips (module, loop);
+    test.at = dn_hlo_computation (module, dn_hlo_callee (module, loop, 1))->root;
+    return tested_trips (module, loop, test, 2);
 }
 
 int dn_hlo_branch (const struct dn_hlo *module,
@@ -623,6 +740,7 @@ static void add_instruction (const struct dn_hlo *module,
     switch (instruction->op) {
     case DN_HLO_ARITHMETIC:
     case DN_HLO_ADD:
+    case DN_HLO_AND:
     case DN_HLO_COMPARE:
     case DN_HLO_CONVERT:
     case DN_HLO_ALL_REDUCE:

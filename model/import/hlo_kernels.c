@@ -28,6 +28,7 @@ struct finding {
     int *read;      /* the last kernel that read it */
     int *last;      /* the last instruction during which it lives */
     int *level;     /* reductions and products on the way to it */
+    int root;       /* of the computation at hand */
     double *ending; /* bytes whose life ends with an instruction */
     double *peaks;  /* per computation; of a fused one the bytes that it reads */
 };
@@ -53,6 +54,7 @@ static bool is_fusible (const struct finding *f, const struct dn_hlo_instruction
     case DN_HLO_ARITHMETIC:
     case DN_HLO_TRANSCENDENTAL:
     case DN_HLO_ADD:
+    case DN_HLO_AND:
     case DN_HLO_COMPARE:
     case DN_HLO_CONVERT:
     case DN_HLO_RESHAPE:
@@ -371,6 +373,8 @@ static void want_operands (struct finding *f, int i)
     int kernel =
         is_fusible (f, instruction) ? follow (f, f->kernels->home[i]) : WRITTEN;
 
+    if (f->want[i] == UNUSED && i != f->root)
+        return;
     if (instruction->op == DN_HLO_TUPLE)
         kernel = WRITTEN;
     else if (passes)
@@ -439,6 +443,7 @@ static void find_fused (struct finding *f, const struct dn_hlo_computation *comp
 {
     int end = computation->first + computation->n;
 
+    f->root = computation->root;
     find_levels (f, computation);
     for (int i = computation->first; i < end; i++)
         f->want[i] = UNUSED;

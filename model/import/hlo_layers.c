@@ -338,6 +338,15 @@ static enum dn_precision most_used (const struct making *making)
     return by_type[1] > by_type[0] ? DN_PRECISION_FP16 : DN_PRECISION_FP32;
 }
 
+/* TensorFlow names modules after its functions or its clusters. */
+static enum dn_framework find_framework (const struct dn_hlo *module)
+{
+    if (dn_hlo_find (module->name, "inference_")
+        || dn_hlo_find (module->name, "cluster_"))
+        return DN_FRAMEWORK_TENSORFLOW;
+    return DN_FRAMEWORK_JAX;
+}
+
 /* Keys that the module shows, where they are not given. */
 static void fill_spec (const struct making *making, struct dn_spec *spec)
 {
@@ -350,7 +359,7 @@ static void fill_spec (const struct making *making, struct dn_spec *spec)
     if (spec->precision == DN_PRECISION_UNKNOWN)
         spec->precision = most_used (making);
     if (spec->framework == DN_FRAMEWORK_UNKNOWN)
-        spec->framework = DN_FRAMEWORK_JAX;
+        spec->framework = find_framework (making->module);
     if (spec->compile == DN_UNSET)
         spec->compile = 1;
     if (spec->optimizer == DN_OPTIMIZER_UNKNOWN && making->entry.step && states >= 0

@@ -40,7 +40,7 @@ static const struct op_name {
     {"all-reduce-done", DN_HLO_FREE},
     {"all-reduce-start", DN_HLO_ALL_REDUCE},
     {"all-to-all", DN_HLO_COLLECTIVE},
-    {"and", DN_HLO_ARITHMETIC},
+    {"and", DN_HLO_AND},
     {"async-done", DN_HLO_FREE},
     {"async-start", DN_HLO_ASYNC},
     {"async-update", DN_HLO_FREE},

@@ -23,6 +23,7 @@ enum dn_hlo_op {
     DN_HLO_ARITHMETIC, /* element-wise, one operation per element */
     DN_HLO_TRANSCENDENTAL,
     DN_HLO_ADD,
+    DN_HLO_AND,
     DN_HLO_COMPARE,
     DN_HLO_CONVERT,
     DN_HLO_PARAMETER,

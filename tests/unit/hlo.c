@@ -344,6 +344,29 @@ static void cudnn_works_in_three_directions (void **state)
     "condition=test, body=body" end                                                         \
     "\n ROOT y = f32[4,4] get-tuple-element(l), index=1\n}\n"
 
+/* As TensorFlow has it: two counters, the test in a call, the step in a fusion. */
+static const char wrapped_loop[] =
+    "HloModule l\nplus {\n a = s32[] parameter(0)\n b = s32[] constant(1)\n"
+    " ROOT c = s32[] add(b, a)\n}\n"
+    "body {\n t = (s32[], s32[], f32[4,4]) parameter(0)\n"
+    " i = s32[] get-tuple-element(t), index=0\n j = s32[] get-tuple-element(t), index=1\n"
+    " v = f32[4,4] get-tuple-element(t), index=2\n"
+    " n = s32[] fusion(i), kind=kLoop, calls=plus\n m = s32[] call(j), to_apply=plus\n"
+    " w = f32[4,4] dot(v, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+    " ROOT r = (s32[], s32[], f32[4,4]) tuple(n, m, w)\n}\n"
+    "inner {\n t = (s32[], s32[], f32[4,4]) parameter(0)\n"
+    " i = s32[] get-tuple-element(t), index=0\n j = s32[] get-tuple-element(t), index=1\n"
+    " n = s32[] constant(9)\n c = pred[] compare(i, n), direction=LT\n"
+    " m = s32[] constant(7)\n d = pred[] compare(j, m), direction=LT\n"
+    " a = pred[] and(c, d)\n ROOT r = (pred[]) tuple(a)\n}\n"
+    "test {\n t = (s32[], s32[], f32[4,4]) parameter(0)\n"
+    " c = (pred[]) call(t), to_apply=inner\n"
+    " ROOT r = pred[] get-tuple-element(c), index=0\n}\n"
+    "ENTRY e {\n x = f32[4,4] parameter(0)\n z = s32[] constant(0)\n"
+    " o = s32[] constant(1)\n t = (s32[], s32[], f32[4,4]) tuple(z, o, x)\n"
+    " l = (s32[], s32[], f32[4,4]) while(t), condition=test, body=body\n"
+    " ROOT y = f32[4,4] get-tuple-element(l), index=2\n}\n";
+
 static void loops_count_as_often_as_they_run (void **state)
 {
     struct dn_hlo_summary summary;
@@ -365,6 +388,7 @@ static void loops_count_as_often_as_they_run (void **state)
             .products,
         3 * 128);
     assert_near (dot->repeat, 5);
+    assert_near (cost_of (wrapped_loop).products, 6 * 128);
     assert_int_equal (summary.unknown_trips, 0);
     dn_sidecar_free (&sidecar);
     sidecar = import (LOOP ("NE", ""), &summary);
