@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/limits.h"
 #include "graph/sidecar.h"
@@ -54,23 +55,40 @@ int dn_finish (int exit_code)
     return DN_EXIT_BUG;
 }
 
-static int read_stream (FILE *stream, const char *path, char **text, struct dn_err *err)
+/* A regular file that is too large is not even read. */
+static bool is_larger (FILE *stream, size_t max)
 {
-    char *buffer = malloc (INPUT_MAX + 1);
-    size_t len;
+    struct stat status;
+
+    return fstat (fileno (stream), &status) == 0 && S_ISREG (status.st_mode)
+           && status.st_size > (off_t) max;
+}
+
+static int read_stream (FILE *stream,
+                        const char *path,
+                        size_t max,
+                        char **text,
+                        struct dn_err *err)
+{
+    bool larger = is_larger (stream, max);
+    char *buffer = malloc (larger ? 1 : max + 1);
+    size_t len = 0;
+    char *fitted;
 
     if (!buffer)
         return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
-    len = fread (buffer, 1, INPUT_MAX + 1, stream);
+    if (!larger)
+        len = fread (buffer, 1, max + 1, stream);
     if (ferror (stream))
         dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
-    else if (len > INPUT_MAX)
-        dn_err_set (err, DN_E_LIMIT, "%s: larger than %d bytes", path, INPUT_MAX);
+    else if (larger || len > max)
+        dn_err_set (err, DN_E_LIMIT, "%s: larger than %zu bytes", path, max);
     else if (memchr (buffer, '\0', len))
         dn_err_set (err, DN_E_SYNTAX, "%s: has a NUL byte, expected text", path);
     else {
         buffer[len] = '\0';
-        *text = buffer;
+        fitted = realloc (buffer, len + 1);
+        *text = fitted ? fitted : buffer;
         return 0;
     }
     free (buffer);
@@ -92,14 +110,36 @@ void dn_close_input (FILE **stream)
         fclose (*stream);
 }
 
-int dn_read_input (const char *path, char **text, struct dn_err *err)
+int dn_read_large_input (const char *path, size_t max, char **text, struct dn_err *err)
 {
     dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
 
     *text = NULL;
     if (!stream)
         return -1;
-    return read_stream (stream, stream == stdin ? "stdin" : path, text, err);
+    return read_stream (stream, stream == stdin ? "stdin" : path, max, text, err);
+}
+
+int dn_read_input (const char *path, char **text, struct dn_err *err)
+{
+    return dn_read_large_input (path, INPUT_MAX, text, err);
+}
+
+int dn_write_output (const char *path, const char *text, struct dn_err *err)
+{
+    FILE *stream = fopen (path, "we");
+    bool failed;
+
+    if (!stream)
+        return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+    errno = 0;
+    failed = fprintf (stream, "%s\n", text) < 0;
+    failed = fclose (stream) != 0 || failed;
+    if (!failed)
+        return 0;
+    dn_err_set (err, DN_E_IO, "%s: %s", path, errno ? strerror (errno) : "write error");
+    remove (path);
+    return -1;
 }
 
 /* Insertions, deletions and replacements that lead from one word to the other. */

@@ -13,6 +13,7 @@ static const struct dn_command *const commands[] = {
     &dn_cmd_explain,
     &dn_cmd_advise,
     &dn_cmd_check,
+    &dn_cmd_import,
     &dn_cmd_hardware,
     &dn_cmd_evaluate,
     &dn_cmd_train,

@@ -177,6 +177,15 @@ static double optimizer_passes (enum dn_optimizer optimizer)
     }
 }
 
+/* XLA compiles a step with its optimizer in it; torch.compile leaves that alone. */
+static bool has_fused_optimizer (const struct dn_spec *spec)
+{
+    bool xla = spec->framework == DN_FRAMEWORK_JAX
+               || spec->framework == DN_FRAMEWORK_TENSORFLOW;
+
+    return dn_is_tuned (spec) || (xla && spec->compile == 1);
+}
+
 /* Operators per tensor of parameters. Tuned code takes fused optimizers, and those of
  * Megatron-LM take a hundred tensors and more into one kernel.
  */
@@ -186,7 +195,7 @@ static double optimizer_launches (const struct dn_case *c)
         return 0;
     if (dn_is_megatron (c->spec))
         return 0.05;
-    return dn_is_tuned (c->spec) ? 1 : c->constants->optimizer_launches;
+    return has_fused_optimizer (c->spec) ? 1 : c->constants->optimizer_launches;
 }
 
 /* How often an optimizer passes over its arrays, of the least. Megatron-LM copies
@@ -197,7 +206,7 @@ static double optimizer_factor (const struct dn_case *c)
 {
     if (dn_is_megatron (c->spec))
         return 2.1;
-    return dn_is_tuned (c->spec) ? 1 : c->constants->optimizer;
+    return has_fused_optimizer (c->spec) ? 1 : c->constants->optimizer;
 }
 
 static double optimizer_time (const struct dn_case *c)

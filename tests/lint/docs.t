@@ -193,7 +193,9 @@ def json_members():
     stages = set(load("predict.json")["candidates"][0]["breakdown_ms"])
     # What others wrote, shown as it is.
     foreign = {"record", "data", "training", "residuals", "bounds", "metrics"}
-    free = stages | set(load("predict.json")["spec"]) | {"name"}
+    free = stages | {"name"}
+    for document in ("predict.json", "import.json"):
+        free |= set(load(document)["spec"])
 
     def walk(value, where):
         if isinstance(value, list):
@@ -209,7 +211,7 @@ def json_members():
                     walk(item, where)
 
     for name in ("predict", "explain", "advise", "check", "keys", "config",
-                 "hardware", "evaluate", "show", "install", "list"):
+                 "hardware", "evaluate", "import", "show", "install", "list"):
         walk(load(name + ".json"), name)
 
 
@@ -225,6 +227,9 @@ dn explain --json --gpu t4_16gb "$spec" > "$work/explain.json"
 dn advise --json --comment="dnnest:$spec" -G a100:1 -t 1-0 > "$work/advise.json"
 dn hardware --json t4_16gb > "$work/hardware.json"
 dn check --json "$spec" > "$work/check.json"
+python3 -c 'import lzma, sys; sys.stdout.write(lzma.open(sys.argv[1], "rt").read())' \
+    "$top/tests/import/dumps/mlp_step.before.hlo.xz" > "$work/step.hlo"
+dn import --json --hlo "$work/step.hlo" --out "$work/step.json" > "$work/import.json"
 printf 'spec,gpu,step_ms,peak_mem_gb,group,source\n"%s",t4_16gb,90,4,g,s\nx,y\n' "$spec" \
     > "$work/runs.csv"
 dn evaluate --json "$work/runs.csv" > "$work/evaluate.json"

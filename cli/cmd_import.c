@@ -1,0 +1,213 @@
+/* cmd_import.c - a sidecar from what another program says of a network
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/hlo_layers.h"
+#include "grid.h"
+#include "json.h"
+#include "show.h"
+
+enum {
+    OPTION_HLO,
+    OPTION_BATCH,
+    OPTION_STEP,
+    OPTION_FORWARD,
+    OPTION_OUT
+};
+
+static const struct dn_option options[] = {
+    [OPTION_HLO] = {"hlo", 0, "FILE", "text of an XLA HLO module"},
+    [OPTION_BATCH] = {"batch", 0, "N", "samples of one step, if FILE does not show it"},
+    [OPTION_STEP] = {"step", 0, NULL, "FILE is a whole training step"},
+    [OPTION_FORWARD] = {"forward", 0, NULL, "FILE is a forward pass"},
+    [OPTION_OUT] = {"out", 0, "FILE", "write the sidecar there and print a summary"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct wish {
+    const char *hlo;
+    const char *out;
+    int64_t batch; /* 0: to be found */
+    enum dn_hlo_pass pass;
+};
+
+static int take_option (const struct dn_command *self,
+                        struct dn_options *given,
+                        int option,
+                        struct wish *wish)
+{
+    struct dn_err err = {0};
+
+    switch (option) {
+    case OPTION_HLO:
+        wish->hlo = given->argument;
+        break;
+    case OPTION_STEP:
+        wish->pass = DN_HLO_PASS_STEP;
+        break;
+    case OPTION_FORWARD:
+        wish->pass = DN_HLO_PASS_FORWARD;
+        break;
+    case OPTION_OUT:
+        wish->out = given->argument;
+        break;
+    default:
+        if (dn_int_read (dn_span_of (given->argument),
+                         "--batch",
+                         1,
+                         DN_COUNT_MAX,
+                         &wish->batch,
+                         &err)
+            < 0) {
+            given->exit_code = dn_options_misuse (self, "%s", err.text);
+            return -1;
+        }
+        break;
+    }
+    return 0;
+}
+
+static int take_options (const struct dn_command *self,
+                         struct dn_options *given,
+                         struct wish *wish)
+{
+    int option;
+
+    while ((option = dn_options_next (given)) >= 0)
+        if (take_option (self, given, option, wish) < 0)
+            return -1;
+    if (option != DN_OPTION_END || !dn_options_count (given, 0, 1))
+        return -1;
+    if (!wish->hlo) {
+        given->exit_code = dn_options_misuse (self, "--hlo=FILE is missing");
+        return -1;
+    }
+    return 0;
+}
+
+static int read_hlo (const struct wish *wish,
+                     struct dn_sidecar *sidecar,
+                     struct dn_hlo_summary *summary,
+                     struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_hlo module;
+    int rc;
+
+    if (dn_read_large_input (wish->hlo, DN_HLO_TEXT_MAX, &text, err) < 0)
+        return -1;
+    if (dn_hlo_parse (dn_span_of (text), &module, err) < 0)
+        return dn_err_wrap (err, "%s", wish->hlo);
+    rc = dn_hlo_layers (
+        &module, wish->pass, (double) wish->batch, sidecar, summary, err);
+    dn_hlo_free (&module);
+    return rc < 0 ? dn_err_wrap (err, "%s", wish->hlo) : 0;
+}
+
+static void warn (const struct dn_hlo_summary *summary)
+{
+    if (summary->unknown_trips > 0)
+        dn_complain ("warning: %d loops do not say how often they run: counted once",
+                     summary->unknown_trips);
+    if (summary->unknown_calls > 0)
+        dn_complain ("warning: %d custom calls are not known: only their bytes count",
+                     summary->unknown_calls);
+    if (summary->products <= 0)
+        dn_complain ("warning: no matrix product and no convolution in it");
+}
+
+static void print_json (const struct dn_sidecar *sidecar,
+                        const struct dn_hlo_summary *summary)
+{
+    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+
+    json_object_object_add (json, "spec", dn_show_spec_json (&sidecar->spec));
+    dn_json_add_bool (json, "step", summary->step);
+    dn_json_add_bool (json, "optimised", summary->optimised);
+    dn_json_add_real (json, "batch", summary->batch);
+    dn_json_add_real (json, "replicas", summary->replicas);
+    dn_json_add_real (json, "params", summary->params);
+    dn_json_add_real (json, "flops", summary->flops);
+    dn_json_add_real (json, "product_flops", summary->products);
+    dn_json_add_real (json, "bytes", summary->bytes);
+    dn_json_add_real (json, "kernels", summary->kernels);
+    dn_json_add_count (json, "operators", sidecar->layers.n);
+    dn_json_add_count (json, "instructions", summary->instructions);
+    dn_json_add_count (json, "computations", summary->computations);
+    dn_json_add_count (json, "unknown_loops", summary->unknown_trips);
+    dn_json_add_count (json, "unknown_calls", summary->unknown_calls);
+    dn_json_print (json);
+}
+
+static void print_summary (const struct dn_sidecar *sidecar,
+                           const struct dn_hlo_summary *summary)
+{
+    printf ("%s: %s of %s samples, %s parameters\n",
+            sidecar->layers.name,
+            summary->step ? "a training step" : "a forward pass",
+            dn_show_real (summary->batch, 0).text,
+            dn_show_count (summary->params).text);
+    printf ("%s GFLOP, %s of them in products; %s moved by %s kernels (%s)\n",
+            dn_show_real (summary->flops / 1e9, 3).text,
+            dn_show_real (summary->products / 1e9, 3).text,
+            dn_show_bytes (summary->bytes).text,
+            dn_show_real (summary->kernels, 0).text,
+            summary->optimised ? "as XLA fused them" : "fusions estimated");
+    if (summary->replicas > 1)
+        printf ("on %s devices, of which this is one\n",
+                dn_show_real (summary->replicas, 0).text);
+}
+
+/* The sidecar, on stdout or in its file. */
+static int write_sidecar (const struct wish *wish,
+                          const struct dn_sidecar *sidecar,
+                          struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = dn_sidecar_write (sidecar);
+
+    if (!text)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (wish->out)
+        return dn_write_output (wish->out, text, err);
+    printf ("%s\n", text);
+    return 0;
+}
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    struct dn_options given;
+    struct wish wish = {.pass = DN_HLO_PASS_GUESS};
+    struct dn_err err = {0};
+    struct dn_hlo_summary summary;
+    dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+
+    dn_options_begin (&given, self, argc, argv);
+    if (take_options (self, &given, &wish) < 0)
+        return given.exit_code;
+    if (given.n_args > 0
+        && dn_spec_read (dn_span_of (given.args[0]), &sidecar.spec, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (read_hlo (&wish, &sidecar, &summary, &err) < 0
+        || write_sidecar (&wish, &sidecar, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    warn (&summary);
+    if (wish.out && given.json)
+        print_json (&sidecar, &summary);
+    else if (wish.out)
+        print_summary (&sidecar, &summary);
+    return DN_EXIT_DONE;
+}
+
+const struct dn_command dn_cmd_import = {
+    .name = "import",
+    .summary = "Make a sidecar of what another program says of a network",
+    .arguments = "[SPEC]",
+    .options = options,
+    .run = run,
+};

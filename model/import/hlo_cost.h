@@ -1,0 +1,70 @@
+/* hlo_cost.h - operations of HLO instructions, counted as XLA's own cost analysis does
+ *
+ * In: a parsed module. Out: floating-point operations of every computation and of
+ * single instructions. One multiply-add is two, a transcendental function none (XLA
+ * counts those apart), and of a convolution only those products count that do not meet
+ * padding or dilation. Unlike XLA's analysis, loops count as often as they run.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_HLO_COST_H
+#define DN_HLO_COST_H
+
+#include "import/hlo_text.h"
+
+struct dn_hlo_cost {
+    double flops;    /* of all kinds */
+    double products; /* of those, of matrix products and convolutions */
+};
+
+/* A matrix product or a convolution, which is one too: (m, k) x (k, n), 'batches'
+ * times.
+ */
+struct dn_hlo_product {
+    double batches;
+    double m;
+    double n;
+    double k;
+    double kernel; /* positions of a convolution's window; 0: no convolution */
+    double groups;
+    double batch_groups;
+    double lhs_batch; /* what a convolution's labels call its batch */
+    double out_space; /* positions of its output, without batch and feature */
+    double flops;
+    const struct dn_hlo_array *lhs;
+    const struct dn_hlo_array *rhs;
+    const struct dn_hlo_array *out;
+};
+
+/* What is found on the way through a module. */
+struct dn_hlo_costs {
+    struct dn_hlo_cost *list; /* one per computation, owned */
+    double work;              /* steps that may still be spent on windows */
+    int unknown_trips;        /* loops of which nobody says how often they run */
+    int unknown_calls;        /* custom calls of which only the bytes are known */
+};
+
+/* Costs of all computations. -1 with 'err' and nothing to free. */
+int dn_hlo_costs_find (const struct dn_hlo *module,
+                       struct dn_hlo_costs *costs,
+                       struct dn_err *err);
+
+/* NULL-safe. */
+void dn_hlo_costs_free (struct dn_hlo_costs *costs);
+
+/* Is it a product, and which? Also custom calls of the libraries for it. */
+bool dn_hlo_product (const struct dn_hlo *module,
+                     struct dn_hlo_costs *costs,
+                     const struct dn_hlo_instruction *instruction,
+                     struct dn_hlo_product *product);
+
+/* How often a loop runs; -1 if nobody says. */
+double dn_hlo_trips (const struct dn_hlo *module,
+                     const struct dn_hlo_instruction *loop);
+
+/* The branch of a conditional that costs most: a callee's number, or -1. */
+int dn_hlo_branch (const struct dn_hlo *module,
+                   const struct dn_hlo_costs *costs,
+                   const struct dn_hlo_instruction *conditional);
+
+#endif

@@ -1,0 +1,611 @@
+/* hlo_kernels.c - which kernels an HLO module becomes, how often, and what they move
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "import/hlo_kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What users of a value want of it, where they are not one kernel. */
+enum {
+    UNUSED = -1,
+    APART = -2,  /* several kernels that could compute it again */
+    WRITTEN = -3 /* it has to stand in memory */
+};
+
+/* Times that a computation may run. */
+#define RUNS_MAX 1e9
+
+struct finding {
+    const struct dn_hlo *module;
+    const struct dn_hlo_costs *costs;
+    const struct dn_hlo_entry *entry;
+    struct dn_hlo_kernels *kernels;
+    bool *light;    /* per computation: nothing but element-wise operations */
+    int *want;      /* per instruction, as above, or the kernel that wants it */
+    int *read;      /* the last kernel that read it */
+    int *last;      /* the last instruction during which it lives */
+    int *level;     /* reductions and products on the way to it */
+    int root;       /* of the computation at hand */
+    double *ending; /* bytes whose life ends with an instruction */
+    double *peaks;  /* per computation; of a fused one the bytes that it reads */
+};
+
+static const struct dn_hlo_instruction *operand_of (
+    const struct dn_hlo *module,
+    const struct dn_hlo_instruction *user,
+    int i)
+{
+    return dn_hlo_at (module, dn_hlo_operand (module, user, i));
+}
+
+static bool is_free (enum dn_hlo_op op)
+{
+    return op == DN_HLO_PARAMETER || op == DN_HLO_CONSTANT || op == DN_HLO_FREE
+           || op == DN_HLO_TUPLE || op == DN_HLO_ELEMENT;
+}
+
+/* May it share a kernel with its users? A reduction only with its operands. */
+static bool is_fusible (const struct finding *f, const struct dn_hlo_instruction *i)
+{
+    switch (i->op) {
+    case DN_HLO_ARITHMETIC:
+    case DN_HLO_TRANSCENDENTAL:
+    case DN_HLO_ADD:
+    case DN_HLO_AND:
+    case DN_HLO_COMPARE:
+    case DN_HLO_CONVERT:
+    case DN_HLO_RESHAPE:
+    case DN_HLO_BROADCAST:
+    case DN_HLO_COPY:
+    case DN_HLO_MOVE:
+    case DN_HLO_SLICE:
+    case DN_HLO_REDUCE:
+    case DN_HLO_MAP:
+        return true;
+    case DN_HLO_CALL:
+        return i->n_callees == 1 && f->light[dn_hlo_callee (f->module, i, 0)];
+    default:
+        return false;
+    }
+}
+
+static void find_light (struct finding *f)
+{
+    for (int c = 0; c < f->module->computations.n; c++) {
+        const struct dn_hlo_computation *computation =
+            dn_hlo_computation (f->module, c);
+        bool light = true;
+
+        for (int i = computation->first; i < computation->first + computation->n; i++) {
+            const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+
+            light = light && instruction->op != DN_HLO_REDUCE
+                    && (is_free (instruction->op) || is_fusible (f, instruction));
+        }
+        f->light[c] = light;
+    }
+}
+
+/* Does the instruction call kernels of their own? Else it is one itself. */
+static bool calls_kernels (const struct finding *f, const struct dn_hlo_instruction *i)
+{
+    switch (i->op) {
+    case DN_HLO_WHILE:
+    case DN_HLO_CONDITIONAL:
+    case DN_HLO_ASYNC:
+        return i->n_callees > 0;
+    case DN_HLO_CALL:
+        return i->n_callees > 0 && (f->module->optimised || !is_fusible (f, i));
+    default:
+        return false;
+    }
+}
+
+static void run_callees (struct finding *f,
+                         const struct dn_hlo_instruction *instruction,
+                         double times)
+{
+    int branch;
+
+    if (instruction->op == DN_HLO_CONDITIONAL) {
+        branch = dn_hlo_branch (f->module, f->costs, instruction);
+        if (branch >= 0)
+            f->kernels->runs[branch] += times;
+        return;
+    }
+    if (instruction->op == DN_HLO_WHILE) {
+        double trips = dn_hlo_trips (f->module, instruction);
+
+        times *= trips < 0 ? 1 : trips;
+    }
+    for (int i = 0; i < instruction->n_callees; i++)
+        f->kernels->runs[dn_hlo_callee (f->module, instruction, i)] += times;
+}
+
+/* How often every computation runs: its callers stand below it. */
+static int count_runs (struct finding *f, struct dn_err *err)
+{
+    double *runs = f->kernels->runs;
+
+    runs[f->module->entry] = 1;
+    for (int c = f->module->computations.n - 1; c >= 0; c--) {
+        const struct dn_hlo_computation *computation =
+            dn_hlo_computation (f->module, c);
+
+        if (runs[c] > RUNS_MAX)
+            return dn_err_set (
+                err,
+                DN_E_LIMIT,
+                "computation '%s': runs %g times, expected at most %g",
+                dn_quote (computation->name.text, computation->name.len).text,
+                runs[c],
+                RUNS_MAX);
+        for (int i = 0; runs[c] > 0 && i < computation->n; i++) {
+            const struct dn_hlo_instruction *instruction =
+                dn_hlo_at (f->module, computation->first + i);
+
+            if (calls_kernels (f, instruction))
+                run_callees (f, instruction, runs[c]);
+        }
+    }
+    return 0;
+}
+
+/* --- kernels of an optimised module: one per instruction */
+
+/* Bytes of a fusion's parameter that are read: of one that is only cut, the pieces. */
+static double read_of_parameter (const struct dn_hlo *module,
+                                 const struct dn_hlo_computation *inside,
+                                 int parameter)
+{
+    const struct dn_hlo_instruction *whole = dn_hlo_at (module, parameter);
+    double all = dn_hlo_result_bytes (module, whole);
+    double pieces = 0;
+    int end = inside->first + inside->n;
+
+    for (int i = parameter + 1; i < end && pieces < all; i++) {
+        const struct dn_hlo_instruction *user = dn_hlo_at (module, i);
+
+        for (int k = 0; k < user->n_operands; k++) {
+            if (dn_hlo_operand (module, user, k) != parameter)
+                continue;
+            if (k == 0 && (user->op == DN_HLO_SLICE || user->op == DN_HLO_GATHER))
+                pieces += dn_hlo_result_bytes (module, user);
+            else if (k > 0 || user->op != DN_HLO_UPDATE_SLICE)
+                return all;
+        }
+    }
+    return fmin (pieces, all);
+}
+
+/* Bytes that an instruction writes: an update in place only its piece. */
+static double written (const struct dn_hlo *module,
+                       const struct dn_hlo_instruction *instruction)
+{
+    const struct dn_hlo_instruction *root = instruction;
+
+    if (instruction->op == DN_HLO_FUSION && instruction->n_callees > 0) {
+        const struct dn_hlo_computation *inside =
+            dn_hlo_computation (module, dn_hlo_callee (module, instruction, 0));
+
+        root = dn_hlo_at (module, inside->root);
+        if (root->op == DN_HLO_FREE && root->n_operands == 1) /* a bitcast of it */
+            root = operand_of (module, root, 0);
+    }
+    if (root->op == DN_HLO_UPDATE_SLICE && root->n_operands > 1)
+        return dn_hlo_result_bytes (module, operand_of (module, root, 1));
+    return dn_hlo_result_bytes (module, instruction);
+}
+
+/* A fusion of more instructions is taken to read all of what it is given. */
+#define INSIDE_MAX 1024
+
+/* Bytes that a fused computation reads; many fusions may call it. */
+static double inside_bytes (struct finding *f, int c)
+{
+    const struct dn_hlo_computation *inside = dn_hlo_computation (f->module, c);
+    double bytes = 0;
+
+    if (f->peaks[c] > 0) /* fusions have no use for it otherwise */
+        return f->peaks[c];
+    for (int i = inside->first; i < inside->first + inside->n; i++) {
+        if (dn_hlo_at (f->module, i)->op != DN_HLO_PARAMETER)
+            continue;
+        bytes += inside->n > INSIDE_MAX
+                     ? dn_hlo_result_bytes (f->module, dn_hlo_at (f->module, i))
+                     : read_of_parameter (f->module, inside, i);
+    }
+    f->peaks[c] = bytes;
+    return bytes;
+}
+
+/* Bytes of an instruction that is a kernel by itself. */
+static double single_bytes (struct finding *f,
+                            const struct dn_hlo_instruction *instruction)
+{
+    const struct dn_hlo *module = f->module;
+    double out = written (module, instruction);
+    double bytes = out;
+
+    switch (instruction->op) {
+    case DN_HLO_SLICE:
+    case DN_HLO_GATHER:
+    case DN_HLO_UPDATE_SLICE:
+        return 2 * out;
+    case DN_HLO_BROADCAST:
+    case DN_HLO_RNG:
+        return out;
+    case DN_HLO_SCATTER: /* what is there is read and written where it is met */
+        if (instruction->n_operands < 3)
+            return out;
+        return out
+               + 2
+                     * dn_hlo_result_bytes (
+                         module,
+                         operand_of (module, instruction, instruction->n_operands - 1));
+    case DN_HLO_FUSION:
+        if (instruction->n_callees == 1)
+            return out + inside_bytes (f, dn_hlo_callee (module, instruction, 0));
+        break;
+    default:
+        break;
+    }
+    for (int i = 0; i < instruction->n_operands; i++)
+        bytes += dn_hlo_result_bytes (module, operand_of (module, instruction, i));
+    return bytes;
+}
+
+static void find_single (struct finding *f,
+                         const struct dn_hlo_computation *computation)
+{
+    for (int i = computation->first; i < computation->first + computation->n; i++) {
+        const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+
+        f->kernels->home[i] = DN_HLO_NOWHERE;
+        if (is_free (instruction->op) || calls_kernels (f, instruction))
+            continue;
+        f->kernels->home[i] = i;
+        f->kernels->bytes[i] = single_bytes (f, instruction);
+    }
+}
+
+/* --- kernels of a module before optimisation */
+
+static void find_levels (struct finding *f,
+                         const struct dn_hlo_computation *computation)
+{
+    for (int i = computation->first; i < computation->first + computation->n; i++) {
+        const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+        int level = 0;
+
+        for (int k = 0; k < instruction->n_operands; k++) {
+            int below = f->level[dn_hlo_operand (f->module, instruction, k)];
+
+            level = below > level ? below : level;
+        }
+        f->level[i] =
+            level
+            + (instruction->op == DN_HLO_REDUCE
+               || (!is_free (instruction->op) && !is_fusible (f, instruction)));
+    }
+}
+
+/* The kernel that took another in. */
+static int follow (const struct finding *f, int kernel)
+{
+    int *home = f->kernels->home;
+
+    while (kernel >= 0 && home[kernel] != kernel) {
+        if (home[kernel] >= 0) /* shorter for the next one */
+            home[kernel] = home[home[kernel]];
+        kernel = home[kernel];
+    }
+    return kernel;
+}
+
+/* Do two kernels that end in reductions read alike, so that XLA makes them one? Equal
+ * levels: neither needs the other.
+ */
+static bool are_siblings (const struct finding *f, int a, int b)
+{
+    const struct dn_hlo_instruction *x = dn_hlo_at (f->module, a);
+    const struct dn_hlo_instruction *y = dn_hlo_at (f->module, b);
+
+    return x->op == DN_HLO_REDUCE && y->op == DN_HLO_REDUCE && x->n_operands > 0
+           && y->n_operands > 0 && f->level[a] == f->level[b]
+           && dn_hlo_result_bytes (f->module, operand_of (f->module, x, 0))
+                  == dn_hlo_result_bytes (f->module, operand_of (f->module, y, 0));
+}
+
+/* A kernel, or WRITTEN, wants an operand. */
+static void want (struct finding *f, int operand, int kernel)
+{
+    int *wanted = &f->want[operand];
+
+    if (*wanted >= 0)
+        *wanted = follow (f, *wanted);
+    if (*wanted == UNUSED || kernel == WRITTEN)
+        *wanted = kernel;
+    else if (*wanted >= 0 && *wanted != kernel) {
+        if (are_siblings (f, *wanted, kernel))
+            f->kernels->home[kernel] = *wanted;
+        else
+            *wanted = APART;
+    }
+}
+
+/* What is cheaper to make than to read. */
+static bool is_remade (const struct dn_hlo_instruction *i)
+{
+    return i->op == DN_HLO_CONSTANT || i->op == DN_HLO_BROADCAST
+           || i->op == DN_HLO_RESHAPE || i->op == DN_HLO_CONVERT;
+}
+
+static void settle_home (struct finding *f, int i, bool root)
+{
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+    int *home = &f->kernels->home[i];
+    int wanted = f->want[i] >= 0 ? follow (f, f->want[i]) : f->want[i];
+
+    *home = DN_HLO_NOWHERE;
+    if (is_free (instruction->op) || calls_kernels (f, instruction))
+        return;
+    if (wanted == UNUSED && !root)
+        return;
+    *home = i;
+    if (!is_fusible (f, instruction) || root)
+        return;
+    if (wanted == APART && is_remade (instruction))
+        *home = DN_HLO_NOWHERE;
+    else if (wanted >= 0 && instruction->op != DN_HLO_REDUCE)
+        *home = wanted;
+}
+
+static void want_operands (struct finding *f, int i)
+{
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+    bool passes =
+        is_free (instruction->op)
+        || (f->kernels->home[i] == DN_HLO_NOWHERE && is_fusible (f, instruction));
+    int kernel =
+        is_fusible (f, instruction) ? follow (f, f->kernels->home[i]) : WRITTEN;
+
+    if (f->want[i] == UNUSED && i != f->root)
+        return;
+    if (instruction->op == DN_HLO_TUPLE)
+        kernel = WRITTEN;
+    else if (passes)
+        kernel = f->want[i];
+    for (int k = 0; k < instruction->n_operands && kernel != UNUSED; k++) {
+        int operand = dn_hlo_operand (f->module, instruction, k);
+
+        if (kernel == APART)
+            f->want[operand] = f->want[operand] == WRITTEN ? WRITTEN : APART;
+        else
+            want (f, operand, kernel);
+    }
+}
+
+/* Links of a chain of values that are made where they are read. */
+#define CHAIN_MAX 16
+
+/* A kernel reads an operand, or what that is made of. */
+static void read_operand (struct finding *f, int operand, int kernel)
+{
+    const struct dn_hlo_instruction *value = dn_hlo_at (f->module, operand);
+
+    for (int i = 0;
+         i < CHAIN_MAX && f->kernels->home[operand] == DN_HLO_NOWHERE
+         && is_fusible (f, value) && !calls_kernels (f, value) && value->n_operands > 0;
+         i++) {
+        operand = dn_hlo_operand (f->module, value, 0);
+        value = dn_hlo_at (f->module, operand);
+    }
+    if (value->op == DN_HLO_CONSTANT || f->read[operand] == kernel
+        || (value->op == DN_HLO_BROADCAST && f->kernels->home[operand] < 0))
+        return;
+    f->read[operand] = kernel;
+    f->kernels->bytes[kernel] += dn_hlo_result_bytes (f->module, value);
+}
+
+static void add_bytes (struct finding *f, int i, bool root)
+{
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+    int kernel = f->kernels->home[i];
+
+    if (kernel == DN_HLO_NOWHERE)
+        return;
+    if (!is_fusible (f, instruction)) {
+        f->kernels->bytes[i] = single_bytes (f, instruction);
+        return;
+    }
+    kernel = follow (f, kernel);
+    if (kernel == i || root || instruction->op == DN_HLO_REDUCE)
+        f->kernels->bytes[kernel] += dn_hlo_result_bytes (f->module, instruction);
+    if (instruction->op == DN_HLO_SLICE) { /* reads no more than it gives */
+        f->kernels->bytes[kernel] += dn_hlo_result_bytes (f->module, instruction);
+        return;
+    }
+    for (int k = 0; k < instruction->n_operands; k++) {
+        int operand = dn_hlo_operand (f->module, instruction, k);
+        int home = f->kernels->home[operand];
+
+        if (home == DN_HLO_NOWHERE || follow (f, home) != kernel
+            || dn_hlo_at (f->module, operand)->op == DN_HLO_REDUCE)
+            read_operand (f, operand, kernel);
+    }
+}
+
+static void find_fused (struct finding *f, const struct dn_hlo_computation *computation)
+{
+    int end = computation->first + computation->n;
+
+    f->root = computation->root;
+    find_levels (f, computation);
+    for (int i = computation->first; i < end; i++)
+        f->want[i] = UNUSED;
+    for (int i = end - 1; i >= computation->first; i--) {
+        settle_home (f, i, i == computation->root);
+        want_operands (f, i);
+    }
+    for (int i = computation->first; i < end; i++)
+        add_bytes (f, i, i == computation->root);
+}
+
+/* --- what lives */
+
+/* A value in a kernel with its users is never written; it only lets its operands live
+ * until the kernel runs.
+ */
+static bool is_passed_on (const struct finding *f, int i)
+{
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+
+    return is_free (instruction->op)
+           || (f->kernels->home[i] != i && !calls_kernels (f, instruction));
+}
+
+/* Does the result stand where an operand stood? */
+static bool is_in_place (const struct finding *f, int i)
+{
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+
+    return instruction->op == DN_HLO_WHILE || instruction->op == DN_HLO_UPDATE_SLICE
+           || (instruction->op == DN_HLO_FUSION
+               && written (f->module, instruction)
+                      < dn_hlo_result_bytes (f->module, instruction));
+}
+
+static double own_bytes (const struct finding *f, int i)
+{
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+    double bytes = 0;
+
+    if (is_passed_on (f, i) || is_in_place (f, i))
+        return 0;
+    for (int k = 0; k < instruction->n_arrays; k++) {
+        const struct dn_hlo_array *array = dn_hlo_result (f->module, instruction, k);
+
+        if (array->rank > 0 && !dn_hlo_is_weight (f->module, f->entry, array))
+            bytes += dn_hlo_bytes (f->module, array);
+    }
+    return bytes;
+}
+
+static double callee_peak (const struct finding *f, int i)
+{
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+    double peak = 0;
+
+    for (int k = 0; calls_kernels (f, instruction) && k < instruction->n_callees; k++)
+        peak = fmax (peak, f->peaks[dn_hlo_callee (f->module, instruction, k)]);
+    return peak;
+}
+
+static double find_peak (struct finding *f,
+                         const struct dn_hlo_computation *computation)
+{
+    int end = computation->first + computation->n;
+    double alive = 0;
+    double peak = 0;
+
+    for (int i = computation->first; i < end; i++)
+        f->last[i] = i;
+    for (int i = end - 1; i >= computation->first; i--) {
+        const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+        int until = is_passed_on (f, i) || is_in_place (f, i) ? f->last[i] : i;
+
+        if (!is_free (instruction->op) && f->kernels->home[i] >= 0)
+            until = follow (f, f->kernels->home[i]);
+        for (int k = 0; k < instruction->n_operands; k++) {
+            int *last = &f->last[dn_hlo_operand (f->module, instruction, k)];
+
+            *last = until > *last ? until : *last;
+        }
+    }
+    for (int i = computation->first; i < end; i++) {
+        double bytes = own_bytes (f, i);
+
+        alive += bytes;
+        f->ending[f->last[i]] += bytes;
+        peak = fmax (peak, alive + callee_peak (f, i));
+        alive -= f->ending[i];
+    }
+    return peak;
+}
+
+static int find (struct finding *f, struct dn_err *err)
+{
+    const struct dn_hlo *module = f->module;
+
+    find_light (f);
+    if (count_runs (f, err) < 0)
+        return -1;
+    for (int c = 0; c < module->computations.n; c++) {
+        const struct dn_hlo_computation *computation = dn_hlo_computation (module, c);
+
+        if (f->kernels->runs[c] <= 0)
+            continue;
+        if (module->optimised)
+            find_single (f, computation);
+        else
+            find_fused (f, computation);
+        f->peaks[c] = find_peak (f, computation);
+    }
+    f->kernels->peak = f->peaks[module->entry];
+    return 0;
+}
+
+int dn_hlo_kernels_find (const struct dn_hlo *module,
+                         const struct dn_hlo_costs *costs,
+                         const struct dn_hlo_entry *entry,
+                         struct dn_hlo_kernels *kernels,
+                         struct dn_err *err)
+{
+    size_t n = (size_t) module->instructions.n + 1;
+    size_t n_computations = (size_t) module->computations.n;
+    struct finding f = {
+        .module = module, .costs = costs, .entry = entry, .kernels = kernels};
+    int rc;
+
+    kernels->runs = calloc (n_computations, sizeof (double));
+    kernels->home = calloc (n, sizeof (int));
+    kernels->bytes = calloc (n, sizeof (double));
+    f.light = calloc (n_computations, sizeof (bool));
+    f.peaks = calloc (n_computations, sizeof (double));
+    f.want = calloc (n, sizeof (int));
+    f.read = calloc (n, sizeof (int));
+    f.last = calloc (n, sizeof (int));
+    f.level = calloc (n, sizeof (int));
+    f.ending = calloc (n, sizeof (double));
+    if (kernels->runs && kernels->home && kernels->bytes && f.light && f.peaks && f.want
+        && f.read && f.last && f.level && f.ending) {
+        memset (f.read, 0xff, n * sizeof (int));
+        rc = find (&f, err);
+    } else {
+        rc = dn_err_set (err, DN_E_NOMEM, "out of memory");
+    }
+    free (f.light);
+    free (f.peaks);
+    free (f.want);
+    free (f.read);
+    free (f.last);
+    free (f.level);
+    free (f.ending);
+    if (rc < 0)
+        dn_hlo_kernels_free (kernels);
+    return rc;
+}
+
+void dn_hlo_kernels_free (struct dn_hlo_kernels *kernels)
+{
+    if (!kernels)
+        return;
+    free (kernels->runs);
+    free (kernels->home);
+    free (kernels->bytes);
+    *kernels = (struct dn_hlo_kernels){.runs = NULL};
+}
