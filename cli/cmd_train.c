@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "directory.h"
 #include "json.h"
@@ -161,28 +159,15 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
         &work->training.runs, row, &work->site->catalogue, &work->site->datasets, err);
 }
 
-/* Checksum of what was read; "" of a pipe, which cannot be read again. */
-static struct dn_digest digest_of (FILE *stream)
-{
-    struct dn_digest digest = {""};
-    struct stat st;
-    void *text;
-
-    if (fstat (fileno (stream), &st) < 0 || !S_ISREG (st.st_mode) || st.st_size <= 0)
-        return digest;
-    text = mmap (NULL, (size_t) st.st_size, PROT_READ, MAP_PRIVATE, fileno (stream), 0);
-    if (text == MAP_FAILED)
-        return digest;
-    digest = dn_digest_of ((struct dn_span){text, (size_t) st.st_size});
-    munmap (text, (size_t) st.st_size);
-    return digest;
-}
-
-static int read_stream (FILE *stream, struct work *work, struct dn_err *err)
+static int read_stream (FILE *stream,
+                        struct work *work,
+                        struct dn_digest *digest,
+                        struct dn_err *err)
 {
     char piece[PIECE_LEN];
     dn_cleanup (dn_table_cleanup) struct dn_table *table =
         dn_table_new (take_row, work);
+    struct dn_digester digester = dn_digest_begin ();
     int rc = table ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
     size_t len = 1;
 
@@ -190,8 +175,10 @@ static int read_stream (FILE *stream, struct work *work, struct dn_err *err)
         len = fread (piece, 1, sizeof (piece), stream);
         if (ferror (stream))
             return dn_err_set (err, DN_E_IO, "%s", strerror (errno));
+        dn_digest_add (&digester, (struct dn_span){piece, len});
         rc = dn_table_feed (table, piece, len, err);
     }
+    *digest = dn_digest_end (&digester);
     return rc;
 }
 
@@ -212,11 +199,10 @@ static int read_file (const char *path,
 
     if (!stream)
         return -1;
-    if (read_stream (stream, work, err) < 0)
+    if (read_stream (stream, work, &file->digest, err) < 0)
         return dn_err_wrap (err, "%s", stream == stdin ? "stdin" : path);
     file->name = stream == stdin ? "stdin" : base_name (path);
     file->rows = work->training.runs.n_rows - before;
-    file->digest = digest_of (stream);
     return 0;
 }
 

@@ -89,37 +89,67 @@ static void mix (uint32_t state[8], const unsigned char block[BLOCK])
         state[i] += s[i];
 }
 
-struct dn_digest dn_digest_of (struct dn_span data)
+struct dn_digester dn_digest_begin (void)
+{
+    /* 5.3.3: of the square roots of the first eight primes. */
+    return (struct dn_digester){.state = {0x6a09e667,
+                                          0xbb67ae85,
+                                          0x3c6ef372,
+                                          0xa54ff53a,
+                                          0x510e527f,
+                                          0x9b05688c,
+                                          0x1f83d9ab,
+                                          0x5be0cd19}};
+}
+
+void dn_digest_add (struct dn_digester *digester, struct dn_span data)
+{
+    const unsigned char *text = (const unsigned char *) data.text;
+    size_t held = digester->len % BLOCK;
+    size_t at = 0;
+
+    if (data.len == 0)
+        return;
+    digester->len += data.len;
+    if (held > 0) {
+        at = BLOCK - held < data.len ? BLOCK - held : data.len;
+        memcpy (digester->block + held, text, at);
+        if (held + at < BLOCK)
+            return;
+        mix (digester->state, digester->block);
+    }
+    for (; at + BLOCK <= data.len; at += BLOCK)
+        mix (digester->state, text + at);
+    if (at < data.len)
+        memcpy (digester->block, text + at, data.len - at);
+}
+
+struct dn_digest dn_digest_end (struct dn_digester *digester)
 {
     static const char digits[] = "0123456789abcdef";
-    /* 5.3.3: of the square roots of the first eight primes. */
-    uint32_t state[8] = {0x6a09e667,
-                         0xbb67ae85,
-                         0x3c6ef372,
-                         0xa54ff53a,
-                         0x510e527f,
-                         0x9b05688c,
-                         0x1f83d9ab,
-                         0x5be0cd19};
     unsigned char tail[2 * BLOCK] = {0};
-    const unsigned char *text = (const unsigned char *) data.text;
-    uint64_t bits = (uint64_t) data.len * 8;
-    size_t rest = data.len % BLOCK;
+    uint64_t bits = digester->len * 8;
+    size_t rest = digester->len % BLOCK;
     size_t end = rest < BLOCK - 8 ? BLOCK : 2 * BLOCK;
     struct dn_digest digest;
 
-    for (size_t at = 0; at + BLOCK <= data.len; at += BLOCK)
-        mix (state, text + at);
-    if (rest > 0)
-        memcpy (tail, text + data.len - rest, rest);
+    memcpy (tail, digester->block, rest);
     /* 5.1.1: a one, zeros, the length in bits. */
     tail[rest] = 0x80;
     for (size_t i = 0; i < 8; i++)
         tail[end - 1 - i] = (unsigned char) (bits >> (8 * i));
     for (size_t at = 0; at < end; at += BLOCK)
-        mix (state, tail + at);
+        mix (digester->state, tail + at);
     for (size_t i = 0; i < DN_DIGEST_LEN; i++)
-        digest.hex[i] = digits[state[i / 8] >> (28 - 4 * (i % 8)) & 15];
+        digest.hex[i] = digits[digester->state[i / 8] >> (28 - 4 * (i % 8)) & 15];
     digest.hex[DN_DIGEST_LEN] = '\0';
     return digest;
+}
+
+struct dn_digest dn_digest_of (struct dn_span data)
+{
+    struct dn_digester digester = dn_digest_begin ();
+
+    dn_digest_add (&digester, data);
+    return dn_digest_end (&digester);
 }

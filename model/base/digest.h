@@ -15,4 +15,15 @@ struct dn_digest {
 
 struct dn_digest dn_digest_of (struct dn_span data);
 
+/* The same of data that comes in pieces. */
+struct dn_digester {
+    uint32_t state[8];
+    unsigned char block[64]; /* what does not fill one yet */
+    uint64_t len;            /* bytes so far */
+};
+
+struct dn_digester dn_digest_begin (void);
+void dn_digest_add (struct dn_digester *digester, struct dn_span data);
+struct dn_digest dn_digest_end (struct dn_digester *digester);
+
 #endif

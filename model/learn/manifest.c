@@ -14,14 +14,19 @@
 #include "learn/boost.h"
 #include "learn/parts.h"
 
-static struct json_object *real (double value)
+static struct json_object *number (double value, int digits)
 {
     char text[32];
 
     if (!isfinite (value))
         return NULL;
-    snprintf (text, sizeof (text), "%.6g", value);
+    snprintf (text, sizeof (text), "%.*g", digits, value);
     return json_object_new_double_s (value, text);
+}
+
+static struct json_object *real (double value)
+{
+    return number (value, 6);
 }
 
 static void add_real (struct json_object *to, const char *key, double value)
@@ -137,8 +142,9 @@ static void add_domain (struct json_object *manifest, const struct dn_domain *do
         struct json_object *row = json_object_new_array ();
 
         for (int f = 0; f < DN_N_FEATURES; f++)
+            /* A distance needs no more. */
             json_object_array_add (
-                row, real ((double) point[f] / (double) domain->scale[f]));
+                row, number ((double) point[f] / (double) domain->scale[f], 4));
         json_object_array_add (points, row);
     }
     for (int k = 0; k < domain->n_knots; k++) {

@@ -13,10 +13,10 @@
 
 #include "learn/parts.h"
 
-/* Points that stand for the runs. Three hundred separate known from unknown as well as
+/* Points that stand for the runs. So many separate known from unknown as well as
  * all 5,957 rows of training_runs.csv do, and a decision can compare itself with them.
  */
-#define POINTS_MAX 300
+#define POINTS_MAX 450
 
 /* A feature that the runs do not vary in has no scale; one that only few runs have has
  * too small a one. So much of its range is the least. */
@@ -189,9 +189,23 @@ static double absolute (const struct dn_run *run, double error)
     return run->censored ? fmax (error, 0) : fabs (error);
 }
 
-/* Every scheme counts by runs and by votes alike, an unseen source three times: the
- * residual must not make it worse.
- */
+/* Of one scheme, by runs and by votes alike. */
+static double scheme_loss (const struct dn_case_set *set,
+                           const struct dn_runs *runs,
+                           const struct dn_domain *domain,
+                           int scheme)
+{
+    double sum = 0;
+
+    for (int i = 0; set->done[scheme] && i < set->n; i++)
+        sum += (1 + set->vote[i])
+               * absolute (&runs->runs[set->index[i]],
+                           dn_case_error (set, domain, scheme, i));
+    return sum;
+}
+
+/* An unseen source counts twice: what trees learn of the sources that they see is
+ * wrong there. */
 static double loss (const struct dn_case_set *set,
                     const struct dn_runs *runs,
                     const struct dn_domain *domain)
@@ -199,10 +213,7 @@ static double loss (const struct dn_case_set *set,
     double sum = 0;
 
     for (int s = 0; s < DN_N_SCHEMES; s++)
-        for (int i = 0; set->done[s] && i < set->n; i++)
-            sum += (s == DN_SCHEME_SOURCE ? 3 : 1) * (1 + set->vote[i])
-                   * absolute (&runs->runs[set->index[i]],
-                               dn_case_error (set, domain, s, i));
+        sum += (s == DN_SCHEME_SOURCE ? 2 : 1) * scheme_loss (set, runs, domain, s);
     return sum;
 }
 
@@ -320,6 +331,8 @@ int dn_knots_fit (const struct dn_case_set *set,
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     place_knots (set, (double *) work, domain);
     fit_shares (set, runs, domain);
+    /* Behind it is what nobody has seen, and the white box alone. */
+    domain->knots[domain->n_knots - 1].residual = 0;
     for (int k = 0; k < domain->n_knots; k++) {
         double sigma = spread_at (set, runs, domain, k, work);
 

@@ -79,6 +79,29 @@ static void sha256sum_says_the_same_of_every_length (void **state)
     }
 }
 
+static void pieces_of_any_length_make_the_same_digest (void **state)
+{
+    char text[1000];
+    struct dn_digest whole;
+
+    (void) state;
+    for (size_t i = 0; i < sizeof (text); i++)
+        text[i] = (char) (i * 31);
+    whole = dn_digest_of ((struct dn_span){text, sizeof (text)});
+    for (size_t piece = 1; piece <= sizeof (text); piece++) {
+        struct dn_digester digester = dn_digest_begin ();
+
+        for (size_t at = 0; at < sizeof (text); at += piece) {
+            size_t rest = sizeof (text) - at;
+
+            dn_digest_add (&digester,
+                           (struct dn_span){text + at, piece < rest ? piece : rest});
+            dn_digest_add (&digester, (struct dn_span){NULL, 0});
+        }
+        assert_string_equal (dn_digest_end (&digester).hex, whole.hex);
+    }
+}
+
 static void any_changed_bit_changes_the_digest (void **state)
 {
     char text[130] = "";
@@ -100,6 +123,8 @@ int main (void)
               the_examples_of_the_standard_come_out),
         TEST ("sha256sum says the same of every length",
               sha256sum_says_the_same_of_every_length),
+        TEST ("Pieces of any length make the same digest",
+              pieces_of_any_length_make_the_same_digest),
         TEST ("Any changed bit changes the digest", any_changed_bit_changes_the_digest),
     };
 

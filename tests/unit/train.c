@@ -196,15 +196,19 @@ static int tear_down (void **state)
 
 int main (void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test (every_feature_has_a_name_of_its_own),
-        cmocka_unit_test (features_tell_sizes_as_logarithms),
-        cmocka_unit_test (features_are_finite_whatever_comes),
-        cmocka_unit_test (a_sample_is_drawn_evenly_and_bounded),
-        cmocka_unit_test (a_row_without_a_time_is_counted_only),
-        cmocka_unit_test (a_quantile_is_corrected_for_the_finite_sample),
-        cmocka_unit_test (censored_values_move_a_quantile_up),
-        cmocka_unit_test (a_quantile_can_leave_values_out),
+    static const struct CMUnitTest tests[] = {
+        TEST ("Every feature has a name of its own",
+              every_feature_has_a_name_of_its_own),
+        TEST ("Features tell sizes as logarithms", features_tell_sizes_as_logarithms),
+        TEST ("Features are finite whatever comes", features_are_finite_whatever_comes),
+        TEST ("A sample is drawn evenly and bounded",
+              a_sample_is_drawn_evenly_and_bounded),
+        TEST ("A row without a time is counted only",
+              a_row_without_a_time_is_counted_only),
+        TEST ("A quantile is corrected for the finite sample",
+              a_quantile_is_corrected_for_the_finite_sample),
+        TEST ("Censored values move a quantile up", censored_values_move_a_quantile_up),
+        TEST ("A quantile can leave values out", a_quantile_can_leave_values_out),
     };
 
     return cmocka_run_group_tests_name ("train", tests, set_up, tear_down);
