@@ -1,0 +1,477 @@
+/* tuning.c - site.json: read, written, applied
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/tuning.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/document.h"
+
+/* Members of a document that is as large as it may be. */
+#define VALUES_MAX 16384
+
+/* Nobody's machine is a hundred times faster than another of its kind. */
+#define SCALE_MAX 100.0
+#define SIGMA_MAX 5.0
+#define RUNS_MAX  1e12
+
+static const char format_key[] = "dnnest_site";
+
+struct dn_tuning *dn_tuning_new (void)
+{
+    struct dn_tuning *tuning = calloc (1, sizeof (*tuning));
+
+    if (!tuning)
+        return NULL;
+    tuning->constants = dn_constants_default;
+    tuning->step.scale = tuning->memory.scale = tuning->power.scale = 1;
+    tuning->known = tuning->device = tuning->none = dn_constants_default.sigma_step;
+    return tuning;
+}
+
+void dn_tuning_free (struct dn_tuning *tuning)
+{
+    if (!tuning)
+        return;
+    free (tuning->devices.rows);
+    free (tuning->applications.rows);
+    free (tuning);
+}
+
+/* Place of the first name that is not before this one. */
+static int place_of (const struct dn_scales *scales, const char *name)
+{
+    int low = 0;
+    int high = scales->n_rows;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+
+        if (strcmp (scales->rows[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int dn_scales_add (struct dn_scales *scales,
+                   const struct dn_scale *scale,
+                   struct dn_err *err)
+{
+    int at = place_of (scales, scale->name);
+    struct dn_scale *grown;
+
+    if (scales->n_rows == DN_TUNING_SCALES_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, "more than %d scales", DN_TUNING_SCALES_MAX);
+    grown = realloc (scales->rows, ((size_t) scales->n_rows + 1) * sizeof (*grown));
+    if (!grown)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    memmove (
+        grown + at + 1, grown + at, (size_t) (scales->n_rows - at) * sizeof (*grown));
+    grown[at] = *scale;
+    scales->rows = grown;
+    scales->n_rows++;
+    return 0;
+}
+
+const struct dn_scale *dn_scales_find (const struct dn_scales *scales, const char *name)
+{
+    int at = place_of (scales, name);
+
+    return at < scales->n_rows && strcmp (scales->rows[at].name, name) == 0
+               ? &scales->rows[at]
+               : NULL;
+}
+
+/* A member that is none of 'known' is a slip of the hand that must not pass unseen. */
+static int check_members (struct json_object *object,
+                          const char *const *known,
+                          struct dn_err *err)
+{
+    struct json_object_iterator it = json_object_iter_begin (object);
+    struct json_object_iterator end = json_object_iter_end (object);
+
+    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
+        const char *name = json_object_iter_peek_name (&it);
+        int i = 0;
+
+        while (known[i] && strcmp (known[i], name) != 0)
+            i++;
+        if (!known[i])
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               "'%s': unknown member",
+                               dn_quote (name, strlen (name)).text);
+    }
+    return 0;
+}
+
+static int read_scale (struct json_object *object,
+                       struct dn_scale *scale,
+                       struct dn_err *err)
+{
+    static const char *const known[] = {"scale", "runs", "sigma", NULL};
+
+    if (!json_object_is_type (object, json_type_object))
+        return dn_err_set (err, DN_E_SYNTAX, "expected an object");
+    if (check_members (object, known, err) < 0
+        || dn_document_real (
+               object, "scale", 1 / SCALE_MAX, SCALE_MAX, &scale->scale, err)
+               < 0
+        || dn_document_count (object, "runs", 0, (int64_t) RUNS_MAX, &scale->runs, err)
+               < 0)
+        return -1;
+    return dn_document_real (object, "sigma", 0, SIGMA_MAX, &scale->sigma, err);
+}
+
+/* A scale that may be missing. */
+static int read_one (struct json_object *document,
+                     const char *key,
+                     struct dn_scale *scale,
+                     struct dn_err *err)
+{
+    struct json_object *object = dn_document_find (document, key);
+
+    if (!object || read_scale (object, scale, err) == 0)
+        return 0;
+    return dn_err_wrap (err, "%s", key);
+}
+
+static int read_scales (struct json_object *document,
+                        const char *key,
+                        struct dn_scales *scales,
+                        struct dn_err *err)
+{
+    struct json_object *object;
+    struct json_object_iterator it;
+    struct json_object_iterator end;
+
+    if (!dn_document_find (document, key))
+        return 0;
+    object = dn_document_object (document, key, err);
+    if (!object)
+        return -1;
+    it = json_object_iter_begin (object);
+    end = json_object_iter_end (object);
+    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
+        const char *name = json_object_iter_peek_name (&it);
+        struct dn_scale scale;
+
+        memset (&scale, 0, sizeof (scale));
+        if (dn_span_copy (
+                dn_span_of (name), scale.name, sizeof (scale.name), "name", err)
+                < 0
+            || read_scale (json_object_iter_peek_value (&it), &scale, err) < 0
+            || dn_scales_add (scales, &scale, err) < 0)
+            return dn_err_wrap (
+                err, "%s: '%s'", key, dn_quote (name, strlen (name)).text);
+    }
+    return 0;
+}
+
+static int read_constant (const char *name,
+                          struct json_object *object,
+                          struct dn_tuning *tuning,
+                          struct dn_err *err)
+{
+    static const char *const known[] = {"value", "shipped", "sigma", NULL};
+    int field = dn_constant_find (name, strlen (name));
+    struct dn_tuned_constant *tuned;
+    double value;
+
+    if (field < 0)
+        return dn_err_set (err, DN_E_RANGE, "no constant that a site may set");
+    if (!json_object_is_type (object, json_type_object))
+        return dn_err_set (err, DN_E_SYNTAX, "expected an object");
+    tuned = &tuning->tuned[field];
+    if (check_members (object, known, err) < 0
+        || dn_document_real (object,
+                             "value",
+                             dn_constant_fields[field].min,
+                             dn_constant_fields[field].max,
+                             &value,
+                             err)
+               < 0
+        || dn_document_real (object, "shipped", 0, 1e18, &tuned->shipped, err) < 0
+        || dn_document_real (object, "sigma", 0, SIGMA_MAX, &tuned->sigma, err) < 0)
+        return -1;
+    tuned->set = true;
+    dn_constant_set (&tuning->constants, field, value);
+    return 0;
+}
+
+static int read_constants (struct json_object *document,
+                           struct dn_tuning *tuning,
+                           struct dn_err *err)
+{
+    struct json_object *object;
+    struct json_object_iterator it;
+    struct json_object_iterator end;
+
+    if (!dn_document_find (document, "constants"))
+        return 0;
+    object = dn_document_object (document, "constants", err);
+    if (!object)
+        return -1;
+    it = json_object_iter_begin (object);
+    end = json_object_iter_end (object);
+    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
+        const char *name = json_object_iter_peek_name (&it);
+
+        if (read_constant (name, json_object_iter_peek_value (&it), tuning, err) < 0)
+            return dn_err_wrap (
+                err, "constants: '%s'", dn_quote (name, strlen (name)).text);
+    }
+    return 0;
+}
+
+static int read_spread (struct json_object *document,
+                        struct dn_tuning *tuning,
+                        struct dn_err *err)
+{
+    static const char *const known[] = {"known", "device", "none", NULL};
+    struct json_object *object = dn_document_object (document, "spread", err);
+
+    if (!object)
+        return -1;
+    if (check_members (object, known, err) < 0
+        || dn_document_real (object, "known", 0.001, SIGMA_MAX, &tuning->known, err) < 0
+        || dn_document_real (
+               object, "device", tuning->known, SIGMA_MAX, &tuning->device, err)
+               < 0
+        || dn_document_real (
+               object, "none", tuning->device, SIGMA_MAX, &tuning->none, err)
+               < 0)
+        return dn_err_wrap (err, "spread");
+    return 0;
+}
+
+static int read_document (struct json_object *document,
+                          struct dn_tuning *tuning,
+                          struct dn_err *err)
+{
+    static const char *const known[] = {format_key,
+                                        "runs",
+                                        "constants",
+                                        "step",
+                                        "memory",
+                                        "power",
+                                        "devices",
+                                        "applications",
+                                        "spread",
+                                        NULL};
+    int64_t format;
+
+    if (dn_document_count (document, format_key, 0, INT64_MAX, &format, err) < 0)
+        return -1;
+    if (format != DN_TUNING_FORMAT)
+        return dn_err_set (err,
+                           DN_E_VERSION,
+                           "%s: version %lld, expected %d",
+                           format_key,
+                           (long long) format,
+                           DN_TUNING_FORMAT);
+    if (check_members (document, known, err) < 0
+        || dn_document_count (
+               document, "runs", 0, (int64_t) RUNS_MAX, &tuning->runs, err)
+               < 0
+        || read_constants (document, tuning, err) < 0
+        || read_one (document, "step", &tuning->step, err) < 0
+        || read_one (document, "memory", &tuning->memory, err) < 0
+        || read_one (document, "power", &tuning->power, err) < 0
+        || read_scales (document, "devices", &tuning->devices, err) < 0
+        || read_scales (document, "applications", &tuning->applications, err) < 0)
+        return -1;
+    return read_spread (document, tuning, err);
+}
+
+struct dn_tuning *dn_tuning_read (struct dn_span text, struct dn_err *err)
+{
+    dn_cleanup (dn_document_cleanup) struct json_object *document = NULL;
+    struct dn_tuning *tuning;
+
+    if (text.len > DN_TUNING_MAX) {
+        dn_err_set (err, DN_E_LIMIT, "larger than %d bytes", DN_TUNING_MAX);
+        return NULL;
+    }
+    document = dn_document_parse (text, VALUES_MAX, err);
+    if (!document)
+        return NULL;
+    tuning = dn_tuning_new ();
+    if (!tuning) {
+        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return NULL;
+    }
+    if (read_document (document, tuning, err) == 0)
+        return tuning;
+    dn_tuning_free (tuning);
+    return NULL;
+}
+
+/* Six digits: more than is known, and the same everywhere. */
+static void add_real (struct json_object *to, const char *key, double value)
+{
+    char text[32];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    dn_buf_add (&buf, "%.6g", value);
+    json_object_object_add (
+        to, key, json_object_new_double_s (strtod (text, NULL), text));
+}
+
+static struct json_object *add_object (struct json_object *to, const char *key)
+{
+    struct json_object *object = json_object_new_object ();
+
+    json_object_object_add (to, key, object);
+    return object;
+}
+
+static void add_scale (struct json_object *to,
+                       const char *key,
+                       const struct dn_scale *scale)
+{
+    struct json_object *object = add_object (to, key);
+
+    add_real (object, "scale", scale->scale);
+    json_object_object_add (object, "runs", json_object_new_int64 (scale->runs));
+    add_real (object, "sigma", scale->sigma);
+}
+
+static void add_scales (struct json_object *to,
+                        const char *key,
+                        const struct dn_scales *scales)
+{
+    struct json_object *object = add_object (to, key);
+
+    for (int i = 0; i < scales->n_rows; i++)
+        add_scale (object, scales->rows[i].name, &scales->rows[i]);
+}
+
+struct json_object *dn_tuning_write (const struct dn_tuning *tuning)
+{
+    struct json_object *document = json_object_new_object ();
+    struct json_object *object;
+
+    if (!document)
+        return NULL;
+    json_object_object_add (
+        document, format_key, json_object_new_int (DN_TUNING_FORMAT));
+    json_object_object_add (document, "runs", json_object_new_int64 (tuning->runs));
+    object = add_object (document, "constants");
+    for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {
+        struct json_object *constant;
+
+        if (!tuning->tuned[i].set)
+            continue;
+        constant = add_object (object, dn_constant_fields[i].name);
+        add_real (constant, "value", dn_constant_get (&tuning->constants, i));
+        add_real (constant, "shipped", tuning->tuned[i].shipped);
+        add_real (constant, "sigma", tuning->tuned[i].sigma);
+    }
+    add_scale (document, "step", &tuning->step);
+    if (tuning->memory.runs > 0)
+        add_scale (document, "memory", &tuning->memory);
+    if (tuning->power.runs > 0)
+        add_scale (document, "power", &tuning->power);
+    add_scales (document, "devices", &tuning->devices);
+    add_scales (document, "applications", &tuning->applications);
+    object = add_object (document, "spread");
+    add_real (object, "known", tuning->known);
+    add_real (object, "device", tuning->device);
+    add_real (object, "none", tuning->none);
+    return document;
+}
+
+const char *dn_tuning_application (const struct dn_spec *spec)
+{
+    return spec->app[0] != '\0' ? spec->app : spec->model;
+}
+
+const struct dn_constants *dn_tuning_constants (const struct dn_tuning *tuning)
+{
+    return tuning ? &tuning->constants : &dn_constants_default;
+}
+
+struct dn_range dn_tuning_step (const struct dn_tuning *tuning,
+                                const struct dn_spec *spec,
+                                const struct dn_device *device)
+{
+    const struct dn_scale *here;
+    const struct dn_scale *application;
+    double variance;
+
+    if (!tuning)
+        return (struct dn_range){.p50 = 1};
+    here = dn_scales_find (&tuning->devices, device->name);
+    application = dn_scales_find (&tuning->applications, dn_tuning_application (spec));
+    /* What a scale does not know of itself stands in for not knowing it at all. */
+    variance = tuning->known * tuning->known;
+    variance += here ? here->sigma * here->sigma
+                     : tuning->none * tuning->none - tuning->device * tuning->device;
+    variance += application
+                    ? application->sigma * application->sigma
+                    : tuning->device * tuning->device - tuning->known * tuning->known;
+    return (struct dn_range){.p50 = tuning->step.scale * (here ? here->scale : 1)
+                                    * (application ? application->scale : 1),
+                             .sigma = sqrt (fmax (variance, 0))};
+}
+
+/* The part of the time that is steps grows, what stands around them does not. */
+static void scale_step (struct dn_estimate *estimate, double scale)
+{
+    double more;
+
+    for (int i = 0; i < DN_N_STAGES; i++)
+        estimate->stage_s[i] *= scale;
+    if (estimate->train_s.p50 > 0) {
+        more = estimate->n_steps * estimate->step_s.p50 * (scale - 1);
+        more = fmax (more, -0.99 * estimate->train_s.p50);
+        if (estimate->energy_j > 0)
+            estimate->energy_j *= 1 + more / estimate->train_s.p50;
+        estimate->train_s.p50 += more;
+    }
+    estimate->step_s.p50 *= scale;
+    estimate->samples_per_s /= scale;
+}
+
+/* No board draws more than its limit. */
+static void scale_power (struct dn_estimate *estimate, double scale)
+{
+    double power = fmin (estimate->power_w * scale,
+                         fmax (estimate->power_w, estimate->device->tdp_w));
+
+    if (estimate->energy_j > 0)
+        estimate->energy_j *= power / estimate->power_w;
+    estimate->power_w = power;
+}
+
+void dn_tuning_apply (const struct dn_tuning *tuning,
+                      const struct dn_spec *spec,
+                      struct dn_estimate *estimate)
+{
+    const double shipped = dn_constants_default.sigma_step;
+    struct dn_range step;
+    double missing;
+
+    if (!tuning)
+        return;
+    step = dn_tuning_step (tuning, spec, estimate->device);
+    scale_step (estimate, step.p50);
+    /* What was added for missing facts stays. */
+    missing = estimate->step_s.sigma * estimate->step_s.sigma - shipped * shipped;
+    estimate->step_s.sigma = sqrt (step.sigma * step.sigma + fmax (missing, 0));
+    estimate->train_s.sigma = estimate->step_s.sigma;
+    estimate->confidence = exp (-estimate->step_s.sigma);
+    estimate->gpu_mem.p50 *= tuning->memory.scale;
+    for (int i = 0; i < DN_N_MEMORY_CLASSES; i++)
+        estimate->memory[i] *= tuning->memory.scale;
+    estimate->fits =
+        estimate->supported && estimate->gpu_mem.p50 <= estimate->device->memory;
+    scale_power (estimate, tuning->power.scale);
+}
