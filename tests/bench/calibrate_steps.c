@@ -1,13 +1,13 @@
 /* calibrate_steps.c - fit the constants of the step time to measured training steps
  *
- * usage: calibrate_steps HARDWARE-FOLDER RUNS.csv SWEEPS [model|source|gpu]
+ * usage: calibrate_steps HARDWARE-FOLDER RUNS.csv SWEEPS [model|source|gpu|=SOURCE]
  *
  * Least absolute error of ln (measured / predicted), one vote per pair of model and
  * source damped by a square root, by coordinate descent in the logarithm of each
  * constant: first those of one device on rows of one GPU, then those of communication
  * on the others. With a third word every model, source or GPU is left out once, the
  * constants are fitted to the rest, and the errors are those of the rows that were left
- * out.
+ * out. '=SOURCE' leaves out that source alone.
  *
  * Constants go to stdout as initialisers, errors to stderr.
  *
@@ -380,7 +380,9 @@ int main (int argc, char *argv[])
     read_catalogue (argv[1], &set.catalogue);
     read_runs (argv[2], &set);
     weigh (&set);
-    if (argc > 4) {
+    for (int i = 0; argc > 4 && argv[4][0] == '=' && i < set.n_runs; i++)
+        set.runs[i].left_out = strcmp (set.runs[i].source, argv[4] + 1) == 0;
+    if (argc > 4 && argv[4][0] != '=') {
         cross_validate (&set, argv[4], sweeps);
         return 0;
     }
