@@ -14,5 +14,6 @@ extern const struct dn_command dn_cmd_evaluate;
 extern const struct dn_command dn_cmd_explain;
 extern const struct dn_command dn_cmd_hardware;
 extern const struct dn_command dn_cmd_predict;
+extern const struct dn_command dn_cmd_train;
 
 #endif
