@@ -37,8 +37,8 @@ static uint32_t big_endian (const unsigned char *at)
            | at[3];
 }
 
-/* One step of 6.2.2. Instead of moving all eight variables on, the caller names them one
- * place further round.
+/* One step of 6.2.2. Instead of moving all eight variables on, the caller names them
+ * one place further round.
  */
 static inline void step (uint32_t s[8], int t, uint32_t key)
 {

@@ -33,8 +33,7 @@ static struct json_object *parse (struct json_tokener *tokener,
     struct json_object *document;
     enum json_tokener_error error;
 
-    json_tokener_set_flags (tokener,
-                            JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+    json_tokener_set_flags (tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
     document = json_tokener_parse_ex (tokener, text.text, (int) text.len);
     error = json_tokener_get_error (tokener);
     if (error == json_tokener_continue)
@@ -45,9 +44,9 @@ static struct json_object *parse (struct json_tokener *tokener,
                     "no JSON: %s at byte %zu",
                     json_tokener_error_desc (error),
                     json_tokener_get_parse_end (tokener));
-    else if (dn_span_trim ((struct dn_span){
-                 text.text + json_tokener_get_parse_end (tokener),
-                 text.len - json_tokener_get_parse_end (tokener)})
+    else if (dn_span_trim (
+                 (struct dn_span){text.text + json_tokener_get_parse_end (tokener),
+                                  text.len - json_tokener_get_parse_end (tokener)})
                  .len
              > 0)
         dn_err_set (err, DN_E_SYNTAX, "no JSON: more text behind its end");
@@ -66,6 +65,10 @@ struct json_object *dn_document_parse (struct dn_span text,
     struct json_object *document;
     struct json_tokener *tokener;
 
+    if (text.len == 0) {
+        dn_err_set (err, DN_E_SYNTAX, "no JSON: empty");
+        return NULL;
+    }
     if (text.len > INT_MAX || has_more_values (text, n_values)) {
         dn_err_set (err, DN_E_LIMIT, "more than %zu values", n_values);
         return NULL;
@@ -103,8 +106,7 @@ static struct json_object *find (const struct json_object *in,
 
     if (value && json_object_is_type (value, type))
         return value;
-    if (value && type == json_type_double
-        && json_object_is_type (value, json_type_int))
+    if (value && type == json_type_double && json_object_is_type (value, json_type_int))
         return value;
     dn_err_set (err,
                 DN_E_SYNTAX,
@@ -133,16 +135,10 @@ struct json_object *dn_document_array (const struct json_object *in,
     if (!array || (n >= min && n <= max))
         return array;
     if (min == max)
-        dn_err_set (
-            err, DN_E_RANGE, "%s: %zu values, expected %zu", key, n, min);
+        dn_err_set (err, DN_E_RANGE, "%s: %zu values, expected %zu", key, n, min);
     else
-        dn_err_set (err,
-                    DN_E_RANGE,
-                    "%s: %zu values, expected %zu..%zu",
-                    key,
-                    n,
-                    min,
-                    max);
+        dn_err_set (
+            err, DN_E_RANGE, "%s: %zu values, expected %zu..%zu", key, n, min, max);
     return NULL;
 }
 

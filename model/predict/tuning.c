@@ -320,8 +320,7 @@ static void add_real (struct json_object *to, const char *key, double value)
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
 
     dn_buf_add (&buf, "%.6g", value);
-    json_object_object_add (
-        to, key, json_object_new_double_s (strtod (text, NULL), text));
+    json_object_object_add (to, key, json_object_new_double_s (value, text));
 }
 
 static struct json_object *add_object (struct json_object *to, const char *key)
