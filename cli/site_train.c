@@ -354,8 +354,10 @@ static int print_tuning (const struct dn_tuning *tuning)
     add_scale_rows (&grid, "device", &tuning->devices);
     add_scale_rows (&grid, "application", &tuning->applications);
     exit_code = dn_grid_print (&grid);
-    printf ("\nSpread left: %.0f %% where application and device have been seen, "
-            "%.0f %% where only the device has, %.0f %% elsewhere\n",
+    printf ("\nSpread left: %.0f %% where the application has been seen on the device, "
+            "%.0f %% where both have,\n%.0f %% where only the device has, %.0f %% "
+            "elsewhere\n",
+            100 * tuning->cell,
             100 * tuning->known,
             100 * tuning->device,
             100 * tuning->none);

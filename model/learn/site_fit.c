@@ -18,19 +18,10 @@
  * effects, has no scale of its own: cells of very mixed sites. */
 #define PARAMETERS_MAX 768
 #define TERMS_MAX      (DN_CONSTANT_FIELDS + DN_N_EFFECTS)
-#define LABEL_MAX      (3 * DN_NAME_MAX)
+#define LABEL_MAX      DN_SCALE_NAME_MAX
 
-/* Degrees of freedom of Student's t: at three standard deviations a run counts 0.38. */
-#define STUDENT 4.0
-
-static const char *const effect_text[] = {"site",
-                                          "device",
-                                          "application",
-                                          "application_gpus",
-                                          "cell"};
-
-const struct dn_names dn_site_effect_names = {effect_text,
-                                              (int) DN_N_ELEMENTS (effect_text)};
+/* Degrees of freedom of Student's t: at three standard deviations a run counts 0.3. */
+#define STUDENT 2.5
 
 struct parameter {
     int field;  /* of a constant, or -1 */
@@ -188,12 +179,7 @@ static double label_of (const struct dn_site_run *run,
         snprintf (label, LABEL_MAX, "%s", application);
         return log2 ((double) run->spec.gpus);
     case DN_EFFECT_CELL:
-        snprintf (label,
-                  LABEL_MAX,
-                  "%s %s %d",
-                  application,
-                  device,
-                  (int) run->spec.precision);
+        dn_tuning_cell (&run->spec, run->device, label);
         break;
     case DN_EFFECT_SITE:
     case DN_N_EFFECTS:
@@ -597,6 +583,7 @@ static void write_spread (struct dn_site_fit *fit, struct dn_tuning *tuning)
 
     for (int effect = 0; effect < DN_N_EFFECTS; effect++)
         spread[effect] = find_spread (fit, effect);
+    tuning->cell = sqrt (variance);
     variance += spread[DN_EFFECT_CELL] * spread[DN_EFFECT_CELL];
     tuning->known = sqrt (variance);
     variance += spread[DN_EFFECT_APPLICATION] * spread[DN_EFFECT_APPLICATION];
@@ -619,12 +606,13 @@ static int write_scale (const struct parameter *parameter,
         tuning->step = scale;
         return 0;
     }
-    snprintf (
-        scale.name, sizeof (scale.name), "%.*s", DN_NAME_MAX - 1, parameter->label);
+    snprintf (scale.name, sizeof (scale.name), "%s", parameter->label);
     if (parameter->effect == DN_EFFECT_DEVICE)
         return dn_scales_add (&tuning->devices, &scale, err);
     if (parameter->effect == DN_EFFECT_APPLICATION && scale.name[0] != '\0')
         return dn_scales_add (&tuning->applications, &scale, err);
+    if (parameter->effect == DN_EFFECT_CELL)
+        return dn_scales_add (&tuning->cells, &scale, err);
     return 0;
 }
 

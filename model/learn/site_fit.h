@@ -29,13 +29,11 @@ enum dn_site_effect {
     DN_EFFECT_SITE,
     DN_EFFECT_DEVICE,
     DN_EFFECT_APPLICATION,
+    DN_EFFECT_CELL, /* of application, device and precision */
     /* What runs share besides, so that alike ones do not count as so many */
     DN_EFFECT_APPLICATION_GPUS, /* per doubling of the GPUs */
-    DN_EFFECT_CELL,             /* of application, device and precision */
     DN_N_EFFECTS
 };
-
-extern const struct dn_names dn_site_effect_names;
 
 /* How far sites are from one another: standard deviations of logarithms. */
 struct dn_site_prior {

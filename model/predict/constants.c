@@ -196,7 +196,7 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            "share of the NVLink rate that a ring reaches",
            0.02,
            1.5,
-           0.2),
+           0.4),
     FIELD (pcie_eff, "", "share of the PCIe rate that a ring reaches", 0.01, 1.5, 1),
     FIELD (link_half,
            "byte",

@@ -109,7 +109,11 @@ struct dn_constant_field {
     double min; /* of a site's own value */
     double max;
     /* Between sites, standard deviation of the logarithm: how freely a site's runs
-     * move it (learn/site_fit.h). 0: runs do not, only its admin does. */
+     * move it (learn/site_fit.h). 0: runs do not, only its admin does. Those of host,
+     * links and input are half to two thirds of what tests/bench/site-curve prints for
+     * the sources of training_runs.csv: a part of what it finds is the model's own
+     * fault. Freeing the efficiencies of arithmetic and memory made networks worse
+     * that were not among the runs. */
     double spread;
 };
 

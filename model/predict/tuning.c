@@ -28,7 +28,8 @@ struct dn_tuning *dn_tuning_new (void)
         return NULL;
     tuning->constants = dn_constants_default;
     tuning->step.scale = tuning->memory.scale = tuning->power.scale = 1;
-    tuning->known = tuning->device = tuning->none = dn_constants_default.sigma_step;
+    tuning->cell = tuning->known = tuning->device = tuning->none =
+        dn_constants_default.sigma_step;
     return tuning;
 }
 
@@ -38,6 +39,7 @@ void dn_tuning_free (struct dn_tuning *tuning)
         return;
     free (tuning->devices.rows);
     free (tuning->applications.rows);
+    free (tuning->cells.rows);
     free (tuning);
 }
 
@@ -234,13 +236,16 @@ static int read_spread (struct json_object *document,
                         struct dn_tuning *tuning,
                         struct dn_err *err)
 {
-    static const char *const known[] = {"known", "device", "none", NULL};
+    static const char *const known[] = {"cell", "known", "device", "none", NULL};
     struct json_object *object = dn_document_object (document, "spread", err);
 
     if (!object)
         return -1;
     if (check_members (object, known, err) < 0
-        || dn_document_real (object, "known", 0.001, SIGMA_MAX, &tuning->known, err) < 0
+        || dn_document_real (object, "cell", 0.001, SIGMA_MAX, &tuning->cell, err) < 0
+        || dn_document_real (
+               object, "known", tuning->cell, SIGMA_MAX, &tuning->known, err)
+               < 0
         || dn_document_real (
                object, "device", tuning->known, SIGMA_MAX, &tuning->device, err)
                < 0
@@ -263,6 +268,7 @@ static int read_document (struct json_object *document,
                                         "power",
                                         "devices",
                                         "applications",
+                                        "cells",
                                         "spread",
                                         NULL};
     int64_t format;
@@ -285,7 +291,8 @@ static int read_document (struct json_object *document,
         || read_one (document, "memory", &tuning->memory, err) < 0
         || read_one (document, "power", &tuning->power, err) < 0
         || read_scales (document, "devices", &tuning->devices, err) < 0
-        || read_scales (document, "applications", &tuning->applications, err) < 0)
+        || read_scales (document, "applications", &tuning->applications, err) < 0
+        || read_scales (document, "cells", &tuning->cells, err) < 0)
         return -1;
     return read_spread (document, tuning, err);
 }
@@ -380,7 +387,9 @@ struct json_object *dn_tuning_write (const struct dn_tuning *tuning)
         add_scale (document, "power", &tuning->power);
     add_scales (document, "devices", &tuning->devices);
     add_scales (document, "applications", &tuning->applications);
+    add_scales (document, "cells", &tuning->cells);
     object = add_object (document, "spread");
+    add_real (object, "cell", tuning->cell);
     add_real (object, "known", tuning->known);
     add_real (object, "device", tuning->device);
     add_real (object, "none", tuning->none);
@@ -392,33 +401,64 @@ const char *dn_tuning_application (const struct dn_spec *spec)
     return spec->app[0] != '\0' ? spec->app : spec->model;
 }
 
+void dn_tuning_cell (const struct dn_spec *spec,
+                     const struct dn_device *device,
+                     char name[DN_SCALE_NAME_MAX])
+{
+    struct dn_buf buf = dn_buf_on (name, DN_SCALE_NAME_MAX);
+    char precision[DN_VALUE_MAX] = "";
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++)
+        if (strcmp (keys[i].name, "precision") == 0)
+            dn_spec_write_value (spec, &keys[i], precision);
+    dn_buf_add (&buf,
+                "%s %s %s",
+                dn_tuning_application (spec),
+                device->name,
+                precision[0] != '\0' ? precision : "unknown");
+}
+
 const struct dn_constants *dn_tuning_constants (const struct dn_tuning *tuning)
 {
     return tuning ? &tuning->constants : &dn_constants_default;
+}
+
+/* Multiply a scale in. What it does not know of itself stands in for not knowing it at
+ * all, by which the spread would be 'wide' instead of 'narrow'.
+ */
+static void put_in (const struct dn_scales *scales,
+                    const char *name,
+                    double narrow,
+                    double wide,
+                    struct dn_range *range)
+{
+    const struct dn_scale *scale = dn_scales_find (scales, name);
+
+    if (scale)
+        range->p50 *= scale->scale;
+    range->sigma += scale ? scale->sigma * scale->sigma : wide * wide - narrow * narrow;
 }
 
 struct dn_range dn_tuning_step (const struct dn_tuning *tuning,
                                 const struct dn_spec *spec,
                                 const struct dn_device *device)
 {
-    const struct dn_scale *here;
-    const struct dn_scale *application;
-    double variance;
+    const char *application = dn_tuning_application (spec);
+    struct dn_range range = {.p50 = 1};
+    char cell[DN_SCALE_NAME_MAX];
 
     if (!tuning)
-        return (struct dn_range){.p50 = 1};
-    here = dn_scales_find (&tuning->devices, device->name);
-    application = dn_scales_find (&tuning->applications, dn_tuning_application (spec));
-    /* What a scale does not know of itself stands in for not knowing it at all. */
-    variance = tuning->known * tuning->known;
-    variance += here ? here->sigma * here->sigma
-                     : tuning->none * tuning->none - tuning->device * tuning->device;
-    variance += application
-                    ? application->sigma * application->sigma
-                    : tuning->device * tuning->device - tuning->known * tuning->known;
-    return (struct dn_range){.p50 = tuning->step.scale * (here ? here->scale : 1)
-                                    * (application ? application->scale : 1),
-                             .sigma = sqrt (fmax (variance, 0))};
+        return range;
+    dn_tuning_cell (spec, device, cell);
+    range.p50 = tuning->step.scale;
+    range.sigma = tuning->cell * tuning->cell; /* squared until the end */
+    put_in (&tuning->cells, cell, tuning->cell, tuning->known, &range);
+    put_in (&tuning->applications, application, tuning->known, tuning->device, &range);
+    put_in (&tuning->devices, device->name, tuning->device, tuning->none, &range);
+    range.sigma = sqrt (fmax (range.sigma, 0));
+    return range;
 }
 
 /* The part of the time that is steps grows, what stands around them does not. */

@@ -1,11 +1,11 @@
 /* tuning.h - what a site has learned from its own runs
  *
- * In: the text of site.json (dnnest(1), TRAINING), made by learn/site_fit.h and edited
+ * In: the text of site.json (dnnest(1), JSON), made by learn/site_fit.h and edited
  * by people. Out: struct dn_tuning: the white box's constants as they are here, a scale
  * per device and per application, and how far off a prediction still is. Const after
  * reading, shared by all threads.
  *
- * time = white box (constants) * scale * scale of the device * scale of the application
+ * time = white box (constants) * scale * those of device, application and cell
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,9 +18,12 @@ struct json_object;
 
 #define DN_TUNING_FORMAT 1
 
+/* An application, a device and a precision. */
+#define DN_SCALE_NAME_MAX (2 * DN_NAME_MAX + 16)
+
 /* Measured over predicted, and the standard deviation of its logarithm. */
 struct dn_scale {
-    char name[DN_NAME_MAX];
+    char name[DN_SCALE_NAME_MAX];
     double scale;
     double sigma;
     int64_t runs; /* that it was learned from; 0: none, the scale is 1 */
@@ -44,8 +47,10 @@ struct dn_tuning {
     struct dn_scale power;
     struct dn_scales devices;
     struct dn_scales applications;
-    /* Spread of ln (measured / predicted) where application and device have been seen,
-     * where only the device has, and where neither has. */
+    struct dn_scales cells; /* an application on one device in one precision */
+    /* Spread of ln (measured / predicted) where the cell has been seen, where both
+     * application and device have, where only the device has, and where neither has. */
+    double cell;
     double known;
     double device;
     double none;
@@ -78,6 +83,11 @@ const struct dn_scale *dn_scales_find (const struct dn_scales *scales,
  * else the model's; "" for neither.
  */
 const char *dn_tuning_application (const struct dn_spec *spec);
+
+/* The name of a run's cell: "APPLICATION DEVICE PRECISION". */
+void dn_tuning_cell (const struct dn_spec *spec,
+                     const struct dn_device *device,
+                     char name[DN_SCALE_NAME_MAX]);
 
 /* The constants to predict with. NULL-safe: the shipped ones. */
 const struct dn_constants *dn_tuning_constants (const struct dn_tuning *tuning);

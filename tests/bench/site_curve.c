@@ -9,6 +9,11 @@
  * model that is not among them are judged; so with every model of the source, DRAWS
  * times. Sources of a single model cannot be judged.
  *
+ * A second curve draws from all runs of the source and judges those that were not
+ * drawn, so that most applications are known. Then all runs of each source are fitted:
+ * how far its constants are from those of the others is what the prior's spreads rest
+ * on.
+ *
  * A chapter of model/ACCURACY.md goes to stdout.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -32,7 +37,7 @@ struct run {
     struct dn_site_run run;
     char model[DN_NAME_MAX];
     char source[DN_NAME_MAX];
-    bool other; /* may be given to the site */
+    bool given; /* to the site: not judged */
 };
 
 struct set {
@@ -161,20 +166,23 @@ static struct dn_constants read_constants (const char *folder, const char *sourc
     return constants;
 }
 
-/* A source's runs of all models but one, in random order (Fisher and Yates). */
+/* A source's runs, of all models but one or (model NULL) of all, in random order
+ * (Fisher and Yates).
+ */
 static int draw (const struct set *set,
-                 const struct run *judged,
+                 const char *source,
+                 const char *model,
                  uint64_t *random,
-                 const struct run **out)
+                 struct run **out)
 {
     int n = 0;
 
     for (int i = 0; i < set->n_runs; i++) {
-        const struct run *run = &set->runs[i];
-        int at = n;
+        struct run *run = &set->runs[i];
+        int at;
 
-        if (strcmp (run->source, judged->source) != 0
-            || strcmp (run->model, judged->model) == 0)
+        if (strcmp (run->source, source) != 0
+            || (model && strcmp (run->model, model) == 0))
             continue;
         /* xorshift64 (Marsaglia 2003) */
         *random ^= *random << 13;
@@ -189,7 +197,7 @@ static int draw (const struct set *set,
 
 /* The site's tuning by the first 'n' runs; the fit owns its runs' graphs. */
 static struct dn_tuning *fit_site (const struct dn_constants *constants,
-                                   const struct run *const *runs,
+                                   struct run *const *runs,
                                    int n)
 {
     struct dn_site_fit *fit = dn_site_fit_new (constants, NULL);
@@ -213,7 +221,8 @@ static struct dn_tuning *fit_site (const struct dn_constants *constants,
 }
 
 static void judge (const struct set *set,
-                   const struct run *judged,
+                   const char *source,
+                   const char *model,
                    const struct dn_constants *constants,
                    const struct dn_tuning *tuning,
                    struct scores *scores)
@@ -224,8 +233,8 @@ static void judge (const struct set *set,
         struct dn_err err;
         double p95;
 
-        if (strcmp (run->source, judged->source) != 0
-            || strcmp (run->model, judged->model) != 0)
+        if (run->given || strcmp (run->source, source) != 0
+            || (model && strcmp (run->model, model) != 0))
             continue;
         dn_predict (tuning ? &tuning->constants : constants,
                     &run->run.spec,
@@ -256,7 +265,7 @@ static void judge (const struct set *set,
     }
 }
 
-/* Is this the first run of its model (or only of its source) in its source? */
+/* Is this the first run of its source, or with 'model' of its model in its source? */
 static bool is_first (const struct set *set, int at, bool model)
 {
     for (int i = 0; i < at; i++)
@@ -266,30 +275,84 @@ static bool is_first (const struct set *set, int at, bool model)
     return true;
 }
 
-static void judge_model (const struct set *set,
-                         int at,
+/* Judge a model by runs of the others or (model NULL) all runs by some of them. */
+static void judge_draws (const struct set *set,
+                         const char *source,
+                         const char *model,
                          const struct dn_constants *constants,
                          int draws,
                          struct scores scores[N_GIVEN])
 {
-    const struct run **runs = calloc ((size_t) set->n_runs, sizeof (const void *));
-    uint64_t random = 88172645463325252u ^ ((uint64_t) at * 0x9e3779b97f4a7c15u);
+    struct run **runs = calloc ((size_t) set->n_runs, sizeof (void *));
+    uint64_t random = 88172645463325252u;
 
     if (!runs)
         die ("runs", "out of memory");
+    for (const char *at = model ? model : source; *at != '\0'; at++)
+        random = (random ^ (uint64_t) *at) * 0x100000001b3u;
     for (int d = 0; d < draws; d++) {
-        int n = draw (set, &set->runs[at], &random, runs);
+        int n = draw (set, source, model, &random, runs);
 
         for (int g = 0; g < N_GIVEN && n > 0; g++) {
-            struct dn_tuning *tuning = NULL;
+            int n_given = given[g] < n ? given[g] : n;
+            struct dn_tuning *tuning =
+                n_given > 0 ? fit_site (constants, runs, n_given) : NULL;
 
-            if (given[g] > 0)
-                tuning = fit_site (constants, runs, given[g] < n ? given[g] : n);
-            judge (set, &set->runs[at], constants, tuning, &scores[g]);
+            for (int i = 0; i < n; i++)
+                runs[i]->given = i < n_given;
+            judge (set, source, model, constants, tuning, &scores[g]);
             dn_tuning_free (tuning);
         }
+        for (int i = 0; i < n; i++)
+            runs[i]->given = false;
     }
     free (runs);
+}
+
+/* How far the constants of whole sources are from those of all others. */
+struct width {
+    double square;
+    int n;
+};
+
+static void measure_widths (const struct set *set,
+                            const char *source,
+                            const struct dn_constants *constants,
+                            struct width widths[DN_CONSTANT_FIELDS])
+{
+    struct run **runs = calloc ((size_t) set->n_runs, sizeof (void *));
+    uint64_t random = 1;
+    struct dn_tuning *tuning;
+
+    if (!runs)
+        die ("runs", "out of memory");
+    tuning = fit_site (constants, runs, draw (set, source, NULL, &random, runs));
+    for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {
+        const struct dn_tuned_constant *tuned = &tuning->tuned[i];
+        double moved;
+
+        /* The runs must tell more than the prior does. */
+        if (!tuned->set || tuned->sigma > 0.5 * dn_constant_fields[i].spread)
+            continue;
+        moved = log (dn_constant_get (&tuning->constants, i) / tuned->shipped);
+        widths[i].square += moved * moved + tuned->sigma * tuned->sigma;
+        widths[i].n++;
+    }
+    dn_tuning_free (tuning);
+    free (runs);
+}
+
+static void print_widths (const struct width widths[DN_CONSTANT_FIELDS])
+{
+    printf ("| constant | spread in use | between sources | sources that tell |\n"
+            "|---|---:|---:|---:|\n");
+    for (int i = 0; i < DN_CONSTANT_FIELDS; i++)
+        if (dn_constant_fields[i].spread > 0 && widths[i].n > 0)
+            printf ("| %s | %.2f | %.2f | %d |\n",
+                    dn_constant_fields[i].name,
+                    dn_constant_fields[i].spread,
+                    sqrt (widths[i].square / widths[i].n),
+                    widths[i].n);
 }
 
 static void print_line (struct dn_pairs *pairs, double per_model)
@@ -302,7 +365,7 @@ static void print_line (struct dn_pairs *pairs, double per_model)
     printf (" %.1f | %.2f |\n", 100 * figures.coverage_p95, figures.tightness_p95);
 }
 
-static void print_scores (struct scores scores[N_GIVEN])
+static void print_scores (struct scores scores[N_GIVEN], bool sources)
 {
     printf (
         "| runs of the site | mean %% | median %% | per model %% | below p95 %% | p95 "
@@ -311,22 +374,43 @@ static void print_scores (struct scores scores[N_GIVEN])
         printf ("| %d |", given[g]);
         print_line (scores[g].all.groups, dn_score_macro (&scores[g].models));
     }
-    printf (
-        "\n| source | runs of the site | mean %% | median %% | below p95 %% | p95 / "
-        "measured |\n|---|---:|---:|---:|---:|---:|\n");
+    printf ("\n");
+    if (!sources)
+        return;
+    printf ("| source | runs of the site | mean %% | median %% | below p95 %% | p95 / "
+            "measured |\n|---|---:|---:|---:|---:|---:|\n");
     for (int s = 0; s < scores[0].sources.n_groups; s++)
         for (int g = 0; g < N_GIVEN; g++) {
             printf ("| %s | %d |", scores[0].sources.groups[s].name, given[g]);
             print_line (&scores[g].sources.groups[s], NAN);
         }
+    printf ("\n");
 }
+
+static const char head[] =
+    "## A site's own runs (training_runs.csv)\n\n"
+    "Every source is left out of the constants once, then 0 to 50 of its runs are given\n"
+    "to `dnnest train --site` (tests/bench/site-curve). No learned residual is applied.\n";
+static const char others[] =
+    "### Judged on models that are not among the runs\n\n"
+    "Every model of every source that has several; the runs are drawn from the\n"
+    "source's other models, %d times.\n\n";
+static const char known[] =
+    "### Judged on all other runs of the source\n\n"
+    "Models and devices may be among the runs; drawn %d times.\n\n";
+static const char between[] =
+    "### How far sites are from one another\n\n"
+    "All runs of each source against the constants of the others: root mean square of\n"
+    "the logarithm of the ratio, over the sources whose runs tell it.\n\n";
 
 int main (int argc, char *argv[])
 {
-    struct scores scores[N_GIVEN];
+    struct width widths[DN_CONSTANT_FIELDS];
+    struct scores scores[2][N_GIVEN];
     struct set set;
     int draws;
 
+    memset (widths, 0, sizeof (widths));
     memset (scores, 0, sizeof (scores));
     memset (&set, 0, sizeof (set));
     if (argc != 5)
@@ -335,13 +419,24 @@ int main (int argc, char *argv[])
     read_catalogue (argv[1], &set.catalogue);
     read_runs (argv[2], &set);
     for (int i = 0; i < set.n_runs; i++) {
+        const char *source = set.runs[i].source;
         struct dn_constants constants;
 
         if (!is_first (&set, i, true))
             continue;
-        constants = read_constants (argv[3], set.runs[i].source);
-        judge_model (&set, i, &constants, draws, scores);
+        constants = read_constants (argv[3], source);
+        judge_draws (&set, source, set.runs[i].model, &constants, draws, scores[0]);
+        if (!is_first (&set, i, false))
+            continue;
+        judge_draws (&set, source, NULL, &constants, 4 * draws, scores[1]);
+        measure_widths (&set, source, &constants, widths);
     }
-    print_scores (scores);
+    printf ("%s\n", head);
+    printf (others, draws);
+    print_scores (scores[0], true);
+    printf (known, 4 * draws);
+    print_scores (scores[1], false);
+    printf ("%s", between);
+    print_widths (widths);
     return 0;
 }

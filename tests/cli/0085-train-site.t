@@ -57,12 +57,12 @@ holds 'the manifest has size and checksum of site.json' \
      and m["files"]["site.json"]["sha256"] == hashlib.sha256(b).hexdigest()' "$work/one"
 holds 'site.json has the members of its contract' \
     'list(s) == ["dnnest_site", "runs", "constants", "step", "memory", "devices",
-      "applications", "spread"] and s["runs"] == 24' "$work/one"
+      "applications", "cells", "spread"] and s["runs"] == 24' "$work/one"
 holds 'the site is found to be slower' \
     's["step"]["scale"] * s["devices"]["v100_sxm2_32gb"]["scale"]
      * s["applications"]["vgg16"]["scale"] > 1.35 and s["memory"]["scale"] > 1.1' "$work/one"
 holds 'spreads grow with what is not known' \
-    '0 < s["spread"]["known"] < s["spread"]["device"] < s["spread"]["none"]' "$work/one"
+    '0 < s["spread"]["cell"] < s["spread"]["known"] < s["spread"]["device"] < s["spread"]["none"]' "$work/one"
 holds 'the links of runs on one GPU are not judged' \
     '"pcie_eff" not in s["constants"] and "node_bw" not in s["constants"]' "$work/one"
 

@@ -167,7 +167,7 @@ def json_members():
                     print("dnnest.1 does not name", key, "of", where)
                 if key == "by":  # the table names the groups
                     item = {k: list(groups.values()) for k, groups in item.items()}
-                if key in ("devices", "applications", "constants") and name == "train":  # named by runs
+                if key in ("devices", "applications", "cells", "constants") and name == "train":  # named by runs
                     item = list(item.values())
                 if key != "record":
                     walk(item, where)

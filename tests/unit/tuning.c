@@ -18,7 +18,9 @@ static const char small[] =
     " \"power\": {\"scale\": 0.5, \"runs\": 4, \"sigma\": 0.1},"
     " \"devices\": {\"v100_16gb\": {\"scale\": 2, \"runs\": 20, \"sigma\": 0.03}},"
     " \"applications\": {\"mine\": {\"scale\": 0.5, \"runs\": 9, \"sigma\": 0.04}},"
-    " \"spread\": {\"known\": 0.12, \"device\": 0.2, \"none\": 0.3}}";
+    " \"cells\": {\"mine v100_16gb fp32\":"
+    " {\"scale\": 3, \"runs\": 2, \"sigma\": 0.01}},"
+    " \"spread\": {\"cell\": 0.1, \"known\": 0.12, \"device\": 0.2, \"none\": 0.3}}";
 
 static struct dn_tuning *read_text (const char *text)
 {
@@ -73,8 +75,9 @@ static void expect_refusal (const char *text, const char *part)
 
 static void hostile_documents_are_refused (void **state)
 {
-#define SPREAD "\"spread\": {\"known\": 0.1, \"device\": 0.2, \"none\": 0.3}}"
-#define HEAD   "{\"dnnest_site\": 1, \"runs\": 3, "
+#define SPREAD                                                                         \
+    "\"spread\": {\"cell\": 0.1, \"known\": 0.1, \"device\": 0.2, \"none\": 0.3}}"
+#define HEAD "{\"dnnest_site\": 1, \"runs\": 3, "
 #define ONE(v)                                                                         \
     "\"constants\": {\"launch_s\": {\"value\": " v ", \"shipped\": 1, \"sigma\": 0}}, "
     static const char *const texts[][2] = {
@@ -86,9 +89,12 @@ static void hostile_documents_are_refused (void **state)
         {"{\"dnnest_site\": 1, \"runs\": -1, " SPREAD, "runs: -1 out of range"},
         {HEAD "\"runz\": 4, " SPREAD, "'runz': unknown member"},
         {"{\"dnnest_site\": 1, \"runs\": 3}", "spread: missing"},
-        {HEAD "\"spread\": {\"known\": 0.3, \"device\": 0.2, \"none\": 0.3}}",
+        {HEAD
+         "\"spread\": {\"cell\": 0.1, \"known\": 0.3, \"device\": 0.2, \"none\": 0.3}}",
          "device"},
-        {HEAD "\"spread\": {\"known\": 0, \"device\": 0.2, \"none\": 0.3}}", "known"},
+        {HEAD
+         "\"spread\": {\"cell\": 0.1, \"known\": 0, \"device\": 0.2, \"none\": 0.3}}",
+         "known"},
         {HEAD ONE ("0") SPREAD, "constants: 'launch_s': value: 0 out of range"},
         {HEAD ONE ("-1e-5") SPREAD, "out of range"},
         {HEAD ONE ("1e300") SPREAD, "out of range"},
@@ -402,6 +408,10 @@ static void scales_are_applied (void **state)
     /* Of the spread 0.12 remains, and what the two scales do not know. */
     assert_near (dn_tuning_step (tuning, &run.spec, run.device).sigma,
                  sqrt (0.12 * 0.12 + 0.03 * 0.03 + 0.04 * 0.04));
+    run.spec.precision = DN_PRECISION_FP32;
+    assert_near (dn_tuning_step (tuning, &run.spec, run.device).p50, 1.1 * 2 * 0.5 * 3);
+    assert_near (dn_tuning_step (tuning, &run.spec, run.device).sigma,
+                 sqrt (0.1 * 0.1 + 0.01 * 0.01 + 0.03 * 0.03 + 0.04 * 0.04));
     snprintf (run.spec.app, sizeof (run.spec.app), "other");
     assert_near (dn_tuning_step (tuning, &run.spec, run.device).sigma,
                  sqrt (0.2 * 0.2 + 0.03 * 0.03));
