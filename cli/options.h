@@ -91,6 +91,9 @@ bool dn_options_count (struct dn_options *options, int min, int max);
 /* Use the configuration 'file', as --conf does. */
 void dn_options_conf (struct dn_options *options, const char *file);
 
+/* Use the bundle in 'dir', or "none", as --model does. */
+void dn_options_model (struct dn_options *options, const char *dir);
+
 /* Load the site that the options name, with 'parameters' (may be NULL) over it, or
  * complain and return NULL. Free with dn_load_free ().
  */
