@@ -110,11 +110,11 @@ struct dn_constant_field {
     double min; /* of a site's own value */
     double max;
     /* Between sites, standard deviation of the logarithm: how freely a site's runs
-     * move it (learn/site_fit.h). 0: runs do not, only its admin does. Those of host,
-     * links and input are half to two thirds of what tests/bench/site-curve prints for
-     * the sources of training_runs.csv: a part of what it finds is the model's own
-     * fault. Freeing the efficiencies of arithmetic and memory made networks worse
-     * that were not among the runs. */
+     * move it (learn/site_fit.h). 0: runs do not, only its admin does. They are less
+     * than what tests/bench/site-curve prints for the sources of training_runs.csv: a
+     * part of what it finds is the model's own fault. Links differ most, but twice as
+     * free they made networks worse that were not among the runs, and so did free
+     * efficiencies of arithmetic and memory. */
     double spread;
 };
 
