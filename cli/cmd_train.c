@@ -11,6 +11,7 @@
 #include "json.h"
 #include "learn/train.h"
 #include "progress.h"
+#include "site_train.h"
 
 #define PIECE_LEN 65536
 #define FILES_MAX 64
@@ -22,7 +23,9 @@ enum {
     OPTION_FOLDS,
     OPTION_MAX_ROWS,
     OPTION_MARGIN,
-    OPTION_FEATURES
+    OPTION_FEATURES,
+    OPTION_SITE,
+    OPTION_BASE
 };
 
 static const struct dn_option options[] = {
@@ -42,6 +45,11 @@ static const struct dn_option options[] = {
                        "F",
                        "widen the bounds by so much, in logarithms (1)"},
     [OPTION_FEATURES] = {"features", 0, NULL, "print what the trees see of a run"},
+    [OPTION_SITE] = {"site",
+                     0,
+                     "RECORDS.csv",
+                     "fit a bundle to a site's own runs, instead"},
+    [OPTION_BASE] = {"base", 0, "DIR", "the bundle that --site starts from"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -51,6 +59,9 @@ struct work {
     struct dn_progress progress;
     const struct dn_site *site;
     const char *out;
+    const char *site_records; /* NULL: train a bundle */
+    const char *base;
+    const char *training_only; /* an option that was given and has no use with these */
 };
 
 static void free_work (struct work *work)
@@ -83,9 +94,17 @@ static int take_option (const struct dn_command *self,
     int64_t value = 0;
     int exit_code = DN_EXIT_DONE;
 
+    if (option != OPTION_OUT && option != OPTION_SITE && option != OPTION_BASE)
+        work->training_only = options[option].name;
     switch (option) {
     case OPTION_OUT:
         work->out = argument;
+        break;
+    case OPTION_SITE:
+        work->site_records = argument;
+        break;
+    case OPTION_BASE:
+        work->base = argument;
         break;
     case OPTION_NAME:
         training->name = argument;
@@ -125,6 +144,19 @@ static int print_features (void)
     return DN_EXIT_DONE;
 }
 
+/* What does not go together; DN_EXIT_DONE if all does. */
+static int check_options (const struct dn_command *self, const struct work *work)
+{
+    if (!work->out)
+        return dn_options_misuse (self, "--out missing");
+    if (work->base && !work->site_records)
+        return dn_options_misuse (self, "--base goes with --site only");
+    if (work->site_records && work->training_only)
+        return dn_options_misuse (
+            self, "--%s does not go with --site", work->training_only);
+    return DN_EXIT_DONE;
+}
+
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct work *work)
@@ -140,12 +172,12 @@ static int take_options (const struct dn_command *self,
         if (given->exit_code != DN_EXIT_DONE)
             return -1;
     }
-    if (option != DN_OPTION_END || !dn_options_count (given, 1, FILES_MAX))
+    if (option != DN_OPTION_END
+        || !dn_options_count (
+            given, work->site_records ? 0 : 1, work->site_records ? 0 : FILES_MAX))
         return -1;
-    if (work->out)
-        return 0;
-    given->exit_code = dn_options_misuse (self, "--out missing");
-    return -1;
+    given->exit_code = check_options (self, work);
+    return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
 /* --- reading --------------------------------------------------------------------- */
@@ -305,6 +337,19 @@ static int print_json (const struct work *work)
     return DN_EXIT_DONE;
 }
 
+/* Fit a site's runs around the bundle that is configured or named. */
+static int fit_site (struct dn_options *given, const struct work *work)
+{
+    const struct dn_site_train train = {
+        .records = work->site_records, .out = work->out, .json = given->json};
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+
+    if (work->base)
+        dn_options_model (given, work->base);
+    site = dn_options_site (given, NULL);
+    return site ? dn_site_train (site, &train) : given->exit_code;
+}
+
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
@@ -316,7 +361,9 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &work) < 0)
         return given.exit_code;
-    given.paths.model = "none";
+    if (work.site_records)
+        return fit_site (&given, &work);
+    given.paths.model = DN_SITE_NONE;
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
@@ -333,7 +380,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 const struct dn_command dn_cmd_train = {
     .name = "train",
     .summary = "Make a model bundle from measured runs",
-    .arguments = "--out DIR FILE.csv...",
+    .arguments = "--out DIR FILE.csv... | --out DIR --site RECORDS.csv",
     .options = options,
     .run = run,
 };

@@ -18,7 +18,8 @@
 static const char *const bundle_files[] = {"manifest.json",
                                            "step.json",
                                            "memory.json",
-                                           "power.json"};
+                                           "power.json",
+                                           "site.json"};
 
 /* '/' at the end would name what is inside. */
 static int plain_path (const char *path, char plain[PATH_MAX], struct dn_err *err)

@@ -193,6 +193,13 @@ void dn_options_conf (struct dn_options *o, const char *file)
     o->paths.conf = dn_options_absolute (o->path_text[0], file);
 }
 
+void dn_options_model (struct dn_options *o, const char *dir)
+{
+    o->paths.model = strcmp (dir, DN_SITE_NONE) == 0
+                         ? dir
+                         : dn_options_absolute (o->path_text[3], dir);
+}
+
 /* Act on a row of the common table. Return DN_OPTION_LEAVE, or 0 to go on. */
 static int take_common (struct dn_options *o, int row)
 {
@@ -210,9 +217,7 @@ static int take_common (struct dn_options *o, int row)
         o->paths.datasets = dn_options_absolute (o->path_text[2], o->argument);
         return 0;
     case COMMON_MODEL:
-        o->paths.model = strcmp (o->argument, DN_SITE_NONE) == 0
-                             ? DN_SITE_NONE
-                             : dn_options_absolute (o->path_text[3], o->argument);
+        dn_options_model (o, o->argument);
         return 0;
     case COMMON_HELP:
         print_help (o->command);

@@ -95,6 +95,9 @@ const char *dn_options_absolute (char text[PATH_MAX], const char *path);
 /* Use the configuration 'file', as --conf does. */
 void dn_options_conf (struct dn_options *options, const char *file);
 
+/* Use the bundle in 'dir', or "none", as --model does. */
+void dn_options_model (struct dn_options *options, const char *dir);
+
 /* Load the site that the options name, with 'parameters' (may be NULL) over it, or
  * complain and return NULL. Free with dn_load_free ().
  */

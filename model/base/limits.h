@@ -63,6 +63,10 @@
 /* Tasks, CPUs and GPUs of one job: Slurm counts them in 32 bits. */
 #define DN_COUNT_MAX INT64_C (4294967296)
 
+/* A site.json, and scales of one kind in it: a line of 100 bytes each. */
+#define DN_TUNING_MAX        (256 * 1024)
+#define DN_TUNING_SCALES_MAX 1024
+
 /* A configuration, catalogue or data-set file. */
 #define DN_FILE_MAX (1024 * 1024)
 

@@ -13,6 +13,7 @@
 
 #include "base/document.h"
 #include "base/limits.h"
+#include "predict/tuning.h"
 
 /* Bounds on numbers, wide: they keep sums finite, the checks of sense are others. */
 #define FEATURE_MAX  1e6
@@ -473,9 +474,10 @@ static int take_file (struct dn_bundle *bundle,
                       struct dn_span text,
                       struct dn_err *err)
 {
-    if (strcmp (name, tuning_file) == 0)
-        return dn_err_set (
-            err, DN_E_VERSION, "this program cannot read a site's own constants");
+    if (strcmp (name, tuning_file) == 0) {
+        bundle->tuning = dn_tuning_read (text, err);
+        return bundle->tuning ? 0 : -1;
+    }
     for (int i = 0; i < DN_N_QUANTITIES; i++) {
         struct dn_correction *correction = &bundle->corrections[i];
 
@@ -533,6 +535,7 @@ void dn_bundle_free (struct dn_bundle *bundle)
         return;
     for (int i = 0; i < DN_N_QUANTITIES; i++)
         dn_residual_free (bundle->corrections[i].residual);
+    dn_tuning_free (bundle->tuning);
     free (bundle->domain.points);
     free (bundle);
 }

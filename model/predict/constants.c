@@ -9,6 +9,8 @@
  */
 #include "predict/constants.h"
 
+#include <string.h>
+
 const struct dn_constants dn_constants_default = {
     /* joint fit */
     .eff_linear_fp32 = 1.081,
@@ -117,3 +119,173 @@ const struct dn_constants dn_constants_default = {
     .sigma_memory_other = 0.2,
     .sigma_memory_eager = 0.35,
 };
+
+#define FIELD(member, unit, help, min, max, spread)                                    \
+    {                                                                                  \
+#member, offsetof(struct dn_constants, member), unit, help, min, max, spread   \
+    }
+
+const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
+    FIELD (eff_linear_fp32,
+           "",
+           "share of the FP32 peak that matrix products reach",
+           0.05,
+           3,
+           0),
+    FIELD (eff_conv_fp32, "", "the same of convolutions", 0.05, 5, 0),
+    FIELD (eff_linear_tensor,
+           "",
+           "share of the matrix-unit peak that matrix products reach",
+           0.03,
+           2,
+           0),
+    FIELD (eff_conv_tensor, "", "the same of convolutions", 0.03, 2, 0),
+    FIELD (eff_tf32, "", "factor on both for tf32", 0.3, 3, 0),
+    FIELD (eff_grouped,
+           "",
+           "share of the FP32 peak that grouped convolutions reach",
+           0.003,
+           3,
+           0),
+    FIELD (eff_memory,
+           "",
+           "share of the memory bandwidth that products reach",
+           0.1,
+           3,
+           0),
+    FIELD (eff_light, "", "the same of operators without products", 0.1, 3, 0),
+    FIELD (tile, "", "exponent of the padding of tiles", 0.01, 3, 0),
+    FIELD (kernel_s, "s", "least time of one kernel on the device", 5e-07, 0.0002, 0),
+    FIELD (launch_s,
+           "s",
+           "host time of an operator in one direction",
+           1e-06,
+           0.001,
+           0.5),
+    FIELD (recurrence_s, "s", "per step of a recurrent layer", 2e-07, 0.0004, 0),
+    FIELD (step_s, "s", "fixed host time of a step", 1e-05, 0.5, 0.6),
+    FIELD (optimizer, "", "traffic of the optimizer over the least", 0.3, 20, 0.2),
+    FIELD (optimizer_launches,
+           "",
+           "operators of the optimizer per parameter tensor",
+           0.01,
+           40,
+           0.3),
+    FIELD (ngc_tensor,
+           "",
+           "stack=ngc: factor on the matrix-unit efficiencies",
+           0.3,
+           5,
+           0),
+    FIELD (ngc_memory, "", "stack=ngc: factor on both bandwidth shares", 0.3, 5, 0),
+    FIELD (ngc_grouped, "", "stack=ngc: factor on eff_grouped", 0.1, 40, 0),
+    FIELD (ngc_launch, "", "stack=ngc: factor on launch_s", 0.03, 5, 0),
+    FIELD (ngc_step, "", "stack=ngc: factor on step_s", 0.01, 10, 0),
+    FIELD (fused_bytes,
+           "",
+           "fused operators: share of the bytes that remains",
+           0.02,
+           1,
+           0.3),
+    FIELD (fused_launch,
+           "",
+           "fused operators: share of the launches that remains",
+           0.02,
+           1,
+           0),
+    FIELD (nvlink_eff,
+           "",
+           "share of the NVLink rate that a ring reaches",
+           0.02,
+           1.5,
+           0.4),
+    FIELD (mesh_eff, "", "the same without switches", 0.02, 1.5, 0.4),
+    FIELD (pcie_eff, "", "share of the PCIe rate that a ring reaches", 0.01, 1.5, 0.6),
+    FIELD (nvlink_start_s, "s", "start of an all-reduce over NVLink", 1e-07, 0.1, 0.4),
+    FIELD (pcie_start_s, "s", "the same over PCIe and between nodes", 1e-07, 0.5, 0.6),
+    FIELD (hop_s, "s", "from one device to the next", 1e-08, 0.01, 0.4),
+    FIELD (node_bw, "byte/s", "between nodes with NVLink, per GPU", 1e+07, 1e+12, 0.6),
+    FIELD (node_bw_pcie,
+           "byte/s",
+           "between nodes without NVLink, of a node",
+           1e+07,
+           1e+12,
+           0.6),
+    FIELD (overlap,
+           "",
+           "share of the backward pass that hides communication",
+           0.003,
+           1,
+           0.7),
+    FIELD (straggler, "", "slow-down per doubling of the GPUs", 0.0001, 0.5, 0.7),
+    FIELD (core_jpeg,
+           "1/s",
+           "images that one core decodes and resizes",
+           20,
+           10000,
+           0.3),
+    FIELD (core_tokens, "1/s", "tokens of text from one core", 1000, 1e+08, 0.3),
+    FIELD (core_audio, "1/s", "audio clips from one core", 10, 100000, 0.3),
+    FIELD (core_bytes, "byte/s", "undecoded arrays from one core", 1e+06, 1e+11, 0.3),
+    FIELD (core_image_limit, "1/s", "images that one process takes in", 50, 100000, 0),
+    FIELD (core_audio_limit,
+           "1/s",
+           "audio clips that one process takes in",
+           50,
+           100000,
+           0),
+    FIELD (core_plain,
+           "",
+           "share of core_jpeg that a loader on Pillow reaches",
+           0.02,
+           1,
+           0),
+    FIELD (cores, "", "per GPU, where a job does not tell", 1, 512, 0),
+    FIELD (context_bytes,
+           "byte",
+           "GPU memory of driver, framework and matrix library",
+           1e+08,
+           2e+10,
+           0),
+    FIELD (context_conv, "byte", "more with convolutions", 1e+06, 2e+10, 0),
+    FIELD (host_process,
+           "byte",
+           "host memory of one training process",
+           1e+08,
+           1e+12,
+           0),
+    FIELD (host_worker, "byte", "host memory of one loader process", 1e+06, 1e+11, 0),
+    FIELD (start_s, "s", "start-up of a run", 0.1, 36000, 0),
+    FIELD (epoch_s,
+           "s",
+           "per epoch: loaders restarted, checkpoint written",
+           0.01,
+           36000,
+           0),
+    /* End of dn_constant_fields */
+};
+
+int dn_constant_find (const char *name, size_t len)
+{
+    for (int i = 0; i < DN_CONSTANT_FIELDS; i++)
+        if (strlen (dn_constant_fields[i].name) == len
+            && memcmp (dn_constant_fields[i].name, name, len) == 0)
+            return i;
+    return -1;
+}
+
+double dn_constant_get (const struct dn_constants *constants, int field)
+{
+    double value;
+
+    memcpy (&value,
+            (const char *) constants + dn_constant_fields[field].offset,
+            sizeof (value));
+    return value;
+}
+
+void dn_constant_set (struct dn_constants *constants, int field, double value)
+{
+    memcpy (
+        (char *) constants + dn_constant_fields[field].offset, &value, sizeof (value));
+}

@@ -10,6 +10,8 @@
 #ifndef DN_CONSTANTS_H
 #define DN_CONSTANTS_H
 
+#include "base/text.h"
+
 struct dn_constants {
     /* Time of one kernel: flops / (peak * eff) * padding^tile
      * + bytes / (bandwidth * eff_memory) + kernel_s */
@@ -96,5 +98,35 @@ struct dn_constants {
 };
 
 extern const struct dn_constants dn_constants_default;
+
+/* What a constant is called, what a site may set it to, and how far sites are from one
+ * another. One row per constant that a site may replace.
+ */
+struct dn_constant_field {
+    const char *name;
+    size_t offset; /* in struct dn_constants */
+    const char *unit;
+    const char *help;
+    double min; /* of a site's own value */
+    double max;
+    /* Between sites, standard deviation of the logarithm: how freely a site's runs
+     * move it (learn/site_fit.h). 0: runs do not, only its admin does. They are less
+     * than what tests/bench/site-curve prints for the sources of training_runs.csv: a
+     * part of what it finds is the model's own fault. Links differ most, but twice as
+     * free they made networks worse that were not among the runs, and so did free
+     * efficiencies of arithmetic and memory. */
+    double spread;
+};
+
+/* As many rows as the table has. */
+#define DN_CONSTANT_FIELDS 46
+
+extern const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS];
+
+/* The row of that name, or -1. */
+int dn_constant_find (const char *name, size_t len);
+
+double dn_constant_get (const struct dn_constants *constants, int field);
+void dn_constant_set (struct dn_constants *constants, int field, double value);
 
 #endif

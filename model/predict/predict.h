@@ -92,7 +92,7 @@ struct dn_estimate {
     double samples_per_s; /* of the whole job */
     double confidence;    /* 0..1 */
     double known;         /* share of the learned residual that counts, 0 without one */
-    double white_step_s;  /* step_s.p50 before the residual */
+    double white_step_s;  /* step_s.p50 of the shipped white box alone */
 };
 
 /* Predict the run of 'graph' as 'spec' describes it on 'device'. Cannot fail: what

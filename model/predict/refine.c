@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "predict/stages.h"
+#include "predict/tuning.h"
 
 /* Rows of one call of libxgboost. A decision never has more, and its rows then take 9
  * KiB of the stack.
@@ -76,6 +77,7 @@ static void predict_one (const struct batch *batch, int i, float *features)
                 batch->cpus_per_gpu,
                 &shipped);
     dn_features (batch->spec, batch->graph, batch->devices[i], &shipped, features);
+    estimate->white_step_s = shipped.white_step_s;
 }
 
 /* By what the quantity is to be multiplied. */
@@ -103,14 +105,17 @@ static void refine_step (const struct batch *batch,
                          struct dn_estimate *estimate)
 {
     const struct dn_domain *domain = &batch->predictor->bundle->domain;
+    const struct dn_tuning *tuning = batch->predictor->bundle->tuning;
+    struct dn_range site = dn_tuning_step (tuning, c->spec, c->device);
     double edge = domain->knots[domain->n_knots - 1].distance;
+    double sigma = dn_tuning_sigma (tuning, &site, at->sigma);
 
-    estimate->step_s.p50 *= factor;
-    scale_all (estimate->stage_s, DN_N_STAGES, factor);
-    estimate->step_s.sigma = sqrt (at->sigma * at->sigma + dn_step_doubt (c, true));
-    /* Beyond the last knot nobody has looked: the spread is a guess there. */
+    estimate->step_s.p50 *= factor * site.p50;
+    scale_all (estimate->stage_s, DN_N_STAGES, factor * site.p50);
+    estimate->step_s.sigma = sqrt (sigma * sigma + dn_step_doubt (c, true));
     estimate->confidence = exp (-estimate->step_s.sigma);
-    if (edge > 0 && at->distance > edge)
+    /* Beyond the last knot nobody but the site has looked: the spread is a guess. */
+    if (edge > 0 && at->distance > edge && !(sigma < at->sigma))
         estimate->confidence *= edge / at->distance;
 }
 
@@ -133,6 +138,10 @@ static void refine_one (const struct batch *batch,
     for (int q = 0; q < DN_N_QUANTITIES; q++)
         factors[q] =
             factor_of (&bundle->corrections[q], at.residual, (double) sums[q][i]);
+    if (bundle->tuning) {
+        factors[DN_QUANTITY_MEMORY] *= bundle->tuning->memory.scale;
+        factors[DN_QUANTITY_POWER] *= bundle->tuning->power.scale;
+    }
     refine_step (batch, &c, &at, factors[DN_QUANTITY_STEP], estimate);
     estimate->known = at.residual;
     estimate->step_s.quantiles =

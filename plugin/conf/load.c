@@ -22,6 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "predict/tuning.h"
+
 static const char catalogue_suffix[] = ".conf";
 
 /* close () for dn_cleanup. */
@@ -345,6 +347,22 @@ struct dn_bundle *dn_load_bundle (const char *path, struct dn_err *err)
     return NULL;
 }
 
+int dn_load_member (const char *dir_path,
+                    const char *name,
+                    char **text,
+                    size_t *len,
+                    struct dn_err *err)
+{
+    dn_cleanup (close_fd) int dir = open_trusted (dir_path, err);
+    struct dn_span span = {NULL, 0};
+
+    *text = NULL;
+    if (dir < 0 || load_member (dir, dir_path, name, text, &span, err) < 0)
+        return -1;
+    *len = span.len;
+    return 0;
+}
+
 /* Fail open: a site without a bundle predicts with the white box alone. */
 static void load_site_bundle (const struct dn_load_paths *paths, struct dn_site *site)
 {
@@ -354,6 +372,8 @@ static void load_site_bundle (const struct dn_load_paths *paths, struct dn_site 
             && access (site->bundle_dir, F_OK) < 0 && errno == ENOENT))
         return;
     site->bundle = dn_load_bundle (site->bundle_dir, &site->bundle_err);
+    if (site->bundle)
+        site->constants = *dn_tuning_constants (site->bundle->tuning);
 }
 
 static int set_bundle_dir (struct dn_site *site, const char *path, struct dn_err *err)

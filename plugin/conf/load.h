@@ -46,4 +46,11 @@ void dn_load_free (struct dn_site *site);
 /* Load the bundle in 'dir'. NULL with 'err'; freed with dn_bundle_free (). */
 struct dn_bundle *dn_load_bundle (const char *dir, struct dn_err *err);
 
+/* Read one file of the bundle in 'dir' as dn_load_file () does. */
+int dn_load_member (const char *dir,
+                    const char *name,
+                    char **text,
+                    size_t *len,
+                    struct dn_err *err);
+
 #endif

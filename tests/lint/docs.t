@@ -207,11 +207,13 @@ def json_members():
                     print("dnnest.1 does not name", key, "of", where)
                 if key == "by":  # the table names the groups
                     item = {k: list(groups.values()) for k, groups in item.items()}
+                if key in ("devices", "applications", "cells", "constants") and name == "train":
+                    item = list(item.values())  # named by runs
                 if key not in foreign:
                     walk(item, where)
 
     for name in ("predict", "explain", "advise", "check", "keys", "config",
-                 "hardware", "evaluate", "import", "show", "install", "list"):
+                 "hardware", "evaluate", "import", "train", "show", "install", "list"):
         walk(load(name + ".json"), name)
 
 
@@ -233,11 +235,13 @@ dn import --json --hlo "$work/step.hlo" --out "$work/step.json" > "$work/import.
 printf 'spec,gpu,step_ms,peak_mem_gb,group,source\n"%s",t4_16gb,90,4,g,s\nx,y\n' "$spec" \
     > "$work/runs.csv"
 dn evaluate --json "$work/runs.csv" > "$work/evaluate.json"
+make_bundle "$work/small"
+dn train --json --site "$work/runs.csv" --base "$work/small" --out "$work/bundle" \
+    > "$work/train.json" 2> "$work/skipped"
 sed 's/^#\([A-Z]\)/\1/' "$top/etc/dnnest.conf" \
     | sed "s|/usr/share/dnnest|$work|" > "$work/sample.conf"
 dn config --json --conf "$work/sample.conf" > "$work/sample.json"
 make_mock mock
-new_bundle small
 dn model --json show "$work/mock" > "$work/show.json"
 dn model --json --dir "$work/model" install "$work/small" > "$work/install.json"
 dn model --json --dir "$work/model" list > "$work/list.json"

@@ -1,0 +1,348 @@
+/* site_train.c - fit a site's own runs and write the bundle that holds the result
+ *
+ * It is the base bundle with another site.json. What the base's residual says of a run
+ * is taken as given, and the base's own site.json is not.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "site_train.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/document.h"
+#include "conf/load.h"
+#include "directory.h"
+#include "grid.h"
+#include "json.h"
+#include "learn/site_rows.h"
+#include "progress.h"
+#include "show.h"
+
+#define PIECE_LEN 65536
+
+/* Reasons that are printed; the others are counted. */
+#define REASONS_MAX 10
+
+#define TUNING "site.json"
+
+struct work {
+    const struct dn_site *site;
+    const struct dn_site_train *train;
+    struct dn_site_fit *fit;
+    int64_t n_rows;
+    int64_t n_skipped;
+};
+
+static void free_work (struct work *work)
+{
+    dn_site_fit_free (work->fit);
+}
+
+static void free_tuning (struct dn_tuning **tuning)
+{
+    dn_tuning_free (*tuning);
+}
+
+/* What the base's residuals add to the white box as it is shipped. */
+static void set_residuals (const struct work *work, struct dn_site_run *run)
+{
+    const struct dn_predictor predictor = {&dn_constants_default, work->site->bundle};
+    struct dn_estimate white;
+    struct dn_estimate refined;
+
+    dn_predict (predictor.constants,
+                &run->spec,
+                &run->graph,
+                run->device,
+                run->cpus_per_gpu,
+                &white);
+    dn_predict_devices (&predictor,
+                        &run->spec,
+                        &run->graph,
+                        &run->device,
+                        1,
+                        run->cpus_per_gpu,
+                        &refined);
+    run->step_residual = log (refined.step_s.p50 / white.step_s.p50);
+    run->memory_residual = log (refined.gpu_mem.p50 / white.gpu_mem.p50);
+    run->power_residual = log (refined.power_w / white.power_w);
+}
+
+static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct work *work = context;
+    struct dn_site_run run;
+    struct dn_err why = {0};
+
+    if (!dn_row_get (row, "spec") || !dn_row_get (row, "gpu"))
+        return dn_err_set (
+            err, DN_E_SYNTAX, "the table needs the columns spec and gpu");
+    work->n_rows++;
+    if (dn_site_run_read (
+            row, &work->site->catalogue, &work->site->datasets, &run, &why)
+        == 0) {
+        set_residuals (work, &run);
+        return dn_site_fit_add (work->fit, &run, err);
+    }
+    if (why.code == DN_E_NOMEM)
+        return dn_err_set (err, DN_E_NOMEM, "%s", why.text);
+    if (work->n_skipped++ < REASONS_MAX)
+        dn_complain ("line %lld is left out: %s", (long long) row->line, why.text);
+    return 0;
+}
+
+static int read_records (FILE *stream, struct work *work, struct dn_err *err)
+{
+    char piece[PIECE_LEN];
+    dn_cleanup (dn_table_cleanup) struct dn_table *table =
+        dn_table_new (take_row, work);
+    struct dn_progress progress = dn_progress_begin ("rows");
+    int rc = table ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
+    size_t len = 1;
+
+    while (rc == 0 && len > 0) {
+        len = fread (piece, 1, sizeof (piece), stream);
+        if (ferror (stream)) {
+            rc = dn_err_set (err, DN_E_IO, "%s", strerror (errno));
+            break;
+        }
+        rc = dn_table_feed (table, piece, len, err);
+        dn_progress_show (&progress, work->n_rows, -1);
+    }
+    dn_progress_end (&progress);
+    if (work->n_skipped > REASONS_MAX)
+        dn_complain ("%lld more rows are left out",
+                     (long long) (work->n_skipped - REASONS_MAX));
+    if (rc == 0 && work->n_skipped == work->n_rows)
+        return dn_err_set (err, DN_E_RANGE, "no row is a run that can be used");
+    return rc;
+}
+
+/* --- the bundle ------------------------------------------------------------------ */
+
+/* The base's files with site.json in its place, and the manifest at the end. */
+struct made {
+    struct dn_output outputs[DN_BUNDLE_FILES_MAX + 2];
+    char *texts[DN_BUNDLE_FILES_MAX + 2]; /* owned */
+    int n;
+};
+
+static void free_made (struct made *made)
+{
+    for (int i = 0; i < made->n; i++)
+        free (made->texts[i]);
+}
+
+/* Owns 'text' from now on. */
+static void add_output (struct made *made, const char *name, char *text, size_t len)
+{
+    made->outputs[made->n] = (struct dn_output){name, {text, len}};
+    made->texts[made->n++] = text;
+}
+
+static int add_document (struct made *made,
+                         const char *name,
+                         struct json_object *document,
+                         int flags,
+                         struct dn_err *err)
+{
+    const char *written = json_object_to_json_string_ext (document, flags);
+    char *text = NULL;
+    int len = written ? asprintf (&text, "%s\n", written) : -1;
+
+    if (len < 0)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    add_output (made, name, text, (size_t) len);
+    return 0;
+}
+
+static int copy_files (const struct dn_site *site,
+                       struct made *made,
+                       struct dn_err *err)
+{
+    for (int i = 0; i < site->bundle->n_files; i++) {
+        const char *name = site->bundle->files[i].name;
+        char *text;
+        size_t len;
+
+        if (strcmp (name, TUNING) == 0)
+            continue;
+        if (dn_load_member (site->bundle_dir, name, &text, &len, err) < 0)
+            return -1;
+        add_output (made, name, text, len);
+    }
+    return 0;
+}
+
+/* The base's manifest with an entry for site.json. */
+static int add_manifest (const struct dn_site *site,
+                         struct made *made,
+                         struct dn_err *err)
+{
+    struct dn_span tuning = made->outputs[made->n - 1].text;
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    dn_cleanup (dn_document_cleanup) struct json_object *manifest = NULL;
+    struct json_object *entry;
+    struct json_object *files;
+    size_t len;
+
+    if (dn_load_member (site->bundle_dir, DN_BUNDLE_MANIFEST, &text, &len, err) < 0)
+        return -1;
+    manifest =
+        dn_document_parse ((struct dn_span){text, len}, DN_MANIFEST_VALUES_MAX, err);
+    files = manifest ? dn_document_object (manifest, "files", err) : NULL;
+    if (!files)
+        return dn_err_wrap (err, "%s/%s", site->bundle_dir, DN_BUNDLE_MANIFEST);
+    entry = json_object_new_object ();
+    json_object_object_add (
+        entry, "bytes", json_object_new_int64 ((int64_t) tuning.len));
+    json_object_object_add (
+        entry, "sha256", json_object_new_string (dn_digest_of (tuning).hex));
+    json_object_object_del (files, TUNING);
+    json_object_object_add (files, TUNING, entry);
+    return add_document (
+        made, DN_BUNDLE_MANIFEST, manifest, JSON_C_TO_STRING_PLAIN, err);
+}
+
+/* Read what was made as the plugin will, before it is written: the base may have
+ * changed meanwhile.
+ */
+static int check_made (const struct made *made, struct dn_err *err)
+{
+    struct dn_bundle *bundle = dn_bundle_open (made->outputs[made->n - 1].text, err);
+    int rc = bundle ? 0 : -1;
+
+    for (int i = 0; i < made->n - 1 && rc == 0; i++)
+        rc = dn_bundle_add (bundle, made->outputs[i].name, made->outputs[i].text, err);
+    if (rc == 0)
+        rc = dn_bundle_close (bundle, err);
+    dn_bundle_free (bundle);
+    return rc;
+}
+
+static int write_bundle (const struct work *work,
+                         struct json_object *tuning,
+                         struct dn_err *err)
+{
+    dn_cleanup (free_made) struct made made = {.n = 0};
+
+    if (copy_files (work->site, &made, err) < 0
+        || add_document (&made,
+                         TUNING,
+                         tuning,
+                         JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED,
+                         err)
+               < 0
+        || add_manifest (work->site, &made, err) < 0 || check_made (&made, err) < 0)
+        return -1;
+    return dn_directory_write (work->train->out, made.outputs, made.n, err);
+}
+
+/* --- showing --------------------------------------------------------------------- */
+
+static void add_scale_rows (struct dn_grid *grid,
+                            const char *kind,
+                            const struct dn_scales *scales)
+{
+    for (int i = 0; i < scales->n_rows; i++) {
+        const struct dn_scale *scale = &scales->rows[i];
+
+        dn_grid_add (grid, "%s %s", kind, scale->name);
+        dn_grid_add (grid, "%.3f", scale->scale);
+        dn_grid_add (grid, "1");
+        dn_grid_add (grid, "%.0f %%", 100 * scale->sigma);
+        dn_grid_add (grid, "%lld", (long long) scale->runs);
+    }
+}
+
+static int print_tuning (const struct dn_tuning *tuning)
+{
+    static const struct dn_grid_column columns[] = {{"LEARNED", false},
+                                                    {"VALUE", true},
+                                                    {"SHIPPED", true},
+                                                    {"SURE TO", true},
+                                                    {"RUNS", true}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+    int exit_code;
+
+    for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {
+        if (!tuning->tuned[i].set)
+            continue;
+        dn_grid_add (&grid, "%s", dn_constant_fields[i].name);
+        dn_grid_add (&grid, "%.4g", dn_constant_get (&tuning->constants, i));
+        dn_grid_add (&grid, "%.4g", tuning->tuned[i].shipped);
+        dn_grid_add (&grid, "%.0f %%", 100 * tuning->tuned[i].sigma);
+        dn_grid_add (&grid, "-");
+    }
+    add_scale_rows (&grid, "device", &tuning->devices);
+    add_scale_rows (&grid, "application", &tuning->applications);
+    exit_code = dn_grid_print (&grid);
+    printf ("\nSpread left: %.0f %% where the application has been seen on the device, "
+            "%.0f %% where both have,\n%.0f %% where only the device has, %.0f %% "
+            "elsewhere\n",
+            100 * tuning->cell,
+            100 * tuning->known,
+            100 * tuning->device,
+            100 * tuning->none);
+    return exit_code;
+}
+
+static void print_json (const struct work *work, struct json_object *tuning)
+{
+    dn_cleanup (dn_json_cleanup) struct json_object *document =
+        json_object_new_object ();
+
+    dn_json_add_text (document, "bundle", work->train->out);
+    dn_json_add_count (document, "rows", work->n_rows);
+    dn_json_add_count (document, "used", work->n_rows - work->n_skipped);
+    json_object_object_add (document, "site", json_object_get (tuning));
+    dn_json_print (document);
+}
+
+static int fit (struct work *work, struct dn_tuning **tuning, struct dn_err *err)
+{
+    dn_cleanup (dn_close_input) FILE *stream = NULL;
+
+    work->fit = dn_site_fit_new (&dn_constants_default, NULL);
+    if (!work->fit)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    stream = dn_open_input (work->train->records, err);
+    if (!stream)
+        return -1;
+    if (read_records (stream, work, err) < 0)
+        return dn_err_wrap (
+            err, "%s", stream == stdin ? "stdin" : work->train->records);
+    *tuning = dn_site_fit_solve (work->fit, err);
+    return *tuning ? 0 : -1;
+}
+
+int dn_site_train (struct dn_site *site, const struct dn_site_train *train)
+{
+    dn_cleanup (free_work) struct work work = {.site = site, .train = train};
+    dn_cleanup (free_tuning) struct dn_tuning *tuning = NULL;
+    dn_cleanup (dn_json_cleanup) struct json_object *document = NULL;
+    struct dn_err err = {0};
+
+    if (!site->bundle) {
+        dn_err_set (
+            &err, DN_E_RANGE, "--site: no bundle to start from, expected --base");
+        return dn_fail (DN_EXIT_DATA, &err);
+    }
+    dn_tuning_free (site->bundle->tuning);
+    site->bundle->tuning = NULL;
+    if (dn_directory_check (train->out, &err) < 0 || fit (&work, &tuning, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    document = dn_tuning_write (tuning);
+    if (!document || write_bundle (&work, document, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (!train->json)
+        return print_tuning (tuning);
+    print_json (&work, document);
+    return DN_EXIT_DONE;
+}

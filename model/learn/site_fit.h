@@ -1,0 +1,85 @@
+/* site_fit.h - fit the white box to one site's runs, with the shipped values as prior
+ *
+ * In: runs that the site has measured. Out: struct dn_tuning: constants, scales per
+ * device and application, and how much is still not known.
+ *
+ * ln (measured) = ln (white box with the site's constants) + residual of the bundle
+ *     + scales + noise. Every logarithm that may move is drawn from a normal law around
+ * the shipped value; the spread of that law is how much sites differ, found on the
+ * sources of training_runs.csv (tests/bench/site-curve). What the runs cannot tell
+ * stays where it is: three runs help a little, fifty decide. Runs that lie far out
+ * count less (Student's t), and what runs of one cell (application, device, precision)
+ * have in common is not counted once per run.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SITE_FIT_H
+#define DN_SITE_FIT_H
+
+#include "predict/predict.h"
+#include "predict/tuning.h"
+
+/* Runs that take part; of more, every run has the same chance to be among them. Beyond
+ * that many what is left is the form of the model, which no run mends.
+ */
+#define DN_SITE_RUNS_MAX 2048
+
+/* Parts of a run's logarithm that runs with the same label share. */
+enum dn_site_effect {
+    DN_EFFECT_SITE,
+    DN_EFFECT_DEVICE,
+    DN_EFFECT_APPLICATION,
+    DN_EFFECT_CELL, /* of application, device and precision */
+    /* What runs share besides, so that alike ones do not count as so many */
+    DN_EFFECT_APPLICATION_GPUS, /* per doubling of the GPUs */
+    DN_N_EFFECTS
+};
+
+/* How far sites are from one another: standard deviations of logarithms. */
+struct dn_site_prior {
+    double constants[DN_CONSTANT_FIELDS]; /* 0: does not move */
+    double effects[DN_N_EFFECTS];
+    double noise;    /* of one run, all else known */
+    double n_noise;  /* it is worth so many runs */
+    double n_effect; /* the spread of an effect is worth so many labels */
+    double memory;   /* of a site's scale of GPU memory, and of power */
+    double power;
+};
+
+struct dn_site_prior dn_site_prior_default (void);
+
+/* One measured run; 0 where something was not measured. */
+struct dn_site_run {
+    struct dn_spec spec;
+    struct dn_graph graph; /* owned by the run */
+    const struct dn_device *device;
+    double cpus_per_gpu; /* 0 unknown */
+    double step_s;
+    double gpu_mem; /* bytes on one device */
+    double power_w;
+    /* What the bundle's residuals add to the logarithms of the white box. */
+    double step_residual;
+    double memory_residual;
+    double power_residual;
+};
+
+struct dn_site_fit;
+
+/* A fit around these constants and this prior (NULL: the shipped one). NULL without
+ * memory. Freed with dn_site_fit_free ().
+ */
+struct dn_site_fit *dn_site_fit_new (const struct dn_constants *constants,
+                                     const struct dn_site_prior *prior);
+void dn_site_fit_free (struct dn_site_fit *fit);
+
+/* Take a run over, graph included; it is empty afterwards. -1 with DN_E_NOMEM. */
+int dn_site_fit_add (struct dn_site_fit *fit,
+                     struct dn_site_run *run,
+                     struct dn_err *err);
+
+/* Find the most probable constants and scales; without runs what is shipped. NULL with
+ * 'err'. Freed with dn_tuning_free ().
+ */
+struct dn_tuning *dn_site_fit_solve (struct dn_site_fit *fit, struct dn_err *err);
+
+#endif

@@ -1,0 +1,73 @@
+/* site_rows.c - a site's runs out of a table
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "learn/site_rows.h"
+
+#include <string.h>
+
+#define GIB (1024.0 * 1024 * 1024)
+
+/* A measured value in our units: 0 where the cell is empty or the column is missing. */
+static int read_measured (const struct dn_row *row,
+                          const char *column,
+                          double unit,
+                          double *value,
+                          struct dn_err *err)
+{
+    const char *text = dn_row_get (row, column);
+
+    *value = 0;
+    if (!text || text[0] == '\0')
+        return 0;
+    if (dn_real_read (dn_span_of (text), column, 1e-9, 1e15, value, err) < 0)
+        return -1;
+    *value *= unit;
+    return 0;
+}
+
+static int read_device (const struct dn_row *row,
+                        const struct dn_catalogue *catalogue,
+                        struct dn_site_run *run,
+                        struct dn_err *err)
+{
+    const char *gpu = dn_row_get (row, "gpu");
+
+    run->device = dn_catalogue_find (catalogue, gpu);
+    if (!run->device)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "gpu: '%s' is not in the hardware catalogue",
+                           dn_quote (gpu, strlen (gpu)).text);
+    if (!dn_device_supports (run->device, run->spec.precision))
+        return dn_err_set (
+            err, DN_E_RANGE, "gpu: %s cannot run this precision", run->device->name);
+    return 0;
+}
+
+int dn_site_run_read (const struct dn_row *row,
+                      const struct dn_catalogue *catalogue,
+                      const struct dn_datasets *datasets,
+                      struct dn_site_run *run,
+                      struct dn_err *err)
+{
+    const char *spec = dn_row_get (row, "spec");
+
+    memset (run, 0, sizeof (*run));
+    run->spec = dn_spec_empty ();
+    if (!spec || !dn_row_get (row, "gpu"))
+        return dn_err_set (
+            err, DN_E_SYNTAX, "the table needs the columns spec and gpu");
+    if (read_measured (row, "step_ms", 1e-3, &run->step_s, err) < 0
+        || read_measured (row, "peak_mem_gb", GIB, &run->gpu_mem, err) < 0
+        || read_measured (row, "power_w", 1, &run->power_w, err) < 0
+        || read_measured (row, "cores_per_gpu", 1, &run->cpus_per_gpu, err) < 0
+        || dn_spec_read (dn_span_trim (dn_span_of (spec)), &run->spec, err) < 0
+        || dn_spec_resolve (&run->spec, datasets, DN_UNSET, err) < 0
+        || read_device (row, catalogue, run, err) < 0)
+        return -1;
+    if (run->step_s <= 0 && run->gpu_mem <= 0 && run->power_w <= 0)
+        return dn_err_set (
+            err, DN_E_RANGE, "nothing was measured: no step_ms, peak_mem_gb, power_w");
+    return dn_graph_build (&run->spec, &run->graph, err);
+}

@@ -1,0 +1,196 @@
+#!/bin/bash
+# 0085-train-site.t - a site's own constants out of its own runs
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+make_bundle "$work/small" || { echo 'Bail out! no small bundle'; exit 1; }
+bundle=$work/small
+
+# Runs of three networks on two GPUs that take 1.5 times as long as predicted with a bundle.
+python3 - "$DNNEST" "$work" <<'PYTHON'
+import csv
+import subprocess
+import sys
+
+program, work = sys.argv[1:]
+rows = [{"spec": "model=%s,batch=%d,precision=fp16,optimizer=sgd,input=synthetic" % (model, batch),
+         "gpu": gpu, "step_ms": "1", "peak_mem_gb": "", "power_w": ""}
+        for model in ("resnet50", "vgg16", "bert_base") for batch in (1, 4, 16, 24, 32, 64)
+        for gpu in ("v100_sxm2_32gb", "a100_sxm4_40gb")]
+
+
+def write(name, rows):
+    with open(work + "/" + name, "w", newline="") as file:
+        out = csv.DictWriter(file, list(rows[0]))
+        out.writeheader()
+        out.writerows(rows)
+
+
+write("plain.csv", rows)
+subprocess.run([program, "evaluate", "--conf", work + "/site.conf", "--hardware",
+                work + "/hardware", "--datasets", work + "/datasets.conf", "--model", work + "/small",
+                "--predictions",
+                work + "/predicted.csv", work + "/plain.csv"], check=True,
+               stdout=subprocess.DEVNULL)
+for row, done in zip(rows, csv.DictReader(open(work + "/predicted.csv", newline=""))):
+    row["step_ms"] = "%.6g" % (1.5 * float(done["predicted_step_ms"]))
+    row["peak_mem_gb"] = "%.6g" % (1.2 * float(done["predicted_mem_gb"]))
+kept = [row for row in rows if ",batch=24," not in row["spec"]]
+write("runs.csv", kept)
+write("held.csv", [row for row in rows if row not in kept])
+PYTHON
+runs=$work/runs.csv
+
+# holds TITLE EXPRESSION BUNDLE: over the manifest 'm', site.json 's' and its bytes 'b'
+holds() {
+    is "$1" "$(python3 -c '
+import hashlib, json, math, sys
+b = open(sys.argv[2] + "/site.json", "rb").read()
+s = json.loads(b)
+m = json.load(open(sys.argv[2] + "/manifest.json"))
+print(bool(eval("(" + sys.argv[1] + ")")))' "$2" "$3" 2>&1)" True
+}
+
+gives 'train --site shows what was learned' 0 'device a100_sxm4_40gb .*application vgg16 ' \
+    train --site "$runs" --out "$work/one"
+is 'and puts the bundle in its place' "$(ls "$work/one")" \
+    "$(printf '%s\n' manifest.json memory.json site.json step.json)"
+is 'nothing is left beside it' "$(cd "$work" && echo one*)" one
+holds 'the manifest has size and checksum of site.json' \
+    'm["dnnest_bundle"] == 1 and m["files"]["site.json"]["bytes"] == len(b)
+     and m["files"]["site.json"]["sha256"] == hashlib.sha256(b).hexdigest()' "$work/one"
+holds 'site.json has the members of its contract' \
+    'list(s) == ["dnnest_site", "runs", "constants", "step", "memory", "devices",
+      "applications", "cells", "spread"] and s["runs"] == 30' "$work/one"
+holds 'the site is found to be slower' \
+    's["step"]["scale"] * s["devices"]["v100_sxm2_32gb"]["scale"]
+     * s["applications"]["vgg16"]["scale"] > 1.35 and s["memory"]["scale"] > 1.1' "$work/one"
+holds 'spreads grow with what is not known' \
+    '0 < s["spread"]["cell"] < s["spread"]["known"] < s["spread"]["device"] < s["spread"]["none"]' "$work/one"
+holds 'the links of runs on one GPU are not judged' \
+    '"pcie_eff" not in s["constants"] and "node_bw" not in s["constants"]' "$work/one"
+
+dn train --site "$runs" --out "$work/two" > "$work/out"
+is 'the same runs give the same bundle' "$(diff -r "$work/one" "$work/two")" ''
+head -n 4 "$runs" > "$work/three.csv"
+dn train --site "$work/three.csv" --out "$work/few" > "$work/out"
+holds 'three runs move less, and say that they know less' \
+    "abs(math.log(s['step']['scale'])) < abs(math.log(json.load(open('$work/one/site.json'))
+     ['step']['scale'])) or s['spread']['known']
+     > json.load(open('$work/one/site.json'))['spread']['known']" "$work/few"
+json '--json has the document and the counts' \
+    'd["rows"] == 30 and d["used"] == 30 and d["site"]["dnnest_site"] == 1
+     and d["bundle"].endswith("/json")' train --site "$runs" --out "$work/json"
+
+# --- predicting with it ----------------------------------------------------------------
+
+# error BUNDLE: the mean error of the step time of the runs that were held back
+error() {
+    bundle=$1 dn evaluate --json "$work/held.csv" \
+        | python3 -c 'import json, sys
+d = json.load(sys.stdin)
+print("%.4f %.4f %.4f" % tuple(d[k]["mape"] for k in ("step_time", "memory", "white_box")))'
+}
+read -r before memory_before white <<< "$(error "$work/small")"
+read -r after memory_after still_white <<< "$(error "$work/one")"
+less() { is "$1" "$(python3 -c "print('' if $2 < $3 else '$2 is not less than $3')")" ''; }
+less 'runs that it has not seen are predicted with it' "$after" "0.3 * $before"
+less 'their memory too' "$memory_after" "0.7 * $memory_before"
+is 'the white box is that without the site' "$still_white" "$white"
+spec=model=vgg16,batch=24,precision=fp16,optimizer=sgd,input=synthetic
+step() {
+    bundle=$1 dn predict --json --gpu v100_sxm2_32gb "$spec" \
+        | python3 -c 'import json, sys
+c = json.load(sys.stdin)["candidates"][0]
+print(c["step_ms"]["p50"], c["step_ms"]["p95"] / c["step_ms"]["p50"], c["confidence"])'
+}
+read -r _ wide unsure <<< "$(step "$work/small")"
+read -r _ narrow sure <<< "$(step "$work/one")"
+less 'the bound is tighter where the site is known' "$narrow" "$wide"
+less 'and the confidence higher' "$unsure" "$sure"
+
+# --- the base --------------------------------------------------------------------------
+
+gives 'a base is named' 0 '' train --site "$runs" --out "$work/based" --base "$work/small"
+is 'its files are copied' "$(cmp "$work/based/step.json" "$work/small/step.json" 2>&1)" ''
+is 'and make what the configured one makes' "$(diff -r "$work/one" "$work/based")" ''
+gives 'a tuned base loses its tuning' 0 '' \
+    train --site "$runs" --out "$work/again" --base "$work/one"
+is 'as if it had had none' "$(diff -r "$work/one" "$work/again")" ''
+bundle=none
+refuses 'without a base nothing is made' 4 'no bundle to start from, expected --base' \
+    train --site "$runs" --out "$work/no"
+cd "$work" || exit
+gives '--base takes a relative path' 0 '' train --site "$runs" --out "$work/relative" --base small
+cd - > /dev/null || exit
+refuses 'a base that is not there is refused' 4 'nowhere: .*No such file' \
+    train --site "$runs" --out "$work/no" --base "$work/nowhere"
+cp -R "$work/small" "$work/base"
+sed -i s/5e-1/6e-1/\;s/0.2/0.3/ "$work/base/step.json"
+refuses 'a base whose file was changed is refused' 4 'step.json: its SHA-256 is not' \
+    train --site "$runs" --out "$work/no" --base "$work/base"
+is 'no failure leaves anything behind' "$(cd "$work" && ls -d no* 2>/dev/null)" ''
+
+# --- a site.json that lies -------------------------------------------------------------
+
+# tamper FROM TO: the bundle 'one' with that in its site.json, and a manifest that agrees
+tamper() {
+    rm -rf "$work/bad"
+    cp -R "$work/one" "$work/bad"
+    python3 - "$work/bad" "$1" "$2" <<'PYTHON'
+import hashlib
+import json
+import sys
+
+folder, old, new = sys.argv[1:]
+text = open(folder + "/site.json").read()
+assert old in text
+data = text.replace(old, new, 1).encode()
+open(folder + "/site.json", "wb").write(data)
+manifest = json.load(open(folder + "/manifest.json"))
+manifest["files"]["site.json"] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+json.dump(manifest, open(folder + "/manifest.json", "w"))
+PYTHON
+}
+lies() { # TITLE REGEX FROM TO
+    tamper "$3" "$4"
+    refuses "$1" 4 "$work/bad: site.json: $2" \
+        predict --model "$work/bad" --gpu v100_sxm2_32gb "$spec"
+}
+lies 'another version is refused' 'dnnest_site: version 2, expected 1' \
+    '"dnnest_site": 1' '"dnnest_site": 2'
+lies 'an unknown member is refused' "'stop': unknown member" '"step":' '"stop":'
+lies 'a scale out of range is refused' 'step: scale: .* out of range' \
+    '"scale": ' '"scale": 1000'
+lies 'what is no JSON is refused' '' '"spread":' '"spread'
+tamper '"runs": 30' '"runs": 40'
+gives 'one that was edited well is read' 0 '"model_bundle": *"small"' \
+    predict --json --model "$work/bad" --gpu v100_sxm2_32gb "$spec"
+sed -i 's/"runs": 40/"runs": 50/' "$work/bad/site.json"
+refuses 'one that the manifest does not know is refused' 4 'site.json: its SHA-256 is not' \
+    predict --model "$work/bad" --gpu v100_sxm2_32gb "$spec"
+bundle=$work/small
+
+# --- what is refused -------------------------------------------------------------------
+
+refuses 'a bundle is not written over' 4 'one: has a site.json, which would be lost' \
+    train --site "$runs" --out "$work/one"
+refuses 'a place is needed' 2 '--out missing' train --site "$runs"
+refuses 'tables are not' 2 'one argument too many' train --site "$runs" --out "$work/no" "$runs"
+refuses 'nor the options of training' 2 '--seed does not go with --site' \
+    train --site "$runs" --out "$work/no" --seed 2
+refuses 'a base is for a site' 2 '--base goes with --site only' \
+    train --out "$work/no" --base "$work/small" "$runs"
+refuses 'a table without the columns is refused' 4 'needs the columns spec and gpu' \
+    train --site /dev/stdin --out "$work/no" <<< $'a,b\n1,2'
+try train --site /dev/stdin --out "$work/no" <<< $'spec,gpu,step_ms\nmodel=nobody,t4_16gb,1'
+like 'a row that cannot be read is named' "$err" 'line 2 is left out: '
+like 'and without any run nothing is made' "$code $err" '^4 .*no row is a run that can be used'
+try train --site /dev/stdin --out "$work/some" \
+    < <(cat "$runs"; printf '"model=resnet50,batch=4",t4_16gb,,,\n')
+is 'bad rows do not stop good ones' "$code" 0
+like 'a row without a measured value is named' "$err" 'line 32 is left out: nothing was measured'
+
+done_testing

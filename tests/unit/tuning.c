@@ -1,0 +1,533 @@
+/* tuning.c - tests of what a site learns: site.json, and the fit to its runs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <json-c/json.h>
+
+#include "learn/site_fit.h"
+#include "predict/refine.h"
+#include "scene.h"
+
+static const char small[] =
+    "{\"dnnest_site\": 1, \"runs\": 37,"
+    " \"constants\": {\"launch_s\":"
+    " {\"value\": 4e-05, \"shipped\": 6e-05, \"sigma\": 0.2}},"
+    " \"step\": {\"scale\": 1.1, \"runs\": 37, \"sigma\": 0.05},"
+    " \"memory\": {\"scale\": 1.5, \"runs\": 4, \"sigma\": 0.1},"
+    " \"power\": {\"scale\": 0.5, \"runs\": 4, \"sigma\": 0.1},"
+    " \"devices\": {\"v100_16gb\": {\"scale\": 2, \"runs\": 20, \"sigma\": 0.03}},"
+    " \"applications\": {\"mine\": {\"scale\": 0.5, \"runs\": 9, \"sigma\": 0.04}},"
+    " \"cells\": {\"mine v100_16gb fp32\":"
+    " {\"scale\": 3, \"runs\": 2, \"sigma\": 0.01}},"
+    " \"spread\": {\"cell\": 0.1, \"known\": 0.12, \"device\": 0.2, \"none\": 0.3}}";
+
+static struct dn_tuning *read_text (const char *text)
+{
+    struct dn_err err = {0};
+    struct dn_tuning *tuning = dn_tuning_read (dn_span_of (text), &err);
+
+    if (!tuning)
+        fail_msg ("%s", err.text);
+    return tuning;
+}
+
+static void a_document_is_read (void **state)
+{
+    struct dn_tuning *tuning = read_text (small);
+
+    (void) state;
+    assert_int_equal (tuning->runs, 37);
+    assert_near (tuning->constants.launch_s, 4e-5);
+    assert_near (tuning->constants.step_s, dn_constants_default.step_s);
+    assert_near (dn_scales_find (&tuning->devices, "v100_16gb")->scale, 2);
+    assert_int_equal (dn_scales_find (&tuning->applications, "mine")->runs, 9);
+    assert_null (dn_scales_find (&tuning->applications, "min"));
+    assert_near (tuning->device, 0.2);
+    dn_tuning_free (tuning);
+}
+
+static void what_is_written_is_read_again (void **state)
+{
+    struct dn_tuning *tuning = read_text (small);
+    struct json_object *document = dn_tuning_write (tuning);
+    char *text = strdup (json_object_to_json_string (document));
+    struct dn_tuning *again = read_text (text);
+    struct json_object *second = dn_tuning_write (again);
+
+    (void) state;
+    assert_string_equal (json_object_to_json_string (second), text);
+    json_object_put (document);
+    json_object_put (second);
+    free (text);
+    dn_tuning_free (tuning);
+    dn_tuning_free (again);
+}
+
+static void expect_refusal (const char *text, const char *part)
+{
+    struct dn_err err = {0};
+
+    if (dn_tuning_read (dn_span_of (text), &err))
+        fail_msg ("'%s' was read", text);
+    assert_contains (err.text, part);
+}
+
+static void hostile_documents_are_refused (void **state)
+{
+#define SPREAD                                                                         \
+    "\"spread\": {\"cell\": 0.1, \"known\": 0.1, \"device\": 0.2, \"none\": 0.3}}"
+#define HEAD "{\"dnnest_site\": 1, \"runs\": 3, "
+#define ONE(v)                                                                         \
+    "\"constants\": {\"launch_s\": {\"value\": " v ", \"shipped\": 1, \"sigma\": 0}}, "
+    static const char *const texts[][2] = {
+        {"", "no JSON"},
+        {"[]", "expected a JSON object"},
+        {"{}", "dnnest_site: missing"},
+        {"{\"dnnest_site\": 2, \"runs\": 3, " SPREAD, "version 2, expected 1"},
+        {"{\"dnnest_site\": 1, " SPREAD, "runs: missing"},
+        {"{\"dnnest_site\": 1, \"runs\": -1, " SPREAD, "runs: -1 out of range"},
+        {HEAD "\"runz\": 4, " SPREAD, "'runz': unknown member"},
+        {"{\"dnnest_site\": 1, \"runs\": 3}", "spread: missing"},
+        {HEAD
+         "\"spread\": {\"cell\": 0.1, \"known\": 0.3, \"device\": 0.2, \"none\": 0.3}}",
+         "device"},
+        {HEAD
+         "\"spread\": {\"cell\": 0.1, \"known\": 0, \"device\": 0.2, \"none\": 0.3}}",
+         "known"},
+        {HEAD ONE ("0") SPREAD, "constants: 'launch_s': value: 0 out of range"},
+        {HEAD ONE ("-1e-5") SPREAD, "out of range"},
+        {HEAD ONE ("1e300") SPREAD, "out of range"},
+        {HEAD ONE ("1e999") SPREAD, ""},
+        {HEAD ONE ("NaN") SPREAD, ""},
+        {HEAD ONE ("\"4e-5\"") SPREAD, "value: expected a number"},
+        {HEAD "\"constants\": {\"launch_s\": 4e-5}, " SPREAD, "expected an object"},
+        {HEAD "\"constants\": [], " SPREAD, "constants: expected an object"},
+        {HEAD "\"constants\": {\"sigma_step\": {\"value\": 1}}, " SPREAD,
+         "'sigma_step': no constant that a site may set"},
+        {HEAD "\"constants\": {\"lunch_s\": {\"value\": 1}}, " SPREAD, "'lunch_s'"},
+        {HEAD
+         "\"devices\": {\"a\": {\"scale\": 0, \"runs\": 1, \"sigma\": 0}}, " SPREAD,
+         "devices: 'a': scale: 0 out of range"},
+        {HEAD "\"devices\": {\"a\": {\"scale\": 1, \"runs\": 1}}, " SPREAD, "sigma"},
+        {HEAD
+         "\"devices\": {\"a\": {\"scale\": 1, \"runs\": 1, \"sigma\": 0, \"x\": 1}}, " SPREAD,
+         "'x': unknown member"},
+        {HEAD "\"step\": 1, " SPREAD, "step: expected an object"},
+        {HEAD SPREAD "x", "no JSON"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++)
+        expect_refusal (texts[i][0], texts[i][1]);
+}
+
+static void a_huge_document_is_refused (void **state)
+{
+    size_t size = DN_TUNING_MAX + 2;
+    char *text = malloc (size);
+    char *at;
+
+    (void) state;
+    memset (text, ' ', size - 1);
+    text[size - 1] = '\0';
+    memcpy (text, small, sizeof (small) - 1);
+    expect_refusal (text, "larger than");
+    at = text + sprintf (text, "{\"dnnest_site\": 1, \"runs\": 3, \"devices\": {");
+    for (int i = 0; i <= DN_TUNING_SCALES_MAX; i++)
+        at += sprintf (at,
+                       "%s\"d%d\": {\"scale\": 1, \"runs\": 1, \"sigma\": 0}",
+                       i > 0 ? "," : "",
+                       i);
+    sprintf (at, "}, " SPREAD);
+    expect_refusal (text, "more than 1024 scales");
+    free (text);
+}
+
+/* A run of the scene's first device; 'text' is its specification. */
+static struct dn_site_run run_of (const struct dn_site *site,
+                                  const char *device,
+                                  const char *text)
+{
+    static const struct dn_datasets no_datasets;
+    struct dn_site_run run;
+    struct dn_err err = {0};
+
+    memset (&run, 0, sizeof (run));
+    run.spec = dn_spec_empty ();
+    run.device = dn_catalogue_find (&site->catalogue, device);
+    assert_non_null (run.device);
+    if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
+        || dn_spec_resolve (&run.spec, &no_datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (&run.spec, &run.graph, &err) < 0)
+        fail_msg ("%s", err.text);
+    return run;
+}
+
+static struct dn_estimate estimate_of (const struct dn_constants *constants,
+                                       const struct dn_site_run *run)
+{
+    struct dn_estimate estimate;
+
+    dn_predict (constants, &run->spec, &run->graph, run->device, 0, &estimate);
+    return estimate;
+}
+
+/* Seconds that a site measures whose truth is 'constants' times 'scale'. */
+static double truth (const struct dn_constants *constants,
+                     const struct dn_site_run *run,
+                     double scale)
+{
+    return scale * estimate_of (constants, run).step_s.p50;
+}
+
+/* With a bundle that has nothing but this tuning, which it borrows. */
+static struct dn_estimate refined (struct dn_tuning *tuning,
+                                   const struct dn_site_run *run)
+{
+    struct dn_bundle bundle = {
+        .domain = {.knots = {{0, 0, dn_constants_default.sigma_step}}, .n_knots = 1},
+        .tuning = tuning};
+    struct dn_predictor predictor = {dn_tuning_constants (tuning), &bundle};
+    struct dn_estimate estimate;
+
+    dn_predict_devices (
+        &predictor, &run->spec, &run->graph, &run->device, 1, 0, &estimate);
+    return estimate;
+}
+
+static double tuned (struct dn_tuning *tuning, const struct dn_site_run *run)
+{
+    return refined (tuning, run).step_s.p50;
+}
+
+static const char *const specs[] = {
+    "model=resnet50,batch=1,precision=fp16,input=synthetic,optimizer=sgd,app=a",
+    "model=resnet50,batch=128,precision=fp16,input=synthetic,optimizer=sgd,app=a",
+    "model=bert_base,batch=2,precision=fp16,input=synthetic,optimizer=adam,app=b",
+    "model=bert_base,batch=32,precision=fp16,input=synthetic,optimizer=adam,app=b",
+    "model=vgg16,batch=32,precision=fp32,input=synthetic,optimizer=sgd,app=c",
+    "model=mobilenet_v2,batch=4,precision=fp16,input=synthetic,optimizer=sgd,app=d",
+    "model=densenet121,batch=8,precision=fp16,input=synthetic,optimizer=sgd,app=e",
+};
+
+/* Fit 'n' runs on two devices. Run number 'crazy' (-1: none) took a hundredfold. */
+static struct dn_tuning *fit_runs (const struct dn_site *site,
+                                   const struct dn_constants *constants,
+                                   const double scales[2],
+                                   int n,
+                                   int crazy)
+{
+    static const char *const devices[] = {"v100_16gb", "a100_40gb"};
+    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
+    struct dn_tuning *tuning;
+    struct dn_err err = {0};
+
+    for (int i = 0; i < n; i++) {
+        struct dn_site_run run =
+            run_of (site, devices[i % 2], specs[i % (int) DN_N_ELEMENTS (specs)]);
+
+        run.step_s = truth (constants, &run, scales[i % 2]) * (i == crazy ? 100 : 1);
+        assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
+        assert_int_equal (run.graph.n_ops, 0);
+    }
+    tuning = dn_site_fit_solve (fit, &err);
+    if (!tuning)
+        fail_msg ("%s", err.text);
+    dn_site_fit_free (fit);
+    return tuning;
+}
+
+static const double same[2] = {1, 1};
+
+static void without_runs_all_is_as_shipped (void **state)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, same, 0, -1);
+    struct dn_site_run run = run_of (site, "v100_16gb", specs[0]);
+
+    (void) state;
+    assert_memory_equal (
+        &tuning->constants, &dn_constants_default, sizeof (dn_constants_default));
+    assert_near (tuned (tuning, &run), truth (&dn_constants_default, &run, 1));
+    dn_graph_free (&run.graph);
+    dn_tuning_free (tuning);
+    scene_free (site);
+}
+
+static void what_runs_do_not_tell_stays (void **state)
+{
+    struct dn_constants slow = dn_constants_default;
+    struct dn_site *site = scene_site ("");
+    struct dn_tuning *tuning;
+
+    (void) state;
+    slow.launch_s *= 2;
+    tuning = fit_runs (site, &slow, same, 50, -1);
+    /* All runs have one GPU and no input. */
+    assert_near (tuning->constants.pcie_eff, dn_constants_default.pcie_eff);
+    assert_near (tuning->constants.node_bw, dn_constants_default.node_bw);
+    assert_near (tuning->constants.core_jpeg, dn_constants_default.core_jpeg);
+    assert_near (tuning->constants.sigma_step, dn_constants_default.sigma_step);
+    assert_false (tuning->tuned[dn_constant_find ("pcie_eff", 8)].set);
+    assert_true (tuning->tuned[dn_constant_find ("launch_s", 8)].set);
+    dn_tuning_free (tuning);
+    scene_free (site);
+}
+
+/* Error of the logarithm on a network and a device that the fit has not seen. */
+static double error_elsewhere (const struct dn_site *site,
+                               const struct dn_constants *constants,
+                               struct dn_tuning *tuning)
+{
+    struct dn_site_run run =
+        run_of (site,
+                "v100_16gb",
+                "model=resnet18,batch=2,precision=fp16,input=synthetic,optimizer=sgd");
+    double error = log (tuned (tuning, &run) / truth (constants, &run, 1));
+
+    dn_graph_free (&run.graph);
+    return error;
+}
+
+static void three_runs_help_a_little_and_fifty_decide (void **state)
+{
+    struct dn_constants slow = dn_constants_default;
+    struct dn_site *site = scene_site ("");
+    double errors[3];
+    double spreads[3];
+
+    (void) state;
+    slow.launch_s *= 2.5;
+    for (int i = 0; i < 3; i++) {
+        static const int n[] = {0, 3, 50};
+        struct dn_tuning *tuning = fit_runs (site, &slow, same, n[i], -1);
+
+        errors[i] = fabs (error_elsewhere (site, &slow, tuning));
+        spreads[i] = tuning->known;
+        if (n[i] == 50
+            && fabs (log (tuning->constants.launch_s / slow.launch_s)) > 0.25)
+            fail_msg ("launch_s %g, not %g", tuning->constants.launch_s, slow.launch_s);
+        dn_tuning_free (tuning);
+    }
+    assert_true (errors[0] > 0.4);
+    assert_true (errors[1] < 0.95 * errors[0]);
+    assert_true (errors[2] < 0.12);
+    assert_true (spreads[2] < spreads[1]);
+    scene_free (site);
+}
+
+static void a_device_has_its_own_scale (void **state)
+{
+    static const double scales[2] = {1.4, 1};
+    struct dn_site *site = scene_site ("");
+    struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, scales, 50, -1);
+    const struct dn_scale *slow = dn_scales_find (&tuning->devices, "v100_16gb");
+    const struct dn_scale *right = dn_scales_find (&tuning->devices, "a100_40gb");
+
+    (void) state;
+    assert_int_equal (slow->runs, 25);
+    if (fabs (log (slow->scale / right->scale / 1.4)) > 0.1)
+        fail_msg ("%g and %g, expected a ratio of 1.4", slow->scale, right->scale);
+    dn_tuning_free (tuning);
+    scene_free (site);
+}
+
+static void a_crazy_run_does_not_decide (void **state)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_tuning *tuning = fit_runs (site, &dn_constants_default, same, 20, 7);
+
+    (void) state;
+    if (fabs (error_elsewhere (site, &dn_constants_default, tuning)) > 0.1)
+        fail_msg ("one run moved the prediction by %g",
+                  error_elsewhere (site, &dn_constants_default, tuning));
+    dn_tuning_free (tuning);
+    scene_free (site);
+}
+
+static void the_same_runs_give_the_same_result (void **state)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_constants slow = dn_constants_default;
+    struct dn_tuning *tuning[2];
+    struct json_object *documents[2];
+
+    (void) state;
+    slow.launch_s *= 1.5;
+    for (int i = 0; i < 2; i++) {
+        tuning[i] = fit_runs (site, &slow, same, DN_SITE_RUNS_MAX + 100, -1);
+        documents[i] = dn_tuning_write (tuning[i]);
+        assert_int_equal (tuning[i]->runs, DN_SITE_RUNS_MAX + 100);
+    }
+    assert_string_equal (json_object_to_json_string (documents[0]),
+                         json_object_to_json_string (documents[1]));
+    for (int i = 0; i < 2; i++) {
+        json_object_put (documents[i]);
+        dn_tuning_free (tuning[i]);
+    }
+    scene_free (site);
+}
+
+static void a_residual_is_not_learned_twice (void **state)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
+    struct dn_err err = {0};
+    struct dn_tuning *tuning;
+
+    (void) state;
+    for (int i = 0; i < 20; i++) {
+        struct dn_site_run run =
+            run_of (site, "v100_16gb", specs[i % (int) DN_N_ELEMENTS (specs)]);
+
+        run.step_s = truth (&dn_constants_default, &run, exp (0.5));
+        run.step_residual = 0.5;
+        run.gpu_mem = 1.3 * estimate_of (&dn_constants_default, &run).gpu_mem.p50;
+        run.memory_residual = log (1.3);
+        assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
+    }
+    tuning = dn_site_fit_solve (fit, &err);
+    assert_true (fabs (log (tuning->step.scale)) < 1e-6);
+    assert_true (fabs (log (tuning->memory.scale)) < 1e-6);
+    assert_int_equal (tuning->memory.runs, 20);
+    assert_int_equal (tuning->power.runs, 0);
+    dn_tuning_free (tuning);
+    dn_site_fit_free (fit);
+    scene_free (site);
+}
+
+static void scales_are_applied (void **state)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_tuning *tuning = read_text (small);
+    struct dn_site_run run = run_of (
+        site,
+        "v100_16gb",
+        "model=resnet50,batch=32,precision=fp16,optimizer=sgd,steps=1000,app=mine");
+    struct dn_estimate shipped = estimate_of (&dn_constants_default, &run);
+    struct dn_estimate before = estimate_of (&tuning->constants, &run);
+    struct dn_estimate after;
+
+    (void) state;
+    after = refined (NULL, &run);
+    assert_near (after.step_s.p50, shipped.step_s.p50);
+    assert_near (after.gpu_mem.p50, shipped.gpu_mem.p50);
+    after = refined (tuning, &run);
+    assert_near (after.white_step_s, shipped.step_s.p50);
+    assert_true (after.confidence > shipped.confidence);
+    assert_near (after.step_s.p50, 1.1 * 2 * 0.5 * before.step_s.p50);
+    assert_near (after.gpu_mem.p50, 1.5 * before.gpu_mem.p50);
+    assert_near (after.power_w, 0.5 * before.power_w);
+    assert_true (after.train_s.p50 > before.train_s.p50);
+    assert_near (after.energy_j, after.train_s.p50 * after.power_w);
+    /* Of the spread 0.12 remains, and what the two scales do not know. */
+    assert_near (dn_tuning_step (tuning, &run.spec, run.device).sigma,
+                 sqrt (0.12 * 0.12 + 0.03 * 0.03 + 0.04 * 0.04));
+    run.spec.precision = DN_PRECISION_FP32;
+    assert_near (dn_tuning_step (tuning, &run.spec, run.device).p50, 1.1 * 2 * 0.5 * 3);
+    assert_near (dn_tuning_step (tuning, &run.spec, run.device).sigma,
+                 sqrt (0.1 * 0.1 + 0.01 * 0.01 + 0.03 * 0.03 + 0.04 * 0.04));
+    snprintf (run.spec.app, sizeof (run.spec.app), "other");
+    assert_near (dn_tuning_step (tuning, &run.spec, run.device).sigma,
+                 sqrt (0.2 * 0.2 + 0.03 * 0.03));
+    run.device = dn_catalogue_find (&site->catalogue, "a100_40gb");
+    assert_near (dn_tuning_step (tuning, &run.spec, run.device).sigma, 0.3);
+    assert_near (dn_tuning_step (tuning, &run.spec, run.device).p50, 1.1);
+    dn_graph_free (&run.graph);
+    dn_tuning_free (tuning);
+    scene_free (site);
+}
+
+static void spreads_are_combined (void **state)
+{
+    struct dn_tuning *tuning = dn_tuning_new ();
+    struct dn_range step = {1, 0.2, NULL};
+
+    (void) state;
+    assert_near (dn_tuning_sigma (NULL, &step, 0.4), 0.4);
+    tuning->cell = 0.1;
+    /* No run, five, very many: the site's spread comes to count. */
+    assert_near (dn_tuning_sigma (tuning, &step, 0.4), 0.4);
+    tuning->runs = 5;
+    assert_near (dn_tuning_sigma (tuning, &step, 0.4), sqrt (0.5 * (0.04 + 0.16)));
+    tuning->runs = INT64_C (1000000000000);
+    assert_near (dn_tuning_sigma (tuning, &step, 0.4), 0.2);
+    /* What the site has not seen is not less known than before it had any runs, but
+     * its alike runs scatter. */
+    assert_near (dn_tuning_sigma (tuning, &step, 0.15), 0.15);
+    tuning->cell = 0.3;
+    step.sigma = 0.5;
+    assert_near (dn_tuning_sigma (tuning, &step, 0.15), 0.3);
+    dn_tuning_free (tuning);
+}
+
+static void every_constant_can_be_found_and_set (void **state)
+{
+    struct dn_constants constants = dn_constants_default;
+
+    (void) state;
+    for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {
+        const struct dn_constant_field *field = &dn_constant_fields[i];
+        double shipped = dn_constant_get (&constants, i);
+
+        assert_int_equal (dn_constant_find (field->name, strlen (field->name)), i);
+        if (shipped < field->min || shipped > field->max)
+            fail_msg ("%s: %g is not within its bounds", field->name, shipped);
+        dn_constant_set (&constants, i, field->min);
+        assert_near (dn_constant_get (&constants, i), field->min);
+    }
+    assert_int_equal (dn_constant_find ("launch", 6), -1);
+    assert_int_equal (dn_constant_find ("sigma_step", 10), -1);
+}
+
+/* The far ends of all bounds must not make a prediction that is no number. */
+static void the_bounds_of_constants_are_safe (void **state)
+{
+    struct dn_site *site = scene_site ("");
+
+    (void) state;
+    for (size_t s = 0; s < DN_N_ELEMENTS (specs); s++) {
+        struct dn_site_run run = run_of (site, "v100_16gb", specs[s]);
+
+        for (int i = 0; i < 2 * DN_CONSTANT_FIELDS; i++) {
+            struct dn_constants constants = dn_constants_default;
+            const struct dn_constant_field *field = &dn_constant_fields[i / 2];
+            struct dn_estimate estimate;
+
+            dn_constant_set (&constants, i / 2, i % 2 ? field->max : field->min);
+            estimate = estimate_of (&constants, &run);
+            if (!isfinite (estimate.step_s.p50) || estimate.step_s.p50 <= 0
+                || !isfinite (estimate.gpu_mem.p50) || estimate.gpu_mem.p50 <= 0)
+                fail_msg ("%s: %g s", field->name, estimate.step_s.p50);
+        }
+        dn_graph_free (&run.graph);
+    }
+    scene_free (site);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("site.json is read", a_document_is_read),
+        TEST ("what is written is read again", what_is_written_is_read_again),
+        TEST ("hostile documents are refused", hostile_documents_are_refused),
+        TEST ("a huge document is refused", a_huge_document_is_refused),
+        TEST ("scales and spreads are applied", scales_are_applied),
+        TEST ("a spread gives way to what runs show", spreads_are_combined),
+        TEST ("every constant can be found and set",
+              every_constant_can_be_found_and_set),
+        TEST ("the bounds of constants are safe", the_bounds_of_constants_are_safe),
+        TEST ("without runs all is as shipped", without_runs_all_is_as_shipped),
+        TEST ("what runs do not tell stays", what_runs_do_not_tell_stays),
+        TEST ("three runs help a little, fifty decide",
+              three_runs_help_a_little_and_fifty_decide),
+        TEST ("a device has its own scale", a_device_has_its_own_scale),
+        TEST ("a crazy run does not decide", a_crazy_run_does_not_decide),
+        TEST ("the same runs give the same result", the_same_runs_give_the_same_result),
+        TEST ("a residual is not learned twice", a_residual_is_not_learned_twice),
+    };
+
+    return cmocka_run_group_tests_name ("tuning", tests, NULL, NULL);
+}
