@@ -13,6 +13,7 @@ extern const struct dn_command dn_cmd_config;
 extern const struct dn_command dn_cmd_evaluate;
 extern const struct dn_command dn_cmd_explain;
 extern const struct dn_command dn_cmd_hardware;
+extern const struct dn_command dn_cmd_import;
 extern const struct dn_command dn_cmd_predict;
 
 #endif

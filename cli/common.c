@@ -102,6 +102,65 @@ int dn_read_input (const char *path, char **text, struct dn_err *err)
     return read_stream (stream, stream == stdin ? "stdin" : path, text, err);
 }
 
+/* Room for what comes, by doubling: the size that a file claims proves nothing. */
+static int grow (char **bytes, size_t *size, struct dn_err *err)
+{
+    size_t wanted = *size ? 2 * *size : 65536;
+    char *grown = realloc (*bytes, wanted);
+
+    if (!grown)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    *bytes = grown;
+    *size = wanted;
+    return 0;
+}
+
+int dn_read_bytes (const char *path,
+                   size_t max,
+                   char **bytes,
+                   size_t *len,
+                   struct dn_err *err)
+{
+    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
+    size_t size = 0;
+
+    *bytes = NULL;
+    *len = 0;
+    if (!stream)
+        return -1;
+    do {
+        if (*len == size && grow (bytes, &size, err) < 0)
+            break;
+        *len += fread (*bytes + *len, 1, size - *len, stream);
+    } while (!feof (stream) && !ferror (stream) && *len <= max);
+    if (feof (stream) && *len <= max)
+        return 0;
+    if (ferror (stream))
+        dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+    else if (*len > max)
+        dn_err_set (err, DN_E_LIMIT, "%s: larger than %zu bytes", path, max);
+    free (*bytes);
+    *bytes = NULL;
+    return -1;
+}
+
+int dn_write_output (const char *path, const char *text, struct dn_err *err)
+{
+    FILE *stream = fopen (path, "we");
+    bool failed;
+
+    if (!stream)
+        return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
+    errno = 0;
+    failed = fprintf (stream, "%s\n", text) < 0;
+    failed = fclose (stream) != 0 || failed;
+    if (!failed)
+        return 0;
+    dn_err_set (err, DN_E_IO, "%s: %s", path, errno ? strerror (errno) : "write error");
+    remove (path);
+    return -1;
+}
+
 /* Insertions, deletions and replacements that lead from one word to the other. */
 static size_t edit_distance (const char *a, const char *b)
 {

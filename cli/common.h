@@ -43,6 +43,18 @@ void dn_close_input (FILE **stream);
  */
 int dn_read_input (const char *path, char **text, struct dn_err *err);
 
+/* Read a file of any bytes, up to 'max'; what lies beyond ends the reading. */
+int dn_read_bytes (const char *path,
+                   size_t max,
+                   char **bytes,
+                   size_t *len,
+                   struct dn_err *err);
+
+/* Write a file of the user, and a newline behind 'text'. What cannot be written whole
+ * does not stay.
+ */
+int dn_write_output (const char *path, const char *text, struct dn_err *err);
+
 /* Add ", near: a b c" to 'buf': those of the names that resemble 'wanted'. 'name' gives
  * the i-th name, NULL behind the last.
  */

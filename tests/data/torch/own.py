@@ -46,7 +46,7 @@ class Odd(nn.Module):
 
     def forward(self, x):
         x = self.norm(self.twice(self.twice(self.frozen(x))))
-        return torch.special.bessel_j0(x)
+        return torch.linalg.qr(x.unsqueeze(-1))[0]
 
 
 class Fickle(nn.Module):
