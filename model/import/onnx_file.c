@@ -176,7 +176,8 @@ static int index_graph (struct dn_onnx *file, struct dn_err *err)
                            DN_ONNX_NODES_MAX);
     for (size_t i = 0; i < graph->n_node; i++)
         n_ids += graph->node[i]->n_input + graph->node[i]->n_output;
-    if (n_ids + graph->n_input + graph->n_initializer > DN_ONNX_VALUES_MAX)
+    if (n_ids + graph->n_input + graph->n_initializer > DN_ONNX_VALUES_MAX
+        || graph->n_value_info + graph->n_output > DN_ONNX_VALUES_MAX)
         return dn_err_set (err, DN_E_LIMIT, "more than %d values", DN_ONNX_VALUES_MAX);
     if (collect_names (file, n_ids + graph->n_input + graph->n_initializer, err) < 0)
         return -1;

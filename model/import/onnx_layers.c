@@ -31,6 +31,7 @@ struct work {
     int *root;     /* owned; of a value: the one whose memory it shares */
     bool *kept;    /* owned; is the value kept for backward already? */
     bool *counted; /* owned; are the parameters in it? */
+    bool *sample;  /* owned; is the value what the network is given? */
     int *maker;    /* owned; of a value: the node that computes it, or -1 */
     int *waiting;  /* owned; values to be looked at */
     bool fixed;
@@ -154,17 +155,6 @@ static double keep (struct work *work, int id)
     return elements_of (work, root);
 }
 
-static bool is_sample (const struct work *work, int id)
-{
-    const DnOnnx__Graph *graph = work->file->graph;
-    const char *name = work->file->names[work->root[id]];
-
-    for (size_t i = 0; i < graph->n_input; i++)
-        if (graph->input[i]->name && strcmp (graph->input[i]->name, name) == 0)
-            return true;
-    return false;
-}
-
 /* One value: learned elements of its own, else what it is made of is looked at next. */
 static void charge_value (struct making *making, int id, int *n_waiting)
 {
@@ -264,7 +254,7 @@ static int make_conv (struct making *making)
                            layer->groups);
     add_in (layer, &image);
     layer->out = image_of (work, making->node->out[0]);
-    layer->first = is_sample (work, making->node->in[0]);
+    layer->first = work->sample[work->root[making->node->in[0]]];
     layer->saved = keep (work, making->node->in[0]);
     return 0;
 }
@@ -285,7 +275,7 @@ static int make_product (struct making *making)
         extent = sample_of (work, x, false);
         add_in (layer, &extent);
         layer->out = sample_of (work, making->node->out[0], false);
-        layer->first = is_sample (work, x);
+        layer->first = work->sample[work->root[x]];
         layer->saved = keep (work, x);
         return 0;
     }
@@ -482,7 +472,9 @@ static bool is_view (const struct work *work,
            && value_of (work, node->in[1])->rank == 0;
 }
 
-/* With the first input that depends on the sample. */
+/* With the first input that depends on the sample. What is cut out of it counts alone:
+ * query, key and value of one product are kept as copies of their own.
+ */
 static void share (struct work *work, const struct dn_onnx_node *node)
 {
     int from = -1;
@@ -491,8 +483,20 @@ static void share (struct work *work, const struct dn_onnx_node *node)
         if (node->in[i] >= 0 && !value_of (work, node->in[i])->constant)
             from = work->root[node->in[i]];
     for (int i = 0; i < node->n_out && from >= 0; i++)
-        if (node->out[i] >= 0)
+        if (node->out[i] >= 0
+            && elements_of (work, node->out[i]) >= elements_of (work, from))
             work->root[node->out[i]] = from;
+}
+
+/* A name as JSON and terminals take it. */
+static void name_layer (struct dn_layer *layer, const struct dn_onnx_node *node)
+{
+    const char *name = node->proto->name ? node->proto->name : "";
+
+    snprintf (layer->name, sizeof (layer->name), "%s", name);
+    for (char *c = layer->name; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
 }
 
 static int add_node (struct work *work, int i)
@@ -500,7 +504,6 @@ static int add_node (struct work *work, int i)
     struct making making = {
         .work = work, .node = &work->file->nodes[i], .fused = &work->fusion.nodes[i]};
     const struct dn_onnx_rule *rule = dn_onnx_rule (making.node);
-    const char *name = making.node->proto->name ? making.node->proto->name : "";
 
     if (making.node->n_out == 0 || making.node->out[0] < 0)
         return 0;
@@ -515,7 +518,7 @@ static int add_node (struct work *work, int i)
                                    : rule             ? rule->kind
                                                       : DN_LAYER_OTHER);
     making.layer.saved = making.layer.masks = 0;
-    snprintf (making.layer.name, sizeof (making.layer.name), "%s", name);
+    name_layer (&making.layer, making.node);
     if (make (&making) < 0)
         return dn_onnx_wrap (making.node, work->err);
     if (making.layer.kind == DN_LAYER_BATCHNORM) /* not its mean and variance */
@@ -607,17 +610,27 @@ static int infer (struct work *work,
     return 0;
 }
 
-static int walk (struct work *work)
+static int make_room (struct work *work)
 {
     size_t n = (size_t) work->file->n_values + 1;
 
     work->root = calloc (n, sizeof (*work->root));
     work->kept = calloc (n, sizeof (*work->kept));
     work->counted = calloc (n, sizeof (*work->counted));
+    work->sample = calloc (n, sizeof (*work->sample));
     work->maker = calloc (n, sizeof (*work->maker));
     work->waiting = calloc (n, sizeof (*work->waiting));
-    if (!work->root || !work->kept || !work->counted || !work->maker || !work->waiting)
+    if (!work->root || !work->kept || !work->counted || !work->sample || !work->maker
+        || !work->waiting)
         return dn_err_set (work->err, DN_E_NOMEM, "out of memory");
+    return 0;
+}
+
+/* Who makes each value, and which ones are given. */
+static void index_values (struct work *work)
+{
+    const DnOnnx__Graph *graph = work->file->graph;
+
     for (int i = 0; i < work->file->n_values; i++) {
         work->root[i] = i;
         work->maker[i] = -1;
@@ -626,6 +639,19 @@ static int walk (struct work *work)
         for (int j = 0; j < work->file->nodes[i].n_out; j++)
             if (work->file->nodes[i].out[j] >= 0)
                 work->maker[work->file->nodes[i].out[j]] = i;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        int id = dn_onnx_find (work->file, graph->input[i]->name);
+
+        if (id >= 0)
+            work->sample[id] = true;
+    }
+}
+
+static int walk (struct work *work)
+{
+    if (make_room (work) < 0)
+        return -1;
+    index_values (work);
     if (dn_onnx_fuse (&work->small, &work->fusion, work->err) < 0)
         return -1;
     for (int i = 0; i < work->file->n_nodes; i++)
@@ -666,6 +692,7 @@ int dn_onnx_layers (const struct dn_onnx *file,
     free (work.root);
     free (work.kept);
     free (work.counted);
+    free (work.sample);
     free (work.maker);
     free (work.waiting);
     return rc;

@@ -202,7 +202,7 @@ def json_members():
                     walk(item, where)
 
     for name in ("predict", "explain", "advise", "check", "keys", "config",
-                 "hardware", "evaluate"):
+                 "hardware", "evaluate", "import"):
         walk(load(name + ".json"), name)
 
 
@@ -218,6 +218,8 @@ dn explain --json --gpu t4_16gb "$spec" > "$work/explain.json"
 dn advise --json --comment="dnnest:$spec" -G a100:1 -t 1-0 > "$work/advise.json"
 dn hardware --json t4_16gb > "$work/hardware.json"
 dn check --json "$spec" > "$work/check.json"
+dn import --json --onnx "$top/tests/data/onnx/small.onnx" --out "$work/small.json" \
+    > "$work/import.json"
 printf 'spec,gpu,step_ms,peak_mem_gb,group,source\n"%s",t4_16gb,90,4,g,s\nx,y\n' "$spec" \
     > "$work/runs.csv"
 dn evaluate --json "$work/runs.csv" > "$work/evaluate.json"
