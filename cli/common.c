@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/limits.h"
 #include "graph/sidecar.h"
@@ -102,6 +103,15 @@ int dn_read_input (const char *path, char **text, struct dn_err *err)
     return read_stream (stream, stream == stdin ? "stdin" : path, text, err);
 }
 
+/* A regular file that is too large is not even read. */
+static bool is_larger (FILE *stream, size_t max)
+{
+    struct stat status;
+
+    return fstat (fileno (stream), &status) == 0 && S_ISREG (status.st_mode)
+           && status.st_size > (off_t) max;
+}
+
 /* Room for what comes, by doubling: the size that a file claims proves nothing. */
 static int grow (char **bytes, size_t *size, struct dn_err *err)
 {
@@ -128,16 +138,18 @@ int dn_read_bytes (const char *path,
     *len = 0;
     if (!stream)
         return -1;
-    do {
+    while (!is_larger (stream, max)) {
         if (*len == size && grow (bytes, &size, err) < 0)
             break;
         *len += fread (*bytes + *len, 1, size - *len, stream);
-    } while (!feof (stream) && !ferror (stream) && *len <= max);
-    if (feof (stream) && *len <= max)
+        if (*len > max || ferror (stream) || feof (stream))
+            break;
+    }
+    if (feof (stream) && *len <= max && *bytes)
         return 0;
     if (ferror (stream))
         dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
-    else if (*len > max)
+    else if (*len > max || is_larger (stream, max))
         dn_err_set (err, DN_E_LIMIT, "%s: larger than %zu bytes", path, max);
     free (*bytes);
     *bytes = NULL;

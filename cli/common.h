@@ -43,7 +43,7 @@ void dn_close_input (FILE **stream);
  */
 int dn_read_input (const char *path, char **text, struct dn_err *err);
 
-/* Read a file of any bytes, up to 'max'; what lies beyond ends the reading. */
+/* Read a file of any bytes, up to 'max' of them. */
 int dn_read_bytes (const char *path,
                    size_t max,
                    char **bytes,

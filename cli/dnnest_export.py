@@ -47,16 +47,17 @@ KINDS = {
     "activation": "relu gelu silu sigmoid tanh hardtanh hardswish hardsigmoid elu glu"
                   " leaky_relu softplus mish prelu prelu_kernel log_sigmoid_forward"
                   " threshold hardshrink softshrink rrelu_with_noise celu selu",
-    "elementwise": "add sub rsub mul div pow sqrt rsqrt exp exp2 log log1p log2 expm1"
-                   " neg abs clamp clamp_min clamp_max where masked_fill maximum minimum"
-                   " sin cos tan atan atan2 erf erfc reciprocal sign floor ceil round"
-                   " trunc eq ne lt le gt ge logical_and logical_or logical_not"
-                   " logical_xor bitwise_and bitwise_or bitwise_not bitwise_xor addcmul"
-                   " addcdiv lerp fmod remainder floor_divide bernoulli random normal"
-                   " uniform exponential rand randn rand_like randn_like randint"
-                   " cumsum cumprod isnan isinf isfinite nan_to_num xlogy polar sinh"
-                   " cosh asin acos frac square logaddexp angle real imag log10 and or"
-                   " xor lshift rshift",
+    "elementwise": "add sub rsub mul div pow sqrt rsqrt exp exp2 log log1p log2"
+                   " expm1 neg abs clamp clamp_min clamp_max where masked_fill"
+                   " maximum minimum sin cos tan atan atan2 erf erfc reciprocal"
+                   " sign floor ceil round trunc eq ne lt le gt ge logical_and"
+                   " logical_or logical_not logical_xor bitwise_and bitwise_or"
+                   " bitwise_not bitwise_xor addcmul addcdiv lerp fmod remainder"
+                   " floor_divide bernoulli random normal uniform exponential rand"
+                   " randn rand_like randn_like randint cumsum cumprod isnan isinf"
+                   " isfinite nan_to_num xlogy polar sinh cosh asin acos frac"
+                   " square logaddexp angle real imag log10 and or xor lshift"
+                   " rshift",
     "softmax": "softmax log_softmax safe_softmax",
     "pool": "max_pool2d_with_indices max_pool3d_with_indices avg_pool1d avg_pool2d"
             " avg_pool3d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d"
@@ -447,7 +448,7 @@ def fold(shape):
 
 
 def channels_first(shape, n_dims):
-    """(C, ...) of a convolution; what else grew with the batch goes to the positions."""
+    """(C, ...) of a convolution; what else grew with the batch are positions."""
     more = len(shape) - n_dims - 1
     if more > 0:
         shape = [shape[more], math.prod(shape[:more]) * shape[more + 1]] \

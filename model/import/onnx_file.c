@@ -10,7 +10,7 @@
 /* What unpacking may take: the weights are copied once, small messages grow some
  * tenfold. A file of nothing but empty messages is stopped here.
  */
-#define UNPACK_MAX ((size_t) 1024 * 1024 * 1024)
+#define UNPACK_MAX(len) ((size_t) 512 * 1024 * 1024 + 2 * (len))
 
 /* Every block knows its size, so that what is freed may be taken again. */
 struct block {
@@ -48,7 +48,7 @@ static void give (void *data, void *pointer)
 
 static DnOnnx__Model *unpack (const void *bytes, size_t len, struct dn_err *err)
 {
-    size_t left = UNPACK_MAX;
+    size_t left = UNPACK_MAX (len);
     ProtobufCAllocator allocator = {take, give, &left};
     DnOnnx__Model *model = dn_onnx__model__unpack (&allocator, len, bytes);
 

@@ -12,8 +12,10 @@
 #include "base/err.h"
 #include "generated/onnx.pb-c.h"
 
-/* A file with its weights; those that keep them beside themselves are small. */
-#define DN_ONNX_FILE_MAX (256 * 1024 * 1024)
+/* A file with its weights, 268 million of them in fp32; those of larger networks are
+ * kept beside it.
+ */
+#define DN_ONNX_FILE_MAX (1024 * 1024 * 1024)
 
 /* A hundred times a large transformer of today. */
 #define DN_ONNX_NODES_MAX  200000
