@@ -9,13 +9,16 @@
 #include <string.h>
 
 #include "import/hlo_layers.h"
+#include "import/onnx_layers.h"
 #include "grid.h"
 #include "json.h"
 #include "show.h"
 
 enum {
     OPTION_HLO,
+    OPTION_ONNX,
     OPTION_BATCH,
+    OPTION_DIM,
     OPTION_STEP,
     OPTION_FORWARD,
     OPTION_OUT
@@ -23,72 +26,111 @@ enum {
 
 static const struct dn_option options[] = {
     [OPTION_HLO] = {"hlo", 0, "FILE", "text of an XLA HLO module"},
+    [OPTION_ONNX] = {"onnx", 0, "FILE", "an ONNX model"},
     [OPTION_BATCH] = {"batch", 0, "N", "samples of one step, if FILE does not show it"},
-    [OPTION_STEP] = {"step", 0, NULL, "FILE is a whole training step"},
-    [OPTION_FORWARD] = {"forward", 0, NULL, "FILE is a forward pass"},
+    [OPTION_DIM] = {"dim",
+                    0,
+                    "NAME=N",
+                    "of ONNX: the size of a symbol; may be repeated"},
+    [OPTION_STEP] = {"step", 0, NULL, "of HLO: FILE is a whole training step"},
+    [OPTION_FORWARD] = {"forward", 0, NULL, "of HLO: FILE is a forward pass"},
     [OPTION_OUT] = {"out", 0, "FILE", "write the sidecar there and print a summary"},
     {NULL, 0, NULL, NULL},
 };
 
 struct wish {
     const char *hlo;
+    const char *onnx;
     const char *out;
     int64_t batch; /* 0: to be found */
     enum dn_hlo_pass pass;
+    bool pass_given;
+    struct dn_onnx_sizes sizes;
 };
 
-static int take_option (const struct dn_command *self,
-                        struct dn_options *given,
-                        int option,
-                        struct wish *wish)
+/* "seq=128" */
+static int take_symbol (const char *argument,
+                        struct dn_onnx_sizes *sizes,
+                        struct dn_err *err)
+{
+    struct dn_span rest = dn_span_of (argument);
+    struct dn_span name = dn_span_cut (&rest, "=");
+    struct dn_onnx_symbol *symbol = &sizes->symbols[sizes->n_symbols];
+    int64_t size;
+
+    if (sizes->n_symbols == DN_ONNX_SYMBOLS_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, "--dim: more than %d of them", DN_ONNX_SYMBOLS_MAX);
+    if (!rest.text || name.len == 0)
+        return dn_err_set (err, DN_E_SYNTAX, "--dim: expected NAME=N");
+    if (dn_span_copy (name, symbol->name, sizeof (symbol->name), "--dim", err) < 0
+        || dn_int_read (rest, "--dim", 1, 1000000000, &size, err) < 0)
+        return -1;
+    symbol->size = (double) size;
+    sizes->n_symbols++;
+    return 0;
+}
+
+static int take_option (struct dn_options *given, int option, struct wish *wish)
 {
     struct dn_err err = {0};
+    int rc = 0;
 
     switch (option) {
     case OPTION_HLO:
         wish->hlo = given->argument;
         break;
-    case OPTION_STEP:
-        wish->pass = DN_HLO_PASS_STEP;
+    case OPTION_ONNX:
+        wish->onnx = given->argument;
         break;
+    case OPTION_STEP:
     case OPTION_FORWARD:
-        wish->pass = DN_HLO_PASS_FORWARD;
+        wish->pass = option == OPTION_STEP ? DN_HLO_PASS_STEP : DN_HLO_PASS_FORWARD;
+        wish->pass_given = true;
+        break;
+    case OPTION_DIM:
+        rc = take_symbol (given->argument, &wish->sizes, &err);
         break;
     case OPTION_OUT:
         wish->out = given->argument;
         break;
     default:
-        if (dn_int_read (dn_span_of (given->argument),
-                         "--batch",
-                         1,
-                         DN_COUNT_MAX,
-                         &wish->batch,
-                         &err)
-            < 0) {
-            given->exit_code = dn_options_misuse (self, "%s", err.text);
-            return -1;
-        }
+        rc = dn_int_read (dn_span_of (given->argument),
+                          "--batch",
+                          1,
+                          DN_COUNT_MAX,
+                          &wish->batch,
+                          &err);
         break;
     }
-    return 0;
+    if (rc < 0)
+        given->exit_code = dn_options_misuse (given->command, "%s", err.text);
+    return rc;
 }
 
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct wish *wish)
 {
+    const char *wrong = NULL;
     int option;
 
     while ((option = dn_options_next (given)) >= 0)
-        if (take_option (self, given, option, wish) < 0)
+        if (take_option (given, option, wish) < 0)
             return -1;
     if (option != DN_OPTION_END || !dn_options_count (given, 0, 1))
         return -1;
-    if (!wish->hlo) {
-        given->exit_code = dn_options_misuse (self, "--hlo=FILE is missing");
-        return -1;
-    }
-    return 0;
+    if (!wish->hlo == !wish->onnx)
+        wrong = wish->hlo ? "--hlo and --onnx: expected one of them"
+                          : "--hlo=FILE or --onnx=FILE is missing";
+    else if (wish->onnx && wish->pass_given)
+        wrong = "--step, --forward: an ONNX model is a forward pass";
+    else if (wish->hlo && wish->sizes.n_symbols > 0)
+        wrong = "--dim: HLO has no symbols";
+    if (!wrong)
+        return 0;
+    given->exit_code = dn_options_misuse (self, "%s", wrong);
+    return -1;
 }
 
 static int read_hlo (const struct wish *wish,
@@ -110,7 +152,7 @@ static int read_hlo (const struct wish *wish,
     return rc < 0 ? dn_err_wrap (err, "%s", wish->hlo) : 0;
 }
 
-static void warn (const struct dn_hlo_summary *summary)
+static void warn_hlo (const struct dn_hlo_summary *summary)
 {
     if (summary->unknown_trips > 0)
         dn_complain ("warning: %d loops do not say how often they run: counted once",
@@ -122,8 +164,8 @@ static void warn (const struct dn_hlo_summary *summary)
         dn_complain ("warning: no matrix product and no convolution in it");
 }
 
-static void print_json (const struct dn_sidecar *sidecar,
-                        const struct dn_hlo_summary *summary)
+static void print_hlo_json (const struct dn_sidecar *sidecar,
+                            const struct dn_hlo_summary *summary)
 {
     dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
 
@@ -145,8 +187,8 @@ static void print_json (const struct dn_sidecar *sidecar,
     dn_json_print (json);
 }
 
-static void print_summary (const struct dn_sidecar *sidecar,
-                           const struct dn_hlo_summary *summary)
+static void print_hlo (const struct dn_sidecar *sidecar,
+                       const struct dn_hlo_summary *summary)
 {
     printf ("%s: %s of %s samples, %s parameters\n",
             sidecar->layers.name,
@@ -164,6 +206,51 @@ static void print_summary (const struct dn_sidecar *sidecar,
                 dn_show_real (summary->replicas, 0).text);
 }
 
+static int read_onnx (struct wish *wish,
+                      struct dn_sidecar *sidecar,
+                      struct dn_onnx_summary *summary,
+                      struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *bytes = NULL;
+    struct dn_onnx file;
+    size_t len;
+    int rc;
+
+    if (dn_read_bytes (wish->onnx, DN_ONNX_FILE_MAX, &bytes, &len, err) < 0)
+        return -1;
+    wish->sizes.samples = wish->batch > 0 ? (double) wish->batch : 0;
+    if (sidecar->spec.seq_len > 0)
+        wish->sizes.seq_len = (double) sidecar->spec.seq_len;
+    if (dn_onnx_read (bytes, len, &file, err) < 0)
+        return dn_err_wrap (err, "%s", wish->onnx);
+    rc = dn_onnx_layers (&file, &wish->sizes, sidecar, summary, err);
+    dn_onnx_free (&file);
+    return rc < 0 ? dn_err_wrap (err, "%s", wish->onnx) : 0;
+}
+
+static void print_onnx (const struct dn_sidecar *sidecar,
+                        const struct dn_onnx_summary *summary,
+                        bool json)
+{
+    dn_cleanup (dn_json_cleanup) struct json_object *document = NULL;
+
+    if (!json) {
+        printf ("%s: a forward pass of %d operators (%d nodes), %s parameters\n",
+                sidecar->layers.name,
+                sidecar->layers.n,
+                summary->n_nodes,
+                dn_show_count (summary->params).text);
+        return;
+    }
+    document = json_object_new_object ();
+    json_object_object_add (document, "spec", dn_show_spec_json (&sidecar->spec));
+    dn_json_add_bool (document, "step", false);
+    dn_json_add_real (document, "params", summary->params);
+    dn_json_add_count (document, "operators", sidecar->layers.n);
+    dn_json_add_count (document, "instructions", summary->n_nodes);
+    dn_json_print (document);
+}
+
 /* The sidecar, on stdout or in its file. */
 static int write_sidecar (const struct wish *wish,
                           const struct dn_sidecar *sidecar,
@@ -179,12 +266,45 @@ static int write_sidecar (const struct wish *wish,
     return 0;
 }
 
+static int import_hlo (const struct wish *wish, struct dn_sidecar *sidecar, bool json)
+{
+    struct dn_hlo_summary summary;
+    struct dn_err err = {0};
+
+    if (read_hlo (wish, sidecar, &summary, &err) < 0
+        || write_sidecar (wish, sidecar, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    warn_hlo (&summary);
+    if (wish->out && json)
+        print_hlo_json (sidecar, &summary);
+    else if (wish->out)
+        print_hlo (sidecar, &summary);
+    return DN_EXIT_DONE;
+}
+
+static int import_onnx (struct wish *wish, struct dn_sidecar *sidecar, bool json)
+{
+    struct dn_onnx_summary summary;
+    struct dn_err err = {0};
+
+    if (read_onnx (wish, sidecar, &summary, &err) < 0
+        || write_sidecar (wish, sidecar, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (summary.n_unknown > 0)
+        dn_complain ("warning: %d operators are not known, such as %s: only their "
+                     "bytes count",
+                     summary.n_unknown,
+                     summary.unknown);
+    if (wish->out)
+        print_onnx (sidecar, &summary, json);
+    return DN_EXIT_DONE;
+}
+
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
     struct wish wish = {.pass = DN_HLO_PASS_GUESS};
     struct dn_err err = {0};
-    struct dn_hlo_summary summary;
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
 
     dn_options_begin (&given, self, argc, argv);
@@ -193,15 +313,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (given.n_args > 0
         && dn_spec_read (dn_span_of (given.args[0]), &sidecar.spec, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (read_hlo (&wish, &sidecar, &summary, &err) < 0
-        || write_sidecar (&wish, &sidecar, &err) < 0)
-        return dn_fail (DN_EXIT_DATA, &err);
-    warn (&summary);
-    if (wish.out && given.json)
-        print_json (&sidecar, &summary);
-    else if (wish.out)
-        print_summary (&sidecar, &summary);
-    return DN_EXIT_DONE;
+    return wish.hlo ? import_hlo (&wish, &sidecar, given.json)
+                    : import_onnx (&wish, &sidecar, given.json);
 }
 
 const struct dn_command dn_cmd_import = {

@@ -55,46 +55,6 @@ int dn_finish (int exit_code)
     return DN_EXIT_BUG;
 }
 
-/* A regular file that is too large is not even read. */
-static bool is_larger (FILE *stream, size_t max)
-{
-    struct stat status;
-
-    return fstat (fileno (stream), &status) == 0 && S_ISREG (status.st_mode)
-           && status.st_size > (off_t) max;
-}
-
-static int read_stream (FILE *stream,
-                        const char *path,
-                        size_t max,
-                        char **text,
-                        struct dn_err *err)
-{
-    bool larger = is_larger (stream, max);
-    char *buffer = malloc (larger ? 1 : max + 1);
-    size_t len = 0;
-    char *fitted;
-
-    if (!buffer)
-        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
-    if (!larger)
-        len = fread (buffer, 1, max + 1, stream);
-    if (ferror (stream))
-        dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
-    else if (larger || len > max)
-        dn_err_set (err, DN_E_LIMIT, "%s: larger than %zu bytes", path, max);
-    else if (memchr (buffer, '\0', len))
-        dn_err_set (err, DN_E_SYNTAX, "%s: has a NUL byte, expected text", path);
-    else {
-        buffer[len] = '\0';
-        fitted = realloc (buffer, len + 1);
-        *text = fitted ? fitted : buffer;
-        return 0;
-    }
-    free (buffer);
-    return -1;
-}
-
 FILE *dn_open_input (const char *path, struct dn_err *err)
 {
     FILE *stream = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
@@ -110,14 +70,82 @@ void dn_close_input (FILE **stream)
         fclose (*stream);
 }
 
-int dn_read_large_input (const char *path, size_t max, char **text, struct dn_err *err)
+/* A regular file that is too large is not even read. */
+static bool is_larger (FILE *stream, size_t max)
+{
+    struct stat status;
+
+    return fstat (fileno (stream), &status) == 0 && S_ISREG (status.st_mode)
+           && status.st_size > (off_t) max;
+}
+
+/* Room for what comes, by doubling: the size that a file claims proves nothing. */
+static int grow (char **bytes, size_t *size, struct dn_err *err)
+{
+    size_t wanted = *size ? 2 * *size : 65536;
+    char *grown = realloc (*bytes, wanted);
+
+    if (!grown)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    *bytes = grown;
+    *size = wanted;
+    return 0;
+}
+
+int dn_read_bytes (const char *path,
+                   size_t max,
+                   char **bytes,
+                   size_t *len,
+                   struct dn_err *err)
 {
     dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
+    const char *name = stream == stdin ? "stdin" : path;
+    size_t size = 0;
 
-    *text = NULL;
+    *bytes = NULL;
+    *len = 0;
     if (!stream)
         return -1;
-    return read_stream (stream, stream == stdin ? "stdin" : path, max, text, err);
+    while (!is_larger (stream, max)) {
+        if (*len == size && grow (bytes, &size, err) < 0)
+            break;
+        *len += fread (*bytes + *len, 1, size - *len, stream);
+        if (*len > max || ferror (stream) || feof (stream))
+            break;
+    }
+    if (feof (stream) && *len <= max && *bytes)
+        return 0;
+    if (ferror (stream))
+        dn_err_set (err, DN_E_IO, "%s: %s", name, strerror (errno));
+    else if (*len > max || is_larger (stream, max))
+        dn_err_set (err, DN_E_LIMIT, "%s: larger than %zu bytes", name, max);
+    free (*bytes);
+    *bytes = NULL;
+    return -1;
+}
+
+int dn_read_large_input (const char *path, size_t max, char **text, struct dn_err *err)
+{
+    const char *name = strcmp (path, "-") == 0 ? "stdin" : path;
+    char *grown;
+    size_t len;
+
+    if (dn_read_bytes (path, max, text, &len, err) < 0)
+        return -1;
+    if (memchr (*text, '\0', len)) {
+        free (*text);
+        *text = NULL;
+        return dn_err_set (err, DN_E_SYNTAX, "%s: has a NUL byte, expected text", name);
+    }
+    grown = realloc (*text, len + 1);
+    if (!grown) {
+        free (*text);
+        *text = NULL;
+        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", name);
+    }
+    grown[len] = '\0';
+    *text = grown;
+    return 0;
 }
 
 int dn_read_input (const char *path, char **text, struct dn_err *err)

@@ -45,6 +45,12 @@ int dn_read_input (const char *path, char **text, struct dn_err *err);
 
 /* The same of up to 'max' bytes instead of a sidecar's. */
 int dn_read_large_input (const char *path, size_t max, char **text, struct dn_err *err);
+/* Read a file of any bytes, up to 'max' of them. */
+int dn_read_bytes (const char *path,
+                   size_t max,
+                   char **bytes,
+                   size_t *len,
+                   struct dn_err *err);
 
 /* Write a file of the user, and a newline behind 'text'. What cannot be written whole
  * does not stay.

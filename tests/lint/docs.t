@@ -213,7 +213,7 @@ def json_members():
                     walk(item, where)
 
     for name in ("predict", "explain", "advise", "check", "keys", "config",
-                 "hardware", "evaluate", "import", "train", "show", "install", "list"):
+                 "hardware", "evaluate", "import", "import-onnx", "train", "show", "install", "list"):
         walk(load(name + ".json"), name)
 
 
@@ -232,6 +232,8 @@ dn check --json "$spec" > "$work/check.json"
 python3 -c 'import lzma, sys; sys.stdout.write(lzma.open(sys.argv[1], "rt").read())' \
     "$top/tests/import/dumps/mlp_step.before.hlo.xz" > "$work/step.hlo"
 dn import --json --hlo "$work/step.hlo" --out "$work/step.json" > "$work/import.json"
+dn import --json --onnx "$top/tests/data/onnx/small.onnx" --out "$work/small.json" \
+    > "$work/import-onnx.json"
 printf 'spec,gpu,step_ms,peak_mem_gb,group,source\n"%s",t4_16gb,90,4,g,s\nx,y\n' "$spec" \
     > "$work/runs.csv"
 dn evaluate --json "$work/runs.csv" > "$work/evaluate.json"

@@ -1,0 +1,33 @@
+/* onnx_fuse.h - nodes of ONNX that are one operator of a framework
+ *
+ * Exporters take layers apart: normalisation before set 17 into nine nodes, GELU before
+ * set 20 into five, a linear layer into product and sum. Each runs as one kernel.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_ONNX_FUSE_H
+#define DN_ONNX_FUSE_H
+
+#include "import/onnx_shape.h"
+
+#define DN_ONNX_FUSED_CONSTANTS_MAX 2
+
+/* What became of one node. */
+struct dn_onnx_fused {
+    enum dn_layer_kind kind; /* what it stands for now; unknown: itself */
+    bool hidden;             /* it is a part of another node */
+    int source;              /* the value that is read instead of its inputs, or -1 */
+    int constants[DN_ONNX_FUSED_CONSTANTS_MAX]; /* learned, from hidden nodes */
+    int n_constants;
+};
+
+struct dn_onnx_fusion {
+    struct dn_onnx_fused *nodes; /* owned; as many as the file has */
+};
+
+int dn_onnx_fuse (const struct dn_onnx_run *run,
+                  struct dn_onnx_fusion *fusion,
+                  struct dn_err *err);
+void dn_onnx_fusion_free (struct dn_onnx_fusion *fusion);
+
+#endif

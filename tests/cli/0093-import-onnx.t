@@ -1,0 +1,134 @@
+#!/bin/bash
+# 0093-import-onnx.t - ONNX models become sidecars; what is wrong with one is told
+#
+# The files of tests/data/onnx were made by tests/import/make-onnx with torch 1.13.1 and
+# torchvision 0.14.1, without their weights; write.py there makes others.
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+data=$top/tests/data/onnx
+keys=batch=64,precision=fp16,framework=pytorch
+
+# agrees NAME SPEC: same parameters, FLOPs within 1 %, step time and memory within 3 %
+agrees() {
+    local gpus=(--gpu v100_sxm2_16gb --gpu a100_sxm4_40gb)
+    dn import --onnx "$data/$1.onnx" --out "$work/$1.json" "$keys" >/dev/null || return
+    dn predict --json "${gpus[@]}" "$work/$1.json" > "$work/one.json" || return
+    dn predict --json "${gpus[@]}" "$2,$keys" > "$work/two.json" || return
+    python3 - "$work" <<'PYTHON'
+import json
+import sys
+
+one, two = (json.load(open(sys.argv[1] + name)) for name in ("/one.json", "/two.json"))
+key = "forward_flops_per_sample"
+if one["model"]["params"] != two["model"]["params"]:
+    print("params", one["model"]["params"], "expected", two["model"]["params"])
+if abs(one["model"][key] / two["model"][key] - 1) > 0.01:
+    print("FLOPs", one["model"][key], "expected", two["model"][key])
+for a, b in zip(one["candidates"], two["candidates"]):
+    for key in ("step_ms", "gpu_mem_bytes"):
+        ratio = a[key]["p50"] / b[key]["p50"] - 1
+        if abs(ratio) > 0.03:
+            print("%s: %s off by %+.1f %%" % (a["gpu"], key, 100 * ratio))
+PYTHON
+}
+
+is 'resnet18, of set 9, is that of the zoo' "$(agrees resnet18 model=resnet18 2>&1)" ''
+is 'so is vgg16' "$(agrees vgg16 model=vgg16 2>&1)" ''
+is 'and an LSTM' "$(agrees lstm model=lstm_lm 2>&1)" ''
+
+# holds TITLE EXPRESSION NAME ARGUMENT...: Python over the graph 'g' and its 'ops'
+holds() {
+    local title=$1 expression=$2 name=$3 problem=
+    shift 3
+    [[ -e $work/$name.onnx ]] || python3 "$data/write.py" "$name" "$work/$name.onnx"
+    try import --onnx "$work/$name.onnx" "$@"
+    problem=$(python3 - "$work/out" "$expression" 2>&1 <<'PYTHON'
+import json
+import sys
+
+g = json.load(open(sys.argv[1]))["graph"]
+ops = g["ops"]
+if not eval("(" + sys.argv[2] + ")"):
+    print("not true:", sys.argv[2])
+PYTHON
+    )
+    verdict "$title"
+}
+
+cp "$data/small.onnx" "$work"
+holds 'a transformer has fused norms and biases, and shared weights once' \
+    '[op["op"] for op in ops].count("layernorm") == 2
+     and [op["op"] for op in ops].count("matmul") == 2
+     and [op["op"] for op in ops].count("linear") == 5
+     and [op["op"] for op in ops].count("dropout") == 4
+     and sum(op.get("params", 0) for op in ops) == 100 * 64 + 12 * 64 * 64 + 13 * 64
+     and ops[0]["op"] == "embedding" and ops[0]["in"] == [[32]]
+     and ops[-1]["op"] == "loss" and g["input_bytes"] == 8 * 32' small
+holds 'a layer reads the sample' \
+    'ops[0]["first"] and ops[0]["in"] == [[8]] and ops[0]["params"] == 32' linear
+holds 'a batch without a name is one all the same' 'ops[0]["in"] == [[8]]' unnamed
+holds 'a fixed batch is divided' 'ops[0]["in"] == [[8]]' fixed
+holds 'a file may hold one sample of several rows' \
+    'ops[0]["in"] == [[4, 8]]' fixed --batch 1
+holds 'a shape that is computed is followed' 'ops[0]["in"] == [[2, 8]]' reshape
+holds 'groups, padding and strides count' \
+    'ops[0]["out"] == [[8, 5, 5]] and ops[0]["groups"] == 4 and ops[0]["params"] == 72' \
+    grouped
+holds 'other symbols are given' 'ops[0]["in"] == [[7, 8]]' symbol --dim time=7
+holds 'a long chain of views is followed' 'ops[0]["params"] == 32' chain
+holds 'what is not known counts its bytes' \
+    'ops[0]["op"] == "other" and ops[0]["bytes"] == 48' unknown
+like 'and is named' "$err" 'such as Whatever'
+
+# wrong NAME REGEX: in one message, within ten seconds
+wrong() {
+    python3 "$data/write.py" "$1" "$work/$1.onnx"
+    SECONDS=0
+    refuses "$1: $2" 4 "$2" import --onnx "$work/$1.onnx"
+    ok "$1 takes no time" test $SECONDS -le 10
+}
+
+wrong symbol "size of 'time' is not known, expected --dim NAME=N"
+wrong shapeless "operator is not known, and 'z' has no shape"
+wrong cycle 'not computed in front of it'
+wrong nowhere "'q' is nowhere computed"
+wrong twice 'computed twice'
+wrong negative 'dimension 0: -8 out of range'
+wrong huge 'dimension 1: 2e.09 out of range'
+wrong product 'elements, expected at most'
+wrong rank '9 dimensions, expected at most 8'
+wrong misfit 'factors do not fit together'
+wrong window 'dimension 2: -89 out of range'
+wrong axis 'axis that is not there'
+wrong index 'index that is not there'
+wrong range 'out of range'
+wrong constant 'no operator that depends on a sample'
+wrong empty 'without nodes'
+wrong nothing 'without nodes'
+wrong text 'no whole ONNX model'
+wrong claim 'no whole ONNX model'
+wrong truncated 'no whole ONNX model'
+wrong many '300000 nodes, expected at most 200000'
+wrong nested 'the operator is not known'
+
+refuses 'a file is needed' 2 '--onnx=FILE is missing' import
+refuses 'one that is there' 4 'none.onnx: No such file' import --onnx "$work/none.onnx"
+refuses 'a symbol has a size' 2 "expected NAME=N" \
+    import --onnx "$work/linear.onnx" --dim time
+refuses 'which is a number' 2 'dim' import --onnx "$work/linear.onnx" --dim time=long
+truncate -s 1100M "$work/large.onnx"
+refuses 'a file that is too large is not read' 4 'larger than' \
+    import --onnx "$work/large.onnx"
+
+gives 'with --out a summary is printed' 0 'net: a forward pass of 2 operators' \
+    import --onnx "$work/linear.onnx" --out "$work/linear.json" batch=8
+gives 'and the sidecar can be used' 0 'net' predict "$work/linear.json" --gpu t4_16gb
+json 'as JSON too' 'd["params"] == 32 and d["operators"] == 2 and d["spec"]["batch"] == 8' \
+    import --onnx "$work/linear.onnx" --out "$work/linear.json" batch=8
+refuses 'a folder that is not there is told' 4 'No such file' \
+    import --onnx "$work/linear.onnx" --out "$work/none/x.json"
+done_testing

@@ -1,0 +1,162 @@
+#!/bin/bash
+# 0095-torch.t - networks exported from PyTorch are what the zoo says they are
+#
+# The sidecars of tests/data/torch were written by the exporter, with --merge, from
+# torchvision 0.14.1 on torch 1.13.1 (Debian 12); they stand for torch where it is not
+# installed. Where it is, the exporter itself runs: on small networks, and on those of
+# torchvision with DNNEST_TORCH=all, which takes minutes. DNNEST_PYTHON names another
+# Python, such as that of a virtual environment.
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
+data=$top/tests/data/torch
+
+# agrees SIDECAR SPEC STEP MEMORY: same parameters, FLOPs within 1 %, step time and
+# memory within STEP % and MEMORY % on two devices; prints what is wrong
+agrees() {
+    local gpus=(--gpu v100_sxm2_16gb --gpu a100_sxm4_40gb)
+    dn predict --json "${gpus[@]}" "$1" > "$work/one.json" || return
+    dn predict --json "${gpus[@]}" "$2" > "$work/two.json" || return
+    python3 - "$work" "$3" "$4" <<'PYTHON'
+import json
+import sys
+
+one, two = (json.load(open(sys.argv[1] + name)) for name in ("/one.json", "/two.json"))
+bounds = {"step_ms": float(sys.argv[2]) / 100, "gpu_mem_bytes": float(sys.argv[3]) / 100}
+if one["model"]["params"] != two["model"]["params"]:
+    print("params", one["model"]["params"], "expected", two["model"]["params"])
+key = "forward_flops_per_sample"
+if abs(one["model"][key] / two["model"][key] - 1) > 0.01:
+    print("FLOPs", one["model"][key], "expected", two["model"][key])
+for a, b in zip(one["candidates"], two["candidates"]):
+    for key, bound in bounds.items():
+        ratio = a[key]["p50"] / b[key]["p50"] - 1
+        if abs(ratio) > bound:
+            print("%s: %s off by %+.1f %%" % (a["gpu"], key, 100 * ratio))
+PYTHON
+}
+
+# Network, pixels, largest error of step time and of memory in %. PyTorch makes more
+# copies than the zoo counts: of swin_t's query, key and value each, and of its rolls; of
+# vit_b_16's tokens, whose attention puts the sequence first.
+nets='resnet50 224 3 3
+vgg16 224 3 3
+mobilenet_v2 224 3 3
+densenet121 224 3 3
+efficientnet_b0 224 3 3
+convnext_tiny 224 3 3
+vit_b_16 224 5 3
+swin_t 224 10 3
+googlenet 224 3 3
+inception_v3 299 3 3
+regnet_y_8gf 224 3 3'
+keys=batch=64,precision=fp16,framework=pytorch
+
+while read -r net _ step memory; do
+    is "$net as exported is that of the zoo" \
+        "$(agrees "$data/$net.json" "model=$net,$keys" "$step" "$memory" 2>&1)" ''
+done <<< "$nets"
+is 'so is an LSTM' "$(agrees "$data/lstm.json" "model=lstm_lm,$keys" 3 3 2>&1)" ''
+
+if ! "$PYTHON" -c 'import torch' 2>/dev/null; then
+    skip 'the exporter runs' "$PYTHON has no torch"
+    done_testing
+    exit
+fi
+
+# export NAME ARGUMENT...: writes $work/NAME.json
+export_net() {
+    local name=$1
+    shift
+    PYTHONPATH=$data "$PYTHON" "$top/cli/dnnest_export.py" -o "$work/$name.json" \
+        --spec precision=fp16 --batch 64 "$@" 2>"$work/err"
+}
+
+# holds TITLE FILE EXPRESSION: Python over 'd', and 'ops' of its graph
+holds() {
+    is "$1" "$(python3 - "$work/$2.json" "$3" 2>&1 <<'PYTHON'
+import json
+import sys
+
+d = json.load(open(sys.argv[1]))
+ops = d["graph"]["ops"]
+kinds = [op["op"] for op in ops]
+if not eval("(" + sys.argv[2] + ")"):
+    print("not true:", sys.argv[2])
+PYTHON
+    )" ''
+}
+
+export_net lstm own:LSTM --input int64:35
+is 'an LSTM is one operator per layer, and that of the zoo' \
+    "$(agrees "$work/lstm.json" "model=lstm_lm,$keys" 3 3 2>&1)" ''
+
+export_net transformer own:Transformer --input int64:128
+holds 'a transformer has products of activations, and shared weights once' transformer \
+    'kinds.count("matmul") == 12 and kinds.count("softmax") == 6 and "attention" not in kinds
+     and d["graph"]["blocks"] == 6 and d["graph"]["boundary"] == 128 * 256
+     and sum(op.get("params", 0) for op in ops)
+         == 256000 + 6 * (12 * 256 * 256 + 13 * 256)
+     and ops[0]["in"] == [[128]] and d["graph"]["input_bytes"] == 8 * 128'
+export_net fused own:Transformer --input int64:128 --fused --merge
+ok 'a transformer with fused attention is predicted' \
+    dn predict "$work/fused.json" --gpu a100_sxm4_40gb
+
+export_net odd own:Odd --input 8
+holds 'frozen parameters do not count, unused ones do, shared ones once' odd \
+    'sum(op.get("params", 0) for op in ops) == 8 * 8 + 8 + 16 + 27'
+like 'what is not known or not used is named' "$(cat "$work/err")" 'linalg_qr'
+like 'on lines of their own' "$(cat "$work/err")" '2 parameter tensors are not used'
+holds 'an operator that is not known counts its elements' odd \
+    '[op["bytes"] for op in ops if op["op"] == "other"] == [4 * 17]'
+ok 'and is predicted' dn predict "$work/odd.json" --gpu a100_sxm4_40gb
+
+not_ok 'a path that depends on the batch is refused' \
+    export_net fickle own:Fickle --input 8
+like 'in one line' "$(cat "$work/err")" '^dnnest_export: the network runs other operators'
+not_ok 'a wrong shape is refused' export_net odd own:Odd --input 9
+is 'in one line too' "$(wc -l <"$work/err")" 1
+not_ok 'so is a module that is not there' export_net odd own:None --input 8
+
+is 'the module is left as it was' "$(PYTHONPATH=$data:$top/cli "$PYTHON" - 2>&1 <<'PYTHON'
+import warnings
+
+import dnnest_export
+import own
+import torch
+
+warnings.simplefilter("ignore")
+model = own.Odd().eval()
+before = {key: value.clone() for key, value in model.state_dict().items()}
+torch.manual_seed(7)
+draw = torch.rand(1)
+torch.manual_seed(7)
+d = dnnest_export.describe(model, torch.zeros(5, 8), batch=16, name="odd")
+if torch.rand(1) != draw:
+    print("random numbers differ")
+if model.training or any((before[k] != v).any() for k, v in model.state_dict().items()):
+    print("the module changed")
+if d["spec"]["batch"] != 16 or d["graph"]["ops"][0]["in"] != [[8]]:
+    print("not described", d)
+PYTHON
+)" ''
+
+if [[ ${DNNEST_TORCH-} != all ]]; then
+    skip 'networks of torchvision' 'they take minutes; DNNEST_TORCH=all runs them'
+elif ! "$PYTHON" -c 'import torchvision' 2>/dev/null; then
+    skip 'networks of torchvision' "$PYTHON has no torchvision"
+else
+    while read -r net size step memory; do
+        more=()
+        [[ $net != *inception* && $net != googlenet ]] || more=(--arg init_weights=false)
+        export_net "$net" "torchvision.models:$net" --input "3,$size,$size" "${more[@]}" \
+            || diag "$(cat "$work/err")"
+        is "$net is that of the zoo" \
+            "$(agrees "$work/$net.json" "model=$net,$keys" "$step" "$memory" 2>&1)" ''
+    done <<< "$nets"
+fi
+done_testing
