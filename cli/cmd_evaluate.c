@@ -12,12 +12,14 @@
 #include "predictions.h"
 #include "progress.h"
 #include "scores.h"
+#include "scores_plot.h"
 
 #define PIECE_LEN 65536
 
 enum {
     OPTION_PREDICTIONS,
-    OPTION_BY
+    OPTION_BY,
+    OPTION_PLOT
 };
 
 static const struct dn_option options[] = {
@@ -29,6 +31,7 @@ static const struct dn_option options[] = {
                    0,
                    "KEY",
                    "group by gpu, model, group, source or precision; may be repeated"},
+    [OPTION_PLOT] = {"plot", 0, "FILE", DN_PLOT_HELP},
     {NULL, 0, NULL, NULL},
 };
 
@@ -36,7 +39,9 @@ struct work {
     const char *table; /* its path: sidecars are found beside it */
     struct dn_evaluation evaluation;
     struct dn_predictions predictions;
-    const char *out; /* NULL: no predictions are written */
+    struct dn_scores_plot picture;
+    const char *out;  /* NULL: no predictions are written */
+    const char *plot; /* NULL: no picture */
     bool by[DN_N_GROUPINGS];
     bool by_given;
 };
@@ -45,6 +50,7 @@ static void free_work (struct work *work)
 {
     dn_evaluation_free (&work->evaluation);
     dn_predictions_free (&work->predictions);
+    dn_scores_plot_free (&work->picture);
 }
 
 static int take_key (const struct dn_command *self, const char *key, struct work *work)
@@ -70,6 +76,8 @@ static int take_options (const struct dn_command *self,
     while ((option = dn_options_next (given)) >= 0) {
         if (option == OPTION_PREDICTIONS)
             work->out = given->argument;
+        else if (option == OPTION_PLOT)
+            work->plot = given->argument;
         else
             given->exit_code = take_key (self, given->argument, work);
         if (given->exit_code != DN_EXIT_DONE)
@@ -110,7 +118,9 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
         return -1;
     if (work->predictions.out.file)
         dn_predictions_add (&work->predictions, row, &result);
-    return 0;
+    if (!work->plot)
+        return 0;
+    return dn_scores_plot_add (&work->picture, &work->evaluation, row, &result, err);
 }
 
 /* Bytes of the file; 0 where that cannot be told, as of a pipe. */
@@ -149,6 +159,41 @@ static int read_table (FILE *stream, struct work *work, struct dn_err *err)
     return rc;
 }
 
+/* Before anything is read: a name that is wrong is told at once. Return an exit code.
+ */
+static int open_outputs (struct work *work)
+{
+    struct dn_err err = {0};
+
+    if (work->plot && dn_scores_plot_open (&work->picture, work->plot, &err) < 0)
+        return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
+    if (work->out && dn_predictions_open (&work->predictions, work->out, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    return DN_EXIT_DONE;
+}
+
+/* The first grouping that was asked for; DN_BY_ALL: none was. */
+static enum dn_grouping grouping_of (const struct work *work)
+{
+    int grouping = DN_BY_GPU;
+
+    if (!work->by_given)
+        return DN_BY_ALL;
+    while (!work->by[grouping])
+        grouping++;
+    return grouping;
+}
+
+static int finish_outputs (struct work *work, struct dn_err *err)
+{
+    if (work->out && dn_predictions_finish (&work->predictions, err) < 0)
+        return -1;
+    if (!work->plot)
+        return 0;
+    return dn_scores_plot_finish (
+        &work->picture, &work->evaluation, grouping_of (work), err);
+}
+
 static int show (const struct dn_options *given, struct work *work)
 {
     dn_cleanup (dn_json_cleanup) struct json_object *json = NULL;
@@ -159,6 +204,10 @@ static int show (const struct dn_options *given, struct work *work)
         dn_json_print (json);
     } else {
         exit_code = dn_scores_print (&work->evaluation, work->by);
+    }
+    if (exit_code == DN_EXIT_DONE && work->plot && work->picture.n == 0) {
+        dn_complain ("%s: not drawn: no row was predicted and measured", work->plot);
+        return DN_EXIT_ABSTAINED;
     }
     if (exit_code == DN_EXIT_DONE && work->evaluation.n_predicted == 0)
         return DN_EXIT_ABSTAINED;
@@ -187,14 +236,16 @@ static int run (const struct dn_command *self, int argc, char **argv)
     work.evaluation.sidecar_text = read_sidecar;
     work.evaluation.sidecar_context = &work;
     stream = dn_open_input (work.table, &err);
-    if (!stream
-        || (work.out && dn_predictions_open (&work.predictions, work.out, &err) < 0))
+    if (!stream)
         return dn_fail (DN_EXIT_DATA, &err);
+    given.exit_code = open_outputs (&work);
+    if (given.exit_code != DN_EXIT_DONE)
+        return given.exit_code;
     if (read_table (stream, &work, &err) < 0) {
         dn_err_wrap (&err, "%s", stream == stdin ? "stdin" : given.args[0]);
         return dn_fail (DN_EXIT_DATA, &err);
     }
-    if (work.out && dn_predictions_finish (&work.predictions, &err) < 0)
+    if (finish_outputs (&work, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
     return show (&given, &work);
 }

@@ -303,6 +303,7 @@ int dn_evaluation_add (struct dn_evaluation *evaluation,
     evaluation->n_rows++;
     if (predict_run (evaluation, row, &run, &result->estimate, &why) == 0) {
         result->predicted = true;
+        memcpy (result->measured, run.measured, sizeof (result->measured));
         evaluation->n_predicted++;
         return add_run (evaluation, row, &run, &result->estimate, err);
     }

@@ -82,6 +82,7 @@ struct dn_row_result {
     bool predicted;
     char reason[DN_ERR_TEXT_MAX]; /* why not */
     struct dn_estimate estimate;
+    double measured[DN_N_METRICS]; /* in the units of the table; 0: not */
 };
 
 /* An evaluation with nothing in it. Freed with dn_evaluation_free (). */
