@@ -151,7 +151,7 @@ static int read_table (FILE *stream, struct work *work, struct dn_err *err)
 
 static int show (const struct dn_options *given, struct work *work)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *json = NULL;
+    dn_cleanup (dn_json_free) struct json_object *json = NULL;
     int exit_code = DN_EXIT_DONE;
 
     if (given->json) {

@@ -296,8 +296,7 @@ static int print_tuning (const struct dn_tuning *tuning)
 
 static void print_json (const struct work *work, struct json_object *tuning)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *document =
-        json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *document = json_object_new_object ();
 
     dn_json_add_text (document, "bundle", work->train->out);
     dn_json_add_count (document, "rows", work->n_rows);
@@ -327,7 +326,7 @@ int dn_site_train (struct dn_site *site, const struct dn_site_train *train)
 {
     dn_cleanup (free_work) struct work work = {.site = site, .train = train};
     dn_cleanup (free_tuning) struct dn_tuning *tuning = NULL;
-    dn_cleanup (dn_json_cleanup) struct json_object *document = NULL;
+    dn_cleanup (dn_json_free) struct json_object *document = NULL;
     struct dn_err err = {0};
 
     if (!site->bundle) {
