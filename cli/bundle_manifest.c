@@ -5,79 +5,9 @@
 #include "bundle_manifest.h"
 
 #include <inttypes.h>
-#include <sodium.h>
 #include <string.h>
 
-/* The deepest part of a manifest, a quantile of a group, stands in depth 5. */
-#define DEPTH_MAX 16
-
 static const char site_name[] = "site.json";
-
-void dn_manifest_digest (struct dn_span data, unsigned char digest[DN_DIGEST_BYTES])
-{
-    crypto_hash_sha256 (digest, (const unsigned char *) data.text, data.len);
-}
-
-struct dn_digest_text dn_manifest_digest_text (
-    const unsigned char digest[DN_DIGEST_BYTES])
-{
-    struct dn_digest_text out;
-
-    sodium_bin2hex (out.text, sizeof (out.text), digest, DN_DIGEST_BYTES);
-    return out;
-}
-
-static void free_tokener (struct json_tokener **tokener)
-{
-    if (*tokener)
-        json_tokener_free (*tokener);
-}
-
-struct json_object *dn_manifest_parse (struct dn_span text, struct dn_err *err)
-{
-    dn_cleanup (free_tokener) struct json_tokener *tokener =
-        json_tokener_new_ex (DEPTH_MAX);
-    struct json_object *json;
-    enum json_tokener_error error;
-
-    if (!tokener) {
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
-        return NULL;
-    }
-    if (text.len > DN_BUNDLE_FILE_MAX || memchr (text.text, '\0', text.len)) {
-        dn_err_set (err, DN_E_SYNTAX, "not a text of JSON");
-        return NULL;
-    }
-    json_tokener_set_flags (tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-    json = json_tokener_parse_ex (tokener, text.text, (int) text.len);
-    error = json_tokener_get_error (tokener);
-    if (error == json_tokener_success && json_object_is_type (json, json_type_object)
-        && dn_span_trim (
-               (struct dn_span){text.text + json_tokener_get_parse_end (tokener),
-                                text.len - json_tokener_get_parse_end (tokener)})
-                   .len
-               == 0)
-        return json;
-    json_object_put (json);
-    if (error == json_tokener_success)
-        dn_err_set (err, DN_E_SYNTAX, "not one object of JSON");
-    else
-        dn_err_set (err,
-                    DN_E_SYNTAX,
-                    "not JSON: %s",
-                    error == json_tokener_continue ? "ends too early"
-                                                   : json_tokener_error_desc (error));
-    return NULL;
-}
-
-struct json_object *dn_manifest_member (const struct json_object *json, const char *key)
-{
-    struct json_object *member = NULL;
-
-    if (json_object_is_type (json, json_type_object))
-        json_object_object_get_ex (json, key, &member);
-    return member;
-}
 
 static bool is_name_char (char c)
 {
@@ -98,7 +28,7 @@ static bool is_plain_name (const char *name)
 
 static int read_format (const struct json_object *json, struct dn_err *err)
 {
-    struct json_object *format = dn_manifest_member (json, "dnnest_bundle");
+    struct json_object *format = dn_json_member (json, "dnnest_bundle");
 
     if (!json_object_is_type (format, json_type_int))
         return dn_err_set (
@@ -117,7 +47,7 @@ static int read_name (const struct json_object *json,
                       struct dn_manifest *manifest,
                       struct dn_err *err)
 {
-    struct json_object *name = dn_manifest_member (json, "name");
+    struct json_object *name = dn_json_member (json, "name");
     const char *text;
 
     if (!json_object_is_type (name, json_type_string))
@@ -143,10 +73,9 @@ static int read_file (const struct json_object *json,
                       struct dn_manifest_file *file,
                       struct dn_err *err)
 {
-    struct json_object *size = dn_manifest_member (json, "bytes");
-    struct json_object *digest = dn_manifest_member (json, "sha256");
+    struct json_object *size = dn_json_member (json, "bytes");
+    struct json_object *digest = dn_json_member (json, "sha256");
     int64_t max = size_limit (file->name);
-    size_t len = 0;
 
     if (!json_object_is_type (size, json_type_int))
         return dn_err_set (err, DN_E_SYNTAX, "files: %s: bytes: missing", file->name);
@@ -159,21 +88,15 @@ static int read_file (const struct json_object *json,
                            file->size,
                            max);
     if (!json_object_is_type (digest, json_type_string)
-        || json_object_get_string_len (digest) != 2 * DN_DIGEST_BYTES
-        || sodium_hex2bin (file->digest,
-                           sizeof (file->digest),
-                           json_object_get_string (digest),
-                           2 * DN_DIGEST_BYTES,
-                           NULL,
-                           &len,
-                           NULL)
-               != 0
-        || len != DN_DIGEST_BYTES)
+        || json_object_get_string_len (digest) != DN_DIGEST_LEN
+        || strspn (json_object_get_string (digest), "0123456789abcdef")
+               != DN_DIGEST_LEN)
         return dn_err_set (err,
                            DN_E_SYNTAX,
                            "files: %s: sha256: expected %d hexadecimal digits",
                            file->name,
-                           2 * DN_DIGEST_BYTES);
+                           DN_DIGEST_LEN);
+    memcpy (file->digest.hex, json_object_get_string (digest), DN_DIGEST_LEN + 1);
     return 0;
 }
 
@@ -205,7 +128,7 @@ static int read_files (const struct json_object *json,
                        struct dn_manifest *manifest,
                        struct dn_err *err)
 {
-    struct json_object *files = dn_manifest_member (json, "files");
+    struct json_object *files = dn_json_member (json, "files");
 
     if (!json_object_is_type (files, json_type_object)
         || json_object_object_length (files) == 0)
@@ -225,7 +148,8 @@ int dn_manifest_read (struct dn_span text,
     memset (manifest, 0, sizeof (*manifest));
     if (text.len > DN_MANIFEST_MAX)
         return dn_err_set (err, DN_E_LIMIT, "more than %d bytes", DN_MANIFEST_MAX);
-    manifest->json = dn_manifest_parse (text, err);
+    manifest->json =
+        dn_json_read (text, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
     if (!manifest->json)
         return -1;
     if (read_format (manifest->json, err) == 0

@@ -10,6 +10,8 @@
 
 #include <json-c/json.h>
 
+#include "base/digest.h"
+#include "base/json_read.h"
 #include "base/limits.h"
 #include "base/text.h"
 
@@ -22,16 +24,14 @@
 #define DN_MANIFEST_FILES_MAX 16
 
 /* Bytes. The default bundle's manifest has some 100 KB, its boosters less than 2 MB. */
-#define DN_BUNDLE_FILE_MAX   (8 * 1024 * 1024)
-#define DN_BUNDLE_SITE_MAX   (256 * 1024)
-#define DN_SIGNATURE_MAX     1024
-#define DN_DIGEST_BYTES      32
-#define DN_DIGEST_TEXT_BYTES (2 * DN_DIGEST_BYTES + 1)
+#define DN_BUNDLE_FILE_MAX (8 * 1024 * 1024)
+#define DN_BUNDLE_SITE_MAX (256 * 1024)
+#define DN_SIGNATURE_MAX   1024
 
 struct dn_manifest_file {
     char name[DN_NAME_MAX + 1]; /* plain: no directory, not hidden */
     int64_t size;
-    unsigned char digest[DN_DIGEST_BYTES]; /* SHA-256 */
+    struct dn_digest digest;
 };
 
 struct dn_manifest {
@@ -54,20 +54,5 @@ void dn_manifest_free (struct dn_manifest *manifest);
 /* The file of that name, or NULL. */
 const struct dn_manifest_file *dn_manifest_find (const struct dn_manifest *manifest,
                                                  const char *name);
-
-/* Parse a whole JSON document, an object; NULL with 'err'. json_object_put () it. */
-struct json_object *dn_manifest_parse (struct dn_span text, struct dn_err *err);
-
-/* A member, NULL where 'json' is NULL or no object or has none of that name. */
-struct json_object *dn_manifest_member (const struct json_object *json,
-                                        const char *key);
-
-/* SHA-256, and a digest in hexadecimal digits. */
-struct dn_digest_text {
-    char text[DN_DIGEST_TEXT_BYTES];
-};
-void dn_manifest_digest (struct dn_span data, unsigned char digest[DN_DIGEST_BYTES]);
-struct dn_digest_text dn_manifest_digest_text (
-    const unsigned char digest[DN_DIGEST_BYTES]);
 
 #endif

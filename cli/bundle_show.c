@@ -42,7 +42,7 @@ int64_t dn_bundle_show_count (const struct dn_manifest *manifest,
                               const char *key)
 {
     struct json_object *count =
-        dn_manifest_member (dn_manifest_member (manifest->json, object), key);
+        dn_json_member (dn_json_member (manifest->json, object), key);
 
     return json_object_is_type (count, json_type_int) ? json_object_get_int64 (count)
                                                       : -1;
@@ -76,13 +76,15 @@ static struct json_object *read_site (const struct dn_parcel *parcel)
 
     if (!file)
         return NULL;
-    return dn_manifest_parse (
-        dn_blob_span (&parcel->files[file - parcel->manifest.files]), NULL);
+    return dn_json_read (dn_blob_span (&parcel->files[file - parcel->manifest.files]),
+                         DN_BUNDLE_DEPTH_MAX,
+                         DN_MANIFEST_VALUES_MAX,
+                         NULL);
 }
 
 static int64_t site_runs (const struct json_object *site)
 {
-    struct json_object *runs = dn_manifest_member (site, "runs");
+    struct json_object *runs = dn_json_member (site, "runs");
 
     return json_object_is_type (runs, json_type_int) ? json_object_get_int64 (runs)
                                                      : -1;
@@ -90,12 +92,12 @@ static int64_t site_runs (const struct json_object *site)
 
 static int64_t site_count (const struct json_object *site, const char *key)
 {
-    return count_of (dn_manifest_member (site, key));
+    return count_of (dn_json_member (site, key));
 }
 
 static void add_site (struct json_object *json, const struct dn_parcel *parcel)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *site = read_site (parcel);
+    dn_cleanup (dn_json_free) struct json_object *site = read_site (parcel);
     struct json_object *to;
 
     if (!site) {
@@ -119,18 +121,18 @@ void dn_bundle_show_files (struct json_object *json, const struct dn_parcel *par
 
         dn_json_add_text (row, "file", file->name);
         dn_json_add_count (row, "bytes", file->size);
-        dn_json_add_text (row, "sha256", dn_manifest_digest_text (file->digest).text);
+        dn_json_add_text (row, "sha256", file->digest.hex);
     }
 }
 
 static void add_features (struct json_object *json, const struct dn_manifest *manifest)
 {
-    struct json_object *features = dn_manifest_member (manifest->json, "features");
+    struct json_object *features = dn_json_member (manifest->json, "features");
     struct json_object *to = dn_json_add_object (json, "features");
 
     dn_json_add_count (
         to, "version", dn_bundle_show_count (manifest, "features", "version"));
-    dn_json_add_count (to, "count", count_of (dn_manifest_member (features, "names")));
+    dn_json_add_count (to, "count", count_of (dn_json_member (features, "names")));
 }
 
 struct json_object *dn_bundle_show_json (const char *path,
@@ -141,14 +143,14 @@ struct json_object *dn_bundle_show_json (const char *path,
     dn_json_add_text (json, "dir", path);
     dn_json_add_count (json, "format", DN_MANIFEST_FORMAT);
     dn_json_add_text (json, "name", parcel->manifest.name);
-    dn_json_add_text (json, "id", dn_parcel_id (parcel).text);
+    dn_json_add_text (json, "id", dn_parcel_id (parcel).hex);
     dn_json_add_bool (json, "signed", parcel->signature.data != NULL);
     add_features (json, &parcel->manifest);
     for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++)
         json_object_object_add (
             json,
             parts[i],
-            json_object_get (dn_manifest_member (parcel->manifest.json, parts[i])));
+            json_object_get (dn_json_member (parcel->manifest.json, parts[i])));
     dn_bundle_show_files (json, parcel);
     add_site (json, parcel);
     return json;
@@ -218,7 +220,7 @@ static void add_metrics (struct dn_grid *grid,
 
 static int print_metrics (const struct dn_manifest *manifest)
 {
-    struct json_object *metrics = dn_manifest_member (manifest->json, "metrics");
+    struct json_object *metrics = dn_json_member (manifest->json, "metrics");
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (metric_columns, 2);
 
     if (count_of (metrics) <= 0)
@@ -251,8 +253,8 @@ static void add_quantiles (struct dn_grid *grid,
 /* The calibration: how far measured values lie from predicted ones. */
 static int print_bounds (const struct dn_manifest *manifest)
 {
-    struct json_object *bounds = dn_manifest_member (manifest->json, "bounds");
-    struct json_object *levels = dn_manifest_member (bounds, "levels");
+    struct json_object *bounds = dn_json_member (manifest->json, "bounds");
+    struct json_object *levels = dn_json_member (bounds, "levels");
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (bound_columns, 3);
 
     if (!json_object_is_type (levels, json_type_array) || count_of (bounds) < 2)
@@ -260,13 +262,13 @@ static int print_bounds (const struct dn_manifest *manifest)
     printf ("\n");
     json_object_object_foreach (bounds, key, value)
     {
-        int64_t n_groups = count_of (dn_manifest_member (value, "groups"));
+        int64_t n_groups = count_of (dn_json_member (value, "groups"));
 
         if (!json_object_is_type (value, json_type_object))
             continue;
         dn_grid_add (&grid, "%s", dn_quote (key, strlen (key)).text);
         dn_grid_add (&grid, "%" PRId64, n_groups < 0 ? 0 : n_groups);
-        add_quantiles (&grid, levels, dn_manifest_member (value, "all"));
+        add_quantiles (&grid, levels, dn_json_member (value, "all"));
     }
     return dn_grid_print (&grid);
 }
@@ -279,15 +281,14 @@ static int print_files (const struct dn_manifest *manifest)
     for (int i = 0; i < manifest->n_files; i++) {
         dn_grid_add (&grid, "%s", manifest->files[i].name);
         dn_grid_add (&grid, "%" PRId64, manifest->files[i].size);
-        dn_grid_add (
-            &grid, "%s", dn_manifest_digest_text (manifest->files[i].digest).text);
+        dn_grid_add (&grid, "%s", manifest->files[i].digest.hex);
     }
     return dn_grid_print (&grid);
 }
 
 static void print_site (const struct dn_parcel *parcel)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *site = read_site (parcel);
+    dn_cleanup (dn_json_free) struct json_object *site = read_site (parcel);
 
     if (!site) {
         printf ("site       nothing learnt here\n");
@@ -303,9 +304,9 @@ static void print_site (const struct dn_parcel *parcel)
 
 static void print_features (const struct dn_manifest *manifest)
 {
-    struct json_object *features = dn_manifest_member (manifest->json, "features");
+    struct json_object *features = dn_json_member (manifest->json, "features");
     int64_t version = dn_bundle_show_count (manifest, "features", "version");
-    int64_t n_names = count_of (dn_manifest_member (features, "names"));
+    int64_t n_names = count_of (dn_json_member (features, "names"));
 
     if (version < 0 || n_names < 0)
         printf ("features   -\n");
@@ -320,12 +321,12 @@ int dn_bundle_show (const char *path, const struct dn_parcel *parcel)
 
     printf ("bundle     %s\n", path);
     printf ("name       %s\n", manifest->name);
-    printf ("id         %s\n", dn_parcel_id (parcel).text);
+    printf ("id         %s\n", dn_parcel_id (parcel).hex);
     printf ("format     %d%s\n",
             DN_MANIFEST_FORMAT,
             parcel->signature.data ? ", signed" : "");
     print_features (manifest);
-    print_counts ("data", dn_manifest_member (manifest->json, "data"));
+    print_counts ("data", dn_json_member (manifest->json, "data"));
     print_site (parcel);
     if (print_metrics (manifest) != DN_EXIT_DONE
         || print_bounds (manifest) != DN_EXIT_DONE)

@@ -198,7 +198,7 @@ static const char *metadata_text (enum dn_metadata metadata)
 
 static void print_json (const struct dn_site *site, const struct dn_advice *advice)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     const char *record = record_of (advice);
     const char *message = advice->patch.user_text;
     struct json_object *reasons;

@@ -79,7 +79,7 @@ static int print_keys (bool as_json)
                                                     {"RANGE", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
-    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *array = dn_json_add_array (json, "keys");
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
@@ -216,7 +216,7 @@ static int collect (const struct dn_site *site,
 
 static int print_json (const struct finding *finding)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     bool given = finding->metadata == DN_METADATA_GIVEN;
     struct json_object *unread;
     const char *key;

@@ -163,7 +163,7 @@ static void add_gpus (struct json_object *json, const struct dn_gpu_types *types
 
 static void print_json (const char *conf, const struct dn_site *site)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
 
     dn_json_add_text (json, "conf", conf);
     add_rules (json, &site->rules);

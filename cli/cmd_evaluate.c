@@ -196,7 +196,7 @@ static int finish_outputs (struct work *work, struct dn_err *err)
 
 static int show (const struct dn_options *given, struct work *work)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *json = NULL;
+    dn_cleanup (dn_json_free) struct json_object *json = NULL;
     int exit_code = DN_EXIT_DONE;
 
     if (given->json) {

@@ -124,7 +124,7 @@ static void print_json (const struct dn_site *site,
                         const struct dn_anatomy *anatomy,
                         int64_t top)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     const struct dn_subject *subject = anatomy->subject;
     const struct dn_device *device = anatomy->estimate.device;
     struct dn_run run = dn_subject_run (site,

@@ -90,7 +90,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_err err = {0};
     const struct dn_device *devices[DN_DEVICES_MAX];
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    dn_cleanup (dn_json_cleanup) struct json_object *json = NULL;
+    dn_cleanup (dn_json_free) struct json_object *json = NULL;
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
     struct json_object *array;

@@ -167,7 +167,7 @@ static void warn_hlo (const struct dn_hlo_summary *summary)
 static void print_hlo_json (const struct dn_sidecar *sidecar,
                             const struct dn_hlo_summary *summary)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
 
     json_object_object_add (json, "spec", dn_show_spec_json (&sidecar->spec));
     dn_json_add_bool (json, "step", summary->step);

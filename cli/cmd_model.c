@@ -167,7 +167,7 @@ static int read_subject (const struct task *task,
 static int show (struct task *task)
 {
     dn_cleanup (dn_parcel_free) struct dn_parcel parcel = {.text = {NULL, 0}};
-    dn_cleanup (dn_json_cleanup) struct json_object *json = NULL;
+    dn_cleanup (dn_json_free) struct json_object *json = NULL;
     const char *path;
     int code = read_subject (task, &path, &parcel);
 
@@ -227,7 +227,7 @@ static void print_bundle (const struct task *task,
                           const struct dn_public_key *key,
                           const char *what)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *json = NULL;
+    dn_cleanup (dn_json_free) struct json_object *json = NULL;
 
     if (!task->given.json) {
         printf ("%s: %s (%s, %d files, %s%s%s)\n",
@@ -244,7 +244,7 @@ static void print_bundle (const struct task *task,
     dn_json_add_text (json, "dir", path);
     dn_json_add_text (json, "done", what);
     dn_json_add_text (json, "name", parcel->manifest.name);
-    dn_json_add_text (json, "id", dn_parcel_id (parcel).text);
+    dn_json_add_text (json, "id", dn_parcel_id (parcel).hex);
     dn_json_add_bool (json, "signed", parcel->signature.data != NULL);
     dn_json_add_bool (json, "signature_checked", key != NULL);
     dn_json_add_text (json, "key", key ? key->comment : NULL);
@@ -370,14 +370,14 @@ static void add_slot (struct json_object *slots,
     dn_json_add_count (row, "features_version", version);
     dn_json_add_count (row, "rows", n_rows);
     dn_json_add_count (row, "bytes", n_bytes);
-    dn_json_add_text (row, "id", manifest ? dn_parcel_id (parcel).text : NULL);
+    dn_json_add_text (row, "id", manifest ? dn_parcel_id (parcel).hex : NULL);
     dn_json_add_text (row, "damage", damage);
     dn_grid_add (grid, "%s", slot);
     dn_grid_add (grid, "%s", manifest ? manifest->name : "-");
     dn_grid_add (grid, "%s", count_text (version).text);
     dn_grid_add (grid, "%s", count_text (n_rows).text);
     dn_grid_add (grid, "%s", count_text (n_bytes).text);
-    dn_grid_add (grid, "%.12s", manifest ? dn_parcel_id (parcel).text : "-");
+    dn_grid_add (grid, "%.12s", manifest ? dn_parcel_id (parcel).hex : "-");
     dn_grid_add (grid, "%s", damage ? damage : "ok");
 }
 
@@ -404,7 +404,7 @@ static int list_slots (const struct dn_store *store,
 static int list (struct task *task)
 {
     dn_cleanup (store_cleanup) struct dn_store store;
-    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (list_columns, (int) DN_N_ELEMENTS (list_columns));
     struct json_object *slots;

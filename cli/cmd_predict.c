@@ -207,7 +207,7 @@ static void print_json (const struct dn_site *site,
                         int n_runs,
                         int64_t n_cpus)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *candidates;
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));

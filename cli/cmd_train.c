@@ -321,9 +321,9 @@ static void print_table (const struct work *work)
 /* The manifest says it all. */
 static int print_json (const struct work *work)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *manifest =
+    dn_cleanup (dn_json_free) struct json_object *manifest =
         json_tokener_parse (work->training.manifest);
-    dn_cleanup (dn_json_cleanup) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     static const char *const kept[] = {"name", "data", "training", "metrics", "files"};
 
     if (!manifest)

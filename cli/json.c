@@ -123,8 +123,3 @@ void dn_json_print (struct json_object *document)
     puts (json_object_to_json_string_ext (
         document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
-
-void dn_json_cleanup (struct json_object **document)
-{
-    json_object_put (*document);
-}

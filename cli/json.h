@@ -7,6 +7,7 @@
 
 #include <json-c/json.h>
 
+#include "base/json_read.h"
 #include "base/text.h"
 
 /* A number with up to ten digits, whole from a million on; whole numbers have no
@@ -34,8 +35,5 @@ struct json_object *dn_json_append_object (struct json_object *array);
 
 /* Print the document on stdout. */
 void dn_json_print (struct json_object *document);
-
-/* json_object_put () for dn_cleanup. */
-void dn_json_cleanup (struct json_object **document);
 
 #endif

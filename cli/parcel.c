@@ -13,22 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "conf/files.h"
+#include "conf/load.h"
 #include "predict/bundle.h"
 
 #define DIR_MODE  0755
 #define FILE_MODE 0644
-
-void dn_fd_cleanup (const int *fd)
-{
-    if (*fd >= 0)
-        close (*fd);
-}
-
-static void close_dir (DIR *const *dir)
-{
-    if (*dir)
-        closedir (*dir);
-}
 
 struct dn_span dn_blob_span (const struct dn_blob *blob)
 {
@@ -114,7 +104,7 @@ static int check_strangers (int dir,
                             struct dn_err *err)
 {
     int fd = openat (dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    dn_cleanup (close_dir) DIR *list = fd >= 0 ? fdopendir (fd) : NULL;
+    dn_cleanup (dn_dir_cleanup) DIR *list = fd >= 0 ? fdopendir (fd) : NULL;
     const struct dirent *entry;
 
     if (!list) {
@@ -135,7 +125,6 @@ int dn_parcel_check_file (const struct dn_parcel *parcel, int i, struct dn_err *
 {
     const struct dn_manifest_file *file = &parcel->manifest.files[i];
     const struct dn_blob *blob = &parcel->files[i];
-    unsigned char digest[DN_DIGEST_BYTES];
 
     if ((int64_t) blob->len != file->size)
         return dn_err_set (err,
@@ -144,8 +133,7 @@ int dn_parcel_check_file (const struct dn_parcel *parcel, int i, struct dn_err *
                            file->name,
                            blob->len,
                            file->size);
-    dn_manifest_digest (dn_blob_span (blob), digest);
-    if (memcmp (digest, file->digest, sizeof (digest)) != 0)
+    if (strcmp (dn_digest_of (dn_blob_span (blob)).hex, file->digest.hex) != 0)
         return dn_err_set (err,
                            DN_E_RANGE,
                            "%s: its SHA-256 is not the one of the manifest",
@@ -294,7 +282,7 @@ int dn_parcel_write (int parent,
 int dn_parcel_remove (int parent, const char *name, struct dn_err *err)
 {
     int fd = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    dn_cleanup (close_dir) DIR *list = fd >= 0 ? fdopendir (fd) : NULL;
+    dn_cleanup (dn_dir_cleanup) DIR *list = fd >= 0 ? fdopendir (fd) : NULL;
     const struct dirent *entry;
 
     if (!list && errno == ENOENT)
@@ -312,12 +300,9 @@ int dn_parcel_remove (int parent, const char *name, struct dn_err *err)
     return 0;
 }
 
-struct dn_digest_text dn_parcel_id (const struct dn_parcel *parcel)
+struct dn_digest dn_parcel_id (const struct dn_parcel *parcel)
 {
-    unsigned char digest[DN_DIGEST_BYTES];
-
-    dn_manifest_digest (dn_blob_span (&parcel->text), digest);
-    return dn_manifest_digest_text (digest);
+    return dn_digest_of (dn_blob_span (&parcel->text));
 }
 
 bool dn_parcel_same (const struct dn_parcel *a, const struct dn_parcel *b)

@@ -56,13 +56,10 @@ int dn_parcel_write (int parent,
 int dn_parcel_remove (int parent, const char *name, struct dn_err *err);
 
 /* The SHA-256 of the manifest, and so of everything. */
-struct dn_digest_text dn_parcel_id (const struct dn_parcel *parcel);
+struct dn_digest dn_parcel_id (const struct dn_parcel *parcel);
 bool dn_parcel_same (const struct dn_parcel *a, const struct dn_parcel *b);
 
 /* NULL-safe. */
 void dn_parcel_free (struct dn_parcel *parcel);
-
-/* close () for dn_cleanup. */
-void dn_fd_cleanup (const int *fd);
 
 #endif

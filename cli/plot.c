@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "conf/files.h"
 
 #define SAID_MAX 160 /* of gnuplot's complaint */
 
@@ -105,12 +106,6 @@ static int file_of (const char *text, size_t len)
     return fd;
 }
 
-static void close_fd (int *fd)
-{
-    if (*fd >= 0)
-        close (*fd);
-}
-
 /* Start gnuplot on these files; an errno. We ignore SIGPIPE, which a child inherits. */
 static int start (int in, int out, int complaints, pid_t *pid)
 {
@@ -156,8 +151,8 @@ static void read_complaint (int fd, char said[SAID_MAX])
 
 static int run (struct dn_plot *plot, struct dn_err *err)
 {
-    dn_cleanup (close_fd) int in = file_of (plot->text, plot->len);
-    dn_cleanup (close_fd) int complaints = file_of ("", 0);
+    dn_cleanup (dn_fd_cleanup) int in = file_of (plot->text, plot->len);
+    dn_cleanup (dn_fd_cleanup) int complaints = file_of ("", 0);
     char said[SAID_MAX];
     int status = 0;
     pid_t pid;

@@ -111,7 +111,7 @@ static void add_groups (struct json_object *json, struct dn_score *score)
 {
     for (int i = 0; i < score->n_groups; i++) {
         struct dn_figures figures = dn_pairs_figures (&score->groups[i]);
-        dn_cleanup (dn_json_cleanup) struct json_object *name =
+        dn_cleanup (dn_json_free) struct json_object *name =
             dn_json_text (score->groups[i].name);
 
         json_object_object_add (

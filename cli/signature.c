@@ -148,12 +148,6 @@ static int list_names (DIR *dir,
     return 0;
 }
 
-static void close_dir (DIR *const *dir)
-{
-    if (*dir)
-        closedir (*dir);
-}
-
 static int load_key_dir (DIR *dir,
                          const char *path,
                          struct dn_keys *keys,
@@ -183,7 +177,7 @@ static int load_key_dir (DIR *dir,
 
 int dn_keys_load (const char *path, struct dn_keys *keys, struct dn_err *err)
 {
-    dn_cleanup (close_dir) DIR *dir = opendir (path);
+    dn_cleanup (dn_dir_cleanup) DIR *dir = opendir (path);
 
     memset (keys, 0, sizeof (*keys));
     if ((dir ? load_key_dir (dir, path, keys, err) : load_key_file (path, keys, err))

@@ -8,13 +8,14 @@
 #include "site_train.h"
 
 #include <errno.h>
+#include <json-c/json.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/digest.h"
-#include "base/document.h"
+#include "base/json_read.h"
 #include "conf/load.h"
 #include "directory.h"
 #include "grid.h"
@@ -186,16 +187,16 @@ static int add_manifest (const struct dn_site *site,
 {
     struct dn_span tuning = made->outputs[made->n - 1].text;
     dn_cleanup (dn_free_ptr) char *text = NULL;
-    dn_cleanup (dn_document_cleanup) struct json_object *manifest = NULL;
+    dn_cleanup (dn_json_free) struct json_object *manifest = NULL;
     struct json_object *entry;
     struct json_object *files;
     size_t len;
 
     if (dn_load_member (site->bundle_dir, DN_BUNDLE_MANIFEST, &text, &len, err) < 0)
         return -1;
-    manifest =
-        dn_document_parse ((struct dn_span){text, len}, DN_MANIFEST_VALUES_MAX, err);
-    files = manifest ? dn_document_object (manifest, "files", err) : NULL;
+    manifest = dn_json_read (
+        (struct dn_span){text, len}, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
+    files = manifest ? dn_json_need_object (manifest, "files", err) : NULL;
     if (!files)
         return dn_err_wrap (err, "%s/%s", site->bundle_dir, DN_BUNDLE_MANIFEST);
     entry = json_object_new_object ();
@@ -295,8 +296,7 @@ static int print_tuning (const struct dn_tuning *tuning)
 
 static void print_json (const struct work *work, struct json_object *tuning)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *document =
-        json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *document = json_object_new_object ();
 
     dn_json_add_text (document, "bundle", work->train->out);
     dn_json_add_count (document, "rows", work->n_rows);
@@ -326,7 +326,7 @@ int dn_site_train (struct dn_site *site, const struct dn_site_train *train)
 {
     dn_cleanup (free_work) struct work work = {.site = site, .train = train};
     dn_cleanup (free_tuning) struct dn_tuning *tuning = NULL;
-    dn_cleanup (dn_json_cleanup) struct json_object *document = NULL;
+    dn_cleanup (dn_json_free) struct json_object *document = NULL;
     struct dn_err err = {0};
 
     if (!site->bundle) {

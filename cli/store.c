@@ -30,6 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conf/files.h"
+#include "conf/load.h"
 #include "interrupt.h"
 
 #define LOCK_TRIES  100
@@ -174,17 +176,11 @@ static int take_lock (const struct dn_store *store,
         err, DN_E_IO, "%s: another dnnest model is at work there", parent);
 }
 
-static void close_dir (DIR *const *dir)
-{
-    if (*dir)
-        closedir (*dir);
-}
-
 static int sweep (const struct dn_store *store, struct dn_err *err)
 {
     struct dn_slot_name prefix = temporary_prefix (store);
     int fd = openat (store->parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    dn_cleanup (close_dir) DIR *list = fd >= 0 ? fdopendir (fd) : NULL;
+    dn_cleanup (dn_dir_cleanup) DIR *list = fd >= 0 ? fdopendir (fd) : NULL;
     const struct dirent *entry;
 
     if (!list) {

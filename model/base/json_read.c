@@ -4,9 +4,11 @@
  */
 #include "base/json_read.h"
 
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void dn_json_free (struct json_object **json)
@@ -44,16 +46,21 @@ static struct place place_of (struct dn_span text, size_t at)
     return place;
 }
 
+static int wrap_place (struct dn_span text, size_t at, struct dn_err *err)
+{
+    struct place place = place_of (text, at);
+
+    return dn_err_wrap (err, "line %zu, column %zu", place.line, place.column);
+}
+
 static int fail_at (struct dn_span text,
                     size_t at,
                     enum dn_errc code,
                     const char *what,
                     struct dn_err *err)
 {
-    struct place place = place_of (text, at);
-
-    return dn_err_set (
-        err, code, "line %zu, column %zu: %s", place.line, place.column, what);
+    dn_err_set (err, code, "%s", what);
+    return wrap_place (text, at, err);
 }
 
 /* The string that begins at 'at', without its quotes; *at comes to stand behind it. The
@@ -77,72 +84,119 @@ static bool is_key (struct dn_span text, size_t at)
     return at < text.len && text.text[at] == ':';
 }
 
-static int scan_key (struct scan *scan,
-                     struct dn_span text,
-                     struct dn_span key,
-                     struct dn_err *err)
+static int scan_key (struct scan *scan, struct dn_span key, struct dn_err *err)
 {
-    int first = scan->first_key[scan->depth - 1];
-    struct dn_quoted quoted = dn_quote (key.text, key.len);
-    struct place place;
-
     if (memchr (key.text, '\\', key.len))
-        return dn_err_set (
-            err, DN_E_SYNTAX, "'%s': a key with an escape, expected none", quoted.text);
-    for (int i = first; i < scan->n_keys; i++)
-        if (scan->keys[i].len == key.len
-            && memcmp (scan->keys[i].text, key.text, key.len) == 0) {
-            place = place_of (text, (size_t) (key.text - text.text));
-            return dn_err_set (err,
-                               DN_E_SYNTAX,
-                               "line %zu, column %zu: '%s': stands twice in one object",
-                               place.line,
-                               place.column,
-                               quoted.text);
-        }
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "'%s': a key with an escape, expected none",
+                           dn_quote (key.text, key.len).text);
     if (scan->n_keys == DN_JSON_KEYS_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
                            "'%s': more than %d keys, expected fewer",
-                           quoted.text,
+                           dn_quote (key.text, key.len).text,
                            DN_JSON_KEYS_MAX);
     scan->keys[scan->n_keys++] = key;
     return 0;
 }
+
+/* Equal ones in the order of the text. */
+static int compare_keys (const void *a, const void *b)
+{
+    const struct dn_span *x = a;
+    const struct dn_span *y = b;
+    int order;
+
+    if (x->len != y->len)
+        return x->len < y->len ? -1 : 1;
+    order = memcmp (x->text, y->text, x->len);
+    return order != 0 ? order : (x->text > y->text) - (x->text < y->text);
+}
+
+/* Sorted, since a text of nothing but keys must not take the square of its length. */
+static int close_object (const struct scan *scan,
+                         struct dn_span *keys,
+                         struct dn_span text,
+                         struct dn_err *err)
+{
+    size_t n = (size_t) (scan->keys + scan->n_keys - keys);
+
+    if (n > 1)
+        qsort (keys, n, sizeof (*keys), compare_keys);
+    for (size_t i = 1; i < n; i++) {
+        if (keys[i].len != keys[i - 1].len
+            || memcmp (keys[i].text, keys[i - 1].text, keys[i].len) != 0)
+            continue;
+        dn_err_set (err,
+                    DN_E_SYNTAX,
+                    "'%s': stands twice in one object",
+                    dn_quote (keys[i].text, keys[i].len).text);
+        return wrap_place (text, (size_t) (keys[i].text - text.text), err);
+    }
+    return 0;
+}
+
+/* A bracket outside of strings. */
+static int scan_bracket (struct scan *scan,
+                         struct dn_span text,
+                         char c,
+                         struct dn_err *err)
+{
+    int first;
+
+    if (c == '{' || c == '[') {
+        if (scan->depth == DN_JSON_DEPTH_MAX)
+            return dn_err_set (err, DN_E_LIMIT, "nested too deeply");
+        scan->first_key[scan->depth] = scan->n_keys;
+        scan->is_object[scan->depth++] = c == '{';
+        return 0;
+    }
+    if (scan->depth == 0)
+        return 0;
+    first = scan->first_key[--scan->depth];
+    if (close_object (scan, scan->keys + first, text, err) < 0)
+        return -1;
+    scan->n_keys = first;
+    return 0;
+}
+
+/* What the scan does not pass over. Most of a text are numbers. */
+static const bool stops[UCHAR_MAX + 1] = {['"'] = true,
+                                          ['\''] = true,
+                                          ['{'] = true,
+                                          ['}'] = true,
+                                          ['['] = true,
+                                          [']'] = true};
 
 /* Look at the keys of 'text', which json-c has found to be valid and no deeper than
  * DN_JSON_DEPTH_MAX.
  */
 static int scan_keys (struct dn_span text, struct dn_err *err)
 {
-    struct scan scan = {.depth = 0};
+    struct scan scan;
+    struct dn_span string;
     size_t at = 0;
 
-    while (at < text.len) {
-        char c = text.text[at];
-
-        if (c == '"') {
-            struct dn_span string = scan_string (text, &at);
-
-            if (scan.depth > 0 && scan.is_object[scan.depth - 1] && is_key (text, at)
-                && scan_key (&scan, text, string, err) < 0)
+    scan.n_keys = scan.depth = 0; /* the rest is written before it is read */
+    for (;;) {
+        while (at < text.len && !stops[(unsigned char) text.text[at]])
+            at++;
+        if (at >= text.len)
+            return 0;
+        /* json-c takes these for keys even when it is strict. */
+        if (text.text[at] == '\'')
+            return fail_at (text, at, DN_E_SYNTAX, "no JSON (single quotes)", err);
+        if (text.text[at] != '"') {
+            if (scan_bracket (&scan, text, text.text[at++], err) < 0)
                 return -1;
             continue;
         }
-        /* json-c takes these for keys even when it is strict. */
-        if (c == '\'')
-            return fail_at (text, at, DN_E_SYNTAX, "no JSON (single quotes)", err);
-        if (c == '{' || c == '[') {
-            if (scan.depth == DN_JSON_DEPTH_MAX)
-                return dn_err_set (err, DN_E_LIMIT, "nested too deeply");
-            scan.first_key[scan.depth] = scan.n_keys;
-            scan.is_object[scan.depth++] = c == '{';
-        } else if ((c == '}' || c == ']') && scan.depth > 0) {
-            scan.n_keys = scan.first_key[--scan.depth];
-        }
-        at++;
+        string = scan_string (text, &at);
+        if (scan.depth > 0 && scan.is_object[scan.depth - 1] && is_key (text, at)
+            && scan_key (&scan, string, err) < 0)
+            return -1;
     }
-    return 0;
 }
 
 /* What json-c made of the text. */
@@ -160,10 +214,7 @@ static int judge (struct json_tokener *tokener,
         return fail_at (text, text.len, DN_E_SYNTAX, "ends in the middle of JSON", err);
     if (error != json_tokener_success) {
         dn_err_set (err, DN_E_SYNTAX, "no JSON (%s)", json_tokener_error_desc (error));
-        return dn_err_wrap (err,
-                            "line %zu, column %zu",
-                            place_of (text, end).line,
-                            place_of (text, end).column);
+        return wrap_place (text, end, err);
     }
     if (dn_span_trim ((struct dn_span){text.text + end, text.len - end}).len > 0)
         return fail_at (text, end, DN_E_SYNTAX, "text behind the JSON value", err);
@@ -172,14 +223,36 @@ static int judge (struct json_tokener *tokener,
     return scan_keys (text, err);
 }
 
-struct json_object *dn_json_read (struct dn_span text, int depth, struct dn_err *err)
+/* Every value but one of an array or object ends at a comma. Those within strings count
+ * too: it is a bound.
+ */
+static bool has_more_values (struct dn_span text, size_t n_values)
+{
+    const char *end = text.text + text.len;
+    size_t n_commas = 0;
+
+    for (const char *at = text.text;
+         n_commas <= n_values && (at = memchr (at, ',', (size_t) (end - at)));
+         at++)
+        n_commas++;
+    return n_commas > n_values;
+}
+
+struct json_object *dn_json_read (struct dn_span text,
+                                  int depth,
+                                  size_t n_values,
+                                  struct dn_err *err)
 {
     struct json_tokener *tokener;
     struct json_object *json;
 
     text = dn_span_trim (text);
-    if (text.len == 0 || text.len > INT_MAX - 1) {
+    if (text.len == 0) {
         dn_err_set (err, DN_E_SYNTAX, "empty, expected a JSON object");
+        return NULL;
+    }
+    if (text.len > INT_MAX - 1 || has_more_values (text, n_values)) {
+        dn_err_set (err, DN_E_LIMIT, "more than %zu values, expected fewer", n_values);
         return NULL;
     }
     if (memchr (text.text, '\0', text.len)) {
@@ -242,7 +315,7 @@ int dn_json_read_keys (struct json_object *json,
     return 0;
 }
 
-struct json_object *dn_json_member (struct json_object *json, const char *key)
+struct json_object *dn_json_member (const struct json_object *json, const char *key)
 {
     struct json_object *member = NULL;
 
@@ -264,34 +337,23 @@ static int fail_type (const char *key,
                        expected);
 }
 
-static bool is_there (struct json_object *json,
+static bool is_there (const struct json_object *json,
                       const char *key,
                       struct json_object **member)
 {
     return json_object_object_get_ex (json, key, member);
 }
 
-static int read_number (struct json_object *value,
-                        const char *what,
-                        double min,
-                        double max,
-                        double *out,
-                        struct dn_err *err)
+bool dn_json_number (const struct json_object *value, double *out)
 {
-    double number;
-
-    if (!json_object_is_type (value, json_type_int)
-        && !json_object_is_type (value, json_type_double))
-        return fail_type (what, value, "a number", err);
-    number = json_object_get_double (value);
-    if (!isfinite (number) || number < min || number > max)
-        return dn_err_set (
-            err, DN_E_RANGE, "%s: %g out of range %g..%g", what, number, min, max);
-    *out = number;
-    return 0;
+    if (!json_object_is_type (value, json_type_double)
+        && !json_object_is_type (value, json_type_int))
+        return false;
+    *out = json_object_get_double (value);
+    return isfinite (*out);
 }
 
-int dn_json_read_real (struct json_object *json,
+int dn_json_read_real (const struct json_object *json,
                        const char *key,
                        double min,
                        double max,
@@ -299,12 +361,21 @@ int dn_json_read_real (struct json_object *json,
                        struct dn_err *err)
 {
     struct json_object *member;
+    double real = 0;
 
-    return is_there (json, key, &member) ? read_number (member, key, min, max, out, err)
-                                         : 0;
+    if (!is_there (json, key, &member))
+        return 0;
+    if (!json_object_is_type (member, json_type_double)
+        && !json_object_is_type (member, json_type_int))
+        return fail_type (key, member, "a number", err);
+    if (!dn_json_number (member, &real) || real < min || real > max)
+        return dn_err_set (
+            err, DN_E_RANGE, "%s: %g out of range %g..%g", key, real, min, max);
+    *out = real;
+    return 0;
 }
 
-int dn_json_read_int (struct json_object *json,
+int dn_json_read_int (const struct json_object *json,
                       const char *key,
                       int64_t min,
                       int64_t max,
@@ -312,19 +383,26 @@ int dn_json_read_int (struct json_object *json,
                       struct dn_err *err)
 {
     struct json_object *member;
-    double number;
+    int64_t number;
 
     if (!is_there (json, key, &member))
         return 0;
     if (!json_object_is_type (member, json_type_int))
         return fail_type (key, member, "a whole number", err);
-    if (read_number (member, key, (double) min, (double) max, &number, err) < 0)
-        return -1;
-    *out = json_object_get_int64 (member);
+    number = json_object_get_int64 (member);
+    if (number < min || number > max)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%s: %" PRId64 " out of range %" PRId64 "..%" PRId64,
+                           key,
+                           number,
+                           min,
+                           max);
+    *out = number;
     return 0;
 }
 
-int dn_json_read_bool (struct json_object *json,
+int dn_json_read_bool (const struct json_object *json,
                        const char *key,
                        bool *out,
                        struct dn_err *err)
@@ -339,7 +417,7 @@ int dn_json_read_bool (struct json_object *json,
     return 0;
 }
 
-int dn_json_read_text (struct json_object *json,
+int dn_json_read_text (const struct json_object *json,
                        const char *key,
                        char *out,
                        size_t size,
@@ -364,7 +442,7 @@ int dn_json_read_text (struct json_object *json,
     return dn_span_copy (span, out, size, key, err);
 }
 
-int dn_json_read_enum (struct json_object *json,
+int dn_json_read_enum (const struct json_object *json,
                        const char *key,
                        const struct dn_names *names,
                        int *out,
@@ -380,7 +458,43 @@ int dn_json_read_enum (struct json_object *json,
         dn_span_of (json_object_get_string (member)), key, names, out, err);
 }
 
-int dn_json_read_reals (struct json_object *json,
+static int check_length (const struct json_object *array,
+                         const char *key,
+                         size_t min,
+                         size_t max,
+                         struct dn_err *err)
+{
+    size_t n = json_object_array_length (array);
+    enum dn_errc code = n > max ? DN_E_LIMIT : DN_E_RANGE;
+
+    if (n >= min && n <= max)
+        return 0;
+    if (min == max)
+        return dn_err_set (err, code, "%s: %zu values, expected %zu", key, n, min);
+    return dn_err_set (
+        err, code, "%s: %zu values, expected %zu..%zu", key, n, min, max);
+}
+
+int dn_json_read_array (const struct json_object *json,
+                        const char *key,
+                        size_t max_n,
+                        struct json_object **out,
+                        struct dn_err *err)
+{
+    struct json_object *member;
+
+    *out = NULL;
+    if (!is_there (json, key, &member))
+        return 0;
+    if (!json_object_is_type (member, json_type_array))
+        return fail_type (key, member, "an array", err);
+    if (check_length (member, key, 0, max_n, err) < 0)
+        return -1;
+    *out = member;
+    return 0;
+}
+
+int dn_json_read_reals (const struct json_object *json,
                         const char *key,
                         double min,
                         double max,
@@ -397,48 +511,24 @@ int dn_json_read_reals (struct json_object *json,
         return -1;
     if (!array)
         return 0;
+    if (check_length (array, key, (size_t) min_n, (size_t) max_n, err) < 0)
+        return -1;
     length = json_object_array_length (array);
-    if (length < (size_t) min_n)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "%s: %zu entries, expected %d or more",
-                           key,
-                           length,
-                           min_n);
     for (size_t i = 0; i < length; i++)
-        if (read_number (
-                json_object_array_get_idx (array, i), key, min, max, &out[i], err)
-            < 0)
-            return -1;
+        if (!dn_json_number (json_object_array_get_idx (array, i), &out[i])
+            || out[i] < min || out[i] > max)
+            return dn_err_set (err,
+                               DN_E_RANGE,
+                               "%s: value %zu is no number of %g..%g",
+                               key,
+                               i,
+                               min,
+                               max);
     *n = (int) length;
     return 0;
 }
 
-int dn_json_read_array (struct json_object *json,
-                        const char *key,
-                        size_t max_n,
-                        struct json_object **out,
-                        struct dn_err *err)
-{
-    struct json_object *member;
-
-    *out = NULL;
-    if (!is_there (json, key, &member))
-        return 0;
-    if (!json_object_is_type (member, json_type_array))
-        return fail_type (key, member, "an array", err);
-    if (json_object_array_length (member) > max_n)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "%s: %zu entries, expected at most %zu",
-                           key,
-                           json_object_array_length (member),
-                           max_n);
-    *out = member;
-    return 0;
-}
-
-int dn_json_read_object (struct json_object *json,
+int dn_json_read_object (const struct json_object *json,
                          const char *key,
                          struct json_object **out,
                          struct dn_err *err)
@@ -452,4 +542,92 @@ int dn_json_read_object (struct json_object *json,
         return fail_type (key, member, "an object", err);
     *out = member;
     return 0;
+}
+
+/* --- members that must be there -------------------------------------------------- */
+
+static int need (const struct json_object *json,
+                 const char *key,
+                 const char *expected,
+                 struct dn_err *err)
+{
+    struct json_object *member;
+
+    if (is_there (json, key, &member))
+        return 0;
+    return dn_err_set (err, DN_E_SYNTAX, "%s: missing, expected %s", key, expected);
+}
+
+struct json_object *dn_json_need_object (const struct json_object *json,
+                                         const char *key,
+                                         struct dn_err *err)
+{
+    struct json_object *member = NULL;
+
+    if (need (json, key, "an object", err) == 0)
+        dn_json_read_object (json, key, &member, err);
+    return member;
+}
+
+struct json_object *dn_json_need_array (const struct json_object *json,
+                                        const char *key,
+                                        size_t min_n,
+                                        size_t max_n,
+                                        struct dn_err *err)
+{
+    struct json_object *member;
+
+    if (need (json, key, "an array", err) < 0
+        || dn_json_read_array (json, key, SIZE_MAX, &member, err) < 0
+        || check_length (member, key, min_n, max_n, err) < 0)
+        return NULL;
+    return member;
+}
+
+int dn_json_need_real (const struct json_object *json,
+                       const char *key,
+                       double min,
+                       double max,
+                       double *out,
+                       struct dn_err *err)
+{
+    return need (json, key, "a number", err) < 0
+               ? -1
+               : dn_json_read_real (json, key, min, max, out, err);
+}
+
+int dn_json_need_int (const struct json_object *json,
+                      const char *key,
+                      int64_t min,
+                      int64_t max,
+                      int64_t *out,
+                      struct dn_err *err)
+{
+    return need (json, key, "a whole number", err) < 0
+               ? -1
+               : dn_json_read_int (json, key, min, max, out, err);
+}
+
+int dn_json_need_text (const struct json_object *json,
+                       const char *key,
+                       char *out,
+                       size_t size,
+                       struct dn_err *err)
+{
+    return need (json, key, "a string", err) < 0
+               ? -1
+               : dn_json_read_text (json, key, out, size, err);
+}
+
+int dn_json_need_reals (const struct json_object *json,
+                        const char *key,
+                        double min,
+                        double max,
+                        double out[],
+                        int n,
+                        struct dn_err *err)
+{
+    return dn_json_need_array (json, key, (size_t) n, (size_t) n, err)
+               ? dn_json_read_reals (json, key, min, max, n, n, out, &n, err)
+               : -1;
 }

@@ -74,6 +74,9 @@
 #define DN_MANIFEST_MAX        (1024 * 1024)
 #define DN_MANIFEST_VALUES_MAX 100000
 
+/* Nesting of any file of a bundle; a booster's are the deepest, 7. */
+#define DN_BUNDLE_DEPTH_MAX 16
+
 /* A booster of a bundle, some 80 bytes per node. With 16 values per node json-c takes
  * 64 MiB for a moment.
  */

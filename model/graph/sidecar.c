@@ -16,6 +16,9 @@
 /* {"graph": {"ops": [{"in": [[3, 224, 224]]}]}} is nested six deep. */
 #define DEPTH_MAX 8
 
+/* As many operators as a graph may have, with 50 values each. */
+#define VALUES_MAX (50 * DN_GRAPH_OPS_MAX)
+
 /* Elements, FLOPs and bytes of one operator; sums over 20,000 of them stay finite. */
 #define COUNT_MAX 1e18
 
@@ -337,7 +340,7 @@ int dn_sidecar_read (struct dn_span text,
 {
     struct dn_sidecar read = {.spec = sidecar->spec, .layers = {.n = 0}};
     dn_cleanup (dn_json_free) struct json_object *json =
-        dn_json_read (text, DEPTH_MAX, err);
+        dn_json_read (text, DEPTH_MAX, VALUES_MAX, err);
 
     if (!json || read_sidecar (json, &read, err) < 0) {
         dn_layers_free (&read.layers);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/document.h"
+#include "base/json_read.h"
 #include "learn/boost.h"
 #include "learn/parts.h"
 
@@ -241,8 +241,7 @@ int dn_manifest_write (struct dn_training *training,
                        const struct dn_bounds bounds[DN_N_QUANTITIES],
                        struct dn_err *err)
 {
-    dn_cleanup (dn_document_cleanup) struct json_object *manifest =
-        json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *manifest = json_object_new_object ();
     const char *text;
 
     add_count (manifest, "dnnest_bundle", DN_BUNDLE_FORMAT);

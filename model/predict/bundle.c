@@ -7,11 +7,12 @@
  */
 #include "predict/bundle.h"
 
+#include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/document.h"
+#include "base/json_read.h"
 #include "base/limits.h"
 #include "predict/tuning.h"
 
@@ -32,7 +33,7 @@ static int check_version (const struct json_object *manifest, struct dn_err *err
 {
     int64_t version;
 
-    if (dn_document_count (manifest, "dnnest_bundle", 0, INT64_MAX, &version, err) < 0)
+    if (dn_json_need_int (manifest, "dnnest_bundle", 0, INT64_MAX, &version, err) < 0)
         return -1;
     if (version != DN_BUNDLE_FORMAT)
         return dn_err_set (err,
@@ -65,12 +66,13 @@ static int check_feature (const struct json_object *names,
 
 static int check_features (const struct json_object *manifest, struct dn_err *err)
 {
-    const struct json_object *features = dn_document_object (manifest, "features", err);
+    const struct json_object *features =
+        dn_json_need_object (manifest, "features", err);
     const struct json_object *names;
     int64_t version;
 
     if (!features
-        || dn_document_count (features, "version", 0, INT64_MAX, &version, err) < 0)
+        || dn_json_need_int (features, "version", 0, INT64_MAX, &version, err) < 0)
         return -1;
     if (version != DN_FEATURES_VERSION)
         return dn_err_set (err,
@@ -78,7 +80,7 @@ static int check_features (const struct json_object *manifest, struct dn_err *er
                            "features: version %lld, this program has %d",
                            (long long) version,
                            DN_FEATURES_VERSION);
-    names = dn_document_array (features, "names", DN_N_FEATURES, DN_N_FEATURES, err);
+    names = dn_json_need_array (features, "names", DN_N_FEATURES, DN_N_FEATURES, err);
     if (!names)
         return dn_err_wrap (err, "features");
     for (int i = 0; i < DN_N_FEATURES; i++)
@@ -113,8 +115,8 @@ static int read_file (const char *name,
         return dn_err_set (err, DN_E_SYNTAX, "expected an object");
     if (dn_span_copy (dn_span_of (name), file->name, sizeof (file->name), "name", err)
             < 0
-        || dn_document_count (entry, "bytes", 1, max, &file->bytes, err) < 0
-        || dn_document_text (
+        || dn_json_need_int (entry, "bytes", 1, max, &file->bytes, err) < 0
+        || dn_json_need_text (
                entry, "sha256", file->digest.hex, sizeof (file->digest.hex), err)
                < 0)
         return -1;
@@ -128,7 +130,7 @@ static int read_files (const struct json_object *manifest,
                        struct dn_bundle *bundle,
                        struct dn_err *err)
 {
-    struct json_object *files = dn_document_object (manifest, "files", err);
+    struct json_object *files = dn_json_need_object (manifest, "files", err);
     struct json_object_iterator at;
     struct json_object_iterator end;
 
@@ -170,15 +172,15 @@ static int read_correction (const struct json_object *residuals,
     const char *name = dn_names_get (&dn_quantity_names, (int) quantity);
     const struct json_object *entry;
 
-    if (!dn_document_find (residuals, name))
+    if (!dn_json_member (residuals, name))
         return 0;
-    entry = dn_document_object (residuals, name, err);
+    entry = dn_json_need_object (residuals, name, err);
     if (!entry
-        || dn_document_text (
+        || dn_json_need_text (
                entry, "file", correction->file, sizeof (correction->file), err)
                < 0
-        || dn_document_real (entry, "shrink", 0, 1, &correction->shrink, err) < 0
-        || dn_document_real (entry, "limit", 0, 3, &correction->limit, err) < 0)
+        || dn_json_need_real (entry, "shrink", 0, 1, &correction->shrink, err) < 0
+        || dn_json_need_real (entry, "limit", 0, 3, &correction->limit, err) < 0)
         return dn_err_wrap (err, "residuals: %s", name);
     if (dn_bundle_file_max (correction->file) != DN_BOOSTER_MAX
         || !find_file (bundle, correction->file))
@@ -195,7 +197,7 @@ static int read_corrections (const struct json_object *manifest,
                              struct dn_err *err)
 {
     const struct json_object *residuals =
-        dn_document_object (manifest, "residuals", err);
+        dn_json_need_object (manifest, "residuals", err);
 
     for (int i = 0; residuals && i < DN_N_QUANTITIES; i++)
         if (read_correction (residuals, (enum dn_quantity) i, bundle, err) < 0)
@@ -212,8 +214,8 @@ static int read_axes (const struct json_object *json,
     double weight[DN_N_FEATURES];
     double sum = 0;
 
-    if (dn_document_reals (json, "scale", 1e-9, 1e9, scale, DN_N_FEATURES, err) < 0
-        || dn_document_reals (json, "weight", 0, 1e9, weight, DN_N_FEATURES, err) < 0)
+    if (dn_json_need_reals (json, "scale", 1e-9, 1e9, scale, DN_N_FEATURES, err) < 0
+        || dn_json_need_reals (json, "weight", 0, 1e9, weight, DN_N_FEATURES, err) < 0)
         return -1;
     for (int i = 0; i < DN_N_FEATURES; i++)
         sum += weight[i];
@@ -240,8 +242,8 @@ static int read_point (const struct json_object *row,
         return dn_err_set (
             err, DN_E_SYNTAX, "expected an array of %d numbers", DN_N_FEATURES);
     for (int i = 0; i < domain->n_used; i++) {
-        if (!dn_document_number (
-                json_object_array_get_idx (row, (size_t) domain->used[i]), &value)
+        if (!dn_json_number (json_object_array_get_idx (row, (size_t) domain->used[i]),
+                             &value)
             || fabs (value) > FEATURE_MAX)
             return dn_err_set (err,
                                DN_E_RANGE,
@@ -259,7 +261,7 @@ static int read_points (const struct json_object *json,
                         struct dn_err *err)
 {
     struct json_object *rows =
-        dn_document_array (json, "prototypes", 1, DN_PROTOTYPES_MAX, err);
+        dn_json_need_array (json, "prototypes", 1, DN_PROTOTYPES_MAX, err);
     size_t n = rows ? json_object_array_length (rows) : 0;
 
     if (!rows)
@@ -284,10 +286,10 @@ static int read_knot (const struct json_object *entry,
 {
     if (!json_object_is_type (entry, json_type_object))
         return dn_err_set (err, DN_E_SYNTAX, "expected an object");
-    if (dn_document_real (entry, "distance", least, FEATURE_MAX, &knot->distance, err)
+    if (dn_json_need_real (entry, "distance", least, FEATURE_MAX, &knot->distance, err)
             < 0
-        || dn_document_real (entry, "residual", 0, 1, &knot->residual, err) < 0
-        || dn_document_real (entry, "sigma", 1e-3, 10, &knot->sigma, err) < 0)
+        || dn_json_need_real (entry, "residual", 0, 1, &knot->residual, err) < 0
+        || dn_json_need_real (entry, "sigma", 1e-3, 10, &knot->sigma, err) < 0)
         return -1;
     return 0;
 }
@@ -296,7 +298,8 @@ static int read_knots (const struct json_object *json,
                        struct dn_domain *domain,
                        struct dn_err *err)
 {
-    struct json_object *knots = dn_document_array (json, "knots", 1, DN_KNOTS_MAX, err);
+    struct json_object *knots =
+        dn_json_need_array (json, "knots", 1, DN_KNOTS_MAX, err);
     double least = 0;
 
     if (!knots)
@@ -318,7 +321,7 @@ static int read_domain (const struct json_object *manifest,
                         struct dn_domain *domain,
                         struct dn_err *err)
 {
-    const struct json_object *json = dn_document_object (manifest, "domain", err);
+    const struct json_object *json = dn_json_need_object (manifest, "domain", err);
 
     if (!json)
         return -1;
@@ -334,8 +337,8 @@ static int read_quantiles (const struct json_object *json,
                            struct dn_quantiles *q,
                            struct dn_err *err)
 {
-    if (dn_document_reals (
-            json, key, -QUANTILE_MAX, QUANTILE_MAX, q->values, (size_t) q->n, err)
+    if (dn_json_need_reals (
+            json, key, -QUANTILE_MAX, QUANTILE_MAX, q->values, q->n, err)
         < 0)
         return -1;
     for (int i = 1; i < q->n; i++)
@@ -352,7 +355,7 @@ static int read_groups (const struct json_object *json,
                         struct dn_bounds *bounds,
                         struct dn_err *err)
 {
-    struct json_object *groups = dn_document_object (json, "groups", err);
+    struct json_object *groups = dn_json_need_object (json, "groups", err);
     struct json_object_iterator at;
     struct json_object_iterator end;
 
@@ -383,14 +386,13 @@ static int read_levels (const struct json_object *json,
                         struct dn_err *err)
 {
     struct json_object *levels =
-        dn_document_array (json, "levels", 1, DN_LEVELS_MAX, err);
+        dn_json_need_array (json, "levels", 1, DN_LEVELS_MAX, err);
     double values[DN_LEVELS_MAX];
 
     if (!levels)
         return -1;
     q->n = (int) json_object_array_length (levels);
-    if (dn_document_reals (json, "levels", 0.5, 0.99999, values, (size_t) q->n, err)
-        < 0)
+    if (dn_json_need_reals (json, "levels", 0.5, 0.99999, values, q->n, err) < 0)
         return -1;
     for (int i = 0; i < q->n; i++) {
         if (i > 0 && values[i] <= values[i - 1])
@@ -404,7 +406,7 @@ static int read_bounds (const struct json_object *manifest,
                         struct dn_bundle *bundle,
                         struct dn_err *err)
 {
-    const struct json_object *json = dn_document_object (manifest, "bounds", err);
+    const struct json_object *json = dn_json_need_object (manifest, "bounds", err);
     struct dn_quantiles levels = {.n = 0};
 
     if (!json)
@@ -416,12 +418,12 @@ static int read_bounds (const struct json_object *manifest,
         const struct json_object *entry;
         struct dn_bounds *bounds = &bundle->bounds[i];
 
-        if (!dn_document_find (json, name))
+        if (!dn_json_member (json, name))
             continue;
         bounds->all = levels;
-        entry = dn_document_object (json, name, err);
+        entry = dn_json_need_object (json, name, err);
         if (!entry || read_quantiles (entry, "all", &bounds->all, err) < 0
-            || (dn_document_find (entry, "groups")
+            || (dn_json_member (entry, "groups")
                 && read_groups (entry, bounds, err) < 0))
             return dn_err_wrap (err, "bounds: %s", name);
     }
@@ -434,7 +436,7 @@ static int read_manifest (struct dn_span text,
                           struct dn_bundle *bundle,
                           struct dn_err *err)
 {
-    dn_cleanup (dn_document_cleanup) struct json_object *manifest = NULL;
+    dn_cleanup (dn_json_free) struct json_object *manifest = NULL;
 
     if (text.len > DN_MANIFEST_MAX)
         return dn_err_set (err,
@@ -442,9 +444,10 @@ static int read_manifest (struct dn_span text,
                            "%zu bytes, at most %d expected",
                            text.len,
                            DN_MANIFEST_MAX);
-    manifest = dn_document_parse (text, DN_MANIFEST_VALUES_MAX, err);
+    manifest = dn_json_read (text, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
     if (!manifest || check_version (manifest, err) < 0
-        || dn_document_text (manifest, "name", bundle->name, sizeof (bundle->name), err)
+        || dn_json_need_text (
+               manifest, "name", bundle->name, sizeof (bundle->name), err)
                < 0
         || check_features (manifest, err) < 0 || read_files (manifest, bundle, err) < 0
         || read_corrections (manifest, bundle, err) < 0

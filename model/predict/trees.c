@@ -10,11 +10,12 @@
 #include "predict/trees.h"
 
 #include <float.h>
+#include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/document.h"
+#include "base/json_read.h"
 #include "base/limits.h"
 
 /* Objectives whose prediction is the sum itself. */
@@ -75,7 +76,7 @@ static int read_parameter (const struct json_object *in,
     char text[DN_NAME_MAX];
     struct dn_span span;
 
-    if (dn_document_text (in, key, text, sizeof (text), err) < 0)
+    if (dn_json_need_text (in, key, text, sizeof (text), err) < 0)
         return -1;
     span = dn_span_of (text);
     if (span.len > 2 && text[0] == '[' && text[span.len - 1] == ']')
@@ -105,7 +106,7 @@ static int expect_name (const struct json_object *in,
 {
     char name[DN_NAME_MAX];
 
-    if (dn_document_text (in, "name", name, sizeof (name), err) < 0)
+    if (dn_json_need_text (in, "name", name, sizeof (name), err) < 0)
         return -1;
     for (size_t i = 0; i < n_names; i++)
         if (strcmp (name, names[i]) == 0)
@@ -154,7 +155,7 @@ static int read_value (const struct source *source,
 {
     double value;
 
-    if (!dn_document_number (
+    if (!dn_json_number (
             json_object_array_get_idx (source->arrays[ARRAY_VALUE], (size_t) place),
             &value)
         || fabs (value) > (double) FLT_MAX)
@@ -230,16 +231,17 @@ static int open_source (const struct json_object *tree,
                         struct source *source,
                         struct dn_err *err)
 {
-    const struct json_object *parameters = dn_document_object (tree, "tree_param", err);
+    const struct json_object *parameters =
+        dn_json_need_object (tree, "tree_param", err);
     size_t n = 0;
 
     if (!parameters
         || expect_parameter (parameters, "num_feature", n_features, err) < 0)
         return -1;
     for (int i = 0; i < N_ARRAYS; i++) {
-        if (i >= N_NEEDED && !dn_document_find (tree, array_names[i]))
+        if (i >= N_NEEDED && !dn_json_member (tree, array_names[i]))
             continue;
-        source->arrays[i] = dn_document_array (
+        source->arrays[i] = dn_json_need_array (
             tree, array_names[i], i == 0 ? 1 : n, i == 0 ? (size_t) n_left : n, err);
         if (!source->arrays[i])
             return -1;
@@ -284,11 +286,11 @@ static int check_outputs (const struct json_object *model,
                           struct dn_err *err)
 {
     struct json_object *outputs =
-        dn_document_array (model, "tree_info", n_trees, n_trees, err);
+        dn_json_need_array (model, "tree_info", n_trees, n_trees, err);
     double output;
 
     for (size_t i = 0; outputs && i < n_trees; i++)
-        if (!dn_document_number (json_object_array_get_idx (outputs, i), &output)
+        if (!dn_json_number (json_object_array_get_idx (outputs, i), &output)
             || output != 0)
             return dn_err_set (err, DN_E_VERSION, "tree_info: value %zu is not 0", i);
     return outputs ? 0 : -1;
@@ -299,15 +301,16 @@ static int read_trees (const struct json_object *learner,
                        struct dn_err *err)
 {
     static const char *const boosters[] = {"gbtree"};
-    struct json_object *booster = dn_document_object (learner, "gradient_booster", err);
+    struct json_object *booster =
+        dn_json_need_object (learner, "gradient_booster", err);
     struct json_object *model;
     struct json_object *array;
     size_t n_trees;
 
     if (!booster || expect_name (booster, boosters, 1, err) < 0)
         return -1;
-    model = dn_document_object (booster, "model", err);
-    array = model ? dn_document_array (model, "trees", 1, DN_TREES_MAX, err) : NULL;
+    model = dn_json_need_object (booster, "model", err);
+    array = model ? dn_json_need_array (model, "trees", 1, DN_TREES_MAX, err) : NULL;
     if (!array)
         return -1;
     n_trees = json_object_array_length (array);
@@ -327,24 +330,24 @@ static int read_learner (const struct json_object *document,
                          struct dn_trees *trees,
                          struct dn_err *err)
 {
-    struct json_object *learner = dn_document_object (document, "learner", err);
+    struct json_object *learner = dn_json_need_object (document, "learner", err);
     struct json_object *objective;
     struct json_object *parameters;
 
     if (!learner)
         return -1;
-    objective = dn_document_object (learner, "objective", err);
+    objective = dn_json_need_object (learner, "objective", err);
     if (!objective)
         return -1;
     if (expect_name (objective, objectives, DN_N_ELEMENTS (objectives), err) < 0)
         return dn_err_wrap (err, "objective");
-    parameters = dn_document_object (learner, "learner_model_param", err);
+    parameters = dn_json_need_object (learner, "learner_model_param", err);
     if (!parameters
         || expect_parameter (parameters, "num_feature", trees->n_features, err) < 0
         || expect_parameter (parameters, "num_class", 0, err) < 0
         || read_parameter (parameters, "base_score", -1e6, 1e6, &trees->base, err) < 0)
         return -1;
-    if (dn_document_find (parameters, "num_target")
+    if (dn_json_member (parameters, "num_target")
         && expect_parameter (parameters, "num_target", 1, err) < 0)
         return -1;
     return read_trees (learner, trees, err);
@@ -392,7 +395,7 @@ int dn_trees_read (struct dn_span json,
                    struct dn_trees *trees,
                    struct dn_err *err)
 {
-    dn_cleanup (dn_document_cleanup) struct json_object *document = NULL;
+    dn_cleanup (dn_json_free) struct json_object *document = NULL;
     dn_cleanup (dn_free_ptr) char *needed = NULL;
 
     *trees = (struct dn_trees){.n_features = n_features};
@@ -406,7 +409,7 @@ int dn_trees_read (struct dn_span json,
     if (!needed)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     json = (struct dn_span){needed, copy_needed (json, needed)};
-    document = dn_document_parse (json, DN_BOOSTER_VALUES_MAX, err);
+    document = dn_json_read (json, DN_BUNDLE_DEPTH_MAX, DN_BOOSTER_VALUES_MAX, err);
     if (document && read_learner (document, trees, err) == 0)
         return 0;
     dn_trees_free (trees);

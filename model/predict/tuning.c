@@ -4,11 +4,12 @@
  */
 #include "predict/tuning.h"
 
+#include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/document.h"
+#include "base/json_read.h"
 
 /* Members of a document that is as large as it may be. */
 #define VALUES_MAX 16384
@@ -90,45 +91,20 @@ const struct dn_scale *dn_scales_find (const struct dn_scales *scales, const cha
                : NULL;
 }
 
-/* A member that is none of 'known' is a slip of the hand that must not pass unseen. */
-static int check_members (struct json_object *object,
-                          const char *const *known,
-                          struct dn_err *err)
-{
-    struct json_object_iterator it = json_object_iter_begin (object);
-    struct json_object_iterator end = json_object_iter_end (object);
-
-    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
-        const char *name = json_object_iter_peek_name (&it);
-        int i = 0;
-
-        while (known[i] && strcmp (known[i], name) != 0)
-            i++;
-        if (!known[i])
-            return dn_err_set (err,
-                               DN_E_SYNTAX,
-                               "'%s': unknown member",
-                               dn_quote (name, strlen (name)).text);
-    }
-    return 0;
-}
-
 static int read_scale (struct json_object *object,
                        struct dn_scale *scale,
                        struct dn_err *err)
 {
     static const char *const known[] = {"scale", "runs", "sigma", NULL};
 
-    if (!json_object_is_type (object, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, "expected an object");
-    if (check_members (object, known, err) < 0
-        || dn_document_real (
+    if (dn_json_read_keys (object, known, err) < 0
+        || dn_json_need_real (
                object, "scale", 1 / SCALE_MAX, SCALE_MAX, &scale->scale, err)
                < 0
-        || dn_document_count (object, "runs", 0, (int64_t) RUNS_MAX, &scale->runs, err)
+        || dn_json_need_int (object, "runs", 0, (int64_t) RUNS_MAX, &scale->runs, err)
                < 0)
         return -1;
-    return dn_document_real (object, "sigma", 0, SIGMA_MAX, &scale->sigma, err);
+    return dn_json_need_real (object, "sigma", 0, SIGMA_MAX, &scale->sigma, err);
 }
 
 /* A scale that may be missing. */
@@ -137,7 +113,7 @@ static int read_one (struct json_object *document,
                      struct dn_scale *scale,
                      struct dn_err *err)
 {
-    struct json_object *object = dn_document_find (document, key);
+    struct json_object *object = dn_json_member (document, key);
 
     if (!object || read_scale (object, scale, err) == 0)
         return 0;
@@ -153,9 +129,9 @@ static int read_scales (struct json_object *document,
     struct json_object_iterator it;
     struct json_object_iterator end;
 
-    if (!dn_document_find (document, key))
+    if (!dn_json_member (document, key))
         return 0;
-    object = dn_document_object (document, key, err);
+    object = dn_json_need_object (document, key, err);
     if (!object)
         return -1;
     it = json_object_iter_begin (object);
@@ -188,19 +164,17 @@ static int read_constant (const char *name,
 
     if (field < 0)
         return dn_err_set (err, DN_E_RANGE, "no constant that a site may set");
-    if (!json_object_is_type (object, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, "expected an object");
     tuned = &tuning->tuned[field];
-    if (check_members (object, known, err) < 0
-        || dn_document_real (object,
-                             "value",
-                             dn_constant_fields[field].min,
-                             dn_constant_fields[field].max,
-                             &value,
-                             err)
+    if (dn_json_read_keys (object, known, err) < 0
+        || dn_json_need_real (object,
+                              "value",
+                              dn_constant_fields[field].min,
+                              dn_constant_fields[field].max,
+                              &value,
+                              err)
                < 0
-        || dn_document_real (object, "shipped", 0, 1e18, &tuned->shipped, err) < 0
-        || dn_document_real (object, "sigma", 0, SIGMA_MAX, &tuned->sigma, err) < 0)
+        || dn_json_need_real (object, "shipped", 0, 1e18, &tuned->shipped, err) < 0
+        || dn_json_need_real (object, "sigma", 0, SIGMA_MAX, &tuned->sigma, err) < 0)
         return -1;
     tuned->set = true;
     dn_constant_set (&tuning->constants, field, value);
@@ -215,9 +189,9 @@ static int read_constants (struct json_object *document,
     struct json_object_iterator it;
     struct json_object_iterator end;
 
-    if (!dn_document_find (document, "constants"))
+    if (!dn_json_member (document, "constants"))
         return 0;
-    object = dn_document_object (document, "constants", err);
+    object = dn_json_need_object (document, "constants", err);
     if (!object)
         return -1;
     it = json_object_iter_begin (object);
@@ -237,19 +211,19 @@ static int read_spread (struct json_object *document,
                         struct dn_err *err)
 {
     static const char *const known[] = {"cell", "known", "device", "none", NULL};
-    struct json_object *object = dn_document_object (document, "spread", err);
+    struct json_object *object = dn_json_need_object (document, "spread", err);
 
     if (!object)
         return -1;
-    if (check_members (object, known, err) < 0
-        || dn_document_real (object, "cell", 0.001, SIGMA_MAX, &tuning->cell, err) < 0
-        || dn_document_real (
+    if (dn_json_read_keys (object, known, err) < 0
+        || dn_json_need_real (object, "cell", 0.001, SIGMA_MAX, &tuning->cell, err) < 0
+        || dn_json_need_real (
                object, "known", tuning->cell, SIGMA_MAX, &tuning->known, err)
                < 0
-        || dn_document_real (
+        || dn_json_need_real (
                object, "device", tuning->known, SIGMA_MAX, &tuning->device, err)
                < 0
-        || dn_document_real (
+        || dn_json_need_real (
                object, "none", tuning->device, SIGMA_MAX, &tuning->none, err)
                < 0)
         return dn_err_wrap (err, "spread");
@@ -273,7 +247,7 @@ static int read_document (struct json_object *document,
                                         NULL};
     int64_t format;
 
-    if (dn_document_count (document, format_key, 0, INT64_MAX, &format, err) < 0)
+    if (dn_json_need_int (document, format_key, 0, INT64_MAX, &format, err) < 0)
         return -1;
     if (format != DN_TUNING_FORMAT)
         return dn_err_set (err,
@@ -282,8 +256,8 @@ static int read_document (struct json_object *document,
                            format_key,
                            (long long) format,
                            DN_TUNING_FORMAT);
-    if (check_members (document, known, err) < 0
-        || dn_document_count (
+    if (dn_json_read_keys (document, known, err) < 0
+        || dn_json_need_int (
                document, "runs", 0, (int64_t) RUNS_MAX, &tuning->runs, err)
                < 0
         || read_constants (document, tuning, err) < 0
@@ -299,14 +273,14 @@ static int read_document (struct json_object *document,
 
 struct dn_tuning *dn_tuning_read (struct dn_span text, struct dn_err *err)
 {
-    dn_cleanup (dn_document_cleanup) struct json_object *document = NULL;
+    dn_cleanup (dn_json_free) struct json_object *document = NULL;
     struct dn_tuning *tuning;
 
     if (text.len > DN_TUNING_MAX) {
         dn_err_set (err, DN_E_LIMIT, "larger than %d bytes", DN_TUNING_MAX);
         return NULL;
     }
-    document = dn_document_parse (text, VALUES_MAX, err);
+    document = dn_json_read (text, DN_BUNDLE_DEPTH_MAX, VALUES_MAX, err);
     if (!document)
         return NULL;
     tuning = dn_tuning_new ();

@@ -20,10 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-static void put_object (struct json_object **to_ptr)
-{
-    json_object_put (*to_ptr);
-}
+#include "base/json_read.h"
 
 /* Add 'value' and take it over; a NULL one (no memory) is an error. */
 static int add (struct json_object *object, const char *key, struct json_object *value)
@@ -154,7 +151,7 @@ int dn_record_write (const struct dn_story *story,
                      struct dn_err *err)
 {
     static const char *const optional[] = {"why", "spec", "pred"};
-    dn_cleanup (put_object) struct json_object *record = json_object_new_object ();
+    dn_cleanup (dn_json_free) struct json_object *record = json_object_new_object ();
     const char *json = NULL;
 
     text[0] = '\0';

@@ -28,8 +28,7 @@
 #endif
 #endif
 
-/* close () for dn_cleanup. */
-static void close_fd (const int *fd)
+void dn_fd_cleanup (const int *fd)
 {
     if (*fd >= 0)
         close (*fd);
@@ -123,7 +122,7 @@ static int read_open (int fd,
 
 int dn_file_read (const char *path, size_t max, char **text, struct dn_err *err)
 {
-    dn_cleanup (close_fd) int fd =
+    dn_cleanup (dn_fd_cleanup) int fd =
         open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
     if (read_open (fd, NULL, max, text, err) == 0)
@@ -177,9 +176,9 @@ int dn_file_read_below (const char *dir,
                         char **text,
                         struct dn_err *err)
 {
-    dn_cleanup (close_fd) int dir_fd =
+    dn_cleanup (dn_fd_cleanup) int dir_fd =
         open (dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    dn_cleanup (close_fd) int fd = -1;
+    dn_cleanup (dn_fd_cleanup) int fd = -1;
     int rc;
 
     *text = NULL;

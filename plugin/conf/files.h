@@ -32,4 +32,7 @@ int dn_file_read_below (const char *dir,
                         char **text,
                         struct dn_err *err);
 
+/* close () for dn_cleanup. */
+void dn_fd_cleanup (const int *fd);
+
 #endif

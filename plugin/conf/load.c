@@ -22,19 +22,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "conf/files.h"
 #include "predict/tuning.h"
 
 static const char catalogue_suffix[] = ".conf";
 
-/* close () for dn_cleanup. */
-static void close_fd (const int *fd)
-{
-    if (*fd >= 0)
-        close (*fd);
-}
-
-/* closedir () for dn_cleanup. */
-static void close_dir (DIR *const *dir)
+void dn_dir_cleanup (DIR *const *dir)
 {
     if (*dir)
         closedir (*dir);
@@ -122,7 +115,7 @@ static int load_at (int dir,
                     size_t *len,
                     struct dn_err *err)
 {
-    dn_cleanup (close_fd) int fd = -1;
+    dn_cleanup (dn_fd_cleanup) int fd = -1;
     size_t size = 0;
     char *buf;
 
@@ -257,7 +250,7 @@ static int load_catalogue (const char *path,
                            struct dn_catalogue *catalogue,
                            struct dn_err *err)
 {
-    dn_cleanup (close_dir) DIR *dir = open_trusted_dir (path, err);
+    dn_cleanup (dn_dir_cleanup) DIR *dir = open_trusted_dir (path, err);
     dn_cleanup (dn_free_ptr) struct name_list *list = NULL;
 
     if (!dir)
@@ -338,7 +331,7 @@ static int fill_bundle (int dir,
 
 struct dn_bundle *dn_load_bundle (const char *path, struct dn_err *err)
 {
-    dn_cleanup (close_fd) int dir = open_trusted (path, err);
+    dn_cleanup (dn_fd_cleanup) int dir = open_trusted (path, err);
     struct dn_bundle *bundle = dir < 0 ? NULL : open_bundle (dir, path, err);
 
     if (bundle && fill_bundle (dir, path, bundle, err) == 0)
@@ -353,7 +346,7 @@ int dn_load_member (const char *dir_path,
                     size_t *len,
                     struct dn_err *err)
 {
-    dn_cleanup (close_fd) int dir = open_trusted (dir_path, err);
+    dn_cleanup (dn_fd_cleanup) int dir = open_trusted (dir_path, err);
     struct dn_span span = {NULL, 0};
 
     *text = NULL;

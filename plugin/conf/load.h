@@ -10,6 +10,8 @@
 #ifndef DN_LOAD_H
 #define DN_LOAD_H
 
+#include <dirent.h>
+
 #include "site.h"
 
 /* Read a trusted file whole. '*text' is terminated, owned by the caller and freed with
@@ -52,5 +54,8 @@ int dn_load_member (const char *dir,
                     char **text,
                     size_t *len,
                     struct dn_err *err);
+
+/* closedir () for dn_cleanup. */
+void dn_dir_cleanup (DIR *const *dir);
 
 #endif

@@ -103,7 +103,7 @@ lies 'another format is named' 'dnnest_bundle: format 3, this program reads 1' \
     sed -i 's/"dnnest_bundle":1/"dnnest_bundle":3/' manifest.json
 lies 'other features are named' 'features: number 0 is ' \
     sed -i 's/"names":\["/&x/' manifest.json
-lies 'text that is no JSON is named' 'manifest.json: no JSON' bash -c 'echo } > manifest.json'
+lies 'text that is no JSON is named' 'manifest.json: line 1, column .*: no JSON' bash -c 'echo } > manifest.json'
 lies 'a file that others may write is not trusted' 'writable by group or others' \
     chmod o+w step.json
 lies 'a directory that others may write is not trusted' 'writable by group or others' \

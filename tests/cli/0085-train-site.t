@@ -161,7 +161,7 @@ lies() { # TITLE REGEX FROM TO
 }
 lies 'another version is refused' 'dnnest_site: version 2, expected 1' \
     '"dnnest_site": 1' '"dnnest_site": 2'
-lies 'an unknown member is refused' "'stop': unknown member" '"step":' '"stop":'
+lies 'an unknown member is refused' "'stop': unknown, expected one of" '"step":' '"stop":'
 lies 'a scale out of range is refused' 'step: scale: .* out of range' \
     '"scale": ' '"scale": 1000'
 lies 'what is no JSON is refused' '' '"spread":' '"spread'

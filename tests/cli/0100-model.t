@@ -63,11 +63,11 @@ damage 'a hidden file is found' "'.x' is not in the manifest" 'touch .x'
 damage 'a link is no file' 'step.json: is a symbolic link' 'mv step.json ../s.json; ln -s ../s.json step.json'
 damage 'a FIFO is no file' 'step.json: not a regular file' 'rm step.json; mkfifo step.json'
 damage 'a missing manifest is named' 'manifest.json: missing' 'rm manifest.json'
-damage 'a manifest that is no JSON is named' 'manifest.json: not JSON' 'echo "{" > manifest.json'
-damage 'nor is one with something behind it' 'manifest.json: not' 'echo "{}" >> manifest.json'
-damage 'nor an empty one' 'manifest.json: not' ': > manifest.json'
+damage 'a manifest that is no JSON is named' 'manifest.json: .*: ends in the middle of JSON' 'echo "{" > manifest.json'
+damage 'nor is one with something behind it' 'manifest.json: .*: text behind the JSON value' 'echo "{}" >> manifest.json'
+damage 'nor an empty one' 'manifest.json: empty, expected a JSON object' ': > manifest.json'
 # shellcheck disable=SC2016  # 'damage' expands it
-damage 'a deep manifest is refused' 'manifest.json: not JSON: nesting too deep' \
+damage 'a deep manifest is refused' 'manifest.json: .*: nested too deeply' \
     'printf "{\"a\":%s%s}" "$(printf "[%.0s" {1..200})" "$(printf "]%.0s" {1..200})" > manifest.json'
 damage 'a manifest of more than 1 MiB is refused' 'manifest.json: 2097152 bytes, at most 1048576' \
     'truncate -s 2M manifest.json'

@@ -36,14 +36,16 @@ static const struct {
     const char *to;
     const char *says;
 } lies[] = {
-    {"", "{", "[", "manifest.json: no JSON"},
+    {"", "{", "[", "manifest.json: line 1, column"},
     {"",
      "\"dnnest_bundle\":1",
      "\"dnnest_bundle\":2",
      "manifest.json: dnnest_bundle: format 2, this program reads 1"},
     {"", "\"dnnest_bundle\":1,", "", "dnnest_bundle: missing"},
-    {"", "\"small\"", "7", "name: expected a string"},
-    {"", "\"small\"", "\"sm\\u001b[31mall\"", "name: expected printable ASCII"},
+    {"", "\"small\"", "\"small\",\"name\":\"large\"", "'name': stands twice"},
+    {"groups", "\"conv\":", "\"conv\":[0,1,3,6],\"conv\":", "'conv': stands twice"},
+    {"", "\"small\"", "7", "name: found int, expected a string"},
+    {"", "\"small\"", "\"sm\\u001b[31mall\"", "expected printable ASCII"},
     {"features", "\"version\":1", "\"version\":9", "features: version 9, this program"},
     {"names", "[\"", "[\"x", "features: number 0 is 'x"},
     {"names", "[\"", "[\"x\",\"", "values, expected"},
@@ -66,7 +68,7 @@ static const struct {
     {"\"files\"",
      "\"sha256\":\"",
      "\"sha256\":7,\"x\":\"",
-     "sha256: expected a string"},
+     "sha256: found int, expected a string"},
     {"domain", "\"scale\":[1", "\"scale\":[0", "domain: scale: value 0 is no number"},
     {"domain", "\"weight\":[0", "\"weight\":[-1", "domain: weight: value 0 is no"},
     {"domain", "\"weight\":[0", "\"weight\":[0,0", "weight: "},
@@ -81,8 +83,11 @@ static const struct {
     {"bounds", "0.5", "0.4", "bounds: levels: value 0 is no number"},
     {"bounds", "[0,1,2,4]", "[0,1,2]", "bounds: step: all: 3 values, expected 4"},
     {"bounds", "[0,1,2,4]", "[0,1,4,2]", "all: value 3 is less than the one before"},
-    {"groups", "[0,1,3,6]", "{}", "bounds: step: conv: expected an array"},
-    {"bounds", "\"memory\":{", "\"memory\":[],\"x\":{", "memory: expected an object"},
+    {"groups", "[0,1,3,6]", "{}", "bounds: step: conv: found object, expected an"},
+    {"bounds",
+     "\"memory\":{",
+     "\"memory\":[],\"x\":{",
+     "memory: found array, expected an"},
 };
 
 static void a_manifest_that_lies_is_named (void **state)

@@ -237,12 +237,14 @@ static const struct {
     const char *json;
     const char *says;
 } lies[] = {
-    {"", "no JSON: empty"},
-    {"{", "ends too early"},
-    {"[]", "expected a JSON object"},
-    {"{} {}", "no JSON"},
+    {"", "empty, expected a JSON object"},
+    {"{", "ends in the middle of JSON"},
+    {"[]", "no JSON object"},
+    {"{} {}", "text behind the JSON value"},
+    {"{\"learner\":{},\"learner\":{}}", "'learner': stands twice in one object"},
+    {"{\"l\\u0065arner\":{}}", "a key with an escape"},
     {"{\"learner\":{}}", "objective: missing"},
-    {"{\"learner\":[]}", "learner: expected an object"},
+    {"{\"learner\":[]}", "learner: found array, expected an object"},
     {"{}", "learner: missing, expected an object"},
     /* a child that is not there, the root, a second parent, itself */
     {MODEL (TREE ("3,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
@@ -458,7 +460,7 @@ static void depth_and_size_are_limited (void **state)
     deep[DN_BOOSTER_MAX + 1] = '\0';
     expect_refused (deep, "8388609 bytes, at most 8388608 expected");
     deep[DN_BOOSTER_MAX] = '\0';
-    expect_refused (deep, "no JSON: nesting too deep");
+    expect_refused (deep, "nested too deeply");
     memset (deep, ',', DN_BOOSTER_MAX);
     expect_refused (deep, "more than 1000000 values");
     free (deep);

@@ -290,6 +290,118 @@ static void a_million_brackets_take_no_time (void **state)
     free (text);
 }
 
+/* An object of 'n' members, those from 'n_names' on with the names of the first. */
+static char *many_keys (int n, int n_names)
+{
+    size_t size = 16 + 16 * (size_t) n;
+    char *text = malloc (size);
+    struct dn_buf buf = dn_buf_on (text, size);
+
+    assert_non_null (text);
+    for (int i = 0; i < n; i++)
+        dn_buf_add (&buf, "%s\"k%d\":1", i > 0 ? "," : "{", i % n_names);
+    dn_buf_add (&buf, "}");
+    assert_false (buf.cut);
+    return text;
+}
+
+static void expect_unread (const char *text, int depth, size_t n, const char *part)
+{
+    struct dn_err err = {0};
+
+    if (dn_json_read (dn_span_of (text), depth, n, &err))
+        fail_msg ("read, expected '%s'", part);
+    assert_contains (err.text, part);
+}
+
+static void depth_keys_and_values_are_limited (void **state)
+{
+    char *most = many_keys (DN_JSON_KEYS_MAX, DN_JSON_KEYS_MAX);
+    char *more = many_keys (DN_JSON_KEYS_MAX + 1, DN_JSON_KEYS_MAX + 1);
+    char *twice = many_keys (DN_JSON_KEYS_MAX, DN_JSON_KEYS_MAX - 1);
+    dn_cleanup (dn_json_free) struct json_object *json = NULL;
+    struct dn_err err = {0};
+
+    (void) state;
+    json = dn_json_read (dn_span_of (most), 2, DN_JSON_KEYS_MAX, &err);
+    if (!json)
+        fail_msg ("%s", err.text);
+    expect_unread (more, 2, SIZE_MAX, "'k2048': more than 2048 keys");
+    expect_unread (twice, 2, SIZE_MAX, "'k0': stands twice in one object");
+    expect_unread ("{\"a\":[1,2,3]}", 3, 1, "more than 1 values");
+    expect_unread ("{\"a\":[1]}", 2, 9, "nested too deeply");
+    free (most);
+    free (more);
+    free (twice);
+}
+
+static void the_place_of_an_error_is_named (void **state)
+{
+    (void) state;
+    expect_unread ("{\"a\":1,\n \"b\":{},\n  \"a\":2}",
+                   4,
+                   9,
+                   "line 3, column 4: 'a': stands twice");
+    expect_unread ("{\"o\":{\"b\":1,\"c\":2,\"b\":3}}", 4, 9, "'b': stands twice");
+    expect_unread ("{\"a\":[1,\n2 x]}", 4, 9, "line 2, column 3: no JSON");
+    /* the same key in two objects, or as a value, is another thing */
+    expect_unread ("{\"a\":{\"a\":[\"a\",\"a\",{\"a\":1}]}} x", 5, 9, "text behind");
+}
+
+static void what_must_be_there_is_asked_for (void **state)
+{
+    static const char text[] = "{\"n\":7,\"r\":-0.5,\"t\":\"x\",\"a\":[1,2],\"o\":{},"
+                               "\"null\":null,\"big\":9223372036854775807}";
+    struct dn_err err = {0};
+    dn_cleanup (dn_json_free) struct json_object *json =
+        dn_json_read (dn_span_of (text), 3, 20, &err);
+    int64_t n = 0;
+    double r[2];
+    char t[2];
+
+    (void) state;
+    assert_non_null (json);
+    assert_int_equal (dn_json_need_int (json, "n", 0, 7, &n, &err), 0);
+    assert_int_equal (n, 7);
+    assert_int_equal (dn_json_need_int (json, "big", 0, INT64_MAX, &n, &err), 0);
+    assert_true (n == INT64_MAX);
+    assert_int_equal (dn_json_need_real (json, "r", -1, 0, r, &err), 0);
+    assert_near (r[0], -0.5);
+    assert_int_equal (dn_json_need_text (json, "t", t, sizeof (t), &err), 0);
+    assert_int_equal (dn_json_need_reals (json, "a", 0, 2, r, 2, &err), 0);
+    assert_near (r[1], 2);
+    assert_non_null (dn_json_need_object (json, "o", &err));
+    assert_non_null (dn_json_need_array (json, "a", 0, 2, &err));
+    assert_int_equal (err.code, DN_E_NONE);
+
+#define REFUSED(call, part)                                                            \
+    do {                                                                               \
+        err = (struct dn_err){0};                                                      \
+        assert_false (call);                                                           \
+        assert_contains (err.text, part);                                              \
+    } while (0)
+    REFUSED (dn_json_need_int (json, "x", 0, 9, &n, &err) == 0,
+             "x: missing, expected a whole number");
+    REFUSED (dn_json_need_int (json, "n", 8, 9, &n, &err) == 0,
+             "n: 7 out of range 8..9");
+    REFUSED (dn_json_need_int (json, "big", 0, INT64_MAX - 1, &n, &err) == 0,
+             "big: 9223372036854775807 out of range");
+    REFUSED (dn_json_need_int (json, "r", -9, 9, &n, &err) == 0,
+             "r: found double, expected a whole number");
+    REFUSED (dn_json_need_real (json, "x", 0, 9, r, &err) == 0, "x: missing");
+    REFUSED (dn_json_need_text (json, "x", t, sizeof (t), &err) == 0, "x: missing");
+    REFUSED (dn_json_need_reals (json, "x", 0, 9, r, 2, &err) == 0, "x: missing");
+    REFUSED (dn_json_need_reals (json, "a", 0, 9, r, 1, &err) == 0,
+             "a: 2 values, expected 1");
+    REFUSED (dn_json_need_reals (json, "a", 0, 1, r, 2, &err) == 0,
+             "a: value 1 is no number of 0..1");
+    REFUSED (dn_json_need_array (json, "a", 3, 4, &err), "a: 2 values, expected 3..4");
+    REFUSED (dn_json_need_array (json, "o", 0, 4, &err), "expected an array");
+    REFUSED (dn_json_need_object (json, "x", &err), "x: missing, expected an object");
+    REFUSED (dn_json_need_object (json, "null", &err), "null: found null");
+#undef REFUSED
+}
+
 static void bad_members_are_named (void **state)
 {
     (void) state;
@@ -321,7 +433,8 @@ static void bad_members_are_named (void **state)
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[1.5]]}", "in: 1.5 in a shape");
     expect_bad_op ("{\"op\":\"copy\",\"in\":[3]}", "in: a shape that is no array");
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[1,1,1,1,1,1,1]]}", "7 dimensions");
-    expect_bad_op ("{\"op\":\"copy\",\"kernel\":[]}", "kernel: 0 entries");
+    expect_bad_op ("{\"op\":\"copy\",\"kernel\":[]}",
+                   "kernel: 0 values, expected 1..3");
     expect_bad_op ("{\"op\":\"copy\",\"name\":\"a\\u0007b\"}", "printable");
 }
 
@@ -359,6 +472,9 @@ int main (void)
         TEST ("bad JSON is refused", bad_json_is_refused),
         TEST ("a NUL byte is refused", a_nul_byte_is_refused),
         TEST ("a million brackets take no time", a_million_brackets_take_no_time),
+        TEST ("depth, keys and values are limited", depth_keys_and_values_are_limited),
+        TEST ("the place of an error is named", the_place_of_an_error_is_named),
+        TEST ("what must be there is asked for", what_must_be_there_is_asked_for),
         TEST ("bad members are named", bad_members_are_named),
         TEST ("layers that do not fit together are named",
               layers_that_do_not_fit_together_are_named),

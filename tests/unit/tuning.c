@@ -82,13 +82,14 @@ static void hostile_documents_are_refused (void **state)
 #define ONE(v)                                                                         \
     "\"constants\": {\"launch_s\": {\"value\": " v ", \"shipped\": 1, \"sigma\": 0}}, "
     static const char *const texts[][2] = {
-        {"", "no JSON"},
-        {"[]", "expected a JSON object"},
+        {"", "empty"},
+        {"[]", "no JSON object"},
         {"{}", "dnnest_site: missing"},
         {"{\"dnnest_site\": 2, \"runs\": 3, " SPREAD, "version 2, expected 1"},
         {"{\"dnnest_site\": 1, " SPREAD, "runs: missing"},
         {"{\"dnnest_site\": 1, \"runs\": -1, " SPREAD, "runs: -1 out of range"},
-        {HEAD "\"runz\": 4, " SPREAD, "'runz': unknown member"},
+        {HEAD "\"runz\": 4, " SPREAD,
+         "'runz': unknown, expected one of dnnest_site runs"},
         {"{\"dnnest_site\": 1, \"runs\": 3}", "spread: missing"},
         {HEAD
          "\"spread\": {\"cell\": 0.1, \"known\": 0.3, \"device\": 0.2, \"none\": 0.3}}",
@@ -101,9 +102,10 @@ static void hostile_documents_are_refused (void **state)
         {HEAD ONE ("1e300") SPREAD, "out of range"},
         {HEAD ONE ("1e999") SPREAD, ""},
         {HEAD ONE ("NaN") SPREAD, ""},
-        {HEAD ONE ("\"4e-5\"") SPREAD, "value: expected a number"},
-        {HEAD "\"constants\": {\"launch_s\": 4e-5}, " SPREAD, "expected an object"},
-        {HEAD "\"constants\": [], " SPREAD, "constants: expected an object"},
+        {HEAD ONE ("\"4e-5\"") SPREAD, "value: found string, expected a number"},
+        {HEAD "\"constants\": {\"launch_s\": 4e-5}, " SPREAD, "'launch_s': no object"},
+        {HEAD "\"constants\": [], " SPREAD,
+         "constants: found array, expected an object"},
         {HEAD "\"constants\": {\"sigma_step\": {\"value\": 1}}, " SPREAD,
          "'sigma_step': no constant that a site may set"},
         {HEAD "\"constants\": {\"lunch_s\": {\"value\": 1}}, " SPREAD, "'lunch_s'"},
@@ -113,9 +115,10 @@ static void hostile_documents_are_refused (void **state)
         {HEAD "\"devices\": {\"a\": {\"scale\": 1, \"runs\": 1}}, " SPREAD, "sigma"},
         {HEAD
          "\"devices\": {\"a\": {\"scale\": 1, \"runs\": 1, \"sigma\": 0, \"x\": 1}}, " SPREAD,
-         "'x': unknown member"},
-        {HEAD "\"step\": 1, " SPREAD, "step: expected an object"},
-        {HEAD SPREAD "x", "no JSON"},
+         "'x': unknown, expected one of scale"},
+        {HEAD "\"step\": 1, " SPREAD, "step: no object"},
+        {HEAD SPREAD "x", "text behind the JSON value"},
+        {HEAD "\"runs\": 3, " SPREAD, "'runs': stands twice"},
     };
 
     (void) state;
