@@ -232,7 +232,7 @@ static void print_onnx (const struct dn_sidecar *sidecar,
                         const struct dn_onnx_summary *summary,
                         bool json)
 {
-    dn_cleanup (dn_json_cleanup) struct json_object *document = NULL;
+    dn_cleanup (dn_json_free) struct json_object *document = NULL;
 
     if (!json) {
         printf ("%s: a forward pass of %d operators (%d nodes), %s parameters\n",
