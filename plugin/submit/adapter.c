@@ -133,6 +133,7 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
     job->req_nodes = desc->req_nodes;
     job->exc_nodes = desc->exc_nodes;
     job->reservation = desc->reservation;
+    job->name = desc->name;
     job->partition = desc->partition;
     job->account = desc->account;
     job->qos = desc->qos;

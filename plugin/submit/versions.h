@@ -10,11 +10,28 @@
 #ifndef DN_VERSIONS_H
 #define DN_VERSIONS_H
 
+#include <stdio.h>
+
 #include <slurm/slurm.h>
 
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(22, 5, 0)
 #error "dnnest needs Slurm 22.05 or later"
 #endif
+
+/* The release as people write it, "22.05.8": the headers do not have it as text. */
+#define DN_SLURM_VERSION_MAX 16
+static inline const char *dn_slurm_version (char text[DN_SLURM_VERSION_MAX])
+{
+    const unsigned number = SLURM_VERSION_NUMBER;
+
+    snprintf (text,
+              DN_SLURM_VERSION_MAX,
+              "%u.%02u.%u",
+              number >> 16 & 0xff,
+              number >> 8 & 0xff,
+              number & 0xff);
+    return text;
+}
 
 /* A job of slurmctld's table; its members are private in every version. */
 struct job_record;

@@ -26,12 +26,22 @@ strndup strnlen strrchr strstr snprintf vsnprintf qsort bsearch __errno_location
 abs llabs lround'
 readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmin fmod ldexp log log1p log2 log10 lrint
 llrint llround nearbyint pow round sqrt trunc'
-# plugin/conf/load.c and plugin/submit/state.c, at start and at a reconfiguration only.
-readonly LOAD='access closedir dirfd fdopendir geteuid openat openat64 readdir readdir64'
+# plugin/conf/load.c, plugin/conf/watch.c and plugin/submit/state.c, and plugin/trace, which
+# writes: on the plugin's own thread only.
+readonly LOAD='access closedir dirfd fdopendir geteuid openat openat64 opendir readdir readdir64
+fstatat fstatat64'
+readonly TRACE='fchmod ftruncate ftruncate64 gmtime_r lstat lstat64 rename unlink write'
 # plugin/conf/files.c: a file of the user; syscall is openat2. In slurmctld only with
 # SidecarDir=, and never one that could block.
 readonly FILES='close fstat open open64 read syscall'
 readonly THREADS='clock_gettime time pthread_mutex_lock pthread_mutex_unlock'
+# plugin/submit/keeper.c: that thread. Submissions wait for it a tenth of a second at most,
+# once per reconfiguration.
+readonly KEEPER='__cxa_atexit getpid sigfillset pthread_attr_destroy pthread_attr_init
+pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_init pthread_cond_signal
+pthread_cond_timedwait pthread_condattr_destroy pthread_condattr_init
+pthread_condattr_setclock pthread_create pthread_detach pthread_self pthread_setname_np
+pthread_sigmask pthread_timedjoin_np'
 # model/predict/residual.c: one booster, read at the same times, and one prediction per job,
 # by one thread.
 readonly XGBOOST='XGBGetLastError XGBoosterBoostedRounds XGBoosterCreate XGBoosterFree
@@ -84,7 +94,7 @@ check_plugin() {
 }
 
 check_plugin job_submit_dnnest plugin/submit/job_submit_dnnest.sym "$SLURMCTLD" \
-    "$LOAD $THREADS $XGBOOST"
+    "$LOAD $TRACE $THREADS $KEEPER $XGBOOST"
 check_plugin spank_dnnest plugin/spank/spank_dnnest.sym "$CLIENT" "$USER"
 if [[ -e $libs/spank_dnnest.so ]]; then
     needed=$(readelf -d "$libs/spank_dnnest.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
