@@ -266,7 +266,6 @@ wrong 'a file in a comment, without SidecarDir,' 'comment: .@train.json.: sideca
 below=$dir/sidecars
 mkdir -m 1777 "$below"
 install -d -o "$CLUSTER_USER" "$below/sub"
-sleep 1.1 # Slurm stamps a reconfiguration with whole seconds
 write_conf "SidecarDir=$below"
 cluster_reconfigure
 give "$below/train.json" <"$home/train.json"
@@ -281,6 +280,11 @@ give "$below/sparse.json" </dev/null
 truncate -s 1G "$below/sparse.json"
 give "$below/bad.json" <"$home/bad.json"
 
+reads_comments() {
+    submit -H --comment=dnnest:@train.json job.sh
+    [[ $said != *'are not read here'* ]]
+}
+cluster_until 30 reads_comments || true
 submit --comment=dnnest:@train.json job.sh
 if [[ $said = *openat2* ]]; then
     skip 'files of comments are read' 'the kernel has no openat2'

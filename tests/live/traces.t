@@ -162,7 +162,10 @@ END
 
 # --- the thread ----------------------------------------------------------------------
 
-thread=$(grep -lx dnnest /proc/"$(cluster_pids slurmctld | head -1)"/task/*/comm | head -1)
+thread=
+for pid in $(cluster_pids slurmctld); do
+    thread+=$(grep -lsx dnnest /proc/"$pid"/task/*/comm || true)
+done
 ok 'the plugin has a thread of its own' test -n "$thread"
 blocked=$(sed -n 's/^SigBlk:\t//p' "${thread%comm}status")
 # All but SIGKILL, SIGSTOP and the two of libc.
