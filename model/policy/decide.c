@@ -28,6 +28,8 @@ static const char *const verdict_text[] = {"none", "abstain", "keep", "change"};
 const struct dn_names dn_verdict_names = {verdict_text,
                                           (int) DN_N_ELEMENTS (verdict_text)};
 
+_Static_assert(DN_N_ELEMENTS (verdict_text) == DN_N_VERDICTS, "a name per verdict");
+
 static const char *const abstain_text[] = {"none",
                                            "no_gpu",
                                            "unmapped_type",

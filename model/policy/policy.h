@@ -106,7 +106,8 @@ enum dn_verdict {
     DN_VERDICT_NONE,
     DN_VERDICT_ABSTAIN, /* cannot or must not tell */
     DN_VERDICT_KEEP,    /* the request is right as it is */
-    DN_VERDICT_CHANGE
+    DN_VERDICT_CHANGE,
+    DN_N_VERDICTS
 };
 
 extern const struct dn_names dn_verdict_names;

@@ -105,18 +105,20 @@ static int find_sidecar (const struct dn_site *site,
     return 0;
 }
 
-/* Was the job rewritten, if all went well? */
-static bool is_rewritten (const struct dn_site *site, const struct dn_advice *advice)
+/* Does the patch rewrite the job, and not only keep its record? */
+static bool rewrites (const struct dn_patch *patch)
 {
-    return site->rules.mode == DN_MODE_ENFORCE
-           && advice->decision.verdict == DN_VERDICT_CHANGE;
+    for (int i = 0; i < patch->n_edits; i++)
+        if (patch->edits[i].field != DN_FIELD_ADMIN_COMMENT)
+            return true;
+    return false;
 }
 
-static void count_decision (const struct dn_site *site, const struct dn_advice *advice)
+static void count_decision (const struct dn_advice *advice)
 {
     const struct dn_decision *decision = &advice->decision;
     dn_counter *changes =
-        is_rewritten (site, advice) ? dn_counters.changed : dn_counters.advised;
+        rewrites (&advice->patch) ? dn_counters.changed : dn_counters.advised;
 
     dn_count (&dn_counters.verdicts[decision->verdict]);
     dn_count (&dn_counters.abstained[decision->abstain]);
@@ -144,19 +146,19 @@ static struct dn_event *leave_traces (const struct dn_site *site,
     *wanted = false;
     if (!failed && advice->metadata == DN_METADATA_OFF)
         dn_count (&dn_counters.opted_out);
-    if (!failed && advice->metadata != DN_METADATA_GIVEN)
+    if (!failed && advice->decision.verdict == DN_VERDICT_NONE)
         return NULL;
     dn_count (&dn_counters.described);
     if (failed)
         dn_count (&dn_counters.errors[err->code]);
     else
-        count_decision (site, advice);
+        count_decision (advice);
     *wanted = site->decision_log[0] != '\0';
     if (!*wanted)
         return NULL;
     event = dn_event_new (job, advice, failed ? err : NULL);
     if (event)
-        event->applied = !failed && is_rewritten (site, advice);
+        event->applied = !failed && rewrites (&advice->patch);
     return event;
 }
 

@@ -43,7 +43,7 @@ struct dn_counters {
     dn_counter modifications; /* calls of job_modify () */
     dn_counter described;     /* jobs with a description, understood or not */
     dn_counter opted_out;
-    dn_counter verdicts[DN_VERDICT_CHANGE + 1];
+    dn_counter verdicts[DN_N_VERDICTS];
     dn_counter abstained[DN_N_ABSTAIN];
     dn_counter changed[DN_N_CHANGES]; /* fields that were rewritten */
     dn_counter advised[DN_N_CHANGES]; /* fields that would have been in mode enforce */

@@ -110,7 +110,7 @@ static int put_verdict (struct json_object *line, const struct dn_event *event)
 {
     const char *abstained = "";
 
-    if (event->verdict == DN_VERDICT_ABSTAIN)
+    if (event->abstain != DN_ABSTAIN_NONE)
         abstained = dn_names_get (&dn_abstain_names, (int) event->abstain);
     if (dn_json_put_text (line, "verdict", verdict_of (event)) < 0
         || dn_json_put (line, "applied", json_object_new_boolean (event->applied)) < 0

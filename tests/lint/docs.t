@@ -130,8 +130,13 @@ def record():
         for key in members(properties):
             if "*%s*" % key not in plugin_chapter(title):
                 print("job_submit_dnnest.8,", title, "lacks", key)
-    abstained = array(source("model/policy/decide.c"), "abstain_text")[1:]
+    policy = source("model/policy/decide.c")
+    abstained = array(policy, "abstain_text")[1:]
     compare("decision-log.schema.json", properties["abstained"]["enum"], abstained)
+    verdicts = array(policy, "verdict_text")[1:]
+    compare("decision-log.schema.json", properties["verdict"]["enum"], verdicts + ["error"])
+    properties = json.loads(source("etc/record.schema.json"))["properties"]
+    compare("record.schema.json", properties["verdict"]["enum"], verdicts)
     for reason in abstained:
         if reason not in plugin_chapter("DECISION LOG"):
             print("job_submit_dnnest.8 lacks", reason)
