@@ -28,7 +28,9 @@ struct dn_site {
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
     char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */
     char bundle_keys[DN_SITE_PATH_MAX];   /* BundleKeys=; "none" */
-    char sidecar_dir[DN_SITE_PATH_MAX]; /* SidecarDir=; "": no file of users is read */
+    char sidecar_dir[DN_SITE_PATH_MAX];  /* SidecarDir=; "": no file of users is read */
+    char decision_log[DN_SITE_PATH_MAX]; /* DecisionLog=; "": none */
+    char counters[DN_SITE_PATH_MAX];     /* Counters=; "": none */
 };
 
 enum dn_site_key_type {

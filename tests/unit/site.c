@@ -42,12 +42,15 @@ static void paths_must_be_absolute (void **state)
     (void) state;
     assert_int_equal (
         dn_site_read_paths (site,
-                            dn_span_of ("Mode=x\nHardwareDir=/a/b\nDatasets=\"/c d\""),
+                            dn_span_of ("Mode=x\nHardwareDir=/a/b\nDatasets=\"/c d\"\n"
+                                        "DecisionLog=/l Counters=/p"),
                             "conf",
                             &err),
         0);
     assert_string_equal (site->hardware_dir, "/a/b");
     assert_string_equal (site->datasets_file, "/c d");
+    assert_string_equal (site->decision_log, "/l");
+    assert_string_equal (site->counters, "/p");
     assert_int_equal (
         dn_site_read_paths (site, dn_span_of ("HardwareDir=a/b"), "conf", &err), -1);
     assert_contains (err.text, "'a/b' is not an absolute path");
