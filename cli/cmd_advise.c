@@ -122,9 +122,7 @@ static void add_edits (struct json_object *json, const struct dn_patch *patch)
     }
 }
 
-static void add_decision (struct json_object *json,
-                          const struct dn_site *site,
-                          const struct dn_advice *advice)
+static void add_decision (struct json_object *json, const struct dn_advice *advice)
 {
     const struct dn_decision *decision = &advice->decision;
     struct json_object *row = dn_json_add_object (json, "decision");
@@ -136,8 +134,9 @@ static void add_decision (struct json_object *json,
     dn_json_add_text (
         row, "verdict", dn_names_get (&dn_verdict_names, (int) decision->verdict));
     dn_json_add_text (
-        row, "mode", dn_names_get (&dn_mode_names, (int) site->rules.mode));
+        row, "mode", dn_names_get (&dn_mode_names, (int) advice->rules.mode));
     dn_json_add_count (row, "time_limit_s", given ? decision->time_limit_s : DN_UNSET);
+    dn_json_add_count (row, "time_min_s", given ? decision->time_min_s : DN_UNSET);
     dn_json_add_text (row, "gpu", decision->gpu ? decision->gpu->type : NULL);
     dn_json_add_count (
         row, "cpus_per_task", given ? decision->cpus_per_task : DN_UNSET);
@@ -209,7 +208,7 @@ static void print_json (const struct dn_site *site, const struct dn_advice *advi
                             advice->metadata == DN_METADATA_GIVEN
                                 ? dn_show_spec_json (&advice->spec)
                                 : NULL);
-    add_decision (json, site, advice);
+    add_decision (json, advice);
     dn_json_add_text (json, "message", message[0] ? message : NULL);
     add_edits (json, &advice->patch);
     reasons = dn_json_add_array (json, "reasons");
@@ -231,6 +230,11 @@ static void add_proposals (struct dn_grid *grid, const struct dn_advice *advice)
         dn_grid_add (grid, "time");
         dn_grid_add (grid, "%s", dn_time_write (request->time_limit_s).text);
         dn_grid_add (grid, "%s", dn_time_write (decision->time_limit_s).text);
+    }
+    if (decision->time_min_s != DN_UNSET) {
+        dn_grid_add (grid, "least time");
+        dn_grid_add (grid, "%s", dn_time_write (DN_UNSET).text);
+        dn_grid_add (grid, "%s", dn_time_write (decision->time_min_s).text);
     }
     if (decision->gpu) {
         dn_grid_add (grid, "gpu");
@@ -320,7 +324,7 @@ static int print_text (const struct dn_site *site, const struct dn_advice *advic
         printf ("%s\n", advice->patch.user_text);
     printf ("verdict: %s (mode %s)\n",
             dn_names_get (&dn_verdict_names, (int) advice->decision.verdict),
-            dn_names_get (&dn_mode_names, (int) site->rules.mode));
+            dn_names_get (&dn_mode_names, (int) advice->rules.mode));
     rc = print_changes (advice);
     if (rc == DN_EXIT_DONE)
         rc = print_edits (&advice->patch);
@@ -381,6 +385,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
                             errand.settings.len > 0 ? errand.settings.text : NULL);
     if (!site)
         return errand.given.exit_code;
+    if (site->time_min_refused)
+        dn_complain ("%s", DN_SITE_TIME_MIN_REFUSED);
     rc = read_submission (&errand);
     return rc == DN_EXIT_DONE ? advise (&errand, site) : rc;
 }

@@ -28,14 +28,23 @@ static bool has_mark (const char *text, size_t limit, const char *mark)
     return text && memmem (text, strnlen (text, limit), mark, strlen (mark));
 }
 
-bool dn_advise_concerns (const struct dn_job *job)
+static bool has_tres (const struct dn_job *job)
+{
+    for (int f = DN_GPU_PER_JOB; f < DN_N_GPU_FIELDS; f++)
+        if (job->tres[f] && job->tres[f][0] != '\0')
+            return true;
+    return false;
+}
+
+bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job)
 {
     const char *comment = job->comment;
 
     /* The comment's mark ignores case; its colon does not have any. */
     return job->option || job->sidecar
            || (comment && memchr (comment, ':', strnlen (comment, DN_COMMENT_MAX)))
-           || has_mark (job->script, DN_SCRIPT_HEAD_MAX, "#DNNEST");
+           || has_mark (job->script, DN_SCRIPT_HEAD_MAX, "#DNNEST")
+           || (site->opt_in_all && has_tres (job));
 }
 
 /* What the request knows and the metadata leaves open. */
@@ -81,40 +90,75 @@ static int read_metadata (const struct dn_job *job,
     return 0;
 }
 
-int dn_advise (const struct dn_site *site,
-               const struct dn_job *job,
-               struct dn_advice *advice,
-               struct dn_err *err)
+static int plan (struct dn_advice *advice, struct dn_err *err)
 {
-    dn_cleanup (dn_layers_free) struct dn_layers layers = {.n = 0};
-    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
-
-    dn_patch_free (&advice->patch);
-    memset (advice, 0, sizeof (*advice));
-    if (read_metadata (job, advice, &layers, err) < 0)
-        return -1;
-    if (advice->metadata != DN_METADATA_GIVEN)
-        return 0;
-    if (dn_request_read (job, &advice->request, err) < 0)
-        return -1;
-    fill_from_request (&advice->spec, &advice->request);
-    if (dn_spec_resolve (&advice->spec, &site->datasets, advice->request.n_gpus, err)
-            < 0
-        || dn_sidecar_graph (&layers, &advice->spec, &graph, err) < 0)
-        return -1;
-    dn_hardware_candidates (&site->gpu_types, &advice->request, &advice->candidates);
-    predict_all (site, &graph, advice);
-    dn_policy_decide (&site->rules,
-                      &advice->request,
-                      &advice->spec,
-                      &advice->candidates,
-                      advice->estimates,
-                      &advice->decision);
-    return dn_rewrite_plan (&site->rules,
+    return dn_rewrite_plan (&advice->rules,
                             &advice->request,
                             &advice->spec,
                             advice->estimates,
                             &advice->decision,
                             &advice->patch,
                             err);
+}
+
+/* A job that says nothing of itself: where all jobs are in, it is on record that
+ * nothing can be told of it. What is wrong with its request is for Slurm to say.
+ */
+static int note_silent (const struct dn_job *job,
+                        struct dn_advice *advice,
+                        struct dn_err *err)
+{
+    if (advice->metadata != DN_METADATA_NONE || advice->rules.opt_in != DN_OPT_IN_ALL
+        || dn_request_read (job, &advice->request, NULL) < 0
+        || advice->request.n_gpus == 0)
+        return 0;
+    dn_policy_abstain (&advice->decision, "it does not describe itself");
+    return plan (advice, err);
+}
+
+static int decide (const struct dn_site *site,
+                   const struct dn_job *job,
+                   const struct dn_layers *layers,
+                   struct dn_advice *advice,
+                   struct dn_err *err)
+{
+    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+    bool control = dn_policy_in_control (&advice->rules, job, &advice->spec);
+
+    if (dn_request_read (job, &advice->request, err) < 0)
+        return -1;
+    fill_from_request (&advice->spec, &advice->request);
+    if (dn_spec_resolve (&advice->spec, &site->datasets, advice->request.n_gpus, err)
+            < 0
+        || dn_sidecar_graph (layers, &advice->spec, &graph, err) < 0)
+        return -1;
+    dn_hardware_candidates (&site->gpu_types, &advice->request, &advice->candidates);
+    predict_all (site, &graph, advice);
+    dn_policy_decide (&advice->rules,
+                      &advice->request,
+                      &advice->spec,
+                      &advice->candidates,
+                      advice->estimates,
+                      &advice->decision);
+    if (control)
+        dn_policy_spare (&advice->decision);
+    return plan (advice, err);
+}
+
+int dn_advise (const struct dn_site *site,
+               const struct dn_job *job,
+               struct dn_advice *advice,
+               struct dn_err *err)
+{
+    dn_cleanup (dn_layers_free) struct dn_layers layers = {.n = 0};
+    const struct dn_submitter submitter = dn_submitter_of (job);
+
+    dn_patch_free (&advice->patch);
+    memset (advice, 0, sizeof (*advice));
+    advice->rules = dn_site_rules (site, &submitter, NULL);
+    if (read_metadata (job, advice, &layers, err) < 0)
+        return -1;
+    return advice->metadata == DN_METADATA_GIVEN
+               ? decide (site, job, &layers, advice, err)
+               : note_silent (job, advice, err);
 }

@@ -45,8 +45,12 @@
 /* Layers that a specification may ask for: GPT-3 has 96. */
 #define DN_LAYERS_MAX 4096
 
-/* Policy lines of one configuration, and conditions of one line. */
-#define DN_POLICY_SCOPES_MAX 64
+/* Policy lines of one configuration, names of one of their scopes, and members of a
+ * group: they bound the time that a submission waits for its rules.
+ */
+#define DN_POLICY_LINES_MAX   64
+#define DN_POLICY_NAMES_MAX   64
+#define DN_POLICY_MEMBERS_MAX 65536
 
 /* Edits of one patch: five CPU places, five GPU strings and their environment, time,
  * memory, record.

@@ -19,8 +19,10 @@ struct dn_job dn_job_empty (void)
 {
     return (struct dn_job){
         .user_id = DN_UNSET,
+        .group_id = DN_UNSET,
         .time_limit_min = DN_UNSET,
         .time_min_min = DN_UNSET,
+        .deadline_s = DN_UNSET,
         .cpus_per_task = DN_UNSET,
         .min_cpus = DN_UNSET,
         .pn_min_cpus = DN_UNSET,

@@ -36,8 +36,10 @@ enum dn_gpu_field {
 struct dn_job {
     enum dn_job_kind kind;
     int64_t user_id;
+    int64_t group_id;
     int64_t time_limit_min; /* minutes, or DN_UNLIMITED */
     int64_t time_min_min;
+    int64_t deadline_s; /* --deadline: from the earliest start on; DN_UNSET for none */
     const char *tres[DN_N_GPU_FIELDS]; /* tres_per_*; [DN_GPU_NONE] is not used */
     const char *cpus_per_tres;
     const char *mem_per_tres;
@@ -57,6 +59,7 @@ struct dn_job {
     bool special_cores; /* core specialisation, threads or tasks per core */
     bool memory_open;   /* none given, and no default of the cluster: a partition's own
                            may follow the CPUs, or the job gets all of a node */
+    bool array;         /* job array */
     bool het;           /* component of a heterogeneous job */
     bool special_nodes; /* temporary disk or sockets: only some nodes have them */
     int64_t signal_s;   /* --signal: that long before the limit; 0 for none */

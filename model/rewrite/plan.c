@@ -18,6 +18,7 @@
 
 static const char *const field_text[] = {"none",
                                          "time_limit",
+                                         "time_min",
                                          "cpus_per_task",
                                          "min_cpus",
                                          "pn_min_cpus",
@@ -244,11 +245,13 @@ static void edit_cpus (struct draft *draft)
     const struct dn_request *request = draft->request;
     const struct dn_job *job = request->job;
     int64_t cpus = draft->decision->cpus_per_task;
+    bool raised = cpus > request->cpus_per_task;
 
     if (cpus == DN_UNSET)
         return;
     edit_number (draft, DN_FIELD_CPUS_PER_TASK, job->cpus_per_task, cpus);
-    if (job->min_cpus > cpus * request->n_tasks)
+    if (raised ? job->min_cpus < cpus * request->n_tasks
+               : job->min_cpus > cpus * request->n_tasks)
         edit_number (draft, DN_FIELD_MIN_CPUS, job->min_cpus, cpus * request->n_tasks);
     /* A larger one is the user's own --mincpus. */
     if (job->pn_min_cpus == job->cpus_per_task)
@@ -271,6 +274,11 @@ static void edit_time (struct draft *draft)
                      DN_FIELD_TIME_LIMIT,
                      draft->request->job->time_limit_min,
                      draft->decision->time_limit_s / 60);
+    if (draft->decision->time_min_s != DN_UNSET)
+        edit_number (draft,
+                     DN_FIELD_TIME_MIN,
+                     draft->request->job->time_min_min,
+                     draft->decision->time_min_s / 60);
 }
 
 /* The record goes behind what other plugins have put into the admin comment. */

@@ -8,9 +8,9 @@
  *  "spec":"model=resnet50,batch=256,...","why":"..."}
  *
  * "req" is the original request, whatever was done to it; "set" is what the decision
- * asks for, applied only in mode enforce. All numbers are whole, so that no locale can
- * spoil them; unknown ones are left out. When the whole is too long, "why" goes, then
- * "spec".
+ * asks for, applied only in mode enforce, and not for the verdict "control". All
+ * numbers are whole, so that no locale can spoil them; unknown ones are left out. When
+ * the whole is too long, "why" goes, then "spec".
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -66,6 +66,7 @@ static int add_request (struct json_object *object, const struct dn_request *req
 static int add_set (struct json_object *object, const struct dn_decision *decision)
 {
     if (add_number (object, "time_s", decision->time_limit_s) < 0
+        || add_number (object, "time_min_s", decision->time_min_s) < 0
         || add_text (object, "gpu", decision->gpu ? decision->gpu->type : "") < 0
         || add_number (object, "cpus_per_task", decision->cpus_per_task) < 0)
         return -1;
@@ -133,7 +134,8 @@ static int fill_record (const struct dn_story *story, struct json_object *record
         return -1;
     if (!(part = add_part (record, "req")) || add_request (part, story->request) < 0)
         return -1;
-    if (decision->verdict == DN_VERDICT_CHANGE
+    if ((decision->verdict == DN_VERDICT_CHANGE
+         || decision->verdict == DN_VERDICT_CONTROL)
         && (!(part = add_part (record, "set")) || add_set (part, decision) < 0))
         return -1;
     if (story->chosen

@@ -17,6 +17,7 @@
 enum dn_field {
     DN_FIELD_NONE,
     DN_FIELD_TIME_LIMIT, /* minutes */
+    DN_FIELD_TIME_MIN,   /* minutes */
     DN_FIELD_CPUS_PER_TASK,
     DN_FIELD_MIN_CPUS,
     DN_FIELD_PN_MIN_CPUS,

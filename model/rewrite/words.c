@@ -49,6 +49,16 @@ static void add_changes (struct dn_buf *buf,
                     dn_time_write (decision->time_limit_s).text);
         comma = separator;
     }
+    if (decision->time_min_s != DN_UNSET) {
+        dn_buf_add (buf,
+                    "%stime_min%s%s%s%s",
+                    comma,
+                    is,
+                    dn_time_write (DN_UNSET).text,
+                    arrow,
+                    dn_time_write (decision->time_min_s).text);
+        comma = separator;
+    }
     if (decision->gpu) {
         dn_buf_add (buf,
                     "%sgpu%s%s:%" PRId64 "%s%s:%" PRId64,
@@ -73,7 +83,9 @@ static void add_changes (struct dn_buf *buf,
 
 static bool user_wants (const struct dn_story *story)
 {
-    if (story->rules->mode == DN_MODE_OBSERVE)
+    /* To be told is to be treated. */
+    if (story->rules->mode == DN_MODE_OBSERVE
+        || story->decision->verdict == DN_VERDICT_CONTROL)
         return false;
     if (story->rules->message == DN_MESSAGE_ALWAYS)
         return true;

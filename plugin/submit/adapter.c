@@ -9,6 +9,7 @@
 #include "submit/adapter.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "conf/carry.h"
 #include "submit/host.h"
@@ -112,13 +113,33 @@ static const char *find_carried (const job_desc_msg_t *desc, const char *name)
     return NULL;
 }
 
+static const char *default_partition (void)
+{
+    return &default_part_name ? default_part_name : NULL;
+}
+
+/* Seconds from the earliest start on until --deadline, or DN_UNSET. */
+static int64_t deadline_of (const job_desc_msg_t *desc)
+{
+    time_t start = time (NULL);
+
+    if (desc->deadline == 0 || desc->deadline == (time_t) NO_VAL)
+        return DN_UNSET;
+    if (desc->begin_time > start && desc->begin_time != (time_t) NO_VAL)
+        start = desc->begin_time;
+    return desc->deadline > start ? desc->deadline - start : 0;
+}
+
 void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
 {
     *job = dn_job_empty ();
     job->kind = kind_of (desc);
     job->user_id = from_32 (desc->user_id);
+    job->group_id = from_32 (desc->group_id);
     job->time_limit_min = from_32 (desc->time_limit);
     job->time_min_min = from_32 (desc->time_min);
+    job->deadline_s = deadline_of (desc);
+    job->array = desc->array_inx && desc->array_inx[0] != '\0';
     job->signal_s = desc->warn_signal != 0 ? desc->warn_time : 0;
     job->tres[DN_GPU_PER_JOB] = desc->tres_per_job;
     job->tres[DN_GPU_PER_NODE] = desc->tres_per_node;
@@ -133,7 +154,7 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
     job->req_nodes = desc->req_nodes;
     job->exc_nodes = desc->exc_nodes;
     job->reservation = desc->reservation;
-    job->partition = desc->partition;
+    job->partition = desc->partition ? desc->partition : default_partition ();
     job->account = desc->account;
     job->qos = desc->qos;
     job->comment = desc->comment;
@@ -185,6 +206,8 @@ static int64_t get_number (const job_desc_msg_t *desc, enum dn_field field)
     switch (field) {
     case DN_FIELD_TIME_LIMIT:
         return from_32 (desc->time_limit);
+    case DN_FIELD_TIME_MIN:
+        return from_32 (desc->time_min);
     case DN_FIELD_CPUS_PER_TASK:
         return from_16 (desc->cpus_per_task);
     case DN_FIELD_MIN_CPUS:
@@ -217,6 +240,9 @@ static void set_number (job_desc_msg_t *desc, enum dn_field field, int64_t value
     switch (field) {
     case DN_FIELD_TIME_LIMIT:
         desc->time_limit = (uint32_t) value;
+        break;
+    case DN_FIELD_TIME_MIN:
+        desc->time_min = (uint32_t) value;
         break;
     case DN_FIELD_CPUS_PER_TASK:
         desc->cpus_per_task = (uint16_t) value;

@@ -7,12 +7,12 @@ need_python
 plan_later
 
 gives 'rules are shown with value, default and range' 0 \
-    'Mode +enforce +advise +observe advise enforce ' config
+    'Mode +enforce +site.conf:1 +advise +observe advise enforce ' config
 gives 'GPU types are shown' 0 'twin +a100_sxm4_40gb +1\.00 +8 +9 +256 +1000000 +ALL' config
 json 'JSON has the rules' \
     '[(r["key"], r["value"], r["default"]) for r in d["rules"]][0]
      == ("Mode", "enforce", "advise")
-     and all(set(r) == {"key", "value", "default", "type", "range", "help"}
+     and all(set(r) == {"key", "value", "from", "default", "type", "range", "stricter", "help"}
              for r in d["rules"])' config
 json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "Bundle", "BundleKeys",
