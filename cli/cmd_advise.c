@@ -69,7 +69,6 @@ static int take_options (const struct dn_command *self, struct errand *errand)
 static int read_submission (struct errand *errand)
 {
     struct dn_err err = {0};
-    int version = 0;
     char *script = NULL;
     int rc;
 
@@ -80,8 +79,7 @@ static int read_submission (struct errand *errand)
         if (rc != DN_EXIT_DONE)
             return rc;
     }
-    if (dn_sbatch_version (errand->slurm, &version, &err) < 0
-        || dn_sbatch_fill (&errand->sbatch, version, &err) < 0)
+    if (dn_sbatch_fill (&errand->sbatch, errand->given.slurm_version, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     return DN_EXIT_DONE;
 }
@@ -376,11 +374,14 @@ static int run (const struct dn_command *self, int argc, char **argv)
 {
     dn_cleanup (free_errand) struct errand errand = {.slurm = NULL};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    struct dn_err err = {0};
     int rc;
 
     dn_options_begin (&errand.given, self, argc, argv);
     if (take_options (self, &errand) < 0)
         return errand.given.exit_code;
+    if (dn_sbatch_version (errand.slurm, &errand.given.slurm_version, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
     site = dn_options_site (&errand.given,
                             errand.settings.len > 0 ? errand.settings.text : NULL);
     if (!site)

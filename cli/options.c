@@ -307,11 +307,12 @@ bool dn_options_only_common (struct dn_options *o, int min, int max)
     return dn_options_next (o) == DN_OPTION_END && dn_options_count (o, min, max);
 }
 
-static int slurm_version (void)
+static int slurm_version (const struct dn_options *o)
 {
-    int version = 0;
+    int version = o->slurm_version;
 
-    dn_sbatch_version (dn_sbatch_default_version, &version, NULL);
+    if (version == 0)
+        dn_sbatch_version (dn_sbatch_default_version, &version, NULL);
     return version;
 }
 
@@ -326,7 +327,7 @@ struct dn_site *dn_options_site_with (struct dn_options *o,
 {
     struct dn_slurm_conf slurm;
     struct dn_err err = {0};
-    struct dn_load_context context = {.slurm_version = slurm_version (),
+    struct dn_load_context context = {.slurm_version = slurm_version (o),
                                       .settings =
                                           settings && settings[0] ? settings : NULL,
                                       .problems = problems};

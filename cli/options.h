@@ -38,6 +38,8 @@ struct dn_options {
     /* what the options common to all commands have set */
     bool json;
     struct dn_load_paths paths;
+    /* 2411 for 24.11; 0: that of which the plugins are. Set by the command. */
+    int slurm_version;
     /* the argument of the option just returned, NULL if it has none */
     const char *argument;
     /* what the command was called with besides options, after DN_OPTION_END */

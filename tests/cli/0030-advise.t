@@ -37,8 +37,8 @@ json 'the members of the contract are there' \
     'list(d) == ["metadata", "spec", "decision", "message", "edits", "reasons", "record",
      "candidates"]' advise "$job"
 json 'the decision says what changes' \
-    'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800, "time_min_s": None,
-     "gpu": "twin", "cpus_per_task": 2, "chosen": "twin"}' advise "$job"
+    'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
+     "time_min_s": None, "gpu": "twin", "cpus_per_task": 2, "chosen": "twin"}' advise "$job"
 json 'an edit has field, old and new' \
     '{"field": "time_limit", "old": 1440, "new": 30} in d["edits"]' advise "$job"
 json 'reasons are sentences' \
