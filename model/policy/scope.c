@@ -38,6 +38,10 @@ static void free_policy (struct dn_policy *policy)
 {
     for (int i = 0; i < DN_N_SCOPES; i++)
         free (policy->names[i]);
+    for (int i = 0; i < DN_N_NAME_SCOPES; i++) {
+        free (policy->sets[i].text);
+        free (policy->sets[i].names);
+    }
     for (int i = 0; i < policy->n_groups; i++)
         dn_group_free (&policy->groups[i]);
     free (policy->groups);
@@ -178,6 +182,48 @@ static int read_people (struct dn_policy *policy,
     return 0;
 }
 
+/* Small letters without the locale, in which an I may be no i. */
+static void fold (char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] >= 'A' && text[i] <= 'Z')
+            text[i] = (char) (text[i] - 'A' + 'a');
+}
+
+/* Any order does, so the shorter ones come first. */
+static int compare_names (const void *a, const void *b)
+{
+    struct dn_span left;
+    struct dn_span right;
+
+    memcpy (&left, a, sizeof (left));
+    memcpy (&right, b, sizeof (right));
+    if (left.len != right.len)
+        return left.len < right.len ? -1 : 1;
+    return memcmp (left.text, right.text, left.len);
+}
+
+/* Slurm compares partitions as they are written, accounts and QOS without case. */
+static int make_set (struct dn_name_set *set,
+                     struct dn_span list,
+                     int n,
+                     bool any_case,
+                     struct dn_err *err)
+{
+    struct dn_span rest;
+
+    set->text = strndup (list.text, list.len);
+    set->names = calloc ((size_t) n, sizeof (set->names[0]));
+    if (!set->text || !set->names)
+        return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
+    if (any_case)
+        fold (set->text, list.len);
+    for (rest = dn_span_of (set->text); rest.text;)
+        set->names[set->n_names++] = dn_span_cut (&rest, ",");
+    qsort (set->names, (size_t) n, sizeof (set->names[0]), compare_names);
+    return 0;
+}
+
 static int read_scope (struct dn_policy *policy,
                        enum dn_scope scope,
                        struct dn_span list,
@@ -197,7 +243,7 @@ static int read_scope (struct dn_policy *policy,
         return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
     if (scope == DN_SCOPE_USER || scope == DN_SCOPE_GROUP)
         return read_people (policy, scope, list, n, people, err);
-    return 0;
+    return make_set (&policy->sets[scope], list, n, scope != DN_SCOPE_PARTITION, err);
 }
 
 static int read_rule (struct dn_policy *policy,
@@ -361,50 +407,68 @@ struct dn_submitter dn_submitter_of (const struct dn_job *job)
         job->partition, job->account, job->qos, job->user_id, job->group_id};
 }
 
-/* Without the locale, in which an I may be no i. */
-static char lower (char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
-}
+/* The names of a job, taken apart once for all lines. */
+struct seeker {
+    const struct dn_submitter *submitter;
+    struct dn_span names[DN_N_NAME_SCOPES][DN_POLICY_NAMES_MAX];
+    int n_names[DN_N_NAME_SCOPES];
+    char folded[2][DN_NAME_MAX]; /* account and QOS in small letters */
+};
 
-static bool is_same (const char *a, const char *b, size_t len, bool any_case)
-{
-    if (!any_case)
-        return memcmp (a, b, len) == 0;
-    for (size_t i = 0; i < len; i++)
-        if (lower (a[i]) != lower (b[i]))
-            return false;
-    return true;
-}
-
-/* Is 'name' on the list? Slurm compares partitions as they are written, accounts and
- * QOS without case.
+/* Cut the job's list of one scope; a job names one account and one QOS, but maybe
+ * several partitions. What no line can name is left out.
  */
-static bool is_listed (const char *list, struct dn_span name, bool any_case)
+static void cut_names (struct seeker *seeker, enum dn_scope scope, struct dn_span list)
 {
-    struct dn_span rest = dn_span_of (list);
+    int *n = &seeker->n_names[scope];
 
-    while (rest.text) {
-        struct dn_span piece = dn_span_cut (&rest, ",");
+    while (list.text && *n < DN_POLICY_NAMES_MAX) {
+        struct dn_span name = dn_span_trim (dn_span_cut (&list, ","));
 
-        if (piece.len == name.len
-            && is_same (piece.text, name.text, name.len, any_case))
-            return true;
+        if (name.len > 0 && name.len < DN_NAME_MAX)
+            seeker->names[scope][(*n)++] = name;
     }
-    return false;
 }
 
-/* Is one of the job's names, between commas, on the list? */
-static bool lists_one (const char *list, const char *names, bool any_case)
+static void take_name (struct seeker *seeker, enum dn_scope scope, const char *name)
 {
-    struct dn_span rest = {names, names ? strnlen (names, DN_TRES_MAX) : 0};
+    size_t len = name ? strnlen (name, DN_NAME_MAX) : DN_NAME_MAX;
+    char *folded = seeker->folded[scope - DN_SCOPE_ACCOUNT];
 
-    for (int i = 0; rest.text && i < DN_POLICY_NAMES_MAX; i++) {
-        struct dn_span name = dn_span_trim (dn_span_cut (&rest, ","));
+    if (len == DN_NAME_MAX)
+        return;
+    memcpy (folded, name, len);
+    fold (folded, len);
+    cut_names (seeker, scope, (struct dn_span){folded, len});
+}
 
-        if (name.len > 0 && is_listed (list, name, any_case))
+static void seek (struct seeker *seeker, const struct dn_submitter *submitter)
+{
+    const char *partition = submitter->partition;
+
+    seeker->submitter = submitter;
+    memset (seeker->n_names, 0, sizeof (seeker->n_names));
+    cut_names (
+        seeker,
+        DN_SCOPE_PARTITION,
+        (struct dn_span){partition, partition ? strnlen (partition, DN_TRES_MAX) : 0});
+    take_name (seeker, DN_SCOPE_ACCOUNT, submitter->account);
+    take_name (seeker, DN_SCOPE_QOS, submitter->qos);
+}
+
+static bool has_name (const struct dn_policy *policy,
+                      enum dn_scope scope,
+                      const struct seeker *seeker)
+{
+    const struct dn_name_set *set = &policy->sets[scope];
+
+    for (int i = 0; i < seeker->n_names[scope]; i++)
+        if (bsearch (&seeker->names[scope][i],
+                     set->names,
+                     (size_t) set->n_names,
+                     sizeof (set->names[0]),
+                     compare_names))
             return true;
-    }
     return false;
 }
 
@@ -446,34 +510,35 @@ static bool has_group (const struct dn_policy *policy,
 
 static bool matches_scope (const struct dn_policy *policy,
                            enum dn_scope scope,
-                           const struct dn_submitter *submitter)
+                           const struct seeker *seeker)
 {
-    const char *list = policy->names[scope];
-
-    if (!list)
+    if (!policy->names[scope])
         return true;
     switch (scope) {
-    case DN_SCOPE_PARTITION:
-        return lists_one (list, submitter->partition, false);
-    case DN_SCOPE_ACCOUNT:
-        return lists_one (list, submitter->account, true);
-    case DN_SCOPE_QOS:
-        return lists_one (list, submitter->qos, true);
     case DN_SCOPE_USER:
-        return has_user (policy, submitter->user_id);
+        return has_user (policy, seeker->submitter->user_id);
+    case DN_SCOPE_GROUP:
+        return has_group (policy, seeker->submitter);
     default:
-        return has_group (policy, submitter);
+        return has_name (policy, scope, seeker);
     }
+}
+
+static bool matches (const struct dn_policy *policy, const struct seeker *seeker)
+{
+    for (int scope = 0; scope < DN_N_SCOPES; scope++)
+        if (!matches_scope (policy, (enum dn_scope) scope, seeker))
+            return false;
+    return true;
 }
 
 bool dn_policy_matches (const struct dn_policy *policy,
                         const struct dn_submitter *submitter)
 {
-    /* What costs least comes first. */
-    for (int scope = DN_N_SCOPES - 1; scope >= 0; scope--)
-        if (!matches_scope (policy, (enum dn_scope) scope, submitter))
-            return false;
-    return true;
+    struct seeker seeker;
+
+    seek (&seeker, submitter);
+    return matches (policy, &seeker);
 }
 
 /* Over the rules in force goes what the line sets, where it is the first to do so or
@@ -507,12 +572,15 @@ void dn_policies_apply (const struct dn_policies *policies,
                         struct dn_origins *origins)
 {
     const struct dn_policy site = {.set = bound, .rules = *rules};
+    struct seeker seeker;
     uint64_t set = 0;
 
     if (origins)
         memset (origins, 0, sizeof (*origins));
+    if (policies->n_policies > 0)
+        seek (&seeker, submitter);
     for (int i = 0; i < policies->n_policies; i++)
-        if (dn_policy_matches (&policies->list[i], submitter))
+        if (matches (&policies->list[i], &seeker))
             apply_policy (&policies->list[i], &set, rules, origins);
     apply_policy (&site, &set, rules, origins);
 }

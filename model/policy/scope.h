@@ -61,13 +61,24 @@ struct dn_people {
     const void *self;
 };
 
+/* Names to be found quickly: sorted, in small letters where case does not count. */
+struct dn_name_set {
+    char *text;
+    struct dn_span *names; /* into the text */
+    int n_names;
+};
+
+/* The scopes that are names to Slurm as well come first. */
+#define DN_N_NAME_SCOPES DN_SCOPE_USER
+
 struct dn_policy {
     int line;              /* in dnnest.conf */
     uint64_t set;          /* bit i: the rule of row i is set */
     struct dn_rules rules; /* of which those count */
     /* The names of each scope between commas, as written; NULL: everything. Owned. */
     char *names[DN_N_SCOPES];
-    int64_t *users; /* a number per name of a user; owned */
+    struct dn_name_set sets[DN_N_NAME_SCOPES]; /* owned */
+    int64_t *users;                            /* a number per name of a user; owned */
     int n_users;
     struct dn_group *groups; /* a group per name of one; owned */
     int n_groups;
