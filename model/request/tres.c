@@ -29,7 +29,7 @@ static bool is_count (struct dn_span text)
 
 static int read_count (struct dn_span text, int64_t *count, struct dn_err *err)
 {
-    return dn_int_read (text, "GPU count", 0, 1000000, count, err);
+    return dn_int_read (text, "count", 0, DN_COUNT_MAX, count, err);
 }
 
 /* One entry behind its prefix: "NAME[:TYPE][:COUNT|=COUNT]". */
@@ -41,10 +41,11 @@ static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_er
 
     *entry = (struct dn_tres){.whole = whole, .name = name, .count = 1};
     entry->gpu = dn_span_is (name, "gpu");
-    if (!entry->gpu || !rest.text)
+    entry->cpu = dn_span_is (name, "cpu");
+    if ((!entry->gpu && !entry->cpu) || !rest.text)
         return 0;
     part = dn_span_cut (&rest, ":=");
-    if (!is_count (part)) {
+    if (entry->gpu && !is_count (part)) {
         entry->type = part;
         if (!rest.text)
             return 0;
@@ -53,8 +54,9 @@ static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_er
     if (rest.text)
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "'%s' has too many parts, expected gpu[:TYPE][:COUNT]",
-                           dn_quote (whole.text, whole.len).text);
+                           "'%s' has too many parts, expected %s",
+                           dn_quote (whole.text, whole.len).text,
+                           entry->gpu ? "gpu[:TYPE][:COUNT]" : "cpu:COUNT");
     return read_count (part, &entry->count, err);
 }
 
