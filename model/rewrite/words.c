@@ -29,6 +29,14 @@ static void add_duration (struct dn_buf *buf, double seconds)
     dn_buf_add (buf, "%" PRId64 "h%02" PRId64 "m", minutes / 60, minutes % 60);
 }
 
+/* "a100:4", or "a100" where the number is open. */
+static void add_gpus (struct dn_buf *buf, const char *type, int64_t n_gpus)
+{
+    dn_buf_add (buf, "%s", dn_quote (type, strlen (type)).text);
+    if (n_gpus != DN_UNSET)
+        dn_buf_add (buf, ":%" PRId64, n_gpus);
+}
+
 /* ", partition A -> B, constraint C -> D" behind a new GPU type. */
 static void add_place (struct dn_buf *buf,
                        const struct dn_story *story,
@@ -106,15 +114,10 @@ static void add_changes (struct dn_buf *buf,
         comma = separator;
     }
     if (decision->gpu) {
-        dn_buf_add (buf,
-                    "%sgpu%s%s:%" PRId64 "%s%s:%" PRId64,
-                    comma,
-                    is,
-                    dn_quote (decision->from->type, strlen (decision->from->type)).text,
-                    request->n_gpus,
-                    arrow,
-                    decision->gpu->type,
-                    request->n_gpus);
+        dn_buf_add (buf, "%sgpu%s", comma, is);
+        add_gpus (buf, decision->from->type, request->n_gpus);
+        dn_buf_add (buf, "%s", arrow);
+        add_gpus (buf, decision->gpu->type, request->n_gpus);
         add_place (buf, story, is, arrow, separator);
         comma = separator;
     }
