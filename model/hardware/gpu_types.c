@@ -75,14 +75,15 @@ static int read_by_feature (struct dn_span value, char *feature, struct dn_err *
 
 static int read_by_partition (struct dn_span value, char *name, struct dn_err *err)
 {
-    if (dn_span_copy (value, name, DN_NAME_MAX, "ByPartition", err) < 0)
-        return -1;
-    if (name[0] == '\0' || strpbrk (name, ", \t"))
+    struct dn_span rest = value;
+    struct dn_span first = dn_span_cut (&rest, ", \t");
+
+    if (first.len == 0 || rest.text)
         return dn_err_set (err,
                            DN_E_RANGE,
                            "ByPartition: '%s' is not the name of one partition",
                            dn_quote (value.text, value.len).text);
-    return 0;
+    return dn_span_copy (value, name, DN_NAME_MAX, "ByPartition", err);
 }
 
 /* What says where the type is. 1 when the key is none of these. */

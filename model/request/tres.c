@@ -27,11 +27,6 @@ static bool is_count (struct dn_span text)
     return text.len > 0 && text.text[0] >= '0' && text.text[0] <= '9';
 }
 
-static int read_count (struct dn_span text, int64_t *count, struct dn_err *err)
-{
-    return dn_int_read (text, "count", 0, DN_COUNT_MAX, count, err);
-}
-
 /* One entry behind its prefix: "NAME[:TYPE][:COUNT|=COUNT]". */
 static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_err *err)
 {
@@ -57,7 +52,12 @@ static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_er
                            "'%s' has too many parts, expected %s",
                            dn_quote (whole.text, whole.len).text,
                            entry->gpu ? "gpu[:TYPE][:COUNT]" : "cpu:COUNT");
-    return read_count (part, &entry->count, err);
+    return dn_int_read (part,
+                        entry->gpu ? "GPU count" : "CPU count",
+                        0,
+                        DN_COUNT_MAX,
+                        &entry->count,
+                        err);
 }
 
 int dn_tres_read (const char *text, struct dn_tres_list *list, struct dn_err *err)

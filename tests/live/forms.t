@@ -75,9 +75,12 @@ submit() {
     cluster_as_user sbatch --parsable "$@" job.sh 2>"$dir/said" || { cat "$dir/said" >&2 && return 1; }
 }
 
-# What was asked for, one "Key=Value" a line; spelled alike for all versions.
+# What was asked for, one "Key=Value" a line, spelled alike for all versions. From 23.11 on
+# CPUs per task are in TresPerTask as well; whether they agree, the job's srun finds out.
 asked() {
-    scontrol show job -o "$1" | tr ' ' '\n' | sed 's|gres/gpu|gres:gpu|g' |
+    scontrol show job -o "$1" | tr ' ' '\n' |
+        sed -E -e 's|gres/gpu|gres:gpu|g' -e '/^TresPerTask=/{s/cpu[=:][0-9]+,?//;s/(gpu:[a-z0-9]+)=/\1:/}' \
+            -e '/=$/d' |
         grep -E '^(TimeLimit|TimeMin|Partition|Features|Tres[A-Za-z]+|CpusPerTres|MemPerTres|NumNodes|NumTasks|CPUs/Task|MinCPUsNode|MinMemory[A-Za-z]+|OverSubscribe|JobState|ArrayTaskId)=' |
         LC_ALL=C sort
 }
