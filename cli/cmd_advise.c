@@ -136,8 +136,15 @@ static void add_decision (struct json_object *json, const struct dn_advice *advi
     dn_json_add_count (row, "time_limit_s", given ? decision->time_limit_s : DN_UNSET);
     dn_json_add_count (row, "time_min_s", given ? decision->time_min_s : DN_UNSET);
     dn_json_add_text (row, "gpu", decision->gpu ? decision->gpu->type : NULL);
+    dn_json_add_text (
+        row, "partition", advice->patch.partition[0] ? advice->patch.partition : NULL);
+    dn_json_add_text (
+        row, "features", advice->patch.features[0] ? advice->patch.features : NULL);
     dn_json_add_count (
         row, "cpus_per_task", given ? decision->cpus_per_task : DN_UNSET);
+    dn_json_add_count (
+        row, "cpus_each_gpu", given ? decision->cpus_each_gpu : DN_UNSET);
+    dn_json_add_text (row, "note", decision->note[0] ? decision->note : NULL);
     dn_json_add_text (row, "chosen", chosen);
 }
 
@@ -218,31 +225,49 @@ static void print_json (const struct dn_site *site, const struct dn_advice *advi
     dn_json_print (json);
 }
 
+static void add_proposal (struct dn_grid *grid,
+                          const char *what,
+                          const char *old_text,
+                          const char *new_text)
+{
+    dn_grid_add (grid, "%s", what);
+    dn_grid_add (grid, "%s", old_text);
+    dn_grid_add (grid, "%s", new_text);
+}
+
 /* What the decision asks for, in the user's terms. */
 static void add_proposals (struct dn_grid *grid, const struct dn_advice *advice)
 {
     const struct dn_decision *decision = &advice->decision;
     const struct dn_request *request = &advice->request;
 
-    if (decision->time_limit_s != DN_UNSET) {
-        dn_grid_add (grid, "time");
-        dn_grid_add (grid, "%s", dn_time_write (request->time_limit_s).text);
-        dn_grid_add (grid, "%s", dn_time_write (decision->time_limit_s).text);
-    }
-    if (decision->time_min_s != DN_UNSET) {
-        dn_grid_add (grid, "least time");
-        dn_grid_add (grid, "%s", dn_time_write (DN_UNSET).text);
-        dn_grid_add (grid, "%s", dn_time_write (decision->time_min_s).text);
-    }
-    if (decision->gpu) {
-        dn_grid_add (grid, "gpu");
-        dn_grid_add (grid, "%s", request->gpu_type);
-        dn_grid_add (grid, "%s", decision->gpu->type);
-    }
+    if (decision->time_limit_s != DN_UNSET)
+        add_proposal (grid,
+                      "time",
+                      dn_time_write (request->time_limit_s).text,
+                      dn_time_write (decision->time_limit_s).text);
+    if (decision->time_min_s != DN_UNSET)
+        add_proposal (grid,
+                      "least time",
+                      dn_time_write (DN_UNSET).text,
+                      dn_time_write (decision->time_min_s).text);
+    if (decision->gpu)
+        add_proposal (grid, "gpu", decision->from->type, decision->gpu->type);
+    if (advice->patch.partition[0] != '\0')
+        add_proposal (
+            grid, "partition", request->job->partition, advice->patch.partition);
+    if (advice->patch.features[0] != '\0')
+        add_proposal (
+            grid, "constraint", request->job->features, advice->patch.features);
     if (decision->cpus_per_task != DN_UNSET) {
         dn_grid_add (grid, "cpus per task");
         dn_grid_add (grid, "%" PRId64, request->cpus_per_task);
         dn_grid_add (grid, "%" PRId64, decision->cpus_per_task);
+    }
+    if (decision->cpus_each_gpu != DN_UNSET) {
+        dn_grid_add (grid, "cpus per gpu");
+        dn_grid_add (grid, "%" PRId64, request->cpus_each_gpu);
+        dn_grid_add (grid, "%" PRId64, decision->cpus_each_gpu);
     }
 }
 

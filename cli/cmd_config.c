@@ -251,6 +251,15 @@ static void add_site (struct json_object *json, const struct dn_site *site)
     }
 }
 
+/* The longest time of a type's partition, as one writes it; NULL: not stated. */
+static struct json_object *max_time_json (int64_t seconds)
+{
+    if (seconds == DN_UNSET)
+        return NULL;
+    return dn_json_text (seconds == DN_UNLIMITED ? "UNLIMITED"
+                                                 : dn_time_write (seconds).text);
+}
+
 static void add_gpus (struct json_object *json, const struct dn_gpu_types *types)
 {
     struct json_object *array = dn_json_add_array (json, "gpu_keys");
@@ -277,6 +286,12 @@ static void add_gpus (struct json_object *json, const struct dn_gpu_types *types
         dn_json_add_count (row, "node_memory_mb", type->node_mem_mb);
         dn_json_add_text (
             row, "partitions", type->partitions[0] ? type->partitions : NULL);
+        dn_json_add_text (
+            row, "by_partition", type->by_partition[0] ? type->by_partition : NULL);
+        json_object_object_add (row, "max_time", max_time_json (type->max_time_s));
+        dn_json_add_text (
+            row, "by_feature", type->by_feature[0] ? type->by_feature : NULL);
+        dn_json_add_text (row, "features", type->features[0] ? type->features : NULL);
     }
 }
 
@@ -373,6 +388,24 @@ static void add_count (struct dn_grid *grid, int64_t count)
         dn_grid_add (grid, "%" PRId64, count);
 }
 
+/* How jobs ask for the type, other than by gres: "-p gpu-v100", "-C v100". */
+static void add_by (struct dn_grid *grid, const struct dn_gpu_type *type)
+{
+    bool partition = type->by_partition[0] != '\0';
+    bool feature = type->by_feature[0] != '\0';
+
+    if (!partition && !feature)
+        dn_grid_add (grid, "-");
+    else
+        dn_grid_add (grid,
+                     "%s%s%s%s%s",
+                     partition ? "-p " : "",
+                     type->by_partition,
+                     partition && feature ? ", " : "",
+                     feature ? "-C " : "",
+                     type->by_feature);
+}
+
 static int print_gpus (const struct dn_gpu_types *types)
 {
     static const struct dn_grid_column columns[] = {{"GPU TYPE", false},
@@ -382,8 +415,9 @@ static int print_gpus (const struct dn_gpu_types *types)
                                                     {"NODES", true},
                                                     {"NODE CPUS", true},
                                                     {"NODE MB", true},
-                                                    {"PARTITIONS", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 8);
+                                                    {"PARTITIONS", false},
+                                                    {"BY", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 9);
 
     printf ("\n");
     if (types->n_types == 0) {
@@ -401,6 +435,7 @@ static int print_gpus (const struct dn_gpu_types *types)
         add_count (&grid, type->node_cpus);
         add_count (&grid, type->node_mem_mb);
         dn_grid_add (&grid, "%s", type->partitions[0] ? type->partitions : "-");
+        add_by (&grid, type);
     }
     return dn_grid_print (&grid);
 }

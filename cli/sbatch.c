@@ -39,6 +39,7 @@
 const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_ACCOUNT] = {"account", 'A', "NAME", "account to charge"},
     [DN_SBATCH_ARRAY] = {"array", 'a', "LIST", "job array"},
+    [DN_SBATCH_BATCH] = {"batch", 0, "LIST", "features of the first node"},
     [DN_SBATCH_COMMENT] = {"comment", 0, "TEXT", "comment; may carry dnnest:METADATA"},
     [DN_SBATCH_CONSTRAINT] = {"constraint", 'C', "LIST", "features of the nodes"},
     [DN_SBATCH_CORE_SPEC] = {"core-spec", 'S', "N", "cores kept for the system"},
@@ -85,7 +86,6 @@ const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_WRAP] = {"wrap", 0, "COMMAND", "a command instead of SCRIPT"},
     /* Known, so that their arguments are not taken for the script. */
     KNOWN ("acctg-freq", 0, "X"),
-    KNOWN ("batch", 0, "X"),
     KNOWN ("bb", 0, "X"),
     KNOWN ("bbf", 0, "X"),
     KNOWN ("begin", 'b', "X"),
@@ -703,6 +703,9 @@ static int read_counts (struct dn_sbatch *sbatch, int version, struct dn_err *er
                < 0
         || read_count (sbatch, DN_SBATCH_NTASKS_PER_GPU, 1, &job->ntasks_per_tres, err)
                < 0
+        || read_count (
+               sbatch, DN_SBATCH_SOCKETS_PER_NODE, 1, &job->sockets_per_node, err)
+               < 0
         || read_count (sbatch, DN_SBATCH_MINCPUS, 1, &job->pn_min_cpus, err) < 0)
         return -1;
     return 0;
@@ -757,6 +760,7 @@ static void fill_names (struct dn_sbatch *sbatch)
 
     job->features = value[DN_SBATCH_CONSTRAINT];
     job->prefer = value[DN_SBATCH_PREFER];
+    job->batch_features = value[DN_SBATCH_BATCH];
     job->req_nodes = value[DN_SBATCH_NODELIST] ? value[DN_SBATCH_NODELIST]
                                                : value[DN_SBATCH_NODEFILE];
     job->exc_nodes = value[DN_SBATCH_EXCLUDE];
@@ -793,6 +797,7 @@ static void fill_env (struct dn_sbatch *sbatch, int version)
     add_env (sbatch, "SLURM_GPUS", value[DN_SBATCH_GPUS]);
     add_env (sbatch, "SLURM_GPUS_PER_NODE", value[DN_SBATCH_GPUS_PER_NODE]);
     add_env (sbatch, "SLURM_GPUS_PER_SOCKET", value[DN_SBATCH_GPUS_PER_SOCKET]);
+    add_env (sbatch, "SLURM_CPUS_PER_GPU", value[DN_SBATCH_CPUS_PER_GPU]);
     if (version < VERSION_SLASH)
         add_env (sbatch, "SLURM_GPUS_PER_TASK", value[DN_SBATCH_GPUS_PER_TASK]);
     else
@@ -848,6 +853,9 @@ int dn_sbatch_fill (struct dn_sbatch *sbatch, int version, struct dn_err *err)
         return -1;
     if (default_memory > 0)
         job->default_mem_per_cpu_mb = default_memory;
+    job->memory_default = default_memory > 0 && !sbatch->value[DN_SBATCH_MEM]
+                          && !sbatch->value[DN_SBATCH_MEM_PER_CPU]
+                          && !sbatch->value[DN_SBATCH_MEM_PER_GPU];
     derive_counts (job);
     if (fill_per_gpu (sbatch, version, err) < 0)
         return -1;

@@ -16,6 +16,7 @@
 enum dn_sbatch_option {
     DN_SBATCH_ACCOUNT,
     DN_SBATCH_ARRAY,
+    DN_SBATCH_BATCH,
     DN_SBATCH_COMMENT,
     DN_SBATCH_CONSTRAINT,
     DN_SBATCH_CORE_SPEC,
@@ -64,7 +65,7 @@ enum dn_sbatch_option {
 };
 
 #define DN_SBATCH_TEXT_MAX (2 * DN_TRES_MAX)
-#define DN_SBATCH_ENV_MAX  5
+#define DN_SBATCH_ENV_MAX  6
 
 struct dn_sbatch {
     const char *value[DN_N_SBATCH_OPTIONS]; /* borrowed; "" without argument */

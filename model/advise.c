@@ -4,6 +4,7 @@
  */
 #include "advise.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,9 +48,23 @@ bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job)
            || (site->opt_in_all && has_tres (job));
 }
 
-/* What the request knows and the metadata leaves open. */
-static void fill_from_request (struct dn_spec *spec, const struct dn_request *request)
+/* A reason that leaves time, GPUs and CPUs as they are; an earlier one stays. */
+static void keep_all (struct dn_request *request, const char *reason)
 {
+    char *const fields[] = {request->keep_time, request->keep_gpu, request->keep_cpus};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (fields); i++)
+        if (fields[i][0] == '\0')
+            snprintf (fields[i], DN_REASON_MAX, "%s", reason);
+}
+
+/* What the request knows and the metadata leaves open. When neither says how many GPUs
+ * work together, nobody can tell how long they take.
+ */
+static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
+{
+    if (spec->gpus == DN_UNSET && request->n_gpus == DN_UNSET)
+        keep_all (request, "the number of GPUs is open (gpus=)");
     if (spec->nodes == DN_UNSET && request->n_nodes > 1
         && request->n_gpus >= request->n_nodes)
         spec->nodes = request->n_nodes;

@@ -28,6 +28,12 @@
 /* Entries of one tres string ("gpu:a100:2,gpu:v100:1,shard:4"). */
 #define DN_TRES_ENTRIES_MAX 16
 
+/* Names of one constraint that is taken apart ("a100&ib"), and its characters: it has
+ * to fit into the line for the user.
+ */
+#define DN_FEATURES_MAX      8
+#define DN_FEATURES_TEXT_MAX 128
+
 /* GPU types that one site may map, and so candidates of one decision. */
 #define DN_CANDIDATES_MAX 32
 

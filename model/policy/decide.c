@@ -78,6 +78,17 @@ static int find_base (const struct scene *scene)
     return base;
 }
 
+/* The number of GPUs is never changed, so this is for the user to settle. */
+static void note_gpus (const struct scene *scene)
+{
+    snprintf (scene->decision->note,
+              DN_REASON_MAX,
+              "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",
+              scene->spec->gpus,
+              scene->request->n_gpus);
+    say (scene, "%s", scene->decision->note);
+}
+
 /* Can anything be told about this job? Says why not. */
 static bool can_tell (const struct scene *scene, int base)
 {
@@ -95,12 +106,10 @@ static bool can_tell (const struct scene *scene, int base)
         return false;
     }
     estimate = &scene->estimates[base];
-    if (request->n_gpus != DN_UNSET && scene->spec->gpus > request->n_gpus) {
-        say (scene,
-             "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",
-             scene->spec->gpus,
-             request->n_gpus);
-        return false;
+    if (request->n_gpus != DN_UNSET && scene->spec->gpus != request->n_gpus) {
+        note_gpus (scene);
+        if (scene->spec->gpus > request->n_gpus)
+            return false;
     }
     if (!estimate->supported) {
         say (scene, "gpu: %s cannot run this precision", type_of (scene, base));
@@ -121,11 +130,6 @@ static bool can_tell (const struct scene *scene, int base)
              100 * scene->rules->min_confidence);
         return false;
     }
-    if (request->n_gpus != DN_UNSET && scene->spec->gpus < request->n_gpus)
-        say (scene,
-             "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",
-             scene->spec->gpus,
-             request->n_gpus);
     return true;
 }
 
@@ -148,35 +152,78 @@ static int64_t needed_time (const struct scene *scene, int i)
     return (int64_t) ceil (bound / TIME_STEP_S) * TIME_STEP_S;
 }
 
-/* CPUs on one node when each task has 'cpus_per_task'; all of them if the spread is
+/* The CPUs that were requested, per GPU or per task, and how many of these there are.
+ */
+static int64_t requested_cpus (const struct dn_request *request, int64_t *times)
+{
+    bool each_gpu = request->cpus_each_gpu != DN_UNSET;
+
+    *times = each_gpu ? request->n_gpus : request->n_tasks;
+    return each_gpu ? request->cpus_each_gpu : request->cpus_per_task;
+}
+
+/* CPUs per GPU that keep candidate 'i' busy. Where the job may land on several types,
+ * the most that any of them needs.
+ */
+static int64_t busy_cpus (const struct scene *scene, int i)
+{
+    int64_t most = scene->estimates[i].cpus_per_gpu;
+
+    for (int k = 0; k < scene->candidates->n_candidates; k++) {
+        if (!scene->candidates->list[i].requested
+            || !scene->candidates->list[k].requested || most == DN_UNSET)
+            continue;
+        if (scene->estimates[k].cpus_per_gpu == DN_UNSET
+            || scene->estimates[k].cpus_per_gpu > most)
+            most = scene->estimates[k].cpus_per_gpu;
+    }
+    return most;
+}
+
+/* Memory that is kept whole per node while CPUs go down has to fit a node. */
+static bool keeps_memory (const struct scene *scene, int i)
+{
+    int64_t node = scene->candidates->list[i].gpu->node_mem_mb;
+
+    return !scene->request->mem_follows_cpus || node == DN_UNSET
+           || scene->request->mem_per_node_mb <= node;
+}
+
+/* CPUs on one node when each task or GPU has 'count'; all of them if the spread is
  * open. */
-static int64_t cpus_on_node (const struct dn_request *request, int64_t cpus_per_task)
+static int64_t cpus_on_node (const struct dn_request *request, int64_t count)
 {
     int64_t all = request->n_cpus;
+    int64_t times;
 
-    if (cpus_per_task != DN_UNSET && request->n_tasks != DN_UNSET)
-        all = cpus_per_task * request->n_tasks;
+    requested_cpus (request, &times);
+    if (count != DN_UNSET && times != DN_UNSET)
+        all = count * times;
     if (all != DN_UNSET && request->n_nodes > 1)
         all = (all + request->n_nodes - 1) / request->n_nodes;
     return all;
 }
 
-/* Whether tasks may get that many more CPUs: a node must be known to have them. */
-static bool may_raise_cpus (const struct scene *scene, int i, int64_t cpus_per_task)
+/* Whether tasks or GPUs may get that many more CPUs: a node must be known to have them.
+ */
+static bool may_raise_cpus (const struct scene *scene, int i, int64_t count)
 {
-    int64_t cpus = cpus_on_node (scene->request, cpus_per_task);
+    int64_t cpus = cpus_on_node (scene->request, count);
 
     return scene->rules->never_raise == DN_YES_NO && cpus != DN_UNSET
            && cpus <= scene->candidates->list[i].gpu->node_cpus;
 }
 
-/* CPUs per task that a run on candidate 'i' needs; the user's own where that must stay.
+/* CPUs that a run on candidate 'i' needs, counted as the user has counted them; the
+ * user's own where that must stay.
  */
 static int64_t needed_cpus (const struct scene *scene, int i, const char **why)
 {
     const struct dn_rules *rules = scene->rules;
     const struct dn_request *request = scene->request;
-    int64_t per_gpu = scene->estimates[i].cpus_per_gpu;
+    int64_t per_gpu = busy_cpus (scene, i);
+    int64_t times;
+    int64_t requested = requested_cpus (request, &times);
     int64_t needed;
 
     *why = NULL;
@@ -190,13 +237,19 @@ static int64_t needed_cpus (const struct scene *scene, int i, const char **why)
         *why = "what the input pipeline needs is unknown (decode=)";
     else if (per_gpu > rules->cpus_per_gpu_max)
         *why = "more CPUs per GPU are needed than CpusPerGpuMax";
+    else if (!keeps_memory (scene, i))
+        *why = "memory follows CPUs and may be spread over nodes";
     if (*why)
-        return request->cpus_per_task;
+        return requested;
     if (per_gpu < rules->cpus_per_gpu_min)
         per_gpu = rules->cpus_per_gpu_min;
-    needed = (per_gpu * request->n_gpus + request->n_tasks - 1) / request->n_tasks;
-    if (needed > request->cpus_per_task && !may_raise_cpus (scene, i, needed))
-        return request->cpus_per_task;
+    /* No task goes without a CPU. */
+    needed = per_gpu * request->n_gpus;
+    if (needed < request->n_tasks)
+        needed = request->n_tasks;
+    needed = (needed + times - 1) / times;
+    if (needed > requested && !may_raise_cpus (scene, i, needed))
+        return requested;
     return needed;
 }
 
@@ -320,7 +373,8 @@ static bool may_move (const struct scene *scene, int i, int base, char *why)
  */
 static int choose_gpu (const struct scene *scene, int base)
 {
-    const char *keep = scene->request->keep_gpu;
+    const char *keep = scene->request->keep_gpu[0] != '\0' ? scene->request->keep_gpu
+                                                           : scene->candidates->keep;
     double limit = price (scene, base) * (1 - scene->rules->min_gain);
     int best = base;
 
@@ -344,6 +398,7 @@ static int choose_gpu (const struct scene *scene, int base)
     }
     if (best != base) {
         scene->decision->gpu = scene->candidates->list[best].gpu;
+        scene->decision->from = scene->candidates->list[base].gpu;
         say (scene,
              "gpu: %s takes %.0f %% of the time of %s at %.0f %% of its %s",
              type_of (scene, best),
@@ -363,18 +418,27 @@ static int choose_gpu (const struct scene *scene, int base)
 static void choose_cpus (const struct scene *scene)
 {
     const struct dn_request *request = scene->request;
+    bool each_gpu = request->cpus_each_gpu != DN_UNSET;
     const char *why;
     int64_t needed = needed_cpus (scene, scene->decision->chosen, &why);
+    int64_t times;
+    int64_t requested = requested_cpus (request, &times);
 
     if (why) {
         say (scene, "cpus: kept, %s", why);
-    } else if (needed != request->cpus_per_task) {
-        scene->decision->cpus_per_task = needed;
+    } else if (needed != requested) {
+        if (each_gpu)
+            scene->decision->cpus_each_gpu = needed;
+        else
+            scene->decision->cpus_per_task = needed;
         say (scene,
              "cpus: the input pipeline needs %" PRId64 " per GPU",
-             scene->estimates[scene->decision->chosen].cpus_per_gpu);
+             busy_cpus (scene, scene->decision->chosen));
     } else {
-        say (scene, "cpus: %" PRId64 " per task are needed", request->cpus_per_task);
+        say (scene,
+             "cpus: %" PRId64 " per %s are needed",
+             requested,
+             each_gpu ? "GPU" : "task");
     }
 }
 
@@ -470,6 +534,7 @@ static struct dn_decision nothing_decided (void)
     return (struct dn_decision){.time_limit_s = DN_UNSET,
                                 .time_min_s = DN_UNSET,
                                 .cpus_per_task = DN_UNSET,
+                                .cpus_each_gpu = DN_UNSET,
                                 .chosen = -1};
 }
 
@@ -500,6 +565,7 @@ void dn_policy_decide (const struct dn_rules *rules,
     choose_cpus (&scene);
     choose_time (&scene);
     decision->verdict = decision->gpu || decision->cpus_per_task != DN_UNSET
+                                || decision->cpus_each_gpu != DN_UNSET
                                 || decision->time_limit_s != DN_UNSET
                                 || decision->time_min_s != DN_UNSET
                             ? DN_VERDICT_CHANGE

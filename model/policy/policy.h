@@ -157,13 +157,16 @@ extern const struct dn_names dn_verdict_names;
 /* What to change. A field that stays has DN_UNSET or NULL. */
 struct dn_decision {
     enum dn_verdict verdict;
-    int64_t time_limit_s;          /* new limit, whole minutes */
-    int64_t time_min_s;            /* new least time, whole minutes */
-    const struct dn_gpu_type *gpu; /* new type */
-    int64_t cpus_per_task;         /* new count */
+    int64_t time_limit_s;           /* new limit, whole minutes */
+    int64_t time_min_s;             /* new least time, whole minutes */
+    const struct dn_gpu_type *gpu;  /* new type */
+    const struct dn_gpu_type *from; /* the one it takes the place of */
+    int64_t cpus_per_task;          /* new count */
+    int64_t cpus_each_gpu;          /* new count, where CPUs were requested per GPU */
     int chosen; /* index of the candidate that the job will run on, -1 unknown */
     char reasons[DN_REASONS_MAX][DN_REASON_MAX]; /* one sentence each */
     int n_reasons;
+    char note[DN_REASON_MAX]; /* what the user should know, whatever is decided */
 };
 
 /* Bytes of GPU memory that a device must have before the rules move a run there: the

@@ -66,14 +66,15 @@ static void read_counts (const job_desc_msg_t *desc, struct dn_job *job)
     job->num_tasks = from_32 (desc->num_tasks);
     job->ntasks_per_node = from_16 (desc->ntasks_per_node);
     job->ntasks_per_tres = from_16 (desc->ntasks_per_tres);
+    job->sockets_per_node = from_16 (desc->sockets_per_node);
     job->min_nodes = from_32 (desc->min_nodes);
     job->max_nodes = from_32 (desc->max_nodes);
     job->mem_per_node_mb = memory_per_node (desc->pn_min_memory);
     job->mem_per_cpu_mb = memory_per_cpu (desc->pn_min_memory);
     job->default_mem_per_cpu_mb = default_memory_per_cpu ();
-    job->memory_open = desc->pn_min_memory == NO_VAL64 && !desc->mem_per_tres
-                       && (slurm_conf.select_type_param & CR_MEMORY) != 0
-                       && slurm_conf.def_mem_per_cpu == 0;
+    job->memory_default = desc->pn_min_memory == NO_VAL64 && !desc->mem_per_tres
+                          && (slurm_conf.select_type_param & CR_MEMORY) != 0;
+    job->memory_open = job->memory_default && slurm_conf.def_mem_per_cpu == 0;
 }
 
 static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
@@ -151,6 +152,7 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
     read_flags (desc, job);
     job->features = desc->features;
     job->prefer = desc->prefer;
+    job->batch_features = desc->batch_features;
     job->req_nodes = desc->req_nodes;
     job->exc_nodes = desc->exc_nodes;
     job->reservation = desc->reservation;
@@ -284,6 +286,12 @@ static char **find_text (job_desc_msg_t *desc, const struct dn_edit *edit)
         return &desc->tres_per_socket;
     case DN_FIELD_TRES_PER_TASK:
         return &desc->tres_per_task;
+    case DN_FIELD_CPUS_PER_TRES:
+        return &desc->cpus_per_tres;
+    case DN_FIELD_PARTITION:
+        return &desc->partition;
+    case DN_FIELD_FEATURES:
+        return &desc->features;
     case DN_FIELD_ENV:
         return find_env (desc, edit->old_text);
     case DN_FIELD_ADMIN_COMMENT:
