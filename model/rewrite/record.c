@@ -11,9 +11,9 @@
  * etc/record.schema.json and job_submit_dnnest(8) say what each member means.
  *
  * "req" is the original request, whatever was done to it; "set" is what the decision
- * asks for, applied only in mode enforce. All numbers are whole, so that no locale can
- * spoil them; unknown ones are left out. When the whole is too long, "why" goes, then
- * "spec".
+ * asks for, applied only in mode enforce, and not for the verdict "control". All
+ * numbers are whole, so that no locale can spoil them; unknown ones are left out. When
+ * the whole is too long, "why" goes, then "spec".
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,8 +24,12 @@
 #include "base/json_read.h"
 #include "base/json_write.h"
 
-static int add_request (struct json_object *object, const struct dn_request *request)
+/* The original of a place is kept where it changes: its text is known to be harmless.
+ */
+static int add_request (struct json_object *object, const struct dn_story *story)
 {
+    const struct dn_request *request = story->request;
+    const struct dn_patch *patch = story->patch;
     struct dn_quoted type = dn_quote (request->gpu_type, strlen (request->gpu_type));
 
     if (dn_json_put_number (object, "time_s", request->time_limit_s) < 0
@@ -34,17 +38,30 @@ static int add_request (struct json_object *object, const struct dn_request *req
         || dn_json_put_number (object, "nodes", request->n_nodes) < 0
         || dn_json_put_number (object, "tasks", request->n_tasks) < 0
         || dn_json_put_number (object, "cpus_per_task", request->cpus_per_task) < 0
+        || dn_json_put_number (object, "cpus_each_gpu", request->cpus_each_gpu) < 0
+        || dn_json_put_text (
+               object, "partition", patch->partition[0] ? request->job->partition : "")
+               < 0
+        || dn_json_put_text (
+               object, "features", patch->features[0] ? request->job->features : "")
+               < 0
         || dn_json_put_number (object, "mem_mb", request->mem_per_node_mb) < 0)
         return -1;
     return 0;
 }
 
-static int add_set (struct json_object *object, const struct dn_decision *decision)
+static int add_set (struct json_object *object, const struct dn_story *story)
 {
+    const struct dn_decision *decision = story->decision;
+
     if (dn_json_put_number (object, "time_s", decision->time_limit_s) < 0
+        || dn_json_put_number (object, "time_min_s", decision->time_min_s) < 0
         || dn_json_put_text (object, "gpu", decision->gpu ? decision->gpu->type : "")
                < 0
-        || dn_json_put_number (object, "cpus_per_task", decision->cpus_per_task) < 0)
+        || dn_json_put_text (object, "partition", story->patch->partition) < 0
+        || dn_json_put_text (object, "features", story->patch->features) < 0
+        || dn_json_put_number (object, "cpus_per_task", decision->cpus_per_task) < 0
+        || dn_json_put_number (object, "cpus_each_gpu", decision->cpus_each_gpu) < 0)
         return -1;
     return 0;
 }
@@ -105,12 +122,11 @@ static int fill_record (const struct dn_story *story, struct json_object *record
                              dn_names_get (&dn_verdict_names, (int) decision->verdict))
                < 0)
         return -1;
-    if (!(part = dn_json_put_object (record, "req"))
-        || add_request (part, story->request) < 0)
+    if (!(part = dn_json_put_object (record, "req")) || add_request (part, story) < 0)
         return -1;
-    if (decision->verdict == DN_VERDICT_CHANGE
-        && (!(part = dn_json_put_object (record, "set"))
-            || add_set (part, decision) < 0))
+    if ((decision->verdict == DN_VERDICT_CHANGE
+         || decision->verdict == DN_VERDICT_CONTROL)
+        && (!(part = dn_json_put_object (record, "set")) || add_set (part, story) < 0))
         return -1;
     if (story->chosen
         && (!(part = dn_json_put_object (record, "pred"))
@@ -123,11 +139,18 @@ static int fill_record (const struct dn_story *story, struct json_object *record
     return 0;
 }
 
-/* sacct -P parts its columns with '|' and escapes none. It stands in strings only. */
-static void spare_bars (char *text)
+/* sacct -P parts its columns with '|' and escapes none. It stands in strings only,
+ * where JSON can name it. False if the text is too long then.
+ */
+static bool write_without_bars (const char *json, char text[DN_RECORD_MAX + 1])
 {
-    for (char *at = text; (at = strchr (at, '|'));)
-        *at = '/';
+    struct dn_buf buf = dn_buf_on (text, DN_RECORD_MAX + 1);
+    const char *bar;
+
+    for (; (bar = strchr (json, '|')) && !buf.cut; json = bar + 1)
+        dn_buf_add (&buf, "%.*s\\u007c", (int) (bar - json), json);
+    dn_buf_add (&buf, "%s", json);
+    return !buf.cut;
 }
 
 int dn_record_write (const struct dn_story *story,
@@ -145,13 +168,11 @@ int dn_record_write (const struct dn_story *story,
         json = dn_json_line (record);
         if (!json)
             return dn_err_set (err, DN_E_NOMEM, "record: out of memory");
-        if (strlen (json) <= DN_RECORD_MAX) {
-            memcpy (text, json, strlen (json) + 1);
-            spare_bars (text);
+        if (write_without_bars (json, text))
             return 0;
-        }
         if (i < DN_N_ELEMENTS (optional))
             json_object_object_del (record, optional[i]);
     }
+    text[0] = '\0';
     return dn_err_set (err, DN_E_BUG, "record: longer than %d", DN_RECORD_MAX);
 }

@@ -1,12 +1,12 @@
 /* keeper.c - the one thread of the plugin
  *
  * Up to 23.02 slurmctld reads slurm.conf again without loading its plugins again, and
- * tells nobody. A changed slurm_conf.last_update or another SlurmctldParameters is our
- * signal, but only a caller of job_submit () may look at them, who has Slurm's own lock
- * on the configuration. So that caller takes a copy, wakes the keeper, and waits until
- * the site has been loaded, yet no longer than PATIENCE_MS, once per change: then it
- * goes on with what is in force. From 23.11 on slurmctld starts a new process, and
- * init () is called anew.
+ * tells nobody. A changed slurm_conf.last_update, or other SlurmctldParameters or
+ * SchedulerParameters, is our signal, but only a caller of job_submit () may look at
+ * them, who has Slurm's own lock on the configuration. So that caller takes a copy,
+ * wakes the keeper, and waits until the site has been loaded, yet no longer than
+ * PATIENCE_MS, once per change: then it goes on with what is in force. From 23.11 on
+ * slurmctld starts a new process, and init () is called anew.
  *
  * All other changes the keeper finds by itself. It waits until a change has been the
  * same at two looks: an editor or an installation may be half-way.
@@ -59,11 +59,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed; /* to the keeper: look at 'ordered' and 'stop' */
 static pthread_cond_t loaded;  /* from the keeper: look at 'done' */
 
+/* What a site depends on of slurm.conf. Without memory for a copy it is NULL. */
+struct texts {
+    char *slurmctld_parameters;
+    char *scheduler_parameters;
+};
+
 /* What is in force of slurm.conf, and what was ordered of the keeper. Under the lock.
  */
 static struct {
     time_t last_update;
-    char *parameters;
+    struct texts texts;
     unsigned ordered; /* loads, counted */
     unsigned done;
     bool patience; /* nobody has waited in vain for the last one */
@@ -77,6 +83,27 @@ static bool running;
 static bool stuck; /* the last keeper has not ended */
 static pid_t owner;
 static int64_t started_s;
+
+static char *copy_of (const char *text)
+{
+    return text ? strdup (text) : NULL;
+}
+
+static bool is_same_text (const char *a, const char *b)
+{
+    return a && b ? strcmp (a, b) == 0 : !a && !b;
+}
+
+/* Replace 'texts' by copies of these two. */
+static void set_texts (struct texts *texts,
+                       const char *slurmctld,
+                       const char *scheduler)
+{
+    free (texts->slurmctld_parameters);
+    free (texts->scheduler_parameters);
+    texts->slurmctld_parameters = copy_of (slurmctld);
+    texts->scheduler_parameters = copy_of (scheduler);
+}
 
 static struct timespec in_ms (long ms)
 {
@@ -96,7 +123,7 @@ static struct timespec in_ms (long ms)
 
 /* What the keeper alone knows. */
 struct keeper {
-    char *parameters; /* of slurm.conf, as they were ordered last */
+    struct texts texts; /* as they were ordered last */
     struct dn_watch watch;
     uint64_t identity;  /* of the files that were loaded */
     uint64_t candidate; /* of those seen at the last look */
@@ -111,16 +138,27 @@ static void say (bool error, const char *text)
         slurm_info (DN_LOG_PREFIX "%s", text);
 }
 
+static struct dn_load_context context_of (const struct texts *texts)
+{
+    return (struct dn_load_context){
+        .slurmctld_parameters = texts->slurmctld_parameters,
+        .scheduler_parameters = texts->scheduler_parameters,
+        .slurm_version =
+            (SLURM_VERSION_NUMBER >> 16) * 100 + ((SLURM_VERSION_NUMBER >> 8) & 0xff),
+    };
+}
+
 /* What changes while it is read is loaded once more at the next look: the identity is
  * that of before, and none if dnnest.conf came to name other files meanwhile.
  */
 static void load (struct keeper *keeper, bool again)
 {
+    const struct dn_load_context context = context_of (&keeper->texts);
     struct dn_watch after;
 
     dn_watch_conf (&keeper->watch, conf);
     keeper->identity = dn_watch_identity (&keeper->watch);
-    dn_state_load (conf, keeper->parameters, again);
+    dn_state_load (conf, &context, again);
     dn_watch_conf (&after, conf);
     if (memcmp (&after, &keeper->watch, sizeof (after)) != 0)
         keeper->identity = 0;
@@ -152,8 +190,9 @@ static unsigned wait_for_order (struct keeper *keeper, bool *more)
     *more = !order.stop;
     if (order.ordered != order.done && !order.stop) {
         number = order.ordered;
-        free (keeper->parameters);
-        keeper->parameters = order.parameters ? strdup (order.parameters) : NULL;
+        set_texts (&keeper->texts,
+                   order.texts.slurmctld_parameters,
+                   order.texts.scheduler_parameters);
     }
     pthread_mutex_unlock (&lock);
     return number;
@@ -211,7 +250,7 @@ static void *keep (void *unused)
         ticks++;
     }
     dn_writer_free (keeper.writer);
-    free (keeper.parameters);
+    set_texts (&keeper.texts, NULL, NULL);
     return unused;
 }
 
@@ -220,9 +259,7 @@ static void *keep (void *unused)
 /* Remember what slurm.conf says now, and order a load. Under the lock. */
 static void place_order (void)
 {
-    free (order.parameters);
-    order.parameters =
-        slurm_conf.slurmctld_params ? strdup (slurm_conf.slurmctld_params) : NULL;
+    set_texts (&order.texts, slurm_conf.slurmctld_params, slurm_conf.sched_params);
     order.last_update = slurm_conf.last_update;
     order.ordered++;
     order.patience = true;
@@ -240,9 +277,13 @@ static bool wait_until_loaded (long ms)
     return order.ordered == order.done;
 }
 
-static bool is_same_text (const char *a, const char *b)
+/* Under the lock. */
+static bool is_news (void)
 {
-    return a && b ? strcmp (a, b) == 0 : !a && !b;
+    return order.last_update != slurm_conf.last_update
+           || !is_same_text (order.texts.slurmctld_parameters,
+                             slurm_conf.slurmctld_params)
+           || !is_same_text (order.texts.scheduler_parameters, slurm_conf.sched_params);
 }
 
 void dn_keeper_notice (void)
@@ -250,8 +291,7 @@ void dn_keeper_notice (void)
     if (!running)
         return;
     pthread_mutex_lock (&lock);
-    if (order.last_update != slurm_conf.last_update
-        || !is_same_text (order.parameters, slurm_conf.slurmctld_params))
+    if (is_news ())
         place_order ();
     if (order.ordered != order.done && order.patience)
         order.patience = wait_until_loaded (PATIENCE_MS);
@@ -319,10 +359,12 @@ static void stop_at_exit (void)
 /* Without a thread, the site is what it is now until slurmctld ends. */
 static void go_without (const char *why)
 {
+    const struct dn_load_context context = context_of (&order.texts);
+
     slurm_error (DN_LOG_PREFIX
                  "no thread (%s): changes need a restart, and there are no traces",
                  why);
-    dn_state_load (conf, order.parameters, false);
+    dn_state_load (conf, &context, false);
 }
 
 static void start (void)
@@ -378,8 +420,7 @@ void dn_keeper_stop (void)
         return;
     }
     dn_state_forget ();
-    free (order.parameters);
-    order.parameters = NULL;
+    set_texts (&order.texts, NULL, NULL);
     free (conf);
     conf = NULL;
 }

@@ -142,7 +142,7 @@ static void borrow_bundle (struct dn_snapshot *snapshot)
 }
 
 static struct dn_snapshot *load_snapshot (const char *conf,
-                                          const char *parameters,
+                                          const struct dn_load_context *context,
                                           struct dn_err *err)
 {
     struct dn_load_paths paths = dn_load_default_paths ();
@@ -155,7 +155,7 @@ static struct dn_snapshot *load_snapshot (const char *conf,
     paths.conf = conf;
     snapshot->n_users = 1;
     snapshot->since = time (NULL);
-    snapshot->site = dn_load_site (&paths, parameters, err);
+    snapshot->site = dn_load_site (&paths, context, err);
     if (!snapshot->site) {
         free_snapshot (snapshot);
         return NULL;
@@ -168,19 +168,18 @@ static struct dn_snapshot *load_snapshot (const char *conf,
 static void say_loaded (const char *conf, const struct dn_site *site, bool again)
 {
     char text[sizeof (said.text)];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
     bool broken = site->bundle_err.code != DN_E_NONE;
 
     if (broken)
-        snprintf (text,
-                  sizeof (text),
-                  "%s: %s",
-                  site->bundle_err.text,
-                  site->bundle ? "the model bundle in use stays"
-                               : "going on without a model bundle");
+        dn_buf_add (&buf,
+                    "%s: %s",
+                    site->bundle_err.text,
+                    site->bundle ? "the model bundle in use stays"
+                                 : "going on without a model bundle");
     else
-        snprintf (
-            text,
-            sizeof (text),
+        dn_buf_add (
+            &buf,
             "%s: mode %s, %d GPU types, %d devices, %d data sets, model bundle %s",
             conf,
             dn_names_get (&dn_mode_names, (int) site->rules.mode),
@@ -188,8 +187,10 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
             site->catalogue.n_devices,
             site->datasets.n_rows,
             site->bundle ? site->bundle->name : "none");
+    if (site->time_min_refused)
+        dn_buf_add (&buf, "; %s", DN_SITE_TIME_MIN_REFUSED);
     dn_count (&dn_counters.loads[broken ? DN_RESULT_FAILURE : DN_RESULT_SUCCESS]);
-    say (broken, again, text);
+    say (broken || site->time_min_refused, again, text);
 }
 
 /* No dnnest.conf at all is an admin's way to switch dnnest off. */
@@ -220,14 +221,14 @@ static void say_broken (const struct dn_err *err, bool again)
     say (true, again, text);
 }
 
-void dn_state_load (const char *conf, const char *parameters, bool again)
+void dn_state_load (const char *conf, const struct dn_load_context *context, bool again)
 {
     struct dn_err err = {.code = DN_E_NONE};
     struct dn_snapshot *snapshot;
 
     if (is_switched_off (conf, again))
         return;
-    snapshot = load_snapshot (conf, parameters, &err);
+    snapshot = load_snapshot (conf, context, &err);
     if (!snapshot) {
         say_broken (&err, again);
         return;

@@ -5,14 +5,17 @@
 #ifndef DN_STATE_H
 #define DN_STATE_H
 
+#include "conf/load.h"
 #include "site.h"
 
-/* Build a new state from 'conf' and what it names, with 'parameters' of slurm.conf on
- * top (NULL: none), and put it in the place of the present one. Cannot fail: what is
+/* Build a new state from 'conf' and what it names, with what 'context' has of
+ * slurm.conf on top, and put it in the place of the present one. Cannot fail: what is
  * broken leaves what is in force, or nothing is, and the log says so; words that were
  * said last are not said 'again'. One thread at a time.
  */
-void dn_state_load (const char *conf, const char *parameters, bool again);
+void dn_state_load (const char *conf,
+                    const struct dn_load_context *context,
+                    bool again);
 
 /* Forget everything; a snapshot that is in use goes when it is given back. */
 void dn_state_forget (void);

@@ -26,7 +26,11 @@
         array, (int) DN_N_ELEMENTS (array)                                             \
     }
 
-static const char *const change_text[] = {"none", "time_limit", "gpu_type", "cpus"};
+static const char *const change_text[] = {"none",
+                                          "time_limit",
+                                          "time_min",
+                                          "gpu_type",
+                                          "cpus"};
 static const char *const drop_text[] = {"none", "full", "memory"};
 static const char *const result_text[] = {"none", "success", "failure"};
 static const char *const error_text[] =

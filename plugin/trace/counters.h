@@ -17,6 +17,7 @@ typedef atomic_ullong dn_counter;
 enum dn_change {
     DN_CHANGE_NONE,
     DN_CHANGE_TIME,
+    DN_CHANGE_TIME_MIN,
     DN_CHANGE_GPU,
     DN_CHANGE_CPUS,
     DN_N_CHANGES

@@ -235,7 +235,7 @@ static void an_error_and_an_abstention_are_lines (void **state)
     assert_string_equal (text_at (line, "verdict"), "abstain");
     assert_string_equal (text_at (line, "abstained"), "unmapped_type");
     assert_null (strchr (event->record, '|'));
-    assert_contains (event->record, "a/b");
+    assert_contains (event->record, "a\\u007cb");
     json_object_put (line);
     dn_advice_free (advice);
     free (event);
