@@ -21,11 +21,25 @@ struct job_record;
 
 /* job_modify () can speak to the user since 23.02. */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+#define DN_JOB_MODIFY_SPEAKS 1
 #define DN_JOB_MODIFY_PARAMETERS                                                       \
     job_desc_msg_t *desc, struct job_record *job, uint32_t submit_uid, char **err_msg
+#define DN_JOB_MODIFY_IGNORE()                                                         \
+    ((void) desc, (void) job, (void) submit_uid, (void) err_msg)
 #else
+#define DN_JOB_MODIFY_SPEAKS 0
 #define DN_JOB_MODIFY_PARAMETERS                                                       \
     job_desc_msg_t *desc, struct job_record *job, uint32_t submit_uid
+#define DN_JOB_MODIFY_IGNORE() ((void) desc, (void) job, (void) submit_uid)
+#endif
+
+/* How job_submit () reads a GPU in a request, whoever sent it. What dnnest changes
+ * keeps its spelling, so only tests need it.
+ */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+#define DN_TRES_GPU "gres/gpu:"
+#else
+#define DN_TRES_GPU "gres:gpu:"
 #endif
 
 #endif
