@@ -33,6 +33,15 @@ struct job_record;
 #define DN_JOB_MODIFY_IGNORE() ((void) desc, (void) job, (void) submit_uid)
 #endif
 
+/* The bit of slurm_conf.select_type_param that makes memory a resource which jobs use
+ * up; it got another name after 24.11, up to 25.11.
+ */
+#ifdef CR_MEMORY
+#define DN_SELECT_MEMORY CR_MEMORY
+#else
+#define DN_SELECT_MEMORY SELECT_MEMORY
+#endif
+
 /* How job_submit () reads a GPU in a request, whoever sent it. What dnnest changes
  * keeps its spelling, so only tests need it.
  */
