@@ -28,7 +28,7 @@ cluster_trap "rm -rf '$dir'"
 readonly SPEC='dnnest:model=resnet50,precision=fp16,batch=64,steps=10,dataset=imagenet'
 readonly OFF='dnnest:off'
 readonly DAY=(--gres=gpu:a100:1 -c 8 -t 1-0)
-readonly SOFT_SINCE=2411
+readonly SOFT_SINCE=2311
 
 # --- helpers -------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ soft_limit() {
         test "$(seconds_of "$(field "$gentle" RunTime)")" -gt "$minimum"
     end soft
     ok '... and ends well' cluster_wait_job "$gentle" COMPLETED 60
-    # With 24.11 the job that wants every node is now planned behind the day of this one, so
+    # Up to 24.11 the job that wants every node is now planned behind the day of this one, so
     # that the twin need not wait for it: which of these two is first is not told here.
     end_busy second
     earlier 'the job with a soft limit started before its twin' "$gentle" "$twin"
@@ -191,7 +191,7 @@ if ((version >= SOFT_SINCE)); then
     soft_limit
 else
     skip 'a job with time_min runs in the gap and is not killed at it' \
-        "before 24.11 a job that backfill starts is killed at its time_min, and this is $(slurmctld -V)"
+        "before 23.11 a job that backfill starts is killed at its time_min, and this is $(slurmctld -V)"
 fi
 
 crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
