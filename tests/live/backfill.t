@@ -28,7 +28,8 @@ cluster_trap "rm -rf '$dir'"
 readonly SPEC='dnnest:model=resnet50,precision=fp16,batch=64,steps=10,dataset=imagenet'
 readonly OFF='dnnest:off'
 readonly DAY=(--gres=gpu:a100:1 -c 8 -t 1-0)
-readonly SOFT_SINCE=2311
+# Slurm's soft limits, and dnnest's use of them
+readonly SOFT_SINCE=2311 POLICY_SINCE=2411
 
 # --- helpers -------------------------------------------------------------------------
 
@@ -147,11 +148,14 @@ earlier '... which kept the order of those without dnnest' "$wide" "$twin"
 # --- a soft limit --------------------------------------------------------------------
 
 # What sets time_min: the policy where it can, else the user.
+knows_soft_limits() {
+    ((version >= POLICY_SINCE)) &&
+        "${DNNEST:-${abs_top_builddir:-$top}/dnnest}" config --check="$dir/etc/dnnest.conf"
+}
 use_soft_limit() {
     write_conf TimeLimit=time_min TimeMin=00:01:00
     by=dnnest soft=()
-    if ! "${DNNEST:-${abs_top_builddir:-$top}/dnnest}" config --check="$dir/etc/dnnest.conf" \
-        >/dev/null 2>&1; then
+    if ! knows_soft_limits >/dev/null 2>&1; then
         write_conf TimeLimit=keep
         by='its user' soft=(--time-min=1)
     fi
