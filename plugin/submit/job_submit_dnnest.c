@@ -54,12 +54,7 @@ int job_submit (job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg)
 /* A limit that somebody sets by hand is never overruled. */
 int job_modify (DN_JOB_MODIFY_PARAMETERS)
 {
-    (void) desc;
-    (void) job;
-    (void) submit_uid;
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
-    (void) err_msg;
-#endif
+    DN_JOB_MODIFY_IGNORE ();
     dn_count (&dn_counters.modifications);
     return SLURM_SUCCESS;
 }

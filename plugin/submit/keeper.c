@@ -143,8 +143,7 @@ static struct dn_load_context context_of (const struct texts *texts)
     return (struct dn_load_context){
         .slurmctld_parameters = texts->slurmctld_parameters,
         .scheduler_parameters = texts->scheduler_parameters,
-        .slurm_version =
-            (SLURM_VERSION_NUMBER >> 16) * 100 + ((SLURM_VERSION_NUMBER >> 8) & 0xff),
+        .slurm_version = DN_SLURM_RELEASE,
     };
 }
 

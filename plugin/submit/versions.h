@@ -38,11 +38,38 @@ struct job_record;
 
 /* job_modify () can speak to the user since 23.02. */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+#define DN_JOB_MODIFY_SPEAKS 1
 #define DN_JOB_MODIFY_PARAMETERS                                                       \
     job_desc_msg_t *desc, struct job_record *job, uint32_t submit_uid, char **err_msg
+#define DN_JOB_MODIFY_IGNORE()                                                         \
+    ((void) desc, (void) job, (void) submit_uid, (void) err_msg)
 #else
+#define DN_JOB_MODIFY_SPEAKS 0
 #define DN_JOB_MODIFY_PARAMETERS                                                       \
     job_desc_msg_t *desc, struct job_record *job, uint32_t submit_uid
+#define DN_JOB_MODIFY_IGNORE() ((void) desc, (void) job, (void) submit_uid)
+#endif
+
+/* As Slurm's people write it: 2205. */
+#define DN_SLURM_RELEASE                                                               \
+    ((SLURM_VERSION_NUMBER >> 16) * 100 + ((SLURM_VERSION_NUMBER >> 8) & 0xff))
+
+/* The bit of slurm_conf.select_type_param that makes memory a resource which jobs use
+ * up; it got another name after 24.11, up to 25.11.
+ */
+#ifdef CR_MEMORY
+#define DN_SELECT_MEMORY CR_MEMORY
+#else
+#define DN_SELECT_MEMORY SELECT_MEMORY
+#endif
+
+/* How job_submit () reads a GPU in a request, whoever sent it. What dnnest changes
+ * keeps its spelling, so only tests need it.
+ */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+#define DN_TRES_GPU "gres/gpu:"
+#else
+#define DN_TRES_GPU "gres:gpu:"
 #endif
 
 #endif

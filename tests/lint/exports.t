@@ -54,7 +54,7 @@ readonly USER='getenv unsetenv exit printf putchar puts __printf_chk'
 # Made by the compiler: hardening, clean-up at unload, sanitizers.
 readonly COMPILER='__cxa_finalize __gmon_start__ _ITM_deregisterTMCloneTable
 _ITM_registerTMCloneTable __stack_chk_fail __memcpy_chk __memset_chk __snprintf_chk
-__vsnprintf_chk __strcpy_chk __read_chk'
+__vsnprintf_chk __strcpy_chk __memmove_chk __read_chk'
 
 plan_later
 for tool in nm readelf; do

@@ -328,11 +328,7 @@ fi
 in_sacct() {
     sacct -n -X -P -j "$finished" -o AdminComment | grep -qxF "$record"
 }
-for _ in {1..100}; do
-    if in_sacct; then break; fi
-    sleep 0.1
-done
-ok 'the record reaches sacct' in_sacct
+ok 'the record reaches sacct' cluster_until 60 in_sacct
 
 # --- a broken configuration ----------------------------------------------------------
 
