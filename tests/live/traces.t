@@ -22,7 +22,7 @@ fi
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
 
 dir=$(mktemp -d /tmp/dnnest-traces.XXXXXX)
-cluster_trap "umount '$dir/full' 2>/dev/null; rm -rf '$dir'"
+cluster_trap "umount '$dir/full' 2>/dev/null || :; rm -rf '$dir'"
 
 readonly RESNET='dnnest:model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
 readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
