@@ -24,6 +24,7 @@
 
 #include "conf/load.h"
 #include "submit/host.h"
+#include "submit/versions.h"
 
 #define SAME_CHANGE_S 5
 
@@ -99,8 +100,7 @@ static struct dn_snapshot *load_snapshot (const char *conf,
     const struct dn_load_context context = {
         .slurmctld_parameters = slurm_conf.slurmctld_params,
         .scheduler_parameters = slurm_conf.sched_params,
-        .slurm_version =
-            (SLURM_VERSION_NUMBER >> 16) * 100 + ((SLURM_VERSION_NUMBER >> 8) & 0xff),
+        .slurm_version = DN_SLURM_RELEASE,
         .people = starts ? NULL : &known,
     };
     struct dn_load_paths paths = dn_load_default_paths ();

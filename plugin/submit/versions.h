@@ -16,6 +16,10 @@
 #error "dnnest needs Slurm 22.05 or later"
 #endif
 
+/* The release as one number that compares: 2205 is 22.05. */
+#define DN_SLURM_RELEASE                                                               \
+    ((SLURM_VERSION_NUMBER >> 16) * 100 + ((SLURM_VERSION_NUMBER >> 8) & 0xff))
+
 /* A job of slurmctld's table; its members are private in every version. */
 struct job_record;
 
