@@ -33,6 +33,10 @@ static inline const char *dn_slurm_version (char text[DN_SLURM_VERSION_MAX])
     return text;
 }
 
+/* The release as one number that compares: 2205 is 22.05. */
+#define DN_SLURM_RELEASE                                                               \
+    ((SLURM_VERSION_NUMBER >> 16) * 100 + ((SLURM_VERSION_NUMBER >> 8) & 0xff))
+
 /* A job of slurmctld's table; its members are private in every version. */
 struct job_record;
 
@@ -49,10 +53,6 @@ struct job_record;
     job_desc_msg_t *desc, struct job_record *job, uint32_t submit_uid
 #define DN_JOB_MODIFY_IGNORE() ((void) desc, (void) job, (void) submit_uid)
 #endif
-
-/* As Slurm's people write it: 2205. */
-#define DN_SLURM_RELEASE                                                               \
-    ((SLURM_VERSION_NUMBER >> 16) * 100 + ((SLURM_VERSION_NUMBER >> 8) & 0xff))
 
 /* The bit of slurm_conf.select_type_param that makes memory a resource which jobs use
  * up; it got another name after 24.11, up to 25.11.
