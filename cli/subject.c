@@ -67,30 +67,32 @@ int dn_subject_read_sidecar (const char *argument,
     return 0;
 }
 
-int dn_subject_read (const struct dn_site *site,
-                     const char *text,
-                     struct dn_subject *subject,
-                     struct dn_err *err)
+int dn_subject_parse (const char *text, struct dn_subject *subject, struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *input = NULL;
 
     memset (subject, 0, sizeof (*subject));
     subject->spec = dn_spec_empty ();
-    if (dn_subject_is_sidecar (text)) {
-        if (dn_subject_read_sidecar (text, subject, err) == 0
-            && dn_subject_build (site, DN_UNSET, subject, err) == 0)
-            return 0;
-        dn_subject_free (subject);
-        return -1;
-    }
+    if (dn_subject_is_sidecar (text))
+        return dn_subject_read_sidecar (text, subject, err);
     if (strcmp (text, "-") == 0) {
         if (dn_read_input (text, &input, err) < 0)
             return -1;
         text = input;
     }
-    if (dn_spec_read (dn_span_trim (dn_span_of (text)), &subject->spec, err) < 0)
-        return -1;
-    return dn_subject_build (site, DN_UNSET, subject, err);
+    return dn_spec_read (dn_span_trim (dn_span_of (text)), &subject->spec, err);
+}
+
+int dn_subject_read (const struct dn_site *site,
+                     const char *text,
+                     struct dn_subject *subject,
+                     struct dn_err *err)
+{
+    if (dn_subject_parse (text, subject, err) == 0
+        && dn_subject_build (site, DN_UNSET, subject, err) == 0)
+        return 0;
+    dn_subject_free (subject);
+    return -1;
 }
 
 int dn_subject_carry (const struct dn_site *site,

@@ -27,9 +27,13 @@ int dn_subject_read_sidecar (const char *argument,
  */
 const char *dn_subject_unread (const struct dn_subject *subject, int i);
 
-/* Read metadata text ("-": from stdin; or a sidecar's path), resolve it and build its
- * network. Complain about keys that mean nothing to it. Return -1 with 'err' and
- * 'subject' empty.
+/* Read metadata text ("-": from stdin; or a sidecar's path) into spec and layers as it
+ * was given. Return -1 with 'err' and 'subject' empty.
+ */
+int dn_subject_parse (const char *text, struct dn_subject *subject, struct dn_err *err);
+
+/* The same, resolve it and build its network. Complain about keys that mean nothing to
+ * it. Return -1 with 'err' and 'subject' empty.
  */
 int dn_subject_read (const struct dn_site *site,
                      const char *text,

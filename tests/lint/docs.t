@@ -212,7 +212,7 @@ def json_members():
                 if key not in foreign:
                     walk(item, where)
 
-    for name in ("predict", "explain", "advise", "check", "keys", "config",
+    for name in ("predict", "batches", "explain", "advise", "check", "keys", "config",
                  "hardware", "evaluate", "import", "import-onnx", "train", "show", "install", "list"):
         walk(load(name + ".json"), name)
 
@@ -225,6 +225,7 @@ spec=$short
 dn check --keys --json > "$work/keys.json"
 dn config --json > "$work/config.json"
 dn predict --json --cpu-curve --gpu t4_16gb "$spec" > "$work/predict.json"
+dn predict --json --batch-sizes --gpu t4_16gb "$spec" > "$work/batches.json"
 dn explain --json --gpu t4_16gb "$spec" > "$work/explain.json"
 dn advise --json --comment="dnnest:$spec" -G a100:1 -t 1-0 > "$work/advise.json"
 dn hardware --json t4_16gb > "$work/hardware.json"
