@@ -30,7 +30,7 @@ enum {
 
 static const struct dn_option options[] = {
     [OPTION_GPU] = {"gpu", 0, "NAME", "only this device; may be repeated"},
-    [OPTION_ALL] = {"all", 0, NULL, "every device of the catalogue (the default)"},
+    [OPTION_ALL] = {"all", 0, NULL, "every device but CPUs (the default)"},
     [OPTION_CPU_CURVE] = {"cpu-curve",
                           0,
                           "[=N]",
@@ -126,19 +126,21 @@ static int take_options (const struct dn_command *self,
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
-/* The devices that were asked for; return how many, or -1. */
+/* The devices that were asked for, all but CPUs where none is named; return how many,
+ * or -1.
+ */
 static int find_devices (const struct dn_site *site,
                          const struct selection *selection,
                          const struct dn_device *devices[],
                          struct dn_err *err)
 {
-    int n = selection->n_names > 0 ? selection->n_names : site->catalogue.n_devices;
+    int n = 0;
 
-    for (int i = 0; i < n; i++) {
-        devices[i] = selection->n_names > 0
-                         ? dn_subject_device (site, selection->names[i], err)
-                         : &site->catalogue.devices[i];
-        if (!devices[i])
+    if (selection->n_names == 0)
+        return dn_subject_devices (site, devices);
+    for (; n < selection->n_names; n++) {
+        devices[n] = dn_subject_device (site, selection->names[n], err);
+        if (!devices[n])
             return -1;
     }
     return n;

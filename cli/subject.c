@@ -144,6 +144,16 @@ const struct dn_device *dn_subject_device (const struct dn_site *site,
     return NULL;
 }
 
+int dn_subject_devices (const struct dn_site *site, const struct dn_device *devices[])
+{
+    int n = 0;
+
+    for (int i = 0; i < site->catalogue.n_devices; i++)
+        if (site->catalogue.devices[i].arch != DN_ARCH_CPU)
+            devices[n++] = &site->catalogue.devices[i];
+    return n;
+}
+
 double dn_subject_cost (const struct dn_site *site, const struct dn_device *device)
 {
     for (int i = 0; i < site->gpu_types.n_types; i++)

@@ -62,6 +62,11 @@ const struct dn_device *dn_subject_device (const struct dn_site *site,
                                            const char *name,
                                            struct dn_err *err);
 
+/* All devices of the catalogue but CPUs into 'devices', which has room for
+ * DN_DEVICES_MAX; return how many.
+ */
+int dn_subject_devices (const struct dn_site *site, const struct dn_device *devices[]);
+
 /* Price of an hour on one device: of the Gpu line that maps it, else the catalogue's.
  */
 double dn_subject_cost (const struct dn_site *site, const struct dn_device *device);
