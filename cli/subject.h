@@ -23,6 +23,14 @@ int dn_subject_read_sidecar (const char *argument,
                              struct dn_subject *subject,
                              struct dn_err *err);
 
+/* The keys that 'spec' has, as one writes them: "model=resnet50,batch=32". -1 with
+ * DN_E_LIMIT if 'text' is too short.
+ */
+int dn_subject_write (const struct dn_spec *spec,
+                      char *text,
+                      size_t size,
+                      struct dn_err *err);
+
 /* The i-th key that was given but means nothing to the network, NULL behind the last.
  */
 const char *dn_subject_unread (const struct dn_subject *subject, int i);
