@@ -197,7 +197,7 @@ void dn_probe_report_print_json (const struct dn_probe_report *report)
         struct json_object *entry = dn_show_run_json (&row->run, &subject->spec);
 
         dn_json_add_text (
-            entry, "by", dn_names_get (&dn_basis_names, (int) row->basis));
+            entry, "basis", dn_names_get (&dn_basis_names, (int) row->basis));
         json_object_array_add (candidates, entry);
     }
     dn_json_add_text (json, "sbatch", report->sbatch[0] ? report->sbatch : NULL);

@@ -11,12 +11,27 @@
  */
 #include "hardware/hardware.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 #define WORDS_MAX 12
 #define WORD_MAX  24
+
+/* ASCII whatever the locale is. */
+static bool is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static char lower (char c)
+{
+    return (char) (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+static bool is_word (char c)
+{
+    return is_digit (c) || (lower (c) >= 'a' && lower (c) <= 'z');
+}
 
 struct words {
     char chip[WORDS_MAX][WORD_MAX];
@@ -48,8 +63,7 @@ static bool is_noise (const char *word)
         if (strcmp (word, noise[i]) == 0)
             return true;
     /* "80gb": the memory is compared as a number */
-    return len > 2 && isdigit ((unsigned char) word[0])
-           && strcmp (word + len - 2, "gb") == 0;
+    return len > 2 && is_digit (word[0]) && strcmp (word + len - 2, "gb") == 0;
 }
 
 static bool is_form (const char *word)
@@ -77,9 +91,9 @@ static struct words words_of (const char *name)
     size_t len = 0;
 
     for (;; name++) {
-        if (isalnum ((unsigned char) *name)) {
+        if (is_word (*name)) {
             if (len + 1 < WORD_MAX)
-                word[len++] = (char) tolower ((unsigned char) *name);
+                word[len++] = lower (*name);
             continue;
         }
         add_word (&words, word);

@@ -66,7 +66,7 @@ d = json.load(open(sys.argv[1]))
 m = d["measured"]
 print(d["program"]["ended_by"], d["program"]["command"][0].endswith("steps.sh"), m["gpu"],
       m["steps"] >= 10, 20 <= m["step_ms"] < 2000, m["loader_share"],
-      [c["by"] for c in d["candidates"]].count("measured"), d["record"].endswith("two.csv"),
+      [c["basis"] for c in d["candidates"]].count("measured"), d["record"].endswith("two.csv"),
       d["sbatch"].startswith("sbatch "), d["candidates"][0]["gpu"], d["spec"]["batch"])
 ' "$work/probe.json")" 'steps True t4_16gb True True None 1 True True t4_16gb 32'
 like 'which is passed on' "$(cat "$work/err")" 'step 5'

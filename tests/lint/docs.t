@@ -213,7 +213,7 @@ def json_members():
                     walk(item, where)
 
     for name in ("predict", "batches", "explain", "advise", "check", "keys", "config",
-                 "hardware", "evaluate", "import", "import-onnx", "train", "show", "install", "list"):
+                 "hardware", "evaluate", "probe", "import", "import-onnx", "train", "show", "install", "list"):
         walk(load(name + ".json"), name)
 
 
@@ -244,6 +244,9 @@ dn train --json --site "$work/runs.csv" --base "$work/small" --out "$work/bundle
 sed 's/^#\([A-Z]\)/\1/' "$top/etc/dnnest.conf" \
     | sed "s|/usr/share/dnnest|$work|" > "$work/sample.conf"
 dn config --json --conf "$work/sample.conf" > "$work/sample.json"
+dn probe --json --pattern '^step' --steps 3 --warmup 1 --record "$work/probes.csv" \
+    --gpu t4_16gb "$spec" -- bash -c 'while echo step; do sleep 0.01; done' \
+    > "$work/probe.json" 2> "$work/said"
 make_mock mock
 dn model --json show "$work/mock" > "$work/show.json"
 dn model --json --dir "$work/model" install "$work/small" > "$work/install.json"
