@@ -47,20 +47,6 @@ void dn_evaluation_free (struct dn_evaluation *evaluation)
     memset (evaluation, 0, sizeof (*evaluation));
 }
 
-/* A measured value: 0 where the cell is empty or the column is missing. */
-static int read_measured (const struct dn_row *row,
-                          const char *column,
-                          double *value,
-                          struct dn_err *err)
-{
-    const char *text = dn_row_get (row, column);
-
-    *value = 0;
-    if (!text || text[0] == '\0')
-        return 0;
-    return dn_real_read (dn_span_of (text), column, 1e-9, 1e15, value, err);
-}
-
 /* Everything that the table says of one run. */
 struct run {
     const struct dn_device *device;
@@ -130,10 +116,10 @@ static int read_run (const struct dn_evaluation *evaluation,
                            "gpu: '%s' is not in the hardware catalogue",
                            dn_quote (gpu, strlen (gpu)).text);
     for (int i = 0; i < DN_N_METRICS; i++)
-        if (read_measured (row, columns[i], &run->measured[i], err) < 0)
+        if (dn_row_measured (row, columns[i], &run->measured[i], err) < 0)
             return -1;
     /* 0 where the table does not tell: dn_predict () assumes the usual number then. */
-    if (read_measured (row, "cores_per_gpu", &run->cores, err) < 0
+    if (dn_row_measured (row, "cores_per_gpu", &run->cores, err) < 0
         || read_spec (evaluation, dn_row_get (row, "spec"), &run->spec, graph, err) < 0)
         return -1;
     if (!dn_device_supports (run->device, run->spec.precision))

@@ -63,20 +63,6 @@ static int find_label (struct dn_label_names *labels, const char *name)
     return labels->n++;
 }
 
-/* A measured value: 0 where the cell is empty or the column is missing. */
-static int read_measured (const struct dn_row *row,
-                          const char *column,
-                          double *value,
-                          struct dn_err *err)
-{
-    const char *text = dn_row_get (row, column);
-
-    *value = 0;
-    if (!text || text[0] == '\0')
-        return 0;
-    return dn_real_read (dn_span_of (text), column, 1e-9, 1e15, value, err);
-}
-
 /* 0 or 1; an empty cell is 0. */
 static int read_flag (const struct dn_row *row,
                       const char *column,
@@ -122,10 +108,10 @@ static int read_cells (const struct dn_row *row,
                            DN_E_RANGE,
                            "gpu: '%s' is not in the hardware catalogue",
                            dn_quote (gpu, strlen (gpu)).text);
-    if (read_measured (row, "step_ms", &cells->step_ms, err) < 0
-        || read_measured (row, "peak_mem_gb", &cells->memory_gib, err) < 0
-        || read_measured (row, "power_w", &cells->power_w, err) < 0
-        || read_measured (row, "cores_per_gpu", &cells->cores, err) < 0
+    if (dn_row_measured (row, "step_ms", &cells->step_ms, err) < 0
+        || dn_row_measured (row, "peak_mem_gb", &cells->memory_gib, err) < 0
+        || dn_row_measured (row, "power_w", &cells->power_w, err) < 0
+        || dn_row_measured (row, "cores_per_gpu", &cells->cores, err) < 0
         || read_flag (row, "oom", &cells->oom, err) < 0
         || read_flag (row, "censored", censored, err) < 0
         || dn_spec_read (dn_span_of (dn_row_get (row, "spec")), &cells->spec, err) < 0

@@ -8,19 +8,14 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
-/* A measured value in our units: 0 where the cell is empty or the column is missing. */
+/* A measured value in our units. */
 static int read_measured (const struct dn_row *row,
                           const char *column,
                           double unit,
                           double *value,
                           struct dn_err *err)
 {
-    const char *text = dn_row_get (row, column);
-
-    *value = 0;
-    if (!text || text[0] == '\0')
-        return 0;
-    if (dn_real_read (dn_span_of (text), column, 1e-9, 1e15, value, err) < 0)
+    if (dn_row_measured (row, column, value, err) < 0)
         return -1;
     *value *= unit;
     return 0;

@@ -5,6 +5,8 @@
 # The caller sets 'top', the tree, and 'work', a directory of its own; the copy is made in
 # $work/src and built in directories beside it.
 
+readonly WORDS_OF_FAILURE='(^|[^a-z_-])(error|fatal|failed|sanitizer|undefined reference|\*\*\*)([^a-z_-]|$)'
+
 # Runs COMMAND with its output in a log; shows that log only where it fails. Its temporary
 # files are below $work: perl's and the compiler's outlive a Ctrl-C.
 step() {
@@ -20,14 +22,33 @@ step() {
     return 1
 }
 
-# A log, indented, so that no line of it can be taken for the last line of ours.
+# What a log says of a failure, indented, so that no line of it can be taken for the last
+# line of ours. Output is often cut short on its way to the reader: so this is short, and
+# what failed stands before the end of the log, which may have nothing to do with it.
 show() {
-    local lines
-    lines=$(wc -l <"$1")
-    if ((lines > 400)); then
-        printf '  | ... the last 400 of %d lines\n' "$lines"
-    fi
-    tail -n 400 "$1" | sed 's/^/  | /'
+    {
+        failures "$1"
+        printf '... the last lines of %d:\n' "$(wc -l <"$1")"
+        tail -n 15 "$1"
+    } | cut -c 1-300 | sed 's/^/  | /'
+}
+
+# The tests of a TAP log that failed, each with its comments, which follow it, and with what
+# is no TAP just before it (cmocka, sanitizers). Where there are none, lines that look like
+# a compiler's or a daemon's last words.
+failures() {
+    awk -v most=25 '
+        function put(line) { if (lines++ < most) print line }
+        # More than a few lines of one test would hide the next one.
+        /^not ok([ \t]|$)/ && toupper($0) !~ /#[ \t]*TODO/ {
+            for (i = before > 3 ? before - 3 : 0; i < before; i++) put(held[i])
+            put($0); room = 6; before = 0; next }
+        /^(not )?ok([ \t]|$)/ || /^1\.\./ { room = 0; before = 0; next }
+        /^Bail out!/ { put($0) }
+        /^#/ { if (room-- > 0) put($0); next }
+        { held[before++] = $0; room = 0 }
+        END { if (lines > most) printf "... and %d lines more of failures\n", lines - most }
+    ' "$1" | { grep . || grep -Ein -m 15 "$WORDS_OF_FAILURE" "$1" || true; }
 }
 
 # What git knows or would add, with its times; without git, all but what builds make.
