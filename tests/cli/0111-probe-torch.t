@@ -13,11 +13,11 @@ if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torc
 export OMP_NUM_THREADS=1
 
 # What tiny.py trains, by its FLOPs and parameters; the time is measured in any case.
-spec='params=10.5k,flops=6.5M,activations=90k,batch=32,steps=300,optimizer=momentum,app=tiny'
+spec='params=10.5k,flops=6.5M,activations=90k,batch=16,steps=300,optimizer=momentum,app=tiny'
 tiny=("$PYTHON" "$top/tests/cli/tiny.py")
 probe=(probe --hook "$top/cli/probe" --record none --steps 30 --warmup 10)
 
-try "${probe[@]}" "$spec" -- "${tiny[@]}" 300
+try "${probe[@]}" "$spec" -- "${tiny[@]}" 300 16
 is 'it is ended behind 40 steps' "$code" 0
 like 'which are measured on the CPU' "$out" '30 steps behind [0-9]+ of warm-up, on cpu:'
 like 'with what the loader takes' "$out" 'loader +[0-9]+ % of a step waits for data \(no workers\)'
@@ -28,10 +28,10 @@ ok 'it had no time to end' bash -c "! grep -q '^steps' '$work/out'"
 # take another try to find it equally busy twice.
 seconds() { python3 -c 'import time; print("%.3f" % time.monotonic())'; }
 ratio=none
-for try in 1 2 3 4; do
-    try "${probe[@]}" --json "$spec" -- "${tiny[@]}" 300
+for try in 1 2 3 4 5 6; do
+    try "${probe[@]}" --json "$spec" -- "${tiny[@]}" 300 16
     from=$(seconds)
-    "${tiny[@]}" 300 > "$work/full"
+    "${tiny[@]}" 300 16 > "$work/full"
     to=$(seconds)
     ratio=$(python3 -c '
 import json, sys
