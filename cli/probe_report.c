@@ -297,8 +297,13 @@ static void add_gpus (struct dn_buf *buf,
 
     if (spec->nodes > 1)
         dn_buf_add (buf, " --nodes=%lld", (long long) spec->nodes);
+    /* where partitions or features tell the type, gres may not */
+    if (type && type->by_partition[0] != '\0')
+        dn_buf_add (buf, " --partition=%s", type->by_partition);
+    else if (type && type->by_feature[0] != '\0')
+        dn_buf_add (buf, " --constraint=%s", type->by_feature);
     dn_buf_add (buf, " --gpus=");
-    if (type)
+    if (type && type->by_partition[0] == '\0' && type->by_feature[0] == '\0')
         dn_buf_add (buf, "%s:", type->type);
     dn_buf_add (buf, "%lld", (long long) spec->gpus);
 }
