@@ -46,6 +46,13 @@ like 'and there is a line for sbatch' "$out" \
     'sbatch --gpus=1 --cpus-per-gpu=[0-9]+ --time=[0-9:-]+ .*--comment=dnnest:model=resnet18,'
 like 'with the metadata as they were given' "$out" 'app=tiny.* job.sh'
 none_left 'it'
+try probe "${lines[@]}" --gpu a100_sxm4_40gb --record none $spec -- "$work/steps.sh"
+like 'which names the type of the site' "$out" 'sbatch --gpus=a100:1 --cpus-per-gpu='
+cp "$work/site.conf" "$work/kept.conf"
+sed -i 's/Partitions=ALL/ByPartition=pa MaxTime=1-0 Partitions=p/;3d' "$work/site.conf"
+try probe "${lines[@]}" --gpu a100_sxm4_40gb --record none $spec -- "$work/steps.sh"
+like 'or its partition' "$out" 'sbatch --partition=pa --gpus=1 --cpus-per-gpu='
+mv "$work/kept.conf" "$work/site.conf"
 is 'the result is kept as a row of the usual table' \
     "$(cut -d , -f 1,2 "$work/data/dnnest/probes.csv" | head -1)" spec,gpu
 python3 - "$work/data/dnnest/probes.csv" > "$work/row" <<'PYTHON'
