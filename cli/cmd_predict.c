@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "batches.h"
 #include "grid.h"
+#include "plot.h"
 #include "show.h"
 #include "subject.h"
 
@@ -21,25 +23,35 @@
 enum {
     OPTION_GPU,
     OPTION_ALL,
-    OPTION_CPU_CURVE
+    OPTION_CPU_CURVE,
+    OPTION_BATCH_SIZES,
+    OPTION_PLOT
 };
 
 static const struct dn_option options[] = {
     [OPTION_GPU] = {"gpu", 0, "NAME", "only this device; may be repeated"},
-    [OPTION_ALL] = {"all", 0, NULL, "every device of the catalogue (the default)"},
+    [OPTION_ALL] = {"all", 0, NULL, "every device but CPUs (the default)"},
     [OPTION_CPU_CURVE] = {"cpu-curve",
                           0,
                           "[=N]",
                           "also the throughput with 1 to N CPUs per GPU (16)"},
+    [OPTION_BATCH_SIZES] = {"batch-sizes",
+                            0,
+                            "[=LIST]",
+                            "compare batch sizes per GPU (powers of two that fit)"},
+    [OPTION_PLOT] = {"plot", 0, "FILE", "of --batch-sizes: " DN_PLOT_HELP},
     {NULL, 0, NULL, NULL},
 };
 
-/* The devices to predict on, by name; none: all. */
+/* What was asked for; devices by name, none: all. */
 struct selection {
     const char *names[DN_DEVICES_MAX];
     int n_names;
     bool all;
     int64_t curve; /* CPUs per GPU up to which the throughput is told, 0 not at all */
+    bool by_batch;
+    struct dn_batch_sizes sizes; /* none: the usual ones */
+    const char *plot;            /* NULL: no picture */
 };
 
 static int take_curve (const struct dn_command *self,
@@ -59,6 +71,37 @@ static int take_curve (const struct dn_command *self,
     return DN_EXIT_DONE;
 }
 
+/* Return DN_EXIT_DONE, or complain. */
+static int take_option (const struct dn_command *self,
+                        int option,
+                        const char *argument,
+                        struct selection *selection)
+{
+    struct dn_err err = {0};
+
+    switch (option) {
+    case OPTION_ALL:
+        selection->all = true;
+        return DN_EXIT_DONE;
+    case OPTION_CPU_CURVE:
+        return take_curve (self, argument, selection);
+    case OPTION_BATCH_SIZES:
+        selection->by_batch = true;
+        if (argument && dn_batch_sizes_read (argument, &selection->sizes, &err) < 0)
+            return dn_options_misuse (self, "%s", err.text);
+        return DN_EXIT_DONE;
+    case OPTION_PLOT:
+        selection->plot = argument;
+        return DN_EXIT_DONE;
+    default:
+        if (selection->n_names == DN_DEVICES_MAX)
+            return dn_options_misuse (
+                self, "--gpu: more than %d of them", DN_DEVICES_MAX);
+        selection->names[selection->n_names++] = argument;
+        return DN_EXIT_DONE;
+    }
+}
+
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
                          struct selection *selection)
@@ -66,51 +109,58 @@ static int take_options (const struct dn_command *self,
     int option;
 
     while ((option = dn_options_next (given)) >= 0) {
-        if (option == OPTION_ALL)
-            selection->all = true;
-        else if (option == OPTION_CPU_CURVE)
-            given->exit_code = take_curve (self, given->argument, selection);
-        else if (selection->n_names == DN_DEVICES_MAX)
-            given->exit_code =
-                dn_options_misuse (self, "--gpu: more than %d of them", DN_DEVICES_MAX);
-        else
-            selection->names[selection->n_names++] = given->argument;
-    }
-    if (option != DN_OPTION_END || given->exit_code != DN_EXIT_DONE
-        || !dn_options_count (given, 1, 1))
-        return -1;
-    if (selection->all)
-        selection->n_names = 0;
-    return 0;
-}
-
-/* One run per device; the estimates stand in 'estimates'. Return how many, or -1. */
-static int predict_all (const struct dn_site *site,
-                        const struct dn_subject *subject,
-                        const struct selection *selection,
-                        struct dn_run *runs,
-                        struct dn_estimate *estimates,
-                        struct dn_err *err)
-{
-    const struct dn_device *devices[DN_DEVICES_MAX];
-    int n_runs =
-        selection->n_names > 0 ? selection->n_names : site->catalogue.n_devices;
-
-    for (int i = 0; i < n_runs; i++) {
-        devices[i] = selection->n_names > 0
-                         ? dn_subject_device (site, selection->names[i], err)
-                         : &site->catalogue.devices[i];
-        if (!devices[i])
+        given->exit_code = take_option (self, option, given->argument, selection);
+        if (given->exit_code != DN_EXIT_DONE)
             return -1;
     }
-    dn_subject_predict (site, subject, devices, n_runs, estimates);
-    for (int i = 0; i < n_runs; i++)
+    if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
+        return -1;
+    if (selection->plot && !selection->by_batch)
+        given->exit_code =
+            dn_options_misuse (self, "--plot goes with --batch-sizes only");
+    else if (selection->curve > 0 && selection->by_batch)
+        given->exit_code =
+            dn_options_misuse (self, "--cpu-curve does not go with --batch-sizes");
+    if (selection->all)
+        selection->n_names = 0;
+    return given->exit_code == DN_EXIT_DONE ? 0 : -1;
+}
+
+/* The devices that were asked for, all but CPUs where none is named; return how many,
+ * or -1.
+ */
+static int find_devices (const struct dn_site *site,
+                         const struct selection *selection,
+                         const struct dn_device *devices[],
+                         struct dn_err *err)
+{
+    int n = 0;
+
+    if (selection->n_names == 0)
+        return dn_subject_devices (site, devices);
+    for (; n < selection->n_names; n++) {
+        devices[n] = dn_subject_device (site, selection->names[n], err);
+        if (!devices[n])
+            return -1;
+    }
+    return n;
+}
+
+/* One run per device; the estimates stand in 'estimates'. */
+static void predict_all (const struct dn_site *site,
+                         const struct dn_subject *subject,
+                         const struct dn_device *const devices[],
+                         int n,
+                         struct dn_run *runs,
+                         struct dn_estimate *estimates)
+{
+    dn_subject_predict (site, subject, devices, n, estimates);
+    for (int i = 0; i < n; i++)
         runs[i] = dn_subject_run (site,
                                   subject,
                                   devices[i]->name,
                                   dn_subject_cost (site, devices[i]),
                                   &estimates[i]);
-    return n_runs;
 }
 
 /* Samples per second of the whole job with so many CPUs per GPU. */
@@ -205,7 +255,8 @@ static void print_json (const struct dn_site *site,
                         const struct dn_subject *subject,
                         const struct dn_run *runs,
                         int n_runs,
-                        int64_t n_cpus)
+                        int64_t n_cpus,
+                        const struct dn_batches *batches)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *candidates;
@@ -221,7 +272,87 @@ static void print_json (const struct dn_site *site,
             add_curve (row, site, subject, &runs[i], n_cpus);
         json_object_array_add (candidates, row);
     }
+    if (batches)
+        dn_batches_add_json (json, batches);
     dn_json_print (json);
+}
+
+/* Read SPEC. Where batches are compared it need not tell one. */
+static int read_subject (const struct dn_site *site,
+                         const char *text,
+                         const struct selection *selection,
+                         struct dn_subject *subject,
+                         struct dn_err *err)
+{
+    const struct dn_batch_sizes *sizes = &selection->sizes;
+
+    if (!selection->by_batch)
+        return dn_subject_read (site, text, subject, err);
+    if (dn_subject_parse (text, subject, err) < 0)
+        return -1;
+    if (subject->spec.batch == DN_UNSET && subject->spec.micro_batch == DN_UNSET
+        && subject->spec.global_batch == DN_UNSET)
+        subject->spec.batch = sizes->n > 0 ? sizes->sizes[0] : 1;
+    return dn_subject_build (site, DN_UNSET, subject, err);
+}
+
+static int compare_batches (const struct dn_site *site,
+                            const struct dn_subject *subject,
+                            const struct selection *selection,
+                            const struct dn_device *const devices[],
+                            int n,
+                            struct dn_batches *batches)
+{
+    struct dn_err err = {0};
+
+    if (dn_batches_predict (site, subject, &selection->sizes, devices, n, batches, &err)
+        < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    /* The picture first: where it cannot be drawn, nothing else is said. */
+    if (selection->plot
+        && dn_batches_plot (batches, &subject->graph, selection->plot, &err) < 0)
+        return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
+    return DN_EXIT_DONE;
+}
+
+static int predict (const struct dn_site *site,
+                    const struct dn_subject *subject,
+                    const struct selection *selection,
+                    const struct dn_device *const devices[],
+                    int n,
+                    bool json)
+{
+    dn_cleanup (dn_batches_free) struct dn_batches batches = {.n_rows = 0};
+    dn_cleanup (dn_free_ptr) struct dn_estimate *estimates =
+        calloc (DN_DEVICES_MAX, sizeof (*estimates));
+    struct dn_run runs[DN_DEVICES_MAX];
+    int exit_code = DN_EXIT_DONE;
+
+    if (!estimates) {
+        dn_complain ("out of memory");
+        return DN_EXIT_BUG;
+    }
+    if (selection->by_batch)
+        exit_code = compare_batches (site, subject, selection, devices, n, &batches);
+    if (exit_code != DN_EXIT_DONE)
+        return exit_code;
+    predict_all (site, subject, devices, n, runs, estimates);
+    if (json) {
+        print_json (site,
+                    subject,
+                    runs,
+                    n,
+                    selection->curve,
+                    selection->by_batch ? &batches : NULL);
+        return DN_EXIT_DONE;
+    }
+    dn_show_model (&subject->graph);
+    if (selection->by_batch)
+        return dn_batches_print (&batches);
+    exit_code = dn_show_runs (runs, n, &subject->spec);
+    if (exit_code == DN_EXIT_DONE && selection->curve > 0)
+        exit_code = print_curves (site, subject, runs, n, selection->curve);
+    return exit_code;
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
@@ -231,10 +362,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    dn_cleanup (dn_free_ptr) struct dn_estimate *estimates = NULL;
-    struct dn_run runs[DN_DEVICES_MAX];
-    int exit_code;
-    int n_runs;
+    const struct dn_device *devices[DN_DEVICES_MAX];
+    int n;
 
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &selection) < 0)
@@ -242,25 +371,12 @@ static int run (const struct dn_command *self, int argc, char **argv)
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
-    if (dn_subject_read (site, given.args[0], &subject, &err) < 0)
+    if (read_subject (site, given.args[0], &selection, &subject, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    estimates = calloc (DN_DEVICES_MAX, sizeof (*estimates));
-    if (!estimates) {
-        dn_complain ("out of memory");
-        return DN_EXIT_BUG;
-    }
-    n_runs = predict_all (site, &subject, &selection, runs, estimates, &err);
-    if (n_runs < 0)
+    n = find_devices (site, &selection, devices, &err);
+    if (n < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (given.json) {
-        print_json (site, &subject, runs, n_runs, selection.curve);
-        return DN_EXIT_DONE;
-    }
-    dn_show_model (&subject.graph);
-    exit_code = dn_show_runs (runs, n_runs, &subject.spec);
-    if (exit_code == DN_EXIT_DONE && selection.curve > 0)
-        exit_code = print_curves (site, &subject, runs, n_runs, selection.curve);
-    return exit_code;
+    return predict (site, &subject, &selection, devices, n, given.json);
 }
 
 const struct dn_command dn_cmd_predict = {

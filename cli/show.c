@@ -125,12 +125,11 @@ struct json_object *dn_show_model_json (const struct dn_graph *graph)
     return json;
 }
 
-/* Median and upper bound, times 'scale'; null when unknown. */
-static void add_range (struct json_object *to,
-                       const char *key,
-                       struct dn_range range,
-                       double scale,
-                       bool known)
+void dn_show_range_json (struct json_object *to,
+                         const char *key,
+                         struct dn_range range,
+                         double scale,
+                         bool known)
 {
     struct json_object *json = dn_json_add_object (to, key);
 
@@ -171,12 +170,12 @@ struct json_object *dn_show_run_json (const struct dn_run *run,
 
     dn_json_add_text (json, "gpu", estimate->device->name);
     dn_json_add_bool (json, "fits", estimate->fits);
-    add_range (json, "step_ms", estimate->step_s, 1000, known);
+    dn_show_range_json (json, "step_ms", estimate->step_s, 1000, known);
     if (known && estimate->train_s.p50 >= 0)
-        add_range (json, "train_s", estimate->train_s, 1, true);
+        dn_show_range_json (json, "train_s", estimate->train_s, 1, true);
     else
         json_object_object_add (json, "train_s", NULL);
-    add_range (json, "gpu_mem_bytes", estimate->gpu_mem, 1, known);
+    dn_show_range_json (json, "gpu_mem_bytes", estimate->gpu_mem, 1, known);
     dn_json_add_real (json, "host_mem_bytes", known ? ceil (estimate->host_mem) : -1);
     dn_json_add_count (json, "cpus", known ? all_cpus (estimate, spec) : -1);
     dn_json_add_real (json, "power_w", known ? estimate->power_w : -1);

@@ -34,6 +34,13 @@ struct json_object *dn_show_spec_json (const struct dn_spec *spec);
 /* {"name", "params", "forward_flops_per_sample"} */
 struct json_object *dn_show_model_json (const struct dn_graph *graph);
 
+/* Add {"p50", "p95"}: median and upper bound, times 'scale'; null when unknown. */
+void dn_show_range_json (struct json_object *to,
+                         const char *key,
+                         struct dn_range range,
+                         double scale,
+                         bool known);
+
 /* One run on one device: the estimate, and what follows from it at this site. */
 struct dn_run {
     const char *name; /* of the device or of the gres type */

@@ -24,6 +24,24 @@ const char *dn_subject_unread (const struct dn_subject *subject, int i)
     return NULL;
 }
 
+int dn_subject_write (const struct dn_spec *spec,
+                      char *text,
+                      size_t size,
+                      struct dn_err *err)
+{
+    struct dn_buf buf = dn_buf_on (text, size);
+    char value[DN_VALUE_MAX];
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++)
+        if (dn_spec_has (spec, &keys[i])) {
+            dn_spec_write_value (spec, &keys[i], value);
+            dn_buf_add (&buf, "%s%s=%s", buf.len > 0 ? "," : "", keys[i].name, value);
+        }
+    return buf.cut ? dn_err_set (err, DN_E_LIMIT, "metadata: too long to be kept") : 0;
+}
+
 int dn_subject_build (const struct dn_site *site,
                       int64_t n_gpus,
                       struct dn_subject *subject,
@@ -67,30 +85,32 @@ int dn_subject_read_sidecar (const char *argument,
     return 0;
 }
 
-int dn_subject_read (const struct dn_site *site,
-                     const char *text,
-                     struct dn_subject *subject,
-                     struct dn_err *err)
+int dn_subject_parse (const char *text, struct dn_subject *subject, struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *input = NULL;
 
     memset (subject, 0, sizeof (*subject));
     subject->spec = dn_spec_empty ();
-    if (dn_subject_is_sidecar (text)) {
-        if (dn_subject_read_sidecar (text, subject, err) == 0
-            && dn_subject_build (site, DN_UNSET, subject, err) == 0)
-            return 0;
-        dn_subject_free (subject);
-        return -1;
-    }
+    if (dn_subject_is_sidecar (text))
+        return dn_subject_read_sidecar (text, subject, err);
     if (strcmp (text, "-") == 0) {
         if (dn_read_input (text, &input, err) < 0)
             return -1;
         text = input;
     }
-    if (dn_spec_read (dn_span_trim (dn_span_of (text)), &subject->spec, err) < 0)
-        return -1;
-    return dn_subject_build (site, DN_UNSET, subject, err);
+    return dn_spec_read (dn_span_trim (dn_span_of (text)), &subject->spec, err);
+}
+
+int dn_subject_read (const struct dn_site *site,
+                     const char *text,
+                     struct dn_subject *subject,
+                     struct dn_err *err)
+{
+    if (dn_subject_parse (text, subject, err) == 0
+        && dn_subject_build (site, DN_UNSET, subject, err) == 0)
+        return 0;
+    dn_subject_free (subject);
+    return -1;
 }
 
 int dn_subject_carry (const struct dn_site *site,
@@ -140,6 +160,16 @@ const struct dn_device *dn_subject_device (const struct dn_site *site,
         dn_quote (name, strlen (name)).text,
         near);
     return NULL;
+}
+
+int dn_subject_devices (const struct dn_site *site, const struct dn_device *devices[])
+{
+    int n = 0;
+
+    for (int i = 0; i < site->catalogue.n_devices; i++)
+        if (site->catalogue.devices[i].arch != DN_ARCH_CPU)
+            devices[n++] = &site->catalogue.devices[i];
+    return n;
 }
 
 double dn_subject_cost (const struct dn_site *site, const struct dn_device *device)

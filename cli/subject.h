@@ -23,13 +23,25 @@ int dn_subject_read_sidecar (const char *argument,
                              struct dn_subject *subject,
                              struct dn_err *err);
 
+/* The keys that 'spec' has, as one writes them: "model=resnet50,batch=32". -1 with
+ * DN_E_LIMIT if 'text' is too short.
+ */
+int dn_subject_write (const struct dn_spec *spec,
+                      char *text,
+                      size_t size,
+                      struct dn_err *err);
+
 /* The i-th key that was given but means nothing to the network, NULL behind the last.
  */
 const char *dn_subject_unread (const struct dn_subject *subject, int i);
 
-/* Read metadata text ("-": from stdin; or a sidecar's path), resolve it and build its
- * network. Complain about keys that mean nothing to it. Return -1 with 'err' and
- * 'subject' empty.
+/* Read metadata text ("-": from stdin; or a sidecar's path) into spec and layers as it
+ * was given. Return -1 with 'err' and 'subject' empty.
+ */
+int dn_subject_parse (const char *text, struct dn_subject *subject, struct dn_err *err);
+
+/* The same, resolve it and build its network. Complain about keys that mean nothing to
+ * it. Return -1 with 'err' and 'subject' empty.
  */
 int dn_subject_read (const struct dn_site *site,
                      const char *text,
@@ -57,6 +69,11 @@ void dn_subject_free (struct dn_subject *subject);
 const struct dn_device *dn_subject_device (const struct dn_site *site,
                                            const char *name,
                                            struct dn_err *err);
+
+/* All devices of the catalogue but CPUs into 'devices', which has room for
+ * DN_DEVICES_MAX; return how many.
+ */
+int dn_subject_devices (const struct dn_site *site, const struct dn_device *devices[]);
 
 /* Price of an hour on one device: of the Gpu line that maps it, else the catalogue's.
  */

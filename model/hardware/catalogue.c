@@ -17,7 +17,8 @@ static const char *const arch_text[] = {"unknown",
                                         "hopper",
                                         "blackwell",
                                         "cdna",
-                                        "other"};
+                                        "other",
+                                        "cpu"};
 static const char *const link_text[] = {"unknown", "nvlink", "pcie", "ib"};
 
 const struct dn_names dn_arch_names = {arch_text, (int) DN_N_ELEMENTS (arch_text)};

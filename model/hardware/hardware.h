@@ -14,7 +14,8 @@
 #include "request/request.h"
 
 /* Generations differ in what their units can do; DN_ARCH_OTHER is anything that is not
- * a GPU of these (accelerators).
+ * a GPU of these (accelerators). DN_ARCH_CPU is what a run without any computes on: no
+ * job is ever moved there, and tables leave it out unless it is named.
  */
 enum dn_arch {
     DN_ARCH_UNKNOWN,
@@ -27,7 +28,8 @@ enum dn_arch {
     DN_ARCH_HOPPER,
     DN_ARCH_BLACKWELL,
     DN_ARCH_CDNA,
-    DN_ARCH_OTHER
+    DN_ARCH_OTHER,
+    DN_ARCH_CPU
 };
 
 extern const struct dn_names dn_arch_names;
@@ -80,6 +82,17 @@ void dn_catalogue_free (struct dn_catalogue *catalogue);
 /* The device of that name, or NULL. */
 const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
                                            const char *name);
+
+/* The device that a driver calls 'product', such as "Tesla V100-SXM2-16GB", and that
+ * has 'memory' bytes as the driver counts them; NULL where no device or more than one
+ * may be meant.
+ */
+const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *catalogue,
+                                                   const char *product,
+                                                   double memory);
+
+/* Are the two the same chip on different boards, or with another size of memory? */
+bool dn_device_same_chip (const struct dn_device *a, const struct dn_device *b);
 
 /* May work of this precision run on the device at all? tf32 runs as fp32 where there is
  * no such unit, fp16 at the ordinary rate; bf16 runs nowhere but where there is a unit.

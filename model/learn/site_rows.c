@@ -34,6 +34,11 @@ static int read_device (const struct dn_row *row,
                            DN_E_RANGE,
                            "gpu: '%s' is not in the hardware catalogue",
                            dn_quote (gpu, strlen (gpu)).text);
+    if (run->device->arch == DN_ARCH_CPU)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "gpu: %s is a CPU, whose runs tell nothing of GPUs",
+                           run->device->name);
     if (!dn_device_supports (run->device, run->spec.precision))
         return dn_err_set (
             err, DN_E_RANGE, "gpu: %s cannot run this precision", run->device->name);

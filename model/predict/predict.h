@@ -106,6 +106,15 @@ void dn_predict (const struct dn_constants *constants,
                  double cpus_per_gpu,
                  struct dn_estimate *estimate);
 
+/* Seconds of a run whose steps take 'step_s', that works 'start_s' before its steps are
+ * steady and turns to a new epoch so many times; -1 when the amount of work is unknown.
+ */
+double dn_run_seconds (const struct dn_constants *constants,
+                       const struct dn_spec *spec,
+                       double step_s,
+                       double start_s,
+                       double epoch_starts);
+
 /* What holds work up. The first three are of operators as well, all of a step. */
 enum dn_bottleneck {
     DN_BOTTLENECK_UNKNOWN,

@@ -129,27 +129,38 @@ void dn_predict_power (const struct dn_case *c, struct dn_estimate *estimate)
     estimate->power_w = mean_power (c, estimate);
 }
 
+double dn_run_seconds (const struct dn_constants *constants,
+                       const struct dn_spec *spec,
+                       double step_s,
+                       double start_s,
+                       double epoch_starts)
+{
+    double n_steps = dn_spec_steps (spec);
+    double evaluations = constants->eval_share;
+
+    if (n_steps < 0)
+        return -1;
+    /* Evaluation is a forward pass: about a third of a training step's time. */
+    if (spec->eval_every > 0 && spec->eval_samples > 0)
+        evaluations = (double) spec->eval_samples / (double) spec->global_batch
+                      / (double) spec->eval_every / 3;
+    return n_steps * step_s * (1 + evaluations) + start_s
+           + epoch_starts * constants->epoch_s;
+}
+
 void dn_predict_run (const struct dn_case *c, struct dn_estimate *estimate)
 {
-    const struct dn_constants *k = c->constants;
     double gpus = (double) c->spec->gpus;
     double epochs = c->spec->epochs > 0 ? c->spec->epochs : 1;
-    double evaluations = k->eval_share;
 
     estimate->samples_per_s = (double) c->spec->global_batch / estimate->step_s.p50;
     estimate->n_steps = dn_spec_steps (c->spec);
     estimate->train_s = estimate->step_s;
-    estimate->train_s.p50 = -1;
+    estimate->train_s.p50 = dn_run_seconds (
+        c->constants, c->spec, estimate->step_s.p50, c->constants->start_s, epochs);
     estimate->energy_j = -1;
-    if (estimate->n_steps < 0)
-        return;
-    /* Evaluation is a forward pass: about a third of a training step's time. */
-    if (c->spec->eval_every > 0 && c->spec->eval_samples > 0)
-        evaluations = (double) c->spec->eval_samples / (double) c->spec->global_batch
-                      / (double) c->spec->eval_every / 3;
-    estimate->train_s.p50 = estimate->n_steps * estimate->step_s.p50 * (1 + evaluations)
-                            + k->start_s + epochs * k->epoch_s;
-    estimate->energy_j = estimate->train_s.p50 * estimate->power_w * gpus;
+    if (estimate->n_steps >= 0)
+        estimate->energy_j = estimate->train_s.p50 * estimate->power_w * gpus;
 }
 
 double dn_estimate_carbon_g (double energy_j, double pue, double g_per_kwh)

@@ -6,16 +6,18 @@
 plan_later
 
 spec=model=resnet50,batch=64,precision=fp16,epochs=90,dataset=imagenet
-n_devices=$(ls "$work"/hardware/*.conf | wc -l)
+n_devices=$(grep -Lx 'Arch=cpu' "$work"/hardware/*.conf | wc -l)
 
 gives 'the network is named with its parameters' 0 '^resnet50: 25\.56 M parameters, ' \
     predict $spec
-is 'every device of the catalogue has a row' "$(dn predict $spec | tail -n +3 | wc -l)" \
+is 'every device of the catalogue but the CPU has a row' "$(dn predict $spec | tail -n +3 | wc -l)" \
     "$n_devices"
 is '--all is the default' "$(dn predict --all $spec)" "$(dn predict $spec)"
 is '--all overrides --gpu' "$(dn predict --gpu t4_16gb --all $spec)" "$(dn predict $spec)"
 is '--gpu restricts the table to one device' \
     "$(dn predict --gpu t4_16gb $spec | tail -n +3 | wc -l)" 1
+gives 'a CPU has to be named' 0 '
+cpu +yes ' predict --gpu cpu $spec
 is '--gpu may be repeated' \
     "$(dn predict --gpu t4_16gb --gpu k80_12gb $spec | tail -n +3 | wc -l)" 2
 is 'devices are named without case, and - is _' \

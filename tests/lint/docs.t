@@ -281,8 +281,8 @@ def json_members():
                 if key not in foreign:
                     walk(item, where)
 
-    for name in ("predict", "explain", "advise", "check", "keys", "config",
-                 "hardware", "evaluate", "import", "import-onnx", "train", "show", "install", "list"):
+    for name in ("predict", "batches", "explain", "advise", "check", "keys", "config",
+                 "hardware", "evaluate", "probe", "import", "import-onnx", "train", "show", "install", "list"):
         walk(load(name + ".json"), name)
 
 
@@ -294,6 +294,7 @@ spec=$short
 dn check --keys --json > "$work/keys.json"
 dn config --json > "$work/config.json"
 dn predict --json --cpu-curve --gpu t4_16gb "$spec" > "$work/predict.json"
+dn predict --json --batch-sizes --gpu t4_16gb "$spec" > "$work/batches.json"
 dn explain --json --gpu t4_16gb "$spec" > "$work/explain.json"
 dn advise --json --comment="dnnest:$spec" -G a100:1 -t 1-0 > "$work/advise.json"
 dn hardware --json t4_16gb > "$work/hardware.json"
@@ -312,6 +313,9 @@ dn train --json --site "$work/runs.csv" --base "$work/small" --out "$work/bundle
 sed 's/^#\([A-Z]\)/\1/' "$top/etc/dnnest.conf" \
     | sed "s|/usr/share/dnnest|$work|" > "$work/sample.conf"
 dn config --json --conf "$work/sample.conf" > "$work/sample.json"
+dn probe --json --pattern '^step' --steps 3 --warmup 1 --record "$work/probes.csv" \
+    --gpu t4_16gb "$spec" -- bash -c 'while echo step; do sleep 0.01; done' \
+    > "$work/probe.json" 2> "$work/said"
 make_mock mock
 dn model --json show "$work/mock" > "$work/show.json"
 dn model --json --dir "$work/model" install "$work/small" > "$work/install.json"

@@ -181,6 +181,87 @@ static void candidates_that_cannot_hold_the_request_are_blocked (void **state)
     dn_catalogue_free (&catalogue);
 }
 
+#define BOARD(name, memory)                                                            \
+    "Device=" name                                                                     \
+    " Vendor=nvidia Arch=volta Fp32=1T Bandwidth=1T Tdp=300 Memory=" memory "GiB\n"
+
+static const char *const boards[] = {
+    BOARD ("v100_sxm2_16gb", "16"),
+    BOARD ("v100_sxm2_32gb", "32"),
+    BOARD ("v100_sxm3_32gb", "32"),
+    BOARD ("v100_pcie_16gb", "16"),
+    BOARD ("v100s_pcie_32gb", "32"),
+    BOARD ("a100_sxm4_80gb", "80"),
+    BOARD ("a100_pcie_80gb", "80"),
+    BOARD ("h100_sxm5_80gb", "80"),
+    BOARD ("h100_pcie_80gb", "80"),
+    BOARD ("h200_sxm_141gb", "141"),
+    BOARD ("t4_16gb", "16"),
+    BOARD ("k80_12gb", "12"),
+    BOARD ("quadro_rtx_6000_24gb", "24"),
+    BOARD ("rtx_6000_ada_48gb", "48"),
+    BOARD ("rtx_a6000_48gb", "48"),
+    BOARD ("rtx_3080_10gb", "10"),
+    BOARD ("rtx_3080_max_q_16gb", "16"),
+    BOARD ("rtx_2080_super_max_q_8gb", "8"),
+    BOARD ("gtx_1080_ti_11gb", "11"),
+    BOARD ("titan_rtx_24gb", "24"),
+};
+static const struct {
+    const char *product;
+    double gib;
+    const char *device; /* NULL: none */
+} products[] = {
+    {"Tesla V100-SXM2-16GB", 16, "v100_sxm2_16gb"},
+    {"Tesla V100-SXM2-32GB", 31.7, "v100_sxm2_32gb"},
+    {"Tesla V100-SXM3-32GB-H", 32, NULL}, /* another chip, for all we know */
+    {"Tesla V100-SXM3-32GB", 32, "v100_sxm3_32gb"},
+    {"Tesla V100-PCIE-16GB", 15.8, "v100_pcie_16gb"},
+    {"Tesla V100S-PCIE-32GB", 32, "v100s_pcie_32gb"},
+    {"NVIDIA A100-SXM4-80GB", 79.2, "a100_sxm4_80gb"},
+    {"NVIDIA A100 80GB PCIe", 80, "a100_pcie_80gb"},
+    {"NVIDIA H100 80GB HBM3", 79.6, "h100_sxm5_80gb"},
+    {"NVIDIA H100 PCIe", 79.6, "h100_pcie_80gb"},
+    {"NVIDIA H200", 139.8, "h200_sxm_141gb"},
+    {"Tesla T4", 14.7, "t4_16gb"},
+    {"Tesla K80", 11.2, "k80_12gb"},
+    {"Quadro RTX 6000", 23.6, "quadro_rtx_6000_24gb"},
+    {"NVIDIA RTX 6000 Ada Generation", 47.9, "rtx_6000_ada_48gb"},
+    {"NVIDIA RTX A6000", 47.9, "rtx_a6000_48gb"},
+    {"NVIDIA GeForce RTX 3080", 10, "rtx_3080_10gb"},
+    {"NVIDIA GeForce RTX 3080", 12, NULL}, /* a board that we do not have */
+    {"NVIDIA GeForce RTX 2080 Super with Max-Q Design", 8, "rtx_2080_super_max_q_8gb"},
+    {"NVIDIA GeForce GTX 1080 Ti", 10.9, "gtx_1080_ti_11gb"},
+    {"TITAN RTX", 23.6, "titan_rtx_24gb"},
+    {"Tesla V100", 32, NULL}, /* there are two */
+    {"NVIDIA", 16, NULL},
+    {"", 16, NULL},
+    {"\xc3\x28 \n\t;$(reboot)", 16, NULL},
+    {"Tesla T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4 T4", 16, NULL},
+};
+
+static void products_are_devices (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+    struct dn_err err = {0};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (boards); i++)
+        if (add (&catalogue, boards[i], &err) < 0)
+            fail_msg ("%s", err.text);
+    for (size_t i = 0; i < DN_N_ELEMENTS (products); i++) {
+        const struct dn_device *device = dn_catalogue_find_product (
+            &catalogue, products[i].product, products[i].gib * 1024 * 1024 * 1024);
+        const char *found = device ? device->name : "none";
+
+        if (strcmp (found, products[i].device ? products[i].device : "none") != 0)
+            fail_msg ("'%s' is %s", products[i].product, found);
+    }
+    assert_true (dn_device_same_chip (&catalogue.devices[0], &catalogue.devices[2]));
+    assert_false (dn_device_same_chip (&catalogue.devices[0], &catalogue.devices[4]));
+    dn_catalogue_free (&catalogue);
+}
+
 #define NODE " PerNode=4 NodeCpus=40 NodeMemory=200k "
 
 /* Two types by partition and feature, one by gres alone. */
@@ -324,6 +405,8 @@ int main (void)
         TEST ("bad Gpu lines say what is wrong", bad_gpu_lines_say_what_is_wrong),
         TEST ("candidates that cannot hold the request are blocked",
               candidates_that_cannot_hold_the_request_are_blocked),
+        TEST ("products of a driver are devices of the catalogue",
+              products_are_devices),
         TEST ("partitions and features name a type",
               partitions_and_features_name_a_type),
         TEST ("another partition or constraint must be safe",

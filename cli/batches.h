@@ -1,0 +1,80 @@
+/* batches.h - one run at many batch sizes: throughput, memory, time, cost
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_BATCHES_H
+#define DN_BATCHES_H
+
+#include "subject.h"
+
+#define DN_BATCHES_MAX 32
+
+/* The knee is the smallest batch with this share of the best throughput. Beyond it a
+ * larger batch costs memory, and often accuracy, for little speed.
+ */
+#define DN_KNEE_SHARE 0.9
+
+/* Batch sizes per GPU, ascending. */
+struct dn_batch_sizes {
+    int64_t sizes[DN_BATCHES_MAX];
+    int n;
+};
+
+/* One size on one device. */
+struct dn_batch_point {
+    struct dn_estimate estimate;
+    double cost; /* of the run; -1 unknown */
+    bool fits;   /* at most the row's 'largest' */
+};
+
+/* One device. */
+struct dn_batch_row {
+    const struct dn_device *device;
+    double cost_per_hour;
+    int64_t largest;               /* that the policy would move there; 0 none */
+    int knee;                      /* its place among the sizes; -1: none fits */
+    struct dn_batch_point *points; /* one per size, of the table */
+};
+
+struct dn_batches {
+    struct dn_batch_sizes sizes;
+    struct dn_batch_row *rows;     /* owned */
+    struct dn_batch_point *points; /* owned, row after row */
+    int n_rows;
+    bool timed; /* the amount of work is known */
+};
+
+/* Read "8,16,32": at most DN_BATCHES_MAX numbers in any order, equal ones once. */
+int dn_batch_sizes_read (const char *text,
+                         struct dn_batch_sizes *sizes,
+                         struct dn_err *err);
+
+/* Predict 'subject' with each of the sizes instead of its batch on each device, the
+ * best throughput at the knee first. No sizes: the powers of two that fit some device.
+ * Gradient accumulation stays; a number of steps, and how often they are evaluated,
+ * follows so that the samples stay. Free with dn_batches_free ().
+ */
+int dn_batches_predict (const struct dn_site *site,
+                        const struct dn_subject *subject,
+                        const struct dn_batch_sizes *sizes,
+                        const struct dn_device *const devices[],
+                        int n_devices,
+                        struct dn_batches *batches,
+                        struct dn_err *err);
+
+/* NULL-safe. */
+void dn_batches_free (struct dn_batches *batches);
+
+/* Add "batch_sizes", an object per device, to a document. */
+void dn_batches_add_json (struct json_object *to, const struct dn_batches *batches);
+
+/* Print the devices at their knees, then a table per quantity. */
+int dn_batches_print (const struct dn_batches *batches);
+
+/* Draw them into 'path', in batches_plot.c. */
+int dn_batches_plot (const struct dn_batches *batches,
+                     const struct dn_graph *graph,
+                     const char *path,
+                     struct dn_err *err);
+
+#endif

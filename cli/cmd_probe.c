@@ -1,0 +1,555 @@
+/* cmd_probe.c - run a program for some steps, and predict the whole of it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+#include "probe_record.h"
+#include "probe_report.h"
+#include "probe_sweep.h"
+
+#define STEPS_USUAL   30
+#define WARMUP_USUAL  10
+#define SECONDS_USUAL 600
+#define GRACE_USUAL   10
+
+#define DIRECTIVES_MAX 64
+
+/* Words in front of the metadata in a task of an array. */
+#define WORDS_MAX 24
+
+enum {
+    OPTION_STEPS,
+    OPTION_WARMUP,
+    OPTION_SECONDS,
+    OPTION_GRACE,
+    OPTION_PATTERN,
+    OPTION_EVERY,
+    OPTION_GPU,
+    OPTION_SIDECAR,
+    OPTION_RECORD,
+    OPTION_HOOK,
+    OPTION_SWEEP,
+    OPTION_SBATCH,
+    OPTION_SUBMIT
+};
+
+static const struct dn_option options[] = {
+    [OPTION_STEPS] = {"steps", 0, "N", "measure so many steps (30)"},
+    [OPTION_WARMUP] = {"warmup", 0, "N", "behind so many others (10)"},
+    [OPTION_SECONDS] = {"seconds", 0, "S", "end the program after so long (600)"},
+    [OPTION_GRACE] = {"grace", 0, "S", "let it end by itself for so long (10)"},
+    [OPTION_PATTERN] = {"pattern",
+                        0,
+                        "REGEX",
+                        "count lines of its output instead of PyTorch's steps"},
+    [OPTION_EVERY] = {"every", 0, "N", "a line of --pattern stands for N steps (1)"},
+    [OPTION_GPU] = {"gpu", 0, "NAME", "the device that it runs on (found out)"},
+    [OPTION_SIDECAR] = {"sidecar", 0, "FILE", "metadata, instead of SPEC"},
+    [OPTION_RECORD] = {"record", 0, "FILE", "append the result to this CSV, or none"},
+    [OPTION_HOOK] = {"hook", 0, "DIR", "where the hook for Python is"},
+    [OPTION_SWEEP] = {"sweep",
+                      0,
+                      "KEY=LIST",
+                      "print a job array of probes; may be repeated"},
+    [OPTION_SBATCH] = {"sbatch", 0, "OPTION", "of --sweep: an option for sbatch"},
+    [OPTION_SUBMIT] = {"submit", 0, NULL, "of --sweep: submit it"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* What was asked for. */
+struct wish {
+    struct dn_probe_task task;
+    int64_t grace;
+    int64_t seconds;
+    const char *pattern;
+    regex_t regex;
+    bool compiled;
+    const char *gpu;
+    const char *spec; /* argument or sidecar; NULL none */
+    const char *sidecar;
+    const char *record; /* NULL: the usual one */
+    struct dn_sweep sweep;
+    const char *directives[DIRECTIVES_MAX];
+    int n_directives;
+    bool submit;
+    char spec_text[DN_METADATA_MAX];
+};
+
+static void free_wish (struct wish *wish)
+{
+    if (wish->compiled)
+        regfree (&wish->regex);
+}
+
+static int take_number (const struct dn_command *self,
+                        int option,
+                        const char *text,
+                        int64_t min,
+                        int64_t max,
+                        int64_t *out)
+{
+    struct dn_err err = {0};
+
+    if (dn_int_read (dn_span_of (text), options[option].name, min, max, out, &err) == 0)
+        return DN_EXIT_DONE;
+    return dn_options_misuse (self, "--%s", err.text);
+}
+
+static int take_pattern (const struct dn_command *self,
+                         const char *text,
+                         struct wish *wish)
+{
+    char why[128];
+    int rc;
+
+    if (wish->compiled)
+        regfree (&wish->regex);
+    rc = regcomp (&wish->regex, text, REG_EXTENDED);
+    wish->compiled = rc == 0;
+    wish->pattern = text;
+    if (rc == 0)
+        return DN_EXIT_DONE;
+    regerror (rc, &wish->regex, why, sizeof (why));
+    return dn_options_misuse (
+        self, "--pattern: '%s': %s", dn_quote (text, strlen (text)).text, why);
+}
+
+static int take_sweep (const struct dn_command *self,
+                       const char *text,
+                       struct wish *wish)
+{
+    struct dn_err err = {0};
+
+    return dn_sweep_add (&wish->sweep, text, &err) < 0
+               ? dn_options_misuse (self, "%s", err.text)
+               : DN_EXIT_DONE;
+}
+
+static int take_directive (const struct dn_command *self,
+                           const char *text,
+                           struct wish *wish)
+{
+    if (wish->n_directives == DIRECTIVES_MAX)
+        return dn_options_misuse (self, "--sbatch: more than %d", DIRECTIVES_MAX);
+    wish->directives[wish->n_directives++] = text;
+    return DN_EXIT_DONE;
+}
+
+/* Return DN_EXIT_DONE, or complain. */
+static int take_option (const struct dn_command *self,
+                        int option,
+                        const char *argument,
+                        struct wish *wish)
+{
+    const int64_t day = 86400;
+
+    switch (option) {
+    case OPTION_STEPS:
+        return take_number (
+            self, option, argument, DN_STEADY_MIN, 100000, &wish->task.steps);
+    case OPTION_WARMUP:
+        return take_number (self, option, argument, 1, 100000, &wish->task.warmup);
+    case OPTION_SECONDS:
+        return take_number (self, option, argument, 1, day, &wish->seconds);
+    case OPTION_GRACE:
+        return take_number (self, option, argument, 0, 3600, &wish->grace);
+    case OPTION_EVERY:
+        return take_number (self, option, argument, 1, 1000000, &wish->task.every);
+    case OPTION_PATTERN:
+        return take_pattern (self, argument, wish);
+    case OPTION_GPU:
+        wish->gpu = argument;
+        return DN_EXIT_DONE;
+    case OPTION_SIDECAR:
+        wish->sidecar = argument;
+        return DN_EXIT_DONE;
+    case OPTION_RECORD:
+        wish->record = argument;
+        return DN_EXIT_DONE;
+    case OPTION_HOOK:
+        wish->task.hook_dir = argument;
+        return DN_EXIT_DONE;
+    case OPTION_SWEEP:
+        return take_sweep (self, argument, wish);
+    case OPTION_SBATCH:
+        return take_directive (self, argument, wish);
+    default:
+        wish->submit = true;
+        return DN_EXIT_DONE;
+    }
+}
+
+/* What does not go together. */
+static int check_options (const struct dn_command *self,
+                          const struct dn_options *given,
+                          const struct wish *wish)
+{
+    if (!wish->task.argv || !wish->task.argv[0])
+        return dn_options_misuse (self, "COMMAND is missing, expected -- COMMAND");
+    if (wish->sidecar && given->n_args > 0)
+        return dn_options_misuse (self, "--sidecar and SPEC");
+    if (wish->task.every > 1 && !wish->pattern)
+        return dn_options_misuse (self, "--every goes with --pattern only");
+    if (wish->sweep.n_keys == 0 && (wish->submit || wish->n_directives > 0))
+        return dn_options_misuse (self, "--submit and --sbatch go with --sweep only");
+    if (wish->sweep.n_keys > 0 && given->json)
+        return dn_options_misuse (self, "--json does not go with --sweep");
+    return DN_EXIT_DONE;
+}
+
+/* What stands behind "--" is the program's. Return the number of words before it. */
+static int cut_command (int argc, char **argv, struct wish *wish)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp (argv[i], "--") == 0) {
+            wish->task.argv = argv + i + 1;
+            return i;
+        }
+    return argc;
+}
+
+static int take_options (const struct dn_command *self,
+                         struct dn_options *given,
+                         struct wish *wish)
+{
+    int option;
+
+    while ((option = dn_options_next (given)) >= 0) {
+        given->exit_code = take_option (self, option, given->argument, wish);
+        if (given->exit_code != DN_EXIT_DONE)
+            return -1;
+    }
+    if (option != DN_OPTION_END)
+        return -1;
+    given->exit_code = check_options (self, given, wish);
+    if (given->exit_code != DN_EXIT_DONE || !dn_options_count (given, 0, 1))
+        return -1;
+    wish->task.pattern = wish->compiled ? &wish->regex : NULL;
+    wish->task.seconds = (double) wish->seconds;
+    wish->task.grace_s = (double) wish->grace;
+    wish->task.output_to_stderr = given->json;
+    return 0;
+}
+
+/* --- metadata -------------------------------------------------------------------- */
+
+/* A sidecar is named by its absolute path, text is written anew: on one line, without
+ * what was read from stdin going astray.
+ */
+static int name_spec (struct wish *wish,
+                      const struct dn_subject *subject,
+                      struct dn_err *err)
+{
+    const char *path = wish->spec + (wish->spec[0] == '@');
+    char absolute[PATH_MAX];
+    struct dn_buf buf = dn_buf_on (wish->spec_text, sizeof (wish->spec_text));
+
+    if (!dn_subject_is_sidecar (wish->spec))
+        return dn_subject_write (
+            &subject->spec, wish->spec_text, sizeof (wish->spec_text), err);
+    dn_buf_add (&buf, "@%s", dn_options_absolute (absolute, path));
+    return buf.cut ? dn_err_set (err, DN_E_LIMIT, "%s: the path is too long", path) : 0;
+}
+
+static int read_subject (const struct dn_site *site,
+                         struct wish *wish,
+                         struct dn_subject *subject,
+                         struct dn_err *err)
+{
+    if (!wish->spec)
+        return 0;
+    if (dn_subject_parse (wish->spec, subject, err) < 0)
+        return -1;
+    if (name_spec (wish, subject, err) == 0
+        && dn_subject_build (site, DN_UNSET, subject, err) == 0)
+        return 0;
+    dn_subject_free (subject);
+    return -1;
+}
+
+/* --- a probe --------------------------------------------------------------------- */
+
+static int keep (const struct wish *wish, struct dn_probe_report *report)
+{
+    struct dn_err err = {0};
+    struct dn_buf path = dn_buf_on (report->record, sizeof (report->record));
+    int rc = 0;
+
+    if (!report->steady_known || !report->subject || !report->measured.device
+        || (wish->record && strcmp (wish->record, DN_SITE_NONE) == 0))
+        return DN_EXIT_DONE;
+    if (wish->record)
+        dn_buf_add (&path, "%s", wish->record);
+    else
+        rc = dn_record_usual_path (report->record, sizeof (report->record), &err);
+    if (path.cut)
+        rc = dn_err_set (&err, DN_E_LIMIT, "--record: the path is too long");
+    if (rc == 0)
+        rc = dn_probe_report_record (report, report->record, &err);
+    if (rc == 0)
+        return DN_EXIT_DONE;
+    report->record[0] = '\0';
+    return dn_fail (DN_EXIT_BUG, &err);
+}
+
+static void explain_failure (const struct wish *wish,
+                             const struct dn_probe_report *report)
+{
+    const char *hint = "";
+
+    if (dn_feed_best (&report->run->feed))
+        hint = "";
+    else if (wish->pattern)
+        hint = " (does a line match --pattern?)";
+    else if (!report->run->feed.hooked)
+        hint = " (the program does not import torch; try --pattern)";
+    dn_complain ("%s%s", report->why.text, hint);
+}
+
+/* With which to leave: a program that has failed by itself says so. */
+static int exit_of (const struct dn_probe_report *report, int exit_code)
+{
+    int status = report->run->status;
+
+    if (report->run->end == DN_PROBE_ENDED && WIFSIGNALED (status))
+        return 128 + WTERMSIG (status);
+    if (report->run->end == DN_PROBE_ENDED && WEXITSTATUS (status) != 0)
+        return WEXITSTATUS (status);
+    return exit_code;
+}
+
+static int show (const struct dn_options *given,
+                 struct wish *wish,
+                 struct dn_probe_report *report)
+{
+    struct dn_err err = {0};
+    int exit_code;
+    int kept;
+
+    if (report->run->n_left > 0)
+        dn_complain ("warning: %d processes of the program do not end",
+                     report->run->n_left);
+    if (dn_probe_report_find (report, wish->task.warmup, wish->gpu, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (!report->steady_known)
+        explain_failure (wish, report);
+    kept = keep (wish, report);
+    if (given->json) {
+        dn_probe_report_print_json (report);
+        exit_code = report->steady_known ? DN_EXIT_DONE : DN_EXIT_ABSTAINED;
+    } else {
+        exit_code = dn_probe_report_print (report);
+    }
+    return exit_of (report, exit_code == DN_EXIT_DONE ? kept : exit_code);
+}
+
+static void free_run (struct dn_probe_run **run)
+{
+    dn_probe_run_free (*run);
+    free (*run);
+}
+
+static int probe (const struct dn_options *given,
+                  const struct dn_site *site,
+                  const struct dn_subject *subject,
+                  struct wish *wish)
+{
+    struct dn_err err = {0};
+    dn_cleanup (free_run) struct dn_probe_run *run = calloc (1, sizeof (*run));
+    dn_cleanup (dn_probe_report_free) struct dn_probe_report report = {
+        .site = site,
+        .subject = wish->spec ? subject : NULL,
+        .spec = wish->spec_text,
+        .run = run,
+        .argv = wish->task.argv,
+    };
+    int rc;
+
+    if (!run) {
+        dn_complain ("out of memory");
+        return DN_EXIT_BUG;
+    }
+    dn_interrupt_hold ();
+    rc = dn_probe_run (&wish->task, run, &err);
+    dn_interrupt_release (); /* and end here, if a signal came */
+    if (rc < 0 && run->unable) {
+        dn_complain ("%s", err.text);
+        return WEXITSTATUS (run->status);
+    }
+    if (rc < 0)
+        return dn_fail (DN_EXIT_BUG, &err);
+    return show (given, wish, &report);
+}
+
+/* --- many probes ----------------------------------------------------------------- */
+
+/* Words of a task's command line, each with its text. */
+struct command_words {
+    const char *words[WORDS_MAX + 1];
+    char text[WORDS_MAX][PATH_MAX + 16];
+    int n;
+    bool cut;
+};
+
+static void add_word (struct command_words *words, const char *format, ...)
+    DN_PRINTF (2, 3);
+
+static void add_word (struct command_words *words, const char *format, ...)
+{
+    char *text = words->text[words->n];
+    va_list args;
+    int n;
+
+    va_start (args, format);
+    n = vsnprintf (text, sizeof (words->text[0]), format, args);
+    va_end (args);
+    words->cut = words->cut || n < 0 || (size_t) n >= sizeof (words->text[0]);
+    words->words[words->n++] = text;
+}
+
+static void add_path (struct command_words *words,
+                      const char *option,
+                      const char *path,
+                      const char *usual)
+{
+    char absolute[PATH_MAX];
+
+    if (!path || (usual && strcmp (path, usual) == 0))
+        return;
+    if (strcmp (path, DN_SITE_NONE) != 0)
+        path = dn_options_absolute (absolute, path);
+    add_word (words, "--%s=%s", option, path);
+}
+
+static int add_options (const struct dn_options *given,
+                        const struct wish *wish,
+                        struct command_words *words,
+                        struct dn_err *err)
+{
+    const struct dn_load_paths usual = dn_load_default_paths ();
+    const struct dn_probe_task *task = &wish->task;
+    char record[PATH_MAX];
+
+    if (!wish->record && dn_record_usual_path (record, sizeof (record), err) < 0)
+        return -1;
+    add_path (words, "conf", given->paths.conf, usual.conf);
+    add_path (words, "hardware", given->paths.hardware, usual.hardware);
+    add_path (words, "datasets", given->paths.datasets, usual.datasets);
+    add_path (words, "model", given->paths.model, usual.model);
+    add_path (words, "hook", task->hook_dir, DNNEST_PROBE_DIR);
+    add_path (words, "record", wish->record ? wish->record : record, NULL);
+    add_word (words, "--steps=%lld", (long long) task->steps);
+    add_word (words, "--warmup=%lld", (long long) task->warmup);
+    add_word (words, "--seconds=%lld", (long long) wish->seconds);
+    add_word (words, "--grace=%lld", (long long) wish->grace);
+    if (wish->pattern) {
+        add_word (words, "--pattern=%s", wish->pattern);
+        add_word (words, "--every=%lld", (long long) task->every);
+    }
+    if (wish->gpu)
+        add_word (words, "--gpu=%s", wish->gpu);
+    return words->cut ? dn_err_set (err, DN_E_LIMIT, "an option is too long") : 0;
+}
+
+static int make_script (const struct dn_options *given,
+                        const struct dn_site *site,
+                        const struct wish *wish,
+                        char **script,
+                        struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) struct command_words *words = calloc (1, sizeof (*words));
+    char self[PATH_MAX];
+    ssize_t n = readlink ("/proc/self/exe", self, sizeof (self) - 1);
+    const struct dn_sweep_job job = {
+        .site = site,
+        .sweep = &wish->sweep,
+        .spec = wish->spec,
+        .argv = wish->task.argv,
+        .options = words ? words->words : NULL,
+        .directives = wish->directives,
+        .n_directives = wish->n_directives,
+    };
+
+    if (!words)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    self[n > 0 ? n : 0] = '\0';
+    add_word (words, "%s", n > 0 ? self : "dnnest");
+    add_word (words, "probe");
+    if (add_options (given, wish, words, err) < 0)
+        return -1;
+    *script = dn_sweep_script (&job, err);
+    return *script ? 0 : -1;
+}
+
+static int sweep (const struct dn_command *self,
+                  const struct dn_options *given,
+                  const struct dn_site *site,
+                  const struct wish *wish)
+{
+    dn_cleanup (dn_free_ptr) char *script = NULL;
+    struct dn_err err = {0};
+    int status;
+
+    if (!wish->spec || dn_subject_is_sidecar (wish->spec)
+        || strcmp (wish->spec, "-") == 0)
+        return dn_options_misuse (self, "--sweep needs SPEC as KEY=VALUE,KEY=VALUE");
+    if (make_script (given, site, wish, &script, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (!wish->submit) {
+        fputs (script, stdout);
+        return DN_EXIT_DONE;
+    }
+    status = dn_sweep_submit (script, &err);
+    return status < 0 ? dn_fail (DN_EXIT_BUG, &err) : status;
+}
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    struct dn_options given;
+    struct dn_err err = {0};
+    dn_cleanup (free_wish) struct wish wish = {
+        .task = {.steps = STEPS_USUAL,
+                 .warmup = WARMUP_USUAL,
+                 .every = 1,
+                 .hook_dir = DNNEST_PROBE_DIR},
+        .seconds = SECONDS_USUAL,
+        .grace = GRACE_USUAL,
+    };
+    dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    char hook[PATH_MAX];
+
+    argc = cut_command (argc, argv, &wish);
+    dn_options_begin (&given, self, argc, argv);
+    if (take_options (self, &given, &wish) < 0)
+        return given.exit_code;
+    wish.spec = given.n_args > 0 ? given.args[0] : wish.sidecar;
+    wish.task.hook_dir = dn_options_absolute (hook, wish.task.hook_dir);
+    site = dn_options_site (&given, NULL);
+    if (!site)
+        return given.exit_code;
+    if (wish.sweep.n_keys > 0)
+        return sweep (self, &given, site, &wish);
+    if (read_subject (site, &wish, &subject, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (wish.gpu && !dn_subject_device (site, wish.gpu, &err))
+        return dn_fail (DN_EXIT_USAGE, &err);
+    return probe (&given, site, &subject, &wish);
+}
+
+const struct dn_command dn_cmd_probe = {
+    .name = "probe",
+    .summary = "Run a program for some steps, and predict the whole of it",
+    .arguments = "[SPEC] -- COMMAND [ARGUMENT]...",
+    .options = options,
+    .run = run,
+};

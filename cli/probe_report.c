@@ -1,0 +1,463 @@
+/* probe_report.c - what a probe has found, and what follows for the whole run
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "probe_report.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "predict/tuning.h"
+#include "probe_record.h"
+
+#define GIB 1073741824.0
+
+/* Limits are asked for in such steps, as the policy does. */
+#define TIME_STEP_S 300
+
+/* Cores beyond those that were busy on average. */
+#define CPU_ROOM 1.2
+
+void dn_shell_word (struct dn_buf *buf, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+=:,./@%";
+
+    if (text[0] != '\0' && text[strspn (text, plain)] == '\0') {
+        dn_buf_add (buf, "%s", text);
+        return;
+    }
+    dn_buf_add (buf, "'");
+    for (; *text; text++)
+        if (*text == '\'')
+            dn_buf_add (buf, "'\\''");
+        else
+            dn_buf_add (buf, "%c", *text);
+    dn_buf_add (buf, "'");
+}
+
+/* --- what was measured ----------------------------------------------------------- */
+
+static int64_t usable_cpus (void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity (0, sizeof (set), &set) == 0)
+        return CPU_COUNT (&set);
+    return sysconf (_SC_NPROCESSORS_ONLN);
+}
+
+/* Seconds of a step that were spent in waiting for data, between two marks. */
+static double stall_of (const struct dn_feed_counter *counter, int64_t from)
+{
+    int i = 0;
+    int last = counter->n_marks - 1;
+
+    while (i < last && counter->marks[i].step < from)
+        i++;
+    if (counter->marks[last].step <= counter->marks[i].step)
+        return 0;
+    return fmax (counter->loader_s[last] - counter->loader_s[i], 0)
+           / (double) (counter->marks[last].step - counter->marks[i].step);
+}
+
+static void find_steady (struct dn_probe_report *report, int64_t warmup)
+{
+    const struct dn_feed_counter *counter = dn_feed_best (&report->run->feed);
+    struct dn_steady *steady = &report->steady;
+    struct dn_measured *m = &report->measured;
+    double from_s = 0;
+    double to_s = report->run->wall_s;
+
+    report->stall_share = -1;
+    m->start_s = -1;
+    if (!counter)
+        dn_err_set (&report->why, DN_E_RANGE, "no step was seen");
+    else if (dn_steady_find (
+                 counter->marks, counter->n_marks, warmup, steady, &report->why)
+             == 0)
+        report->steady_known = true;
+    if (report->steady_known) {
+        to_s = counter->marks[counter->n_marks - 1].time_s;
+        from_s = to_s - (double) steady->steps * steady->step_s;
+        m->step_s = steady->step_s;
+        m->sigma = steady->sigma;
+        m->confidence = steady->confidence;
+        m->start_s = steady->start_s;
+        if (report->run->feed.hooked) {
+            m->stall_s = fmin (stall_of (counter, steady->warmup), steady->step_s);
+            m->serial = report->run->feed.workers == 0;
+            report->stall_share = m->stall_s / steady->step_s;
+        }
+    }
+    report->cores = dn_probe_cores (report->run, from_s, to_s);
+    report->gpus = dn_gpu_watch_use (report->run->gpus, from_s, to_s);
+    m->gpu_mem = report->gpus.peak;
+    m->power_w = fmax (report->gpus.power_w, 0);
+}
+
+static const struct dn_device *find_cpu (const struct dn_catalogue *catalogue)
+{
+    for (int i = 0; i < catalogue->n_devices; i++)
+        if (catalogue->devices[i].arch == DN_ARCH_CPU)
+            return &catalogue->devices[i];
+    dn_complain ("warning: the catalogue has no CPU; name the device with --gpu");
+    return NULL;
+}
+
+/* What the driver says first, then what the program says, else a CPU. */
+static const struct dn_device *guess_device (const struct dn_probe_report *report)
+{
+    const struct dn_catalogue *catalogue = &report->site->catalogue;
+    const struct dn_feed *feed = &report->run->feed;
+    const char *product =
+        report->gpus.n_gpus > 0 ? report->gpus.product : feed->product;
+    const struct dn_device *device;
+
+    if (report->gpus.n_gpus == 0 && !feed->cuda)
+        return find_cpu (catalogue);
+    device = dn_catalogue_find_product (catalogue,
+                                        product,
+                                        report->gpus.n_gpus > 0 ? report->gpus.memory
+                                                                : feed->memory);
+    if (!device)
+        dn_complain ("warning: the GPU '%s' is not in the catalogue; name the device "
+                     "with --gpu",
+                     dn_quote (product, strlen (product)).text);
+    return device;
+}
+
+/* --- what follows ---------------------------------------------------------------- */
+
+static int compare_rows (const void *a, const void *b)
+{
+    const struct dn_probe_row *x = a;
+    const struct dn_probe_row *y = b;
+    int x_class = x->estimate.fits + x->estimate.supported;
+    int y_class = y->estimate.fits + y->estimate.supported;
+    int x_measured = x->basis == DN_BASIS_MEASURED;
+    int y_measured = y->basis == DN_BASIS_MEASURED;
+
+    if (x_measured != y_measured)
+        return y_measured - x_measured;
+    if (x_class != y_class)
+        return y_class - x_class;
+    if (x->estimate.step_s.p50 != y->estimate.step_s.p50)
+        return x->estimate.step_s.p50 < y->estimate.step_s.p50 ? -1 : 1;
+    return strcmp (x->estimate.device->name, y->estimate.device->name);
+}
+
+/* A CPU stands in the table where it was measured. */
+static int list_devices (const struct dn_probe_report *report,
+                         const struct dn_device *devices[])
+{
+    int n = dn_subject_devices (report->site, devices);
+
+    if (report->measured.device && report->measured.device->arch == DN_ARCH_CPU)
+        devices[n++] = report->measured.device;
+    return n;
+}
+
+static int find_rows (struct dn_probe_report *report, struct dn_err *err)
+{
+    const struct dn_device *devices[DN_DEVICES_MAX];
+    const struct dn_subject *subject = report->subject;
+    const struct dn_site *site = report->site;
+    struct dn_estimate own = {.device = NULL};
+    int n = list_devices (report, devices);
+    dn_cleanup (dn_free_ptr) struct dn_estimate *estimates =
+        calloc ((size_t) n + 1, sizeof (*estimates));
+
+    report->rows = calloc ((size_t) n + 1, sizeof (*report->rows));
+    if (!estimates || !report->rows)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    dn_subject_predict (site, subject, devices, n, estimates);
+    for (int i = 0; i < n; i++)
+        if (devices[i] == report->measured.device)
+            own = estimates[i];
+    if (own.device)
+        report->model_step_s = own.step_s.p50;
+    for (int i = 0; i < n; i++) {
+        report->rows[i].estimate = estimates[i];
+        report->rows[i].basis = dn_calibrate (&report->measured,
+                                              &site->constants,
+                                              &subject->spec,
+                                              &own,
+                                              &report->rows[i].estimate);
+    }
+    qsort (report->rows, (size_t) n, sizeof (*report->rows), compare_rows);
+    for (int i = 0; i < n; i++) {
+        const struct dn_device *device = report->rows[i].estimate.device;
+
+        report->rows[i].run = dn_subject_run (site,
+                                              subject,
+                                              device->name,
+                                              dn_subject_cost (site, device),
+                                              &report->rows[i].estimate);
+    }
+    report->n_rows = n;
+    return 0;
+}
+
+/* --- how to submit --------------------------------------------------------------- */
+
+/* The gres type that is mapped to a device, or NULL. */
+static const struct dn_gpu_type *type_of (const struct dn_site *site,
+                                          const struct dn_device *device)
+{
+    for (int i = 0; i < site->gpu_types.n_types; i++)
+        if (site->gpu_types.types[i].device == device)
+            return &site->gpu_types.types[i];
+    return NULL;
+}
+
+/* What the site's objective would have least of. */
+static double price_of (const struct dn_probe_report *report,
+                        const struct dn_probe_row *row)
+{
+    const struct dn_estimate *e = &row->estimate;
+    const struct dn_spec *spec = &report->subject->spec;
+    enum dn_objective objective = spec->objective != DN_OBJECTIVE_UNKNOWN
+                                      ? spec->objective
+                                      : report->site->rules.objective;
+
+    if (e->train_s.p50 < 0 || objective == DN_OBJECTIVE_TIME)
+        return e->step_s.p50;
+    if (objective == DN_OBJECTIVE_ENERGY)
+        return e->energy_j;
+    return dn_estimate_cost (e, spec->gpus, row->run.cost_per_hour);
+}
+
+/* The device to submit to: the measured one, or a GPU type of the site that is better
+ * and of which enough is known.
+ */
+static const struct dn_probe_row *choose (const struct dn_probe_report *report)
+{
+    const struct dn_probe_row *best = NULL;
+
+    for (int i = 0; i < report->n_rows; i++) {
+        const struct dn_probe_row *row = &report->rows[i];
+        bool measured = row->basis == DN_BASIS_MEASURED;
+
+        if (!row->estimate.fits
+            || (!measured
+                && (!type_of (report->site, row->estimate.device)
+                    || row->basis == DN_BASIS_MODEL
+                    || row->estimate.confidence < report->site->rules.min_confidence)))
+            continue;
+        if (!best || price_of (report, row) < price_of (report, best))
+            best = row;
+    }
+    return best;
+}
+
+/* CPUs of the whole job: those that were busy, for as many samples per second as there
+ * will be; the model's where nothing was seen.
+ */
+static double cpus_for (const struct dn_probe_report *report,
+                        const struct dn_probe_row *row)
+{
+    const struct dn_estimate *e = &row->estimate;
+    double gpus = (double) report->subject->spec.gpus;
+
+    if (report->cores >= 0)
+        return fmax (
+            ceil (report->cores * CPU_ROOM * report->measured.step_s / e->step_s.p50),
+            1);
+    return e->cpus_per_gpu > 0 ? (double) e->cpus_per_gpu * gpus : -1;
+}
+
+static void add_time (struct dn_buf *buf,
+                      const struct dn_rules *rules,
+                      const struct dn_estimate *estimate)
+{
+    double bound = dn_range_at (estimate->train_s, rules->time_quantile)
+                   * (1 + rules->time_margin);
+
+    if (estimate->train_s.p50 < 0 || bound > 1e10)
+        return;
+    bound = fmax (bound, (double) rules->time_min_s);
+    dn_buf_add (
+        buf,
+        " --time=%s",
+        dn_time_write ((int64_t) ceil (bound / TIME_STEP_S) * TIME_STEP_S).text);
+}
+
+static void add_gpus (struct dn_buf *buf,
+                      const struct dn_probe_report *report,
+                      const struct dn_device *device)
+{
+    const struct dn_gpu_type *type = type_of (report->site, device);
+    const struct dn_spec *spec = &report->subject->spec;
+
+    if (spec->nodes > 1)
+        dn_buf_add (buf, " --nodes=%lld", (long long) spec->nodes);
+    /* where partitions or features tell the type, gres may not */
+    if (type && type->by_partition[0] != '\0')
+        dn_buf_add (buf, " --partition=%s", type->by_partition);
+    else if (type && type->by_feature[0] != '\0')
+        dn_buf_add (buf, " --constraint=%s", type->by_feature);
+    dn_buf_add (buf, " --gpus=");
+    if (type && type->by_partition[0] == '\0' && type->by_feature[0] == '\0')
+        dn_buf_add (buf, "%s:", type->type);
+    dn_buf_add (buf, "%lld", (long long) spec->gpus);
+}
+
+static void find_sbatch (struct dn_probe_report *report)
+{
+    struct dn_buf buf = dn_buf_on (report->sbatch, sizeof (report->sbatch));
+    const struct dn_probe_row *row = choose (report);
+    const struct dn_spec *spec = &report->subject->spec;
+    bool sidecar = dn_subject_is_sidecar (report->spec);
+    char note[DN_COMMAND_TEXT_MAX];
+    struct dn_buf comment = dn_buf_on (note, sizeof (note));
+    double cpus;
+
+    if (!row)
+        return;
+    cpus = cpus_for (report, row);
+    dn_buf_add (&buf, "sbatch");
+    if (row->estimate.device->arch == DN_ARCH_CPU) {
+        dn_buf_add (&buf, " --cpus-per-task=%.0f", fmax (cpus, 1));
+        add_time (&buf, &report->site->rules, &row->estimate);
+    } else {
+        add_gpus (&buf, report, row->estimate.device);
+        if (cpus > 0)
+            dn_buf_add (
+                &buf, " --cpus-per-gpu=%.0f", ceil (cpus / (double) spec->gpus));
+        add_time (&buf, &report->site->rules, &row->estimate);
+        dn_buf_add (&comment,
+                    "%s%s",
+                    sidecar ? "--dnnest=" : "--comment=dnnest:",
+                    report->spec + (sidecar && report->spec[0] == '@'));
+        dn_buf_add (&buf, " ");
+        dn_shell_word (&buf, note);
+    }
+    dn_buf_add (&buf, " job.sh");
+    if (buf.cut || comment.cut)
+        report->sbatch[0] = '\0';
+}
+
+int dn_probe_report_find (struct dn_probe_report *report,
+                          int64_t warmup,
+                          const char *gpu,
+                          struct dn_err *err)
+{
+    int64_t n_gpus;
+
+    report->model_step_s = -1;
+    report->cpus = usable_cpus ();
+    find_steady (report, warmup);
+    if (gpu) {
+        report->measured.device = dn_subject_device (report->site, gpu, err);
+        if (!report->measured.device)
+            return -1;
+    } else if (report->steady_known) {
+        report->measured.device = guess_device (report);
+    }
+    if (!report->steady_known || !report->subject)
+        return 0;
+    n_gpus = report->subject->spec.gpus;
+    if (report->gpus.n_gpus > 0 && report->gpus.n_gpus != n_gpus)
+        dn_complain ("warning: the program used %d GPUs here, and gpus=%lld",
+                     report->gpus.n_gpus,
+                     (long long) n_gpus);
+    if (find_rows (report, err) < 0)
+        return -1;
+    find_sbatch (report);
+    return 0;
+}
+
+void dn_probe_report_free (struct dn_probe_report *report)
+{
+    if (!report)
+        return;
+    free (report->rows);
+    report->rows = NULL;
+    report->n_rows = 0;
+}
+
+/* --- history --------------------------------------------------------------------- */
+
+/* Texts of the cells, "" where a value is unknown. */
+struct texts {
+    char text[24][64];
+    int n;
+};
+
+static const char *number (struct texts *texts, double value, int digits)
+{
+    char *text = texts->text[texts->n++];
+    struct dn_buf buf = dn_buf_on (text, sizeof (texts->text[0]));
+
+    if (value >= 0 && isfinite (value))
+        dn_buf_add (&buf, "%.*g", digits, value);
+    return text;
+}
+
+static const char *utc_now (struct texts *texts)
+{
+    char *text = texts->text[texts->n++];
+    time_t now = time (NULL);
+    struct tm parts;
+
+    if (!gmtime_r (&now, &parts)
+        || strftime (text, sizeof (texts->text[0]), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+        text[0] = '\0';
+    return text;
+}
+
+static const char *host_name (struct texts *texts)
+{
+    char *text = texts->text[texts->n++];
+
+    if (gethostname (text, sizeof (texts->text[0]) - 1) < 0)
+        text[0] = '\0';
+    return text;
+}
+
+static double or_unknown (double value)
+{
+    return value > 0 ? value : -1;
+}
+
+int dn_probe_report_record (const struct dn_probe_report *report,
+                            const char *path,
+                            struct dn_err *err)
+{
+    const struct dn_steady *steady = &report->steady;
+    const struct dn_measured *m = &report->measured;
+    struct texts t = {.n = 0};
+    const struct dn_cell cells[] = {
+        {"spec", report->spec},
+        {"gpu", m->device->name},
+        {"step_ms", number (&t, steady->step_s * 1000, 6)},
+        {"peak_mem_gb", number (&t, or_unknown (m->gpu_mem / GIB), 4)},
+        {"power_w", number (&t, or_unknown (m->power_w), 4)},
+        {"cores_per_gpu",
+         number (&t, (double) report->cpus / (double) report->subject->spec.gpus, 4)},
+        {"group", dn_tuning_application (&report->subject->spec)},
+        {"source", "probe"},
+        {"time", utc_now (&t)},
+        {"host", host_name (&t)},
+        {"steps", number (&t, (double) steady->steps, 10)},
+        {"sigma", number (&t, steady->sigma, 3)},
+        {"confidence", number (&t, steady->confidence, 3)},
+        {"start_s", number (&t, steady->start_s, 4)},
+        {"loader_share", number (&t, report->stall_share, 3)},
+        {"loader_workers",
+         number (&t,
+                 report->stall_share < 0 ? -1 : (double) report->run->feed.workers,
+                 10)},
+        {"cores_busy", number (&t, report->cores, 3)},
+        {"gpu_utilisation", number (&t, report->gpus.utilisation, 3)},
+        {"torch", report->run->feed.torch},
+    };
+
+    return dn_record_add (path, cells, (int) DN_N_ELEMENTS (cells), err);
+}

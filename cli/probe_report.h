@@ -1,0 +1,66 @@
+/* probe_report.h - what a probe has found, and what follows for the whole run
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_PROBE_REPORT_H
+#define DN_PROBE_REPORT_H
+
+#include "learn/calibrate.h"
+#include "probe_run.h"
+#include "subject.h"
+
+#define DN_COMMAND_TEXT_MAX 6144
+
+/* One device of the table. */
+struct dn_probe_row {
+    struct dn_estimate estimate;
+    struct dn_run run; /* borrows the estimate */
+    enum dn_basis basis;
+};
+
+struct dn_probe_report {
+    const struct dn_site *site;
+    const struct dn_subject *subject; /* NULL: nothing can be predicted */
+    const char *spec;                 /* as it was given, on one line */
+    const struct dn_probe_run *run;
+    char *const *argv;
+    bool steady_known;
+    struct dn_steady steady;
+    struct dn_err why; /* steps are not known */
+    struct dn_gpu_use gpus;
+    struct dn_measured measured;
+    double cores;              /* that worked at a time; -1 unknown */
+    int64_t cpus;              /* that the program may use */
+    double stall_share;        /* of a step; -1 unknown */
+    double model_step_s;       /* of the measured device, by the model; -1 unknown */
+    struct dn_probe_row *rows; /* owned; measured, then what fits, then by time */
+    int n_rows;
+    char sbatch[DN_COMMAND_TEXT_MAX]; /* how to submit the whole run; "" unknown */
+    char record[4096];                /* where the row was kept; "" nowhere */
+};
+
+/* Find what the run tells behind so many steps of warm-up; 'gpu' is the device that it
+ * was on, by name, or NULL: find it. -1 with 'err' for an unknown name, or without
+ * memory. Free with dn_probe_report_free ().
+ */
+int dn_probe_report_find (struct dn_probe_report *report,
+                          int64_t warmup,
+                          const char *gpu,
+                          struct dn_err *err);
+
+/* Append what was measured to the table 'path'. */
+int dn_probe_report_record (const struct dn_probe_report *report,
+                            const char *path,
+                            struct dn_err *err);
+
+/* Print it. Return an enum dn_exit. */
+int dn_probe_report_print (const struct dn_probe_report *report);
+void dn_probe_report_print_json (const struct dn_probe_report *report);
+
+/* NULL-safe. */
+void dn_probe_report_free (struct dn_probe_report *report);
+
+/* Append 'text' to a shell's command line as one word. */
+void dn_shell_word (struct dn_buf *buf, const char *text);
+
+#endif

@@ -1,0 +1,114 @@
+#!/bin/bash
+# 0016-predict-batches.t - batch sizes compared: what fits, the knee, a picture
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+spec=model=resnet50,precision=fp16,optimizer=sgd,epochs=2,dataset=imagenet
+two=(--gpu v100_sxm2_16gb --gpu t4_16gb)
+
+gives 'every device has a line with its knee' 0 \
+    'v100_sxm2_16gb +[0-9]+ +[0-9]+ .*t4_16gb +[0-9]+ +[0-9]+ ' \
+    predict --batch-sizes "${two[@]}" $spec
+is 'the sizes are those of the list, in order, each once' \
+    "$(dn predict --batch-sizes=64,8,1k,8 "${two[@]}" $spec | grep -m 1 '^BATCH' | xargs)" \
+    'BATCH PER GPU 8 64 1000'
+is 'there is a table for throughput, memory, time and cost' \
+    "$(dn predict --batch-sizes=8 "${two[@]}" $spec | grep -c '^BATCH')" 4
+is 'without an amount of work there are two' \
+    "$(dn predict --batch-sizes=8 "${two[@]}" model=resnet50 | grep -c '^BATCH')" 2
+json 'the knee is the smallest that fits with nine tenths of the best throughput' \
+    'all((lambda fit: row["knee"] == min(p["batch"] for p in fit if p["samples_per_s"]
+         >= 0.9 * max(q["samples_per_s"] for q in fit)))(
+         [p for p in row["points"] if p["fits"]]) for row in d["batch_sizes"])' \
+    predict --batch-sizes=1,3,9,27,64,128,200,500 "${two[@]}" $spec
+json 'what fits is what the largest batch says, and the table has both' \
+    'all(p["fits"] == (p["batch"] <= row["largest_batch"]) for row in d["batch_sizes"]
+         for p in row["points"]) and {p["fits"] for row in d["batch_sizes"]
+         for p in row["points"]} == {True, False}' predict --batch-sizes=8,4096 "${two[@]}" $spec
+json 'the usual sizes are the powers of two up to the largest' \
+    '[p["batch"] for p in d["batch_sizes"][0]["points"]]
+     == [2**i for i in range(17) if 2**i <= d["batch_sizes"][0]["largest_batch"]]' \
+    predict --batch-sizes --gpu t4_16gb $spec
+json 'the candidates are there as without' 'len(d["candidates"]) == 2' \
+    predict --batch-sizes=8 "${two[@]}" $spec,batch=4
+
+# value EXPRESSION ARGUMENT...: of the JSON 'd'
+value() {
+    dn predict --json "${@:2}" | python3 -c "import json, sys; d = json.load(sys.stdin); print($1)"
+}
+one='(lambda c: (c["samples_per_s"], c["train_s"], c["cost"], c["gpu_mem_bytes"]))'
+for batch in 8 64; do
+    is "a point is what predict says of batch $batch" \
+        "$(value "$one(d['batch_sizes'][0]['points'][$((batch == 64))])" \
+            --batch-sizes=8,64 --gpu t4_16gb $spec)" \
+        "$(value "$one(d['candidates'][0])" --gpu t4_16gb $spec,batch=$batch)"
+done
+json 'a number of steps stands for its samples' \
+    'abs(d["batch_sizes"][0]["points"][0]["train_s"]["p50"]
+         - d["candidates"][0]["train_s"]["p50"]) < 1e-6
+     and d["batch_sizes"][0]["points"][1]["train_s"]["p50"]
+         < d["batch_sizes"][0]["points"][0]["train_s"]["p50"]' \
+    predict --batch-sizes=16,32 --gpu t4_16gb model=resnet50,precision=fp16,batch=16,steps=100000
+json 'gradient accumulation stays' \
+    'd["spec"]["grad_accum"] == 4 and d["batch_sizes"][0]["points"][0]["batch"] == 16' \
+    predict --batch-sizes=16 --gpu t4_16gb model=resnet50,batch=8,grad_accum=4
+json 'a device that cannot run the precision has no knee' \
+    'd["batch_sizes"][0]["knee"] is None and d["batch_sizes"][0]["largest_batch"] is None
+     and d["batch_sizes"][0]["points"][0]["samples_per_s"] is None' \
+    predict --batch-sizes=16 --gpu t4_16gb model=resnet50,precision=bf16
+json 'nor has one on which nothing fits' \
+    'd["batch_sizes"][0]["knee"] is None and d["batch_sizes"][0]["largest_batch"] == 0' \
+    predict --batch-sizes --gpu t4_16gb model=llama_13b,precision=fp16
+gives 'which is shown' 0 't4_16gb +0 +- +- ' \
+    predict --batch-sizes --gpu t4_16gb model=llama_13b,precision=fp16
+dn check --json $spec,batch=2 >/dev/null
+printf '{"dnnest": 1, "spec": {"batch": 4}, "graph": {"name": "net", "ops": [
+  {"op": "linear", "in": [[64]], "out": [[8]], "params": 520}]}}' > "$work/net.json"
+gives 'a sidecar does as well' 0 'net: .*t4_16gb ' predict --batch-sizes=2,4 --gpu t4_16gb \
+    "$work/net.json"
+
+for list in '' 0 -1 8,,16 eight 8x 1.5 200000M; do
+    refuses "'$list' is no list of sizes" 2 '^dnnest: --batch-sizes: ' \
+        predict "--batch-sizes=$list" $spec
+done
+refuses 'more than 32 sizes are too many' 2 '--batch-sizes: more than 32' \
+    predict "--batch-sizes=$(seq -s , 1 33)" $spec
+refuses '--cpu-curve does not go with it' 2 'cpu-curve does not go' \
+    predict --batch-sizes --cpu-curve $spec
+refuses '--plot needs it' 2 'plot goes with --batch-sizes' predict --plot a.svg $spec,batch=2
+refuses 'without it a batch is needed' 2 'batch: missing' predict $spec
+refuses 'a global batch that is no multiple is refused' 2 'global_batch' \
+    predict --batch-sizes=7 $spec,global_batch=10,gpus=3
+
+refuses 'a name that is no picture is refused' 2 'expected a name that ends in' \
+    predict --batch-sizes --plot "$work/a.txt" "${two[@]}" $spec
+if ! command -v gnuplot >/dev/null; then
+    skip 'a picture is drawn' 'gnuplot is not installed'
+    done_testing
+    exit
+fi
+refuses 'where nothing fits nothing is drawn' 2 'no batch size fits any of the devices' \
+    predict --batch-sizes --plot "$work/none.svg" --gpu t4_16gb model=llama_13b
+ok 'nor left behind' test ! -e "$work/none.svg"
+gives 'a picture is drawn beside the tables' 0 '^resnet50: .*KNEE' \
+    predict --batch-sizes --plot "$work/a.svg" "${two[@]}" $spec
+texts() {
+    python3 - "$1" <<'PYTHON'
+import sys
+import xml.etree.ElementTree
+
+root = xml.etree.ElementTree.parse(sys.argv[1]).getroot()
+print(" ".join("".join(t.itertext()).strip() for t in root.iter("{http://www.w3.org/2000/svg}text")))
+PYTHON
+}
+like 'it has the devices, and a panel per quantity' "$(texts "$work/a.svg")" \
+    'resnet50 by batch.*v100_sxm2_16gb.*t4_16gb.*Samples per second.*Memory.*Time.*Cost'
+dn predict --batch-sizes=8 --plot "$work/b.svg" model=resnet50 > /dev/null
+is 'of all devices it has the ten fastest' \
+    "$(texts "$work/b.svg" | grep -oE '\b[a-z0-9_]+_[0-9]+gb\b|bow_ipu|cs2|sn30' | sort -u | wc -l)" 10
+like 'and without an amount of work two panels' "$(texts "$work/b.svg")" 'Memory of one GPU'
+ok 'none of them of the time' bash -c "! grep -q 'Time of the run' '$work/b.svg'"
+done_testing

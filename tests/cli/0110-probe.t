@@ -1,0 +1,369 @@
+#!/bin/bash
+# 0110-probe.t - programs are run for some steps, watched, and leave nothing behind
+#
+# Steps are lines of output here, or those of a torch of ours that has only what the hook
+# looks for. Nothing depends on how fast the machine is: times are upper bounds.
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+export XDG_DATA_HOME=$work/data
+export PROBE_TEST_MARK=$work # by which processes are told that are left over
+spec=model=resnet18,image=32,batch=32,steps=5000,input=synthetic,app=tiny
+hook=(--hook "$top/cli/probe")
+
+# strays: processes of a probe that are still there
+strays() {
+    grep -lszxF "PROBE_TEST_MARK=$work" /proc/[0-9]*/environ | cut -d / -f 3 | while read -r pid; do
+        [[ $pid = "$$" || $pid = "$BASHPID" || $(cut -d ' ' -f 4 "/proc/$pid/stat" 2>/dev/null) = "$$" ]] \
+            || tr '\0' ' ' < "/proc/$pid/cmdline" 2>/dev/null
+    done
+}
+none_left() { is "$1 leaves no process behind" "$(unset PROBE_TEST_MARK; strays)" ''; }
+
+# A program that says "step N" every 20 ms, for ever or for so many steps.
+cat > "$work/steps.sh" <<'SH'
+#!/bin/bash
+for ((i = 1; i <= ${1:-1000000}; i++)); do echo "step $i"; sleep 0.02; done
+SH
+chmod +x "$work/steps.sh"
+lines=(--pattern '^step' --steps 10 --warmup 3 --grace 5)
+
+# What is in $out as JSON, on one line.
+flat() { tr -d ' \n' <<< "$out"; }
+
+# --- what is measured --------------------------------------------------------------------
+
+try probe "${lines[@]}" --gpu t4_16gb $spec -- "$work/steps.sh"
+is 'a program is ended behind its steps' "$code" 0
+like 'its output passes through' "$out" $'step 1\nstep 2\n'
+like 'the report follows' "$out" '1[0-9] steps behind [0-9]+ of warm-up, on t4_16gb'
+like 'the device has a row of its own, others move with it' "$out" \
+    't4_16gb +measured .*scaled '
+like 'and there is a line for sbatch' "$out" \
+    'sbatch --gpus=1 --cpus-per-gpu=[0-9]+ --time=[0-9:-]+ .*--comment=dnnest:model=resnet18,'
+like 'with the metadata as they were given' "$out" 'app=tiny.* job.sh'
+none_left 'it'
+try probe "${lines[@]}" --gpu a100_sxm4_40gb --record none $spec -- "$work/steps.sh"
+like 'which names the type of the site' "$out" 'sbatch --gpus=a100:1 --cpus-per-gpu='
+cp "$work/site.conf" "$work/kept.conf"
+sed -i 's/Partitions=ALL/ByPartition=pa MaxTime=1-0 Partitions=p/;3d' "$work/site.conf"
+try probe "${lines[@]}" --gpu a100_sxm4_40gb --record none $spec -- "$work/steps.sh"
+like 'or its partition' "$out" 'sbatch --partition=pa --gpus=1 --cpus-per-gpu='
+mv "$work/kept.conf" "$work/site.conf"
+is 'the result is kept as a row of the usual table' \
+    "$(cut -d , -f 1,2 "$work/data/dnnest/probes.csv" | head -1)" spec,gpu
+python3 - "$work/data/dnnest/probes.csv" > "$work/row" <<'PYTHON'
+import csv
+import sys
+
+(row,) = csv.DictReader(open(sys.argv[1], newline=""))
+print(row["gpu"], row["group"], row["source"], 20 <= float(row["step_ms"]) < 2000,
+      "batch=32" in row["spec"], int(row["steps"]) >= 10, float(row["sigma"]) > 0)
+PYTHON
+is 'with what was measured' "$(cat "$work/row")" 't4_16gb tiny probe True True True True'
+dn probe --json "${lines[@]}" --record "$work/two.csv" --gpu t4_16gb $spec -- \
+    "$work/steps.sh" > "$work/probe.json" 2> "$work/err"
+is 'with --json stdout is JSON, and the program writes to stderr' \
+    "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+m = d["measured"]
+print(d["program"]["ended_by"], d["program"]["command"][0].endswith("steps.sh"), m["gpu"],
+      m["steps"] >= 10, 20 <= m["step_ms"] < 2000, m["loader_share"],
+      [c["basis"] for c in d["candidates"]].count("measured"), d["record"].endswith("two.csv"),
+      d["sbatch"].startswith("sbatch "), d["candidates"][0]["gpu"], d["spec"]["batch"])
+' "$work/probe.json")" 'steps True t4_16gb True True None 1 True True t4_16gb 32'
+like 'which is passed on' "$(cat "$work/err")" 'step 5'
+dn probe "${lines[@]}" --record "$work/two.csv" --gpu t4_16gb $spec -- "$work/steps.sh" >/dev/null
+is 'rows are appended' "$(wc -l < "$work/two.csv")" 3
+make_bundle "$work/small"
+gives 'train --site learns from them' 0 'device t4_16gb .*application tiny ' \
+    train --site "$work/two.csv" --base "$work/small" --out "$work/site"
+try probe "${lines[@]}" --record none $spec -- "$work/steps.sh" 13
+is 'a program may end by itself' "$code" 0
+like 'without a GPU it is the CPU that is measured' "$out" \
+    'on cpu:.*A CPU tells nothing of GPUs.*cpu +measured .* model .*sbatch --cpus-per-task='
+sed 's/,t4_16gb,/,cpu,/' "$work/two.csv" > "$work/cpu.csv"
+try train --site "$work/cpu.csv" --base "$work/small" --out "$work/site2"
+like 'rows of a CPU teach nothing about a site' "$code $err" \
+    '^4 .*line 2 is left out: gpu: cpu is a CPU, whose runs tell nothing of GPUs'
+gives 'without SPEC it only measures' 0 'Without SPEC nothing can be said' \
+    probe "${lines[@]}" -- "$work/steps.sh"
+try probe --pattern 'at ([0-9]+)' --steps 50 --warmup 20 --record none $spec -- \
+    bash -c 'for ((i = 10; i < 100000; i += 10)); do echo "at $i"; sleep 0.02; done'
+like 'a number in parentheses counts the steps itself' "$out" '50 steps behind 20 of warm-up'
+try probe --pattern '^tick' --every 5 --steps 50 --warmup 20 --record none $spec -- \
+    bash -c 'while echo tick; do sleep 0.02; done'
+like '--every tells what a line stands for' "$out" '50 steps behind 20 of warm-up'
+try probe "${lines[@]}" --record none $spec -- \
+    bash -c 'while printf "step\r" >&2; do sleep 0.02; done'
+like 'lines of a progress bar on stderr count' "$out" '10 steps behind 3 of warm-up'
+
+# --- what goes wrong ---------------------------------------------------------------------
+
+# ends TITLE CODE ERR-REGEX ARGUMENT...: dn probe does so, and leaves nothing
+ends() {
+    local title=$1 want=$2 regex=$3 problem=
+    shift 3
+    try probe --record none "$@"
+    [[ $code = "$want" ]] || problem="exit code $code, expected $want"
+    [[ $err =~ $regex ]] || problem+=" stderr does not match $regex"
+    verdict "$title"
+    none_left 'it'
+}
+short_of=(--pattern '^step' --seconds 1 --grace 1)
+ends 'a program that fails passes its status on' 3 'no step was seen' \
+    "${lines[@]}" $spec -- bash -c 'exit 3'
+ends 'so does one that dies by a signal' 137 '' "${lines[@]}" $spec -- bash -c 'kill -KILL $$'
+ends 'one that steps and fails does as well' 7 '' "${lines[@]}" $spec -- \
+    bash -c "'$work/steps.sh' 12; exit 7"
+ends 'one that ends at once without a step is told' 1 \
+    'no step was seen \(does a line match' "${lines[@]}" $spec -- true
+ends 'one with too few steps too' 1 '2 steps measured behind 3 of warm-up, expected at least 3' \
+    "${lines[@]}" $spec -- "$work/steps.sh" 5
+ends 'one that is not there has the status of a shell' 127 'No such file' $spec -- "$work/none"
+ends 'one that may not be run too' 126 'Permission denied' $spec -- "$work/site.conf"
+ends 'one that hangs is ended' 1 'no step was seen' "${short_of[@]}" $spec -- sleep 1000
+ends 'one that ignores SIGTERM is killed' 1 'no step' "${short_of[@]}" $spec -- \
+    bash -c 'trap "" TERM HUP INT; while :; do sleep 0.1; done'
+ends 'one that has stopped itself is ended' 1 'no step' "${short_of[@]}" $spec -- \
+    bash -c 'kill -STOP $$; sleep 1000'
+ends 'one that has daemons takes them with it' 0 '' "${lines[@]}" $spec -- bash -c "
+    setsid sleep 1000 & (setsid bash -c 'trap \"\" TERM; sleep 1000; :' &) ; exec '$work/steps.sh'"
+ends 'daemons of one that has ended go, too' 1 'no step' "${lines[@]}" $spec -- \
+    bash -c 'for i in {1..30}; do setsid bash -c "sleep 1000 & sleep 1000" & done; exit 0'
+ends 'one that closes its output is watched on' 1 'no step' "${short_of[@]}" $spec -- \
+    bash -c 'exec >&- 2>&-; sleep 1000'
+
+head -c 300000 /dev/urandom > "$work/bytes"
+dn probe "${lines[@]}" -- cat "$work/bytes" > "$work/copy" 2>/dev/null
+is 'any bytes pass through' "$(head -c 300000 "$work/copy" | cmp - "$work/bytes" 2>&1)" ''
+dn probe --record none "${hook[@]}" -- cat "$work/bytes" > "$work/copy" 2>/dev/null
+is 'also where no line is looked at' "$(cmp "$work/copy" "$work/bytes" 2>&1)" ''
+is 'stdin is the program'\''s' "$(echo word | dn probe "${hook[@]}" -- cat 2>/dev/null)" word
+is 'no file is left in TMPDIR' "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'dnnest-probe.*' \
+    -newer "$work/site.conf" 2>/dev/null)" ''
+
+# Signals to ourselves.
+real=$(realpath "$DNNEST")
+[[ -x ${real%/*}/.libs/dnnest ]] && real=${real%/*}/.libs/dnnest
+direct=("$real" probe --conf "$work/site.conf" --hardware "$work/hardware"
+    --datasets "$work/datasets.conf" --model none --record none --pattern '^step' --grace 1)
+appears() { for _ in {1..100}; do [[ -e $1 ]] && return; sleep 0.1; done; return 1; }
+gone() { for _ in {1..100}; do [[ -z $(unset PROBE_TEST_MARK; strays) ]] && return; sleep 0.1; done; return 1; }
+"${direct[@]}" $spec -- bash -c "trap '' TERM; touch '$work/up'; while :; do sleep 0.1; done" &
+pid=$!
+appears "$work/up"
+kill -TERM $pid
+wait $pid
+is 'SIGTERM ends it all, and us by the signal' $? 143
+ok 'with nothing left' gone
+"${direct[@]}" $spec -- bash -c "touch '$work/up2'; exec sleep 1000" &
+pid=$!
+appears "$work/up2"
+kill -KILL $pid
+wait $pid 2>/dev/null
+ok 'where we are killed the program goes, too' gone
+is 'children that we had before are left alone' "$(bash -c "sleep 30 & echo \$! > '$work/pid'
+    exec $(printf '%q ' "${direct[@]}") -- true" >/dev/null 2>&1
+    kill -0 "$(cat "$work/pid")" && echo alive)" alive
+kill "$(cat "$work/pid")"
+
+# --- the hook ----------------------------------------------------------------------------
+
+mkdir -p "$work/lib/torch/optim" "$work/lib/torch/utils/data"
+cat > "$work/lib/torch/__init__.py" <<'PY'
+__version__ = "9.9"
+from . import optim
+from .utils import data
+PY
+cat > "$work/lib/torch/optim/__init__.py" <<'PY'
+from .optimizer import Optimizer
+PY
+cat > "$work/lib/torch/optim/optimizer.py" <<'PY'
+class Optimizer:
+    def __init__(self, *args):
+        pass
+PY
+touch "$work/lib/torch/utils/__init__.py"
+cat > "$work/lib/torch/utils/data/__init__.py" <<'PY'
+from .dataloader import _BaseDataLoaderIter
+PY
+cat > "$work/lib/torch/utils/data/dataloader.py" <<'PY'
+class _BaseDataLoaderIter:
+    _num_workers = 3
+    def __next__(self):
+        raise StopIteration
+PY
+cat > "$work/lib/sitecustomize.py" <<'PY'
+import builtins
+builtins.chained = True
+PY
+export PYTHONPATH=$work/lib
+python() { # TEXT: with the beginning of every program
+    printf '%s\n' 'import sys, time' 'import torch' 'class SGD(torch.optim.Optimizer):' \
+        '    def step(self, closure=None):' '        time.sleep(0.01)' "$1" > "$work/$2.py"
+}
+python 'sgd = SGD()
+try:
+    for i in range(1000): sgd.step()
+finally:
+    print("steps", i + 1, "chained", chained, "of", torch.__version__)' plain
+few=("${hook[@]}" --steps 10 --warmup 3 --record none --grace 2)
+try probe "${few[@]}" $spec -- python3 "$work/plain.py"
+is 'optimizer steps are counted, and end the program' "$code" 0
+like 'it is ended as by sys.exit, behind the last step' "$out" 'steps 13 '
+like 'the sitecustomize of others is loaded as well' "$out" 'chained True of 9\.9'
+like 'what is told is measured' "$out" '10 steps behind 3 of warm-up, on cpu'
+try probe "${few[@]}" --json $spec -- python3 "$work/plain.py"
+like 'the version of torch is told' "$(flat)" '"torch":"9.9"'
+python 'class Mine(SGD):
+    def step(self): return super().step()
+a, b = Mine(), SGD()
+for i in range(1000):
+    a.step()
+    if i % 2: b.step()' nested
+try probe "${few[@]}" $spec -- python3 "$work/nested.py"
+like 'a step that calls that of its base class is one' "$out" '10 steps behind 3 of warm-up'
+python 'sgd = SGD()
+while True:
+    try: sgd.step()
+    except BaseException: pass' stubborn
+ends 'a program that catches SystemExit is ended' 0 '' "${few[@]}" $spec -- python3 "$work/stubborn.py"
+python 'import os
+if os.fork() == 0:
+    while True: time.sleep(1)
+sgd = SGD()
+for i in range(1000): sgd.step()' forks
+ends 'one that has forked is ended whole' 0 '' "${few[@]}" $spec -- python3 "$work/forks.py"
+python 'import threading
+def work():
+    sgd = SGD()
+    while True: sgd.step()
+threading.Thread(target=work).start()' thread
+ends 'one that steps in a thread too' 0 '' "${few[@]}" $spec -- python3 "$work/thread.py"
+python 'class Iter(torch.utils.data._BaseDataLoaderIter):
+    def __next__(self): return super().__next__()
+sgd = SGD()
+base = torch.utils.data._BaseDataLoaderIter
+def slow(self): time.sleep(0.03); raise StopIteration
+it = Iter()
+for i in range(1000):
+    try: next(it)
+    except StopIteration: pass
+    sgd.step()' loader
+try probe --json "${few[@]}" $spec -- python3 "$work/loader.py"
+like 'time in loaders is counted' "$(flat)" '"loader_share":[0-9.e-]+,"loader_workers":3'
+python 'import os
+sgd = SGD()
+with open(os.environ["DNNEST_PROBE_FILE"], "ab") as file:
+    for line in (b"S", b"S 1", b"S 1 2 3", b"S 1 1 nan 0 0", b"S -1 0 1 0 0", b"\0\xff" * 3000,
+                 b"S 99999999999999999999 0 1 0 0", b"D 1 cuda 1e99 x", b"M 1 x", b"Q 1",
+                 b"S 77 0 1e300 0 0", b"S 77 0 5 1 1", b"D 1 cuda 17179869184 \x1b[31mT4\x07"):
+        file.write(line + b"\n")
+for i in range(1000): sgd.step()' lies
+ends 'lies in the hook'\''s file do no harm' 0 \
+    "the GPU '\?\[31mT4\?' is not in the catalogue; name the device" \
+    "${few[@]}" $spec -- python3 "$work/lies.py"
+python 'sgd = SGD()
+for i in range(20): sgd.step()' twenty
+echo 'import os; os.unlink(os.environ["DNNEST_PROBE_FILE"])' | cat - "$work/twenty.py" \
+    > "$work/unlinks.py"
+ends 'nor does it when that file is taken away' 1 'no step was seen' \
+    "${few[@]}" $spec -- python3 "$work/unlinks.py"
+ends 'a program without torch is told so' 1 \
+    'no step was seen \(the program does not import torch; try --pattern\)' \
+    "${few[@]}" $spec -- python3 -c 'print(1)'
+ends 'as is one that never steps' 1 'no step was seen$' "${few[@]}" $spec -- \
+    python3 -c 'import torch'
+ends 'an error of the program is its own' 1 "ValueError: mine" "${few[@]}" $spec -- \
+    python3 -c 'import torch; raise ValueError("mine")'
+
+# --- the driver's library ----------------------------------------------------------------
+
+read -ra cc <<< "${CC:-cc}"
+cat > "$work/nvml.c" <<'C'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+static int looks;
+int nvmlInit_v2 (void) { return getenv ("NVML_BROKEN") ? 9 : 0; }
+int nvmlShutdown (void) { return 0; }
+int nvmlDeviceGetCount_v2 (unsigned *n) { *n = 2; return 0; }
+int nvmlDeviceGetHandleByIndex_v2 (unsigned i, void **d)
+{ if (i > 1) return 2; *d = (char *) &looks + i; return 0; }
+int nvmlDeviceGetHandleByUUID (const char *u, void **d)
+{ if (strcmp (u, "GPU-1")) return 2; *d = (char *) &looks + 1; return 0; }
+int nvmlDeviceGetName (void *d, char *name, unsigned n)
+{ strncpy (name, d == &looks ? "Tesla T4" : "Tesla V100-SXM2-16GB", n); return 0; }
+int nvmlDeviceGetMemoryInfo (void *d, unsigned long long *m)
+{
+    const char *used = getenv ("NVML_USED");
+    m[0] = 16ull << 30;
+    m[2] = 1ull << 30;
+    looks++;
+    if (used && looks > 4 && (used[0] == '2' || (d == &looks) == (used[0] == '0')))
+        m[2] = 6ull << 30;
+    m[1] = m[0] - m[2];
+    return 0;
+}
+int nvmlDeviceGetUtilizationRates (void *d, unsigned *u) { (void) d; u[0] = 87; return 0; }
+int nvmlDeviceGetPowerUsage (void *d, unsigned *mw) { (void) d; *mw = 61000; return 0; }
+C
+mkdir "$work/nvml"
+if "${cc[@]}" -shared -fPIC -o "$work/nvml/libnvidia-ml.so.1" "$work/nvml.c" 2>/dev/null; then
+    export LD_LIBRARY_PATH=$work/nvml${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    many=(--pattern '^step' --steps 40 --warmup 3 --record none)
+    NVML_USED=0 try probe --json "${many[@]}" $spec -- "$work/steps.sh"
+    like 'the GPU that the program used is found by the driver' "$(flat)" \
+        '"gpu":"t4_16gb",.*"gpus":1,"peak_mem_bytes":5368709120,"gpu_utilisation":0.87,"power_w":61'
+    NVML_USED=1 CUDA_VISIBLE_DEVICES=GPU-1 try probe --json "${many[@]}" $spec -- "$work/steps.sh"
+    like 'and by its UUID' "$(flat)" '"gpu":"v100_sxm2_16gb",.*"gpus":1,'
+    NVML_USED=2 try probe "${many[@]}" $spec -- "$work/steps.sh"
+    like 'several GPUs are counted' "$out" 'GPU +2: 5.0 GiB each at most, 87 % in use, 61 W'
+    like 'and differ from what was said' "$err" 'the program used 2 GPUs here, and gpus=1'
+    NVML_USED=1 CUDA_VISIBLE_DEVICES=7 try probe --json "${many[@]}" $spec -- "$work/steps.sh"
+    like 'a list that is not right is passed over' "$(flat)" '"gpu":"v100_sxm2_16gb",'
+    try probe --json "${lines[@]}" --record none $spec -- "$work/steps.sh"
+    like 'GPUs that nobody uses are none' "$(flat)" '"gpu":"cpu",.*"gpus":0,"peak_mem_bytes":null'
+    NVML_BROKEN=1 try probe --json "${lines[@]}" --record none $spec -- "$work/steps.sh"
+    like 'nor are those of a driver that does not work' "$(flat)" '"gpu":"cpu",.*"gpus":0,'
+else
+    skip 'GPUs are found by the driver' 'no compiler'
+fi
+
+# --- usage -------------------------------------------------------------------------------
+
+refuses 'a command is needed' 2 'COMMAND is missing' probe $spec
+refuses 'behind two dashes' 2 'COMMAND is missing' probe $spec --
+refuses 'an unknown device is refused before anything runs' 2 "gpu: 'x' is unknown" \
+    probe --gpu x $spec -- touch "$work/ran"
+refuses 'as are wrong metadata' 2 "model: 'nothing'|nothing" \
+    probe model=nothing,batch=2 -- touch "$work/ran"
+refuses 'two specifications' 2 'sidecar and SPEC' probe --sidecar a.json $spec -- touch "$work/ran"
+refuses 'a pattern that is none' 2 'pattern: .*\[a' probe --pattern '[a' $spec -- touch "$work/ran"
+refuses '--every without --pattern' 2 'every goes with' probe --every 2 $spec -- touch "$work/ran"
+for option in steps=2 steps=x warmup=0 seconds=0 seconds=86401 grace=-1 every=0; do
+    refuses "--$option is out of range" 2 "^dnnest: --${option%=*}: " \
+        probe --$option $spec -- touch "$work/ran"
+done
+ok 'nothing ran' test ! -e "$work/ran"
+echo 'a,b' > "$work/other.csv"
+try probe "${lines[@]}" --record "$work/other.csv" --gpu t4_16gb $spec -- "$work/steps.sh"
+is 'a table of something else is not appended to' "$code:$(cat "$work/other.csv")" 5:a,b
+like 'and named' "$err" 'other.csv: is no table of probes'
+try probe "${lines[@]}" --record /dev/null --gpu t4_16gb $spec -- "$work/steps.sh"
+like 'a device is no table' "$err" '/dev/null: not a regular file'
+try probe "${lines[@]}" --sidecar "$work/net.json" --gpu t4_16gb -- "$work/steps.sh"
+like 'a sidecar that is not there is named' "$err" 'net.json: No such file'
+printf '{"dnnest": 1, "spec": {"batch": 4, "steps": 100}, "graph": {"name": "net", "ops": [
+  {"op": "linear", "in": [[64]], "out": [[8]], "params": 520}]}}' > "$work/net.json"
+try probe "${lines[@]}" --sidecar "$work/net.json" --record "$work/side.csv" --gpu t4_16gb -- \
+    "$work/steps.sh"
+like 'a sidecar does as well as SPEC' "$out" "sbatch .*--dnnest=$work/net.json job.sh"
+like 'and is named in the table' "$(cat "$work/side.csv")" "@$work/net.json,t4_16gb,"
+none_left 'the end'
+done_testing

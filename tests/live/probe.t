@@ -1,0 +1,93 @@
+#!/bin/bash
+# probe.t - a sweep of probes as a job array on a real Slurm, by an ordinary user
+#
+# Every task runs a real training with PyTorch on the CPU. The nodes of the cluster are all
+# this machine, so that tasks disturb one another: what is asserted is that every one of
+# them measures and appends its row, not what it measures.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
+DNNEST=${DNNEST:-${abs_top_builddir:-$top}/dnnest}
+PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torch"; fi
+
+dir=$(mktemp -d /tmp/dnnest-probe-live.XXXXXX)
+cluster_trap "rm -rf '$dir'"
+
+# What the user may read, and nobody but us write.
+umask 022
+mkdir -p "$dir/bin" "$dir/etc/hardware" "$dir/hook"
+real=$(realpath "$DNNEST")
+if [[ -x ${real%/*}/.libs/dnnest ]]; then real=${real%/*}/.libs/dnnest; fi
+install -m 755 "$real" "$dir/bin/dnnest"
+install -m 644 "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
+install -m 644 "$top/etc/datasets.conf" "$dir/etc/"
+install -m 644 "$top/cli/probe/sitecustomize.py" "$dir/hook/"
+install -m 644 "$top/tests/cli/tiny.py" "$dir/"
+: >"$dir/etc/dnnest.conf"
+
+if ! cluster_start "$dir" --no-accounting; then
+    fail 'Slurm starts'
+    done_testing
+    exit 1
+fi
+pass 'Slurm starts'
+
+probe() {
+    cluster_as_user env OMP_NUM_THREADS=1 "$dir/bin/dnnest" probe --conf "$dir/etc/dnnest.conf" \
+        --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --model none \
+        --hook "$dir/hook" --record "$dir/home/rows.csv" --steps 20 --warmup 3 --seconds 300 "$@"
+}
+spec='params=10.5k,flops=6.5M,activations=90k,steps=300,optimizer=momentum,app=tiny'
+sweep=(--sweep batch=8,16,32 --sbatch=--partition=gpu --sbatch=--cpus-per-task=1
+    --sbatch="--output=$dir/home/task-%a.out" "$spec" --
+    "$PYTHON" "$dir/tiny.py" 300 '{batch}')
+
+probe "${sweep[@]}" >"$dir/script" 2>"$dir/said"
+is 'the script is printed without complaint' "$(<"$dir/said")" ''
+is 'it has a task for every value' "$(grep -c '^#SBATCH --array=0-2$' "$dir/script")" 1
+ok 'it is a script' bash -n "$dir/script"
+
+printed=$(probe --submit "${sweep[@]}" 2>&1)
+like '--submit hands it to sbatch' "$printed" '^Submitted batch job [0-9]+$'
+job=${printed##* }
+array_done() { [[ -z $(squeue -h -j "$job") ]]; }
+ok 'all tasks end' cluster_until 600 array_done
+for task in 0 1 2; do
+    like "task $task has measured" "$(cat "$dir/home/task-$task.out")" \
+        '20 steps behind [0-9]+ of warm-up, on cpu:'
+done
+# The file may reach us later than the end of the jobs.
+rows_there() { [[ $(wc -l <"$dir/home/rows.csv") = 4 ]]; }
+ok 'there is a row for each, under one heading' cluster_until 30 rows_there
+is 'every task had its own batch, in the metadata' \
+    "$(python3 -c '
+import csv, re, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="")))
+print(sorted(int(re.search("batch=([0-9]+)", row["spec"])[1]) for row in rows),
+      {(row["gpu"], row["group"], row["source"]) for row in rows},
+      all(float(row["step_ms"]) > 0 for row in rows))
+' "$dir/home/rows.csv")" "[8, 16, 32] {('cpu', 'tiny', 'probe')} True"
+left() { cluster_pids python3; }
+is 'no program of a task is left' "$(left)" ''
+
+cluster_as_user "$dir/bin/dnnest" evaluate --conf "$dir/etc/dnnest.conf" \
+    --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --model none --json \
+    "$dir/home/rows.csv" >"$dir/judged"
+is 'evaluate reads what was collected' \
+    "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["predicted"])' \
+        "$dir/judged")" 3
+
+printed=$(probe --submit --sweep batch=8 --sbatch=--partition=none "$spec" -- true 2>&1) && code=0 ||
+    code=$?
+like 'what sbatch refuses is told by sbatch' "$code $printed" '^1 .*[Ii]nvalid partition'
+done_testing

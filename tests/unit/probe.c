@@ -1,0 +1,366 @@
+/* probe.c - tests of what is concluded from a probe: steady steps, other devices
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "learn/calibrate.h"
+#include "learn/steady.h"
+
+#define MARKS_MAX 400
+
+/* Marks of steps that take so long each, behind 'start_s'. */
+static int mark (struct dn_mark marks[], double start_s, const double steps_s[], int n)
+{
+    double now = start_s;
+
+    for (int i = 0; i < n; i++) {
+        now += steps_s[i];
+        marks[i] = (struct dn_mark){now, i + 1};
+    }
+    return n;
+}
+
+static struct dn_steady find (const double steps_s[], int n, int64_t warmup)
+{
+    struct dn_mark marks[MARKS_MAX];
+    struct dn_steady steady;
+    struct dn_err err = {0};
+
+    if (dn_steady_find (marks, mark (marks, 5, steps_s, n), warmup, &steady, &err) < 0)
+        fail_msg ("%s", err.text);
+    return steady;
+}
+
+/* A convolutional network on a CPU of two cores that other programs shared, torch 1.13:
+ * the first 40 of 300 steps, whose mean behind the tenth is RECORDED_MEAN.
+ */
+static const double recorded[] = {
+    0.3499, 0.1236, 0.2216, 0.1946, 0.2232, 0.1484, 0.1618, 0.1407, 0.1423, 0.1440,
+    0.1404, 0.1596, 0.1414, 0.1631, 0.1149, 0.1355, 0.1524, 0.1162, 0.1189, 0.1324,
+    0.1218, 0.1187, 0.1272, 0.1670, 0.1057, 0.0998, 0.1083, 0.1188, 0.0993, 0.0818,
+    0.1060, 0.1237, 0.1242, 0.1056, 0.1404, 0.1162, 0.1072, 0.0906, 0.1504, 0.1004};
+#define RECORDED_MEAN 0.1404
+
+static void equal_steps_are_found_exactly (void **state)
+{
+    double steps[40];
+    struct dn_steady steady;
+
+    (void) state;
+    for (int i = 0; i < 40; i++)
+        steps[i] = 0.25;
+    steady = find (steps, 40, 10);
+    assert_near (steady.step_s, 0.25);
+    assert_near (steady.median_s, 0.25);
+    assert_near (steady.start_s, 5);
+    assert_int_equal (steady.steps, 30);
+    assert_int_equal (steady.warmup, 10);
+    assert_int_equal (steady.outliers, 0);
+    assert_true (steady.sigma > 0.01 && steady.sigma < 0.05);
+    assert_true (steady.confidence > 0.7 && steady.confidence < 1);
+}
+
+static void recorded_steps_bound_the_long_run (void **state)
+{
+    struct dn_steady steady = find (recorded, (int) DN_N_ELEMENTS (recorded), 10);
+
+    (void) state;
+    assert_true (fabs (log (steady.step_s / RECORDED_MEAN)) < 2 * steady.sigma);
+    assert_true (steady.sigma < 0.2);
+}
+
+static void a_single_long_step_is_left_out_but_doubted (void **state)
+{
+    double steps[40];
+    struct dn_steady steady;
+    double calm;
+
+    (void) state;
+    for (int i = 0; i < 40; i++)
+        steps[i] = 0.1 + 0.001 * (i % 5);
+    calm = find (steps, 40, 10).sigma;
+    steps[25] = 3;
+    steady = find (steps, 40, 10);
+    assert_int_equal (steady.outliers, 1);
+    assert_true (steady.step_s < 0.11);
+    assert_true (steady.sigma > 5 * calm); /* it may come again */
+}
+
+static void long_steps_that_recur_count (void **state)
+{
+    double steps[40];
+    struct dn_steady steady;
+
+    (void) state;
+    for (int i = 0; i < 40; i++)
+        steps[i] = i % 5 == 4 ? 0.6 : 0.1;
+    steady = find (steps, 40, 10);
+    assert_int_equal (steady.outliers, 0);
+    assert_near (steady.step_s, 0.2);
+    assert_near (steady.median_s, 0.1);
+}
+
+static void slow_steps_behind_the_warm_up_belong_to_the_start (void **state)
+{
+    double steps[40];
+    struct dn_steady steady;
+
+    (void) state;
+    for (int i = 0; i < 40; i++)
+        steps[i] = i < 14 ? 1 : 0.1;
+    steady = find (steps, 40, 10);
+    assert_int_equal (steady.warmup, 14);
+    assert_int_equal (steady.steps, 26);
+    assert_near (steady.step_s, 0.1);
+    assert_near (steady.start_s, 5 + 14 * 0.9);
+}
+
+static void a_drift_is_doubted (void **state)
+{
+    double steps[60];
+    struct dn_steady steady;
+
+    (void) state;
+    for (int i = 0; i < 60; i++)
+        steps[i] = i < 35 ? 0.1 : 0.15;
+    steady = find (steps, 60, 10);
+    assert_true (steady.drift > 0.25);
+    assert_true (steady.sigma > 0.1);
+    assert_true (steady.confidence < 0.7);
+}
+
+static void marks_of_several_steps_and_of_one_moment_count (void **state)
+{
+    struct dn_mark marks[20];
+    struct dn_steady steady;
+    struct dn_err err = {0};
+
+    (void) state;
+    for (int i = 0; i < 20; i++) /* a line per ten steps, two at a time */
+        marks[i] = (struct dn_mark){1 + 2.0 * (double) (i / 2), 10 * (i + 1)};
+    assert_int_equal (dn_steady_find (marks, 20, 20, &steady, &err), 0);
+    assert_near (steady.step_s, 0.1);
+    assert_true (steady.steps >= 170);
+}
+
+static void too_few_steps_are_an_error (void **state)
+{
+    struct dn_mark marks[8];
+    struct dn_steady steady;
+    struct dn_err err = {0};
+    const double steps[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    int n = mark (marks, 0, steps, 8);
+
+    (void) state;
+    assert_int_equal (dn_steady_find (marks, n, 10, &steady, &err), -1);
+    assert_contains (err.text, "0 steps measured behind 10 of warm-up");
+    assert_int_equal (dn_steady_find (marks, 0, 0, &steady, &err), -1);
+    assert_int_equal (dn_steady_find (marks, n, 6, &steady, &err), -1);
+    assert_int_equal (dn_steady_find (marks, n, 5, &steady, &err), 0);
+    assert_int_equal (steady.steps, 3);
+}
+
+static void marks_that_make_no_sense_harm_nothing (void **state)
+{
+    struct dn_mark marks[30];
+    struct dn_steady steady;
+    struct dn_err err = {0};
+
+    (void) state;
+    for (int i = 0; i < 30; i++)
+        marks[i] = (struct dn_mark){10 - i, 5}; /* backwards, and no steps */
+    assert_int_equal (dn_steady_find (marks, 30, 0, &steady, &err), -1);
+    for (int i = 0; i < 30; i++)
+        marks[i] = (struct dn_mark){7, i + 1}; /* all at once */
+    assert_int_equal (dn_steady_find (marks, 30, 0, &steady, &err), -1);
+    for (int i = 0; i < 30; i++)
+        marks[i] =
+            (struct dn_mark){(double) (i % 7) + i, (int64_t) 1 << (i < 60 ? i : 60)};
+    if (dn_steady_find (marks, 30, 0, &steady, &err) == 0) {
+        assert_true (isfinite (steady.step_s) && steady.step_s > 0);
+        assert_true (isfinite (steady.sigma));
+        assert_true (steady.start_s >= 0);
+    }
+}
+
+/* --- other devices --------------------------------------------------------------- */
+
+static struct dn_device v100 = {.name = "v100_sxm2_16gb", .arch = DN_ARCH_VOLTA};
+static struct dn_device v100_pcie = {.name = "v100_pcie_16gb", .arch = DN_ARCH_VOLTA};
+static struct dn_device a100 = {.name = "a100_sxm4_40gb", .arch = DN_ARCH_AMPERE};
+static struct dn_device cpu = {.name = "cpu", .arch = DN_ARCH_CPU};
+
+static struct dn_estimate estimate_of (const struct dn_device *device, double step_s)
+{
+    struct dn_estimate estimate = {.device = device,
+                                   .supported = true,
+                                   .fits = true,
+                                   .step_s = {step_s, 0.3, NULL},
+                                   .gpu_mem = {8e9, 0.1, NULL},
+                                   .power_w = 200,
+                                   .confidence = 0.7};
+
+    estimate.stage_s[DN_STAGE_FORWARD] = step_s / 2;
+    return estimate;
+}
+
+static struct dn_measured measure (const struct dn_device *device, double step_s)
+{
+    return (struct dn_measured){.device = device,
+                                .step_s = step_s,
+                                .sigma = 0.03,
+                                .confidence = 0.9,
+                                .start_s = 30};
+}
+
+static enum dn_basis calibrate (const struct dn_measured *measured,
+                                double own_s,
+                                struct dn_estimate *estimate)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_estimate own = estimate_of (measured->device, own_s);
+
+    spec.steps = 1000;
+    spec.gpus = 1;
+    spec.batch = spec.global_batch = 32;
+    return dn_calibrate (measured, &dn_constants_default, &spec, &own, estimate);
+}
+
+static void the_measured_device_is_as_measured (void **state)
+{
+    struct dn_measured measured = measure (&v100, 0.2);
+    struct dn_estimate estimate = estimate_of (&v100, 0.1);
+
+    (void) state;
+    measured.gpu_mem = 5e9;
+    measured.power_w = 250;
+    estimate.supported = false; /* whatever the catalogue says */
+    assert_int_equal (calibrate (&measured, 0.1, &estimate), DN_BASIS_MEASURED);
+    assert_near (estimate.step_s.p50, 0.2);
+    assert_near (estimate.step_s.sigma, 0.03);
+    assert_near (estimate.stage_s[DN_STAGE_FORWARD], 0.1);
+    assert_near (estimate.samples_per_s, 160);
+    assert_near (estimate.train_s.p50,
+                 1000 * 0.2 * (1 + dn_constants_default.eval_share) + 30);
+    assert_near (estimate.gpu_mem.p50, 5e9);
+    assert_near (estimate.energy_j, estimate.train_s.p50 * 250);
+    assert_near (estimate.confidence, 0.9);
+    assert_true (estimate.supported);
+}
+
+static void another_device_moves_by_a_part_and_widens (void **state)
+{
+    struct dn_measured measured = measure (&v100, 0.2);
+    struct dn_estimate other = estimate_of (&a100, 0.05);
+    struct dn_estimate alike = estimate_of (&v100_pcie, 0.11);
+
+    (void) state;
+    assert_int_equal (calibrate (&measured, 0.1, &other), DN_BASIS_SCALED);
+    assert_near (other.step_s.p50, 0.05 * pow (2, 0.36));
+    assert_true (other.step_s.sigma > 0.3);
+    assert_near (other.gpu_mem.p50, 8e9);
+    assert_int_equal (calibrate (&measured, 0.1, &alike), DN_BASIS_CHIP);
+    assert_near (alike.step_s.p50, 0.11 * pow (2, 0.85));
+    assert_true (alike.step_s.sigma > 0.3 && alike.step_s.sigma < other.step_s.sigma);
+}
+
+static void a_measurement_as_predicted_changes_nothing (void **state)
+{
+    struct dn_measured measured = measure (&v100, 0.1);
+    struct dn_estimate other = estimate_of (&a100, 0.05);
+
+    (void) state;
+    calibrate (&measured, 0.1, &other);
+    assert_near (other.step_s.p50, 0.05);
+    assert_true (other.step_s.sigma >= 0.3 && other.step_s.sigma < 0.31);
+}
+
+static void loaders_do_not_become_faster_with_the_device (void **state)
+{
+    struct dn_measured measured = measure (&v100, 0.2);
+    struct dn_estimate other = estimate_of (&a100, 0.05);
+
+    (void) state;
+    measured.stall_s = 0.1; /* beside the computation: nothing gets below */
+    calibrate (&measured, 0.1, &other);
+    assert_near (other.step_s.p50, 0.2);
+    measured.serial = true; /* in between: it adds */
+    other = estimate_of (&a100, 0.05);
+    calibrate (&measured, 0.1, &other);
+    assert_near (other.step_s.p50, 0.15);
+    measured.stall_s = 0.002;
+    other = estimate_of (&a100, 0.05);
+    calibrate (&measured, 0.1, &other);
+    assert_near (other.step_s.p50, 0.05 * pow (2, 0.36));
+}
+
+static void a_cpu_tells_nothing_of_gpus (void **state)
+{
+    struct dn_measured measured = measure (&cpu, 2);
+    struct dn_estimate other = estimate_of (&a100, 0.05);
+    struct dn_estimate own = estimate_of (&cpu, 1);
+
+    (void) state;
+    assert_int_equal (calibrate (&measured, 1, &other), DN_BASIS_MODEL);
+    assert_near (other.step_s.p50, 0.05);
+    assert_near (other.step_s.sigma, 0.3);
+    assert_true (other.confidence <= 0.1);
+    assert_int_equal (calibrate (&measured, 1, &own), DN_BASIS_MEASURED);
+    assert_near (own.step_s.p50, 2);
+    measured = measure (&v100, 0.2);
+    own = estimate_of (&cpu, 1);
+    assert_int_equal (calibrate (&measured, 0.1, &own), DN_BASIS_MODEL);
+    assert_near (own.step_s.p50, 1);
+}
+
+static void what_is_unknown_stays_unknown (void **state)
+{
+    struct dn_measured measured = measure (NULL, 0.2);
+    struct dn_estimate other = estimate_of (&a100, 0.05);
+    struct dn_spec spec = dn_spec_empty ();
+
+    (void) state;
+    spec.gpus = spec.batch = spec.global_batch = 1;
+    measured.start_s = -1;
+    assert_int_equal (
+        dn_calibrate (&measured, &dn_constants_default, &spec, NULL, &other),
+        DN_BASIS_MODEL);
+    assert_near (other.train_s.p50, -1);
+    assert_near (other.energy_j, -1);
+    other.supported = false;
+    assert_int_equal (
+        dn_calibrate (&measured, &dn_constants_default, &spec, NULL, &other),
+        DN_BASIS_MODEL);
+    assert_false (other.supported);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("equal steps are found exactly", equal_steps_are_found_exactly),
+        TEST ("recorded steps bound the long run", recorded_steps_bound_the_long_run),
+        TEST ("a single long step is left out but doubted",
+              a_single_long_step_is_left_out_but_doubted),
+        TEST ("long steps that recur count", long_steps_that_recur_count),
+        TEST ("slow steps behind the warm-up belong to the start",
+              slow_steps_behind_the_warm_up_belong_to_the_start),
+        TEST ("a drift is doubted", a_drift_is_doubted),
+        TEST ("marks of several steps and of one moment count",
+              marks_of_several_steps_and_of_one_moment_count),
+        TEST ("too few steps are an error", too_few_steps_are_an_error),
+        TEST ("marks that make no sense harm nothing",
+              marks_that_make_no_sense_harm_nothing),
+        TEST ("the measured device is as measured", the_measured_device_is_as_measured),
+        TEST ("another device moves by a part and widens",
+              another_device_moves_by_a_part_and_widens),
+        TEST ("a measurement as predicted changes nothing",
+              a_measurement_as_predicted_changes_nothing),
+        TEST ("loaders do not become faster with the device",
+              loaders_do_not_become_faster_with_the_device),
+        TEST ("a CPU tells nothing of GPUs", a_cpu_tells_nothing_of_gpus),
+        TEST ("what is unknown stays unknown", what_is_unknown_stays_unknown),
+    };
+
+    return cmocka_run_group_tests_name ("probe", tests, NULL, NULL);
+}
