@@ -21,7 +21,7 @@ static void format_text (char *text, const char *format, va_list args)
         text[DN_ERR_TEXT_MAX - 2] = '+';
 }
 
-int dn_err_set (struct dn_err *err, enum dn_errc code, const char *format, ...)
+int (dn_err_set) (struct dn_err *err, enum dn_errc code, const char *format, ...)
 {
     int saved_errno = errno;
     va_list args;
@@ -36,7 +36,7 @@ int dn_err_set (struct dn_err *err, enum dn_errc code, const char *format, ...)
     return -1;
 }
 
-int dn_err_wrap (struct dn_err *err, const char *format, ...)
+int (dn_err_wrap) (struct dn_err *err, const char *format, ...)
 {
     int saved_errno = errno;
     va_list args;
