@@ -28,6 +28,9 @@
 #endif
 #endif
 
+/* strerror () is not meant for threads before glibc 2.32. */
+#define ERRNO_TEXT_MAX 80
+
 void dn_fd_cleanup (const int *fd)
 {
     if (*fd >= 0)
@@ -36,7 +39,9 @@ void dn_fd_cleanup (const int *fd)
 
 static int fail_errno (struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_IO, "%s", strerror (errno));
+    char text[ERRNO_TEXT_MAX];
+
+    return dn_err_set (err, DN_E_IO, "%s", strerror_r (errno, text, sizeof (text)));
 }
 
 /* Examine an open file; its size in *size. 'owner' is NULL where anybody's will do. */

@@ -25,6 +25,9 @@
 #include "conf/files.h"
 #include "predict/tuning.h"
 
+/* strerror () is not meant for threads before glibc 2.32. */
+#define ERRNO_TEXT_MAX 80
+
 static const char catalogue_suffix[] = ".conf";
 
 void dn_dir_cleanup (DIR *const *dir)
@@ -35,7 +38,10 @@ void dn_dir_cleanup (DIR *const *dir)
 
 static int fail_errno (const char *path, const char *what, struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_IO, "%s: %s: %s", path, what, strerror (errno));
+    char text[ERRNO_TEXT_MAX];
+    const char *why = strerror_r (errno, text, sizeof (text));
+
+    return dn_err_set (err, DN_E_IO, "%s: %s: %s", path, what, why);
 }
 
 /* Owner and mode: nobody but root and ourselves may have written it. */
@@ -185,6 +191,7 @@ static int list_catalogue (DIR *dir,
 {
     const struct dirent *entry;
 
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this stream */
     while ((errno = 0, entry = readdir (dir))) {
         if (!is_catalogue_name (entry->d_name))
             continue;
