@@ -117,9 +117,11 @@ int dn_score_add (struct dn_score *score,
     double ratio = predicted / measured;
 
     if (!pairs || !grow (&pairs->errors))
+        /* -Wanalyzer-malloc-leak: no, 'score' keeps what it has */
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < DN_N_BOUNDS; i++)
         if (!grow (&pairs->bounds[i].tightness))
+            /* -Wanalyzer-malloc-leak: no, 'score' keeps what it has */
             return dn_err_set (err, DN_E_NOMEM, "out of memory");
     pairs->n++;
     pairs->error += fabs (ratio - 1);
