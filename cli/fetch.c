@@ -91,6 +91,7 @@ static size_t take_body (char *data, size_t size, size_t n, void *to)
     return len;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
 static size_t take_header (char *data, size_t size, size_t n, void *to)
 {
     struct transfer *transfer = to;
