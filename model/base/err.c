@@ -61,7 +61,7 @@ struct dn_quoted dn_quote (const char *text, size_t len)
     struct dn_quoted quoted = {{0}};
     size_t n = len < DN_QUOTE_MAX ? len : DN_QUOTE_MAX;
 
-    /* cppcheck-suppress knownConditionTrueFalse: true of one caller only */
+    /* cppcheck-suppress knownConditionTrueFalse ; true of one caller only */
     for (size_t i = 0; i < n; i++) {
         char c = text[i];
         bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\'' && c != '\\';

@@ -733,7 +733,7 @@ static int read_computation (struct parser *parser)
         return -1;
     if (!take (parser, "{"))
         return expected (parser, "expected '{' of a computation");
-    /* cppcheck-suppress autoVariables: until the end of its instructions, below */
+    /* cppcheck-suppress autoVariables ; until the end of its instructions, below */
     parser->open = &computation;
     while (!take (parser, "}"))
         if (read_instruction (parser) < 0)

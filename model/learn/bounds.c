@@ -378,7 +378,7 @@ static double over_models (const struct dn_runs *runs,
     return *n_models > 0 ? sum / *n_models : NAN;
 }
 
-/* The type is over_models ()'s: cppcheck-suppress constParameter */
+/* cppcheck-suppress constParameter ; the type is over_models ()'s */
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
 static double nine_tenths (double *covered, int n)
 {

@@ -116,12 +116,12 @@ int dn_score_add (struct dn_score *score,
     struct dn_pairs *pairs = get_group (score, group);
     double ratio = predicted / measured;
 
+    /* -Wanalyzer-malloc-leak: no, 'score' keeps what it has */
     if (!pairs || !grow (&pairs->errors))
-        /* -Wanalyzer-malloc-leak: no, 'score' keeps what it has */
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < DN_N_BOUNDS; i++)
+        /* -Wanalyzer-malloc-leak: neither */
         if (!grow (&pairs->bounds[i].tightness))
-            /* -Wanalyzer-malloc-leak: no, 'score' keeps what it has */
             return dn_err_set (err, DN_E_NOMEM, "out of memory");
     pairs->n++;
     pairs->error += fabs (ratio - 1);
