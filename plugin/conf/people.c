@@ -48,6 +48,7 @@ static bool make_room (struct room *room, int code)
 static int fail (const char *what, const char *name, int code, struct dn_err *err)
 {
     struct dn_quoted quoted = dn_quote (name, strlen (name));
+    char why[80]; /* strerror () is not meant for threads before glibc 2.32 */
 
     if (code == 0 || code == ENOENT || code == ESRCH)
         return dn_err_set (err, DN_E_RANGE, "%s: '%s' is not known", what, quoted.text);
@@ -56,7 +57,7 @@ static int fail (const char *what, const char *name, int code, struct dn_err *er
                        "%s: '%s' cannot be looked up: %s",
                        what,
                        quoted.text,
-                       strerror (code));
+                       strerror_r (code, why, sizeof (why)));
 }
 
 static int find_user (const void *self,
