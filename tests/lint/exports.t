@@ -63,7 +63,7 @@ __vsnprintf_chk __strcpy_chk __read_chk'
 # blocks, ends or changes the whole process, asks the network or the name service, obeys the
 # locale, is not meant for threads, writes past an end or writes files.
 readonly BANNED='system popen fork vfork execve execvp execl posix_spawn posix_spawnp dlopen
-getpwnam getpwuid getpwnam_r getpwuid_r getgrnam getgrgid getaddrinfo gethostbyname
+getpwnam getpwuid getpwuid_r getgrnam getgrgid getgrgid_r getaddrinfo gethostbyname
 socket connect bind listen accept send recv sendto recvfrom poll select epoll_wait
 sleep usleep nanosleep clock_nanosleep pthread_create pthread_join pthread_cond_wait sem_wait
 flock lockf mkfifo kill raise signal sigaction alarm setitimer
@@ -116,8 +116,8 @@ check_plugin() {
 # shellcheck disable=SC2086  # one word per name
 is 'nothing that could hurt slurmctld is on a list' "$(comm -12 \
     <(printf '%s\n' $BANNED | sort -u) \
-    <(printf '%s\n' $SLURMCTLD $LIBC $LIBM $JSON $LOAD $FILES $THREADS $XGBOOST $COMPILER |
-        sort -u) | xargs)" ''
+    <(printf '%s\n' $SLURMCTLD $LIBC $LIBM $JSON $LOAD $PEOPLE $FILES $THREADS $XGBOOST \
+        $COMPILER | sort -u) | xargs)" ''
 
 check_plugin job_submit_dnnest plugin/submit/job_submit_dnnest.sym "$SLURMCTLD" \
     "$LOAD $PEOPLE $THREADS $XGBOOST"
