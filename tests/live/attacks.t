@@ -157,6 +157,10 @@ for script in bare comments; do
     like '... and keeps GPUs and CPUs, for what stands in its steps is not known' \
         "$(shown "$job" | xargs)" 'CPUs/Task=80 .*gpu:a100:4'
 done
+for model in gpt2 t5_large switch_xl4 rnn mlp transformer_xl_large; do
+    forge comment="dnnest:model=$model,layers=4096,batch=1,steps=10,precision=fp16"
+    like "a network of 4096 layers is answered: $model" "$status $said" '^0 (dnnest: |$)'
+done
 padding=$(head -c 100000 /dev/zero | tr '\0' x)
 for comment in "$padding dnnest:$KEYS" "dnnest:$KEYS,app=$padding"; do
     forge comment="$comment"
