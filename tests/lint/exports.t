@@ -56,7 +56,7 @@ XGBoosterLoadModelFromBuffer XGBoosterPredictFromDense XGBoosterSetParam'
 readonly USER='getenv unsetenv exit printf putchar puts __printf_chk'
 # Made by the compiler: hardening, clean-up at unload, sanitizers.
 readonly COMPILER='__cxa_finalize __gmon_start__ _ITM_deregisterTMCloneTable
-_ITM_registerTMCloneTable __stack_chk_fail __memcpy_chk __memset_chk __snprintf_chk
+_ITM_registerTMCloneTable __stack_chk_fail __memcpy_chk __memmove_chk __memset_chk __snprintf_chk
 __vsnprintf_chk __strcpy_chk __read_chk'
 
 # What job_submit_dnnest may never want, so that no list above may have it: in slurmctld it
