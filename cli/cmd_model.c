@@ -209,7 +209,7 @@ static int check_signature (struct task *task,
 static struct dn_shown signature_text (const struct dn_parcel *parcel,
                                        const struct dn_public_key *key)
 {
-    struct dn_shown out;
+    struct dn_shown out = {""};
     struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
 
     if (!key)

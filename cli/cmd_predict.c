@@ -233,6 +233,7 @@ static int print_curves (const struct dn_site *site,
     printf ("\nThroughput with so many CPUs per GPU, of that with more than enough:\n");
     for (int i = 0; i < n_picked; i++) {
         headings[i] = dn_show_real ((double) picked[i], 0);
+        /* cppcheck-suppress unreadVariable ; by the grid */
         columns[i + 1] = (struct dn_grid_column){headings[i].text, true};
     }
     for (int i = 0; i < n_runs; i++) {

@@ -340,14 +340,14 @@ static int print_json (const struct work *work)
 /* Fit a site's runs around the bundle that is configured or named. */
 static int fit_site (struct dn_options *given, const struct work *work)
 {
-    const struct dn_site_train train = {
+    const struct dn_site_train wish = {
         .records = work->site_records, .out = work->out, .json = given->json};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
 
     if (work->base)
         dn_options_model (given, work->base);
     site = dn_options_site (given, NULL);
-    return site ? dn_site_train (site, &train) : given->exit_code;
+    return site ? dn_site_train (site, &wish) : given->exit_code;
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)

@@ -122,6 +122,7 @@ int dn_read_bytes (const char *path,
     free (*bytes);
     *bytes = NULL;
     return -1;
+    /* -Wanalyzer-file-leak, -Wanalyzer-malloc-leak: all but stdin is closed here */
 }
 
 int dn_read_large_input (const char *path, size_t max, char **text, struct dn_err *err)

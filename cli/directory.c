@@ -146,22 +146,22 @@ static int fill (const char *path,
 /* Put 'made' in the place of 'path'. */
 static int replace (const char *made, const char *path, struct dn_err *err)
 {
-    char old[PATH_MAX + 64];
+    char aside[PATH_MAX + 64];
     struct stat st;
 
     if (lstat (path, &st) < 0)
         return rename (made, path) == 0
                    ? 0
                    : dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
-    snprintf (old, sizeof (old), "%s.old", made);
-    if (rename (path, old) < 0)
+    snprintf (aside, sizeof (aside), "%s.old", made);
+    if (rename (path, aside) < 0)
         return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
     if (rename (made, path) < 0) {
         dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
-        rename (old, path);
+        rename (aside, path);
         return -1;
     }
-    remove_bundle (old);
+    remove_bundle (aside);
     return 0;
 }
 

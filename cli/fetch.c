@@ -91,6 +91,7 @@ static size_t take_body (char *data, size_t size, size_t n, void *to)
     return len;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
 static size_t take_header (char *data, size_t size, size_t n, void *to)
 {
     struct transfer *transfer = to;
@@ -154,7 +155,7 @@ static int open_session (const struct dn_fetch *fetch,
     curl_easy_setopt (curl, CURLOPT_NOPROGRESS, 0L);
     /* Without a directory of the system's beside it. */
     if (fetch->ca_file
-        && (curl_easy_setopt (curl, CURLOPT_CAPATH, NULL) != CURLE_OK
+        && (curl_easy_setopt (curl, CURLOPT_CAPATH, (char *) NULL) != CURLE_OK
             || curl_easy_setopt (curl, CURLOPT_CAINFO, fetch->ca_file) != CURLE_OK))
         return dn_err_set (err, DN_E_NOMEM, "libcurl: out of memory");
     return 0;

@@ -19,8 +19,6 @@
 
 #define SAID_MAX 160 /* of gnuplot's complaint */
 
-extern char **environ;
-
 /* A format by its extension. The terminal is set with "noenhanced": names have
  * underscores, which would become subscripts. cairo counts in inches.
  */

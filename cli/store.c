@@ -49,7 +49,7 @@ static int fail_errno (const struct dn_store *store,
 
 struct dn_slot_name dn_store_slot (const struct dn_store *store, int slot)
 {
-    struct dn_slot_name out;
+    struct dn_slot_name out = {""};
     struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
 
     dn_buf_add (&buf, "%s", store->base);
@@ -63,7 +63,7 @@ struct dn_slot_name dn_store_slot (const struct dn_store *store, int slot)
 /* ".PLACE.tmp-": how the names of unfinished work begin. */
 static struct dn_slot_name temporary_prefix (const struct dn_store *store)
 {
-    struct dn_slot_name out;
+    struct dn_slot_name out = {""};
     struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
 
     dn_buf_add (&buf, ".%s.tmp-", store->base);

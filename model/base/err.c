@@ -21,7 +21,7 @@ static void format_text (char *text, const char *format, va_list args)
         text[DN_ERR_TEXT_MAX - 2] = '+';
 }
 
-int dn_err_set (struct dn_err *err, enum dn_errc code, const char *format, ...)
+int (dn_err_set) (struct dn_err *err, enum dn_errc code, const char *format, ...)
 {
     int saved_errno = errno;
     va_list args;
@@ -36,7 +36,7 @@ int dn_err_set (struct dn_err *err, enum dn_errc code, const char *format, ...)
     return -1;
 }
 
-int dn_err_wrap (struct dn_err *err, const char *format, ...)
+int (dn_err_wrap) (struct dn_err *err, const char *format, ...)
 {
     int saved_errno = errno;
     va_list args;
@@ -61,6 +61,7 @@ struct dn_quoted dn_quote (const char *text, size_t len)
     struct dn_quoted quoted = {{0}};
     size_t n = len < DN_QUOTE_MAX ? len : DN_QUOTE_MAX;
 
+    /* cppcheck-suppress knownConditionTrueFalse ; true of one caller only */
     for (size_t i = 0; i < n; i++) {
         char c = text[i];
         bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\'' && c != '\\';
@@ -70,4 +71,14 @@ struct dn_quoted dn_quote (const char *text, size_t len)
     if (len > DN_QUOTE_MAX)
         memcpy (quoted.text + DN_QUOTE_MAX, "...", 4);
     return quoted;
+}
+
+struct dn_errno_text dn_errno_text (int code)
+{
+    struct dn_errno_text out;
+    char buffer[sizeof (out.text)];
+
+    snprintf (
+        out.text, sizeof (out.text), "%s", strerror_r (code, buffer, sizeof (buffer)));
+    return out;
 }

@@ -40,6 +40,17 @@ int dn_err_set (struct dn_err *err, enum dn_errc code, const char *format, ...)
 /* Put "<formatted>: " in front of the text of 'err' and return -1. */
 int dn_err_wrap (struct dn_err *err, const char *format, ...) DN_PRINTF (2, 3);
 
+/* That it is always -1 is said where callers are compiled, so that compilers and
+ * analyzers know that nothing goes on behind an error.
+ */
+static inline int dn_err_always (int minus_one)
+{
+    (void) minus_one;
+    return -1;
+}
+#define dn_err_set(...)  dn_err_always (dn_err_set (__VA_ARGS__))
+#define dn_err_wrap(...) dn_err_always (dn_err_wrap (__VA_ARGS__))
+
 /* At most this much of a user's value is echoed in a message. */
 #define DN_QUOTE_MAX 40
 
@@ -51,5 +62,13 @@ struct dn_quoted {
 };
 
 struct dn_quoted dn_quote (const char *text, size_t len);
+
+/* What a code of errno means. strerror () is not meant for threads before glibc 2.32.
+ */
+struct dn_errno_text {
+    char text[80];
+};
+
+struct dn_errno_text dn_errno_text (int code);
 
 #endif

@@ -317,7 +317,7 @@ int dn_time_read (struct dn_span span,
 
 struct dn_time_text dn_time_write (int64_t seconds)
 {
-    struct dn_time_text out;
+    struct dn_time_text out = {""};
     struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
 
     if (seconds == DN_UNLIMITED) {

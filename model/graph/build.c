@@ -188,7 +188,7 @@ void dn_build_image_of (struct dn_build *build,
 {
     build->at = (struct dn_shape){.n_dims = n_dims, .input = true};
     build->at.channels = DN_WANT (build, in_channels, channels);
-    for (int i = 0; i < n_dims; i++)
+    for (int i = 0; i < n_dims && i < (int) DN_N_ELEMENTS (build->at.dim); i++)
         build->at.dim[i] = dims[i];
     read_image (build, build->at.dim, n_dims);
     add_input (build, dn_shape_elements (&build->at), bytes);

@@ -267,7 +267,7 @@ int dn_graph_build (const struct dn_spec *spec,
     double activations;
 
     *graph = (struct dn_graph){0};
-    if (!family && !has_totals (spec))
+    if (!entry && !has_totals (spec))
         return fail_unknown (spec->model, err);
     dn_build_start (&build, spec, spec->model, err);
     params = DN_WANT_REAL (&build, params, 0);

@@ -199,6 +199,7 @@ static double count_outputs (const struct window *w,
     int64_t first = 0;
     int64_t low;
     int64_t high;
+    int64_t n;
 
     /* The first o of its residue class; they repeat after 'period'. */
     while (first < period && (first * (w->stride % d) + offset % d) % d != 0)
@@ -211,7 +212,8 @@ static double count_outputs (const struct window *w,
     high = high >= outputs ? outputs - 1 : high;
     if (low > first)
         first += floor_div (low - first + period - 1, period) * period;
-    return first > high ? 0 : (double) ((high - first) / period + 1);
+    n = (high - first) / period + 1;
+    return first > high ? 0 : (double) n;
 }
 
 /* Pairs of a window's place and an output that meet an input. */
@@ -552,6 +554,7 @@ static double counted_trips (const struct dn_hlo *module,
 }
 
 /* How often 'i < n' holds, or the first of two such tests to fail. */
+/* NOLINTNEXTLINE(misc-no-recursion): 'depth' times at most */
 static double tested_trips (const struct dn_hlo *module,
                             const struct dn_hlo_instruction *loop,
                             struct place test,

@@ -352,6 +352,7 @@ static void fill_spec (const struct making *making, struct dn_spec *spec)
 {
     static const enum dn_optimizer by_states[] = {
         DN_OPTIMIZER_SGD, DN_OPTIMIZER_MOMENTUM, DN_OPTIMIZER_ADAM};
+    const int n_known = (int) DN_N_ELEMENTS (by_states);
     double states = making->entry.states;
 
     if (spec->batch == DN_UNSET)
@@ -363,7 +364,7 @@ static void fill_spec (const struct making *making, struct dn_spec *spec)
     if (spec->compile == DN_UNSET)
         spec->compile = 1;
     if (spec->optimizer == DN_OPTIMIZER_UNKNOWN && making->entry.step && states >= 0
-        && states < (double) DN_N_ELEMENTS (by_states))
+        && states < n_known)
         spec->optimizer = by_states[(int) states];
 }
 

@@ -733,11 +733,13 @@ static int read_computation (struct parser *parser)
         return -1;
     if (!take (parser, "{"))
         return expected (parser, "expected '{' of a computation");
+    /* cppcheck-suppress autoVariables ; until the end of its instructions, below */
     parser->open = &computation;
     while (!take (parser, "}"))
         if (read_instruction (parser) < 0)
             return -1;
     skip_line (parser); /* "}, execution_thread=..." */
+    parser->open = NULL;
     computation.n = module->instructions.n - computation.first;
     if (computation.n == 0)
         return fail (parser, "expected instructions", computation.name);

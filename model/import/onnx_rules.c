@@ -479,6 +479,8 @@ static void pick_numbers (struct dn_onnx_step *step,
         int rest = i;
 
         for (int j = out->rank - 1; j >= 0; j--) {
+            /* No rank is larger than by[] is long: dn_onnx_shapes () has seen to that.
+             * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
             at += by[j] * (rest % (int) out->dim[j]);
             rest /= (int) out->dim[j];
         }

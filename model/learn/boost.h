@@ -36,17 +36,17 @@ struct dn_boost *dn_boost_train (const float *features,
                                  const bool *floor,
                                  uint64_t seed,
                                  struct dn_err *err);
-void dn_boost_free (struct dn_boost *boost);
+void dn_boost_free (struct dn_boost *made);
 
-int dn_boost_predict (const struct dn_boost *boost,
+int dn_boost_predict (const struct dn_boost *made,
                       const float *features,
                       int n,
                       int n_features,
                       float *out,
                       struct dn_err *err);
 
-/* The model file; borrowed from 'boost' until it is used again. -1 with 'err'. */
-int dn_boost_save (const struct dn_boost *boost,
+/* The model file; borrowed from 'made' until it is used again. -1 with 'err'. */
+int dn_boost_save (const struct dn_boost *made,
                    const char **text,
                    size_t *len,
                    struct dn_err *err);

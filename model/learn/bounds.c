@@ -378,6 +378,8 @@ static double over_models (const struct dn_runs *runs,
     return *n_models > 0 ? sum / *n_models : NAN;
 }
 
+/* cppcheck-suppress constParameter ; the type is over_models ()'s */
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 static double nine_tenths (double *covered, int n)
 {
     double sum = 0;
@@ -437,7 +439,7 @@ static int make_bench (int n, struct bench *bench, struct dn_err *err)
     bench->list = malloc (size * sizeof (*bench->list));
     bench->place = malloc (size * sizeof (int));
     bench->skip = malloc (size * sizeof (bool));
-    bench->bound = malloc (size * sizeof (double));
+    bench->bound = calloc (size, sizeof (double));
     bench->covered = malloc (size * sizeof (double));
     bench->wide = malloc (size * sizeof (double));
     bench->work = malloc (size * sizeof (double));
@@ -556,10 +558,10 @@ int dn_judge (struct dn_training *training,
         if (!set->done[s])
             continue;
         for (int i = 0; i < set->n; i++)
-            bench.bound[i] = fabs (exp (-dn_case_error (set, domain, s, i)) - 1);
+            bench.bound[i] = fabs (expm1 (-dn_case_error (set, domain, s, i)));
         sum_up (runs, set, bench.bound, bench.work, &judgement->learned);
         for (int i = 0; i < set->n; i++)
-            bench.bound[i] = fabs (exp (-set->ratio[s * set->n + i]) - 1);
+            bench.bound[i] = fabs (expm1 (-set->ratio[s * set->n + i]));
         sum_up (runs, set, bench.bound, bench.work, &judgement->white_box);
         if (judge_bounds (training, set, domain, s, &bench, judgement, err) < 0)
             return -1;

@@ -152,7 +152,8 @@ static void place_knots (const struct dn_case_set *set,
         double distance =
             k == 0 || n == 0 ? 0 : work[(size_t) (shares[k] * (double) (n - 1))];
 
-        if (k > 0 && distance < domain->knots[domain->n_knots - 1].distance + 0.01)
+        if (domain->n_knots > 0
+            && distance < domain->knots[domain->n_knots - 1].distance + 0.01)
             continue;
         domain->knots[domain->n_knots++] =
             (struct dn_knot){.distance = distance, .residual = 0.5, .sigma = 0.5};
@@ -251,13 +252,13 @@ static void fit_shares (const struct dn_case_set *set,
                         const struct dn_runs *runs,
                         struct dn_domain *domain)
 {
+    static const double steps[] = {0.25, 0.25, 0.125, 0.125, 0.0625, 0.0625};
     double best = loss (set, runs, domain);
 
-    for (double step = 0.25; step > 0.05; step /= 2)
-        for (int sweep = 0; sweep < 2; sweep++)
-            for (int k = 0; k < domain->n_knots; k++)
-                if (!improve (set, runs, k, step, domain, &best))
-                    improve (set, runs, k, -step, domain, &best);
+    for (size_t i = 0; i < DN_N_ELEMENTS (steps); i++)
+        for (int k = 0; k < domain->n_knots; k++)
+            if (!improve (set, runs, k, steps[i], domain, &best))
+                improve (set, runs, k, -steps[i], domain, &best);
 }
 
 /* How much knot 'k' has to say at a distance: 1 on it, 0 on its neighbours. */

@@ -116,9 +116,11 @@ int dn_score_add (struct dn_score *score,
     struct dn_pairs *pairs = get_group (score, group);
     double ratio = predicted / measured;
 
+    /* -Wanalyzer-malloc-leak: no, 'score' keeps what it has */
     if (!pairs || !grow (&pairs->errors))
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < DN_N_BOUNDS; i++)
+        /* -Wanalyzer-malloc-leak: neither */
         if (!grow (&pairs->bounds[i].tightness))
             return dn_err_set (err, DN_E_NOMEM, "out of memory");
     pairs->n++;

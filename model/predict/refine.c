@@ -66,6 +66,8 @@ static void predict_one (const struct batch *batch, int i, float *features)
                 estimate);
     if (!features)
         return;
+    /* The same bytes are meant: what was not learnt is a copy.
+     * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
     if (memcmp (constants, &dn_constants_default, sizeof (*constants)) == 0) {
         dn_features (batch->spec, batch->graph, batch->devices[i], estimate, features);
         return;

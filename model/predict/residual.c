@@ -351,7 +351,7 @@ static int check (const struct dn_residual *residual,
 {
     const double tolerance = 1e-4;
     const int n_rows = 8;
-    size_t n_values = (size_t) (n_rows * residual->n_features);
+    size_t n_values = (size_t) n_rows * (size_t) residual->n_features;
     dn_cleanup (dn_free_ptr) float *rows = malloc (n_values * sizeof (*rows));
     float out[8];
 

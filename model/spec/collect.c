@@ -88,7 +88,9 @@ struct dn_note dn_note_of_option (const char *option)
         return note;
     if (dn_span_is (text, "help"))
         return (struct dn_note){.help = true};
-    return is_path (text) ? (struct dn_note){.file = text} : note;
+    if (is_path (text))
+        return (struct dn_note){.file = text};
+    return note;
 }
 
 /* What a comment or an option says besides its file, which the caller has read if it

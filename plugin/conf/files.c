@@ -36,7 +36,7 @@ void dn_fd_cleanup (const int *fd)
 
 static int fail_errno (struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_IO, "%s", strerror (errno));
+    return dn_err_set (err, DN_E_IO, "%s", dn_errno_text (errno).text);
 }
 
 /* Examine an open file; its size in *size. 'owner' is NULL where anybody's will do. */

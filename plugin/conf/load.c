@@ -36,7 +36,8 @@ void dn_dir_cleanup (DIR *const *dir)
 
 static int fail_errno (const char *path, const char *what, struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_IO, "%s: %s: %s", path, what, strerror (errno));
+    return dn_err_set (
+        err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
 }
 
 /* Owner and mode: nobody but root and ourselves may have written it. */
@@ -186,6 +187,7 @@ static int list_catalogue (DIR *dir,
 {
     const struct dirent *entry;
 
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this stream */
     while ((errno = 0, entry = readdir (dir))) {
         if (!is_catalogue_name (entry->d_name))
             continue;

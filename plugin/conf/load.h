@@ -55,11 +55,12 @@ struct dn_site *dn_load_site (const struct dn_load_paths *paths,
                               struct dn_err *err);
 void dn_load_free (struct dn_site *site);
 
-/* Load the bundle in 'dir'. NULL with 'err'; freed with dn_bundle_free (). */
-struct dn_bundle *dn_load_bundle (const char *dir, struct dn_err *err);
+/* Load the bundle in the directory 'path'. NULL with 'err'; freed with dn_bundle_free
+ * (). */
+struct dn_bundle *dn_load_bundle (const char *path, struct dn_err *err);
 
-/* Read one file of the bundle in 'dir' as dn_load_file () does. */
-int dn_load_member (const char *dir,
+/* Read one file of the bundle in 'dir_path' as dn_load_file () does. */
+int dn_load_member (const char *dir_path,
                     const char *name,
                     char **text,
                     size_t *len,

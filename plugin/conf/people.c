@@ -56,7 +56,7 @@ static int fail (const char *what, const char *name, int code, struct dn_err *er
                        "%s: '%s' cannot be looked up: %s",
                        what,
                        quoted.text,
-                       strerror (code));
+                       dn_errno_text (code).text);
 }
 
 static int find_user (const void *self,

@@ -33,9 +33,14 @@ DN_EXPORT extern const unsigned int spank_plugin_version;
 
 SPANK_PLUGIN (dnnest, 1)
 
+/* NOLINTBEGIN(readability-redundant-declaration): those of spank.h, and visible */
 DN_EXPORT int slurm_spank_init (spank_t spank, int argc, char **argv);
 DN_EXPORT int slurm_spank_init_post_opt (spank_t spank, int argc, char **argv);
 DN_EXPORT int slurm_spank_exit (spank_t spank, int argc, char **argv);
+/* NOLINTEND(readability-redundant-declaration) */
+
+/* Slurm's commands have one thread when they call us. What follows is meant for that:
+ * NOLINTBEGIN(concurrency-mt-unsafe) */
 
 /* What a job's SPANK environment leaves in the environment of its processes. */
 static const char *const inherited[] = {
@@ -44,7 +49,7 @@ static const char *const inherited[] = {
     "SLURM_SPANK_" DN_CARRY_AUTOMATIC,
 };
 
-/* What stands behind the last --dnnest=; Slurm's commands have one thread by then. */
+/* What stands behind the last --dnnest=. */
 static char *given;
 
 /* Of a script first, then of the command line: the last one counts. */
@@ -152,3 +157,4 @@ int slurm_spank_exit (spank_t spank, int argc, char **argv)
     given = NULL;
     return 0;
 }
+/* NOLINTEND(concurrency-mt-unsafe) */

@@ -215,6 +215,24 @@ static const char *const specs[] = {
     "model=densenet121,batch=8,precision=fp16,input=synthetic,optimizer=sgd,app=e",
 };
 
+/* Add run number 'i', on one of two devices, which took 'factor' of the truth. */
+static void add_run (struct dn_site_fit *fit,
+                     const struct dn_site *site,
+                     const struct dn_constants *constants,
+                     const double scales[2],
+                     int i,
+                     double factor)
+{
+    static const char *const devices[] = {"v100_16gb", "a100_40gb"};
+    struct dn_err err = {0};
+    struct dn_site_run run =
+        run_of (site, devices[i % 2], specs[i % (int) DN_N_ELEMENTS (specs)]);
+
+    run.step_s = truth (constants, &run, scales[i % 2]) * factor;
+    assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
+    assert_int_equal (run.graph.n_ops, 0);
+}
+
 /* Fit 'n' runs on two devices. Run number 'crazy' (-1: none) took a hundredfold. */
 static struct dn_tuning *fit_runs (const struct dn_site *site,
                                    const struct dn_constants *constants,
@@ -222,19 +240,12 @@ static struct dn_tuning *fit_runs (const struct dn_site *site,
                                    int n,
                                    int crazy)
 {
-    static const char *const devices[] = {"v100_16gb", "a100_40gb"};
     struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
     struct dn_tuning *tuning;
     struct dn_err err = {0};
 
-    for (int i = 0; i < n; i++) {
-        struct dn_site_run run =
-            run_of (site, devices[i % 2], specs[i % (int) DN_N_ELEMENTS (specs)]);
-
-        run.step_s = truth (constants, &run, scales[i % 2]) * (i == crazy ? 100 : 1);
-        assert_int_equal (dn_site_fit_add (fit, &run, &err), 0);
-        assert_int_equal (run.graph.n_ops, 0);
-    }
+    for (int i = 0; i < n; i++)
+        add_run (fit, site, constants, scales, i, i == crazy ? 100 : 1);
     tuning = dn_site_fit_solve (fit, &err);
     if (!tuning)
         fail_msg ("%s", err.text);
@@ -347,6 +358,42 @@ static void a_crazy_run_does_not_decide (void **state)
         fail_msg ("one run moved the prediction by %g",
                   error_elsewhere (site, &dn_constants_default, tuning));
     dn_tuning_free (tuning);
+    scene_free (site);
+}
+
+/* The error elsewhere after 'n' true runs and 'n_false' that claim to have done the
+ * same in a hundredth of the time.
+ */
+static double error_of_lies (const struct dn_site *site, int n, int n_false)
+{
+    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
+    struct dn_err err = {0};
+    struct dn_tuning *tuning;
+    double error;
+
+    for (int i = 0; i < n + n_false; i++)
+        add_run (fit, site, &dn_constants_default, same, i, i < n ? 1 : 0.01);
+    tuning = dn_site_fit_solve (fit, &err);
+    assert_non_null (tuning);
+    error = error_elsewhere (site, &dn_constants_default, tuning);
+    dn_tuning_free (tuning);
+    dn_site_fit_free (fit);
+    return error;
+}
+
+static void false_runs_do_not_decide_unless_they_are_many (void **state)
+{
+    struct dn_site *site = scene_site ("");
+
+    (void) state;
+    for (int n = 10; n <= 30; n += 10) {
+        double error = error_of_lies (site, 100 - n, n);
+
+        if (fabs (error) > 0.05)
+            fail_msg ("%d %% of false runs moved the prediction by %g", n, error);
+    }
+    /* plugin/THREATS.md says so. */
+    assert_true (error_of_lies (site, 20, 80) < -0.5);
     scene_free (site);
 }
 
@@ -528,6 +575,8 @@ int main (void)
               three_runs_help_a_little_and_fifty_decide),
         TEST ("a device has its own scale", a_device_has_its_own_scale),
         TEST ("a crazy run does not decide", a_crazy_run_does_not_decide),
+        TEST ("false runs do not decide unless they are many",
+              false_runs_do_not_decide_unless_they_are_many),
         TEST ("the same runs give the same result", the_same_runs_give_the_same_result),
         TEST ("a residual is not learned twice", a_residual_is_not_learned_twice),
     };

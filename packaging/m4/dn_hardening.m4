@@ -1,0 +1,32 @@
+# DN_TRY_FLAG(VARIABLE, FLAG, [IF-NOT])
+# Adds FLAG to VARIABLE if compiler and linker take it without a word, with the user's flags.
+AC_DEFUN([DN_TRY_FLAG],
+  [AC_MSG_CHECKING([whether $CC takes $2])
+   dn_save_CFLAGS=$CFLAGS
+   CFLAGS="-Werror $2 $CFLAGS"
+   AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <string.h>]], [[char a[8]; strcpy (a, ""); return a[0];]])],
+     [AC_MSG_RESULT([yes]); $1="$$1 $2"],
+     [AC_MSG_RESULT([no]); $3])
+   CFLAGS=$dn_save_CFLAGS])
+
+# DN_HARDENING
+# What makes a mistake end in an error instead of in somebody else's code. Adds to DN_FLAGS
+# and sets DN_LDFLAGS, DN_PIE_CFLAGS and DN_PIE_LDFLAGS. _FORTIFY_SOURCE is the user's where
+# the user sets it, and off with sanitizers, which see more; without optimization glibc
+# warns of it, so that it is not taken.
+AC_DEFUN([DN_HARDENING],
+  [DN_TRY_FLAG([DN_FLAGS], [-fstack-protector-strong])
+   DN_TRY_FLAG([DN_FLAGS], [-fstack-clash-protection])
+   DN_TRY_FLAG([DN_FLAGS], [-fcf-protection])
+   AS_CASE([" $CPPFLAGS $CFLAGS $enable_sanitizers "],
+     [*_FORTIFY_SOURCE*|*" yes "], [],
+     [DN_TRY_FLAG([DN_FLAGS], [-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3],
+       [DN_TRY_FLAG([DN_FLAGS], [-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2])])])
+   DN_TRY_FLAG([DN_LDFLAGS], [-Wl,-z,relro])
+   DN_TRY_FLAG([DN_LDFLAGS], [-Wl,-z,now])
+   DN_TRY_FLAG([DN_LDFLAGS], [-Wl,-z,noexecstack])
+   DN_TRY_FLAG([DN_PIE_LDFLAGS], [-fPIE -pie])
+   AS_IF([test -n "$DN_PIE_LDFLAGS"], [DN_PIE_CFLAGS=-fPIE; DN_PIE_LDFLAGS=-pie])
+   AC_SUBST([DN_LDFLAGS])
+   AC_SUBST([DN_PIE_CFLAGS])
+   AC_SUBST([DN_PIE_LDFLAGS])])

@@ -1,0 +1,50 @@
+#!/bin/bash
+# threats.t - every test that plugin/THREATS.md names is in the tree, and is run
+#
+# A row ends in `FILE`: TITLE, or in a dash where nothing stops what it says.
+
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+page=$top/plugin/THREATS.md
+
+# Prints what is wrong with the rows of stdin.
+wrong_rows() {
+    local row cell file title n=0
+    while IFS= read -r row; do
+        cell=${row% |}
+        cell=${cell##*| }
+        n=$((n + 1))
+        if [[ $cell = - ]]; then
+            [[ $row = *'**Not stopped**'* ]] || echo "no test: $row"
+        elif [[ ! $cell =~ ^\`([^\`]+)\`:\ (.+)$ ]]; then
+            echo "no test: $row"
+        else
+            file=${BASH_REMATCH[1]} title=${BASH_REMATCH[2]}
+            if [[ ! -e $top/$file ]]; then
+                echo "no such file: $file"
+            elif ! grep -qF -- "$title" "$top/$file"; then
+                echo "no such test in $file: $title"
+            elif [[ $file != tests/live/* ]] &&
+                ! grep -qF -- "${file%.c}" "$top"/*/*.am "$top"/*/*/*.am; then
+                echo "not run: $file"
+            fi
+        fi
+    done
+    if ((n < ${1-1})); then echo "$n rows"; fi
+}
+
+rows=$(grep '^|.*|$' "$page" | awk -F'|' 'NF == 5' |
+    grep -vE '^\|(---|( tries \|))')
+is 'every threat names a test that exists' "$(wrong_rows 50 <<<"$rows")" ''
+is 'what nothing stops is said to be so' \
+    "$(grep '| - |$' <<<"$rows" | grep -vF '**Not stopped**')" ''
+
+# The check itself must see what it is meant to see.
+like 'a test that does not exist is seen' \
+    "$(wrong_rows <<<'| a | b | `tests/lint/threats.t`: '"no title of$$"' |')" 'no such test'
+like '... and a file that does not' \
+    "$(wrong_rows <<<'| a | b | `tests/lint/nothing.t`: x |')" 'no such file'
+like '... and a row without a test' "$(wrong_rows <<<'| a | b | - |')" 'no test'
+done_testing

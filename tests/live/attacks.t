@@ -1,0 +1,238 @@
+#!/bin/bash
+# attacks.t - what plugin/THREATS.md says of users, tried by one on a real Slurm
+#
+# With sbatch, and with a client of the user's own (forge.c) that sends what sbatch would
+# not: a user's program may say anything to slurmctld.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
+build=${abs_top_builddir:-$top}
+plugin_dir=${DNNEST_PLUGIN_DIR:-$build/.libs}
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+unset DNNEST
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+if [[ ! -e $plugin_dir/spank_dnnest.so ]]; then
+    skip_all 'the plugins are not built (--without-slurm)'
+fi
+if [[ ! -x $build/tests/live/forge ]]; then
+    skip_all "tests/live/forge is not built: 'make check' builds it"
+fi
+
+dir=$(mktemp -d /tmp/dnnest-attacks.XXXXXX)
+cluster_trap "rm -rf '$dir'"
+
+readonly KEYS='model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
+readonly ESCAPE=$'\e]0;gone\a\e[31m\nslurmctld: error: forged "},\\ \x9b31m\xc3'
+
+# --- helpers -------------------------------------------------------------------------
+
+write_conf() {
+    mkdir -p "$dir/etc"
+    cat >"$dir/etc/dnnest.conf" <<END
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf
+Bundle=none
+MaxSlowdown=9
+MinConfidence=0
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+END
+    printf '%s\n' "$@" >>"$dir/etc/dnnest.conf"
+}
+
+# Sets 'job', 'said' and 'status'.
+forge() {
+    status=0
+    job=$(cluster_as_user timeout 60 "$dir/forge" "$@" 2>"$dir/said") || status=$?
+    said=$(<"$dir/said")
+}
+submit() {
+    status=0
+    job=$(cluster_as_user timeout 60 sbatch --parsable -H --gres=gpu:a100:4 -c 80 -t 1-0 \
+        "$@" 2>"$dir/said") || status=$?
+    said=$(<"$dir/said")
+}
+
+# What right-sizing may change of a job.
+shown() {
+    scontrol show job -o "$1" | tr ' ' '\n' |
+        grep -E '^(TimeLimit|NumCPUs|CPUs/Task|TresPerNode|ReqTRES|MinMemoryNode|MinCPUsNode)=' || true
+}
+
+# dnnest's lines in the controller's log since 'mark', without the time.
+mark() {
+    log_mark=$(wc -l <"$dir/log/slurmctld.log")
+}
+logged() {
+    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep -a 'job_submit/dnnest' || true
+}
+
+# What is no printable ASCII.
+unprintable() {
+    LC_ALL=C tr -d ' -~\n' <<<"$1" | od -An -tx1
+}
+
+# left TITLE REGEX: the job that 'forge' made is as it was asked for, and the user is told.
+left() {
+    is "$1: the job stays as it is" "$status $(shown "$job")" "0 $plain"
+    like '... and its owner is told in one line' "$said" \
+        "^dnnest: $2; job submitted as written\$"
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+mkdir -p "$dir/etc/hardware"
+cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
+echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
+chmod -R go-w "$dir/etc"
+chmod 755 "$dir"
+install -m 755 "$build/tests/live/forge" "$dir/forge"
+write_conf Mode=enforce
+
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting; then
+    fail 'Slurm starts with both plugins'
+    done_testing
+    exit 1
+fi
+pass 'Slurm starts with both plugins'
+
+printf '#!/bin/sh\ntrue\n' >"$dir/home/job.sh"
+
+# --- a client that says what it likes ------------------------------------------------
+
+forge
+plain=$(shown "$job")
+is 'a client of the user submits a job like sbatch' "$status $said" '0 '
+forge comment="dnnest:$KEYS"
+like '... and is advised like sbatch' "$said" '^dnnest: time 1-00:00:00 -> .*gpu a100:4 -> v100:4'
+moved=$(shown "$job")
+forge DNNEST_OPTION="$KEYS"
+is 'a forged option says no more than a comment can' "$(shown "$job")" "$moved"
+forge DNNEST_OPTION=off comment="dnnest:$KEYS"
+is 'a forged option can opt out, as --dnnest=off can' "$(shown "$job")" "$plain"
+forge DNNEST_OPTION=/etc/shadow
+left 'a forged option that names a file' "--dnnest: column 1: '/etc/shadow': the file was not read, .*"
+forge entries=100000 DNNEST_OPTION="$KEYS"
+is 'a hundred thousand forged entries hide none' "$status $(shown "$job")" "0 $moved"
+forge variables=100000 comment="dnnest:$KEYS"
+is 'a hundred thousand variables do not matter' "$status $(shown "$job")" "0 $moved"
+forge uid=0 comment="dnnest:$KEYS"
+is 'nobody submits as somebody else' "$status $said" '1 forge: refused: Invalid user id'
+forge admin_comment='{"dnnest":1,"verdict":"change"}' comment="dnnest:$KEYS"
+is 'nobody but an admin writes a record' "$status $said" \
+    '1 forge: refused: Access/permission denied'
+
+# --- much ----------------------------------------------------------------------------
+
+printf '{"dnnest":1,"graph":%s' "$(printf '[%.0s' {1..16000})" >"$dir/home/deep.json"
+head -c 1000000 /dev/zero | tr '\0' '[' >"$dir/home/large.json"
+forge DNNEST_SIDECAR=@deep.json
+left 'a forged sidecar of 16000 brackets' 'sidecar: .*'
+forge DNNEST_SIDECAR=@large.json
+left 'a forged sidecar of 1 MB' 'sidecar: more than 16384 bytes were handed over'
+for file in deep large; do
+    submit --dnnest=$file.json job.sh
+    is "sbatch does not send $file.json" "$status $(shown "$job")" "0 $plain"
+done
+
+# Slurm takes scripts of 4 MiB: half a million lines.
+readonly SCRIPT_SIZE=4000000
+head -c $SCRIPT_SIZE <(printf '#!/bin/sh\n'; yes '#DNNEST a=1') >"$dir/home/wrong.sh"
+head -c $SCRIPT_SIZE <(printf '#!/bin/sh\n#DNNEST %s\n' "$KEYS"; yes '#DNNEST') >"$dir/home/bare.sh"
+head -c $SCRIPT_SIZE <(printf '#!/bin/sh\n#DNNEST %s\n' "$KEYS"; yes '#') >"$dir/home/comments.sh"
+forge script=@wrong.sh
+left 'a script of wrong #DNNEST lines' 'script line 2: column 9: unknown key .*'
+for script in bare comments; do
+    forge script=@$script.sh
+    like "a script of $script lines is read no further than its head" "$status $said" \
+        '^0 dnnest: time 1-00:00:00 -> '
+    like '... and keeps GPUs and CPUs, for what stands in its steps is not known' \
+        "$(shown "$job" | xargs)" 'CPUs/Task=80 .*gpu:a100:4'
+done
+for model in gpt2 t5_large switch_xl4 rnn mlp transformer_xl_large; do
+    forge comment="dnnest:model=$model,layers=4096,batch=1,steps=10,precision=fp16"
+    like "a network of 4096 layers is answered: $model" "$status $said" '^0 (dnnest: |$)'
+done
+padding=$(head -c 100000 /dev/zero | tr '\0' x)
+for comment in "$padding dnnest:$KEYS" "dnnest:$KEYS,app=$padding"; do
+    forge comment="$comment"
+    is "a comment of 100 KB, ${comment:0:7}..., is Slurm's to refuse" \
+        "$status $(tail -1 <<<"$said")" \
+        '1 forge: refused: Pathname of a file, directory or other parameter too long'
+    ok '... and is not echoed' test ${#said} -lt 400
+done
+
+# --- terminals and logs --------------------------------------------------------------
+
+# injected TITLE ARGUMENT...: what dnnest says of the job is one printable line in the log,
+# and printable to the user. Slurm itself echoes some fields as they are: not its lines.
+injected() {
+    local title=$1
+    shift
+    mark
+    "$@"
+    is "$title: the log gets one line" "$(logged | wc -l)" 1
+    is '... of printable text' "$(unprintable "$(logged)")" ''
+    is '... and so does the user' "$(unprintable "$(grep -a dnnest "$dir/said" || true)")" ''
+    if [[ $job != '' ]]; then
+        # What scontrol shows of the next field may begin a new line: that is Slurm's.
+        record=$(cluster_job_field "$job" AdminComment | head -1) || record=
+        ok '... and the record is JSON, if there is one' python3 -c \
+            'import json,sys; sys.argv[1] in ("", "(null)") or json.loads(sys.argv[1])' "$record"
+    fi
+}
+for field in account exc_nodes features licenses mem_per_tres name partition prefer qos \
+    req_nodes reservation work_dir; do
+    injected "escapes in $field" forge "$field=$ESCAPE" comment="dnnest:$KEYS"
+done
+for field in gres tres_per_task; do
+    injected "escapes in $field" forge "$field=gres:gpu:a100$ESCAPE:4" comment="dnnest:$KEYS"
+done
+injected 'escapes in a value of the comment' forge comment="dnnest:model=$ESCAPE"
+injected 'escapes in a key of the comment' forge comment="dnnest:${ESCAPE//[$' \n']/}=1"
+injected 'escapes in the comment around it' forge comment="$ESCAPE dnnest:$KEYS $ESCAPE"
+injected 'escapes in a forged option' forge DNNEST_OPTION="$ESCAPE"
+injected 'escapes in a forged sidecar' forge DNNEST_SIDECAR="$ESCAPE"
+injected 'escapes in a key of a sidecar' \
+    forge DNNEST_SIDECAR='{"dnnest":1,"spec":{"\u001b[31m\n":1}}'
+injected 'escapes in a value of a sidecar' \
+    forge DNNEST_SIDECAR='{"dnnest":1,"spec":{"model":"\u001b[31m\n"}}'
+injected 'escapes in a name of a graph' forge \
+    DNNEST_SIDECAR='{"dnnest":1,"graph":{"name":"\u001b[31m","ops":[{"op":"\u001b[31m"}]}}'
+injected 'escapes in a line of the script' forge script=$'#!/bin/sh\n#DNNEST '"${ESCAPE//$'\n'/}"
+submit --dnnest="$ESCAPE" job.sh
+like 'escapes in --dnnest= are told by sbatch' "$said" '^sbatch: error: dnnest: --dnnest: '
+is '... in printable text' "$(unprintable "$said")" ''
+is '... in one line' "$(wc -l <"$dir/said")" 1
+
+# --- gaming --------------------------------------------------------------------------
+
+# A lie can lower what was asked for, which its owner could have done with -t, -c and
+# --gres=; no lie raises anything.
+for lie in epochs=1 epochs=100000 batch=1 batch=65536 deadline=30-0 objective=time; do
+    # shellcheck disable=SC2001
+    keys=$(sed "s/${lie%%=*}=[^,]*,//" <<<"$KEYS"),$lie
+    forge comment="dnnest:$keys"
+    raised=$(awk '
+        function minutes(t,  d, p) { d = 0
+            if (split(t, p, "-") == 2) { d = p[1]; t = p[2] }
+            split(t, p, ":"); return d * 1440 + p[1] * 60 + p[2] + p[3] / 60 }
+        /^TimeLimit=/ { if (minutes(substr($0, 11)) > 1440) print }
+        /^(NumCPUs|CPUs\/Task|MinCPUsNode)=/ { split($0, p, "="); if (p[2] > 80) print }
+        /^TresPerNode=/ { if ($0 !~ /:4$/) print }' <<<"$(shown "$job")")
+    is "the lie $lie raises nothing" "$status $raised" '0 '
+done
+
+crashes=$(grep -aciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
+is 'slurmctld never complained about itself' "$crashes" 0
+ok 'slurmctld is there' scontrol ping
+
+done_testing
