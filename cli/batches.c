@@ -369,6 +369,7 @@ static int print_quantity (const struct dn_batches *batches, enum quantity quant
 
     for (int i = 0; i < n; i++) {
         headings[i] = dn_show_real ((double) batches->sizes.sizes[i], 0);
+        /* cppcheck-suppress unreadVariable ; by the grid */
         columns[i + 1] = (struct dn_grid_column){headings[i].text, true};
     }
     for (int i = 0; i < batches->n_rows; i++) {

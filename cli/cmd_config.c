@@ -515,6 +515,7 @@ static bool find_user (const char *name, struct dn_submitter *submitter)
         dn_complain ("--user: %s", err.text);
         return false;
     }
+    /* cppcheck-suppress getpwuidCalled ; there is one thread */
     entry = getpwuid ((uid_t) submitter->user_id);
     if (entry && submitter->group_id == DN_UNSET)
         submitter->group_id = (int64_t) entry->pw_gid;

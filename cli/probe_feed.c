@@ -50,13 +50,14 @@ static bool grow (struct dn_feed_counter *counter)
     if (counter->n_marks < counter->size)
         return true;
     marks = realloc (counter->marks, (size_t) size * sizeof (*marks));
-    if (marks)
-        counter->marks = marks;
-    loader_s = realloc (counter->loader_s, (size_t) size * sizeof (*loader_s));
-    if (loader_s)
-        counter->loader_s = loader_s;
-    if (!marks || !loader_s)
+    if (!marks)
         return false;
+    counter->marks = marks;
+    loader_s = realloc (counter->loader_s, (size_t) size * sizeof (*loader_s));
+    if (!loader_s)
+        /* -Wanalyzer-malloc-leak: no, 'counter' keeps what it has */
+        return false;
+    counter->loader_s = loader_s;
     counter->size = size;
     return true;
 }
@@ -186,6 +187,8 @@ static void take_output_line (struct dn_feed *feed, const char *text, double now
     if (regexec (feed->pattern, text, DN_N_ELEMENTS (parts), parts, 0) != 0)
         return;
     counter = find_counter (feed, 0, 0);
+    if (!counter)
+        return;
     step = counter->n_steps + feed->every;
     if (parts[1].rm_so >= 0) {
         struct dn_span number = {text + parts[1].rm_so,

@@ -82,7 +82,7 @@ static void find_steady (struct dn_probe_report *report, int64_t warmup)
                  counter->marks, counter->n_marks, warmup, steady, &report->why)
              == 0)
         report->steady_known = true;
-    if (report->steady_known) {
+    if (counter && report->steady_known) {
         to_s = counter->marks[counter->n_marks - 1].time_s;
         from_s = to_s - (double) steady->steps * steady->step_s;
         m->step_s = steady->step_s;

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -118,11 +119,10 @@ static int set_environment (const struct runner *runner)
     free (joined);
     if (rc < 0 || setenv ("DNNEST_PROBE_FILE", runner->path, 1) < 0)
         return -1;
-    snprintf (number, sizeof (number), "%lld", (long long) task->warmup);
+    snprintf (number, sizeof (number), "%" PRId64, task->warmup);
     if (setenv ("DNNEST_PROBE_WARMUP", number, 1) < 0)
         return -1;
-    snprintf (
-        number, sizeof (number), "%lld", (long long) (task->warmup + task->steps));
+    snprintf (number, sizeof (number), "%" PRId64, task->warmup + task->steps);
     return setenv ("DNNEST_PROBE_STOP", number, 1);
 }
 
@@ -471,6 +471,7 @@ static void sweep (struct runner *runner)
 {
     double leave_s = now_s () + LEAVE_S;
     double give_up_s = leave_s + KILL_S;
+    bool more;
     int n_left;
 
     while ((n_left = count_left (runner, now_s () > leave_s)) > 0
@@ -484,9 +485,10 @@ static void sweep (struct runner *runner)
     for (int i = 0; i < 2; i++)
         if (runner->pipes[i] >= 0)
             fcntl (runner->pipes[i], F_SETFL, O_NONBLOCK);
-    while ((runner->pipes[0] >= 0 || runner->pipes[1] >= 0)
-           && wait_for_output (runner, 0))
-        continue;
+    do {
+        more = (runner->pipes[0] >= 0 || runner->pipes[1] >= 0)
+               && wait_for_output (runner, 0);
+    } while (more);
     while (waitpid (runner->pid, &runner->run->status, 0) < 0)
         if (errno != EINTR)
             break;

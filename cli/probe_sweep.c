@@ -22,8 +22,6 @@
 #include "conf/files.h"
 #include "probe_report.h"
 
-extern char **environ;
-
 /* --- what is swept --------------------------------------------------------------- */
 
 static bool is_spec_key (const char *name)

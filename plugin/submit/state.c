@@ -33,7 +33,8 @@ struct dn_snapshot {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dn_snapshot *present; /* under the lock, as all n_users */
 
-static void free_snapshot (struct dn_snapshot *snapshot)
+/* Return who is to be given back then. */
+static struct dn_snapshot *free_snapshot (struct dn_snapshot *snapshot)
 {
     struct dn_snapshot *lender = snapshot->lender;
 
@@ -41,20 +42,19 @@ static void free_snapshot (struct dn_snapshot *snapshot)
         snapshot->site->bundle = NULL;
     dn_load_free (snapshot->site);
     free (snapshot);
-    dn_state_give (lender);
+    return lender;
 }
 
 void dn_state_give (struct dn_snapshot *snapshot)
 {
-    bool last;
+    while (snapshot) {
+        bool last;
 
-    if (!snapshot)
-        return;
-    pthread_mutex_lock (&lock);
-    last = --snapshot->n_users == 0;
-    pthread_mutex_unlock (&lock);
-    if (last)
-        free_snapshot (snapshot);
+        pthread_mutex_lock (&lock);
+        last = --snapshot->n_users == 0;
+        pthread_mutex_unlock (&lock);
+        snapshot = last ? free_snapshot (snapshot) : NULL;
+    }
 }
 
 struct dn_snapshot *dn_state_take (void)
@@ -130,6 +130,8 @@ static void borrow_bundle (struct dn_snapshot *snapshot)
         dn_state_give (old);
         return;
     }
+    site->bundle = old->site->bundle;
+    site->constants = old->site->constants;
     snapshot->lender = old->lender ? old->lender : old;
     if (old->lender) {
         pthread_mutex_lock (&lock);
@@ -137,8 +139,6 @@ static void borrow_bundle (struct dn_snapshot *snapshot)
         pthread_mutex_unlock (&lock);
         dn_state_give (old);
     }
-    site->bundle = old->site->bundle;
-    site->constants = old->site->constants;
 }
 
 static struct dn_snapshot *load_snapshot (const char *conf,

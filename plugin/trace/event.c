@@ -26,12 +26,11 @@ static const struct dn_names kind_names = {kind_text, (int) DN_N_ELEMENTS (kind_
 
 static void copy_name (char out[DN_EVENT_NAME_MAX + 4], const char *name)
 {
-    size_t len = name ? strnlen (name, DN_EVENT_NAME_MAX + 1) : 0;
-    size_t kept = len < DN_EVENT_NAME_MAX ? len : DN_EVENT_NAME_MAX;
+    size_t n = 0;
 
-    for (size_t i = 0; i < kept; i++)
-        out[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '?';
-    memcpy (out + kept, len > kept ? "..." : "", len > kept ? 4 : 1);
+    for (; name && name[n] != '\0' && n < DN_EVENT_NAME_MAX; n++)
+        out[n] = name[n] >= ' ' && name[n] <= '~' ? name[n] : '?';
+    snprintf (out + n, 4, "%s", name && name[n] != '\0' ? "..." : "");
 }
 
 struct dn_event *dn_event_new (const struct dn_job *job,
@@ -173,7 +172,9 @@ char *dn_event_line (const struct dn_event *event)
         return NULL;
     len = strlen (json);
     text = malloc (len + 2);
-    if (text)
-        memcpy (memcpy (text, json, len) + len, "\n", 2);
+    if (!text)
+        return NULL;
+    memcpy (text, json, len);
+    memcpy (text + len, "\n", 2);
     return text;
 }

@@ -59,19 +59,20 @@ static int check_file (int fd, const char *path, struct dn_err *err)
 /* O_NONBLOCK keeps a FIFO in its place from hanging the open. */
 static int open_file (struct dn_journal *journal, struct dn_err *err)
 {
-    dn_cleanup (dn_fd_cleanup) int fd = open (journal->path,
-                                              O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW
-                                                  | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-                                              0640);
+    int fd = open (journal->path,
+                   O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+                       | O_NOCTTY,
+                   0640);
 
     if (fd < 0 && errno == ELOOP)
         return dn_err_set (err, DN_E_IO, "%s: is a symbolic link", journal->path);
     if (fd < 0)
         return fail_errno (journal->path, "cannot be opened", err);
-    if (check_file (fd, journal->path, err) < 0)
+    if (check_file (fd, journal->path, err) < 0) {
+        close (fd);
         return -1;
+    }
     journal->fd = fd;
-    fd = -1;
     return 0;
 }
 
