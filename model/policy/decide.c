@@ -34,6 +34,22 @@ static const char *const verdict_text[] = {"none",
 const struct dn_names dn_verdict_names = {verdict_text,
                                           (int) DN_N_ELEMENTS (verdict_text)};
 
+_Static_assert(DN_N_ELEMENTS (verdict_text) == DN_N_VERDICTS, "a name per verdict");
+
+static const char *const abstain_text[] = {"none",
+                                           "no_metadata",
+                                           "no_gpu",
+                                           "unmapped_type",
+                                           "gpus_mismatch",
+                                           "unsupported_precision",
+                                           "memory",
+                                           "confidence"};
+
+const struct dn_names dn_abstain_names = {abstain_text,
+                                          (int) DN_N_ELEMENTS (abstain_text)};
+
+_Static_assert(DN_N_ELEMENTS (abstain_text) == DN_N_ABSTAIN, "a name per reason");
+
 /* Everything one decision looks at. */
 struct scene {
     const struct dn_rules *rules;
@@ -78,6 +94,12 @@ static int find_base (const struct scene *scene)
     return base;
 }
 
+static bool abstain (const struct scene *scene, enum dn_abstain why)
+{
+    scene->decision->abstain = why;
+    return false;
+}
+
 /* The number of GPUs is never changed, so this is for the user to settle. */
 static void note_gpus (const struct scene *scene)
 {
@@ -97,23 +119,23 @@ static bool can_tell (const struct scene *scene, int base)
 
     if (request->n_gpus == 0) {
         say (scene, "no GPU was requested");
-        return false;
+        return abstain (scene, DN_ABSTAIN_NO_GPU);
     }
     if (base < 0) {
         say (scene,
              "gpu: type '%s' is not mapped by a Gpu line",
              dn_quote (request->gpu_type, strlen (request->gpu_type)).text);
-        return false;
+        return abstain (scene, DN_ABSTAIN_UNMAPPED);
     }
     estimate = &scene->estimates[base];
     if (request->n_gpus != DN_UNSET && scene->spec->gpus != request->n_gpus) {
         note_gpus (scene);
         if (scene->spec->gpus > request->n_gpus)
-            return false;
+            return abstain (scene, DN_ABSTAIN_GPUS);
     }
     if (!estimate->supported) {
         say (scene, "gpu: %s cannot run this precision", type_of (scene, base));
-        return false;
+        return abstain (scene, DN_ABSTAIN_UNSUPPORTED);
     }
     if (!estimate->fits) {
         say (scene,
@@ -121,14 +143,14 @@ static bool can_tell (const struct scene *scene, int base)
              estimate->gpu_mem.p50 / MIB,
              type_of (scene, base),
              estimate->device->memory / MIB);
-        return false;
+        return abstain (scene, DN_ABSTAIN_MEMORY);
     }
     if (estimate->confidence < scene->rules->min_confidence) {
         say (scene,
              "confidence %.0f %% is below MinConfidence, %.0f %%",
              100 * estimate->confidence,
              100 * scene->rules->min_confidence);
-        return false;
+        return abstain (scene, DN_ABSTAIN_CONFIDENCE);
     }
     return true;
 }
@@ -542,6 +564,7 @@ void dn_policy_abstain (struct dn_decision *decision, const char *reason)
 {
     *decision = nothing_decided ();
     decision->verdict = DN_VERDICT_ABSTAIN;
+    decision->abstain = DN_ABSTAIN_NO_METADATA;
     snprintf (decision->reasons[decision->n_reasons++], DN_REASON_MAX, "%s", reason);
 }
 

@@ -149,14 +149,31 @@ enum dn_verdict {
     DN_VERDICT_ABSTAIN, /* cannot or must not tell */
     DN_VERDICT_KEEP,    /* the request is right as it is */
     DN_VERDICT_CHANGE,
-    DN_VERDICT_CONTROL /* keep or change, but left alone to measure against */
+    DN_VERDICT_CONTROL, /* keep or change, but left alone to measure against */
+    DN_N_VERDICTS
 };
 
 extern const struct dn_names dn_verdict_names;
 
+/* Why nothing can be told. */
+enum dn_abstain {
+    DN_ABSTAIN_NONE,
+    DN_ABSTAIN_NO_METADATA, /* OptIn=all */
+    DN_ABSTAIN_NO_GPU,      /* none was requested */
+    DN_ABSTAIN_UNMAPPED,    /* no Gpu line for the type */
+    DN_ABSTAIN_GPUS,        /* more of them in the metadata than requested */
+    DN_ABSTAIN_UNSUPPORTED, /* the precision */
+    DN_ABSTAIN_MEMORY,      /* does not fit */
+    DN_ABSTAIN_CONFIDENCE,  /* below MinConfidence */
+    DN_N_ABSTAIN
+};
+
+extern const struct dn_names dn_abstain_names;
+
 /* What to change. A field that stays has DN_UNSET or NULL. */
 struct dn_decision {
     enum dn_verdict verdict;
+    enum dn_abstain abstain;        /* of verdict abstain */
     int64_t time_limit_s;           /* new limit, whole minutes */
     int64_t time_min_s;             /* new least time, whole minutes */
     const struct dn_gpu_type *gpu;  /* new type */

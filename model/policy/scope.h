@@ -100,11 +100,6 @@ int dn_policies_add (struct dn_policies *policies,
                      const struct dn_people *people,
                      struct dn_err *err);
 
-/* People whom some line names, and nobody else. Borrows 'policies'; without any, knows
- * nobody.
- */
-struct dn_people dn_policies_people (const struct dn_policies *policies);
-
 /* Who submits, to where. Texts are borrowed and NULL where nothing was given. */
 struct dn_submitter {
     const char *partition; /* several between commas: one of them must match */

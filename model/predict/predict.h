@@ -92,6 +92,7 @@ struct dn_estimate {
     double samples_per_s; /* of the whole job */
     double confidence;    /* 0..1 */
     double known;         /* share of the learned residual that counts, 0 without one */
+    const char *bundle;   /* the name of the bundle, borrowed of it; NULL without one */
     double white_step_s;  /* step_s.p50 of the shipped white box alone */
 };
 

@@ -146,6 +146,7 @@ static void refine_one (const struct batch *batch,
     }
     refine_step (batch, &c, &at, factors[DN_QUANTITY_STEP], estimate);
     estimate->known = at.residual;
+    estimate->bundle = bundle->name;
     estimate->step_s.quantiles =
         dn_bounds_of (&bundle->bounds[DN_QUANTITY_STEP], batch->kind);
     estimate->gpu_mem.p50 *= factors[DN_QUANTITY_MEMORY];

@@ -71,6 +71,7 @@ struct dn_job {
     const char *req_nodes;
     const char *exc_nodes;
     const char *reservation;
+    const char *name;
     const char *partition;
     const char *account;
     const char *qos;

@@ -390,22 +390,24 @@ static void edit_record (struct draft *draft, const struct dn_story *story)
 {
     const char *old_text = story->request->job->admin_comment;
     size_t old_len = old_text ? strlen (old_text) : 0;
-    char record[DN_RECORD_MAX + 1];
+    const char *record = draft->patch->record;
     dn_cleanup (dn_free_ptr) char *text = NULL;
 
-    if (story->rules->record != DN_RECORD_ADMIN_COMMENT || draft->status < 0)
+    if (draft->status < 0)
         return;
-    if (dn_record_write (story, record, draft->err) < 0) {
+    if (dn_record_write (story, draft->patch->record, draft->err) < 0) {
         draft->status = -1;
         return;
     }
-    text = malloc (old_len + sizeof (record) + 1);
+    if (story->rules->record != DN_RECORD_ADMIN_COMMENT)
+        return;
+    text = malloc (old_len + DN_RECORD_MAX + 2);
     if (!text) {
         draft->status = dn_err_set (draft->err, DN_E_NOMEM, "record: out of memory");
         return;
     }
     snprintf (text,
-              old_len + sizeof (record) + 1,
+              old_len + DN_RECORD_MAX + 2,
               "%s%s%s",
               old_len > 0 ? old_text : "",
               old_len > 0 ? " " : "",

@@ -58,6 +58,7 @@ struct dn_patch {
     char features[DN_FEATURES_TEXT_MAX + DN_NAME_MAX];
     char user_text[DN_USER_TEXT_MAX]; /* one line for the user; empty: say nothing */
     char log_text[DN_LOG_TEXT_MAX];   /* one line for the log */
+    char record[DN_RECORD_MAX + 1];   /* the decision record, wherever it is kept */
 };
 
 /* Write the patch that 'decision' asks for. In mode observe and advise it holds the

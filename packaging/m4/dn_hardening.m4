@@ -18,7 +18,7 @@ AC_DEFUN([DN_HARDENING],
   [DN_TRY_FLAG([DN_FLAGS], [-fstack-protector-strong])
    DN_TRY_FLAG([DN_FLAGS], [-fstack-clash-protection])
    DN_TRY_FLAG([DN_FLAGS], [-fcf-protection])
-   AS_CASE([" $CPPFLAGS $CFLAGS $enable_sanitizers "],
+   AS_CASE([" $CPPFLAGS $CFLAGS $enable_sanitizers $enable_tsan "],
      [*_FORTIFY_SOURCE*|*" yes "], [],
      [DN_TRY_FLAG([DN_FLAGS], [-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3],
        [DN_TRY_FLAG([DN_FLAGS], [-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2])])])

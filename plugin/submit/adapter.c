@@ -13,6 +13,7 @@
 
 #include "conf/carry.h"
 #include "submit/host.h"
+#include "submit/versions.h"
 
 static int64_t from_16 (uint16_t value)
 {
@@ -73,7 +74,7 @@ static void read_counts (const job_desc_msg_t *desc, struct dn_job *job)
     job->mem_per_cpu_mb = memory_per_cpu (desc->pn_min_memory);
     job->default_mem_per_cpu_mb = default_memory_per_cpu ();
     job->memory_default = desc->pn_min_memory == NO_VAL64 && !desc->mem_per_tres
-                          && (slurm_conf.select_type_param & CR_MEMORY) != 0;
+                          && (slurm_conf.select_type_param & DN_SELECT_MEMORY) != 0;
     job->memory_open = job->memory_default && slurm_conf.def_mem_per_cpu == 0;
 }
 
@@ -156,6 +157,7 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
     job->req_nodes = desc->req_nodes;
     job->exc_nodes = desc->exc_nodes;
     job->reservation = desc->reservation;
+    job->name = desc->name;
     job->partition = desc->partition ? desc->partition : default_partition ();
     job->account = desc->account;
     job->qos = desc->qos;

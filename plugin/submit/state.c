@@ -3,12 +3,7 @@
  * From Slurm 23.02 on, job_submit () runs in several threads at once. Each takes the
  * present snapshot and gives it back; a snapshot that has been replaced is freed by the
  * last one who gives it back. The mutex is held for a few instructions only, never
- * while files are read.
- *
- * Up to 23.02 slurmctld reads slurm.conf again without loading its plugins again, so a
- * changed slurm_conf.last_update is our signal; from 23.11 it starts a new process, and
- * init () is called anew. The signal counts seconds: what was loaded within the second
- * of the signal is loaded once more after it, lest a second reconfiguration is missed.
+ * while files are read: that is done by a thread of our own, see keeper.c.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,29 +19,64 @@
 
 #include "conf/load.h"
 #include "submit/host.h"
+#include "trace/trace.h"
 
 #define SAME_CHANGE_S 5
 
-static char conf_name[] = "dnnest.conf";
-
 struct dn_snapshot {
     struct dn_site *site;
-    int n_users;
+    time_t since;
+    int n_users;                /* the present state's own place counts as one */
+    struct dn_snapshot *lender; /* whose bundle the site has; NULL: its own */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* All under the lock. */
-static struct dn_snapshot *present;
-static time_t loaded_update; /* slurm_conf.last_update of the last attempt */
-static bool settled;         /* no other change can carry that time any more */
-static bool loading;
+static struct dn_snapshot *present; /* under the lock, as all n_users */
 
 static void free_snapshot (struct dn_snapshot *snapshot)
 {
-    if (!snapshot)
-        return;
+    struct dn_snapshot *lender = snapshot->lender;
+
+    if (lender && snapshot->site)
+        snapshot->site->bundle = NULL;
     dn_load_free (snapshot->site);
     free (snapshot);
+    dn_state_give (lender);
+}
+
+void dn_state_give (struct dn_snapshot *snapshot)
+{
+    bool last;
+
+    if (!snapshot)
+        return;
+    pthread_mutex_lock (&lock);
+    last = --snapshot->n_users == 0;
+    pthread_mutex_unlock (&lock);
+    if (last)
+        free_snapshot (snapshot);
+}
+
+struct dn_snapshot *dn_state_take (void)
+{
+    struct dn_snapshot *snapshot;
+
+    pthread_mutex_lock (&lock);
+    snapshot = present;
+    if (snapshot)
+        snapshot->n_users++;
+    pthread_mutex_unlock (&lock);
+    return snapshot;
+}
+
+const struct dn_site *dn_state_site (const struct dn_snapshot *snapshot)
+{
+    return snapshot->site;
+}
+
+int64_t dn_state_since (const struct dn_snapshot *snapshot)
+{
+    return snapshot->since;
 }
 
 /* Make 'snapshot' the present one; the old one goes when nobody uses it. */
@@ -57,10 +87,8 @@ static void install (struct dn_snapshot *snapshot)
     pthread_mutex_lock (&lock);
     old = present;
     present = snapshot;
-    if (old && old->n_users > 0)
-        old = NULL;
     pthread_mutex_unlock (&lock);
-    free_snapshot (old);
+    dn_state_give (old);
 }
 
 /* The last line about an attempt to load, of the one thread that loads. */
@@ -70,7 +98,8 @@ static struct {
 } said;
 
 /* Write to the log, but the same words not twice for one change: slurmctld touches its
- * configuration several times within its first seconds, and see 'settled'.
+ * configuration several times within its first seconds, and a file that is still broken
+ * after it was touched is no news.
  */
 static void say (bool error, bool again, const char *text)
 {
@@ -86,23 +115,36 @@ static void say (bool error, bool again, const char *text)
         slurm_info (DN_LOG_PREFIX "%s", text);
 }
 
-/* Names of users and groups are looked up when slurmctld starts. Later a submission is
- * waiting, with slurmctld's locks held: then only those are known that the
- * configuration in use names.
+/* A bundle that cannot be read must not worsen predictions that are made with another:
+ * that stays, while all else of the site is new.
  */
+static void borrow_bundle (struct dn_snapshot *snapshot)
+{
+    struct dn_site *site = snapshot->site;
+    struct dn_snapshot *old;
+
+    if (site->bundle || site->bundle_err.code == DN_E_NONE)
+        return;
+    old = dn_state_take ();
+    if (!old || !old->site->bundle) {
+        dn_state_give (old);
+        return;
+    }
+    snapshot->lender = old->lender ? old->lender : old;
+    if (old->lender) {
+        pthread_mutex_lock (&lock);
+        old->lender->n_users++;
+        pthread_mutex_unlock (&lock);
+        dn_state_give (old);
+    }
+    site->bundle = old->site->bundle;
+    site->constants = old->site->constants;
+}
+
 static struct dn_snapshot *load_snapshot (const char *conf,
-                                          bool starts,
+                                          const struct dn_load_context *context,
                                           struct dn_err *err)
 {
-    const struct dn_people known =
-        dn_policies_people (present ? &present->site->policies : NULL);
-    const struct dn_load_context context = {
-        .slurmctld_parameters = slurm_conf.slurmctld_params,
-        .scheduler_parameters = slurm_conf.sched_params,
-        .slurm_version =
-            (SLURM_VERSION_NUMBER >> 16) * 100 + ((SLURM_VERSION_NUMBER >> 8) & 0xff),
-        .people = starts ? NULL : &known,
-    };
     struct dn_load_paths paths = dn_load_default_paths ();
     struct dn_snapshot *snapshot = calloc (1, sizeof (*snapshot));
 
@@ -111,11 +153,14 @@ static struct dn_snapshot *load_snapshot (const char *conf,
         return NULL;
     }
     paths.conf = conf;
-    snapshot->site = dn_load_site (&paths, &context, err);
+    snapshot->n_users = 1;
+    snapshot->since = time (NULL);
+    snapshot->site = dn_load_site (&paths, context, err);
     if (!snapshot->site) {
         free_snapshot (snapshot);
         return NULL;
     }
+    borrow_bundle (snapshot);
     return snapshot;
 }
 
@@ -127,7 +172,11 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
     bool broken = site->bundle_err.code != DN_E_NONE;
 
     if (broken)
-        dn_buf_add (&buf, "%s: going on without a model bundle", site->bundle_err.text);
+        dn_buf_add (&buf,
+                    "%s: %s",
+                    site->bundle_err.text,
+                    site->bundle ? "the model bundle in use stays"
+                                 : "going on without a model bundle");
     else
         dn_buf_add (
             &buf,
@@ -140,114 +189,56 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
             site->bundle ? site->bundle->name : "none");
     if (site->time_min_refused)
         dn_buf_add (&buf, "; %s", DN_SITE_TIME_MIN_REFUSED);
+    dn_count (&dn_counters.loads[broken ? DN_RESULT_FAILURE : DN_RESULT_SUCCESS]);
     say (broken || site->time_min_refused, again, text);
 }
 
-/* No dnnest.conf at all is an admin's way to switch dnnest off; a broken one is not. */
-static void load (const char *conf, bool starts, bool again)
+/* No dnnest.conf at all is an admin's way to switch dnnest off. */
+static bool is_switched_off (const char *conf, bool again)
 {
     char text[sizeof (said.text)];
+
+    if (access (conf, F_OK) == 0 || errno != ENOENT)
+        return false;
+    snprintf (text, sizeof (text), "%s not found: jobs are left as they are", conf);
+    say (false, again, text);
+    install (NULL);
+    return true;
+}
+
+static void say_broken (const struct dn_err *err, bool again)
+{
+    struct dn_snapshot *old = dn_state_take ();
+    char text[sizeof (said.text)];
+
+    snprintf (text,
+              sizeof (text),
+              "%s: %s",
+              err->text,
+              old ? "the configuration in use stays" : "jobs are left as they are");
+    dn_state_give (old);
+    dn_count (&dn_counters.loads[DN_RESULT_FAILURE]);
+    say (true, again, text);
+}
+
+void dn_state_load (const char *conf, const struct dn_load_context *context, bool again)
+{
     struct dn_err err = {.code = DN_E_NONE};
     struct dn_snapshot *snapshot;
 
-    if (access (conf, F_OK) < 0 && errno == ENOENT) {
-        snprintf (text, sizeof (text), "%s not found: jobs are left as they are", conf);
-        say (false, again, text);
-        install (NULL);
+    if (is_switched_off (conf, again))
         return;
-    }
-    snapshot = load_snapshot (conf, starts, &err);
+    snapshot = load_snapshot (conf, context, &err);
     if (!snapshot) {
-        snprintf (text,
-                  sizeof (text),
-                  "%s: %s",
-                  err.text,
-                  present ? "the configuration in use stays"
-                          : "jobs are left as they are");
-        say (true, again, text);
+        say_broken (&err, again);
         return;
     }
     say_loaded (conf, snapshot->site, again);
     install (snapshot);
 }
 
-static void load_beside_slurm_conf (bool starts, bool again)
-{
-    char *conf = slurm_get_extra_conf_path (conf_name);
-
-    if (conf)
-        load (conf, starts, again);
-    dn_host_free (&conf);
-}
-
-/* May the caller load, and is it 'again' for the same change? slurm_conf is not ours to
- * lock: job_submit () is called with Slurm's own lock on it.
- */
-static bool begin_load (bool *again)
-{
-    bool due;
-
-    pthread_mutex_lock (&lock);
-    *again = slurm_conf.last_update == loaded_update;
-    due = !loading && (!*again || (!settled && time (NULL) > loaded_update));
-    if (due) {
-        loading = true;
-        loaded_update = slurm_conf.last_update;
-        settled = time (NULL) > loaded_update;
-    }
-    pthread_mutex_unlock (&lock);
-    return due;
-}
-
-static void end_load (void)
-{
-    pthread_mutex_lock (&lock);
-    loading = false;
-    pthread_mutex_unlock (&lock);
-}
-
-void dn_state_start (void)
-{
-    loaded_update = slurm_conf.last_update;
-    settled = time (NULL) > loaded_update;
-    said.text[0] = '\0';
-    load_beside_slurm_conf (true, false);
-}
-
-void dn_state_stop (void)
+void dn_state_forget (void)
 {
     install (NULL);
-}
-
-struct dn_snapshot *dn_state_take (void)
-{
-    struct dn_snapshot *snapshot;
-    bool again;
-
-    if (begin_load (&again)) {
-        load_beside_slurm_conf (false, again);
-        end_load ();
-    }
-    pthread_mutex_lock (&lock);
-    snapshot = present;
-    if (snapshot)
-        snapshot->n_users++;
-    pthread_mutex_unlock (&lock);
-    return snapshot;
-}
-
-const struct dn_site *dn_state_site (const struct dn_snapshot *snapshot)
-{
-    return snapshot->site;
-}
-
-void dn_state_give (struct dn_snapshot *snapshot)
-{
-    bool last;
-
-    pthread_mutex_lock (&lock);
-    last = --snapshot->n_users == 0 && snapshot != present;
-    pthread_mutex_unlock (&lock);
-    if (last)
-        free_snapshot (snapshot);
+    said.text[0] = '\0';
 }

@@ -18,7 +18,9 @@
 #include "graph/sidecar.h"
 #include "submit/adapter.h"
 #include "submit/host.h"
+#include "submit/keeper.h"
 #include "submit/state.h"
+#include "trace/trace.h"
 
 #define SLOW_US          50000
 #define SLOW_INTERVAL_US 60000000 /* between two reports */
@@ -68,22 +70,22 @@ static void refuse (const struct dn_site *site,
     dn_host_append_line (err_msg, line);
 }
 
-static void follow (const struct dn_patch *patch,
-                    int64_t user_id,
-                    job_desc_msg_t *desc,
-                    char **err_msg)
+static int follow (const struct dn_patch *patch,
+                   int64_t user_id,
+                   job_desc_msg_t *desc,
+                   char **err_msg,
+                   struct dn_err *err)
 {
-    struct dn_err err = {.code = DN_E_NONE};
-
-    if (dn_adapter_apply (desc, patch, &err) < 0) {
+    if (dn_adapter_apply (desc, patch, err) < 0) {
         slurm_error (DN_LOG_PREFIX "uid=%lld %s; job left as it is",
                      (long long) user_id,
-                     err.text);
-        return;
+                     err->text);
+        return -1;
     }
     slurm_info (DN_LOG_PREFIX "%s", patch->log_text);
     if (patch->user_text[0] != '\0')
         dn_host_append_line (err_msg, patch->user_text);
+    return 0;
 }
 
 /* Judge the sidecar that came with the job, or read the one that its comment names;
@@ -106,23 +108,107 @@ static int find_sidecar (const struct dn_site *site,
     return 0;
 }
 
-static void advise (const struct dn_site *site,
-                    struct dn_job *job,
-                    job_desc_msg_t *desc,
-                    char **err_msg)
+/* Does the patch rewrite the job, and not only keep its record? */
+static bool rewrites (const struct dn_patch *patch)
+{
+    for (int i = 0; i < patch->n_edits; i++)
+        if (patch->edits[i].field != DN_FIELD_ADMIN_COMMENT)
+            return true;
+    return false;
+}
+
+static void count_decision (const struct dn_advice *advice)
+{
+    const struct dn_decision *decision = &advice->decision;
+    dn_counter *changes =
+        rewrites (&advice->patch) ? dn_counters.changed : dn_counters.advised;
+
+    dn_count (&dn_counters.verdicts[decision->verdict]);
+    dn_count (&dn_counters.abstained[decision->abstain]);
+    if (decision->time_limit_s != DN_UNSET)
+        dn_count (&changes[DN_CHANGE_TIME]);
+    if (decision->time_min_s != DN_UNSET)
+        dn_count (&changes[DN_CHANGE_TIME_MIN]);
+    if (decision->gpu)
+        dn_count (&changes[DN_CHANGE_GPU]);
+    if (decision->cpus_per_task != DN_UNSET || decision->cpus_each_gpu != DN_UNSET)
+        dn_count (&changes[DN_CHANGE_CPUS]);
+}
+
+/* 'advice' is NULL where none could be given; 'err' says what went wrong, if anything.
+ * Return what is to be handed over to the log when all is done; 'wanted' if there is
+ * one.
+ */
+static struct dn_event *leave_traces (const struct dn_site *site,
+                                      const struct dn_job *job,
+                                      const struct dn_advice *advice,
+                                      const struct dn_err *err,
+                                      bool *wanted)
+{
+    bool failed = err->code != DN_E_NONE;
+    struct dn_event *event;
+
+    *wanted = false;
+    if (!failed && advice->metadata == DN_METADATA_OFF)
+        dn_count (&dn_counters.opted_out);
+    if (!failed && advice->decision.verdict == DN_VERDICT_NONE)
+        return NULL;
+    if (failed || advice->metadata == DN_METADATA_GIVEN)
+        dn_count (&dn_counters.described);
+    if (failed)
+        dn_count (&dn_counters.errors[err->code]);
+    else
+        count_decision (advice);
+    *wanted = site->decision_log[0] != '\0';
+    if (!*wanted)
+        return NULL;
+    event = dn_event_new (job, advice, failed ? err : NULL);
+    if (event)
+        event->applied = !failed && rewrites (&advice->patch);
+    return event;
+}
+
+static struct dn_event *advise (const struct dn_site *site,
+                                struct dn_job *job,
+                                job_desc_msg_t *desc,
+                                char **err_msg,
+                                bool *wanted)
 {
     struct dn_err err = {.code = DN_E_NONE};
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_advice *advice = dn_advice_new ();
+    struct dn_event *event;
 
     if (!advice)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (!advice || find_sidecar (site, job, &sidecar, &err) < 0
-        || dn_advise (site, job, advice, &err) < 0)
+        || dn_advise (site, job, advice, &err) < 0) {
         refuse (site, job, &err, err_msg);
-    else if (advice->decision.verdict != DN_VERDICT_NONE)
-        follow (&advice->patch, job->user_id, desc, err_msg);
+        event = leave_traces (site, job, NULL, &err, wanted);
+    } else {
+        if (advice->decision.verdict != DN_VERDICT_NONE)
+            follow (&advice->patch, job->user_id, desc, err_msg, &err);
+        event = leave_traces (site, job, advice, &err, wanted);
+    }
     dn_advice_free (advice);
+    return event;
+}
+
+/* The last that happens to a described job. */
+static void finish (struct dn_event *event, bool wanted, long long start_us)
+{
+    struct timespec now;
+    long long taken_us = now_us () - start_us;
+
+    dn_counters_took (&dn_counters, taken_us);
+    if (!wanted)
+        return;
+    clock_gettime (CLOCK_REALTIME, &now);
+    if (event) {
+        event->time_ms = (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+        event->taken_us = taken_us;
+    }
+    dn_trace_hand_over (event);
 }
 
 /* In a federation every sibling is given the job as the first cluster has left it, and
@@ -136,12 +222,16 @@ static bool is_advised (const struct dn_job *job)
 void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
 {
     struct dn_snapshot *snapshot;
+    struct dn_event *event;
     struct dn_job job;
     long long start_us;
+    bool wanted;
 
+    dn_count (&dn_counters.submissions);
     dn_adapter_read (desc, &job);
     if (is_advised (&job))
         return;
+    dn_keeper_notice ();
     start_us = now_us ();
     snapshot = dn_state_take ();
     if (!snapshot)
@@ -150,9 +240,10 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
         dn_state_give (snapshot);
         return;
     }
-    advise (dn_state_site (snapshot), &job, desc, err_msg);
+    event = advise (dn_state_site (snapshot), &job, desc, err_msg, &wanted);
     if (job.option || job.sidecar)
         dn_adapter_forget (desc);
     dn_state_give (snapshot);
+    finish (event, wanted, start_us);
     report_if_slow (start_us);
 }

@@ -97,6 +97,65 @@ def sidecar():
             print("schema: spec:", key["key"], "has other values")
 
 
+def source(name):
+    with open(top + "/" + name, encoding="utf-8") as file:
+        return file.read()
+
+
+def plugin_chapter(title):
+    return sections(source("plugin/submit/job_submit_dnnest.8.scd"), "#")[title]
+
+
+def members(properties):
+    for key, value in properties.items():
+        yield key
+        yield from members(value.get("properties", {}))
+
+
+def written(code):
+    return set(re.findall(r'dn_json_put(?:_\w+)? \(\s*\w+,\s*"(\w+)"', code))
+
+
+def array(code, name):
+    return re.findall(r'"(\w+)"', re.search(name + r"\[\] =\s+\{(.*?)\};", code, re.S).group(1))
+
+
+def record():
+    """The writers, the schemas and the page have the same members."""
+    for schema, code, title in (
+            ("record", "model/rewrite/record.c", "DECISION RECORD"),
+            ("decision-log", "plugin/trace/event.c", "DECISION LOG")):
+        properties = json.loads(source("etc/%s.schema.json" % schema))["properties"]
+        compare(schema + ".schema.json", set(members(properties)), written(source(code)))
+        for key in members(properties):
+            if "*%s*" % key not in plugin_chapter(title):
+                print("job_submit_dnnest.8,", title, "lacks", key)
+    policy = source("model/policy/decide.c")
+    abstained = array(policy, "abstain_text")[1:]
+    compare("decision-log.schema.json", properties["abstained"]["enum"], abstained)
+    verdicts = array(policy, "verdict_text")[1:]
+    compare("decision-log.schema.json", properties["verdict"]["enum"], verdicts + ["error"])
+    properties = json.loads(source("etc/record.schema.json"))["properties"]
+    compare("record.schema.json", properties["verdict"]["enum"], verdicts)
+    for reason in abstained:
+        if reason not in plugin_chapter("DECISION LOG"):
+            print("job_submit_dnnest.8 lacks", reason)
+
+
+def counters():
+    """Every metric and every value of its label is on the page."""
+    code = source("plugin/trace/counters.c")
+    chapter = plugin_chapter("COUNTERS")
+    families = re.search(r"families\[\] = \{(.*?)^\};", code, re.S | re.M).group(1)
+    want = ["dnnest_%s_total" % x for x in re.findall(r'^    \{"(\w+)",', families, re.M)]
+    want += ["dnnest_" + x for x in re.findall(r'add_head \(\s*buf,\s*"(\w+)"', code)]
+    compare("job_submit_dnnest.8", re.findall(r"\*(dnnest_\w+)\*", chapter), want)
+    for name in ("change_text", "drop_text", "error_text", "result_text"):
+        for value in array(code, name)[1:]:
+            if not re.search(r"\b%s\b" % value, chapter):
+                print("job_submit_dnnest.8 lacks the label", value)
+
+
 def conf_page():
     config = load("config.json")
     want = []
@@ -267,6 +326,9 @@ is 'dnnest.spec(5) has every metadata key with its type and range, and no other'
 is 'dnnest.spec(5) has every key in its group' "$(facts spec_groups 2>&1)" ''
 is 'dnnest.sidecar(5), its schema and the reader have the same keys' \
     "$(facts sidecar 2>&1)" ''
+is 'the decision record and log, their schemas and job_submit_dnnest(8) say the same' \
+    "$(facts record 2>&1)" ''
+is 'job_submit_dnnest(8) has every counter, and no other' "$(facts counters 2>&1)" ''
 is 'dnnest.conf(5) has every key with its range and default, and no other' \
     "$(facts conf_page 2>&1)" ''
 is 'dnnest.conf(5) says which value of every rule is stricter' "$(facts conf_order 2>&1)" ''

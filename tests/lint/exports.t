@@ -26,10 +26,13 @@ strndup strnlen strrchr strstr snprintf vsnprintf qsort bsearch __errno_location
 abs llabs lround'
 readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmin fmod ldexp log log1p log2 log10 lrint
 llrint llround nearbyint pow round sqrt trunc'
-# plugin/conf/load.c and plugin/submit/state.c, at start and at a reconfiguration only.
-readonly LOAD='access closedir dirfd fdopendir geteuid openat openat64 readdir readdir64'
-# plugin/conf/people.c: may ask a server, as slurmctld itself does for its users and groups
-# when it starts. Only then: state.c gives a submission no way to get there.
+# plugin/conf/load.c, plugin/conf/watch.c and plugin/submit/state.c, and plugin/trace, which
+# writes: on the plugin's own thread only.
+readonly LOAD='access closedir dirfd fdopendir geteuid openat openat64 opendir readdir readdir64
+fstatat fstatat64'
+readonly TRACE='fchmod ftruncate ftruncate64 gmtime_r lstat lstat64 rename unlink write'
+# plugin/conf/people.c, on the same thread: may ask a server, as slurmctld itself does for its
+# users and groups when it starts.
 readonly PEOPLE='getgrnam_r getpwnam_r'
 # plugin/conf/files.c: a file of the user; syscall is openat2. In slurmctld only with
 # SidecarDir=, and never one that could block.
@@ -48,6 +51,13 @@ json_object_object_add json_object_object_del json_object_object_get_ex json_obj
 json_object_to_json_string json_object_to_json_string_ext json_tokener_error_desc
 json_tokener_free json_tokener_get_error json_tokener_get_parse_end json_tokener_new_ex
 json_tokener_parse_ex json_tokener_set_flags json_type_to_name'
+# plugin/submit/keeper.c: that thread. Submissions wait for it a tenth of a second at most,
+# once per reconfiguration.
+readonly KEEPER='__cxa_atexit getpid sigfillset pthread_attr_destroy pthread_attr_init
+pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_init pthread_cond_signal
+pthread_cond_timedwait pthread_condattr_destroy pthread_condattr_init
+pthread_condattr_setclock pthread_create pthread_detach pthread_self pthread_setname_np
+pthread_sigmask pthread_timedjoin_np'
 # model/predict/residual.c: one booster, read at the same times, and one prediction per job,
 # by one thread.
 readonly XGBOOST='XGBGetLastError XGBoosterBoostedRounds XGBoosterCreate XGBoosterFree
@@ -61,16 +71,17 @@ __vsnprintf_chk __strcpy_chk __read_chk'
 
 # What job_submit_dnnest may never want, so that no list above may have it: in slurmctld it
 # blocks, ends or changes the whole process, asks the network or the name service, obeys the
-# locale, is not meant for threads, writes past an end or writes files.
+# locale, is not meant for threads, writes past an end, or writes files in a way of its own.
+# What may only be done on the plugin's own thread has its lists above.
 readonly BANNED='system popen fork vfork execve execvp execl posix_spawn posix_spawnp dlopen
 getpwnam getpwuid getpwuid_r getgrnam getgrgid getgrgid_r getaddrinfo gethostbyname
 socket connect bind listen accept send recv sendto recvfrom poll select epoll_wait
-sleep usleep nanosleep clock_nanosleep pthread_create pthread_join pthread_cond_wait sem_wait
+sleep usleep nanosleep clock_nanosleep pthread_join pthread_cond_wait sem_wait
 flock lockf mkfifo kill raise signal sigaction alarm setitimer
 exit _exit _Exit quick_exit abort __assert_fail longjmp atexit
 setenv putenv unsetenv getenv secure_getenv setlocale strtok strtod strtof atof localtime
 gets strcpy strcat sprintf vsprintf alloca printf puts putchar fputs perror syslog
-fopen fdopen fwrite rename unlink mkdir chmod chown json_object_from_file json_object_to_file
+fopen fdopen fwrite mkdir chmod chown symlink link json_object_from_file json_object_to_file
 json_object_from_fd json_object_to_fd strerror
 XGBoosterLoadModel XGBoosterSaveModel XGDMatrixCreateFromFile XGBRegisterLogCallback
 slurm_xmalloc slurm_xstrdup slurm_load_jobs slurm_load_node slurm_update_job slurm_fatal'
@@ -116,11 +127,11 @@ check_plugin() {
 # shellcheck disable=SC2086  # one word per name
 is 'nothing that could hurt slurmctld is on a list' "$(comm -12 \
     <(printf '%s\n' $BANNED | sort -u) \
-    <(printf '%s\n' $SLURMCTLD $LIBC $LIBM $JSON $LOAD $PEOPLE $FILES $THREADS $XGBOOST \
-        $COMPILER | sort -u) | xargs)" ''
+    <(printf '%s\n' $SLURMCTLD $LIBC $LIBM $JSON $LOAD $TRACE $PEOPLE $FILES $THREADS \
+        $KEEPER $XGBOOST $COMPILER | sort -u) | xargs)" ''
 
 check_plugin job_submit_dnnest plugin/submit/job_submit_dnnest.sym "$SLURMCTLD" \
-    "$LOAD $PEOPLE $THREADS $XGBOOST"
+    "$LOAD $TRACE $PEOPLE $THREADS $KEEPER $XGBOOST"
 check_plugin spank_dnnest plugin/spank/spank_dnnest.sym "$CLIENT" "$USER"
 if [[ -e $libs/spank_dnnest.so ]]; then
     needed=$(readelf -d "$libs/spank_dnnest.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |

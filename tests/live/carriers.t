@@ -48,7 +48,7 @@ END
 # Sets 'job' and 'said'; 'status' is sbatch's. A command that hangs fails.
 submit() {
     status=0
-    job=$(cluster_as_user timeout 20 sbatch --parsable -H "${A100[@]}" "$@" 2>"$dir/said") ||
+    job=$(cluster_as_user timeout 60 sbatch --parsable -H "${A100[@]}" "$@" 2>"$dir/said") ||
         status=$?
     said=$(<"$dir/said")
 }
@@ -166,7 +166,7 @@ jobs_before=$(squeue -h -o %A | wc -l)
 for command in 'sbatch job.sh' 'salloc true' 'srun true'; do
     status=0
     # shellcheck disable=SC2086
-    said=$(cluster_as_user timeout 20 ${command% *} --dnnest=help ${command#* } 2>&1) || status=$?
+    said=$(cluster_as_user timeout 60 ${command% *} --dnnest=help ${command#* } 2>&1) || status=$?
     like "${command% *} --dnnest=help lists the keys" "$status $said" \
         $'^0 --dnnest=KEY.*\n  batch +samples per GPU'
 done
@@ -216,7 +216,7 @@ sbatch --parsable -H --gres=gpu:a100:4 -c 80 -t 1-0 inner.sh >inner.id 2>inner.s
 touch inner.done
 END
 cluster_as_user sbatch -Q -o /dev/null -n 1 -t 60 --dnnest=@train.json,batch=64 outer.sh
-ok 'a job with a sidecar runs' cluster_until 30 test -e "$home/inner.done"
+ok 'a job with a sidecar runs' cluster_until 120 test -e "$home/inner.done"
 is '... without it in its environment' "$(<"$home/inner.env")" ''
 is 'srun inside of it is silent' "$(<"$home/inner.srun")" 'status 0'
 is 'sbatch inside of it does not take the sidecar over' \
@@ -242,7 +242,7 @@ limit() {
 allocate() {
     status=0
     # shellcheck disable=SC2016
-    shows=$(cluster_as_user timeout 40 "$1" "${A100[@]}" "$2" \
+    shows=$(cluster_as_user timeout 120 "$1" "${A100[@]}" "$2" \
         sh -c 'scontrol show job "$SLURM_JOB_ID"; srun --overlap true' 2>"$dir/said") || status=$?
 }
 for how in salloc srun; do
@@ -259,7 +259,7 @@ for how in salloc srun; do
     like '... and says why' "$(<"$dir/said")" "$how: error: dnnest: --dnnest: none.json: No such"
 done
 like 'srun without GPUs or description is left alone' \
-    "$(cluster_as_user timeout 40 srun -n 1 -t 60 hostname 2>&1)" '^[^ ]+$'
+    "$(cluster_as_user timeout 120 srun -n 1 -t 60 hostname 2>&1)" '^[^ ]+$'
 
 # --- SidecarDir ----------------------------------------------------------------------
 
@@ -269,7 +269,6 @@ wrong 'a file in a comment, without SidecarDir,' 'comment: .@train.json.: sideca
 below=$dir/sidecars
 mkdir -m 1777 "$below"
 install -d -o "$CLUSTER_USER" "$below/sub"
-sleep 1.1 # Slurm stamps a reconfiguration with whole seconds
 write_conf "SidecarDir=$below"
 cluster_reconfigure
 give "$below/train.json" <"$home/train.json"
@@ -284,6 +283,11 @@ give "$below/sparse.json" </dev/null
 truncate -s 1G "$below/sparse.json"
 give "$below/bad.json" <"$home/bad.json"
 
+reads_comments() {
+    submit -H --comment=dnnest:@train.json job.sh
+    [[ $said != *'are not read here'* ]]
+}
+cluster_until 30 reads_comments || true
 submit --comment=dnnest:@train.json job.sh
 if [[ $said = *openat2* ]]; then
     skip 'files of comments are read' 'the kernel has no openat2'

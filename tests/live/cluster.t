@@ -56,10 +56,12 @@ like 'the batch script ran as that user' "$output" "batch $CLUSTER_USER "
 like 'srun inside the batch script works' "$output" "step $CLUSTER_USER 80 a[12]"
 
 accounted() {
-    sacct -n -X -P -j "$1" -o User,Account,State,AllocTRES,Timelimit |
-        grep -E "^$CLUSTER_USER\\|research\\|COMPLETED\\|.*gres/gpu:a100=4.*\\|1-00:00:00$"
+    account=$(sacct -n -X -P -j "$1" -o User,Account,State,AllocTRES,Timelimit)
+    [[ $account =~ ^"$CLUSTER_USER|research|COMPLETED|".*gres/gpu:a100=4.*'|1-00:00:00'$ ]]
 }
-ok 'sacct shows user, account, state, GPUs and time limit' cluster_until 30 accounted "$id"
+cluster_until 60 accounted "$id" || true
+like 'sacct shows user, account, state, GPUs and time limit' "$account" \
+    "^$CLUSTER_USER\\|research\\|COMPLETED\\|.*gres/gpu:a100=4.*\\|1-00:00:00$"
 
 # States
 id=$(cluster_as_user sbatch --parsable -H --wrap 'sleep 600')

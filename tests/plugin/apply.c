@@ -220,7 +220,7 @@ static void memory_that_was_not_given_is_a_default (void **state)
     job_init (&desc);
     dn_adapter_read (&desc, &job);
     assert_false (job.memory_default || job.memory_open);
-    slurm_conf.select_type_param = CR_CORE | CR_MEMORY;
+    slurm_conf.select_type_param = DN_SELECT_MEMORY;
     dn_adapter_read (&desc, &job);
     assert_true (job.memory_default && job.memory_open);
     slurm_conf.def_mem_per_cpu = 1000 | MEM_PER_CPU;

@@ -1,193 +1,16 @@
 /* fake_host.c - the built plugin in a pretended slurmctld
  *
- * Loads job_submit_dnnest.so as slurmctld does, gives it a site in a temporary
- * directory, and submits jobs to it by hand.
+ * Submits jobs to it by hand; see fake_site.h.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "stand_in.h"
+#include "fake_site.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <slurm/slurm_errno.h>
-
-#include "submit/versions.h"
-
-#define RESNET                                                                         \
-    "dnnest:model=resnet50,batch=64,precision=fp16,epochs=20,dataset=imagenet"
-
-/* Within the limit on both types even by twice the time. */
-#define SHORT_RESNET                                                                   \
-    "dnnest:model=resnet50,batch=64,precision=fp16,epochs=5,dataset=imagenet"
-
-#define GPU_LINES                                                                      \
-    "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
-    "NodeMemory=512000 Partitions=ALL\n"                                               \
-    "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 "        \
-    "NodeMemory=512000 Partitions=ALL\n"
-#define ENFORCE "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES
-
-static struct {
-    int (*init) (void);
-    int (*fini) (void);
-    int (*job_submit) (job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg);
-    int (*job_modify) (DN_JOB_MODIFY_PARAMETERS);
-} plugin;
-
-static void *plugin_handle;
-static int blocks_before;
-static char site_dir[] = "/tmp/dnnest-fake-host.XXXXXX";
-static char bundle_dir[256] = "none"; /* of the configurations that are written */
-
-/* --- site ------------------------------------------------------------------------ */
-
-static char *site_path (const char *name)
-{
-    static char path[256];
-
-    snprintf (path, sizeof (path), "%s/%s", site_dir, name);
-    return path;
-}
-
-SLURM_SYMBOL char *slurm_get_extra_conf_path (char *name)
-{
-    return slurm_text (site_path (name));
-}
-
-static void write_file (const char *name, const char *text, const char *more)
-{
-    FILE *file = fopen (site_path (name), "w");
-
-    assert_non_null (file);
-    assert_true (fprintf (file, "%s%s", text, more) >= 0);
-    assert_int_equal (fclose (file), 0);
-}
-
-/* The checkout may be writable by a group, which the plugin does not trust: copy. */
-static void copy_device (const char *name)
-{
-    const char *top = getenv ("abs_top_srcdir");
-    char from[512];
-    char text[8192] = "";
-    FILE *file;
-
-    snprintf (from, sizeof (from), "%s/etc/hardware/%s.conf", top ? top : ".", name);
-    file = fopen (from, "r");
-    assert_non_null (file);
-    text[fread (text, 1, sizeof (text) - 1, file)] = '\0';
-    fclose (file);
-    snprintf (from, sizeof (from), "hardware/%s.conf", name);
-    write_file (from, text, "");
-}
-
-static void write_conf (const char *text)
-{
-    char head[1024];
-
-    snprintf (head,
-              sizeof (head),
-              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s\n",
-              site_dir,
-              site_dir,
-              bundle_dir);
-    unlink (site_path ("dnnest.conf"));
-    write_file ("dnnest.conf", head, text);
-}
-
-/* Start the plugin as slurmctld does, with this configuration (NULL: none). */
-static void start_plugin (const char *conf)
-{
-    memset (&slurm_conf, 0, sizeof (slurm_conf));
-    slurm_conf.last_update = 1;
-    if (conf)
-        write_conf (conf);
-    else
-        unlink (site_path ("dnnest.conf"));
-    stand_in_forget ();
-    blocks_before = stand_in_blocks;
-    assert_int_equal (plugin.init (), SLURM_SUCCESS);
-}
-
-static void stop_plugin (void)
-{
-    assert_int_equal (plugin.fini (), SLURM_SUCCESS);
-    assert_int_equal (stand_in_blocks, blocks_before);
-}
-
-/* --- jobs ------------------------------------------------------------------------ */
-
-/* sbatch --gres=gpu:a100:4 -c 80 -t 1-0 --mem=400000 */
-static void make_job (job_desc_msg_t *desc, const char *comment)
-{
-    static const char *const env[] = {
-        "PATH=/bin", "SLURM_GPUS=a100:4", "SLURM_TRES_PER_TASK=cpu=80", NULL};
-
-    job_init (desc);
-    desc->script = slurm_text ("#!/bin/sh\nsrun hostname\n");
-    desc->comment = slurm_text (comment);
-    desc->tres_per_node = slurm_text (GPU "a100:4");
-    desc->time_limit = 1440;
-    desc->cpus_per_task = 80;
-    desc->min_cpus = 80;
-    desc->pn_min_cpus = 80;
-    desc->pn_min_memory = 400000;
-    desc->bitflags = JOB_CPUS_SET;
-    desc->partition = slurm_text ("gpu");
-    job_set_env (desc, env);
-}
-
-/* Submit and return what the user sees, in Slurm's memory. */
-static char *submit (job_desc_msg_t *desc)
-{
-    char *message = NULL;
-
-    assert_int_equal (plugin.job_submit (desc, desc->user_id, &message), SLURM_SUCCESS);
-    return message;
-}
-
-/* The job comes back as it went, and the user reads 'expected' (NULL: nothing). */
-static void assert_untouched (job_desc_msg_t *desc, const char *expected)
-{
-    struct photo photo = photo_take (desc);
-    char *message = submit (desc);
-
-    photo_compare (&photo, desc);
-    photo_free (&photo);
-    if (expected && !message)
-        fail_msg ("no message, expected '%s'", expected);
-    if (expected)
-        assert_contains (message, expected);
-    else if (message)
-        fail_msg ("unexpected message '%s'", message);
-    slurm_text_free (&message);
-    job_free (desc);
-}
-
-static void assert_comment_untouched (const char *comment, const char *expected)
-{
-    job_desc_msg_t desc;
-
-    make_job (&desc, comment);
-    assert_untouched (&desc, expected);
-}
-
-static void assert_moved (job_desc_msg_t *desc)
-{
-    char *message = submit (desc);
-
-    if (!message)
-        fail_msg ("no message; log: %s", stand_in_info);
-    assert_contains (message, "dnnest: ");
-    slurm_text_free (&message);
-    if (desc->time_limit >= 1440 || desc->cpus_per_task >= 80)
-        fail_msg ("not moved; log: %s", stand_in_info);
-}
-
-/* --- tests ----------------------------------------------------------------------- */
 
 static void the_plugin_names_itself_and_its_version (void **state)
 {
@@ -651,12 +474,12 @@ static void slurm_conf_overrides_the_configuration (void **state)
     (void) state;
     start_plugin (ENFORCE);
     slurm_conf.slurmctld_params = parameters;
-    slurm_conf.last_update++;
+    reconfigure ();
     assert_comment_untouched ("dnnest:colour=red", NULL);
     assert_contains (stand_in_info, "colour");
     parameters[sizeof (parameters) - 2] = 'x';
-    slurm_conf.last_update++;
     stand_in_forget ();
+    reconfigure ();
     assert_comment_untouched ("dnnest:colour=red", NULL);
     assert_int_equal (stand_in_n_errors, 1);
     assert_contains (stand_in_error, "SlurmctldParameters");
@@ -670,19 +493,16 @@ static void a_reconfiguration_loads_anew_and_a_broken_one_keeps_the_old (void **
     (void) state;
     start_plugin (ENFORCE);
     write_conf ("Mode=observe\n");
-    make_job (&desc, RESNET);
-    assert_moved (&desc); /* nobody said that it changed */
-    job_free (&desc);
-    slurm_conf.last_update++;
+    reconfigure ();
     assert_comment_untouched ("dnnest:colour=red", NULL);
     write_conf (ENFORCE);
-    slurm_conf.last_update++;
+    reconfigure ();
     make_job (&desc, RESNET);
     assert_moved (&desc);
     job_free (&desc);
     write_conf ("Mode=sideways\n");
-    slurm_conf.last_update++;
     stand_in_forget ();
+    reconfigure ();
     for (int i = 0; i < 3; i++) {
         make_job (&desc, RESNET);
         assert_moved (&desc);
@@ -691,7 +511,7 @@ static void a_reconfiguration_loads_anew_and_a_broken_one_keeps_the_old (void **
     assert_int_equal (stand_in_n_errors, 1);
     assert_contains (stand_in_error, "sideways");
     unlink (site_path ("dnnest.conf"));
-    slurm_conf.last_update++;
+    reconfigure ();
     assert_comment_untouched (RESNET, NULL);
     stop_plugin ();
 }
@@ -728,7 +548,7 @@ static void job_modify_changes_nothing (void **state)
     start_plugin (ENFORCE);
     make_job (&desc, RESNET);
     photo = photo_take (&desc);
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
+#if DN_JOB_MODIFY_SPEAKS
     char *message = NULL;
 
     assert_int_equal (plugin.job_modify (&desc, NULL, 0, &message), SLURM_SUCCESS);
@@ -740,33 +560,6 @@ static void job_modify_changes_nothing (void **state)
     photo_free (&photo);
     job_free (&desc);
     stop_plugin ();
-}
-
-/* As slurmctld does: job_submit () runs with its configuration locked for reading. */
-/* The small bundle of tests/unit, below the site's directory. */
-static void make_bundle (void)
-{
-    const char *top = getenv ("abs_top_builddir");
-    char command[1024];
-
-    snprintf (bundle_dir, sizeof (bundle_dir), "%s", site_path ("bundle"));
-    snprintf (command,
-              sizeof (command),
-              "mkdir %s && %s/tests/unit/make_bundle %s",
-              bundle_dir,
-              top ? top : ".",
-              bundle_dir);
-    assert_int_equal (system (command), 0);
-}
-
-static void remove_bundle (void)
-{
-    static const char *const names[] = {
-        "bundle/manifest.json", "bundle/step.json", "bundle/memory.json", "bundle"};
-
-    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
-        remove (site_path (names[i]));
-    snprintf (bundle_dir, sizeof (bundle_dir), "none");
 }
 
 /* The time limit, in minutes, that the demonstration's job is given. */
@@ -784,9 +577,10 @@ static uint32_t limit_given (void)
     return limit;
 }
 
-static void a_bundle_bounds_the_time_and_a_broken_one_is_done_without (void **state)
+static void a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it (void **state)
 {
     uint32_t white;
+    uint32_t bounded;
 
     (void) state;
     start_plugin (ENFORCE);
@@ -797,14 +591,21 @@ static void a_bundle_bounds_the_time_and_a_broken_one_is_done_without (void **st
     start_plugin (ENFORCE);
     assert_int_equal (stand_in_n_errors, 0);
     assert_contains (stand_in_info, "model bundle small");
-    assert_true (limit_given () != white);
+    bounded = limit_given ();
+    assert_true (bounded != white);
     write_file ("bundle/step.json", "{}", "");
-    slurm_conf.last_update++;
     stand_in_forget ();
+    for (int i = 0; i < 2; i++) {
+        reconfigure ();
+        assert_int_equal (limit_given (), bounded);
+        assert_int_equal (stand_in_n_errors, 1);
+        assert_contains (stand_in_error,
+                         "bundle: step.json: 2 bytes, the manifest says");
+        assert_contains (stand_in_error, "the model bundle in use stays");
+    }
+    stop_plugin ();
+    start_plugin (ENFORCE);
     assert_int_equal (limit_given (), white);
-    assert_int_equal (limit_given (), white);
-    assert_int_equal (stand_in_n_errors, 1);
-    assert_contains (stand_in_error, "bundle: step.json: 2 bytes, the manifest says");
     assert_contains (stand_in_error, "going on without a model bundle");
     stop_plugin ();
     remove_bundle ();
@@ -817,6 +618,7 @@ static void a_bundle_bounds_the_time_and_a_broken_one_is_done_without (void **st
     remove_bundle ();
 }
 
+/* As slurmctld does: job_submit () runs with its configuration locked for reading. */
 static pthread_rwlock_t conf_lock = PTHREAD_RWLOCK_INITIALIZER;
 
 /* cmocka's assertions belong to its own thread: count here, judge there. */
@@ -866,61 +668,6 @@ static void threads_submit_at_once_while_the_site_is_reloaded (void **state)
     remove_bundle ();
 }
 
-/* --- program --------------------------------------------------------------------- */
-
-static void *find (const char *name)
-{
-    void *symbol = dlsym (plugin_handle, name);
-
-    if (!symbol)
-        fail_msg ("%s is not exported", name);
-    return symbol;
-}
-
-static int load_plugin (void **state)
-{
-    const char *top = getenv ("abs_top_builddir");
-    const char *given = getenv ("DNNEST_PLUGIN");
-    char path[512];
-
-    (void) state;
-    snprintf (path, sizeof (path), "%s/.libs/job_submit_dnnest.so", top ? top : ".");
-    plugin_handle = dlopen (given ? given : path, RTLD_NOW | RTLD_LOCAL);
-    if (!plugin_handle) {
-        print_error ("%s\n", dlerror ());
-        return -1;
-    }
-    *(void **) &plugin.init = find ("init");
-    *(void **) &plugin.fini = find ("fini");
-    *(void **) &plugin.job_submit = find ("job_submit");
-    *(void **) &plugin.job_modify = find ("job_modify");
-    umask (022);
-    if (!mkdtemp (site_dir) || mkdir (site_path ("hardware"), 0755) < 0)
-        return -1;
-    copy_device ("a100_sxm4_40gb");
-    copy_device ("v100_sxm2_16gb");
-    write_file ("datasets.conf",
-                "Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg\n",
-                "");
-    return 0;
-}
-
-static int remove_site (void **state)
-{
-    static const char *const names[] = {"hardware/a100_sxm4_40gb.conf",
-                                        "hardware/v100_sxm2_16gb.conf",
-                                        "hardware",
-                                        "datasets.conf",
-                                        "other.conf",
-                                        "dnnest.conf",
-                                        ""};
-
-    (void) state;
-    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
-        remove (site_path (names[i]));
-    return 0;
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -965,8 +712,8 @@ int main (void)
         TEST ("without Slurm's memory the job is untouched",
               without_slurms_memory_the_job_is_untouched),
         TEST ("job_modify changes nothing", job_modify_changes_nothing),
-        TEST ("a bundle bounds the time, and a broken one is done without",
-              a_bundle_bounds_the_time_and_a_broken_one_is_done_without),
+        TEST ("a bundle bounds the time, and a broken one does not replace it",
+              a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it),
         TEST ("threads submit at once while the site is reloaded",
               threads_submit_at_once_while_the_site_is_reloaded),
     };

@@ -235,7 +235,7 @@ static void make_job (const struct golden *golden, job_desc_msg_t *desc)
     int n;
 
     memset (&slurm_conf, 0, sizeof (slurm_conf));
-    slurm_conf.select_type_param = CR_CORE | CR_MEMORY;
+    slurm_conf.select_type_param = DN_SELECT_MEMORY;
     job_init (desc);
     desc->sockets_per_node = NO_VAL16;
     desc->priority = NO_VAL;

@@ -14,11 +14,9 @@
 
 #include <slurm/slurm.h>
 
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
-#define GPU "gres/gpu:"
-#else
-#define GPU "gres:gpu:"
-#endif
+#include "submit/versions.h"
+
+#define GPU DN_TRES_GPU
 
 #define SLURM_SYMBOL __attribute__ ((visibility ("default")))
 

@@ -266,10 +266,14 @@ static void the_record_holds_the_original_request (void **state)
     assert_int_equal (number_at (record, "req", "time_s"), 86400);
     assert_int_equal (number_at (record, "req", "gpus"), 4);
     assert_int_equal (number_at (record, "req", "cpus_per_task"), 80);
+    assert_int_equal (number_at (record, "req", "nodes"), 1);
+    assert_int_equal (number_at (record, "req", "tasks"), 1);
     assert_int_equal (number_at (record, "req", "mem_mb"), 256000);
     assert_int_equal (number_at (record, "set", "time_s"),
                       advice->decision.time_limit_s);
     assert_true (number_at (record, "pred", "step_us") > 1000);
+    assert_int_equal (number_at (record, "pred", "bound_bp"), 9900);
+    assert_string_equal (edit->new_text, advice->patch.record);
     json_object_put (record);
     dn_advice_free (advice);
 }
@@ -289,6 +293,7 @@ static void the_record_is_appended_and_can_be_switched_off (void **state)
     dn_advice_free (advice);
     advice = scene_advise ("Record=none", &job);
     assert_int_equal (advice->patch.n_edits, 0);
+    assert_int_equal (strncmp (advice->patch.record, "{\"dnnest\":1,", 12), 0);
     dn_advice_free (advice);
 }
 

@@ -384,44 +384,6 @@ static void a_long_list_of_partitions_ends (void **state)
     scene_free (site);
 }
 
-static void names_of_a_configuration_in_use_are_known_to_the_next (void **state)
-{
-    struct dn_site *old = site_of ("Policy User=7,bob Group=void,staff Mode=observe");
-    struct dn_site *site = scene_site ("");
-    const struct dn_people known = dn_policies_people (&old->policies);
-    const struct dn_people none = dn_policies_people (NULL);
-    struct dn_site_reading reading = {.people = &known, .gpus = true};
-    struct dn_submitter who = nobody ();
-    struct dn_err err = {0};
-
-    (void) state;
-    assert_int_equal (dn_site_read_with (site,
-                                         dn_span_of ("Policy User=bob Cpus=keep\n"
-                                                     "Policy Group=staff Mode=advise"),
-                                         "conf",
-                                         &reading,
-                                         &err),
-                      0);
-    scene_free (old);
-    who.user_id = 1002;
-    assert_true (dn_policy_matches (&site->policies.list[0], &who));
-    assert_true (dn_policy_matches (&site->policies.list[1], &who));
-    who.user_id = 1001;
-    assert_false (dn_policy_matches (&site->policies.list[1], &who));
-    reading.people = &none;
-    assert_int_equal (
-        dn_site_read_with (
-            site, dn_span_of ("Policy User=alice Cpus=keep"), "conf", &reading, &err),
-        -1);
-    assert_contains (err.text, "'alice' was not looked up when slurmctld started");
-    assert_int_equal (
-        dn_site_read_with (
-            site, dn_span_of ("Policy Group=wheel Cpus=keep"), "conf", &reading, &err),
-        -1);
-    assert_contains (err.text, "'wheel' was not looked up");
-    scene_free (site);
-}
-
 static void the_rules_of_a_job_are_those_of_its_lines (void **state)
 {
     struct dn_job job = scene_job ();
@@ -458,8 +420,6 @@ int main (void)
         TEST ("wrong lines are named", wrong_lines_are_named),
         TEST ("lines and names are bounded", lines_and_names_are_bounded),
         TEST ("a long list of partitions ends", a_long_list_of_partitions_ends),
-        TEST ("names of a configuration in use are known to the next",
-              names_of_a_configuration_in_use_are_known_to_the_next),
         TEST ("the rules of a job are those of its lines",
               the_rules_of_a_job_are_those_of_its_lines),
     };

@@ -29,11 +29,12 @@
 # exported SLURM_CONF, so that root's own sbatch and scontrol reach the cluster as well.
 # Functions return non-zero and say why on stderr; none of them exits.
 
-# Jobs need a user that is not root, whose name every daemon can look up. 'nobody' is on
+# Jobs need a user that is not root, whose name every daemon can look up. 'daemon' is on
 # every system, so nothing is added to /etc/passwd that a killed test would leave there.
-# It owns nothing and no other cluster minds sharing it: processes are told apart by
-# their environment and their directory, never by their user alone.
-CLUSTER_USER=nobody
+# ('nobody' is, too, but to Slurm 26.05 that is the one whom it does not know.) No other
+# cluster minds sharing it: processes are told apart by their environment and their
+# directory, never by their user alone.
+CLUSTER_USER=daemon
 
 CLUSTER_DIR=
 CLUSTER_PORTS=()

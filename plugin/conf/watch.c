@@ -1,0 +1,129 @@
+/* watch.c - whether the files of a site are still what they were
+ *
+ * What stat () tells of them is condensed to one number, times with their nanoseconds.
+ * The time of the inode's last change tells chmod () and chown (), and writers that
+ * reset the other time.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "conf/watch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "conf/load.h"
+
+/* Of one directory; a catalogue has DN_DEVICES_MAX at most. */
+#define ENTRIES_MAX 1024
+
+/* FNV-1a: https://datatracker.ietf.org/doc/html/draft-eastlake-fnv */
+#define FNV_BASIS UINT64_C (14695981039346656037)
+#define FNV_PRIME UINT64_C (1099511628211)
+
+static uint64_t add_bytes (uint64_t hash, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const unsigned char *) bytes)[i]) * FNV_PRIME;
+    return hash;
+}
+
+static uint64_t add_number (uint64_t hash, uint64_t number)
+{
+    return add_bytes (hash, &number, sizeof (number));
+}
+
+static uint64_t add_time (uint64_t hash, struct timespec time)
+{
+    return add_number (add_number (hash, (uint64_t) time.tv_sec),
+                       (uint64_t) time.tv_nsec);
+}
+
+/* The entry 'name' of the open directory 'dir'. */
+static uint64_t identify (int dir, const char *name)
+{
+    uint64_t hash = add_bytes (FNV_BASIS, name, strlen (name));
+    struct stat st;
+
+    if (fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return add_number (hash, (uint64_t) errno);
+    hash = add_number (hash, (uint64_t) st.st_dev);
+    hash = add_number (hash, (uint64_t) st.st_ino);
+    hash = add_number (hash, (uint64_t) st.st_mode);
+    hash = add_number (hash, (uint64_t) st.st_uid);
+    hash = add_number (hash, (uint64_t) st.st_size);
+    return add_time (add_time (hash, st.st_mtim), st.st_ctim);
+}
+
+/* The entries of a directory, in whatever order: a sum. 0 for what is none. */
+static uint64_t identify_entries (const char *path)
+{
+    dn_cleanup (dn_dir_cleanup) DIR *dir = opendir (path);
+    const struct dirent *entry;
+    uint64_t sum = 0;
+
+    for (int i = 0; dir && i < ENTRIES_MAX && (entry = readdir (dir)); i++)
+        if (entry->d_name[0] != '.')
+            sum += identify (dirfd (dir), entry->d_name);
+    return sum;
+}
+
+uint64_t dn_watch_identity (const struct dn_watch *watch)
+{
+    uint64_t hash = FNV_BASIS;
+
+    for (int i = 0; i < watch->n_paths; i++) {
+        hash = add_number (hash, identify (AT_FDCWD, watch->paths[i]));
+        hash = add_number (hash, identify_entries (watch->paths[i]));
+    }
+    return hash;
+}
+
+static void add_path (struct dn_watch *watch, const char *path)
+{
+    if (path[0] != '/' || watch->n_paths == DN_WATCH_PATHS_MAX)
+        return;
+    if (dn_span_copy (dn_span_of (path),
+                      watch->paths[watch->n_paths],
+                      DN_SITE_PATH_MAX,
+                      "path",
+                      NULL)
+        == 0)
+        watch->n_paths++;
+}
+
+/* The paths that 'conf' names, up to its first error; what stands behind that does not
+ * count before 'conf' itself changes.
+ */
+static void add_named_paths (struct dn_watch *watch,
+                             const char *conf,
+                             const struct dn_load_paths *defaults)
+{
+    struct dn_site *site = calloc (1, sizeof (*site));
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    size_t len;
+
+    if (site && dn_site_init (site, defaults->hardware, defaults->datasets, NULL) == 0
+        && dn_load_file (conf, &text, &len, NULL) == 0) {
+        dn_site_read_paths (site, (struct dn_span){text, len}, conf, NULL);
+        add_path (watch, site->hardware_dir);
+        add_path (watch, site->datasets_file);
+        add_path (watch, site->bundle_dir);
+    }
+    dn_load_free (site);
+}
+
+void dn_watch_conf (struct dn_watch *watch, const char *conf)
+{
+    const struct dn_load_paths defaults = dn_load_default_paths ();
+
+    memset (watch, 0, sizeof (*watch));
+    add_path (watch, conf);
+    /* Whether this one is there decides which bundle is the default. */
+    add_path (watch, DNNEST_MODEL_DIR);
+    add_path (watch, defaults.bundle);
+    add_named_paths (watch, conf, &defaults);
+}

@@ -1,0 +1,425 @@
+/* keeper.c - the one thread of the plugin
+ *
+ * Up to 23.02 slurmctld reads slurm.conf again without loading its plugins again, and
+ * tells nobody. A changed slurm_conf.last_update, or other SlurmctldParameters or
+ * SchedulerParameters, is our signal, but only a caller of job_submit () may look at
+ * them, who has Slurm's own lock on the configuration. So that caller takes a copy,
+ * wakes the keeper, and waits until the site has been loaded, yet no longer than
+ * PATIENCE_MS, once per change: then it goes on with what is in force. From 23.11 on
+ * slurmctld starts a new process, and init () is called anew.
+ *
+ * All other changes the keeper finds by itself. It waits until a change has been the
+ * same at two looks: an editor or an installation may be half-way.
+ *
+ * The keeper takes no lock of Slurm's but that of its log, and reads nothing that is
+ * Slurm's. All its signals are blocked: they are slurmctld's. slurmctld forks only to
+ * run another program at once; the child has no keeper and does not need one, but it
+ * may call exit (), which must not wait for a thread that is not there.
+ *
+ * slurmctld may end without fini (), through exit (), which destroys libxgboost's
+ * objects. So the keeper is stopped by an exit handler as well, which is called before
+ * theirs, since it was registered after them.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "submit/keeper.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conf/watch.h"
+#include "submit/host.h"
+#include "submit/state.h"
+#include "submit/versions.h"
+#include "trace/trace.h"
+
+#define TICK_MS        1000
+#define WATCH_TICKS    2 /* a look at the files */
+#define COUNTERS_TICKS 5
+
+/* What one caller waits for a reconfiguration: a load takes some ten. */
+#define PATIENCE_MS 100
+
+/* What slurmctld waits at its start, and at its end. */
+#define START_MS 10000
+#define STOP_MS  5000
+
+/* The deepest that is called is the parser of boosters; libxgboost needs some 100 KiB.
+ */
+#define STACK_SIZE (1024 * 1024)
+
+static char conf_name[] = "dnnest.conf";
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed; /* to the keeper: look at 'ordered' and 'stop' */
+static pthread_cond_t loaded;  /* from the keeper: look at 'done' */
+
+/* What a site depends on of slurm.conf. Without memory for a copy it is NULL. */
+struct texts {
+    char *slurmctld_parameters;
+    char *scheduler_parameters;
+};
+
+/* What is in force of slurm.conf, and what was ordered of the keeper. Under the lock.
+ */
+static struct {
+    time_t last_update;
+    struct texts texts;
+    unsigned ordered; /* loads, counted */
+    unsigned done;
+    bool patience; /* nobody has waited in vain for the last one */
+    bool stop;
+} order;
+
+/* Set up by the one thread that calls init () and fini (). */
+static char *conf;
+static pthread_t thread;
+static bool running;
+static bool stuck; /* the last keeper has not ended */
+static pid_t owner;
+static int64_t started_s;
+
+static char *copy_of (const char *text)
+{
+    return text ? strdup (text) : NULL;
+}
+
+static bool is_same_text (const char *a, const char *b)
+{
+    return a && b ? strcmp (a, b) == 0 : !a && !b;
+}
+
+/* Replace 'texts' by copies of these two. */
+static void set_texts (struct texts *texts,
+                       const char *slurmctld,
+                       const char *scheduler)
+{
+    free (texts->slurmctld_parameters);
+    free (texts->scheduler_parameters);
+    texts->slurmctld_parameters = copy_of (slurmctld);
+    texts->scheduler_parameters = copy_of (scheduler);
+}
+
+static struct timespec in_ms (long ms)
+{
+    struct timespec at;
+
+    clock_gettime (CLOCK_MONOTONIC, &at);
+    at.tv_sec += ms / 1000;
+    at.tv_nsec += ms % 1000 * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000000000;
+    }
+    return at;
+}
+
+/* --- the thread ------------------------------------------------------------------ */
+
+/* What the keeper alone knows. */
+struct keeper {
+    struct texts texts; /* as they were ordered last */
+    struct dn_watch watch;
+    uint64_t identity;  /* of the files that were loaded */
+    uint64_t candidate; /* of those seen at the last look */
+    struct dn_writer *writer;
+};
+
+static void say (bool error, const char *text)
+{
+    if (error)
+        slurm_error (DN_LOG_PREFIX "%s", text);
+    else
+        slurm_info (DN_LOG_PREFIX "%s", text);
+}
+
+static struct dn_load_context context_of (const struct texts *texts)
+{
+    return (struct dn_load_context){
+        .slurmctld_parameters = texts->slurmctld_parameters,
+        .scheduler_parameters = texts->scheduler_parameters,
+        .slurm_version = DN_SLURM_RELEASE,
+    };
+}
+
+/* What changes while it is read is loaded once more at the next look: the identity is
+ * that of before, and none if dnnest.conf came to name other files meanwhile.
+ */
+static void load (struct keeper *keeper, bool again)
+{
+    const struct dn_load_context context = context_of (&keeper->texts);
+    struct dn_watch after;
+
+    dn_watch_conf (&keeper->watch, conf);
+    keeper->identity = dn_watch_identity (&keeper->watch);
+    dn_state_load (conf, &context, again);
+    dn_watch_conf (&after, conf);
+    if (memcmp (&after, &keeper->watch, sizeof (after)) != 0)
+        keeper->identity = 0;
+    keeper->candidate = keeper->identity;
+}
+
+static void look (struct keeper *keeper)
+{
+    uint64_t identity = dn_watch_identity (&keeper->watch);
+
+    if (identity != keeper->identity && identity == keeper->candidate)
+        load (keeper, true);
+    else
+        keeper->candidate = identity;
+}
+
+/* Sleep a tick, or until something is ordered. Return the number of the order, 0 for
+ * none; false in '*more' is the last one.
+ */
+static unsigned wait_for_order (struct keeper *keeper, bool *more)
+{
+    const struct timespec end = in_ms (TICK_MS);
+    unsigned number = 0;
+    int rc = 0;
+
+    pthread_mutex_lock (&lock);
+    while (!order.stop && order.ordered == order.done && rc == 0)
+        rc = pthread_cond_timedwait (&changed, &lock, &end);
+    *more = !order.stop;
+    if (order.ordered != order.done && !order.stop) {
+        number = order.ordered;
+        set_texts (&keeper->texts,
+                   order.texts.slurmctld_parameters,
+                   order.texts.scheduler_parameters);
+    }
+    pthread_mutex_unlock (&lock);
+    return number;
+}
+
+static void fulfil (unsigned number)
+{
+    pthread_mutex_lock (&lock);
+    order.done = number;
+    pthread_cond_broadcast (&loaded);
+    pthread_mutex_unlock (&lock);
+}
+
+static void write_counters (struct keeper *keeper, const struct dn_snapshot *snapshot)
+{
+    char version[DN_SLURM_VERSION_MAX];
+    const struct dn_gauges gauges = {.slurm = dn_slurm_version (version),
+                                     .started_s = started_s,
+                                     .configured_s = dn_state_since (snapshot)};
+
+    dn_writer_counters (
+        keeper->writer, dn_state_site (snapshot)->counters, &gauges, say);
+}
+
+/* Where no configuration is in force, there is nowhere to write. */
+static void write_traces (struct keeper *keeper, bool counters)
+{
+    struct dn_snapshot *snapshot = dn_state_take ();
+
+    if (snapshot && keeper->writer) {
+        dn_writer_log (keeper->writer, dn_state_site (snapshot)->decision_log, say);
+        if (counters)
+            write_counters (keeper, snapshot);
+    }
+    dn_state_give (snapshot);
+}
+
+static void *keep (void *unused)
+{
+    struct keeper keeper = {.writer = dn_writer_new ()};
+    unsigned ticks = 0;
+    bool more = true;
+
+    pthread_setname_np (pthread_self (), "dnnest");
+    while (more) {
+        unsigned number = wait_for_order (&keeper, &more);
+
+        if (number != 0) {
+            load (&keeper, false);
+            fulfil (number);
+        } else if (more && ticks % WATCH_TICKS == 0) {
+            look (&keeper);
+        }
+        write_traces (&keeper, !more || ticks % COUNTERS_TICKS == 0);
+        ticks++;
+    }
+    dn_writer_free (keeper.writer);
+    set_texts (&keeper.texts, NULL, NULL);
+    return unused;
+}
+
+/* --- what others do with it ------------------------------------------------------ */
+
+/* Remember what slurm.conf says now, and order a load. Under the lock. */
+static void place_order (void)
+{
+    set_texts (&order.texts, slurm_conf.slurmctld_params, slurm_conf.sched_params);
+    order.last_update = slurm_conf.last_update;
+    order.ordered++;
+    order.patience = true;
+    pthread_cond_signal (&changed);
+}
+
+/* Wait until what was ordered is done; false if that takes too long. Under the lock. */
+static bool wait_until_loaded (long ms)
+{
+    const struct timespec end = in_ms (ms);
+    int rc = 0;
+
+    while (order.ordered != order.done && rc == 0)
+        rc = pthread_cond_timedwait (&loaded, &lock, &end);
+    return order.ordered == order.done;
+}
+
+/* Under the lock. */
+static bool is_news (void)
+{
+    return order.last_update != slurm_conf.last_update
+           || !is_same_text (order.texts.slurmctld_parameters,
+                             slurm_conf.slurmctld_params)
+           || !is_same_text (order.texts.scheduler_parameters, slurm_conf.sched_params);
+}
+
+void dn_keeper_notice (void)
+{
+    if (!running)
+        return;
+    pthread_mutex_lock (&lock);
+    if (is_news ())
+        place_order ();
+    if (order.ordered != order.done && order.patience)
+        order.patience = wait_until_loaded (PATIENCE_MS);
+    pthread_mutex_unlock (&lock);
+}
+
+static void init_conditions (void)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init (&attr);
+    pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+    pthread_cond_init (&changed, &attr);
+    pthread_cond_init (&loaded, &attr);
+    pthread_condattr_destroy (&attr);
+}
+
+/* With all signals blocked, and a stack of its own size if that can be had. */
+static int start_thread (void)
+{
+    pthread_attr_t attr;
+    sigset_t all;
+    sigset_t before;
+    int rc;
+
+    pthread_attr_init (&attr);
+    pthread_attr_setstacksize (&attr, STACK_SIZE);
+    sigfillset (&all);
+    pthread_sigmask (SIG_SETMASK, &all, &before);
+    rc = pthread_create (&thread, &attr, keep, NULL);
+    pthread_sigmask (SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy (&attr);
+    return rc;
+}
+
+/* Ask the thread to end, and wait for it; what it waits for itself may be a file system
+ * that hangs.
+ */
+static bool end_thread (void)
+{
+    struct timespec end;
+
+    pthread_mutex_lock (&lock);
+    order.stop = true;
+    pthread_cond_signal (&changed);
+    pthread_mutex_unlock (&lock);
+    clock_gettime (CLOCK_REALTIME, &end);
+    end.tv_sec += STOP_MS / 1000;
+    return pthread_timedjoin_np (thread, NULL, &end) == 0;
+}
+
+/* The child of a fork () has no keeper, and all locks may be taken in it. */
+static bool is_ours (void)
+{
+    return running && owner == getpid ();
+}
+
+/* Others may still submit: nothing is taken from them. */
+static void stop_at_exit (void)
+{
+    if (is_ours ())
+        end_thread ();
+}
+
+/* Without a thread, the site is what it is now until slurmctld ends. */
+static void go_without (const char *why)
+{
+    const struct dn_load_context context = context_of (&order.texts);
+
+    slurm_error (DN_LOG_PREFIX
+                 "no thread (%s): changes need a restart, and there are no traces",
+                 why);
+    dn_state_load (conf, &context, false);
+}
+
+static void start (void)
+{
+    int rc;
+
+    pthread_mutex_lock (&lock);
+    order.stop = false;
+    place_order ();
+    rc = start_thread ();
+    running = rc == 0;
+    if (running && !wait_until_loaded (START_MS))
+        say (true, "not loaded yet: jobs are left as they are until then");
+    pthread_mutex_unlock (&lock);
+    if (!running)
+        go_without (strerror (rc));
+}
+
+void dn_keeper_start (void)
+{
+    static bool prepared;
+    char *path;
+
+    dn_keeper_stop ();
+    if (stuck) {
+        say (true, "a thread of before hangs: jobs are left as they are");
+        return;
+    }
+    if (!prepared) {
+        init_conditions ();
+        atexit (stop_at_exit);
+        prepared = true;
+    }
+    path = slurm_get_extra_conf_path (conf_name);
+    conf = path ? strdup (path) : NULL;
+    dn_host_free (&path);
+    if (!conf)
+        return;
+    owner = getpid ();
+    started_s = time (NULL);
+    dn_trace_start ();
+    start ();
+}
+
+void dn_keeper_stop (void)
+{
+    if (is_ours ())
+        stuck = !end_thread ();
+    running = false;
+    if (stuck) {
+        pthread_detach (thread);
+        say (true, "the thread that reads and writes files hangs, and is left");
+        return;
+    }
+    dn_state_forget ();
+    set_texts (&order.texts, NULL, NULL);
+    free (conf);
+    conf = NULL;
+}

@@ -1,0 +1,268 @@
+/* counters.c - what the plugin has done since it was loaded, for Prometheus
+ *
+ * The file is for the textfile collector of node_exporter, which reads *.prom of one
+ * directory; the new one is written beside it under a name that it does not read.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "trace/counters.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "conf/files.h"
+
+/* All families together have some 6 KiB. */
+#define TEXT_MAX 16384
+
+#define NAMES(array)                                                                   \
+    {                                                                                  \
+        array, (int) DN_N_ELEMENTS (array)                                             \
+    }
+
+static const char *const change_text[] = {"none",
+                                          "time_limit",
+                                          "time_min",
+                                          "gpu_type",
+                                          "cpus"};
+static const char *const drop_text[] = {"none", "full", "memory"};
+static const char *const result_text[] = {"none", "success", "failure"};
+static const char *const error_text[] =
+    {"none", "memory", "file", "syntax", "range", "limit", "version", "bug"};
+
+_Static_assert(DN_N_ELEMENTS (change_text) == DN_N_CHANGES, "a name per change");
+_Static_assert(DN_N_ELEMENTS (drop_text) == DN_N_DROPS, "a name per drop");
+_Static_assert(DN_N_ELEMENTS (result_text) == DN_N_RESULTS, "a name per result");
+_Static_assert(DN_N_ELEMENTS (error_text) == DN_E_BUG + 1, "a name per error");
+
+static const struct dn_names change_names = NAMES (change_text);
+static const struct dn_names drop_names = NAMES (drop_text);
+static const struct dn_names result_names = NAMES (result_text);
+static const struct dn_names error_names = NAMES (error_text);
+
+/* Counters of one name: a single one, or one per value of a label. */
+struct family {
+    const char *name;
+    size_t offset; /* in struct dn_counters */
+    const char *label;
+    const struct dn_names *values; /* NULL: a single one */
+    const char *help;
+};
+
+#define MEMBER(member) offsetof (struct dn_counters, member)
+
+static const struct family families[] = {
+    {"submissions",
+     MEMBER (submissions),
+     NULL,
+     NULL,
+     "Jobs that slurmctld has shown to the plugin."},
+    {"modifications",
+     MEMBER (modifications),
+     NULL,
+     NULL,
+     "Updates of jobs, none of which the plugin touches."},
+    {"described",
+     MEMBER (described),
+     NULL,
+     NULL,
+     "Jobs that described their network, understood or not."},
+    {"opted_out", MEMBER (opted_out), NULL, NULL, "Jobs that asked to be left alone."},
+    {"verdicts", MEMBER (verdicts), "verdict", &dn_verdict_names, "Decisions."},
+    {"abstained",
+     MEMBER (abstained),
+     "reason",
+     &dn_abstain_names,
+     "Decisions to tell nothing."},
+    {"changed", MEMBER (changed), "field", &change_names, "Fields rewritten."},
+    {"advised",
+     MEMBER (advised),
+     "field",
+     &change_names,
+     "Fields that would have been rewritten in mode enforce."},
+    {"errors",
+     MEMBER (errors),
+     "kind",
+     &error_names,
+     "Jobs left as they were since something was wrong."},
+    {"decision_log_lines", MEMBER (lines), NULL, NULL, "Lines of the decision log."},
+    {"decision_log_dropped",
+     MEMBER (dropped),
+     "reason",
+     &drop_names,
+     "Lines that the decision log lacks."},
+    {"config_loads",
+     MEMBER (loads),
+     "result",
+     &result_names,
+     "Configurations, with catalogue, data sets and bundle, that were loaded."},
+};
+
+static const int latency_us[DN_LATENCY_BUCKETS] =
+    {100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
+
+void dn_counters_took (struct dn_counters *counters, int64_t us)
+{
+    int bucket = 0;
+
+    if (us < 0)
+        us = 0;
+    while (bucket < DN_LATENCY_BUCKETS && us > latency_us[bucket])
+        bucket++;
+    dn_count (&counters->latency[bucket]);
+    atomic_fetch_add_explicit (
+        &counters->latency_us, (unsigned long long) us, memory_order_relaxed);
+}
+
+static unsigned long long get (dn_counter *counter)
+{
+    return atomic_load_explicit (counter, memory_order_relaxed);
+}
+
+static void add_head (struct dn_buf *buf,
+                      const char *name,
+                      const char *suffix,
+                      const char *help,
+                      const char *type)
+{
+    dn_buf_add (buf, "# HELP dnnest_%s%s %s\n", name, suffix, help);
+    dn_buf_add (buf, "# TYPE dnnest_%s%s %s\n", name, suffix, type);
+}
+
+static void add_family (struct dn_buf *buf,
+                        const struct family *family,
+                        struct dn_counters *counters)
+{
+    dn_counter *first = (dn_counter *) (void *) ((char *) counters + family->offset);
+
+    add_head (buf, family->name, "_total", family->help, "counter");
+    if (!family->values)
+        dn_buf_add (buf, "dnnest_%s_total %llu\n", family->name, get (first));
+    for (int i = 1; family->values && i < family->values->n_names; i++)
+        dn_buf_add (buf,
+                    "dnnest_%s_total{%s=\"%s\"} %llu\n",
+                    family->name,
+                    family->label,
+                    dn_names_get (family->values, i),
+                    get (&first[i]));
+}
+
+/* Without the locale's decimal point. */
+static void add_seconds (struct dn_buf *buf, unsigned long long us)
+{
+    dn_buf_add (buf, "%llu.%06llu", us / 1000000, us % 1000000);
+}
+
+/* Buckets are cumulative, and the last one is the count, whatever is counted meanwhile.
+ */
+static void add_latency (struct dn_buf *buf, struct dn_counters *counters)
+{
+    unsigned long long sum = 0;
+
+    add_head (buf,
+              "submission_seconds",
+              "",
+              "Time that jobs took at which the plugin looked closer.",
+              "histogram");
+    for (int i = 0; i < DN_LATENCY_BUCKETS; i++) {
+        sum += get (&counters->latency[i]);
+        dn_buf_add (buf, "dnnest_submission_seconds_bucket{le=\"");
+        add_seconds (buf, (unsigned long long) latency_us[i]);
+        dn_buf_add (buf, "\"} %llu\n", sum);
+    }
+    sum += get (&counters->latency[DN_LATENCY_BUCKETS]);
+    dn_buf_add (buf, "dnnest_submission_seconds_bucket{le=\"+Inf\"} %llu\n", sum);
+    dn_buf_add (buf, "dnnest_submission_seconds_sum ");
+    add_seconds (buf, get (&counters->latency_us));
+    dn_buf_add (buf, "\ndnnest_submission_seconds_count %llu\n", sum);
+}
+
+static void add_gauges (struct dn_buf *buf, const struct dn_gauges *gauges)
+{
+    add_head (buf, "info", "", "Versions of dnnest and of its Slurm.", "gauge");
+    dn_buf_add (buf,
+                "dnnest_info{version=\"%s\",slurm=\"%s\"} 1\n",
+                PACKAGE_VERSION,
+                gauges->slurm);
+    add_head (buf, "start_time_seconds", "", "When the plugin was loaded.", "gauge");
+    dn_buf_add (buf, "dnnest_start_time_seconds %" PRId64 "\n", gauges->started_s);
+    add_head (buf,
+              "config_time_seconds",
+              "",
+              "When the configuration in force was loaded.",
+              "gauge");
+    dn_buf_add (buf, "dnnest_config_time_seconds %" PRId64 "\n", gauges->configured_s);
+}
+
+char *dn_counters_text (struct dn_counters *counters, const struct dn_gauges *gauges)
+{
+    char *text = malloc (TEXT_MAX);
+    struct dn_buf buf;
+
+    if (!text)
+        return NULL;
+    buf = dn_buf_on (text, TEXT_MAX);
+    add_gauges (&buf, gauges);
+    for (size_t i = 0; i < DN_N_ELEMENTS (families); i++)
+        add_family (&buf, &families[i], counters);
+    add_latency (&buf, counters);
+    return text;
+}
+
+static int fail_errno (const char *path, const char *what, struct dn_err *err)
+{
+    return dn_err_set (err, DN_E_IO, "%s: %s: %s", path, what, strerror (errno));
+}
+
+/* All of 'text' in the new file 'path'. */
+static int write_new (const char *path, const char *text, struct dn_err *err)
+{
+    dn_cleanup (dn_fd_cleanup) int fd = -1;
+    size_t len = strlen (text);
+    size_t done = 0;
+
+    if (unlink (path) < 0 && errno != ENOENT)
+        return fail_errno (path, "cannot be removed", err);
+    fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return fail_errno (path, "cannot be made", err);
+    /* For the exporter's user, whatever slurmctld's umask is. */
+    if (fchmod (fd, 0644) < 0)
+        return fail_errno (path, "cannot be made readable", err);
+    while (done < len) {
+        ssize_t written = write (fd, text + done, len - done);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return fail_errno (path, "cannot be written", err);
+        done += (size_t) written;
+    }
+    return 0;
+}
+
+int dn_counters_write (const char *path, const char *text, struct dn_err *err)
+{
+    char beside[1024];
+    struct dn_buf buf = dn_buf_on (beside, sizeof (beside));
+
+    dn_buf_add (&buf, "%s.new", path);
+    if (buf.cut)
+        return dn_err_set (err, DN_E_LIMIT, "Counters: path too long");
+    if (write_new (beside, text, err) < 0) {
+        unlink (beside);
+        return -1;
+    }
+    if (rename (beside, path) < 0) {
+        fail_errno (path, "cannot be replaced", err);
+        unlink (beside);
+        return -1;
+    }
+    return 0;
+}

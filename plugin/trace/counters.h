@@ -1,0 +1,82 @@
+/* counters.h - what the plugin has done since it was loaded, for Prometheus
+ *
+ * Counting is an addition to an atomic and nothing else; the text is made by another
+ * thread. Labels take few values, all of them known here: no user can make more.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_COUNTERS_H
+#define DN_COUNTERS_H
+
+#include <stdatomic.h>
+
+#include "policy/policy.h"
+
+typedef atomic_ullong dn_counter;
+
+enum dn_change {
+    DN_CHANGE_NONE,
+    DN_CHANGE_TIME,
+    DN_CHANGE_TIME_MIN,
+    DN_CHANGE_GPU,
+    DN_CHANGE_CPUS,
+    DN_N_CHANGES
+};
+enum dn_drop {
+    DN_DROP_NONE,
+    DN_DROP_FULL,   /* the queue was, since the log could not be written */
+    DN_DROP_MEMORY, /* there was none for the line */
+    DN_N_DROPS
+};
+enum dn_result {
+    DN_RESULT_NONE,
+    DN_RESULT_SUCCESS,
+    DN_RESULT_FAILURE,
+    DN_N_RESULTS
+};
+
+/* Upper bounds of the latency's buckets; one more for what lies above. */
+#define DN_LATENCY_BUCKETS 10
+
+/* Index 0 of the arrays is "none" and is not shown. */
+struct dn_counters {
+    dn_counter submissions;   /* calls of job_submit () */
+    dn_counter modifications; /* calls of job_modify () */
+    dn_counter described;     /* jobs with a description, understood or not */
+    dn_counter opted_out;
+    dn_counter verdicts[DN_N_VERDICTS];
+    dn_counter abstained[DN_N_ABSTAIN];
+    dn_counter changed[DN_N_CHANGES]; /* fields that were rewritten */
+    dn_counter advised[DN_N_CHANGES]; /* fields that would have been in mode enforce */
+    dn_counter errors[DN_E_BUG + 1];
+    dn_counter lines; /* of the decision log */
+    dn_counter dropped[DN_N_DROPS];
+    dn_counter loads[DN_N_RESULTS];
+    dn_counter latency[DN_LATENCY_BUCKETS + 1];
+    dn_counter latency_us; /* sum */
+};
+
+static inline void dn_count (dn_counter *counter)
+{
+    atomic_fetch_add_explicit (counter, 1, memory_order_relaxed);
+}
+
+/* A job that may describe itself took that long. */
+void dn_counters_took (struct dn_counters *counters, int64_t us);
+
+/* What is known apart from the counters. */
+struct dn_gauges {
+    const char *slurm;    /* version */
+    int64_t started_s;    /* since 1970 */
+    int64_t configured_s; /* the configuration in force was loaded */
+};
+
+/* All of it in the text format 0.0.4. NULL without memory. Freed with free (). */
+char *dn_counters_text (struct dn_counters *counters, const struct dn_gauges *gauges);
+
+/* Replace the file 'path' by 'text' in one step, mode 0644; what stands in its place
+ * beforehand is not followed. -1 with 'err'.
+ */
+int dn_counters_write (const char *path, const char *text, struct dn_err *err);
+
+#endif

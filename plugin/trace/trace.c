@@ -1,0 +1,177 @@
+/* trace.c - decisions on their way to the decision log and the counters
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "trace/trace.h"
+
+#include <stdlib.h>
+
+#include "trace/journal.h"
+#include "trace/ring.h"
+
+struct dn_counters dn_counters;
+
+static struct dn_ring ring;
+
+/* One of the writer's two files: what is wrong with it is said once. */
+struct trouble {
+    bool failing;
+    unsigned long long dropped; /* in all, when it began */
+};
+
+struct dn_writer {
+    struct dn_journal journal;
+    char *held; /* a line that could not be written yet */
+    struct trouble log;
+    struct trouble counters;
+};
+
+void dn_trace_start (void)
+{
+    void *event;
+
+    while ((event = dn_ring_get (&ring)))
+        free (event);
+    dn_ring_init (&ring);
+}
+
+void dn_trace_hand_over (struct dn_event *event)
+{
+    if (!event) {
+        dn_count (&dn_counters.dropped[DN_DROP_MEMORY]);
+    } else if (!dn_ring_put (&ring, event)) {
+        dn_count (&dn_counters.dropped[DN_DROP_FULL]);
+        free (event);
+    }
+}
+
+struct dn_writer *dn_writer_new (void)
+{
+    struct dn_writer *writer = calloc (1, sizeof (*writer));
+
+    if (writer)
+        writer->journal = dn_journal_empty ();
+    return writer;
+}
+
+void dn_writer_free (struct dn_writer *writer)
+{
+    if (!writer)
+        return;
+    dn_journal_close (&writer->journal);
+    free (writer->held);
+    free (writer);
+}
+
+/* Lines that the log lacks up to now. */
+static unsigned long long lost (void)
+{
+    unsigned long long sum = 0;
+
+    for (int i = DN_DROP_NONE + 1; i < DN_N_DROPS; i++)
+        sum += atomic_load_explicit (&dn_counters.dropped[i], memory_order_relaxed);
+    return sum;
+}
+
+static void say_trouble (struct trouble *trouble,
+                         const struct dn_err *err,
+                         dn_writer_say *say)
+{
+    if (!trouble->failing) {
+        trouble->dropped = lost ();
+        say (true, err->text);
+    }
+    trouble->failing = true;
+}
+
+static void say_no_trouble (struct trouble *trouble,
+                            const char *path,
+                            bool lines,
+                            dn_writer_say *say)
+{
+    char text[DN_JOURNAL_PATH_MAX + 64];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    if (!trouble->failing)
+        return;
+    trouble->failing = false;
+    dn_buf_add (&buf, "%s: written again", path);
+    if (lines)
+        dn_buf_add (&buf, ", %llu lines are missing", lost () - trouble->dropped);
+    say (false, text);
+}
+
+/* Have the next line at hand; false: there is none. */
+static bool hold_next (struct dn_writer *writer)
+{
+    struct dn_event *event;
+
+    while (!writer->held && (event = dn_ring_get (&ring))) {
+        writer->held = dn_event_line (event);
+        free (event);
+        if (!writer->held)
+            dn_count (&dn_counters.dropped[DN_DROP_MEMORY]);
+    }
+    return writer->held != NULL;
+}
+
+static void let_go (struct dn_writer *writer)
+{
+    free (writer->held);
+    writer->held = NULL;
+}
+
+/* Nobody wants what may be left from a log that was switched off. */
+static void switch_off (struct dn_writer *writer)
+{
+    void *event;
+
+    dn_journal_close (&writer->journal);
+    let_go (writer);
+    for (int i = 0; i < DN_RING_SIZE && (event = dn_ring_get (&ring)); i++)
+        free (event);
+    writer->log.failing = false;
+}
+
+void dn_writer_log (struct dn_writer *writer, const char *path, dn_writer_say *say)
+{
+    struct dn_err err = {.code = DN_E_NONE};
+
+    if (path[0] == '\0') {
+        switch_off (writer);
+        return;
+    }
+    if (dn_journal_ready (&writer->journal, path, &err) < 0) {
+        say_trouble (&writer->log, &err, say);
+        return;
+    }
+    /* No more than fit into the queue, lest a flood keeps us from all else. */
+    for (int i = 0; i < DN_RING_SIZE && hold_next (writer); i++) {
+        if (dn_journal_append (&writer->journal, writer->held, &err) < 0) {
+            say_trouble (&writer->log, &err, say);
+            return;
+        }
+        let_go (writer);
+        dn_count (&dn_counters.lines);
+        say_no_trouble (&writer->log, path, true, say);
+    }
+}
+
+void dn_writer_counters (struct dn_writer *writer,
+                         const char *path,
+                         const struct dn_gauges *gauges,
+                         dn_writer_say *say)
+{
+    struct dn_err err = {.code = DN_E_NONE};
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+
+    if (path[0] == '\0')
+        return;
+    text = dn_counters_text (&dn_counters, gauges);
+    if (!text)
+        return;
+    if (dn_counters_write (path, text, &err) < 0)
+        say_trouble (&writer->counters, &err, say);
+    else
+        say_no_trouble (&writer->counters, path, false, say);
+}

@@ -1,0 +1,204 @@
+#!/bin/bash
+# backfill.t - on a busy cluster a job that dnnest describes starts before its twin
+#
+# What a right limit is good for: a job holds every node for two hours to come, the next
+# one wants all of them, and whatever comes later has to end before that one starts. A
+# day's job cannot, its twin with a lowered limit can. Only the order of starts counts
+# here, never a duration.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
+plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+if [[ ! -e $plugin_dir/job_submit_dnnest.so ]]; then
+    skip_all 'the plugin is not built (--without-slurm)'
+fi
+
+dir=$(mktemp -d /tmp/dnnest-backfill.XXXXXX)
+cluster_trap "rm -rf '$dir'"
+
+readonly SPEC='dnnest:model=resnet50,precision=fp16,batch=64,steps=10,dataset=imagenet'
+readonly OFF='dnnest:off'
+readonly DAY=(--gres=gpu:a100:1 -c 8 -t 1-0)
+# Slurm's soft limits, and dnnest's use of them
+readonly SOFT_SINCE=2311 POLICY_SINCE=2411
+
+# --- helpers -------------------------------------------------------------------------
+
+# Of a job only the time changes, so that a twin is one in everything else.
+write_conf() {
+    mkdir -p "$dir/etc"
+    cat >"$dir/etc/dnnest.conf" <<END
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf
+Bundle=none
+Mode=enforce
+MinConfidence=0
+GpuType=keep
+Cpus=keep
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+END
+    printf '%s\n' "$@" >>"$dir/etc/dnnest.conf"
+    chmod 644 "$dir/etc/dnnest.conf"
+}
+
+# A job that ends when 'end NAME' says so, and not before.
+waits_for() {
+    printf '#!/bin/sh\nuntil [ -e %s ]; do sleep 0.2; done\n' "$dir/home/$1.end"
+}
+end() {
+    touch "$dir/home/$1.end"
+}
+
+# Sets 'job'; the script comes on stdin. Nothing here makes sense without the job.
+submit() {
+    if ! job=$(cluster_as_user sbatch --parsable -o /dev/null "$@" 2>"$dir/said"); then
+        echo "Bail out! sbatch: $(<"$dir/said")"
+        exit 1
+    fi
+}
+
+field() {
+    cluster_job_field "$1" "$2"
+}
+# As in '1-02:03:04' and '00:30:00', in seconds.
+seconds_of() {
+    awk '{ n = split($0, part, /[-:]/); days = n == 4 ? part[1] : 0
+           print ((days * 24 + part[n - 2]) * 60 + part[n - 1]) * 60 + part[n] }' <<<"$1"
+}
+
+planned() {
+    [[ $(field "$1" StartTime) = 20* && $(field "$1" Reason) =~ Resources|Priority ]]
+}
+is_over() {
+    [[ ! $(field "$1" JobState) =~ PENDING|RUNNING|COMPLETING ]]
+}
+
+started() {
+    echo "$(field "$1" StartTime) by $(field "$1" Scheduler), limit $(field "$1" TimeLimit)"
+}
+# earlier TITLE JOB OTHER: both have started, JOB first; the same second is no order
+earlier() {
+    ok "$1" test "$(field "$2" StartTime)" '<' "$(field "$3" StartTime)"
+    diag "started $(started "$2")," "the other one $(started "$3")"
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+mkdir -p "$dir/etc/hardware"
+cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
+echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+chmod -R go-w "$dir/etc"
+write_conf
+
+version=$(_cluster_version)
+parameters=batch_sched_delay=0,bf_interval=1,sched_interval=2
+if ((version >= SOFT_SINCE)); then parameters+=,time_min_as_soft_limit; fi
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting \
+    --conf "SchedulerParameters=$parameters"; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+pass 'slurmctld starts with the plugin'
+
+# --- a busy cluster ------------------------------------------------------------------
+
+# make_busy NAME: sets 'wide' and 'twin', the first job without dnnest that comes then
+make_busy() {
+    submit -N 4 --ntasks-per-node=1 -c 4 -t 2:00:00 --comment="$OFF" < <(waits_for "$1")
+    ok 'a job runs on every node, two hours by its limit' cluster_wait_job "$job" RUNNING 60
+    submit -N 4 --exclusive -t 10 --comment="$OFF" <<<$'#!/bin/sh\nsleep 1'
+    wide=$job
+    ok 'another one wants every node whole, and has a start in its place' \
+        cluster_until 60 planned "$wide"
+    submit "${DAY[@]}" --comment="$OFF" <<<$'#!/bin/sh\nsleep 1'
+    twin=$job
+}
+
+end_busy() {
+    end "$1"
+    ok 'its twin without dnnest runs in the end' cluster_wait_job "$twin" COMPLETED 120
+    ok 'the job that wanted every node, too' cluster_wait_job "$wide" COMPLETED 120
+}
+
+# --- a lower limit -------------------------------------------------------------------
+
+make_busy first
+submit "${DAY[@]}" --comment="$SPEC" <<<$'#!/bin/sh\nsleep 1'
+small=$job
+ok 'a job whose limit dnnest has lowered runs in the gap' cluster_wait_job "$small" COMPLETED 120
+is '... started by backfill' "$(field "$small" Scheduler)" Backfill
+ok '... with a limit below two hours' test "$(seconds_of "$(field "$small" TimeLimit)")" -lt 7200
+is '... while its twin, which came first, waits with its own' \
+    "$(field "$twin" JobState) $(field "$twin" TimeLimit)" 'PENDING 1-00:00:00'
+is '... as does the one that wants every node' "$(field "$wide" JobState)" PENDING
+end_busy first
+earlier 'the job with a lowered limit started before its twin' "$small" "$twin"
+earlier '... which kept the order of those without dnnest' "$wide" "$twin"
+
+# --- a soft limit --------------------------------------------------------------------
+
+# What sets time_min: the policy where it can, else the user.
+knows_soft_limits() {
+    ((version >= POLICY_SINCE)) &&
+        "${DNNEST:-${abs_top_builddir:-$top}/dnnest}" config --check="$dir/etc/dnnest.conf"
+}
+use_soft_limit() {
+    write_conf TimeLimit=time_min TimeMin=00:01:00
+    by=dnnest soft=()
+    if ! knows_soft_limits >/dev/null 2>&1; then
+        write_conf TimeLimit=keep
+        by='its user' soft=(--time-min=1)
+    fi
+    sleep 1.1 # Slurm stamps a reconfiguration with whole seconds
+    cluster_reconfigure
+}
+
+soft_limit() {
+    local minimum hard gentle
+    use_soft_limit
+    make_busy second
+    submit "${DAY[@]}" --comment="$SPEC" "${soft[@]}" < <(waits_for soft)
+    gentle=$job
+    ok "a job whose time_min is set by $by runs in the gap" cluster_wait_job "$gentle" RUNNING 120
+    is '... started by backfill' "$(field "$gentle" Scheduler)" Backfill
+    is '... with its limit untouched' "$(field "$gentle" TimeLimit)" 1-00:00:00
+    minimum=$(seconds_of "$(field "$gentle" TimeMin)")
+    ok '... and a time_min of minutes' test "$minimum" -le 300
+    # A clock to compare with: the controller's own, on a job that started later.
+    submit -c 1 -t $((minimum / 60)) --comment="$OFF" < <(waits_for hard)
+    hard=$job
+    ok 'a later job with that as its hard limit runs, too' cluster_wait_job "$hard" RUNNING 60
+    cluster_until $((minimum + 240)) is_over "$hard" || true
+    is '... and is killed at it' "$(field "$hard" JobState)" TIMEOUT
+    is '... when the job with time_min still runs' "$(field "$gentle" JobState)" RUNNING
+    ok '... longer than its time_min' \
+        test "$(seconds_of "$(field "$gentle" RunTime)")" -gt "$minimum"
+    end soft
+    ok '... and ends well' cluster_wait_job "$gentle" COMPLETED 60
+    # Up to 24.11 the job that wants every node is now planned behind the day of this one, so
+    # that the twin need not wait for it: which of these two is first is not told here.
+    end_busy second
+    earlier 'the job with a soft limit started before its twin' "$gentle" "$twin"
+}
+
+if ((version >= SOFT_SINCE)); then
+    soft_limit
+else
+    skip 'a job with time_min runs in the gap and is not killed at it' \
+        "before 23.11 a job that backfill starts is killed at its time_min, and this is $(slurmctld -V)"
+fi
+
+crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
+is 'slurmctld never complained about itself' "$crashes" 0
+
+done_testing

@@ -1,0 +1,189 @@
+#!/bin/bash
+# restd.t - a job that comes through slurmrestd is right-sized as sbatch's own is
+#
+# In every version of its interface that this slurmrestd speaks: the fields that ask for
+# GPUs and time are not the same in all of them. What a job should become is not written
+# down here, sbatch's submission of the same says it.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
+plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+if [[ ! -e $plugin_dir/job_submit_dnnest.so ]]; then
+    skip_all 'the plugin is not built (--without-slurm)'
+fi
+for tool in slurmrestd python3 jq; do
+    if ! command -v "$tool" >/dev/null; then skip_all "$tool is not installed"; fi
+done
+
+dir=$(mktemp -d /tmp/dnnest-restd.XXXXXX)
+cluster_trap "rm -rf '$dir'"
+home=$dir/home
+
+readonly SPEC='dnnest:model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
+# The first version that speaks of TRES and of numbers that may be unset.
+readonly TRES_SINCE=39
+
+# --- helpers -------------------------------------------------------------------------
+
+write_conf() {
+    mkdir -p "$dir/etc/hardware"
+    cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
+    echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' \
+        >"$dir/etc/datasets.conf"
+    cat >"$dir/etc/dnnest.conf" <<END
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf
+Bundle=none
+Mode=enforce
+MaxSlowdown=9
+MinConfidence=0
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+END
+    chmod -R go-w "$dir/etc"
+}
+
+# request METHOD PATH [FILE]: the answer's body, then its status in a line of its own. As
+# the user, by whose socket slurmrestd knows who asks.
+write_client() {
+    cat >"$home/request.py" <<'END'
+import http.client, socket, sys
+
+class Local(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect("rest.sock")
+
+method, path, *body = sys.argv[1:]
+link = Local("localhost")
+link.request(method, path, open(body[0], "rb").read() if body else None,
+             {"Content-Type": "application/json", "Accept": "application/json"})
+answer = link.getresponse()
+sys.stdout.write(answer.read().decode() + "\n" + str(answer.status) + "\n")
+END
+}
+request() {
+    cluster_as_user python3 request.py "$@"
+}
+answers() {
+    [[ $(request GET /openapi/v3 | tail -1) = 200 ]]
+}
+
+# body NUMBER COMMENT HOLD: a job in the words of v0.0.NUMBER
+body() {
+    # shellcheck disable=SC2016  # the variables are jq's
+    local job='{name: "rest", partition: "gpu", comment: $comment, hold: $hold, tasks: 1,
+        cpus_per_task: 80, current_working_directory: $home, standard_output: $out}'
+    # shellcheck disable=SC2016
+    if (($1 >= TRES_SINCE)); then
+        job+=' + {tres_per_node: "gres/gpu:a100:4",
+            time_limit: {set: true, number: 1440},
+            memory_per_node: {set: true, number: 300000},
+            environment: ["PATH=/usr/bin:/bin", "SLURM_CONF=" + $conf]}'
+    else
+        job+=' + {gres: "gpu:a100:4", time_limit: 1440, memory_per_node: 300000,
+            environment: {PATH: "/usr/bin:/bin", SLURM_CONF: $conf}}'
+    fi
+    jq -n --arg comment "$2" --argjson hold "$3" --arg home "$home" --arg out "$home/out-$1" \
+        --arg conf "$SLURM_CONF" --rawfile script "$home/job.sh" \
+        "{job: ($job), script: \$script}"
+}
+
+# Sets 'job', 'status', 'said' (of the plugin) and 'complaints'.
+post() {
+    local answer
+    body "$@" >"$home/body.json"
+    answer=$(request POST "/slurm/v0.0.$1/job/submit" body.json)
+    status=${answer##*$'\n'}
+    answer=${answer%$'\n'*}
+    job=$(jq -r '.job_id // 0 | if type == "object" then .number else . end' <<<"$answer")
+    said=$(jq -r '.job_submit_user_msg // ""' <<<"$answer")
+    complaints=$(jq -c '[(.errors // [])[], (.warnings // [])[]]' <<<"$answer")
+}
+
+# What right-sizing may change of a job.
+shown() {
+    scontrol show job -o "$1" | tr ' ' '\n' |
+        grep -E '^(TimeLimit|NumCPUs|CPUs/Task|TresPerNode|ReqTRES|TRES|MinMemoryNode)=' |
+        grep -v '^TRES=.*billing=0' || true
+}
+
+sbatch_held() {
+    job=$(cluster_as_user sbatch --parsable -H -J rest --gres=gpu:a100:4 -n 1 -c 80 -t 1-0 \
+        --mem=300000 --comment="$1" job.sh 2>"$dir/said")
+    said=$(<"$dir/said")
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+write_conf
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+pass 'slurmctld starts with the plugin'
+cat >"$home/job.sh" <<'END'
+#!/bin/sh
+srun sh -c 'echo "step on $SLURMD_NODENAME"'
+END
+write_client
+cluster_as_user slurmrestd -a rest_auth/local "unix:$home/rest.sock" \
+    </dev/null >"$dir/log/slurmrestd.out" 2>&1 &
+if ! cluster_until 60 answers; then
+    fail 'slurmrestd answers'
+    diag "$(tail -n 15 "$dir/log/slurmrestd.out")"
+    done_testing
+    exit 1
+fi
+pass 'slurmrestd answers'
+
+sbatch_held "$SPEC"
+want=$(shown "$job") line=${said#sbatch: }
+like 'sbatch has its job moved' "$line" '^dnnest: time 1-00:00:00 -> .*gpu a100:4 -> v100:4'
+sbatch_held 'nothing for dnnest'
+plain=$(shown "$job")
+
+mapfile -t numbers < <(request GET /openapi/v3 | head -n -1 |
+    jq -r '.paths | keys[]' | sed -n 's|^/slurm/v0\.0\.\([0-9]*\)/job/submit/*$|\1|p' | sort -nu)
+like 'slurmrestd has versions of its interface' "${numbers[*]}" '^[0-9]+( [0-9]+)*$'
+diag "$(slurmrestd -V): v0.0.${numbers[*]}"
+
+# --- every version of the interface --------------------------------------------------
+
+for number in "${numbers[@]}"; do
+    post "$number" 'nothing for dnnest' true
+    is "v0.0.$number: a job that says nothing is what sbatch makes of it" \
+        "$status $(shown "$job")" "200 $plain"
+    is '... and hears nothing' "$said" ''
+    quiet=$complaints
+    post "$number" "$SPEC" true
+    is '... a job that describes itself becomes what sbatch makes of it' \
+        "$status $(shown "$job")" "200 $want"
+    is '... and hears the same' "$said" "$line"
+    is '... with no other warning or error' "$complaints" "$quiet"
+    like '... the record is kept' "$(cluster_job_field "$job" AdminComment)" \
+        '^\{"dnnest":1,.*"verdict":"change"'
+    post "$number" "${SPEC/epochs=20/epochs=many}" true
+    is '... one that cannot be understood stays as it is' "$status $(shown "$job")" "200 $plain"
+    like '... and hears why' "$said" '^dnnest: .*epochs.*; job submitted as written$'
+    post "$number" "$SPEC" false
+    ok '... a job that was moved runs' cluster_wait_job "$job" COMPLETED 120
+    output=$(cat "$home/out-$number" 2>&1) || true
+    like '... on a v100 node, its srun too' "$output" '^step on v[12]$'
+done
+
+crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
+is 'slurmctld never complained about itself' "$crashes" 0
+
+done_testing

@@ -1,0 +1,420 @@
+#!/bin/bash
+# traces.t - what the plugin leaves behind, and what it finds by itself
+#
+# Changed files without a reconfiguration, records in slurmdbd on MariaDB, the decision log,
+# the counters, and limits that people have set by hand.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
+plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+if [[ ! -e $plugin_dir/job_submit_dnnest.so ]]; then
+    skip_all 'the plugin is not built (--without-slurm)'
+fi
+if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
+
+dir=$(mktemp -d /tmp/dnnest-traces.XXXXXX)
+cluster_trap "umount '$dir/full' 2>/dev/null || :; rm -rf '$dir'"
+
+readonly RESNET='dnnest:model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
+readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
+decisions=$dir/trace/decisions.jsonl
+bundle=none
+# What a change may take to be found on a slow machine; it takes four seconds.
+readonly FIND_S=60
+
+# --- helpers -------------------------------------------------------------------------
+
+# dnnest.conf of the test, in one step as editors do it.
+write_conf() {
+    mkdir -p "$dir/etc"
+    cat >"$dir/etc/dnnest.new" <<END
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf
+Bundle=$bundle
+DecisionLog=$decisions
+Counters=$dir/trace/dnnest.prom
+MaxSlowdown=9
+MinConfidence=0
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+END
+    printf '%s\n' "$@" >>"$dir/etc/dnnest.new"
+    mv "$dir/etc/dnnest.new" "$dir/etc/dnnest.conf"
+}
+
+# Sets 'job' and 'said'.
+submit() {
+    job=$(cluster_as_user sbatch --parsable "$@" 2>"$dir/said") || true
+    said=$(<"$dir/said")
+}
+held() {
+    submit -H "$@" job.sh
+}
+
+mark() {
+    log_mark=$(wc -l <"$dir/log/slurmctld.log")
+}
+logged() {
+    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep 'job_submit/dnnest' || true
+}
+has_logged() {
+    logged | grep -q -- "$1"
+}
+
+# The lines of a decision log as Python sees them: lines PATH EXPRESSION-ON-d
+lines() {
+    python3 - "$@" <<'PYTHON'
+import json
+import sys
+
+with open(sys.argv[1], "rb") as file:
+    text = file.read()
+assert text.endswith(b"\n") and all(32 <= c < 127 or c == 10 for c in text), "not printable"
+d = [json.loads(x) for x in text.splitlines()]
+result = eval("(%s)" % sys.argv[2])
+print(result)
+sys.exit(not result)
+PYTHON
+}
+# The same of the job's line, once it is there.
+logs_job() {
+    cluster_until "$FIND_S" lines "$decisions" "$2" || true
+    ok "$1" lines "$decisions" "$2"
+}
+
+# What a file of Prometheus' text format must be: exposition PATH EXPRESSION-ON-v
+exposition() {
+    python3 - "$@" <<'PYTHON'
+import re
+import sys
+
+with open(sys.argv[1], encoding="ascii") as file:
+    text = file.read()
+assert text.endswith("\n")
+v, types, helps, last, closed = {}, {}, set(), None, set()
+for line in text.splitlines():
+    head = re.fullmatch(r"# (HELP|TYPE) ([a-z_]+) (.+)", line)
+    if head:
+        kind, name, rest = head.groups()
+        if kind == "HELP":
+            assert name not in helps and rest.endswith("."), line
+            helps.add(name)
+        else:
+            assert name in helps and name not in types, line
+            assert rest in ("counter", "gauge", "histogram"), line
+            types[name] = rest
+            if last:
+                closed.add(last)
+            last = name
+        continue
+    sample = re.fullmatch(r'([a-z_]+)((?:\{[a-z_]+="[^"\\]*"(?:,[a-z_]+="[^"\\]*")*\})?) ([0-9.]+)', line)
+    assert sample, line
+    name, labels, value = sample.groups()
+    family = re.sub("_(bucket|sum|count)$", "", name) if types[last] == "histogram" else name
+    assert family == last and family not in closed, line
+    assert (types[last] == "counter") == name.endswith("_total"), line
+    assert name + labels not in v, line
+    v[name + labels] = float(value)
+assert set(types) == helps
+for name, kind in types.items():
+    if kind == "histogram":
+        buckets = [(k, x) for k, x in v.items() if k.startswith(name + "_bucket")]
+        values = [x for _, x in buckets]
+        assert values == sorted(values) and 'le="+Inf"' in buckets[-1][0]
+        assert values[-1] == v[name + "_count"] and name + "_sum" in v
+if not eval("(%s)" % sys.argv[2]):
+    sys.exit(repr(v))
+PYTHON
+}
+counts() {
+    cluster_until "$FIND_S" exposition "$dir/trace/dnnest.prom" "$2" || true
+    ok "$1" exposition "$dir/trace/dnnest.prom" "$2"
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+mkdir -p "$dir/etc/hardware" "$dir/trace" "$dir/full"
+cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
+echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+chmod -R go-w "$dir/etc"
+write_conf Mode=enforce
+log_mark=0
+
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+pass 'slurmctld starts with the plugin'
+cat >"$dir/home/job.sh" <<'END'
+#!/bin/sh
+sleep "${1-0}"
+END
+
+# --- the thread ----------------------------------------------------------------------
+
+thread=
+for pid in $(cluster_pids slurmctld); do
+    thread+=$(grep -lsx dnnest /proc/"$pid"/task/*/comm || true)
+done
+ok 'the plugin has a thread of its own' test -n "$thread"
+blocked=$(sed -n 's/^SigBlk:\t//p' "${thread%comm}status")
+# All but SIGKILL, SIGSTOP and the two of libc.
+is 'which takes none of its signals' "$blocked" fffffffe7ffbfeff
+
+# --- record and log ------------------------------------------------------------------
+
+held "${A100[@]}" -J first --comment="$RESNET"
+record=$(cluster_job_field "$job" AdminComment)
+like 'scontrol shows the record' "$record" \
+    '^\{"dnnest":1,"version":"[0-9.]+","mode":"enforce","verdict":"change","req":\{"time_s":86400,'
+ok 'which is shorter than 1 KiB' test "${#record}" -lt 1024
+logs_job 'the decision is in the log, with its old and new values and how long it took' \
+    "[x for x in d if x['name'] == 'first' and x['uid'] == $(id -u "$CLUSTER_USER")
+      and x['kind'] == 'batch' and x['verdict'] == 'change' and x['applied'] is True
+      and 0 < x['us'] < 10000000 and len(x['reasons']) >= 3
+      and x['record']['req']['gpu'] == 'a100' and x['record']['set']['gpu'] == 'v100'
+      and x['record']['pred']['bound_s'] > x['record']['pred']['train_s'] > 0
+      and 0 < x['record']['pred']['conf'] <= 100]"
+is 'the log has the very record of the job' "$(lines "$decisions" \
+    "json.dumps([x['record'] for x in d if x['name'] == 'first'][0], separators=(',', ':'))")" \
+    "$record"
+is 'the log is for its owner and group only' "$(stat -c '%a %U' "$decisions")" '640 root'
+
+held "${A100[@]}" -p gpu -A research -J other --comment='dnnest:colour=red'
+logs_job 'an error is in the log, with partition and account' \
+    "[x for x in d if x['name'] == 'other' and x['verdict'] == 'error'
+      and x['partition'] == 'gpu' and x['account'] == 'research'
+      and 'colour' in x['error'] and not x['applied']]"
+held --gres=gpu:1 -J third --comment="$RESNET"
+logs_job 'what was not rewritten is in the log' \
+    "[x for x in d if x['name'] == 'third' and not x['applied']]"
+
+hostile=(
+    $'\e]0;owned\a\e[31m'
+    $'a\nb{"time":1}'
+    $'"}\\\\u0000\\'
+    $'\xc2\x9b\xff\xfe|%n%s'
+    "$(printf 'x%.0s' {1..900})"
+)
+for name in "${hostile[@]}"; do
+    held "${A100[@]}" -J "$name" --comment="$RESNET"
+done
+logs_job 'hostile names of jobs leave lines of printable JSON' \
+    "len([x for x in d if x['verdict'] == 'change']) == 1 + ${#hostile[@]}
+     and any(x['name'] == '?]0;owned??[31m' for x in d)
+     and any(x['name'] == 'x' * 128 + '...' for x in d)"
+
+if python3 -c 'import jsonschema' 2>/dev/null; then
+    ok 'every line is as the schema says' python3 - "$top/etc" "$decisions" <<'PYTHON'
+import json
+import sys
+
+import jsonschema
+
+
+def load(name):
+    with open("%s/%s.schema.json" % (sys.argv[1], name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+schema = load("decision-log")
+schema["properties"]["record"] = load("record")
+check = jsonschema.Draft202012Validator(schema)
+with open(sys.argv[2], encoding="ascii") as file:
+    for line in file:
+        check.validate(json.loads(line))
+PYTHON
+else
+    skip 'every line is as the schema says' 'no jsonschema for Python'
+fi
+
+# --- accounting ----------------------------------------------------------------------
+
+submit "${A100[@]}" --comment="$RESNET" job.sh
+ok 'a rewritten job completes' cluster_wait_job "$job" COMPLETED 90
+record=$(cluster_job_field "$job" AdminComment)
+in_sacct() {
+    sacct -n -X -P -j "$job" -o AdminComment | grep -qxF "$record"
+}
+ok 'its record is in slurmdbd, whole' cluster_until 60 in_sacct
+limit=$(cluster_job_field "$job" TimeLimit)
+has_limit() {
+    [[ $(sacct -n -X -P -j "$job" -o Timelimit) = "$limit" ]]
+}
+ok 'with the limit that it ran under' cluster_until 60 has_limit
+
+# --- files that change ---------------------------------------------------------------
+
+# The mode that the next job's record names.
+mode_is() {
+    held "${A100[@]}" --comment="$RESNET"
+    [[ $(cluster_job_field "$job" AdminComment) = *"\"mode\":\"$1\""* ]]
+}
+mark
+write_conf Mode=observe
+ok 'a changed dnnest.conf is in force without a reconfiguration' cluster_until "$FIND_S" mode_is observe
+like 'as the log says' "$(logged)" 'mode observe, 2 GPU types'
+
+mark
+write_conf Mode=sideways
+ok 'a broken one is named' cluster_until "$FIND_S" has_logged 'sideways.*the configuration in use stays'
+ok '... and the old one stays in force' mode_is observe
+touch "$dir/etc/dnnest.conf"
+sleep 6
+is '... and is named once, touched or not' "$(logged | grep -c sideways)" 1
+write_conf Mode=enforce
+ok '... until it is right again' cluster_until "$FIND_S" mode_is enforce
+
+mark
+device=$dir/etc/hardware/v100_sxm2_16gb.conf
+cp "$device" "$dir/v100.conf"
+echo 'Nonsense=1' >>"$device"
+ok 'a broken file of the catalogue is named' cluster_until "$FIND_S" has_logged 'v100_sxm2_16gb.conf.*stays'
+ok '... and the old catalogue stays in force' mode_is enforce
+cp "$dir/v100.conf" "$device"
+ok '... until it is right again' cluster_until "$FIND_S" has_logged 'mode enforce'
+
+mark
+echo 'Dataset=mine Samples=1000000 SampleBytes=110000 Decode=jpeg' >>"$dir/etc/datasets.conf"
+ok 'a changed table of data sets is found' cluster_until "$FIND_S" has_logged ' 2 data sets'
+
+mark
+chmod 666 "$dir/etc/dnnest.conf"
+ok 'a dnnest.conf that anybody may write is not trusted any more' \
+    cluster_until "$FIND_S" has_logged 'writable by group or others.*stays'
+chmod 644 "$dir/etc/dnnest.conf"
+
+make_bundle=${abs_top_builddir:-$top}/tests/unit/make_bundle
+bundle_is() {
+    held "${A100[@]}" --comment="$RESNET"
+    [[ $(cluster_job_field "$job" AdminComment) = *"\"bundle\":\"$1\""* ]]
+}
+if [[ -x $make_bundle ]]; then
+    mark
+    mkdir "$dir/etc/bundle"
+    "$make_bundle" "$dir/etc/bundle"
+    bundle=$dir/etc/bundle
+    write_conf Mode=enforce
+    ok 'a model bundle is found, and the record names it' cluster_until "$FIND_S" bundle_is small
+    cp "$bundle/step.json" "$dir/step.json"
+    echo >>"$bundle/step.json"
+    ok 'a broken one is named' cluster_until "$FIND_S" has_logged 'step.json: .*the model bundle in use stays'
+    ok '... and the old one predicts' bundle_is small
+    write_conf Mode=observe
+    ok '... while the rest of the site can change' cluster_until "$FIND_S" mode_is observe
+    ok '... and the old one still predicts' bundle_is small
+    cp "$dir/step.json" "$bundle/step.json"
+    write_conf Mode=enforce
+    ok '... until it is right again' cluster_until "$FIND_S" mode_is enforce
+    bundle=none
+else
+    skip 'a model bundle is found' 'tests/unit/make_bundle is not built'
+fi
+
+# --- the log moves, and the disk is full ---------------------------------------------
+
+cluster_until "$FIND_S" lines "$decisions" "len(d) > 10" || true
+mv "$decisions" "$decisions.old"
+held "${A100[@]}" -J rotated --comment="$RESNET"
+logs_job 'a log that was moved away is made anew' "[x for x in d if x['name'] == 'rotated']"
+
+if mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
+    decisions=$dir/full/decisions.jsonl
+    mark
+    write_conf Mode=enforce
+    ok 'a log on another disk is written' cluster_until "$FIND_S" test -e "$decisions"
+    head -c 1M /dev/zero >"$dir/full/filler" 2>/dev/null || true
+    held "${A100[@]}" -J lost --comment="$RESNET"
+    held "${A100[@]}" -J lost --comment="$RESNET"
+    ok 'a disk that is full is told' cluster_until "$FIND_S" has_logged "$decisions: .*\(written\|disk full\|No space\)"
+    held "${A100[@]}" -J lost --comment="$RESNET"
+    like '... and does not hold jobs up' "$said" 'dnnest: time'
+    sleep 3
+    is '... once' "$(logged | grep -c "$decisions")" 1
+    rm "$dir/full/filler"
+    ok '... and lines come when there is room' cluster_until "$FIND_S" \
+        lines "$decisions" "len([x for x in d if x['name'] == 'lost']) == 3"
+    ok '... which is told' has_logged 'written again, 0 lines are missing'
+    decisions=$dir/trace/decisions.jsonl
+    write_conf Mode=enforce
+    logs_back() {
+        held "${A100[@]}" -J back --comment="$RESNET"
+        sleep 2
+        lines "$decisions" "any(x['name'] == 'back' for x in d)"
+    }
+    ok 'the log goes back to its place' cluster_until "$FIND_S" logs_back
+    umount "$dir/full"
+else
+    skip 'a disk that is full is told' 'no file system can be mounted here'
+fi
+
+# --- counters ------------------------------------------------------------------------
+
+counts 'counters are written as Prometheus reads them' \
+    "v['dnnest_changed_total{field=\"gpu_type\"}'] >= 7
+     and v['dnnest_advised_total{field=\"gpu_type\"}'] >= 1
+     and v['dnnest_errors_total{kind=\"range\"}'] == 1
+     and v['dnnest_config_loads_total{result=\"failure\"}'] >= 3
+     and v['dnnest_submissions_total'] > v['dnnest_opted_out_total'] == 0
+     and v['dnnest_submission_seconds_count'] >= v['dnnest_described_total']"
+held --comment=dnnest:off
+counts 'a job that opts out is counted' "v['dnnest_opted_out_total'] == 1"
+is 'the file is for everybody' "$(stat -c %a "$dir/trace/dnnest.prom")" 644
+if command -v promtool >/dev/null; then
+    is 'promtool has nothing to say' "$(promtool check metrics 2>&1 <"$dir/trace/dnnest.prom")" ''
+else
+    skip 'promtool has nothing to say' 'promtool is not installed'
+fi
+
+# --- limits set by hand --------------------------------------------------------------
+
+held "${A100[@]}" --comment="$RESNET" --requeue
+mine=$job
+like 'a job is rewritten' "$(cluster_job_field "$mine" TimeLimit)" '^[0-9:]+$'
+ok 'its owner sets another limit' cluster_as_user scontrol update job="$mine" TimeLimit=777
+is 'which is in force' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
+before=$(cluster_job_field "$mine" AdminComment)
+cluster_as_user scontrol update job="$mine" Comment="$RESNET"
+is '... after its description is updated' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
+cluster_reconfigure
+is '... after a reconfiguration' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
+cluster_restart_ctld
+is '... after a restart' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
+scontrol update job="$mine" TimeLimit=1-12:00:00
+is 'an admin may set a limit above what was asked for' \
+    "$(cluster_job_field "$mine" TimeLimit)" 1-12:00:00
+
+submit "${A100[@]}" --comment="$RESNET" --requeue job.sh 600
+ok 'a rewritten job runs' cluster_wait_job "$job" RUNNING 90
+gpus=$(cluster_job_field "$job" TresPerNode)
+scontrol update job="$job" TimeLimit=1-12:00:00
+is 'an admin extends it' "$(cluster_job_field "$job" TimeLimit)" 1-12:00:00
+scontrol requeuehold "$job"
+ok 'it is requeued' cluster_wait_job "$job" PENDING 60
+is '... and keeps its limit' "$(cluster_job_field "$job" TimeLimit)" 1-12:00:00
+is '... and its GPUs' "$(cluster_job_field "$job" TresPerNode)" "$gpus"
+is 'records are not written again' "$(cluster_job_field "$mine" AdminComment)" "$before"
+counts 'updates are counted' "v['dnnest_modifications_total'] >= 1"
+
+# --- the end -------------------------------------------------------------------------
+
+write_conf Mode=enforce
+held "${A100[@]}" -J last --comment="$RESNET"
+started=$SECONDS
+_cluster_end slurmctld
+ok 'slurmctld ends soon' test $((SECONDS - started)) -le 8
+ok 'the last decision is in the log' lines "$decisions" "d[-1]['name'] == 'last'"
+crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
+is 'slurmctld never complained about itself' "$crashes" 0
+
+done_testing

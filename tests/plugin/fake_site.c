@@ -1,0 +1,267 @@
+/* fake_site.c - the built plugin, a site for it, and jobs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "fake_site.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <slurm/slurm_errno.h>
+
+struct plugin plugin;
+void *plugin_handle;
+
+static int blocks_before;
+char site_dir[] = "/tmp/dnnest-fake-site.XXXXXX";
+char bundle_dir[256] = "none";
+
+/* --- site ------------------------------------------------------------------------ */
+
+char *site_path (const char *name)
+{
+    static char path[256];
+
+    snprintf (path, sizeof (path), "%s/%s", site_dir, name);
+    return path;
+}
+
+SLURM_SYMBOL char *slurm_get_extra_conf_path (char *name)
+{
+    return slurm_text (site_path (name));
+}
+
+void write_file (const char *name, const char *text, const char *more)
+{
+    FILE *file = fopen (site_path (name), "w");
+
+    assert_non_null (file);
+    assert_true (fprintf (file, "%s%s", text, more) >= 0);
+    assert_int_equal (fclose (file), 0);
+}
+
+/* The checkout may be writable by a group, which the plugin does not trust: copy. */
+static void copy_device (const char *name)
+{
+    const char *top = getenv ("abs_top_srcdir");
+    char from[512];
+    char text[8192] = "";
+    FILE *file;
+
+    snprintf (from, sizeof (from), "%s/etc/hardware/%s.conf", top ? top : ".", name);
+    file = fopen (from, "r");
+    assert_non_null (file);
+    text[fread (text, 1, sizeof (text) - 1, file)] = '\0';
+    fclose (file);
+    snprintf (from, sizeof (from), "hardware/%s.conf", name);
+    write_file (from, text, "");
+}
+
+void write_conf (const char *text)
+{
+    char head[1024];
+
+    snprintf (head,
+              sizeof (head),
+              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s\n",
+              site_dir,
+              site_dir,
+              bundle_dir);
+    unlink (site_path ("dnnest.conf"));
+    write_file ("dnnest.conf", head, text);
+}
+
+/* Start the plugin as slurmctld does, with this configuration (NULL: none). */
+void start_plugin (const char *conf)
+{
+    memset (&slurm_conf, 0, sizeof (slurm_conf));
+    slurm_conf.last_update = 1;
+    if (conf)
+        write_conf (conf);
+    else
+        unlink (site_path ("dnnest.conf"));
+    stand_in_forget ();
+    blocks_before = stand_in_blocks;
+    assert_int_equal (plugin.init (), SLURM_SUCCESS);
+}
+
+void stop_plugin (void)
+{
+    assert_int_equal (plugin.fini (), SLURM_SUCCESS);
+    assert_int_equal (stand_in_blocks, blocks_before);
+}
+
+/* --- jobs ------------------------------------------------------------------------ */
+
+/* sbatch --gres=gpu:a100:4 -c 80 -t 1-0 --mem=400000 */
+void make_job (job_desc_msg_t *desc, const char *comment)
+{
+    static const char *const env[] = {
+        "PATH=/bin", "SLURM_GPUS=a100:4", "SLURM_TRES_PER_TASK=cpu=80", NULL};
+
+    job_init (desc);
+    desc->script = slurm_text ("#!/bin/sh\nsrun hostname\n");
+    desc->comment = slurm_text (comment);
+    desc->tres_per_node = slurm_text (GPU "a100:4");
+    desc->time_limit = 1440;
+    desc->cpus_per_task = 80;
+    desc->min_cpus = 80;
+    desc->pn_min_cpus = 80;
+    desc->pn_min_memory = 400000;
+    desc->bitflags = JOB_CPUS_SET;
+    desc->partition = slurm_text ("gpu");
+    job_set_env (desc, env);
+}
+
+/* Submit and return what the user sees, in Slurm's memory. */
+char *submit (job_desc_msg_t *desc)
+{
+    char *message = NULL;
+
+    assert_int_equal (plugin.job_submit (desc, desc->user_id, &message), SLURM_SUCCESS);
+    return message;
+}
+
+/* The job comes back as it went, and the user reads 'expected' (NULL: nothing). */
+void assert_untouched (job_desc_msg_t *desc, const char *expected)
+{
+    struct photo photo = photo_take (desc);
+    char *message = submit (desc);
+
+    photo_compare (&photo, desc);
+    photo_free (&photo);
+    if (expected && !message)
+        fail_msg ("no message, expected '%s'", expected);
+    if (expected)
+        assert_contains (message, expected);
+    else if (message)
+        fail_msg ("unexpected message '%s'", message);
+    slurm_text_free (&message);
+    job_free (desc);
+}
+
+void assert_comment_untouched (const char *comment, const char *expected)
+{
+    job_desc_msg_t desc;
+
+    make_job (&desc, comment);
+    assert_untouched (&desc, expected);
+}
+
+void assert_moved (job_desc_msg_t *desc)
+{
+    char *message = submit (desc);
+
+    if (!message)
+        fail_msg ("no message; log: %s", stand_in_info);
+    assert_contains (message, "dnnest: ");
+    slurm_text_free (&message);
+    if (desc->time_limit >= 1440 || desc->cpus_per_task >= 80)
+        fail_msg ("not moved; log: %s", stand_in_info);
+}
+
+static long now_ms (void)
+{
+    struct timespec now;
+
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A job that opts out waits for what is new, and where that took as long as the plugin
+ * has patience for, the machine is busy.
+ */
+void reconfigure (void)
+{
+    long start_ms;
+
+    slurm_conf.last_update++;
+    start_ms = now_ms ();
+    assert_comment_untouched ("dnnest:off", NULL);
+    if (now_ms () - start_ms > 90)
+        sleep (5);
+}
+
+/* The small bundle of tests/unit, below the site's directory. */
+void make_bundle (void)
+{
+    const char *top = getenv ("abs_top_builddir");
+    char command[1024];
+
+    snprintf (bundle_dir, sizeof (bundle_dir), "%s", site_path ("bundle"));
+    snprintf (command,
+              sizeof (command),
+              "mkdir %s && %s/tests/unit/make_bundle %s",
+              bundle_dir,
+              top ? top : ".",
+              bundle_dir);
+    assert_int_equal (system (command), 0);
+}
+
+void remove_bundle (void)
+{
+    static const char *const names[] = {
+        "bundle/manifest.json", "bundle/step.json", "bundle/memory.json", "bundle"};
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
+        remove (site_path (names[i]));
+    snprintf (bundle_dir, sizeof (bundle_dir), "none");
+}
+
+/* --- program --------------------------------------------------------------------- */
+
+static void *find (const char *name)
+{
+    void *symbol = dlsym (plugin_handle, name);
+
+    if (!symbol)
+        fail_msg ("%s is not exported", name);
+    return symbol;
+}
+
+int load_plugin (void **state)
+{
+    const char *top = getenv ("abs_top_builddir");
+    const char *given = getenv ("DNNEST_PLUGIN");
+    char path[512];
+
+    (void) state;
+    snprintf (path, sizeof (path), "%s/.libs/job_submit_dnnest.so", top ? top : ".");
+    plugin_handle = dlopen (given ? given : path, RTLD_NOW | RTLD_LOCAL);
+    if (!plugin_handle) {
+        print_error ("%s\n", dlerror ());
+        return -1;
+    }
+    *(void **) &plugin.init = find ("init");
+    *(void **) &plugin.fini = find ("fini");
+    *(void **) &plugin.job_submit = find ("job_submit");
+    *(void **) &plugin.job_modify = find ("job_modify");
+    umask (022);
+    if (!mkdtemp (site_dir) || mkdir (site_path ("hardware"), 0755) < 0)
+        return -1;
+    copy_device ("a100_sxm4_40gb");
+    copy_device ("v100_sxm2_16gb");
+    write_file ("datasets.conf",
+                "Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg\n",
+                "");
+    return 0;
+}
+
+int remove_site (void **state)
+{
+    static const char *const names[] = {"hardware/a100_sxm4_40gb.conf",
+                                        "hardware/v100_sxm2_16gb.conf",
+                                        "hardware",
+                                        "datasets.conf",
+                                        "other.conf",
+                                        "dnnest.conf",
+                                        ""};
+
+    (void) state;
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
+        remove (site_path (names[i]));
+    return 0;
+}

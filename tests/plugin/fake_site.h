@@ -1,0 +1,77 @@
+/* fake_site.h - the built plugin, a site for it, and jobs
+ *
+ * Loads job_submit_dnnest.so as slurmctld does, gives it a site in a temporary
+ * directory, and submits jobs to it by hand.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_FAKE_SITE_H
+#define DN_FAKE_SITE_H
+
+#include "stand_in.h"
+
+#include "submit/versions.h"
+
+#define RESNET                                                                         \
+    "dnnest:model=resnet50,batch=64,precision=fp16,epochs=20,dataset=imagenet"
+
+/* Within the limit on both types even by twice the time. */
+#define SHORT_RESNET                                                                   \
+    "dnnest:model=resnet50,batch=64,precision=fp16,epochs=5,dataset=imagenet"
+
+#define GPU_LINES                                                                      \
+    "Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
+    "NodeMemory=512000 Partitions=ALL\n"                                               \
+    "Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 "        \
+    "NodeMemory=512000 Partitions=ALL\n"
+#define ENFORCE "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\n" GPU_LINES
+
+struct plugin {
+    int (*init) (void);
+    int (*fini) (void);
+    int (*job_submit) (job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg);
+    int (*job_modify) (DN_JOB_MODIFY_PARAMETERS);
+};
+extern struct plugin plugin;
+extern void *plugin_handle;
+
+/* For the group of tests: load the plugin and make the site's directory, remove it. */
+int load_plugin (void **state);
+int remove_site (void **state);
+
+/* The site's directory, and a file of it, which lives until the next call. */
+extern char site_dir[];
+char *site_path (const char *name);
+void write_file (const char *name, const char *text, const char *more);
+
+/* Write dnnest.conf: the paths of the site's files in two lines, then 'text'. */
+void write_conf (const char *text);
+
+/* The small bundle of tests/unit, below the site's directory, for the configurations
+ * that are written from now on.
+ */
+void make_bundle (void);
+void remove_bundle (void);
+extern char bundle_dir[256];
+
+/* Start the plugin as slurmctld does, with this configuration (NULL: none). */
+void start_plugin (const char *conf);
+void stop_plugin (void);
+
+/* Reconfigure: the next job sees what is new. */
+void reconfigure (void);
+
+/* sbatch --gres=gpu:a100:4 -c 80 -t 1-0 --mem=400000 */
+void make_job (job_desc_msg_t *desc, const char *comment);
+
+/* Submit and return what the user sees, in Slurm's memory. */
+char *submit (job_desc_msg_t *desc);
+
+/* The job comes back as it went, and the user reads 'expected' (NULL: nothing). */
+void assert_untouched (job_desc_msg_t *desc, const char *expected);
+void assert_comment_untouched (const char *comment, const char *expected);
+
+/* The job is rewritten, and the user told. */
+void assert_moved (job_desc_msg_t *desc);
+
+#endif

@@ -1,0 +1,241 @@
+/* keep.c - tests of the plugin's thread: changed files, traces, forks and ends
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "fake_site.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A change is found within four seconds; a busy machine gets more. */
+#define FIND_S 60
+
+/* What a job is given, 1440 where it is left alone. */
+static uint32_t limit_given (void)
+{
+    job_desc_msg_t desc;
+    char *message;
+    uint32_t limit;
+
+    make_job (&desc, RESNET);
+    message = submit (&desc);
+    limit = desc.time_limit;
+    slurm_text_free (&message);
+    job_free (&desc);
+    return limit;
+}
+
+static void assert_becomes (bool rewritten)
+{
+    const time_t end = time (NULL) + FIND_S;
+
+    while ((limit_given () < 1440) != rewritten) {
+        if (time (NULL) > end)
+            fail_msg (
+                "the change is not found; log: %s%s", stand_in_error, stand_in_info);
+        usleep (100000);
+    }
+}
+
+static void assert_said (const char *text)
+{
+    const time_t end = time (NULL) + FIND_S;
+
+    while (!strstr (stand_in_error, text)) {
+        if (time (NULL) > end)
+            fail_msg ("'%s' is not said", text);
+        usleep (100000);
+    }
+}
+
+static void changed_files_are_found_and_broken_ones_said_once (void **state)
+{
+    (void) state;
+    start_plugin (ENFORCE);
+    assert_true (limit_given () < 1440);
+    write_conf ("Mode=observe\n" GPU_LINES);
+    assert_becomes (false);
+    write_conf (ENFORCE);
+    assert_becomes (true);
+    stand_in_forget ();
+    write_file ("datasets.conf", "Dataset=imagenet Samples=many\n", "");
+    assert_said ("datasets.conf: line 1");
+    assert_contains (stand_in_error, "the configuration in use stays");
+    assert_true (limit_given () < 1440);
+    chmod (site_path ("datasets.conf"), 0600); /* changed, and as broken as before */
+    sleep (5);
+    assert_int_equal (stand_in_n_errors, 1);
+    write_file ("datasets.conf",
+                "Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg\n",
+                "");
+    chmod (site_path ("datasets.conf"), 0644);
+    unlink (site_path ("dnnest.conf"));
+    assert_becomes (false);
+    write_conf (ENFORCE);
+    assert_becomes (true);
+    stop_plugin ();
+}
+
+/* Lines of a file of the site that have this part. */
+static int count_lines (const char *name, const char *part)
+{
+    FILE *file = fopen (site_path (name), "r");
+    char line[8192];
+    int n = 0;
+
+    while (file && fgets (line, sizeof (line), file))
+        n += strstr (line, part) != NULL;
+    if (file)
+        fclose (file);
+    return n;
+}
+
+static const char *with_traces (void)
+{
+    static char conf[2048];
+
+    snprintf (conf,
+              sizeof (conf),
+              "%sDecisionLog=%s/log.jsonl\nCounters=%s/dnnest.prom\n",
+              ENFORCE,
+              site_dir,
+              site_dir);
+    return conf;
+}
+
+static void forget_traces (void)
+{
+    unlink (site_path ("log.jsonl"));
+    unlink (site_path ("dnnest.prom"));
+}
+
+static void every_decision_is_in_the_log_when_the_plugin_ends (void **state)
+{
+    job_desc_msg_t desc;
+    char *message;
+
+    (void) state;
+    start_plugin (with_traces ());
+    limit_given ();
+    make_job (&desc, "dnnest:colour=red");
+    desc.name = slurm_text ("a\n\"b\033");
+    message = submit (&desc);
+    slurm_text_free (&message);
+    slurm_text_free (&desc.name);
+    job_free (&desc);
+    assert_comment_untouched ("dnnest:off", NULL);
+    assert_comment_untouched ("nothing", NULL);
+    stop_plugin ();
+    assert_int_equal (count_lines ("log.jsonl", "\"time\":"), 2);
+    assert_int_equal (count_lines ("log.jsonl", "\"verdict\":\"change\""), 1);
+    assert_int_equal (count_lines ("log.jsonl", "\"name\":\"a?\\\"b?\""), 1);
+    assert_int_equal (count_lines ("dnnest.prom", "dnnest_opted_out_total 1\n"), 1);
+    assert_int_equal (
+        count_lines ("dnnest.prom", "dnnest_errors_total{kind=\"range\"} 1\n"), 1);
+    forget_traces ();
+}
+
+static void wait_for_child (pid_t child)
+{
+    int status;
+
+    for (int i = 0; i < 600; i++) {
+        if (waitpid (child, &status, WNOHANG) == child) {
+            assert_true (WIFEXITED (status));
+            assert_int_equal (WEXITSTATUS (status), 0);
+            return;
+        }
+        usleep (50000);
+    }
+    kill (child, SIGKILL);
+    fail_msg ("the child does not end");
+}
+
+/* fini () is not called on every way out. */
+static void a_controller_that_just_exits_writes_what_is_left (void **state)
+{
+    pid_t child;
+
+    (void) state;
+    child = fork ();
+    if (child == 0) {
+        start_plugin (with_traces ());
+        limit_given ();
+        exit (0);
+    }
+    wait_for_child (child);
+    assert_int_equal (count_lines ("log.jsonl", "\"verdict\":\"change\""), 1);
+    forget_traces ();
+}
+
+static void a_child_of_a_fork_does_not_wait_for_a_thread_it_has_not (void **state)
+{
+    time_t start = time (NULL);
+    pid_t child;
+
+    (void) state;
+#if defined(__SANITIZE_ADDRESS__)
+    skip (); /* in the child, what the thread has at hand is lost: leaks */
+#endif
+    start_plugin (ENFORCE);
+    child = fork ();
+    if (child == 0)
+        exit (0);
+    wait_for_child (child);
+    assert_true (time (NULL) - start < 4);
+    assert_true (limit_given () < 1440);
+    stop_plugin ();
+}
+
+static int count_threads (void)
+{
+    DIR *dir = opendir ("/proc/self/task");
+    int n = 0;
+
+    while (dir && readdir (dir))
+        n++;
+    if (dir)
+        closedir (dir);
+    return n;
+}
+
+static void threads_do_not_pile_up (void **state)
+{
+    int before = count_threads ();
+
+    (void) state;
+    for (int i = 0; i < 20; i++) {
+        start_plugin (i % 2 == 0 ? ENFORCE : NULL);
+        assert_int_equal (count_threads (), before + 1);
+        stop_plugin ();
+    }
+    assert_int_equal (count_threads (), before);
+}
+
+static int remove_all (void **state)
+{
+    forget_traces ();
+    return remove_site (state);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("changed files are found, and broken ones said once",
+              changed_files_are_found_and_broken_ones_said_once),
+        TEST ("every decision is in the log when the plugin ends",
+              every_decision_is_in_the_log_when_the_plugin_ends),
+        TEST ("a controller that just exits writes what is left",
+              a_controller_that_just_exits_writes_what_is_left),
+        TEST ("a child of a fork does not wait for a thread it has not",
+              a_child_of_a_fork_does_not_wait_for_a_thread_it_has_not),
+        TEST ("threads do not pile up", threads_do_not_pile_up),
+    };
+
+    return cmocka_run_group_tests_name ("keep", tests, load_plugin, remove_all);
+}

@@ -1,0 +1,225 @@
+/* storm.c - sixteen threads submit while everything under them is replaced
+ *
+ * The site is loaded anew because of reconfigurations, because its files change, and
+ * now and then they are broken; the decision log is moved away. Every job must be what
+ * one of the sites makes of it, whole; every decision is in the log or counted as lost.
+ *
+ * Built with --enable-tsan, the thread sanitizer looks on; packaging/check does that.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "fake_site.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    N_THREADS = 16,
+    N_JOBS = 400, /* of a thread, at least */
+    STORM_S = 6
+};
+
+#if defined(__SANITIZE_THREAD__)
+/* libgomp is not built for the sanitizer, which sees none of its locks and takes what
+ * libxgboost does between them for races. Nothing of ours is left out.
+ */
+const char *__tsan_default_suppressions (void);
+
+__attribute__ ((visibility ("default"))) const char *__tsan_default_suppressions (void)
+{
+    return "called_from_lib:libgomp.so\n"
+           "called_from_lib:libxgboost.so\n";
+}
+#endif
+
+/* Sixteen readers without a pause would never let a writer in otherwise. */
+static pthread_rwlock_t conf_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+static atomic_bool over;
+
+struct tally {
+    int n_jobs;
+    int n_moved;
+    int n_kept;
+    int n_torn;
+};
+
+static void judge (const job_desc_msg_t *desc, struct tally *tally)
+{
+    bool moved = strcmp (desc->tres_per_node, GPU "v100:4") == 0;
+    bool shorter = desc->time_limit < 1440;
+    bool fewer = desc->cpus_per_task < 80;
+
+    tally->n_jobs++;
+    if (moved && shorter && fewer)
+        tally->n_moved++;
+    else if (!moved && !shorter && !fewer)
+        tally->n_kept++;
+    else
+        tally->n_torn++;
+}
+
+/* cmocka's assertions belong to its own thread: count here, judge there. slurmctld has
+ * its configuration locked for reading meanwhile.
+ */
+static void *submit_until_over (void *of)
+{
+    struct tally *tally = of;
+
+    while (tally->n_jobs < N_JOBS || !atomic_load (&over)) {
+        job_desc_msg_t desc;
+        char *message = NULL;
+
+        make_job (&desc, SHORT_RESNET);
+        pthread_rwlock_rdlock (&conf_lock);
+        plugin.job_submit (&desc, 0, &message);
+        pthread_rwlock_unlock (&conf_lock);
+        judge (&desc, tally);
+        slurm_text_free (&message);
+        job_free (&desc);
+    }
+    return NULL;
+}
+
+static void bump (char *parameters)
+{
+    pthread_rwlock_wrlock (&conf_lock);
+    slurm_conf.last_update++;
+    slurm_conf.slurmctld_params = parameters;
+    pthread_rwlock_unlock (&conf_lock);
+}
+
+/* As an admin's editor does it: in one step. */
+static void replace_conf (const char *more)
+{
+    char text[2048];
+    char new_path[256];
+
+    snprintf (text,
+              sizeof (text),
+              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s\n"
+              "DecisionLog=%s/log.jsonl Counters=%s/dnnest.prom\n%s",
+              site_dir,
+              site_dir,
+              bundle_dir,
+              site_dir,
+              site_dir,
+              more);
+    write_file ("new.conf", ENFORCE, text);
+    strcpy (new_path, site_path ("new.conf"));
+    assert_int_equal (rename (new_path, site_path ("dnnest.conf")), 0);
+}
+
+static void move_log (void)
+{
+    char from[256];
+
+    strcpy (from, site_path ("log.jsonl"));
+    rename (from, site_path ("log.moved"));
+}
+
+static int count_lines (const char *name)
+{
+    FILE *file = fopen (site_path (name), "r");
+    int n = 0;
+
+    for (int c; file && (c = fgetc (file)) != EOF;)
+        n += c == '\n';
+    if (file)
+        fclose (file);
+    return n;
+}
+
+/* The value of a counter, as the file of counters has it. */
+static long counter (const char *name)
+{
+    FILE *file = fopen (site_path ("dnnest.prom"), "r");
+    char line[512];
+    long value = -1;
+
+    assert_non_null (file);
+    while (fgets (line, sizeof (line), file))
+        if (strncmp (line, name, strlen (name)) == 0 && line[strlen (name)] == ' ')
+            value = strtol (line + strlen (name), NULL, 10);
+    fclose (file);
+    return value;
+}
+
+static void make_weather (void)
+{
+    static char observe[] = "dnnest_mode=observe";
+    static char broken[] = "dnnest_mode=sideways";
+    const time_t end = time (NULL) + STORM_S;
+    int lines = 0;
+
+    for (int i = 0; time (NULL) < end; i++) {
+        usleep (20000);
+        bump (i % 5 == 1 ? observe : i % 5 == 3 ? broken : NULL);
+        if (i % 7 == 0)
+            replace_conf (i % 2 == 0 ? "" : "Cpus=sideways\n");
+        if (i % 50 == 10) {
+            lines += count_lines ("log.moved");
+            move_log ();
+        }
+    }
+    print_message ("%d lines in logs moved away before the last\n", lines);
+}
+
+static void jobs_are_whole_and_every_decision_is_accounted_for (void **state)
+{
+    static struct tally tallies[N_THREADS];
+    pthread_t threads[N_THREADS];
+    struct tally all = {0};
+
+    (void) state;
+    make_bundle ();
+    start_plugin (ENFORCE);
+    replace_conf ("");
+    reconfigure ();
+    for (int i = 0; i < N_THREADS; i++)
+        assert_int_equal (
+            pthread_create (&threads[i], NULL, submit_until_over, &tallies[i]), 0);
+    make_weather ();
+    atomic_store (&over, true);
+    for (int i = 0; i < N_THREADS; i++) {
+        pthread_join (threads[i], NULL);
+        all.n_jobs += tallies[i].n_jobs;
+        all.n_moved += tallies[i].n_moved;
+        all.n_kept += tallies[i].n_kept;
+        all.n_torn += tallies[i].n_torn;
+    }
+    replace_conf ("");
+    bump (NULL);
+    reconfigure ();
+    stop_plugin ();
+    print_message ("%d jobs, %d moved, %d kept\n", all.n_jobs, all.n_moved, all.n_kept);
+    assert_int_equal (all.n_torn, 0);
+    assert_true (all.n_moved > 0 && all.n_kept > 0);
+    /* The job that opts out in reconfigure () is no decision. */
+    assert_int_equal (counter ("dnnest_described_total"), all.n_jobs);
+    assert_int_equal (counter ("dnnest_submission_seconds_count"), all.n_jobs + 2);
+    assert_int_equal (
+        counter ("dnnest_decision_log_lines_total")
+            + counter ("dnnest_decision_log_dropped_total{reason=\"full\"}"),
+        all.n_jobs);
+    assert_true (counter ("dnnest_config_loads_total{result=\"failure\"}") > 0);
+    remove_bundle ();
+}
+
+int main (void)
+{
+    static const char *const names[] = {
+        "log.jsonl", "log.moved", "dnnest.prom", "new.conf"};
+    const struct CMUnitTest tests[] = {
+        TEST ("jobs are whole, and every decision is accounted for",
+              jobs_are_whole_and_every_decision_is_accounted_for),
+    };
+    int failed = cmocka_run_group_tests_name ("storm", tests, load_plugin, NULL);
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
+        remove (site_path (names[i]));
+    remove_site (NULL);
+    return failed;
+}

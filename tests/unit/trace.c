@@ -1,0 +1,542 @@
+/* trace.c - tests of trace/: the queue, a line, the log's file and the counters
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <json-c/json.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "scene.h"
+#include "trace/journal.h"
+#include "trace/ring.h"
+#include "trace/trace.h"
+
+static char dir[] = "/tmp/dnnest-trace.XXXXXX";
+
+/* Up to 64 at a time. */
+static const char *path_of (const char *name)
+{
+    static char paths[64][128];
+    static int next;
+    char *path = paths[next++ % 64];
+
+    snprintf (path, sizeof (paths[0]), "%s/%s", dir, name);
+    return path;
+}
+
+static const char *content_of (const char *name)
+{
+    static char text[65536];
+    FILE *file = fopen (path_of (name), "r");
+
+    text[0] = '\0';
+    if (!file)
+        return "(none)";
+    text[fread (text, 1, sizeof (text) - 1, file)] = '\0';
+    fclose (file);
+    return text;
+}
+
+/* --- the queue ------------------------------------------------------------------- */
+
+static struct dn_ring ring;
+
+static void a_full_queue_refuses_and_order_is_kept (void **state)
+{
+    (void) state;
+    dn_ring_init (&ring);
+    assert_null (dn_ring_get (&ring));
+    for (intptr_t round = 0; round < 3; round++) {
+        for (intptr_t i = 1; i <= DN_RING_SIZE; i++)
+            assert_true (dn_ring_put (&ring, (void *) (round * 10000 + i)));
+        assert_false (dn_ring_put (&ring, (void *) 1));
+        for (intptr_t i = 1; i <= DN_RING_SIZE; i++)
+            assert_int_equal ((intptr_t) dn_ring_get (&ring), round * 10000 + i);
+        assert_null (dn_ring_get (&ring));
+    }
+}
+
+enum {
+    N_THREADS = 8,
+    N_ITEMS = 20000
+};
+
+static void *put_many (void *of)
+{
+    intptr_t base = *(int *) of * (intptr_t) N_ITEMS;
+
+    for (intptr_t i = 1; i <= N_ITEMS; i++)
+        while (!dn_ring_put (&ring, (void *) (base + i)))
+            usleep (50);
+    return NULL;
+}
+
+static void nothing_is_lost_or_doubled_between_threads (void **state)
+{
+    static int last[N_THREADS];
+    pthread_t threads[N_THREADS];
+    int numbers[N_THREADS];
+
+    (void) state;
+    dn_ring_init (&ring);
+    for (int i = 0; i < N_THREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal (pthread_create (&threads[i], NULL, put_many, &numbers[i]), 0);
+    }
+    for (int n = 0; n < N_THREADS * N_ITEMS;) {
+        intptr_t item = (intptr_t) dn_ring_get (&ring);
+
+        if (item == 0) {
+            usleep (50);
+            continue;
+        }
+        /* Each thread's own come one after the other. */
+        assert_int_equal ((item - 1) % N_ITEMS, last[(item - 1) / N_ITEMS]++);
+        n++;
+    }
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_join (threads[i], NULL);
+    assert_null (dn_ring_get (&ring));
+}
+
+/* --- a line ---------------------------------------------------------------------- */
+
+static struct dn_event *make_event (const char *name)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    struct dn_event *event;
+
+    job.name = name;
+    job.partition = "gpu";
+    advice = scene_advise ("Mode=enforce\nRecord=none", &job);
+    event = dn_event_new (&job, advice, NULL);
+    assert_non_null (event);
+    event->time_ms = INT64_C (1795277226123);
+    event->taken_us = 412;
+    event->applied = true;
+    dn_advice_free (advice);
+    return event;
+}
+
+static const char *text_at (struct json_object *object, const char *key)
+{
+    struct json_object *value = NULL;
+
+    if (!json_object_object_get_ex (object, key, &value))
+        return "(none)";
+    return json_object_get_string (value);
+}
+
+/* A line must be one, printable, and JSON. */
+static struct json_object *parse_line (const struct dn_event *event)
+{
+    char *line = dn_event_line (event);
+    struct json_object *object;
+    size_t len;
+
+    assert_non_null (line);
+    len = strlen (line);
+    assert_int_equal (line[len - 1], '\n');
+    for (size_t i = 0; i + 1 < len; i++)
+        assert_in_range (line[i], ' ', '~');
+    object = json_tokener_parse (line);
+    assert_non_null (object);
+    free (line);
+    return object;
+}
+
+static void a_line_says_who_what_why_and_how_long (void **state)
+{
+    struct dn_event *event = make_event ("train");
+    struct json_object *line = parse_line (event);
+    struct json_object *record;
+    struct json_object *reasons;
+    struct json_object *request;
+
+    (void) state;
+    assert_string_equal (text_at (line, "time"), "2026-11-21T16:07:06.123Z");
+    assert_string_equal (text_at (line, "name"), "train");
+    assert_string_equal (text_at (line, "partition"), "gpu");
+    assert_string_equal (text_at (line, "account"), "(none)");
+    assert_string_equal (text_at (line, "kind"), "batch");
+    assert_string_equal (text_at (line, "verdict"), "change");
+    assert_string_equal (text_at (line, "applied"), "true");
+    assert_string_equal (text_at (line, "abstained"), "(none)");
+    assert_string_equal (text_at (line, "us"), "412");
+    assert_true (json_object_object_get_ex (line, "reasons", &reasons));
+    assert_in_range (json_object_array_length (reasons), 3, DN_REASONS_MAX);
+    assert_true (json_object_object_get_ex (line, "record", &record));
+    assert_true (json_object_object_get_ex (record, "req", &request));
+    assert_string_equal (text_at (request, "time_s"), "86400");
+    assert_string_equal (text_at (record, "version"), PACKAGE_VERSION);
+    json_object_put (line);
+    free (event);
+}
+
+static void hostile_names_break_neither_line_nor_terminal (void **state)
+{
+    static const char *const names[][2] = {
+        {"a\"b\\c", "a\"b\\c"},
+        {"x\n{\"time\":\"forged\"}", "x?{\"time\":\"forged\"}"},
+        {"\033]0;owned\007\033[31m", "?]0;owned??[31m"},
+        {"\302\233\177\303", "????"},
+        {"\342\200\256evil", "???evil"},
+        {"", "(none)"},
+        {"</script>%n%s", "</script>%n%s"},
+    };
+    char longest[5000];
+
+    (void) state;
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+        struct dn_event *event = make_event (names[i][0]);
+        struct json_object *line = parse_line (event);
+
+        assert_string_equal (text_at (line, "name"), names[i][1]);
+        json_object_put (line);
+        free (event);
+    }
+    memset (longest, '"', sizeof (longest));
+    longest[sizeof (longest) - 1] = '\0';
+    struct dn_event *event = make_event (longest);
+    struct json_object *line = parse_line (event);
+
+    assert_int_equal (strlen (text_at (line, "name")), DN_EVENT_NAME_MAX + 3);
+    assert_string_equal (text_at (line, "name") + DN_EVENT_NAME_MAX, "...");
+    json_object_put (line);
+    free (event);
+}
+
+static void an_error_and_an_abstention_are_lines (void **state)
+{
+    struct dn_job job = scene_job ();
+    const struct dn_err err = {DN_E_RANGE, "batch: -4 out of range 1..1000000"};
+    struct dn_event *event = dn_event_new (&job, NULL, &err);
+    struct json_object *line = parse_line (event);
+    struct dn_advice *advice;
+
+    (void) state;
+    assert_string_equal (text_at (line, "verdict"), "error");
+    assert_string_equal (text_at (line, "error"), err.text);
+    assert_string_equal (text_at (line, "reasons"), "[ ]");
+    assert_string_equal (text_at (line, "record"), "(none)");
+    json_object_put (line);
+    free (event);
+    job.tres[DN_GPU_PER_NODE] = "gres:gpu:a|b:4";
+    advice = scene_advise ("", &job);
+    event = dn_event_new (&job, advice, NULL);
+    line = parse_line (event);
+    assert_string_equal (text_at (line, "verdict"), "abstain");
+    assert_string_equal (text_at (line, "abstained"), "unmapped_type");
+    assert_null (strchr (event->record, '|'));
+    assert_contains (event->record, "a\\u007cb");
+    json_object_put (line);
+    dn_advice_free (advice);
+    free (event);
+}
+
+/* --- its file -------------------------------------------------------------------- */
+
+static void assert_ready (struct dn_journal *journal, const char *path)
+{
+    struct dn_err err = {.code = DN_E_NONE};
+
+    if (dn_journal_ready (journal, path, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static void assert_append (struct dn_journal *journal, const char *line)
+{
+    struct dn_err err = {.code = DN_E_NONE};
+
+    if (dn_journal_append (journal, line, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static void the_log_is_made_appended_to_and_follows_its_name (void **state)
+{
+    struct dn_journal journal = dn_journal_empty ();
+    const char *path = path_of ("log");
+    struct stat st;
+
+    (void) state;
+    assert_ready (&journal, path);
+    assert_append (&journal, "one\n");
+    assert_int_equal (stat (path, &st), 0);
+    assert_int_equal (st.st_mode & 07777, 0640);
+    assert_int_equal (rename (path, path_of ("moved")), 0);
+    assert_append (&journal, "two\n"); /* nobody has looked yet */
+    assert_ready (&journal, path);
+    assert_append (&journal, "three\n");
+    assert_string_equal (content_of ("moved"), "one\ntwo\n");
+    assert_string_equal (content_of ("log"), "three\n");
+    unlink (path);
+    assert_ready (&journal, path);
+    assert_append (&journal, "four\n");
+    assert_string_equal (content_of ("log"), "four\n");
+    assert_ready (&journal, path_of ("other"));
+    assert_append (&journal, "five\n");
+    assert_string_equal (content_of ("other"), "five\n");
+    dn_journal_close (&journal);
+    assert_ready (&journal, path);
+    assert_append (&journal, "six\n");
+    assert_string_equal (content_of ("log"), "four\nsix\n");
+    dn_journal_close (&journal);
+    unlink (path);
+}
+
+static void a_large_log_is_moved_away_and_so_many_are_kept (void **state)
+{
+    struct dn_journal journal = dn_journal_empty ();
+    const char *path = path_of ("log");
+    char line[16];
+
+    (void) state;
+    journal.size_max = 8;
+    journal.keep = 2;
+    for (int i = 0; i < 8; i++) {
+        assert_ready (&journal, path);
+        snprintf (line, sizeof (line), "line%d\n", i);
+        assert_append (&journal, line);
+    }
+    dn_journal_close (&journal);
+    assert_string_equal (content_of ("log"), "line6\nline7\n");
+    assert_string_equal (content_of ("log.1"), "line4\nline5\n");
+    assert_string_equal (content_of ("log.2"), "line2\nline3\n");
+    assert_string_equal (content_of ("log.3"), "(none)");
+    unlink (path);
+    unlink (path_of ("log.1"));
+    unlink (path_of ("log.2"));
+}
+
+static void assert_not_ready (const char *path, const char *why)
+{
+    struct dn_journal journal = dn_journal_empty ();
+    struct dn_err err = {.code = DN_E_NONE};
+
+    assert_int_equal (dn_journal_ready (&journal, path, &err), -1);
+    assert_contains (err.text, why);
+    assert_int_equal (journal.fd, -1);
+}
+
+static void what_is_not_our_own_plain_file_is_not_written (void **state)
+{
+    const char *path = path_of ("log");
+
+    (void) state;
+    assert_int_equal (symlink ("/etc/passwd", path), 0);
+    assert_not_ready (path, "is a symbolic link");
+    unlink (path);
+    assert_int_equal (mkfifo (path, 0600), 0);
+    assert_not_ready (path, "cannot be opened");
+    unlink (path);
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_not_ready (path, "cannot be opened");
+    rmdir (path);
+    assert_not_ready (path_of ("nowhere/log"), "No such file");
+    assert_int_equal (link (path_of ("other"), path), 0);
+    assert_not_ready (path, "has another name");
+    unlink (path);
+    if (geteuid () == 0) {
+        fclose (fopen (path, "w"));
+        assert_int_equal (chown (path, 65534, 65534), 0);
+        assert_not_ready (path, "owned by uid 65534");
+        unlink (path);
+    }
+    unlink (path_of ("other"));
+    unlink (path_of ("moved"));
+}
+
+/* A limit on the size of files is a disk that is full after so many bytes. */
+static void limit_files (rlim_t size)
+{
+    const struct rlimit limit = {size, RLIM_INFINITY};
+
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_full_disk_leaves_whole_lines (void **state)
+{
+    struct dn_journal journal = dn_journal_empty ();
+    struct dn_err err = {.code = DN_E_NONE};
+
+    (void) state;
+    signal (SIGXFSZ, SIG_IGN);
+    assert_ready (&journal, path_of ("log"));
+    assert_append (&journal, "0123456789\n");
+    limit_files (15);
+    assert_int_equal (dn_journal_append (&journal, "0123456789\n", &err), -1);
+    assert_contains (err.text, "disk full");
+    assert_int_equal (dn_journal_append (&journal, "0123456789\n", &err), -1);
+    limit_files (RLIM_INFINITY);
+    assert_append (&journal, "after\n");
+    assert_string_equal (content_of ("log"), "0123456789\nafter\n");
+    dn_journal_close (&journal);
+    unlink (path_of ("log"));
+}
+
+/* --- the writer ------------------------------------------------------------------ */
+
+static int n_errors;
+static int n_infos;
+static char said[512];
+
+static void listen (bool error, const char *text)
+{
+    if (error)
+        n_errors++;
+    else
+        n_infos++;
+    snprintf (said, sizeof (said), "%s", text);
+}
+
+static unsigned long long value_of (dn_counter *counter)
+{
+    return atomic_load (counter);
+}
+
+static void a_log_that_cannot_be_written_is_told_once_and_catches_up (void **state)
+{
+    struct dn_writer *writer = dn_writer_new ();
+    const char *path = path_of ("logs/log");
+    unsigned long long dropped = value_of (&dn_counters.dropped[DN_DROP_FULL]);
+    unsigned long long lines = value_of (&dn_counters.lines);
+
+    (void) state;
+    n_errors = n_infos = 0;
+    dn_trace_start ();
+    for (int i = 0; i < DN_RING_SIZE + 5; i++) {
+        struct dn_event *event = calloc (1, sizeof (*event));
+
+        event->kind = DN_JOB_BATCH;
+        event->user_id = i;
+        dn_trace_hand_over (event);
+        if (i % 512 == 0)
+            dn_writer_log (writer, path, listen);
+    }
+    assert_int_equal (n_errors, 1);
+    assert_contains (said, "No such file");
+    assert_int_equal (value_of (&dn_counters.dropped[DN_DROP_FULL]) - dropped, 5);
+    assert_int_equal (mkdir (path_of ("logs"), 0700), 0);
+    dn_writer_log (writer, path, listen);
+    assert_int_equal (n_infos, 1);
+    assert_contains (said, "written again, 5 lines are missing");
+    assert_int_equal (value_of (&dn_counters.lines) - lines, DN_RING_SIZE);
+    dn_writer_log (writer, path, listen);
+    assert_int_equal (n_errors + n_infos, 2);
+    dn_trace_hand_over (calloc (1, sizeof (struct dn_event)));
+    dn_writer_log (writer, "", listen); /* switched off */
+    dn_writer_log (writer, path, listen);
+    assert_int_equal (value_of (&dn_counters.lines) - lines, DN_RING_SIZE);
+    dn_writer_free (writer);
+    unlink (path);
+    rmdir (path_of ("logs"));
+}
+
+/* --- the counters ---------------------------------------------------------------- */
+
+static void latencies_are_cumulative_and_bounded_above (void **state)
+{
+    static struct dn_counters counters;
+    const struct dn_gauges gauges = {"22.05.8", 17, 23};
+    char *text;
+
+    (void) state;
+    dn_counters_took (&counters, -5);
+    dn_counters_took (&counters, 100);
+    dn_counters_took (&counters, 101);
+    dn_counters_took (&counters, 3000000);
+    dn_count (&counters.abstained[DN_ABSTAIN_MEMORY]);
+    text = dn_counters_text (&counters, &gauges);
+    assert_contains (text, "_bucket{le=\"0.000100\"} 2\n");
+    assert_contains (text, "_bucket{le=\"0.000200\"} 3\n");
+    assert_contains (text, "_bucket{le=\"0.100000\"} 3\n");
+    assert_contains (text, "_bucket{le=\"+Inf\"} 4\n");
+    assert_contains (text, "_sum 3.000201\n");
+    assert_contains (text, "_count 4\n");
+    assert_contains (text, "dnnest_abstained_total{reason=\"memory\"} 1\n");
+    assert_contains (text, "dnnest_info{version=\"" PACKAGE_VERSION "\",slurm=\"22");
+    assert_contains (text, "dnnest_config_time_seconds 23\n");
+    assert_null (strstr (text, "\"none\""));
+    assert_int_equal (text[strlen (text) - 1], '\n');
+    free (text);
+}
+
+static void the_file_of_counters_is_replaced_whole (void **state)
+{
+    const char *path = path_of ("c.prom");
+    struct dn_err err = {.code = DN_E_NONE};
+    struct stat st;
+    mode_t mask = umask (077);
+
+    (void) state;
+    assert_int_equal (dn_counters_write (path, "one\n", &err), 0);
+    umask (mask);
+    assert_int_equal (stat (path, &st), 0);
+    assert_int_equal (st.st_mode & 07777, 0644);
+    unlink (path);
+    /* Neither the file nor what is written beside it leads elsewhere. */
+    assert_int_equal (symlink (path_of ("victim"), path), 0);
+    assert_int_equal (symlink (path_of ("victim"), path_of ("c.prom.new")), 0);
+    assert_int_equal (dn_counters_write (path, "two\n", &err), 0);
+    assert_string_equal (content_of ("c.prom"), "two\n");
+    assert_string_equal (content_of ("victim"), "(none)");
+    limit_files (2);
+    assert_int_equal (dn_counters_write (path, "three\n", &err), -1);
+    limit_files (RLIM_INFINITY);
+    assert_string_equal (content_of ("c.prom"), "two\n");
+    assert_string_equal (content_of ("c.prom.new"), "(none)");
+    assert_int_equal (dn_counters_write (path_of ("no/c.prom"), "x", &err), -1);
+    assert_contains (err.text, "No such file");
+    unlink (path);
+}
+
+static int make_dir (void **state)
+{
+    (void) state;
+    umask (022);
+    return mkdtemp (dir) ? 0 : -1;
+}
+
+static int remove_dir (void **state)
+{
+    (void) state;
+    return rmdir (dir);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a full queue refuses, and order is kept",
+              a_full_queue_refuses_and_order_is_kept),
+        TEST ("nothing is lost or doubled between threads",
+              nothing_is_lost_or_doubled_between_threads),
+        TEST ("a line says who, what, why and how long",
+              a_line_says_who_what_why_and_how_long),
+        TEST ("hostile names break neither line nor terminal",
+              hostile_names_break_neither_line_nor_terminal),
+        TEST ("an error and an abstention are lines",
+              an_error_and_an_abstention_are_lines),
+        TEST ("the log is made, appended to and follows its name",
+              the_log_is_made_appended_to_and_follows_its_name),
+        TEST ("a large log is moved away, and so many are kept",
+              a_large_log_is_moved_away_and_so_many_are_kept),
+        TEST ("what is not our own plain file is not written",
+              what_is_not_our_own_plain_file_is_not_written),
+        TEST ("a full disk leaves whole lines", a_full_disk_leaves_whole_lines),
+        TEST ("a log that cannot be written is told once, and catches up",
+              a_log_that_cannot_be_written_is_told_once_and_catches_up),
+        TEST ("latencies are cumulative and bounded above",
+              latencies_are_cumulative_and_bounded_above),
+        TEST ("the file of counters is replaced whole",
+              the_file_of_counters_is_replaced_whole),
+    };
+
+    return cmocka_run_group_tests_name ("trace", tests, make_dir, remove_dir);
+}
