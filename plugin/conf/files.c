@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,8 +29,17 @@
 #endif
 #endif
 
-/* strerror () is not meant for threads before glibc 2.32. */
-#define ERRNO_TEXT_MAX 80
+struct dn_errno_text dn_errno_text (int code)
+{
+    struct dn_errno_text out = {""};
+    char unknown[sizeof (out.text)]; /* a number that has no text of its own */
+
+    snprintf (out.text,
+              sizeof (out.text),
+              "%s",
+              strerror_r (code, unknown, sizeof (unknown)));
+    return out;
+}
 
 void dn_fd_cleanup (const int *fd)
 {
@@ -39,9 +49,7 @@ void dn_fd_cleanup (const int *fd)
 
 static int fail_errno (struct dn_err *err)
 {
-    char text[ERRNO_TEXT_MAX];
-
-    return dn_err_set (err, DN_E_IO, "%s", strerror_r (errno, text, sizeof (text)));
+    return dn_err_set (err, DN_E_IO, "%s", dn_errno_text (errno).text);
 }
 
 /* Examine an open file; its size in *size. 'owner' is NULL where anybody's will do. */

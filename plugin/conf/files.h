@@ -32,6 +32,14 @@ int dn_file_read_below (const char *dir,
                         char **text,
                         struct dn_err *err);
 
+/* What the system says of an errno: strerror () is not meant for threads before glibc
+ * 2.32.
+ */
+struct dn_errno_text {
+    char text[80];
+};
+struct dn_errno_text dn_errno_text (int code);
+
 /* close () for dn_cleanup. */
 void dn_fd_cleanup (const int *fd);
 

@@ -26,9 +26,6 @@
 #include "conf/people.h"
 #include "predict/tuning.h"
 
-/* strerror () is not meant for threads before glibc 2.32. */
-#define ERRNO_TEXT_MAX 80
-
 static const char catalogue_suffix[] = ".conf";
 
 void dn_dir_cleanup (DIR *const *dir)
@@ -39,10 +36,8 @@ void dn_dir_cleanup (DIR *const *dir)
 
 static int fail_errno (const char *path, const char *what, struct dn_err *err)
 {
-    char text[ERRNO_TEXT_MAX];
-    const char *why = strerror_r (errno, text, sizeof (text));
-
-    return dn_err_set (err, DN_E_IO, "%s: %s: %s", path, what, why);
+    return dn_err_set (
+        err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
 }
 
 /* Owner and mode: nobody but root and ourselves may have written it. */

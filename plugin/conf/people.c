@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "conf/files.h"
 
 /* What the system keeps of one user, or of a group with all of its members. */
 #define ENTRY_FIRST 4096
@@ -48,7 +49,6 @@ static bool make_room (struct room *room, int code)
 static int fail (const char *what, const char *name, int code, struct dn_err *err)
 {
     struct dn_quoted quoted = dn_quote (name, strlen (name));
-    char why[80]; /* strerror () is not meant for threads before glibc 2.32 */
 
     if (code == 0 || code == ENOENT || code == ESRCH)
         return dn_err_set (err, DN_E_RANGE, "%s: '%s' is not known", what, quoted.text);
@@ -57,7 +57,7 @@ static int fail (const char *what, const char *name, int code, struct dn_err *er
                        "%s: '%s' cannot be looked up: %s",
                        what,
                        quoted.text,
-                       strerror_r (code, why, sizeof (why)));
+                       dn_errno_text (code).text);
 }
 
 static int find_user (const void *self,

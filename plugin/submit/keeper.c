@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conf/files.h"
 #include "conf/watch.h"
 #include "submit/host.h"
 #include "submit/state.h"
@@ -379,7 +380,7 @@ static void start (void)
         say (true, "not loaded yet: jobs are left as they are until then");
     pthread_mutex_unlock (&lock);
     if (!running)
-        go_without (strerror (rc));
+        go_without (dn_errno_text (rc).text);
 }
 
 void dn_keeper_start (void)

@@ -217,7 +217,8 @@ char *dn_counters_text (struct dn_counters *counters, const struct dn_gauges *ga
 
 static int fail_errno (const char *path, const char *what, struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_IO, "%s: %s: %s", path, what, strerror (errno));
+    return dn_err_set (
+        err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
 }
 
 /* All of 'text' in the new file 'path'. */

@@ -18,7 +18,8 @@
 
 static int fail_errno (const char *path, const char *what, struct dn_err *err)
 {
-    return dn_err_set (err, DN_E_IO, "%s: %s: %s", path, what, strerror (errno));
+    return dn_err_set (
+        err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
 }
 
 struct dn_journal dn_journal_empty (void)

@@ -40,6 +40,7 @@ readonly FILES='close fstat open open64 read syscall'
 readonly THREADS='clock_gettime time pthread_mutex_lock pthread_mutex_unlock'
 # All in memory: json-c's own files and descriptors are banned.
 readonly JSON='json_object_array_add json_object_array_get_idx json_object_array_length
+json_object_free_userdata json_object_set_serializer json_object_userdata_to_json_string
 json_object_get_boolean json_object_get_double json_object_get_int64
 json_object_get_object json_object_get_string json_object_get_string_len
 json_object_get_type json_object_is_type json_object_iter_begin json_object_iter_end
