@@ -145,7 +145,7 @@ static struct dn_event *leave_traces (const struct dn_site *site,
                                       const struct dn_err *err,
                                       bool *wanted)
 {
-    bool failed = err->code != DN_E_NONE;
+    bool failed = !advice || err->code != DN_E_NONE;
     struct dn_event *event;
 
     *wanted = false;
