@@ -29,8 +29,10 @@ static void copy_name (char out[DN_EVENT_NAME_MAX + 4], const char *name)
     size_t len = name ? strnlen (name, DN_EVENT_NAME_MAX + 1) : 0;
     size_t kept = len < DN_EVENT_NAME_MAX ? len : DN_EVENT_NAME_MAX;
 
+    /* cppcheck-suppress knownConditionTrueFalse ; true of one caller only */
     for (size_t i = 0; i < kept; i++)
         out[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '?';
+    /* cppcheck-suppress knownConditionTrueFalse ; the same */
     memcpy (out + kept, len > kept ? "..." : "", len > kept ? 4 : 1);
 }
 
@@ -173,7 +175,9 @@ char *dn_event_line (const struct dn_event *event)
         return NULL;
     len = strlen (json);
     text = malloc (len + 2);
-    if (text)
-        memcpy (memcpy (text, json, len) + len, "\n", 2);
+    if (!text)
+        return NULL;
+    memcpy (text, json, len);
+    memcpy (text + len, "\n", 2);
     return text;
 }
