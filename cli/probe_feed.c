@@ -54,10 +54,11 @@ static bool grow (struct dn_feed_counter *counter)
         return false;
     counter->marks = marks;
     loader_s = realloc (counter->loader_s, (size_t) size * sizeof (*loader_s));
+    /* -Wanalyzer-malloc-leak: no, 'counter' keeps what it has */
     if (!loader_s)
-        /* -Wanalyzer-malloc-leak: no, 'counter' keeps what it has */
         return false;
     counter->loader_s = loader_s;
+    /* -Wanalyzer-malloc-leak: it keeps these, too */
     counter->size = size;
     return true;
 }

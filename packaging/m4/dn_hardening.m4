@@ -12,13 +12,13 @@ AC_DEFUN([DN_TRY_FLAG],
 # DN_HARDENING
 # What makes a mistake end in an error instead of in somebody else's code. Adds to DN_FLAGS
 # and sets DN_LDFLAGS, DN_PIE_CFLAGS and DN_PIE_LDFLAGS. _FORTIFY_SOURCE is the user's where
-# the user sets it, and off with sanitizers, which see more; without optimization glibc
-# warns of it, so that it is not taken.
+# the user sets it, and off with sanitizers, which see more; without optimization it does
+# nothing.
 AC_DEFUN([DN_HARDENING],
   [DN_TRY_FLAG([DN_FLAGS], [-fstack-protector-strong])
    DN_TRY_FLAG([DN_FLAGS], [-fstack-clash-protection])
    DN_TRY_FLAG([DN_FLAGS], [-fcf-protection])
-   AS_CASE([" $CPPFLAGS $CFLAGS $enable_sanitizers "],
+   AS_CASE([" $CPPFLAGS $CFLAGS $enable_sanitizers $enable_tsan "],
      [*_FORTIFY_SOURCE*|*" yes "], [],
      [DN_TRY_FLAG([DN_FLAGS], [-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3],
        [DN_TRY_FLAG([DN_FLAGS], [-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2])])])

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "conf/files.h"
 
 /* What the system keeps of one user, or of a group with all of its members. */
 #define ENTRY_FIRST 4096

@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conf/files.h"
 #include "conf/watch.h"
 #include "submit/host.h"
 #include "submit/state.h"

@@ -38,16 +38,10 @@ readonly PEOPLE='getgrnam_r getpwnam_r'
 # SidecarDir=, and never one that could block.
 readonly FILES='close fstat open open64 read syscall'
 readonly THREADS='clock_gettime time pthread_mutex_lock pthread_mutex_unlock'
-# plugin/submit/keeper.c: that thread. Submissions wait for it a tenth of a second at most,
-# once per reconfiguration.
-readonly KEEPER='__cxa_atexit getpid sigfillset pthread_attr_destroy pthread_attr_init
-pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_init pthread_cond_signal
-pthread_cond_timedwait pthread_condattr_destroy pthread_condattr_init
-pthread_condattr_setclock pthread_create pthread_detach pthread_self pthread_setname_np
-pthread_sigmask pthread_timedjoin_np'
 # All in memory: json-c's own files and descriptors are banned.
 readonly JSON='json_object_array_add json_object_array_get_idx json_object_array_length
-json_object_free_userdata json_object_get_boolean json_object_get_double json_object_get_int64
+json_object_free_userdata json_object_set_serializer json_object_userdata_to_json_string
+json_object_get_boolean json_object_get_double json_object_get_int64
 json_object_get_object json_object_get_string json_object_get_string_len
 json_object_get_type json_object_is_type json_object_iter_begin json_object_iter_end
 json_object_iter_equal json_object_iter_next json_object_iter_peek_name
@@ -55,9 +49,16 @@ json_object_iter_peek_value json_object_new_array json_object_new_boolean
 json_object_new_double json_object_new_double_s json_object_new_int
 json_object_new_int64 json_object_new_object json_object_new_string
 json_object_object_add json_object_object_del json_object_object_get_ex json_object_put
-json_object_set_serializer json_object_to_json_string json_object_to_json_string_ext json_tokener_error_desc
+json_object_to_json_string json_object_to_json_string_ext json_tokener_error_desc
 json_tokener_free json_tokener_get_error json_tokener_get_parse_end json_tokener_new_ex
-json_tokener_parse_ex json_tokener_set_flags json_object_userdata_to_json_string json_type_to_name'
+json_tokener_parse_ex json_tokener_set_flags json_type_to_name'
+# plugin/submit/keeper.c: that thread. Submissions wait for it a tenth of a second at most,
+# once per reconfiguration.
+readonly KEEPER='__cxa_atexit getpid sigfillset pthread_attr_destroy pthread_attr_init
+pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_init pthread_cond_signal
+pthread_cond_timedwait pthread_condattr_destroy pthread_condattr_init
+pthread_condattr_setclock pthread_create pthread_detach pthread_self pthread_setname_np
+pthread_sigmask pthread_timedjoin_np'
 # model/predict/residual.c: one booster, read at the same times, and one prediction per job,
 # by one thread.
 readonly XGBOOST='XGBGetLastError XGBoosterBoostedRounds XGBoosterCreate XGBoosterFree
@@ -71,17 +72,17 @@ __vsnprintf_chk __strcpy_chk __read_chk'
 
 # What job_submit_dnnest may never want, so that no list above may have it: in slurmctld it
 # blocks, ends or changes the whole process, asks the network or the name service, obeys the
-# locale, is not meant for threads, writes past an end or writes files. TRACE and KEEPER may
-# start their one thread and write their own files, where no submission waits.
+# locale, is not meant for threads, writes past an end, or writes files in a way of its own.
+# What may only be done on the plugin's own thread has its lists above.
 readonly BANNED='system popen fork vfork execve execvp execl posix_spawn posix_spawnp dlopen
 getpwnam getpwuid getpwuid_r getgrnam getgrgid getgrgid_r getaddrinfo gethostbyname
 socket connect bind listen accept send recv sendto recvfrom poll select epoll_wait
-sleep usleep nanosleep clock_nanosleep pthread_create pthread_join pthread_cond_wait sem_wait
+sleep usleep nanosleep clock_nanosleep pthread_join pthread_cond_wait sem_wait
 flock lockf mkfifo kill raise signal sigaction alarm setitimer
 exit _exit _Exit quick_exit abort __assert_fail longjmp atexit
 setenv putenv unsetenv getenv secure_getenv setlocale strtok strtod strtof atof localtime
 gets strcpy strcat sprintf vsprintf alloca printf puts putchar fputs perror syslog
-fopen fdopen fwrite rename unlink mkdir chmod chown json_object_from_file json_object_to_file
+fopen fdopen fwrite mkdir chmod chown symlink link json_object_from_file json_object_to_file
 json_object_from_fd json_object_to_fd strerror
 XGBoosterLoadModel XGBoosterSaveModel XGDMatrixCreateFromFile XGBRegisterLogCallback
 slurm_xmalloc slurm_xstrdup slurm_load_jobs slurm_load_node slurm_update_job slurm_fatal'
@@ -127,8 +128,8 @@ check_plugin() {
 # shellcheck disable=SC2086  # one word per name
 is 'nothing that could hurt slurmctld is on a list' "$(comm -12 \
     <(printf '%s\n' $BANNED | sort -u) \
-    <(printf '%s\n' $SLURMCTLD $LIBC $LIBM $JSON $LOAD $PEOPLE $FILES $THREADS $XGBOOST \
-        $COMPILER | sort -u) | xargs)" ''
+    <(printf '%s\n' $SLURMCTLD $LIBC $LIBM $JSON $LOAD $TRACE $PEOPLE $FILES $THREADS \
+        $KEEPER $XGBOOST $COMPILER | sort -u) | xargs)" ''
 
 check_plugin job_submit_dnnest plugin/submit/job_submit_dnnest.sym "$SLURMCTLD" \
     "$LOAD $TRACE $PEOPLE $THREADS $KEEPER $XGBOOST"
