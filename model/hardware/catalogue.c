@@ -22,6 +22,13 @@ static const char *const link_text[] = {"unknown", "nvlink", "pcie", "ib"};
 
 const struct dn_names dn_arch_names = {arch_text, (int) DN_N_ELEMENTS (arch_text)};
 static const struct dn_names link_names = {link_text, (int) DN_N_ELEMENTS (link_text)};
+static const char *const class_text[] = {"linear", "conv"};
+static const char *const precision_text[] = {"unknown", "fp32", "tf32", "fp16", "bf16"};
+
+const struct dn_names dn_curve_class_names = {class_text,
+                                              (int) DN_N_ELEMENTS (class_text)};
+static const struct dn_names precision_names = {precision_text,
+                                                (int) DN_N_ELEMENTS (precision_text)};
 
 enum value_type {
     VALUE_NAME,
@@ -65,8 +72,14 @@ static const struct device_key device_keys[] = {
     KEY ("Tdp", VALUE_REAL, tdp_w, 1, 1e6, true),
     KEY ("Idle", VALUE_REAL, idle_w, 0, 1e6, false),
     KEY ("Cost", VALUE_REAL, cost, 0, 1e6, false),
+    KEY ("Stream", VALUE_REAL, measured.stream, 1e8, 1e17, false),
+    KEY ("Ring", VALUE_REAL, measured.ring, 1e6, 1e14, false),
+    KEY ("RingStart", VALUE_REAL, measured.ring_start_s, 0, 1, false),
+    KEY ("Recurrence", VALUE_REAL, measured.recurrence_s, 1e-8, 0.1, false),
     /* End of device_keys */
 };
+
+_Static_assert(DN_N_ELEMENTS (device_keys) < DN_DEVICE_KEYS_MAX, "room for all keys");
 
 static const struct device_key *find_key (struct dn_span name)
 {
@@ -144,38 +157,169 @@ static int read_value (const struct device_key *key,
     return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
 }
 
+/* Where on a Curve line what was found belongs, and from where. */
+struct curve_line {
+    int class;
+    int precision;
+    struct dn_curve curve;
+};
+
+static int read_curve_pair (const struct dn_pair *pair,
+                            struct curve_line *line,
+                            struct dn_err *err)
+{
+    struct dn_curve *curve = &line->curve;
+
+    if (dn_span_is (pair->key, "Class")) {
+        for (line->class = DN_N_CURVE_CLASSES; line->class -- > 0;)
+            if (dn_span_is (pair->value, class_text[line->class]))
+                return 0;
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "Class: '%s' is unknown (linear, conv)",
+                           dn_quote (pair->value.text, pair->value.len).text);
+    }
+    if (dn_span_is (pair->key, "Precision"))
+        return dn_enum_read (
+            pair->value, "Precision", &precision_names, &line->precision, err);
+    if (dn_span_is (pair->key, "Rate"))
+        return dn_real_read (pair->value, "Rate", 1e6, 1e18, &curve->rate, err);
+    if (dn_span_is (pair->key, "Half"))
+        return dn_real_read (pair->value, "Half", 0, 1e18, &curve->half, err);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "unknown key '%s' of a Curve line",
+                       dn_quote (pair->key.text, pair->key.len).text);
+}
+
+static int read_curve (const struct dn_keyline *keyline,
+                       struct dn_device *device,
+                       uint16_t file,
+                       struct dn_err *err)
+{
+    struct curve_line line = {-1, DN_PRECISION_UNKNOWN, {0, 0}};
+
+    for (int i = 0; i < keyline->n_pairs; i++)
+        if (read_curve_pair (&keyline->pairs[i], &line, err) < 0)
+            return -1;
+    if (line.class < 0 || line.precision == DN_PRECISION_UNKNOWN
+        || line.curve.rate <= 0)
+        return dn_err_set (
+            err, DN_E_SYNTAX, "a Curve line needs Class=, Precision= and Rate=");
+    device->measured.curves[line.class][line.precision] = line.curve;
+    device->curve_from[line.class][line.precision] = file;
+    return 0;
+}
+
+static int read_line (const struct dn_keyline *line,
+                      struct dn_device *device,
+                      uint16_t file,
+                      struct dn_err *err)
+{
+    if (dn_span_is (line->word, "Curve"))
+        return read_curve (line, device, file, err);
+    if (line->word.len > 0)
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "'%s' is not of the form Key=Value",
+                           dn_quote (line->word.text, line->word.len).text);
+    for (int i = 0; i < line->n_pairs; i++) {
+        const struct dn_pair *pair = &line->pairs[i];
+        const struct device_key *key = find_key (pair->key);
+
+        if (!key)
+            return dn_err_set (err,
+                               DN_E_RANGE,
+                               "unknown key '%s'",
+                               dn_quote (pair->key.text, pair->key.len).text);
+        if (read_value (key, pair->value, device, err) < 0)
+            return -1;
+        device->from[key - device_keys] = file;
+    }
+    return 0;
+}
+
+/* Read the lines over what 'device' has already. */
 static int read_device (struct dn_span text,
                         struct dn_device *device,
+                        uint16_t file,
                         struct dn_err *err)
 {
-    struct dn_keyline line = {0};
-    unsigned seen = 0;
+    struct dn_keyline line = {.words = true};
     int more;
 
-    *device = (struct dn_device){.cost = 1, .per_node = DN_PER_NODE};
-    while ((more = dn_keyline_next (&text, &line, err)) > 0) {
-        for (int i = 0; i < line.n_pairs; i++) {
-            const struct dn_pair *pair = &line.pairs[i];
-            const struct device_key *key = find_key (pair->key);
-
-            if (!key) {
-                dn_err_set (err,
-                            DN_E_RANGE,
-                            "unknown key '%s'",
-                            dn_quote (pair->key.text, pair->key.len).text);
-                return dn_err_wrap (err, "line %d", line.line);
-            }
-            if (read_value (key, pair->value, device, err) < 0)
-                return dn_err_wrap (err, "line %d", line.line);
-            seen |= 1U << (key - device_keys);
-        }
-    }
+    while ((more = dn_keyline_next (&text, &line, err)) > 0)
+        if (read_line (&line, device, file, err) < 0)
+            return dn_err_wrap (err, "line %d", line.line);
     if (more < 0)
         return -1;
     for (size_t i = 0; i < DN_N_ELEMENTS (device_keys); i++)
-        if (device_keys[i].required && !(seen & 1U << i))
+        if (device_keys[i].required && device->from[i] == 0)
             return dn_err_set (err, DN_E_SYNTAX, "%s= is missing", device_keys[i].name);
     return 0;
+}
+
+/* Remember the file, so that devices can say what is from it. */
+static int add_file (struct dn_catalogue *catalogue,
+                     const char *file,
+                     struct dn_err *err)
+{
+    size_t size = (size_t) (catalogue->n_files + 1) * sizeof (*catalogue->files);
+    char **grown = realloc (catalogue->files, size);
+    char *copy = strdup (file);
+
+    if (grown)
+        catalogue->files = grown;
+    if (!grown || !copy) {
+        free (copy);
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    }
+    catalogue->files[catalogue->n_files++] = copy;
+    return 0;
+}
+
+static int add_device (struct dn_catalogue *catalogue,
+                       const struct dn_device *device,
+                       const char *file,
+                       struct dn_err *err)
+{
+    struct dn_device *grown;
+
+    if (catalogue->n_devices == DN_DEVICES_MAX)
+        return dn_err_set (err, DN_E_LIMIT, "more than %d devices", DN_DEVICES_MAX);
+    grown =
+        realloc (catalogue->devices,
+                 (size_t) (catalogue->n_devices + 1) * sizeof (*catalogue->devices));
+    if (!grown)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    catalogue->devices = grown;
+    if (add_file (catalogue, file, err) < 0)
+        return -1;
+    catalogue->devices[catalogue->n_devices++] = *device;
+    return 0;
+}
+
+/* The number that the file has when it is added. */
+static uint16_t next_file (const struct dn_catalogue *catalogue)
+{
+    return (uint16_t) (catalogue->n_files + 1);
+}
+
+static const struct dn_device default_device = {.cost = 1, .per_node = DN_PER_NODE};
+
+static int add_text (struct dn_catalogue *catalogue,
+                     struct dn_span text,
+                     const char *file,
+                     struct dn_err *err)
+{
+    struct dn_device device = default_device;
+
+    if (read_device (text, &device, next_file (catalogue), err) < 0)
+        return -1;
+    if (dn_catalogue_find (catalogue, device.name))
+        return dn_err_set (
+            err, DN_E_RANGE, "device '%s' is described twice", device.name);
+    return add_device (catalogue, &device, file, err);
 }
 
 int dn_catalogue_add (struct dn_catalogue *catalogue,
@@ -183,24 +327,57 @@ int dn_catalogue_add (struct dn_catalogue *catalogue,
                       const char *file,
                       struct dn_err *err)
 {
-    struct dn_device device;
-    struct dn_device *grown;
-
-    if (read_device (text, &device, err) < 0)
+    if (add_text (catalogue, text, file, err) < 0)
         return dn_err_wrap (err, "%s", file);
-    if (dn_catalogue_find (catalogue, device.name))
-        return dn_err_set (
-            err, DN_E_RANGE, "%s: device '%s' is described twice", file, device.name);
-    if (catalogue->n_devices == DN_DEVICES_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, "%s: more than %d devices", file, DN_DEVICES_MAX);
-    grown =
-        realloc (catalogue->devices,
-                 (size_t) (catalogue->n_devices + 1) * sizeof (*catalogue->devices));
-    if (!grown)
-        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", file);
-    catalogue->devices = grown;
-    catalogue->devices[catalogue->n_devices++] = device;
+    return 0;
+}
+
+/* The device that the text is about, if the catalogue has it. What is wrong with the
+ * text is found when it is read.
+ */
+static struct dn_device *find_subject (struct dn_catalogue *catalogue,
+                                       struct dn_span text)
+{
+    struct dn_keyline line = {.words = true};
+
+    while (dn_keyline_next (&text, &line, NULL) > 0)
+        for (int i = 0; i < line.n_pairs; i++)
+            for (int j = 0; j < catalogue->n_devices; j++)
+                if (dn_span_is (line.pairs[i].key, "Device")
+                    && dn_span_is (line.pairs[i].value, catalogue->devices[j].name))
+                    return &catalogue->devices[j];
+    return NULL;
+}
+
+static int amend_text (struct dn_catalogue *catalogue,
+                       struct dn_device *known,
+                       struct dn_span text,
+                       const char *file,
+                       struct dn_err *err)
+{
+    struct dn_device device = *known;
+
+    if (read_device (text, &device, next_file (catalogue), err) < 0)
+        return -1;
+    if (!dn_span_is (dn_span_of (device.name), known->name))
+        return dn_err_set (err, DN_E_RANGE, "Device= names more than one device");
+    if (add_file (catalogue, file, err) < 0)
+        return -1;
+    *known = device;
+    return 0;
+}
+
+int dn_catalogue_amend (struct dn_catalogue *catalogue,
+                        struct dn_span text,
+                        const char *file,
+                        struct dn_err *err)
+{
+    struct dn_device *known = find_subject (catalogue, text);
+
+    if (!known)
+        return dn_catalogue_add (catalogue, text, file, err);
+    if (amend_text (catalogue, known, text, file, err) < 0)
+        return dn_err_wrap (err, "%s", file);
     return 0;
 }
 
@@ -208,8 +385,11 @@ void dn_catalogue_free (struct dn_catalogue *catalogue)
 {
     if (!catalogue)
         return;
+    for (int i = 0; i < catalogue->n_files; i++)
+        free (catalogue->files[i]);
+    free (catalogue->files);
     free (catalogue->devices);
-    *catalogue = (struct dn_catalogue){NULL, 0};
+    *catalogue = (struct dn_catalogue){NULL, 0, NULL, 0};
 }
 
 const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
@@ -250,4 +430,92 @@ double dn_device_peak (const struct dn_device *device,
     *matrix =
         rate > 0 && device->arch != DN_ARCH_KEPLER && device->arch != DN_ARCH_PASCAL;
     return rate > 0 ? rate : device->fp32;
+}
+
+const struct dn_curve *dn_device_curve (const struct dn_device *device,
+                                        enum dn_curve_class class,
+                                        enum dn_precision precision)
+{
+    int at = precision == DN_PRECISION_HALF ? DN_PRECISION_FP16 : (int) precision;
+    const struct dn_curve *curve = &device->measured.curves[class][at];
+
+    return curve->rate > 0 ? curve : NULL;
+}
+
+/* --- what is known, and from where ------------------------------------------------ */
+
+static void write_value (const struct device_key *key,
+                         const struct dn_device *device,
+                         char text[DN_NAME_MAX])
+{
+    const char *at = (const char *) device + key->offset;
+    struct dn_buf buf = dn_buf_on (text, DN_NAME_MAX);
+    double real;
+    int64_t count;
+    int constant;
+
+    switch (key->type) {
+    case VALUE_NAME:
+        dn_buf_add (&buf, "%s", at);
+        break;
+    case VALUE_REAL:
+        memcpy (&real, at, sizeof (real));
+        dn_buf_add (&buf, "%.6g", real);
+        break;
+    case VALUE_COUNT:
+        memcpy (&count, at, sizeof (count));
+        dn_buf_add (&buf, "%lld", (long long) count);
+        break;
+    case VALUE_ARCH:
+    case VALUE_LINK:
+        memcpy (&constant, at, sizeof (constant));
+        dn_buf_add (
+            &buf,
+            "%s",
+            dn_names_get (key->type == VALUE_ARCH ? &dn_arch_names : &link_names,
+                          constant));
+        break;
+    }
+}
+
+static void write_curve (const struct dn_device *device,
+                         int class,
+                         int precision,
+                         struct dn_device_value *value)
+{
+    const struct dn_curve *curve = &device->measured.curves[class][precision];
+    struct dn_buf key = dn_buf_on (value->key, sizeof (value->key));
+    struct dn_buf text = dn_buf_on (value->text, sizeof (value->text));
+
+    dn_buf_add (&key, "Curve %s %s", class_text[class], precision_text[precision]);
+    dn_buf_add (&text, "Rate=%.6g Half=%.6g", curve->rate, curve->half);
+}
+
+static const char *file_of (const struct dn_catalogue *catalogue, uint16_t from)
+{
+    return from > 0 && from <= catalogue->n_files ? catalogue->files[from - 1] : NULL;
+}
+
+int dn_device_values (const struct dn_catalogue *catalogue,
+                      const struct dn_device *device,
+                      struct dn_device_value values[DN_DEVICE_VALUES_MAX])
+{
+    int n = 0;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (device_keys); i++) {
+        struct dn_buf key = dn_buf_on (values[n].key, sizeof (values[n].key));
+
+        if (device->from[i] == 0)
+            continue;
+        dn_buf_add (&key, "%s", device_keys[i].name);
+        write_value (&device_keys[i], device, values[n].text);
+        values[n++].file = file_of (catalogue, device->from[i]);
+    }
+    for (int class = 0; class < DN_N_CURVE_CLASSES; class ++)
+        for (int p = 0; p < DN_N_CURVE_PRECISIONS; p++)
+            if (device->curve_from[class][p] > 0) {
+                write_curve (device, class, p, &values[n]);
+                values[n++].file = file_of (catalogue, device->curve_from[class][p]);
+            }
+    return n;
 }

@@ -1,8 +1,9 @@
 /* hardware.h - the devices that a job could run on
  *
- * In: catalogue files (etc/hardware/, one per device, a source per number) and the
- * site's "Gpu" lines that map gres types to them. Out: struct dn_device with rates in
- * SI units, and the candidates of one request. Never: what runs on them.
+ * In: catalogue files (etc/hardware/, one per device, a source per number), what a site
+ * has measured of its own (below site/), and its "Gpu" lines that map gres types to
+ * them. Out: struct dn_device with rates in SI units, and the candidates of one
+ * request. Never: what runs on them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -35,6 +36,40 @@ extern const struct dn_names dn_arch_names;
 /* Devices of a node where the catalogue does not tell (PerNode=). */
 #define DN_PER_NODE 8
 
+/* Operators that have a rate of their own, where it was measured. */
+enum dn_curve_class {
+    DN_CURVE_LINEAR, /* matrix products, also of batches */
+    DN_CURVE_CONV,
+    DN_N_CURVE_CLASSES
+};
+
+extern const struct dn_names dn_curve_class_names;
+
+/* Precisions of curves: those of dnnest.spec(5), and pure fp16 is fp16. */
+#define DN_N_CURVE_PRECISIONS (DN_PRECISION_BF16 + 1)
+
+/* A kernel of W FLOPs takes (W + half) / rate seconds: at 'half' it reaches half of
+ * the rate.
+ */
+struct dn_curve {
+    double rate; /* FLOP/s; 0: not measured */
+    double half; /* FLOP */
+};
+
+/* What a site has measured on its own devices (dnnest-bench); 0: not measured, and the
+ * data sheet counts.
+ */
+struct dn_measured {
+    struct dn_curve curves[DN_N_CURVE_CLASSES][DN_N_CURVE_PRECISIONS];
+    double stream;       /* byte/s of long element-wise kernels */
+    double ring;         /* byte/s and device around a ring of a node's devices */
+    double ring_start_s; /* start of an all-reduce */
+    double recurrence_s; /* per step of a recurrent layer */
+};
+
+/* Keys of a catalogue file, and those of a Curve line. */
+#define DN_DEVICE_KEYS_MAX 32
+
 /* One device of the catalogue. Rates are dense data-sheet peaks; a rate of 0 means that
  * the device has no such unit.
  */
@@ -59,11 +94,17 @@ struct dn_device {
     double tdp_w;     /* board power limit */
     double idle_w;    /* power in idle with a context */
     double cost;      /* per device hour, in the site's unit; 1 when not stated */
+    struct dn_measured measured;
+    /* Which of the catalogue's files each key is from, counted from 1; 0: a default. */
+    uint16_t from[DN_DEVICE_KEYS_MAX];
+    uint16_t curve_from[DN_N_CURVE_CLASSES][DN_N_CURVE_PRECISIONS];
 };
 
 struct dn_catalogue {
     struct dn_device *devices; /* owned */
     int n_devices;
+    char **files; /* owned, as they are */
+    int n_files;
 };
 
 /* Read one catalogue file, which describes one device, and add it. 'file' names it in
@@ -73,6 +114,34 @@ int dn_catalogue_add (struct dn_catalogue *catalogue,
                       struct dn_span text,
                       const char *file,
                       struct dn_err *err);
+
+/* The same of a file of the site's own. Where the catalogue has the device already, the
+ * file need not be whole: what it states counts, key by key, and a curve as a whole.
+ */
+int dn_catalogue_amend (struct dn_catalogue *catalogue,
+                        struct dn_span text,
+                        const char *file,
+                        struct dn_err *err);
+
+/* What is known of a device, and from where. */
+struct dn_device_value {
+    char key[DN_NAME_MAX];  /* "Fp32", "Curve linear fp32" */
+    char text[DN_NAME_MAX]; /* as a catalogue file would state it */
+    const char *file;       /* borrowed; NULL: a default */
+};
+
+#define DN_DEVICE_VALUES_MAX                                                           \
+    (DN_DEVICE_KEYS_MAX + DN_N_CURVE_CLASSES * DN_N_CURVE_PRECISIONS)
+
+/* Fill 'values' with all that was stated of the device, and return how many. */
+int dn_device_values (const struct dn_catalogue *catalogue,
+                      const struct dn_device *device,
+                      struct dn_device_value values[DN_DEVICE_VALUES_MAX]);
+
+/* The measured curve of a class in a precision, NULL where there is none. */
+const struct dn_curve *dn_device_curve (const struct dn_device *device,
+                                        enum dn_curve_class class,
+                                        enum dn_precision precision);
 
 /* NULL-safe, leaves an empty catalogue. */
 void dn_catalogue_free (struct dn_catalogue *catalogue);
