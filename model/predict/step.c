@@ -219,7 +219,7 @@ static double optimizer_time (const struct dn_case *c)
     if (c->parallel >= DN_PARALLEL_ZERO1)
         per_device /= c->replicas;
     return per_device * 4 * optimizer_passes (c->spec->optimizer)
-           / (reached * c->device->bandwidth) * optimizer_factor (c);
+           / (reached * dn_bandwidth (c)) * optimizer_factor (c);
 }
 
 /* Two things that run side by side: their maximum, without a kink. */
@@ -251,7 +251,8 @@ static struct dn_op_time op_time (const struct dn_case *c,
         time.compute_s += all * turn.work[d].compute_s * slowdown;
         time.memory_s += all * turn.work[d].memory_s * slowdown;
         time.fixed_s +=
-            all * slowdown * (turn.work[d].wait_s + turn.launches[d] * r->kernel_s);
+            all * slowdown
+            * (turn.work[d].wait_s + turn.launches[d] * dn_kernel_floor (r, op));
         time.host_s += all * turn.launches[d] * r->launch_s * host_copies (c, d);
         time.flops += all * turn.work[d].flops;
         time.bytes += all * turn.work[d].bytes;

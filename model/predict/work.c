@@ -29,15 +29,62 @@ static bool is_fused (const struct dn_spec *spec)
 }
 
 /* A third of Kepler's cores works only on instructions that pair up, and error
- * correction takes a fifth of its bandwidth, which later memories do beside.
+ * correction takes a fifth of its bandwidth, which later memories do beside. What was
+ * measured has that in it.
  */
-static void slow_kepler (struct dn_rates *r)
+static void slow_kepler (const struct dn_case *c, struct dn_rates *r)
 {
-    r->linear *= 2.0 / 3;
-    r->conv *= 2.0 / 3;
+    if (!dn_device_curve (c->device, DN_CURVE_LINEAR, c->precision))
+        r->linear *= 2.0 / 3;
+    if (!dn_device_curve (c->device, DN_CURVE_CONV, c->precision))
+        r->conv *= 2.0 / 3;
     r->grouped *= 2.0 / 3;
-    r->memory *= 0.8;
-    r->light *= 0.8;
+    if (c->device->measured.stream <= 0) {
+        r->memory *= 0.8;
+        r->light *= 0.8;
+    }
+}
+
+/* What was measured on the site's own devices takes the place of the data sheet: an
+ * efficiency was fitted on devices whose long kernels reach the share 'seen' of theirs.
+ * Short kernels take at least what was measured of them.
+ */
+static void take_curve (const struct dn_case *c,
+                        enum dn_curve_class class,
+                        double seen,
+                        double *rate,
+                        double *kernel_s)
+{
+    const struct dn_curve *curve = dn_device_curve (c->device, class, c->precision);
+    bool matrix;
+
+    if (!curve)
+        return;
+    *rate *= curve->rate / (seen * dn_device_peak (c->device, c->precision, &matrix));
+    *kernel_s = fmax (*kernel_s, curve->half / curve->rate);
+}
+
+static void take_measured (const struct dn_case *c, struct dn_rates *r)
+{
+    const struct dn_constants *k = c->constants;
+
+    take_curve (c,
+                DN_CURVE_LINEAR,
+                r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32,
+                &r->linear,
+                &r->linear_s);
+    take_curve (c,
+                DN_CURVE_CONV,
+                r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32,
+                &r->conv,
+                &r->conv_s);
+}
+
+double dn_bandwidth (const struct dn_case *c)
+{
+    return c->device->measured.stream > 0
+               ? c->device->measured.stream / c->constants->seen_stream
+               : c->device->bandwidth;
 }
 
 struct dn_rates dn_rates_of (const struct dn_case *c)
@@ -69,10 +116,10 @@ struct dn_rates dn_rates_of (const struct dn_case *c)
     /* Without fast units for them 16-bit numbers are converted to and fro. */
     if (!r.tensor && peak <= device->fp32)
         r.bytes = 4;
-    r.memory = device->bandwidth * k->eff_memory * (ngc ? k->ngc_memory : 1);
-    r.light = device->bandwidth * k->eff_light * (ngc ? k->ngc_memory : 1);
+    r.memory = dn_bandwidth (c) * k->eff_memory * (ngc ? k->ngc_memory : 1);
+    r.light = dn_bandwidth (c) * k->eff_light * (ngc ? k->ngc_memory : 1);
     if (device->arch == DN_ARCH_KEPLER)
-        slow_kepler (&r);
+        slow_kepler (c, &r);
     r.light_launches = 1;
     if (is_fused (c->spec)) {
         r.light /= k->fused_bytes;
@@ -83,6 +130,8 @@ struct dn_rates dn_rates_of (const struct dn_case *c)
         r.launch_s *= k->ngc_launch;
         r.kernel_s *= k->ngc_launch;
     }
+    r.linear_s = r.conv_s = r.kernel_s;
+    take_measured (c, &r);
     return r;
 }
 
@@ -146,7 +195,10 @@ static double relayout (const struct dn_case *c,
  */
 static double wait_time (const struct dn_case *c, const struct dn_op *op)
 {
-    return op->steps > 1 && op->calls <= 1 ? op->steps * c->constants->recurrence_s : 0;
+    double measured = c->device->measured.recurrence_s;
+    double step_s = measured > 0 ? measured : c->constants->recurrence_s;
+
+    return op->steps > 1 && op->calls <= 1 ? op->steps * step_s : 0;
 }
 
 /* One matrix product or convolution, moving 'elements'. Grouped convolutions are not
@@ -297,6 +349,20 @@ static double launches_of (const struct dn_rates *r,
     }
 }
 
+double dn_kernel_floor (const struct dn_rates *r, const struct dn_op *op)
+{
+    switch (op->kind) {
+    case DN_OP_CONV:
+        return r->conv_s;
+    case DN_OP_LINEAR:
+    case DN_OP_MATMUL:
+    case DN_OP_RNN:
+        return r->linear_s;
+    default:
+        return r->kernel_s;
+    }
+}
+
 struct dn_turn dn_turn_of (const struct dn_case *c,
                            const struct dn_rates *r,
                            const struct dn_op *op)
@@ -314,7 +380,8 @@ struct dn_turn dn_turn_of (const struct dn_case *c,
         turn.launches[d] = any ? op->repeat * op->calls * launches_of (r, op, d) : 0;
         if (d == DN_FORWARD)
             turn.launches[d] += op->repeat * op->each * c->batch;
-        turn.time[d] = seconds (&turn.work[d]) + turn.launches[d] * r->kernel_s;
+        turn.time[d] =
+            seconds (&turn.work[d]) + turn.launches[d] * dn_kernel_floor (r, op);
     }
     return turn;
 }
