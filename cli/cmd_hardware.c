@@ -14,7 +14,7 @@ static void add_sources (struct json_object *json,
                          const struct dn_site *site,
                          const struct dn_device *device)
 {
-    struct dn_device_value values[DN_DEVICE_VALUES_MAX];
+    struct dn_device_value values[DN_DEVICE_KEYS_MAX];
     int n_values = dn_device_values (&site->catalogue, device, values);
     struct json_object *array = dn_json_add_array (json, "sources");
 
@@ -65,7 +65,7 @@ static int print_sources (const struct dn_site *site,
         dn_grid_of (heads, (int) DN_N_ELEMENTS (heads));
 
     for (int i = 0; i < n_devices; i++) {
-        struct dn_device_value values[DN_DEVICE_VALUES_MAX];
+        struct dn_device_value values[DN_DEVICE_KEYS_MAX];
         int n_values = dn_device_values (&site->catalogue, devices[i], values);
 
         for (int j = 0; j < n_values; j++) {

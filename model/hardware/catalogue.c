@@ -22,13 +22,6 @@ static const char *const link_text[] = {"unknown", "nvlink", "pcie", "ib"};
 
 const struct dn_names dn_arch_names = {arch_text, (int) DN_N_ELEMENTS (arch_text)};
 static const struct dn_names link_names = {link_text, (int) DN_N_ELEMENTS (link_text)};
-static const char *const class_text[] = {"linear", "conv"};
-static const char *const precision_text[] = {"unknown", "fp32", "tf32", "fp16", "bf16"};
-
-const struct dn_names dn_curve_class_names = {class_text,
-                                              (int) DN_N_ELEMENTS (class_text)};
-static const struct dn_names precision_names = {precision_text,
-                                                (int) DN_N_ELEMENTS (precision_text)};
 
 enum value_type {
     VALUE_NAME,
@@ -51,6 +44,10 @@ struct device_key {
     {                                                                                  \
         name, type, offsetof (struct dn_device, member), min, max, required            \
     }
+
+/* What was measured is at least a millionth of what any device has. */
+#define RATE(name, class, precision)                                                   \
+    KEY (name, VALUE_REAL, measured.rates[class][precision], 1e6, 1e18, false)
 
 static const struct device_key device_keys[] = {
     KEY ("Device", VALUE_NAME, name, 0, 0, true),
@@ -76,6 +73,14 @@ static const struct device_key device_keys[] = {
     KEY ("Ring", VALUE_REAL, measured.ring, 1e6, 1e14, false),
     KEY ("RingStart", VALUE_REAL, measured.ring_start_s, 0, 1, false),
     KEY ("Recurrence", VALUE_REAL, measured.recurrence_s, 1e-8, 0.1, false),
+    RATE ("LinearFp32", DN_RATE_LINEAR, DN_PRECISION_FP32),
+    RATE ("LinearTf32", DN_RATE_LINEAR, DN_PRECISION_TF32),
+    RATE ("LinearFp16", DN_RATE_LINEAR, DN_PRECISION_FP16),
+    RATE ("LinearBf16", DN_RATE_LINEAR, DN_PRECISION_BF16),
+    RATE ("ConvFp32", DN_RATE_CONV, DN_PRECISION_FP32),
+    RATE ("ConvTf32", DN_RATE_CONV, DN_PRECISION_TF32),
+    RATE ("ConvFp16", DN_RATE_CONV, DN_PRECISION_FP16),
+    RATE ("ConvBf16", DN_RATE_CONV, DN_PRECISION_BF16),
     /* End of device_keys */
 };
 
@@ -157,72 +162,11 @@ static int read_value (const struct device_key *key,
     return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
 }
 
-/* Where on a Curve line what was found belongs, and from where. */
-struct curve_line {
-    int class;
-    int precision;
-    struct dn_curve curve;
-};
-
-static int read_curve_pair (const struct dn_pair *pair,
-                            struct curve_line *line,
-                            struct dn_err *err)
-{
-    struct dn_curve *curve = &line->curve;
-
-    if (dn_span_is (pair->key, "Class")) {
-        for (line->class = DN_N_CURVE_CLASSES; line->class -- > 0;)
-            if (dn_span_is (pair->value, class_text[line->class]))
-                return 0;
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "Class: '%s' is unknown (linear, conv)",
-                           dn_quote (pair->value.text, pair->value.len).text);
-    }
-    if (dn_span_is (pair->key, "Precision"))
-        return dn_enum_read (
-            pair->value, "Precision", &precision_names, &line->precision, err);
-    if (dn_span_is (pair->key, "Rate"))
-        return dn_real_read (pair->value, "Rate", 1e6, 1e18, &curve->rate, err);
-    if (dn_span_is (pair->key, "Half"))
-        return dn_real_read (pair->value, "Half", 0, 1e18, &curve->half, err);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       "unknown key '%s' of a Curve line",
-                       dn_quote (pair->key.text, pair->key.len).text);
-}
-
-static int read_curve (const struct dn_keyline *keyline,
-                       struct dn_device *device,
-                       uint16_t file,
-                       struct dn_err *err)
-{
-    struct curve_line line = {-1, DN_PRECISION_UNKNOWN, {0, 0}};
-
-    for (int i = 0; i < keyline->n_pairs; i++)
-        if (read_curve_pair (&keyline->pairs[i], &line, err) < 0)
-            return -1;
-    if (line.class < 0 || line.precision == DN_PRECISION_UNKNOWN
-        || line.curve.rate <= 0)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "a Curve line needs Class=, Precision= and Rate=");
-    device->measured.curves[line.class][line.precision] = line.curve;
-    device->curve_from[line.class][line.precision] = file;
-    return 0;
-}
-
 static int read_line (const struct dn_keyline *line,
                       struct dn_device *device,
                       uint16_t file,
                       struct dn_err *err)
 {
-    if (dn_span_is (line->word, "Curve"))
-        return read_curve (line, device, file, err);
-    if (line->word.len > 0)
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "'%s' is not of the form Key=Value",
-                           dn_quote (line->word.text, line->word.len).text);
     for (int i = 0; i < line->n_pairs; i++) {
         const struct dn_pair *pair = &line->pairs[i];
         const struct device_key *key = find_key (pair->key);
@@ -245,7 +189,7 @@ static int read_device (struct dn_span text,
                         uint16_t file,
                         struct dn_err *err)
 {
-    struct dn_keyline line = {.words = true};
+    struct dn_keyline line = {0};
     int more;
 
     while ((more = dn_keyline_next (&text, &line, err)) > 0)
@@ -338,7 +282,7 @@ int dn_catalogue_add (struct dn_catalogue *catalogue,
 static struct dn_device *find_subject (struct dn_catalogue *catalogue,
                                        struct dn_span text)
 {
-    struct dn_keyline line = {.words = true};
+    struct dn_keyline line = {0};
 
     while (dn_keyline_next (&text, &line, NULL) > 0)
         for (int i = 0; i < line.n_pairs; i++)
@@ -432,14 +376,27 @@ double dn_device_peak (const struct dn_device *device,
     return rate > 0 ? rate : device->fp32;
 }
 
-const struct dn_curve *dn_device_curve (const struct dn_device *device,
-                                        enum dn_curve_class class,
-                                        enum dn_precision precision)
+bool dn_device_is_measured (const struct dn_device *device)
 {
-    int at = precision == DN_PRECISION_HALF ? DN_PRECISION_FP16 : (int) precision;
-    const struct dn_curve *curve = &device->measured.curves[class][at];
+    static const struct dn_measured none;
 
-    return curve->rate > 0 ? curve : NULL;
+    return memcmp (&device->measured, &none, sizeof (none)) != 0;
+}
+
+struct dn_device dn_device_sheet (const struct dn_device *device)
+{
+    struct dn_device sheet = *device;
+
+    memset (&sheet.measured, 0, sizeof (sheet.measured));
+    return sheet;
+}
+
+double dn_device_rate (const struct dn_device *device,
+                       enum dn_rate_class class,
+                       enum dn_precision precision)
+{
+    return device->measured
+        .rates[class][precision == DN_PRECISION_HALF ? DN_PRECISION_FP16 : precision];
 }
 
 /* --- what is known, and from where ------------------------------------------------ */
@@ -478,19 +435,6 @@ static void write_value (const struct device_key *key,
     }
 }
 
-static void write_curve (const struct dn_device *device,
-                         int class,
-                         int precision,
-                         struct dn_device_value *value)
-{
-    const struct dn_curve *curve = &device->measured.curves[class][precision];
-    struct dn_buf key = dn_buf_on (value->key, sizeof (value->key));
-    struct dn_buf text = dn_buf_on (value->text, sizeof (value->text));
-
-    dn_buf_add (&key, "Curve %s %s", class_text[class], precision_text[precision]);
-    dn_buf_add (&text, "Rate=%.6g Half=%.6g", curve->rate, curve->half);
-}
-
 static const char *file_of (const struct dn_catalogue *catalogue, uint16_t from)
 {
     return from > 0 && from <= catalogue->n_files ? catalogue->files[from - 1] : NULL;
@@ -498,24 +442,16 @@ static const char *file_of (const struct dn_catalogue *catalogue, uint16_t from)
 
 int dn_device_values (const struct dn_catalogue *catalogue,
                       const struct dn_device *device,
-                      struct dn_device_value values[DN_DEVICE_VALUES_MAX])
+                      struct dn_device_value values[DN_DEVICE_KEYS_MAX])
 {
     int n = 0;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (device_keys); i++) {
-        struct dn_buf key = dn_buf_on (values[n].key, sizeof (values[n].key));
-
         if (device->from[i] == 0)
             continue;
-        dn_buf_add (&key, "%s", device_keys[i].name);
+        values[n].key = device_keys[i].name;
         write_value (&device_keys[i], device, values[n].text);
         values[n++].file = file_of (catalogue, device->from[i]);
     }
-    for (int class = 0; class < DN_N_CURVE_CLASSES; class ++)
-        for (int p = 0; p < DN_N_CURVE_PRECISIONS; p++)
-            if (device->curve_from[class][p] > 0) {
-                write_curve (device, class, p, &values[n]);
-                values[n++].file = file_of (catalogue, device->curve_from[class][p]);
-            }
     return n;
 }

@@ -37,37 +37,27 @@ extern const struct dn_names dn_arch_names;
 #define DN_PER_NODE 8
 
 /* Operators that have a rate of their own, where it was measured. */
-enum dn_curve_class {
-    DN_CURVE_LINEAR, /* matrix products, also of batches */
-    DN_CURVE_CONV,
-    DN_N_CURVE_CLASSES
+enum dn_rate_class {
+    DN_RATE_LINEAR, /* matrix products, also of batches */
+    DN_RATE_CONV,
+    DN_N_RATE_CLASSES
 };
 
-extern const struct dn_names dn_curve_class_names;
-
-/* Precisions of curves: those of dnnest.spec(5), and pure fp16 is fp16. */
-#define DN_N_CURVE_PRECISIONS (DN_PRECISION_BF16 + 1)
-
-/* A kernel of W FLOPs takes (W + half) / rate seconds: at 'half' it reaches half of
- * the rate.
- */
-struct dn_curve {
-    double rate; /* FLOP/s; 0: not measured */
-    double half; /* FLOP */
-};
+/* Precisions of measured rates: those of dnnest.spec(5), and pure fp16 is fp16. */
+#define DN_N_RATE_PRECISIONS (DN_PRECISION_BF16 + 1)
 
 /* What a site has measured on its own devices (dnnest-bench); 0: not measured, and the
  * data sheet counts.
  */
 struct dn_measured {
-    struct dn_curve curves[DN_N_CURVE_CLASSES][DN_N_CURVE_PRECISIONS];
+    double rates[DN_N_RATE_CLASSES][DN_N_RATE_PRECISIONS]; /* FLOP/s of long kernels */
     double stream;       /* byte/s of long element-wise kernels */
     double ring;         /* byte/s and device around a ring of a node's devices */
     double ring_start_s; /* start of an all-reduce */
     double recurrence_s; /* per step of a recurrent layer */
 };
 
-/* Keys of a catalogue file, and those of a Curve line. */
+/* Keys of a catalogue file. */
 #define DN_DEVICE_KEYS_MAX 32
 
 /* One device of the catalogue. Rates are dense data-sheet peaks; a rate of 0 means that
@@ -97,7 +87,6 @@ struct dn_device {
     struct dn_measured measured;
     /* Which of the catalogue's files each key is from, counted from 1; 0: a default. */
     uint16_t from[DN_DEVICE_KEYS_MAX];
-    uint16_t curve_from[DN_N_CURVE_CLASSES][DN_N_CURVE_PRECISIONS];
 };
 
 struct dn_catalogue {
@@ -116,7 +105,7 @@ int dn_catalogue_add (struct dn_catalogue *catalogue,
                       struct dn_err *err);
 
 /* The same of a file of the site's own. Where the catalogue has the device already, the
- * file need not be whole: what it states counts, key by key, and a curve as a whole.
+ * file need not be whole: what it states counts, key by key.
  */
 int dn_catalogue_amend (struct dn_catalogue *catalogue,
                         struct dn_span text,
@@ -125,23 +114,26 @@ int dn_catalogue_amend (struct dn_catalogue *catalogue,
 
 /* What is known of a device, and from where. */
 struct dn_device_value {
-    char key[DN_NAME_MAX];  /* "Fp32", "Curve linear fp32" */
+    const char *key;        /* "Fp32" */
     char text[DN_NAME_MAX]; /* as a catalogue file would state it */
     const char *file;       /* borrowed; NULL: a default */
 };
 
-#define DN_DEVICE_VALUES_MAX                                                           \
-    (DN_DEVICE_KEYS_MAX + DN_N_CURVE_CLASSES * DN_N_CURVE_PRECISIONS)
-
 /* Fill 'values' with all that was stated of the device, and return how many. */
 int dn_device_values (const struct dn_catalogue *catalogue,
                       const struct dn_device *device,
-                      struct dn_device_value values[DN_DEVICE_VALUES_MAX]);
+                      struct dn_device_value values[DN_DEVICE_KEYS_MAX]);
 
-/* The measured curve of a class in a precision, NULL where there is none. */
-const struct dn_curve *dn_device_curve (const struct dn_device *device,
-                                        enum dn_curve_class class,
-                                        enum dn_precision precision);
+/* Was anything of the device measured? */
+bool dn_device_is_measured (const struct dn_device *device);
+
+/* The device as its data sheet has it. */
+struct dn_device dn_device_sheet (const struct dn_device *device);
+
+/* The measured rate of a class in a precision, 0 where there is none. */
+double dn_device_rate (const struct dn_device *device,
+                       enum dn_rate_class class,
+                       enum dn_precision precision);
 
 /* NULL-safe, leaves an empty catalogue. */
 void dn_catalogue_free (struct dn_catalogue *catalogue);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const precisions[] = {"unknown", "fp32", "tf32", "fp16", "bf16"};
+static const char *const keys[] = {NULL, "Fp32", "Tf32", "Fp16", "Bf16"};
 
 /* --- which device is it ----------------------------------------------------------- */
 
@@ -148,8 +148,8 @@ static double seen (const struct dn_bench_entry *entry, int class, int precision
     const struct dn_constants *k = entry->constants;
 
     if (precision == DN_PRECISION_FP32)
-        return class == DN_CURVE_LINEAR ? k->seen_linear_fp32 : k->seen_conv_fp32;
-    return class == DN_CURVE_LINEAR ? k->seen_linear_tensor : k->seen_conv_tensor;
+        return class == DN_RATE_LINEAR ? k->seen_linear_fp32 : k->seen_conv_fp32;
+    return class == DN_RATE_LINEAR ? k->seen_linear_tensor : k->seen_conv_tensor;
 }
 
 static void write_fit (const struct dn_bench_fit *fit, struct dn_buf *buf)
@@ -160,14 +160,15 @@ static void write_fit (const struct dn_bench_fit *fit, struct dn_buf *buf)
                 100 * fit->spread);
 }
 
-/* A device without a unit for a precision runs it at another's rate, and a curve would
- * claim that it has one.
+/* A device without a unit for a precision runs it at another's rate, and a rate of its
+ * own would claim that it has one.
  */
-static void write_curve (const struct dn_bench_entry *entry,
-                         int class,
-                         int precision,
-                         struct dn_buf *buf)
+static void write_rate (const struct dn_bench_entry *entry,
+                        int class,
+                        int precision,
+                        struct dn_buf *buf)
 {
+    static const char *const classes[DN_N_RATE_CLASSES] = {"Linear", "Conv"};
     const struct dn_bench_fit *fit = &entry->result->curves[class][precision];
     double sheet = entry->known ? data_sheet (entry->known, precision) : 0;
 
@@ -176,12 +177,8 @@ static void write_curve (const struct dn_bench_entry *entry,
     write_fit (fit, buf);
     if (sheet > 0)
         dn_buf_add (buf, "; %.0f %% of the data sheet", 100 * fit->rate / sheet);
-    dn_buf_add (buf,
-                "\nCurve Class=%s Precision=%s Rate=%.4g Half=%.4g\n",
-                dn_names_get (&dn_curve_class_names, class),
-                precisions[precision],
-                fit->rate,
-                fit->half);
+    dn_buf_add (buf, "; half of it at %.2g FLOP", fit->half);
+    dn_buf_add (buf, "\n%s%s=%.4g\n", classes[class], keys[precision], fit->rate);
 }
 
 static void write_value (const char *key,
@@ -234,14 +231,13 @@ static int write_sheet (const struct dn_bench_entry *entry,
                         struct dn_buf *buf,
                         struct dn_err *err)
 {
-    static const char *const keys[] = {NULL, "Fp32", "Tf32", "Fp16", "Bf16"};
     const struct dn_bench_result *result = entry->result;
     double memory = number (entry, "memory");
     double tdp = number (entry, "tdp_w");
     double sms = number (entry, "sms");
     double idle = number (entry, "idle_w");
 
-    if (result->curves[DN_CURVE_LINEAR][DN_PRECISION_FP32].rate <= 0
+    if (result->curves[DN_RATE_LINEAR][DN_PRECISION_FP32].rate <= 0
         || result->stream.rate <= 0 || memory < 1e6 || tdp < 1)
         return dn_err_set (
             err,
@@ -263,13 +259,13 @@ static int write_sheet (const struct dn_bench_entry *entry,
         dn_buf_add (buf, "Idle=%.0f\n", idle);
     dn_buf_add (
         buf, "Bandwidth=%.4g\n", result->stream.rate / entry->constants->seen_stream);
-    for (int p = DN_PRECISION_FP32; p < DN_N_CURVE_PRECISIONS; p++)
-        if (result->curves[DN_CURVE_LINEAR][p].rate > 0)
+    for (int p = DN_PRECISION_FP32; p < DN_N_RATE_PRECISIONS; p++)
+        if (result->curves[DN_RATE_LINEAR][p].rate > 0)
             dn_buf_add (buf,
                         "%s=%.4g\n",
                         keys[p],
-                        result->curves[DN_CURVE_LINEAR][p].rate
-                            / seen (entry, DN_CURVE_LINEAR, p));
+                        result->curves[DN_RATE_LINEAR][p].rate
+                            / seen (entry, DN_RATE_LINEAR, p));
     return 0;
 }
 
@@ -278,8 +274,8 @@ static bool measured_any (const struct dn_bench_result *result)
     bool any = result->stream.rate > 0 || result->pcie.rate > 0 || result->ring.rate > 0
                || result->recurrence_s > 0;
 
-    for (int class = 0; class < DN_N_CURVE_CLASSES; class ++)
-        for (int p = 0; p < DN_N_CURVE_PRECISIONS; p++)
+    for (int class = 0; class < DN_N_RATE_CLASSES; class ++)
+        for (int p = 0; p < DN_N_RATE_PRECISIONS; p++)
             any = any || result->curves[class][p].rate > 0;
     return any;
 }
@@ -304,9 +300,9 @@ int dn_bench_write_entry (const struct dn_bench_entry *entry,
         entry->device);
     if (!entry->known && write_sheet (entry, buf, err) < 0)
         return -1;
-    for (int class = 0; class < DN_N_CURVE_CLASSES; class ++)
-        for (int p = DN_PRECISION_FP32; p < DN_N_CURVE_PRECISIONS; p++)
-            write_curve (entry, class, p, buf);
+    for (int class = 0; class < DN_N_RATE_CLASSES; class ++)
+        for (int p = DN_PRECISION_FP32; p < DN_N_RATE_PRECISIONS; p++)
+            write_rate (entry, class, p, buf);
     write_value ("Stream", &result->stream, buf);
     write_value ("PcieBandwidth", &result->pcie, buf);
     write_ring (result, buf);

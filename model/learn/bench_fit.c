@@ -19,6 +19,9 @@
 /* Fewer samples than that are no curve. */
 #define CURVE_MIN 4
 
+/* Kernels that move less may find their operands in a cache, whoever measured them. */
+#define STREAM_BYTES_MIN 32e6
+
 /* Messages below are sent by another protocol, and no gradient bucket is that small. */
 #define RING_BYTES_MIN 1e6
 
@@ -126,11 +129,11 @@ static double shape_number (const char *shape, char letter)
 }
 
 /* Is this a kernel of the kind by which classes are compared? */
-static bool is_reference (const struct dn_sample *row, enum dn_curve_class class)
+static bool is_reference (const struct dn_sample *row, enum dn_rate_class class)
 {
     if (row->pass != DN_SAMPLE_FORWARD || row->flops <= 0)
         return false;
-    if (class == DN_CURVE_LINEAR)
+    if (class == DN_RATE_LINEAR)
         return row->op == DN_SAMPLE_GEMM;
     return row->op == DN_SAMPLE_CONV && shape_number (row->shape, 'k') == 3
            && shape_number (row->shape, 's') == 1;
@@ -140,7 +143,7 @@ static bool is_reference (const struct dn_sample *row, enum dn_curve_class class
 struct choice {
     bool (*wanted) (const struct dn_sample *row, const struct choice *choice);
     double (*work) (const struct dn_sample *row, const struct choice *choice);
-    enum dn_curve_class class;
+    enum dn_rate_class class;
     enum dn_precision precision;
     double stream; /* byte/s of the memory, 0 unknown */
     int64_t devices;
@@ -167,7 +170,7 @@ static double bytes_of (const struct dn_sample *row, const struct choice *choice
 static bool is_stream (const struct dn_sample *row, const struct choice *choice)
 {
     (void) choice;
-    return row->op == DN_SAMPLE_ELEMENTWISE && row->bytes > 0;
+    return row->op == DN_SAMPLE_ELEMENTWISE && row->bytes >= STREAM_BYTES_MIN;
 }
 
 static bool is_pcie (const struct dn_sample *row, const struct choice *choice)
@@ -313,9 +316,9 @@ int dn_bench_analyse (const struct dn_samples *samples,
     choice.wanted = is_curve;
     choice.work = flops_of;
     choice.stream = result->stream.rate;
-    for (int class = 0; class < DN_N_CURVE_CLASSES; class ++)
-        for (int p = DN_PRECISION_FP32; p < DN_N_CURVE_PRECISIONS; p++) {
-            choice.class = (enum dn_curve_class) class;
+    for (int class = 0; class < DN_N_RATE_CLASSES; class ++)
+        for (int p = DN_PRECISION_FP32; p < DN_N_RATE_PRECISIONS; p++) {
+            choice.class = (enum dn_rate_class) class;
             choice.precision = (enum dn_precision) p;
             if (fit_choice (samples, &choice, &result->curves[class][p], err) < 0)
                 return -1;

@@ -60,22 +60,14 @@ static bool is_shipped (const struct dn_constants *constants)
     return memcmp (constants, &dn_constants_default, sizeof (*constants)) == 0;
 }
 
-static bool is_measured (const struct dn_device *device)
-{
-    static const struct dn_measured none;
-
-    return memcmp (&device->measured, &none, sizeof (none)) != 0;
-}
-
 /* The white box by the data sheet alone. */
 static void predict_sheet (const struct batch *batch,
                            int i,
                            const struct dn_constants *constants,
                            struct dn_estimate *estimate)
 {
-    struct dn_device sheet = *batch->devices[i];
+    struct dn_device sheet = dn_device_sheet (batch->devices[i]);
 
-    memset (&sheet.measured, 0, sizeof (sheet.measured));
     dn_predict (
         constants, batch->spec, batch->graph, &sheet, batch->cpus_per_gpu, estimate);
     estimate->device = batch->devices[i];
@@ -96,7 +88,7 @@ static void predict_one (const struct batch *batch, int i, float *features)
                 estimate);
     if (!features)
         return;
-    if (is_shipped (constants) && !is_measured (batch->devices[i])) {
+    if (is_shipped (constants) && !dn_device_is_measured (batch->devices[i])) {
         dn_features (batch->spec, batch->graph, batch->devices[i], estimate, features);
         return;
     }
@@ -153,7 +145,7 @@ static double sheet_factor (const struct batch *batch, int i, double known)
         &batch->predictor->bundle->corrections[DN_QUANTITY_STEP];
     struct dn_estimate sheet;
 
-    if (!step->residual || !is_measured (batch->devices[i]))
+    if (!step->residual || !dn_device_is_measured (batch->devices[i]))
         return 1;
     predict_sheet (batch, i, batch->predictor->constants, &sheet);
     return pow (sheet.step_s.p50 / batch->estimates[i].step_s.p50,

@@ -251,8 +251,7 @@ static struct dn_op_time op_time (const struct dn_case *c,
         time.compute_s += all * turn.work[d].compute_s * slowdown;
         time.memory_s += all * turn.work[d].memory_s * slowdown;
         time.fixed_s +=
-            all * slowdown
-            * (turn.work[d].wait_s + turn.launches[d] * dn_kernel_floor (r, op));
+            all * slowdown * (turn.work[d].wait_s + turn.launches[d] * r->kernel_s);
         time.host_s += all * turn.launches[d] * r->launch_s * host_copies (c, d);
         time.flops += all * turn.work[d].flops;
         time.bytes += all * turn.work[d].bytes;

@@ -34,9 +34,9 @@ static bool is_fused (const struct dn_spec *spec)
  */
 static void slow_kepler (const struct dn_case *c, struct dn_rates *r)
 {
-    if (!dn_device_curve (c->device, DN_CURVE_LINEAR, c->precision))
+    if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0)
         r->linear *= 2.0 / 3;
-    if (!dn_device_curve (c->device, DN_CURVE_CONV, c->precision))
+    if (dn_device_rate (c->device, DN_RATE_CONV, c->precision) <= 0)
         r->conv *= 2.0 / 3;
     r->grouped *= 2.0 / 3;
     if (c->device->measured.stream <= 0) {
@@ -47,37 +47,31 @@ static void slow_kepler (const struct dn_case *c, struct dn_rates *r)
 
 /* What was measured on the site's own devices takes the place of the data sheet: an
  * efficiency was fitted on devices whose long kernels reach the share 'seen' of theirs.
- * Short kernels take at least what was measured of them.
+ * How short kernels fall behind is left to the padding and the least time of a kernel:
+ * with a measured half-way point on top of these, predictions got worse.
  */
-static void take_curve (const struct dn_case *c,
-                        enum dn_curve_class class,
-                        double seen,
-                        double *rate,
-                        double *kernel_s)
+static void take_rate (const struct dn_case *c,
+                       enum dn_rate_class class,
+                       double seen,
+                       double *rate)
 {
-    const struct dn_curve *curve = dn_device_curve (c->device, class, c->precision);
+    double measured = dn_device_rate (c->device, class, c->precision);
     bool matrix;
 
-    if (!curve)
-        return;
-    *rate *= curve->rate / (seen * dn_device_peak (c->device, c->precision, &matrix));
-    *kernel_s = fmax (*kernel_s, curve->half / curve->rate);
+    if (measured > 0)
+        *rate *= measured / (seen * dn_device_peak (c->device, c->precision, &matrix));
 }
 
 static void take_measured (const struct dn_case *c, struct dn_rates *r)
 {
     const struct dn_constants *k = c->constants;
 
-    take_curve (c,
-                DN_CURVE_LINEAR,
-                r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32,
-                &r->linear,
-                &r->linear_s);
-    take_curve (c,
-                DN_CURVE_CONV,
-                r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32,
-                &r->conv,
-                &r->conv_s);
+    take_rate (c,
+               DN_RATE_LINEAR,
+               r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32,
+               &r->linear);
+    take_rate (
+        c, DN_RATE_CONV, r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32, &r->conv);
 }
 
 double dn_bandwidth (const struct dn_case *c)
@@ -130,7 +124,6 @@ struct dn_rates dn_rates_of (const struct dn_case *c)
         r.launch_s *= k->ngc_launch;
         r.kernel_s *= k->ngc_launch;
     }
-    r.linear_s = r.conv_s = r.kernel_s;
     take_measured (c, &r);
     return r;
 }
@@ -349,20 +342,6 @@ static double launches_of (const struct dn_rates *r,
     }
 }
 
-double dn_kernel_floor (const struct dn_rates *r, const struct dn_op *op)
-{
-    switch (op->kind) {
-    case DN_OP_CONV:
-        return r->conv_s;
-    case DN_OP_LINEAR:
-    case DN_OP_MATMUL:
-    case DN_OP_RNN:
-        return r->linear_s;
-    default:
-        return r->kernel_s;
-    }
-}
-
 struct dn_turn dn_turn_of (const struct dn_case *c,
                            const struct dn_rates *r,
                            const struct dn_op *op)
@@ -380,8 +359,7 @@ struct dn_turn dn_turn_of (const struct dn_case *c,
         turn.launches[d] = any ? op->repeat * op->calls * launches_of (r, op, d) : 0;
         if (d == DN_FORWARD)
             turn.launches[d] += op->repeat * op->each * c->batch;
-        turn.time[d] =
-            seconds (&turn.work[d]) + turn.launches[d] * dn_kernel_floor (r, op);
+        turn.time[d] = seconds (&turn.work[d]) + turn.launches[d] * r->kernel_s;
     }
     return turn;
 }

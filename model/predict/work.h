@@ -18,8 +18,6 @@ struct dn_rates {
     double light_launches;
     double launch_s;
     double kernel_s;
-    double linear_s; /* the same of matrix products, */
-    double conv_s;   /* and of convolutions */
     double slowdown; /* of kernels under the board's power limit */
     double tile;     /* side of an output tile */
     bool tensor;     /* on matrix units */
@@ -64,9 +62,6 @@ struct dn_rates dn_rates_of (const struct dn_case *c);
 
 /* The memory's data-sheet bandwidth, or what takes its place where it was measured. */
 double dn_bandwidth (const struct dn_case *c);
-
-/* Least seconds of one kernel of the operator. */
-double dn_kernel_floor (const struct dn_rates *r, const struct dn_op *op);
 
 /* The rates of a loss, where those of other operators are 'r'. */
 struct dn_rates dn_rates_of_loss (const struct dn_case *c, const struct dn_rates *r);
