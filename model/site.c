@@ -55,6 +55,24 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_REAL,
      1,
      10},
+    {"CoreJpeg",
+     offsetof (struct dn_site, core_jpeg),
+     "images that one core decodes and resizes per second",
+     DN_SITE_REAL,
+     20,
+     10000},
+    {"CoreTokens",
+     offsetof (struct dn_site, core_tokens),
+     "tokens of text per second from one core",
+     DN_SITE_REAL,
+     1000,
+     1e8},
+    {"CoreBytes",
+     offsetof (struct dn_site, core_bytes),
+     "bytes of undecoded arrays per second from one core",
+     DN_SITE_REAL,
+     1e6,
+     1e11},
     /* End of site_keys */
 };
 
@@ -74,6 +92,7 @@ int dn_site_init (struct dn_site *site,
     site->constants = dn_constants_default;
     site->carbon_g_per_kwh = -1;
     site->pue = 1;
+    site->core_jpeg = site->core_tokens = site->core_bytes = -1;
     memcpy (site->bundle_dir, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     memcpy (site->bundle_keys, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     if (dn_span_copy (dn_span_of (hardware_dir),
@@ -229,6 +248,16 @@ int dn_site_override (struct dn_site *site, const char *parameters, struct dn_er
             return dn_err_wrap (err, "SlurmctldParameters");
     }
     return 0;
+}
+
+void dn_site_set_loaders (struct dn_site *site)
+{
+    if (site->core_jpeg > 0)
+        site->constants.core_jpeg = site->core_jpeg;
+    if (site->core_tokens > 0)
+        site->constants.core_tokens = site->core_tokens;
+    if (site->core_bytes > 0)
+        site->constants.core_bytes = site->core_bytes;
 }
 
 struct dn_predictor dn_site_predictor (const struct dn_site *site)

@@ -305,9 +305,9 @@ static int load_own (int parent,
     return load_folder (dir, path, dn_catalogue_amend, catalogue, err);
 }
 
-static int load_catalogue (const char *path,
-                           struct dn_catalogue *catalogue,
-                           struct dn_err *err)
+int dn_load_catalogue (const char *path,
+                       struct dn_catalogue *catalogue,
+                       struct dn_err *err)
 {
     dn_cleanup (dn_dir_cleanup) DIR *dir = open_trusted_dir (path, err);
 
@@ -462,13 +462,14 @@ static int fill_site (const struct dn_load_paths *paths,
     if (set_bundle_dir (site, paths->bundle, err) < 0
         || dn_site_read_paths (site, conf, file, err) < 0
         || set_bundle_dir (site, paths->model, err) < 0
-        || load_catalogue (site->hardware_dir, &site->catalogue, err) < 0
+        || dn_load_catalogue (site->hardware_dir, &site->catalogue, err) < 0
         || load_datasets (site->datasets_file, &site->datasets, err) < 0
         || dn_site_read (site, conf, file, err) < 0)
         return -1;
     if (dn_site_override (site, parameters, err) < 0)
         return dn_err_wrap (err, "slurm.conf");
     load_site_bundle (paths, site);
+    dn_site_set_loaders (site);
     return 0;
 }
 
