@@ -228,26 +228,39 @@ static double least_seconds (const struct dn_samples *samples, enum dn_sample_op
     return best;
 }
 
+/* Are these one recurrent layer, the second over more steps? */
+static bool is_longer (const struct dn_sample *a, const struct dn_sample *b)
+{
+    return b->op == DN_SAMPLE_RNN && b->pass == DN_SAMPLE_FORWARD
+           && a->precision == b->precision
+           && shape_number (a->shape, 'h') == shape_number (b->shape, 'h')
+           && shape_number (a->shape, 'n') == shape_number (b->shape, 'n')
+           && shape_number (a->shape, 't') < shape_number (b->shape, 't');
+}
+
 /* A recurrent layer's time over its steps, of the one whose steps are shortest. */
 static double find_recurrence (const struct dn_samples *samples)
 {
+    const double least = 1e-8; /* no step is shorter than some clocks */
     double best = 0;
 
-    for (int i = 0; i < samples->n_rows; i++)
-        for (int j = 0; j < samples->n_rows; j++) {
-            const struct dn_sample *a = &samples->rows[i];
-            const struct dn_sample *b = &samples->rows[j];
-            double more = shape_number (b->shape, 't') - shape_number (a->shape, 't');
-            double slope = more > 0 ? (b->seconds - a->seconds) / more : 0;
+    for (int i = 0; i < samples->n_rows; i++) {
+        const struct dn_sample *a = &samples->rows[i];
 
-            if (a->op == DN_SAMPLE_RNN && b->op == DN_SAMPLE_RNN
-                && a->pass == DN_SAMPLE_FORWARD && b->pass == DN_SAMPLE_FORWARD
-                && a->precision == b->precision
-                && shape_number (a->shape, 'h') == shape_number (b->shape, 'h')
-                && shape_number (a->shape, 'n') == shape_number (b->shape, 'n')
-                && slope > 1e-8 && (best <= 0 || slope < best))
-                best = slope;
+        if (a->op != DN_SAMPLE_RNN || a->pass != DN_SAMPLE_FORWARD)
+            continue;
+        for (int j = 0; j < samples->n_rows; j++) {
+            const struct dn_sample *b = &samples->rows[j];
+            double step;
+
+            if (!is_longer (a, b))
+                continue;
+            step = (b->seconds - a->seconds)
+                   / (shape_number (b->shape, 't') - shape_number (a->shape, 't'));
+            if (step > least && (best <= 0 || step < best))
+                best = step;
         }
+    }
     return best;
 }
 

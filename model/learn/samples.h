@@ -13,8 +13,8 @@
 #include "spec/spec.h"
 
 /* A whole set has some 400 rows of 100 bytes. */
-#define DN_SAMPLES_TEXT_MAX (4 * 1024 * 1024)
-#define DN_SAMPLES_MAX      20000
+#define DN_SAMPLES_TEXT_MAX (1024 * 1024)
+#define DN_SAMPLES_MAX      5000
 #define DN_SAMPLE_SHAPE_MAX 96
 
 enum dn_sample_op {

@@ -497,64 +497,66 @@ static void too_few_samples_make_no_entry (void **state)
     assert_contains (err.text, "no loader");
 }
 
+static const char *const catalogue_names[] = {"a100_sxm4_40gb",
+                                              "a100_sxm4_80gb",
+                                              "a100_pcie_40gb",
+                                              "a10_24gb",
+                                              "v100_sxm2_16gb",
+                                              "v100_pcie_16gb",
+                                              "t4_16gb",
+                                              "h200_sxm_141gb",
+                                              "rtx_2080_ti_11gb",
+                                              "rtx_6000_ada_48gb",
+                                              "quadro_rtx_6000_24gb"};
+static const double catalogue_gib[] = {40, 80, 40, 24, 16, 16, 16, 141, 11, 48, 24};
+static const struct {
+    const char *driver;
+    double gib;
+    const char *name; /* NULL: none, or several */
+} drivers[] = {
+    {"NVIDIA A100-SXM4-40GB", 39.6, "a100_sxm4_40gb"},
+    {"NVIDIA A100-SXM4-80GB", 79.2, "a100_sxm4_80gb"},
+    {"NVIDIA A100-PCIE-40GB", 39.4, "a100_pcie_40gb"},
+    {"Tesla V100-SXM2-16GB", 15.8, "v100_sxm2_16gb"},
+    {"Tesla V100-DGXS-16GB", 15.8, NULL},
+    {"NVIDIA A10", 22.5, "a10_24gb"},
+    {"Tesla T4", 14.7, "t4_16gb"},
+    {"NVIDIA H200", 139.8, "h200_sxm_141gb"},
+    {"NVIDIA GeForce RTX 2080 Ti", 10.8, "rtx_2080_ti_11gb"},
+    {"NVIDIA GeForce RTX 2080", 7.8, NULL},
+    {"Quadro RTX 6000", 23.6, "quadro_rtx_6000_24gb"},
+    {"NVIDIA RTX 6000 Ada Generation", 47.5, "rtx_6000_ada_48gb"},
+    {"NVIDIA A100-SXM4-40GB MIG 1g.5gb", 4.7, NULL},
+    {"", 0, NULL},
+};
+
 static void a_driver_s_name_leads_to_the_catalogue_s (void **state)
 {
-    static const char *const names[] = {"a100_sxm4_40gb",
-                                        "a100_sxm4_80gb",
-                                        "a100_pcie_40gb",
-                                        "a10_24gb",
-                                        "v100_sxm2_16gb",
-                                        "v100_pcie_16gb",
-                                        "t4_16gb",
-                                        "h200_sxm_141gb",
-                                        "rtx_2080_ti_11gb",
-                                        "rtx_6000_ada_48gb",
-                                        "quadro_rtx_6000_24gb"};
-    static const double memory[] = {40, 80, 40, 24, 16, 16, 16, 141, 11, 48, 24};
-    static const struct {
-        const char *driver;
-        double gib;
-        const char *name; /* NULL: none, or several */
-    } cases[] = {
-        {"NVIDIA A100-SXM4-40GB", 39.6, "a100_sxm4_40gb"},
-        {"NVIDIA A100-SXM4-80GB", 79.2, "a100_sxm4_80gb"},
-        {"NVIDIA A100-PCIE-40GB", 39.4, "a100_pcie_40gb"},
-        {"Tesla V100-SXM2-16GB", 15.8, "v100_sxm2_16gb"},
-        {"Tesla V100-DGXS-16GB", 15.8, NULL},
-        {"NVIDIA A10", 22.5, "a10_24gb"},
-        {"Tesla T4", 14.7, "t4_16gb"},
-        {"NVIDIA H200", 139.8, "h200_sxm_141gb"},
-        {"NVIDIA GeForce RTX 2080 Ti", 10.8, "rtx_2080_ti_11gb"},
-        {"NVIDIA GeForce RTX 2080", 7.8, NULL},
-        {"Quadro RTX 6000", 23.6, "quadro_rtx_6000_24gb"},
-        {"NVIDIA RTX 6000 Ada Generation", 47.5, "rtx_6000_ada_48gb"},
-        {"NVIDIA A100-SXM4-40GB MIG 1g.5gb", 4.7, NULL},
-        {"", 0, NULL},
-    };
     struct dn_catalogue catalogue = {0};
 
     (void) state;
-    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
+    for (size_t i = 0; i < DN_N_ELEMENTS (catalogue_names); i++) {
         char text[512];
 
         snprintf (text,
                   sizeof (text),
                   "Device=%s Vendor=nvidia Arch=ampere Fp32=1T Memory=%fGiB "
                   "Bandwidth=1T Tdp=1",
-                  names[i],
-                  memory[i]);
+                  catalogue_names[i],
+                  catalogue_gib[i]);
         assert_int_equal (
-            dn_catalogue_add (&catalogue, dn_span_of (text), names[i], NULL), 0);
+            dn_catalogue_add (&catalogue, dn_span_of (text), catalogue_names[i], NULL),
+            0);
     }
-    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+    for (size_t i = 0; i < DN_N_ELEMENTS (drivers); i++) {
         struct dn_err err = {0};
         const struct dn_device *device = dn_bench_device (
-            &catalogue, cases[i].driver, cases[i].gib * 1024 * 1024 * 1024, &err);
+            &catalogue, drivers[i].driver, drivers[i].gib * 1024 * 1024 * 1024, &err);
 
-        if (cases[i].name && !device)
-            fail_msg ("%s: %s", cases[i].driver, err.text);
-        if (cases[i].name)
-            assert_string_equal (device->name, cases[i].name);
+        if (drivers[i].name && !device)
+            fail_msg ("%s: %s", drivers[i].driver, err.text);
+        if (drivers[i].name)
+            assert_string_equal (device->name, drivers[i].name);
         else {
             assert_null (device);
             assert_contains (err.text, "--device");
