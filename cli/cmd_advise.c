@@ -69,7 +69,6 @@ static int take_options (const struct dn_command *self, struct errand *errand)
 static int read_submission (struct errand *errand)
 {
     struct dn_err err = {0};
-    int version = 0;
     char *script = NULL;
     int rc;
 
@@ -80,8 +79,7 @@ static int read_submission (struct errand *errand)
         if (rc != DN_EXIT_DONE)
             return rc;
     }
-    if (dn_sbatch_version (errand->slurm, &version, &err) < 0
-        || dn_sbatch_fill (&errand->sbatch, version, &err) < 0)
+    if (dn_sbatch_fill (&errand->sbatch, errand->given.slurm_version, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     return DN_EXIT_DONE;
 }
@@ -122,9 +120,7 @@ static void add_edits (struct json_object *json, const struct dn_patch *patch)
     }
 }
 
-static void add_decision (struct json_object *json,
-                          const struct dn_site *site,
-                          const struct dn_advice *advice)
+static void add_decision (struct json_object *json, const struct dn_advice *advice)
 {
     const struct dn_decision *decision = &advice->decision;
     struct json_object *row = dn_json_add_object (json, "decision");
@@ -136,11 +132,19 @@ static void add_decision (struct json_object *json,
     dn_json_add_text (
         row, "verdict", dn_names_get (&dn_verdict_names, (int) decision->verdict));
     dn_json_add_text (
-        row, "mode", dn_names_get (&dn_mode_names, (int) site->rules.mode));
+        row, "mode", dn_names_get (&dn_mode_names, (int) advice->rules.mode));
     dn_json_add_count (row, "time_limit_s", given ? decision->time_limit_s : DN_UNSET);
+    dn_json_add_count (row, "time_min_s", given ? decision->time_min_s : DN_UNSET);
     dn_json_add_text (row, "gpu", decision->gpu ? decision->gpu->type : NULL);
+    dn_json_add_text (
+        row, "partition", advice->patch.partition[0] ? advice->patch.partition : NULL);
+    dn_json_add_text (
+        row, "features", advice->patch.features[0] ? advice->patch.features : NULL);
     dn_json_add_count (
         row, "cpus_per_task", given ? decision->cpus_per_task : DN_UNSET);
+    dn_json_add_count (
+        row, "cpus_each_gpu", given ? decision->cpus_each_gpu : DN_UNSET);
+    dn_json_add_text (row, "note", decision->note[0] ? decision->note : NULL);
     dn_json_add_text (row, "chosen", chosen);
 }
 
@@ -209,7 +213,7 @@ static void print_json (const struct dn_site *site, const struct dn_advice *advi
                             advice->metadata == DN_METADATA_GIVEN
                                 ? dn_show_spec_json (&advice->spec)
                                 : NULL);
-    add_decision (json, site, advice);
+    add_decision (json, advice);
     dn_json_add_text (json, "message", message[0] ? message : NULL);
     add_edits (json, &advice->patch);
     reasons = dn_json_add_array (json, "reasons");
@@ -221,26 +225,49 @@ static void print_json (const struct dn_site *site, const struct dn_advice *advi
     dn_json_print (json);
 }
 
+static void add_proposal (struct dn_grid *grid,
+                          const char *what,
+                          const char *old_text,
+                          const char *new_text)
+{
+    dn_grid_add (grid, "%s", what);
+    dn_grid_add (grid, "%s", old_text);
+    dn_grid_add (grid, "%s", new_text);
+}
+
 /* What the decision asks for, in the user's terms. */
 static void add_proposals (struct dn_grid *grid, const struct dn_advice *advice)
 {
     const struct dn_decision *decision = &advice->decision;
     const struct dn_request *request = &advice->request;
 
-    if (decision->time_limit_s != DN_UNSET) {
-        dn_grid_add (grid, "time");
-        dn_grid_add (grid, "%s", dn_time_write (request->time_limit_s).text);
-        dn_grid_add (grid, "%s", dn_time_write (decision->time_limit_s).text);
-    }
-    if (decision->gpu) {
-        dn_grid_add (grid, "gpu");
-        dn_grid_add (grid, "%s", request->gpu_type);
-        dn_grid_add (grid, "%s", decision->gpu->type);
-    }
+    if (decision->time_limit_s != DN_UNSET)
+        add_proposal (grid,
+                      "time",
+                      dn_time_write (request->time_limit_s).text,
+                      dn_time_write (decision->time_limit_s).text);
+    if (decision->time_min_s != DN_UNSET)
+        add_proposal (grid,
+                      "least time",
+                      dn_time_write (DN_UNSET).text,
+                      dn_time_write (decision->time_min_s).text);
+    if (decision->gpu)
+        add_proposal (grid, "gpu", decision->from->type, decision->gpu->type);
+    if (advice->patch.partition[0] != '\0')
+        add_proposal (
+            grid, "partition", request->job->partition, advice->patch.partition);
+    if (advice->patch.features[0] != '\0')
+        add_proposal (
+            grid, "constraint", request->job->features, advice->patch.features);
     if (decision->cpus_per_task != DN_UNSET) {
         dn_grid_add (grid, "cpus per task");
         dn_grid_add (grid, "%" PRId64, request->cpus_per_task);
         dn_grid_add (grid, "%" PRId64, decision->cpus_per_task);
+    }
+    if (decision->cpus_each_gpu != DN_UNSET) {
+        dn_grid_add (grid, "cpus per gpu");
+        dn_grid_add (grid, "%" PRId64, request->cpus_each_gpu);
+        dn_grid_add (grid, "%" PRId64, decision->cpus_each_gpu);
     }
 }
 
@@ -320,7 +347,7 @@ static int print_text (const struct dn_site *site, const struct dn_advice *advic
         printf ("%s\n", advice->patch.user_text);
     printf ("verdict: %s (mode %s)\n",
             dn_names_get (&dn_verdict_names, (int) advice->decision.verdict),
-            dn_names_get (&dn_mode_names, (int) site->rules.mode));
+            dn_names_get (&dn_mode_names, (int) advice->rules.mode));
     rc = print_changes (advice);
     if (rc == DN_EXIT_DONE)
         rc = print_edits (&advice->patch);
@@ -372,15 +399,20 @@ static int run (const struct dn_command *self, int argc, char **argv)
 {
     dn_cleanup (free_errand) struct errand errand = {.slurm = NULL};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    struct dn_err err = {0};
     int rc;
 
     dn_options_begin (&errand.given, self, argc, argv);
     if (take_options (self, &errand) < 0)
         return errand.given.exit_code;
+    if (dn_sbatch_version (errand.slurm, &errand.given.slurm_version, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
     site = dn_options_site (&errand.given,
                             errand.settings.len > 0 ? errand.settings.text : NULL);
     if (!site)
         return errand.given.exit_code;
+    if (site->time_min_refused)
+        dn_complain ("%s", DN_SITE_TIME_MIN_REFUSED);
     rc = read_submission (&errand);
     return rc == DN_EXIT_DONE ? advise (&errand, site) : rc;
 }

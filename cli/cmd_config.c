@@ -5,26 +5,55 @@
 #include "commands.h"
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "conf/people.h"
 #include "json.h"
 #include "show.h"
 #include "grid.h"
 
 enum {
+    OPTION_ACCOUNT,
     OPTION_CHECK,
-    OPTION_SET
+    OPTION_GROUP,
+    OPTION_PARTITION,
+    OPTION_QOS,
+    OPTION_SET,
+    OPTION_USER
 };
 
 static const struct dn_option options[] = {
-    [OPTION_CHECK] = {"check", 0, "FILE", "say whether this dnnest.conf is right"},
+    [OPTION_ACCOUNT] = {"account", 'A', "NAME", "the rules for jobs of this account"},
+    [OPTION_CHECK] = {"check",
+                      0,
+                      "[=FILE]",
+                      "say all that is wrong with this dnnest.conf"},
+    [OPTION_GROUP] = {"group", 0, "NAME", "the rules for jobs of this group"},
+    [OPTION_PARTITION] = {"partition",
+                          'p',
+                          "NAME",
+                          "the rules for jobs in this partition"},
+    [OPTION_QOS] = {"qos", 'q', "NAME", "the rules for jobs of this QOS"},
     [OPTION_SET] = {"set", 0, "KEY=VALUE", "another value for a rule; may be repeated"},
+    [OPTION_USER] = {"user", 0, "NAME", "the rules for jobs of this user"},
     {NULL, 0, NULL, NULL},
 };
 
-static const char *const type_text[] = {"enum", "ratio", "count", "time"};
+static const char *const type_text[] = {"enum", "ratio", "count", "time", "percent"};
 static const struct dn_names type_names = {type_text, (int) DN_N_ELEMENTS (type_text)};
+
+/* What is asked for, and the answer. */
+struct errand {
+    struct dn_options given;
+    struct dn_settings settings;
+    struct dn_submitter submitter;
+    bool submits; /* somebody was named */
+    bool check;
+    struct dn_rules rules;
+    struct dn_origins origins;
+};
 
 /* The value of a rule as one writes it in dnnest.conf. */
 static struct dn_shown rule_value (const struct dn_rules *rules,
@@ -43,6 +72,7 @@ static struct dn_shown rule_value (const struct dn_rules *rules,
         dn_buf_add (&buf, "%s", dn_names_get (&key->names, constant));
         break;
     case DN_RULE_RATIO:
+    case DN_RULE_PERCENT:
         memcpy (&ratio, at, sizeof (ratio));
         dn_buf_add (&buf, "%.10g", ratio);
         break;
@@ -75,24 +105,113 @@ static void write_range (const struct dn_rule_key *key, struct dn_buf *buf)
         dn_buf_add (buf, "%s%s", i > 1 ? " " : "", key->names.names[i]);
 }
 
-static void add_rules (struct json_object *json, const struct dn_rules *rules)
+/* The values from the strictest on, or which of two numbers is stricter; NULL: the
+ * keys' values have no order.
+ */
+static const char *write_order (const struct dn_rule_key *key, struct dn_buf *buf)
+{
+    int n = key->names.n_names;
+
+    if (key->strict == DN_STRICT_NONE)
+        return NULL;
+    if (key->type != DN_RULE_ENUM)
+        dn_buf_add (buf, "%s", key->strict == DN_STRICT_LOWER ? "less" : "more");
+    for (int i = 1; i < n; i++)
+        dn_buf_add (buf,
+                    "%s%s",
+                    i > 1 ? " " : "",
+                    key->names.names[key->strict == DN_STRICT_LOWER ? i : n - i]);
+    return buf->text;
+}
+
+/* Where a value came from: "default", "slurm.conf", "--set", or the line of 'file'. */
+static struct dn_shown write_origin (const char *file, int line)
+{
+    struct dn_shown out = {""};
+    struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
+
+    if (line == DN_ORIGIN_DEFAULT)
+        dn_buf_add (&buf, "default");
+    else if (line == DN_ORIGIN_SLURM)
+        dn_buf_add (&buf, "slurm.conf");
+    else if (line == DN_ORIGIN_SETTING)
+        dn_buf_add (&buf, "--set");
+    else
+        dn_buf_add (&buf, "%s:%d", file, line);
+    return out;
+}
+
+/* The name of a file without its directories. */
+static const char *base_name (const char *path)
+{
+    const char *slash = path ? strrchr (path, '/') : NULL;
+
+    return slash ? slash + 1 : path;
+}
+
+static void add_rules (struct json_object *json, const struct errand *errand)
 {
     struct json_object *array = dn_json_add_array (json, "rules");
+    const char *file = base_name (errand->given.paths.conf);
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
     for (int i = 0; i < n_keys; i++) {
         struct json_object *row = dn_json_append_object (array);
         char range[DN_ERR_TEXT_MAX];
-        struct dn_buf buf = dn_buf_on (range, sizeof (range));
+        char order[DN_ERR_TEXT_MAX];
+        struct dn_buf range_buf = dn_buf_on (range, sizeof (range));
+        struct dn_buf order_buf = dn_buf_on (order, sizeof (order));
 
-        write_range (&keys[i], &buf);
+        write_range (&keys[i], &range_buf);
         dn_json_add_text (row, "key", keys[i].name);
-        dn_json_add_text (row, "value", rule_value (rules, &keys[i]).text);
+        dn_json_add_text (row, "value", rule_value (&errand->rules, &keys[i]).text);
+        dn_json_add_text (
+            row, "from", write_origin (file, errand->origins.line[i]).text);
         dn_json_add_text (row, "default", keys[i].value);
         dn_json_add_text (row, "type", dn_names_get (&type_names, (int) keys[i].type));
         dn_json_add_text (row, "range", range);
+        dn_json_add_text (row, "stricter", write_order (&keys[i], &order_buf));
         dn_json_add_text (row, "help", keys[i].help);
+    }
+}
+
+/* The lines, whether or not they match. */
+static void add_policies (struct json_object *json,
+                          const struct dn_site *site,
+                          const struct errand *errand)
+{
+    struct json_object *array = dn_json_add_array (json, "policy_keys");
+    const struct dn_scope_key *scopes = dn_scope_keys ();
+    int n_keys;
+    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+
+    for (int i = 0; i < DN_N_SCOPES; i++) {
+        struct json_object *row = dn_json_append_object (array);
+
+        dn_json_add_text (row, "key", scopes[i].name);
+        dn_json_add_text (row, "help", scopes[i].help);
+    }
+    array = dn_json_add_array (json, "policies");
+    for (int i = 0; i < site->policies.n_policies; i++) {
+        const struct dn_policy *policy = &site->policies.list[i];
+        struct json_object *row = dn_json_append_object (array);
+        struct json_object *part;
+
+        dn_json_add_count (row, "line", policy->line);
+        part = dn_json_add_object (row, "for");
+        for (int scope = 0; scope < DN_N_SCOPES; scope++)
+            if (policy->names[scope])
+                dn_json_add_text (part, scopes[scope].name, policy->names[scope]);
+        part = dn_json_add_object (row, "sets");
+        for (int k = 0; k < n_keys; k++)
+            if (policy->set & (UINT64_C (1) << k))
+                dn_json_add_text (
+                    part, keys[k].name, rule_value (&policy->rules, &keys[k]).text);
+        dn_json_add_bool (row,
+                          "matches",
+                          errand->submits
+                              && dn_policy_matches (policy, &errand->submitter));
     }
 }
 
@@ -132,6 +251,15 @@ static void add_site (struct json_object *json, const struct dn_site *site)
     }
 }
 
+/* The longest time of a type's partition, as one writes it; NULL: not stated. */
+static struct json_object *max_time_json (int64_t seconds)
+{
+    if (seconds == DN_UNSET)
+        return NULL;
+    return dn_json_text (seconds == DN_UNLIMITED ? "UNLIMITED"
+                                                 : dn_time_write (seconds).text);
+}
+
 static void add_gpus (struct json_object *json, const struct dn_gpu_types *types)
 {
     struct json_object *array = dn_json_add_array (json, "gpu_keys");
@@ -158,28 +286,37 @@ static void add_gpus (struct json_object *json, const struct dn_gpu_types *types
         dn_json_add_count (row, "node_memory_mb", type->node_mem_mb);
         dn_json_add_text (
             row, "partitions", type->partitions[0] ? type->partitions : NULL);
+        dn_json_add_text (
+            row, "by_partition", type->by_partition[0] ? type->by_partition : NULL);
+        json_object_object_add (row, "max_time", max_time_json (type->max_time_s));
+        dn_json_add_text (
+            row, "by_feature", type->by_feature[0] ? type->by_feature : NULL);
+        dn_json_add_text (row, "features", type->features[0] ? type->features : NULL);
     }
 }
 
-static void print_json (const char *conf, const struct dn_site *site)
+static void print_json (const struct dn_site *site, const struct errand *errand)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
 
-    dn_json_add_text (json, "conf", conf);
-    add_rules (json, &site->rules);
+    dn_json_add_text (json, "conf", errand->given.paths.conf);
+    add_rules (json, errand);
+    add_policies (json, site, errand);
     add_site (json, site);
     add_gpus (json, &site->gpu_types);
     dn_json_print (json);
 }
 
-static int print_rules (const struct dn_site *site)
+static int print_rules (const struct errand *errand)
 {
     static const struct dn_grid_column columns[] = {{"KEY", false},
                                                     {"VALUE", false},
+                                                    {"FROM", false},
                                                     {"DEFAULT", false},
                                                     {"RANGE", false},
                                                     {"MEANING", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 5);
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 6);
+    const char *file = base_name (errand->given.paths.conf);
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
@@ -189,12 +326,41 @@ static int print_rules (const struct dn_site *site)
 
         write_range (&keys[i], &buf);
         dn_grid_add (&grid, "%s", keys[i].name);
-        dn_grid_add (&grid, "%s", rule_value (&site->rules, &keys[i]).text);
+        dn_grid_add (&grid, "%s", rule_value (&errand->rules, &keys[i]).text);
+        dn_grid_add (&grid, "%s", write_origin (file, errand->origins.line[i]).text);
         dn_grid_add (&grid, "%s", keys[i].value);
         dn_grid_add (&grid, "%s", range);
         dn_grid_add (&grid, "%s", keys[i].help);
     }
     return dn_grid_print (&grid);
+}
+
+/* Every Policy line as it is written, and whether it is for the one who was named. */
+static void print_policies (const struct dn_site *site, const struct errand *errand)
+{
+    const struct dn_scope_key *scopes = dn_scope_keys ();
+    int n_keys;
+    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+
+    if (site->policies.n_policies > 0)
+        printf ("\n");
+    for (int i = 0; i < site->policies.n_policies; i++) {
+        const struct dn_policy *policy = &site->policies.list[i];
+
+        printf ("line %d: Policy", policy->line);
+        for (int scope = 0; scope < DN_N_SCOPES; scope++)
+            if (policy->names[scope])
+                printf (" %s=%s", scopes[scope].name, policy->names[scope]);
+        for (int k = 0; k < n_keys; k++)
+            if (policy->set & (UINT64_C (1) << k))
+                printf (
+                    " %s=%s", keys[k].name, rule_value (&policy->rules, &keys[k]).text);
+        if (errand->submits)
+            printf (" (%s)",
+                    dn_policy_matches (policy, &errand->submitter) ? "matches"
+                                                                   : "does not match");
+        printf ("\n");
+    }
 }
 
 static void print_site (const struct dn_site *site)
@@ -222,6 +388,24 @@ static void add_count (struct dn_grid *grid, int64_t count)
         dn_grid_add (grid, "%" PRId64, count);
 }
 
+/* How jobs ask for the type, other than by gres: "-p gpu-v100", "-C v100". */
+static void add_by (struct dn_grid *grid, const struct dn_gpu_type *type)
+{
+    bool partition = type->by_partition[0] != '\0';
+    bool feature = type->by_feature[0] != '\0';
+
+    if (!partition && !feature)
+        dn_grid_add (grid, "-");
+    else
+        dn_grid_add (grid,
+                     "%s%s%s%s%s",
+                     partition ? "-p " : "",
+                     type->by_partition,
+                     partition && feature ? ", " : "",
+                     feature ? "-C " : "",
+                     type->by_feature);
+}
+
 static int print_gpus (const struct dn_gpu_types *types)
 {
     static const struct dn_grid_column columns[] = {{"GPU TYPE", false},
@@ -231,8 +415,9 @@ static int print_gpus (const struct dn_gpu_types *types)
                                                     {"NODES", true},
                                                     {"NODE CPUS", true},
                                                     {"NODE MB", true},
-                                                    {"PARTITIONS", false}};
-    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 8);
+                                                    {"PARTITIONS", false},
+                                                    {"BY", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 9);
 
     printf ("\n");
     if (types->n_types == 0) {
@@ -250,54 +435,194 @@ static int print_gpus (const struct dn_gpu_types *types)
         add_count (&grid, type->node_cpus);
         add_count (&grid, type->node_mem_mb);
         dn_grid_add (&grid, "%s", type->partitions[0] ? type->partitions : "-");
+        add_by (&grid, type);
     }
     return dn_grid_print (&grid);
 }
 
-static int print_text (const char *conf, const struct dn_site *site)
+static int print_text (const struct dn_site *site, const struct errand *errand)
 {
+    const char *conf = errand->given.paths.conf;
+
     printf ("dnnest.conf: %s\n\n", conf ? conf : "none, all rules at their defaults");
-    if (print_rules (site) != DN_EXIT_DONE)
+    if (print_rules (errand) != DN_EXIT_DONE)
         return DN_EXIT_BUG;
+    print_policies (site, errand);
     print_site (site);
     return print_gpus (&site->gpu_types);
+}
+
+/* More than anybody reads at once. */
+#define PROBLEMS_MAX 100
+
+/* What a check has found: told at once, or kept for the JSON. */
+struct findings {
+    struct json_object *array; /* NULL: told */
+    int n;
+};
+
+static void find (void *to, const struct dn_err *err)
+{
+    struct findings *findings = to;
+
+    if (++findings->n > PROBLEMS_MAX)
+        return;
+    if (findings->array)
+        json_object_array_add (findings->array, dn_json_text (err->text));
+    else
+        dn_complain ("%s", err->text);
+}
+
+/* Every error of the file, each on a line of its own. Return an enum dn_exit. */
+static int check (struct errand *errand)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    const char *conf = errand->given.paths.conf;
+    struct findings findings = {NULL, 0};
+    struct dn_problems problems = {find, &findings, 0};
+
+    dn_json_add_text (json, "conf", conf);
+    if (errand->given.json)
+        findings.array = dn_json_add_array (json, "errors");
+    site = dn_options_site_with (&errand->given, errand->settings.text, &problems);
+    if (!site)
+        return errand->given.exit_code;
+    if (findings.array && site->bundle_err.code != DN_E_NONE)
+        find (&findings, &site->bundle_err);
+    if (findings.n > PROBLEMS_MAX)
+        dn_complain ("and %d more", findings.n - PROBLEMS_MAX);
+    if (findings.array)
+        dn_json_print (json);
+    if (findings.n > 0 || site->bundle_err.code != DN_E_NONE)
+        return DN_EXIT_CONF; /* dn_options_site_with () has told of the bundle */
+    if (!findings.array)
+        printf ("%s: ok\n", conf ? conf : "no dnnest.conf");
+    return DN_EXIT_DONE;
+}
+
+/* Somebody of this system, by name or number. */
+static bool find_user (const char *name, struct dn_submitter *submitter)
+{
+    const struct dn_people *system = &dn_people_of_system;
+    const struct passwd *entry;
+    struct dn_err err = {0};
+
+    if (dn_int_read (
+            dn_span_of (name), "user", 0, UINT32_MAX, &submitter->user_id, NULL)
+            < 0
+        && system->find_user (system->self, name, &submitter->user_id, &err) < 0) {
+        dn_complain ("--user: %s", err.text);
+        return false;
+    }
+    entry = getpwuid ((uid_t) submitter->user_id);
+    if (entry && submitter->group_id == DN_UNSET)
+        submitter->group_id = (int64_t) entry->pw_gid;
+    return true;
+}
+
+static bool find_group (const char *name, struct dn_submitter *submitter)
+{
+    const struct dn_people *system = &dn_people_of_system;
+    struct dn_group group = {0};
+    struct dn_err err = {0};
+
+    if (dn_int_read (dn_span_of (name), "group", 0, UINT32_MAX, &group.gid, NULL) < 0
+        && system->find_group (system->self, name, &group, &err) < 0) {
+        dn_complain ("--group: %s", err.text);
+        return false;
+    }
+    submitter->group_id = group.gid;
+    dn_group_free (&group);
+    return true;
+}
+
+/* The option that getopt has just returned; false after a complaint. */
+static bool take_option (struct errand *errand,
+                         const struct dn_command *self,
+                         int option)
+{
+    struct dn_submitter *submitter = &errand->submitter;
+    const char *argument = errand->given.argument;
+
+    switch (option) {
+    case OPTION_CHECK:
+        errand->check = true;
+        if (argument)
+            dn_options_conf (&errand->given, argument);
+        return true;
+    case OPTION_SET:
+        return dn_settings_add (&errand->settings, self, argument);
+    case OPTION_ACCOUNT:
+        submitter->account = argument;
+        break;
+    case OPTION_PARTITION:
+        submitter->partition = argument;
+        break;
+    case OPTION_QOS:
+        submitter->qos = argument;
+        break;
+    case OPTION_GROUP:
+        if (!find_group (argument, submitter))
+            return false;
+        break;
+    case OPTION_USER:
+        if (!find_user (argument, submitter))
+            return false;
+        break;
+    default:
+        break;
+    }
+    errand->submits = true;
+    return true;
+}
+
+/* Return false to leave with the exit code of 'given'. */
+static bool take_options (struct errand *errand,
+                          const struct dn_command *self,
+                          int argc,
+                          char **argv)
+{
+    struct dn_options *given = &errand->given;
+    int option;
+
+    dn_options_begin (given, self, argc, argv);
+    while ((option = dn_options_next (given)) >= 0)
+        if (!take_option (errand, self, option)) {
+            given->exit_code = DN_EXIT_USAGE;
+            return false;
+        }
+    if (option != DN_OPTION_END || !dn_options_count (given, 0, errand->check ? 1 : 0))
+        return false;
+    if (given->n_args > 0)
+        dn_options_conf (given, given->args[0]);
+    return true;
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    struct dn_settings settings = {.len = 0};
-    struct dn_options given;
-    const char *check = NULL;
-    int option;
+    struct errand errand = {.submitter = {.user_id = DN_UNSET, .group_id = DN_UNSET}};
 
-    dn_options_begin (&given, self, argc, argv);
-    while ((option = dn_options_next (&given)) >= 0) {
-        if (option == OPTION_CHECK) {
-            check = given.argument;
-            dn_options_conf (&given, check);
-        } else if (!dn_settings_add (&settings, self, given.argument))
-            return DN_EXIT_USAGE;
-    }
-    if (option != DN_OPTION_END || !dn_options_count (&given, 0, 0))
-        return given.exit_code;
-    site = dn_options_site (&given, settings.len > 0 ? settings.text : NULL);
+    if (!take_options (&errand, self, argc, argv))
+        return errand.given.exit_code;
+    if (errand.check)
+        return check (&errand);
+    site = dn_options_site (&errand.given, errand.settings.text);
     if (!site)
-        return given.exit_code;
-    if (check && site->bundle_err.code != DN_E_NONE)
-        return DN_EXIT_CONF; /* dn_options_site () has said why */
-    if (given.json)
-        print_json (given.paths.conf, site);
-    else if (check)
-        printf ("%s: ok\n", check);
-    else
-        return print_text (given.paths.conf, site);
+        return errand.given.exit_code;
+    if (site->time_min_refused)
+        dn_complain ("%s", DN_SITE_TIME_MIN_REFUSED);
+    errand.rules = dn_site_rules (site, &errand.submitter, &errand.origins);
+    if (!errand.given.json)
+        return print_text (site, &errand);
+    print_json (site, &errand);
     return DN_EXIT_DONE;
 }
 
 const struct dn_command dn_cmd_config = {
     .name = "config",
-    .summary = "Show the rules in force, or check a dnnest.conf",
+    .summary = "Show the rules in force, for whom they are, or check a dnnest.conf",
     .arguments = "",
     .options = options,
     .run = run,

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sbatch.h"
+#include "slurm_conf.h"
+
 /* Values of getopt_long () for rows without a letter: above all characters. */
 #define FIRST_ROW_VALUE 1000
 
@@ -304,11 +307,37 @@ bool dn_options_only_common (struct dn_options *o, int min, int max)
     return dn_options_next (o) == DN_OPTION_END && dn_options_count (o, min, max);
 }
 
-struct dn_site *dn_options_site (struct dn_options *o, const char *parameters)
+static int slurm_version (const struct dn_options *o)
 {
-    struct dn_err err = {0};
-    struct dn_site *site = dn_load_site (&o->paths, parameters, &err);
+    int version = o->slurm_version;
 
+    if (version == 0)
+        dn_sbatch_version (dn_sbatch_default_version, &version, NULL);
+    return version;
+}
+
+struct dn_site *dn_options_site (struct dn_options *o, const char *settings)
+{
+    return dn_options_site_with (o, settings, NULL);
+}
+
+struct dn_site *dn_options_site_with (struct dn_options *o,
+                                      const char *settings,
+                                      struct dn_problems *problems)
+{
+    struct dn_slurm_conf slurm;
+    struct dn_err err = {0};
+    struct dn_load_context context = {.slurm_version = slurm_version (o),
+                                      .settings =
+                                          settings && settings[0] ? settings : NULL,
+                                      .problems = problems};
+    struct dn_site *site;
+
+    if (dn_slurm_conf_read (o->paths.conf, &slurm, &err) < 0)
+        dn_complain ("%s; going on without it", err.text);
+    context.slurmctld_parameters = slurm.slurmctld_parameters;
+    context.scheduler_parameters = slurm.scheduler_parameters;
+    site = dn_load_site (&o->paths, &context, &err);
     if (!site) {
         o->exit_code = dn_fail (DN_EXIT_CONF, &err);
         return NULL;
@@ -343,7 +372,7 @@ bool dn_settings_add (struct dn_settings *settings,
                            dn_quote (argument, strlen (argument)).text);
         return false;
     }
-    dn_buf_add (&buf, "%sdnnest_%s", settings->len > 0 ? "," : "", argument);
+    dn_buf_add (&buf, "%s%s", settings->len > 0 ? "," : "", argument);
     settings->len += buf.len;
     if (buf.cut)
         dn_options_misuse (

@@ -38,6 +38,8 @@ struct dn_options {
     /* what the options common to all commands have set */
     bool json;
     struct dn_load_paths paths;
+    /* 2411 for 24.11; 0: that of which the plugins are. Set by the command. */
+    int slurm_version;
     /* the argument of the option just returned, NULL if it has none */
     const char *argument;
     /* what the command was called with besides options, after DN_OPTION_END */
@@ -98,15 +100,21 @@ void dn_options_conf (struct dn_options *options, const char *file);
 /* Use the bundle in 'dir', or "none", as --model does. */
 void dn_options_model (struct dn_options *options, const char *dir);
 
-/* Load the site that the options name, with 'parameters' (may be NULL) over it, or
- * complain and return NULL. Free with dn_load_free ().
+/* Load the site that the options name, as the plugin would: with what slurm.conf beside
+ * dnnest.conf says, and then 'settings' ("key=value,...", may be NULL) over it.
+ * Complain and return NULL where that fails. Free with dn_load_free ().
  */
-struct dn_site *dn_options_site (struct dn_options *options, const char *parameters);
+struct dn_site *dn_options_site (struct dn_options *options, const char *settings);
+
+/* The same with every error told to 'problems' (NULL: the first is complained of). */
+struct dn_site *dn_options_site_with (struct dn_options *options,
+                                      const char *settings,
+                                      struct dn_problems *problems);
 
 /* dn_load_free () for dn_cleanup. */
 void dn_site_cleanup (struct dn_site **site);
 
-/* Rules set on the command line, as entries of SlurmctldParameters. */
+/* Rules set on the command line: "key=value,...". */
 struct dn_settings {
     char text[2048];
     size_t len;

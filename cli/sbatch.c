@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Where there are no headers of Slurm: the oldest version that is supported. */
@@ -37,12 +38,15 @@
 
 const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_ACCOUNT] = {"account", 'A', "NAME", "account to charge"},
+    [DN_SBATCH_ARRAY] = {"array", 'a', "LIST", "job array"},
+    [DN_SBATCH_BATCH] = {"batch", 0, "LIST", "features of the first node"},
     [DN_SBATCH_COMMENT] = {"comment", 0, "TEXT", "comment; may carry dnnest:METADATA"},
     [DN_SBATCH_CONSTRAINT] = {"constraint", 'C', "LIST", "features of the nodes"},
     [DN_SBATCH_CORE_SPEC] = {"core-spec", 'S', "N", "cores kept for the system"},
     [DN_SBATCH_CORES_PER_SOCKET] = {"cores-per-socket", 0, "N", "cores per socket"},
     [DN_SBATCH_CPUS_PER_GPU] = {"cpus-per-gpu", 0, "N", "CPUs per GPU"},
     [DN_SBATCH_CPUS_PER_TASK] = {"cpus-per-task", 'c', "N", "CPUs per task"},
+    [DN_SBATCH_DEADLINE] = {"deadline", 0, "TIME", "when it must have ended"},
     [DN_SBATCH_DNNEST] = {"dnnest", 0, "SPEC|FILE", "metadata, or a sidecar"},
     [DN_SBATCH_EXCLUDE] = {"exclude", 'x', "NODES", "nodes to avoid"},
     [DN_SBATCH_EXCLUSIVE] = {"exclusive", 0, "[=KIND]", "whole nodes"},
@@ -82,8 +86,6 @@ const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_WRAP] = {"wrap", 0, "COMMAND", "a command instead of SCRIPT"},
     /* Known, so that their arguments are not taken for the script. */
     KNOWN ("acctg-freq", 0, "X"),
-    KNOWN ("array", 'a', "X"),
-    KNOWN ("batch", 0, "X"),
     KNOWN ("bb", 0, "X"),
     KNOWN ("bbf", 0, "X"),
     KNOWN ("begin", 'b', "X"),
@@ -94,7 +96,6 @@ const struct dn_option dn_sbatch_options[] = {
     KNOWN ("container-id", 0, "X"),
     KNOWN ("contiguous", 0, NULL),
     KNOWN ("cpu-freq", 0, "X"),
-    KNOWN ("deadline", 0, "X"),
     KNOWN ("delay-boot", 0, "X"),
     KNOWN ("dependency", 'd', "X"),
     KNOWN ("distribution", 'm', "X"),
@@ -378,6 +379,68 @@ static int read_time (const struct dn_sbatch *sbatch,
     return 0;
 }
 
+/* "+N" with a unit, seconds without: of "now+2hours". False if it is none of them. */
+static bool read_delay (struct dn_span text, int64_t *seconds)
+{
+    static const struct {
+        const char *name;
+        int64_t seconds;
+    } units[] = {{"", 1},
+                 {"seconds", 1},
+                 {"minutes", 60},
+                 {"hours", 3600},
+                 {"days", 86400},
+                 {"weeks", 7 * 86400}};
+    size_t len = 0;
+    int64_t n;
+
+    while (len < text.len && text.text[len] >= '0' && text.text[len] <= '9')
+        len++;
+    if (dn_int_read ((struct dn_span){text.text, len}, "", 0, COUNT_MAX, &n, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
+        size_t unit = strlen (units[i].name);
+        bool one = unit > 0 && text.len - len == unit - 1; /* "1hour" */
+
+        if ((one || text.len - len == unit)
+            && strncasecmp (text.text + len, units[i].name, text.len - len) == 0) {
+            *seconds = n * units[i].seconds;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The seconds that are left until --deadline, where it is given in one of the forms of
+ * sbatch.1 that are the same on every day.
+ */
+static void read_deadline (const struct dn_sbatch *sbatch, int64_t *seconds)
+{
+    static const char *const forms[] = {
+        "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+    const char *text = sbatch->value[DN_SBATCH_DEADLINE];
+    time_t now = time (NULL);
+
+    if (!text)
+        return;
+    if (strncasecmp (text, "now+", 4) == 0
+        && read_delay (dn_span_of (text + 4), seconds))
+        return;
+    for (size_t i = 0; i < DN_N_ELEMENTS (forms); i++) {
+        struct tm moment = {.tm_isdst = -1};
+        const char *end = strptime (text, forms[i], &moment);
+
+        if (!end || *end)
+            continue;
+        *seconds = (int64_t) (mktime (&moment) - now);
+        if (*seconds < 0)
+            *seconds = 0;
+        return;
+    }
+    dn_complain ("warning: --deadline=%s is not understood and passed over",
+                 dn_quote (text, strlen (text)).text);
+}
+
 /* "[R|B:]SIGNAL[@SECONDS]"; a minute where no time is given (sbatch.1). */
 static int read_signal (const struct dn_sbatch *sbatch,
                         int64_t *seconds,
@@ -640,6 +703,9 @@ static int read_counts (struct dn_sbatch *sbatch, int version, struct dn_err *er
                < 0
         || read_count (sbatch, DN_SBATCH_NTASKS_PER_GPU, 1, &job->ntasks_per_tres, err)
                < 0
+        || read_count (
+               sbatch, DN_SBATCH_SOCKETS_PER_NODE, 1, &job->sockets_per_node, err)
+               < 0
         || read_count (sbatch, DN_SBATCH_MINCPUS, 1, &job->pn_min_cpus, err) < 0)
         return -1;
     return 0;
@@ -694,6 +760,7 @@ static void fill_names (struct dn_sbatch *sbatch)
 
     job->features = value[DN_SBATCH_CONSTRAINT];
     job->prefer = value[DN_SBATCH_PREFER];
+    job->batch_features = value[DN_SBATCH_BATCH];
     job->req_nodes = value[DN_SBATCH_NODELIST] ? value[DN_SBATCH_NODELIST]
                                                : value[DN_SBATCH_NODEFILE];
     job->exc_nodes = value[DN_SBATCH_EXCLUDE];
@@ -730,6 +797,7 @@ static void fill_env (struct dn_sbatch *sbatch, int version)
     add_env (sbatch, "SLURM_GPUS", value[DN_SBATCH_GPUS]);
     add_env (sbatch, "SLURM_GPUS_PER_NODE", value[DN_SBATCH_GPUS_PER_NODE]);
     add_env (sbatch, "SLURM_GPUS_PER_SOCKET", value[DN_SBATCH_GPUS_PER_SOCKET]);
+    add_env (sbatch, "SLURM_CPUS_PER_GPU", value[DN_SBATCH_CPUS_PER_GPU]);
     if (version < VERSION_SLASH)
         add_env (sbatch, "SLURM_GPUS_PER_TASK", value[DN_SBATCH_GPUS_PER_TASK]);
     else
@@ -760,6 +828,9 @@ int dn_sbatch_fill (struct dn_sbatch *sbatch, int version, struct dn_err *err)
     *job = dn_job_empty ();
     job->kind = DN_JOB_BATCH;
     job->user_id = (int64_t) getuid ();
+    job->group_id = (int64_t) getgid ();
+    job->array = sbatch->value[DN_SBATCH_ARRAY] != NULL;
+    read_deadline (sbatch, &job->deadline_s);
     fill_names (sbatch);
     if (check_rivals (sbatch, err) < 0
         || read_time (sbatch, DN_SBATCH_TIME, &job->time_limit_min, err) < 0
@@ -782,6 +853,9 @@ int dn_sbatch_fill (struct dn_sbatch *sbatch, int version, struct dn_err *err)
         return -1;
     if (default_memory > 0)
         job->default_mem_per_cpu_mb = default_memory;
+    job->memory_default = default_memory > 0 && !sbatch->value[DN_SBATCH_MEM]
+                          && !sbatch->value[DN_SBATCH_MEM_PER_CPU]
+                          && !sbatch->value[DN_SBATCH_MEM_PER_GPU];
     derive_counts (job);
     if (fill_per_gpu (sbatch, version, err) < 0)
         return -1;

@@ -15,12 +15,15 @@
 /* The options that have a say in struct dn_job. */
 enum dn_sbatch_option {
     DN_SBATCH_ACCOUNT,
+    DN_SBATCH_ARRAY,
+    DN_SBATCH_BATCH,
     DN_SBATCH_COMMENT,
     DN_SBATCH_CONSTRAINT,
     DN_SBATCH_CORE_SPEC,
     DN_SBATCH_CORES_PER_SOCKET,
     DN_SBATCH_CPUS_PER_GPU,
     DN_SBATCH_CPUS_PER_TASK,
+    DN_SBATCH_DEADLINE,
     DN_SBATCH_DNNEST,
     DN_SBATCH_EXCLUDE,
     DN_SBATCH_EXCLUSIVE,
@@ -62,7 +65,7 @@ enum dn_sbatch_option {
 };
 
 #define DN_SBATCH_TEXT_MAX (2 * DN_TRES_MAX)
-#define DN_SBATCH_ENV_MAX  5
+#define DN_SBATCH_ENV_MAX  6
 
 struct dn_sbatch {
     const char *value[DN_N_SBATCH_OPTIONS]; /* borrowed; "" without argument */

@@ -4,6 +4,7 @@
  */
 #include "advise.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,19 +29,42 @@ static bool has_mark (const char *text, size_t limit, const char *mark)
     return text && memmem (text, strnlen (text, limit), mark, strlen (mark));
 }
 
-bool dn_advise_concerns (const struct dn_job *job)
+static bool has_tres (const struct dn_job *job)
+{
+    for (int f = DN_GPU_PER_JOB; f < DN_N_GPU_FIELDS; f++)
+        if (job->tres[f] && job->tres[f][0] != '\0')
+            return true;
+    return false;
+}
+
+bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job)
 {
     const char *comment = job->comment;
 
     /* The comment's mark ignores case; its colon does not have any. */
     return job->option || job->sidecar
            || (comment && memchr (comment, ':', strnlen (comment, DN_COMMENT_MAX)))
-           || has_mark (job->script, DN_SCRIPT_HEAD_MAX, "#DNNEST");
+           || has_mark (job->script, DN_SCRIPT_HEAD_MAX, "#DNNEST")
+           || (site->opt_in_all && has_tres (job));
 }
 
-/* What the request knows and the metadata leaves open. */
-static void fill_from_request (struct dn_spec *spec, const struct dn_request *request)
+/* A reason that leaves time, GPUs and CPUs as they are; an earlier one stays. */
+static void keep_all (struct dn_request *request, const char *reason)
 {
+    char *const fields[] = {request->keep_time, request->keep_gpu, request->keep_cpus};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (fields); i++)
+        if (fields[i][0] == '\0')
+            snprintf (fields[i], DN_REASON_MAX, "%s", reason);
+}
+
+/* What the request knows and the metadata leaves open. When neither says how many GPUs
+ * work together, nobody can tell how long they take.
+ */
+static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
+{
+    if (spec->gpus == DN_UNSET && request->n_gpus == DN_UNSET)
+        keep_all (request, "the number of GPUs is open (gpus=)");
     if (spec->nodes == DN_UNSET && request->n_nodes > 1
         && request->n_gpus >= request->n_nodes)
         spec->nodes = request->n_nodes;
@@ -81,40 +105,75 @@ static int read_metadata (const struct dn_job *job,
     return 0;
 }
 
-int dn_advise (const struct dn_site *site,
-               const struct dn_job *job,
-               struct dn_advice *advice,
-               struct dn_err *err)
+static int plan (struct dn_advice *advice, struct dn_err *err)
 {
-    dn_cleanup (dn_layers_free) struct dn_layers layers = {.n = 0};
-    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
-
-    dn_patch_free (&advice->patch);
-    memset (advice, 0, sizeof (*advice));
-    if (read_metadata (job, advice, &layers, err) < 0)
-        return -1;
-    if (advice->metadata != DN_METADATA_GIVEN)
-        return 0;
-    if (dn_request_read (job, &advice->request, err) < 0)
-        return -1;
-    fill_from_request (&advice->spec, &advice->request);
-    if (dn_spec_resolve (&advice->spec, &site->datasets, advice->request.n_gpus, err)
-            < 0
-        || dn_sidecar_graph (&layers, &advice->spec, &graph, err) < 0)
-        return -1;
-    dn_hardware_candidates (&site->gpu_types, &advice->request, &advice->candidates);
-    predict_all (site, &graph, advice);
-    dn_policy_decide (&site->rules,
-                      &advice->request,
-                      &advice->spec,
-                      &advice->candidates,
-                      advice->estimates,
-                      &advice->decision);
-    return dn_rewrite_plan (&site->rules,
+    return dn_rewrite_plan (&advice->rules,
                             &advice->request,
                             &advice->spec,
                             advice->estimates,
                             &advice->decision,
                             &advice->patch,
                             err);
+}
+
+/* A job that says nothing of itself: where all jobs are in, it is on record that
+ * nothing can be told of it. What is wrong with its request is for Slurm to say.
+ */
+static int note_silent (const struct dn_job *job,
+                        struct dn_advice *advice,
+                        struct dn_err *err)
+{
+    if (advice->metadata != DN_METADATA_NONE || advice->rules.opt_in != DN_OPT_IN_ALL
+        || dn_request_read (job, &advice->request, NULL) < 0
+        || advice->request.n_gpus == 0)
+        return 0;
+    dn_policy_abstain (&advice->decision, "it does not describe itself");
+    return plan (advice, err);
+}
+
+static int decide (const struct dn_site *site,
+                   const struct dn_job *job,
+                   const struct dn_layers *layers,
+                   struct dn_advice *advice,
+                   struct dn_err *err)
+{
+    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+    bool control = dn_policy_in_control (&advice->rules, job, &advice->spec);
+
+    if (dn_request_read (job, &advice->request, err) < 0)
+        return -1;
+    fill_from_request (&advice->spec, &advice->request);
+    if (dn_spec_resolve (&advice->spec, &site->datasets, advice->request.n_gpus, err)
+            < 0
+        || dn_sidecar_graph (layers, &advice->spec, &graph, err) < 0)
+        return -1;
+    dn_hardware_candidates (&site->gpu_types, &advice->request, &advice->candidates);
+    predict_all (site, &graph, advice);
+    dn_policy_decide (&advice->rules,
+                      &advice->request,
+                      &advice->spec,
+                      &advice->candidates,
+                      advice->estimates,
+                      &advice->decision);
+    if (control)
+        dn_policy_spare (&advice->decision);
+    return plan (advice, err);
+}
+
+int dn_advise (const struct dn_site *site,
+               const struct dn_job *job,
+               struct dn_advice *advice,
+               struct dn_err *err)
+{
+    dn_cleanup (dn_layers_free) struct dn_layers layers = {.n = 0};
+    const struct dn_submitter submitter = dn_submitter_of (job);
+
+    dn_patch_free (&advice->patch);
+    memset (advice, 0, sizeof (*advice));
+    advice->rules = dn_site_rules (site, &submitter, NULL);
+    if (read_metadata (job, advice, &layers, err) < 0)
+        return -1;
+    return advice->metadata == DN_METADATA_GIVEN
+               ? decide (site, job, &layers, advice, err)
+               : note_silent (job, advice, err);
 }

@@ -16,6 +16,7 @@
  * (): it is tens of kilobytes, and the stack of a controller's thread may be small.
  */
 struct dn_advice {
+    struct dn_rules rules; /* in force for this job; set whatever else fails */
     enum dn_metadata metadata;
     struct dn_spec spec;
     struct dn_request request;
@@ -31,14 +32,17 @@ void dn_advice_free (struct dn_advice *advice);
 
 /* Cheap test whether a submission could concern dnnest at all: does it have the option
  * or a sidecar, or is there a "dnnest:" in the comment or a "#DNNEST" in the head of
- * the script?
+ * the script? Where OptIn=all holds for somebody: does it ask for any resource that may
+ * be a GPU?
  */
-bool dn_advise_concerns (const struct dn_job *job);
+bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
 
-/* Advise on 'job'. Return 0 with 'advice' filled: metadata NONE or OFF means that the
- * job is not ours and the patch is empty; otherwise decision and patch are set. Return
- * -1 with 'err' when metadata or request cannot be understood or something failed; the
- * patch is empty then and the job must stay as it is.
+/* Advise on 'job'. Return 0 with 'advice' filled: without a verdict the job is not ours
+ * and the patch is empty; otherwise decision and patch are set. A job without metadata,
+ * or whose metadata is "off", is not ours, but one without that wants GPUs gets a
+ * verdict, to abstain, where OptIn=all. Return -1 with 'err' when metadata or request
+ * cannot be understood or something failed; the patch is empty then and the job must
+ * stay as it is.
  */
 int dn_advise (const struct dn_site *site,
                const struct dn_job *job,

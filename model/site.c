@@ -1,7 +1,8 @@
 /* site.c - dnnest.conf: rules, GPU types, paths
  *
- * A line is a rule ("Mode=enforce"), a path ("HardwareDir=/..."), or a GPU type that
- * begins with "Gpu": the word "Gpu Type=a100 Device=..." is written as one line.
+ * A line is a rule ("Mode=enforce"), a path ("HardwareDir=/..."), or begins with a
+ * word: "Gpu Type=a100 Device=..." maps a GPU type, "Policy User=... Mode=..." sets
+ * other rules for some.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,6 +12,9 @@
 #include <string.h>
 
 #include "base/keyline.h"
+
+/* 24.11: the first whose backfill has been seen to leave the limit alone. */
+#define TIME_MIN_VERSION 2411
 
 static const struct dn_site_key site_keys[] = {
     {"HardwareDir",
@@ -40,6 +44,18 @@ static const struct dn_site_key site_keys[] = {
     {"SidecarDir",
      offsetof (struct dn_site, sidecar_dir),
      "directory of the sidecars that comments name (dnnest:@FILE)",
+     DN_SITE_PATH,
+     0,
+     0},
+    {"DecisionLog",
+     offsetof (struct dn_site, decision_log),
+     "file to which every decision is appended",
+     DN_SITE_PATH,
+     0,
+     0},
+    {"Counters",
+     offsetof (struct dn_site, counters),
+     "file of counters for Prometheus",
      DN_SITE_PATH,
      0,
      0},
@@ -111,12 +127,6 @@ int dn_site_init (struct dn_site *site,
     return 0;
 }
 
-/* Is the line one of a GPU type? The keyword stands alone in front ("Gpu Type=..."). */
-static bool is_gpu_line (const struct dn_keyline *line)
-{
-    return dn_span_is (line->word, "Gpu");
-}
-
 static const struct dn_site_key *find_key (struct dn_span key)
 {
     for (size_t i = 0; i < DN_N_ELEMENTS (site_keys); i++)
@@ -171,46 +181,150 @@ static int set_key (struct dn_site *site,
     return paths ? set_path (site, key, value, err) : set_real (site, key, value, err);
 }
 
-static int read_line (struct dn_site *site,
-                      const struct dn_keyline *line,
-                      bool paths,
+int dn_problems_take (struct dn_problems *problems, const struct dn_err *err)
+{
+    if (!problems)
+        return -1;
+    problems->n++;
+    problems->tell (problems->to, err);
+    return 0;
+}
+
+/* What is read in one pass: the first takes the paths, the second all else. */
+struct pass {
+    struct dn_site *site;
+    const char *file;
+    const struct dn_site_reading *reading; /* NULL: the first pass */
+    struct dn_problems *problems;
+};
+
+/* The bit of a key that is known, in a set of them. */
+static uint64_t bit_of (struct dn_span key)
+{
+    int n_keys;
+    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+
+    return UINT64_C (1) << (dn_rules_find (key) - keys);
+}
+
+static int read_rule (struct dn_site *site,
+                      const struct dn_pair *pair,
+                      int origin,
                       struct dn_err *err)
 {
-    if (line->word.len > 0 && !is_gpu_line (line))
-        return dn_err_set (err,
-                           DN_E_SYNTAX,
-                           "'%s' is not of the form Key=Value",
-                           dn_quote (line->word.text, line->word.len).text);
-    if (is_gpu_line (line))
-        return paths ? 0
-                     : dn_gpu_types_add (&site->gpu_types, line, &site->catalogue, err);
-    for (int i = 0; i < line->n_pairs; i++) {
-        const struct dn_pair *pair = &line->pairs[i];
-        const struct dn_site_key *key = find_key (pair->key);
+    int n_keys;
+    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+    const struct dn_rule_key *key = dn_rules_find (pair->key);
 
-        if (key && set_key (site, key, pair->value, paths, err) < 0)
+    if (dn_rules_set (&site->rules, pair->key, pair->value, err) < 0)
+        return -1;
+    site->origins.line[key - keys] = origin;
+    return 0;
+}
+
+static int read_pair (const struct pass *pass,
+                      const struct dn_pair *pair,
+                      int line,
+                      struct dn_err *err)
+{
+    const struct dn_site_key *key = find_key (pair->key);
+
+    if (key)
+        return set_key (pass->site, key, pair->value, !pass->reading, err);
+    return pass->reading ? read_rule (pass->site, pair, line, err) : 0;
+}
+
+/* Of a line that cannot be taken apart one pass is to tell, not both. */
+static bool leaves_to_second (const struct pass *pass)
+{
+    return pass->problems && !pass->reading;
+}
+
+/* A line that begins with a word. */
+static int read_word_line (const struct pass *pass,
+                           const struct dn_keyline *line,
+                           struct dn_err *err)
+{
+    struct dn_site *site = pass->site;
+
+    if (dn_span_is (line->word, "Gpu"))
+        return pass->reading && pass->reading->gpus
+                   ? dn_gpu_types_add (&site->gpu_types, line, &site->catalogue, err)
+                   : 0;
+    if (dn_span_is (line->word, "Policy"))
+        return pass->reading
+                   ? dn_policies_add (&site->policies, line, pass->reading->people, err)
+                   : 0;
+    if (leaves_to_second (pass))
+        return 0;
+    return dn_err_set (err,
+                       DN_E_SYNTAX,
+                       "'%s' is not of the form Key=Value",
+                       dn_quote (line->word.text, line->word.len).text);
+}
+
+/* Say where the error is; go on where that is wanted. */
+static int take_error (const struct pass *pass,
+                       const struct dn_keyline *line,
+                       struct dn_err *err)
+{
+    dn_keyline_wrap (line, pass->file, err);
+    return dn_problems_take (pass->problems, err);
+}
+
+static int read_line (const struct pass *pass,
+                      const struct dn_keyline *line,
+                      struct dn_err *err)
+{
+    if (line->word.len > 0)
+        return read_word_line (pass, line, err) < 0 ? take_error (pass, line, err) : 0;
+    for (int i = 0; i < line->n_pairs; i++)
+        if (read_pair (pass, &line->pairs[i], line->line, err) < 0
+            && take_error (pass, line, err) < 0)
             return -1;
-        if (!key && !paths
-            && dn_rules_set (&site->rules, pair->key, pair->value, err) < 0)
+    return 0;
+}
+
+static int read_lines (const struct pass *pass, struct dn_span text, struct dn_err *err)
+{
+    struct dn_keyline line = {.words = true};
+    struct dn_err local;
+    int more;
+
+    if (!err)
+        err = &local;
+    while ((more = dn_keyline_next (&text, &line, err)) != 0) {
+        if (more > 0 && read_line (pass, &line, err) < 0)
+            return -1;
+        if (more > 0 || leaves_to_second (pass))
+            continue;
+        dn_err_wrap (err, "%s", pass->file);
+        if (dn_problems_take (pass->problems, err) < 0)
             return -1;
     }
     return 0;
 }
 
-/* Both passes read the same lines; the first takes the paths, the second the rest. */
-static int read_lines (struct dn_site *site,
-                       struct dn_span text,
-                       const char *file,
-                       bool paths,
-                       struct dn_err *err)
+/* What a submission asks of the site before it has any rules. */
+static void settle (struct dn_site *site)
 {
-    struct dn_keyline line = {.words = true};
-    int more;
+    const struct dn_policies *policies = &site->policies;
+    uint64_t bit = bit_of (dn_span_of ("OptIn"));
 
-    while ((more = dn_keyline_next (&text, &line, err)) > 0)
-        if (read_line (site, &line, paths, err) < 0)
-            return dn_keyline_wrap (&line, file, err);
-    return more < 0 ? dn_err_wrap (err, "%s", file) : 0;
+    site->opt_in_all = site->rules.opt_in == DN_OPT_IN_ALL;
+    for (int i = 0; i < policies->n_policies; i++)
+        if ((policies->list[i].set & bit)
+            && policies->list[i].rules.opt_in == DN_OPT_IN_ALL)
+            site->opt_in_all = true;
+}
+
+int dn_site_read_paths_with (struct dn_site *site,
+                             struct dn_span text,
+                             const char *file,
+                             struct dn_problems *problems,
+                             struct dn_err *err)
+{
+    return read_lines (&(struct pass){site, file, NULL, problems}, text, err);
 }
 
 int dn_site_read_paths (struct dn_site *site,
@@ -218,7 +332,21 @@ int dn_site_read_paths (struct dn_site *site,
                         const char *file,
                         struct dn_err *err)
 {
-    return read_lines (site, text, file, true, err);
+    return dn_site_read_paths_with (site, text, file, NULL, err);
+}
+
+int dn_site_read_with (struct dn_site *site,
+                       struct dn_span text,
+                       const char *file,
+                       const struct dn_site_reading *reading,
+                       struct dn_err *err)
+{
+    const struct pass pass = {site, file, reading, reading->problems};
+
+    if (read_lines (&pass, text, err) < 0)
+        return -1;
+    settle (site);
+    return 0;
 }
 
 int dn_site_read (struct dn_site *site,
@@ -226,7 +354,8 @@ int dn_site_read (struct dn_site *site,
                   const char *file,
                   struct dn_err *err)
 {
-    return read_lines (site, text, file, false, err);
+    return dn_site_read_with (
+        site, text, file, &(struct dn_site_reading){.gpus = true}, err);
 }
 
 int dn_site_override (struct dn_site *site, const char *parameters, struct dn_err *err)
@@ -244,9 +373,11 @@ int dn_site_override (struct dn_site *site, const char *parameters, struct dn_er
             continue;
         key.text += sizeof (prefix) - 1;
         key.len -= sizeof (prefix) - 1;
-        if (dn_rules_set (&site->rules, key, value, err) < 0)
+        if (read_rule (site, &(struct dn_pair){key, value}, DN_ORIGIN_SLURM, err) < 0)
             return dn_err_wrap (err, "SlurmctldParameters");
+        site->bound |= bit_of (key);
     }
+    settle (site);
     return 0;
 }
 
@@ -260,6 +391,63 @@ void dn_site_set_loaders (struct dn_site *site)
         site->constants.core_bytes = site->core_bytes;
 }
 
+int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err)
+{
+    struct dn_span rest = dn_span_of (settings);
+
+    while (rest.text) {
+        struct dn_span value = dn_span_cut (&rest, ",");
+        struct dn_span key = dn_span_cut (&value, "=");
+
+        if (read_rule (site, &(struct dn_pair){key, value}, DN_ORIGIN_SETTING, err) < 0)
+            return -1;
+        for (int i = 0; i < site->policies.n_policies; i++)
+            site->policies.list[i].set &= ~bit_of (key);
+    }
+    settle (site);
+    return 0;
+}
+
+bool dn_site_time_min_is_soft (int version, const char *parameters)
+{
+    struct dn_span rest = dn_span_of (parameters);
+
+    while (version >= TIME_MIN_VERSION && rest.text)
+        if (dn_span_is (dn_span_trim (dn_span_cut (&rest, ",")),
+                        "time_min_as_soft_limit"))
+            return true;
+    return false;
+}
+
+static void refuse_time_min (struct dn_site *site, struct dn_rules *rules)
+{
+    if (rules->time_limit != DN_TIME_TIME_MIN)
+        return;
+    rules->time_limit = DN_TIME_KEEP;
+    site->time_min_refused = true;
+}
+
+void dn_site_refuse_time_min (struct dn_site *site)
+{
+    refuse_time_min (site, &site->rules);
+    for (int i = 0; i < site->policies.n_policies; i++)
+        refuse_time_min (site, &site->policies.list[i].rules);
+}
+
+struct dn_rules dn_site_rules (const struct dn_site *site,
+                               const struct dn_submitter *submitter,
+                               struct dn_origins *origins)
+{
+    struct dn_rules rules = site->rules;
+    struct dn_origins lines;
+
+    dn_policies_apply (
+        &site->policies, site->bound, submitter, &rules, origins ? &lines : NULL);
+    for (int i = 0; origins && i < DN_RULE_KEYS_MAX; i++)
+        origins->line[i] = lines.line[i] ? lines.line[i] : site->origins.line[i];
+    return rules;
+}
+
 struct dn_predictor dn_site_predictor (const struct dn_site *site)
 {
     return (struct dn_predictor){&site->constants, site->bundle};
@@ -270,6 +458,7 @@ void dn_site_free (struct dn_site *site)
     if (!site)
         return;
     dn_catalogue_free (&site->catalogue);
+    dn_policies_free (&site->policies);
     dn_bundle_free (site->bundle);
     memset (site, 0, sizeof (*site));
 }

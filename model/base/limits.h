@@ -28,6 +28,12 @@
 /* Entries of one tres string ("gpu:a100:2,gpu:v100:1,shard:4"). */
 #define DN_TRES_ENTRIES_MAX 16
 
+/* Names of one constraint that is taken apart ("a100&ib"), and its characters: it has
+ * to fit into the line for the user.
+ */
+#define DN_FEATURES_MAX      8
+#define DN_FEATURES_TEXT_MAX 128
+
 /* GPU types that one site may map, and so candidates of one decision. */
 #define DN_CANDIDATES_MAX 32
 
@@ -45,8 +51,12 @@
 /* Layers that a specification may ask for: GPT-3 has 96. */
 #define DN_LAYERS_MAX 4096
 
-/* Policy lines of one configuration, and conditions of one line. */
-#define DN_POLICY_SCOPES_MAX 64
+/* Policy lines of one configuration, names of one of their scopes, and members of a
+ * group: they bound the time that a submission waits for its rules.
+ */
+#define DN_POLICY_LINES_MAX   64
+#define DN_POLICY_NAMES_MAX   64
+#define DN_POLICY_MEMBERS_MAX 65536
 
 /* Edits of one patch: five CPU places, five GPU strings and their environment, time,
  * memory, record.

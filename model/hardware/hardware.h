@@ -155,10 +155,11 @@ double dn_device_peak (const struct dn_device *device,
                        enum dn_precision precision,
                        bool *matrix);
 
-/* A gres type of the cluster, as a "Gpu" line of dnnest.conf maps it. What is DN_UNSET
- * or empty was not stated; a type can only be moved *to* when per_node, node_cpus,
- * node_mem_mb and partitions are stated, since a
- * request that no node can meet would never start.
+/* A GPU type of the cluster, as a "Gpu" line of dnnest.conf maps it. Jobs ask for it as
+ * a gres type, or by its partition or its feature. What is DN_UNSET or empty was not
+ * stated; a type can only be moved *to* when per_node, node_cpus, node_mem_mb and
+ * partitions (or by_partition with max_time_s) are stated, since a request that no node
+ * can meet would never start.
  */
 struct dn_gpu_type {
     char type[DN_NAME_MAX];         /* the gres type, e.g. "a100" */
@@ -169,6 +170,10 @@ struct dn_gpu_type {
     int64_t node_cpus;
     int64_t node_mem_mb;
     char partitions[DN_NAME_MAX * 4]; /* "p1,p2" or "ALL" */
+    char by_partition[DN_NAME_MAX];   /* whose jobs have this type and no other */
+    int64_t max_time_s;               /* of that partition, or DN_UNLIMITED */
+    char by_feature[DN_NAME_MAX];     /* the constraint that means this type */
+    char features[DN_NAME_MAX * 4];   /* what else all of its nodes have, "ib,nvme" */
 };
 
 struct dn_gpu_types {
@@ -203,11 +208,19 @@ struct dn_candidate {
 struct dn_candidates {
     struct dn_candidate list[DN_CANDIDATES_MAX];
     int n_candidates;
+    const struct dn_gpu_type *named; /* what the request names; NULL: no one type */
+    char keep[DN_REASON_MAX]; /* why the type must stay; empty when it need not */
 };
+
+/* Does the job stand in the partition by which it has this type? */
+bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *job);
+
+/* Is this name of a constraint the one by which a job has this type? */
+bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name);
 
 /* The candidates of a request, in the order of the Gpu lines: every mapped type, with
  * those marked that cannot hold the request (GPUs per node, nodes, CPUs, memory,
- * partition). CPUs are left to the policy, which may lower them.
+ * partition, constraint). CPUs are left to the policy, which may lower them.
  */
 void dn_hardware_candidates (const struct dn_gpu_types *types,
                              const struct dn_request *request,

@@ -2,7 +2,9 @@
  *
  * The order: may we tell at all (estimates, confidence); which GPU type; how many CPUs
  * there; how long there. Each step either finds a value that is not above the user's
- * own or leaves the field, and says why. Nothing is ever raised.
+ * own or leaves the field, and says why. Nothing is raised, unless NeverRaise=no: then
+ * a time limit and CPUs that do not suffice, within TimeMax, CpusPerGpuMax and the
+ * node.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,7 +25,11 @@
 /* Limits are set in steps of five minutes: nobody reads 03:37:00 as an estimate. */
 #define TIME_STEP_S 300
 
-static const char *const verdict_text[] = {"none", "abstain", "keep", "change"};
+static const char *const verdict_text[] = {"none",
+                                           "abstain",
+                                           "keep",
+                                           "change",
+                                           "control"};
 
 const struct dn_names dn_verdict_names = {verdict_text,
                                           (int) DN_N_ELEMENTS (verdict_text)};
@@ -72,6 +78,17 @@ static int find_base (const struct scene *scene)
     return base;
 }
 
+/* The number of GPUs is never changed, so this is for the user to settle. */
+static void note_gpus (const struct scene *scene)
+{
+    snprintf (scene->decision->note,
+              DN_REASON_MAX,
+              "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",
+              scene->spec->gpus,
+              scene->request->n_gpus);
+    say (scene, "%s", scene->decision->note);
+}
+
 /* Can anything be told about this job? Says why not. */
 static bool can_tell (const struct scene *scene, int base)
 {
@@ -89,12 +106,10 @@ static bool can_tell (const struct scene *scene, int base)
         return false;
     }
     estimate = &scene->estimates[base];
-    if (request->n_gpus != DN_UNSET && scene->spec->gpus > request->n_gpus) {
-        say (scene,
-             "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",
-             scene->spec->gpus,
-             request->n_gpus);
-        return false;
+    if (request->n_gpus != DN_UNSET && scene->spec->gpus != request->n_gpus) {
+        note_gpus (scene);
+        if (scene->spec->gpus > request->n_gpus)
+            return false;
     }
     if (!estimate->supported) {
         say (scene, "gpu: %s cannot run this precision", type_of (scene, base));
@@ -115,11 +130,6 @@ static bool can_tell (const struct scene *scene, int base)
              100 * scene->rules->min_confidence);
         return false;
     }
-    if (request->n_gpus != DN_UNSET && scene->spec->gpus < request->n_gpus)
-        say (scene,
-             "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",
-             scene->spec->gpus,
-             request->n_gpus);
     return true;
 }
 
@@ -142,13 +152,78 @@ static int64_t needed_time (const struct scene *scene, int i)
     return (int64_t) ceil (bound / TIME_STEP_S) * TIME_STEP_S;
 }
 
-/* CPUs per task that a run on candidate 'i' needs; the user's own where that must stay.
+/* The CPUs that were requested, per GPU or per task, and how many of these there are.
+ */
+static int64_t requested_cpus (const struct dn_request *request, int64_t *times)
+{
+    bool each_gpu = request->cpus_each_gpu != DN_UNSET;
+
+    *times = each_gpu ? request->n_gpus : request->n_tasks;
+    return each_gpu ? request->cpus_each_gpu : request->cpus_per_task;
+}
+
+/* CPUs per GPU that keep candidate 'i' busy. Where the job may land on several types,
+ * the most that any of them needs.
+ */
+static int64_t busy_cpus (const struct scene *scene, int i)
+{
+    int64_t most = scene->estimates[i].cpus_per_gpu;
+
+    for (int k = 0; k < scene->candidates->n_candidates; k++) {
+        if (!scene->candidates->list[i].requested
+            || !scene->candidates->list[k].requested || most == DN_UNSET)
+            continue;
+        if (scene->estimates[k].cpus_per_gpu == DN_UNSET
+            || scene->estimates[k].cpus_per_gpu > most)
+            most = scene->estimates[k].cpus_per_gpu;
+    }
+    return most;
+}
+
+/* Memory that is kept whole per node while CPUs go down has to fit a node. */
+static bool keeps_memory (const struct scene *scene, int i)
+{
+    int64_t node = scene->candidates->list[i].gpu->node_mem_mb;
+
+    return !scene->request->mem_follows_cpus || node == DN_UNSET
+           || scene->request->mem_per_node_mb <= node;
+}
+
+/* CPUs on one node when each task or GPU has 'count'; all of them if the spread is
+ * open. */
+static int64_t cpus_on_node (const struct dn_request *request, int64_t count)
+{
+    int64_t all = request->n_cpus;
+    int64_t times;
+
+    requested_cpus (request, &times);
+    if (count != DN_UNSET && times != DN_UNSET)
+        all = count * times;
+    if (all != DN_UNSET && request->n_nodes > 1)
+        all = (all + request->n_nodes - 1) / request->n_nodes;
+    return all;
+}
+
+/* Whether tasks or GPUs may get that many more CPUs: a node must be known to have them.
+ */
+static bool may_raise_cpus (const struct scene *scene, int i, int64_t count)
+{
+    int64_t cpus = cpus_on_node (scene->request, count);
+
+    return scene->rules->never_raise == DN_YES_NO && cpus != DN_UNSET
+           && cpus <= scene->candidates->list[i].gpu->node_cpus;
+}
+
+/* CPUs that a run on candidate 'i' needs, counted as the user has counted them; the
+ * user's own where that must stay.
  */
 static int64_t needed_cpus (const struct scene *scene, int i, const char **why)
 {
     const struct dn_rules *rules = scene->rules;
     const struct dn_request *request = scene->request;
-    int64_t per_gpu = scene->estimates[i].cpus_per_gpu;
+    int64_t per_gpu = busy_cpus (scene, i);
+    int64_t times;
+    int64_t requested = requested_cpus (request, &times);
     int64_t needed;
 
     *why = NULL;
@@ -162,25 +237,20 @@ static int64_t needed_cpus (const struct scene *scene, int i, const char **why)
         *why = "what the input pipeline needs is unknown (decode=)";
     else if (per_gpu > rules->cpus_per_gpu_max)
         *why = "more CPUs per GPU are needed than CpusPerGpuMax";
+    else if (!keeps_memory (scene, i))
+        *why = "memory follows CPUs and may be spread over nodes";
     if (*why)
-        return request->cpus_per_task;
+        return requested;
     if (per_gpu < rules->cpus_per_gpu_min)
         per_gpu = rules->cpus_per_gpu_min;
-    needed = (per_gpu * request->n_gpus + request->n_tasks - 1) / request->n_tasks;
-    return needed < request->cpus_per_task ? needed : request->cpus_per_task;
-}
-
-/* CPUs on one node when each task has 'cpus_per_task'; all of them if the spread is
- * open. */
-static int64_t cpus_on_node (const struct dn_request *request, int64_t cpus_per_task)
-{
-    int64_t all = request->n_cpus;
-
-    if (cpus_per_task != DN_UNSET && request->n_tasks != DN_UNSET)
-        all = cpus_per_task * request->n_tasks;
-    if (all != DN_UNSET && request->n_nodes > 1)
-        all = (all + request->n_nodes - 1) / request->n_nodes;
-    return all;
+    /* No task goes without a CPU. */
+    needed = per_gpu * request->n_gpus;
+    if (needed < request->n_tasks)
+        needed = request->n_tasks;
+    needed = (needed + times - 1) / times;
+    if (needed > requested && !may_raise_cpus (scene, i, needed))
+        return requested;
+    return needed;
 }
 
 static enum dn_objective objective_of (const struct scene *scene)
@@ -202,6 +272,17 @@ static double price (const struct scene *scene, int i)
     default:
         return estimate->step_s.p50 * scene->candidates->list[i].gpu->cost;
     }
+}
+
+/* Is a run of that length done in time, if it starts at once? The deadline of the
+ * metadata is a duration, that of --deadline a moment.
+ */
+static bool keeps_deadline (const struct scene *scene, int64_t needed)
+{
+    int64_t left = scene->request->job->deadline_s;
+
+    return (scene->spec->deadline <= 0 || needed <= scene->spec->deadline)
+           && (left == DN_UNSET || needed <= left);
 }
 
 /* Would the run on candidate 'i' be done within the user's own limit and deadline? */
@@ -228,7 +309,7 @@ static bool within_time (const struct scene *scene, int i, int base, char *why)
                   dn_time_write (needed).text);
         return false;
     }
-    if (scene->spec->deadline > 0 && needed > scene->spec->deadline) {
+    if (!keeps_deadline (scene, needed)) {
         snprintf (why,
                   DN_REASON_MAX,
                   "would need %s, above the deadline",
@@ -292,7 +373,8 @@ static bool may_move (const struct scene *scene, int i, int base, char *why)
  */
 static int choose_gpu (const struct scene *scene, int base)
 {
-    const char *keep = scene->request->keep_gpu;
+    const char *keep = scene->request->keep_gpu[0] != '\0' ? scene->request->keep_gpu
+                                                           : scene->candidates->keep;
     double limit = price (scene, base) * (1 - scene->rules->min_gain);
     int best = base;
 
@@ -316,6 +398,7 @@ static int choose_gpu (const struct scene *scene, int base)
     }
     if (best != base) {
         scene->decision->gpu = scene->candidates->list[best].gpu;
+        scene->decision->from = scene->candidates->list[base].gpu;
         say (scene,
              "gpu: %s takes %.0f %% of the time of %s at %.0f %% of its %s",
              type_of (scene, best),
@@ -335,60 +418,131 @@ static int choose_gpu (const struct scene *scene, int base)
 static void choose_cpus (const struct scene *scene)
 {
     const struct dn_request *request = scene->request;
+    bool each_gpu = request->cpus_each_gpu != DN_UNSET;
     const char *why;
     int64_t needed = needed_cpus (scene, scene->decision->chosen, &why);
+    int64_t times;
+    int64_t requested = requested_cpus (request, &times);
 
     if (why) {
         say (scene, "cpus: kept, %s", why);
-    } else if (needed < request->cpus_per_task) {
-        scene->decision->cpus_per_task = needed;
+    } else if (needed != requested) {
+        if (each_gpu)
+            scene->decision->cpus_each_gpu = needed;
+        else
+            scene->decision->cpus_per_task = needed;
         say (scene,
              "cpus: the input pipeline needs %" PRId64 " per GPU",
-             scene->estimates[scene->decision->chosen].cpus_per_gpu);
+             busy_cpus (scene, scene->decision->chosen));
     } else {
-        say (scene, "cpus: %" PRId64 " per task are needed", request->cpus_per_task);
+        say (scene,
+             "cpus: %" PRId64 " per %s are needed",
+             requested,
+             each_gpu ? "GPU" : "task");
     }
+}
+
+/* Why the time limit stays whatever the bound is; NULL if it need not. */
+static const char *keeps_time (const struct scene *scene)
+{
+    const struct dn_request *request = scene->request;
+    const struct dn_job *job = request->job;
+
+    if (scene->rules->time_limit == DN_TIME_KEEP)
+        return "the policy keeps time limits";
+    if (request->keep_time[0] != '\0')
+        return request->keep_time;
+    if (scene->rules->time_limit != DN_TIME_TIME_MIN)
+        return NULL;
+    /* Slurm refuses a least time above the limit, and a job that gives none has that of
+     * its partition. */
+    if (request->time_limit_s == DN_UNSET)
+        return "no limit was requested";
+    if (job->time_min_min != DN_UNSET)
+        return "a least time was requested (--time-min)";
+    if (job->deadline_s != DN_UNSET)
+        return "a deadline was requested";
+    return job->array ? "the tasks of an array are planned together" : NULL;
+}
+
+/* May the limit become 'needed' although nobody asked for as much? Else 'why' says why
+ * not.
+ */
+static bool may_raise_time (const struct scene *scene, int64_t needed, const char **why)
+{
+    const struct dn_rules *rules = scene->rules;
+    bool unset = scene->request->time_limit_s == DN_UNSET;
+
+    *why = NULL;
+    if (unset && rules->fill_unset != DN_YES_YES)
+        *why = "no limit was requested";
+    else if (!unset && rules->never_raise != DN_YES_NO)
+        *why = "NeverRaise=yes";
+    else if (needed > rules->time_max_s)
+        *why = "above TimeMax";
+    else if (!keeps_deadline (scene, needed))
+        *why = "beyond the deadline";
+    return !*why;
+}
+
+static void set_time (const struct scene *scene, int64_t needed)
+{
+    const struct dn_estimate *chosen = &scene->estimates[scene->decision->chosen];
+
+    if (scene->rules->time_limit == DN_TIME_TIME_MIN)
+        scene->decision->time_min_s = needed;
+    else
+        scene->decision->time_limit_s = needed;
+    say (scene,
+         "time: the bound is %s (likely %s)",
+         dn_time_write (needed).text,
+         dn_time_write ((int64_t) chosen->train_s.p50).text);
 }
 
 static void choose_time (const struct scene *scene)
 {
     const struct dn_request *request = scene->request;
-    const struct dn_rules *rules = scene->rules;
     int64_t needed = needed_time (scene, scene->decision->chosen);
+    const char *why = keeps_time (scene);
 
-    if (rules->time_limit != DN_TIME_LIMIT) {
-        say (scene, "time: kept, the policy keeps time limits");
-        return;
-    }
-    if (request->keep_time[0] != '\0') {
-        say (scene, "time: kept, %s", request->keep_time);
-        return;
-    }
-    if (needed == DN_UNSET) {
-        say (scene, "time: kept, the amount of work is unknown (epochs= or steps=)");
-        return;
-    }
-    if (request->time_limit_s == DN_UNSET && rules->fill_unset != DN_YES_YES) {
-        say (scene, "time: kept, no limit was requested");
+    if (!why && needed == DN_UNSET)
+        why = "the amount of work is unknown (epochs= or steps=)";
+    if (why) {
+        say (scene, "time: kept, %s", why);
         return;
     }
     if (request->job->time_min_min > 0 && needed < request->job->time_min_min * 60)
         needed = request->job->time_min_min * 60;
-    if (request->time_limit_s != DN_UNSET && needed >= request->time_limit_s) {
+    if (needed == request->time_limit_s
+        || ((request->time_limit_s == DN_UNSET || needed > request->time_limit_s)
+            && (scene->rules->time_limit == DN_TIME_TIME_MIN
+                || !may_raise_time (scene, needed, &why))))
         say (scene,
-             "time: kept, the bound is %s (likely %s)",
+             "time: kept, the bound is %s (likely %s)%s%s",
              dn_time_write (needed).text,
              dn_time_write (
                  (int64_t) scene->estimates[scene->decision->chosen].train_s.p50)
-                 .text);
-        return;
-    }
-    scene->decision->time_limit_s = needed;
-    say (scene,
-         "time: the bound is %s (likely %s)",
-         dn_time_write (needed).text,
-         dn_time_write ((int64_t) scene->estimates[scene->decision->chosen].train_s.p50)
-             .text);
+                 .text,
+             why ? ", " : "",
+             why ? why : "");
+    else
+        set_time (scene, needed);
+}
+
+static struct dn_decision nothing_decided (void)
+{
+    return (struct dn_decision){.time_limit_s = DN_UNSET,
+                                .time_min_s = DN_UNSET,
+                                .cpus_per_task = DN_UNSET,
+                                .cpus_each_gpu = DN_UNSET,
+                                .chosen = -1};
+}
+
+void dn_policy_abstain (struct dn_decision *decision, const char *reason)
+{
+    *decision = nothing_decided ();
+    decision->verdict = DN_VERDICT_ABSTAIN;
+    snprintf (decision->reasons[decision->n_reasons++], DN_REASON_MAX, "%s", reason);
 }
 
 void dn_policy_decide (const struct dn_rules *rules,
@@ -401,9 +555,7 @@ void dn_policy_decide (const struct dn_rules *rules,
     struct scene scene = {rules, request, spec, candidates, estimates, decision};
     int base = find_base (&scene);
 
-    memset (decision, 0, sizeof (*decision));
-    decision->time_limit_s = DN_UNSET;
-    decision->cpus_per_task = DN_UNSET;
+    *decision = nothing_decided ();
     decision->chosen = base;
     if (!can_tell (&scene, base)) {
         decision->verdict = DN_VERDICT_ABSTAIN;
@@ -413,7 +565,9 @@ void dn_policy_decide (const struct dn_rules *rules,
     choose_cpus (&scene);
     choose_time (&scene);
     decision->verdict = decision->gpu || decision->cpus_per_task != DN_UNSET
+                                || decision->cpus_each_gpu != DN_UNSET
                                 || decision->time_limit_s != DN_UNSET
+                                || decision->time_min_s != DN_UNSET
                             ? DN_VERDICT_CHANGE
                             : DN_VERDICT_KEEP;
 }

@@ -9,7 +9,8 @@
 #include <string.h>
 
 static const char *const mode_text[] = {"unknown", "observe", "advise", "enforce"};
-static const char *const time_text[] = {"unknown", "keep", "limit"};
+static const char *const opt_in_text[] = {"unknown", "metadata", "all"};
+static const char *const time_text[] = {"unknown", "keep", "time_min", "limit"};
 static const char *const choice_text[] = {"unknown", "keep", "choose"};
 static const char *const objective_text[] = {"unknown", "cost", "time", "energy"};
 static const char *const yes_text[] = {"unknown", "no", "yes"};
@@ -31,22 +32,43 @@ static const struct dn_rule_key rule_keys[] = {
      0,
      0,
      NAMES (mode_text),
+     DN_STRICT_LOWER,
      "advise",
      "observe: record only; advise: tell the user as well; enforce: rewrite the job"},
+    {"OptIn",
+     DN_RULE_ENUM,
+     MEMBER (opt_in),
+     0,
+     0,
+     NAMES (opt_in_text),
+     DN_STRICT_LOWER,
+     "metadata",
+     "judge the jobs that describe themselves, or record all that want GPUs"},
+    {"ControlGroup",
+     DN_RULE_PERCENT,
+     MEMBER (control_group),
+     0,
+     100,
+     {NULL, 0},
+     DN_STRICT_HIGHER,
+     "0",
+     "share of the jobs that is left alone, to measure against"},
     {"TimeLimit",
      DN_RULE_ENUM,
      MEMBER (time_limit),
      0,
      0,
      NAMES (time_text),
+     DN_STRICT_LOWER,
      "limit",
-     "keep the time limit, or lower it to the predicted bound"},
+     "keep the limit, set --time-min to the bound, or lower the limit to it"},
     {"TimeQuantile",
      DN_RULE_RATIO,
      MEMBER (time_quantile),
      0.5,
      0.9999,
      {NULL, 0},
+     DN_STRICT_HIGHER,
      "0.99",
      "share of jobs that must finish within the bound"},
     {"TimeMargin",
@@ -55,6 +77,7 @@ static const struct dn_rule_key rule_keys[] = {
      0,
      10,
      {NULL, 0},
+     DN_STRICT_HIGHER,
      "0.1",
      "added to the bound, as a share of it"},
     {"TimeMin",
@@ -63,14 +86,25 @@ static const struct dn_rule_key rule_keys[] = {
      60,
      3.2e7,
      {NULL, 0},
+     DN_STRICT_HIGHER,
      "00:30:00",
      "no limit is set below this"},
+    {"TimeMax",
+     DN_RULE_TIME,
+     MEMBER (time_max_s),
+     60,
+     3.2e7,
+     {NULL, 0},
+     DN_STRICT_LOWER,
+     "1-00:00:00",
+     "no limit is raised above this, or set above it where the user gave none"},
     {"FillUnset",
      DN_RULE_ENUM,
      MEMBER (fill_unset),
      0,
      0,
      NAMES (yes_text),
+     DN_STRICT_LOWER,
      "no",
      "set a limit where the user gave none"},
     {"GpuType",
@@ -79,6 +113,7 @@ static const struct dn_rule_key rule_keys[] = {
      0,
      0,
      NAMES (choice_text),
+     DN_STRICT_LOWER,
      "choose",
      "keep the GPU type, or choose the best one for the objective"},
     {"Objective",
@@ -87,6 +122,7 @@ static const struct dn_rule_key rule_keys[] = {
      0,
      0,
      NAMES (objective_text),
+     DN_STRICT_NONE,
      "cost",
      "what a choice of GPU minimises; the job's own objective= goes first"},
     {"MaxSlowdown",
@@ -95,6 +131,7 @@ static const struct dn_rule_key rule_keys[] = {
      1,
      1000,
      {NULL, 0},
+     DN_STRICT_LOWER,
      "2.5",
      "longest predicted time on another GPU type, relative to the requested one"},
     {"MinGain",
@@ -103,6 +140,7 @@ static const struct dn_rule_key rule_keys[] = {
      0,
      1,
      {NULL, 0},
+     DN_STRICT_HIGHER,
      "0.1",
      "smallest gain, as a share of the objective, that is worth another GPU type"},
     {"MemoryHeadroom",
@@ -111,6 +149,7 @@ static const struct dn_rule_key rule_keys[] = {
      0,
      10,
      {NULL, 0},
+     DN_STRICT_HIGHER,
      "0.05",
      "GPU memory left free above the bound, as a share of it, on another type"},
     {"Cpus",
@@ -119,6 +158,7 @@ static const struct dn_rule_key rule_keys[] = {
      0,
      0,
      NAMES (choice_text),
+     DN_STRICT_LOWER,
      "choose",
      "keep the CPU count, or lower it to what the input pipeline needs"},
     {"CpusPerGpuMin",
@@ -127,6 +167,7 @@ static const struct dn_rule_key rule_keys[] = {
      1,
      1024,
      {NULL, 0},
+     DN_STRICT_HIGHER,
      "2",
      "fewest CPUs per GPU that a job is left with"},
     {"CpusPerGpuMax",
@@ -135,6 +176,7 @@ static const struct dn_rule_key rule_keys[] = {
      1,
      1024,
      {NULL, 0},
+     DN_STRICT_LOWER,
      "64",
      "a job that needs more CPUs per GPU than this keeps what it asked for"},
     {"MinConfidence",
@@ -143,14 +185,25 @@ static const struct dn_rule_key rule_keys[] = {
      0,
      1,
      {NULL, 0},
+     DN_STRICT_HIGHER,
      "0.5",
      "predictions less sure than this change nothing"},
+    {"NeverRaise",
+     DN_RULE_ENUM,
+     MEMBER (never_raise),
+     0,
+     0,
+     NAMES (yes_text),
+     DN_STRICT_HIGHER,
+     "yes",
+     "no: raise a time limit or CPUs that do not suffice"},
     {"Message",
      DN_RULE_ENUM,
      MEMBER (message),
      0,
      0,
      NAMES (message_text),
+     DN_STRICT_NONE,
      "change",
      "when the user is told: if something changes, always, or never"},
     {"Record",
@@ -159,10 +212,13 @@ static const struct dn_rule_key rule_keys[] = {
      0,
      0,
      NAMES (record_text),
+     DN_STRICT_NONE,
      "admin_comment",
      "where the decision and the original request are kept"},
     /* End of rule_keys */
 };
+
+_Static_assert(DN_N_ELEMENTS (rule_keys) <= DN_RULE_KEYS_MAX, "a bit per key");
 
 const struct dn_rule_key *dn_rule_keys (int *n_keys)
 {
@@ -191,10 +247,10 @@ static int read_time (const struct dn_rule_key *key,
     return 0;
 }
 
-static int read_rule (const struct dn_rule_key *key,
-                      struct dn_span value,
-                      struct dn_rules *rules,
-                      struct dn_err *err)
+int dn_rules_read (const struct dn_rule_key *key,
+                   struct dn_span value,
+                   struct dn_rules *rules,
+                   struct dn_err *err)
 {
     void *at = (char *) rules + key->offset;
     double ratio = 0;
@@ -208,6 +264,7 @@ static int read_rule (const struct dn_rule_key *key,
         memcpy (at, &constant, sizeof (constant));
         return 0;
     case DN_RULE_RATIO:
+    case DN_RULE_PERCENT:
         if (dn_real_read (value, key->name, key->min, key->max, &ratio, err) < 0)
             return -1;
         memcpy (at, &ratio, sizeof (ratio));
@@ -234,8 +291,16 @@ struct dn_rules dn_rules_default (void)
 
     memset (&rules, 0, sizeof (rules));
     for (size_t i = 0; i < DN_N_ELEMENTS (rule_keys); i++)
-        read_rule (&rule_keys[i], dn_span_of (rule_keys[i].value), &rules, NULL);
+        dn_rules_read (&rule_keys[i], dn_span_of (rule_keys[i].value), &rules, NULL);
     return rules;
+}
+
+const struct dn_rule_key *dn_rules_find (struct dn_span key)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (rule_keys); i++)
+        if (dn_span_is (key, rule_keys[i].name))
+            return &rule_keys[i];
+    return NULL;
 }
 
 int dn_rules_set (struct dn_rules *rules,
@@ -243,9 +308,70 @@ int dn_rules_set (struct dn_rules *rules,
                   struct dn_span value,
                   struct dn_err *err)
 {
-    for (size_t i = 0; i < DN_N_ELEMENTS (rule_keys); i++)
-        if (dn_span_is (key, rule_keys[i].name))
-            return read_rule (&rule_keys[i], value, rules, err);
-    return dn_err_set (
-        err, DN_E_RANGE, "unknown key '%s'", dn_quote (key.text, key.len).text);
+    const struct dn_rule_key *row = dn_rules_find (key);
+
+    if (!row)
+        return dn_err_set (
+            err, DN_E_RANGE, "unknown key '%s'", dn_quote (key.text, key.len).text);
+    return dn_rules_read (row, value, rules, err);
+}
+
+static size_t value_size (const struct dn_rule_key *key)
+{
+    switch (key->type) {
+    case DN_RULE_ENUM:
+        return sizeof (int);
+    case DN_RULE_RATIO:
+    case DN_RULE_PERCENT:
+        return sizeof (double);
+    default:
+        return sizeof (int64_t);
+    }
+}
+
+void dn_rules_copy (const struct dn_rule_key *key,
+                    const struct dn_rules *from,
+                    struct dn_rules *to)
+{
+    memcpy (
+        (char *) to + key->offset, (const char *) from + key->offset, value_size (key));
+}
+
+/* A rule as a number that compares. Counts and times are far below 2^53. */
+static double value_number (const struct dn_rule_key *key, const struct dn_rules *rules)
+{
+    const char *at = (const char *) rules + key->offset;
+    int64_t count;
+    double real;
+    int constant;
+
+    switch (key->type) {
+    case DN_RULE_ENUM:
+        memcpy (&constant, at, sizeof (constant));
+        return constant;
+    case DN_RULE_RATIO:
+    case DN_RULE_PERCENT:
+        memcpy (&real, at, sizeof (real));
+        return real;
+    default:
+        memcpy (&count, at, sizeof (count));
+        return (double) count;
+    }
+}
+
+bool dn_rules_is_stricter (const struct dn_rule_key *key,
+                           const struct dn_rules *a,
+                           const struct dn_rules *b)
+{
+    double a_number = value_number (key, a);
+    double b_number = value_number (key, b);
+
+    switch (key->strict) {
+    case DN_STRICT_LOWER:
+        return a_number < b_number;
+    case DN_STRICT_HIGHER:
+        return a_number > b_number;
+    default:
+        return false;
+    }
 }

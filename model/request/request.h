@@ -36,8 +36,10 @@ enum dn_gpu_field {
 struct dn_job {
     enum dn_job_kind kind;
     int64_t user_id;
+    int64_t group_id;
     int64_t time_limit_min; /* minutes, or DN_UNLIMITED */
     int64_t time_min_min;
+    int64_t deadline_s; /* --deadline: from the earliest start on; DN_UNSET for none */
     const char *tres[DN_N_GPU_FIELDS]; /* tres_per_*; [DN_GPU_NONE] is not used */
     const char *cpus_per_tres;
     const char *mem_per_tres;
@@ -47,6 +49,7 @@ struct dn_job {
     int64_t num_tasks;
     int64_t ntasks_per_node;
     int64_t ntasks_per_tres;
+    int64_t sockets_per_node;
     int64_t min_nodes;
     int64_t max_nodes;
     int64_t mem_per_node_mb;
@@ -54,14 +57,17 @@ struct dn_job {
     int64_t default_mem_per_cpu_mb; /* of the cluster, when the job gives no memory */
     bool exclusive;                 /* whole nodes */
     bool overcommit;
-    bool special_cores; /* core specialisation, threads or tasks per core */
-    bool memory_open;   /* none given, and no default of the cluster: a partition's own
-                           may follow the CPUs, or the job gets all of a node */
-    bool het;           /* component of a heterogeneous job */
-    bool special_nodes; /* temporary disk or sockets: only some nodes have them */
-    int64_t signal_s;   /* --signal: that long before the limit; 0 for none */
+    bool special_cores;  /* core specialisation, threads or tasks per core */
+    bool memory_open;    /* none given, and no default of the cluster: a partition's own
+                            may follow the CPUs, or the job gets all of a node */
+    bool memory_default; /* none given: the default of the cluster or a partition */
+    bool array;          /* job array */
+    bool het;            /* component of a heterogeneous job */
+    bool special_nodes;  /* temporary disk or sockets: only some nodes have them */
+    int64_t signal_s;    /* --signal: that long before the limit; 0 for none */
     const char *features;
     const char *prefer;
+    const char *batch_features; /* --batch: features of the first node */
     const char *req_nodes;
     const char *exc_nodes;
     const char *reservation;
@@ -83,13 +89,17 @@ struct dn_job dn_job_empty (void);
 /* Value of 'name' in the job's environment, or NULL. Borrowed. */
 const char *dn_job_getenv (const struct dn_job *job, const char *name);
 
+/* Does a command of the job's script hold 'word' as a word of its own? */
+bool dn_job_script_names (const struct dn_job *job, const char *word);
+
 /* One entry of a tres string. Spans point into the job's text. */
 struct dn_tres {
     struct dn_span whole; /* as written */
     struct dn_span name;  /* "gpu", "shard", "license" ... */
     struct dn_span type;  /* of a GPU; len 0 when untyped */
-    int64_t count;        /* 1 when none is written */
+    int64_t count;        /* of GPUs and CPUs; 1 when none is written */
     bool gpu;
+    bool cpu;
 };
 
 struct dn_tres_list {
@@ -103,22 +113,35 @@ struct dn_tres_list {
  */
 int dn_tres_read (const char *text, struct dn_tres_list *list, struct dn_err *err);
 
+/* The names of a constraint that is nothing but "A" or "A&B&C". Spans point into it. */
+struct dn_features {
+    struct dn_span names[DN_FEATURES_MAX];
+    int n_names;
+};
+
+/* Take a constraint apart. NULL and "" have no names. False, and no names, when it is
+ * anything else: alternatives, counts, brackets, names of other characters.
+ */
+bool dn_features_read (const char *text, struct dn_features *features);
+
 /* What was asked for. Zero GPUs is a request like any other. */
 struct dn_request {
     const struct dn_job *job;    /* borrowed */
     int64_t time_limit_s;        /* or DN_UNSET, DN_UNLIMITED */
-    enum dn_gpu_field gpu_field; /* the one field that names GPUs */
+    enum dn_gpu_field gpu_field; /* the field that counts them, if several do */
     int64_t n_gpus;              /* of the whole job; DN_UNSET if it cannot be told */
     int64_t gpus_per_node;       /* most on one node; DN_UNSET if it cannot be told */
-    char gpu_type[DN_NAME_MAX];  /* "" when untyped */
+    char gpu_type[DN_NAME_MAX];  /* "" when untyped, or of several types */
     int64_t n_nodes;             /* DN_UNSET if the request gives a range */
     int64_t n_tasks;
     int64_t cpus_per_task;   /* DN_UNSET when -c was not given */
+    int64_t cpus_each_gpu;   /* DN_UNSET when --cpus-per-gpu was not given */
     int64_t n_cpus;          /* of the whole job; DN_UNSET if it cannot be told */
     int64_t mem_per_node_mb; /* what the request amounts to; DN_UNSET if unknown */
     double cpus_per_gpu;     /* what the request amounts to; 0 if unknown */
     bool mem_follows_cpus;   /* memory shrinks when CPUs do */
-    /* Empty when the field may be rewritten, else the reason why not. */
+    /* Empty when the field may be rewritten, else the reason why not. What partition
+     * and constraint say of the GPU type only a site knows: that is not among them. */
     char keep_time[DN_REASON_MAX];
     char keep_gpu[DN_REASON_MAX];
     char keep_cpus[DN_REASON_MAX];

@@ -86,13 +86,15 @@ static bool gives_number (struct dn_span line, const char *option)
            || memcmp (argument.text + at, slurm, sizeof (slurm) - 1) != 0;
 }
 
-/* CPUs per task anywhere, for a command may go on over several lines; tasks only behind
- * srun, since "-n" means something else to most commands.
+/* CPUs per task or GPU anywhere, for a command may go on over several lines; tasks only
+ * behind srun, since "-n" means something else to most commands.
  */
 static bool counts_cpus (struct dn_span line, const char *word)
 {
     (void) word;
     return gives_number (line, "-c") || gives_number (line, "--cpus-per-task")
+           || gives_number (line, "--cpus-per-gpu")
+           || gives_number (line, "SRUN_CPUS_PER_TASK")
            || (holds_word (line, "srun")
                && (gives_number (line, "-n") || gives_number (line, "--ntasks")));
 }

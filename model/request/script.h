@@ -15,7 +15,8 @@
  */
 bool dn_script_names (const char *script, const char *word);
 
-/* Does a command ask for a number of CPUs per task, "-c 8", "-c8", "--cpus-per-task=8"?
+/* Does a command ask for a number of CPUs per task or GPU, "-c 8", "-c8",
+ * "--cpus-per-task=8", or tell srun one in SRUN_CPUS_PER_TASK?
  */
 bool dn_script_counts_cpus (const char *script);
 

@@ -27,11 +27,6 @@ static bool is_count (struct dn_span text)
     return text.len > 0 && text.text[0] >= '0' && text.text[0] <= '9';
 }
 
-static int read_count (struct dn_span text, int64_t *count, struct dn_err *err)
-{
-    return dn_int_read (text, "GPU count", 0, 1000000, count, err);
-}
-
 /* One entry behind its prefix: "NAME[:TYPE][:COUNT|=COUNT]". */
 static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_err *err)
 {
@@ -41,10 +36,11 @@ static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_er
 
     *entry = (struct dn_tres){.whole = whole, .name = name, .count = 1};
     entry->gpu = dn_span_is (name, "gpu");
-    if (!entry->gpu || !rest.text)
+    entry->cpu = dn_span_is (name, "cpu");
+    if ((!entry->gpu && !entry->cpu) || !rest.text)
         return 0;
     part = dn_span_cut (&rest, ":=");
-    if (!is_count (part)) {
+    if (entry->gpu && !is_count (part)) {
         entry->type = part;
         if (!rest.text)
             return 0;
@@ -53,9 +49,15 @@ static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_er
     if (rest.text)
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "'%s' has too many parts, expected gpu[:TYPE][:COUNT]",
-                           dn_quote (whole.text, whole.len).text);
-    return read_count (part, &entry->count, err);
+                           "'%s' has too many parts, expected %s",
+                           dn_quote (whole.text, whole.len).text,
+                           entry->gpu ? "gpu[:TYPE][:COUNT]" : "cpu:COUNT");
+    return dn_int_read (part,
+                        entry->gpu ? "GPU count" : "CPU count",
+                        0,
+                        DN_COUNT_MAX,
+                        &entry->count,
+                        err);
 }
 
 int dn_tres_read (const char *text, struct dn_tres_list *list, struct dn_err *err)

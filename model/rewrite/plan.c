@@ -18,6 +18,7 @@
 
 static const char *const field_text[] = {"none",
                                          "time_limit",
+                                         "time_min",
                                          "cpus_per_task",
                                          "min_cpus",
                                          "pn_min_cpus",
@@ -26,6 +27,9 @@ static const char *const field_text[] = {"none",
                                          "tres_per_node",
                                          "tres_per_socket",
                                          "tres_per_task",
+                                         "cpus_per_tres",
+                                         "partition",
+                                         "features",
                                          "environment",
                                          "admin_comment"};
 
@@ -38,8 +42,9 @@ bool dn_field_is_number (enum dn_field field)
     return field > DN_FIELD_NONE && field < DN_FIELD_TRES_PER_JOB;
 }
 
-/* Variables in which sbatch repeats a tres request (slurm.md 3.2). All but the last are
- * written as on the command line, "a100:4", without "gpu".
+/* Variables in which sbatch repeats a tres request (slurm.md 3.2), and SLURM_GRES,
+ * which users set for their srun. Some are written as on the command line, "a100:4",
+ * without "gpu".
  */
 static const struct {
     const char *name;
@@ -50,6 +55,7 @@ static const struct {
     {"SLURM_GPUS_PER_SOCKET", true},
     {"SLURM_GPUS_PER_TASK", true},
     {"SLURM_TRES_PER_TASK", false},
+    {"SLURM_GRES", false},
 };
 
 /* A patch under construction; the first error stays. */
@@ -137,8 +143,8 @@ static bool change_gpu_entry (const struct draft *draft,
     struct dn_span type = type_in (entry, bare);
     size_t head;
 
-    if (!draft->decision->gpu || (!entry->gpu && !bare) || type.len != strlen (old_type)
-        || memcmp (type.text, old_type, type.len) != 0)
+    if (!draft->decision->gpu || old_type[0] == '\0' || (!entry->gpu && !bare)
+        || type.len != strlen (old_type) || memcmp (type.text, old_type, type.len) != 0)
         return false;
     head = (size_t) (type.text - entry->whole.text);
     dn_buf_add (buf,
@@ -239,29 +245,130 @@ static void edit_number_variable (struct draft *draft,
     edit_variable (draft, name, value, entry);
 }
 
-static void edit_cpus (struct draft *draft)
+/* Memory was asked for per CPU: keep it whole. The two variables exclude each other. */
+static void edit_memory (struct draft *draft)
+{
+    const struct dn_request *request = draft->request;
+
+    if (!request->mem_follows_cpus)
+        return;
+    edit_number (draft,
+                 DN_FIELD_MEM_PER_NODE,
+                 request->job->mem_per_node_mb,
+                 request->mem_per_node_mb);
+    edit_number_variable (
+        draft, "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE", request->mem_per_node_mb);
+}
+
+static void edit_cpus_per_task (struct draft *draft, int64_t cpus)
 {
     const struct dn_request *request = draft->request;
     const struct dn_job *job = request->job;
-    int64_t cpus = draft->decision->cpus_per_task;
+    bool raised = cpus > request->cpus_per_task;
 
-    if (cpus == DN_UNSET)
-        return;
-    edit_number (draft, DN_FIELD_CPUS_PER_TASK, job->cpus_per_task, cpus);
-    if (job->min_cpus > cpus * request->n_tasks)
+    /* With --tres-per-task of 23.11 they are in its text alone. */
+    if (job->cpus_per_task != DN_UNSET)
+        edit_number (draft, DN_FIELD_CPUS_PER_TASK, job->cpus_per_task, cpus);
+    if (raised ? job->min_cpus < cpus * request->n_tasks
+               : job->min_cpus > cpus * request->n_tasks)
         edit_number (draft, DN_FIELD_MIN_CPUS, job->min_cpus, cpus * request->n_tasks);
     /* A larger one is the user's own --mincpus. */
-    if (job->pn_min_cpus == job->cpus_per_task)
+    if (job->cpus_per_task != DN_UNSET && job->pn_min_cpus == job->cpus_per_task)
         edit_number (draft, DN_FIELD_PN_MIN_CPUS, job->pn_min_cpus, cpus);
     edit_number_variable (draft, "SLURM_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK", cpus);
-    if (!request->mem_follows_cpus)
+}
+
+/* "gres:gpu:8": the one count behind what has to stay as it is. */
+static void edit_cpus_each_gpu (struct draft *draft, int64_t cpus)
+{
+    const struct dn_request *request = draft->request;
+    const struct dn_job *job = request->job;
+    const char *old_text = job->cpus_per_tres;
+    size_t head = strlen (old_text);
+    char text[DN_TRES_MAX + DN_NAME_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    while (head > 0 && old_text[head - 1] != ':' && old_text[head - 1] != '=')
+        head--;
+    dn_buf_add (&buf, "%.*s%" PRId64, (int) head, old_text, cpus);
+    edit_text (draft, DN_FIELD_CPUS_PER_TRES, old_text, text);
+    /* From 24.05 on sbatch multiplies. */
+    if (job->min_cpus == request->cpus_each_gpu * request->n_gpus)
+        edit_number (draft, DN_FIELD_MIN_CPUS, job->min_cpus, cpus * request->n_gpus);
+    edit_number_variable (draft, "SLURM_CPUS_PER_GPU", "SLURM_CPUS_PER_GPU", cpus);
+}
+
+static void edit_cpus (struct draft *draft)
+{
+    const struct dn_decision *decision = draft->decision;
+
+    if (decision->cpus_per_task != DN_UNSET)
+        edit_cpus_per_task (draft, decision->cpus_per_task);
+    else if (decision->cpus_each_gpu != DN_UNSET)
+        edit_cpus_each_gpu (draft, decision->cpus_each_gpu);
+    else
         return;
-    /* Memory was asked for per CPU: keep it whole. The two variables exclude each
-     * other. */
-    edit_number (
-        draft, DN_FIELD_MEM_PER_NODE, job->mem_per_node_mb, request->mem_per_node_mb);
-    edit_number_variable (
-        draft, "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_NODE", request->mem_per_node_mb);
+    edit_memory (draft);
+}
+
+/* A constraint with the feature of the new type in place of the old one's. True if that
+ * is something else.
+ */
+static bool change_features (const struct dn_decision *decision,
+                             const char *text,
+                             struct dn_buf *buf)
+{
+    struct dn_features features;
+    bool changed = false;
+
+    if (!decision->gpu || !dn_features_read (text, &features))
+        return false;
+    for (int i = 0; i < features.n_names; i++) {
+        struct dn_span name = features.names[i];
+        bool old = dn_gpu_by_feature (decision->from, name);
+
+        if (old)
+            name = dn_span_of (decision->gpu->by_feature);
+        changed = changed || old;
+        dn_buf_add (buf, "%s%.*s", i > 0 ? "&" : "", (int) name.len, name.text);
+    }
+    return changed && !buf->cut;
+}
+
+/* Where the decision wants the job. Slurm itself sets what the job sees of its
+ * partition; a constraint that srun would take from the environment goes along.
+ */
+static void find_place (const struct dn_request *request,
+                        const struct dn_decision *decision,
+                        struct dn_patch *patch)
+{
+    struct dn_buf buf = dn_buf_on (patch->features, sizeof (patch->features));
+
+    if (decision->gpu && dn_gpu_by_partition (decision->from, request->job))
+        snprintf (patch->partition,
+                  sizeof (patch->partition),
+                  "%s",
+                  decision->gpu->by_partition);
+    if (!change_features (decision, request->job->features, &buf))
+        patch->features[0] = '\0';
+}
+
+static void edit_place (struct draft *draft)
+{
+    static const char name[] = "SLURM_CONSTRAINT";
+    const struct dn_job *job = draft->request->job;
+    const struct dn_patch *patch = draft->patch;
+    const char *value = dn_job_getenv (job, name);
+    char entry[DN_FEATURES_TEXT_MAX + 2 * DN_NAME_MAX];
+
+    if (patch->partition[0] != '\0')
+        edit_text (draft, DN_FIELD_PARTITION, job->partition, patch->partition);
+    if (patch->features[0] == '\0')
+        return;
+    edit_text (draft, DN_FIELD_FEATURES, job->features, patch->features);
+    snprintf (entry, sizeof (entry), "%s=%s", name, patch->features);
+    if (value)
+        edit_variable (draft, name, value, entry);
 }
 
 static void edit_time (struct draft *draft)
@@ -271,6 +378,11 @@ static void edit_time (struct draft *draft)
                      DN_FIELD_TIME_LIMIT,
                      draft->request->job->time_limit_min,
                      draft->decision->time_limit_s / 60);
+    if (draft->decision->time_min_s != DN_UNSET)
+        edit_number (draft,
+                     DN_FIELD_TIME_MIN,
+                     draft->request->job->time_min_min,
+                     draft->decision->time_min_s / 60);
 }
 
 /* The record goes behind what other plugins have put into the admin comment. */
@@ -310,9 +422,10 @@ int dn_rewrite_plan (const struct dn_rules *rules,
                      struct dn_err *err)
 {
     struct draft draft = {request, decision, patch, err, 0};
-    struct dn_story story = {rules, request, spec, NULL, decision};
+    struct dn_story story = {rules, request, spec, NULL, decision, patch};
 
     memset (patch, 0, sizeof (*patch));
+    find_place (request, decision, patch);
     if (decision->chosen >= 0)
         story.chosen = &estimates[decision->chosen];
     dn_words_user (&story, patch->user_text);
@@ -320,6 +433,7 @@ int dn_rewrite_plan (const struct dn_rules *rules,
     if (rules->mode == DN_MODE_ENFORCE && decision->verdict == DN_VERDICT_CHANGE) {
         edit_time (&draft);
         edit_tres_fields (&draft);
+        edit_place (&draft);
         edit_cpus (&draft);
         edit_tres_variables (&draft);
     }

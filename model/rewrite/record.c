@@ -8,9 +8,9 @@
  *  "spec":"model=resnet50,batch=256,...","why":"..."}
  *
  * "req" is the original request, whatever was done to it; "set" is what the decision
- * asks for, applied only in mode enforce. All numbers are whole, so that no locale can
- * spoil them; unknown ones are left out. When the whole is too long, "why" goes, then
- * "spec".
+ * asks for, applied only in mode enforce, and not for the verdict "control". All
+ * numbers are whole, so that no locale can spoil them; unknown ones are left out. When
+ * the whole is too long, "why" goes, then "spec".
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,24 +50,41 @@ static int add_text (struct json_object *object, const char *key, const char *va
     return value[0] == '\0' ? 0 : add (object, key, json_object_new_string (value));
 }
 
-static int add_request (struct json_object *object, const struct dn_request *request)
+/* The original of a place is kept where it changes: its text is known to be harmless.
+ */
+static int add_request (struct json_object *object, const struct dn_story *story)
 {
+    const struct dn_request *request = story->request;
+    const struct dn_patch *patch = story->patch;
     struct dn_quoted type = dn_quote (request->gpu_type, strlen (request->gpu_type));
 
     if (add_number (object, "time_s", request->time_limit_s) < 0
         || add_text (object, "gpu", type.text) < 0
         || add_number (object, "gpus", request->n_gpus) < 0
         || add_number (object, "cpus_per_task", request->cpus_per_task) < 0
+        || add_number (object, "cpus_each_gpu", request->cpus_each_gpu) < 0
+        || add_text (
+               object, "partition", patch->partition[0] ? request->job->partition : "")
+               < 0
+        || add_text (
+               object, "features", patch->features[0] ? request->job->features : "")
+               < 0
         || add_number (object, "mem_mb", request->mem_per_node_mb) < 0)
         return -1;
     return 0;
 }
 
-static int add_set (struct json_object *object, const struct dn_decision *decision)
+static int add_set (struct json_object *object, const struct dn_story *story)
 {
+    const struct dn_decision *decision = story->decision;
+
     if (add_number (object, "time_s", decision->time_limit_s) < 0
+        || add_number (object, "time_min_s", decision->time_min_s) < 0
         || add_text (object, "gpu", decision->gpu ? decision->gpu->type : "") < 0
-        || add_number (object, "cpus_per_task", decision->cpus_per_task) < 0)
+        || add_text (object, "partition", story->patch->partition) < 0
+        || add_text (object, "features", story->patch->features) < 0
+        || add_number (object, "cpus_per_task", decision->cpus_per_task) < 0
+        || add_number (object, "cpus_each_gpu", decision->cpus_each_gpu) < 0)
         return -1;
     return 0;
 }
@@ -131,10 +148,11 @@ static int fill_record (const struct dn_story *story, struct json_object *record
                      dn_names_get (&dn_verdict_names, (int) decision->verdict))
                < 0)
         return -1;
-    if (!(part = add_part (record, "req")) || add_request (part, story->request) < 0)
+    if (!(part = add_part (record, "req")) || add_request (part, story) < 0)
         return -1;
-    if (decision->verdict == DN_VERDICT_CHANGE
-        && (!(part = add_part (record, "set")) || add_set (part, decision) < 0))
+    if ((decision->verdict == DN_VERDICT_CHANGE
+         || decision->verdict == DN_VERDICT_CONTROL)
+        && (!(part = add_part (record, "set")) || add_set (part, story) < 0))
         return -1;
     if (story->chosen
         && (!(part = add_part (record, "pred")) || add_prediction (part, story) < 0))

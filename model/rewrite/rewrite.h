@@ -17,6 +17,7 @@
 enum dn_field {
     DN_FIELD_NONE,
     DN_FIELD_TIME_LIMIT, /* minutes */
+    DN_FIELD_TIME_MIN,   /* minutes */
     DN_FIELD_CPUS_PER_TASK,
     DN_FIELD_MIN_CPUS,
     DN_FIELD_PN_MIN_CPUS,
@@ -25,7 +26,10 @@ enum dn_field {
     DN_FIELD_TRES_PER_NODE,
     DN_FIELD_TRES_PER_SOCKET,
     DN_FIELD_TRES_PER_TASK,
-    DN_FIELD_ENV, /* a whole entry "NAME=value", replaced by another */
+    DN_FIELD_CPUS_PER_TRES,
+    DN_FIELD_PARTITION,
+    DN_FIELD_FEATURES, /* the constraint */
+    DN_FIELD_ENV,      /* a whole entry "NAME=value", replaced by another */
     DN_FIELD_ADMIN_COMMENT,
     DN_N_FIELDS
 };
@@ -49,6 +53,9 @@ struct dn_edit {
 struct dn_patch {
     struct dn_edit edits[DN_EDITS_MAX];
     int n_edits;
+    /* Where the decision wants the job, in every mode; empty: where it is. */
+    char partition[DN_NAME_MAX];
+    char features[DN_FEATURES_TEXT_MAX + DN_NAME_MAX];
     char user_text[DN_USER_TEXT_MAX]; /* one line for the user; empty: say nothing */
     char log_text[DN_LOG_TEXT_MAX];   /* one line for the log */
 };

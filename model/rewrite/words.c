@@ -29,6 +29,70 @@ static void add_duration (struct dn_buf *buf, double seconds)
     dn_buf_add (buf, "%" PRId64 "h%02" PRId64 "m", minutes / 60, minutes % 60);
 }
 
+/* "a100:4", or "a100" where the number is open. */
+static void add_gpus (struct dn_buf *buf, const char *type, int64_t n_gpus)
+{
+    dn_buf_add (buf, "%s", dn_quote (type, strlen (type)).text);
+    if (n_gpus != DN_UNSET)
+        dn_buf_add (buf, ":%" PRId64, n_gpus);
+}
+
+/* ", partition A -> B, constraint C -> D" behind a new GPU type. */
+static void add_place (struct dn_buf *buf,
+                       const struct dn_story *story,
+                       const char *is,
+                       const char *arrow,
+                       const char *separator)
+{
+    const struct dn_job *job = story->request->job;
+    const struct dn_patch *patch = story->patch;
+
+    if (patch->partition[0] != '\0')
+        dn_buf_add (buf,
+                    "%spartition%s%s%s%s",
+                    separator,
+                    is,
+                    job->partition,
+                    arrow,
+                    patch->partition);
+    if (patch->features[0] != '\0')
+        dn_buf_add (buf,
+                    "%sconstraint%s%s%s%s",
+                    separator,
+                    is,
+                    job->features,
+                    arrow,
+                    patch->features);
+}
+
+/* "cpus E -> F": those of the whole job, however they were counted. */
+static void add_cpus (struct dn_buf *buf,
+                      const struct dn_story *story,
+                      const char *is,
+                      const char *arrow,
+                      const char *comma)
+{
+    const struct dn_request *request = story->request;
+    const struct dn_decision *decision = story->decision;
+    int64_t from = request->cpus_per_task;
+    int64_t to = decision->cpus_per_task;
+    int64_t times = request->n_tasks;
+
+    if (decision->cpus_each_gpu != DN_UNSET) {
+        from = request->cpus_each_gpu;
+        to = decision->cpus_each_gpu;
+        times = request->n_gpus;
+    }
+    if (to != DN_UNSET)
+        dn_buf_add (buf,
+                    "%scpus%s%" PRId64 "%s%" PRId64,
+                    comma,
+                    is,
+                    from * times,
+                    arrow,
+                    to * times);
+}
+
 /* "time A -> B, gpu C -> D, cpus E -> F" with the separators of the text at hand. */
 static void add_changes (struct dn_buf *buf,
                          const struct dn_story *story,
@@ -49,36 +113,38 @@ static void add_changes (struct dn_buf *buf,
                     dn_time_write (decision->time_limit_s).text);
         comma = separator;
     }
-    if (decision->gpu) {
+    if (decision->time_min_s != DN_UNSET) {
         dn_buf_add (buf,
-                    "%sgpu%s%s:%" PRId64 "%s%s:%" PRId64,
+                    "%stime_min%s%s%s%s",
                     comma,
                     is,
-                    dn_quote (request->gpu_type, strlen (request->gpu_type)).text,
-                    request->n_gpus,
+                    dn_time_write (DN_UNSET).text,
                     arrow,
-                    decision->gpu->type,
-                    request->n_gpus);
+                    dn_time_write (decision->time_min_s).text);
         comma = separator;
     }
-    if (decision->cpus_per_task != DN_UNSET)
-        dn_buf_add (buf,
-                    "%scpus%s%" PRId64 "%s%" PRId64,
-                    comma,
-                    is,
-                    request->cpus_per_task * request->n_tasks,
-                    arrow,
-                    decision->cpus_per_task * request->n_tasks);
+    if (decision->gpu) {
+        dn_buf_add (buf, "%sgpu%s", comma, is);
+        add_gpus (buf, decision->from->type, request->n_gpus);
+        dn_buf_add (buf, "%s", arrow);
+        add_gpus (buf, decision->gpu->type, request->n_gpus);
+        add_place (buf, story, is, arrow, separator);
+        comma = separator;
+    }
+    add_cpus (buf, story, is, arrow, comma);
 }
 
 static bool user_wants (const struct dn_story *story)
 {
-    if (story->rules->mode == DN_MODE_OBSERVE)
+    /* To be told is to be treated. */
+    if (story->rules->mode == DN_MODE_OBSERVE
+        || story->decision->verdict == DN_VERDICT_CONTROL)
         return false;
     if (story->rules->message == DN_MESSAGE_ALWAYS)
         return true;
     return story->rules->message == DN_MESSAGE_CHANGE
-           && story->decision->verdict == DN_VERDICT_CHANGE;
+           && (story->decision->verdict == DN_VERDICT_CHANGE
+               || story->decision->note[0] != '\0');
 }
 
 void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
@@ -90,10 +156,12 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
         return;
     dn_buf_add (&buf, "dnnest: ");
     if (decision->verdict != DN_VERDICT_CHANGE) {
-        dn_buf_add (&buf,
-                    "job kept as written (%s)",
-                    decision->n_reasons > 0 ? decision->reasons[decision->n_reasons - 1]
-                                            : "it is right as it is");
+        const char *why = decision->note;
+
+        if (why[0] == '\0')
+            why = decision->n_reasons > 0 ? decision->reasons[decision->n_reasons - 1]
+                                          : "it is right as it is";
+        dn_buf_add (&buf, "job kept as written (%s)", why);
         return;
     }
     if (story->rules->mode == DN_MODE_ADVISE)
@@ -105,6 +173,8 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
         dn_buf_add (&buf, ": likely ");
         add_duration (&buf, story->chosen->train_s.p50);
     }
+    if (decision->note[0] != '\0')
+        dn_buf_add (&buf, "; %s", decision->note);
     if (story->rules->mode == DN_MODE_ADVISE)
         dn_buf_add (&buf, "; job kept as written)");
     else

@@ -14,6 +14,7 @@ struct dn_story {
     const struct dn_spec *spec;
     const struct dn_estimate *chosen; /* NULL when no candidate was chosen */
     const struct dn_decision *decision;
+    const struct dn_patch *patch; /* its place */
 };
 
 /* The one line for the user, empty when nothing is to be said. */

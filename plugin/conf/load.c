@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "conf/files.h"
+#include "conf/people.h"
 #include "predict/tuning.h"
 
 /* Of the catalogue: what a site has measured itself. */
@@ -441,17 +442,59 @@ struct dn_load_paths dn_load_default_paths (void)
                                   .bundle = default_bundle ()};
 }
 
+/* A step that has failed; where all problems are wanted, it is one of them. */
+static int take (const struct dn_load_context *context, const struct dn_err *err)
+{
+    return dn_problems_take (context->problems, err);
+}
+
+static int load_tables (const struct dn_load_context *context,
+                        struct dn_site *site,
+                        bool *catalogue,
+                        struct dn_err *err)
+{
+    *catalogue = dn_load_catalogue (site->hardware_dir, &site->catalogue, err) == 0;
+    if (!*catalogue && take (context, err) < 0)
+        return -1;
+    if (load_datasets (site->datasets_file, &site->datasets, err) < 0)
+        return take (context, err);
+    return 0;
+}
+
+static int follow_slurm (const struct dn_load_context *context,
+                         struct dn_site *site,
+                         struct dn_err *err)
+{
+    if (dn_site_override (site, context->slurmctld_parameters, err) < 0) {
+        dn_err_wrap (err, "slurm.conf");
+        if (take (context, err) < 0)
+            return -1;
+    }
+    if (dn_site_set (site, context->settings, err) < 0) {
+        dn_err_wrap (err, "--set");
+        if (take (context, err) < 0)
+            return -1;
+    }
+    if (!dn_site_time_min_is_soft (context->slurm_version,
+                                   context->scheduler_parameters))
+        dn_site_refuse_time_min (site);
+    return 0;
+}
+
 /* The order matters: the configuration says where the catalogue is, and its Gpu lines
  * name the catalogue's devices.
  */
 static int fill_site (const struct dn_load_paths *paths,
-                      const char *parameters,
+                      const struct dn_load_context *context,
                       struct dn_site *site,
                       struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *text = NULL;
     const char *file = paths->conf ? paths->conf : "defaults";
     struct dn_span conf = dn_span_of ("");
+    struct dn_site_reading reading = {.people = context->people ? context->people
+                                                                : &dn_people_of_system,
+                                      .problems = context->problems};
     size_t len;
 
     if (paths->conf) {
@@ -460,23 +503,22 @@ static int fill_site (const struct dn_load_paths *paths,
         conf = (struct dn_span){text, len};
     }
     if (set_bundle_dir (site, paths->bundle, err) < 0
-        || dn_site_read_paths (site, conf, file, err) < 0
+        || dn_site_read_paths_with (site, conf, file, context->problems, err) < 0
         || set_bundle_dir (site, paths->model, err) < 0
-        || dn_load_catalogue (site->hardware_dir, &site->catalogue, err) < 0
-        || load_datasets (site->datasets_file, &site->datasets, err) < 0
-        || dn_site_read (site, conf, file, err) < 0)
+        || load_tables (context, site, &reading.gpus, err) < 0
+        || dn_site_read_with (site, conf, file, &reading, err) < 0
+        || follow_slurm (context, site, err) < 0)
         return -1;
-    if (dn_site_override (site, parameters, err) < 0)
-        return dn_err_wrap (err, "slurm.conf");
     load_site_bundle (paths, site);
     dn_site_set_loaders (site);
     return 0;
 }
 
 struct dn_site *dn_load_site (const struct dn_load_paths *paths,
-                              const char *parameters,
+                              const struct dn_load_context *context,
                               struct dn_err *err)
 {
+    static const struct dn_load_context nothing = {.problems = NULL};
     struct dn_site *site = calloc (1, sizeof (*site));
 
     if (!site) {
@@ -484,7 +526,7 @@ struct dn_site *dn_load_site (const struct dn_load_paths *paths,
         return NULL;
     }
     if (dn_site_init (site, paths->hardware, paths->datasets, err) < 0
-        || fill_site (paths, parameters, site, err) < 0) {
+        || fill_site (paths, context ? context : &nothing, site, err) < 0) {
         dn_load_free (site);
         return NULL;
     }

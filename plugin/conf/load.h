@@ -33,15 +33,25 @@ struct dn_load_paths {
 /* The paths chosen at configure time. */
 struct dn_load_paths dn_load_default_paths (void);
 
-/* Load a site: configuration, catalogue, data sets, then the overrides of slurm.conf
- * ('parameters', may be NULL). A missing dnnest.conf is an error when 'paths->conf' is
- * given. Return NULL with 'err'; nothing is kept open. Free with dn_load_free ().
+/* What a site depends on besides its own files. All may be NULL or 0. */
+struct dn_load_context {
+    const char *slurmctld_parameters; /* of slurm.conf: "dnnest_<key>=<value>" */
+    const char *scheduler_parameters; /* of slurm.conf */
+    int slurm_version;                /* 2411 for 24.11 */
+    const char *settings;             /* "key=value,...", over everything */
+    const struct dn_people *people;   /* NULL: those of the system */
+    struct dn_problems *problems;     /* NULL: the first error ends it */
+};
+
+/* Load a site: configuration, catalogue, data sets, then what 'context' says (NULL:
+ * nothing). A missing dnnest.conf is an error when 'paths->conf' is given. Return NULL
+ * with 'err'; nothing is kept open. Free with dn_load_free ().
  *
  * A bundle that is missing or broken leaves a site without one, and the reason in its
  * 'bundle_err'. None at all in the directory of 'paths->bundle' is in order.
  */
 struct dn_site *dn_load_site (const struct dn_load_paths *paths,
-                              const char *parameters,
+                              const struct dn_load_context *context,
                               struct dn_err *err);
 void dn_load_free (struct dn_site *site);
 

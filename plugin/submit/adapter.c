@@ -9,6 +9,7 @@
 #include "submit/adapter.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "conf/carry.h"
 #include "submit/host.h"
@@ -65,14 +66,15 @@ static void read_counts (const job_desc_msg_t *desc, struct dn_job *job)
     job->num_tasks = from_32 (desc->num_tasks);
     job->ntasks_per_node = from_16 (desc->ntasks_per_node);
     job->ntasks_per_tres = from_16 (desc->ntasks_per_tres);
+    job->sockets_per_node = from_16 (desc->sockets_per_node);
     job->min_nodes = from_32 (desc->min_nodes);
     job->max_nodes = from_32 (desc->max_nodes);
     job->mem_per_node_mb = memory_per_node (desc->pn_min_memory);
     job->mem_per_cpu_mb = memory_per_cpu (desc->pn_min_memory);
     job->default_mem_per_cpu_mb = default_memory_per_cpu ();
-    job->memory_open = desc->pn_min_memory == NO_VAL64 && !desc->mem_per_tres
-                       && (slurm_conf.select_type_param & CR_MEMORY) != 0
-                       && slurm_conf.def_mem_per_cpu == 0;
+    job->memory_default = desc->pn_min_memory == NO_VAL64 && !desc->mem_per_tres
+                          && (slurm_conf.select_type_param & CR_MEMORY) != 0;
+    job->memory_open = job->memory_default && slurm_conf.def_mem_per_cpu == 0;
 }
 
 static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
@@ -112,13 +114,33 @@ static const char *find_carried (const job_desc_msg_t *desc, const char *name)
     return NULL;
 }
 
+static const char *default_partition (void)
+{
+    return &default_part_name ? default_part_name : NULL;
+}
+
+/* Seconds from the earliest start on until --deadline, or DN_UNSET. */
+static int64_t deadline_of (const job_desc_msg_t *desc)
+{
+    time_t start = time (NULL);
+
+    if (desc->deadline == 0 || desc->deadline == (time_t) NO_VAL)
+        return DN_UNSET;
+    if (desc->begin_time > start && desc->begin_time != (time_t) NO_VAL)
+        start = desc->begin_time;
+    return desc->deadline > start ? desc->deadline - start : 0;
+}
+
 void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
 {
     *job = dn_job_empty ();
     job->kind = kind_of (desc);
     job->user_id = from_32 (desc->user_id);
+    job->group_id = from_32 (desc->group_id);
     job->time_limit_min = from_32 (desc->time_limit);
     job->time_min_min = from_32 (desc->time_min);
+    job->deadline_s = deadline_of (desc);
+    job->array = desc->array_inx && desc->array_inx[0] != '\0';
     job->signal_s = desc->warn_signal != 0 ? desc->warn_time : 0;
     job->tres[DN_GPU_PER_JOB] = desc->tres_per_job;
     job->tres[DN_GPU_PER_NODE] = desc->tres_per_node;
@@ -130,10 +152,11 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
     read_flags (desc, job);
     job->features = desc->features;
     job->prefer = desc->prefer;
+    job->batch_features = desc->batch_features;
     job->req_nodes = desc->req_nodes;
     job->exc_nodes = desc->exc_nodes;
     job->reservation = desc->reservation;
-    job->partition = desc->partition;
+    job->partition = desc->partition ? desc->partition : default_partition ();
     job->account = desc->account;
     job->qos = desc->qos;
     job->comment = desc->comment;
@@ -185,6 +208,8 @@ static int64_t get_number (const job_desc_msg_t *desc, enum dn_field field)
     switch (field) {
     case DN_FIELD_TIME_LIMIT:
         return from_32 (desc->time_limit);
+    case DN_FIELD_TIME_MIN:
+        return from_32 (desc->time_min);
     case DN_FIELD_CPUS_PER_TASK:
         return from_16 (desc->cpus_per_task);
     case DN_FIELD_MIN_CPUS:
@@ -217,6 +242,9 @@ static void set_number (job_desc_msg_t *desc, enum dn_field field, int64_t value
     switch (field) {
     case DN_FIELD_TIME_LIMIT:
         desc->time_limit = (uint32_t) value;
+        break;
+    case DN_FIELD_TIME_MIN:
+        desc->time_min = (uint32_t) value;
         break;
     case DN_FIELD_CPUS_PER_TASK:
         desc->cpus_per_task = (uint16_t) value;
@@ -258,6 +286,12 @@ static char **find_text (job_desc_msg_t *desc, const struct dn_edit *edit)
         return &desc->tres_per_socket;
     case DN_FIELD_TRES_PER_TASK:
         return &desc->tres_per_task;
+    case DN_FIELD_CPUS_PER_TRES:
+        return &desc->cpus_per_tres;
+    case DN_FIELD_PARTITION:
+        return &desc->partition;
+    case DN_FIELD_FEATURES:
+        return &desc->features;
     case DN_FIELD_ENV:
         return find_env (desc, edit->old_text);
     case DN_FIELD_ADMIN_COMMENT:

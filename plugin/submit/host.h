@@ -18,6 +18,10 @@
 #include <slurm/spank.h>
 
 extern slurm_conf_t slurm_conf;
+/* The partition of jobs that name none; to be read with the lock that job_submit () is
+ * called with. Not in the list above: where there is none, its address is NULL.
+ */
+extern char *default_part_name __attribute__ ((weak));
 extern void *slurm_xcalloc (size_t count,
                             size_t size,
                             bool clear,

@@ -86,8 +86,23 @@ static void say (bool error, bool again, const char *text)
         slurm_info (DN_LOG_PREFIX "%s", text);
 }
 
-static struct dn_snapshot *load_snapshot (const char *conf, struct dn_err *err)
+/* Names of users and groups are looked up when slurmctld starts. Later a submission is
+ * waiting, with slurmctld's locks held: then only those are known that the
+ * configuration in use names.
+ */
+static struct dn_snapshot *load_snapshot (const char *conf,
+                                          bool starts,
+                                          struct dn_err *err)
 {
+    const struct dn_people known =
+        dn_policies_people (present ? &present->site->policies : NULL);
+    const struct dn_load_context context = {
+        .slurmctld_parameters = slurm_conf.slurmctld_params,
+        .scheduler_parameters = slurm_conf.sched_params,
+        .slurm_version =
+            (SLURM_VERSION_NUMBER >> 16) * 100 + ((SLURM_VERSION_NUMBER >> 8) & 0xff),
+        .people = starts ? NULL : &known,
+    };
     struct dn_load_paths paths = dn_load_default_paths ();
     struct dn_snapshot *snapshot = calloc (1, sizeof (*snapshot));
 
@@ -96,7 +111,7 @@ static struct dn_snapshot *load_snapshot (const char *conf, struct dn_err *err)
         return NULL;
     }
     paths.conf = conf;
-    snapshot->site = dn_load_site (&paths, slurm_conf.slurmctld_params, err);
+    snapshot->site = dn_load_site (&paths, &context, err);
     if (!snapshot->site) {
         free_snapshot (snapshot);
         return NULL;
@@ -108,17 +123,14 @@ static struct dn_snapshot *load_snapshot (const char *conf, struct dn_err *err)
 static void say_loaded (const char *conf, const struct dn_site *site, bool again)
 {
     char text[sizeof (said.text)];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
     bool broken = site->bundle_err.code != DN_E_NONE;
 
     if (broken)
-        snprintf (text,
-                  sizeof (text),
-                  "%s: going on without a model bundle",
-                  site->bundle_err.text);
+        dn_buf_add (&buf, "%s: going on without a model bundle", site->bundle_err.text);
     else
-        snprintf (
-            text,
-            sizeof (text),
+        dn_buf_add (
+            &buf,
             "%s: mode %s, %d GPU types, %d devices, %d data sets, model bundle %s",
             conf,
             dn_names_get (&dn_mode_names, (int) site->rules.mode),
@@ -126,11 +138,13 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
             site->catalogue.n_devices,
             site->datasets.n_rows,
             site->bundle ? site->bundle->name : "none");
-    say (broken, again, text);
+    if (site->time_min_refused)
+        dn_buf_add (&buf, "; %s", DN_SITE_TIME_MIN_REFUSED);
+    say (broken || site->time_min_refused, again, text);
 }
 
 /* No dnnest.conf at all is an admin's way to switch dnnest off; a broken one is not. */
-static void load (const char *conf, bool again)
+static void load (const char *conf, bool starts, bool again)
 {
     char text[sizeof (said.text)];
     struct dn_err err = {.code = DN_E_NONE};
@@ -142,7 +156,7 @@ static void load (const char *conf, bool again)
         install (NULL);
         return;
     }
-    snapshot = load_snapshot (conf, &err);
+    snapshot = load_snapshot (conf, starts, &err);
     if (!snapshot) {
         snprintf (text,
                   sizeof (text),
@@ -157,12 +171,12 @@ static void load (const char *conf, bool again)
     install (snapshot);
 }
 
-static void load_beside_slurm_conf (bool again)
+static void load_beside_slurm_conf (bool starts, bool again)
 {
     char *conf = slurm_get_extra_conf_path (conf_name);
 
     if (conf)
-        load (conf, again);
+        load (conf, starts, again);
     dn_host_free (&conf);
 }
 
@@ -197,7 +211,7 @@ void dn_state_start (void)
     loaded_update = slurm_conf.last_update;
     settled = time (NULL) > loaded_update;
     said.text[0] = '\0';
-    load_beside_slurm_conf (false);
+    load_beside_slurm_conf (true, false);
 }
 
 void dn_state_stop (void)
@@ -211,7 +225,7 @@ struct dn_snapshot *dn_state_take (void)
     bool again;
 
     if (begin_load (&again)) {
-        load_beside_slurm_conf (again);
+        load_beside_slurm_conf (false, again);
         end_load ();
     }
     pthread_mutex_lock (&lock);

@@ -51,15 +51,18 @@ static void report_if_slow (long long start_us)
  * the site wants dnnest to be silent.
  */
 static void refuse (const struct dn_site *site,
-                    int64_t user_id,
+                    const struct dn_job *job,
                     const struct dn_err *err,
                     char **err_msg)
 {
+    const struct dn_submitter submitter = dn_submitter_of (job);
+    const struct dn_rules rules = dn_site_rules (site, &submitter, NULL);
     char line[DN_ERR_TEXT_MAX + 64];
 
-    slurm_info (
-        DN_LOG_PREFIX "uid=%lld %s; job left as it is", (long long) user_id, err->text);
-    if (site->rules.message == DN_MESSAGE_NEVER || site->rules.mode == DN_MODE_OBSERVE)
+    slurm_info (DN_LOG_PREFIX "uid=%lld %s; job left as it is",
+                (long long) job->user_id,
+                err->text);
+    if (rules.message == DN_MESSAGE_NEVER || rules.mode == DN_MODE_OBSERVE)
         return;
     snprintf (line, sizeof (line), "dnnest: %s; job submitted as written", err->text);
     dn_host_append_line (err_msg, line);
@@ -116,8 +119,8 @@ static void advise (const struct dn_site *site,
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (!advice || find_sidecar (site, job, &sidecar, &err) < 0
         || dn_advise (site, job, advice, &err) < 0)
-        refuse (site, job->user_id, &err, err_msg);
-    else if (advice->metadata == DN_METADATA_GIVEN)
+        refuse (site, job, &err, err_msg);
+    else if (advice->decision.verdict != DN_VERDICT_NONE)
         follow (&advice->patch, job->user_id, desc, err_msg);
     dn_advice_free (advice);
 }
@@ -137,12 +140,16 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     long long start_us;
 
     dn_adapter_read (desc, &job);
-    if (!dn_advise_concerns (&job) || is_advised (&job))
+    if (is_advised (&job))
         return;
     start_us = now_us ();
     snapshot = dn_state_take ();
     if (!snapshot)
         return;
+    if (!dn_advise_concerns (dn_state_site (snapshot), &job)) {
+        dn_state_give (snapshot);
+        return;
+    }
     advise (dn_state_site (snapshot), &job, desc, err_msg);
     if (job.option || job.sidecar)
         dn_adapter_forget (desc);

@@ -38,7 +38,9 @@ json 'the members of the contract are there' \
      "candidates"]' advise "$job"
 json 'the decision says what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
-     "gpu": "twin", "cpus_per_task": 2, "chosen": "twin"}' advise "$job"
+     "time_min_s": None, "gpu": "twin", "partition": None, "features": None,
+     "cpus_per_task": 2, "cpus_each_gpu": None, "note": None, "chosen": "twin"}' \
+    advise "$job"
 json 'an edit has field, old and new' \
     '{"field": "time_limit", "old": 1440, "new": 30} in d["edits"]' advise "$job"
 json 'reasons are sentences' \

@@ -84,6 +84,19 @@ fields $v "$cpus -N 1 -n 4 -c 16 --def-mem-per-cpu=1G --mem=8G" \
 fields $v "$cpus -n 4" '' 'without -c no CPUs are lowered'
 fields $v "$cpus -c 16 -O -n 4" '' 'overcommitted CPUs are not lowered'
 
+fields $v "$cpus -N 1 --cpus-per-gpu=16" \
+    "cpus_per_tres gres:gpu:16 -> gres:gpu:2; environment SLURM_CPUS_PER_GPU=16 -> SLURM_CPUS_PER_GPU=2" \
+    '--cpus-per-gpu is in cpus_per_tres and in the environment'
+fields 24.11 "$cpus -N 1 --cpus-per-gpu=16" \
+    "cpus_per_tres gres/gpu:16 -> gres/gpu:2; min_cpus 64 -> 8; environment SLURM_CPUS_PER_GPU=16 -> SLURM_CPUS_PER_GPU=2" \
+    '... and from 24.05 on in min_cpus'
+fields $v "$cpus -N 1 -n 16 --cpus-per-gpu=16" \
+    "cpus_per_tres gres:gpu:16 -> gres:gpu:4; environment SLURM_CPUS_PER_GPU=16 -> SLURM_CPUS_PER_GPU=4" \
+    'no task goes without a CPU'
+fields $v "$cpus -N 1 --cpus-per-gpu=16 --mem-per-cpu=1G" \
+    "cpus_per_tres gres:gpu:16 -> gres:gpu:2; environment SLURM_CPUS_PER_GPU=16 -> SLURM_CPUS_PER_GPU=2; mem_per_node None -> 65536" \
+    'memory that follows them is kept whole'
+
 time_of() { fields $v "--set=GpuType=keep -G a100:1 -t $1" "$2" "-t $1"; }
 time_of 90 'time_limit 90 -> 30'
 time_of 89:01 'time_limit 90 -> 30'

@@ -7,20 +7,21 @@ need_python
 plan_later
 
 gives 'rules are shown with value, default and range' 0 \
-    'Mode +enforce +advise +observe advise enforce ' config
+    'Mode +enforce +site.conf:1 +advise +observe advise enforce ' config
 gives 'GPU types are shown' 0 'twin +a100_sxm4_40gb +1\.00 +8 +9 +256 +1000000 +ALL' config
 json 'JSON has the rules' \
     '[(r["key"], r["value"], r["default"]) for r in d["rules"]][0]
      == ("Mode", "enforce", "advise")
-     and all(set(r) == {"key", "value", "default", "type", "range", "help"}
+     and all(set(r) == {"key", "value", "from", "default", "type", "range", "stricter", "help"}
              for r in d["rules"])' config
 json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "Bundle", "BundleKeys",
-        "SidecarDir", "Carbon", "PUE", "CoreJpeg", "CoreTokens", "CoreBytes"]
+        "SidecarDir", "DecisionLog", "Counters", "Carbon", "PUE", "CoreJpeg",
+        "CoreTokens", "CoreBytes"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
-     and [s["range"] for s in d["site"]] == [None] * 5
+     and [s["range"] for s in d["site"]] == [None] * 7
          + ["0..2k", "1..10", "20..10k", "1k..100M", "1M..100G"]
-     and [s["value"] for s in d["site"]][5:] == [None, 1, None, None, None]' config
+     and [s["value"] for s in d["site"]][7:] == [None, 1, None, None, None]' config
 gives 'a number that is not set is told to be unset' 0 $'\nCarbon=unset\nPUE=1\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
@@ -72,6 +73,13 @@ wrong 'a GPU type that is mapped twice is an error' \
     'Gpu Type=a Device=t4_16gb\nGpu Type=a Device=t4_16gb' "line 2: Type: 'a' is mapped twice"
 wrong 'a relative path is an error' 'HardwareDir=hardware' \
     "line 1: HardwareDir: 'hardware' is not an absolute path"
+wrong 'a relative path of a log is an error' 'DecisionLog=decisions.json' \
+    "line 1: DecisionLog: 'decisions.json' is not an absolute path"
+wrong 'a relative path of counters is an error' '\nCounters=dnnest.prom' \
+    "line 2: Counters: 'dnnest.prom' is not an absolute path"
+wrong 'an empty path is an error' 'Counters=' "line 1: Counters: '' is not an absolute path"
+wrong 'a path that is too long is an error' "DecisionLog=/$(printf 'x%.0s' {1..600})" \
+    'line 1: DecisionLog: .* is longer than 511 characters'
 wrong 'a carbon intensity below nothing is an error' 'Carbon=-1' \
     'line 1: Carbon: -1 out of range 0..2000'
 wrong 'a carbon intensity beyond any fuel is an error' 'Mode=advise Carbon=2001' \
@@ -82,7 +90,7 @@ wrong 'a PUE below one is an error' 'PUE=0.9' 'line 1: PUE: 0.9 out of range 1..
 wrong 'an empty PUE is an error' 'PUE=' "line 1: PUE: '' is not a number"
 conf 'Carbon=400.5 pue=1.25'
 json 'the numbers of the site are read' \
-    '[s["value"] for s in d["site"]][5:7] == [400.5, 1.25]' config --conf "$work/new.conf"
+    '[s["value"] for s in d["site"]][7:9] == [400.5, 1.25]' config --conf "$work/new.conf"
 
 wrong 'a relative path of a bundle is an error' 'Bundle=some' \
     "line 1: Bundle: 'some' is not an absolute path or none"

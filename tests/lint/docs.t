@@ -46,7 +46,7 @@ def entries(text):
 
 
 KEY_FORM = {"int": "N", "real": "X", "name": "NAME", "time": "TIME", "image": "N|HxW|DxHxW"}
-RULE_FORM = {"ratio": "RATIO", "count": "N", "time": "TIME"}
+RULE_FORM = {"ratio": "RATIO", "count": "N", "time": "TIME", "percent": "PERCENT"}
 
 
 def spec_page():
@@ -135,8 +135,14 @@ def conf_page():
         unset = "unset" if key["value"] is None else key["value"]
         want.append("*%s*=PATH" % key["key"] if key["range"] is None else
                     "*%s*=X (%s, default %s)" % (key["key"], key["range"], unset))
-    want += ["*%s*=VALUE" % key["key"] for key in config["gpu_keys"]]
+    want += ["*%s*=VALUE" % key["key"] for key in config["gpu_keys"] + config["policy_keys"]]
     compare("dnnest.conf.5", entries(page("dnnest.conf.5")), want)
+
+
+def conf_order():
+    rows = re.findall(r"^\|  (\w+)$\n^:  (.*)$", page("dnnest.conf.5"), re.M)
+    compare("dnnest.conf.5, Stricter is", rows,
+            [(rule["key"], rule["stricter"] or "no order") for rule in load("config.json")["rules"]])
 
 
 def sample():
@@ -152,6 +158,10 @@ def sample():
     gpus = " ".join(x for x in lines if x.startswith("#Gpu "))
     compare("etc/dnnest.conf: Gpu lines", set(re.findall(r"(\w+)=", gpus)),
             [key["key"] for key in config["gpu_keys"]])
+    scopes = " ".join(x for x in lines if x.startswith("#Policy "))
+    rules = {rule["key"] for rule in config["rules"]}
+    compare("etc/dnnest.conf: Policy lines", set(re.findall(r"(\w+)=", scopes)) - rules,
+            [key["key"] for key in config["policy_keys"]])
     for line in lines:
         if line and not line.startswith("#"):
             print("etc/dnnest.conf is not commented out:", line)
@@ -289,6 +299,7 @@ is 'dnnest.hardware(5) has every key of the catalogue, and no other' \
     "$(facts hardware_page 2>&1)" ''
 is 'dnnest-bench(1) has its commands, options and operators, and no other' \
     "$(facts bench_page 2>&1)" ''
+is 'dnnest.conf(5) says which value of every rule is stricter' "$(facts conf_order 2>&1)" ''
 is 'etc/dnnest.conf shows every key at its default, commented out' "$(facts sample 2>&1)" ''
 is 'etc/dnnest.conf with all lines in force is right and changes nothing' \
     "$(facts sample_values 2>&1)" ''

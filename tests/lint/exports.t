@@ -15,7 +15,7 @@ libs=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
 . "$top/tests/live/lib/tap.sh"
 
 # Of slurmctld. No other function of Slurm may be called with its locks held.
-readonly SLURMCTLD='slurm_conf slurm_error slurm_get_extra_conf_path slurm_info slurm_xcalloc slurm_xfree'
+readonly SLURMCTLD='default_part_name slurm_conf slurm_error slurm_get_extra_conf_path slurm_info slurm_xcalloc slurm_xfree'
 # Of sbatch, salloc, srun, slurmstepd and slurmd.
 readonly CLIENT='slurm_error spank_context spank_job_control_setenv spank_option_register spank_strerror'
 
@@ -28,6 +28,9 @@ readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmin fmod ldexp log log1
 llrint llround nearbyint pow round sqrt trunc'
 # plugin/conf/load.c and plugin/submit/state.c, at start and at a reconfiguration only.
 readonly LOAD='access closedir dirfd fdopendir geteuid openat openat64 readdir readdir64'
+# plugin/conf/people.c: may ask a server, as slurmctld itself does for its users and groups
+# when it starts. Only then: state.c gives a submission no way to get there.
+readonly PEOPLE='getgrnam_r getpwnam_r'
 # plugin/conf/files.c: a file of the user; syscall is openat2. In slurmctld only with
 # SidecarDir=, and never one that could block.
 readonly FILES='close fstat open open64 read syscall'
@@ -84,7 +87,7 @@ check_plugin() {
 }
 
 check_plugin job_submit_dnnest plugin/submit/job_submit_dnnest.sym "$SLURMCTLD" \
-    "$LOAD $THREADS $XGBOOST"
+    "$LOAD $PEOPLE $THREADS $XGBOOST"
 check_plugin spank_dnnest plugin/spank/spank_dnnest.sym "$CLIENT" "$USER"
 if [[ -e $libs/spank_dnnest.so ]]; then
     needed=$(readelf -d "$libs/spank_dnnest.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |

@@ -19,6 +19,9 @@ static void make_job (job_desc_msg_t *desc)
     job_init (desc);
     desc->script = slurm_text ("#!/bin/sh\n");
     desc->tres_per_job = slurm_text (GPU "a100:4");
+    desc->cpus_per_tres = slurm_text (GPU "20");
+    desc->partition = slurm_text ("gpu-a100");
+    desc->features = slurm_text ("a100&ib");
     desc->time_limit = 1440;
     desc->cpus_per_task = 80;
     desc->min_cpus = 80;
@@ -56,6 +59,9 @@ static struct dn_patch whole_patch (void)
     patch.edits[patch.n_edits++] = number (DN_FIELD_MEM_PER_NODE, DN_UNSET, 80000);
     patch.edits[patch.n_edits++] =
         text (DN_FIELD_TRES_PER_JOB, GPU "a100:4", GPU "v100:4");
+    patch.edits[patch.n_edits++] = text (DN_FIELD_CPUS_PER_TRES, GPU "20", GPU "16");
+    patch.edits[patch.n_edits++] = text (DN_FIELD_PARTITION, "gpu-a100", "gpu-v100");
+    patch.edits[patch.n_edits++] = text (DN_FIELD_FEATURES, "a100&ib", "v100&ib");
     patch.edits[patch.n_edits++] =
         text (DN_FIELD_ENV, "SLURM_GPUS=a100:4", "SLURM_GPUS=v100:4");
     patch.edits[patch.n_edits++] = text (DN_FIELD_ADMIN_COMMENT, NULL, "{}");
@@ -195,6 +201,41 @@ static void flags_are_seen_one_by_one (void **state)
     dn_adapter_read (&desc, &job);
     assert_true (job.overcommit && job.special_cores);
     assert_false (job.exclusive || job.het);
+    job_init (&desc);
+    desc.sockets_per_node = 2;
+    desc.batch_features = slurm_text ("ib");
+    dn_adapter_read (&desc, &job);
+    assert_int_equal (job.sockets_per_node, 2);
+    assert_string_equal (job.batch_features, "ib");
+    slurm_text_free (&desc.batch_features);
+}
+
+static void memory_that_was_not_given_is_a_default (void **state)
+{
+    job_desc_msg_t desc;
+    struct dn_job job;
+
+    (void) state;
+    memset (&slurm_conf, 0, sizeof (slurm_conf));
+    job_init (&desc);
+    dn_adapter_read (&desc, &job);
+    assert_false (job.memory_default || job.memory_open);
+    slurm_conf.select_type_param = CR_CORE | CR_MEMORY;
+    dn_adapter_read (&desc, &job);
+    assert_true (job.memory_default && job.memory_open);
+    slurm_conf.def_mem_per_cpu = 1000 | MEM_PER_CPU;
+    dn_adapter_read (&desc, &job);
+    assert_true (job.memory_default);
+    assert_false (job.memory_open);
+    desc.pn_min_memory = 1000;
+    dn_adapter_read (&desc, &job);
+    assert_false (job.memory_default || job.memory_open);
+    desc.pn_min_memory = NO_VAL64;
+    desc.mem_per_tres = slurm_text (GPU "1000");
+    dn_adapter_read (&desc, &job);
+    assert_false (job.memory_default || job.memory_open);
+    job_free (&desc);
+    memset (&slurm_conf, 0, sizeof (slurm_conf));
 }
 
 static void the_default_memory_per_cpu_is_the_clusters (void **state)
@@ -230,6 +271,9 @@ static void a_patch_is_applied_in_all_places (void **state)
     assert_int_equal (desc.pn_min_cpus, 8);
     assert_int_equal (desc.pn_min_memory, 80000);
     assert_string_equal (desc.tres_per_job, GPU "v100:4");
+    assert_string_equal (desc.cpus_per_tres, GPU "16");
+    assert_string_equal (desc.partition, "gpu-v100");
+    assert_string_equal (desc.features, "v100&ib");
     assert_string_equal (job_getenv (&desc, "SLURM_GPUS"), "v100:4");
     assert_string_equal (job_getenv (&desc, "PATH"), "/bin");
     assert_string_equal (desc.admin_comment, "{}");
@@ -302,7 +346,7 @@ static void without_memory_nothing_is_changed (void **state)
     struct dn_patch patch = whole_patch ();
 
     (void) state;
-    for (int left = 0; left < 3; left++) {
+    for (int left = 0; left < 6; left++) {
         job_desc_msg_t desc;
         struct photo photo;
         struct dn_err err;
@@ -349,6 +393,8 @@ int main (void)
         TEST ("without a SPANK environment nothing is read",
               without_a_spank_environment_nothing_is_read),
         TEST ("flags are seen one by one", flags_are_seen_one_by_one),
+        TEST ("memory that was not given is a default",
+              memory_that_was_not_given_is_a_default),
         TEST ("the default memory per CPU is the cluster's",
               the_default_memory_per_cpu_is_the_clusters),
         TEST ("a patch is applied in all places", a_patch_is_applied_in_all_places),

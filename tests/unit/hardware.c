@@ -193,14 +193,25 @@ static void bad_gpu_lines_say_what_is_wrong (void **state)
         {"Gpu Type=x Device=v100 PerNode=0", "PerNode: 0 out of range"},
         {"Gpu Type=x Device=v100 Cost=-1", "Cost: -1 out of range"},
         {"Gpu Type=x Device=v100 Price=1", "unknown key 'Price'"},
-        {"Gpu Type=known Device=v100", "'known' is mapped twice"},
+        {"Gpu Type=known Device=v100", "Type: 'known' is mapped twice"},
+        {"Gpu Type=x Device=v100 ByPartition=p", "ByPartition: 'p' is mapped twice"},
+        {"Gpu Type=x Device=v100 ByFeature=f", "ByFeature: 'f' is mapped twice"},
+        {"Gpu Type=x Device=v100 ByPartition=a,b", "not the name of one partition"},
+        {"Gpu Type=x Device=v100 ByPartition=\"\"", "not the name of one partition"},
+        {"Gpu Type=x Device=v100 ByFeature=a&b", "not the name of one feature"},
+        {"Gpu Type=x Device=v100 ByFeature=a|b", "not the name of one feature"},
+        {"Gpu Type=x Device=v100 ByFeature=\"\"", "not the name of one feature"},
+        {"Gpu Type=x Device=v100 MaxTime=soon", "MaxTime: 'soon'"},
     };
     struct dn_catalogue catalogue = {0};
     struct dn_gpu_types types = {.n_types = 0};
 
     (void) state;
     assert_int_equal (add (&catalogue, V100, NULL), 0);
-    assert_int_equal (add_type (&types, &catalogue, "Gpu Type=known Device=v100", NULL),
+    assert_int_equal (add_type (&types,
+                                &catalogue,
+                                "Gpu Type=known Device=v100 ByPartition=p ByFeature=f",
+                                NULL),
                       0);
     for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
         struct dn_err err = {0};
@@ -257,6 +268,139 @@ static void candidates_that_cannot_hold_the_request_are_blocked (void **state)
     dn_catalogue_free (&catalogue);
 }
 
+#define NODE " PerNode=4 NodeCpus=40 NodeMemory=200k "
+
+/* Two types by partition and feature, one by gres alone. */
+static void add_named (struct dn_catalogue *catalogue, struct dn_gpu_types *types)
+{
+    static const char *const lines[] = {
+        "Gpu Type=a100 Device=a100" NODE "ByPartition=pa MaxTime=1-0 ByFeature=fa "
+        "Partitions=p",
+        "Gpu Type=v100 Device=v100" NODE "ByPartition=pv MaxTime=1-0 ByFeature=fv "
+        "Partitions=p Features=ib,nvme",
+        "Gpu Type=old Device=v100" NODE "Partitions=ALL",
+    };
+
+    assert_int_equal (add (catalogue, V100, NULL), 0);
+    assert_int_equal (add (catalogue, A100, NULL), 0);
+    for (size_t i = 0; i < DN_N_ELEMENTS (lines); i++)
+        assert_int_equal (add_type (types, catalogue, lines[i], NULL), 0);
+}
+
+/* A job of one day with two GPUs of any type. */
+static struct dn_job untyped_job (void)
+{
+    struct dn_job job = dn_job_empty ();
+
+    job.kind = DN_JOB_BATCH;
+    job.tres[DN_GPU_PER_NODE] = "gres:gpu:2";
+    job.time_limit_min = 1440;
+    job.mem_per_node_mb = 1000;
+    return job;
+}
+
+static struct dn_candidates find (const struct dn_gpu_types *types,
+                                  const struct dn_job *job)
+{
+    struct dn_candidates found;
+    struct dn_request request;
+
+    assert_int_equal (dn_request_read (job, &request, NULL), 0);
+    dn_hardware_candidates (types, &request, &found);
+    assert_int_equal (found.n_candidates, types->n_types);
+    return found;
+}
+
+static void partitions_and_features_name_a_type (void **state)
+{
+    static const struct {
+        const char *tres;
+        const char *partition;
+        const char *features;
+        const char *named; /* "": none, all are possible */
+        const char *keep;
+    } cases[] = {
+        {"gres:gpu:2", NULL, NULL, "", "untyped"},
+        {"gres:gpu:2", "p", NULL, "", "untyped"},
+        {"gres:gpu:2", "PA", NULL, "", "untyped"},
+        {"gres:gpu:2", "pa,pv", NULL, "", "untyped"},
+        {"gres:gpu:2", "pa", NULL, "a100", ""},
+        {"gres:gpu:2", NULL, "fa", "a100", ""},
+        {"gres:gpu:2", NULL, "ib&fv", "v100", ""},
+        {"gres:gpu:2", "pa", "fa", "a100", ""},
+        {"gres:gpu:a100:2", "pa", "fa", "a100", ""},
+        {"gres:gpu:2", "pa", "fv", "a100", "two GPU types, a100 and v100"},
+        {"gres:gpu:old:2", "pv", NULL, "old", "two GPU types, old and v100"},
+        {"gres:gpu:2", NULL, "fa&fv", "a100", "two GPU types"},
+        {"gres:gpu:2", NULL, "fa|fv", "", "more than names"},
+        {"gres:gpu:2", "pa", "[fa]", "a100", "more than names"},
+    };
+    struct dn_catalogue catalogue = {0};
+    struct dn_gpu_types types = {.n_types = 0};
+
+    (void) state;
+    add_named (&catalogue, &types);
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = untyped_job ();
+        struct dn_candidates found;
+
+        job.tres[DN_GPU_PER_NODE] = cases[i].tres;
+        job.partition = cases[i].partition;
+        job.features = cases[i].features;
+        found = find (&types, &job);
+        assert_string_equal (found.named ? found.named->type : "", cases[i].named);
+        assert_contains (found.keep, cases[i].keep);
+        if (cases[i].keep[0] == '\0')
+            assert_string_equal (found.keep, "");
+        for (int k = 0; k < found.n_candidates; k++)
+            if (cases[i].named[0] == '\0' || cases[i].keep[0] == '\0')
+                assert_int_equal (found.list[k].requested,
+                                  !found.named || found.list[k].gpu == found.named);
+    }
+    dn_catalogue_free (&catalogue);
+}
+
+static void another_partition_or_constraint_must_be_safe (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+    struct dn_gpu_types types = {.n_types = 0};
+    struct dn_candidates found;
+    struct dn_job job;
+
+    (void) state;
+    add_named (&catalogue, &types);
+#define BLOCKED(change, i, reason)                                                     \
+    do {                                                                               \
+        job = untyped_job ();                                                          \
+        change;                                                                        \
+        found = find (&types, &job);                                                   \
+        if (reason[0] == '\0')                                                         \
+            assert_string_equal (found.list[i].blocked, "");                           \
+        assert_contains (found.list[i].blocked, reason);                               \
+    } while (0)
+    BLOCKED (job.partition = "pa", 1, "");
+    BLOCKED (job.partition = "pa", 2, "lacks ByPartition or MaxTime");
+    BLOCKED (job.partition = "pa"; job.time_limit_min = DN_UNSET, 1, "no time limit");
+    BLOCKED (job.partition = "pa"; job.time_limit_min = 1441, 1, "above the MaxTime");
+    BLOCKED (job.partition = "pa";
+             job.time_limit_min = DN_UNLIMITED, 1, "above the MaxTime");
+    BLOCKED (job.partition = "pa"; job.memory_default = true, 1, "no memory");
+    BLOCKED (job.features = "fa"; job.partition = "p", 1, "");
+    BLOCKED (job.features = "fa"; job.partition = "p", 2, "lacks ByFeature");
+    BLOCKED (job.features = "fa", 1, "not in the job's partition");
+    BLOCKED (job.features = "fa&ib"; job.partition = "pa", 1, "");
+    BLOCKED (job.features = "nvme&fa&ib"; job.partition = "p", 1, "");
+    BLOCKED (job.features = "fa&big";
+             job.partition = "p", 1, "'big' of the constraint");
+    BLOCKED (job.features = "fv&ib"; job.partition = "p", 0, "'ib' of the constraint");
+#undef BLOCKED
+    job = untyped_job ();
+    job.features = "fa";
+    job.script = "#!/bin/sh\nsrun -C fa hostname\n";
+    assert_contains (find (&types, &job).keep, "script names the feature fa");
+    dn_catalogue_free (&catalogue);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +416,10 @@ int main (void)
         TEST ("bad Gpu lines say what is wrong", bad_gpu_lines_say_what_is_wrong),
         TEST ("candidates that cannot hold the request are blocked",
               candidates_that_cannot_hold_the_request_are_blocked),
+        TEST ("partitions and features name a type",
+              partitions_and_features_name_a_type),
+        TEST ("another partition or constraint must be safe",
+              another_partition_or_constraint_must_be_safe),
     };
 
     return cmocka_run_group_tests_name ("hardware", tests, NULL, NULL);

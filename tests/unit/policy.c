@@ -47,18 +47,14 @@ static void the_default_rules_are_those_of_the_table (void **state)
 
 static void rules_out_of_range_are_refused (void **state)
 {
-    static const char *const bad[][2] = {{"Mode", "destroy"},
-                                         {"Mode", "unknown"},
-                                         {"TimeQuantile", "1"},
-                                         {"TimeQuantile", "0"},
-                                         {"TimeMin", "0"},
-                                         {"TimeMin", "x"},
-                                         {"MaxSlowdown", "0.5"},
-                                         {"CpusPerGpuMin", "0"},
-                                         {"CpusPerGpuMin", "1.5"},
-                                         {"MinConfidence", "2"},
-                                         {"Message", ""},
-                                         {"NoSuchKey", "1"}};
+    static const char *const bad[][2] = {
+        {"Mode", "destroy"},     {"Mode", "unknown"},     {"TimeQuantile", "1"},
+        {"TimeQuantile", "0"},   {"TimeMin", "0"},        {"TimeMin", "x"},
+        {"MaxSlowdown", "0.5"},  {"CpusPerGpuMin", "0"},  {"CpusPerGpuMin", "1.5"},
+        {"MinConfidence", "2"},  {"Message", ""},         {"OptIn", "none"},
+        {"OptIn", "1"},          {"ControlGroup", "-1"},  {"ControlGroup", "100.1"},
+        {"ControlGroup", "10%"}, {"NeverRaise", "maybe"}, {"TimeLimit", "timemin"},
+        {"TimeMax", "0"},        {"TimeMax", "9999-0"},   {"NoSuchKey", "1"}};
     struct dn_rules rules = dn_rules_default ();
     struct dn_rules before = rules;
     struct dn_err err;
@@ -305,6 +301,410 @@ static void few_cpus_make_the_bound_longer_not_shorter (void **state)
     dn_advice_free (with_few);
 }
 
+/* Half an hour for work of hours, and one CPU per GPU. */
+static struct dn_job tight_job (void)
+{
+    struct dn_job job = scene_job ();
+
+    job.time_limit_min = 30;
+    job.cpus_per_task = 4;
+    job.min_cpus = 4;
+    job.pn_min_cpus = 4;
+    return job;
+}
+
+static void limits_are_raised_only_if_the_admin_says_so (void **state)
+{
+    struct dn_job job = tight_job ();
+    struct dn_advice *advice = scene_advise ("Mode=enforce NeverRaise=yes", &job);
+    int64_t bound;
+
+    (void) state;
+    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+    assert_reason (advice, "NeverRaise=yes");
+    dn_advice_free (advice);
+    advice = scene_advise ("Mode=enforce NeverRaise=no", &job);
+    bound = advice->decision.time_limit_s;
+    assert_true (bound > 30 * 60);
+    assert_null (advice->decision.gpu);
+    assert_contains (advice->patch.user_text, "time 00:30:00 -> ");
+    dn_advice_free (advice);
+    advice = scene_advise ("NeverRaise=no TimeMax=00:40:00", &job);
+    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+    assert_reason (advice, "above TimeMax");
+    dn_advice_free (advice);
+    job.deadline_s = bound - 1;
+    advice = scene_advise ("NeverRaise=no", &job);
+    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+    assert_reason (advice, "beyond the deadline");
+    dn_advice_free (advice);
+    job.deadline_s = bound;
+    advice = scene_advise ("NeverRaise=no", &job);
+    assert_int_equal (advice->decision.time_limit_s, bound);
+    dn_advice_free (advice);
+}
+
+static const struct dn_edit *find_edit (const struct dn_advice *advice,
+                                        enum dn_field field)
+{
+    for (int i = 0; i < advice->patch.n_edits; i++)
+        if (advice->patch.edits[i].field == field)
+            return &advice->patch.edits[i];
+    return NULL;
+}
+
+static void cpus_are_raised_within_their_bounds (void **state)
+{
+    struct dn_job job = tight_job ();
+    struct dn_advice *advice = scene_advise ("Mode=enforce NeverRaise=no", &job);
+    int64_t cpus = advice->decision.cpus_per_task;
+    char conf[64];
+
+    (void) state;
+    assert_true (cpus > 4);
+    assert_int_equal (find_edit (advice, DN_FIELD_CPUS_PER_TASK)->new_number, cpus);
+    assert_int_equal (find_edit (advice, DN_FIELD_MIN_CPUS)->new_number, cpus);
+    assert_int_equal (find_edit (advice, DN_FIELD_PN_MIN_CPUS)->new_number, cpus);
+    dn_advice_free (advice);
+    snprintf (
+        conf, sizeof (conf), "NeverRaise=no CpusPerGpuMax=%d", (int) cpus / 4 - 1);
+    advice = scene_advise (conf, &job);
+    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
+    assert_reason (advice, "CpusPerGpuMax");
+    dn_advice_free (advice);
+    /* A node of the scene has 96. */
+    advice = scene_advise ("NeverRaise=no CpusPerGpuMin=25", &job);
+    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
+    dn_advice_free (advice);
+    advice = scene_advise ("NeverRaise=no CpusPerGpuMin=24", &job);
+    assert_int_equal (advice->decision.cpus_per_task, 96);
+    dn_advice_free (advice);
+    advice = scene_advise ("NeverRaise=no Cpus=keep", &job);
+    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
+    dn_advice_free (advice);
+}
+
+static void no_limit_is_filled_in_above_its_maximum (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.time_limit_min = DN_UNSET;
+    advice = scene_advise ("FillUnset=yes TimeMax=00:31:00", &job);
+    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+    assert_reason (advice, "above TimeMax");
+    dn_advice_free (advice);
+    /* Lowering is not bound by it. */
+    job.time_limit_min = 1440;
+    advice = scene_advise ("TimeMax=00:31:00", &job);
+    assert_true (advice->decision.time_limit_s > 31 * 60);
+    dn_advice_free (advice);
+}
+
+static void the_least_time_is_set_and_the_limit_left (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *limit = scene_advise ("Mode=enforce GpuType=keep", &job);
+    struct dn_advice *least =
+        scene_advise ("Mode=enforce GpuType=keep TimeLimit=time_min", &job);
+
+    (void) state;
+    assert_int_equal (least->decision.verdict, DN_VERDICT_CHANGE);
+    assert_int_equal (least->decision.time_limit_s, DN_UNSET);
+    assert_int_equal (least->decision.time_min_s, limit->decision.time_limit_s);
+    assert_null (find_edit (least, DN_FIELD_TIME_LIMIT));
+    assert_int_equal (find_edit (least, DN_FIELD_TIME_MIN)->old_number, DN_UNSET);
+    assert_int_equal (find_edit (least, DN_FIELD_TIME_MIN)->new_number,
+                      limit->decision.time_limit_s / 60);
+    assert_contains (least->patch.user_text, "time_min unset -> ");
+    assert_contains (find_edit (least, DN_FIELD_ADMIN_COMMENT)->new_text,
+                     "\"time_min_s\":");
+    dn_advice_free (limit);
+    dn_advice_free (least);
+}
+
+static void the_least_time_is_left_where_it_would_hurt (void **state)
+{
+    static const struct {
+        int64_t time_limit_min;
+        int64_t time_min_min;
+        int64_t deadline_s;
+        bool array;
+        const char *reason;
+    } cases[] = {
+        {DN_UNSET, DN_UNSET, DN_UNSET, false, "no limit was requested"},
+        {DN_UNLIMITED, DN_UNSET, DN_UNSET, false, "an unlimited time was requested"},
+        {1440, 60, DN_UNSET, false, "a least time was requested"},
+        {1440, DN_UNSET, 1000000, false, "a deadline was requested"},
+        {1440, DN_UNSET, DN_UNSET, true, "the tasks of an array"},
+        {30, DN_UNSET, DN_UNSET, false, "time: kept, the bound is"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
+
+        job.time_limit_min = cases[i].time_limit_min;
+        job.time_min_min = cases[i].time_min_min;
+        job.deadline_s = cases[i].deadline_s;
+        job.array = cases[i].array;
+        advice = scene_advise ("TimeLimit=time_min FillUnset=yes NeverRaise=no", &job);
+        assert_reason (advice, cases[i].reason);
+        assert_int_equal (advice->decision.time_min_s, DN_UNSET);
+        assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+        dn_advice_free (advice);
+    }
+}
+
+static void a_move_keeps_the_deadline_of_the_job (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = scene_advise ("", &job);
+    int64_t bound = advice->decision.time_limit_s;
+
+    (void) state;
+    assert_non_null (advice->decision.gpu);
+    dn_advice_free (advice);
+    job.deadline_s = bound;
+    advice = scene_advise ("", &job);
+    assert_non_null (advice->decision.gpu);
+    dn_advice_free (advice);
+    job.deadline_s = bound - 1;
+    advice = scene_advise ("", &job);
+    assert_null (advice->decision.gpu);
+    assert_reason (advice, "above the deadline");
+    dn_advice_free (advice);
+}
+
+/* What an objective charges for a step on candidate 'i'; the scene's costs are 1 and 4.
+ */
+static double price (const struct dn_advice *advice, const char *objective, int i)
+{
+    const struct dn_estimate *estimate = &advice->estimates[i];
+
+    if (strcmp (objective, "time") == 0)
+        return estimate->step_s.p50;
+    return estimate->step_s.p50
+           * (strcmp (objective, "energy") == 0 ? estimate->power_w
+              : i == 0                          ? 1
+                                                : 4);
+}
+
+static void the_choice_minimises_the_objective (void **state)
+{
+    static const char *const objectives[] = {"cost", "time", "energy"};
+
+    (void) state;
+    for (int i = 0; i < 6; i++) {
+        struct dn_job job = scene_job ();
+        const char *objective = objectives[i / 2];
+        struct dn_advice *advice;
+        char conf[96];
+        char comment[256];
+
+        /* In every other case the job itself says it, and the site something else. */
+        snprintf (conf,
+                  sizeof (conf),
+                  "MaxSlowdown=99 MinGain=0 MinConfidence=0 Objective=%s",
+                  i % 2 ? objectives[(i / 2 + 1) % 3] : objective);
+        snprintf (comment,
+                  sizeof (comment),
+                  "%s%s%s",
+                  job.comment,
+                  i % 2 ? ",objective=" : "",
+                  i % 2 ? objective : "");
+        job.comment = comment;
+        advice = scene_advise (conf, &job);
+        assert_int_equal (advice->candidates.n_candidates, 2);
+        assert_true (price (advice, objective, advice->decision.chosen)
+                     <= price (advice, objective, 1 - advice->decision.chosen));
+        dn_advice_free (advice);
+    }
+}
+
+static void the_slowdown_is_bounded_where_it_is_stated (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = scene_advise ("", &job);
+    double slowdown = advice->estimates[0].step_s.p50 / advice->estimates[1].step_s.p50;
+    char conf[64];
+
+    (void) state;
+    assert_true (slowdown > 1.05);
+    dn_advice_free (advice);
+    snprintf (conf, sizeof (conf), "MaxSlowdown=%.6f", slowdown * 1.01);
+    advice = scene_advise (conf, &job);
+    assert_non_null (advice->decision.gpu);
+    dn_advice_free (advice);
+    snprintf (conf, sizeof (conf), "MaxSlowdown=%.6f", slowdown * 0.99);
+    advice = scene_advise (conf, &job);
+    assert_null (advice->decision.gpu);
+    dn_advice_free (advice);
+}
+
+static void all_jobs_that_want_gpus_are_in_if_the_admin_says_so (void **state)
+{
+    static const struct {
+        const char *conf;
+        const char *comment;
+        const char *tres;
+        bool recorded;
+    } cases[] = {
+        {"OptIn=all", NULL, "gres:gpu:a100:4", true},
+        {"OptIn=all", NULL, "gres:gpu:2", true},
+        {"OptIn=all", "ticket:1", "gres:gpu:a100:4", true},
+        {"OptIn=all Record=none", NULL, "gres:gpu:a100:4", false},
+        {"OptIn=metadata", NULL, "gres:gpu:a100:4", false},
+        {"OptIn=all", "dnnest:off", "gres:gpu:a100:4", false},
+        {"OptIn=all", NULL, NULL, false},
+        {"OptIn=all", NULL, "gres:fpga:1", false},
+        {"OptIn=all", NULL, "gres:gpu:a100:-1", false},
+        {"Policy User=1000 OptIn=all", NULL, "gres:gpu:a100:4", true},
+        {"Policy User=1001 OptIn=all", NULL, "gres:gpu:a100:4", false},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_site *site = scene_site (cases[i].conf);
+        struct dn_advice *advice = dn_advice_new ();
+        const struct dn_edit *edit;
+        bool all = strstr (cases[i].conf, "OptIn=all") != NULL;
+
+        job.comment = cases[i].comment;
+        job.tres[DN_GPU_PER_NODE] = cases[i].tres;
+        assert_int_equal (dn_advise_concerns (site, &job),
+                          (all && cases[i].tres) || cases[i].comment);
+        assert_int_equal (dn_advise (site, &job, advice, NULL), 0);
+        edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT);
+        assert_int_equal (edit != NULL, cases[i].recorded);
+        assert_int_equal (advice->patch.n_edits, cases[i].recorded);
+        assert_string_equal (advice->patch.user_text, "");
+        if (edit) {
+            assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+            assert_contains (edit->new_text, "\"verdict\":\"abstain\"");
+            assert_contains (advice->patch.log_text, "it does not describe itself");
+        }
+        dn_advice_free (advice);
+        scene_free (site);
+    }
+}
+
+static void a_silent_job_is_told_if_the_admin_wants_it (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.comment = NULL;
+    advice = scene_advise ("OptIn=all Message=always", &job);
+    assert_string_equal (advice->patch.user_text,
+                         "dnnest: job kept as written (it does not describe itself)");
+    dn_advice_free (advice);
+}
+
+/* Of how many users out of 'n' is the job in the control group? */
+static int count_control (const char *percent, int n)
+{
+    struct dn_rules rules = dn_rules_default ();
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_job job = scene_job ();
+    int count = 0;
+
+    dn_rules_set (&rules, dn_span_of ("ControlGroup"), dn_span_of (percent), NULL);
+    for (job.user_id = 1000; job.user_id < 1000 + n; job.user_id++)
+        count += dn_policy_in_control (&rules, &job, &spec);
+    return count;
+}
+
+static void the_control_group_has_its_share (void **state)
+{
+    (void) state;
+    assert_int_equal (count_control ("0", 1000), 0);
+    assert_int_equal (count_control ("100", 1000), 1000);
+    /* Four standard deviations of 10000 draws. */
+    assert_in_range (count_control ("10", 10000), 880, 1120);
+    assert_in_range (count_control ("0.5", 10000), 22, 78);
+    assert_in_range (count_control ("50", 10000), 4800, 5200);
+}
+
+static void the_draw_sees_owner_script_and_description (void **state)
+{
+    struct dn_rules rules = dn_rules_default ();
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_job job = scene_job ();
+    int by_user = 0;
+    int by_script = 0;
+    int by_spec = 0;
+
+    (void) state;
+    rules.control_group = 50;
+    for (int i = 0; i < 1000; i++) {
+        struct dn_job request = job;
+        struct dn_job other = job;
+        struct dn_spec changed = spec;
+        char script[32];
+        bool control = dn_policy_in_control (&rules, &job, &spec);
+
+        request.time_limit_min = i;
+        request.cpus_per_task = i;
+        request.tres[DN_GPU_PER_NODE] = NULL;
+        request.partition = "p";
+        assert_int_equal (dn_policy_in_control (&rules, &request, &spec), control);
+        other.user_id = i;
+        by_user += dn_policy_in_control (&rules, &other, &spec);
+        snprintf (script, sizeof (script), "#!/bin/sh\n# %d\n", i);
+        request.script = script;
+        by_script += dn_policy_in_control (&rules, &request, &spec);
+        changed.batch = i + 1;
+        by_spec += dn_policy_in_control (&rules, &job, &changed);
+    }
+    assert_in_range (by_user, 436, 564);
+    assert_in_range (by_script, 436, 564);
+    assert_in_range (by_spec, 436, 564);
+}
+
+static void a_larger_control_group_keeps_its_members (void **state)
+{
+    struct dn_rules small = dn_rules_default ();
+    struct dn_rules large = dn_rules_default ();
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_job job = scene_job ();
+
+    (void) state;
+    small.control_group = 10;
+    large.control_group = 11;
+    for (job.user_id = 0; job.user_id < 1000; job.user_id++)
+        if (dn_policy_in_control (&small, &job, &spec))
+            assert_true (dn_policy_in_control (&large, &job, &spec));
+}
+
+static void a_job_of_the_control_group_is_left_alone (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice =
+        scene_advise ("Mode=enforce ControlGroup=100 Message=always", &job);
+
+    (void) state;
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_CONTROL);
+    assert_int_equal (advice->patch.n_edits, 1);
+    assert_contains (find_edit (advice, DN_FIELD_ADMIN_COMMENT)->new_text,
+                     "\"verdict\":\"control\"");
+    assert_contains (find_edit (advice, DN_FIELD_ADMIN_COMMENT)->new_text, "\"set\":{");
+    assert_string_equal (advice->patch.user_text, "");
+    assert_contains (advice->patch.log_text, "verdict=control");
+    assert_reason (advice, "one of the control group");
+    dn_advice_free (advice);
+    advice = scene_advise ("Mode=observe ControlGroup=100", &job);
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
+    dn_advice_free (advice);
+    advice = scene_advise ("Mode=enforce ControlGroup=100 MinConfidence=1", &job);
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+    dn_advice_free (advice);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +733,32 @@ int main (void)
               a_warning_before_the_limit_lengthens_it),
         TEST ("few CPUs make the bound longer, not shorter",
               few_cpus_make_the_bound_longer_not_shorter),
+        TEST ("limits are raised only if the admin says so",
+              limits_are_raised_only_if_the_admin_says_so),
+        TEST ("CPUs are raised within their bounds",
+              cpus_are_raised_within_their_bounds),
+        TEST ("no limit is filled in above its maximum",
+              no_limit_is_filled_in_above_its_maximum),
+        TEST ("the least time is set and the limit left",
+              the_least_time_is_set_and_the_limit_left),
+        TEST ("the least time is left where it would hurt",
+              the_least_time_is_left_where_it_would_hurt),
+        TEST ("a move keeps the deadline of the job",
+              a_move_keeps_the_deadline_of_the_job),
+        TEST ("the choice minimises the objective", the_choice_minimises_the_objective),
+        TEST ("the slowdown is bounded where it is stated",
+              the_slowdown_is_bounded_where_it_is_stated),
+        TEST ("all jobs that want GPUs are in if the admin says so",
+              all_jobs_that_want_gpus_are_in_if_the_admin_says_so),
+        TEST ("a silent job is told if the admin wants it",
+              a_silent_job_is_told_if_the_admin_wants_it),
+        TEST ("the control group has its share", the_control_group_has_its_share),
+        TEST ("the draw sees owner, script and description",
+              the_draw_sees_owner_script_and_description),
+        TEST ("a larger control group keeps its members",
+              a_larger_control_group_keeps_its_members),
+        TEST ("a job of the control group is left alone",
+              a_job_of_the_control_group_is_left_alone),
     };
 
     return cmocka_run_group_tests_name ("policy", tests, NULL, NULL);

@@ -129,53 +129,75 @@ static void gpus_are_counted_over_tasks_and_nodes (void **state)
     assert_int_equal (request.n_gpus, DN_UNSET);
 }
 
-static void forms_with_a_trap_are_kept_with_a_reason (void **state)
-{
-    struct dn_request request;
-    struct dn_job job;
-
-    (void) state;
 #define KEPT(change, keep, reason)                                                     \
     do {                                                                               \
-        job = big_job ();                                                              \
+        struct dn_request request;                                                     \
+        struct dn_job job = big_job ();                                                \
         change;                                                                        \
         assert_int_equal (dn_request_read (&job, &request, NULL), 0);                  \
         assert_contains (request.keep, reason);                                        \
     } while (0)
+
+static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
+{
+    const char *const constraint[] = {"SLURM_CONSTRAINT=a100"};
+
+    (void) state;
     KEPT (job.tres[DN_GPU_PER_NODE] = NULL, keep_gpu, "no GPU");
-    KEPT (job.tres[DN_GPU_PER_NODE] = "gres:gpu:4", keep_gpu, "untyped");
-    KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:4", keep_gpu, "more than one");
+    KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:v100:4", keep_gpu, "several entries");
+    KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:4", keep_gpu, "several entries");
+    KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,gpu:v100:1",
+          keep_gpu,
+          "several entries");
+    KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,gpu:a100:1",
+          keep_gpu,
+          "several entries");
+    KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:8", keep_gpu, "counts of GPUs");
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,shard:2", keep_gpu, "shares");
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,tmp:5", keep_gpu, "other resources");
     KEPT (job.exc_nodes = "g1", keep_gpu, "nodes were named");
     KEPT (job.special_nodes = true, keep_gpu, "shape of a node");
     KEPT (job.exclusive = true, keep_gpu, "whole node");
     KEPT (job.mem_per_node_mb = 0, keep_gpu, "whole memory");
-    KEPT (job.mem_per_tres = "gres:gpu:1024", keep_gpu, "follow the GPUs");
+    KEPT (job.mem_per_tres = "gres:gpu:a100:1024", keep_gpu, "GPUs of a type");
     KEPT (job.pn_min_cpus = 90, keep_gpu, "--mincpus");
-    KEPT (job.script = "srun -n 8 x", keep_cpus, "counts CPUs");
-    KEPT (job.script = "srun -c $N x", keep_cpus, "counts CPUs");
-    KEPT (job.features = "a100", keep_gpu, "constraint");
-    KEPT (job.prefer = "a100", keep_gpu, "constraint");
+    KEPT (job.prefer = "a100", keep_gpu, "preference");
+    KEPT (job.batch_features = "a100", keep_gpu, "--batch");
+    KEPT (job.env = constraint; job.n_env = 1, keep_gpu, "SLURM_CONSTRAINT");
     KEPT (job.req_nodes = "g1", keep_gpu, "nodes were named");
     KEPT (job.reservation = "r", keep_gpu, "reservation");
     KEPT (job.partition = "a,b", keep_gpu, "several partitions");
     KEPT (job.kind = DN_JOB_SRUN, keep_gpu, "only batch jobs");
+    KEPT (
+        job.script = "#!/bin/sh\nsrun --gres=gpu:a100:1 x", keep_gpu, "names the GPU");
+}
+
+static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
+{
+    const char *const counted[] = {"SRUN_CPUS_PER_TASK=8"};
+
+    (void) state;
+    KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:8", keep_cpus, "counts of GPUs");
+    KEPT (job.script = "srun -n 8 x", keep_cpus, "counts CPUs");
+    KEPT (job.script = "srun -c $N x", keep_cpus, "counts CPUs");
+    KEPT (job.env = counted; job.n_env = 1, keep_cpus, "SRUN_CPUS_PER_TASK");
     KEPT (job.kind = DN_JOB_SALLOC, keep_cpus, "only batch jobs");
     KEPT (job.het = true, keep_time, "heterogeneous");
     KEPT (job.time_limit_min = DN_UNLIMITED, keep_time, "unlimited");
     KEPT (job.exclusive = true, keep_cpus, "whole nodes");
     KEPT (job.overcommit = true, keep_cpus, "overcommitted");
     KEPT (job.special_cores = true, keep_cpus, "specified");
-    KEPT (job.cpus_per_tres = "gres:gpu:8", keep_cpus, "follow the GPUs");
-    KEPT (
-        job.script = "#!/bin/sh\nsrun --gres=gpu:a100:1 x", keep_gpu, "names the GPU");
+    KEPT (job.cpus_per_tres = "gres:gpu:8", keep_cpus, "per task and per GPU");
+    KEPT (job.cpus_per_tres = "gpu:a100:8", keep_cpus, "per task and per GPU");
+    KEPT (job.tres[DN_GPU_PER_TASK] = "cpu=8", keep_cpus, "counts of CPUs");
     KEPT (job.script = "#!/bin/sh\n srun -c 80 x\n", keep_cpus, "counts CPUs");
     KEPT (job.script = "srun -c80 x", keep_cpus, "counts CPUs");
+    KEPT (job.script = "srun --cpus-per-gpu=8 x", keep_cpus, "counts CPUs");
+    KEPT (job.script = "export SRUN_CPUS_PER_TASK=8", keep_cpus, "counts CPUs");
     KEPT (job.script = "x\n\tsrun --cpus-per-task=80 x", keep_cpus, "counts CPUs");
     KEPT (job.cpus_per_task = DN_UNSET, keep_cpus, "no CPUs per task");
-#undef KEPT
 }
+#undef KEPT
 
 static void scripts_that_name_no_resources_are_no_hindrance (void **state)
 {
@@ -183,6 +205,7 @@ static void scripts_that_name_no_resources_are_no_hindrance (void **state)
         "#!/bin/sh\n#SBATCH --gres=gpu:a100:4\n#SBATCH -c 80\nsrun python train.py\n",
         "# a100 -c 80\nsrun python -c 'import torch'\n",
         "srun -c $SLURM_CPUS_PER_TASK ./a100_run ./my.a100 x-c 8\n",
+        "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\nsrun hostname\n",
         "",
     };
 
@@ -255,6 +278,130 @@ static void the_environment_is_searched_by_whole_names (void **state)
     assert_null (dn_job_getenv (&job, "SLURM"));
 }
 
+static void the_same_gpus_may_be_counted_in_several_fields (void **state)
+{
+    struct dn_job job = big_job ();
+    struct dn_request request;
+
+    (void) state;
+    job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:8";
+    job.min_nodes = job.max_nodes = 2;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_string_equal (request.keep_gpu, "");
+    assert_string_equal (request.gpu_type, "a100");
+    assert_int_equal (request.n_gpus, 8);
+    assert_int_equal (request.gpus_per_node, 4);
+    job.tres[DN_GPU_PER_NODE] = NULL;
+    job.tres[DN_GPU_PER_TASK] = "gres:gpu:a100:2";
+    job.num_tasks = 4;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_string_equal (request.keep_gpu, "");
+    assert_int_equal (request.n_gpus, 8);
+    job = big_job ();
+    job.tres[DN_GPU_PER_NODE] = NULL;
+    job.tres[DN_GPU_PER_SOCKET] = "gres:gpu:a100:2";
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (request.n_gpus, DN_UNSET);
+    job.sockets_per_node = 2;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (request.n_gpus, 4);
+}
+
+/* sbatch --gres=gpu:a100:4 --cpus-per-gpu=20 */
+static struct dn_job job_by_gpus (void)
+{
+    struct dn_job job = big_job ();
+
+    job.cpus_per_tres = "gres:gpu:20";
+    job.cpus_per_task = DN_UNSET;
+    job.min_cpus = 1;
+    job.pn_min_cpus = DN_UNSET;
+    return job;
+}
+
+static void cpus_and_memory_may_follow_gpus (void **state)
+{
+    struct dn_job job = job_by_gpus ();
+    struct dn_request request;
+
+    (void) state;
+    job.mem_per_tres = "gres:gpu:1048576";
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (request.cpus_each_gpu, 20);
+    assert_int_equal (request.n_cpus, 80);
+    assert_near (request.cpus_per_gpu, 20);
+    assert_int_equal (request.mem_per_node_mb, 4 * 1048576);
+    assert_false (request.mem_follows_cpus);
+    assert_string_equal (request.keep_cpus, "");
+    assert_string_equal (request.keep_gpu, "");
+    job.mem_per_tres = NULL;
+    job.mem_per_cpu_mb = 1000;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_true (request.mem_follows_cpus);
+    assert_int_equal (request.mem_per_node_mb, 80000);
+    assert_string_equal (request.keep_cpus, "");
+    job.tres[DN_GPU_PER_NODE] = NULL;
+    job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:4";
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_contains (request.keep_cpus, "memory follows CPUs");
+    job.min_nodes = job.max_nodes = 1;
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_string_equal (request.keep_cpus, "");
+}
+
+static void cpus_of_tres_per_task_are_found_where_the_field_is_open (void **state)
+{
+    struct dn_job job = big_job ();
+    struct dn_request request;
+
+    (void) state;
+    job.cpus_per_task = DN_UNSET;
+    job.tres[DN_GPU_PER_TASK] = "cpu:16";
+    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (request.cpus_per_task, 16);
+    assert_string_equal (request.keep_cpus, "");
+    job.tres[DN_GPU_PER_TASK] = "cpu=x";
+    assert_int_equal (dn_request_read (&job, &request, NULL), -1);
+}
+
+static void only_plain_constraints_are_taken_apart (void **state)
+{
+    static const char *const plain[] = {
+        "a100", "a100&ib", "a&b&c&d&e&f&g&h", "gpu:a100+x_1.0-2=3/4"};
+    static const char *const other[] = {"a100|v100",
+                                        "[a100|v100]",
+                                        "a100*2",
+                                        "a100,ib",
+                                        "a100 & ib",
+                                        "(a100&ib)",
+                                        "!v100",
+                                        "a100&",
+                                        "&a100",
+                                        "a&&b",
+                                        "a&b&c&d&e&f&g&h&i",
+                                        "a\303\244"};
+    struct dn_features features;
+    char text[DN_FEATURES_TEXT_MAX + 1];
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (plain); i++)
+        if (!dn_features_read (plain[i], &features) || features.n_names == 0)
+            fail_msg ("'%s' was not read", plain[i]);
+    for (size_t i = 0; i < DN_N_ELEMENTS (other); i++)
+        if (dn_features_read (other[i], &features) || features.n_names != 0)
+            fail_msg ("'%s' was read", other[i]);
+    assert_true (dn_features_read (NULL, &features) && features.n_names == 0);
+    assert_true (dn_features_read ("", &features) && features.n_names == 0);
+    memset (text, 'x', DN_FEATURES_TEXT_MAX);
+    text[DN_FEATURES_TEXT_MAX] = '\0';
+    assert_false (dn_features_read (text, &features));
+    text[DN_FEATURES_TEXT_MAX - 1] = '\0';
+    assert_true (dn_features_read (text, &features));
+    dn_features_read ("a100&ib", &features);
+    assert_int_equal (features.n_names, 2);
+    assert_int_equal (features.names[1].len, 2);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,12 +412,21 @@ int main (void)
               a_plain_request_is_understood_and_may_change),
         TEST ("GPUs are counted over tasks and nodes",
               gpus_are_counted_over_tasks_and_nodes),
-        TEST ("forms with a trap are kept with a reason",
-              forms_with_a_trap_are_kept_with_a_reason),
+        TEST ("forms with a trap keep the GPU type with a reason",
+              forms_with_a_trap_keep_the_gpu_type_with_a_reason),
+        TEST ("forms with a trap keep time and CPUs with a reason",
+              forms_with_a_trap_keep_time_and_cpus_with_a_reason),
         TEST ("scripts that name no resources are no hindrance",
               scripts_that_name_no_resources_are_no_hindrance),
         TEST ("memory per CPU is known as memory per node",
               memory_per_cpu_is_known_as_memory_per_node),
+        TEST ("the same GPUs may be counted in several fields",
+              the_same_gpus_may_be_counted_in_several_fields),
+        TEST ("CPUs and memory may follow GPUs", cpus_and_memory_may_follow_gpus),
+        TEST ("CPUs of tres_per_task are found where the field is open",
+              cpus_of_tres_per_task_are_found_where_the_field_is_open),
+        TEST ("only plain constraints are taken apart",
+              only_plain_constraints_are_taken_apart),
         TEST ("a broken tres string empties the request",
               a_broken_tres_string_empties_the_request),
         TEST ("the environment is searched by whole names",

@@ -8,8 +8,10 @@
 #include "advise.h"
 
 /* A site with v100 (16 GB, cheap) and a100 (40 GB, dear), both with four GPUs, 96 CPUs
- * and 512,000 MB per node, and the data set "imagenet". 'conf' holds further lines of
- * dnnest.conf. The caller frees it with scene_free ().
+ * and 512,000 MB per node, in all partitions; with the partitions gpu-v100 and
+ * gpu-a100, the features volta and ampere of their own, and the feature ib; and the
+ * data set "imagenet". 'conf' holds further lines of dnnest.conf. The caller frees it
+ * with scene_free ().
  */
 struct dn_site *scene_site (const char *conf);
 void scene_free (struct dn_site *site);

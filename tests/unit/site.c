@@ -42,12 +42,15 @@ static void paths_must_be_absolute (void **state)
     (void) state;
     assert_int_equal (
         dn_site_read_paths (site,
-                            dn_span_of ("Mode=x\nHardwareDir=/a/b\nDatasets=\"/c d\""),
+                            dn_span_of ("Mode=x\nHardwareDir=/a/b\nDatasets=\"/c d\"\n"
+                                        "DecisionLog=/l Counters=/p"),
                             "conf",
                             &err),
         0);
     assert_string_equal (site->hardware_dir, "/a/b");
     assert_string_equal (site->datasets_file, "/c d");
+    assert_string_equal (site->decision_log, "/l");
+    assert_string_equal (site->counters, "/p");
     assert_int_equal (
         dn_site_read_paths (site, dn_span_of ("HardwareDir=a/b"), "conf", &err), -1);
     assert_contains (err.text, "'a/b' is not an absolute path");
@@ -76,6 +79,107 @@ static void slurm_conf_overrides_single_rules (void **state)
     scene_free (site);
 }
 
+static void a_least_time_is_a_wish_only_where_slurm_says_so (void **state)
+{
+    static const struct {
+        int version;
+        const char *parameters;
+        bool soft;
+    } cases[] = {
+        {2205, "time_min_as_soft_limit", false},
+        {2405, "time_min_as_soft_limit", false},
+        {2411, "time_min_as_soft_limit", true},
+        {2605, "bf_interval=2, Time_Min_As_Soft_Limit ,x", true},
+        {2411, "time_min_as_soft_limit=1x", false},
+        {2411, "no_time_min_as_soft_limit", false},
+        {2411, "", false},
+        {2411, NULL, false},
+        {0, "time_min_as_soft_limit", false},
+    };
+    struct dn_site *site = scene_site ("TimeLimit=time_min\nPolicy User=1 "
+                                       "TimeLimit=limit\nPolicy User=2 "
+                                       "TimeLimit=time_min");
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        if (dn_site_time_min_is_soft (cases[i].version, cases[i].parameters)
+            != cases[i].soft)
+            fail_msg ("case %zu", i);
+    dn_site_refuse_time_min (site);
+    assert_true (site->time_min_refused);
+    assert_int_equal (site->rules.time_limit, DN_TIME_KEEP);
+    assert_int_equal (site->policies.list[0].rules.time_limit, DN_TIME_LIMIT);
+    assert_int_equal (site->policies.list[1].rules.time_limit, DN_TIME_KEEP);
+    scene_free (site);
+    site = scene_site ("TimeLimit=limit");
+    dn_site_refuse_time_min (site);
+    assert_false (site->time_min_refused);
+    scene_free (site);
+}
+
+/* One message per line. */
+static void keep_problem (void *to, const struct dn_err *err)
+{
+    char *text = to;
+
+    strcat (text, err->text);
+    strcat (text, "\n");
+}
+
+static void all_problems_are_told_where_that_is_wanted (void **state)
+{
+    static const char conf[] = "Mode=wild TimeMin=x\nHardwareDir=a\n\nCarbon=-1\n"
+                               "Gpu Type=a Device=b\nMessage=\"open\nBogus\n"
+                               "Policy User=1\nNoSuchKey=1 MinGain=2\nMode=observe\n";
+    struct dn_site *site = scene_site ("");
+    char told[4096] = "";
+    struct dn_problems problems = {keep_problem, told, 0};
+    struct dn_site_reading reading = {.problems = &problems, .gpus = true};
+    struct dn_err err;
+
+    (void) state;
+    assert_int_equal (
+        dn_site_read_paths_with (site, dn_span_of (conf), "conf", &problems, &err), 0);
+    assert_string_equal (told,
+                         "conf: line 2: HardwareDir: 'a' is not an absolute path\n");
+    assert_int_equal (
+        dn_site_read_with (site, dn_span_of (conf), "conf", &reading, &err), 0);
+    assert_int_equal (problems.n, 10);
+    assert_contains (told, "conf: line 1: Mode: 'wild' is unknown");
+    assert_contains (told, "conf: line 1: TimeMin: 'x' is not a time");
+    assert_contains (told, "conf: line 4: Carbon: -1 out of range");
+    assert_contains (told, "conf: line 5: Device: 'b' is not in");
+    assert_contains (told, "conf: line 6: a quote is not closed");
+    assert_contains (told, "conf: line 7: 'Bogus' is not of the form");
+    assert_contains (told, "conf: line 8: a Policy line needs");
+    assert_contains (told, "conf: line 9: unknown key 'NoSuchKey'");
+    assert_contains (told, "conf: line 9: MinGain: 2 out of range");
+    assert_int_equal (site->rules.mode, DN_MODE_OBSERVE);
+    scene_free (site);
+}
+
+static void every_rule_knows_where_it_came_from (void **state)
+{
+    struct dn_site *site = scene_site ("Mode=advise\n\nMode=enforce Cpus=keep");
+    int n_keys;
+    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+
+    (void) state;
+    assert_int_equal (dn_site_override (site, "dnnest_GPUTYPE=keep", NULL), 0);
+    assert_int_equal (dn_site_set (site, "TimeLimit=keep", NULL), 0);
+    for (int i = 0; i < n_keys; i++) {
+        int want = strcmp (keys[i].name, "Mode") == 0        ? 3
+                   : strcmp (keys[i].name, "Cpus") == 0      ? 3
+                   : strcmp (keys[i].name, "GpuType") == 0   ? DN_ORIGIN_SLURM
+                   : strcmp (keys[i].name, "TimeLimit") == 0 ? DN_ORIGIN_SETTING
+                                                             : DN_ORIGIN_DEFAULT;
+
+        assert_int_equal (site->origins.line[i], want);
+    }
+    assert_int_equal (site->rules.mode, DN_MODE_ENFORCE);
+    scene_free (site);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +187,12 @@ int main (void)
               bad_configuration_is_named_by_file_and_line),
         TEST ("paths must be absolute", paths_must_be_absolute),
         TEST ("slurm.conf overrides single rules", slurm_conf_overrides_single_rules),
+        TEST ("a least time is a wish only where Slurm says so",
+              a_least_time_is_a_wish_only_where_slurm_says_so),
+        TEST ("all problems are told where that is wanted",
+              all_problems_are_told_where_that_is_wanted),
+        TEST ("every rule knows where it came from",
+              every_rule_knows_where_it_came_from),
     };
 
     return cmocka_run_group_tests_name ("site", tests, NULL, NULL);

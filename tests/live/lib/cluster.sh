@@ -405,7 +405,7 @@ _cluster_ctld_up() {
 }
 
 _cluster_nodes_idle() {
-    [[ $(sinfo -h -N -t idle -o %N | wc -l) = "${#CLUSTER_NODES[@]}" ]]
+    [[ $(sinfo -h -N -t idle -o %N | sort -u | wc -l) = "${#CLUSTER_NODES[@]}" ]]
 }
 
 # --- interface -----------------------------------------------------------------------

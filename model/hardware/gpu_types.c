@@ -1,0 +1,204 @@
+/* gpu_types.c - the Gpu lines of a site: its types, and how jobs ask for them
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "hardware/hardware.h"
+
+#include <string.h>
+
+static const struct dn_gpu_key gpu_keys[] = {
+    {"Type", "gres type, as gres.conf spells it; any name where gres have no types"},
+    {"Device", "name in the hardware catalogue"},
+    {"Cost", "price of one GPU hour in the site's unit; the catalogue's if not stated"},
+    {"PerNode", "GPUs of this type on one node; needed to move jobs to it"},
+    {"Nodes", "number of nodes with this type"},
+    {"NodeCpus", "CPUs of one such node; needed to move jobs to it"},
+    {"NodeMemory", "memory of one such node in MB; needed to move jobs to it"},
+    {"Partitions",
+     "partitions that have this type, separated by commas, or ALL; needed to move "
+     "jobs to it"},
+    {"ByPartition", "partition whose jobs have this type, whatever gres they name"},
+    {"MaxTime",
+     "longest time limit of that partition, or UNLIMITED; needed to move jobs to it"},
+    {"ByFeature", "feature of the nodes by which jobs ask for this type"},
+    {"Features", "features that all nodes of this type have, separated by commas"},
+    /* End of gpu_keys */
+};
+
+const struct dn_gpu_key *dn_gpu_keys (int *n_keys)
+{
+    *n_keys = (int) DN_N_ELEMENTS (gpu_keys);
+    return gpu_keys;
+}
+
+static int read_device (struct dn_span value,
+                        const struct dn_catalogue *catalogue,
+                        struct dn_gpu_type *type,
+                        struct dn_err *err)
+{
+    char name[DN_NAME_MAX];
+
+    if (dn_span_copy (value, name, sizeof (name), "Device", err) < 0)
+        return -1;
+    type->device = dn_catalogue_find (catalogue, name);
+    if (!type->device)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "Device: '%s' is not in the hardware catalogue",
+                           dn_quote (value.text, value.len).text);
+    return 0;
+}
+
+static int read_max_time (struct dn_span value, int64_t *seconds, struct dn_err *err)
+{
+    if (dn_span_is (value, "UNLIMITED") || dn_span_is (value, "INFINITE")) {
+        *seconds = DN_UNLIMITED;
+        return 0;
+    }
+    return dn_time_read (value, "MaxTime", seconds, err);
+}
+
+/* A feature by which a type is known has to be one that can be replaced. */
+static int read_by_feature (struct dn_span value, char *feature, struct dn_err *err)
+{
+    struct dn_features features;
+
+    if (dn_span_copy (value, feature, DN_NAME_MAX, "ByFeature", err) < 0)
+        return -1;
+    if (!dn_features_read (feature, &features) || features.n_names != 1)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "ByFeature: '%s' is not the name of one feature",
+                           dn_quote (value.text, value.len).text);
+    return 0;
+}
+
+static int read_by_partition (struct dn_span value, char *name, struct dn_err *err)
+{
+    struct dn_span rest = value;
+    struct dn_span first = dn_span_cut (&rest, ", \t");
+
+    if (first.len == 0 || rest.text)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "ByPartition: '%s' is not the name of one partition",
+                           dn_quote (value.text, value.len).text);
+    return dn_span_copy (value, name, DN_NAME_MAX, "ByPartition", err);
+}
+
+/* What says where the type is. 1 when the key is none of these. */
+static int read_place (const struct dn_pair *pair,
+                       struct dn_gpu_type *type,
+                       struct dn_err *err)
+{
+    if (dn_span_is (pair->key, "Partitions"))
+        return dn_span_copy (pair->value,
+                             type->partitions,
+                             sizeof (type->partitions),
+                             "Partitions",
+                             err);
+    if (dn_span_is (pair->key, "ByPartition"))
+        return read_by_partition (pair->value, type->by_partition, err);
+    if (dn_span_is (pair->key, "MaxTime"))
+        return read_max_time (pair->value, &type->max_time_s, err);
+    if (dn_span_is (pair->key, "ByFeature"))
+        return read_by_feature (pair->value, type->by_feature, err);
+    if (dn_span_is (pair->key, "Features"))
+        return dn_span_copy (
+            pair->value, type->features, sizeof (type->features), "Features", err);
+    return 1;
+}
+
+static int read_pair (const struct dn_pair *pair,
+                      const struct dn_catalogue *catalogue,
+                      struct dn_gpu_type *type,
+                      struct dn_err *err)
+{
+    const int64_t most = 1000000000;
+    int place = read_place (pair, type, err);
+
+    if (place <= 0)
+        return place;
+    if (dn_span_is (pair->key, "Type"))
+        return dn_span_copy (pair->value, type->type, sizeof (type->type), "Type", err);
+    if (dn_span_is (pair->key, "Device"))
+        return read_device (pair->value, catalogue, type, err);
+    if (dn_span_is (pair->key, "Cost"))
+        return dn_real_read (pair->value, "Cost", 0, 1e6, &type->cost, err);
+    if (dn_span_is (pair->key, "PerNode"))
+        return dn_int_read (pair->value, "PerNode", 1, most, &type->per_node, err);
+    if (dn_span_is (pair->key, "Nodes"))
+        return dn_int_read (pair->value, "Nodes", 1, most, &type->n_nodes, err);
+    if (dn_span_is (pair->key, "NodeCpus"))
+        return dn_int_read (pair->value, "NodeCpus", 1, most, &type->node_cpus, err);
+    if (dn_span_is (pair->key, "NodeMemory"))
+        return dn_int_read (
+            pair->value, "NodeMemory", 1, most, &type->node_mem_mb, err);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "unknown key '%s' of a Gpu line",
+                       dn_quote (pair->key.text, pair->key.len).text);
+}
+
+/* By a name jobs have one type: no two lines share a type, a partition or a feature. */
+static int check_unique (const struct dn_gpu_types *types,
+                         const struct dn_gpu_type *type,
+                         struct dn_err *err)
+{
+    for (int i = 0; i < types->n_types; i++) {
+        const struct dn_gpu_type *other = &types->types[i];
+
+        if (strcmp (other->type, type->type) == 0)
+            return dn_err_set (
+                err, DN_E_RANGE, "Type: '%s' is mapped twice", type->type);
+        if (type->by_partition[0] != '\0'
+            && strcmp (other->by_partition, type->by_partition) == 0)
+            return dn_err_set (err,
+                               DN_E_RANGE,
+                               "ByPartition: '%s' is mapped twice",
+                               type->by_partition);
+        if (type->by_feature[0] != '\0'
+            && strcmp (other->by_feature, type->by_feature) == 0)
+            return dn_err_set (
+                err, DN_E_RANGE, "ByFeature: '%s' is mapped twice", type->by_feature);
+    }
+    return 0;
+}
+
+int dn_gpu_types_add (struct dn_gpu_types *types,
+                      const struct dn_keyline *line,
+                      const struct dn_catalogue *catalogue,
+                      struct dn_err *err)
+{
+    struct dn_gpu_type type = {.cost = -1,
+                               .per_node = DN_UNSET,
+                               .n_nodes = DN_UNSET,
+                               .node_cpus = DN_UNSET,
+                               .node_mem_mb = DN_UNSET,
+                               .max_time_s = DN_UNSET};
+
+    for (int i = 0; i < line->n_pairs; i++)
+        if (read_pair (&line->pairs[i], catalogue, &type, err) < 0)
+            return -1;
+    if (type.type[0] == '\0' || !type.device)
+        return dn_err_set (err, DN_E_SYNTAX, "a Gpu line needs Type= and Device=");
+    if (check_unique (types, &type, err) < 0)
+        return -1;
+    if (types->n_types == DN_CANDIDATES_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, "more than %d Gpu lines", DN_CANDIDATES_MAX);
+    if (type.cost < 0)
+        type.cost = type.device->cost;
+    types->types[types->n_types++] = type;
+    return 0;
+}
+
+/* Gres types are case-sensitive in Slurm. */
+const struct dn_gpu_type *dn_gpu_types_find (const struct dn_gpu_types *types,
+                                             const char *type)
+{
+    for (int i = 0; i < types->n_types; i++)
+        if (strcmp (types->types[i].type, type) == 0)
+            return &types->types[i];
+    return NULL;
+}

@@ -1,0 +1,84 @@
+/* control.c - which jobs are left alone to measure against
+ *
+ * SHA-256 is used because it is there and spreads evenly; a submission is hashed in
+ * some microseconds, and only where a ControlGroup is set.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "policy/policy.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/digest.h"
+
+/* Two texts never hash as one: each stands behind its length. */
+static void add_text (struct dn_digester *digester, const char *text, size_t len)
+{
+    char head[24];
+    int n = snprintf (head, sizeof (head), "%zu:", len);
+
+    dn_digest_add (digester, (struct dn_span){head, (size_t) n});
+    dn_digest_add (digester, (struct dn_span){text, len});
+}
+
+static void add_spec (struct dn_digester *digester, const struct dn_spec *spec)
+{
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++) {
+        char value[DN_VALUE_MAX];
+
+        if (!dn_spec_has (spec, &keys[i]))
+            continue;
+        dn_spec_write_value (spec, &keys[i], value);
+        add_text (digester, keys[i].name, strlen (keys[i].name));
+        add_text (digester, value, strlen (value));
+    }
+}
+
+/* The first 52 bits of a digest, as a share of their range: 0..1, below 1. */
+static double share_of (const struct dn_digest *digest)
+{
+    static const char hex[] = "0123456789abcdef";
+    double share = 0;
+
+    for (int i = 12; i >= 0; i--)
+        share = (share + (double) (strchr (hex, digest->hex[i]) - hex)) / 16;
+    return share;
+}
+
+bool dn_policy_in_control (const struct dn_rules *rules,
+                           const struct dn_job *job,
+                           const struct dn_spec *spec)
+{
+    struct dn_digester digester;
+    struct dn_digest digest;
+    char owner[64];
+
+    /* Where nothing is done to anybody, there is nothing to measure against. */
+    if (rules->control_group <= 0 || rules->mode == DN_MODE_OBSERVE)
+        return false;
+    digester = dn_digest_begin ();
+    snprintf (owner, sizeof (owner), "dnnest control group %" PRId64, job->user_id);
+    add_text (&digester, owner, strlen (owner));
+    add_text (&digester,
+              job->script ? job->script : "",
+              job->script ? strnlen (job->script, DN_SCRIPT_HEAD_MAX) : 0);
+    add_spec (&digester, spec);
+    digest = dn_digest_end (&digester);
+    return 100 * share_of (&digest) < rules->control_group;
+}
+
+void dn_policy_spare (struct dn_decision *decision)
+{
+    if (decision->verdict != DN_VERDICT_KEEP && decision->verdict != DN_VERDICT_CHANGE)
+        return;
+    decision->verdict = DN_VERDICT_CONTROL;
+    if (decision->n_reasons < DN_REASONS_MAX)
+        snprintf (decision->reasons[decision->n_reasons++],
+                  DN_REASON_MAX,
+                  "left alone: one of the control group");
+}

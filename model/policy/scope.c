@@ -1,0 +1,586 @@
+/* scope.c - Policy lines: other rules for whom they match
+ *
+ * A site has a handful of lines, at most DN_POLICY_LINES_MAX; they are walked in their
+ * order for each job. An index would cost more than it saves.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "policy/scope.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* No uid or gid is larger: the last two of 32 bits mean "none". */
+#define ID_MAX INT64_C (4294967293)
+
+static const struct dn_scope_key scope_keys[] = {
+    [DN_SCOPE_PARTITION] = {"Partition", "partitions, one of which the job names"},
+    [DN_SCOPE_ACCOUNT] = {"Account", "accounts, one of which the job names"},
+    [DN_SCOPE_QOS] = {"QOS", "QOS, one of which the job names"},
+    [DN_SCOPE_USER] = {"User", "owners of the job, by name or number"},
+    [DN_SCOPE_GROUP] = {"Group", "groups of its owner, by name or number"},
+};
+
+const struct dn_scope_key *dn_scope_keys (void)
+{
+    return scope_keys;
+}
+
+void dn_group_free (struct dn_group *group)
+{
+    if (!group)
+        return;
+    free (group->members);
+    memset (group, 0, sizeof (*group));
+}
+
+static void free_policy (struct dn_policy *policy)
+{
+    for (int i = 0; i < DN_N_SCOPES; i++)
+        free (policy->names[i]);
+    for (int i = 0; i < DN_N_NAME_SCOPES; i++) {
+        free (policy->sets[i].text);
+        free (policy->sets[i].names);
+    }
+    for (int i = 0; i < policy->n_groups; i++)
+        dn_group_free (&policy->groups[i]);
+    free (policy->groups);
+    free (policy->users);
+    memset (policy, 0, sizeof (*policy));
+}
+
+void dn_policies_free (struct dn_policies *policies)
+{
+    if (!policies)
+        return;
+    for (int i = 0; i < policies->n_policies; i++)
+        free_policy (&policies->list[i]);
+    policies->n_policies = 0;
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+static int find_scope (struct dn_span key)
+{
+    for (int i = 0; i < DN_N_SCOPES; i++)
+        if (dn_span_is (key, scope_keys[i].name))
+            return i;
+    return -1;
+}
+
+static bool is_number (struct dn_span name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.text[i] < '0' || name.text[i] > '9')
+            return false;
+    return true;
+}
+
+static int check_name (const char *scope, struct dn_span name, struct dn_err *err)
+{
+    if (name.len == 0)
+        return dn_err_set (err, DN_E_SYNTAX, "%s: an empty name in the list", scope);
+    if (name.len >= DN_NAME_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "%s: '%s' is longer than %d characters",
+                           scope,
+                           dn_quote (name.text, name.len).text,
+                           DN_NAME_MAX - 1);
+    for (size_t i = 0; i < name.len; i++)
+        if (name.text[i] <= ' ' || name.text[i] == 127)
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               "%s: '%s' has a blank or a control character",
+                               scope,
+                               dn_quote (name.text, name.len).text);
+    return 0;
+}
+
+/* Check the names of a list; their number, or -1. */
+static int count_names (const char *scope, struct dn_span list, struct dn_err *err)
+{
+    int n = 0;
+
+    while (list.text) {
+        if (check_name (scope, dn_span_cut (&list, ","), err) < 0)
+            return -1;
+        if (++n > DN_POLICY_NAMES_MAX)
+            return dn_err_set (
+                err, DN_E_LIMIT, "%s: more than %d names", scope, DN_POLICY_NAMES_MAX);
+    }
+    return n;
+}
+
+/* A number that was written for a name; false if it is a name. */
+static int read_id (const char *scope,
+                    struct dn_span name,
+                    int64_t *id,
+                    struct dn_err *err)
+{
+    return dn_int_read (name, scope, 0, ID_MAX, id, err);
+}
+
+static int read_user (struct dn_span span,
+                      const struct dn_people *people,
+                      int64_t *uid,
+                      struct dn_err *err)
+{
+    char name[DN_NAME_MAX];
+
+    if (is_number (span))
+        return read_id ("User", span, uid, err);
+    if (dn_span_copy (span, name, sizeof (name), "User", err) < 0)
+        return -1;
+    if (!people)
+        return dn_err_set (
+            err, DN_E_RANGE, "User: '%s' is not known", dn_quote (name, span.len).text);
+    return people->find_user (people->self, name, uid, err);
+}
+
+static int read_group (struct dn_span span,
+                       const struct dn_people *people,
+                       struct dn_group *group,
+                       struct dn_err *err)
+{
+    char name[DN_NAME_MAX];
+
+    if (is_number (span))
+        return read_id ("Group", span, &group->gid, err);
+    if (dn_span_copy (span, name, sizeof (name), "Group", err) < 0)
+        return -1;
+    if (!people)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "Group: '%s' is not known",
+                           dn_quote (name, span.len).text);
+    return people->find_group (people->self, name, group, err);
+}
+
+static int read_people (struct dn_policy *policy,
+                        enum dn_scope scope,
+                        struct dn_span list,
+                        int n,
+                        const struct dn_people *people,
+                        struct dn_err *err)
+{
+    if (scope == DN_SCOPE_USER)
+        policy->users = calloc ((size_t) n, sizeof (policy->users[0]));
+    else
+        policy->groups = calloc ((size_t) n, sizeof (policy->groups[0]));
+    if (scope == DN_SCOPE_USER ? !policy->users : !policy->groups)
+        return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
+    while (list.text) {
+        struct dn_span name = dn_span_cut (&list, ",");
+
+        if (scope == DN_SCOPE_USER
+                ? read_user (name, people, &policy->users[policy->n_users++], err) < 0
+                : read_group (name, people, &policy->groups[policy->n_groups++], err)
+                      < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Small letters without the locale, in which an I may be no i. */
+static void fold (char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] >= 'A' && text[i] <= 'Z')
+            text[i] = (char) (text[i] - 'A' + 'a');
+}
+
+/* Any order does, so the shorter ones come first. */
+static int compare_names (const void *a, const void *b)
+{
+    struct dn_span left;
+    struct dn_span right;
+
+    memcpy (&left, a, sizeof (left));
+    memcpy (&right, b, sizeof (right));
+    if (left.len != right.len)
+        return left.len < right.len ? -1 : 1;
+    return memcmp (left.text, right.text, left.len);
+}
+
+/* Slurm compares partitions as they are written, accounts and QOS without case. */
+static int make_set (struct dn_name_set *set,
+                     struct dn_span list,
+                     int n,
+                     bool any_case,
+                     struct dn_err *err)
+{
+    struct dn_span rest;
+
+    set->text = strndup (list.text, list.len);
+    set->names = calloc ((size_t) n, sizeof (set->names[0]));
+    if (!set->text || !set->names)
+        return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
+    if (any_case)
+        fold (set->text, list.len);
+    for (rest = dn_span_of (set->text); rest.text;)
+        set->names[set->n_names++] = dn_span_cut (&rest, ",");
+    qsort (set->names, (size_t) n, sizeof (set->names[0]), compare_names);
+    return 0;
+}
+
+static int read_scope (struct dn_policy *policy,
+                       enum dn_scope scope,
+                       struct dn_span list,
+                       const struct dn_people *people,
+                       struct dn_err *err)
+{
+    const char *name = scope_keys[scope].name;
+    int n;
+
+    if (policy->names[scope])
+        return dn_err_set (err, DN_E_RANGE, "%s: given twice", name);
+    n = count_names (name, list, err);
+    if (n < 0)
+        return -1;
+    policy->names[scope] = strndup (list.text, list.len);
+    if (!policy->names[scope])
+        return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
+    if (scope == DN_SCOPE_USER || scope == DN_SCOPE_GROUP)
+        return read_people (policy, scope, list, n, people, err);
+    return make_set (&policy->sets[scope], list, n, scope != DN_SCOPE_PARTITION, err);
+}
+
+static int read_rule (struct dn_policy *policy,
+                      const struct dn_pair *pair,
+                      struct dn_err *err)
+{
+    int n_keys;
+    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+    const struct dn_rule_key *key = dn_rules_find (pair->key);
+    uint64_t bit;
+
+    if (!key)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "'%s' is neither a scope nor a rule, which alone can stand "
+                           "on a Policy line",
+                           dn_quote (pair->key.text, pair->key.len).text);
+    bit = UINT64_C (1) << (key - keys);
+    if (policy->set & bit)
+        return dn_err_set (err, DN_E_RANGE, "%s: given twice", key->name);
+    policy->set |= bit;
+    return dn_rules_read (key, pair->value, &policy->rules, err);
+}
+
+static int read_policy (struct dn_policy *policy,
+                        const struct dn_keyline *line,
+                        const struct dn_people *people,
+                        struct dn_err *err)
+{
+    bool scoped = false;
+
+    for (int i = 0; i < line->n_pairs; i++) {
+        const struct dn_pair *pair = &line->pairs[i];
+        int scope = find_scope (pair->key);
+
+        if (scope >= 0
+                ? read_scope (policy, (enum dn_scope) scope, pair->value, people, err)
+                      < 0
+                : read_rule (policy, pair, err) < 0)
+            return -1;
+        scoped = scoped || scope >= 0;
+    }
+    if (!scoped || policy->set == 0)
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "a Policy line needs a scope (Partition=, Account=, QOS=, "
+                           "User=, Group=) and a rule");
+    return 0;
+}
+
+int dn_policies_add (struct dn_policies *policies,
+                     const struct dn_keyline *line,
+                     const struct dn_people *people,
+                     struct dn_err *err)
+{
+    struct dn_policy *policy = &policies->list[policies->n_policies];
+
+    if (policies->n_policies == DN_POLICY_LINES_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, "more than %d Policy lines", DN_POLICY_LINES_MAX);
+    memset (policy, 0, sizeof (*policy));
+    policy->line = line->line;
+    if (read_policy (policy, line, people, err) < 0) {
+        free_policy (policy);
+        return -1;
+    }
+    policies->n_policies++;
+    return 0;
+}
+
+/* --- people by name -------------------------------------------------------------- */
+
+/* The place of 'name' in a list, or -1. */
+static int find_name (const char *list, const char *name)
+{
+    struct dn_span rest = dn_span_of (list);
+    size_t len = strlen (name);
+
+    for (int i = 0; rest.text; i++) {
+        struct dn_span piece = dn_span_cut (&rest, ",");
+
+        if (piece.len == len && memcmp (piece.text, name, len) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* The line that names somebody, and where in its list. */
+static const struct dn_policy *find_policy (const struct dn_policies *policies,
+                                            enum dn_scope scope,
+                                            const char *name,
+                                            int *at)
+{
+    for (int i = 0; policies && i < policies->n_policies; i++) {
+        *at = find_name (policies->list[i].names[scope], name);
+        if (*at >= 0)
+            return &policies->list[i];
+    }
+    return NULL;
+}
+
+static int fail_unknown (const char *what, const char *name, struct dn_err *err)
+{
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "%s: '%s' was not looked up when slurmctld started; restart it, "
+                       "or write the number",
+                       what,
+                       dn_quote (name, strlen (name)).text);
+}
+
+static int find_known_user (const void *self,
+                            const char *name,
+                            int64_t *uid,
+                            struct dn_err *err)
+{
+    int at;
+    const struct dn_policy *policy = find_policy (self, DN_SCOPE_USER, name, &at);
+
+    if (!policy)
+        return fail_unknown ("User", name, err);
+    *uid = policy->users[at];
+    return 0;
+}
+
+static int find_known_group (const void *self,
+                             const char *name,
+                             struct dn_group *group,
+                             struct dn_err *err)
+{
+    int at;
+    const struct dn_policy *policy = find_policy (self, DN_SCOPE_GROUP, name, &at);
+    const struct dn_group *known;
+
+    if (!policy)
+        return fail_unknown ("Group", name, err);
+    known = &policy->groups[at];
+    group->gid = known->gid;
+    if (known->n_members == 0)
+        return 0;
+    group->members = calloc ((size_t) known->n_members, sizeof (known->members[0]));
+    if (!group->members)
+        return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
+    memcpy (group->members,
+            known->members,
+            (size_t) known->n_members * sizeof (known->members[0]));
+    group->n_members = known->n_members;
+    return 0;
+}
+
+struct dn_people dn_policies_people (const struct dn_policies *policies)
+{
+    return (struct dn_people){find_known_user, find_known_group, policies};
+}
+
+/* --- matching -------------------------------------------------------------------- */
+
+struct dn_submitter dn_submitter_of (const struct dn_job *job)
+{
+    return (struct dn_submitter){
+        job->partition, job->account, job->qos, job->user_id, job->group_id};
+}
+
+/* The names of a job, taken apart once for all lines. */
+struct seeker {
+    const struct dn_submitter *submitter;
+    struct dn_span names[DN_N_NAME_SCOPES][DN_POLICY_NAMES_MAX];
+    int n_names[DN_N_NAME_SCOPES];
+    char folded[2][DN_NAME_MAX]; /* account and QOS in small letters */
+};
+
+/* Cut the job's list of one scope; a job names one account and one QOS, but maybe
+ * several partitions. What no line can name is left out.
+ */
+static void cut_names (struct seeker *seeker, enum dn_scope scope, struct dn_span list)
+{
+    int *n = &seeker->n_names[scope];
+
+    while (list.text && *n < DN_POLICY_NAMES_MAX) {
+        struct dn_span name = dn_span_trim (dn_span_cut (&list, ","));
+
+        if (name.len > 0 && name.len < DN_NAME_MAX)
+            seeker->names[scope][(*n)++] = name;
+    }
+}
+
+static void take_name (struct seeker *seeker, enum dn_scope scope, const char *name)
+{
+    size_t len = name ? strnlen (name, DN_NAME_MAX) : DN_NAME_MAX;
+    char *folded = seeker->folded[scope - DN_SCOPE_ACCOUNT];
+
+    if (len == DN_NAME_MAX)
+        return;
+    memcpy (folded, name, len);
+    fold (folded, len);
+    cut_names (seeker, scope, (struct dn_span){folded, len});
+}
+
+static void seek (struct seeker *seeker, const struct dn_submitter *submitter)
+{
+    const char *partition = submitter->partition;
+
+    seeker->submitter = submitter;
+    memset (seeker->n_names, 0, sizeof (seeker->n_names));
+    cut_names (
+        seeker,
+        DN_SCOPE_PARTITION,
+        (struct dn_span){partition, partition ? strnlen (partition, DN_TRES_MAX) : 0});
+    take_name (seeker, DN_SCOPE_ACCOUNT, submitter->account);
+    take_name (seeker, DN_SCOPE_QOS, submitter->qos);
+}
+
+static bool has_name (const struct dn_policy *policy,
+                      enum dn_scope scope,
+                      const struct seeker *seeker)
+{
+    const struct dn_name_set *set = &policy->sets[scope];
+
+    for (int i = 0; i < seeker->n_names[scope]; i++)
+        if (bsearch (&seeker->names[scope][i],
+                     set->names,
+                     (size_t) set->n_names,
+                     sizeof (set->names[0]),
+                     compare_names))
+            return true;
+    return false;
+}
+
+static bool has_user (const struct dn_policy *policy, int64_t uid)
+{
+    for (int i = 0; i < policy->n_users; i++)
+        if (policy->users[i] == uid)
+            return true;
+    return false;
+}
+
+static int compare_ids (const void *a, const void *b)
+{
+    int64_t left;
+    int64_t right;
+
+    memcpy (&left, a, sizeof (left));
+    memcpy (&right, b, sizeof (right));
+    return left < right ? -1 : left > right;
+}
+
+static bool has_group (const struct dn_policy *policy,
+                       const struct dn_submitter *submitter)
+{
+    for (int i = 0; i < policy->n_groups; i++) {
+        const struct dn_group *group = &policy->groups[i];
+
+        if (group->gid == submitter->group_id
+            || (group->n_members > 0
+                && bsearch (&submitter->user_id,
+                            group->members,
+                            (size_t) group->n_members,
+                            sizeof (group->members[0]),
+                            compare_ids)))
+            return true;
+    }
+    return false;
+}
+
+static bool matches_scope (const struct dn_policy *policy,
+                           enum dn_scope scope,
+                           const struct seeker *seeker)
+{
+    if (!policy->names[scope])
+        return true;
+    switch (scope) {
+    case DN_SCOPE_USER:
+        return has_user (policy, seeker->submitter->user_id);
+    case DN_SCOPE_GROUP:
+        return has_group (policy, seeker->submitter);
+    default:
+        return has_name (policy, scope, seeker);
+    }
+}
+
+static bool matches (const struct dn_policy *policy, const struct seeker *seeker)
+{
+    for (int scope = 0; scope < DN_N_SCOPES; scope++)
+        if (!matches_scope (policy, (enum dn_scope) scope, seeker))
+            return false;
+    return true;
+}
+
+bool dn_policy_matches (const struct dn_policy *policy,
+                        const struct dn_submitter *submitter)
+{
+    struct seeker seeker;
+
+    seek (&seeker, submitter);
+    return matches (policy, &seeker);
+}
+
+/* Over the rules in force goes what the line sets, where it is the first to do so or
+ * stricter than those before it. */
+static void apply_policy (const struct dn_policy *policy,
+                          uint64_t *set,
+                          struct dn_rules *rules,
+                          struct dn_origins *origins)
+{
+    int n_keys;
+    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++) {
+        uint64_t bit = UINT64_C (1) << i;
+
+        if (!(policy->set & bit)
+            || ((*set & bit)
+                && !dn_rules_is_stricter (&keys[i], &policy->rules, rules)))
+            continue;
+        dn_rules_copy (&keys[i], &policy->rules, rules);
+        *set |= bit;
+        if (origins)
+            origins->line[i] = policy->line;
+    }
+}
+
+void dn_policies_apply (const struct dn_policies *policies,
+                        uint64_t bound,
+                        const struct dn_submitter *submitter,
+                        struct dn_rules *rules,
+                        struct dn_origins *origins)
+{
+    const struct dn_policy site = {.set = bound, .rules = *rules};
+    struct seeker seeker;
+    uint64_t set = 0;
+
+    if (origins)
+        memset (origins, 0, sizeof (*origins));
+    if (policies->n_policies > 0)
+        seek (&seeker, submitter);
+    for (int i = 0; i < policies->n_policies; i++)
+        if (matches (&policies->list[i], &seeker))
+            apply_policy (&policies->list[i], &set, rules, origins);
+    apply_policy (&site, &set, rules, origins);
+}

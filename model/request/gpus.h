@@ -1,0 +1,21 @@
+/* gpus.h - the GPUs of a submission, private to request/
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_GPUS_H
+#define DN_GPUS_H
+
+#include "request/request.h"
+
+/* Keep a field: the first reason stays. */
+void dn_request_keep (char reason[DN_REASON_MAX], const char *text);
+
+/* A product of counts that a hostile client may make as large as it likes; DN_UNSET
+ * when it is no number of anything.
+ */
+int64_t dn_request_product (int64_t a, int64_t b);
+
+/* Find the GPUs of all fields. Nodes and tasks must have been read. -1 with 'err'. */
+int dn_request_read_gpus (struct dn_request *request, struct dn_err *err);
+
+#endif

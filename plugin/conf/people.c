@@ -1,0 +1,134 @@
+/* people.c - users and groups of the system
+ *
+ * A group's members are asked for by name, each one's number after that. A member that
+ * no longer exists is passed over; a name that somebody has written down is an error.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "conf/people.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+/* What the system keeps of one user, or of a group with all of its members. */
+#define ENTRY_FIRST 4096
+#define ENTRY_MAX   (16 * 1024 * 1024)
+
+/* Room for an entry, twice as large each time that it does not do. */
+struct room {
+    char *text;
+    size_t size;
+};
+
+static void free_room (struct room *room)
+{
+    free (room->text);
+}
+
+/* Another attempt after 'code'? The first one comes before there is any room. */
+static bool make_room (struct room *room, int code)
+{
+    char *grown;
+
+    if (room->text && (code != ERANGE || room->size >= ENTRY_MAX))
+        return false;
+    room->size = room->text ? 2 * room->size : ENTRY_FIRST;
+    grown = realloc (room->text, room->size);
+    if (grown)
+        room->text = grown;
+    return grown != NULL;
+}
+
+/* Nobody found: because there is none, or because of 'code'. */
+static int fail (const char *what, const char *name, int code, struct dn_err *err)
+{
+    struct dn_quoted quoted = dn_quote (name, strlen (name));
+
+    if (code == 0 || code == ENOENT || code == ESRCH)
+        return dn_err_set (err, DN_E_RANGE, "%s: '%s' is not known", what, quoted.text);
+    return dn_err_set (err,
+                       DN_E_IO,
+                       "%s: '%s' cannot be looked up: %s",
+                       what,
+                       quoted.text,
+                       strerror (code));
+}
+
+static int find_user (const void *self,
+                      const char *name,
+                      int64_t *uid,
+                      struct dn_err *err)
+{
+    dn_cleanup (free_room) struct room room = {NULL, 0};
+    struct passwd entry;
+    struct passwd *found = NULL;
+    int code = ENOMEM;
+
+    (void) self;
+    while (!found && make_room (&room, code))
+        code = getpwnam_r (name, &entry, room.text, room.size, &found);
+    if (!found)
+        return fail ("User", name, code, err);
+    *uid = (int64_t) found->pw_uid;
+    return 0;
+}
+
+static int compare_ids (const void *a, const void *b)
+{
+    int64_t left;
+    int64_t right;
+
+    memcpy (&left, a, sizeof (left));
+    memcpy (&right, b, sizeof (right));
+    return left < right ? -1 : left > right;
+}
+
+static int add_members (char *const *names, struct dn_group *group, struct dn_err *err)
+{
+    size_t n = 0;
+
+    while (names && names[n])
+        n++;
+    if (n > DN_POLICY_MEMBERS_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, "Group: more than %d members", DN_POLICY_MEMBERS_MAX);
+    if (n == 0)
+        return 0;
+    group->members = calloc (n, sizeof (group->members[0]));
+    if (!group->members)
+        return dn_err_set (err, DN_E_NOMEM, "Group: out of memory");
+    for (size_t i = 0; i < n; i++)
+        if (find_user (NULL, names[i], &group->members[group->n_members], NULL) == 0)
+            group->n_members++;
+    qsort (group->members,
+           (size_t) group->n_members,
+           sizeof (group->members[0]),
+           compare_ids);
+    return 0;
+}
+
+static int find_group (const void *self,
+                       const char *name,
+                       struct dn_group *group,
+                       struct dn_err *err)
+{
+    dn_cleanup (free_room) struct room room = {NULL, 0};
+    struct group entry;
+    struct group *found = NULL;
+    int code = ENOMEM;
+
+    (void) self;
+    while (!found && make_room (&room, code))
+        code = getgrnam_r (name, &entry, room.text, room.size, &found);
+    if (!found)
+        return fail ("Group", name, code, err);
+    group->gid = (int64_t) found->gr_gid;
+    return add_members (found->gr_mem, group, err);
+}
+
+const struct dn_people dn_people_of_system = {find_user, find_group, NULL};

@@ -1,0 +1,15 @@
+/* people.h - users and groups of the system, for the Policy lines of dnnest.conf
+ *
+ * Looking somebody up may ask a server of the network. It is done when slurmctld loads
+ * the plugin, as slurmctld itself does then, and never while a job waits.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_PEOPLE_H
+#define DN_PEOPLE_H
+
+#include "policy/scope.h"
+
+extern const struct dn_people dn_people_of_system;
+
+#endif

@@ -1,0 +1,270 @@
+#!/bin/bash
+# forms.t - every form of a request that the installed Slurm has, through its own clients
+#
+# Each form is submitted twice, held: with metadata, and opted out. What differs between
+# the two jobs is what dnnest has changed, and must be what is written here. The same
+# submission then runs, and its srun with it: a job whose fields contradict each other or
+# its environment loses that. The forms are those of the table in job_submit_dnnest(8).
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
+plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+if [[ ! -e $plugin_dir/job_submit_dnnest.so ]]; then
+    skip_all 'the plugin is not built (--without-slurm)'
+fi
+
+dir=$(mktemp -d /tmp/dnnest-forms.XXXXXX)
+cluster_trap "rm -rf '$dir'"
+
+# The limit is TimeMin and the CPUs are CpusPerGpuMin, whatever the predictor says.
+readonly WORK='model=resnet50,batch=64,precision=fp16,epochs=2,dataset=imagenet,input=synthetic'
+readonly METADATA="dnnest:$WORK"
+
+write_conf() {
+    mkdir -p "$dir/etc"
+    cat >"$dir/etc/dnnest.conf" <<END
+Mode=enforce Message=change
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf
+Bundle=none
+MaxSlowdown=9 MinConfidence=0 TimeMin=12:00:00 CpusPerGpuMin=16
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta Features=ib
+END
+}
+
+mkdir -p "$dir/etc/hardware"
+cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
+echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+chmod -R go-w "$dir/etc"
+write_conf
+partitions=(
+    'gpu Nodes=v[1-2],a[1-2] Default=YES'
+    'gpu-v100 Nodes=v[1-2]'
+    'gpu-a100 Nodes=a[1-2]'
+)
+options=(--conf 'ScronParameters=enable')
+for partition in "${partitions[@]}"; do
+    options+=(--conf "PartitionName=$partition MaxTime=2-0 State=UP")
+done
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting "${options[@]}"; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+scontrol update NodeName='v[1-2]' AvailableFeatures=volta,ib ActiveFeatures=volta,ib
+scontrol update NodeName='a[1-2]' AvailableFeatures=ampere,ib,nvme ActiveFeatures=ampere,ib,nvme
+
+cat >"$dir/home/job.sh" <<'END'
+#!/bin/sh
+srun sh -c 'echo "step on $SLURMD_NODENAME"'
+END
+
+# --- helpers -------------------------------------------------------------------------
+
+submit() {
+    cluster_as_user sbatch --parsable "$@" job.sh 2>"$dir/said" || { cat "$dir/said" >&2 && return 1; }
+}
+
+# What was asked for, one "Key=Value" a line, spelled alike for all versions. From 23.11 on
+# CPUs per task are in TresPerTask as well; whether they agree, the job's srun finds out.
+asked() {
+    scontrol show job -o "$1" | tr ' ' '\n' |
+        sed -E -e 's|gres/gpu|gres:gpu|g' -e '/^TresPerTask=/{s/cpu[=:][0-9]+,?//;s/(gpu:[a-z0-9]+)=/\1:/}' \
+            -e '/=$/d' |
+        grep -E '^(TimeLimit|TimeMin|Partition|Features|Tres[A-Za-z]+|CpusPerTres|MemPerTres|NumNodes|NumTasks|CPUs/Task|MinCPUsNode|MinMemory[A-Za-z]+|OverSubscribe|JobState|ArrayTaskId)=' |
+        LC_ALL=C sort
+}
+
+# What metadata change of a submission, sorted, on one line; sets 'changes'.
+changes_of() {
+    local with without
+    with=$(submit -H --comment="$METADATA" "$@") || with=0
+    without=$(submit -H --comment="dnnest:off $METADATA" "$@") || without=0
+    changes=$(LC_ALL=C comm -13 <(asked "$without") <(asked "$with") | tr '\n' ' ')
+    changes=${changes% }
+    scancel -Q "$with" "$without" || true
+}
+
+# Forms: options | all changes | the nodes where it runs. Every job asks for a day.
+readonly T='TimeLimit=12:00:00'
+forms=(
+    "--gres=gpu:a100:4 --mem=256000|$T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:4 -c 80|CPUs/Task=64 MinCPUsNode=64 MinMemoryNode=400000M $T|[av]"
+    "--gres=gpu:a100:1,gpu:v100:1||"
+    "--gpus=a100:4 --mem=256000|$T TresPerJob=gres:gpu:v100:4|v"
+    "--gpus-per-node=a100:2 -N 2 --mem=64000|$T TresPerNode=gres:gpu:v100:2|v"
+    "--gpus-per-task=a100:1 -N 1 -n 4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=16 $T TresPerTask=gres:gpu:v100:1|v"
+    "--gpus-per-socket=a100:2 --sockets-per-node=2 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 $T|a"
+    "--gpus=a100:4 --gpus-per-node=a100:2 --mem=64000|$T TresPerJob=gres:gpu:v100:4 TresPerNode=gres:gpu:v100:2|v"
+    "--gpus=a100:4 --gpus-per-task=a100:1 -n 4 --mem=64000|$T TresPerJob=gres:gpu:v100:4 TresPerTask=gres:gpu:v100:1|v"
+    "--gres=gpu:a100:4 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
+    "--gpus-per-node=a100:4 --cpus-per-gpu=20 --mem=64000|CpusPerTres=gres:gpu:16 $T TresPerNode=gres:gpu:v100:4|v"
+    "--gpus-per-node=a100:4 --cpus-per-gpu=20 --mem-per-cpu=1000|CpusPerTres=gres:gpu:16 MinMemoryNode=80000M $T TresPerNode=gres:gpu:v100:4|v"
+    "--gpus=a100:4 --cpus-per-gpu=20 -N 1 --mem=64000|CpusPerTres=gres:gpu:16 $T TresPerJob=gres:gpu:v100:4|v"
+    "--gpus=a100:4 --cpus-per-gpu=20|$T TresPerJob=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -c 80 --mem=0|CPUs/Task=64 MinCPUsNode=64 $T|a"
+    "--gres=gpu:a100:4 -c 80 --mem-per-cpu=4096|CPUs/Task=64 MinCPUsNode=64 MinMemoryNode=320G $T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -c 80 --mem-per-gpu=60000|CPUs/Task=64 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -c 80|CPUs/Task=64 MinCPUsNode=64 MinMemoryNode=400000M $T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -N 1 -n 80 --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -N 2 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
+    "--gpus=a100:4 --ntasks-per-gpu=1 -N 1 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=16 $T TresPerJob=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:1 -N 1-2 --mem=64000||a"
+    "--gres=gpu:a100:4 -c 80 --mincpus=90 --mem=64000|CPUs/Task=64 $T|a"
+    "--gres=gpu:a100:4 -c 80 --exclusive --mem=64000|$T|a"
+    "--gres=gpu:a100:4 -p gpu --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:4 -p gpu-a100 -c 80 --mem=64000|CPUs/Task=64 MinCPUsNode=64 Partition=gpu-v100 $T|v"
+    "--gpus=a100:4 -p gpu-a100 --mem=64000|Partition=gpu-v100 $T TresPerJob=gres:gpu:v100:4|v"
+    "--gres=gpu:4 -p gpu-a100|$T|a"
+    "--gres=gpu:a100:4 -p gpu,gpu-a100 --mem=64000|$T|a"
+    "--gres=gpu:a100:4 -C ib --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:4 -C ampere --mem=64000|Features=volta $T|v"
+    "--gres=gpu:a100:4 -C ib&ampere -p gpu-a100 --mem=64000|Features=ib&volta Partition=gpu-v100 $T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:4 -C ampere&nvme --mem=64000|$T|a"
+    "--gres=gpu:4 -C ampere|volta --mem=64000|$T|[av]"
+    "--gres=gpu:a100:4 -w a1 --mem=64000|$T|a"
+    "--gres=gpu:a100:4 --time-min=13:00:00 --mem=64000|TimeLimit=13:00:00 TresPerNode=gres:gpu:v100:4|v"
+)
+
+# A '|' of an option is a '|' of the list, too: the first and the last two are ours.
+split_form() {
+    where=${1##*|}
+    expected=${1%|*}
+    opts=${expected%|*}
+    expected=${expected##*|}
+}
+
+ids=()
+for form in "${forms[@]}"; do
+    split_form "$form"
+    # shellcheck disable=SC2086  # one word per option
+    changes_of -t 1-0 $opts
+    is "$opts" "$changes" "$expected"
+    ids+=(0)
+    if [[ -n $where ]]; then
+        # shellcheck disable=SC2086
+        ids[-1]=$(submit -t 1-0 --comment="$METADATA" -o out-%j $opts) || ids[-1]=0
+    fi
+done
+for i in "${!forms[@]}"; do
+    split_form "${forms[i]}"
+    if [[ -z $where ]]; then continue; fi
+    ok "$opts: completes" cluster_wait_job "${ids[i]}" COMPLETED 120
+    is '... its srun on the right nodes, without a complaint' \
+        "$(grep -vx "step on ${where}[12]" "$dir/home/out-${ids[i]}" || true)" ''
+done
+
+# --- what users have in their environment --------------------------------------------
+
+# As in the table: SLURM_CONSTRAINT and SLURM_GRES are read by the srun of the script.
+export SLURM_GRES=gpu:a100:1 SLURM_CONSTRAINT=ampere
+job=$(submit -t 1-0 --comment="$METADATA" -o out-%j --gres=gpu:a100:4 -C ampere --mem=64000)
+ok 'SLURM_GRES and SLURM_CONSTRAINT go along' cluster_wait_job "$job" COMPLETED 120
+is '... to the right node' "$(<"$dir/home/out-$job")" "$(printf 'step on v%d' \
+    "$(grep -o '[12]$' "$dir/home/out-$job" || echo 0)")"
+unset SLURM_GRES SLURM_CONSTRAINT
+SRUN_CPUS_PER_TASK=80 changes_of -t 1-0 --gres=gpu:v100:4 -c 80 --mem=64000
+is 'SRUN_CPUS_PER_TASK keeps the CPUs' "$changes" "$T"
+
+# --- the user is told of a number of GPUs that is not his ------------------------------
+
+said=$(cluster_as_user sbatch -H -t 1-0 --gres=gpu:v100:4 --comment="$METADATA,gpus=2" job.sh 2>&1)
+like 'metadata of fewer GPUs are told, in one line' "$said" \
+    $'^sbatch: dnnest: time [^\n]*; metadata says 2 GPUs, 4 were requested; opt out[^\n]*\nSubmitted'
+said=$(cluster_as_user sbatch -H -t 1-0 --gres=gpu:v100:4 --comment="$METADATA,gpus=8" job.sh 2>&1)
+like 'metadata of more GPUs are told, in one line' "$said" \
+    $'^sbatch: dnnest: job kept as written \(metadata says 8 GPUs, 4 were requested\)\nSubmitted'
+
+# --- arrays, heterogeneous jobs, dry runs, holds ---------------------------------------
+
+changes_of -t 1-0 --array=1-4%2 --gres=gpu:a100:4 --mem=64000
+is 'all tasks of an array move' "$changes" "$T TresPerNode=gres:gpu:v100:4"
+job=$(submit -t 1-0 --array=1-2 --comment="$METADATA" -o out-%A-%a --gres=gpu:a100:4 --mem=64000)
+ok '... and run' cluster_until 120 test "$dir/home/out-$job-1" -ef "$dir/home/out-$job-1" -a \
+    -s "$dir/home/out-$job-2" -a -s "$dir/home/out-$job-1"
+is '... where they have moved to' "$(sort -u "$dir/home/out-$job"-* | grep -vc 'step on v[12]')" 0
+
+changes_of -t 1-0 --gres=gpu:a100:4 --mem=64000 : --gres=gpu:a100:2 -c 40 --mem=64000
+is 'components of a heterogeneous job stay' "$changes" ''
+
+before=$(squeue -h | wc -l)
+said=$(cluster_as_user sbatch --test-only -t 1-0 --comment="$METADATA" --gres=gpu:a100:4 \
+    --mem=64000 job.sh 2>&1) || said="failed: $said"
+like '--test-only tells what would change' "$said" 'dnnest: time 1-00:00:00 -> 12:00:00, gpu a100:4 -> v100:4'
+like '... and answers for the job as it would be' "$said" 'to start at .* on nodes? v[12]'
+is '... and makes no job' "$(squeue -h | wc -l)" "$before"
+
+# --- srun and salloc -------------------------------------------------------------------
+
+for command in srun 'salloc srun'; do
+    for request in '--gres=gpu:a100:4 -c 80' '--gpus=a100:4 --cpus-per-gpu=20' '--gres=gpu:4 -p gpu-a100 --mem=64000'; do
+        # shellcheck disable=SC2016,SC2086  # the job's shell expands
+        out=$(cluster_as_user ${command%% *} -t 1-0 $request --comment="$METADATA" ${command#"${command%% *}"} \
+            sh -c 'echo "on $SLURMD_NODENAME $(scontrol show job "$SLURM_JOB_ID" | grep -o TimeLimit=.*)"' 2>&1) || out="failed: $out"
+        like "${command%% *} $request: its time only" "$out" "on a[12] TimeLimit=12:00:00"
+    done
+done
+
+# --- slurmrestd ------------------------------------------------------------------------
+
+# Options of 22.05; the fields of later versions have other names.
+rest_missing() {
+    if ! command -v slurmrestd >/dev/null; then
+        echo 'no slurmrestd'
+    elif ! command -v curl >/dev/null; then
+        echo 'no curl'
+    elif (($(_cluster_version) != 2205)); then
+        echo 'the request is one of 22.05'
+    else
+        return 1
+    fi
+}
+
+post() {
+    cluster_as_user curl -s --unix-socket "$dir/home/rest.sock" -H 'Content-Type: application/json' \
+        -d "$1" http://localhost/slurm/v0.0.38/job/submit
+}
+
+if reason=$(rest_missing); then
+    skip 'a job through slurmrestd moves' "$reason"
+else
+    cluster_as_user slurmrestd -a rest_auth/local -s openapi/v0.0.38 "unix:$dir/home/rest.sock" \
+        >"$dir/log/slurmrestd.out" 2>&1 &
+    cluster_until 20 test -S "$dir/home/rest.sock" || true
+    # shellcheck disable=SC2016  # the job's shell expands
+    answer=$(post '{"job": {"name": "rest", "time_limit": 1440, "gres": "gpu:a100:4", "cpus_per_task": 80,
+        "memory_per_node": 64000, "environment": {"PATH": "/usr/bin:/bin"}, "current_working_directory": "/tmp",
+        "standard_output": "'"$dir/home/out-rest"'", "comment": "'"$METADATA"'"},
+        "script": "#!/bin/sh\nsrun sh -c \"echo step on \\$SLURMD_NODENAME\"\n"}')
+    like 'a job through slurmrestd moves' "$answer" \
+        '"job_submit_user_msg": "dnnest: time 1-00:00:00 -> 12:00:00, gpu a100:4 -> v100:4, cpus 80 -> 64 '
+    [[ $answer =~ '"job_id": '([0-9]+) ]] || true
+    ok '... and runs' cluster_wait_job "${BASH_REMATCH[1]-0}" COMPLETED 120
+    like '... its srun, too' "$(<"$dir/home/out-rest")" '^step on v[12]$'
+fi
+
+# --- scrontab --------------------------------------------------------------------------
+
+if ! command -v scrontab >/dev/null; then
+    skip 'a job of scrontab moves' 'no scrontab'
+else
+    printf '#SCRON -t 1-0 --gres=gpu:a100:4 --mem=64000 --comment=%s\n0 0 1 1 * true\n' "$METADATA" |
+        cluster_as_user scrontab - >"$dir/said" 2>&1 || true
+    job=$(squeue -h -o %A | sort -n | tail -1)
+    like 'a job of scrontab moves' "$(asked "$job" | tr '\n' ' ')" "$T.*TresPerNode=gres:gpu:v100:4"
+fi
+
+crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
+is 'slurmctld never complained about itself' "$crashes" 0
+
+done_testing

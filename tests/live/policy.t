@@ -1,0 +1,285 @@
+#!/bin/bash
+# policy.t - for whom which rules hold, in a real slurmctld, for an ordinary user
+#
+# What a job would be without dnnest is not written down here: the same request without a
+# description shows it.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
+plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
+dnnest=${DNNEST:-${abs_top_builddir:-$top}/dnnest}
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+if [[ ! -e $plugin_dir/job_submit_dnnest.so ]]; then
+    skip_all 'the plugin is not built (--without-slurm)'
+fi
+
+dir=$(mktemp -d /tmp/dnnest-policy.XXXXXX)
+cluster_trap "rm -rf '$dir'"
+
+readonly WORK='batch=64,epochs=20,dataset=imagenet'
+readonly RESNET="dnnest:model=resnet50,precision=fp16,$WORK"
+readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0 --mem=300000)
+readonly V100=(--gres=gpu:v100:4 -t 1-0 --mem=300000)
+gid=$(id -g "$CLUSTER_USER")
+group=$(id -gn "$CLUSTER_USER")
+
+# --- helpers -------------------------------------------------------------------------
+
+write_conf() {
+    mkdir -p "$dir/etc"
+    cat >"$dir/etc/dnnest.conf" <<END
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf
+Bundle=none
+Mode=enforce
+MaxSlowdown=9
+MinConfidence=0
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu,debug
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu,debug
+END
+    printf '%s\n' "$@" >>"$dir/etc/dnnest.conf"
+}
+
+# A controller with these lines in its dnnest.conf; what it logs from then on.
+use() {
+    write_conf "$@"
+    log_mark=$(wc -l <"$dir/log/slurmctld.log")
+    if ! cluster_restart_ctld; then
+        fail 'slurmctld starts again'
+        exit 1
+    fi
+}
+logged() {
+    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep 'job_submit/dnnest' || true
+}
+
+# Sets 'job' and 'said'.
+submit() {
+    job=$(cluster_as_user sbatch --parsable "$@" 2>"$dir/said") || job=
+    said=$(<"$dir/said")
+}
+held() {
+    submit -H "$@" job.sh
+}
+
+# The mode and the verdict on record of a held job.
+judged() {
+    held "$@"
+    [[ $(cluster_job_field "$job" AdminComment) =~ \"mode\":\"([a-z]+)\",\"verdict\":\"([a-z]+)\" ]] || true
+    echo "${BASH_REMATCH[1]-none} ${BASH_REMATCH[2]-none}"
+}
+
+# A job as scontrol shows it, without what differs between any two jobs.
+shown() {
+    scontrol show job "$1" | sed -E \
+        -e 's/JobId=[0-9]+/JobId=ID/g' -e 's/Priority=[0-9]+/Priority=P/' \
+        -e 's/(SubmitTime|EligibleTime|AccrueTime|StartTime|EndTime|LastSchedEval)=[^ ]+/\1=T/g' \
+        -e 's/-[0-9]+((_[0-9]+)?\.out)/-ID\1/' -e '/^ +(AdminComment|Comment|SubmitLine)=/d'
+}
+
+# Minutes of a time that scontrol shows.
+minutes() {
+    local days=0 time=$1 hours mins
+    if [[ $time = *-* ]]; then days=${time%%-*} time=${time#*-}; fi
+    IFS=: read -r hours mins _ <<<"$time"
+    echo $((days * 1440 + 10#$hours * 60 + 10#$mins))
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+mkdir -p "$dir/etc/hardware"
+cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
+echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+chmod -R go-w "$dir/etc"
+write_conf
+
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+pass 'slurmctld starts with the plugin'
+cat >"$dir/home/job.sh" <<'END'
+#!/bin/sh
+srun sh -c 'echo "step on $SLURMD_NODENAME with $SLURM_CPUS_PER_TASK CPUs"'
+END
+
+# --- scopes --------------------------------------------------------------------------
+
+echo 'PartitionName=debug Nodes=v[1-2],a[1-2] MaxTime=2-0 State=UP' >>"$SLURM_CONF"
+use 'Policy Partition=debug Mode=observe' 'Policy Account=research Mode=advise'
+is 'a job that no line matches has the rules of the site' \
+    "$(judged -p gpu "${A100[@]}" --comment="$RESNET")" 'enforce change'
+is 'a job in a partition has that one'\''s' \
+    "$(judged -p debug "${A100[@]}" --comment="$RESNET")" 'observe change'
+is 'a job in several has those of the one that matches' \
+    "$(judged -p gpu,debug "${A100[@]}" --comment="$RESNET")" 'observe change'
+is 'a job of an account has that one'\''s' \
+    "$(judged -p gpu -A research "${A100[@]}" --comment="$RESNET")" 'advise change'
+is 'of two lines the stricter one holds' \
+    "$(judged -p debug -A research "${A100[@]}" --comment="$RESNET")" 'observe change'
+
+use 'Policy Partition=gpu Mode=observe'
+is 'a job that names no partition is in the default one' \
+    "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
+is '... and not in another' "$(judged -p debug "${A100[@]}" --comment="$RESNET")" 'enforce change'
+
+use "Policy User=$CLUSTER_USER Mode=observe"
+is 'a user is known by name' "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
+use "Policy User=$(id -u "$CLUSTER_USER") Mode=advise"
+is '... and by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'advise change'
+use 'Policy User=root Mode=observe' "Policy Group=$group Mode=advise"
+is 'another user is not meant, a group is known by name' \
+    "$(judged "${A100[@]}" --comment="$RESNET")" 'advise change'
+use "Policy Group=$gid Mode=observe"
+is '... and by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
+
+use 'Policy User=no-such-user Mode=observe'
+like 'a user that does not exist is an error with file and line' "$(logged)" \
+    "dnnest.conf: line 9: User: 'no-such-user' is not known: jobs are left as they are"
+held "${A100[@]}" --comment="$RESNET"
+is '... and jobs are left as they are' "$(cluster_job_field "$job" AdminComment || true)" ''
+
+# --- slurm.conf ----------------------------------------------------------------------
+
+use "Policy User=$CLUSTER_USER Mode=advise"
+parameters() {
+    sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"
+    if [[ -n $1 ]]; then echo "SlurmctldParameters=$1" >>"$SLURM_CONF"; fi
+    sleep 1.1 # Slurm stamps a reconfiguration with whole seconds
+    cluster_reconfigure
+}
+judges() {
+    [[ $(judged "${A100[@]}" --comment="$RESNET") = "$1" ]]
+}
+parameters dnnest_mode=observe
+ok 'dnnest_mode=observe in slurm.conf stops dnnest also for whom a line says more' \
+    cluster_until 30 judges 'observe change'
+parameters dnnest_mode=enforce
+ok 'dnnest_mode=enforce does not touch those whom a line spares' \
+    cluster_until 30 judges 'advise change'
+parameters dnnest_cpus=keep
+ok 'another key leaves the mode' cluster_until 30 judges 'advise change'
+if [[ -x $dnnest ]]; then
+    config() {
+        "$dnnest" config --conf "$dir/etc/dnnest.conf" --json "$@" | tr -d ' \n'
+    }
+    like 'dnnest config says the same' "$(config --user="$CLUSTER_USER")" \
+        '"key":"Mode","value":"advise","from":"dnnest.conf:9"'
+    like '... and what comes from slurm.conf' "$(config)" \
+        '"key":"Cpus","value":"keep","from":"slurm.conf"'
+    like '... and nothing of the line for others' "$(config --user=root)" \
+        '"key":"Mode","value":"enforce","from":"dnnest.conf:4"'
+else
+    skip 'dnnest config says the same' 'the command is not built'
+fi
+sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"
+
+# --- the control group ---------------------------------------------------------------
+
+use ControlGroup=100 Message=always
+held "${A100[@]}"
+plain=$(shown "$job")
+held "${A100[@]}" --comment="$RESNET"
+is 'a job of the control group is what it is without a word' "$(shown "$job")" "$plain"
+is '... its user is told nothing' "$said" ''
+like '... its record tells what would have been' "$(cluster_job_field "$job" AdminComment)" \
+    '"verdict":"control",.*"set":\{"time_s":[0-9]+,"gpu":"v100","cpus_per_task":[0-9]+\}'
+like '... and so does the log' "$(logged)" 'verdict=control .*one of the control group'
+
+use ControlGroup=50
+groups=()
+for batch in {1..16}; do
+    comment="dnnest:model=resnet50,precision=fp16,batch=$batch,epochs=20,dataset=imagenet"
+    groups+=("$(judged "${A100[@]}" --comment="$comment")")
+    # Asking for something else does not change the group.
+    [[ $(judged --gres=gpu:a100:4 -c 40 -t 20:00:00 --mem=200000 --comment="$comment") = "${groups[-1]}" ]] ||
+        groups+=(moved)
+done
+# One in 2^15 or so: that all are in one group by chance.
+is 'half of the jobs are in the control group, and stay where they are' \
+    "$(printf '%s\n' "${groups[@]}" | sort -u | xargs)" 'enforce change enforce control'
+
+# --- OptIn ---------------------------------------------------------------------------
+
+use OptIn=all
+held "${A100[@]}"
+is 'with OptIn=all a job without a word stays as it is' "$(shown "$job")" "$plain"
+like '... but is on record' "$(cluster_job_field "$job" AdminComment)" \
+    '"verdict":"abstain",.*"why":"it does not describe itself"'
+held -n 1 -t 10
+is 'a job without GPUs is not' "$(cluster_job_field "$job" AdminComment || true)" ''
+held "${A100[@]}" --comment=dnnest:off
+is '... nor is one that opts out' "$(cluster_job_field "$job" AdminComment || true)" ''
+use OptIn=metadata
+held "${A100[@]}"
+is '... nor any without a word otherwise' "$(cluster_job_field "$job" AdminComment || true)" ''
+
+# --- NeverRaise ----------------------------------------------------------------------
+
+readonly SHORT=(--gres=gpu:v100:4 -c 4 -t 40 --mem=300000)
+use
+held "${SHORT[@]}" --comment="$RESNET"
+is 'a limit that is too low stays' "$(minutes "$(cluster_job_field "$job" TimeLimit)")" 40
+is '... and so do CPUs' "$(cluster_job_field "$job" CPUs/Task)" 4
+
+use NeverRaise=no GpuType=keep
+submit "${SHORT[@]}" --comment="$RESNET" -o out-%j job.sh
+ok 'with NeverRaise=no it is raised' \
+    test "$(minutes "$(cluster_job_field "$job" TimeLimit)")" -gt 40
+raised=$(cluster_job_field "$job" CPUs/Task)
+ok '... and so are CPUs' test "$raised" -gt 4
+is '... everywhere' "$(cluster_job_field "$job" NumCPUs) $(cluster_job_field "$job" MinCPUsNode)" \
+    "$raised $raised"
+ok '... the job completes' cluster_wait_job "$job" COMPLETED 90
+like "... and its srun has them" "$(<"$dir/home/out-$job")" "^step on v[12] with $raised CPUs\$"
+
+use NeverRaise=no TimeMax=00:41:00 Cpus=keep GpuType=keep
+held "${SHORT[@]}" --comment="$RESNET"
+is '... but not above TimeMax' "$(minutes "$(cluster_job_field "$job" TimeLimit)")" 40
+
+# --- the deadline --------------------------------------------------------------------
+
+use Cpus=keep TimeLimit=keep
+held "${A100[@]}" --comment="$RESNET"
+like 'a job moves' "$(cluster_job_field "$job" TresPerNode)" 'gpu:v100:4 *$'
+held --gres=gpu:a100:4 -c 80 -t 60 --mem=300000 --deadline=now+2hours --comment="$RESNET"
+like 'a job with a deadline does not miss it on another type' \
+    "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
+
+# --- the least time ------------------------------------------------------------------
+
+use TimeLimit=time_min Cpus=keep GpuType=keep
+is 'without a soft limit TimeLimit=time_min is refused in one line' \
+    "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
+held "${V100[@]}" --comment="$RESNET"
+is '... the time limit is kept' "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
+is '... and no least time set' "$(cluster_job_field "$job" TimeMin)" 'N/A'
+is '... and that was the only line about it' \
+    "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
+
+sed -i 's/^SchedulerParameters=.*/&,time_min_as_soft_limit/' "$SLURM_CONF"
+use TimeLimit=time_min Cpus=keep GpuType=keep
+held "${V100[@]}" --comment="$RESNET"
+limits="$(cluster_job_field "$job" TimeLimit) $(cluster_job_field "$job" TimeMin)"
+if (($(_cluster_version) < 2411)); then
+    is 'the word alone does not help before Slurm 24.11' "$limits" '1-00:00:00 N/A'
+    is '... which is said' "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
+else
+    like 'with it a least time is set, and the limit left' "$limits" '^1-00:00:00 [0-9:]+$'
+    held "${V100[@]}" --comment="$RESNET" --array=1-2
+    is '... but not of an array' "$(cluster_job_field "$job" TimeMin | head -1)" 'N/A'
+fi
+
+crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
+is 'slurmctld never complained about itself' "$crashes" 0
+
+done_testing

@@ -1,0 +1,468 @@
+/* scope.c - tests of Policy lines: for whom they are, and which of several values holds
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "scene.h"
+
+/* alice 1001, bob 1002; group staff 50 with bob as a further member, group void 51. */
+static int find_user (const void *self,
+                      const char *name,
+                      int64_t *uid,
+                      struct dn_err *err)
+{
+    (void) self;
+    if (strcmp (name, "alice") != 0 && strcmp (name, "bob") != 0)
+        return dn_err_set (err, DN_E_RANGE, "User: '%s' is not known", name);
+    *uid = name[0] == 'a' ? 1001 : 1002;
+    return 0;
+}
+
+static int find_group (const void *self,
+                       const char *name,
+                       struct dn_group *group,
+                       struct dn_err *err)
+{
+    (void) self;
+    if (strcmp (name, "staff") != 0 && strcmp (name, "void") != 0)
+        return dn_err_set (err, DN_E_RANGE, "Group: '%s' is not known", name);
+    group->gid = name[0] == 's' ? 50 : 51;
+    if (group->gid == 51)
+        return 0;
+    group->members = calloc (1, sizeof (group->members[0]));
+    assert_non_null (group->members);
+    group->members[0] = 1002;
+    group->n_members = 1;
+    return 0;
+}
+
+static const struct dn_people people = {find_user, find_group, NULL};
+
+static int read_conf (struct dn_site *site, const char *conf, struct dn_err *err)
+{
+    return dn_site_read_with (
+        site,
+        dn_span_of (conf),
+        "conf",
+        &(struct dn_site_reading){.people = &people, .gpus = true},
+        err);
+}
+
+static struct dn_site *site_of (const char *conf)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_err err = {0};
+
+    if (read_conf (site, conf, &err) < 0)
+        fail_msg ("%s", err.text);
+    return site;
+}
+
+static struct dn_submitter nobody (void)
+{
+    return (struct dn_submitter){.user_id = 1009, .group_id = 59};
+}
+
+static void a_line_matches_by_all_of_its_scopes (void **state)
+{
+    static const struct {
+        const char *scopes;
+        struct dn_submitter who;
+        bool matches;
+    } cases[] = {
+        {"Partition=gpu", {"gpu", NULL, NULL, 1, 1}, true},
+        {"Partition=gpu", {"cpu", NULL, NULL, 1, 1}, false},
+        {"Partition=gpu", {NULL, NULL, NULL, 1, 1}, false},
+        {"Partition=gpu", {"", NULL, NULL, 1, 1}, false},
+        {"Partition=gpu", {"gpu2", NULL, NULL, 1, 1}, false},
+        {"Partition=gpu", {"GPU", NULL, NULL, 1, 1}, false},
+        {"Partition=a,gpu", {"gpu", NULL, NULL, 1, 1}, true},
+        {"Partition=gpu", {"cpu,gpu", NULL, NULL, 1, 1}, true},
+        {"Partition=gpu", {"cpu, gpu", NULL, NULL, 1, 1}, true},
+        {"Partition=gpu,x", {"y,z", NULL, NULL, 1, 1}, false},
+        {"Account=chem", {NULL, "chem", NULL, 1, 1}, true},
+        {"Account=chem", {NULL, "CHEM", NULL, 1, 1}, true},
+        {"Account=che-m", {NULL, "che_m", NULL, 1, 1}, false},
+        {"Account=chem", {NULL, "chemistry", NULL, 1, 1}, false},
+        {"Account=chem", {"chem", NULL, "chem", 1, 1}, false},
+        {"QOS=High", {NULL, NULL, "high", 1, 1}, true},
+        {"QOS=high", {NULL, NULL, "low", 1, 1}, false},
+        {"User=alice", {NULL, NULL, NULL, 1001, 1}, true},
+        {"User=alice", {NULL, NULL, NULL, 1002, 1}, false},
+        {"User=alice,bob", {NULL, NULL, NULL, 1002, 1}, true},
+        {"User=1234", {NULL, NULL, NULL, 1234, 1}, true},
+        {"User=0", {NULL, NULL, NULL, 0, 1}, true},
+        {"User=0", {NULL, NULL, NULL, -1, -1}, false},
+        {"Group=staff", {NULL, NULL, NULL, 1, 50}, true},
+        {"Group=staff", {NULL, NULL, NULL, 1002, 1}, true},
+        {"Group=staff", {NULL, NULL, NULL, 1001, 1}, false},
+        {"Group=void,7", {NULL, NULL, NULL, 1, 7}, true},
+        {"Group=void", {NULL, NULL, NULL, 51, 52}, false},
+        {"Partition=gpu User=alice", {"gpu", NULL, NULL, 1001, 1}, true},
+        {"Partition=gpu User=alice", {"gpu", NULL, NULL, 1002, 1}, false},
+        {"Partition=gpu User=alice", {"cpu", NULL, NULL, 1001, 1}, false},
+        {"partition=gpu ACCOUNT=a QoS=q user=bob group=staff",
+         {"gpu", "a", "q", 1002, 1},
+         true},
+        {"partition=gpu ACCOUNT=a QoS=q user=bob group=staff",
+         {"gpu", "a", "p", 1002, 1},
+         false},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        char conf[256];
+        struct dn_site *site;
+
+        snprintf (conf, sizeof (conf), "Policy %s Mode=observe", cases[i].scopes);
+        site = site_of (conf);
+        assert_int_equal (site->policies.n_policies, 1);
+        if (dn_policy_matches (&site->policies.list[0], &cases[i].who)
+            != cases[i].matches)
+            fail_msg ("case %zu: %s", i, cases[i].scopes);
+        scene_free (site);
+    }
+}
+
+/* Two values per key that are not the default, the stricter one first. */
+static const char *const pairs[][3] = {
+    {"Mode", "observe", "enforce"},      {"OptIn", "metadata", "all"},
+    {"ControlGroup", "20", "10"},        {"TimeLimit", "keep", "time_min"},
+    {"TimeQuantile", "0.999", "0.9"},    {"TimeMargin", "0.5", "0.2"},
+    {"TimeMin", "2:00:00", "1:00:00"},   {"TimeMax", "1:00:00", "2:00:00"},
+    {"FillUnset", "no", "yes"},          {"GpuType", "keep", "choose"},
+    {"MaxSlowdown", "1.5", "3"},         {"MinGain", "0.5", "0.2"},
+    {"MemoryHeadroom", "0.2", "0.1"},    {"Cpus", "keep", "choose"},
+    {"CpusPerGpuMin", "8", "4"},         {"CpusPerGpuMax", "16", "32"},
+    {"MinConfidence", "0.9", "0.6"},     {"NeverRaise", "yes", "no"},
+    {"Objective", "time", "energy"},     {"Message", "always", "never"},
+    {"Record", "none", "admin_comment"},
+};
+
+static bool has_order (const char *key)
+{
+    return strcmp (key, "Objective") != 0 && strcmp (key, "Message") != 0
+           && strcmp (key, "Record") != 0;
+}
+
+/* Is the rule of 'key' in 'rules' what one writes as 'value'? */
+static bool is_value (const struct dn_rules *rules, const char *key, const char *value)
+{
+    struct dn_rules want = *rules;
+
+    assert_int_equal (dn_rules_set (&want, dn_span_of (key), dn_span_of (value), NULL),
+                      0);
+    return memcmp (&want, rules, sizeof (want)) == 0;
+}
+
+static void of_several_lines_the_strictest_value_holds (void **state)
+{
+    int n_keys;
+
+    (void) state;
+    dn_rule_keys (&n_keys);
+    assert_int_equal (n_keys, DN_N_ELEMENTS (pairs));
+    for (size_t i = 0; i < 2 * DN_N_ELEMENTS (pairs); i++) {
+        const char *const *pair = pairs[i / 2];
+        const char *first = pair[1 + i % 2];
+        const char *second = pair[2 - i % 2];
+        const struct dn_submitter who = {.user_id = 7, .group_id = 8};
+        char conf[256];
+        struct dn_site *site;
+        struct dn_rules rules;
+        struct dn_origins origins;
+        int line = 0;
+
+        snprintf (conf,
+                  sizeof (conf),
+                  "Policy User=7 %s=%s\nPolicy Group=8 %s=%s\nPolicy User=6 %s=%s",
+                  pair[0],
+                  first,
+                  pair[0],
+                  second,
+                  pair[0],
+                  pair[1]);
+        site = site_of (conf);
+        rules = dn_site_rules (site, &who, &origins);
+        if (!is_value (&rules, pair[0], has_order (pair[0]) ? pair[1] : first))
+            fail_msg ("%s=%s, then %s", pair[0], first, second);
+        for (int k = 0; k < n_keys; k++)
+            if (origins.line[k] != 0) {
+                assert_int_equal (line, 0);
+                line = origins.line[k];
+            }
+        assert_int_equal (line, has_order (pair[0]) && i % 2 == 1 ? 2 : 1);
+        scene_free (site);
+    }
+}
+
+static void a_line_goes_over_the_site_even_when_it_is_less_strict (void **state)
+{
+    struct dn_site *site = site_of ("Mode=observe TimeMargin=2\n"
+                                    "Policy User=alice Mode=enforce TimeMargin=0.1");
+    struct dn_submitter who = nobody ();
+    struct dn_origins origins;
+    struct dn_rules rules = dn_site_rules (site, &who, &origins);
+
+    (void) state;
+    assert_int_equal (rules.mode, DN_MODE_OBSERVE);
+    assert_int_equal (origins.line[0], 1);
+    who.user_id = 1001;
+    rules = dn_site_rules (site, &who, &origins);
+    assert_int_equal (rules.mode, DN_MODE_ENFORCE);
+    assert_near (rules.time_margin, 0.1);
+    assert_int_equal (origins.line[0], 2);
+    assert_int_equal (rules.gpu_type, DN_CHOICE_CHOOSE);
+    scene_free (site);
+}
+
+static void slurm_conf_bounds_the_lines (void **state)
+{
+    static const struct {
+        const char *override;
+        const char *line;
+        enum dn_mode mode;
+        int origin;
+    } cases[] = {
+        {"dnnest_mode=observe", "enforce", DN_MODE_OBSERVE, DN_ORIGIN_SLURM},
+        {"dnnest_mode=enforce", "observe", DN_MODE_OBSERVE, 1},
+        {"dnnest_mode=enforce", "advise", DN_MODE_ADVISE, 1},
+        {"dnnest_mode=enforce", "enforce", DN_MODE_ENFORCE, 1},
+        {"dnnest_timemin=30", "enforce", DN_MODE_ENFORCE, 1},
+    };
+    const struct dn_submitter who = {.user_id = 7, .group_id = 8};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        char conf[256];
+        struct dn_site *site;
+        struct dn_rules rules;
+        struct dn_origins origins;
+
+        snprintf (conf,
+                  sizeof (conf),
+                  "Policy User=7 Mode=%s Objective=energy",
+                  cases[i].line);
+        site = site_of (conf);
+        assert_int_equal (dn_site_override (site, cases[i].override, NULL), 0);
+        assert_int_equal (dn_site_override (site, "dnnest_objective=time", NULL), 0);
+        rules = dn_site_rules (site, &who, &origins);
+        assert_int_equal (rules.mode, cases[i].mode);
+        assert_int_equal (origins.line[0], cases[i].origin);
+        /* Without an order, the line is the first. */
+        assert_int_equal (rules.objective, DN_OBJECTIVE_ENERGY);
+        scene_free (site);
+    }
+}
+
+static void what_is_set_by_hand_goes_over_all (void **state)
+{
+    struct dn_site *site = site_of ("Policy User=7 Mode=observe Cpus=keep");
+    const struct dn_submitter who = {.user_id = 7, .group_id = 8};
+    struct dn_origins origins;
+    struct dn_rules rules;
+
+    (void) state;
+    assert_int_equal (dn_site_override (site, "dnnest_mode=observe", NULL), 0);
+    assert_int_equal (dn_site_set (site, "mode=enforce,TimeMin=60", NULL), 0);
+    assert_int_equal (dn_site_set (site, NULL, NULL), 0);
+    rules = dn_site_rules (site, &who, &origins);
+    assert_int_equal (rules.mode, DN_MODE_ENFORCE);
+    assert_int_equal (origins.line[0], DN_ORIGIN_SETTING);
+    assert_int_equal (rules.time_min_s, 3600);
+    assert_int_equal (rules.cpus, DN_CHOICE_KEEP);
+    assert_int_equal (dn_site_set (site, "mode=wild", NULL), -1);
+    scene_free (site);
+}
+
+static void wrong_lines_are_named (void **state)
+{
+    static const char *const cases[][2] = {
+        {"Policy", "a Policy line needs a scope"},
+        {"Policy Mode=observe", "a Policy line needs a scope"},
+        {"Policy User=alice", "a Policy line needs a scope"},
+        {"Policy User=carol Mode=observe", "User: 'carol' is not known"},
+        {"Policy Group=nogroup Mode=observe", "Group: 'nogroup' is not known"},
+        {"Policy User=alice,carol Mode=observe", "User: 'carol' is not known"},
+        {"Policy User= Mode=observe", "User: an empty name in the list"},
+        {"Policy User=alice,,bob Mode=observe", "User: an empty name in the list"},
+        {"Policy User=alice, Mode=observe", "User: an empty name in the list"},
+        {"Policy User=99999999999 Mode=observe", "User: 99999999999 out of range"},
+        {"Policy User=4294967294 Mode=observe", "User: 4294967294 out of range"},
+        {"Policy User=-1 Mode=observe", "User: '-1' is not known"},
+        {"Policy Group=4294967295 Mode=observe", "Group: 4294967295 out of range"},
+        {"Policy Partition=\"a b\" Mode=observe", "'a b' has a blank"},
+        {"Policy Partition=a\tx Mode=observe", "not of the form Key=Value"},
+        {"Policy Account=\033[31m Mode=observe", "'?[31m' has a blank or a control"},
+        {"Policy User=alice User=bob Mode=observe", "User: given twice"},
+        {"Policy User=alice Mode=observe mode=advise", "Mode: given twice"},
+        {"Policy User=alice Mode=wild", "Mode: 'wild' is unknown"},
+        {"Policy User=alice TimeMargin=much", "TimeMargin: 'much' is not a number"},
+        {"Policy User=alice TimeMin=0", "TimeMin: 0 out of range"},
+        {"Policy User=alice ControlGroup=101", "ControlGroup: 101 out of range"},
+        {"Policy User=alice HardwareDir=/x", "'HardwareDir' is neither a scope"},
+        {"Policy User=alice DecisionLog=/x", "'DecisionLog' is neither a scope"},
+        {"Policy User=alice Partitions=a", "'Partitions' is neither a scope"},
+        {"Policy User=alice Mode", "'Mode' is not of the form"},
+        {"Policies User=alice Mode=observe", "'Policies' is not of the form"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_site *site = scene_site ("");
+        struct dn_err err = {0};
+        char conf[256];
+
+        snprintf (conf, sizeof (conf), "Mode=advise\n%s\n", cases[i][0]);
+        if (read_conf (site, conf, &err) == 0)
+            fail_msg ("%s was accepted", cases[i][0]);
+        assert_contains (err.text, cases[i][1]);
+        assert_contains (err.text, "conf: line 2: ");
+        assert_int_equal (site->policies.n_policies, 0);
+        scene_free (site);
+    }
+}
+
+static void lines_and_names_are_bounded (void **state)
+{
+    enum {
+        LINES = 100000
+    };
+    static const char line[] = "Policy User=1 Mode=observe\n";
+    struct dn_site *site = scene_site ("");
+    char *conf = malloc (LINES * (sizeof (line) - 1) + 1);
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_non_null (conf);
+    for (size_t i = 0; i < LINES; i++)
+        memcpy (conf + i * (sizeof (line) - 1), line, sizeof (line));
+    assert_int_equal (read_conf (site, conf, &err), -1);
+    assert_string_equal (err.text, "conf: line 65: more than 64 Policy lines");
+    assert_int_equal (site->policies.n_policies, DN_POLICY_LINES_MAX);
+    scene_free (site);
+
+    site = scene_site ("");
+    strcpy (conf, "Policy Partition=p");
+    for (int i = 1; i < DN_POLICY_NAMES_MAX; i++)
+        strcat (conf, ",p");
+    strcat (conf, " Mode=observe");
+    assert_int_equal (read_conf (site, conf, &err), 0);
+    strcpy (conf, "Policy Mode=observe User=1");
+    for (int i = 0; i < DN_POLICY_NAMES_MAX; i++)
+        strcat (conf, ",1");
+    assert_int_equal (read_conf (site, conf, &err), -1);
+    assert_contains (err.text, "User: more than 64 names");
+    memset (conf, 'x', 1000);
+    memcpy (conf, "Policy Mode=observe QOS=", 24);
+    strcpy (conf + 24 + 63, " GpuType=keep");
+    assert_int_equal (read_conf (site, conf, &err), 0);
+    conf[24 + 63] = 'x';
+    assert_int_equal (read_conf (site, conf, &err), -1);
+    assert_contains (err.text, "is longer than 63 characters");
+    scene_free (site);
+    free (conf);
+}
+
+static void a_long_list_of_partitions_ends (void **state)
+{
+    struct dn_site *site = site_of ("Policy Partition=gpu Mode=observe");
+    struct dn_submitter who = nobody ();
+    size_t size = 1000000;
+    char *list = malloc (size + 1);
+
+    (void) state;
+    assert_non_null (list);
+    memset (list, ',', size);
+    list[size] = '\0';
+    who.partition = list;
+    assert_false (dn_policy_matches (&site->policies.list[0], &who));
+    memset (list, 'x', size);
+    assert_false (dn_policy_matches (&site->policies.list[0], &who));
+    free (list);
+    scene_free (site);
+}
+
+static void names_of_a_configuration_in_use_are_known_to_the_next (void **state)
+{
+    struct dn_site *old = site_of ("Policy User=7,bob Group=void,staff Mode=observe");
+    struct dn_site *site = scene_site ("");
+    const struct dn_people known = dn_policies_people (&old->policies);
+    const struct dn_people none = dn_policies_people (NULL);
+    struct dn_site_reading reading = {.people = &known, .gpus = true};
+    struct dn_submitter who = nobody ();
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (dn_site_read_with (site,
+                                         dn_span_of ("Policy User=bob Cpus=keep\n"
+                                                     "Policy Group=staff Mode=advise"),
+                                         "conf",
+                                         &reading,
+                                         &err),
+                      0);
+    scene_free (old);
+    who.user_id = 1002;
+    assert_true (dn_policy_matches (&site->policies.list[0], &who));
+    assert_true (dn_policy_matches (&site->policies.list[1], &who));
+    who.user_id = 1001;
+    assert_false (dn_policy_matches (&site->policies.list[1], &who));
+    reading.people = &none;
+    assert_int_equal (
+        dn_site_read_with (
+            site, dn_span_of ("Policy User=alice Cpus=keep"), "conf", &reading, &err),
+        -1);
+    assert_contains (err.text, "'alice' was not looked up when slurmctld started");
+    assert_int_equal (
+        dn_site_read_with (
+            site, dn_span_of ("Policy Group=wheel Cpus=keep"), "conf", &reading, &err),
+        -1);
+    assert_contains (err.text, "'wheel' was not looked up");
+    scene_free (site);
+}
+
+static void the_rules_of_a_job_are_those_of_its_lines (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.partition = "gpu";
+    job.account = "course";
+    advice = scene_advise ("Mode=enforce\nPolicy Account=course Mode=observe Cpus=keep",
+                           &job);
+    assert_int_equal (advice->rules.mode, DN_MODE_OBSERVE);
+    assert_int_equal (advice->decision.cpus_per_task, DN_UNSET);
+    assert_string_equal (advice->patch.user_text, "");
+    dn_advice_free (advice);
+    job.account = "other";
+    advice = scene_advise ("Mode=enforce\nPolicy Account=course Mode=observe Cpus=keep",
+                           &job);
+    assert_int_equal (advice->rules.mode, DN_MODE_ENFORCE);
+    assert_true (advice->decision.cpus_per_task < 80);
+    dn_advice_free (advice);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a line matches by all of its scopes",
+              a_line_matches_by_all_of_its_scopes),
+        TEST ("of several lines the strictest value holds",
+              of_several_lines_the_strictest_value_holds),
+        TEST ("a line goes over the site even when it is less strict",
+              a_line_goes_over_the_site_even_when_it_is_less_strict),
+        TEST ("slurm.conf bounds the lines", slurm_conf_bounds_the_lines),
+        TEST ("what is set by hand goes over all", what_is_set_by_hand_goes_over_all),
+        TEST ("wrong lines are named", wrong_lines_are_named),
+        TEST ("lines and names are bounded", lines_and_names_are_bounded),
+        TEST ("a long list of partitions ends", a_long_list_of_partitions_ends),
+        TEST ("names of a configuration in use are known to the next",
+              names_of_a_configuration_in_use_are_known_to_the_next),
+        TEST ("the rules of a job are those of its lines",
+              the_rules_of_a_job_are_those_of_its_lines),
+    };
+
+    return cmocka_run_group_tests_name ("scope", tests, NULL, NULL);
+}
