@@ -61,7 +61,7 @@ AC_DEFUN([DN_CUDA_LIBRARIES],
    DN_CUDA_TRY([cuda_runtime.h], [cudaGetLastError ()], [],
      [], [dn_cuda_missing="a CUDA runtime that nvcc can compile for"])
    AS_IF([test -z "$dn_cuda_missing"],
-    [DN_CUDA_TRY([cublas_v2.h], [cublasCreate (nullptr)], [-lcublas],
+    [DN_CUDA_TRY([cublas_v2.h], [cublasCreate (nullptr) + (cublasGetStatusString (CUBLAS_STATUS_SUCCESS) == nullptr)], [-lcublas],
        [], [dn_cuda_missing=cuBLAS])])
    AS_IF([test -z "$dn_cuda_missing"],
     [DN_CUDA_TRY([cudnn.h], [cudnnCreate (nullptr) + cudnnRNNForward (0, 0, CUDNN_FWD_MODE_TRAINING, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)], [-lcudnn],
