@@ -9,7 +9,28 @@
 #include "subject.h"
 #include "grid.h"
 
-static void add_json (struct json_object *array, const struct dn_device *device)
+/* Every value that was stated of a device, and the file that states it. */
+static void add_sources (struct json_object *json,
+                         const struct dn_site *site,
+                         const struct dn_device *device)
+{
+    struct dn_device_value values[DN_DEVICE_KEYS_MAX];
+    int n_values = dn_device_values (&site->catalogue, device, values);
+    struct json_object *array = dn_json_add_array (json, "sources");
+
+    for (int i = 0; i < n_values; i++) {
+        struct json_object *source = dn_json_append_object (array);
+
+        dn_json_add_text (source, "key", values[i].key);
+        dn_json_add_text (source, "value", values[i].text);
+        dn_json_add_text (source, "file", values[i].file);
+    }
+}
+
+static void add_json (struct json_object *array,
+                      const struct dn_site *site,
+                      const struct dn_device *device,
+                      bool sources)
 {
     struct json_object *json = dn_json_append_object (array);
 
@@ -30,6 +51,31 @@ static void add_json (struct json_object *array, const struct dn_device *device)
     dn_json_add_real (json, "tdp_w", device->tdp_w);
     dn_json_add_real (json, "idle_w", device->idle_w);
     dn_json_add_real (json, "cost_per_hour", device->cost);
+    if (sources)
+        add_sources (json, site, device);
+}
+
+static int print_sources (const struct dn_site *site,
+                          const struct dn_device *const devices[],
+                          int n_devices)
+{
+    static const struct dn_grid_column heads[] = {
+        {"DEVICE", false}, {"KEY", false}, {"VALUE", false}, {"FILE", false}};
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (heads, (int) DN_N_ELEMENTS (heads));
+
+    for (int i = 0; i < n_devices; i++) {
+        struct dn_device_value values[DN_DEVICE_KEYS_MAX];
+        int n_values = dn_device_values (&site->catalogue, devices[i], values);
+
+        for (int j = 0; j < n_values; j++) {
+            dn_grid_add (&grid, "%s", devices[i]->name);
+            dn_grid_add (&grid, "%s", values[j].key);
+            dn_grid_add (&grid, "%s", values[j].text);
+            dn_grid_add (&grid, "%s", values[j].file ? values[j].file : "-");
+        }
+    }
+    return dn_grid_print (&grid);
 }
 
 static const struct dn_grid_column columns[] = {
@@ -84,9 +130,24 @@ static int select_devices (const struct dn_site *site,
     return n_devices;
 }
 
+static const struct dn_option options[] = {
+    {"sources", 's', NULL, "show every value, and the file that states it"},
+    {NULL, 0, NULL, NULL},
+};
+
+static bool read_options (struct dn_options *given, bool *sources)
+{
+    int option;
+
+    while ((option = dn_options_next (given)) >= 0)
+        *sources = true;
+    return option == DN_OPTION_END && dn_options_count (given, 0, DN_DEVICES_MAX);
+}
+
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
+    bool sources = false;
     struct dn_err err = {0};
     const struct dn_device *devices[DN_DEVICES_MAX];
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
@@ -97,7 +158,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     int n_devices;
 
     dn_options_begin (&given, self, argc, argv);
-    if (!dn_options_only_common (&given, 0, DN_DEVICES_MAX))
+    if (!read_options (&given, &sources))
         return given.exit_code;
     site = dn_options_site (&given, NULL);
     if (!site)
@@ -105,10 +166,12 @@ static int run (const struct dn_command *self, int argc, char **argv)
     n_devices = select_devices (site, &given, devices, &err);
     if (n_devices < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    if (sources && !given.json)
+        return print_sources (site, devices, n_devices);
     json = json_object_new_object ();
     array = dn_json_add_array (json, "devices");
     for (int i = 0; i < n_devices; i++) {
-        add_json (array, devices[i]);
+        add_json (array, site, devices[i], sources);
         add_row (&grid, devices[i]);
     }
     if (!given.json)
@@ -121,5 +184,6 @@ const struct dn_command dn_cmd_hardware = {
     .name = "hardware",
     .summary = "List the hardware catalogue",
     .arguments = "[NAME]...",
+    .options = options,
     .run = run,
 };

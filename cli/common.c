@@ -22,6 +22,8 @@
 #define NEAR_EDITS  3
 #define MESSAGE_MAX 1024
 
+const char *dn_program = "dnnest";
+
 void dn_complain (const char *format, ...)
 {
     char text[MESSAGE_MAX];
@@ -33,7 +35,7 @@ void dn_complain (const char *format, ...)
     for (char *c = text; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';
-    fprintf (stderr, "dnnest: %s\n", text);
+    fprintf (stderr, "%s: %s\n", dn_program, text);
 }
 
 int dn_fail (enum dn_exit code, const struct dn_err *err)

@@ -21,6 +21,9 @@ enum dn_exit {
     DN_EXIT_BUG        /* memory, output, or a mistake of ours */
 };
 
+/* The name of the program in messages; "dnnest" unless it is another one. */
+extern const char *dn_program;
+
 /* Print "dnnest: <formatted>" on stderr. Anything but printable ASCII becomes '?'. */
 void dn_complain (const char *format, ...) DN_PRINTF (1, 2);
 

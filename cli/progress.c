@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common.h"
+
 /* What is done within a second needs no progress; more often than this flickers. */
 #define QUIET_S    1.0
 #define INTERVAL_S 0.25
@@ -40,7 +42,8 @@ void dn_progress_show (struct dn_progress *progress, int64_t n, double share)
     progress->next_s = now + INTERVAL_S;
     progress->shown = true;
     fprintf (stderr,
-             "\r\033[Kdnnest: %" PRId64 " %s, %.0f %s/s",
+             "\r\033[K%s: %" PRId64 " %s, %.0f %s/s",
+             dn_program,
              n,
              progress->unit,
              (double) n / (now - progress->begun_s),

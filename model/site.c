@@ -71,6 +71,24 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_REAL,
      1,
      10},
+    {"CoreJpeg",
+     offsetof (struct dn_site, core_jpeg),
+     "images that one core decodes and resizes per second",
+     DN_SITE_REAL,
+     20,
+     10000},
+    {"CoreTokens",
+     offsetof (struct dn_site, core_tokens),
+     "tokens of text per second from one core",
+     DN_SITE_REAL,
+     1000,
+     1e8},
+    {"CoreBytes",
+     offsetof (struct dn_site, core_bytes),
+     "bytes of undecoded arrays per second from one core",
+     DN_SITE_REAL,
+     1e6,
+     1e11},
     /* End of site_keys */
 };
 
@@ -90,6 +108,7 @@ int dn_site_init (struct dn_site *site,
     site->constants = dn_constants_default;
     site->carbon_g_per_kwh = -1;
     site->pue = 1;
+    site->core_jpeg = site->core_tokens = site->core_bytes = -1;
     memcpy (site->bundle_dir, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     memcpy (site->bundle_keys, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     if (dn_span_copy (dn_span_of (hardware_dir),
@@ -360,6 +379,16 @@ int dn_site_override (struct dn_site *site, const char *parameters, struct dn_er
     }
     settle (site);
     return 0;
+}
+
+void dn_site_set_loaders (struct dn_site *site)
+{
+    if (site->core_jpeg > 0)
+        site->constants.core_jpeg = site->core_jpeg;
+    if (site->core_tokens > 0)
+        site->constants.core_tokens = site->core_tokens;
+    if (site->core_bytes > 0)
+        site->constants.core_bytes = site->core_bytes;
 }
 
 int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err)

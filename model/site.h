@@ -33,8 +33,11 @@ struct dn_site {
     /* Why there is none, where one was meant to be; or empty. A broken bundle does not
      * make a site unusable. */
     struct dn_err bundle_err;
-    double carbon_g_per_kwh;              /* Carbon=, -1 unset */
-    double pue;                           /* PUE= */
+    double carbon_g_per_kwh; /* Carbon=, -1 unset */
+    double pue;              /* PUE= */
+    double core_jpeg;        /* CoreJpeg=, images/s; -1 unset, as the next two */
+    double core_tokens;      /* CoreTokens=, 1/s */
+    double core_bytes;       /* CoreBytes=, byte/s */
     char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
     char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */
@@ -128,6 +131,11 @@ int dn_site_read_with (struct dn_site *site,
  * not touch those whom a Policy line spares.
  */
 int dn_site_override (struct dn_site *site, const char *parameters, struct dn_err *err);
+
+/* Put what was measured of the site's loaders over the constants, whose last change it
+ * has to be.
+ */
+void dn_site_set_loaders (struct dn_site *site);
 
 /* Apply "key=value,..." over everything, Policy lines too: what somebody at the command
  * line wants to try. 'settings' may be NULL.

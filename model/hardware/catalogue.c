@@ -46,6 +46,10 @@ struct device_key {
         name, type, offsetof (struct dn_device, member), min, max, required            \
     }
 
+/* What was measured is at least a millionth of what any device has. */
+#define RATE(name, class, precision)                                                   \
+    KEY (name, VALUE_REAL, measured.rates[class][precision], 1e6, 1e18, false)
+
 static const struct device_key device_keys[] = {
     KEY ("Device", VALUE_NAME, name, 0, 0, true),
     KEY ("Vendor", VALUE_NAME, vendor, 0, 0, true),
@@ -66,8 +70,22 @@ static const struct device_key device_keys[] = {
     KEY ("Tdp", VALUE_REAL, tdp_w, 1, 1e6, true),
     KEY ("Idle", VALUE_REAL, idle_w, 0, 1e6, false),
     KEY ("Cost", VALUE_REAL, cost, 0, 1e6, false),
+    KEY ("Stream", VALUE_REAL, measured.stream, 1e8, 1e17, false),
+    KEY ("Ring", VALUE_REAL, measured.ring, 1e6, 1e14, false),
+    KEY ("RingStart", VALUE_REAL, measured.ring_start_s, 0, 1, false),
+    KEY ("Recurrence", VALUE_REAL, measured.recurrence_s, 1e-8, 0.1, false),
+    RATE ("LinearFp32", DN_RATE_LINEAR, DN_PRECISION_FP32),
+    RATE ("LinearTf32", DN_RATE_LINEAR, DN_PRECISION_TF32),
+    RATE ("LinearFp16", DN_RATE_LINEAR, DN_PRECISION_FP16),
+    RATE ("LinearBf16", DN_RATE_LINEAR, DN_PRECISION_BF16),
+    RATE ("ConvFp32", DN_RATE_CONV, DN_PRECISION_FP32),
+    RATE ("ConvTf32", DN_RATE_CONV, DN_PRECISION_TF32),
+    RATE ("ConvFp16", DN_RATE_CONV, DN_PRECISION_FP16),
+    RATE ("ConvBf16", DN_RATE_CONV, DN_PRECISION_BF16),
     /* End of device_keys */
 };
+
+_Static_assert(DN_N_ELEMENTS (device_keys) < DN_DEVICE_KEYS_MAX, "room for all keys");
 
 static const struct device_key *find_key (struct dn_span name)
 {
@@ -145,38 +163,108 @@ static int read_value (const struct device_key *key,
     return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
 }
 
+static int read_line (const struct dn_keyline *line,
+                      struct dn_device *device,
+                      uint16_t file,
+                      struct dn_err *err)
+{
+    for (int i = 0; i < line->n_pairs; i++) {
+        const struct dn_pair *pair = &line->pairs[i];
+        const struct device_key *key = find_key (pair->key);
+
+        if (!key)
+            return dn_err_set (err,
+                               DN_E_RANGE,
+                               "unknown key '%s'",
+                               dn_quote (pair->key.text, pair->key.len).text);
+        if (read_value (key, pair->value, device, err) < 0)
+            return -1;
+        device->from[key - device_keys] = file;
+    }
+    return 0;
+}
+
+/* Read the lines over what 'device' has already. */
 static int read_device (struct dn_span text,
                         struct dn_device *device,
+                        uint16_t file,
                         struct dn_err *err)
 {
     struct dn_keyline line = {0};
-    unsigned seen = 0;
     int more;
 
-    *device = (struct dn_device){.cost = 1, .per_node = DN_PER_NODE};
-    while ((more = dn_keyline_next (&text, &line, err)) > 0) {
-        for (int i = 0; i < line.n_pairs; i++) {
-            const struct dn_pair *pair = &line.pairs[i];
-            const struct device_key *key = find_key (pair->key);
-
-            if (!key) {
-                dn_err_set (err,
-                            DN_E_RANGE,
-                            "unknown key '%s'",
-                            dn_quote (pair->key.text, pair->key.len).text);
-                return dn_err_wrap (err, "line %d", line.line);
-            }
-            if (read_value (key, pair->value, device, err) < 0)
-                return dn_err_wrap (err, "line %d", line.line);
-            seen |= 1U << (key - device_keys);
-        }
-    }
+    while ((more = dn_keyline_next (&text, &line, err)) > 0)
+        if (read_line (&line, device, file, err) < 0)
+            return dn_err_wrap (err, "line %d", line.line);
     if (more < 0)
         return -1;
     for (size_t i = 0; i < DN_N_ELEMENTS (device_keys); i++)
-        if (device_keys[i].required && !(seen & 1U << i))
+        if (device_keys[i].required && device->from[i] == 0)
             return dn_err_set (err, DN_E_SYNTAX, "%s= is missing", device_keys[i].name);
     return 0;
+}
+
+/* Remember the file, so that devices can say what is from it. */
+static int add_file (struct dn_catalogue *catalogue,
+                     const char *file,
+                     struct dn_err *err)
+{
+    size_t size = (size_t) (catalogue->n_files + 1) * sizeof (*catalogue->files);
+    char **grown = realloc (catalogue->files, size);
+    char *copy = strdup (file);
+
+    if (grown)
+        catalogue->files = grown;
+    if (!grown || !copy) {
+        free (copy);
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    }
+    catalogue->files[catalogue->n_files++] = copy;
+    return 0;
+}
+
+static int add_device (struct dn_catalogue *catalogue,
+                       const struct dn_device *device,
+                       const char *file,
+                       struct dn_err *err)
+{
+    struct dn_device *grown;
+
+    if (catalogue->n_devices == DN_DEVICES_MAX)
+        return dn_err_set (err, DN_E_LIMIT, "more than %d devices", DN_DEVICES_MAX);
+    grown =
+        realloc (catalogue->devices,
+                 (size_t) (catalogue->n_devices + 1) * sizeof (*catalogue->devices));
+    if (!grown)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    catalogue->devices = grown;
+    if (add_file (catalogue, file, err) < 0)
+        return -1;
+    catalogue->devices[catalogue->n_devices++] = *device;
+    return 0;
+}
+
+/* The number that the file has when it is added. */
+static uint16_t next_file (const struct dn_catalogue *catalogue)
+{
+    return (uint16_t) (catalogue->n_files + 1);
+}
+
+static const struct dn_device default_device = {.cost = 1, .per_node = DN_PER_NODE};
+
+static int add_text (struct dn_catalogue *catalogue,
+                     struct dn_span text,
+                     const char *file,
+                     struct dn_err *err)
+{
+    struct dn_device device = default_device;
+
+    if (read_device (text, &device, next_file (catalogue), err) < 0)
+        return -1;
+    if (dn_catalogue_find (catalogue, device.name))
+        return dn_err_set (
+            err, DN_E_RANGE, "device '%s' is described twice", device.name);
+    return add_device (catalogue, &device, file, err);
 }
 
 int dn_catalogue_add (struct dn_catalogue *catalogue,
@@ -184,24 +272,57 @@ int dn_catalogue_add (struct dn_catalogue *catalogue,
                       const char *file,
                       struct dn_err *err)
 {
-    struct dn_device device;
-    struct dn_device *grown;
-
-    if (read_device (text, &device, err) < 0)
+    if (add_text (catalogue, text, file, err) < 0)
         return dn_err_wrap (err, "%s", file);
-    if (dn_catalogue_find (catalogue, device.name))
-        return dn_err_set (
-            err, DN_E_RANGE, "%s: device '%s' is described twice", file, device.name);
-    if (catalogue->n_devices == DN_DEVICES_MAX)
-        return dn_err_set (
-            err, DN_E_LIMIT, "%s: more than %d devices", file, DN_DEVICES_MAX);
-    grown =
-        realloc (catalogue->devices,
-                 (size_t) (catalogue->n_devices + 1) * sizeof (*catalogue->devices));
-    if (!grown)
-        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", file);
-    catalogue->devices = grown;
-    catalogue->devices[catalogue->n_devices++] = device;
+    return 0;
+}
+
+/* The device that the text is about, if the catalogue has it. What is wrong with the
+ * text is found when it is read.
+ */
+static struct dn_device *find_subject (struct dn_catalogue *catalogue,
+                                       struct dn_span text)
+{
+    struct dn_keyline line = {0};
+
+    while (dn_keyline_next (&text, &line, NULL) > 0)
+        for (int i = 0; i < line.n_pairs; i++)
+            for (int j = 0; j < catalogue->n_devices; j++)
+                if (dn_span_is (line.pairs[i].key, "Device")
+                    && dn_span_is (line.pairs[i].value, catalogue->devices[j].name))
+                    return &catalogue->devices[j];
+    return NULL;
+}
+
+static int amend_text (struct dn_catalogue *catalogue,
+                       struct dn_device *known,
+                       struct dn_span text,
+                       const char *file,
+                       struct dn_err *err)
+{
+    struct dn_device device = *known;
+
+    if (read_device (text, &device, next_file (catalogue), err) < 0)
+        return -1;
+    if (!dn_span_is (dn_span_of (device.name), known->name))
+        return dn_err_set (err, DN_E_RANGE, "Device= names more than one device");
+    if (add_file (catalogue, file, err) < 0)
+        return -1;
+    *known = device;
+    return 0;
+}
+
+int dn_catalogue_amend (struct dn_catalogue *catalogue,
+                        struct dn_span text,
+                        const char *file,
+                        struct dn_err *err)
+{
+    struct dn_device *known = find_subject (catalogue, text);
+
+    if (!known)
+        return dn_catalogue_add (catalogue, text, file, err);
+    if (amend_text (catalogue, known, text, file, err) < 0)
+        return dn_err_wrap (err, "%s", file);
     return 0;
 }
 
@@ -209,8 +330,11 @@ void dn_catalogue_free (struct dn_catalogue *catalogue)
 {
     if (!catalogue)
         return;
+    for (int i = 0; i < catalogue->n_files; i++)
+        free (catalogue->files[i]);
+    free (catalogue->files);
     free (catalogue->devices);
-    *catalogue = (struct dn_catalogue){NULL, 0};
+    *catalogue = (struct dn_catalogue){NULL, 0, NULL, 0};
 }
 
 const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
@@ -251,4 +375,84 @@ double dn_device_peak (const struct dn_device *device,
     *matrix =
         rate > 0 && device->arch != DN_ARCH_KEPLER && device->arch != DN_ARCH_PASCAL;
     return rate > 0 ? rate : device->fp32;
+}
+
+bool dn_device_is_measured (const struct dn_device *device)
+{
+    static const struct dn_measured none;
+
+    return memcmp (&device->measured, &none, sizeof (none)) != 0;
+}
+
+struct dn_device dn_device_sheet (const struct dn_device *device)
+{
+    struct dn_device sheet = *device;
+
+    memset (&sheet.measured, 0, sizeof (sheet.measured));
+    return sheet;
+}
+
+double dn_device_rate (const struct dn_device *device,
+                       enum dn_rate_class class,
+                       enum dn_precision precision)
+{
+    return device->measured
+        .rates[class][precision == DN_PRECISION_HALF ? DN_PRECISION_FP16 : precision];
+}
+
+/* --- what is known, and from where ------------------------------------------------ */
+
+static void write_value (const struct device_key *key,
+                         const struct dn_device *device,
+                         char text[DN_NAME_MAX])
+{
+    const char *at = (const char *) device + key->offset;
+    struct dn_buf buf = dn_buf_on (text, DN_NAME_MAX);
+    double real;
+    int64_t count;
+    int constant;
+
+    switch (key->type) {
+    case VALUE_NAME:
+        dn_buf_add (&buf, "%s", at);
+        break;
+    case VALUE_REAL:
+        memcpy (&real, at, sizeof (real));
+        dn_buf_add (&buf, "%.6g", real);
+        break;
+    case VALUE_COUNT:
+        memcpy (&count, at, sizeof (count));
+        dn_buf_add (&buf, "%lld", (long long) count);
+        break;
+    case VALUE_ARCH:
+    case VALUE_LINK:
+        memcpy (&constant, at, sizeof (constant));
+        dn_buf_add (
+            &buf,
+            "%s",
+            dn_names_get (key->type == VALUE_ARCH ? &dn_arch_names : &link_names,
+                          constant));
+        break;
+    }
+}
+
+static const char *file_of (const struct dn_catalogue *catalogue, uint16_t from)
+{
+    return from > 0 && from <= catalogue->n_files ? catalogue->files[from - 1] : NULL;
+}
+
+int dn_device_values (const struct dn_catalogue *catalogue,
+                      const struct dn_device *device,
+                      struct dn_device_value values[DN_DEVICE_KEYS_MAX])
+{
+    int n = 0;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (device_keys); i++) {
+        if (device->from[i] == 0)
+            continue;
+        values[n].key = device_keys[i].name;
+        write_value (&device_keys[i], device, values[n].text);
+        values[n++].file = file_of (catalogue, device->from[i]);
+    }
+    return n;
 }

@@ -1,8 +1,9 @@
 /* hardware.h - the devices that a job could run on
  *
- * In: catalogue files (etc/hardware/, one per device, a source per number) and the
- * site's "Gpu" lines that map gres types to them. Out: struct dn_device with rates in
- * SI units, and the candidates of one request. Never: what runs on them.
+ * In: catalogue files (etc/hardware/, one per device, a source per number), what a site
+ * has measured of its own (below site/), and its "Gpu" lines that map gres types to
+ * them. Out: struct dn_device with rates in SI units, and the candidates of one
+ * request. Never: what runs on them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -37,6 +38,30 @@ extern const struct dn_names dn_arch_names;
 /* Devices of a node where the catalogue does not tell (PerNode=). */
 #define DN_PER_NODE 8
 
+/* Operators that have a rate of their own, where it was measured. */
+enum dn_rate_class {
+    DN_RATE_LINEAR, /* matrix products, also of batches */
+    DN_RATE_CONV,
+    DN_N_RATE_CLASSES
+};
+
+/* Precisions of measured rates: those of dnnest.spec(5), and pure fp16 is fp16. */
+#define DN_N_RATE_PRECISIONS (DN_PRECISION_BF16 + 1)
+
+/* What a site has measured on its own devices (dnnest-bench); 0: not measured, and the
+ * data sheet counts.
+ */
+struct dn_measured {
+    double rates[DN_N_RATE_CLASSES][DN_N_RATE_PRECISIONS]; /* FLOP/s of long kernels */
+    double stream;       /* byte/s of long element-wise kernels */
+    double ring;         /* byte/s and device around a ring of a node's devices */
+    double ring_start_s; /* start of an all-reduce */
+    double recurrence_s; /* per step of a recurrent layer */
+};
+
+/* Keys of a catalogue file. */
+#define DN_DEVICE_KEYS_MAX 32
+
 /* One device of the catalogue. Rates are dense data-sheet peaks; a rate of 0 means that
  * the device has no such unit.
  */
@@ -61,11 +86,16 @@ struct dn_device {
     double tdp_w;     /* board power limit */
     double idle_w;    /* power in idle with a context */
     double cost;      /* per device hour, in the site's unit; 1 when not stated */
+    struct dn_measured measured;
+    /* Which of the catalogue's files each key is from, counted from 1; 0: a default. */
+    uint16_t from[DN_DEVICE_KEYS_MAX];
 };
 
 struct dn_catalogue {
     struct dn_device *devices; /* owned */
     int n_devices;
+    char **files; /* owned, as they are */
+    int n_files;
 };
 
 /* Read one catalogue file, which describes one device, and add it. 'file' names it in
@@ -75,6 +105,37 @@ int dn_catalogue_add (struct dn_catalogue *catalogue,
                       struct dn_span text,
                       const char *file,
                       struct dn_err *err);
+
+/* The same of a file of the site's own. Where the catalogue has the device already, the
+ * file need not be whole: what it states counts, key by key.
+ */
+int dn_catalogue_amend (struct dn_catalogue *catalogue,
+                        struct dn_span text,
+                        const char *file,
+                        struct dn_err *err);
+
+/* What is known of a device, and from where. */
+struct dn_device_value {
+    const char *key;        /* "Fp32" */
+    char text[DN_NAME_MAX]; /* as a catalogue file would state it */
+    const char *file;       /* borrowed; NULL: a default */
+};
+
+/* Fill 'values' with all that was stated of the device, and return how many. */
+int dn_device_values (const struct dn_catalogue *catalogue,
+                      const struct dn_device *device,
+                      struct dn_device_value values[DN_DEVICE_KEYS_MAX]);
+
+/* Was anything of the device measured? */
+bool dn_device_is_measured (const struct dn_device *device);
+
+/* The device as its data sheet has it. */
+struct dn_device dn_device_sheet (const struct dn_device *device);
+
+/* The measured rate of a class in a precision, 0 where there is none. */
+double dn_device_rate (const struct dn_device *device,
+                       enum dn_rate_class class,
+                       enum dn_precision precision);
 
 /* NULL-safe, leaves an empty catalogue. */
 void dn_catalogue_free (struct dn_catalogue *catalogue);

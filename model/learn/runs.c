@@ -138,19 +138,21 @@ static int predict_run (const struct cells *cells,
 {
     const struct dn_constants *shipped = &dn_constants_default;
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+    /* A bundle learns, as refine.c asks it, from data sheets. */
+    struct dn_device sheet = dn_device_sheet (cells->device);
     struct dn_estimate e;
     struct dn_case c;
 
     if (dn_graph_build (&cells->spec, &graph, err) < 0)
         return -1;
-    dn_predict (shipped, &cells->spec, &graph, cells->device, cells->cores, &e);
-    dn_features (&cells->spec, &graph, cells->device, &e, run->features);
+    dn_predict (shipped, &cells->spec, &graph, &sheet, cells->cores, &e);
+    dn_features (&cells->spec, &graph, &sheet, &e, run->features);
     run->ratio[DN_QUANTITY_STEP] = ratio_of (cells->step_ms / 1000, e.step_s.p50);
     /* A run that died for lack of memory does not tell how much it wanted. */
     run->ratio[DN_QUANTITY_MEMORY] =
         cells->oom ? NAN : ratio_of (cells->memory_gib * GIB, e.gpu_mem.p50);
     run->ratio[DN_QUANTITY_POWER] = ratio_of (cells->power_w, e.power_w);
-    c = dn_case_of (shipped, &cells->spec, &graph, cells->device, cells->cores);
+    c = dn_case_of (shipped, &cells->spec, &graph, &sheet, cells->cores);
     run->doubt = dn_step_doubt (&c, true);
     run->memory_sigma = e.gpu_mem.sigma;
     run->kind = dn_network_kind (&graph);

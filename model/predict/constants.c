@@ -39,6 +39,16 @@ const struct dn_constants dn_constants_default = {
      * used: VIA-Research/vTrain's own steps ask for 0.17. */
     .fused_bytes = 0.45,
     .fused_launch = 0.5,
+    /* Geometric mean of V100 (PCIe) and A100 (PCIe) in kernels_{linear,conv,
+     * elementwise}.csv, as 'dnnest-bench entry' finds it: .84 and .76, 1.01 and 1.05,
+     * .92 and .87. Others are below since their power does not last for their clock: T4
+     * .39, .72, .76. Matrix units: one H200 reached .78-.81 with bf16 products of
+     * 8192^3; for convolutions judged. */
+    .seen_linear_fp32 = 0.8,
+    .seen_conv_fp32 = 1.03,
+    .seen_linear_tensor = 0.8,
+    .seen_conv_tensor = 0.6,
+    .seen_stream = 0.895,
     /* NCCL all-reduce tables of VIA-Research/vTrain: start and hop of both boards, the
      * shares of A100 (switches) and of V100 (wired to one another). Mean error over its
      * 1,736 rows 5 %, 1 MiB to 1 GiB. */

@@ -41,6 +41,13 @@ struct dn_constants {
      * the bytes and the launches of operators without products */
     double fused_bytes;
     double fused_launch;
+    /* Shares of the data sheet that dnnest-bench measures where the efficiencies above
+     * were fitted: a device that reaches more or less is so much faster or slower. */
+    double seen_linear_fp32;
+    double seen_conv_fp32;
+    double seen_linear_tensor;
+    double seen_conv_tensor;
+    double seen_stream;
     /* Communication */
     double nvlink_eff; /* share of the data-sheet rate per direction that a ring sees */
     double mesh_eff;   /* the same without switches */

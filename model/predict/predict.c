@@ -142,6 +142,26 @@ struct dn_case dn_case_of (const struct dn_constants *constants,
     };
 }
 
+/* The power law was fitted to what data sheets say of a step: how busy the device is by
+ * them. What was measured would count twice.
+ */
+static void predict_power (const struct dn_case *c, struct dn_estimate *estimate)
+{
+    struct dn_device sheet;
+    struct dn_case other = *c;
+    struct dn_estimate by_sheet = *estimate;
+
+    if (!dn_device_is_measured (c->device)) {
+        dn_predict_power (c, estimate);
+        return;
+    }
+    sheet = dn_device_sheet (c->device);
+    other.device = by_sheet.device = &sheet;
+    dn_predict_step (&other, &by_sheet);
+    dn_predict_power (&other, &by_sheet);
+    estimate->power_w = by_sheet.power_w;
+}
+
 void dn_predict (const struct dn_constants *constants,
                  const struct dn_spec *spec,
                  const struct dn_graph *graph,
@@ -162,7 +182,7 @@ void dn_predict (const struct dn_constants *constants,
     estimate->confidence = exp (-estimate->step_s.sigma);
     dn_predict_memory (&c, estimate);
     estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= device->memory;
-    dn_predict_power (&c, estimate);
+    predict_power (&c, estimate);
     dn_predict_run (&c, estimate);
 }
 

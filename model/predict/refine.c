@@ -8,6 +8,10 @@
  * the residual counts, and how far the truth may be off, depends on the distance from
  * the training runs. Far away nothing of it is left but a wide bound.
  *
+ * What a site has measured of its devices is for runs that the residual does not know:
+ * of those it knows it has learned, from data sheets, what such devices reach. So much
+ * as counts of the residual goes with the data sheet, the rest with what was measured.
+ *
  * The residual moves a whole step: it cannot know which stage is wrong. The stages are
  * scaled alike, so that their shares stay.
  *
@@ -51,6 +55,26 @@ struct batch {
     const char *kind; /* of network */
 };
 
+static bool is_shipped (const struct dn_constants *constants)
+{
+    /* The same bytes are meant: what was not learnt is a copy.
+     * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
+    return memcmp (constants, &dn_constants_default, sizeof (*constants)) == 0;
+}
+
+/* The white box by the data sheet alone. */
+static void predict_sheet (const struct batch *batch,
+                           int i,
+                           const struct dn_constants *constants,
+                           struct dn_estimate *estimate)
+{
+    struct dn_device sheet = dn_device_sheet (batch->devices[i]);
+
+    dn_predict (
+        constants, batch->spec, batch->graph, &sheet, batch->cpus_per_gpu, estimate);
+    estimate->device = batch->devices[i];
+}
+
 /* The white box on the device, and what the residual is to see of it. */
 static void predict_one (const struct batch *batch, int i, float *features)
 {
@@ -66,18 +90,11 @@ static void predict_one (const struct batch *batch, int i, float *features)
                 estimate);
     if (!features)
         return;
-    /* The same bytes are meant: what was not learnt is a copy.
-     * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
-    if (memcmp (constants, &dn_constants_default, sizeof (*constants)) == 0) {
+    if (is_shipped (constants) && !dn_device_is_measured (batch->devices[i])) {
         dn_features (batch->spec, batch->graph, batch->devices[i], estimate, features);
         return;
     }
-    dn_predict (&dn_constants_default,
-                batch->spec,
-                batch->graph,
-                batch->devices[i],
-                batch->cpus_per_gpu,
-                &shipped);
+    predict_sheet (batch, i, &dn_constants_default, &shipped);
     dn_features (batch->spec, batch->graph, batch->devices[i], &shipped, features);
     estimate->white_step_s = shipped.white_step_s;
 }
@@ -121,6 +138,22 @@ static void refine_step (const struct batch *batch,
         estimate->confidence *= edge / at->distance;
 }
 
+/* What to multiply a step time with that what was measured has in it, where the
+ * residual counts by 'known'.
+ */
+static double sheet_factor (const struct batch *batch, int i, double known)
+{
+    const struct dn_correction *step =
+        &batch->predictor->bundle->corrections[DN_QUANTITY_STEP];
+    struct dn_estimate sheet;
+
+    if (!step->residual || !dn_device_is_measured (batch->devices[i]))
+        return 1;
+    predict_sheet (batch, i, batch->predictor->constants, &sheet);
+    return pow (sheet.step_s.p50 / batch->estimates[i].step_s.p50,
+                fmin (fmax (known, 0), 1));
+}
+
 static void refine_one (const struct batch *batch,
                         int i,
                         const float *features,
@@ -140,6 +173,7 @@ static void refine_one (const struct batch *batch,
     for (int q = 0; q < DN_N_QUANTITIES; q++)
         factors[q] =
             factor_of (&bundle->corrections[q], at.residual, (double) sums[q][i]);
+    factors[DN_QUANTITY_STEP] *= sheet_factor (batch, i, at.residual);
     if (bundle->tuning) {
         factors[DN_QUANTITY_MEMORY] *= bundle->tuning->memory.scale;
         factors[DN_QUANTITY_POWER] *= bundle->tuning->power.scale;

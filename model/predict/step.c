@@ -219,7 +219,7 @@ static double optimizer_time (const struct dn_case *c)
     if (c->parallel >= DN_PARALLEL_ZERO1)
         per_device /= c->replicas;
     return per_device * 4 * optimizer_passes (c->spec->optimizer)
-           / (reached * c->device->bandwidth) * optimizer_factor (c);
+           / (reached * dn_bandwidth (c)) * optimizer_factor (c);
 }
 
 /* Two things that run side by side: their maximum, without a kink. */

@@ -44,12 +44,32 @@ static double mesh_links (const struct dn_case *c, double n)
     return links[(int) n];
 }
 
-/* Byte/s that a ring of n devices of one node carries. */
+/* Was an all-reduce measured, over the link that the job uses? */
+static bool is_measured (const struct dn_case *c)
+{
+    return c->device->measured.ring > 0
+           && (c->device->link == DN_LINK_NVLINK) == has_nvlink (c);
+}
+
+static double start_time (const struct dn_case *c)
+{
+    if (is_measured (c) && c->device->measured.ring_start_s > 0)
+        return c->device->measured.ring_start_s;
+    return has_nvlink (c) ? c->constants->nvlink_start_s : c->constants->pcie_start_s;
+}
+
+/* Byte/s that a ring of n devices of one node carries. All devices of a node were
+ * measured; fewer that are wired to one another may have fewer links.
+ */
 static double ring_rate (const struct dn_case *c, double n)
 {
     const struct dn_constants *k = c->constants;
     double links = mesh_links (c, n);
+    double all = mesh_links (c, (double) c->device->per_node);
 
+    if (is_measured (c))
+        return c->device->measured.ring
+               * (has_nvlink (c) && links > 0 && all > 0 ? links / all : 1);
     if (!has_nvlink (c))
         return c->device->pcie_bw * k->pcie_eff;
     return c->device->link_bw * (links > 0 ? links / 6 * k->mesh_eff : k->nvlink_eff);
@@ -59,11 +79,11 @@ static double ring_rate (const struct dn_case *c, double n)
 static double half_ring (const struct dn_case *c, double bytes, double n)
 {
     const struct dn_constants *k = c->constants;
-    double start = has_nvlink (c) ? k->nvlink_start_s : k->pcie_start_s;
 
     if (n <= 1 || bytes <= 0)
         return 0;
-    return start / 2 + (n - 1) * k->hop_s + (n - 1) / n * bytes / ring_rate (c, n);
+    return start_time (c) / 2 + (n - 1) * k->hop_s
+           + (n - 1) / n * bytes / ring_rate (c, n);
 }
 
 /* The middle of a hierarchical all-reduce, halved too. Nodes with NVLink have a network

@@ -29,15 +29,56 @@ static bool is_fused (const struct dn_spec *spec)
 }
 
 /* A third of Kepler's cores works only on instructions that pair up, and error
- * correction takes a fifth of its bandwidth, which later memories do beside.
+ * correction takes a fifth of its bandwidth, which later memories do beside. What was
+ * measured has that in it.
  */
-static void slow_kepler (struct dn_rates *r)
+static void slow_kepler (const struct dn_case *c, struct dn_rates *r)
 {
-    r->linear *= 2.0 / 3;
-    r->conv *= 2.0 / 3;
+    if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0)
+        r->linear *= 2.0 / 3;
+    if (dn_device_rate (c->device, DN_RATE_CONV, c->precision) <= 0)
+        r->conv *= 2.0 / 3;
     r->grouped *= 2.0 / 3;
-    r->memory *= 0.8;
-    r->light *= 0.8;
+    if (c->device->measured.stream <= 0) {
+        r->memory *= 0.8;
+        r->light *= 0.8;
+    }
+}
+
+/* What was measured on the site's own devices takes the place of the data sheet: an
+ * efficiency was fitted on devices whose long kernels reach the share 'seen' of theirs.
+ * How short kernels fall behind is left to the padding and the least time of a kernel:
+ * with a measured half-way point on top of these, predictions got worse.
+ */
+static void take_rate (const struct dn_case *c,
+                       enum dn_rate_class class,
+                       double seen,
+                       double *rate)
+{
+    double measured = dn_device_rate (c->device, class, c->precision);
+    bool matrix;
+
+    if (measured > 0)
+        *rate *= measured / (seen * dn_device_peak (c->device, c->precision, &matrix));
+}
+
+static void take_measured (const struct dn_case *c, struct dn_rates *r)
+{
+    const struct dn_constants *k = c->constants;
+
+    take_rate (c,
+               DN_RATE_LINEAR,
+               r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32,
+               &r->linear);
+    take_rate (
+        c, DN_RATE_CONV, r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32, &r->conv);
+}
+
+double dn_bandwidth (const struct dn_case *c)
+{
+    return c->device->measured.stream > 0
+               ? c->device->measured.stream / c->constants->seen_stream
+               : c->device->bandwidth;
 }
 
 struct dn_rates dn_rates_of (const struct dn_case *c)
@@ -69,10 +110,10 @@ struct dn_rates dn_rates_of (const struct dn_case *c)
     /* Without fast units for them 16-bit numbers are converted to and fro. */
     if (!r.tensor && peak <= device->fp32)
         r.bytes = 4;
-    r.memory = device->bandwidth * k->eff_memory * (ngc ? k->ngc_memory : 1);
-    r.light = device->bandwidth * k->eff_light * (ngc ? k->ngc_memory : 1);
+    r.memory = dn_bandwidth (c) * k->eff_memory * (ngc ? k->ngc_memory : 1);
+    r.light = dn_bandwidth (c) * k->eff_light * (ngc ? k->ngc_memory : 1);
     if (device->arch == DN_ARCH_KEPLER)
-        slow_kepler (&r);
+        slow_kepler (c, &r);
     r.light_launches = 1;
     if (is_fused (c->spec)) {
         r.light /= k->fused_bytes;
@@ -83,6 +124,7 @@ struct dn_rates dn_rates_of (const struct dn_case *c)
         r.launch_s *= k->ngc_launch;
         r.kernel_s *= k->ngc_launch;
     }
+    take_measured (c, &r);
     return r;
 }
 
@@ -146,7 +188,10 @@ static double relayout (const struct dn_case *c,
  */
 static double wait_time (const struct dn_case *c, const struct dn_op *op)
 {
-    return op->steps > 1 && op->calls <= 1 ? op->steps * c->constants->recurrence_s : 0;
+    double measured = c->device->measured.recurrence_s;
+    double step_s = measured > 0 ? measured : c->constants->recurrence_s;
+
+    return op->steps > 1 && op->calls <= 1 ? op->steps * step_s : 0;
 }
 
 /* One matrix product or convolution, moving 'elements'. Grouped convolutions are not

@@ -60,6 +60,9 @@ bool dn_is_tuned (const struct dn_spec *spec);
 
 struct dn_rates dn_rates_of (const struct dn_case *c);
 
+/* The memory's data-sheet bandwidth, or what takes its place where it was measured. */
+double dn_bandwidth (const struct dn_case *c);
+
 /* The rates of a loss, where those of other operators are 'r'. */
 struct dn_rates dn_rates_of_loss (const struct dn_case *c, const struct dn_rates *r);
 

@@ -26,6 +26,8 @@
 #include "conf/people.h"
 #include "predict/tuning.h"
 
+/* Of the catalogue: what a site has measured itself. */
+static const char site_folder[] = "site";
 static const char catalogue_suffix[] = ".conf";
 
 void dn_dir_cleanup (DIR *const *dir)
@@ -233,40 +235,88 @@ static DIR *open_trusted_dir (const char *path, struct dn_err *err)
     return dir;
 }
 
+/* How a catalogue takes a file: dn_catalogue_add () or dn_catalogue_amend (). */
+typedef int (*take_f) (struct dn_catalogue *catalogue,
+                       struct dn_span text,
+                       const char *file,
+                       struct dn_err *err);
+
 static int load_device (int dir,
                         const char *dir_path,
                         const char *name,
+                        take_f take,
                         struct dn_catalogue *catalogue,
                         struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *text = NULL;
-    char path[DN_SITE_PATH_MAX + NAME_MAX + 2];
+    char path[DN_SITE_PATH_MAX + NAME_MAX + sizeof (site_folder) + 2];
     size_t len;
 
     snprintf (path, sizeof (path), "%s/%s", dir_path, name);
     if (load_at (dir, name, path, DN_FILE_MAX, &text, &len, err) < 0)
         return -1;
-    return dn_catalogue_add (catalogue, (struct dn_span){text, len}, path, err);
+    return take (catalogue, (struct dn_span){text, len}, path, err);
 }
 
-static int load_catalogue (const char *path,
-                           struct dn_catalogue *catalogue,
-                           struct dn_err *err)
+static int load_folder (DIR *dir,
+                        const char *path,
+                        take_f take,
+                        struct dn_catalogue *catalogue,
+                        struct dn_err *err)
 {
-    dn_cleanup (dn_dir_cleanup) DIR *dir = open_trusted_dir (path, err);
-    dn_cleanup (dn_free_ptr) struct name_list *list = NULL;
+    dn_cleanup (dn_free_ptr) struct name_list *list = calloc (1, sizeof (*list));
 
-    if (!dir)
-        return -1;
-    list = calloc (1, sizeof (*list));
     if (!list)
         return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
     if (list_catalogue (dir, path, list, err) < 0)
         return -1;
     for (int i = 0; i < list->n_names; i++)
-        if (load_device (dirfd (dir), path, list->names[i], catalogue, err) < 0)
+        if (load_device (dirfd (dir), path, list->names[i], take, catalogue, err) < 0)
             return -1;
     return 0;
+}
+
+/* What the site knows of its own devices lies in a folder of the catalogue, which need
+ * not be there.
+ */
+static int load_own (int parent,
+                     const char *parent_path,
+                     struct dn_catalogue *catalogue,
+                     struct dn_err *err)
+{
+    char path[DN_SITE_PATH_MAX + sizeof (site_folder) + 1];
+    dn_cleanup (dn_dir_cleanup) DIR *dir = NULL;
+    struct stat st;
+    int fd =
+        openat (parent, site_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    snprintf (path, sizeof (path), "%s/%s", parent_path, site_folder);
+    if (fd < 0)
+        return errno == ENOENT
+                   ? 0
+                   : fail_errno (path, "cannot be opened as a directory", err);
+    dir = fdopendir (fd);
+    if (!dir) {
+        fail_errno (path, "cannot be read", err);
+        close (fd);
+        return -1;
+    }
+    if (fstat (fd, &st) < 0)
+        return fail_errno (path, "cannot be examined", err);
+    if (check_trust (&st, path, err) < 0)
+        return -1;
+    return load_folder (dir, path, dn_catalogue_amend, catalogue, err);
+}
+
+int dn_load_catalogue (const char *path,
+                       struct dn_catalogue *catalogue,
+                       struct dn_err *err)
+{
+    dn_cleanup (dn_dir_cleanup) DIR *dir = open_trusted_dir (path, err);
+
+    if (!dir || load_folder (dir, path, dn_catalogue_add, catalogue, err) < 0)
+        return -1;
+    return load_own (dirfd (dir), path, catalogue, err);
 }
 
 static int load_datasets (const char *path,
@@ -405,7 +455,7 @@ static int load_tables (const struct dn_load_context *context,
                         bool *catalogue,
                         struct dn_err *err)
 {
-    *catalogue = load_catalogue (site->hardware_dir, &site->catalogue, err) == 0;
+    *catalogue = dn_load_catalogue (site->hardware_dir, &site->catalogue, err) == 0;
     if (!*catalogue && take (context, err) < 0)
         return -1;
     if (load_datasets (site->datasets_file, &site->datasets, err) < 0)
@@ -462,6 +512,7 @@ static int fill_site (const struct dn_load_paths *paths,
         || follow_slurm (context, site, err) < 0)
         return -1;
     load_site_bundle (paths, site);
+    dn_site_set_loaders (site);
     return 0;
 }
 

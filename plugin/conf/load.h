@@ -55,6 +55,14 @@ struct dn_site *dn_load_site (const struct dn_load_paths *paths,
                               struct dn_err *err);
 void dn_load_free (struct dn_site *site);
 
+/* Load the catalogue in a directory and what the site has of its own in the folder
+ * site/ below, which need not be there. -1 with 'err', and the catalogue holds what was
+ * read until then.
+ */
+int dn_load_catalogue (const char *path,
+                       struct dn_catalogue *catalogue,
+                       struct dn_err *err);
+
 /* Load the bundle in the directory 'path'. NULL with 'err'; freed with dn_bundle_free
  * (). */
 struct dn_bundle *dn_load_bundle (const char *path, struct dn_err *err);

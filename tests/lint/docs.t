@@ -156,6 +156,31 @@ def counters():
                 print("job_submit_dnnest.8 lacks the label", value)
 
 
+def hardware_page():
+    """Every key of the catalogue, in the order of its table."""
+    with open(top + "/model/hardware/catalogue.c", encoding="utf-8") as file:
+        table = re.search(r"device_keys\[\] = \{(.*?)End of device_keys", file.read(), re.S)
+    keys = re.findall(r'(?:KEY|RATE) \("(\w+)"', table.group(1))
+    text = page("dnnest.hardware.5").split("# EXAMPLE")[0]
+    compare("dnnest.hardware.5", re.findall(r"^\*(\w+)\*=", text, re.M), keys)
+
+
+def bench_page():
+    """The options and commands of dnnest-bench, as its help and its page have them."""
+    text = page("dnnest-bench.1")
+    help_text = load("help-bench.txt")
+    chapters = sections(text, "#")
+    compare("dnnest-bench.1", re.findall(r"\*--([a-z]+)\*", chapters["OPTIONS"]),
+            options(help_text))
+    compare("dnnest-bench.1", sections(chapters["COMMANDS"], "##"),
+            re.findall(r"^  ([a-z]+) +[a-z]", help_text.split("Options:")[0], re.M))
+    with open(top + "/model/learn/samples.c", encoding="utf-8") as file:
+        ops = re.search(r"op_text\[\] = \{(.*?)\};", file.read(), re.S).group(1)
+    for op in re.findall(r'"(\w+)"', ops)[1:]:
+        if "*%s*" % op not in chapters["SAMPLES"]:
+            print("dnnest-bench.1 does not name", op)
+
+
 def conf_page():
     config = load("config.json")
     want = []
@@ -320,6 +345,7 @@ make_mock mock
 dn model --json show "$work/mock" > "$work/show.json"
 dn model --json --dir "$work/model" install "$work/small" > "$work/install.json"
 dn model --json --dir "$work/model" list > "$work/list.json"
+"${DNNEST%/*}/dnnest-bench" --help > "$work/help-bench.txt"
 "$DNNEST" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' > "$work/commands.txt"
 while read -r command; do
     "$DNNEST" "$command" --help > "$work/help-$command.txt"
@@ -335,6 +361,10 @@ is 'the decision record and log, their schemas and job_submit_dnnest(8) say the 
 is 'job_submit_dnnest(8) has every counter, and no other' "$(facts counters 2>&1)" ''
 is 'dnnest.conf(5) has every key with its range and default, and no other' \
     "$(facts conf_page 2>&1)" ''
+is 'dnnest.hardware(5) has every key of the catalogue, and no other' \
+    "$(facts hardware_page 2>&1)" ''
+is 'dnnest-bench(1) has its commands, options and operators, and no other' \
+    "$(facts bench_page 2>&1)" ''
 is 'dnnest.conf(5) says which value of every rule is stricter' "$(facts conf_order 2>&1)" ''
 is 'etc/dnnest.conf shows every key at its default, commented out' "$(facts sample 2>&1)" ''
 is 'etc/dnnest.conf with all lines in force is right and changes nothing' \

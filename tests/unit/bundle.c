@@ -341,6 +341,49 @@ static void a_sites_constants_do_not_shift_the_features (void **state)
     free_run (&run);
 }
 
+/* The same run on the first device, of which half the rates were measured. */
+static void predict_measured (const struct run *run,
+                              struct dn_estimate *white,
+                              struct dn_estimate *with)
+{
+    struct dn_predictor predictor = dn_site_predictor (run->site);
+    struct dn_device device = *run->white[0].device;
+    const struct dn_device *devices[1] = {&device};
+
+    device.measured.stream = device.bandwidth / 4;
+    device.measured.rates[DN_RATE_CONV][DN_PRECISION_FP16] = device.fp16 / 8;
+    dn_predict_devices (&predictor, &run->spec, &run->graph, devices, 1, 0, with);
+    predictor.bundle = NULL;
+    dn_predict_devices (&predictor, &run->spec, &run->graph, devices, 1, 0, white);
+}
+
+static void what_the_bundle_knows_goes_over_what_was_measured (void **state)
+{
+    struct run run;
+    struct dn_estimate white;
+    struct dn_estimate with;
+
+    (void) state;
+    predict (NET "batch=64", &run);
+    predict_measured (&run, &white, &with);
+    assert_true (white.step_s.p50 > 1.5 * run.white[0].step_s.p50);
+    assert_about (with.known, 1.0);
+    assert_about (with.step_s.p50, run.with[0].step_s.p50);
+    assert_about (with.power_w, run.with[0].power_w);
+    free_run (&run);
+    predict (NET "batch=174", &run); /* known by half */
+    predict_measured (&run, &white, &with);
+    assert_true (
+        fabs (with.step_s.p50 / sqrt (1.5 * run.white[0].step_s.p50 * white.step_s.p50)
+              - 1)
+        < 2e-3);
+    free_run (&run);
+    predict (NET "batch=4096", &run); /* not at all */
+    predict_measured (&run, &white, &with);
+    assert_about (with.step_s.p50, white.step_s.p50);
+    free_run (&run);
+}
+
 static void many_devices_get_what_one_gets (void **state)
 {
     enum {
@@ -438,6 +481,8 @@ int main (void)
               bounds_are_the_quantiles_of_the_kind_of_network),
         TEST ("Far from the training runs the white box is left",
               far_from_the_training_runs_the_white_box_is_left),
+        TEST ("what the bundle knows goes over what was measured",
+              what_the_bundle_knows_goes_over_what_was_measured),
         TEST ("What is not known widens the bound as before",
               what_is_not_known_widens_the_bound_as_before),
         TEST ("A site's constants do not shift the features",

@@ -81,6 +81,93 @@ static void bf16_runs_only_where_there_is_a_unit_for_it (void **state)
     dn_catalogue_free (&catalogue);
 }
 
+static int amend (struct dn_catalogue *catalogue, const char *text, struct dn_err *err)
+{
+    return dn_catalogue_amend (catalogue, dn_span_of (text), "own", err);
+}
+
+static void own_values_go_over_those_of_the_catalogue (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+    struct dn_device_value values[DN_DEVICE_KEYS_MAX];
+    const struct dn_device *device;
+    int n_own = 0;
+    int n;
+
+    (void) state;
+    assert_int_equal (add (&catalogue, V100, NULL), 0);
+    assert_false (dn_device_is_measured (&catalogue.devices[0]));
+    assert_int_equal (
+        amend (&catalogue, "Device=V100\nBandwidth=850G\nLinearFp16=90T\n", NULL), 0);
+    assert_int_equal (
+        amend (&catalogue, "LinearFp16=95T\nDevice=v100\nStream=8e11", NULL), 0);
+    assert_int_equal (catalogue.n_devices, 1);
+    device = &catalogue.devices[0];
+    assert_true (dn_device_is_measured (device));
+    assert_near (device->bandwidth, 850e9);
+    assert_near (device->fp16, 125e12);
+    assert_near (dn_device_rate (device, DN_RATE_LINEAR, DN_PRECISION_HALF), 95e12);
+    assert_near (dn_device_rate (device, DN_RATE_LINEAR, DN_PRECISION_FP32), 0);
+    assert_near (dn_device_rate (device, DN_RATE_CONV, DN_PRECISION_FP16), 0);
+    assert_near (device->measured.stream, 8e11);
+    n = dn_device_values (&catalogue, device, values);
+    assert_int_equal (n, 14); /* of the sheet 12, and two more */
+    for (int i = 0; i < n; i++) {
+        bool own = strcmp (values[i].file, "own") == 0;
+
+        n_own += own ? 1 : 0;
+        if (strcmp (values[i].key, "Fp16") == 0)
+            assert_string_equal (values[i].file, "file");
+        if (strcmp (values[i].key, "LinearFp16") == 0)
+            assert_string_equal (values[i].text, "9.5e+13");
+    }
+    assert_int_equal (n_own, 4); /* Device, Bandwidth, LinearFp16, Stream */
+    dn_catalogue_free (&catalogue);
+}
+
+static void an_own_device_has_to_be_whole (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (amend (&catalogue, "Device=new\nStream=8e11", &err), -1);
+    assert_contains (err.text, "own: Vendor= is missing");
+    assert_int_equal (amend (&catalogue, V100 "Stream=8e11", &err), 0);
+    assert_int_equal (catalogue.n_devices, 1);
+    dn_catalogue_free (&catalogue);
+}
+
+static void what_is_wrong_with_an_own_file_changes_nothing (void **state)
+{
+    static const struct {
+        const char *text;
+        const char *says;
+    } cases[] = {
+        {"Device=v100\nBandwidth=1G\nSpeed=1", "own: line 3: unknown key 'Speed'"},
+        {"Device=v100\nBandwidth=1G\nLinearFp32=0", "LinearFp32: 0 out of range"},
+        {"Device=v100\nBandwidth=1G\nRing=nan", "Ring: 'nan' is not a number"},
+        {"Device=v100\nBandwidth=1G\nRecurrence=1e9", "Recurrence: 1e9 out of range"},
+        {"Device=v100 Device=a100 Bandwidth=1G", "more than one device"},
+        {"Device=v100\nBandwidth=1G\nVendor=\"x", "a quote is not closed"},
+        {"", "Device= is missing"},
+    };
+    struct dn_catalogue catalogue = {0};
+
+    (void) state;
+    assert_int_equal (add (&catalogue, V100, NULL), 0);
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_err err = {0};
+
+        assert_int_equal (amend (&catalogue, cases[i].text, &err), -1);
+        assert_contains (err.text, cases[i].says);
+        assert_near (catalogue.devices[0].bandwidth, 900e9);
+        assert_int_equal (catalogue.n_devices, 1);
+        assert_int_equal (catalogue.n_files, 1);
+    }
+    dn_catalogue_free (&catalogue);
+}
+
 static int add_type (struct dn_gpu_types *types,
                      const struct dn_catalogue *catalogue,
                      const char *text,
@@ -402,6 +489,11 @@ int main (void)
         TEST ("a device is read in SI units", a_device_is_read_in_si_units),
         TEST ("bf16 runs only where there is a unit for it",
               bf16_runs_only_where_there_is_a_unit_for_it),
+        TEST ("own values go over those of the catalogue",
+              own_values_go_over_those_of_the_catalogue),
+        TEST ("an own device has to be whole", an_own_device_has_to_be_whole),
+        TEST ("what is wrong with an own file changes nothing",
+              what_is_wrong_with_an_own_file_changes_nothing),
         TEST ("bad Gpu lines say what is wrong", bad_gpu_lines_say_what_is_wrong),
         TEST ("candidates that cannot hold the request are blocked",
               candidates_that_cannot_hold_the_request_are_blocked),

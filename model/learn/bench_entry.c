@@ -1,0 +1,333 @@
+/* bench_entry.c - what was measured, as lines of a catalogue file or of dnnest.conf
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "learn/bench_fit.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const keys[] = {NULL, "Fp32", "Tf32", "Fp16", "Bf16"};
+
+/* --- which device is it ----------------------------------------------------------- */
+
+/* Words of letters and digits: is 'word' one of those of 'text'? */
+static bool has_word (const char *text, const char *word, size_t len)
+{
+    while (*text) {
+        size_t n = 0;
+
+        while (isalnum ((unsigned char) text[n]))
+            n++;
+        if (n == len) {
+            size_t same = 0;
+
+            while (same < n && tolower ((unsigned char) text[same]) == word[same])
+                same++;
+            if (same == n)
+                return true;
+        }
+        text += n > 0 ? n : 1;
+    }
+    return false;
+}
+
+/* Do the chip's words of "rtx_2080_ti_11gb" stand in what the driver says? Form and
+ * memory are judged elsewhere, since few drivers tell them.
+ */
+static bool is_chip (const char *name,
+                     const char *driver_name,
+                     int *n_words,
+                     bool *form)
+{
+    *n_words = 0;
+    *form = false;
+    while (*name) {
+        size_t len = strcspn (name, "_");
+        bool is_form = strncmp (name, "sxm", 3) == 0 || strncmp (name, "pcie", 4) == 0;
+        bool is_memory = len > 2 && isdigit ((unsigned char) name[0])
+                         && strncmp (name + len - 2, "gb", 2) == 0;
+
+        if (is_form)
+            *form = has_word (driver_name, name, len);
+        else if (!is_memory && !has_word (driver_name, name, len))
+            return false;
+        else if (!is_memory)
+            ++*n_words;
+        name += len + (name[len] == '_' ? 1 : 0);
+    }
+    return true;
+}
+
+/* Drivers keep a part of the memory to themselves: up to a tenth of the data sheet's.
+ */
+static bool is_memory (const struct dn_device *device, double memory)
+{
+    return memory <= 0
+           || (memory <= device->memory * 1.03 && memory >= device->memory * 0.88);
+}
+
+/* How well a device of the catalogue matches: more words, then a stated form. */
+static int match (const struct dn_device *device, const char *name, double memory)
+{
+    int n_words;
+    bool form;
+
+    if (!is_chip (device->name, name, &n_words, &form) || !is_memory (device, memory))
+        return 0;
+    return 2 * n_words + (form ? 1 : 0);
+}
+
+const struct dn_device *dn_bench_device (const struct dn_catalogue *catalogue,
+                                         const char *driver_name,
+                                         double memory,
+                                         struct dn_err *err)
+{
+    const struct dn_device *best = NULL;
+    char list[DN_ERR_TEXT_MAX];
+    struct dn_buf buf = dn_buf_on (list, sizeof (list));
+    int most = 0;
+    int n = 0;
+
+    for (int i = 0; i < catalogue->n_devices; i++)
+        most = (int) fmax (most, match (&catalogue->devices[i], driver_name, memory));
+    for (int i = 0; i < catalogue->n_devices && most > 0; i++)
+        if (match (&catalogue->devices[i], driver_name, memory) == most) {
+            best = &catalogue->devices[i];
+            dn_buf_add (&buf, "%s%s", n++ > 0 ? ", " : "", best->name);
+        }
+    if (n == 1)
+        return best;
+    dn_err_set (err,
+                DN_E_RANGE,
+                n > 1 ? "'%s' may be %s: say which with --device"
+                      : "'%s' is not in the catalogue%s: name it with --device",
+                dn_quote (driver_name, strlen (driver_name)).text,
+                list);
+    return NULL;
+}
+
+/* --- the entry -------------------------------------------------------------------- */
+
+static const char *fact (const struct dn_bench_entry *entry, const char *key)
+{
+    const char *text = dn_samples_fact (entry->samples, key);
+
+    return text ? text : "";
+}
+
+/* A fact that is a number, 0 where it is none. */
+static double number (const struct dn_bench_entry *entry, const char *key)
+{
+    double value = 0;
+
+    if (dn_real_read (dn_span_of (fact (entry, key)), key, 0, 1e15, &value, NULL) < 0)
+        return 0;
+    return value;
+}
+
+static double data_sheet (const struct dn_device *device, int precision)
+{
+    switch (precision) {
+    case DN_PRECISION_FP32:
+        return device->fp32;
+    case DN_PRECISION_TF32:
+        return device->tf32;
+    case DN_PRECISION_FP16:
+        return device->fp16;
+    default:
+        return device->bf16;
+    }
+}
+
+/* The share of the data sheet that such a curve stands for. */
+static double seen (const struct dn_bench_entry *entry, int class, int precision)
+{
+    const struct dn_constants *k = entry->constants;
+
+    if (precision == DN_PRECISION_FP32)
+        return class == DN_RATE_LINEAR ? k->seen_linear_fp32 : k->seen_conv_fp32;
+    return class == DN_RATE_LINEAR ? k->seen_linear_tensor : k->seen_conv_tensor;
+}
+
+static void write_fit (const struct dn_bench_fit *fit, struct dn_buf *buf)
+{
+    dn_buf_add (buf,
+                "# %d samples, median error of the fit %.0f %%",
+                fit->n,
+                100 * fit->spread);
+}
+
+/* A device without a unit for a precision runs it at another's rate, and a rate of its
+ * own would claim that it has one.
+ */
+static void write_rate (const struct dn_bench_entry *entry,
+                        int class,
+                        int precision,
+                        struct dn_buf *buf)
+{
+    static const char *const classes[DN_N_RATE_CLASSES] = {"Linear", "Conv"};
+    const struct dn_bench_fit *fit = &entry->result->curves[class][precision];
+    double sheet = entry->known ? data_sheet (entry->known, precision) : 0;
+
+    if (fit->rate <= 0 || (entry->known && sheet <= 0))
+        return;
+    write_fit (fit, buf);
+    if (sheet > 0)
+        dn_buf_add (buf, "; %.0f %% of the data sheet", 100 * fit->rate / sheet);
+    dn_buf_add (buf, "; half of it at %.2g FLOP", fit->half);
+    dn_buf_add (buf, "\n%s%s=%.4g\n", classes[class], keys[precision], fit->rate);
+}
+
+static void write_value (const char *key,
+                         const struct dn_bench_fit *fit,
+                         struct dn_buf *buf)
+{
+    if (fit->rate <= 0)
+        return;
+    write_fit (fit, buf);
+    dn_buf_add (buf, "\n%s=%.4g\n", key, fit->rate);
+}
+
+static void write_ring (const struct dn_bench_result *result, struct dn_buf *buf)
+{
+    if (result->ring.rate <= 0)
+        return;
+    write_fit (&result->ring, buf);
+    dn_buf_add (buf,
+                "; all-reduce of %" PRId64 " devices\nPerNode=%" PRId64
+                "\nRing=%.4g\nRingStart=%.3g\n",
+                result->ring_devices,
+                result->ring_devices,
+                result->ring.rate,
+                result->ring_start_s);
+}
+
+/* --- a device that the catalogue does not have ------------------------------------ */
+
+static const char *arch_of (double capability)
+{
+    static const struct {
+        double from;
+        const char *name;
+    } table[] = {{10, "blackwell"},
+                 {9, "hopper"},
+                 {8.9, "ada"},
+                 {8, "ampere"},
+                 {7.5, "turing"},
+                 {7, "volta"},
+                 {6, "pascal"}};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (table); i++)
+        if (capability >= table[i].from - 0.01)
+            return table[i].name;
+    return "other";
+}
+
+/* What a data sheet would say of a device that reaches so much. */
+static int write_sheet (const struct dn_bench_entry *entry,
+                        struct dn_buf *buf,
+                        struct dn_err *err)
+{
+    const struct dn_bench_result *result = entry->result;
+    double memory = number (entry, "memory");
+    double tdp = number (entry, "tdp_w");
+    double sms = number (entry, "sms");
+    double idle = number (entry, "idle_w");
+
+    if (result->curves[DN_RATE_LINEAR][DN_PRECISION_FP32].rate <= 0
+        || result->stream.rate <= 0 || memory < 1e6 || tdp < 1)
+        return dn_err_set (
+            err,
+            DN_E_RANGE,
+            "'%s' is not in the catalogue, and the samples lack what an "
+            "entry of its own needs: matrix products in fp32, element-wise "
+            "kernels, and the facts memory and tdp_w",
+            entry->device);
+    dn_buf_add (buf,
+                "# Not in the catalogue: peaks as a data sheet would state them of a "
+                "device that\n# reaches what was measured.\n"
+                "Vendor=nvidia\nArch=%s\nMemory=%.0f\nTdp=%.0f\n",
+                arch_of (number (entry, "capability")),
+                memory,
+                tdp);
+    if (sms >= 1)
+        dn_buf_add (buf, "Sms=%.0f\n", floor (sms));
+    if (idle > 0)
+        dn_buf_add (buf, "Idle=%.0f\n", idle);
+    dn_buf_add (
+        buf, "Bandwidth=%.4g\n", result->stream.rate / entry->constants->seen_stream);
+    for (int p = DN_PRECISION_FP32; p < DN_N_RATE_PRECISIONS; p++)
+        if (result->curves[DN_RATE_LINEAR][p].rate > 0)
+            dn_buf_add (buf,
+                        "%s=%.4g\n",
+                        keys[p],
+                        result->curves[DN_RATE_LINEAR][p].rate
+                            / seen (entry, DN_RATE_LINEAR, p));
+    return 0;
+}
+
+static bool measured_any (const struct dn_bench_result *result)
+{
+    bool any = result->stream.rate > 0 || result->pcie.rate > 0 || result->ring.rate > 0
+               || result->recurrence_s > 0;
+
+    for (int class = 0; class < DN_N_RATE_CLASSES; class ++)
+        for (int p = 0; p < DN_N_RATE_PRECISIONS; p++)
+            any = any || result->curves[class][p].rate > 0;
+    return any;
+}
+
+int dn_bench_write_entry (const struct dn_bench_entry *entry,
+                          struct dn_buf *buf,
+                          struct dn_err *err)
+{
+    const struct dn_bench_result *result = entry->result;
+
+    if (!measured_any (result))
+        return dn_err_set (
+            err, DN_E_RANGE, "no kernel of a device was measured often enough");
+    dn_buf_add (
+        buf,
+        "# Measured by dnnest-bench: %d samples of %s\n# Device: %s, driver %s\n"
+        "Device=%s\n",
+        entry->samples->n_rows,
+        entry->file,
+        fact (entry, "gpu"),
+        fact (entry, "driver"),
+        entry->device);
+    if (!entry->known && write_sheet (entry, buf, err) < 0)
+        return -1;
+    for (int class = 0; class < DN_N_RATE_CLASSES; class ++)
+        for (int p = DN_PRECISION_FP32; p < DN_N_RATE_PRECISIONS; p++)
+            write_rate (entry, class, p, buf);
+    write_value ("Stream", &result->stream, buf);
+    write_value ("PcieBandwidth", &result->pcie, buf);
+    write_ring (result, buf);
+    if (result->recurrence_s > 0)
+        dn_buf_add (buf, "Recurrence=%.3g\n", result->recurrence_s);
+    if (result->launch_s > 0)
+        dn_buf_add (buf,
+                    "# An empty kernel takes %.3g us behind others, %.3g us with the "
+                    "host waiting for it\n",
+                    1e6 * result->launch_s,
+                    1e6 * result->sync_s);
+    return buf->cut ? dn_err_set (err, DN_E_LIMIT, "the entry is too long") : 0;
+}
+
+int dn_bench_write_host (const struct dn_bench_result *result,
+                         struct dn_buf *buf,
+                         struct dn_err *err)
+{
+    if (result->jpeg <= 0 && result->tokens <= 0 && result->array <= 0)
+        return dn_err_set (err, DN_E_RANGE, "no loader was measured");
+    if (result->jpeg > 0)
+        dn_buf_add (buf, "CoreJpeg=%.4g\n", result->jpeg);
+    if (result->tokens > 0)
+        dn_buf_add (buf, "CoreTokens=%.4g\n", result->tokens);
+    if (result->array > 0)
+        dn_buf_add (buf, "CoreBytes=%.4g\n", result->array);
+    return 0;
+}

@@ -1,0 +1,346 @@
+/* bench_fit.c - a rate and a half-way point per kind of kernel
+ *
+ * The efficiency of a kernel saturates with its work W: rate W / (W + half), which is a
+ * time of (W + half) / rate, a straight line. It is fitted by the least sum of
+ * |ln (predicted / measured)|: kernels of all sizes count alike, and one that met a
+ * busy machine does not move it. For a given half the best rate is a median, so only
+ * half has to be searched for.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "learn/bench_fit.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fewer samples than that are no curve. */
+#define CURVE_MIN 4
+
+/* Kernels that move less may find their operands in a cache, whoever measured them. */
+#define STREAM_BYTES_MIN 32e6
+
+/* Messages below are sent by another protocol, and no gradient bucket is that small. */
+#define RING_BYTES_MIN 1e6
+
+static int compare (const void *a, const void *b)
+{
+    double x = *(const double *) a;
+    double y = *(const double *) b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of values that may be put in another order; n > 0. */
+static double median (double values[], int n)
+{
+    qsort (values, (size_t) n, sizeof (*values), compare);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+struct points {
+    const double *work;
+    const double *seconds;
+    int n;
+    double *room; /* of n values */
+};
+
+/* The logarithm of the best rate for a half-way point, and the error that remains. */
+static double try_half (const struct points *points, double half, double *log_rate)
+{
+    double sum = 0;
+
+    for (int i = 0; i < points->n; i++)
+        points->room[i] = log ((points->work[i] + half) / points->seconds[i]);
+    *log_rate = median (points->room, points->n);
+    for (int i = 0; i < points->n; i++)
+        sum += fabs (points->room[i] - *log_rate);
+    return sum / points->n;
+}
+
+/* Half-way points from nothing to the largest work, each a few percent further. */
+static double find_half (const struct points *points)
+{
+    const double stride = 1.05;
+    double least = points->work[0];
+    double most = points->work[0];
+    double log_rate;
+    double best = 0;
+    double error = try_half (points, 0, &log_rate);
+
+    for (int i = 1; i < points->n; i++) {
+        least = fmin (least, points->work[i]);
+        most = fmax (most, points->work[i]);
+    }
+    for (double half = fmax (least, most * 1e-9) / 100; half < most; half *= stride) {
+        double now = try_half (points, half, &log_rate);
+
+        if (now < error) {
+            error = now;
+            best = half;
+        }
+    }
+    return best;
+}
+
+bool dn_bench_fit_curve (const double work[],
+                         const double seconds[],
+                         int n,
+                         struct dn_bench_fit *fit,
+                         struct dn_err *err)
+{
+    struct points points = {work, seconds, n, NULL};
+    double log_rate;
+
+    *fit = (struct dn_bench_fit){.n = n};
+    if (n < CURVE_MIN)
+        return false;
+    points.room = calloc ((size_t) n, sizeof (*points.room));
+    if (!points.room) {
+        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return false;
+    }
+    fit->half = find_half (&points);
+    try_half (&points, fit->half, &log_rate);
+    fit->rate = exp (log_rate);
+    for (int i = 0; i < n; i++)
+        points.room[i] = fabs (points.room[i] - log_rate);
+    fit->spread = median (points.room, n);
+    free (points.room);
+    return true;
+}
+
+/* --- which samples ---------------------------------------------------------------- */
+
+/* The number behind the letter in "n32 c64 k3 s1", or 0. */
+static double shape_number (const char *shape, char letter)
+{
+    double number = 0;
+
+    for (const char *at = shape; *at; at++)
+        if (*at == letter && (at == shape || at[-1] == ' ')) {
+            while (isdigit ((unsigned char) *++at) && number < 1e12)
+                number = 10 * number + (*at - '0');
+            return number;
+        }
+    return 0;
+}
+
+/* Is this a kernel of the kind by which classes are compared? */
+static bool is_reference (const struct dn_sample *row, enum dn_rate_class class)
+{
+    if (row->pass != DN_SAMPLE_FORWARD || row->flops <= 0)
+        return false;
+    if (class == DN_RATE_LINEAR)
+        return row->op == DN_SAMPLE_GEMM;
+    return row->op == DN_SAMPLE_CONV && shape_number (row->shape, 'k') == 3
+           && shape_number (row->shape, 's') == 1;
+}
+
+/* What to look at, and as what. */
+struct choice {
+    bool (*wanted) (const struct dn_sample *row, const struct choice *choice);
+    double (*work) (const struct dn_sample *row, const struct choice *choice);
+    enum dn_rate_class class;
+    enum dn_precision precision;
+    double stream; /* byte/s of the memory, 0 unknown */
+    int64_t devices;
+};
+
+static bool is_curve (const struct dn_sample *row, const struct choice *choice)
+{
+    return is_reference (row, choice->class) && row->precision == choice->precision
+           && (choice->stream <= 0 || row->bytes / choice->stream < 0.5 * row->seconds);
+}
+
+static double flops_of (const struct dn_sample *row, const struct choice *choice)
+{
+    (void) choice;
+    return row->flops;
+}
+
+static double bytes_of (const struct dn_sample *row, const struct choice *choice)
+{
+    (void) choice;
+    return row->bytes;
+}
+
+static bool is_stream (const struct dn_sample *row, const struct choice *choice)
+{
+    (void) choice;
+    return row->op == DN_SAMPLE_ELEMENTWISE && row->bytes >= STREAM_BYTES_MIN;
+}
+
+static bool is_pcie (const struct dn_sample *row, const struct choice *choice)
+{
+    (void) choice;
+    return row->op == DN_SAMPLE_H2D && row->bytes > 0;
+}
+
+static bool is_ring (const struct dn_sample *row, const struct choice *choice)
+{
+    return row->op == DN_SAMPLE_ALLREDUCE && row->devices == choice->devices
+           && row->bytes >= RING_BYTES_MIN;
+}
+
+/* Bytes that each of n devices sends around the ring. */
+static double sent_of (const struct dn_sample *row, const struct choice *choice)
+{
+    double n = (double) choice->devices;
+
+    return 2 * (n - 1) / n * row->bytes;
+}
+
+static int fit_choice (const struct dn_samples *samples,
+                       const struct choice *choice,
+                       struct dn_bench_fit *fit,
+                       struct dn_err *err)
+{
+    double *room = calloc (2 * (size_t) samples->n_rows + 1, sizeof (*room));
+    double *seconds = room + samples->n_rows;
+    struct dn_err why = {0};
+    int n = 0;
+
+    if (!room)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (int i = 0; i < samples->n_rows; i++)
+        if (choice->wanted (&samples->rows[i], choice)) {
+            room[n] = choice->work (&samples->rows[i], choice);
+            seconds[n++] = samples->rows[i].seconds;
+        }
+    dn_bench_fit_curve (room, seconds, n, fit, &why);
+    free (room);
+    return why.code == DN_E_NOMEM ? dn_err_set (err, DN_E_NOMEM, "%s", why.text) : 0;
+}
+
+/* --- what has no curve ------------------------------------------------------------ */
+
+/* Least seconds of an operator; 0 where it was not measured. */
+static double least_seconds (const struct dn_samples *samples, enum dn_sample_op op)
+{
+    double best = 0;
+
+    for (int i = 0; i < samples->n_rows; i++)
+        if (samples->rows[i].op == op && (best <= 0 || samples->rows[i].seconds < best))
+            best = samples->rows[i].seconds;
+    return best;
+}
+
+/* Are these one recurrent layer, the second over more steps? */
+static bool is_longer (const struct dn_sample *a, const struct dn_sample *b)
+{
+    return b->op == DN_SAMPLE_RNN && b->pass == DN_SAMPLE_FORWARD
+           && a->precision == b->precision
+           && shape_number (a->shape, 'h') == shape_number (b->shape, 'h')
+           && shape_number (a->shape, 'n') == shape_number (b->shape, 'n')
+           && shape_number (a->shape, 't') < shape_number (b->shape, 't');
+}
+
+/* A recurrent layer's time over its steps, of the one whose steps are shortest. */
+static double find_recurrence (const struct dn_samples *samples)
+{
+    const double least = 1e-8; /* no step is shorter than some clocks */
+    double best = 0;
+
+    for (int i = 0; i < samples->n_rows; i++) {
+        const struct dn_sample *a = &samples->rows[i];
+
+        if (a->op != DN_SAMPLE_RNN || a->pass != DN_SAMPLE_FORWARD)
+            continue;
+        for (int j = 0; j < samples->n_rows; j++) {
+            const struct dn_sample *b = &samples->rows[j];
+            double step;
+
+            if (!is_longer (a, b))
+                continue;
+            step = (b->seconds - a->seconds)
+                   / (shape_number (b->shape, 't') - shape_number (a->shape, 't'));
+            if (step > least && (best <= 0 || step < best))
+                best = step;
+        }
+    }
+    return best;
+}
+
+/* What one core does per second: the median over rows of samples or bytes. */
+static double per_core (const struct dn_samples *samples,
+                        enum dn_sample_op op,
+                        bool bytes)
+{
+    double rates[64];
+    int n = 0;
+
+    for (int i = 0; i < samples->n_rows && n < (int) DN_N_ELEMENTS (rates); i++) {
+        const struct dn_sample *row = &samples->rows[i];
+
+        if (row->op == op && (!bytes || row->bytes > 0))
+            rates[n++] = (bytes ? row->bytes : 1) / row->seconds;
+    }
+    return n > 0 ? median (rates, n) : 0;
+}
+
+static int64_t most_devices (const struct dn_samples *samples)
+{
+    int64_t most = 0;
+
+    for (int i = 0; i < samples->n_rows; i++)
+        if (samples->rows[i].op == DN_SAMPLE_ALLREDUCE
+            && samples->rows[i].devices > most)
+            most = samples->rows[i].devices;
+    return most;
+}
+
+static int analyse_ring (const struct dn_samples *samples,
+                         const struct dn_constants *constants,
+                         struct dn_bench_result *result,
+                         struct dn_err *err)
+{
+    struct choice choice = {
+        .wanted = is_ring, .work = sent_of, .devices = most_devices (samples)};
+    double hops = 2 * (double) (choice.devices - 1) * constants->hop_s;
+
+    if (choice.devices < 2)
+        return 0;
+    if (fit_choice (samples, &choice, &result->ring, err) < 0)
+        return -1;
+    result->ring_devices = choice.devices;
+    if (result->ring.rate > 0)
+        result->ring_start_s =
+            fmax (result->ring.half / result->ring.rate - hops, 1e-6);
+    return 0;
+}
+
+int dn_bench_analyse (const struct dn_samples *samples,
+                      const struct dn_constants *constants,
+                      struct dn_bench_result *result,
+                      struct dn_err *err)
+{
+    struct choice choice = {.wanted = is_stream, .work = bytes_of};
+
+    memset (result, 0, sizeof (*result));
+    if (fit_choice (samples, &choice, &result->stream, err) < 0)
+        return -1;
+    choice.wanted = is_pcie;
+    if (fit_choice (samples, &choice, &result->pcie, err) < 0
+        || analyse_ring (samples, constants, result, err) < 0)
+        return -1;
+    choice.wanted = is_curve;
+    choice.work = flops_of;
+    choice.stream = result->stream.rate;
+    for (int class = 0; class < DN_N_RATE_CLASSES; class ++)
+        for (int p = DN_PRECISION_FP32; p < DN_N_RATE_PRECISIONS; p++) {
+            choice.class = (enum dn_rate_class) class;
+            choice.precision = (enum dn_precision) p;
+            if (fit_choice (samples, &choice, &result->curves[class][p], err) < 0)
+                return -1;
+        }
+    result->recurrence_s = find_recurrence (samples);
+    result->launch_s = least_seconds (samples, DN_SAMPLE_LAUNCH);
+    result->sync_s = least_seconds (samples, DN_SAMPLE_SYNC);
+    result->jpeg = per_core (samples, DN_SAMPLE_JPEG, false);
+    result->tokens = per_core (samples, DN_SAMPLE_TEXT, true);
+    result->array = per_core (samples, DN_SAMPLE_ARRAY, true);
+    return 0;
+}

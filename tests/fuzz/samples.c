@@ -1,0 +1,87 @@
+/* samples.c - fuzz target: a samples file, and the catalogue file that is made of it
+ *
+ * Attack surface: a table that a job of anybody's may have written. What is made of it
+ * must be read again by the catalogue, as one device of the name that was asked for.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/bench_fit.h"
+
+/* An entry has a dozen values. */
+#define TEXT_MAX 8192
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
+
+static void expect (bool right, const char *what, const struct dn_err *err)
+{
+    if (right)
+        return;
+    fprintf (stderr, "%s: %s\n", what, err->text);
+    abort ();
+}
+
+static void read_again (const char *text)
+{
+    struct dn_catalogue catalogue = {.devices = NULL};
+    struct dn_err err = {0};
+
+    if (dn_catalogue_amend (&catalogue, dn_span_of (text), "made", &err) == 0)
+        expect (strcmp (catalogue.devices[0].name, "device") == 0, "renamed", &err);
+    else /* a rate may be out of the range of any device, nothing else */
+        expect (
+            err.code == DN_E_RANGE && strstr (err.text, "out of range"), text, &err);
+    dn_catalogue_free (&catalogue);
+}
+
+static void make_entry (const struct dn_samples *samples)
+{
+    static const struct dn_device sheet = {.name = "device",
+                                           .fp32 = 1e13,
+                                           .tf32 = 1e14,
+                                           .fp16 = 2e14,
+                                           .bf16 = 2e14,
+                                           .bandwidth = 1e12};
+    static const char whole[] = "Vendor=x Arch=ampere Fp32=10T Memory=1G Bandwidth=1T "
+                                "Tdp=100 ";
+    char text[TEXT_MAX];
+    struct dn_bench_result result;
+    struct dn_err err = {0};
+
+    expect (dn_bench_analyse (samples, &dn_constants_default, &result, &err) == 0,
+            "not analysed",
+            &err);
+    for (int known = 0; known < 2; known++) {
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+        struct dn_bench_entry entry = {"device",
+                                       known ? &sheet : NULL,
+                                       samples,
+                                       &result,
+                                       &dn_constants_default,
+                                       "samples"};
+
+        if (known)
+            dn_buf_add (&buf, "%s\n", whole);
+        if (dn_bench_write_entry (&entry, &buf, &err) == 0)
+            read_again (text);
+    }
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    struct dn_samples samples;
+    struct dn_err err = {0};
+
+    if (dn_samples_read ((struct dn_span){(const char *) data, size}, &samples, &err)
+        < 0) {
+        expect (err.text[0] != '\0', "no message", &err);
+        return 0;
+    }
+    if (samples.n_rows < 300) /* the search for steps of layers is quadratic */
+        make_entry (&samples);
+    dn_samples_free (&samples);
+    return 0;
+}

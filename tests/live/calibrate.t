@@ -1,0 +1,122 @@
+#!/bin/bash
+# calibrate.t - every GPU type of a real Slurm is measured by a job and gets its entry
+#
+# There is no GPU: a stand-in gives kernels that others have recorded (model/data) in place
+# of 'dnnest-bench gpu'; all else is the real program.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
+build=${abs_top_builddir:-$top}
+# shellcheck source=tests/live/lib/tap.sh
+. "$here/lib/tap.sh"
+# shellcheck source=tests/live/lib/cluster.sh
+. "$here/lib/cluster.sh"
+
+unset DNNEST DNNEST_BENCH
+
+plan_later
+if reason=$(cluster_missing); then skip_all "$reason"; fi
+command -v python3 >/dev/null || skip_all 'python3 is not installed'
+[[ -x $build/dnnest-bench ]] || skip_all 'dnnest-bench is not built'
+
+dir=$(mktemp -d /tmp/dnnest-calibrate.XXXXXX)
+cluster_trap "rm -rf '$dir'"
+readonly LIMIT_S=240 # for all jobs, which take seconds where the machine has nothing else
+
+# Jobs run as an ordinary user, who may not look into a checkout of root's.
+umask 022
+chmod 755 "$dir"
+mkdir "$dir/bin" "$dir/lib" "$dir/recorded" "$dir/conf"
+cp -R "$top/etc/hardware" "$top/etc/datasets.conf" "$dir/conf"
+chmod -R u+rwX,go-w,go+rX "$dir/conf"
+cp "$top/packaging/slurm/calibrate" "$dir/bin"
+cp "$(readlink -f "$build/dnnest")" "$dir/bin/dnnest"
+cp "$(readlink -f "$build/dnnest-bench")" "$dir/bin/real-bench"
+"$top/tests/bench/kernels-to-samples" v100_pcie_32gb >"$dir/recorded/v100.csv"
+"$top/tests/bench/kernels-to-samples" a100_pcie_40gb >"$dir/recorded/a100.csv"
+cat >"$dir/conf/dnnest.conf" <<END
+HardwareDir=$dir/conf/hardware
+Datasets=$dir/conf/datasets.conf
+Bundle=none
+Gpu Type=a100 Device=a100_pcie_40gb
+Gpu Type=v100 Device=v100_pcie_32gb
+END
+# What the file has is not written again, as the real one would not measure it.
+cat >"$dir/bin/dnnest-bench" <<END
+#!/bin/bash
+if [[ \$1 != gpu ]]; then exec '$dir/bin/real-bench' "\$@"; fi
+samples=\${2#--samples=}
+from='$dir'/recorded/\${samples##*/}
+echo "\$SLURM_JOB_NODELIST \$SLURM_JOB_ID \$*" >>"\${samples%.csv}.calls"
+if [[ -e '$dir/broken' ]]; then echo 'dnnest-bench: device 0: no device' >&2; exit 4; fi
+[[ -e \$samples ]] || head -n 100 "\$from" >"\$samples"
+tail -n +\$((\$(wc -l <"\$samples") + 1)) "\$from" >>"\$samples"
+END
+chmod 755 "$dir"/bin/*
+
+if ! cluster_start "$dir" --no-accounting; then
+    cluster_log
+    echo 'Bail out! no cluster'
+    exit 1
+fi
+install -d -o "$CLUSTER_USER" "$dir/out"
+
+calibrate() {
+    cluster_as_user timeout "$LIMIT_S" env PATH="$dir/bin:$PATH" \
+        CALIBRATE_HARDWARE="$dir/conf/hardware" calibrate "$@"
+}
+
+status=0
+calibrate --quick --wait --conf="$dir/conf/dnnest.conf" "$dir/out" >"$dir/said" 2>&1 || status=$?
+is 'every type is measured' "$status" 0
+if ((status != 0)); then diag "$(cat "$dir/said" "$dir"/out/*.out)"; fi
+is 'a job per type' "$(grep -cE '^(a100|v100): job [0-9]+$' "$dir/said")" 2
+is 'the entries are named at the end' "$(grep '\.conf$' "$dir/said" | sed 's|.*/||' | xargs)" \
+    'a100_pcie_40gb.conf v100_pcie_32gb.conf'
+like 'an entry has what was measured' "$(<"$dir/out/site/v100_pcie_32gb.conf")" \
+    $'Device=v100_pcie_32gb\n.*LinearFp32=1\.[0-9]+e\+13'
+like 'each type is measured on a node of its own' \
+    "$(cat "$dir/out/v100.calls" "$dir/out/a100.calls")" '^v[12] .*a[12] '
+like 'the loaders of the node become lines of dnnest.conf' "$(<"$dir/out/a100.conf")" \
+    'CoreTokens=[0-9.e+]+'
+job=$(sed -n 's/^v100: job //p' "$dir/said")
+like 'the job has all GPUs of its node' "$(scontrol show job -o "$job")" 'gpu:v100:4'
+
+cp -R "$dir/out/site" "$dir/conf/hardware/site"
+chown -R 0:0 "$dir/conf/hardware/site"
+like 'the catalogue takes them' "$("$dir/bin/dnnest" hardware --conf "$dir/conf/dnnest.conf" \
+    --sources v100_pcie_32gb)" "LinearFp32 .*site/v100_pcie_32gb\.conf"
+
+before=$(sha256sum <"$dir/out/v100.csv")
+status=0
+calibrate --quick --wait --type=v100 --one --conf="$dir/conf/dnnest.conf" "$dir/out" \
+    >"$dir/again" 2>&1 || status=$?
+is 'it may be called again, for one type' "$status $(grep -c ': job ' "$dir/again")" '0 1'
+is 'what was measured stays' "$(sha256sum <"$dir/out/v100.csv")" "$before"
+job=$(sed -n 's/^v100: job //p' "$dir/again")
+like 'with one GPU, where one is enough' "$(scontrol show job -o "$job")" 'gpu:v100:1'
+
+touch "$dir/broken"
+install -d -o "$CLUSTER_USER" "$dir/out2"
+status=0
+calibrate --quick --wait --type=a100 --conf="$dir/conf/dnnest.conf" "$dir/out2" \
+    >"$dir/failed" 2>&1 || status=$?
+is 'a GPU that cannot be measured is a failure' "$status" 1
+like '... that is told' "$(<"$dir/failed")" 'a100 was not measured: see '
+like '... with its reason in the output of the job' "$(<"$dir/out2/a100.out")" 'no device'
+like '... and the loaders are known all the same' "$(<"$dir/out2/a100.conf")" 'CoreBytes='
+is '... without an entry' "$(ls "$dir/out2/site")" ''
+
+status=0
+calibrate --type=h900 "$dir/out2" >"$dir/none" 2>&1 || status=$?
+is 'a type that the cluster does not have is an error' "$status" 1
+status=0
+calibrate >"$dir/none" 2>&1 || status=$?
+like 'a directory is needed' "$status $(<"$dir/none")" '^2 calibrate: which directory'
+like 'help is printed' "$(calibrate --help)" '^usage: calibrate'
+
+cluster_stop
+is 'nothing of the cluster is left' "$(cluster_pids)" ''
+done_testing
