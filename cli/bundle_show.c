@@ -109,6 +109,10 @@ static void add_site (struct json_object *json, const struct dn_parcel *parcel)
     dn_json_add_count (to, "n_constants", site_count (site, "constants"));
     dn_json_add_count (to, "n_devices", site_count (site, "devices"));
     dn_json_add_count (to, "n_applications", site_count (site, "applications"));
+    dn_json_add_count (
+        to,
+        "n_anchors",
+        count_of (dn_json_member (dn_json_member (site, "history"), "anchors")));
 }
 
 void dn_bundle_show_files (struct json_object *json, const struct dn_parcel *parcel)
@@ -287,6 +291,23 @@ static int print_files (const struct dn_manifest *manifest)
     return dn_grid_print (&grid);
 }
 
+/* Runs that others are compared with, and how far off predictions were at this site. */
+static void print_history (const struct json_object *history)
+{
+    int64_t n = count_of (dn_json_member (history, "anchors"));
+    struct json_object *level = dn_json_member (history, "level");
+    double value = 1;
+
+    if (n < 0)
+        return;
+    if (level)
+        (void) dn_json_number (level, &value);
+    printf ("history    %" PRId64
+            " runs that others are compared with, spreads times %.2f\n",
+            n,
+            value);
+}
+
 static void print_site (const struct dn_parcel *parcel)
 {
     dn_cleanup (dn_json_free) struct json_object *site = read_site (parcel);
@@ -301,6 +322,7 @@ static void print_site (const struct dn_parcel *parcel)
             site_count (site, "constants"),
             site_count (site, "devices"),
             site_count (site, "applications"));
+    print_history (dn_json_member (site, "history"));
 }
 
 static void print_features (const struct dn_manifest *manifest)

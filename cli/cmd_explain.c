@@ -4,6 +4,7 @@
  */
 #include "commands.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "anatomy.h"
@@ -138,6 +139,7 @@ static void print_json (const struct dn_site *site,
     json_object_object_add (
         json, "candidate", dn_show_run_json (&best, &subject->spec));
     dn_json_add_text (json, "bound_by", bound_text (anatomy->bottleneck));
+    dn_json_add_real (json, "site_factor", anatomy->estimate.site);
     add_stages (json, &anatomy->estimate);
     add_kinds (json, anatomy);
     add_tops (json, anatomy, top);
@@ -152,6 +154,16 @@ static void add_share (struct dn_grid *grid, double part, double whole)
 static void add_ms (struct dn_grid *grid, double seconds)
 {
     dn_grid_add (grid, "%s", dn_show_real (seconds * 1000, 2).text);
+}
+
+/* Has the site run anything that says how long its steps take? */
+static void print_site (const struct dn_estimate *estimate)
+{
+    if (fabs (estimate->site - 1) < 5e-4)
+        return;
+    printf ("By the site's own runs a step takes %s times as long as the white box\n"
+            "says alone.\n",
+            dn_show_real (estimate->site, 3).text);
 }
 
 static int print_stages (const struct dn_anatomy *anatomy)
@@ -289,6 +301,7 @@ static int print_text (const struct dn_anatomy *anatomy, int64_t top)
                      anatomy->estimate.device->name);
         return DN_EXIT_ABSTAINED;
     }
+    print_site (&anatomy->estimate);
     exit_code = print_stages (anatomy);
     if (exit_code == DN_EXIT_DONE)
         exit_code = print_memory (&anatomy->estimate);

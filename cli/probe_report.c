@@ -70,7 +70,7 @@ static void find_steady (struct dn_probe_report *report, int64_t warmup)
 {
     const struct dn_feed_counter *counter = dn_feed_best (&report->run->feed);
     struct dn_steady *steady = &report->steady;
-    struct dn_measured *m = &report->measured;
+    struct dn_probed *m = &report->measured;
     double from_s = 0;
     double to_s = report->run->wall_s;
 
@@ -431,7 +431,7 @@ int dn_probe_report_record (const struct dn_probe_report *report,
                             struct dn_err *err)
 {
     const struct dn_steady *steady = &report->steady;
-    const struct dn_measured *m = &report->measured;
+    const struct dn_probed *m = &report->measured;
     struct texts t = {.n = 0};
     const struct dn_cell cells[] = {
         {"spec", report->spec},

@@ -28,7 +28,7 @@ struct dn_probe_report {
     struct dn_steady steady;
     struct dn_err why; /* steps are not known */
     struct dn_gpu_use gpus;
-    struct dn_measured measured;
+    struct dn_probed measured;
     double cores;              /* that worked at a time; -1 unknown */
     int64_t cpus;              /* that the program may use */
     double stall_share;        /* of a step; -1 unknown */

@@ -52,7 +52,8 @@ static void free_tuning (struct dn_tuning **tuning)
 /* What the base's residuals add to the white box as it is shipped. */
 static void set_residuals (const struct work *work, struct dn_site_run *run)
 {
-    const struct dn_predictor predictor = {&dn_constants_default, work->site->bundle};
+    const struct dn_predictor predictor = {.constants = &dn_constants_default,
+                                           .bundle = work->site->bundle};
     struct dn_estimate white;
     struct dn_estimate refined;
 

@@ -450,7 +450,7 @@ struct dn_rules dn_site_rules (const struct dn_site *site,
 
 struct dn_predictor dn_site_predictor (const struct dn_site *site)
 {
-    return (struct dn_predictor){&site->constants, site->bundle};
+    return (struct dn_predictor){.constants = &site->constants, .bundle = site->bundle};
 }
 
 void dn_site_free (struct dn_site *site)

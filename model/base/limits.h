@@ -77,6 +77,9 @@
 #define DN_TUNING_MAX        (256 * 1024)
 #define DN_TUNING_SCALES_MAX 1024
 
+/* Runs of a site that others are compared with: their square is the time it takes. */
+#define DN_ANCHORS_MAX 64
+
 /* A configuration, catalogue or data-set file. */
 #define DN_FILE_MAX (1024 * 1024)
 

@@ -49,7 +49,7 @@ static bool is_cpu (const struct dn_device *device)
     return device->arch == DN_ARCH_CPU;
 }
 
-static enum dn_basis basis_of (const struct dn_measured *measured,
+static enum dn_basis basis_of (const struct dn_probed *measured,
                                const struct dn_device *device)
 {
     if (!measured->device || is_cpu (measured->device) != is_cpu (device))
@@ -70,7 +70,7 @@ static void set_step (struct dn_estimate *estimate, double step_s)
     estimate->step_s.p50 = step_s;
 }
 
-static void take_measured (const struct dn_measured *measured,
+static void take_measured (const struct dn_probed *measured,
                            struct dn_estimate *estimate)
 {
     set_step (estimate, measured->step_s);
@@ -89,7 +89,7 @@ static void take_measured (const struct dn_measured *measured,
 /* Loaders do not become faster with the device: data that are loaded in between add to
  * a step, loaders beside it set its least time.
  */
-static double with_stall (const struct dn_measured *measured, double device_s)
+static double with_stall (const struct dn_probed *measured, double device_s)
 {
     if (measured->stall_s < STALL_MIN * measured->step_s)
         return device_s;
@@ -98,7 +98,7 @@ static double with_stall (const struct dn_measured *measured, double device_s)
     return fmax (device_s, measured->step_s);
 }
 
-static void move (const struct dn_measured *measured,
+static void move (const struct dn_probed *measured,
                   const struct dn_estimate *own,
                   const struct carry *carry,
                   struct dn_estimate *estimate)
@@ -116,7 +116,7 @@ static void move (const struct dn_measured *measured,
 }
 
 /* What follows from the step time and from the start that was measured. */
-static void follow (const struct dn_measured *measured,
+static void follow (const struct dn_probed *measured,
                     const struct dn_constants *constants,
                     const struct dn_spec *spec,
                     struct dn_estimate *estimate)
@@ -136,7 +136,7 @@ static void follow (const struct dn_measured *measured,
     estimate->energy_j = p50 < 0 ? -1 : p50 * estimate->power_w * (double) spec->gpus;
 }
 
-enum dn_basis dn_calibrate (const struct dn_measured *measured,
+enum dn_basis dn_calibrate (const struct dn_probed *measured,
                             const struct dn_constants *constants,
                             const struct dn_spec *spec,
                             const struct dn_estimate *own,

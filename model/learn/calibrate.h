@@ -12,7 +12,7 @@
 #include "predict/predict.h"
 
 /* What a probe has measured. 0: unknown. */
-struct dn_measured {
+struct dn_probed {
     const struct dn_device *device; /* NULL unknown: nothing follows for any */
     double step_s;
     double sigma;      /* of its logarithm */
@@ -38,7 +38,7 @@ extern const struct dn_names dn_basis_names;
 /* Correct 'estimate', of a device, by what was measured; 'own' is what the predictor
  * says of the measured device.
  */
-enum dn_basis dn_calibrate (const struct dn_measured *measured,
+enum dn_basis dn_calibrate (const struct dn_probed *measured,
                             const struct dn_constants *constants,
                             const struct dn_spec *spec,
                             const struct dn_estimate *own,

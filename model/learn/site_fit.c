@@ -14,10 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parameters: constants that may move, then scales. What comes beyond, in order of the
- * effects, has no scale of its own: cells of very mixed sites. */
-#define PARAMETERS_MAX 768
-#define TERMS_MAX      (DN_CONSTANT_FIELDS + DN_N_EFFECTS)
+#include "learn/site_history.h"
+
+/* Parameters: constants that may move, then the values of the anchors, then scales.
+ * What comes beyond, in order of the effects, has no scale of its own: cells of very
+ * mixed sites. */
+#define PARAMETERS_MAX (768 + DN_ANCHORS_MAX)
+#define TERMS_MAX      (DN_CONSTANT_FIELDS + DN_N_EFFECTS + DN_ANCHORS_MAX)
 #define LABEL_MAX      DN_SCALE_NAME_MAX
 
 /* Degrees of freedom of Student's t: at three standard deviations a run counts 0.3. */
@@ -39,6 +42,7 @@ struct terms {
     int at[TERMS_MAX];
     double slope[TERMS_MAX];
     double error; /* measured - predicted */
+    double rest;  /* variance of the smooth part that the anchors do not tell */
 };
 
 struct dn_site_fit {
@@ -54,27 +58,117 @@ struct dn_site_fit {
     int n_parameters;
     int n_constants;
     struct terms *terms;
+    struct dn_trace *traces;
+    const struct dn_trace **known; /* of runs with a time, NULL of others */
+    struct dn_anchors anchors;
     double *normal; /* lower triangle */
     double *chol;
     double *step;
-    double noise;
 };
+
+/* How alike two runs are, by the features that tell it: the length at which each makes
+ * a difference. Most probable on the sources of training_runs.csv, each against the
+ * constants of the others (tests/bench/site-curve --prior), as are the spreads below.
+ */
+static const struct length {
+    enum dn_feature feature;
+    double length;
+} lengths[] = {
+    {DN_FEATURE_CONV_FLOPS, 3.51},
+    {DN_FEATURE_POINTWISE_FLOPS, 3.51},
+    {DN_FEATURE_GROUPED_FLOPS, 3.51},
+    {DN_FEATURE_LINEAR_FLOPS, 3.51},
+    {DN_FEATURE_MATMUL_FLOPS, 3.51},
+    {DN_FEATURE_RECURRENT_FLOPS, 3.51},
+    {DN_FEATURE_NORM_TRAFFIC, 3.51},
+    {DN_FEATURE_POINT_TRAFFIC, 3.51},
+    {DN_FEATURE_SOFTMAX_TRAFFIC, 3.51},
+    {DN_FEATURE_EMBEDDING_PARAMS, 3.51},
+    {DN_FEATURE_SAMPLE_FLOPS, 11.3},
+    {DN_FEATURE_PARAMS, 11.3},
+    {DN_FEATURE_KERNELS, 11.3},
+    {DN_FEATURE_BATCH, 4.01},
+    {DN_FEATURE_ACCUMULATION, 4.01},
+    {DN_FEATURE_KERNEL_TRAFFIC, 4.01},
+    {DN_FEATURE_GPUS, 5.04},
+    {DN_FEATURE_NODES, 5.04},
+    {DN_FEATURE_TENSOR_PARALLEL, 5.04},
+    {DN_FEATURE_PIPELINE_PARALLEL, 5.04},
+    {DN_FEATURE_COMMUNICATION_SHARE, 0.461},
+    {DN_FEATURE_EXPOSED_SHARE, 0.461},
+    {DN_FEATURE_PEAK, 8.83},
+    {DN_FEATURE_BANDWIDTH, 8.83},
+    {DN_FEATURE_MEMORY, 8.83},
+    {DN_FEATURE_GENERATION, 8.83},
+    {DN_FEATURE_DEVICE_SHARE, 0.973},
+    {DN_FEATURE_HOST_SHARE, 0.973},
+    {DN_FEATURE_INPUT_SHARE, 0.973},
+    {DN_FEATURE_KERNEL_RATE, 4.27},
+    {DN_FEATURE_ELEMENT_BYTES, 11.5},
+    {DN_FEATURE_MATRIX_UNITS, 5.77},
+    {DN_FEATURE_TF32, 5.77},
+};
+
+/* Errors in units of the stated spread (tests/bench/site-curve --prior): when a run is
+ * left out of a site's, and when all of its application is; not below the normal law.
+ */
+static const struct law {
+    double level;
+    double seen;
+    double unseen;
+} laws[] = {
+    {0.5, 0, 0},
+    {0.8, 0.841, 0.841},
+    {0.9, 1.28, 1.28},
+    {0.95, 1.66, 1.83},
+    {0.975, 2.2, 2.31},
+    {0.99, 2.71, 3.06},
+    {0.995, 3.16, 3.56},
+};
+
+static struct dn_kernel kernel_default (void)
+{
+    struct dn_kernel kernel = {
+        .effects = {[DN_EFFECT_SITE] = 0.138,
+                    [DN_EFFECT_DEVICE] = 0.126,
+                    [DN_EFFECT_APPLICATION] = 0.0458,
+                    [DN_EFFECT_APPLICATION_GPUS] = 0.0431,
+                    [DN_EFFECT_PRECISION] = 0.0765,
+                    [DN_EFFECT_APPLICATION_DEVICE] = 0.118,
+                    [DN_EFFECT_APPLICATION_PRECISION] = 0.0411,
+                    [DN_EFFECT_CELL] = 0.063},
+        .smooth = 0.258,
+        /* Judged: more of it serves applications that the site runs already, less of it
+         * those that it does not. */
+        .shared = 0.25,
+        .noise = 0.043,
+    };
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (lengths); i++) {
+        kernel.used[i] = (int) lengths[i].feature;
+        kernel.rate[i] = (float) (1 / lengths[i].length);
+    }
+    kernel.n_used = (int) DN_N_ELEMENTS (lengths);
+    return kernel;
+}
 
 struct dn_site_prior dn_site_prior_default (void)
 {
     struct dn_site_prior prior = {
-        .effects = {[DN_EFFECT_SITE] = 0.1,
-                    [DN_EFFECT_DEVICE] = 0.12,
-                    [DN_EFFECT_APPLICATION] = 0.35,
-                    [DN_EFFECT_APPLICATION_GPUS] = 0.06,
-                    [DN_EFFECT_CELL] = 0.15},
-        .noise = 0.15,
-        .n_noise = 10,
+        .kernel = kernel_default (),
         .n_effect = 6,
+        .n_level = 20,
         .memory = 0.15,
         .power = 0.15,
     };
 
+    prior.seen.n = prior.unseen.n = (int) DN_N_ELEMENTS (laws);
+    for (int i = 0; i < prior.seen.n; i++) {
+        prior.seen.scores[i] = prior.unseen.scores[i] =
+            laws[i].level > 0.5 ? dn_normal_score (laws[i].level) : 0;
+        prior.seen.values[i] = laws[i].seen;
+        prior.unseen.values[i] = laws[i].unseen;
+    }
     for (int i = 0; i < DN_CONSTANT_FIELDS; i++)
         prior.constants[i] = dn_constant_fields[i].spread;
     return prior;
@@ -97,11 +191,16 @@ static void free_solution (struct dn_site_fit *fit)
 {
     free (fit->parameters);
     free (fit->terms);
+    free (fit->traces);
+    free (fit->known);
+    dn_anchors_free (&fit->anchors);
     free (fit->normal);
     free (fit->chol);
     free (fit->step);
     fit->parameters = NULL;
     fit->terms = NULL;
+    fit->traces = NULL;
+    fit->known = NULL;
     fit->normal = fit->chol = fit->step = NULL;
     fit->n_parameters = 0;
 }
@@ -160,32 +259,10 @@ int dn_site_fit_add (struct dn_site_fit *fit,
 }
 
 /* What the run shares this effect with, and how much of it it has; 0: nothing. */
-static double label_of (const struct dn_site_run *run,
-                        int effect,
-                        char label[LABEL_MAX])
+static double label_of (const struct dn_trace *trace, int effect, char label[LABEL_MAX])
 {
-    const char *application = dn_tuning_application (&run->spec);
-    const char *device = run->device->name;
-
-    label[0] = '\0';
-    switch ((enum dn_site_effect) effect) {
-    case DN_EFFECT_DEVICE:
-        snprintf (label, LABEL_MAX, "%s", device);
-        break;
-    case DN_EFFECT_APPLICATION:
-        snprintf (label, LABEL_MAX, "%s", application);
-        break;
-    case DN_EFFECT_APPLICATION_GPUS:
-        snprintf (label, LABEL_MAX, "%s", application);
-        return log2 ((double) run->spec.gpus);
-    case DN_EFFECT_CELL:
-        dn_tuning_cell (&run->spec, run->device, label);
-        break;
-    case DN_EFFECT_SITE:
-    case DN_N_EFFECTS:
-        break;
-    }
-    return 1;
+    dn_tuning_label ((enum dn_effect) effect, trace, label);
+    return effect == DN_EFFECT_APPLICATION_GPUS ? trace->doublings : 1;
 }
 
 static int find_parameter (struct dn_site_fit *fit, int effect, const char *label)
@@ -202,7 +279,7 @@ static int find_parameter (struct dn_site_fit *fit, int effect, const char *labe
     memset (parameter, 0, sizeof (*parameter));
     parameter->field = -1;
     parameter->effect = effect;
-    parameter->spread = fit->prior.effects[effect];
+    parameter->spread = fit->prior.kernel.effects[effect];
     snprintf (parameter->label, sizeof (parameter->label), "%s", label);
     return fit->n_parameters++;
 }
@@ -216,15 +293,40 @@ static void add_constants (struct dn_site_fit *fit)
     fit->n_constants = fit->n_parameters;
 }
 
+/* The values that the smooth part is a sum of: of every run the same ones. */
+static void add_anchors (struct dn_site_fit *fit)
+{
+    int first = fit->n_parameters;
+
+    for (int k = 0; k < fit->anchors.n; k++)
+        fit->parameters[fit->n_parameters++] =
+            (struct parameter){.field = -1, .effect = -1, .spread = 1};
+    for (int i = 0; i < fit->n_runs; i++) {
+        struct terms *terms = &fit->terms[i];
+        const double *row = fit->anchors.rows + (ptrdiff_t) i * DN_ANCHORS_MAX;
+
+        if (!fit->known[i])
+            continue;
+        terms->rest = fit->anchors.rest[i];
+        for (int k = 0; k < fit->anchors.n; k++) {
+            terms->at[terms->n] = first + k;
+            terms->slope[terms->n++] = row[k];
+        }
+    }
+}
+
 static void add_scales (struct dn_site_fit *fit, int effect)
 {
     for (int i = 0; i < fit->n_runs; i++) {
         struct terms *terms = &fit->terms[i];
         char label[LABEL_MAX];
-        double slope = label_of (&fit->runs[i], effect, label);
+        double slope;
         int at;
 
-        if (slope == 0 || fit->runs[i].step_s <= 0)
+        if (!fit->known[i])
+            continue;
+        slope = label_of (fit->known[i], effect, label);
+        if (slope == 0)
             continue;
         at = find_parameter (fit, effect, label);
         if (at < 0)
@@ -304,15 +406,22 @@ static void look (struct dn_site_fit *fit, bool slopes)
     }
 }
 
+/* Variance of a run that no parameter tells. */
+static double noise_of (const struct dn_site_fit *fit, const struct terms *terms)
+{
+    return fit->prior.kernel.noise * fit->prior.kernel.noise + terms->rest;
+}
+
 static double objective (const struct dn_site_fit *fit)
 {
     double sum = 0;
 
     for (int i = 0; i < fit->n_runs; i++) {
-        double error = fit->terms[i].error / fit->noise;
+        double error;
 
         if (fit->terms[i].n == 0)
             continue;
+        error = fit->terms[i].error / sqrt (noise_of (fit, &fit->terms[i]));
         sum += (STUDENT + 1) / 2 * log1p (error * error / STUDENT);
     }
     for (int i = 0; i < fit->n_parameters; i++) {
@@ -325,9 +434,9 @@ static double objective (const struct dn_site_fit *fit)
 
 static double weight_of (const struct dn_site_fit *fit, const struct terms *terms)
 {
-    double error = terms->error / fit->noise;
+    double noise = noise_of (fit, terms);
 
-    return (STUDENT + 1) / (STUDENT + error * error) / (fit->noise * fit->noise);
+    return (STUDENT + 1) / (STUDENT + terms->error * terms->error / noise) / noise;
 }
 
 /* Curvature of the objective, and its gradient in 'step'. */
@@ -468,7 +577,8 @@ static bool find_variances (struct dn_site_fit *fit)
 static double find_spread (const struct dn_site_fit *fit, int effect)
 {
     double n = fit->prior.n_effect;
-    double sum = n * fit->prior.effects[effect] * fit->prior.effects[effect];
+    double prior = fit->prior.kernel.effects[effect];
+    double sum = n * prior * prior;
 
     for (int i = fit->n_constants; i < fit->n_parameters; i++) {
         const struct parameter *parameter = &fit->parameters[i];
@@ -483,19 +593,6 @@ static double find_spread (const struct dn_site_fit *fit, int effect)
 
 static void update_spreads (struct dn_site_fit *fit)
 {
-    double n = fit->prior.n_noise;
-    double sum = n * fit->prior.noise * fit->prior.noise;
-
-    for (int i = 0; i < fit->n_runs; i++) {
-        const struct terms *terms = &fit->terms[i];
-
-        if (terms->n == 0)
-            continue;
-        sum += weight_of (fit, terms) * fit->noise * fit->noise * terms->error
-               * terms->error;
-        n += 0.5; /* the other half went into the parameters */
-    }
-    fit->noise = sqrt (sum / n);
     for (int effect = 0; effect < DN_N_EFFECTS; effect++) {
         double spread = find_spread (fit, effect);
 
@@ -505,16 +602,48 @@ static void update_spreads (struct dn_site_fit *fit)
     }
 }
 
+/* The runs as the kernel sees them, by the constants that ship. */
+static int find_traces (struct dn_site_fit *fit, struct dn_err *err)
+{
+    size_t n = (size_t) fit->n_runs + 1;
+
+    fit->traces = calloc (n, sizeof (*fit->traces));
+    fit->known = calloc (n, sizeof (*fit->known));
+    if (!fit->traces || !fit->known)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (int i = 0; i < fit->n_runs; i++) {
+        const struct dn_site_run *run = &fit->runs[i];
+        struct dn_estimate estimate;
+        float features[DN_N_FEATURES];
+
+        if (run->step_s <= 0)
+            continue;
+        dn_predict (&fit->base,
+                    &run->spec,
+                    &run->graph,
+                    run->device,
+                    run->cpus_per_gpu,
+                    &estimate);
+        dn_features (&run->spec, &run->graph, run->device, &estimate, features);
+        dn_trace_name (&run->spec, run->device, &fit->traces[i]);
+        dn_trace_place (&fit->prior.kernel, features, &fit->traces[i]);
+        fit->known[i] = &fit->traces[i];
+    }
+    return dn_anchors_choose (
+        &fit->prior.kernel, fit->known, fit->n_runs, &fit->anchors, err);
+}
+
 static int begin_solution (struct dn_site_fit *fit, struct dn_err *err)
 {
     size_t n;
 
     free_solution (fit);
-    fit->noise = fit->prior.noise;
     fit->parameters = calloc (PARAMETERS_MAX, sizeof (*fit->parameters));
     fit->terms = calloc ((size_t) fit->n_runs + 1, sizeof (*fit->terms));
     if (!fit->parameters || !fit->terms)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (find_traces (fit, err) < 0)
+        return -1;
     add_constants (fit);
     for (int i = 0; i < fit->n_runs; i++) {
         if (fit->runs[i].step_s <= 0)
@@ -523,8 +652,9 @@ static int begin_solution (struct dn_site_fit *fit, struct dn_err *err)
         for (int t = 0; t < fit->n_constants; t++)
             fit->terms[i].at[t] = t;
     }
+    add_anchors (fit);
     for (int effect = 0; effect < DN_N_EFFECTS; effect++)
-        if (fit->prior.effects[effect] > 0)
+        if (fit->prior.kernel.effects[effect] > 0)
             add_scales (fit, effect);
     n = (size_t) fit->n_parameters;
     fit->normal = calloc (n * n + 1, sizeof (*fit->normal));
@@ -535,32 +665,116 @@ static int begin_solution (struct dn_site_fit *fit, struct dn_err *err)
     return 0;
 }
 
-/* Mean variance of the runs' logarithms by what all runs share: constants, site. */
-static double shared_variance (struct dn_site_fit *fit)
+/* Variance of a run's logarithm by those parameters that 'take' is true of. */
+static double variance_by (struct dn_site_fit *fit,
+                           const struct terms *terms,
+                           bool (*take) (const struct dn_site_fit *fit, int parameter))
+{
+    double variance = 0;
+
+    memset (fit->step, 0, (size_t) fit->n_parameters * sizeof (*fit->step));
+    for (int t = 0; t < terms->n; t++)
+        if (take (fit, terms->at[t]))
+            fit->step[terms->at[t]] = terms->slope[t];
+    solve (fit, fit->step);
+    for (int t = 0; t < terms->n; t++)
+        if (take (fit, terms->at[t]))
+            variance += terms->slope[t] * fit->step[terms->at[t]];
+    return variance;
+}
+
+static bool is_constant (const struct dn_site_fit *fit, int parameter)
+{
+    return parameter < fit->n_constants;
+}
+
+static bool is_shared (const struct dn_site_fit *fit, int parameter)
+{
+    return is_constant (fit, parameter)
+           || fit->parameters[parameter].effect == DN_EFFECT_SITE;
+}
+
+static bool is_any (const struct dn_site_fit *fit, int parameter)
+{
+    (void) fit;
+    (void) parameter;
+    return true;
+}
+
+/* Mean variance of the runs' logarithms by some of the parameters. */
+static double mean_variance (struct dn_site_fit *fit,
+                             bool (*take) (const struct dn_site_fit *fit,
+                                           int parameter))
 {
     double sum = 0;
     int n = 0;
 
+    for (int i = 0; i < fit->n_runs; i++)
+        if (fit->terms[i].n > 0) {
+            sum += variance_by (fit, &fit->terms[i], take);
+            n++;
+        }
+    return n > 0 ? sum / n : 0;
+}
+
+/* How far off a prediction is in units of the spread that is stated: the site's runs,
+ * each left out, count as n, what was found on other sites as n_level. A run is left
+ * out by its share in its own prediction; one that lies far out counts as three
+ * spreads.
+ */
+static double find_level (struct dn_site_fit *fit)
+{
+    const double far = 9;
+    double n = fit->prior.n_level;
+    double sum = n;
+
     for (int i = 0; i < fit->n_runs; i++) {
         const struct terms *terms = &fit->terms[i];
-        double variance = 0;
+        double noise = noise_of (fit, terms);
+        double variance;
+        double others;
+        double error;
 
         if (terms->n == 0)
             continue;
-        memset (fit->step, 0, (size_t) fit->n_parameters * sizeof (*fit->step));
-        for (int t = 0; t < terms->n; t++)
-            if (terms->at[t] < fit->n_constants
-                || fit->parameters[terms->at[t]].effect == DN_EFFECT_SITE)
-                fit->step[terms->at[t]] = terms->slope[t];
-        solve (fit, fit->step);
-        for (int t = 0; t < terms->n; t++)
-            if (terms->at[t] < fit->n_constants
-                || fit->parameters[terms->at[t]].effect == DN_EFFECT_SITE)
-                variance += terms->slope[t] * fit->step[terms->at[t]];
-        sum += variance;
+        variance = variance_by (fit, terms, is_any);
+        others = 1 - fmin (variance * weight_of (fit, terms), 0.999);
+        error = terms->error / others;
+        sum += fmin (error * error / (variance / others + noise), far);
         n++;
     }
-    return n > 0 ? sum / n : 0;
+    return sqrt (sum / n);
+}
+
+static struct dn_history *find_history (struct dn_site_fit *fit, struct dn_err *err)
+{
+    size_t n = (size_t) fit->n_runs + 1;
+    dn_cleanup (dn_free_ptr) double *noise = calloc (n, sizeof (*noise));
+    double values[DN_ANCHORS_MAX] = {0};
+    struct dn_kernel kernel = fit->prior.kernel;
+    struct dn_history *history;
+
+    if (!noise) {
+        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return NULL;
+    }
+    for (int i = 0; i < fit->n_runs; i++)
+        if (fit->terms[i].n > 0)
+            noise[i] = fmax (1 / weight_of (fit, &fit->terms[i]) - fit->terms[i].rest,
+                             kernel.noise * kernel.noise / 2);
+    for (int k = 0; k < fit->anchors.n; k++)
+        values[k] = fit->parameters[fit->n_constants + k].value;
+    for (int effect = 0; effect < DN_N_EFFECTS; effect++)
+        kernel.effects[effect] = find_spread (fit, effect);
+    history = dn_history_make (
+        &kernel, fit->known, fit->n_runs, &fit->anchors, values, noise, err);
+    if (!history)
+        return NULL;
+    history->constants = sqrt (fmax (mean_variance (fit, is_constant), 0));
+    history->level = find_level (fit);
+    history->seen = fit->prior.seen;
+    history->unseen = fit->prior.unseen;
+    return history;
 }
 
 /* Mean square of the doublings of GPUs, over the runs. */
@@ -579,18 +793,21 @@ static double mean_doublings (const struct dn_site_fit *fit)
 static void write_spread (struct dn_site_fit *fit, struct dn_tuning *tuning)
 {
     double spread[DN_N_EFFECTS];
-    double variance = fit->noise * fit->noise + shared_variance (fit);
+    const struct dn_kernel *kernel = &fit->prior.kernel;
+    double variance = kernel->noise * kernel->noise + mean_variance (fit, is_shared);
 
     for (int effect = 0; effect < DN_N_EFFECTS; effect++)
         spread[effect] = find_spread (fit, effect);
     tuning->cell = sqrt (variance);
-    variance += spread[DN_EFFECT_CELL] * spread[DN_EFFECT_CELL];
+    for (int effect = DN_EFFECT_PRECISION; effect <= DN_EFFECT_CELL; effect++)
+        variance += spread[effect] * spread[effect];
     tuning->known = sqrt (variance);
     variance += spread[DN_EFFECT_APPLICATION] * spread[DN_EFFECT_APPLICATION];
     variance += spread[DN_EFFECT_APPLICATION_GPUS] * spread[DN_EFFECT_APPLICATION_GPUS]
                 * mean_doublings (fit);
     tuning->device = sqrt (variance);
-    variance += spread[DN_EFFECT_DEVICE] * spread[DN_EFFECT_DEVICE];
+    variance += spread[DN_EFFECT_DEVICE] * spread[DN_EFFECT_DEVICE]
+                + kernel->smooth * kernel->smooth;
     tuning->none = sqrt (variance);
 }
 
@@ -599,6 +816,7 @@ static int write_scale (const struct parameter *parameter,
                         struct dn_err *err)
 {
     struct dn_scale scale = {.scale = exp (parameter->value),
+                             .doubling = 1,
                              .sigma = sqrt (parameter->variance),
                              .runs = parameter->runs};
 
@@ -611,9 +829,23 @@ static int write_scale (const struct parameter *parameter,
         return dn_scales_add (&tuning->devices, &scale, err);
     if (parameter->effect == DN_EFFECT_APPLICATION && scale.name[0] != '\0')
         return dn_scales_add (&tuning->applications, &scale, err);
-    if (parameter->effect == DN_EFFECT_CELL)
+    if (parameter->effect >= DN_EFFECT_PRECISION)
         return dn_scales_add (&tuning->cells, &scale, err);
     return 0;
+}
+
+/* What an application's time does per doubling of its GPUs stands with its scale. */
+static void write_doublings (const struct dn_site_fit *fit, struct dn_tuning *tuning)
+{
+    for (int i = fit->n_constants; i < fit->n_parameters; i++) {
+        const struct parameter *parameter = &fit->parameters[i];
+
+        if (parameter->effect != DN_EFFECT_APPLICATION_GPUS)
+            continue;
+        for (int k = 0; k < tuning->applications.n_rows; k++)
+            if (strcmp (tuning->applications.rows[k].name, parameter->label) == 0)
+                tuning->applications.rows[k].doubling = exp (parameter->value);
+    }
 }
 
 /* A constant that has hardly moved and is hardly better known stays the shipped one. */
@@ -646,9 +878,12 @@ static int write_tuning (struct dn_site_fit *fit,
     for (int i = fit->n_constants; i < fit->n_parameters; i++)
         if (write_scale (&fit->parameters[i], tuning, err) < 0)
             return -1;
-    if (fit->n_runs > 0)
-        write_spread (fit, tuning);
-    return 0;
+    write_doublings (fit, tuning);
+    if (fit->anchors.n == 0)
+        return 0;
+    write_spread (fit, tuning);
+    tuning->history = find_history (fit, err);
+    return tuning->history ? 0 : -1;
 }
 
 /* Memory and power: one scale, most probable under Student's t. */
@@ -679,8 +914,10 @@ static struct dn_scale find_scale (const struct evidence *evidence, double sprea
         }
         value = sum / weights;
     }
-    return (struct dn_scale){
-        .scale = exp (value), .sigma = sqrt (1 / weights), .runs = evidence->n};
+    return (struct dn_scale){.scale = exp (value),
+                             .doubling = 1,
+                             .sigma = sqrt (1 / weights),
+                             .runs = evidence->n};
 }
 
 static int find_resources (struct dn_site_fit *fit,

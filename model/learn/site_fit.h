@@ -4,9 +4,10 @@
  * device and application, and how much is still not known.
  *
  * ln (measured) = ln (white box with the site's constants) + residual of the bundle
- *     + scales + noise. Every logarithm that may move is drawn from a normal law around
- * the shipped value; the spread of that law is how much sites differ, found on the
- * sources of training_runs.csv (tests/bench/site-curve). What the runs cannot tell
+ *     + scales + a smooth function of the features (predict/history.h) + noise. Every
+ * logarithm that may move is drawn from a normal law around the shipped value; the
+ * spread of that law is how much sites differ, found on the sources of
+ * training_runs.csv (tests/bench/site-curve). What the runs cannot tell
  * stays where it is: three runs help a little, fifty decide. Runs that lie far out
  * count less (Student's t), and what runs of one cell (application, device, precision)
  * have in common is not counted once per run.
@@ -16,7 +17,6 @@
 #ifndef DN_SITE_FIT_H
 #define DN_SITE_FIT_H
 
-#include "predict/predict.h"
 #include "predict/tuning.h"
 
 /* Runs that take part; of more, every run has the same chance to be among them. Beyond
@@ -24,24 +24,16 @@
  */
 #define DN_SITE_RUNS_MAX 2048
 
-/* Parts of a run's logarithm that runs with the same label share. */
-enum dn_site_effect {
-    DN_EFFECT_SITE,
-    DN_EFFECT_DEVICE,
-    DN_EFFECT_APPLICATION,
-    DN_EFFECT_CELL, /* of application, device and precision */
-    /* What runs share besides, so that alike ones do not count as so many */
-    DN_EFFECT_APPLICATION_GPUS, /* per doubling of the GPUs */
-    DN_N_EFFECTS
-};
-
 /* How far sites are from one another: standard deviations of logarithms. */
 struct dn_site_prior {
     double constants[DN_CONSTANT_FIELDS]; /* 0: does not move */
-    double effects[DN_N_EFFECTS];
-    double noise;    /* of one run, all else known */
-    double n_noise;  /* it is worth so many runs */
+    struct dn_kernel kernel;              /* of what they leave over */
+    /* Of errors in units of the stated spread: of applications that are among the
+     * runs, and of others. */
+    struct dn_quantiles seen;
+    struct dn_quantiles unseen;
     double n_effect; /* the spread of an effect is worth so many labels */
+    double n_level;  /* the stated spread is worth so many runs */
     double memory;   /* of a site's scale of GPU memory, and of power */
     double power;
 };
@@ -65,8 +57,8 @@ struct dn_site_run {
 
 struct dn_site_fit;
 
-/* A fit around these constants and this prior (NULL: the shipped one). NULL without
- * memory. Freed with dn_site_fit_free ().
+/* A fit around these constants, which the features are computed with, and this prior
+ * (NULL: the shipped one). NULL without memory. Freed with dn_site_fit_free ().
  */
 struct dn_site_fit *dn_site_fit_new (const struct dn_constants *constants,
                                      const struct dn_site_prior *prior);

@@ -176,6 +176,7 @@ void dn_predict (const struct dn_constants *constants,
     estimate->supported = dn_device_supports (device, spec->precision);
     dn_predict_step (&c, estimate);
     estimate->white_step_s = estimate->step_s.p50;
+    estimate->site = 1;
     /* What the white box misses on a model it has never seen, and every assumption. */
     estimate->step_s.sigma = sqrt (constants->sigma_step * constants->sigma_step
                                    + dn_step_doubt (&c, false));

@@ -94,6 +94,7 @@ struct dn_estimate {
     double known;         /* share of the learned residual that counts, 0 without one */
     const char *bundle;   /* the name of the bundle, borrowed of it; NULL without one */
     double white_step_s;  /* step_s.p50 of the shipped white box alone */
+    double site;          /* factor on it by the site's own runs, 1 without any */
 };
 
 /* Predict the run of 'graph' as 'spec' describes it on 'device'. Cannot fail: what

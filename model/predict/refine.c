@@ -55,11 +55,11 @@ struct batch {
     const char *kind; /* of network */
 };
 
-static bool is_shipped (const struct dn_constants *constants)
+static bool is_same (const struct dn_constants *a, const struct dn_constants *b)
 {
     /* The same bytes are meant: what was not learnt is a copy.
      * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
-    return memcmp (constants, &dn_constants_default, sizeof (*constants)) == 0;
+    return memcmp (a, b, sizeof (*a)) == 0;
 }
 
 /* The white box by the data sheet alone. */
@@ -78,7 +78,10 @@ static void predict_sheet (const struct batch *batch,
 /* The white box on the device, and what the residual is to see of it. */
 static void predict_one (const struct batch *batch, int i, float *features)
 {
-    const struct dn_constants *constants = batch->predictor->constants;
+    const struct dn_predictor *predictor = batch->predictor;
+    const struct dn_constants *constants = predictor->constants;
+    const struct dn_constants *made_with =
+        predictor->shipped ? predictor->shipped : &dn_constants_default;
     struct dn_estimate *estimate = &batch->estimates[i];
     struct dn_estimate shipped;
 
@@ -90,11 +93,11 @@ static void predict_one (const struct batch *batch, int i, float *features)
                 estimate);
     if (!features)
         return;
-    if (is_shipped (constants) && !dn_device_is_measured (batch->devices[i])) {
+    if (is_same (constants, made_with) && !dn_device_is_measured (batch->devices[i])) {
         dn_features (batch->spec, batch->graph, batch->devices[i], estimate, features);
         return;
     }
-    predict_sheet (batch, i, &dn_constants_default, &shipped);
+    predict_sheet (batch, i, made_with, &shipped);
     dn_features (batch->spec, batch->graph, batch->devices[i], &shipped, features);
     estimate->white_step_s = shipped.white_step_s;
 }
@@ -120,21 +123,29 @@ static void scale_all (double *values, int n, double factor)
 static void refine_step (const struct batch *batch,
                          const struct dn_case *c,
                          const struct dn_knot *at,
+                         const float *features,
                          double factor,
                          struct dn_estimate *estimate)
 {
-    const struct dn_domain *domain = &batch->predictor->bundle->domain;
-    const struct dn_tuning *tuning = batch->predictor->bundle->tuning;
-    struct dn_range site = dn_tuning_step (tuning, c->spec, c->device);
+    const struct dn_bundle *bundle = batch->predictor->bundle;
+    const struct dn_domain *domain = &bundle->domain;
+    const struct dn_tuning *tuning = bundle->tuning;
+    struct dn_range site = dn_tuning_step (tuning, c->spec, c->device, features);
     double edge = domain->knots[domain->n_knots - 1].distance;
-    double sigma = dn_tuning_sigma (tuning, &site, at->sigma);
+    struct dn_range base = {
+        1, at->sigma, dn_bounds_of (&bundle->bounds[DN_QUANTITY_STEP], batch->kind)};
+    struct dn_range spread = dn_tuning_spread (tuning, &site, base);
 
+    if (estimate->white_step_s > 0)
+        estimate->site = estimate->step_s.p50 * site.p50 / estimate->white_step_s;
     estimate->step_s.p50 *= factor * site.p50;
     scale_all (estimate->stage_s, DN_N_STAGES, factor * site.p50);
-    estimate->step_s.sigma = sqrt (sigma * sigma + dn_step_doubt (c, true));
+    estimate->step_s.sigma =
+        sqrt (spread.sigma * spread.sigma + dn_step_doubt (c, true));
+    estimate->step_s.quantiles = spread.quantiles;
     estimate->confidence = exp (-estimate->step_s.sigma);
     /* Beyond the last knot nobody but the site has looked: the spread is a guess. */
-    if (edge > 0 && at->distance > edge && !(sigma < at->sigma))
+    if (edge > 0 && at->distance > edge && !(spread.sigma < at->sigma))
         estimate->confidence *= edge / at->distance;
 }
 
@@ -178,11 +189,9 @@ static void refine_one (const struct batch *batch,
         factors[DN_QUANTITY_MEMORY] *= bundle->tuning->memory.scale;
         factors[DN_QUANTITY_POWER] *= bundle->tuning->power.scale;
     }
-    refine_step (batch, &c, &at, factors[DN_QUANTITY_STEP], estimate);
+    refine_step (batch, &c, &at, features, factors[DN_QUANTITY_STEP], estimate);
     estimate->known = at.residual;
     estimate->bundle = bundle->name;
-    estimate->step_s.quantiles =
-        dn_bounds_of (&bundle->bounds[DN_QUANTITY_STEP], batch->kind);
     estimate->gpu_mem.p50 *= factors[DN_QUANTITY_MEMORY];
     scale_all (estimate->memory, DN_N_MEMORY_CLASSES, factors[DN_QUANTITY_MEMORY]);
     estimate->gpu_mem.quantiles =

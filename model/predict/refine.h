@@ -14,6 +14,8 @@
 struct dn_predictor {
     const struct dn_constants *constants;
     const struct dn_bundle *bundle; /* NULL: the white box alone */
+    /* What the bundle was made with, for features; NULL: those that ship. */
+    const struct dn_constants *shipped;
 };
 
 /* Predict the run of 'graph' as 'spec' describes it on each of 'n_devices' devices. All

@@ -2,9 +2,12 @@
  *
  * usage: site_curve HARDWARE-FOLDER RUNS.csv SWEEPS DRAWS
  *
+ * With DRAWS 0 the prior of a site is fitted to all sources and printed (site_prior.h).
+ *
  * Every source of the table is once a site that nobody has seen: it starts from
- * constants that were fitted to the other sources (step_fit.h). Then 0, 3, 10, 20 and
- * 50 of its runs, drawn at random, are given to the fit of the site
+ * constants that were fitted to the other sources (step_fit.h), and what is known of
+ * sites is what the other sources show, each against constants without either. Then 0,
+ * 3, 10, 20 and 50 of its runs, drawn at random, are given to the fit of the site
  * (learn/site_fit.h), and all runs of a model that is not among them are judged; so
  * with every model of the source, DRAWS times. Sources of a single model cannot be
  * judged.
@@ -26,7 +29,7 @@
 #include "learn/score.h"
 #include "learn/site_fit.h"
 #include "predict/refine.h"
-#include "step_fit.h"
+#include "site_prior.h"
 
 static const int given[] = {0, 3, 10, 20, 50};
 
@@ -35,8 +38,8 @@ static const int given[] = {0, 3, 10, 20, 50};
 /* The measured runs, and which of them the site has been given: they are not judged. */
 struct curve {
     struct bench_set set;
+    struct bench_fits fits;
     bool *given;
-    int sweeps;
     int draws;
 };
 
@@ -47,16 +50,20 @@ struct scores {
     struct dn_score models;
 };
 
-/* The constants of a site that nobody has seen. */
-static struct dn_constants fit_others (struct curve *curve, const char *source)
-{
-    struct dn_constants constants = dn_constants_default;
-    struct bench_set *set = &curve->set;
+/* What a site starts from that nobody has seen. */
+struct start {
+    const struct dn_constants *constants;
+    struct dn_site_prior prior;
+};
 
-    for (int i = 0; i < set->n_runs; i++)
-        set->runs[i].left_out = strcmp (set->runs[i].source, source) == 0;
-    bench_fit (set, curve->sweeps, &constants);
-    return constants;
+static struct start start_without (struct curve *curve, const char *source)
+{
+    int at = bench_fits_source (&curve->fits, source);
+    struct start start = {bench_fits_without (&curve->fits, at, at),
+                          dn_site_prior_default ()};
+
+    bench_prior_fit (&curve->fits, at, &start.prior);
+    return start;
 }
 
 /* A source's runs, of all models but one or (model NULL) of all, in random order
@@ -90,11 +97,11 @@ static int draw (const struct bench_set *set,
 
 /* The site's tuning by the first 'n' runs; the fit owns its runs' graphs. */
 static struct dn_tuning *fit_site (const struct bench_set *set,
-                                   const struct dn_constants *constants,
+                                   const struct start *start,
                                    const int *runs,
                                    int n)
 {
-    struct dn_site_fit *fit = dn_site_fit_new (constants, NULL);
+    struct dn_site_fit *fit = dn_site_fit_new (start->constants, &start->prior);
     struct dn_tuning *tuning;
     struct dn_err err;
 
@@ -127,12 +134,13 @@ static struct dn_bundle bundle_of (struct dn_tuning *tuning)
 static void judge (const struct curve *curve,
                    const char *source,
                    const char *model,
-                   const struct dn_constants *constants,
+                   const struct start *start,
                    struct dn_tuning *tuning,
                    struct scores *scores)
 {
     struct dn_bundle bundle = bundle_of (tuning);
-    struct dn_predictor predictor = {tuning ? &tuning->constants : constants, &bundle};
+    struct dn_predictor predictor = {
+        tuning ? &tuning->constants : start->constants, &bundle, start->constants};
 
     for (int i = 0; i < curve->set.n_runs; i++) {
         const struct bench_run *run = &curve->set.runs[i];
@@ -173,7 +181,7 @@ static bool is_first (const struct bench_set *set, int at, bool model)
 static void judge_draws (struct curve *curve,
                          const char *source,
                          const char *model,
-                         const struct dn_constants *constants,
+                         const struct start *start,
                          int draws,
                          struct scores scores[N_GIVEN])
 {
@@ -190,11 +198,11 @@ static void judge_draws (struct curve *curve,
         for (int g = 0; g < N_GIVEN && n > 0; g++) {
             int n_given = given[g] < n ? given[g] : n;
             struct dn_tuning *tuning =
-                n_given > 0 ? fit_site (&curve->set, constants, runs, n_given) : NULL;
+                n_given > 0 ? fit_site (&curve->set, start, runs, n_given) : NULL;
 
             for (int i = 0; i < n; i++)
                 curve->given[runs[i]] = i < n_given;
-            judge (curve, source, model, constants, tuning, &scores[g]);
+            judge (curve, source, model, start, tuning, &scores[g]);
             dn_tuning_free (tuning);
         }
         for (int i = 0; i < n; i++)
@@ -211,7 +219,7 @@ struct width {
 
 static void measure_widths (const struct bench_set *set,
                             const char *source,
-                            const struct dn_constants *constants,
+                            const struct start *start,
                             struct width widths[DN_CONSTANT_FIELDS])
 {
     int *runs = calloc ((size_t) set->n_runs, sizeof (*runs));
@@ -220,7 +228,7 @@ static void measure_widths (const struct bench_set *set,
 
     if (!runs)
         bench_die ("runs", "out of memory");
-    tuning = fit_site (set, constants, runs, draw (set, source, NULL, &random, runs));
+    tuning = fit_site (set, start, runs, draw (set, source, NULL, &random, runs));
     for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {
         const struct dn_tuned_constant *tuned = &tuning->tuned[i];
         double moved;
@@ -286,7 +294,10 @@ static void print_scores (struct scores scores[N_GIVEN], bool sources)
 static const char head[] =
     "## A site's own runs (training_runs.csv)\n\n"
     "Every source is left out of the constants once, then 0 to 50 of its runs are given\n"
-    "to `dnnest train --site` (tests/bench/site-curve). No learned residual is applied.\n";
+    "to `dnnest train --site` (tests/bench/site-curve). How alike runs of one site are,\n"
+    "and how far off they are then, is fitted to the other sources too, each against\n"
+    "constants without it and without the one that is left out. No learned residual is\n"
+    "applied.\n";
 static const char others[] =
     "### Judged on models that are not among the runs\n\n"
     "Every model of every source that has several; the runs are drawn from the\n"
@@ -306,14 +317,14 @@ static void judge_source (struct curve *curve,
                           struct width widths[DN_CONSTANT_FIELDS])
 {
     const struct bench_set *set = &curve->set;
-    struct dn_constants constants = fit_others (curve, source);
+    struct start start = start_without (curve, source);
 
     for (int i = 0; i < set->n_runs; i++)
         if (strcmp (set->runs[i].source, source) == 0 && is_first (set, i, true))
             judge_draws (
-                curve, source, set->runs[i].model, &constants, curve->draws, scores[0]);
-    judge_draws (curve, source, NULL, &constants, 4 * curve->draws, scores[1]);
-    measure_widths (set, source, &constants, widths);
+                curve, source, set->runs[i].model, &start, curve->draws, scores[0]);
+    judge_draws (curve, source, NULL, &start, 4 * curve->draws, scores[1]);
+    measure_widths (set, source, &start, widths);
 }
 
 int main (int argc, char *argv[])
@@ -327,11 +338,18 @@ int main (int argc, char *argv[])
     memset (&curve, 0, sizeof (curve));
     if (argc != 5)
         bench_die ("usage", "site_curve HARDWARE-FOLDER RUNS.csv SWEEPS DRAWS");
-    curve.sweeps = (int) strtol (argv[3], NULL, 10);
     curve.draws = (int) strtol (argv[4], NULL, 10);
     bench_read_catalogue (argv[1], &curve.set.catalogue);
     bench_read_table (argv[2], bench_add_run, &curve.set);
     bench_weigh (&curve.set);
+    bench_fits_start (&curve.fits, &curve.set, (int) strtol (argv[3], NULL, 10));
+    if (curve.draws == 0) {
+        struct dn_site_prior prior = dn_site_prior_default ();
+
+        bench_prior_fit (&curve.fits, -1, &prior);
+        bench_prior_print (&prior);
+        return 0;
+    }
     curve.given = calloc ((size_t) curve.set.n_runs + 1, sizeof (*curve.given));
     if (!curve.given)
         bench_die ("runs", "out of memory");

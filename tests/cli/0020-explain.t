@@ -30,8 +30,8 @@ is '--top lists no more than there are' "$(lines --top 1000)" \
 is '--top=0 lists none' "$(dn explain $gpu --top 0 $spec | grep -c '^The longest')" 0
 
 json 'the members of the contract are there' \
-    'list(d) == ["spec", "model", "candidate", "bound_by", "stages", "memory", "operators",
-      "top"]' \
+    'list(d) == ["spec", "model", "candidate", "bound_by", "site_factor", "stages", "memory",
+      "operators", "top"]' \
     explain $gpu $spec
 json 'the candidate is that of predict' \
     'd["candidate"]["gpu"] == "v100_sxm2_32gb" and d["candidate"]["step_ms"]["p50"] > 0' \

@@ -288,6 +288,7 @@ def json_members():
     # What others wrote, shown as it is.
     foreign = {"record", "data", "training", "residuals", "bounds", "metrics"}
     free = stages | {"name"}
+    features = {line.split()[0] for line in open(f"{work}/features.txt")}
     for document in ("predict.json", "import.json"):
         free |= set(load(document)["spec"])
 
@@ -301,7 +302,12 @@ def json_members():
                     print("dnnest.1 does not name", key, "of", where)
                 if key == "by":  # the table names the groups
                     item = {k: list(groups.values()) for k, groups in item.items()}
-                if key in ("devices", "applications", "cells", "constants") and name == "train":
+                if key == "lengths":  # named by features
+                    item = sorted(set(item) - features)
+                    for unknown in item:
+                        print("no feature:", unknown)
+                elif name == "train" and isinstance(item, dict) \
+                        and key in ("devices", "applications", "cells", "constants"):
                     item = list(item.values())  # named by runs
                 if key not in foreign:
                     walk(item, where)
@@ -335,6 +341,7 @@ dn evaluate --json "$work/runs.csv" > "$work/evaluate.json"
 make_bundle "$work/small"
 dn train --json --site "$work/runs.csv" --base "$work/small" --out "$work/bundle" \
     > "$work/train.json" 2> "$work/skipped"
+dn train --features > "$work/features.txt"
 sed 's/^#\([A-Z]\)/\1/' "$top/etc/dnnest.conf" \
     | sed "s|/usr/share/dnnest|$work|" > "$work/sample.conf"
 dn config --json --conf "$work/sample.conf" > "$work/sample.json"

@@ -331,7 +331,8 @@ static void a_sites_constants_do_not_shift_the_features (void **state)
     predict (NET "batch=64", &run);
     constants.kernel_s *= 10;
     constants.eff_memory /= 2;
-    predictor = (struct dn_predictor){&constants, run.site->bundle};
+    predictor =
+        (struct dn_predictor){.constants = &constants, .bundle = run.site->bundle};
     dn_predict (&constants, &run.spec, &run.graph, run.white[0].device, 0, &white);
     dn_predict_devices (
         &predictor, &run.spec, &run.graph, &run.white[0].device, 1, 0, &with);

@@ -205,16 +205,16 @@ static struct dn_estimate estimate_of (const struct dn_device *device, double st
     return estimate;
 }
 
-static struct dn_measured measure (const struct dn_device *device, double step_s)
+static struct dn_probed measure (const struct dn_device *device, double step_s)
 {
-    return (struct dn_measured){.device = device,
-                                .step_s = step_s,
-                                .sigma = 0.03,
-                                .confidence = 0.9,
-                                .start_s = 30};
+    return (struct dn_probed){.device = device,
+                              .step_s = step_s,
+                              .sigma = 0.03,
+                              .confidence = 0.9,
+                              .start_s = 30};
 }
 
-static enum dn_basis calibrate (const struct dn_measured *measured,
+static enum dn_basis calibrate (const struct dn_probed *measured,
                                 double own_s,
                                 struct dn_estimate *estimate)
 {
@@ -229,7 +229,7 @@ static enum dn_basis calibrate (const struct dn_measured *measured,
 
 static void the_measured_device_is_as_measured (void **state)
 {
-    struct dn_measured measured = measure (&v100, 0.2);
+    struct dn_probed measured = measure (&v100, 0.2);
     struct dn_estimate estimate = estimate_of (&v100, 0.1);
 
     (void) state;
@@ -251,7 +251,7 @@ static void the_measured_device_is_as_measured (void **state)
 
 static void another_device_moves_by_a_part_and_widens (void **state)
 {
-    struct dn_measured measured = measure (&v100, 0.2);
+    struct dn_probed measured = measure (&v100, 0.2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
     struct dn_estimate alike = estimate_of (&v100_pcie, 0.11);
 
@@ -267,7 +267,7 @@ static void another_device_moves_by_a_part_and_widens (void **state)
 
 static void a_measurement_as_predicted_changes_nothing (void **state)
 {
-    struct dn_measured measured = measure (&v100, 0.1);
+    struct dn_probed measured = measure (&v100, 0.1);
     struct dn_estimate other = estimate_of (&a100, 0.05);
 
     (void) state;
@@ -278,7 +278,7 @@ static void a_measurement_as_predicted_changes_nothing (void **state)
 
 static void loaders_do_not_become_faster_with_the_device (void **state)
 {
-    struct dn_measured measured = measure (&v100, 0.2);
+    struct dn_probed measured = measure (&v100, 0.2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
 
     (void) state;
@@ -297,7 +297,7 @@ static void loaders_do_not_become_faster_with_the_device (void **state)
 
 static void a_cpu_tells_nothing_of_gpus (void **state)
 {
-    struct dn_measured measured = measure (&cpu, 2);
+    struct dn_probed measured = measure (&cpu, 2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
     struct dn_estimate own = estimate_of (&cpu, 1);
 
@@ -316,7 +316,7 @@ static void a_cpu_tells_nothing_of_gpus (void **state)
 
 static void what_is_unknown_stays_unknown (void **state)
 {
-    struct dn_measured measured = measure (NULL, 0.2);
+    struct dn_probed measured = measure (NULL, 0.2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
     struct dn_spec spec = dn_spec_empty ();
 
