@@ -6,27 +6,12 @@
 
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
-build=${abs_top_builddir:-$top}
-plugin_dir=${DNNEST_PLUGIN_DIR:-$build/.libs}
-# shellcheck source=tests/live/lib/tap.sh
-. "$here/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
-. "$here/lib/cluster.sh"
-unset DNNEST
-
-plan_later
-if reason=$(cluster_missing); then skip_all "$reason"; fi
-if [[ ! -e $plugin_dir/spank_dnnest.so ]]; then
-    skip_all 'the plugins are not built (--without-slurm)'
-fi
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin attacks job_submit_dnnest spank_dnnest
 if [[ ! -x $build/tests/live/forge ]]; then
     skip_all "tests/live/forge is not built: 'make check' builds it"
 fi
-
-dir=$(mktemp -d /tmp/dnnest-attacks.XXXXXX)
-cluster_trap "rm -rf '$dir'"
 
 readonly KEYS='model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
 readonly ESCAPE=$'\e]0;gone\a\e[31m\nslurmctld: error: forged "},\\ \x9b31m\xc3'

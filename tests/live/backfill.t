@@ -8,22 +8,9 @@
 
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
-plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
-# shellcheck source=tests/live/lib/tap.sh
-. "$here/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
-. "$here/lib/cluster.sh"
-
-plan_later
-if reason=$(cluster_missing); then skip_all "$reason"; fi
-if [[ ! -e $plugin_dir/job_submit_dnnest.so ]]; then
-    skip_all 'the plugin is not built (--without-slurm)'
-fi
-
-dir=$(mktemp -d /tmp/dnnest-backfill.XXXXXX)
-cluster_trap "rm -rf '$dir'"
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin backfill job_submit_dnnest
 
 readonly SPEC='dnnest:model=resnet50,precision=fp16,batch=64,steps=10,dataset=imagenet'
 readonly OFF='dnnest:off'
@@ -150,7 +137,7 @@ earlier '... which kept the order of those without dnnest' "$wide" "$twin"
 # What sets time_min: the policy where it can, else the user.
 knows_soft_limits() {
     ((version >= POLICY_SINCE)) &&
-        "${DNNEST:-${abs_top_builddir:-$top}/dnnest}" config --check="$dir/etc/dnnest.conf"
+        "$dnnest" config --check="$dir/etc/dnnest.conf"
 }
 use_soft_limit() {
     write_conf TimeLimit=time_min TimeMin=00:01:00

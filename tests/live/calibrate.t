@@ -6,23 +6,12 @@
 
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
-build=${abs_top_builddir:-$top}
-# shellcheck source=tests/live/lib/tap.sh
-. "$here/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
-. "$here/lib/cluster.sh"
-
-unset DNNEST DNNEST_BENCH
-
-plan_later
-if reason=$(cluster_missing); then skip_all "$reason"; fi
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+unset DNNEST_BENCH
+live_begin calibrate
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
 [[ -x $build/dnnest-bench ]] || skip_all 'dnnest-bench is not built'
-
-dir=$(mktemp -d /tmp/dnnest-calibrate.XXXXXX)
-cluster_trap "rm -rf '$dir'"
 readonly LIMIT_S=240 # for all jobs, which take seconds where the machine has nothing else
 
 # Jobs run as an ordinary user, who may not look into a checkout of root's.

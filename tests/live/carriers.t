@@ -6,25 +6,9 @@
 
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
-plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
-# shellcheck source=tests/live/lib/tap.sh
-. "$here/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
-. "$here/lib/cluster.sh"
-
-# The suite's own, which sbatch would hand to the jobs; no user has it.
-unset DNNEST
-
-plan_later
-if reason=$(cluster_missing); then skip_all "$reason"; fi
-if [[ ! -e $plugin_dir/spank_dnnest.so ]]; then
-    skip_all 'the plugins are not built (--without-slurm)'
-fi
-
-dir=$(mktemp -d /tmp/dnnest-carriers.XXXXXX)
-cluster_trap "rm -rf '$dir'"
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin carriers job_submit_dnnest spank_dnnest
 
 readonly KEYS='model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
 readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)

@@ -3,17 +3,9 @@
 
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck source=tests/live/lib/tap.sh
-. "$here/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
-. "$here/lib/cluster.sh"
-
-plan_later
-if reason=$(cluster_missing); then skip_all "$reason"; fi
-
-dir=$(mktemp -d /tmp/dnnest-cluster.XXXXXX)
-cluster_trap "rm -rf '$dir'"
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin cluster
 
 if ! cluster_start "$dir" --conf 'SchedulerParameters=batch_sched_delay=0,bf_interval=1'; then
     fail 'the cluster starts'

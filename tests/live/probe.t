@@ -7,26 +7,16 @@
 
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
-DNNEST=${DNNEST:-${abs_top_builddir:-$top}/dnnest}
-PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
-# shellcheck source=tests/live/lib/tap.sh
-. "$here/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
-. "$here/lib/cluster.sh"
-
-plan_later
-if reason=$(cluster_missing); then skip_all "$reason"; fi
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+readonly PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
+live_begin probe
 if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torch"; fi
-
-dir=$(mktemp -d /tmp/dnnest-probe-live.XXXXXX)
-cluster_trap "rm -rf '$dir'"
 
 # What the user may read, and nobody but us write.
 umask 022
 mkdir -p "$dir/bin" "$dir/etc/hardware" "$dir/hook"
-real=$(realpath "$DNNEST")
+real=$(realpath "$dnnest")
 if [[ -x ${real%/*}/.libs/dnnest ]]; then real=${real%/*}/.libs/dnnest; fi
 install -m 755 "$real" "$dir/bin/dnnest"
 install -m 644 "$top"/etc/hardware/*.conf "$dir/etc/hardware/"

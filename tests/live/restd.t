@@ -7,25 +7,12 @@
 
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
-plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
-# shellcheck source=tests/live/lib/tap.sh
-. "$here/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
-. "$here/lib/cluster.sh"
-
-plan_later
-if reason=$(cluster_missing); then skip_all "$reason"; fi
-if [[ ! -e $plugin_dir/job_submit_dnnest.so ]]; then
-    skip_all 'the plugin is not built (--without-slurm)'
-fi
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin restd job_submit_dnnest
 for tool in slurmrestd python3 jq; do
     if ! command -v "$tool" >/dev/null; then skip_all "$tool is not installed"; fi
 done
-
-dir=$(mktemp -d /tmp/dnnest-restd.XXXXXX)
-cluster_trap "rm -rf '$dir'"
 home=$dir/home
 
 readonly SPEC='dnnest:model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'

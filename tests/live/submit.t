@@ -7,22 +7,9 @@
 
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
-plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
-# shellcheck source=tests/live/lib/tap.sh
-. "$here/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
-. "$here/lib/cluster.sh"
-
-plan_later
-if reason=$(cluster_missing); then skip_all "$reason"; fi
-if [[ ! -e $plugin_dir/job_submit_dnnest.so ]]; then
-    skip_all 'the plugin is not built (--without-slurm)'
-fi
-
-dir=$(mktemp -d /tmp/dnnest-submit.XXXXXX)
-cluster_trap "rm -rf '$dir'"
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin submit job_submit_dnnest
 
 readonly WORK='batch=64,epochs=20,dataset=imagenet'
 readonly RESNET="dnnest:model=resnet50,precision=fp16,$WORK"

@@ -6,22 +6,10 @@
 
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
-plugin_dir=${DNNEST_PLUGIN_DIR:-${abs_top_builddir:-$top}/.libs}
-# shellcheck source=tests/live/lib/tap.sh
-. "$here/lib/tap.sh"
-# shellcheck source=tests/live/lib/cluster.sh
-. "$here/lib/cluster.sh"
-
-plan_later
-if reason=$(cluster_missing); then skip_all "$reason"; fi
-if [[ ! -e $plugin_dir/job_submit_dnnest.so ]]; then
-    skip_all 'the plugin is not built (--without-slurm)'
-fi
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin traces job_submit_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
-
-dir=$(mktemp -d /tmp/dnnest-traces.XXXXXX)
 cluster_trap "umount '$dir/full' 2>/dev/null || :; rm -rf '$dir'"
 
 readonly RESNET='dnnest:model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
