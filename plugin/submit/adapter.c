@@ -86,7 +86,8 @@ static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
         desc->core_spec != NO_VAL16 /* 0 is a request, too */
         || is_special (desc->threads_per_core) || is_special (desc->cores_per_socket)
         || is_special (desc->ntasks_per_core) || is_special (desc->ntasks_per_socket);
-    job->het = desc->het_job_offset != NO_VAL;
+    /* scrontab does not say that its jobs have no components, they never have. */
+    job->het = desc->het_job_offset != NO_VAL && !(desc->bitflags & CRON_JOB);
     job->special_nodes = (desc->pn_min_tmp_disk != NO_VAL && desc->pn_min_tmp_disk != 0)
                          || is_special (desc->sockets_per_node)
                          || is_special (desc->sockets_per_board)

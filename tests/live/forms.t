@@ -146,6 +146,11 @@ done
 for i in "${!forms[@]}"; do
     split_form "${forms[i]}"
     if [[ -z $where ]]; then continue; fi
+    # shellcheck disable=SC2086
+    if [[ ${ids[i]} = 0 ]] && ! submit -t 1-0 --comment=dnnest:off -o /dev/null $opts >"$dir/id"; then
+        skip "$opts: completes" 'this Slurm refuses the same without dnnest'
+        continue
+    fi
     ok "$opts: completes" cluster_wait_job "${ids[i]}" COMPLETED 120
     is '... its srun on the right nodes, without a complaint' \
         "$(grep -vx "step on ${where}[12]" "$dir/home/out-${ids[i]}" || true)" ''

@@ -254,7 +254,7 @@ is '... and that was the only line about it' \
 
 sed -i 's/^SchedulerParameters=.*/&,time_min_as_soft_limit/' "$SLURM_CONF"
 use TimeLimit=time_min Cpus=keep GpuType=keep
-held "${V100[@]}" --comment="$RESNET"
+held "${V100[@]}" -c 80 --comment="$RESNET" # with fewer the loaders take days
 limits="$(cluster_job_field "$job" TimeLimit) $(cluster_job_field "$job" TimeMin)"
 if (($(_cluster_version) < 2411)); then
     is 'the word alone does not help before Slurm 24.11' "$limits" '1-00:00:00 N/A'

@@ -194,6 +194,9 @@ static void flags_are_seen_one_by_one (void **state)
     dn_adapter_read (&desc, &job);
     assert_true (job.exclusive && job.het);
     assert_false (job.overcommit || job.special_cores);
+    desc.bitflags |= CRON_JOB;
+    dn_adapter_read (&desc, &job);
+    assert_false (job.het);
     job_init (&desc);
     desc.shared = JOB_SHARED_OK;
     desc.overcommit = 1;
