@@ -210,6 +210,7 @@ static int measure_all (const struct dn_bench_given *given,
                         struct dn_recorder *recorder,
                         struct dn_err *err)
 {
+    const size_t n_loaders = DN_N_ELEMENTS (loaders);
     int n_threads = given->cores > 0 ? (int) given->cores : usable_cores ();
     struct dn_progress progress = dn_progress_begin ("loaders");
     char processor[DN_SAMPLE_SHAPE_MAX / 2];
@@ -217,10 +218,8 @@ static int measure_all (const struct dn_bench_given *given,
 
     find_processor (processor);
     rc = dn_recorder_fact (recorder, "processor", processor, true, err);
-    for (size_t i = 0; i < DN_N_ELEMENTS (loaders) && rc == 0 && !dn_interrupted ();
-         i++) {
-        dn_progress_show (
-            &progress, (int64_t) i, (double) i / (double) DN_N_ELEMENTS (loaders));
+    for (size_t i = 0; i < n_loaders && rc == 0 && !dn_interrupted (); i++) {
+        dn_progress_show (&progress, (int64_t) i, (double) i / (double) n_loaders);
         rc = measure (given, loaders[i], n_threads, recorder, err);
     }
     dn_progress_end (&progress);

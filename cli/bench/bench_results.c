@@ -57,7 +57,7 @@ static int read_samples (const struct dn_bench_given *given,
 {
     *all = (struct dn_samples){NULL, 0, 0};
     for (int i = 0; i < given->n_args; i++) {
-        dn_cleanup (dn_samples_free) struct dn_samples more;
+        dn_cleanup (dn_samples_free) struct dn_samples more = {.rows = NULL};
 
         if (read_one (given->args[i], &more, err) < 0
             || same_device (given->args[i], all, &more, err) < 0)

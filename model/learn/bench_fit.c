@@ -69,18 +69,21 @@ static double find_half (const struct points *points)
     double log_rate;
     double best = 0;
     double error = try_half (points, 0, &log_rate);
+    double half;
 
     for (int i = 1; i < points->n; i++) {
         least = fmin (least, points->work[i]);
         most = fmax (most, points->work[i]);
     }
-    for (double half = fmax (least, most * 1e-9) / 100; half < most; half *= stride) {
+    half = fmax (least, most * 1e-9) / 100;
+    while (half < most) {
         double now = try_half (points, half, &log_rate);
 
         if (now < error) {
             error = now;
             best = half;
         }
+        half *= stride;
     }
     return best;
 }
@@ -199,12 +202,13 @@ static int fit_choice (const struct dn_samples *samples,
                        struct dn_err *err)
 {
     double *room = calloc (2 * (size_t) samples->n_rows + 1, sizeof (*room));
-    double *seconds = room + samples->n_rows;
     struct dn_err why = {0};
+    double *seconds;
     int n = 0;
 
     if (!room)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    seconds = room + samples->n_rows;
     for (int i = 0; i < samples->n_rows; i++)
         if (choice->wanted (&samples->rows[i], choice)) {
             room[n] = choice->work (&samples->rows[i], choice);

@@ -608,6 +608,7 @@ static int find_traces (struct dn_site_fit *fit, struct dn_err *err)
     size_t n = (size_t) fit->n_runs + 1;
 
     fit->traces = calloc (n, sizeof (*fit->traces));
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are meant */
     fit->known = calloc (n, sizeof (*fit->known));
     if (!fit->traces || !fit->known)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");

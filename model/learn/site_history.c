@@ -106,7 +106,10 @@ static void solve_lower (const struct square *l, double *x, int n)
 {
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < i; k++)
+            /* The lower triangle is set.
+             * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
             x[i] -= l->a[i][k] * x[k];
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the same */
         x[i] /= l->a[i][i];
     }
 }
