@@ -6,15 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "child.h"
 #include "conf/files.h"
 
 #define SAID_MAX 160 /* of gnuplot's complaint */
@@ -80,57 +78,6 @@ void dn_plot_text (struct dn_plot *plot, const char *text)
     fputc ('"', plot->script);
 }
 
-/* An anonymous file with 'text' in it, at its beginning; -1. */
-static int file_of (const char *text, size_t len)
-{
-    int fd = memfd_create ("gnuplot", MFD_CLOEXEC);
-
-    while (fd >= 0 && len > 0) {
-        ssize_t n = write (fd, text, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            close (fd);
-            return -1;
-        }
-        text += n;
-        len -= (size_t) n;
-    }
-    if (fd >= 0 && lseek (fd, 0, SEEK_SET) < 0) {
-        close (fd);
-        return -1;
-    }
-    return fd;
-}
-
-/* Start gnuplot on these files; an errno. We ignore SIGPIPE, which a child inherits. */
-static int start (int in, int out, int complaints, pid_t *pid)
-{
-    char *argv[] = {"gnuplot", "--default-settings", "-", NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t defaults;
-    int rc = posix_spawn_file_actions_init (&files);
-
-    if (rc != 0)
-        return rc;
-    rc = posix_spawnattr_init (&attributes);
-    if (rc == 0) {
-        sigemptyset (&defaults);
-        sigaddset (&defaults, SIGPIPE);
-        posix_spawnattr_setsigdefault (&attributes, &defaults);
-        posix_spawnattr_setflags (&attributes, POSIX_SPAWN_SETSIGDEF);
-        posix_spawn_file_actions_adddup2 (&files, in, STDIN_FILENO);
-        posix_spawn_file_actions_adddup2 (&files, out, STDOUT_FILENO);
-        posix_spawn_file_actions_adddup2 (&files, complaints, STDERR_FILENO);
-        rc = posix_spawnp (pid, argv[0], &files, &attributes, argv, environ);
-        posix_spawnattr_destroy (&attributes);
-    }
-    posix_spawn_file_actions_destroy (&files);
-    return rc;
-}
-
 /* The first line that gnuplot complained with. It shows the command and a caret above
  * what it has to say, which is behind "line N: ".
  */
@@ -149,8 +96,9 @@ static void read_complaint (int fd, char said[SAID_MAX])
 
 static int run (struct dn_plot *plot, struct dn_err *err)
 {
-    dn_cleanup (dn_fd_cleanup) int in = file_of (plot->text, plot->len);
-    dn_cleanup (dn_fd_cleanup) int complaints = file_of ("", 0);
+    char *argv[] = {"gnuplot", "--default-settings", "-", NULL};
+    dn_cleanup (dn_fd_cleanup) int in = dn_child_file (plot->text, plot->len);
+    dn_cleanup (dn_fd_cleanup) int complaints = dn_child_file ("", 0);
     char said[SAID_MAX];
     int status = 0;
     pid_t pid;
@@ -158,15 +106,15 @@ static int run (struct dn_plot *plot, struct dn_err *err)
 
     if (in < 0 || complaints < 0)
         return dn_err_set (err, DN_E_IO, "gnuplot: %s", strerror (errno));
-    rc = start (in, fileno (plot->out.file), complaints, &pid);
+    rc = dn_child_start (
+        argv, (const int[]){in, fileno (plot->out.file), complaints}, &pid);
     if (rc == ENOENT)
         return dn_err_set (
             err, DN_E_IO, "gnuplot is not installed (package gnuplot-nox, or gnuplot)");
     if (rc != 0)
         return dn_err_set (err, DN_E_IO, "gnuplot: %s", strerror (rc));
-    while (waitpid (pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return dn_err_set (err, DN_E_IO, "gnuplot: %s", strerror (errno));
+    if (dn_child_wait (pid, &status) < 0)
+        return dn_err_set (err, DN_E_IO, "gnuplot: %s", strerror (errno));
     if (WIFEXITED (status) && WEXITSTATUS (status) == 0)
         return 0;
     read_complaint (complaints, said);

@@ -9,15 +9,13 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "common.h"
 #include "conf/files.h"
 #include "probe_report.h"
@@ -311,69 +309,20 @@ char *dn_sweep_script (const struct dn_sweep_job *job, struct dn_err *err)
 
 /* --- submitting ------------------------------------------------------------------ */
 
-/* An anonymous file with the text in it, at its beginning; -1. */
-static int file_of (const char *text)
-{
-    int fd = memfd_create ("sbatch", MFD_CLOEXEC);
-    size_t len = strlen (text);
-
-    while (fd >= 0 && len > 0) {
-        ssize_t n = write (fd, text, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            close (fd);
-            return -1;
-        }
-        text += n;
-        len -= (size_t) n;
-    }
-    if (fd >= 0 && lseek (fd, 0, SEEK_SET) < 0) {
-        close (fd);
-        return -1;
-    }
-    return fd;
-}
-
-static int spawn (int in, pid_t *pid)
-{
-    char *argv[] = {"sbatch", NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t defaults;
-    int rc = posix_spawn_file_actions_init (&files);
-
-    if (rc != 0)
-        return rc;
-    rc = posix_spawnattr_init (&attributes);
-    if (rc == 0) {
-        sigemptyset (&defaults);
-        sigaddset (&defaults, SIGPIPE);
-        posix_spawnattr_setsigdefault (&attributes, &defaults);
-        posix_spawnattr_setflags (&attributes, POSIX_SPAWN_SETSIGDEF);
-        posix_spawn_file_actions_adddup2 (&files, in, STDIN_FILENO);
-        rc = posix_spawnp (pid, argv[0], &files, &attributes, argv, environ);
-        posix_spawnattr_destroy (&attributes);
-    }
-    posix_spawn_file_actions_destroy (&files);
-    return rc;
-}
-
 int dn_sweep_submit (const char *script, struct dn_err *err)
 {
-    dn_cleanup (dn_fd_cleanup) int in = file_of (script);
+    char *argv[] = {"sbatch", NULL};
+    dn_cleanup (dn_fd_cleanup) int in = dn_child_file (script, strlen (script));
     int status = 0;
     pid_t pid;
     int rc;
 
     if (in < 0)
         return dn_err_set (err, DN_E_IO, "sbatch: %s", strerror (errno));
-    rc = spawn (in, &pid);
+    rc = dn_child_start (argv, (const int[]){in, -1, -1}, &pid);
     if (rc != 0)
         return dn_err_set (err, DN_E_IO, "sbatch: %s", strerror (rc));
-    while (waitpid (pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return dn_err_set (err, DN_E_IO, "sbatch: %s", strerror (errno));
+    if (dn_child_wait (pid, &status) < 0)
+        return dn_err_set (err, DN_E_IO, "sbatch: %s", strerror (errno));
     return WIFEXITED (status) ? WEXITSTATUS (status) : 128 + WTERMSIG (status);
 }
