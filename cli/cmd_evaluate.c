@@ -4,17 +4,15 @@
  */
 #include "commands.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "predictions.h"
 #include "progress.h"
+#include "read_table.h"
 #include "scores.h"
 #include "scores_plot.h"
-
-#define PIECE_LEN 65536
 
 enum {
     OPTION_PREDICTIONS,
@@ -37,6 +35,9 @@ static const struct dn_option options[] = {
 
 struct work {
     const char *table; /* its path: sidecars are found beside it */
+    struct dn_progress progress;
+    double size; /* of the table, bytes; 0: not known */
+    double done;
     struct dn_evaluation evaluation;
     struct dn_predictions predictions;
     struct dn_scores_plot picture;
@@ -133,29 +134,24 @@ static double size_of (FILE *stream)
                : 0;
 }
 
+static void show_progress (struct dn_span piece, void *context)
+{
+    struct work *work = context;
+
+    work->done += (double) piece.len;
+    dn_progress_show (&work->progress,
+                      work->evaluation.n_rows,
+                      work->size > 0 ? work->done / work->size : -1);
+}
+
 static int read_table (FILE *stream, struct work *work, struct dn_err *err)
 {
-    char piece[PIECE_LEN];
-    dn_cleanup (dn_table_cleanup) struct dn_table *table =
-        dn_table_new (take_row, work);
-    struct dn_progress progress = dn_progress_begin ("rows");
-    double size = size_of (stream);
-    double done = 0;
-    int rc = table ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
-    size_t len = 1;
+    int rc;
 
-    while (rc == 0 && len > 0) {
-        len = fread (piece, 1, sizeof (piece), stream);
-        if (ferror (stream)) {
-            rc = dn_err_set (err, DN_E_IO, "%s", strerror (errno));
-            break;
-        }
-        rc = dn_table_feed (table, piece, len, err);
-        done += (double) len;
-        dn_progress_show (
-            &progress, work->evaluation.n_rows, size > 0 ? done / size : -1);
-    }
-    dn_progress_end (&progress);
+    work->progress = dn_progress_begin ("rows");
+    work->size = size_of (stream);
+    rc = dn_read_table (stream, take_row, show_progress, work, err);
+    dn_progress_end (&work->progress);
     return rc;
 }
 

@@ -4,16 +4,15 @@
  */
 #include "commands.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "directory.h"
 #include "json.h"
 #include "learn/train.h"
 #include "progress.h"
+#include "read_table.h"
 #include "site_train.h"
 
-#define PIECE_LEN 65536
 #define FILES_MAX 64
 
 enum {
@@ -57,6 +56,7 @@ struct work {
     struct dn_training training;
     struct dn_training_file files[FILES_MAX];
     struct dn_progress progress;
+    struct dn_digester digester; /* of the file that is read */
     const struct dn_site *site;
     const char *out;
     const char *site_records; /* NULL: train a bundle */
@@ -191,27 +191,11 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
         &work->training.runs, row, &work->site->catalogue, &work->site->datasets, err);
 }
 
-static int read_stream (FILE *stream,
-                        struct work *work,
-                        struct dn_digest *digest,
-                        struct dn_err *err)
+static void take_piece (struct dn_span piece, void *context)
 {
-    char piece[PIECE_LEN];
-    dn_cleanup (dn_table_cleanup) struct dn_table *table =
-        dn_table_new (take_row, work);
-    struct dn_digester digester = dn_digest_begin ();
-    int rc = table ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
-    size_t len = 1;
+    struct work *work = context;
 
-    while (rc == 0 && len > 0) {
-        len = fread (piece, 1, sizeof (piece), stream);
-        if (ferror (stream))
-            return dn_err_set (err, DN_E_IO, "%s", strerror (errno));
-        dn_digest_add (&digester, (struct dn_span){piece, len});
-        rc = dn_table_feed (table, piece, len, err);
-    }
-    *digest = dn_digest_end (&digester);
-    return rc;
+    dn_digest_add (&work->digester, piece);
 }
 
 static const char *base_name (const char *path)
@@ -231,8 +215,10 @@ static int read_file (const char *path,
 
     if (!stream)
         return -1;
-    if (read_stream (stream, work, &file->digest, err) < 0)
+    work->digester = dn_digest_begin ();
+    if (dn_read_table (stream, take_row, take_piece, work, err) < 0)
         return dn_err_wrap (err, "%s", stream == stdin ? "stdin" : path);
+    file->digest = dn_digest_end (&work->digester);
     file->name = stream == stdin ? "stdin" : base_name (path);
     file->rows = work->training.runs.n_rows - before;
     return 0;

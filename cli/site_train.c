@@ -7,7 +7,6 @@
  */
 #include "site_train.h"
 
-#include <errno.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,9 +21,8 @@
 #include "json.h"
 #include "learn/site_rows.h"
 #include "progress.h"
+#include "read_table.h"
 #include "show.h"
-
-#define PIECE_LEN 65536
 
 /* Reasons that are printed; the others are counted. */
 #define REASONS_MAX 10
@@ -35,6 +33,7 @@ struct work {
     const struct dn_site *site;
     const struct dn_site_train *train;
     struct dn_site_fit *fit;
+    struct dn_progress progress;
     int64_t n_rows;
     int64_t n_skipped;
 };
@@ -98,25 +97,21 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     return 0;
 }
 
+static void show_progress (struct dn_span piece, void *context)
+{
+    struct work *work = context;
+
+    (void) piece;
+    dn_progress_show (&work->progress, work->n_rows, -1);
+}
+
 static int read_records (FILE *stream, struct work *work, struct dn_err *err)
 {
-    char piece[PIECE_LEN];
-    dn_cleanup (dn_table_cleanup) struct dn_table *table =
-        dn_table_new (take_row, work);
-    struct dn_progress progress = dn_progress_begin ("rows");
-    int rc = table ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
-    size_t len = 1;
+    int rc;
 
-    while (rc == 0 && len > 0) {
-        len = fread (piece, 1, sizeof (piece), stream);
-        if (ferror (stream)) {
-            rc = dn_err_set (err, DN_E_IO, "%s", strerror (errno));
-            break;
-        }
-        rc = dn_table_feed (table, piece, len, err);
-        dn_progress_show (&progress, work->n_rows, -1);
-    }
-    dn_progress_end (&progress);
+    work->progress = dn_progress_begin ("rows");
+    rc = dn_read_table (stream, take_row, show_progress, work, err);
+    dn_progress_end (&work->progress);
     if (work->n_skipped > REASONS_MAX)
         dn_complain ("%lld more rows are left out",
                      (long long) (work->n_skipped - REASONS_MAX));
