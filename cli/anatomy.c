@@ -121,7 +121,8 @@ int dn_anatomy_find (const struct dn_site *site,
     if (!times || !anatomy->tops)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     anatomy->subject = subject;
-    dn_subject_predict (site, subject, &device, 1, &anatomy->estimate);
+    if (dn_subject_predict (site, subject, &device, 1, &anatomy->estimate, err) < 0)
+        return -1;
     dn_predict_operators (&site->constants, &subject->spec, graph, device, times);
     anatomy->bottleneck = dn_step_bottleneck (&anatomy->estimate, times, graph->n_ops);
     for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)

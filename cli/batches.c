@@ -135,7 +135,8 @@ static int predict_size (const struct dn_site *site,
         return -1;
     for (int i = 0; i < batches->n_rows; i++)
         devices[i] = batches->rows[i].device;
-    dn_subject_predict (site, &sized, devices, batches->n_rows, estimates);
+    if (dn_subject_predict (site, &sized, devices, batches->n_rows, estimates, err) < 0)
+        return -1;
     for (int i = 0; i < batches->n_rows; i++) {
         struct dn_batch_row *row = &batches->rows[i];
         struct dn_batch_point *point = &row->points[at];

@@ -5,14 +5,18 @@
 #include "commands.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "advise.h"
+#include "conf/stopwatch.h"
 #include "sbatch.h"
 #include "show.h"
 #include "subject.h"
 #include "grid.h"
+
+#define ATTEMPTS 3
 
 enum {
     OPTION_DEF_MEM,
@@ -364,6 +368,37 @@ static void free_advice (struct dn_advice **advice)
     dn_advice_free (*advice);
 }
 
+/* What slurmctld gives up after DecisionTime is decided here all the same, and told:
+ * this computer may be a slower one, and a process that has just begun is slow on any,
+ * so the fastest of some attempts counts.
+ */
+static int advise_and_time (const struct dn_site *site,
+                            const struct dn_job *job,
+                            struct dn_advice *advice,
+                            struct dn_err *err)
+{
+    const double limit_ms = site->decision_ms;
+    double least_ms = INFINITY;
+
+    for (int i = 0; i < ATTEMPTS && least_ms > limit_ms; i++) {
+        struct dn_stopwatch watch;
+
+        dn_stopwatch_start (&watch, limit_ms);
+        if (dn_advise (site, job, NULL, advice, err) < 0)
+            return -1;
+        least_ms = fmin (least_ms, dn_stopwatch_ms (&watch));
+        if (limit_ms <= 0)
+            return 0;
+    }
+    if (least_ms > limit_ms)
+        dn_complain (
+            "the decision takes %.2g ms here; in slurmctld it would be given up "
+            "after DecisionTime=%g ms, and the job left as it is",
+            least_ms,
+            limit_ms);
+    return 0;
+}
+
 static int advise (struct errand *errand, const struct dn_site *site)
 {
     dn_cleanup (free_advice) struct dn_advice *advice = dn_advice_new ();
@@ -377,7 +412,7 @@ static int advise (struct errand *errand, const struct dn_site *site)
     }
     if (dn_subject_carry (site, &errand->sbatch.job, &sidecar, &err) < 0)
         return dn_fail (err.code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, &err);
-    if (dn_advise (site, &errand->sbatch.job, advice, &err) < 0)
+    if (advise_and_time (site, &errand->sbatch.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (errand->given.json)
         print_json (site, advice);

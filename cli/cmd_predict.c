@@ -146,21 +146,25 @@ static int find_devices (const struct dn_site *site,
     return n;
 }
 
-/* One run per device; the estimates stand in 'estimates'. */
-static void predict_all (const struct dn_site *site,
-                         const struct dn_subject *subject,
-                         const struct dn_device *const devices[],
-                         int n,
-                         struct dn_run *runs,
-                         struct dn_estimate *estimates)
+/* One run per device; the estimates stand in 'estimates'. Return an enum dn_exit. */
+static int predict_all (const struct dn_site *site,
+                        const struct dn_subject *subject,
+                        const struct dn_device *const devices[],
+                        int n,
+                        struct dn_run *runs,
+                        struct dn_estimate *estimates)
 {
-    dn_subject_predict (site, subject, devices, n, estimates);
+    struct dn_err err = {0};
+
+    if (dn_subject_predict (site, subject, devices, n, estimates, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
     for (int i = 0; i < n; i++)
         runs[i] = dn_subject_run (site,
                                   subject,
                                   devices[i]->name,
                                   dn_subject_cost (site, devices[i]),
                                   &estimates[i]);
+    return DN_EXIT_DONE;
 }
 
 /* Samples per second of the whole job with so many CPUs per GPU. */
@@ -335,9 +339,10 @@ static int predict (const struct dn_site *site,
     }
     if (selection->by_batch)
         exit_code = compare_batches (site, subject, selection, devices, n, &batches);
+    if (exit_code == DN_EXIT_DONE)
+        exit_code = predict_all (site, subject, devices, n, runs, estimates);
     if (exit_code != DN_EXIT_DONE)
         return exit_code;
-    predict_all (site, subject, devices, n, runs, estimates);
     if (json) {
         print_json (site,
                     subject,

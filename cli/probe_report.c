@@ -176,7 +176,8 @@ static int find_rows (struct dn_probe_report *report, struct dn_err *err)
     report->rows = calloc ((size_t) n + 1, sizeof (*report->rows));
     if (!estimates || !report->rows)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    dn_subject_predict (site, subject, devices, n, estimates);
+    if (dn_subject_predict (site, subject, devices, n, estimates, err) < 0)
+        return -1;
     for (int i = 0; i < n; i++)
         if (devices[i] == report->measured.device)
             own = estimates[i];

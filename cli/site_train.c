@@ -48,8 +48,12 @@ static void free_tuning (struct dn_tuning **tuning)
     dn_tuning_free (*tuning);
 }
 
-/* What the base's residuals add to the white box as it is shipped. */
-static void set_residuals (const struct work *work, struct dn_site_run *run)
+/* What the base's residuals add to the white box as it is shipped. Frees the run's
+ * graph where that cannot be told.
+ */
+static int set_residuals (const struct work *work,
+                          struct dn_site_run *run,
+                          struct dn_err *err)
 {
     const struct dn_predictor predictor = {.constants = &dn_constants_default,
                                            .bundle = work->site->bundle};
@@ -62,16 +66,22 @@ static void set_residuals (const struct work *work, struct dn_site_run *run)
                 run->device,
                 run->cpus_per_gpu,
                 &white);
-    dn_predict_devices (&predictor,
-                        &run->spec,
-                        &run->graph,
-                        &run->device,
-                        1,
-                        run->cpus_per_gpu,
-                        &refined);
+    if (dn_predict_devices (&predictor,
+                            &run->spec,
+                            &run->graph,
+                            &run->device,
+                            1,
+                            run->cpus_per_gpu,
+                            &refined,
+                            err)
+        < 0) {
+        dn_graph_free (&run->graph);
+        return -1;
+    }
     run->step_residual = log (refined.step_s.p50 / white.step_s.p50);
     run->memory_residual = log (refined.gpu_mem.p50 / white.gpu_mem.p50);
     run->power_residual = log (refined.power_w / white.power_w);
+    return 0;
 }
 
 static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
@@ -86,10 +96,9 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     work->n_rows++;
     if (dn_site_run_read (
             row, &work->site->catalogue, &work->site->datasets, &run, &why)
-        == 0) {
-        set_residuals (work, &run);
+            == 0
+        && set_residuals (work, &run, &why) == 0)
         return dn_site_fit_add (work->fit, &run, err);
-    }
     if (why.code == DN_E_NOMEM)
         return dn_err_set (err, DN_E_NOMEM, "%s", why.text);
     if (work->n_skipped++ < REASONS_MAX)

@@ -180,21 +180,23 @@ double dn_subject_cost (const struct dn_site *site, const struct dn_device *devi
     return device->cost;
 }
 
-void dn_subject_predict (const struct dn_site *site,
-                         const struct dn_subject *subject,
-                         const struct dn_device *const devices[],
-                         int n_devices,
-                         struct dn_estimate estimates[])
+int dn_subject_predict (const struct dn_site *site,
+                        const struct dn_subject *subject,
+                        const struct dn_device *const devices[],
+                        int n_devices,
+                        struct dn_estimate estimates[],
+                        struct dn_err *err)
 {
     const struct dn_predictor predictor = dn_site_predictor (site);
 
-    dn_predict_devices (&predictor,
-                        &subject->spec,
-                        &subject->graph,
-                        devices,
-                        n_devices,
-                        CPUS_UNKNOWN,
-                        estimates);
+    return dn_predict_devices (&predictor,
+                               &subject->spec,
+                               &subject->graph,
+                               devices,
+                               n_devices,
+                               CPUS_UNKNOWN,
+                               estimates,
+                               err);
 }
 
 struct dn_run dn_subject_run (const struct dn_site *site,

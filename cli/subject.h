@@ -79,12 +79,15 @@ int dn_subject_devices (const struct dn_site *site, const struct dn_device *devi
  */
 double dn_subject_cost (const struct dn_site *site, const struct dn_device *device);
 
-/* Predict on devices, with as many CPUs as are needed. */
-void dn_subject_predict (const struct dn_site *site,
-                         const struct dn_subject *subject,
-                         const struct dn_device *const devices[],
-                         int n_devices,
-                         struct dn_estimate estimates[]);
+/* Predict on devices, with as many CPUs as are needed. -1 with 'err' when libxgboost
+ * fails.
+ */
+int dn_subject_predict (const struct dn_site *site,
+                        const struct dn_subject *subject,
+                        const struct dn_device *const devices[],
+                        int n_devices,
+                        struct dn_estimate estimates[],
+                        struct dn_err *err);
 
 /* What follows from 'estimate' at this site, for a GPU of this name and price. */
 struct dn_run dn_subject_run (const struct dn_site *site,

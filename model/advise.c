@@ -70,23 +70,27 @@ static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
         spec->nodes = request->n_nodes;
 }
 
-static void predict_all (const struct dn_site *site,
-                         const struct dn_graph *graph,
-                         struct dn_advice *advice)
+static int predict_all (const struct dn_site *site,
+                        const struct dn_graph *graph,
+                        const struct dn_deadline *deadline,
+                        struct dn_advice *advice,
+                        struct dn_err *err)
 {
-    const struct dn_predictor predictor = dn_site_predictor (site);
+    struct dn_predictor predictor = dn_site_predictor (site);
     const struct dn_device *devices[DN_CANDIDATES_MAX];
     int n_devices = advice->candidates.n_candidates;
 
     for (int i = 0; i < n_devices; i++)
         devices[i] = advice->candidates.list[i].gpu->device;
-    dn_predict_devices (&predictor,
-                        &advice->spec,
-                        graph,
-                        devices,
-                        n_devices,
-                        advice->request.cpus_per_gpu,
-                        advice->estimates);
+    predictor.deadline = deadline;
+    return dn_predict_devices (&predictor,
+                               &advice->spec,
+                               graph,
+                               devices,
+                               n_devices,
+                               advice->request.cpus_per_gpu,
+                               advice->estimates,
+                               err);
 }
 
 /* Read what the job says of itself; 'layers' are its own network, if it has one. */
@@ -131,24 +135,40 @@ static int note_silent (const struct dn_job *job,
     return plan (advice, err);
 }
 
-static int decide (const struct dn_site *site,
-                   const struct dn_job *job,
-                   const struct dn_layers *layers,
-                   struct dn_advice *advice,
-                   struct dn_err *err)
+/* What the run would be on each candidate. */
+static int estimate (const struct dn_site *site,
+                     const struct dn_layers *layers,
+                     const struct dn_deadline *deadline,
+                     struct dn_advice *advice,
+                     struct dn_err *err)
 {
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
-    bool control = dn_policy_in_control (&advice->rules, job, &advice->spec);
 
-    if (dn_request_read (job, &advice->request, err) < 0)
-        return -1;
-    fill_from_request (&advice->spec, &advice->request);
     if (dn_spec_resolve (&advice->spec, &site->datasets, advice->request.n_gpus, err)
             < 0
         || dn_sidecar_graph (layers, &advice->spec, &graph, err) < 0)
         return -1;
     dn_hardware_candidates (&site->gpu_types, &advice->request, &advice->candidates);
-    predict_all (site, &graph, advice);
+    return predict_all (site, &graph, deadline, advice, err);
+}
+
+static int decide (const struct dn_site *site,
+                   const struct dn_job *job,
+                   const struct dn_layers *layers,
+                   const struct dn_deadline *deadline,
+                   struct dn_advice *advice,
+                   struct dn_err *err)
+{
+    bool control = dn_policy_in_control (&advice->rules, job, &advice->spec);
+
+    if (dn_deadline_check (deadline, "request", err) < 0
+        || dn_request_read (job, &advice->request, err) < 0)
+        return -1;
+    fill_from_request (&advice->spec, &advice->request);
+    if (dn_deadline_check (deadline, "network", err) < 0
+        || estimate (site, layers, deadline, advice, err) < 0
+        || dn_deadline_check (deadline, "policy", err) < 0)
+        return -1;
     dn_policy_decide (&advice->rules,
                       &advice->request,
                       &advice->spec,
@@ -157,11 +177,12 @@ static int decide (const struct dn_site *site,
                       &advice->decision);
     if (control)
         dn_policy_spare (&advice->decision);
-    return plan (advice, err);
+    return dn_deadline_check (deadline, "rewrite", err) < 0 ? -1 : plan (advice, err);
 }
 
 int dn_advise (const struct dn_site *site,
                const struct dn_job *job,
+               const struct dn_deadline *deadline,
                struct dn_advice *advice,
                struct dn_err *err)
 {
@@ -171,9 +192,10 @@ int dn_advise (const struct dn_site *site,
     dn_patch_free (&advice->patch);
     memset (advice, 0, sizeof (*advice));
     advice->rules = dn_site_rules (site, &submitter, NULL);
-    if (read_metadata (job, advice, &layers, err) < 0)
+    if (dn_deadline_check (deadline, "description", err) < 0
+        || read_metadata (job, advice, &layers, err) < 0)
         return -1;
     return advice->metadata == DN_METADATA_GIVEN
-               ? decide (site, job, &layers, advice, err)
+               ? decide (site, job, &layers, deadline, advice, err)
                : note_silent (job, advice, err);
 }

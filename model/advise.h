@@ -8,6 +8,7 @@
 #ifndef DN_ADVISE_H
 #define DN_ADVISE_H
 
+#include "base/deadline.h"
 #include "policy/policy.h"
 #include "rewrite/rewrite.h"
 #include "site.h"
@@ -41,11 +42,13 @@ bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
  * and the patch is empty; otherwise decision and patch are set. A job without metadata,
  * or whose metadata is "off", is not ours, but one without that wants GPUs gets a
  * verdict, to abstain, where OptIn=all. Return -1 with 'err' when metadata or request
- * cannot be understood or something failed; the patch is empty then and the job must
- * stay as it is.
+ * cannot be understood, something failed, or 'deadline' (NULL: none), which is looked
+ * at before each stage, has passed; the patch is empty then and the job must stay as it
+ * is.
  */
 int dn_advise (const struct dn_site *site,
                const struct dn_job *job,
+               const struct dn_deadline *deadline,
                struct dn_advice *advice,
                struct dn_err *err);
 

@@ -16,6 +16,11 @@
 /* 24.11: the first whose backfill has been seen to leave the limit alone. */
 #define TIME_MIN_VERSION 2411
 
+/* Ten times what a decision takes, so that no ordinary job is given up on a computer
+ * that is slow; and little more than a batch script in Lua takes with the same locks.
+ */
+#define DECISION_MS 5
+
 static const struct dn_site_key site_keys[] = {
     {"HardwareDir",
      offsetof (struct dn_site, hardware_dir),
@@ -59,6 +64,12 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_PATH,
      0,
      0},
+    {"DecisionTime",
+     offsetof (struct dn_site, decision_ms),
+     "milliseconds of computing after which a decision is given up; 0: never",
+     DN_SITE_REAL,
+     0,
+     1000},
     {"Carbon",
      offsetof (struct dn_site, carbon_g_per_kwh),
      "grams of CO2 per kWh of the grid",
@@ -106,6 +117,7 @@ int dn_site_init (struct dn_site *site,
     memset (site, 0, sizeof (*site));
     site->rules = dn_rules_default ();
     site->constants = dn_constants_default;
+    site->decision_ms = DECISION_MS;
     site->carbon_g_per_kwh = -1;
     site->pue = 1;
     site->core_jpeg = site->core_tokens = site->core_bytes = -1;
@@ -358,6 +370,38 @@ int dn_site_read (struct dn_site *site,
         site, text, file, &(struct dn_site_reading){.gpus = true}, err);
 }
 
+/* A number of the site, as slurm.conf or the command line has it. Return 1 when the key
+ * is none.
+ */
+static int set_number (struct dn_site *site,
+                       struct dn_span name,
+                       struct dn_span value,
+                       struct dn_err *err)
+{
+    const struct dn_site_key *key = find_key (name);
+
+    return key && key->type == DN_SITE_REAL ? set_real (site, key, value, err) : 1;
+}
+
+/* Set what 'pair' says, for everybody. */
+static int override_pair (struct dn_site *site,
+                          const struct dn_pair *pair,
+                          int origin,
+                          struct dn_err *err)
+{
+    int rc = set_number (site, pair->key, pair->value, err);
+
+    if (rc <= 0)
+        return rc;
+    if (read_rule (site, pair, origin, err) < 0)
+        return -1;
+    if (origin == DN_ORIGIN_SLURM)
+        site->bound |= bit_of (pair->key);
+    for (int i = 0; origin == DN_ORIGIN_SETTING && i < site->policies.n_policies; i++)
+        site->policies.list[i].set &= ~bit_of (pair->key);
+    return 0;
+}
+
 int dn_site_override (struct dn_site *site, const char *parameters, struct dn_err *err)
 {
     static const char prefix[] = "dnnest_";
@@ -373,9 +417,9 @@ int dn_site_override (struct dn_site *site, const char *parameters, struct dn_er
             continue;
         key.text += sizeof (prefix) - 1;
         key.len -= sizeof (prefix) - 1;
-        if (read_rule (site, &(struct dn_pair){key, value}, DN_ORIGIN_SLURM, err) < 0)
+        if (override_pair (site, &(struct dn_pair){key, value}, DN_ORIGIN_SLURM, err)
+            < 0)
             return dn_err_wrap (err, "SlurmctldParameters");
-        site->bound |= bit_of (key);
     }
     settle (site);
     return 0;
@@ -399,10 +443,9 @@ int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err)
         struct dn_span value = dn_span_cut (&rest, ",");
         struct dn_span key = dn_span_cut (&value, "=");
 
-        if (read_rule (site, &(struct dn_pair){key, value}, DN_ORIGIN_SETTING, err) < 0)
+        if (override_pair (site, &(struct dn_pair){key, value}, DN_ORIGIN_SETTING, err)
+            < 0)
             return -1;
-        for (int i = 0; i < site->policies.n_policies; i++)
-            site->policies.list[i].set &= ~bit_of (key);
     }
     settle (site);
     return 0;

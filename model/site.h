@@ -33,6 +33,7 @@ struct dn_site {
     /* Why there is none, where one was meant to be; or empty. A broken bundle does not
      * make a site unusable. */
     struct dn_err bundle_err;
+    double decision_ms;      /* DecisionTime=; 0: no limit */
     double carbon_g_per_kwh; /* Carbon=, -1 unset */
     double pue;              /* PUE= */
     double core_jpeg;        /* CoreJpeg=, images/s; -1 unset, as the next two */

@@ -23,6 +23,7 @@ enum dn_errc {
     DN_E_RANGE,   /* a value is outside of its range, or a name is unknown */
     DN_E_LIMIT,   /* larger than a limit of limits.h */
     DN_E_VERSION, /* made by another version */
+    DN_E_TIME,    /* not done by its deadline */
     DN_E_BUG      /* cannot happen */
 };
 

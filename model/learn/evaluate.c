@@ -262,13 +262,16 @@ static int predict_run (const struct dn_evaluation *evaluation,
 
     if (read_run (evaluation, row, run, &graph, err) < 0)
         return -1;
-    dn_predict_devices (&evaluation->predictor,
-                        &run->spec,
-                        &graph,
-                        &(const struct dn_device *){run->device},
-                        1,
-                        run->cores,
-                        estimate);
+    if (dn_predict_devices (&evaluation->predictor,
+                            &run->spec,
+                            &graph,
+                            &(const struct dn_device *){run->device},
+                            1,
+                            run->cores,
+                            estimate,
+                            err)
+        < 0)
+        return -1;
     if (!is_sound (estimate))
         return dn_err_set (err, DN_E_BUG, "the prediction is not a positive number");
     return 0;

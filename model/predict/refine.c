@@ -203,39 +203,65 @@ static void refine_one (const struct batch *batch,
     dn_predict_run (&c, estimate);
 }
 
-/* What libxgboost cannot tell, as without memory, is 0: the white box stays. */
-static void predict_sums (const struct dn_bundle *bundle,
-                          const float *features,
-                          int n,
-                          float sums[DN_N_QUANTITIES][ROWS_MAX])
+/* What has no residual is 0: the white box stays. */
+static int predict_sums (const struct batch *batch,
+                         const float *features,
+                         float sums[DN_N_QUANTITIES][ROWS_MAX],
+                         struct dn_err *err)
 {
-    for (int q = 0; q < DN_N_QUANTITIES; q++) {
-        const struct dn_residual *residual = bundle->corrections[q].residual;
+    const struct dn_predictor *predictor = batch->predictor;
 
-        if (!residual || dn_residual_predict (residual, features, n, sums[q], NULL) < 0)
-            memset (sums[q], 0, ROWS_MAX * sizeof (*sums[q]));
+    for (int q = 0; q < DN_N_QUANTITIES; q++) {
+        const struct dn_residual *residual = predictor->bundle->corrections[q].residual;
+
+        memset (sums[q], 0, ROWS_MAX * sizeof (*sums[q]));
+        if (residual
+            && (dn_deadline_check (predictor->deadline, "residual", err) < 0
+                || dn_residual_predict (residual, features, batch->n, sums[q], err)
+                       < 0))
+            return -1;
     }
+    return 0;
 }
 
-static void predict_batch (const struct batch *batch)
+/* The white box on all devices; 'features' is NULL where nobody is to see any. */
+static int predict_white (const struct batch *batch,
+                          float *features,
+                          struct dn_err *err)
+{
+    for (int i = 0; i < batch->n; i++) {
+        if (dn_deadline_check (batch->predictor->deadline, "estimate", err) < 0)
+            return -1;
+        predict_one (
+            batch, i, features ? features + (ptrdiff_t) i * DN_N_FEATURES : NULL);
+    }
+    return 0;
+}
+
+static int predict_batch (const struct batch *batch, struct dn_err *err)
 {
     float features[ROWS_MAX * DN_N_FEATURES];
     float sums[DN_N_QUANTITIES][ROWS_MAX];
 
-    for (int i = 0; i < batch->n; i++)
-        predict_one (batch, i, features + (ptrdiff_t) i * DN_N_FEATURES);
-    predict_sums (batch->predictor->bundle, features, batch->n, sums);
-    for (int i = 0; i < batch->n; i++)
+    if (predict_white (batch, features, err) < 0
+        || predict_sums (batch, features, sums, err) < 0)
+        return -1;
+    for (int i = 0; i < batch->n; i++) {
+        if (dn_deadline_check (batch->predictor->deadline, "refined estimate", err) < 0)
+            return -1;
         refine_one (batch, i, features + (ptrdiff_t) i * DN_N_FEATURES, sums);
+    }
+    return 0;
 }
 
-void dn_predict_devices (const struct dn_predictor *predictor,
-                         const struct dn_spec *spec,
-                         const struct dn_graph *graph,
-                         const struct dn_device *const devices[],
-                         int n_devices,
-                         double cpus_per_gpu,
-                         struct dn_estimate estimates[])
+int dn_predict_devices (const struct dn_predictor *predictor,
+                        const struct dn_spec *spec,
+                        const struct dn_graph *graph,
+                        const struct dn_device *const devices[],
+                        int n_devices,
+                        double cpus_per_gpu,
+                        struct dn_estimate estimates[],
+                        struct dn_err *err)
 {
     struct batch batch = {.predictor = predictor,
                           .spec = spec,
@@ -245,16 +271,15 @@ void dn_predict_devices (const struct dn_predictor *predictor,
                           .cpus_per_gpu = cpus_per_gpu,
                           .estimates = estimates};
 
-    if (!predictor->bundle) {
-        for (int i = 0; i < n_devices; i++)
-            predict_one (&batch, i, NULL);
-        return;
-    }
+    if (!predictor->bundle)
+        return predict_white (&batch, NULL, err);
     batch.kind = dn_network_kind (graph);
     for (int i = 0; i < n_devices; i += ROWS_MAX) {
         batch.devices = devices + i;
         batch.estimates = estimates + i;
         batch.n = n_devices - i < ROWS_MAX ? n_devices - i : ROWS_MAX;
-        predict_batch (&batch);
+        if (predict_batch (&batch, err) < 0)
+            return -1;
     }
+    return 0;
 }

@@ -15,6 +15,7 @@
 
 #include "advise.h"
 #include "conf/carry.h"
+#include "conf/stopwatch.h"
 #include "graph/sidecar.h"
 #include "submit/adapter.h"
 #include "submit/host.h"
@@ -177,12 +178,14 @@ static struct dn_event *advise (const struct dn_site *site,
     struct dn_err err = {.code = DN_E_NONE};
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_advice *advice = dn_advice_new ();
+    struct dn_stopwatch watch;
     struct dn_event *event;
 
+    dn_stopwatch_start (&watch, site->decision_ms);
     if (!advice)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (!advice || find_sidecar (site, job, &sidecar, &err) < 0
-        || dn_advise (site, job, advice, &err) < 0) {
+        || dn_advise (site, job, &watch.deadline, advice, &err) < 0) {
         refuse (site, job, &err, err_msg);
         event = leave_traces (site, job, NULL, &err, wanted);
     } else {

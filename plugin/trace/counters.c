@@ -34,7 +34,7 @@ static const char *const change_text[] = {"none",
 static const char *const drop_text[] = {"none", "full", "memory"};
 static const char *const result_text[] = {"none", "success", "failure"};
 static const char *const error_text[] =
-    {"none", "memory", "file", "syntax", "range", "limit", "version", "bug"};
+    {"none", "memory", "file", "syntax", "range", "limit", "version", "time", "bug"};
 
 _Static_assert(DN_N_ELEMENTS (change_text) == DN_N_CHANGES, "a name per change");
 _Static_assert(DN_N_ELEMENTS (drop_text) == DN_N_DROPS, "a name per drop");

@@ -108,19 +108,23 @@ static void time_decision (const struct scene *scene, bool learned)
     static double times[N];
     static struct dn_estimate estimates[N_DEVICES];
     struct dn_predictor predictor = dn_site_predictor (scene->site);
+    struct dn_err err = {0};
 
     if (!learned)
         predictor.bundle = NULL;
     for (int i = 0; i < N; i++) {
         double start = now ();
 
-        dn_predict_devices (&predictor,
-                            &scene->spec,
-                            &scene->graph,
-                            scene->devices,
-                            N_DEVICES,
-                            0,
-                            estimates);
+        if (dn_predict_devices (&predictor,
+                                &scene->spec,
+                                &scene->graph,
+                                scene->devices,
+                                N_DEVICES,
+                                0,
+                                estimates,
+                                &err)
+            < 0)
+            bench_die ("predict", err.text);
         times[i] = now () - start;
     }
     print_times (learned ? "predict 8 devices, with the bundle"

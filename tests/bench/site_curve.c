@@ -139,8 +139,10 @@ static void judge (const struct curve *curve,
                    struct scores *scores)
 {
     struct dn_bundle bundle = bundle_of (tuning);
-    struct dn_predictor predictor = {
-        tuning ? &tuning->constants : start->constants, &bundle, start->constants};
+    struct dn_predictor predictor = {.constants =
+                                         tuning ? &tuning->constants : start->constants,
+                                     .bundle = &bundle,
+                                     .shipped = start->constants};
 
     for (int i = 0; i < curve->set.n_runs; i++) {
         const struct bench_run *run = &curve->set.runs[i];
@@ -151,8 +153,10 @@ static void judge (const struct curve *curve,
         if (curve->given[i] || strcmp (run->source, source) != 0
             || (model && strcmp (run->model, model) != 0))
             continue;
-        dn_predict_devices (
-            &predictor, &run->spec, &run->graph, &run->device, 1, 0, &e);
+        if (dn_predict_devices (
+                &predictor, &run->spec, &run->graph, &run->device, 1, 0, &e, &err)
+            < 0)
+            bench_die ("predict", err.text);
         bounds[DN_BOUND_P95] = dn_range_at (e.step_s, 0.95);
         bounds[DN_BOUND_P99] = dn_range_at (e.step_s, 0.99);
         if (dn_score_add (&scores->all, "all", e.step_s.p50, bounds, run->step_s, &err)

@@ -133,6 +133,15 @@ json 'an unlimited time is kept' 'd["decision"]["time_limit_s"] is None' \
 json 'no time limit is not set' 'd["decision"]["time_limit_s"] is None' \
     advise --comment="dnnest:$short" -G a100:1
 
+try advise --set=DecisionTime=0.0001 "$job"
+is 'a decision that takes too long for slurmctld is made all the same' "$code" 0
+like '... and told' "$err" \
+    '^dnnest: the decision takes .* ms here; in slurmctld it would be given up after DecisionTime='
+try advise --set=DecisionTime=0 "$job"
+is 'without a limit there is nothing to tell' "$code:$err" '0:'
+refuses 'a limit out of range is refused' 3 '^dnnest: .*DecisionTime: 1001 out of range' \
+    advise --set=DecisionTime=1001 "$job"
+
 try advise --made-up=3 -K "$job"
 is 'an unknown option is passed over' "$code" 0
 like 'with a warning' "$err" "^dnnest: warning: option '--made-up=3' is not known and passed over"

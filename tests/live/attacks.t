@@ -22,7 +22,7 @@ write_conf() {
     mkdir -p "$dir/etc"
     cat >"$dir/etc/dnnest.conf" <<END
 HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
+Datasets=$dir/etc/datasets.conf DecisionTime=1000
 Bundle=none
 MaxSlowdown=9
 MinConfidence=0

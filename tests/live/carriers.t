@@ -19,7 +19,7 @@ write_conf() {
     mkdir -p "$dir/etc"
     cat >"$dir/etc/dnnest.conf" <<END
 HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
+Datasets=$dir/etc/datasets.conf DecisionTime=1000
 Mode=enforce
 MaxSlowdown=9
 MinConfidence=0

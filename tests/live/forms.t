@@ -21,7 +21,7 @@ write_conf() {
     cat >"$dir/etc/dnnest.conf" <<END
 Mode=enforce Message=change
 HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
+Datasets=$dir/etc/datasets.conf DecisionTime=1000
 Bundle=none
 MaxSlowdown=9 MinConfidence=0 TimeMin=12:00:00 CpusPerGpuMin=16
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib

@@ -26,7 +26,7 @@ write_conf() {
     mkdir -p "$dir/etc"
     cat >"$dir/etc/dnnest.new" <<END
 HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
+Datasets=$dir/etc/datasets.conf DecisionTime=1000
 Bundle=$bundle
 DecisionLog=$decisions
 Counters=$dir/trace/dnnest.prom

@@ -60,13 +60,15 @@ static void copy_device (const char *name)
     write_file (from, text, "");
 }
 
+/* The decisions of a busy or sanitized run may take their time. */
 void write_conf (const char *text)
 {
     char head[1024];
 
     snprintf (head,
               sizeof (head),
-              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s\n",
+              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s "
+              "DecisionTime=1000\n",
               site_dir,
               site_dir,
               bundle_dir);

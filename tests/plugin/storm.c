@@ -99,7 +99,8 @@ static void replace_conf (const char *more)
 
     snprintf (text,
               sizeof (text),
-              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s\n"
+              "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s "
+              "DecisionTime=1000\n"
               "DecisionLog=%s/log.jsonl Counters=%s/dnnest.prom\n%s",
               site_dir,
               site_dir,

@@ -187,6 +187,22 @@ static void a_cut_or_damaged_manifest_is_refused_or_harmless (void **state)
 
 /* --- predicting ------------------------------------------------------------------ */
 
+/* dn_predict_devices () that must not fail. */
+static void predict_on (const struct dn_predictor *predictor,
+                        const struct dn_spec *spec,
+                        const struct dn_graph *graph,
+                        const struct dn_device *const devices[],
+                        int n_devices,
+                        struct dn_estimate estimates[])
+{
+    struct dn_err err = {0};
+
+    if (dn_predict_devices (
+            predictor, spec, graph, devices, n_devices, 0, estimates, &err)
+        < 0)
+        fail_msg ("%s", err.text);
+}
+
 struct run {
     struct dn_site *site;
     struct dn_spec spec;
@@ -213,12 +229,12 @@ static void predict (const char *text, struct run *run)
     for (int i = 0; i < 2; i++)
         devices[i] = &run->site->catalogue.devices[i];
     predictor = dn_site_predictor (run->site);
-    dn_predict_devices (&predictor, &run->spec, &run->graph, devices, 2, 0, run->white);
+    predict_on (&predictor, &run->spec, &run->graph, devices, 2, run->white);
     run->site->bundle = small_bundle_read (&small, &err);
     if (!run->site->bundle)
         fail_msg ("%s", err.text);
     predictor = dn_site_predictor (run->site);
-    dn_predict_devices (&predictor, &run->spec, &run->graph, devices, 2, 0, run->with);
+    predict_on (&predictor, &run->spec, &run->graph, devices, 2, run->with);
     small_bundle_free (&small);
 }
 
@@ -334,8 +350,7 @@ static void a_sites_constants_do_not_shift_the_features (void **state)
     predictor =
         (struct dn_predictor){.constants = &constants, .bundle = run.site->bundle};
     dn_predict (&constants, &run.spec, &run.graph, run.white[0].device, 0, &white);
-    dn_predict_devices (
-        &predictor, &run.spec, &run.graph, &run.white[0].device, 1, 0, &with);
+    predict_on (&predictor, &run.spec, &run.graph, &run.white[0].device, 1, &with);
     assert_true (white.step_s.p50 > 1.2 * run.white[0].step_s.p50);
     assert_about (with.step_s.p50, 1.5 * white.step_s.p50);
     assert_about (with.known, 1.0);
@@ -353,9 +368,9 @@ static void predict_measured (const struct run *run,
 
     device.measured.stream = device.bandwidth / 4;
     device.measured.rates[DN_RATE_CONV][DN_PRECISION_FP16] = device.fp16 / 8;
-    dn_predict_devices (&predictor, &run->spec, &run->graph, devices, 1, 0, with);
+    predict_on (&predictor, &run->spec, &run->graph, devices, 1, with);
     predictor.bundle = NULL;
-    dn_predict_devices (&predictor, &run->spec, &run->graph, devices, 1, 0, white);
+    predict_on (&predictor, &run->spec, &run->graph, devices, 1, white);
 }
 
 static void what_the_bundle_knows_goes_over_what_was_measured (void **state)
@@ -401,7 +416,7 @@ static void many_devices_get_what_one_gets (void **state)
     predictor = dn_site_predictor (run.site);
     for (int i = 0; i < N; i++)
         devices[i] = run.white[i % 2].device;
-    dn_predict_devices (&predictor, &run.spec, &run.graph, devices, N, 0, many);
+    predict_on (&predictor, &run.spec, &run.graph, devices, N, many);
     for (int i = 0; i < N; i++) {
         assert_near (many[i].step_s.p50, run.with[i % 2].step_s.p50);
         assert_near (many[i].gpu_mem.p50, run.with[i % 2].gpu_mem.p50);
@@ -455,11 +470,11 @@ static void the_ladder_predicts_with_the_bundle (void **state)
 
     (void) state;
     job.comment = "dnnest:" NET "batch=64";
-    assert_int_equal (dn_advise (site, &job, advice, &err), 0);
+    assert_int_equal (dn_advise (site, &job, NULL, advice, &err), 0);
     assert_true (advice->candidates.n_candidates > 0);
     white = advice->estimates[0].step_s.p50;
     site->bundle = small_bundle_read (&small, &err);
-    assert_int_equal (dn_advise (site, &job, advice, &err), 0);
+    assert_int_equal (dn_advise (site, &job, NULL, advice, &err), 0);
     assert_about (advice->estimates[0].step_s.p50, 1.5 * white);
     dn_advice_free (advice);
     scene_free (site);

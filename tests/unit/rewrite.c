@@ -380,7 +380,7 @@ static void bad_metadata_leaves_an_empty_patch_and_a_message (void **state)
         struct dn_err err = {0};
 
         job.comment = cases[i].comment;
-        if (dn_advise (site, &job, advice, &err) == 0) {
+        if (dn_advise (site, &job, NULL, advice, &err) == 0) {
             assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
             continue;
         }

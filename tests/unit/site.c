@@ -76,6 +76,16 @@ static void slurm_conf_overrides_single_rules (void **state)
                       0);
     assert_int_equal (site->rules.mode, DN_MODE_OBSERVE);
     assert_near (site->rules.time_margin, 0.5);
+    /* Numbers of the site as well; its paths were followed before. */
+    assert_near (site->decision_ms, 5);
+    assert_int_equal (
+        dn_site_override (site, "dnnest_decisiontime=2.5,dnnest_PUE=1.3", &err), 0);
+    assert_near (site->decision_ms, 2.5);
+    assert_near (site->pue, 1.3);
+    assert_int_equal (dn_site_override (site, "dnnest_decisiontime=-1", &err), -1);
+    assert_contains (err.text, "SlurmctldParameters: DecisionTime: ");
+    assert_int_equal (dn_site_override (site, "dnnest_bundle=/b", &err), -1);
+    assert_contains (err.text, "SlurmctldParameters: unknown key 'bundle'");
     scene_free (site);
 }
 

@@ -199,8 +199,10 @@ static struct dn_estimate refined (struct dn_tuning *tuning,
                                      .bundle = &bundle};
     struct dn_estimate estimate;
 
-    dn_predict_devices (
-        &predictor, &run->spec, &run->graph, &run->device, 1, 0, &estimate);
+    assert_int_equal (
+        dn_predict_devices (
+            &predictor, &run->spec, &run->graph, &run->device, 1, 0, &estimate, NULL),
+        0);
     return estimate;
 }
 

@@ -1,0 +1,19 @@
+/* deadline.c - how long something may take
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "base/deadline.h"
+
+int dn_deadline_check (const struct dn_deadline *deadline,
+                       const char *stage,
+                       struct dn_err *err)
+{
+    if (!deadline || deadline->limit_ms <= 0
+        || deadline->spent_ms (deadline) <= deadline->limit_ms)
+        return 0;
+    return dn_err_set (err,
+                       DN_E_TIME,
+                       "took longer than DecisionTime=%g ms, given up before the %s",
+                       deadline->limit_ms,
+                       stage);
+}
