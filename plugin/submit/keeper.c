@@ -54,6 +54,13 @@
  */
 #define STACK_SIZE (1024 * 1024)
 
+/* Which the thread sanitizer does not know. */
+#if defined(__GLIBC_PREREQ) && !defined(__SANITIZE_THREAD__)
+#if __GLIBC_PREREQ(2, 31)
+#define HAVE_CLOCKJOIN
+#endif
+#endif
+
 static char conf_name[] = "dnnest.conf";
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -327,20 +334,34 @@ static int start_thread (void)
     return rc;
 }
 
+/* A clock that somebody sets meanwhile would let the thread look as if it hung, or hold
+ * slurmctld up; before glibc 2.31 there is no other.
+ */
+static bool join_within (long ms)
+{
+#ifdef HAVE_CLOCKJOIN
+    const struct timespec end = in_ms (ms);
+
+    return pthread_clockjoin_np (thread, NULL, CLOCK_MONOTONIC, &end) == 0;
+#else
+    struct timespec end;
+
+    clock_gettime (CLOCK_REALTIME, &end);
+    end.tv_sec += ms / 1000;
+    return pthread_timedjoin_np (thread, NULL, &end) == 0;
+#endif
+}
+
 /* Ask the thread to end, and wait for it; what it waits for itself may be a file system
  * that hangs.
  */
 static bool end_thread (void)
 {
-    struct timespec end;
-
     pthread_mutex_lock (&lock);
     order.stop = true;
     pthread_cond_signal (&changed);
     pthread_mutex_unlock (&lock);
-    clock_gettime (CLOCK_REALTIME, &end);
-    end.tv_sec += STOP_MS / 1000;
-    return pthread_timedjoin_np (thread, NULL, &end) == 0;
+    return join_within (STOP_MS);
 }
 
 /* The child of a fork () has no keeper, and all locks may be taken in it. */
@@ -401,8 +422,10 @@ void dn_keeper_start (void)
     path = slurm_get_extra_conf_path (conf_name);
     conf = path ? strdup (path) : NULL;
     dn_host_free (&path);
-    if (!conf)
+    if (!conf) {
+        say (true, "out of memory: jobs are left as they are");
         return;
+    }
     owner = getpid ();
     started_s = time (NULL);
     dn_trace_start ();

@@ -94,8 +94,19 @@ static void install (struct dn_snapshot *snapshot)
 /* The last line about an attempt to load, of the one thread that loads. */
 static struct {
     char text[DN_ERR_TEXT_MAX + DN_SITE_PATH_MAX];
-    time_t at;
+    int64_t at;
 } said;
+
+/* Not the clock on the wall: while that, set back, caught up with itself, nothing would
+ * be said twice.
+ */
+static int64_t now_s (void)
+{
+    struct timespec now;
+
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec;
+}
 
 /* Write to the log, but the same words not twice for one change: slurmctld touches its
  * configuration several times within its first seconds, and a file that is still broken
@@ -103,7 +114,7 @@ static struct {
  */
 static void say (bool error, bool again, const char *text)
 {
-    time_t now = time (NULL);
+    int64_t now = now_s ();
 
     if (strcmp (said.text, text) == 0 && (again || now - said.at < SAME_CHANGE_S))
         return;
