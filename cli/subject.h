@@ -79,8 +79,8 @@ int dn_subject_devices (const struct dn_site *site, const struct dn_device *devi
  */
 double dn_subject_cost (const struct dn_site *site, const struct dn_device *device);
 
-/* Predict on devices, with as many CPUs as are needed. -1 with 'err' when libxgboost
- * fails.
+/* Predict on devices, with as many CPUs as are needed. -1 with 'err' when a
+ * residual cannot be told.
  */
 int dn_subject_predict (const struct dn_site *site,
                         const struct dn_subject *subject,

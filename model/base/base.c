@@ -45,3 +45,11 @@ void dn_free_ptr (void *ptr_to_ptr)
     memcpy (&ptr, ptr_to_ptr, sizeof (ptr));
     free (ptr);
 }
+
+bool dn_has_room (size_t size)
+{
+    void *volatile room = malloc (size); /* lest the compiler leave both out */
+
+    free (room);
+    return room != NULL;
+}

@@ -43,6 +43,12 @@ int dn_names_find (const struct dn_names *names, const char *text, size_t len);
 /* Return true when the two words are equal, ignoring case and taking '-' for '_'. */
 bool dn_word_equal (const char *a, size_t a_len, const char *b, size_t b_len);
 
+/* Is there as much memory at this moment? To be asked before a library is called that
+ * does not get over it when there is none: json-c's parser crashes (0.16: a key that
+ * cannot be copied), and libxgboost ends the process.
+ */
+bool dn_has_room (size_t size);
+
 /* free () for dn_cleanup: takes the address of the pointer. */
 void dn_free_ptr (void *ptr_to_ptr);
 

@@ -238,6 +238,12 @@ static bool has_more_values (struct dn_span text, size_t n_values)
     return n_commas > n_values;
 }
 
+/* What json-c takes to parse a text: eight times its length of a booster, which is
+ * mostly numbers.
+ */
+#define ROOM        65536
+#define ROOM_FACTOR 16
+
 struct json_object *dn_json_read (struct dn_span text,
                                   int depth,
                                   size_t n_values,
@@ -259,7 +265,8 @@ struct json_object *dn_json_read (struct dn_span text,
         dn_err_set (err, DN_E_SYNTAX, "a NUL byte, expected JSON in UTF-8");
         return NULL;
     }
-    tokener = json_tokener_new_ex (depth);
+    tokener = dn_has_room (ROOM + ROOM_FACTOR * text.len) ? json_tokener_new_ex (depth)
+                                                          : NULL;
     if (!tokener) {
         dn_err_set (err, DN_E_NOMEM, "out of memory");
         return NULL;

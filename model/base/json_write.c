@@ -4,6 +4,7 @@
  */
 #include "base/json_write.h"
 
+#include <json-c/printbuf.h>
 #include <math.h>
 
 int dn_json_put (struct json_object *object, const char *key, struct json_object *value)
@@ -43,8 +44,30 @@ struct json_object *dn_json_put_object (struct json_object *object, const char *
     return dn_json_put (object, key, part) < 0 ? NULL : part;
 }
 
+/* The first that writes the object makes room for all of it. */
+static int reserve (struct json_object *object,
+                    struct printbuf *out,
+                    int level,
+                    int flags)
+{
+    (void) object;
+    (void) level;
+    (void) flags;
+    return printbuf_memset (out, 0, ' ', DN_JSON_LINE_MAX);
+}
+
+/* json-c leaves out what it has no memory for and goes on behind it (0.16: nobody looks
+ * whether the buffer could grow), so that a key or a digit of a number may be missing.
+ * It keeps an object's buffer, however: have that grow before there is anything to
+ * lose.
+ */
 const char *dn_json_line (struct json_object *object)
 {
-    return json_object_to_json_string_ext (
-        object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+    const int flags = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE;
+    const char *line;
+
+    json_object_set_serializer (object, reserve, NULL, NULL);
+    line = json_object_to_json_string_ext (object, flags);
+    json_object_set_serializer (object, NULL, NULL, NULL);
+    return line ? json_object_to_json_string_ext (object, flags) : NULL;
 }

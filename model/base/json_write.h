@@ -32,6 +32,10 @@ int dn_json_put_text (struct json_object *object, const char *key, const char *v
 /* Add the empty object 'key' and return it, or NULL. It belongs to 'object'. */
 struct json_object *dn_json_put_object (struct json_object *object, const char *key);
 
+/* A line is shorter: a record has 1 KiB at most, a decision with all of its reasons 10.
+ */
+#define DN_JSON_LINE_MAX 32768
+
 /* The object on one line, without blanks; NULL without memory. It belongs to 'object'.
  */
 const char *dn_json_line (struct json_object *object);

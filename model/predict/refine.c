@@ -25,7 +25,7 @@
 #include "predict/stages.h"
 #include "predict/tuning.h"
 
-/* Rows of one call of libxgboost. A decision never has more, and its rows then take 9
+/* Rows of one call of a residual. A decision never has more, and its rows then take 9
  * KiB of the stack.
  */
 #define ROWS_MAX DN_CANDIDATES_MAX

@@ -21,9 +21,9 @@ struct dn_predictor {
 };
 
 /* Predict the run of 'graph' as 'spec' describes it on each of 'n_devices' devices. All
- * else as dn_predict (). Return 0, or -1 with 'err' when libxgboost fails or the
- * deadline has passed; the estimates mean nothing then: the bundle's bounds hold for
- * what its residuals have corrected, not for the white box.
+ * else as dn_predict (). Return 0, or -1 with 'err' when the deadline has passed or
+ * a residual cannot be told; the estimates mean nothing then: the bundle's bounds hold
+ * for what its residuals have corrected, not for the white box.
  */
 int dn_predict_devices (const struct dn_predictor *predictor,
                         const struct dn_spec *spec,

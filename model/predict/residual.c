@@ -1,16 +1,21 @@
 /* residual.c - boosted trees behind a small interface
  *
- * libxgboost gets a model that is written here from checked trees, never a file's own
- * bytes: it reads what it is given with little care. It is given UBJSON, the binary
- * form that it knows since 1.6. That loads in 2 ms what takes 30 as JSON, says every
- * number exactly, and is read alike by 1.7 and 3.
+ * Predictions walk the trees that were read here, since that can neither fail, nor
+ * allocate, nor look at anything else. libxgboost is asked once, when a model is
+ * loaded, whether it finds the same in it, and then let go: each of its predictions
+ * makes an object of all its parameters, opens two files below /sys/fs/cgroup for it,
+ * and where it has no memory there it ends the process (1.6.0: GetCfsCPUCount (), which
+ * may not throw). With slurmctld's locks held, and for thousands of jobs a day, that is
+ * nothing to do.
  *
- * Two things must be kept from happening in a controller. Loading starts an OpenMP
- * thread per CPU unless the booster has been configured for one thread before, and a
- * parameter counts only from the next configuration on; XGBoosterBoostedRounds () does
- * that. The first prediction would configure again; so one is made here, and
- * predictions only read from then on: they write to thread-local buffers, as XGBoost
- * documents for its in-place prediction.
+ * It gets a model that is written here from checked trees, never a file's own bytes: it
+ * reads what it is given with little care. It is given UBJSON, the binary form that it
+ * knows since 1.6. That loads in 2 ms what takes 30 as JSON, says every number exactly,
+ * and is read alike by 1.7 and 3.
+ *
+ * Loading starts an OpenMP thread per CPU unless the booster has been configured for
+ * one thread before, and a parameter counts only from the next configuration on;
+ * XGBoosterBoostedRounds () does that.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,10 +31,11 @@
 #include "predict/trees.h"
 
 struct dn_residual {
-    BoosterHandle booster;
-    int n_features;
-    double base;
+    struct dn_trees trees;
 };
+
+/* What libxgboost may need beside the model that it reads. */
+#define ROOM (1024 * 1024)
 
 /* --- UBJSON ---------------------------------------------------------------------- */
 
@@ -276,21 +282,27 @@ static int fail (const char *what, struct dn_err *err)
 }
 
 /* One thread, no messages of its own, and that from now on. */
-static int configure (struct dn_residual *residual, struct dn_err *err)
+static int configure (BoosterHandle booster, int n_features, struct dn_err *err)
 {
     char count[16];
     int n_rounds;
 
-    snprintf (count, sizeof (count), "%d", residual->n_features);
-    if (XGBoosterSetParam (residual->booster, "nthread", "1") != 0
-        || XGBoosterSetParam (residual->booster, "verbosity", "0") != 0
-        || XGBoosterSetParam (residual->booster, "num_feature", count) != 0
-        || XGBoosterBoostedRounds (residual->booster, &n_rounds) != 0)
+    snprintf (count, sizeof (count), "%d", n_features);
+    if (XGBoosterSetParam (booster, "nthread", "1") != 0
+        || XGBoosterSetParam (booster, "verbosity", "0") != 0
+        || XGBoosterSetParam (booster, "num_feature", count) != 0
+        || XGBoosterBoostedRounds (booster, &n_rounds) != 0)
         return fail ("be configured", err);
     return 0;
 }
 
-static int load (struct dn_residual *residual,
+static void free_booster (const BoosterHandle *booster)
+{
+    if (*booster)
+        XGBoosterFree (*booster);
+}
+
+static int load (BoosterHandle *booster,
                  const struct dn_trees *trees,
                  struct dn_err *err)
 {
@@ -300,18 +312,18 @@ static int load (struct dn_residual *residual,
 
     put_model (&sink, trees);
     text = malloc (sink.len);
-    if (!text)
+    if (!text || !dn_has_room (2 * sink.len + ROOM))
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     sink = (struct sink){.text = text};
     put_model (&sink, trees);
-    if (XGBoosterCreate (NULL, 0, &residual->booster) != 0) {
-        residual->booster = NULL;
+    if (XGBoosterCreate (NULL, 0, booster) != 0) {
+        *booster = NULL;
         return fail ("make a booster", err);
     }
-    if (configure (residual, err) < 0)
+    if (configure (*booster, trees->n_features, err) < 0)
         return -1;
-    if (XGBoosterLoadModelFromBuffer (residual->booster, text, sink.len) != 0
-        || XGBoosterBoostedRounds (residual->booster, &n_rounds) != 0)
+    if (XGBoosterLoadModelFromBuffer (*booster, text, sink.len) != 0
+        || XGBoosterBoostedRounds (*booster, &n_rounds) != 0)
         return fail ("load the model", err);
     if (n_rounds != trees->n_trees)
         return dn_err_set (err,
@@ -319,6 +331,39 @@ static int load (struct dn_residual *residual,
                            "libxgboost finds %d trees, expected %d",
                            n_rounds,
                            trees->n_trees);
+    return 0;
+}
+
+/* What libxgboost says of the rows, without the base. */
+static int ask (BoosterHandle booster,
+                const float *rows,
+                int n_rows,
+                int n_features,
+                const float **sums,
+                struct dn_err *err)
+{
+    /* type 1: the sum itself; rounds 0 to 0: all of them */
+    static const char config[] = "{\"type\":1,\"training\":false,\"iteration_begin\":0,"
+                                 "\"iteration_end\":0,\"strict_shape\":false,"
+                                 "\"cache_id\":0,\"missing\":NaN}";
+    const bst_ulong *shape = NULL;
+    bst_ulong n_dimensions = 0;
+    char values[160];
+
+    snprintf (values,
+              sizeof (values),
+              "{\"data\":[%llu,true],\"shape\":[%d,%d],\"typestr\":\"%cf4\","
+              "\"version\":3}",
+              (unsigned long long) (uintptr_t) rows,
+              n_rows,
+              n_features,
+              __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>');
+    if (XGBoosterPredictFromDense (
+            booster, values, config, NULL, &shape, &n_dimensions, sums)
+        != 0)
+        return fail ("predict", err);
+    if (n_dimensions < 1 || shape[0] != (bst_ulong) n_rows)
+        return dn_err_set (err, DN_E_BUG, "libxgboost predicts another number of rows");
     return 0;
 }
 
@@ -342,60 +387,61 @@ static double walk (const struct dn_trees *trees, const float *row)
     return sum;
 }
 
-/* Another version of the library may read what was written for it otherwise: compare
- * some rows. They also make the first prediction, after which nothing changes any more.
- */
-static int check (const struct dn_residual *residual,
-                  const struct dn_trees *trees,
-                  struct dn_err *err)
+/* Compare some rows: all missing, all 0, and what looks like anything. */
+static int compare (BoosterHandle booster,
+                    const struct dn_trees *trees,
+                    struct dn_err *err)
 {
     const double tolerance = 1e-4;
     const int n_rows = 8;
-    size_t n_values = (size_t) n_rows * (size_t) residual->n_features;
+    const int n_features = trees->n_features;
+    size_t n_values = (size_t) n_rows * (size_t) n_features;
     dn_cleanup (dn_free_ptr) float *rows = malloc (n_values * sizeof (*rows));
-    float out[8];
+    const float *sums = NULL;
 
     if (!rows)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    /* All missing, all 0, and then what looks like anything. */
     for (size_t i = 0; i < n_values; i++)
         rows[i] = (float) (i % 23) - 11.5F;
-    for (int i = 0; i < residual->n_features; i++) {
+    for (int i = 0; i < n_features; i++) {
         rows[i] = NAN;
-        rows[residual->n_features + i] = 0;
+        rows[n_features + i] = 0;
     }
-    if (dn_residual_predict (residual, rows, n_rows, out, err) < 0)
+    if (ask (booster, rows, n_rows, n_features, &sums, err) < 0)
         return -1;
     for (int i = 0; i < n_rows; i++) {
-        double expected = walk (trees, rows + (ptrdiff_t) i * residual->n_features);
+        double expected = walk (trees, rows + (ptrdiff_t) i * n_features);
+        double said = (double) sums[i] + trees->base;
 
-        if (!(fabs ((double) out[i] - expected) <= tolerance * (1 + fabs (expected))))
+        if (!(fabs (said - expected) <= tolerance * (1 + fabs (expected))))
             return dn_err_set (err,
                                DN_E_VERSION,
                                "libxgboost predicts %g, expected %g of these trees",
-                               (double) out[i],
+                               said,
                                expected);
     }
     return 0;
+}
+
+static int check (const struct dn_trees *trees, struct dn_err *err)
+{
+    dn_cleanup (free_booster) BoosterHandle booster = NULL;
+
+    return load (&booster, trees, err) < 0 ? -1 : compare (booster, trees, err);
 }
 
 struct dn_residual *dn_residual_new (struct dn_span json,
                                      int n_features,
                                      struct dn_err *err)
 {
-    dn_cleanup (dn_trees_free) struct dn_trees trees = {.n_trees = 0};
-    struct dn_residual *residual;
+    struct dn_residual *residual = calloc (1, sizeof (*residual));
 
-    if (dn_trees_read (json, n_features, &trees, err) < 0)
-        return NULL;
-    residual = calloc (1, sizeof (*residual));
     if (!residual) {
         dn_err_set (err, DN_E_NOMEM, "out of memory");
         return NULL;
     }
-    residual->n_features = n_features;
-    residual->base = trees.base;
-    if (load (residual, &trees, err) == 0 && check (residual, &trees, err) == 0)
+    if (dn_trees_read (json, n_features, &residual->trees, err) == 0
+        && check (&residual->trees, err) == 0)
         return residual;
     dn_residual_free (residual);
     return NULL;
@@ -405,8 +451,7 @@ void dn_residual_free (struct dn_residual *residual)
 {
     if (!residual)
         return;
-    if (residual->booster)
-        XGBoosterFree (residual->booster);
+    dn_trees_free (&residual->trees);
     free (residual);
 }
 
@@ -416,30 +461,12 @@ int dn_residual_predict (const struct dn_residual *residual,
                          float *out,
                          struct dn_err *err)
 {
-    /* type 1: the sum itself; rounds 0 to 0: all of them */
-    static const char config[] = "{\"type\":1,\"training\":false,\"iteration_begin\":0,"
-                                 "\"iteration_end\":0,\"strict_shape\":false,"
-                                 "\"cache_id\":0,\"missing\":NaN}";
-    const bst_ulong *shape = NULL;
-    const float *result = NULL;
-    bst_ulong n_dimensions = 0;
-    char values[160];
+    const struct dn_trees *trees = &residual->trees;
 
-    snprintf (values,
-              sizeof (values),
-              "{\"data\":[%llu,true],\"shape\":[%d,%d],\"typestr\":\"%cf4\","
-              "\"version\":3}",
-              (unsigned long long) (uintptr_t) rows,
-              n_rows,
-              residual->n_features,
-              __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>');
-    if (XGBoosterPredictFromDense (
-            residual->booster, values, config, NULL, &shape, &n_dimensions, &result)
-        != 0)
-        return fail ("predict", err);
-    if (n_dimensions < 1 || shape[0] != (bst_ulong) n_rows)
-        return dn_err_set (err, DN_E_BUG, "libxgboost predicts another number of rows");
-    for (int i = 0; i < n_rows; i++)
-        out[i] = (float) ((double) result[i] + residual->base);
+    for (int i = 0; i < n_rows; i++) {
+        out[i] = (float) walk (trees, rows + (ptrdiff_t) i * trees->n_features);
+        if (!isfinite (out[i]))
+            return dn_err_set (err, DN_E_RANGE, "model bundle: a sum is no number");
+    }
     return 0;
 }

@@ -1,4 +1,6 @@
-/* residual.h - boosted trees behind a small interface; the only room of libxgboost
+/* residual.h - boosted trees behind a small interface
+ *
+ * The only room of libxgboost, which confirms what was read here.
  *
  * A residual is immutable: any number of threads may predict with it at once. It starts
  * no thread of its own, neither when it is read nor when it predicts.
@@ -23,8 +25,8 @@ struct dn_residual *dn_residual_new (struct dn_span json,
 void dn_residual_free (struct dn_residual *residual);
 
 /* Predict 'n_rows' rows of features in one call; NaN is a value that is missing. Return
- * -1 with 'err' when libxgboost has failed, as without memory; 'out' is not to be used
- * then.
+ * -1 with 'err' when a sum is beyond all numbers; 'out' is not to be used then. Neither
+ * allocates nor calls anybody.
  */
 int dn_residual_predict (const struct dn_residual *residual,
                          const float *rows,

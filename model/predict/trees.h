@@ -2,7 +2,8 @@
  *
  * libxgboost trusts its model files: an index out of range is a crash, and in slurmctld
  * the end of the controller. So a file is read here, and only what was found right goes
- * on: residual.c hands libxgboost a model that is written from these trees.
+ * on: residual.c predicts with these trees, and to confirm them it hands libxgboost a
+ * model that is written from them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
