@@ -23,6 +23,7 @@ SLURM_SYMBOL slurm_conf_t slurm_conf;
 
 int stand_in_blocks;
 int stand_in_allocations_left = -1;
+_Thread_local volatile bool stand_in_essential; /* compilers know what calloc reads */
 int stand_in_n_errors;
 int stand_in_n_infos;
 char stand_in_error[2048];
@@ -46,8 +47,10 @@ SLURM_SYMBOL void *slurm_xcalloc (size_t count,
     fails = stand_in_allocations_left == 0;
     if (stand_in_allocations_left > 0)
         stand_in_allocations_left--;
+    stand_in_essential = !try_only;
     if (!fails)
         block = calloc (1, sizeof (*block) + count * size);
+    stand_in_essential = false;
     if (block)
         stand_in_blocks++;
     pthread_mutex_unlock (&lock);

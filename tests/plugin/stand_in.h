@@ -26,6 +26,9 @@ extern SLURM_SYMBOL slurm_conf_t slurm_conf;
 extern int stand_in_blocks;
 extern int stand_in_allocations_left;
 
+/* This thread is at an allocation without which slurmctld itself would end. */
+extern _Thread_local volatile bool stand_in_essential;
+
 /* What was logged since the last stand_in_forget (). */
 extern int stand_in_n_errors;
 extern int stand_in_n_infos;

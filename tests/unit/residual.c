@@ -223,6 +223,26 @@ static void a_model_written_by_hand_is_read (void **state)
     dn_residual_free (residual);
 }
 
+/* Each leaf is a number; two of them are none any more. */
+static void a_sum_beyond_all_numbers_is_an_error (void **state)
+{
+#define FAR TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "100,-1,3E38", "1,0,0")
+    char *json = replace (MODEL (FAR "," FAR), "tree_info", "[0]", "[0,0]");
+    struct dn_residual *residual = load (json);
+    float row[F] = {0};
+    float out;
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (dn_residual_predict (residual, row, 1, &out, &err), 0);
+    assert_near ((double) out, -1.5);
+    row[5] = 101;
+    assert_int_equal (dn_residual_predict (residual, row, 1, &out, &err), -1);
+    assert_string_equal (err.text, "model bundle: a sum is no number");
+    dn_residual_free (residual);
+    free (json);
+}
+
 static void expect_refused (const char *json, const char *says)
 {
     struct dn_err err = {0};
@@ -568,6 +588,8 @@ int main (void)
         TEST ("No thread is started", no_thread_is_started),
         TEST ("Threads do not disturb each other", threads_do_not_disturb_each_other),
         TEST ("A model written by hand is read", a_model_written_by_hand_is_read),
+        TEST ("A sum beyond all numbers is an error",
+              a_sum_beyond_all_numbers_is_an_error),
         TEST ("Trees that lie are named", trees_that_lie_are_named),
         TEST ("Other kinds of models are named", other_kinds_of_models_are_named),
         TEST ("Models of other versions are read", models_of_other_versions_are_read),

@@ -36,6 +36,9 @@
 # directory, never by their user alone.
 CLUSTER_USER=daemon
 
+# What the controller is started by, such as (prlimit --nofile=100); the caller may set it.
+CLUSTER_CTLD_VIA=()
+
 CLUSTER_DIR=
 CLUSTER_PORTS=()
 CLUSTER_SPAWNED=
@@ -397,7 +400,8 @@ _cluster_start_dbd() {
 }
 
 _cluster_start_ctld() {
-    _cluster_spawn slurmctld slurmctld -D -f "$CLUSTER_DIR/etc/slurm.conf"
+    _cluster_spawn slurmctld "${CLUSTER_CTLD_VIA[@]}" \
+        slurmctld -D -f "$CLUSTER_DIR/etc/slurm.conf"
     _cluster_ready _cluster_ctld_up
 }
 

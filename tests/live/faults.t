@@ -1,0 +1,71 @@
+#!/bin/bash
+# faults.t - a real slurmctld with faults that only a real one has
+#
+# All others are forced in tests/plugin/faults.c; plugin/FAULTS.md lists them.
+
+set -euo pipefail
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin faults job_submit_dnnest
+
+readonly RESNET='dnnest:model=resnet50,batch=64,precision=fp16,epochs=20,dataset=imagenet'
+
+# submit: a job that is held; $job, and $said to its user.
+submit() {
+    job=$(cluster_as_user sbatch --parsable -H --gres=gpu:a100:4 -t 1-0 --comment="$RESNET" \
+        --wrap=true 2>"$dir/said")
+    said=$(<"$dir/said")
+}
+
+# From the controller's log since the last restart.
+logged() {
+    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep 'job_submit/dnnest' || true
+}
+restart() {
+    log_mark=$(wc -l <"$dir/log/slurmctld.log")
+    cluster_restart_ctld
+}
+
+mkdir -p "$dir/etc/hardware"
+cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
+cp "$top/etc/datasets.conf" "$dir/etc/"
+cat >"$dir/etc/dnnest.conf" <<END
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf Bundle=none DecisionTime=1000
+Mode=enforce MaxSlowdown=9 MinConfidence=0
+Gpu Type=a100 Device=a100_sxm4_40gb PerNode=4 NodeCpus=96 NodeMemory=512000 Partitions=ALL
+END
+chmod -R go-w "$dir/etc"
+
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+submit
+sound=$(cluster_job_field "$job" TimeLimit)
+not_ok 'the job is not what its user wrote' [ "$sound" = '1-00:00:00' ]
+
+CLUSTER_CTLD_VIA=(prlimit --stack=65536:65536)
+ok 'slurmctld starts with a stack limit of 64 KiB' restart
+is '... and has it' "$(awk '/^Max stack size/ { print $4, $5 }' \
+    "/proc/$(cluster_pids slurmctld | head -1)/limits")" '65536 65536'
+submit
+is 'slurmctld with a stack of 64 KiB rewrites the job' \
+    "$(cluster_job_field "$job" TimeLimit)" "$sound"
+CLUSTER_CTLD_VIA=()
+
+echo 'SlurmctldParameters=dnnest_decisiontime=0.0001' >>"$SLURM_CONF"
+ok 'slurmctld starts with a DecisionTime in slurm.conf' restart
+submit
+is 'a decision over DecisionTime leaves the job' \
+    "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
+like '... and its user reads why' "$said" \
+    '^sbatch: dnnest: took longer than DecisionTime=0\.0001 ms, .*; job submitted as written$'
+is '... as one line of the log' \
+    "$(logged | grep -c 'uid=.* took longer than DecisionTime=.*; job left as it is')" 1
+
+is 'slurmctld never complained about itself' \
+    "$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)" 0
+done_testing

@@ -1,0 +1,1238 @@
+/* faults.c - everything that can break under the plugin, broken on purpose
+ *
+ * Each fault is forced on the built plugin in a pretended slurmctld. It must end in one
+ * line of the log that names what is broken, and in a job that is byte for byte as it
+ * was; or, where the job is none the worse for it, in the job that it would have been
+ * without the fault. plugin/FAULTS.md lists them.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "fake_site.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faulty.h"
+#include "predict/features.h"
+#include "site.h"
+
+#define N(array) (sizeof (array) / sizeof ((array)[0]))
+
+/* --- what is asserted ------------------------------------------------------------ */
+
+/* Since the log was looked at last, it got one line, which has 'part'. */
+static void assert_one_line (const char *part)
+{
+    if (stand_in_n_errors + stand_in_n_infos != 1)
+        fail_msg ("%d errors, %d other lines; '%s', '%s'",
+                  stand_in_n_errors,
+                  stand_in_n_infos,
+                  stand_in_error,
+                  stand_in_info);
+    assert_contains (stand_in_n_errors ? stand_in_error : stand_in_info, part);
+    stand_in_forget ();
+}
+
+static void assert_one_error (const char *part)
+{
+    assert_int_equal (stand_in_n_errors, 1);
+    assert_one_line (part);
+}
+
+static void assert_silent (void)
+{
+    if (stand_in_n_errors + stand_in_n_infos > 0)
+        fail_msg ("'%s', '%s'", stand_in_error, stand_in_info);
+}
+
+/* The plugin starts with what is broken, says so in one line, and does nothing. */
+static void assert_inert (const char *conf, const char *part)
+{
+    start_plugin (conf);
+    assert_one_error (part);
+    assert_comment_untouched (RESNET, NULL);
+    assert_silent ();
+    stop_plugin ();
+}
+
+/* What became of a job. */
+struct outcome {
+    uint32_t time_limit;
+    uint16_t cpus_per_task;
+    char gpus[64];
+    char record[2048];
+    char message[512];
+};
+
+static void copy_text (char *out, size_t size, const char *text)
+{
+    snprintf (out, size, "%s", text ? text : "");
+}
+
+static struct outcome outcome_of (job_desc_msg_t *desc, char **message)
+{
+    struct outcome outcome = {.time_limit = desc->time_limit,
+                              .cpus_per_task = desc->cpus_per_task};
+
+    copy_text (outcome.gpus, sizeof (outcome.gpus), desc->tres_per_node);
+    copy_text (outcome.record, sizeof (outcome.record), desc->admin_comment);
+    copy_text (outcome.message, sizeof (outcome.message), *message);
+    slurm_text_free (message);
+    job_free (desc);
+    return outcome;
+}
+
+static struct outcome submit_resnet (void)
+{
+    job_desc_msg_t desc;
+    char *message;
+
+    make_job (&desc, RESNET);
+    message = submit (&desc);
+    return outcome_of (&desc, &message);
+}
+
+static void assert_same (const struct outcome *a, const struct outcome *b)
+{
+    assert_int_equal (a->time_limit, b->time_limit);
+    assert_int_equal (a->cpus_per_task, b->cpus_per_task);
+    assert_string_equal (a->gpus, b->gpus);
+    assert_string_equal (a->record, b->record);
+    assert_string_equal (a->message, b->message);
+}
+
+/* The job that a sound plugin makes of it, with this configuration. */
+static struct outcome sound_outcome (const char *conf)
+{
+    struct outcome outcome;
+
+    start_plugin (conf);
+    assert_int_equal (stand_in_n_errors, 0);
+    outcome = submit_resnet ();
+    assert_true (outcome.time_limit < 1440);
+    stop_plugin ();
+    return outcome;
+}
+
+/* --- files that are broken ------------------------------------------------------- */
+
+static char *read_site_file (const char *name, size_t *size)
+{
+    FILE *file = fopen (site_path (name), "r");
+    char *text = calloc (1, 65536);
+
+    assert_non_null (file);
+    assert_non_null (text);
+    *size = fread (text, 1, 65535, file);
+    fclose (file);
+    return text;
+}
+
+static void write_bytes (const char *name, const char *text, size_t size)
+{
+    FILE *file = fopen (site_path (name), "w");
+
+    assert_non_null (file);
+    assert_int_equal (fwrite (text, 1, size, file), size);
+    assert_int_equal (fclose (file), 0);
+}
+
+/* Half of a file. */
+static void cut (const char *name)
+{
+    size_t size;
+    char *text = read_site_file (name, &size);
+
+    write_bytes (name, text, size / 2);
+    free (text);
+}
+
+/* Put 'to' in the place of 'from', which is as long. */
+static void put (const char *name, const char *from, const char *to)
+{
+    size_t size;
+    char *text = read_site_file (name, &size);
+    char *at = strstr (text, from);
+
+    assert_non_null (at);
+    memcpy (at, to, strlen (from));
+    write_bytes (name, text, size);
+    free (text);
+}
+
+static void move (const char *from, const char *to)
+{
+    char old_path[256];
+
+    copy_text (old_path, sizeof (old_path), site_path (from));
+    assert_int_equal (rename (old_path, site_path (to)), 0);
+}
+
+/* A file of the site, kept until restore (). */
+static struct {
+    const char *name;
+    char *text;
+    size_t size;
+} kept;
+
+static void keep (const char *name)
+{
+    kept.name = name;
+    kept.text = read_site_file (name, &kept.size);
+}
+
+static void restore (void)
+{
+    memset (&faulty, 0, sizeof (faulty));
+    unlink (site_path (kept.name));
+    rmdir (site_path (kept.name));
+    write_bytes (kept.name, kept.text, kept.size);
+    chmod (site_path (kept.name), 0644);
+    free (kept.text);
+    kept.text = NULL;
+}
+
+/* As it is opened: below its directory, by its own name. */
+static const char *kept_base (void)
+{
+    const char *slash = strrchr (kept.name, '/');
+
+    return slash ? slash + 1 : kept.name;
+}
+
+/* Ways to break the kept file. */
+static void make_missing (void)
+{
+    unlink (site_path (kept.name));
+}
+
+static void make_unreadable (void)
+{
+    faulty.file = kept_base ();
+    faulty.open_errno = EACCES;
+}
+
+static void make_unreliable (void)
+{
+    faulty.file = kept_base ();
+    faulty.read_errno = EIO;
+}
+
+static void make_short (void)
+{
+    cut (kept.name);
+}
+
+static void make_empty (void)
+{
+    write_bytes (kept.name, "", 0);
+}
+
+static void make_directory (void)
+{
+    unlink (site_path (kept.name));
+    mkdir (site_path (kept.name), 0755);
+}
+
+static void make_writable (void)
+{
+    chmod (site_path (kept.name), 0666);
+}
+
+static void make_huge (void)
+{
+    assert_int_equal (truncate (site_path (kept.name), 1 << 30), 0);
+}
+
+static void make_binary (void)
+{
+    static const char bytes[] = "\0\xff\x7f"
+                                "ELF\n";
+
+    write_bytes (kept.name, bytes, sizeof (bytes));
+}
+
+/* When it is about to be read, and its directory has been listed. */
+static void make_missing_meanwhile (void)
+{
+    faulty.file = kept_base ();
+    faulty.before_open = make_missing;
+}
+
+static void make_short_meanwhile (void)
+{
+    faulty.file = kept_base ();
+    faulty.before_open = make_short;
+}
+
+struct breakage {
+    void (*make) (void);
+    const char *said;
+};
+
+static const struct breakage breakages[] = {
+    {make_missing, "cannot be opened: No such file"},
+    {make_unreadable, "cannot be opened: Permission denied"},
+    {make_unreliable, "cannot be read: Input/output error"},
+    {make_directory, "not a regular file"},
+    {make_writable, "writable by group or others"},
+    {make_huge, "1073741824 bytes, "},
+    {make_missing_meanwhile, "cannot be opened: No such file"},
+};
+
+/* --- the bundle ------------------------------------------------------------------ */
+
+static struct outcome white; /* without a bundle */
+
+/* It is said once, and jobs are predicted as with Bundle=none. */
+static void assert_goes_without_bundle (const char *said)
+{
+    struct outcome outcome;
+
+    start_plugin (ENFORCE);
+    assert_contains (stand_in_error, site_path ("bundle"));
+    assert_contains (stand_in_error, said);
+    assert_one_error ("going on without a model bundle");
+    outcome = submit_resnet ();
+    assert_same (&outcome, &white);
+    assert_int_equal (stand_in_n_errors, 0);
+    stop_plugin ();
+}
+
+static void break_bundle (const char *name, const struct breakage *breakage)
+{
+    keep (name);
+    breakage->make ();
+    assert_goes_without_bundle (breakage->said);
+    restore ();
+}
+
+static void a_broken_bundle_is_as_none (void **state)
+{
+    static const char *const files[] = {
+        "bundle/manifest.json", "bundle/step.json", "bundle/memory.json"};
+    static const struct breakage shortened[] = {
+        {make_short, "manifest.json: "},
+        {make_empty, "manifest.json: "},
+        {make_binary, "manifest.json: "},
+        {make_short, "step.json: "},
+        {make_empty, "step.json: "},
+        {make_short_meanwhile, "step.json: "},
+        {make_binary, "step.json: "},
+    };
+
+    (void) state;
+    white = sound_outcome (ENFORCE);
+    make_bundle ();
+    for (size_t i = 0; i < N (files); i++)
+        for (size_t k = 0; k < N (breakages); k++)
+            break_bundle (files[i], &breakages[k]);
+    for (size_t i = 0; i < N (shortened); i++)
+        break_bundle (strncmp (shortened[i].said, "step", 4) == 0 ? files[1] : files[0],
+                      &shortened[i]);
+    move ("bundle", "elsewhere");
+    assert_goes_without_bundle ("cannot be opened as a directory: No such file");
+    move ("elsewhere", "bundle");
+    remove_bundle ();
+}
+
+static void a_bundle_of_another_version_is_refused_by_name (void **state)
+{
+    char from[64];
+    char to[64];
+    char said[64];
+
+    (void) state;
+    snprintf (from, sizeof (from), "{\"version\":%d", DN_FEATURES_VERSION);
+    snprintf (to, sizeof (to), "{\"version\":%d", DN_FEATURES_VERSION + 1);
+    snprintf (said, sizeof (said), "features: version %d, ", DN_FEATURES_VERSION + 1);
+    make_bundle ();
+    keep ("bundle/manifest.json");
+    put (kept.name, "\"dnnest_bundle\":1", "\"dnnest_bundle\":2");
+    assert_goes_without_bundle ("dnnest_bundle: format 2, this program reads 1");
+    restore ();
+    keep ("bundle/manifest.json");
+    put (kept.name, from, to);
+    assert_goes_without_bundle (said);
+    restore ();
+    remove_bundle ();
+}
+
+/* A bit of every byte. The checksum sees it in a booster; in the manifest, which has
+ * none, it is seen unless what it makes is a manifest, too.
+ */
+static void a_flipped_bit_of_a_bundle_is_seen (void **state)
+{
+    (void) state;
+    make_bundle ();
+    for (int file = 0; file < 2; file++) {
+        int n_seen = 0;
+        int n_harmless = 0;
+
+        keep (file == 0 ? "bundle/step.json" : "bundle/manifest.json");
+        for (size_t i = 0; i < kept.size; i += file == 0 ? 1 : 7) {
+            kept.text[i] ^= (char) (1 << i % 8);
+            write_bytes (kept.name, kept.text, kept.size);
+            kept.text[i] ^= (char) (1 << i % 8);
+            start_plugin (ENFORCE);
+            n_seen += stand_in_n_errors;
+            n_harmless += stand_in_n_infos;
+            if (stand_in_n_errors == 0 && file == 0)
+                fail_msg ("byte %zu is not seen", i);
+            assert_one_line (file == 0 && stand_in_n_errors ? "step.json" : "");
+            assert_true (submit_resnet ().time_limit <= 1440);
+            stop_plugin ();
+        }
+        print_message (
+            "%s: %d flipped bits seen, %d harmless\n", kept.name, n_seen, n_harmless);
+        restore ();
+    }
+    remove_bundle ();
+}
+
+/* Another bundle of the same form, in the place of the one that is being read. */
+static void swap_bundle_file (void)
+{
+    move ("bundle/memory.json", "bundle/step.json");
+}
+
+static void swap_bundle_directory (void)
+{
+    move ("bundle", "elsewhere");
+    assert_int_equal (mkdir (site_path ("bundle"), 0755), 0);
+}
+
+static void a_bundle_replaced_during_a_load_is_used_whole_or_not_at_all (void **state)
+{
+    struct outcome learned;
+    struct outcome outcome;
+
+    (void) state;
+    make_bundle ();
+    learned = sound_outcome (ENFORCE);
+    assert_true (learned.time_limit != white.time_limit);
+    keep ("bundle/step.json");
+    faulty.file = "step.json";
+    faulty.before_open = swap_bundle_file;
+    assert_goes_without_bundle ("step.json: ");
+    restore ();
+    remove_bundle ();
+    make_bundle ();
+    faulty.file = "step.json";
+    faulty.before_open = swap_bundle_directory;
+    outcome = sound_outcome (ENFORCE); /* the old one, which was opened */
+    assert_same (&outcome, &learned);
+    rmdir (site_path ("bundle"));
+    move ("elsewhere", "bundle");
+    remove_bundle ();
+    memset (&faulty, 0, sizeof (faulty));
+}
+
+/* --- catalogue, data sets, configuration ----------------------------------------- */
+
+static void break_file (const char *name, const struct breakage *breakage)
+{
+    keep (name);
+    breakage->make ();
+    assert_inert (ENFORCE, breakage->said);
+    restore ();
+}
+
+static void a_broken_catalogue_leaves_jobs_alone (void **state)
+{
+    static const struct breakage more[] = {
+        {make_missing, "dnnest.conf: line 6: Device: 'a100_sxm4_40gb' is not in the"},
+        {make_short, "hardware/a100_sxm4_40gb.conf: "},
+        {make_empty, "hardware/a100_sxm4_40gb.conf: "},
+        {make_binary, "hardware/a100_sxm4_40gb.conf: "},
+        {make_short_meanwhile, "hardware/a100_sxm4_40gb.conf: "},
+    };
+
+    (void) state;
+    for (size_t i = 1; i < N (breakages); i++)
+        break_file ("hardware/a100_sxm4_40gb.conf", &breakages[i]);
+    for (size_t i = 0; i < N (more); i++)
+        break_file ("hardware/a100_sxm4_40gb.conf", &more[i]);
+    move ("hardware", "elsewhere");
+    assert_inert (ENFORCE, "hardware: cannot be opened as a directory: No such file");
+    move ("elsewhere", "hardware");
+}
+
+static void a_broken_table_of_data_sets_leaves_jobs_alone (void **state)
+{
+    static const struct breakage more[] = {
+        {make_binary, "datasets.conf: "},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < N (breakages); i++)
+        break_file ("datasets.conf", &breakages[i]);
+    for (size_t i = 0; i < N (more); i++)
+        break_file ("datasets.conf", &more[i]);
+}
+
+/* A bit of every byte. There is no checksum: what is still a device is one. */
+static void a_flipped_bit_of_the_catalogue_is_named_or_a_valid_device (void **state)
+{
+    int n_named = 0;
+    int n_valid = 0;
+
+    (void) state;
+    keep ("hardware/a100_sxm4_40gb.conf");
+    for (size_t i = 0; i < kept.size; i++) {
+        kept.text[i] ^= (char) (1 << i % 8);
+        write_bytes (kept.name, kept.text, kept.size);
+        kept.text[i] ^= (char) (1 << i % 8);
+        start_plugin (ENFORCE);
+        if (stand_in_n_errors > 0) {
+            n_named++;
+            assert_one_error ("a100_sxm4_40gb");
+            assert_comment_untouched (RESNET, NULL);
+        } else {
+            n_valid++;
+            assert_one_line ("2 devices");
+            assert_true (submit_resnet ().time_limit <= 1440);
+        }
+        stop_plugin ();
+    }
+    restore ();
+    print_message ("%d flipped bits named, %d make a valid device\n", n_named, n_valid);
+    assert_true (n_named > 0);
+}
+
+static void break_conf (void)
+{
+    write_conf ("Mode=sideways\n");
+}
+
+static void a_configuration_that_cannot_be_read_leaves_jobs_alone (void **state)
+{
+    /* Not missing: that is how dnnest is switched off. */
+    static const struct breakage ways[] = {
+        {make_unreadable, "dnnest.conf: cannot be opened: Permission denied"},
+        {make_unreliable, "dnnest.conf: cannot be read: Input/output error"},
+        {make_directory, "dnnest.conf: not a regular file"},
+        {make_writable, "dnnest.conf: writable by group or others"},
+        {make_huge, "dnnest.conf: 1073741824 bytes"},
+        {make_binary, "dnnest.conf: line 2: "},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < N (ways); i++) {
+        start_plugin (ENFORCE);
+        assert_one_line ("mode enforce");
+        keep ("dnnest.conf");
+        ways[i].make ();
+        stop_plugin ();
+        assert_int_equal (plugin.init (), SLURM_SUCCESS);
+        assert_one_error (ways[i].said);
+        assert_comment_untouched (RESNET, NULL);
+        assert_silent ();
+        restore ();
+        stop_plugin ();
+    }
+    faulty.file = "dnnest.conf";
+    faulty.before_open = break_conf;
+    faulty.opens_left = 1; /* the look at what it names */
+    assert_inert (ENFORCE, "dnnest.conf: line 3: Mode: 'sideways'");
+    memset (&faulty, 0, sizeof (faulty));
+}
+
+/* --- every key ------------------------------------------------------------------- */
+
+static char long_text[1500];
+
+static const char *const wrong_words[] = {"", "sideways", "1", "keep;choose", NULL};
+static const char *const wrong_numbers[] =
+    {"", "many", "nan", "inf", "0x10", "0,5", "-1", "1e999", "1e12", "--1", "5%", NULL};
+static const char *const wrong_counts[] =
+    {"", "many", "0", "-1", "1.5", "99999999999999999999", "0x10", NULL};
+static const char *const wrong_times[] =
+    {"", "soon", "-1", "00:00:59", "99999-00:00:00", "1:2:3:4", NULL};
+static const char *const wrong_paths[] = {"", "relative/path", "~/x", long_text, NULL};
+
+static const char *const *wrong_values (enum dn_rule_type type)
+{
+    switch (type) {
+    case DN_RULE_ENUM:
+        return wrong_words;
+    case DN_RULE_COUNT:
+        return wrong_counts;
+    case DN_RULE_TIME:
+        return wrong_times;
+    default:
+        return wrong_numbers;
+    }
+}
+
+static int n_wrong;
+
+/* "LINE KEY=VALUE" as the third line of the file. */
+static void assert_refused (const char *line, const char *key, const char *value)
+{
+    char conf[4096];
+    char where[64];
+
+    snprintf (conf,
+              sizeof (conf),
+              "%s%s=%s\n%s",
+              line,
+              key,
+              value,
+              "Mode=enforce\n" GPU_LINES);
+    snprintf (where, sizeof (where), "dnnest.conf: line 3: %s", key);
+    assert_inert (conf, where);
+    n_wrong++;
+}
+
+static void assert_all_refused (const char *line,
+                                const char *key,
+                                const char *const *values)
+{
+    for (int i = 0; values[i]; i++)
+        assert_refused (line, key, values[i]);
+}
+
+static void break_rules (void)
+{
+    int n_keys;
+    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++) {
+        const char *const *values = wrong_values (keys[i].type);
+
+        assert_all_refused ("", keys[i].name, values);
+        assert_refused ("Policy User=0 ", keys[i].name, values[1]);
+    }
+}
+
+static void break_site_keys (void)
+{
+    int n_keys;
+    const struct dn_site_key *keys = dn_site_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++)
+        assert_all_refused ("",
+                            keys[i].name,
+                            keys[i].type == DN_SITE_REAL ? wrong_numbers : wrong_paths);
+}
+
+static void break_gpu_keys (void)
+{
+    static const char *const places[] = {"a,b", NULL};
+    static const char *const devices[] = {"", "nothing", long_text, NULL};
+    static const char *const texts[] = {long_text, NULL};
+    static const char *const times[] = {"", "soon", "-1", NULL};
+    static const char *const costs[] = {"", "free", "-1", "0,5", "1e999", NULL};
+    static const struct {
+        const char *key;
+        const char *const *values;
+    } wrong[] = {
+        {"Type", texts},
+        {"Device", devices},
+        {"Cost", costs},
+        {"PerNode", wrong_counts},
+        {"Nodes", wrong_counts},
+        {"NodeCpus", wrong_counts},
+        {"NodeMemory", wrong_counts},
+        {"Partitions", texts},
+        {"ByPartition", places},
+        {"MaxTime", times},
+        {"ByFeature", places},
+        {"Features", texts},
+    };
+    int n_keys;
+    const struct dn_gpu_key *keys = dn_gpu_keys (&n_keys);
+
+    assert_int_equal (n_keys, N (wrong));
+    for (int i = 0; i < n_keys; i++) {
+        assert_string_equal (keys[i].name, wrong[i].key);
+        assert_all_refused ("Gpu ", keys[i].name, wrong[i].values);
+    }
+}
+
+static void break_scopes (void)
+{
+    static const char *const lists[] = {"\"\"", "a,,b", "\"a b\"", long_text, NULL};
+    static const char *const names[] = {"nobody-of-this-name", "4294967295", NULL};
+    const struct dn_scope_key *scopes = dn_scope_keys ();
+
+    for (int i = 0; i < DN_N_SCOPES; i++) {
+        assert_all_refused ("Policy Mode=observe ", scopes[i].name, lists);
+        if (i == DN_SCOPE_USER || i == DN_SCOPE_GROUP)
+            assert_all_refused ("Policy Mode=observe ", scopes[i].name, names);
+    }
+}
+
+static void every_key_that_is_wrong_is_named_with_file_and_line (void **state)
+{
+    (void) state;
+    memset (long_text, 'x', sizeof (long_text) - 1);
+    long_text[0] = '/';
+    break_rules ();
+    break_site_keys ();
+    break_gpu_keys ();
+    break_scopes ();
+    assert_inert ("Modus=enforce\n", "dnnest.conf: line 3: unknown key 'Modus'");
+    assert_inert ("Mode\n", "dnnest.conf: line 3: 'Mode' is not of the form");
+    assert_inert ("Policy Mode=observe\n", "dnnest.conf: line 3: ");
+    assert_inert ("Gpu Cost=3\n", "dnnest.conf: line 3: ");
+    print_message ("%d wrong values\n", n_wrong);
+}
+
+/* The same as SlurmctldParameters. */
+static void assert_override_refused (const char *key, const char *value)
+{
+    char parameters[2048];
+    char where[128];
+
+    snprintf (parameters, sizeof (parameters), "idle,dnnest_%s=%s", key, value);
+    snprintf (where, sizeof (where), "slurm.conf: SlurmctldParameters: %s", key);
+    start_plugin (ENFORCE);
+    stop_plugin ();
+    slurm_conf.slurmctld_params = parameters;
+    stand_in_forget ();
+    assert_int_equal (plugin.init (), SLURM_SUCCESS);
+    assert_one_error (where);
+    assert_comment_untouched (RESNET, NULL);
+    assert_silent ();
+    stop_plugin ();
+    slurm_conf.slurmctld_params = NULL;
+}
+
+static void every_override_that_is_wrong_is_named_with_slurm_conf (void **state)
+{
+    int n_rules;
+    int n_keys;
+    const struct dn_rule_key *rules = dn_rule_keys (&n_rules);
+    const struct dn_site_key *keys = dn_site_keys (&n_keys);
+
+    (void) state;
+    for (int i = 0; i < n_rules; i++)
+        assert_override_refused (rules[i].name, wrong_values (rules[i].type)[1]);
+    for (int i = 0; i < n_keys; i++)
+        if (keys[i].type == DN_SITE_REAL)
+            assert_override_refused (keys[i].name, "many");
+}
+
+/* --- memory ---------------------------------------------------------------------- */
+
+#if !FAULTY_SANITIZED
+/* The job once more, while one allocation fails, or all from one on. False when there
+ * were not so many.
+ */
+static bool submit_without_memory (long n,
+                                   bool all,
+                                   const struct outcome *sound,
+                                   int *n_same)
+{
+    job_desc_msg_t desc;
+    struct photo photo;
+    struct outcome outcome;
+    char *message = NULL;
+    bool failed;
+
+    make_job (&desc, RESNET);
+    photo = photo_take (&desc);
+    stand_in_forget ();
+    faulty_memory (n, all);
+    plugin.job_submit (&desc, desc.user_id, &message);
+    failed = faulty_allocations () >= n;
+    faulty_memory (0, false);
+    if (desc.time_limit == 1440) {
+        photo_compare (&photo, &desc);
+        assert_one_line ("job left as it is");
+    } else {
+        ++*n_same;
+        assert_one_line ("verdict=change");
+    }
+    photo_free (&photo);
+    outcome = outcome_of (&desc, &message);
+    if (outcome.time_limit < 1440) {
+        if (outcome.message[0] == '\0') /* there was no memory for it */
+            copy_text (outcome.message, sizeof (outcome.message), sound->message);
+        assert_same (&outcome, sound);
+    }
+    return failed;
+}
+
+static const char *with_log (void)
+{
+    static char conf[2048];
+
+    snprintf (conf, sizeof (conf), "%sDecisionLog=%s/log.jsonl\n", ENFORCE, site_dir);
+    return conf;
+}
+
+static void without_memory_a_decision_is_whole_or_not_made (void **state)
+{
+    struct outcome sound;
+
+    (void) state;
+    make_bundle ();
+    start_plugin (with_log ());
+    sound = submit_resnet ();
+    for (int all = 0; all < 2; all++) {
+        int n_same = 0;
+        long n = 1;
+
+        while (submit_without_memory (n, all, &sound, &n_same))
+            n++;
+        print_message ("%ld allocations, the decision is made without %d of them\n",
+                       n - 1,
+                       n_same - 1);
+        assert_true (n > 50);
+    }
+    stop_plugin ();
+    unlink (site_path ("log.jsonl"));
+    remove_bundle ();
+}
+
+/* A start while one allocation fails, or all from one on. */
+static bool start_without_memory (long n, bool all, int n_said[2])
+{
+    job_desc_msg_t desc;
+    struct photo photo;
+    char *message;
+    bool failed;
+
+    write_conf (ENFORCE);
+    stand_in_forget ();
+    faulty_memory (n, all);
+    assert_int_equal (plugin.init (), SLURM_SUCCESS);
+    failed = faulty_allocations () >= n;
+    faulty_memory (0, false);
+    n_said[stand_in_n_errors > 0]++;
+    if (stand_in_n_errors > 1 || (stand_in_n_errors == 0 && stand_in_n_infos != 1))
+        fail_msg ("%ld: %d errors, '%s', '%s'",
+                  n,
+                  stand_in_n_errors,
+                  stand_in_error,
+                  stand_in_info);
+    make_job (&desc, RESNET);
+    photo = photo_take (&desc);
+    message = submit (&desc);
+    if (desc.time_limit == 1440)
+        photo_compare (&photo, &desc);
+    photo_free (&photo);
+    outcome_of (&desc, &message);
+    plugin.fini ();
+    return failed;
+}
+
+static void without_memory_a_start_is_told_and_harms_nothing (void **state)
+{
+    (void) state;
+    make_bundle ();
+    start_plugin (ENFORCE);
+    stop_plugin ();
+    for (int all = 0; all < 2; all++) {
+        int n_said[2] = {0, 0};
+        long n = 1;
+
+        while (start_without_memory (n, all, n_said))
+            n++;
+        print_message ("%ld allocations, %d starts with an error, %d without\n",
+                       n - 1,
+                       n_said[1],
+                       n_said[0]);
+        assert_true (n > 50);
+    }
+    remove_bundle ();
+}
+#endif
+
+#if !FAULTY_SANITIZED
+static void without_a_thread_the_site_is_what_it_was_at_the_start (void **state)
+{
+    struct outcome sound = sound_outcome (ENFORCE);
+    struct outcome outcome;
+
+    (void) state;
+    faulty.thread_errno = EAGAIN;
+    start_plugin (ENFORCE);
+    assert_contains (stand_in_info, "mode enforce");
+    assert_int_equal (stand_in_n_infos, 1);
+    stand_in_n_infos = 0;
+    assert_one_error ("no thread (Resource temporarily unavailable): changes need a");
+    outcome = submit_resnet ();
+    assert_same (&outcome, &sound);
+    stop_plugin ();
+}
+#endif
+
+/* --- libxgboost ------------------------------------------------------------------ */
+
+static void what_libxgboost_cannot_load_is_as_no_bundle (void **state)
+{
+    static const char *const functions[] = {"XGBoosterCreate",
+                                            "XGBoosterSetParam",
+                                            "XGBoosterBoostedRounds",
+                                            "XGBoosterLoadModelFromBuffer",
+                                            "XGBoosterPredictFromDense"};
+
+    (void) state;
+    make_bundle ();
+    for (size_t i = 0; i < N (functions); i++) {
+        faulty.booster = functions[i];
+        assert_goes_without_bundle ("Check failed: it is broken");
+    }
+    memset (&faulty, 0, sizeof (faulty));
+    faulty.predicts_nan = true;
+    assert_goes_without_bundle ("libxgboost predicts ");
+    memset (&faulty, 0, sizeof (faulty));
+    faulty.predicts_fewer = true;
+    assert_goes_without_bundle ("libxgboost predicts another number of rows");
+    memset (&faulty, 0, sizeof (faulty));
+    remove_bundle ();
+}
+
+/* It opens files and ends the process where it has no memory. */
+static void no_submission_calls_libxgboost (void **state)
+{
+    struct outcome outcome;
+    struct outcome sound;
+
+    (void) state;
+    make_bundle ();
+    faulty.n_predicted = 0;
+    start_plugin (ENFORCE);
+    assert_int_equal (faulty.n_predicted, 2); /* a booster for time, one for memory */
+    sound = submit_resnet ();
+    assert_true (sound.time_limit < 1440 && sound.time_limit != white.time_limit);
+    assert_int_equal (faulty.n_predicted, 2);
+    faulty.booster = "XGBoosterPredictFromDense";
+    outcome = submit_resnet ();
+    assert_same (&outcome, &sound);
+    memset (&faulty, 0, sizeof (faulty));
+    stop_plugin ();
+    remove_bundle ();
+}
+
+/* --- the decision log, clocks, locale, stack, time ------------------------------- */
+
+static void wait_until_said (const char *text, const char *in)
+{
+    for (int i = 0; i < 600 && !strstr (in, text); i++)
+        usleep (100000);
+    assert_contains (in, text);
+}
+
+static int count_lines (const char *name)
+{
+    size_t size;
+    char *text = read_site_file (name, &size);
+    int n = 0;
+
+    for (size_t i = 0; i < size; i++)
+        n += text[i] == '\n';
+    free (text);
+    return n;
+}
+
+/* Nothing of a decision is lost but its line, and that only when many wait. */
+static void a_full_disk_holds_up_the_log_and_nothing_else (void **state)
+{
+    char conf[2048];
+    struct outcome sound = sound_outcome (ENFORCE);
+    struct outcome outcome;
+
+    (void) state;
+    snprintf (conf, sizeof (conf), "%sDecisionLog=%s/log.jsonl\n", ENFORCE, site_dir);
+    start_plugin (conf);
+    faulty.write_takes = 30;
+    faulty.write_errno = ENOSPC;
+    stand_in_forget ();
+    for (int i = 0; i < 3; i++) {
+        outcome = submit_resnet ();
+        assert_same (&outcome, &sound);
+    }
+    wait_until_said ("log.jsonl: cannot be written: ", stand_in_error);
+    usleep (2500000); /* it is tried again, and not said again */
+    outcome = submit_resnet ();
+    assert_same (&outcome, &sound);
+    assert_int_equal (stand_in_n_errors, 1);
+    assert_int_equal (count_lines ("log.jsonl"), 0);
+    memset (&faulty, 0, sizeof (faulty));
+    wait_until_said ("log.jsonl: written again, 0 lines are missing", stand_in_info);
+    stop_plugin ();
+    assert_int_equal (count_lines ("log.jsonl"), 4);
+    unlink (site_path ("log.jsonl"));
+}
+
+/* Years and hours, both ways, before and after the start, and at the end. */
+static void a_clock_that_jumps_changes_nothing (void **state)
+{
+    static const int64_t jumps_s[] = {
+        -3600, 3600, INT64_C (-315360000), INT64_C (315360000)};
+    struct outcome sound = sound_outcome (ENFORCE);
+
+    (void) state;
+    for (size_t i = 0; i < N (jumps_s); i++) {
+        struct outcome outcome;
+
+        start_plugin (ENFORCE);
+        assert_one_line ("mode enforce");
+        faulty.clock_off_s = jumps_s[i];
+        outcome = submit_resnet ();
+        assert_same (&outcome, &sound);
+        stand_in_forget ();
+        write_conf ("Mode=sideways\n");
+        reconfigure ();
+        assert_contains (stand_in_error, "the configuration in use stays");
+        outcome = submit_resnet ();
+        assert_same (&outcome, &sound);
+        stop_plugin ();
+        assert_int_equal (stand_in_n_errors, 1);
+        outcome = sound_outcome (ENFORCE);
+        assert_same (&outcome, &sound);
+        faulty.clock_off_s = 0;
+    }
+}
+
+/* The same words are not said twice for one change, but they are for two. */
+static void a_clock_set_back_does_not_silence_the_log (void **state)
+{
+    (void) state;
+    start_plugin (ENFORCE);
+    write_conf ("Mode=sideways\n");
+    stand_in_forget ();
+    reconfigure ();
+    assert_int_equal (stand_in_n_errors, 1);
+    faulty.clock_off_s = -3600;
+    usleep (5500000);
+    reconfigure ();
+    assert_int_equal (stand_in_n_errors, 2);
+    faulty.clock_off_s = 0;
+    stop_plugin ();
+}
+
+/* glibc's own form of LC_NUMERIC, as localedef(1) writes it: magic, the number of
+ * values, where each begins, the values. No locale need be installed.
+ */
+static void write_locale (void)
+{
+    static const struct {
+        uint32_t magic, n, offsets[6];
+        char point[4], separator[4], grouping[4];
+        uint32_t wide_point, wide_separator;
+        char codeset[8];
+    } numeric = {0x20031115 ^ LC_NUMERIC,
+                 6,
+                 {32, 36, 40, 44, 48, 52},
+                 ",",
+                 ".",
+                 "\3\3",
+                 ',',
+                 '.',
+                 "UTF-8"};
+
+    assert_int_equal (mkdir (site_path ("comma"), 0755), 0);
+    write_bytes ("comma/LC_NUMERIC", (const char *) &numeric, sizeof (numeric));
+    setenv ("LOCPATH", site_dir, 1);
+}
+
+static void remove_locale (void)
+{
+    setlocale (LC_ALL, "C");
+    unsetenv ("LOCPATH");
+    unlink (site_path ("comma/LC_NUMERIC"));
+    rmdir (site_path ("comma"));
+}
+
+/* Numbers in, numbers out: configuration, bundle, description, record, message. */
+static void a_decimal_comma_changes_nothing (void **state)
+{
+    static const char conf[] = ENFORCE "TimeMargin=0.25\nTimeQuantile=0.975\n";
+    struct outcome sound;
+    struct outcome outcome;
+    char text[16];
+
+    (void) state;
+    make_bundle ();
+    sound = sound_outcome (conf);
+    write_locale ();
+    assert_non_null (setlocale (LC_NUMERIC, "comma"));
+    snprintf (text, sizeof (text), "%.1f", 0.5);
+    assert_string_equal (text, "0,5");
+    outcome = sound_outcome (conf);
+    assert_same (&outcome, &sound);
+    assert_inert ("TimeMargin=0,25\n", "dnnest.conf: line 3: TimeMargin: '0,25'");
+    remove_locale ();
+    remove_bundle ();
+}
+
+#if !FAULTY_SANITIZED
+#define STACK_SIZE (64 * 1024)
+
+static void *submit_on_it (void *outcome)
+{
+    *(struct outcome *) outcome = submit_resnet ();
+    return NULL;
+}
+
+/* Bytes of a stack, filled before, that were written. */
+static size_t used_of (const unsigned char *stack)
+{
+    size_t left = 0;
+
+    while (left < STACK_SIZE && stack[left] == 0xa5)
+        left++;
+    return STACK_SIZE - left;
+}
+
+/* libxgboost included, which the thread uses for the first time. */
+static void a_stack_of_64_KiB_suffices (void **state)
+{
+    struct outcome sound;
+    struct outcome outcome = {0};
+    pthread_attr_t attr;
+    pthread_t thread;
+    /* One page below that nobody may write. */
+    unsigned char *stack = mmap (NULL,
+                                 STACK_SIZE + 4096,
+                                 PROT_NONE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
+                                 -1,
+                                 0);
+
+    (void) state;
+    assert_true (stack != MAP_FAILED);
+    stack += 4096;
+    assert_int_equal (mprotect (stack, STACK_SIZE, PROT_READ | PROT_WRITE), 0);
+    memset (stack, 0xa5, STACK_SIZE);
+    make_bundle ();
+    sound = sound_outcome (ENFORCE);
+    start_plugin (ENFORCE);
+    pthread_attr_init (&attr);
+    assert_int_equal (pthread_attr_setstack (&attr, stack, STACK_SIZE), 0);
+    assert_int_equal (pthread_create (&thread, &attr, submit_on_it, &outcome), 0);
+    pthread_join (thread, NULL);
+    pthread_attr_destroy (&attr);
+    stop_plugin ();
+    assert_same (&outcome, &sound);
+    print_message ("%zu bytes of the stack were used\n", used_of (stack));
+    munmap (stack - 4096, STACK_SIZE + 4096);
+    remove_bundle ();
+}
+#endif
+
+/* The text of the file of counters, when the plugin has ended. */
+static void assert_counted (const char *line)
+{
+    size_t size;
+    char *text = read_site_file ("dnnest.prom", &size);
+
+    assert_contains (text, line);
+    free (text);
+}
+
+static void a_decision_that_takes_too_long_is_given_up (void **state)
+{
+    char conf[2048];
+    size_t size;
+    char *log;
+
+    (void) state;
+    snprintf (conf,
+              sizeof (conf),
+              "%sDecisionLog=%s/log.jsonl\nCounters=%s/dnnest.prom\n"
+              "DecisionTime=0.0001\n",
+              ENFORCE,
+              site_dir,
+              site_dir);
+    start_plugin (conf);
+    stand_in_forget ();
+    assert_comment_untouched (
+        RESNET,
+        "dnnest: took longer than DecisionTime=0.0001 ms, given up "
+        "before the description; job submitted as written");
+    assert_one_line ("took longer than DecisionTime=0.0001 ms");
+    stop_plugin ();
+    assert_counted ("dnnest_errors_total{kind=\"time\"} 1\n");
+    log = read_site_file ("log.jsonl", &size);
+    assert_contains (log, "\"verdict\":\"error\"");
+    assert_contains (log, "\"error\":\"took longer than DecisionTime=0.0001 ms");
+    free (log);
+    unlink (site_path ("log.jsonl"));
+    unlink (site_path ("dnnest.prom"));
+}
+
+/* Whatever a test that has failed left behind. */
+static int end_faults (void **state)
+{
+    (void) state;
+    memset (&faulty, 0, sizeof (faulty));
+    faulty_memory (0, false);
+    remove_locale ();
+    remove_bundle ();
+    return 0;
+}
+
+#define FAULT(sentence, function)                                                      \
+    {                                                                                  \
+        sentence, function, NULL, end_faults, NULL                                     \
+    }
+
+static int load_faulty (void **state)
+{
+    int rc = load_plugin (state);
+
+    if (rc == 0)
+        faulty_begin ();
+    return rc;
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        FAULT ("a broken bundle is as none", a_broken_bundle_is_as_none),
+        FAULT ("a bundle of another version is refused by name",
+               a_bundle_of_another_version_is_refused_by_name),
+        FAULT ("a flipped bit of a bundle is seen", a_flipped_bit_of_a_bundle_is_seen),
+        FAULT ("a bundle replaced during a load is used whole or not at all",
+               a_bundle_replaced_during_a_load_is_used_whole_or_not_at_all),
+        FAULT ("a broken catalogue leaves jobs alone",
+               a_broken_catalogue_leaves_jobs_alone),
+        FAULT ("a flipped bit of the catalogue is named, or a valid device",
+               a_flipped_bit_of_the_catalogue_is_named_or_a_valid_device),
+        FAULT ("a broken table of data sets leaves jobs alone",
+               a_broken_table_of_data_sets_leaves_jobs_alone),
+        FAULT ("a configuration that cannot be read leaves jobs alone",
+               a_configuration_that_cannot_be_read_leaves_jobs_alone),
+        FAULT ("every key that is wrong is named, with file and line",
+               every_key_that_is_wrong_is_named_with_file_and_line),
+        FAULT ("every override that is wrong is named, with slurm.conf",
+               every_override_that_is_wrong_is_named_with_slurm_conf),
+#if !FAULTY_SANITIZED
+        FAULT ("without memory a decision is whole or not made",
+               without_memory_a_decision_is_whole_or_not_made),
+        FAULT ("without memory a start is told and harms nothing",
+               without_memory_a_start_is_told_and_harms_nothing),
+        FAULT ("without a thread the site is what it was at the start",
+               without_a_thread_the_site_is_what_it_was_at_the_start),
+#endif
+        FAULT ("what libxgboost cannot load is as no bundle",
+               what_libxgboost_cannot_load_is_as_no_bundle),
+        FAULT ("no submission calls libxgboost", no_submission_calls_libxgboost),
+        FAULT ("a full disk holds up the log and nothing else",
+               a_full_disk_holds_up_the_log_and_nothing_else),
+        FAULT ("a clock that jumps changes nothing",
+               a_clock_that_jumps_changes_nothing),
+        FAULT ("a clock set back does not silence the log",
+               a_clock_set_back_does_not_silence_the_log),
+        FAULT ("a decimal comma changes nothing", a_decimal_comma_changes_nothing),
+#if !FAULTY_SANITIZED
+        FAULT ("a stack of 64 KiB suffices", a_stack_of_64_KiB_suffices),
+#endif
+        FAULT ("a decision that takes too long is given up",
+               a_decision_that_takes_too_long_is_given_up),
+    };
+
+    return cmocka_run_group_tests_name ("faults", tests, load_faulty, remove_site);
+}
