@@ -3,6 +3,9 @@
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$(mktemp -d)
+# The rooms from metadata to a prediction
+# shellcheck disable=SC2034  # for those who source this
+predictor=("$top"/model/{base,spec,request,hardware,graph,graph/zoo,predict}/*.c)
 trap 'rm -rf "$build"' EXIT
 
 # compile NAME [SOURCE | FLAG]... - $build/NAME of NAME.c, bench.c and these; no configured

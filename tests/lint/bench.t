@@ -12,4 +12,7 @@ for source in "$top"/tests/bench/*.c; do
     ok "${source##*/} compiles" "${cc[@]}" -std=gnu11 -D_GNU_SOURCE -fsyntax-only -Wall \
         -Werror -DDNNEST_DATASETS='""' -I"$top/model" -I"$top/plugin" "${flags[@]}" "$source"
 done
+head -20 "$top/model/data/training_runs.csv" >"$work/runs.csv"
+ok 'lib.sh names all that they are made of' "$top/tests/bench/calibrate-steps" --check \
+    "$work/runs.csv"
 done_testing
