@@ -11,10 +11,10 @@
 
 #include "advise.h"
 #include "conf/stopwatch.h"
-#include "sbatch.h"
-#include "show.h"
+#include "process/sbatch.h"
+#include "output/show.h"
 #include "subject.h"
-#include "grid.h"
+#include "output/grid.h"
 
 #define ATTEMPTS 3
 

@@ -18,25 +18,13 @@ submit() {
     said=$(<"$dir/said")
 }
 
-# From the controller's log since the last restart.
-logged() {
-    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep 'job_submit/dnnest' || true
-}
 restart() {
-    log_mark=$(wc -l <"$dir/log/slurmctld.log")
+    mark
     cluster_restart_ctld
 }
 
-mkdir -p "$dir/etc/hardware"
-cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
-cp "$top/etc/datasets.conf" "$dir/etc/"
-cat >"$dir/etc/dnnest.conf" <<END
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf Bundle=none DecisionTime=1000
-Mode=enforce MaxSlowdown=9 MinConfidence=0
-Gpu Type=a100 Device=a100_sxm4_40gb PerNode=4 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-END
-chmod -R go-w "$dir/etc"
+live_hardware
+live_conf Bundle=none Mode=enforce
 
 if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting; then
     fail 'slurmctld starts with the plugin'
@@ -50,7 +38,7 @@ not_ok 'the job is not what its user wrote' [ "$sound" = '1-00:00:00' ]
 CLUSTER_CTLD_VIA=(prlimit --stack=65536:65536)
 ok 'slurmctld starts with a stack limit of 64 KiB' restart
 is '... and has it' "$(awk '/^Max stack size/ { print $4, $5 }' \
-    "/proc/$(cluster_pids slurmctld | head -1)/limits")" '65536 65536'
+    "/proc/$(cluster_pids slurmctld)/limits")" '65536 65536'
 submit
 is 'slurmctld with a stack of 64 KiB rewrites the job' \
     "$(cluster_job_field "$job" TimeLimit)" "$sound"
