@@ -1,5 +1,5 @@
 #!/bin/bash
-# threats.t - every test that plugin/THREATS.md names is in the tree, and is run
+# threats.t - every test that plugin/THREATS.md and FAULTS.md name is in the tree, and is run
 #
 # A row ends in `FILE`: TITLE, or in a dash where nothing stops what it says.
 
@@ -7,7 +7,10 @@
 . "$(dirname "$0")/lib.sh"
 plan_later
 
-page=$top/plugin/THREATS.md
+# The rows of a page, without the heads of its tables, whose first word is HEAD.
+rows_of() {
+    grep '^|.*|$' "$top/plugin/$1" | awk -F'|' 'NF == 5' | grep -vE "^\|(---|( $2 \|))"
+}
 
 # Prints what is wrong with the rows of stdin.
 wrong_rows() {
@@ -35,11 +38,18 @@ wrong_rows() {
     if ((n < ${1-1})); then echo "$n rows"; fi
 }
 
-rows=$(grep '^|.*|$' "$page" | awk -F'|' 'NF == 5' |
-    grep -vE '^\|(---|( tries \|))')
+rows=$(rows_of THREATS.md tries)
 is 'every threat names a test that exists' "$(wrong_rows 50 <<<"$rows")" ''
 is 'what nothing stops is said to be so' \
     "$(grep '| - |$' <<<"$rows" | grep -vF '**Not stopped**')" ''
+
+faults=$(rows_of FAULTS.md fault)
+is 'every fault names a test that exists' "$(wrong_rows 25 <<<"$faults")" ''
+is 'every test of faults.c is of a fault that is named' \
+    "$(sed -n '/^int main/,$s/.*FAULT ("\(.*\)",.*/\1/p' "$top/tests/plugin/faults.c" |
+        while IFS= read -r title; do
+            grep -qF ": $title |" <<<"$faults" || echo "$title"
+        done)" ''
 
 # The check itself must see what it is meant to see.
 like 'a test that does not exist is seen' \
