@@ -21,6 +21,16 @@
 #include "predict/features.h"
 #include "site.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+/* glibc's setlocale () does not free what it makes of LOCPATH. */
+const char *__lsan_default_suppressions (void);
+
+__attribute__ ((visibility ("default"))) const char *__lsan_default_suppressions (void)
+{
+    return "leak:__argz_add_sep\n";
+}
+#endif
+
 #define N(array) (sizeof (array) / sizeof ((array)[0]))
 
 /* --- what is asserted ------------------------------------------------------------ */

@@ -265,14 +265,19 @@ void faulty_begin (void)
     find (&real.last_error, "XGBGetLastError");
 }
 
-/* Its own allocations do not fail here: there it ends the process (see residual.c). */
-static int call (const char *function, int rc)
+static bool fails (const char *function)
 {
-    stand_in_essential = false;
-    return faulty.booster && strcmp (faulty.booster, function) == 0 ? -1 : rc;
+    return faulty.booster && strcmp (faulty.booster, function) == 0;
 }
 
-#define CALL(function, ...) (stand_in_essential = true, call (function, __VA_ARGS__))
+static int done (int rc)
+{
+    stand_in_essential = false;
+    return rc;
+}
+
+/* Its own allocations do not fail here: there it ends the process (see residual.c). */
+#define CALL(name, call) (fails (name) ? -1 : (stand_in_essential = true, done (call)))
 
 SLURM_SYMBOL int XGBoosterCreate (const DMatrixHandle matrices[],
                                   bst_ulong n,
