@@ -1,7 +1,7 @@
 /* stopwatch.c - how long a decision computes: the clock that model/ does without
  *
- * What counts is the time that the thread itself has computed. A decision takes half a
- * millisecond; where 5 have passed on the clock on the wall, it was most probably not
+ * What counts is the time that the thread itself has computed. A decision takes less than
+ * one millisecond; where 5 have passed on the clock on the wall, it was most probably not
  * the decision that took them: the kernel had the thread wait for a CPU or a page. That
  * time is lost whatever we do next, the rest would take a fraction of a millisecond,
  * and to give up would make what happens to a job a matter of how busy the computer is.
