@@ -146,25 +146,24 @@ static int find_devices (const struct dn_site *site,
     return n;
 }
 
-/* One run per device; the estimates stand in 'estimates'. Return an enum dn_exit. */
+/* One run per device; the estimates stand in 'estimates'. -1 with 'err'. */
 static int predict_all (const struct dn_site *site,
                         const struct dn_subject *subject,
                         const struct dn_device *const devices[],
                         int n,
                         struct dn_run *runs,
-                        struct dn_estimate *estimates)
+                        struct dn_estimate *estimates,
+                        struct dn_err *err)
 {
-    struct dn_err err = {0};
-
-    if (dn_subject_predict (site, subject, devices, n, estimates, &err) < 0)
-        return dn_fail (DN_EXIT_DATA, &err);
+    if (dn_subject_predict (site, subject, devices, n, estimates, err) < 0)
+        return -1;
     for (int i = 0; i < n; i++)
         runs[i] = dn_subject_run (site,
                                   subject,
                                   devices[i]->name,
                                   dn_subject_cost (site, devices[i]),
                                   &estimates[i]);
-    return DN_EXIT_DONE;
+    return 0;
 }
 
 /* Samples per second of the whole job with so many CPUs per GPU. */
@@ -331,6 +330,7 @@ static int predict (const struct dn_site *site,
     dn_cleanup (dn_free_ptr) struct dn_estimate *estimates =
         calloc (DN_DEVICES_MAX, sizeof (*estimates));
     struct dn_run runs[DN_DEVICES_MAX];
+    struct dn_err err = {0};
     int exit_code = DN_EXIT_DONE;
 
     if (!estimates) {
@@ -339,10 +339,10 @@ static int predict (const struct dn_site *site,
     }
     if (selection->by_batch)
         exit_code = compare_batches (site, subject, selection, devices, n, &batches);
-    if (exit_code == DN_EXIT_DONE)
-        exit_code = predict_all (site, subject, devices, n, runs, estimates);
     if (exit_code != DN_EXIT_DONE)
         return exit_code;
+    if (predict_all (site, subject, devices, n, runs, estimates, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
     if (json) {
         print_json (site,
                     subject,
