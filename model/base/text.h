@@ -30,7 +30,8 @@ int dn_span_copy (struct dn_span span,
                   const char *what,
                   struct dn_err *err);
 
-/* The same of a name that people get to see: printable ASCII, or -1 with DN_E_SYNTAX. */
+/* The same of a name that people get to see: printable ASCII, or -1 with DN_E_SYNTAX.
+ */
 int dn_name_copy (struct dn_span span,
                   char *out,
                   size_t size,
