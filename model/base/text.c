@@ -77,6 +77,23 @@ int dn_span_copy (struct dn_span span,
     return 0;
 }
 
+int dn_name_copy (struct dn_span span,
+                  char *out,
+                  size_t size,
+                  const char *what,
+                  struct dn_err *err)
+{
+    out[0] = '\0';
+    for (size_t i = 0; i < span.len; i++)
+        if (span.text[i] < ' ' || span.text[i] > '~')
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               "%s: '%s' is not a name, expected printable ASCII",
+                               what,
+                               dn_quote (span.text, span.len).text);
+    return dn_span_copy (span, out, size, what, err);
+}
+
 struct dn_buf dn_buf_on (char *text, size_t size)
 {
     text[0] = '\0';

@@ -30,6 +30,14 @@ int dn_span_copy (struct dn_span span,
                   const char *what,
                   struct dn_err *err);
 
+/* The same of a name that people get to see: printable ASCII, or -1 with DN_E_SYNTAX.
+ */
+int dn_name_copy (struct dn_span span,
+                  char *out,
+                  size_t size,
+                  const char *what,
+                  struct dn_err *err);
+
 /* Appending to a caller's buffer. What does not fit is dropped and 'cut' is set, the
  * text stays terminated.
  */

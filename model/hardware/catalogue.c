@@ -142,7 +142,7 @@ static int read_value (const struct device_key *key,
 
     switch (key->type) {
     case VALUE_NAME:
-        return dn_span_copy (value, at, DN_NAME_MAX, key->name, err);
+        return dn_name_copy (value, at, DN_NAME_MAX, key->name, err);
     case VALUE_REAL:
         if (read_real (key, value, &real, err) < 0)
             return -1;

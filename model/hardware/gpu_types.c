@@ -63,7 +63,7 @@ static int read_by_feature (struct dn_span value, char *feature, struct dn_err *
 {
     struct dn_features features;
 
-    if (dn_span_copy (value, feature, DN_NAME_MAX, "ByFeature", err) < 0)
+    if (dn_name_copy (value, feature, DN_NAME_MAX, "ByFeature", err) < 0)
         return -1;
     if (!dn_features_read (feature, &features) || features.n_names != 1)
         return dn_err_set (err,
@@ -83,7 +83,7 @@ static int read_by_partition (struct dn_span value, char *name, struct dn_err *e
                            DN_E_RANGE,
                            "ByPartition: '%s' is not the name of one partition",
                            dn_quote (value.text, value.len).text);
-    return dn_span_copy (value, name, DN_NAME_MAX, "ByPartition", err);
+    return dn_name_copy (value, name, DN_NAME_MAX, "ByPartition", err);
 }
 
 /* What says where the type is. 1 when the key is none of these. */
@@ -92,7 +92,7 @@ static int read_place (const struct dn_pair *pair,
                        struct dn_err *err)
 {
     if (dn_span_is (pair->key, "Partitions"))
-        return dn_span_copy (pair->value,
+        return dn_name_copy (pair->value,
                              type->partitions,
                              sizeof (type->partitions),
                              "Partitions",
@@ -104,7 +104,7 @@ static int read_place (const struct dn_pair *pair,
     if (dn_span_is (pair->key, "ByFeature"))
         return read_by_feature (pair->value, type->by_feature, err);
     if (dn_span_is (pair->key, "Features"))
-        return dn_span_copy (
+        return dn_name_copy (
             pair->value, type->features, sizeof (type->features), "Features", err);
     return 1;
 }
@@ -120,7 +120,7 @@ static int read_pair (const struct dn_pair *pair,
     if (place <= 0)
         return place;
     if (dn_span_is (pair->key, "Type"))
-        return dn_span_copy (pair->value, type->type, sizeof (type->type), "Type", err);
+        return dn_name_copy (pair->value, type->type, sizeof (type->type), "Type", err);
     if (dn_span_is (pair->key, "Device"))
         return read_device (pair->value, catalogue, type, err);
     if (dn_span_is (pair->key, "Cost"))

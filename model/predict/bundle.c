@@ -371,7 +371,7 @@ static int read_groups (const struct json_object *json,
             return dn_err_set (
                 err, DN_E_LIMIT, "groups: more than %d", DN_BOUND_GROUPS_MAX);
         group->quantiles = bounds->all;
-        if (dn_span_copy (
+        if (dn_name_copy (
                 dn_span_of (name), group->name, sizeof (group->name), "groups", err)
                 < 0
             || read_quantiles (groups, name, &group->quantiles, err) < 0)

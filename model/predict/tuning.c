@@ -147,7 +147,7 @@ static int read_scales (struct json_object *document,
         struct dn_scale scale;
 
         memset (&scale, 0, sizeof (scale));
-        if (dn_span_copy (
+        if (dn_name_copy (
                 dn_span_of (name), scale.name, sizeof (scale.name), "name", err)
                 < 0
             || read_scale (json_object_iter_peek_value (&it), &scale, err) < 0

@@ -266,14 +266,16 @@ static void edit_cpus_per_task (struct draft *draft, int64_t cpus)
     const struct dn_job *job = request->job;
     bool raised = cpus > request->cpus_per_task;
 
-    /* With --tres-per-task of 23.11 they are in its text alone. */
-    if (job->cpus_per_task != DN_UNSET)
+    /* With --tres-per-task of 23.11 they are in its text alone, and 0 counts nothing.
+     */
+    if (job->cpus_per_task > 0)
         edit_number (draft, DN_FIELD_CPUS_PER_TASK, job->cpus_per_task, cpus);
-    if (raised ? job->min_cpus < cpus * request->n_tasks
-               : job->min_cpus > cpus * request->n_tasks)
+    if (job->min_cpus > 0
+        && (raised ? job->min_cpus < cpus * request->n_tasks
+                   : job->min_cpus > cpus * request->n_tasks))
         edit_number (draft, DN_FIELD_MIN_CPUS, job->min_cpus, cpus * request->n_tasks);
     /* A larger one is the user's own --mincpus. */
-    if (job->cpus_per_task != DN_UNSET && job->pn_min_cpus == job->cpus_per_task)
+    if (job->cpus_per_task > 0 && job->pn_min_cpus == job->cpus_per_task)
         edit_number (draft, DN_FIELD_PN_MIN_CPUS, job->pn_min_cpus, cpus);
     edit_number_variable (draft, "SLURM_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK", cpus);
 }

@@ -25,7 +25,7 @@ static int read_pair (const struct dn_pair *pair,
                       struct dn_err *err)
 {
     if (dn_span_is (pair->key, "Dataset"))
-        return dn_span_copy (
+        return dn_name_copy (
             pair->value, row->name, sizeof (row->name), "Dataset", err);
     if (dn_span_is (pair->key, "Samples"))
         return dn_int_read (

@@ -4,66 +4,49 @@
  * at its form feeds: sidecar, script, comment, option. What is understood can be
  * resolved, and a sidecar written and read again.
  *
+ * Aims at: model/spec/spec.c model/spec/collect.c model/graph/sidecar.c
+ * model/graph/layer.c model/graph/describe.c
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include <stdio.h>
+#include "expect.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/describe.h"
 
 #define N_CARRIERS 4
 
-int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
-
-static void expect (bool right, const char *what, const struct dn_err *err)
-{
-    if (right)
-        return;
-    fprintf (stderr, "%s: %s\n", what, err->text);
-    abort ();
-}
-
 static void use (struct dn_sidecar *sidecar)
 {
     static const struct dn_datasets no_datasets;
-    struct dn_sidecar again = {.spec = dn_spec_empty ()};
     struct dn_graph graph;
     struct dn_err err = {0};
-    char *text = dn_sidecar_write (sidecar);
 
-    expect (text != NULL, "not written", &err);
-    expect (
-        dn_sidecar_read (dn_span_of (text), &again, &err) == 0, "not read again", &err);
-    if (dn_spec_resolve (&sidecar->spec, &no_datasets, DN_UNSET, &err) == 0
-        && dn_sidecar_graph (&sidecar->layers, &sidecar->spec, &graph, &err) == 0)
+    expect_read_again (sidecar);
+    if (dn_spec_resolve (&sidecar->spec, &no_datasets, DN_UNSET, &err) < 0
+        || dn_sidecar_graph (&sidecar->layers, &sidecar->spec, &graph, &err) < 0)
+        expect_message (&err);
+    else
         dn_graph_free (&graph);
-    free (text);
-    dn_sidecar_free (&again);
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    char *text = malloc (size + 1);
-    char *parts[N_CARRIERS] = {NULL};
+    char *text = take_text (data, size);
+    char *parts[N_CARRIERS];
     struct dn_carriers carriers;
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     enum dn_metadata state;
     struct dn_err err = {0};
-    char *rest = text;
 
-    if (!text)
-        return 0;
-    memcpy (text, data, size);
-    text[size] = '\0';
-    for (int i = 0; i < N_CARRIERS && rest; i++)
-        parts[i] = strsep (&rest, "\f");
+    cut_parts (text, parts, N_CARRIERS);
     carriers = (struct dn_carriers){.sidecar = parts[0] && *parts[0] ? parts[0] : NULL,
                                     .script = parts[1],
                                     .comment = parts[2],
                                     .option = parts[3]};
     if (dn_describe (&carriers, &sidecar, &state, &err) < 0)
-        expect (err.text[0] != '\0', "no message", &err);
+        expect_message (&err);
     else if (state == DN_METADATA_GIVEN)
         use (&sidecar);
     dn_sidecar_free (&sidecar);

@@ -10,6 +10,8 @@
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
+#ifndef DN_FUZZING /* else libFuzzer brings a main () of its own */
+
 /* A buffer of exactly the size, so that a step behind its end is seen. */
 static int replay (const char *path)
 {
@@ -43,3 +45,5 @@ int main (int argc, char **argv)
     printf ("%d files replayed\n", argc - 1);
     return failures > 0;
 }
+
+#endif

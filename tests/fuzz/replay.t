@@ -5,9 +5,31 @@
 . "$(dirname "$0")/../lint/lib.sh"
 plan_later
 
+# The sources that the head of TARGET.c names.
+aims() {
+    sed -n '/^ \* Aims at:/,/^ \*$/s/^ \*\( Aims at:\)\{0,1\}//p' "$top/tests/fuzz/$1.c"
+}
+
 for corpus in "$top"/tests/fuzz/*/; do
     target=$(basename "$corpus")
+    [[ -e $top/tests/fuzz/$target.c ]] || continue
     program=${abs_top_builddir:-$top/build}/tests/fuzz/replay_$target
-    ok "the corpus of $target is replayed" timeout 60 "$program" "$corpus"*
+    if [[ -e $program ]]; then
+        ok "the corpus of $target is replayed" timeout 60 "$program" "$corpus"*
+    else
+        skip "the corpus of $target is replayed" 'built without cmocka or Slurm'
+    fi
+    missing=none
+    for source in $(aims "$target"); do
+        [[ $missing != none ]] || missing=
+        [[ -e $top/$source ]] || missing+=" $source"
+    done
+    is "$target aims at sources that are there" "$missing" ''
 done
+is 'every input has at most 32 KiB, and every target at most 200' \
+    "$(cd "$top/tests/fuzz" && find . -mindepth 2 -size +32768c
+       for corpus in */; do
+           n=$(find "$corpus" -type f | wc -l)
+           ((n <= 200)) || echo "$corpus: $n"
+       done)" ''
 done_testing

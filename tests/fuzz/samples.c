@@ -3,9 +3,12 @@
  * Attack surface: a table that a job of anybody's may have written. What is made of it
  * must be read again by the catalogue, as one device of the name that was asked for.
  *
+ * Aims at: model/learn/samples.c model/learn/bench_entry.c model/learn/bench_fit.c
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include <stdio.h>
+#include "expect.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,16 +16,6 @@
 
 /* An entry has a dozen values. */
 #define TEXT_MAX 8192
-
-int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
-
-static void expect (bool right, const char *what, const struct dn_err *err)
-{
-    if (right)
-        return;
-    fprintf (stderr, "%s: %s\n", what, err->text);
-    abort ();
-}
 
 static void read_again (const char *text)
 {
@@ -77,7 +70,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 
     if (dn_samples_read ((struct dn_span){(const char *) data, size}, &samples, &err)
         < 0) {
-        expect (err.text[0] != '\0', "no message", &err);
+        expect_message (&err);
         return 0;
     }
     if (samples.n_rows < 300) /* the search for steps of layers is quadratic */

@@ -56,11 +56,16 @@ const char *job_getenv (const job_desc_msg_t *desc, const char *name);
 /* Free all that the job holds. */
 void job_free (job_desc_msg_t *desc);
 
+/* The i-th string of a job, those that the plugin reads, environments apart; NULL
+ * behind the last.
+ */
+char **job_text (job_desc_msg_t *desc, int i);
+
 /* All of a job that the plugin could touch, for comparison. */
-#define PHOTO_TEXTS 32
+#define PHOTO_TEXTS 64
 struct photo {
     job_desc_msg_t desc;
-    char *texts[PHOTO_TEXTS];
+    char *texts[PHOTO_TEXTS]; /* as job_text () has them, then both environments */
     int n_texts;
 };
 

@@ -96,6 +96,40 @@ static void a_larger_minimum_per_node_is_the_users_own (void **state)
     dn_advice_free (advice);
 }
 
+/* A client of the user's own may send anything beside --tres-per-task. */
+static void a_count_of_no_cpus_is_not_raised (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.tres[DN_GPU_PER_TASK] = "cpu=80";
+    job.cpus_per_task = 0;
+    job.pn_min_cpus = 0;
+    advice = scene_advise ("Mode=enforce", &job);
+    assert_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
+    assert_null (find_edit (advice, DN_FIELD_PN_MIN_CPUS, NULL));
+    assert_non_null (find_edit (advice, DN_FIELD_TRES_PER_TASK, NULL));
+    dn_advice_free (advice);
+}
+
+/* slurmrestd sends no sum of CPUs unless the user does. */
+static void a_sum_of_cpus_that_nobody_gave_is_not_set (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.cpus_per_task = 1;
+    job.pn_min_cpus = 1;
+    job.min_cpus = DN_UNSET;
+    advice = scene_advise ("Mode=enforce\nNeverRaise=no", &job);
+    assert_in_range (advice->decision.cpus_per_task, 2, 96);
+    assert_non_null (find_edit (advice, DN_FIELD_CPUS_PER_TASK, NULL));
+    assert_null (find_edit (advice, DN_FIELD_MIN_CPUS, NULL));
+    dn_advice_free (advice);
+}
+
 static void the_gpu_type_changes_in_the_same_field_and_spelling (void **state)
 {
     static const struct {
@@ -398,6 +432,9 @@ int main (void)
               all_five_places_of_the_cpu_count_are_edited),
         TEST ("a larger minimum per node is the user's own",
               a_larger_minimum_per_node_is_the_users_own),
+        TEST ("a count of no CPUs is not raised", a_count_of_no_cpus_is_not_raised),
+        TEST ("a sum of CPUs that nobody gave is not set",
+              a_sum_of_cpus_that_nobody_gave_is_not_set),
         TEST ("the GPU type changes in the same field and spelling",
               the_gpu_type_changes_in_the_same_field_and_spelling),
         TEST ("CPUs and GPUs of one tres text change together",

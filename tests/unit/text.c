@@ -218,6 +218,26 @@ static void a_keyword_is_taken_only_where_it_is_expected (void **state)
     assert_int_equal (line.word.len, 0);
 }
 
+static void names_are_printable_and_fit (void **state)
+{
+    static const char *const bad[] = {
+        "a\nb", "\033[31m", "\303\244", "a\177", "a name of 17 lett"};
+    struct dn_err err = {0};
+    char name[17];
+
+    (void) state;
+    assert_int_equal (
+        dn_name_copy (dn_span_of ("~A/b c.16 letter"), name, sizeof (name), "x", &err),
+        0);
+    assert_string_equal (name, "~A/b c.16 letter");
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
+        assert_int_equal (
+            dn_name_copy (dn_span_of (bad[i]), name, sizeof (name), "thing", &err), -1);
+        assert_string_equal (name, "");
+        assert_contains (err.text, "thing: '");
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +252,7 @@ int main (void)
         TEST ("quoting leaves only plain ASCII", quoting_leaves_only_plain_ascii),
         TEST ("a long error is cut with a mark", a_long_error_is_cut_with_a_mark),
         TEST ("a buffer drops what does not fit", a_buffer_drops_what_does_not_fit),
+        TEST ("names are printable and fit", names_are_printable_and_fit),
         TEST ("key lines skip comments and keep quotes",
               key_lines_skip_comments_and_keep_quotes),
         TEST ("a bad key line is named by its number",

@@ -1,0 +1,72 @@
+/* expect.c - what fuzz targets share: their input as text, and properties
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "expect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void expect (bool right, const char *what, const struct dn_err *err)
+{
+    if (right)
+        return;
+    fprintf (stderr, "%s%s%s\n", what, err ? ": " : "", err ? err->text : "");
+    abort ();
+}
+
+bool is_printable (const char *text)
+{
+    for (; *text; text++)
+        if (*text < ' ' || *text > '~')
+            return false;
+    return true;
+}
+
+void expect_message (const struct dn_err *err)
+{
+    expect (err->code != DN_E_NONE && err->text[0] != '\0', "no message", NULL);
+    expect (is_printable (err->text), "control characters in a message", err);
+    expect (err->code != DN_E_BUG, "a bug", err);
+}
+
+char *take_text (const uint8_t *data, size_t size)
+{
+    char *text = malloc (size + 1);
+
+    if (!text)
+        abort ();
+    if (size > 0)
+        memcpy (text, data, size);
+    text[size] = '\0';
+    return text;
+}
+
+void cut_parts (char *text, char *parts[], int n)
+{
+    for (int i = 0; i < n; i++)
+        parts[i] = text ? strsep (&text, "\f") : NULL;
+}
+
+void expect_read_again (const struct dn_sidecar *sidecar)
+{
+    struct dn_sidecar again = {.spec = dn_spec_empty ()};
+    struct dn_graph graph;
+    struct dn_err err = {0};
+    char *text = dn_sidecar_write (sidecar);
+    char *same;
+
+    expect (text != NULL, "not written", NULL);
+    expect (
+        dn_sidecar_read (dn_span_of (text), &again, &err) == 0, "not read again", &err);
+    if (sidecar->spec.model[0] == '\0')
+        again.spec.model[0] = '\0'; /* else named after the graph */
+    same = dn_sidecar_write (&again);
+    expect (same && strcmp (text, same) == 0, "not the same", NULL);
+    if (dn_layers_graph (&again.layers, &graph, &err) == 0)
+        dn_graph_free (&graph);
+    free (text);
+    free (same);
+    dn_sidecar_free (&again);
+}

@@ -1,0 +1,31 @@
+/* expect.h - what fuzz targets share: their input as text, and properties
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_EXPECT_H
+#define DN_EXPECT_H
+
+#include "graph/sidecar.h"
+
+/* The entry of a target. */
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
+
+/* 'right' holds, or the run ends and says what does not; 'err' may be NULL. */
+void expect (bool right, const char *what, const struct dn_err *err);
+
+/* What failed has said why, in words that any terminal can show. */
+void expect_message (const struct dn_err *err);
+
+/* Printable ASCII, in one line. */
+bool is_printable (const char *text);
+
+/* The input, terminated, in a buffer of exactly its size; freed with free (). */
+char *take_text (const uint8_t *data, size_t size);
+
+/* Cut 'text' at its form feeds; parts that are not there are NULL. */
+void cut_parts (char *text, char *parts[], int n);
+
+/* What was imported can be written, read again, and is then written the same. */
+void expect_read_again (const struct dn_sidecar *sidecar);
+
+#endif

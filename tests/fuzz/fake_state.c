@@ -1,0 +1,229 @@
+/* fake_state.c - sites for the plugin, loaded once from files
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "fake_state.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../unit/small_bundle.h"
+#include "expect.h"
+#include "scratch.h"
+#include "stand_in.h"
+#include "submit/host.h"
+#include "submit/keeper.h"
+#include "submit/state.h"
+#include "trace/trace.h"
+
+#define GPU_REST                                                                       \
+    "PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL Features=ib "
+#define A100  "Gpu Type=a100 Device=a100_40gb Cost=4 " GPU_REST
+#define V100  "Gpu Type=v100 Device=v100_16gb Cost=1 " GPU_REST
+#define TYPES A100 "\n" V100 "\n"
+#define EAGER "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\nMinGain=0\nTimeMin=1\n"
+
+static const struct fake_site sites[] = {
+    {.conf = EAGER TYPES, .enforces = true, .records = true},
+    {.conf = "MinConfidence=0\nMessage=always\n" TYPES, .records = true},
+    {.conf = "Mode=observe\nOptIn=all\nMinConfidence=0\n" TYPES,
+     .wants_all = true,
+     .records = true},
+    {.conf = EAGER A100 "ByPartition=gpu-a100 MaxTime=1-0\n" V100
+                        "ByPartition=gpu-v100 MaxTime=2-0\n",
+     .enforces = true,
+     .moves_partition = true,
+     .records = true},
+    {.conf = EAGER A100 "ByFeature=ampere\n" V100 "ByFeature=volta\n",
+     .enforces = true,
+     .moves_features = true,
+     .records = true},
+    {.conf = EAGER TYPES "NeverRaise=no\nFillUnset=yes\nTimeMax=2-0\nObjective=time\n",
+     .enforces = true,
+     .raises = true,
+     .fills = true,
+     .records = true},
+    {.conf = EAGER TYPES "Bundle=%s\nTimeQuantile=0.5\n",
+     .enforces = true,
+     .records = true,
+     .bundle = true},
+    {.conf = EAGER TYPES "TimeLimit=time_min\nOptIn=all\n",
+     .enforces = true,
+     .time_min = true,
+     .wants_all = true,
+     .records = true},
+    {.conf = EAGER TYPES "Record=none\nObjective=energy\nControlGroup=50\n"
+                         "SidecarDir=%s\nDecisionLog=/nonexistent/log\n",
+     .enforces = true},
+    {.conf = "Mode=enforce\nMinConfidence=0\nFillUnset=yes\nOptIn=metadata\n" TYPES
+             "Policy Partition=debug,test Mode=observe\n"
+             "Policy Account=course QOS=exam TimeLimit=keep GpuType=keep\n"
+             "Policy User=0,1000 OptIn=all Cpus=keep ControlGroup=10\n"
+             "Policy Group=7 Message=never Record=none FillUnset=no\n",
+     .enforces = true,
+     .fills = true,
+     .wants_all = true,
+     .records = true},
+};
+
+#define N_SITES (sizeof (sites) / sizeof (sites[0]))
+
+static const char v100[] =
+    "Device=v100_16gb\nVendor=nvidia\nArch=volta\nFp32=15.7T\nFp16=125T\nMemory=16GiB\n"
+    "Bandwidth=900G\nSms=80\nLink=nvlink\nLinkBandwidth=150G\nPcieBandwidth=12G\n"
+    "Tdp=300\nIdle=40\n";
+static const char a100[] =
+    "Device=a100_40gb\nVendor=nvidia\nArch=ampere\nFp32=19.5T\nTf32=156T\nFp16=312T\n"
+    "Bf16=312T\nMemory=40GiB\nBandwidth=1555G\nSms=108\nLink=nvlink\n"
+    "LinkBandwidth=300G\nPcieBandwidth=24G\nTdp=400\nIdle=55\n";
+static const char datasets[] =
+    "Dataset=imagenet Samples=1281167 SampleBytes=110k Decode=jpeg\n";
+static const char sidecar[] =
+    "{\"dnnest\":1,\"spec\":{\"model\":\"resnet50\",\"batch\":64,"
+    "\"precision\":\"fp16\",\"epochs\":2,\"dataset\":\"imagenet\"}}";
+
+struct dn_snapshot {
+    struct dn_site *site;
+};
+
+/* Never freed: libxgboost is gone before any exit handler of ours. */
+static struct dn_snapshot snapshots[N_SITES];
+static unsigned present;
+
+/* slurmctld's own, and what trace/trace.c has. */
+SLURM_SYMBOL char *default_part_name;
+struct dn_counters dn_counters;
+
+/* --- sites ----------------------------------------------------------------------- */
+
+static void write_text (const char *name, const char *text)
+{
+    scratch_write (name, text, strlen (text));
+}
+
+static void write_files (void)
+{
+    struct small_bundle bundle = small_bundle_make ();
+
+    scratch_folder ("hardware");
+    write_text ("hardware/v100.conf", v100);
+    write_text ("hardware/a100.conf", a100);
+    write_text ("datasets.conf", datasets);
+    scratch_folder ("bundle");
+    write_text ("bundle/manifest.json", bundle.manifest);
+    write_text ("bundle/step.json", bundle.step);
+    write_text ("bundle/memory.json", bundle.memory);
+    small_bundle_free (&bundle);
+    scratch_folder ("sidecars");
+    write_text ("sidecars/job.json", sidecar);
+}
+
+/* The configuration, with the path that it asks for in the place of its "%s". */
+static void write_conf (const struct fake_site *site)
+{
+    const char *place = strstr (site->conf, "%s");
+    char text[4096];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    dn_buf_add (&buf,
+                "%.*s",
+                (int) (place ? place - site->conf : (ptrdiff_t) strlen (site->conf)),
+                site->conf);
+    if (place)
+        dn_buf_add (&buf,
+                    "%s%s",
+                    scratch_path (site->bundle ? "bundle" : "sidecars"),
+                    place + 2);
+    expect (!buf.cut, "a long configuration", NULL);
+    write_text ("dnnest.conf", text);
+}
+
+static struct dn_site *load_site (const struct fake_site *fake)
+{
+    const struct dn_load_context context = {
+        .scheduler_parameters = "time_min_as_soft_limit", .slurm_version = 2411};
+    char *conf;
+    char *hardware;
+    char *table;
+    struct dn_load_paths paths;
+    struct dn_site *site;
+    struct dn_err err = {0};
+
+    write_conf (fake);
+    conf = strdup (scratch_path ("dnnest.conf"));
+    hardware = strdup (scratch_path ("hardware"));
+    table = strdup (scratch_path ("datasets.conf"));
+    paths = (struct dn_load_paths){
+        .conf = conf, .hardware = hardware, .datasets = table, .bundle = "none"};
+    site = dn_load_site (&paths, &context, &err);
+    expect (site && site->bundle_err.code == DN_E_NONE, fake->conf, &err);
+    expect ((site->bundle != NULL) == fake->bundle, "a bundle", NULL);
+    free (conf);
+    free (hardware);
+    free (table);
+    return site;
+}
+
+const struct fake_site *fake_state_choose (unsigned site)
+{
+    present = site % N_SITES;
+    return &sites[present];
+}
+
+void fake_state_partition (char *name)
+{
+    default_part_name = name;
+}
+
+/* --- what the plugin calls ------------------------------------------------------- */
+
+void dn_keeper_start (void)
+{
+    write_files ();
+    for (size_t i = 0; i < N_SITES; i++)
+        snapshots[i].site = load_site (&sites[i]);
+}
+
+void dn_keeper_stop (void)
+{
+}
+
+void dn_keeper_notice (void)
+{
+}
+
+struct dn_snapshot *dn_state_take (void)
+{
+    return &snapshots[present];
+}
+
+const struct dn_site *dn_state_site (const struct dn_snapshot *snapshot)
+{
+    return snapshot->site;
+}
+
+void dn_state_give (struct dn_snapshot *snapshot)
+{
+    (void) snapshot;
+}
+
+/* The line of the decision log must be one, and JSON. */
+void dn_trace_hand_over (struct dn_event *event)
+{
+    struct json_object *json;
+    char *line;
+
+    if (!event)
+        return;
+    line = dn_event_line (event);
+    expect (line && line[0] != '\0', "no line", NULL);
+    expect (line[strlen (line) - 1] == '\n', "a line without end", NULL);
+    line[strlen (line) - 1] = '\0';
+    expect (is_printable (line), "control characters in the decision log", NULL);
+    json = json_tokener_parse (line);
+    expect (json_object_is_type (json, json_type_object), "no JSON", NULL);
+    json_object_put (json);
+    free (line);
+    free (event);
+}

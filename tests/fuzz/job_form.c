@@ -1,0 +1,201 @@
+/* job_form.c - a submission out of the bytes of a fuzz target's input
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "job_form.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ENV_MAX   16
+#define SPANK_MAX 8
+
+#define WIDTH(member) sizeof (((job_desc_msg_t *) 0)->member)
+#define NUMBER(member)                                                                 \
+    {                                                                                  \
+#member, offsetof(job_desc_msg_t, member), WIDTH(member)                       \
+    }
+#define TEXT(member)                                                                   \
+    {                                                                                  \
+#member, offsetof(job_desc_msg_t, member), 0                                   \
+    }
+
+/* All that the adapter reads. */
+static const struct field {
+    const char *name;
+    size_t offset;
+    size_t width; /* of a number in bytes; 0: a text */
+} fields[] = {
+    NUMBER (argc),
+    NUMBER (begin_time),
+    NUMBER (bitflags),
+    NUMBER (boards_per_node),
+    NUMBER (core_spec),
+    NUMBER (cores_per_socket),
+    NUMBER (cpus_per_task),
+    NUMBER (deadline),
+    NUMBER (group_id),
+    NUMBER (het_job_offset),
+    NUMBER (max_cpus),
+    NUMBER (max_nodes),
+    NUMBER (min_cpus),
+    NUMBER (min_nodes),
+    NUMBER (ntasks_per_core),
+    NUMBER (ntasks_per_node),
+    NUMBER (ntasks_per_socket),
+    NUMBER (ntasks_per_tres),
+    NUMBER (num_tasks),
+    NUMBER (overcommit),
+    NUMBER (pn_min_cpus),
+    NUMBER (pn_min_memory),
+    NUMBER (pn_min_tmp_disk),
+    NUMBER (shared),
+    NUMBER (sockets_per_board),
+    NUMBER (sockets_per_node),
+    NUMBER (threads_per_core),
+    NUMBER (time_limit),
+    NUMBER (time_min),
+    NUMBER (user_id),
+    NUMBER (warn_signal),
+    NUMBER (warn_time),
+    TEXT (account),
+    TEXT (admin_comment),
+    TEXT (array_inx),
+    TEXT (batch_features),
+    TEXT (comment),
+    TEXT (cpus_per_tres),
+    TEXT (exc_nodes),
+    TEXT (features),
+    TEXT (mem_per_tres),
+    TEXT (name),
+    TEXT (partition),
+    TEXT (prefer),
+    TEXT (qos),
+    TEXT (req_nodes),
+    TEXT (reservation),
+    TEXT (script),
+    TEXT (tres_per_job),
+    TEXT (tres_per_node),
+    TEXT (tres_per_socket),
+    TEXT (tres_per_task),
+};
+
+/* A sentinel has all bits set, or all but the lowest, in every width. */
+static uint64_t read_number (const char *text)
+{
+    if (strcmp (text, "none") == 0)
+        return NO_VAL64;
+    if (strcmp (text, "all") == 0)
+        return INFINITE64;
+    return strtoull (text, NULL, 0);
+}
+
+static void set_number (job_desc_msg_t *desc,
+                        const struct field *field,
+                        const char *text)
+{
+    char *place = (char *) desc + field->offset;
+    uint64_t number = read_number (text);
+    bool is_time =
+        place == (char *) &desc->begin_time || place == (char *) &desc->deadline;
+
+    if (is_time && number == NO_VAL64)
+        number = NO_VAL;
+    else if (is_time && number != 0)
+        number = (uint64_t) time (NULL) + (number & INT32_MAX);
+    memcpy (place, &number, field->width); /* little endian */
+}
+
+static void set_field (job_desc_msg_t *desc,
+                       const struct field *field,
+                       const char *text)
+{
+    char **place = (char **) (void *) ((char *) desc + field->offset);
+
+    if (field->width > 0) {
+        set_number (desc, field, text);
+        return;
+    }
+    slurm_text_free (place);
+    *place = slurm_text (text);
+}
+
+static bool take_field (job_desc_msg_t *desc, const char *key, const char *text)
+{
+    for (size_t i = 0; i < sizeof (fields) / sizeof (fields[0]); i++)
+        if (strcmp (fields[i].name, key) == 0) {
+            set_field (desc, &fields[i], text);
+            return true;
+        }
+    return false;
+}
+
+static void take_surrounding (struct job_form *form, const char *key, const char *text)
+{
+    uint64_t number = read_number (text);
+
+    if (strcmp (key, "site") == 0)
+        form->site = (unsigned) number;
+    else if (strcmp (key, "allocations") == 0)
+        form->allocations = (int) (number & 15);
+    else if (strcmp (key, "message") == 0 && !form->message)
+        form->message = slurm_text (text);
+    else if (strcmp (key, "default_partition") == 0 && !form->default_partition)
+        form->default_partition = slurm_text (text);
+    else if (strcmp (key, "def_mem_per_cpu") == 0)
+        slurm_conf.def_mem_per_cpu = number;
+    else if (strcmp (key, "select_type_param") == 0)
+        slurm_conf.select_type_param = (uint16_t) number;
+}
+
+/* Entries of an environment that is made when all are known. */
+struct entries {
+    const char *list[ENV_MAX + 1];
+    int n;
+};
+
+static void add_entry (struct entries *entries, int max, const char *text)
+{
+    if (entries->n < max)
+        entries->list[entries->n++] = text;
+}
+
+void job_form_read (char *text, struct job_form *form)
+{
+    struct entries env = {.n = 0};
+    struct entries spank = {.n = 0};
+    char *line;
+
+    memset (&slurm_conf, 0, sizeof (slurm_conf));
+    *form = (struct job_form){.allocations = -1};
+    job_init (&form->desc);
+    form->desc.user_id = getuid ();
+    while ((line = strsep (&text, "\n"))) {
+        const char *key = strsep (&line, "=");
+
+        if (!line)
+            continue;
+        for (char *c = line; (c = strchr (c, '\f'));)
+            *c = '\n';
+        if (strcmp (key, "env") == 0)
+            add_entry (&env, ENV_MAX, line);
+        else if (strcmp (key, "spank") == 0)
+            add_entry (&spank, SPANK_MAX, line);
+        else if (!take_field (&form->desc, key, line))
+            take_surrounding (form, key, line);
+    }
+    if (env.n > 0)
+        job_set_env (&form->desc, env.list);
+    if (spank.n > 0)
+        job_set_spank_env (&form->desc, spank.list);
+}
+
+void job_form_free (struct job_form *form)
+{
+    job_free (&form->desc);
+    slurm_text_free (&form->message);
+    slurm_text_free (&form->default_partition);
+}

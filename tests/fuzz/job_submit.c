@@ -1,0 +1,479 @@
+/* job_submit.c - fuzz target: the whole of job_submit () and job_modify ()
+ *
+ * Attack surface: every field of a submission that the plugin reads, and both of its
+ * environments, under ten configurations. What must hold whatever is sent: the job is
+ * accepted; what is not dnnest's to change stays byte for byte; nothing is raised; the
+ * number of GPUs is the same everywhere; people and programs read clean text.
+ *
+ * Aims at: plugin/submit/adapter.c plugin/submit/submit.c plugin/submit/host.c
+ * model/advise.c model/request model/rewrite model/policy/decide.c
+ * model/policy/control.c model/hardware/candidates.c
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "expect.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <slurm/slurm_errno.h>
+
+#include "fake_state.h"
+#include "job_form.h"
+#include "request/request.h"
+
+#define SITE_TIME_MAX_MIN (2 * 24 * 60)
+#define MESSAGE_MAX       1024
+
+int init (void);
+int job_submit (job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg);
+int job_modify (DN_JOB_MODIFY_PARAMETERS);
+
+/* A job before and behind a call. */
+struct change {
+    const struct fake_site *site;
+    struct photo before;
+    job_desc_msg_t *after;
+    const char *said_before; /* by other plugins; may be NULL */
+    const char *said;
+};
+
+static const char *or_empty (const char *text)
+{
+    return text ? text : "";
+}
+
+static bool is_same (const char *a, const char *b)
+{
+    return a && b ? strcmp (a, b) == 0 : !a && !b;
+}
+
+/* What a string was before: 'place' is one of the job's now. */
+static const char *old_text (const struct change *change, char **place)
+{
+    for (int i = 0; job_text (change->after, i); i++)
+        if (job_text (change->after, i) == place)
+            return change->before.texts[i];
+    abort ();
+}
+
+static bool is_changed (const struct change *change, char **place)
+{
+    return !is_same (old_text (change, place), *place);
+}
+
+/* --- what may change, and how ---------------------------------------------------- */
+
+static bool may_rewrite (const struct change *change)
+{
+    const job_desc_msg_t *old = &change->before.desc;
+
+    return change->site->enforces
+           && (old->het_job_offset == NO_VAL || (old->bitflags & CRON_JOB));
+}
+
+/* A batch job; others would fail in their first step. */
+static bool may_change_resources (const struct change *change)
+{
+    return may_rewrite (change) && change->before.desc.script;
+}
+
+static void check_time (const struct change *change)
+{
+    uint32_t old = change->before.desc.time_limit;
+    uint32_t now = change->after->time_limit;
+
+    if (now != old) {
+        expect (may_rewrite (change), "a limit is changed", NULL);
+        expect (!change->site->time_min, "TimeLimit=time_min changes limits", NULL);
+        expect (now > 0 && now < NO_VAL, "a limit that is none", NULL);
+        if (old == NO_VAL)
+            expect (change->site->fills, "a limit is set", NULL);
+        else
+            expect (now < old || change->site->raises, "a limit is raised", NULL);
+        if (old == NO_VAL || now > old)
+            expect (now <= SITE_TIME_MAX_MIN, "a limit beyond TimeMax", NULL);
+    }
+    old = change->before.desc.time_min;
+    now = change->after->time_min;
+    if (now != old)
+        expect (may_rewrite (change) && change->site->time_min && now > 0
+                    && now <= change->after->time_limit,
+                "a least time",
+                NULL);
+    expect (now == old || old == NO_VAL, "the user's least time", NULL);
+}
+
+/* 'none' is the field's NO_VAL. */
+static void check_cpus (const struct change *change,
+                        uint32_t old,
+                        uint32_t now,
+                        uint32_t none)
+{
+    if (now == old)
+        return;
+    expect (may_change_resources (change), "CPUs are changed", NULL);
+    expect (now > 0 && now < none, "no count of CPUs", NULL);
+    expect (old < none, "CPUs that nobody asked for", NULL);
+    expect (now < old || change->site->raises, "CPUs are raised", NULL);
+}
+
+/* Memory per CPU becomes what it amounted to per node. */
+static void check_memory (const struct change *change)
+{
+    uint64_t old = change->before.desc.pn_min_memory;
+    uint64_t now = change->after->pn_min_memory;
+
+    if (now == old)
+        return;
+    expect (may_change_resources (change), "memory is changed", NULL);
+    expect (old == NO_VAL64 || (old & MEM_PER_CPU), "memory per node", NULL);
+    expect (now > 0 && !(now & MEM_PER_CPU), "no memory per node", NULL);
+    if (old != NO_VAL64)
+        expect (now >= (old & ~(uint64_t) MEM_PER_CPU), "less memory", NULL);
+}
+
+/* Two lists of resources, equal but for types of GPUs and CPUs, which are fewer. */
+static void check_lists (const struct change *change, const char *old, const char *now)
+{
+    struct dn_tres_list a;
+    struct dn_tres_list b;
+    struct dn_err err = {0};
+
+    expect (old && now, "a list appears or is lost", NULL);
+    expect (dn_tres_read (old, &a, &err) == 0 && dn_tres_read (now, &b, &err) == 0,
+            "a list that cannot be read",
+            &err);
+    expect (a.n_entries == b.n_entries, "entries are lost", NULL);
+    for (int i = 0; i < a.n_entries; i++) {
+        const struct dn_tres *was = &a.entries[i];
+        const struct dn_tres *is = &b.entries[i];
+
+        expect (was->gpu == is->gpu && was->cpu == is->cpu, "another resource", NULL);
+        if (is->gpu)
+            expect (was->count == is->count, "another number of GPUs", NULL);
+        else if (is->cpu)
+            expect (is->count <= was->count || change->site->raises, "more CPUs", NULL);
+        else
+            expect (was->whole.len == is->whole.len
+                        && memcmp (was->whole.text, is->whole.text, is->whole.len) == 0,
+                    "another resource",
+                    NULL);
+    }
+}
+
+static void check_tres (const struct change *change)
+{
+    job_desc_msg_t *desc = change->after;
+    char **const places[] = {&desc->tres_per_job,
+                             &desc->tres_per_node,
+                             &desc->tres_per_socket,
+                             &desc->tres_per_task,
+                             &desc->cpus_per_tres};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (places); i++) {
+        const char *old = old_text (change, places[i]);
+
+        if (!is_changed (change, places[i]))
+            continue;
+        expect (may_change_resources (change), "resources are changed", NULL);
+        if (places[i] != &desc->cpus_per_tres)
+            check_lists (change, old, *places[i]);
+        else
+            expect (old && *places[i] && is_printable (*places[i]), "CPUs", NULL);
+    }
+}
+
+static void check_places (const struct change *change)
+{
+    if (is_changed (change, &change->after->partition))
+        expect (may_change_resources (change) && change->site->moves_partition
+                    && strncmp (or_empty (change->after->partition), "gpu-", 4) == 0,
+                "a partition",
+                NULL);
+    if (is_changed (change, &change->after->features))
+        expect (may_change_resources (change) && change->site->moves_features,
+                "a constraint",
+                NULL);
+}
+
+/* --- environments ---------------------------------------------------------------- */
+
+/* The plugin's own entries, which may be gone behind a call. */
+static bool is_own (const char *entry, const char *prefix)
+{
+    static const char *const names[] = {
+        "DNNEST_OPTION=", "DNNEST_SIDECAR=", "_SLURM_SPANK_OPTION_dnnest_dnnest="};
+
+    if (strncmp (entry, prefix, strlen (prefix)) != 0)
+        return false;
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
+        if (strncmp (entry + strlen (prefix), names[i], strlen (names[i])) == 0)
+            return true;
+    return false;
+}
+
+static void check_variable (const struct change *change,
+                            const char *old,
+                            const char *now)
+{
+    size_t name_len = strcspn (old, "=");
+
+    if (strcmp (old, now) == 0)
+        return;
+    expect (may_change_resources (change), "a variable is changed", NULL);
+    expect (strncmp (old, now, name_len + 1) == 0
+                && (strncmp (old, "SLURM_", 6) == 0 || strncmp (old, "SRUN_", 5) == 0
+                    || strncmp (old, "SBATCH_", 7) == 0),
+            "another variable",
+            NULL);
+    expect (is_printable (now) || !is_printable (old), "a variable", NULL);
+}
+
+/* The entries of an environment: those that were, in their order, less our own. */
+static void check_entries (const struct change *change,
+                           char *const *old,
+                           uint32_t n_old,
+                           char *const *now,
+                           uint32_t n_now,
+                           const char *prefix)
+{
+    uint32_t at = 0;
+    bool dropped = n_now < n_old;
+
+    for (uint32_t i = 0; old && i < n_old; i++) {
+        if (dropped && is_own (old[i], prefix))
+            continue;
+        expect (at < n_now, "an entry is lost", NULL);
+        check_variable (change, old[i], now[at++]);
+    }
+    expect (!old || at == n_now, "an entry is added", NULL);
+}
+
+static void check_environments (const struct change *change)
+{
+    const struct photo *before = &change->before;
+    uint32_t n_env = before->desc.environment ? before->desc.env_size : 0;
+    int n_texts = 0;
+
+    while (job_text (change->after, n_texts))
+        n_texts++;
+    check_entries (change,
+                   before->texts + n_texts,
+                   n_env,
+                   change->after->environment,
+                   change->after->environment ? change->after->env_size : 0,
+                   "SLURM_SPANK_");
+    check_entries (change,
+                   before->texts + n_texts + n_env,
+                   before->desc.spank_job_env ? before->desc.spank_job_env_size : 0,
+                   change->after->spank_job_env,
+                   change->after->spank_job_env ? change->after->spank_job_env_size : 0,
+                   "");
+}
+
+/* --- words ----------------------------------------------------------------------- */
+
+/* Behind what was there stands a record, and it is JSON. */
+static void check_record (const struct change *change)
+{
+    const char *now = change->after->admin_comment;
+    const char *old = old_text (change, &change->after->admin_comment);
+    size_t old_len = strlen (or_empty (old));
+    struct json_object *json;
+
+    if (is_same (old, now))
+        return;
+    expect (change->site->records, "a record where none is kept", NULL);
+    expect (now && strncmp (now, or_empty (old), old_len) == 0, "a comment", NULL);
+    now += old_len;
+    now += old_len > 0 && *now == ' ';
+    expect (strlen (now) <= DN_RECORD_MAX && is_printable (now), "a record", NULL);
+    json = json_tokener_parse (now);
+    expect (json_object_is_type (json, json_type_object), "a record, not JSON", NULL);
+    json_object_put (json);
+}
+
+/* Behind what other plugins have said stands one line. */
+static void check_message (const struct change *change)
+{
+    const char *line = or_empty (change->said);
+
+    if (is_same (change->said_before, change->said))
+        return;
+    if (change->said_before) {
+        size_t len = strlen (change->said_before);
+
+        expect (strncmp (line, change->said_before, len) == 0 && line[len] == '\n',
+                "another plugin's message",
+                NULL);
+        line += len + 1;
+    }
+    expect (strncmp (line, "dnnest: ", 8) == 0, "whose message", NULL);
+    expect (is_printable (line) && strlen (line) <= MESSAGE_MAX, "a message", NULL);
+}
+
+/* A submission under a sanitizer may be slow; nothing else is an error. */
+static void check_log (void)
+{
+    expect (is_printable (stand_in_info) && is_printable (stand_in_error),
+            "control characters in the log",
+            NULL);
+    if (stand_in_n_errors > 0)
+        expect (strstr (stand_in_error, "a submission took") != NULL
+                    || strstr (stand_in_error, "out of memory") != NULL,
+                stand_in_error,
+                NULL);
+}
+
+/* --- the whole ------------------------------------------------------------------- */
+
+/* Everything else of the job is as it was, to the byte. */
+static void check_rest (const struct change *change)
+{
+    job_desc_msg_t now = *change->after;
+    const job_desc_msg_t *old = &change->before.desc;
+    char **const free_texts[] = {&change->after->admin_comment,
+                                 &change->after->tres_per_job,
+                                 &change->after->tres_per_node,
+                                 &change->after->tres_per_socket,
+                                 &change->after->tres_per_task,
+                                 &change->after->cpus_per_tres,
+                                 &change->after->partition,
+                                 &change->after->features};
+
+    for (int i = 0; job_text (change->after, i); i++) {
+        char **place = job_text (change->after, i);
+        bool fixed = true;
+
+        for (size_t j = 0; j < DN_N_ELEMENTS (free_texts); j++)
+            fixed = fixed && free_texts[j] != place;
+        expect (!fixed || !is_changed (change, place), "a text is changed", NULL);
+        if (!fixed) /* judged elsewhere */
+            *job_text (&now, i) = *job_text ((job_desc_msg_t *) old, i);
+    }
+    now.time_limit = old->time_limit;
+    now.time_min = old->time_min;
+    now.cpus_per_task = old->cpus_per_task;
+    now.min_cpus = old->min_cpus;
+    now.pn_min_cpus = old->pn_min_cpus;
+    now.pn_min_memory = old->pn_min_memory;
+    now.env_size = old->env_size;
+    now.spank_job_env_size = old->spank_job_env_size;
+    expect (memcmp (&now, old, sizeof (now)) == 0, "another field is changed", NULL);
+}
+
+static void check_change (const struct change *change)
+{
+    const job_desc_msg_t *old = &change->before.desc;
+    const job_desc_msg_t *now = change->after;
+
+    check_time (change);
+    check_cpus (change, old->cpus_per_task, now->cpus_per_task, NO_VAL16);
+    check_cpus (change, old->pn_min_cpus, now->pn_min_cpus, NO_VAL16);
+    check_cpus (change, old->min_cpus, now->min_cpus, NO_VAL);
+    check_memory (change);
+    check_tres (change);
+    check_places (change);
+    check_environments (change);
+    check_record (change);
+    check_message (change);
+    check_log ();
+    check_rest (change);
+}
+
+/* Could the job mean dnnest at all? */
+static bool is_described (const job_desc_msg_t *desc)
+{
+    bool carried = false;
+
+    for (uint32_t i = 0; desc->spank_job_env && i < desc->spank_job_env_size; i++)
+        carried = carried || strncmp (desc->spank_job_env[i], "DNNEST_", 7) == 0;
+    return carried || strcasestr (or_empty (desc->comment), "dnnest")
+           || strcasestr (or_empty (desc->script), "dnnest");
+}
+
+static bool has_record (const job_desc_msg_t *desc)
+{
+    return strstr (or_empty (desc->admin_comment), "{\"dnnest\":") != NULL;
+}
+
+static void modify (job_desc_msg_t *desc)
+{
+    struct photo photo = photo_take (desc);
+
+#if DN_JOB_MODIFY_SPEAKS
+    char *message = NULL;
+
+    expect (job_modify (desc, NULL, 0, &message) == SLURM_SUCCESS && !message,
+            "job_modify",
+            NULL);
+#else
+    expect (job_modify (desc, NULL, 0) == SLURM_SUCCESS, "job_modify", NULL);
+#endif
+    photo_compare (&photo, desc);
+    photo_free (&photo);
+}
+
+static void submit (struct job_form *form)
+{
+    job_desc_msg_t *desc = &form->desc;
+    char *said_before = form->message ? strdup (form->message) : NULL;
+    struct change change = {.site = fake_state_choose (form->site),
+                            .before = photo_take (desc),
+                            .after = desc,
+                            .said_before = said_before};
+    bool had_record = has_record (desc);
+    bool concerned = is_described (desc) && !had_record;
+
+    stand_in_forget ();
+    fake_state_partition (form->default_partition);
+    stand_in_allocations_left = form->allocations;
+    expect (job_submit (desc, desc->user_id, &form->message) == SLURM_SUCCESS,
+            "a job is refused",
+            NULL);
+    stand_in_allocations_left = -1;
+    change.said = form->message;
+    check_change (&change);
+    if (!concerned && (!change.site->wants_all || had_record))
+        photo_compare (&change.before, desc);
+    photo_free (&change.before);
+    free (said_before);
+}
+
+/* A job that has a record is left alone, as it is in a federation. */
+static void submit_again (struct job_form *form)
+{
+    struct photo photo;
+
+    if (!has_record (&form->desc))
+        return;
+    photo = photo_take (&form->desc);
+    expect (job_submit (&form->desc, 0, NULL) == SLURM_SUCCESS, "refused", NULL);
+    photo_compare (&photo, &form->desc);
+    photo_free (&photo);
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    static bool started;
+    int blocks = stand_in_blocks;
+    char *text = take_text (data, size);
+    struct job_form form;
+
+    if (!started) {
+        /* cmocka's, outside of a test: a failed comparison is to be a crash. */
+        setenv ("CMOCKA_TEST_ABORT", "1", 1);
+        started = init () == SLURM_SUCCESS;
+    }
+    job_form_read (text, &form);
+    modify (&form.desc);
+    submit (&form);
+    submit_again (&form);
+    job_form_free (&form);
+    expect (stand_in_blocks == blocks, "a leak in slurmctld's memory", NULL);
+    free (text);
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* runs.c - fuzz target: a table of measured runs
+ *
+ * Attack surface: CSV, of whose cells many were users'. Every row is evaluated, learned
+ * from, and taken for one of the site's own; it is read in two pieces and in one, which
+ * must be the same.
+ *
+ * Aims at: model/learn/table.c model/learn/evaluate.c model/learn/runs.c
+ * model/learn/site_rows.c model/learn/score.c
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "expect.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../unit/scene.h"
+#include "learn/evaluate.h"
+#include "learn/runs.h"
+#include "learn/site_rows.h"
+
+struct reader {
+    const struct dn_site *site;
+    struct dn_evaluation evaluation;
+    struct dn_runs runs;
+    int64_t n_rows;
+    size_t n_bytes; /* of all cells */
+};
+
+static void check_run (const struct dn_row *row, const struct dn_site *site)
+{
+    struct dn_site_run run;
+    struct dn_err err = {0};
+
+    if (dn_site_run_read (row, &site->catalogue, &site->datasets, &run, &err) < 0) {
+        expect_message (&err);
+        return;
+    }
+    expect (isfinite (run.step_s) && isfinite (run.gpu_mem) && isfinite (run.power_w)
+                && isfinite (run.cpus_per_gpu),
+            "a measured value",
+            NULL);
+    dn_graph_free (&run.graph);
+}
+
+static int count_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct reader *reader = context;
+
+    (void) err;
+    reader->n_rows++;
+    for (int i = 0; i < row->n_columns; i++)
+        reader->n_bytes += strlen (row->values[i]);
+    return 0;
+}
+
+static int use_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct reader *reader = context;
+    const struct dn_site *site = reader->site;
+    struct dn_row_result result = {.predicted = false};
+
+    count_row (row, context, err);
+    if (dn_evaluation_add (&reader->evaluation, row, &result, err) < 0
+        || dn_runs_add (&reader->runs, row, &site->catalogue, &site->datasets, err) < 0)
+        return -1;
+    if (result.predicted)
+        expect (isfinite (result.estimate.step_s.p50), "a step time", NULL);
+    else
+        expect (is_printable (result.reason), "a reason", NULL);
+    check_run (row, site);
+    return 0;
+}
+
+/* Read 'size' bytes, the first 'first' of them in a piece of their own. */
+static int read_table (struct dn_table *table, struct dn_span text, size_t first)
+{
+    struct dn_err err = {0};
+
+    if ((first > 0 && dn_table_feed (table, text.text, first, &err) < 0)
+        || (text.len > first
+            && dn_table_feed (table, text.text + first, text.len - first, &err) < 0)
+        || dn_table_feed (table, NULL, 0, &err) < 0) {
+        expect_message (&err);
+        return -1;
+    }
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    static struct dn_site *site;
+    struct dn_span text = {(const char *) data, size};
+    struct reader whole = {.n_rows = 0};
+    struct reader pieces = {.n_rows = 0};
+    struct dn_table *table;
+    struct dn_predictor predictor;
+    int rc;
+
+    if (!site)
+        site = scene_site ("");
+    predictor = dn_site_predictor (site);
+    whole.site = site;
+    whole.evaluation = dn_evaluation_start (
+        &predictor, &site->rules, &site->catalogue, &site->datasets);
+    whole.runs = dn_runs_start (4, 1);
+    table = dn_table_new (use_row, &whole);
+    rc = read_table (table, text, 0);
+    dn_table_free (table);
+    expect (whole.evaluation.n_rows
+                == whole.evaluation.n_predicted + whole.evaluation.n_skipped,
+            "rows",
+            NULL);
+    if (rc == 0) {
+        table = dn_table_new (count_row, &pieces);
+        expect (read_table (table, text, size / 2) == 0, "not in pieces", NULL);
+        expect (pieces.n_rows == whole.n_rows && pieces.n_bytes == whole.n_bytes,
+                "other rows in pieces",
+                NULL);
+        dn_table_free (table);
+    }
+    dn_evaluation_free (&whole.evaluation);
+    dn_runs_free (&whole.runs);
+    return 0;
+}
