@@ -196,7 +196,7 @@ class Run(TorchDispatchMode):
             return func(*args, **kwargs)
         ins = [self.ref(t) for t in tensors_in((args, kwargs))]
         keys = {storage_key(t) for t in tensors_in((args, kwargs))}
-        out = func(*args, **kwargs)
+        out = as_a_gpu_lays_it_out(func, args, func(*args, **kwargs))
         outs = []
         for tensor in tensors_in(out):
             outs.append(Ref(self.token_of(tensor, storage_key(tensor) not in keys),
@@ -343,10 +343,45 @@ class Run(TorchDispatchMode):
         out = self.attention(q, k, v, attn_mask, dropout_p, is_causal)
         return out, q.new_empty(q.shape[:-1] + (k.size(-2),))
 
+    def multi_head(self, query, key, value, size, heads, weight, bias, bias_k, bias_v,
+                   add_zero, dropout_p, out_weight, out_bias, **more):
+        """Puts the sequence first, and copies what a module with the batch first has
+        in order already; here the batch stays first."""
+        plain = {"training", "need_weights", "attn_mask", "average_attn_weights",
+                 "is_causal"}
+        if query.dim() != 3 or bias_k is not None or add_zero or weight is None \
+                or more.get("need_weights", True) \
+                or any(v is not None and v is not False
+                       for k, v in more.items() if k not in plain):
+            return self.old_multi_head(
+                query, key, value, size, heads, weight, bias, bias_k, bias_v, add_zero,
+                dropout_p, out_weight, out_bias, **more)
+        tensors = list({id(t): t for t in (query, key, value)}.values())
+        parts = [weight.size(0)] if len(tensors) == 1 \
+            else [size, 2 * size] if len(tensors) == 2 and key is value else [size] * 3
+        tensors = tensors if len(parts) == len(tensors) else [query, key, value]
+        biases = [None] * len(parts) if bias is None else bias.split(parts)
+        made = [functional.linear(t.transpose(0, 1), w, b)
+                for t, w, b in zip(tensors, weight.split(parts), biases)]
+        made = [part for whole in made for part in whole.split(size, -1)]
+        q, k, v = (t.unflatten(-1, (heads, size // heads)).transpose(1, 2) for t in made)
+        mask = more.get("attn_mask")
+        if mask is not None:  # that of True where nobody looks, there where they do
+            mask = ~mask if mask.dtype == torch.bool else mask
+            mask = mask.unflatten(0, (-1, heads)) if mask.dim() == 3 else mask
+        dropout_p = dropout_p if more.get("training", True) else 0.0
+        result = functional.scaled_dot_product_attention(q, k, v, mask, dropout_p) \
+            if hasattr(functional, "scaled_dot_product_attention") \
+            else self.attention(q, k, v, mask, dropout_p)
+        result = result.transpose(1, 2).flatten(-2)
+        return functional.linear(result, out_weight, out_bias).transpose(0, 1), None
+
     @contextlib.contextmanager
     def replaced(self):
         """Replace functions of torch, for as long as this lasts."""
+        self.old_multi_head = functional.multi_head_attention_forward
         new = {
+            (functional, "multi_head_attention_forward"): self.multi_head,
             (functional, "dropout"): self.dropout,
             (functional, "linear"): self.linear,
             (functional, "scaled_dot_product_attention"): self.attention,
@@ -363,6 +398,16 @@ class Run(TorchDispatchMode):
         finally:
             for (place, name), function in old.items():
                 setattr(place, name, function)
+
+
+def as_a_gpu_lays_it_out(func, args, out):
+    """The CPU's depthwise convolution keeps the channels last where they came so; that
+    of a GPU does not, and what needs them last behind it has to copy."""
+    name = func._schema.name.split("::")[-1].strip("_")
+    if KIND_OF.get(name) == "conv" and isinstance(out, torch.Tensor) \
+            and out.dim() > 2 and args[1].size(1) == 1 and args[0].size(1) > 1:
+        return out.contiguous()
+    return out
 
 
 def make_raw(func, args, kwargs, ins, outs):
@@ -468,14 +513,23 @@ class Export:
         self.index = []      # of a raw operator: its place in ops, or None
         self.owed = []       # parameters that the next operator is charged with
         self.unknown = {}
-        self.read = {ref.token for raw in small.raws for ref in raw.ins}
-        self.read.update(ref.token for ref in small.results)
+        self.readers = {}    # of a token: the raw operators that read it, no views
+        for i, raw in enumerate(small.raws):
+            for token in {ref.token for ref in raw.ins} if not raw.view else ():
+                self.readers.setdefault(token, []).append(i)
+        for ref in small.results:
+            self.readers.setdefault(ref.token, []).append(len(small.raws))
+        self.siblings = set()
+        self.joined = self.join_copies()
         if [r.name for r in small.raws] != [r.name for r in large.raws]:
             raise ValueError("the network runs other operators when the batch changes; "
                              "describe one whose path is fixed")
 
     def build(self):
-        for a, b in zip(self.small.raws, self.large.raws):
+        for i, (a, b) in enumerate(zip(self.small.raws, self.large.raws)):
+            if i in self.joined:
+                self.join(i, a, b)
+                continue
             op = self.operator(a, b)
             self.index.append(len(self.ops) if op else None)
             if op:
@@ -484,6 +538,54 @@ class Export:
             raise ValueError("no operator that depends on the sample")
         self.add_saved()
         return self.ops
+
+    def is_copy(self, i):
+        """Whole, of one tensor that has samples."""
+        a, b = self.small.raws[i], self.large.raws[i]
+        return a.kind == "copy" and not a.view and len(a.outs) == 1 and bool(a.ins) \
+            and Scale.grows(a.outs[0], b.outs[0]) \
+            and math.prod(a.ins[0].shape) == math.prod(a.outs[0].shape) \
+            and not any(map(Scale.grows, a.ins[1:], b.ins[1:]))
+
+    def is_product(self, i):
+        """Of two activations."""
+        a, b = self.small.raws[i], self.large.raws[i]
+        return a.kind == "product" \
+            and all(map(Scale.grows, a.facts["factors"], b.facts["factors"]))
+
+    def join_copies(self):
+        """Copies that count as a part of an earlier one, as the zoo has it: of what was
+        copied for nothing else, such as a shift that is then cut into windows; and the
+        transposes of query, key and value, which are one. Raw operators by number."""
+        makers = {}
+        joined = {}
+        steps = []
+        for i, raw in enumerate(self.small.raws):
+            if raw.kind == "softmax" or self.is_product(i):
+                steps.append(i)
+            if self.is_copy(i):
+                token = raw.ins[0].token
+                if token in makers and self.readers[token] == [i]:
+                    joined[i] = joined.get(makers[token], makers[token])
+                makers[raw.outs[0].token] = i
+        for a, b, c in zip(steps, steps[1:], steps[2:]):
+            if self.small.raws[b].kind == "softmax" and self.is_product(a) \
+                    and self.is_product(c):
+                copies = [makers[ref.token] for i in (a, c)
+                          for ref in self.small.raws[i].facts["factors"]
+                          if ref.token in makers and self.readers[ref.token] == [i]]
+                others = {i: min(copies) for i in copies if i > min(copies)}
+                self.siblings.update(others)
+                joined.update(others)
+        return joined
+
+    def join(self, i, a, b):
+        """Elements of a chain count once, those of siblings together."""
+        at = self.index[self.joined[i]]
+        self.index.append(at)
+        if i in self.siblings:
+            self.ops[at]["in"].append(fold(Scale.shape(a.ins[0], b.ins[0])))
+            self.ops[at]["out"].append(fold(Scale.shape(a.outs[0], b.outs[0])))
 
     def parameters_of(self, raw):
         """Numbers, sizes and trainability of the parameters that an operator reads."""
@@ -520,7 +622,7 @@ class Export:
         makes of what an activation function overwrites."""
         if a.kind == "elementwise":
             return math.prod(Scale.shape(a.outs[0], b.outs[0])) == 1
-        return a.name == "clone" and a.outs[0].token not in self.read
+        return a.name == "clone" and a.outs[0].token not in self.readers
 
     def charge(self, op, params):
         new = {number: size for number, size, trainable in params
@@ -604,6 +706,8 @@ class Export:
             raise ValueError("autograd keeps other tensors when the batch changes")
         for a, b in zip(self.small.saves, self.large.saves):
             at = self.index[a[3]] if a[3] is not None else None
+            if a[3] is not None and self.small.raws[a[3]].kind == "dropout" and not a[2]:
+                at = None  # it keeps no more than its mask
             later = (i for i in self.index[a[4]:] if i is not None)
             if at is None:
                 at = next(later, len(self.ops) - 1)

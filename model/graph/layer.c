@@ -121,9 +121,6 @@ static uint32_t hash_layer (const struct dn_layer *layer)
     return hash;
 }
 
-/* What a layer keeps depends on its neighbour: settle it before the order is lost. */
-static void settle_saved (struct dn_layers *layers);
-
 #define N_SLOTS 65536 /* a power of two, above three times DN_GRAPH_OPS_MAX */
 
 void dn_layers_merge (struct dn_layers *layers)
@@ -131,7 +128,7 @@ void dn_layers_merge (struct dn_layers *layers)
     dn_cleanup (dn_free_ptr) int *slots = calloc (N_SLOTS, sizeof (*slots));
     int n = 0;
 
-    settle_saved (layers);
+    dn_layers_settle (layers);
     if (!slots) /* nothing is lost by leaving them apart */
         return;
     for (int i = 0; i < layers->n; i++) {
@@ -150,7 +147,7 @@ void dn_layers_merge (struct dn_layers *layers)
     layers->n = n;
 }
 
-static double in_elements (const struct dn_layer *layer)
+double dn_layer_in (const struct dn_layer *layer)
 {
     double elements = layer->more_in;
 
@@ -159,7 +156,7 @@ static double in_elements (const struct dn_layer *layer)
     return elements;
 }
 
-static double out_elements (const struct dn_layer *layer)
+double dn_layer_out (const struct dn_layer *layer)
 {
     return dn_extent_elements (&layer->out) + layer->more_out;
 }
@@ -181,21 +178,21 @@ static bool keeps_input (enum dn_layer_kind kind)
 static double usual_saved (const struct dn_layer *layer, const struct dn_layer *before)
 {
     bool kept = before && keeps_output (before->kind)
-                && out_elements (before) == in_elements (layer);
+                && dn_layer_out (before) == dn_layer_in (layer);
 
     switch (layer->kind) {
     case DN_LAYER_SOFTMAX:
     case DN_LAYER_LOSS:
-        return in_elements (layer);
+        return dn_layer_in (layer);
     case DN_LAYER_RNN:
-        return (kept ? 0 : in_elements (layer))
-               + out_elements (layer) * (layer->gates + (layer->gates == 4 ? 2 : 1));
+        return (kept ? 0 : dn_layer_in (layer))
+               + dn_layer_out (layer) * (layer->gates + (layer->gates == 4 ? 2 : 1));
     default:
-        return keeps_input (layer->kind) && !kept ? in_elements (layer) : 0;
+        return keeps_input (layer->kind) && !kept ? dn_layer_in (layer) : 0;
     }
 }
 
-static void settle_saved (struct dn_layers *layers)
+void dn_layers_settle (struct dn_layers *layers)
 {
     for (int i = 0; i < layers->n; i++)
         if (layers->list[i].saved < 0)
@@ -266,6 +263,8 @@ static int make_conv (struct making *making)
         return dn_err_set (
             making->build->err, DN_E_RANGE, "kernel: missing, expected its sizes");
     op->kind = DN_OP_CONV;
+    op->dims = transposed ? layer->in[0].rank - 1
+                          : 1 + (int) layer->kind - (int) DN_LAYER_CONV1D;
     op->batches = layer->groups;
     op->m = dn_extent_elements (transposed ? &layer->in[0] : &layer->out)
             / (transposed ? in : out);
@@ -466,7 +465,7 @@ static int make (struct making *making)
 }
 
 /* A weight and a bias, as most layers with parameters have. */
-static double usual_tensors (const struct dn_layer *layer)
+double dn_layer_tensors (const struct dn_layer *layer)
 {
     if (layer->tensors >= 0)
         return layer->tensors;
@@ -475,12 +474,12 @@ static double usual_tensors (const struct dn_layer *layer)
     return layer->kind == DN_LAYER_EMBEDDING ? 1 : layer->kind == DN_LAYER_RNN ? 4 : 2;
 }
 
-static double usual_masks (const struct dn_layer *layer)
+double dn_layer_masks (const struct dn_layer *layer)
 {
     if (layer->masks >= 0)
         return layer->masks;
     if (layer->kind == DN_LAYER_DROPOUT)
-        return out_elements (layer);
+        return dn_layer_out (layer);
     return layer->kind == DN_LAYER_LOSS ? 8 : 0;
 }
 
@@ -489,13 +488,13 @@ static int add_layer (struct dn_build *build, const struct dn_layer *layer)
     struct making making = {
         .layer = layer,
         .build = build,
-        .op = {.in = in_elements (layer),
-               .out = out_elements (layer),
+        .op = {.in = dn_layer_in (layer),
+               .out = dn_layer_out (layer),
                .weights = layer->params,
                .params = layer->params,
-               .tensors = usual_tensors (layer),
+               .tensors = dn_layer_tensors (layer),
                .saved = fmax (layer->saved, 0),
-               .masks = usual_masks (layer),
+               .masks = dn_layer_masks (layer),
                .first = layer->first},
     };
     double outer = dn_build_repeat (build, layer->repeat);
@@ -511,7 +510,7 @@ static int add_layer (struct dn_build *build, const struct dn_layer *layer)
 static void measure_input (const struct dn_layers *layers, struct dn_graph *graph)
 {
     for (int i = 0; i < layers->n && graph->input == 0; i++)
-        graph->input = in_elements (&layers->list[i]);
+        graph->input = dn_layer_in (&layers->list[i]);
     graph->input_bytes =
         layers->input_bytes >= 0 ? layers->input_bytes : 4 * graph->input;
 }
@@ -528,7 +527,7 @@ int dn_layers_graph (const struct dn_layers *layers,
     *graph = (struct dn_graph){0};
     for (int i = 0; rc == 0 && i < layers->n; i++)
         rc = dn_layers_add (&own, &layers->list[i], err);
-    settle_saved (&own);
+    dn_layers_settle (&own);
     dn_build_start (&build, &spec, layers->name, err);
     for (int i = 0; rc == 0 && i < own.n; i++) {
         rc = add_layer (&build, &own.list[i]);

@@ -100,6 +100,19 @@ int dn_layers_add (struct dn_layers *layers,
 /* Put equal layers together, in the place of the first: they only count. */
 void dn_layers_merge (struct dn_layers *layers);
 
+/* What a layer keeps where it does not tell depends on its neighbour: settle it before
+ * the order is lost.
+ */
+void dn_layers_settle (struct dn_layers *layers);
+
+/* The usual tensors and masks of a layer that does not tell, else what it tells. */
+double dn_layer_tensors (const struct dn_layer *layer);
+double dn_layer_masks (const struct dn_layer *layer);
+
+/* Elements of all inputs, of all outputs. */
+double dn_layer_in (const struct dn_layer *layer);
+double dn_layer_out (const struct dn_layer *layer);
+
 /* NULL-safe, leaves none. */
 void dn_layers_free (struct dn_layers *layers);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
+#include "graph/compact.h"
 
 /* {"graph": {"ops": [{"in": [[3, 224, 224]]}]}} is nested six deep. */
 #define DEPTH_MAX 8
@@ -351,33 +352,104 @@ int dn_sidecar_read (struct dn_span text,
     return 0;
 }
 
+/* Alike is what differs by this much, at first and at most, and from try to try. */
+#define ALIKE_FIRST 1e-4
+#define ALIKE_MAX   0.5
+#define ALIKE_STEP  1.4
+
+/* No operator is written in fewer bytes. */
+#define OP_BYTES_MIN 32
+
+/* The text, if it is short enough to travel; else NULL and its length. */
+static char *write_short (const struct dn_sidecar *sidecar, size_t *len)
+{
+    char *json;
+
+    *len = (size_t) sidecar->layers.n * OP_BYTES_MIN;
+    if (*len > DN_SIDECAR_HANDOVER_MAX)
+        return NULL;
+    json = dn_sidecar_write (sidecar);
+    *len = json ? strlen (json) : 0;
+    if (*len <= DN_SIDECAR_HANDOVER_MAX)
+        return json;
+    free (json);
+    return NULL;
+}
+
+/* The text with fewer operators, or NULL. */
+static char *write_fewer (const struct dn_sidecar *sidecar,
+                          double alike,
+                          int n_min,
+                          size_t *len,
+                          int *n)
+{
+    dn_cleanup (dn_sidecar_free) struct dn_sidecar fewer = *sidecar;
+
+    fewer.layers.list = NULL;
+    if (dn_layers_fewer (&sidecar->layers, alike, n_min, &fewer.layers) < 0) {
+        *len = 0;
+        return NULL;
+    }
+    *n = fewer.layers.n;
+    return write_short (&fewer, len);
+}
+
+/* Put together as much as it takes for the text to be short enough: of the least
+ * tolerance that will do as few operators as possible.
+ */
+static char *shorten (const struct dn_sidecar *sidecar, size_t *len, int *n)
+{
+    char *json = write_short (sidecar, len);
+    double alike = ALIKE_FIRST;
+    int most = sidecar->layers.n;
+    int least;
+
+    *n = most;
+    if (json || *len == 0)
+        return json;
+    while (!(json = write_fewer (sidecar, alike, 1, len, n)) && *len > 0
+           && alike <= ALIKE_MAX)
+        alike *= ALIKE_STEP;
+    least = *n;
+    while (json && most - least > 1) {
+        int middle = least + (most - least) / 2;
+        char *more = write_fewer (sidecar, alike, middle, len, n);
+
+        if (more) {
+            free (json);
+            json = more;
+            least = middle;
+        } else {
+            most = middle;
+        }
+    }
+    return json;
+}
+
 int dn_sidecar_compact (struct dn_span text, char **json, struct dn_err *err)
 {
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
-    size_t len;
+    size_t len = 0;
+    int n = 0;
 
     *json = NULL;
     if (dn_sidecar_read (text, &sidecar, err) < 0
         || (sidecar.layers.n > 0 && dn_layers_graph (&sidecar.layers, &graph, err) < 0))
         return -1;
-    dn_layers_merge (&sidecar.layers);
-    for (int i = 0; i < sidecar.layers.n; i++)
-        sidecar.layers.list[i].name[0] = '\0';
-    *json = dn_sidecar_write (&sidecar);
-    if (!*json)
-        return dn_err_set (err, DN_E_NOMEM, "sidecar: out of memory");
-    len = strlen (*json);
-    if (len <= DN_SIDECAR_HANDOVER_MAX)
+    if (sidecar.layers.n > 0)
+        dn_layers_simplify (&sidecar.layers);
+    *json = shorten (&sidecar, &len, &n);
+    if (*json)
         return 0;
-    free (*json);
-    *json = NULL;
+    if (len <= DN_SIDECAR_HANDOVER_MAX)
+        return dn_err_set (err, DN_E_NOMEM, "sidecar: out of memory");
     return dn_err_set (err,
                        DN_E_LIMIT,
-                       "sidecar: %zu bytes with equal operators put together (%d are "
-                       "left), expected at most %d",
+                       "sidecar: %zu bytes or more with alike operators put together "
+                       "(%d are left), expected at most %d",
                        len,
-                       sidecar.layers.n,
+                       n,
                        DN_SIDECAR_HANDOVER_MAX);
 }
 

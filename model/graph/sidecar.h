@@ -38,8 +38,9 @@ int dn_sidecar_read (struct dn_span text,
 char *dn_sidecar_write (const struct dn_sidecar *sidecar);
 
 /* Check a sidecar and write it anew for its journey to slurmctld: without blanks and
- * names, equal operators put together. *json is freed by the caller; -1 with 'err'
- * where the sidecar is wrong or still longer than DN_SIDECAR_HANDOVER_MAX.
+ * names, equal operators put together, and where it is longer than
+ * DN_SIDECAR_HANDOVER_MAX then, alike ones too. *json is freed by the caller; -1 with
+ * 'err' where the sidecar is wrong or still too long.
  */
 int dn_sidecar_compact (struct dn_span text, char **json, struct dn_err *err);
 

@@ -15,6 +15,12 @@ enum {
     WRITTEN = -3 /* it has to stand in memory */
 };
 
+/* A value that is made of constants and of arrays that are small beside it. */
+#define NOTHING (-1)
+
+/* An array this many times smaller than another is small beside it. */
+#define SMALL_TIMES 16
+
 /* Times that a computation may run. */
 #define RUNS_MAX 1e9
 
@@ -28,6 +34,7 @@ struct finding {
     int *read;      /* the last kernel that read it */
     int *last;      /* the last instruction during which it lives */
     int *level;     /* reductions and products on the way to it */
+    int *source;    /* the one array that it is made of, itself, or NOTHING */
     int root;       /* of the computation at hand */
     double *ending; /* bytes whose life ends with an instruction */
     double *peaks;  /* per computation; of a fused one the bytes that it reads */
@@ -293,6 +300,63 @@ static void find_levels (struct finding *f,
     }
 }
 
+static double elements_of (const struct finding *f, int i)
+{
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+
+    return instruction->n_arrays == 1
+               ? dn_hlo_elements (f->module, dn_hlo_result (f->module, instruction, 0))
+               : 0;
+}
+
+/* Is every element made of the one in its place, or of few? */
+static bool is_elementwise (const struct dn_hlo_instruction *i)
+{
+    switch (i->op) {
+    case DN_HLO_ARITHMETIC:
+    case DN_HLO_TRANSCENDENTAL:
+    case DN_HLO_ADD:
+    case DN_HLO_AND:
+    case DN_HLO_COMPARE:
+    case DN_HLO_CONVERT:
+    case DN_HLO_RESHAPE:
+    case DN_HLO_BROADCAST:
+        return i->n_arrays == 1;
+    default:
+        return false;
+    }
+}
+
+/* The one source of an element-wise operation; itself if there are more. */
+static int source_of (const struct finding *f, int i)
+{
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+    int source = NOTHING;
+
+    if (instruction->op == DN_HLO_CONSTANT)
+        return NOTHING;
+    if (!is_elementwise (instruction))
+        return i;
+    for (int k = 0; k < instruction->n_operands; k++) {
+        int below = f->source[dn_hlo_operand (f->module, instruction, k)];
+
+        if (below == NOTHING || below == source
+            || elements_of (f, below) * SMALL_TIMES <= elements_of (f, i))
+            continue;
+        if (source != NOTHING)
+            return i;
+        source = below;
+    }
+    return source;
+}
+
+static void find_sources (struct finding *f,
+                          const struct dn_hlo_computation *computation)
+{
+    for (int i = computation->first; i < computation->first + computation->n; i++)
+        f->source[i] = source_of (f, i);
+}
+
 /* The kernel that took another in. */
 static int follow (const struct finding *f, int kernel)
 {
@@ -337,11 +401,26 @@ static void want (struct finding *f, int operand, int kernel)
     }
 }
 
-/* What is cheaper to make than to read. */
-static bool is_remade (const struct dn_hlo_instruction *i)
+/* What is cheaper to make where it is read than to write: a cast, or what is made of an
+ * array that is no larger, such as a normalised activation.
+ */
+static bool is_remade (const struct finding *f, int i)
 {
-    return i->op == DN_HLO_CONSTANT || i->op == DN_HLO_BROADCAST
-           || i->op == DN_HLO_RESHAPE || i->op == DN_HLO_CONVERT;
+    const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);
+    int source = f->source[i];
+
+    switch (instruction->op) {
+    case DN_HLO_CONSTANT:
+    case DN_HLO_BROADCAST:
+    case DN_HLO_RESHAPE:
+    case DN_HLO_CONVERT:
+        return true;
+    default:
+        return source == NOTHING
+               || (source != i
+                   && dn_hlo_result_bytes (f->module, dn_hlo_at (f->module, source))
+                          <= dn_hlo_result_bytes (f->module, instruction));
+    }
 }
 
 static void settle_home (struct finding *f, int i, bool root)
@@ -358,7 +437,7 @@ static void settle_home (struct finding *f, int i, bool root)
     *home = i;
     if (!is_fusible (f, instruction) || root)
         return;
-    if (wanted == APART && is_remade (instruction))
+    if (wanted == APART && is_remade (f, i))
         *home = DN_HLO_NOWHERE;
     else if (wanted >= 0 && instruction->op != DN_HLO_REDUCE)
         *home = wanted;
@@ -392,19 +471,33 @@ static void want_operands (struct finding *f, int i)
 /* Links of a chain of values that are made where they are read. */
 #define CHAIN_MAX 16
 
+/* What a value that is made where it is read has to be made of; itself if it is not. */
+static int made_of (const struct finding *f, int i)
+{
+    const struct dn_hlo_instruction *value = dn_hlo_at (f->module, i);
+
+    if (f->kernels->home[i] != DN_HLO_NOWHERE || !is_fusible (f, value)
+        || calls_kernels (f, value) || value->n_operands == 0)
+        return i;
+    for (int k = 0; k < value->n_operands; k++) {
+        int operand = dn_hlo_operand (f->module, value, k);
+
+        if (f->source[operand] == f->source[i])
+            return operand;
+    }
+    return dn_hlo_operand (f->module, value, 0);
+}
+
 /* A kernel reads an operand, or what that is made of. */
 static void read_operand (struct finding *f, int operand, int kernel)
 {
-    const struct dn_hlo_instruction *value = dn_hlo_at (f->module, operand);
+    const struct dn_hlo_instruction *value;
 
-    for (int i = 0;
-         i < CHAIN_MAX && f->kernels->home[operand] == DN_HLO_NOWHERE
-         && is_fusible (f, value) && !calls_kernels (f, value) && value->n_operands > 0;
-         i++) {
-        operand = dn_hlo_operand (f->module, value, 0);
-        value = dn_hlo_at (f->module, operand);
-    }
+    for (int i = 0; i < CHAIN_MAX && made_of (f, operand) != operand; i++)
+        operand = made_of (f, operand);
+    value = dn_hlo_at (f->module, operand);
     if (value->op == DN_HLO_CONSTANT || f->read[operand] == kernel
+        || (f->source[operand] == NOTHING && f->kernels->home[operand] < 0)
         || (value->op == DN_HLO_BROADCAST && f->kernels->home[operand] < 0))
         return;
     f->read[operand] = kernel;
@@ -445,6 +538,7 @@ static void find_fused (struct finding *f, const struct dn_hlo_computation *comp
 
     f->root = computation->root;
     find_levels (f, computation);
+    find_sources (f, computation);
     for (int i = computation->first; i < end; i++)
         f->want[i] = UNUSED;
     for (int i = end - 1; i >= computation->first; i--) {
@@ -580,9 +674,10 @@ int dn_hlo_kernels_find (const struct dn_hlo *module,
     f.read = calloc (n, sizeof (int));
     f.last = calloc (n, sizeof (int));
     f.level = calloc (n, sizeof (int));
+    f.source = calloc (n, sizeof (int));
     f.ending = calloc (n, sizeof (double));
     if (kernels->runs && kernels->home && kernels->bytes && f.light && f.peaks && f.want
-        && f.read && f.last && f.level && f.ending) {
+        && f.read && f.last && f.level && f.source && f.ending) {
         memset (f.read, 0xff, n * sizeof (int));
         rc = find (&f, err);
     } else {
@@ -594,6 +689,7 @@ int dn_hlo_kernels_find (const struct dn_hlo *module,
     free (f.read);
     free (f.last);
     free (f.level);
+    free (f.source);
     free (f.ending);
     if (rc < 0)
         dn_hlo_kernels_free (kernels);

@@ -187,6 +187,11 @@ static bool set_conv (const struct making *making,
     layer->kind = fabs (as_conv - p->flops) <= fabs (as_transposed - p->flops)
                       ? kinds[space]
                       : DN_LAYER_CONV_TRANSPOSE;
+    if (layer->kind == DN_LAYER_CONV_TRANSPOSE) /* its shapes tell its dimensions */
+        for (int i = 2; i <= space; i++) {
+            layer->in[0].dim[layer->in[0].rank++] = 1;
+            layer->out.dim[layer->out.rank++] = 1;
+        }
     return true;
 }
 

@@ -11,9 +11,9 @@ struct search {
     const struct dn_onnx *file;
     const struct dn_onnx_run *run;
     struct dn_onnx_fused *nodes;
-    int *maker; /* owned; of a value: the node that computes it, or -1 */
-    int *uses;  /* owned; how many nodes read it, and the results */
-    int *user;  /* owned; the last of them */
+    int *maker; /* as in struct dn_onnx_fusion */
+    int *uses;
+    int *user;
 };
 
 /* The node that makes an input of a node, if it is such an operator; or -1. */
@@ -183,16 +183,10 @@ static void fuse_bias (struct search *search, int product)
     hide (search, sum);
 }
 
-static int index_values (struct search *search, struct dn_err *err)
+static void index_values (struct search *search)
 {
     const struct dn_onnx *file = search->file;
-    size_t n = (size_t) file->n_values + 1;
 
-    search->maker = calloc (n, sizeof (*search->maker));
-    search->uses = calloc (n, sizeof (*search->uses));
-    search->user = calloc (n, sizeof (*search->user));
-    if (!search->maker || !search->uses || !search->user)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < file->n_values; i++)
         search->maker[i] = search->user[i] = -1;
     for (int i = 0; i < file->n_nodes; i++) {
@@ -211,7 +205,6 @@ static int index_values (struct search *search, struct dn_err *err)
         if (id >= 0)
             search->uses[id]++;
     }
-    return 0;
 }
 
 static void look (struct search *search, int i)
@@ -233,26 +226,32 @@ int dn_onnx_fuse (const struct dn_onnx_run *run,
                   struct dn_err *err)
 {
     const struct dn_onnx *file = run->file;
+    size_t n = (size_t) file->n_values + 1;
     struct search search = {.file = file, .run = run};
-    int rc;
 
     fusion->nodes = calloc ((size_t) file->n_nodes + 1, sizeof (*fusion->nodes));
-    if (!fusion->nodes)
+    fusion->maker = calloc (n, sizeof (*fusion->maker));
+    fusion->uses = calloc (n, sizeof (*fusion->uses));
+    fusion->user = calloc (n, sizeof (*fusion->user));
+    if (!fusion->nodes || !fusion->maker || !fusion->uses || !fusion->user)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < file->n_nodes; i++)
         fusion->nodes[i].source = -1;
     search.nodes = fusion->nodes;
-    rc = index_values (&search, err);
-    for (int i = 0; rc == 0 && i < file->n_nodes; i++)
+    search.maker = fusion->maker;
+    search.uses = fusion->uses;
+    search.user = fusion->user;
+    index_values (&search);
+    for (int i = 0; i < file->n_nodes; i++)
         look (&search, i);
-    free (search.maker);
-    free (search.uses);
-    free (search.user);
-    return rc;
+    return 0;
 }
 
 void dn_onnx_fusion_free (struct dn_onnx_fusion *fusion)
 {
     free (fusion->nodes);
-    fusion->nodes = NULL;
+    free (fusion->maker);
+    free (fusion->uses);
+    free (fusion->user);
+    *fusion = (struct dn_onnx_fusion){.nodes = NULL};
 }

@@ -19,10 +19,15 @@ struct dn_onnx_fused {
     int source;              /* the value that is read instead of its inputs, or -1 */
     int constants[DN_ONNX_FUSED_CONSTANTS_MAX]; /* learned, from hidden nodes */
     int n_constants;
+    double more; /* elements of copies that are a part of this one */
 };
 
+/* All owned. */
 struct dn_onnx_fusion {
-    struct dn_onnx_fused *nodes; /* owned; as many as the file has */
+    struct dn_onnx_fused *nodes; /* as many as the file has */
+    int *maker;                  /* of a value: the node that computes it, or -1 */
+    int *uses;                   /* how many nodes read it, and the results */
+    int *user;                   /* the last of them, or -1 */
 };
 
 int dn_onnx_fuse (const struct dn_onnx_run *run,

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/onnx_fuse.h"
+#include "import/onnx_join.h"
 
 /* In lowest terms, as a quotient of batch sizes. */
 #define SMALL 2
@@ -342,16 +342,19 @@ static bool keeps_output (const char *op)
     return false;
 }
 
-/* A product needs both factors, but not the one that is next to a number. */
+/* A product needs both factors, but not the one that is next to a number; a power its
+ * base.
+ */
 static double kept_of_product (const struct making *making)
 {
     struct work *work = making->work;
+    bool power = strcmp (dn_onnx_op (making->node), "Pow") == 0;
     double saved = 0;
 
     for (int i = 0; i < making->node->n_in; i++) {
         int other = making->node->n_in == 2 ? making->node->in[1 - i] : -1;
 
-        if (other >= 0 && value_of (work, other)->constant
+        if (!power && other >= 0 && value_of (work, other)->constant
             && value_of (work, other)->origin < 0)
             continue;
         if (making->node->in[i] >= 0)
@@ -384,6 +387,8 @@ static int make_light (struct making *making)
         layer->saved = keep (work, in);
     if (strcmp (op, "MaxPool") == 0)
         layer->masks = 8 * dn_extent_elements (&layer->out);
+    layer->more_in += making->fused->more;
+    layer->more_out += making->fused->more;
     return 0;
 }
 
@@ -479,6 +484,8 @@ static void share (struct work *work, const struct dn_onnx_node *node)
 {
     int from = -1;
 
+    if (strcmp (dn_onnx_op (node), "Concat") == 0) /* of parts that it puts together */
+        return;
     for (int i = 0; i < node->n_in && from < 0; i++)
         if (node->in[i] >= 0 && !value_of (work, node->in[i])->constant)
             from = work->root[node->in[i]];
@@ -654,6 +661,8 @@ static int walk (struct work *work)
     index_values (work);
     if (dn_onnx_fuse (&work->small, &work->fusion, work->err) < 0)
         return -1;
+    dn_onnx_join (
+        &work->small, work->fixed ? &work->small : &work->large, &work->fusion);
     for (int i = 0; i < work->file->n_nodes; i++)
         if (add_node (work, i) < 0)
             return -1;

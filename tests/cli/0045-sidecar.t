@@ -48,4 +48,27 @@ refuses 'a missing sidecar is named' 4 'nothing.json: No such file' check "@$wor
 head -c 9000000 /dev/zero | tr '\0' ' ' > "$work/big.json"
 refuses 'a file that is too large is told' 2 'larger than' check "$work/big.json"
 
+# --- what travels with a job: small, and within 1 % of the whole
+
+compact=${abs_top_builddir:-.}/tests/unit/compact_sidecar
+whole() {
+    local data=$top/tests/data/torch/$1
+    if [[ -e $data.json ]]; then
+        cat "$data.json"
+    else
+        python3 -c 'import lzma, sys; print(lzma.open(sys.argv[1], "rt").read())' "$data.json.xz"
+    fi
+}
+for net in densenet121 densenet201 efficientnet_b7 inception_v3 swin_t; do
+    whole $net > "$work/$net.json"
+    "$compact" < "$work/$net.json" > "$work/compact.json"
+    bytes=$(tr -d '\n' < "$work/compact.json" | wc -c)
+    ok "$net travels in $bytes bytes" test "$bytes" -gt 1000 -a "$bytes" -le 16384
+    is '... and is predicted as the whole' "$(TOLERANCE=1 DNNEST=$DNNEST \
+        "$top/tests/import/check-agrees" "$work/compact.json" "$work/$net.json" \
+        --conf "$work/site.conf" --hardware "$work/hardware" \
+        --datasets "$work/datasets.conf" --model none 2>&1)" ''
+done
+not_ok 'what is no sidecar does not travel' "$compact" < "$work/bad.json" 2>/dev/null
+
 done_testing

@@ -2,8 +2,8 @@
 # 0095-torch.t - networks exported from PyTorch are what the zoo says they are
 #
 # The sidecars of tests/data/torch were written by the exporter, with --merge, from
-# torchvision 0.14.1 on torch 1.13.1 (Debian 12); they stand for torch where it is not
-# installed. Where it is, the exporter itself runs: on small networks, and on those of
+# torchvision 0.14.1 on torch 1.13.1 (Debian 12), BERT and GPT-2 from transformers 4.30.2
+# with 128 tokens; they stand for torch where it is not installed. Where it is, the exporter itself runs: on small networks, and on those of
 # torchvision with DNNEST_TORCH=all, which takes minutes. DNNEST_PYTHON names another
 # Python, such as that of a virtual environment.
 
@@ -15,52 +15,35 @@ plan_later
 PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
 data=$top/tests/data/torch
 
-# agrees SIDECAR SPEC STEP MEMORY: same parameters, FLOPs within 1 %, step time and
-# memory within STEP % and MEMORY % on two devices; prints what is wrong
+# agrees SIDECAR ZOO: as tests/import/check-agrees has it
 agrees() {
-    local gpus=(--gpu v100_sxm2_16gb --gpu a100_sxm4_40gb)
-    dn predict --json "${gpus[@]}" "$1" > "$work/one.json" || return
-    dn predict --json "${gpus[@]}" "$2" > "$work/two.json" || return
-    python3 - "$work" "$3" "$4" <<'PYTHON'
-import json
-import sys
-
-one, two = (json.load(open(sys.argv[1] + name)) for name in ("/one.json", "/two.json"))
-bounds = {"step_ms": float(sys.argv[2]) / 100, "gpu_mem_bytes": float(sys.argv[3]) / 100}
-if one["model"]["params"] != two["model"]["params"]:
-    print("params", one["model"]["params"], "expected", two["model"]["params"])
-key = "forward_flops_per_sample"
-if abs(one["model"][key] / two["model"][key] - 1) > 0.01:
-    print("FLOPs", one["model"][key], "expected", two["model"][key])
-for a, b in zip(one["candidates"], two["candidates"]):
-    for key, bound in bounds.items():
-        ratio = a[key]["p50"] / b[key]["p50"] - 1
-        if abs(ratio) > bound:
-            print("%s: %s off by %+.1f %%" % (a["gpu"], key, 100 * ratio))
-PYTHON
+    DNNEST=$DNNEST "$top/tests/import/check-agrees" "$1" "$2" --conf "$work/site.conf" \
+        --hardware "$work/hardware" --datasets "$work/datasets.conf" --model none
 }
 
-# Network, pixels, largest error of step time and of memory in %. PyTorch makes more
-# copies than the zoo counts: of swin_t's query, key and value each, and of its rolls; of
-# vit_b_16's tokens, whose attention puts the sequence first.
-nets='resnet50 224 3 3
-vgg16 224 3 3
-mobilenet_v2 224 3 3
-densenet121 224 3 3
-efficientnet_b0 224 3 3
-convnext_tiny 224 3 3
-vit_b_16 224 5 3
-swin_t 224 10 3
-googlenet 224 3 3
-inception_v3 299 3 3
-regnet_y_8gf 224 3 3'
-keys=batch=64,precision=fp16,framework=pytorch
+# Network, pixels, batches.
+nets='resnet50 224 4 32 128
+vgg16 224 4 32 128
+mobilenet_v2 224 4 32 256
+mobilenet_v3_large 224 4 32 256
+densenet121 224 4 32 128
+efficientnet_b0 224 4 32 128
+convnext_tiny 224 4 32 128
+vit_b_16 224 4 32 128
+swin_t 224 4 32 128
+googlenet 224 4 32 256
+inception_v3 299 4 32 128
+regnet_y_8gf 224 4 32 64'
 
-while read -r net _ step memory; do
+while read -r net _ batches; do
     is "$net as exported is that of the zoo" \
-        "$(agrees "$data/$net.json" "model=$net,$keys" "$step" "$memory" 2>&1)" ''
+        "$(BATCHES=$batches agrees "$data/$net.json" "model=$net" 2>&1)" ''
 done <<< "$nets"
-is 'so is an LSTM' "$(agrees "$data/lstm.json" "model=lstm_lm,$keys" 3 3 2>&1)" ''
+is 'so is an LSTM' "$(agrees "$data/lstm.json" model=lstm_lm 2>&1)" ''
+is 'so is BERT of transformers' \
+    "$(agrees "$data/bert_base.json" model=bert_base,seq_len=128,head=classifier 2>&1)" ''
+is 'so is its GPT-2' \
+    "$(BATCHES='1 4 16' agrees "$data/gpt2.json" model=gpt2,seq_len=128 2>&1)" ''
 
 if ! "$PYTHON" -c 'import torch' 2>/dev/null; then
     skip 'the exporter runs' "$PYTHON has no torch"
@@ -93,7 +76,7 @@ PYTHON
 
 export_net lstm own:LSTM --input int64:35
 is 'an LSTM is one operator per layer, and that of the zoo' \
-    "$(agrees "$work/lstm.json" "model=lstm_lm,$keys" 3 3 2>&1)" ''
+    "$(agrees "$work/lstm.json" model=lstm_lm 2>&1)" ''
 
 export_net transformer own:Transformer --input int64:128
 holds 'a transformer has products of activations, and shared weights once' transformer \
@@ -105,6 +88,35 @@ holds 'a transformer has products of activations, and shared weights once' trans
 export_net fused own:Transformer --input int64:128 --fused --merge
 ok 'a transformer with fused attention is predicted' \
     dn predict "$work/fused.json" --gpu a100_sxm4_40gb
+
+holds 'what attention copies counts once in front of its products and once behind' \
+    transformer 'kinds.count("copy") == 12 and kinds.count("linear") == 6 * 4 + 1
+     and [len(op["in"]) for op in ops if op["op"] == "copy"][:2] == [3, 1]'
+is 'attention gives what PyTorch gives' "$(PYTHONPATH=$data:$top/cli "$PYTHON" - 2>&1 <<'PYTHON'
+import dnnest_export
+import torch
+from torch.nn import functional
+
+torch.manual_seed(1)
+layer = torch.nn.MultiheadAttention(16, 4, batch_first=True)
+run = dnnest_export.Run(layer, False)
+x, y, z = torch.rand(3, 2, 5, 16)
+mask = torch.rand(8, 5, 5) < 0.2
+cases = [(x, x, x, None), (x, y, y, None), (x, y, z, None), (x, x, y, None),
+         (x, x, x, torch.rand(5, 5)), (x, x, x, mask), (x, x, x, mask[0])]
+for q, k, v, m in cases:
+    want = layer(q, k, v, attn_mask=m, need_weights=False)[0]
+    calls = []
+    with run.replaced():
+        ours = functional.multi_head_attention_forward
+        functional.multi_head_attention_forward = \
+            lambda *a, **b: calls.append(1) or ours(*a, **b)
+        got = layer(q, k, v, attn_mask=m, need_weights=False)[0]
+        functional.multi_head_attention_forward = ours
+    if not calls or not torch.allclose(want, got, atol=1e-6):
+        print("differs", len(calls), (want - got).abs().max())
+PYTHON
+)" ''
 
 export_net odd own:Odd --input 8
 holds 'frozen parameters do not count, unused ones do, shared ones once' odd \
@@ -150,13 +162,13 @@ if [[ ${DNNEST_TORCH-} != all ]]; then
 elif ! "$PYTHON" -c 'import torchvision' 2>/dev/null; then
     skip 'networks of torchvision' "$PYTHON has no torchvision"
 else
-    while read -r net size step memory; do
+    while read -r net size batches; do
         more=()
         [[ $net != *inception* && $net != googlenet ]] || more=(--arg init_weights=false)
         export_net "$net" "torchvision.models:$net" --input "3,$size,$size" "${more[@]}" \
             || diag "$(cat "$work/err")"
         is "$net is that of the zoo" \
-            "$(agrees "$work/$net.json" "model=$net,$keys" "$step" "$memory" 2>&1)" ''
+            "$(BATCHES=$batches agrees "$work/$net.json" "model=$net" 2>&1)" ''
     done <<< "$nets"
 fi
 done_testing

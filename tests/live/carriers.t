@@ -152,8 +152,8 @@ script '#DNNEST batch=many' | give "$home/bad.sh"
 mkfifo -m 644 "$home/fifo"
 install -m 600 "$home/train.json" "$home/secret.json"
 truncate -s 1G "$home/sparse.json"
-for i in {1..400}; do
-    printf '%s{"op":"linear","in":[[8]],"out":[[%d]]}' "${sep-}" "$i"
+for i in {0..624}; do # none of which is like another
+    printf '%s{"op":"linear","in":[[%d]],"out":[[%d]]}' "${sep-}" $((2**(i%25))) $((2**(i/25)))
     sep=,
 done | { printf '{"dnnest":1,"graph":{"ops":['; cat; echo ']}}'; } | give "$home/large.json"
 
@@ -170,7 +170,7 @@ wrong 'a file of somebody else' '--dnnest: secret.json: Permission denied' \
     --dnnest=secret.json job.sh
 wrong 'a file of 1 GiB' '--dnnest: sparse.json: 1073741824 bytes, .*' --dnnest=sparse.json job.sh
 wrong 'a graph that is too large to travel' \
-    '--dnnest: large.json: .*400 are left., expected at most 16384' --dnnest=large.json job.sh
+    '--dnnest: large.json: .*625 are left., expected at most 16384' --dnnest=large.json job.sh
 wrong 'a wrong line of the script' 'script line 2: column 15: batch: .*' \
     bad.sh
 submit --dnnest=none.json --quiet job.sh

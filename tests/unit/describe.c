@@ -256,6 +256,107 @@ static void what_travels_is_small_and_says_the_same (void **state)
     free (text);
 }
 
+/* Totals of a graph, which the time and the memory of a step are made of. */
+struct totals {
+    double sums[8];
+    double kinds[DN_N_OP_KINDS]; /* launches */
+};
+
+static struct totals totals_of (const char *text)
+{
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    struct totals totals = {{0}, {0}};
+    struct dn_graph graph;
+    struct dn_err err;
+
+    if (dn_sidecar_read (dn_span_of (text), &sidecar, &err) < 0
+        || dn_sidecar_graph (&sidecar.layers, &sidecar.spec, &graph, &err) < 0)
+        fail_msg ("%s", err.text);
+    for (int i = 0; i < graph.n_ops; i++) {
+        const struct dn_op *op = &graph.ops[i];
+        const double numbers[] = {op->flops,
+                                  op->in,
+                                  op->out,
+                                  op->params,
+                                  op->tensors,
+                                  op->saved,
+                                  op->masks,
+                                  op->weights};
+
+        for (size_t j = 0; j < DN_N_ELEMENTS (numbers); j++)
+            totals.sums[j] += op->repeat * numbers[j];
+        totals.kinds[op->kind] += op->repeat;
+    }
+    dn_graph_free (&graph);
+    dn_sidecar_free (&sidecar);
+    return totals;
+}
+
+/* Layers that grow step by step, as DenseNet's do: of 'n' all are different. */
+static void add_growing (struct dn_buf *buf, int n)
+{
+    dn_buf_add (buf,
+                "{\"dnnest\":1,\"graph\":{\"ops\":[{\"op\":\"conv2d\",\"in\":[[3,224,"
+                "224]],\"out\":[[64,112,112]],\"kernel\":[7,7],\"params\":9408,"
+                "\"first\":true}");
+    for (int i = 0; i < n; i++) {
+        int c = 256 + 8 * i;
+
+        dn_buf_add (buf,
+                    ",{\"op\":\"batchnorm\",\"in\":[[%d,14,14]],\"out\":[[%d,14,14]],"
+                    "\"params\":%d},{\"op\":\"conv2d\",\"in\":[[%d,14,14]],\"out\":[["
+                    "128,14,14]],\"kernel\":[1,1],\"params\":%d,\"tensors\":1},",
+                    c,
+                    c,
+                    2 * c,
+                    c,
+                    128 * c);
+        dn_buf_add (buf,
+                    "{\"op\":\"conv2d\",\"in\":[[%d,14,14]],\"out\":[[%d,14,14]],"
+                    "\"kernel\":[3,3],\"groups\":%d},{\"op\":\"linear\",\"in\":[[%d]],"
+                    "\"out\":[[%d]]},{\"op\":\"dropout\",\"in\":[[%d]],\"out\":[[%d]]},"
+                    "{\"op\":\"other\",\"flops\":%d,\"bytes\":%d}",
+                    c,
+                    c,
+                    c,
+                    c,
+                    c + 3,
+                    c,
+                    c,
+                    7 * c,
+                    9 * c);
+    }
+    dn_buf_add (buf, "]}}");
+}
+
+static void alike_operators_travel_together (void **state)
+{
+    static char text[400000];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+    struct totals before;
+    struct totals after;
+    struct dn_err err;
+    char *compact;
+
+    (void) state;
+    add_growing (&buf, 400);
+    assert_false (buf.cut);
+    assert_int_equal (dn_sidecar_compact (dn_span_of (text), &compact, &err), 0);
+    assert_true (strlen (compact) <= DN_SIDECAR_HANDOVER_MAX);
+    assert_true (strlen (compact) > DN_SIDECAR_HANDOVER_MAX / 2);
+    before = totals_of (text);
+    after = totals_of (compact);
+    for (size_t i = 0; i < DN_N_ELEMENTS (before.sums); i++)
+        if (fabs (after.sums[i] / before.sums[i] - 1) > 1e-3)
+            fail_msg ("sum %zu: %g, was %g", i, after.sums[i], before.sums[i]);
+    assert_true (fabs (after.sums[0] / before.sums[0] - 1) < 1e-6);
+    assert_true (fabs (after.sums[3] / before.sums[3] - 1) < 1e-9);
+    assert_true (fabs (after.sums[5] / before.sums[5] - 1) < 1e-9);
+    for (int i = 0; i < DN_N_OP_KINDS; i++)
+        assert_near (before.kinds[i], after.kinds[i]);
+    free (compact);
+}
+
 static void what_is_too_large_to_travel_is_told (void **state)
 {
     struct dn_buf buf;
@@ -267,17 +368,18 @@ static void what_is_too_large_to_travel_is_told (void **state)
     assert_non_null (text);
     buf = dn_buf_on (text, 100000);
     dn_buf_add (&buf, "{\"dnnest\":1,\"graph\":{\"ops\":[");
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 625; i++) /* none of which is like another */
         dn_buf_add (&buf,
-                    "%s{\"op\":\"linear\",\"in\":[[8]],\"out\":[[%d]]}",
+                    "%s{\"op\":\"linear\",\"in\":[[%d]],\"out\":[[%d]]}",
                     i > 0 ? "," : "",
-                    i + 1);
+                    1 << i % 25,
+                    1 << i / 25);
     dn_buf_add (&buf, "]}}");
     assert_false (buf.cut);
     assert_int_equal (dn_sidecar_compact (dn_span_of (text), &compact, &err), -1);
     assert_null (compact);
     assert_int_equal (err.code, DN_E_LIMIT);
-    assert_contains (err.text, "(1000 are left), expected at most 16384");
+    assert_contains (err.text, "(625 are left), expected at most 16384");
     assert_int_equal (dn_sidecar_compact (dn_span_of ("{}"), &compact, &err), -1);
     assert_null (compact);
     free (text);
@@ -297,6 +399,7 @@ int main (void)
         TEST ("notes are taken apart", notes_are_taken_apart),
         TEST ("what travels is small and says the same",
               what_travels_is_small_and_says_the_same),
+        TEST ("alike operators travel together", alike_operators_travel_together),
         TEST ("what is too large to travel is told",
               what_is_too_large_to_travel_is_told),
     };

@@ -511,6 +511,36 @@ static void chains_are_one_kernel (void **state)
     dn_sidecar_free (&sidecar);
 }
 
+/* Two kernels want what is made of 'y' and of a few numbers: neither waits for it to be
+ * written, both read 'y'. What is made of two arrays is written once.
+ */
+static void what_is_cheap_is_made_again (void **state)
+{
+    static const char text[] =
+        "HloModule m\nENTRY e {\n x = f32[32,64] parameter(0)\n"
+        " z = f32[32,16] parameter(1)\n w = f32[64,16] parameter(2)\n"
+        " m = f32[16] parameter(3)\n"
+        " y = f32[32,16] dot(x, w), lhs_contracting_dims={1}, "
+        "rhs_contracting_dims={0}\n"
+        " b = f32[32,16] broadcast(m), dimensions={1}\n"
+        " n = f32[32,16] subtract(y, b)\n t = f32[32,16] multiply(n, n)\n"
+        " d = f32[32,16] multiply(y, z)\n"
+        " u = f32[32,16] add(t, d)\n v = f32[32,16] maximum(n, d)\n"
+        " ROOT r = (f32[32,16], f32[32,16]) tuple(u, v)\n}\n";
+    struct dn_sidecar sidecar = import (text, NULL);
+    int n_others = 0;
+
+    (void) state;
+    for (int i = 1; i < sidecar.layers.n; i++)
+        if (sidecar.layers.list[i].kind == DN_LAYER_OTHER)
+            n_others += (int) sidecar.layers.list[i].repeat;
+    assert_int_equal (n_others, 3);
+    /* All three: two arrays in, one out. */
+    assert_near (find_layer (&sidecar, "d")->bytes, 3 * 16 * 4);
+    assert_near (find_layer (&sidecar, "d")->repeat, 3);
+    dn_sidecar_free (&sidecar);
+}
+
 static void what_is_given_stays (void **state)
 {
     struct dn_hlo module = parse (step);
@@ -609,6 +639,7 @@ int main (void)
         TEST ("a step is taken as it is", a_step_is_taken_as_it_is),
         TEST ("products are per sample", products_are_per_sample),
         TEST ("chains are one kernel", chains_are_one_kernel),
+        TEST ("what is cheap is made again", what_is_cheap_is_made_again),
         TEST ("what is given stays", what_is_given_stays),
         TEST ("without data the batch is asked for",
               without_data_the_batch_is_asked_for),

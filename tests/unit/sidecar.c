@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "base/json_read.h"
+#include "graph/compact.h"
 #include "graph/sidecar.h"
 
 static const char cnn[] =
@@ -209,6 +210,16 @@ static const struct {
     {"{\"op\":\"other\",\"flops\":0,\"bytes\":4e6}", DN_OP_COPY, 0},
 };
 
+/* Spatial dimensions of a convolution, which decide about its order in memory. */
+static int dims_of (const char *op)
+{
+    return strstr (op, "conv1d")           ? 1
+           : strstr (op, "conv3d")         ? 3
+           : strstr (op, "conv_transpose") ? 2
+                                           : 0;
+}
+
+/* And is the same where all that predicts nothing was left out. */
 static void every_kind_becomes_an_operator (void **state)
 {
     (void) state;
@@ -216,6 +227,7 @@ static void every_kind_becomes_an_operator (void **state)
         char text[1024];
         struct dn_sidecar sidecar;
         struct dn_graph graph;
+        struct dn_graph simple;
 
         snprintf (text,
                   sizeof (text),
@@ -225,7 +237,15 @@ static void every_kind_becomes_an_operator (void **state)
         graph = build (&sidecar);
         assert_int_equal (graph.ops[0].kind, kinds[i].kind);
         assert_near (graph.flops, kinds[i].flops);
+        assert_int_equal (graph.ops[0].dims, dims_of (kinds[i].op));
+        dn_layers_simplify (&sidecar.layers);
+        simple = build (&sidecar);
+        assert_int_equal (simple.n_ops, graph.n_ops);
+        assert_memory_equal (
+            simple.ops, graph.ops, sizeof (*graph.ops) * (size_t) graph.n_ops);
+        assert_near (simple.input, graph.input);
         dn_graph_free (&graph);
+        dn_graph_free (&simple);
         dn_sidecar_free (&sidecar);
     }
 }

@@ -1,0 +1,354 @@
+/* compact.c - fewer layers that say the same, or nearly
+ *
+ * The time of an operator is nearly linear in its sizes, so that two of nearly equal
+ * sizes take twice the time of their mean; the error is of second order. DenseNet,
+ * whose layers are all different, grows by a few percent from one to the next.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "graph/compact.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The largest size in a shape. */
+#define EXTENT_MAX 1e9
+
+/* Sizes by which layers are compared. */
+#define N_SIZES 5
+
+/* One layer on its way to be put together with others. */
+struct entry {
+    const struct dn_layer *layer;
+    int at;                /* its place */
+    double type[7];        /* equal within a bucket */
+    double sizes[N_SIZES]; /* alike within a bucket */
+    int bucket;            /* the place of the first of those that are put together */
+};
+
+static bool is_conv (const struct dn_layer *layer)
+{
+    return layer->kind >= DN_LAYER_CONV1D && layer->kind <= DN_LAYER_CONV_TRANSPOSE;
+}
+
+/* Kinds of which only the elements count. */
+static bool is_light (const struct dn_layer *layer)
+{
+    return layer->kind >= DN_LAYER_BATCHNORM && layer->kind <= DN_LAYER_LOSS;
+}
+
+/* The dimensions of an extent from 'from' up to 'to' as one. */
+static void flatten (struct dn_extent *extent, int from, int to)
+{
+    double product = 1;
+    int gone = to - from - 1;
+
+    for (int i = from; i < to; i++)
+        product *= extent->dim[i];
+    if (gone < 1 || product > EXTENT_MAX)
+        return;
+    extent->dim[from] = product;
+    for (int i = to; i < extent->rank; i++)
+        extent->dim[i - gone] = extent->dim[i];
+    extent->rank -= gone;
+}
+
+/* All inputs as one, if only their elements count. */
+static void join_inputs (struct dn_layer *layer)
+{
+    double elements = dn_layer_in (layer);
+
+    if (layer->n_in == 0 || elements > EXTENT_MAX)
+        return;
+    layer->in[0] = (struct dn_extent){.dim = {elements}, .rank = 1};
+    layer->n_in = 1;
+    layer->more_in = 0;
+}
+
+static void simplify (struct dn_layer *layer)
+{
+    double elements = dn_layer_out (layer);
+    struct dn_layer silent = *layer;
+
+    layer->name[0] = '\0';
+    if (is_light (layer) || layer->kind == DN_LAYER_EMBEDDING) {
+        join_inputs (layer);
+        if (elements <= EXTENT_MAX) {
+            layer->out = (struct dn_extent){.dim = {elements}, .rank = 1};
+            layer->more_out = 0;
+        }
+    } else if (is_conv (layer) && layer->kind != DN_LAYER_CONV_TRANSPOSE) {
+        flatten (&layer->in[0], 1, layer->in[0].rank);
+        flatten (&layer->out, 1, layer->out.rank);
+    } else if (layer->kind == DN_LAYER_LINEAR) {
+        flatten (&layer->in[0], 0, layer->in[0].rank - 1);
+        flatten (&layer->out, 0, layer->out.rank - 1);
+    }
+    silent.masks = silent.tensors = -1;
+    if (layer->masks == dn_layer_masks (&silent))
+        layer->masks = -1;
+    if (layer->tensors == dn_layer_tensors (&silent))
+        layer->tensors = -1;
+}
+
+void dn_layers_simplify (struct dn_layers *layers)
+{
+    dn_layers_settle (layers);
+    for (int i = 0; i < layers->n; i++)
+        simplify (&layers->list[i]);
+    dn_layers_merge (layers);
+}
+
+static double positions (const struct dn_extent *extent)
+{
+    return dn_extent_elements (extent) / extent->dim[0];
+}
+
+static double last (const struct dn_extent *extent, int back)
+{
+    return extent->rank >= back ? extent->dim[extent->rank - back] : 1;
+}
+
+static double usual_groups (const struct dn_layer *layer)
+{
+    return is_conv (layer) ? layer->groups : 1;
+}
+
+/* What is alike in alike layers. A layer without sizes stays alone. */
+static void measure (struct entry *entry)
+{
+    const struct dn_layer *layer = entry->layer;
+    double *sizes = entry->sizes;
+
+    sizes[0] = -1 - entry->at;
+    if (layer->kind == DN_LAYER_CONV_TRANSPOSE || layer->out.rank > 2
+        || layer->in[0].rank > 2)
+        return;
+    if (is_conv (layer)) {
+        sizes[0] = positions (&layer->out);
+        sizes[1] = layer->out.dim[0] / layer->groups;
+        sizes[2] = layer->in[0].dim[0] / layer->groups;
+        sizes[3] = layer->groups;
+        sizes[4] = positions (&layer->in[0]);
+    } else if (layer->kind == DN_LAYER_LINEAR) {
+        sizes[0] = dn_layer_out (layer) / last (&layer->out, 1);
+        sizes[1] = last (&layer->out, 1);
+        sizes[2] = last (&layer->in[0], 1);
+        sizes[3] = dn_layer_in (layer);
+    } else if (layer->kind == DN_LAYER_OTHER) {
+        sizes[0] = layer->bytes;
+        sizes[1] = layer->flops;
+    } else if (is_light (layer) && layer->out.rank == 1 && layer->n_in <= 1
+               && layer->more_in + layer->more_out == 0) {
+        sizes[0] = dn_layer_out (layer);
+        sizes[1] = dn_layer_in (layer);
+    }
+}
+
+static struct entry entry_of (const struct dn_layers *layers, int i)
+{
+    const struct dn_layer *layer = &layers->list[i];
+    bool behind = i > 0 && layers->list[i - 1].kind == DN_LAYER_SOFTMAX;
+    struct entry entry = {
+        .layer = layer,
+        .at = i,
+        .bucket = i,
+        .type = {(double) layer->kind,
+                 layer->kernel,
+                 layer->first ? 1 : 0,
+                 /* Dropout of probabilities is a part of attention. */
+                 behind && layer->kind == DN_LAYER_DROPOUT ? 1 : 0,
+                 /* Operators of blocks, and others. */
+                 layers->blocks > 1 && layer->repeat >= layers->blocks ? 1 : 0,
+                 usual_groups (layer) > 1 ? 1 : 0,
+                 layer->in[0].rank + 10 * layer->n_in + 100 * layer->out.rank}};
+
+    measure (&entry);
+    return entry;
+}
+
+/* By type, then by sizes, then by place: no two are equal. */
+static int compare (const void *a, const void *b)
+{
+    const struct entry *x = a;
+    const struct entry *y = b;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (x->type); i++)
+        if (x->type[i] != y->type[i])
+            return x->type[i] < y->type[i] ? -1 : 1;
+    for (int i = 0; i < N_SIZES; i++)
+        if (x->sizes[i] != y->sizes[i])
+            return x->sizes[i] < y->sizes[i] ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+static bool are_alike (const struct entry *a, const struct entry *b, double alike)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (a->type); i++)
+        if (a->type[i] != b->type[i])
+            return false;
+    for (int i = 0; i < N_SIZES; i++)
+        if (a->sizes[i] != b->sizes[i]
+            && (a->sizes[i] < 0 || b->sizes[i] < 0
+                || fabs (a->sizes[i] - b->sizes[i])
+                       > alike * fmin (a->sizes[i], b->sizes[i])))
+            return false;
+    return true;
+}
+
+/* Totals of those that are put together. */
+struct bucket {
+    double n;
+    double sizes[N_SIZES];
+    double in;
+    double out;
+    double work; /* products of sizes, in proportion to the operations */
+    double params;
+    double tensors;
+    double saved;
+    double masks;
+};
+
+static void fill (struct bucket *bucket, const struct entry *entry)
+{
+    const struct dn_layer *layer = entry->layer;
+    double n = layer->repeat;
+
+    bucket->n += n;
+    for (int i = 0; i < N_SIZES; i++)
+        bucket->sizes[i] += n * entry->sizes[i];
+    bucket->in += n * dn_layer_in (layer);
+    bucket->out += n * dn_layer_out (layer);
+    bucket->work +=
+        n * entry->sizes[0] * entry->sizes[1] * entry->sizes[2] * usual_groups (layer);
+    bucket->params += n * layer->params;
+    bucket->tensors += n * dn_layer_tensors (layer);
+    bucket->saved += n * layer->saved;
+    bucket->masks += n * dn_layer_masks (layer);
+}
+
+static double whole (double number)
+{
+    return fmin (fmax (1, round (number)), EXTENT_MAX);
+}
+
+/* Mean sizes, whole ones: positions, and input and output features of a group. The
+ * larger one of positions and input features is such that the operations are right;
+ * what its rounding leaves is 'owed', and the next one makes up for it.
+ */
+static void shape_product (struct dn_layer *layer, struct bucket *b, double *owed)
+{
+    double rows = whole (b->sizes[0] / b->n);
+    double out = whole (b->sizes[1] / b->n);
+    double in = whole (b->sizes[2] / b->n);
+    double groups = is_conv (layer) ? whole (b->sizes[3] / b->n) : 1;
+    double each = b->n * groups * out;
+    int features = is_conv (layer) ? 0 : 1;
+
+    if (rows > in)
+        rows = whole ((b->work + *owed) / (each * in));
+    else
+        in = whole ((b->work + *owed) / (each * rows));
+    *owed += b->work - each * rows * in;
+    layer->groups = groups;
+    layer->out.rank = layer->in[0].rank = 2;
+    layer->out.dim[features] = groups * out;
+    layer->out.dim[1 - features] = rows;
+    layer->in[0].dim[features] = groups * in;
+    layer->in[0].dim[1 - features] = whole (b->in / b->n / (groups * in));
+}
+
+static struct dn_layer make_mean (const struct entry *first,
+                                  struct bucket *b,
+                                  double owed[DN_N_LAYER_KINDS])
+{
+    struct dn_layer layer = *first->layer;
+
+    layer.repeat = b->n;
+    layer.params = b->params / b->n;
+    layer.tensors = b->tensors / b->n;
+    layer.saved = b->saved / b->n;
+    layer.masks = b->masks / b->n;
+    if (is_conv (&layer) || layer.kind == DN_LAYER_LINEAR) {
+        shape_product (&layer, b, &owed[layer.kind]);
+    } else if (layer.kind == DN_LAYER_OTHER) {
+        layer.bytes = b->sizes[0] / b->n;
+        layer.flops = b->sizes[1] / b->n;
+    } else {
+        if (layer.n_in > 0)
+            layer.in[0] = (struct dn_extent){.dim = {whole (b->in / b->n)}, .rank = 1};
+        layer.out = (struct dn_extent){.dim = {whole (b->out / b->n)}, .rank = 1};
+    }
+    simplify (&layer);
+    return layer;
+}
+
+/* The members of every bucket, which stand one behind the other, as one layer each in
+ * the place of their first. 'entries' become those that are left.
+ */
+static int fill_all (struct entry *entries, int n, struct dn_layer *means)
+{
+    double owed[DN_N_LAYER_KINDS] = {0};
+    int left = 0;
+
+    for (int i = 0; i < n;) {
+        struct bucket bucket = {0};
+        struct entry first = entries[i];
+        int members = 0;
+
+        for (; i < n && entries[i].bucket == first.bucket; i++, members++) {
+            fill (&bucket, &entries[i]);
+            if (entries[i].at < first.at)
+                first.at = entries[i].at;
+        }
+        means[left] = members > 1 ? make_mean (&first, &bucket, owed) : *first.layer;
+        first.layer = &means[left];
+        entries[left++] = first;
+    }
+    return left;
+}
+
+static int compare_places (const void *a, const void *b)
+{
+    const struct entry *x = a;
+    const struct entry *y = b;
+
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+int dn_layers_fewer (const struct dn_layers *layers,
+                     double alike,
+                     int n_min,
+                     struct dn_layers *fewer)
+{
+    size_t n = (size_t) layers->n;
+    dn_cleanup (dn_free_ptr) struct entry *entries = calloc (n + 1, sizeof (*entries));
+    dn_cleanup (dn_free_ptr) struct dn_layer *means = calloc (n + 1, sizeof (*means));
+    struct dn_err err;
+    int left;
+
+    *fewer = *layers;
+    fewer->list = NULL;
+    fewer->n = fewer->capacity = 0;
+    if (!entries || !means)
+        return -1;
+    for (int i = 0; i < layers->n; i++)
+        entries[i] = entry_of (layers, i);
+    qsort (entries, n, sizeof (*entries), compare);
+    for (int i = 1, first = 0, gone = 0; i < layers->n; i++) {
+        if (gone < layers->n - n_min && are_alike (&entries[first], &entries[i], alike))
+            gone++;
+        else
+            first = i;
+        entries[i].bucket = entries[first].at;
+    }
+    left = fill_all (entries, layers->n, means);
+    qsort (entries, (size_t) left, sizeof (*entries), compare_places);
+    for (int i = 0; i < left; i++)
+        if (dn_layers_add (fewer, entries[i].layer, &err) < 0) {
+            dn_layers_free (fewer);
+            return -1;
+        }
+    return 0;
+}
