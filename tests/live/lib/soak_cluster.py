@@ -137,7 +137,7 @@ class Cluster:
     def __init__(self, directory, args, top, build):
         self.dir = directory
         self.top = top
-        self.dnnest = os.environ.get("DNNEST", os.path.join(build, "dnnest"))
+        self.dnnest = os.path.join(directory, "dnnest")
         self.make_bundle = os.path.join(build, "tests/unit/make_bundle")
         self.control = args.control
         self.process = None
@@ -190,15 +190,15 @@ class Cluster:
 
     def frozen_conf(self, state):
         """dnnest.conf of that state, for 'dnnest advise'."""
-        conf, bundle = state
-        path = self.path("frozen", "%s-%s.conf" % state)
-        if not os.path.exists(path):
-            text = self.conf_text(conf, "none" if bundle == "none" else
-                                  self.path("frozen", bundle), log=False)
-            with open(path + ".new", "w", encoding="ascii") as file:
-                file.write(text)
-            os.rename(path + ".new", path)
-        return path
+        return self.path("frozen", "%s-%s.conf" % state)
+
+    def freeze(self):
+        for conf in CONFS:
+            for bundle in ("none", "small", "shipped"):
+                text = self.conf_text(conf, "none" if bundle == "none" else
+                                      self.path("frozen", bundle), log=False)
+                with open(self.frozen_conf((conf, bundle)), "w", encoding="ascii") as file:
+                    file.write(text)
 
     def write_conf(self, content, whole):
         path = self.path("etc/dnnest.conf")
@@ -233,6 +233,7 @@ class Cluster:
         shutil.copytree(os.path.join(self.top, "etc/bundle"), self.path("frozen/shipped"))
         os.mkdir(self.path("frozen/small"))
         subprocess.run([self.make_bundle, self.path("frozen/small")], check=True)
+        self.freeze()
         subprocess.run(["chmod", "-R", "go-w", self.path("etc"), self.path("frozen"),
                         self.path("site")], check=True)
         for name in ("shipped", "small"):
