@@ -1,5 +1,5 @@
 #!/bin/bash
-# soak.t - the soak of tests/live/soak, for less than a minute
+# soak.t - the soak of tests/live/soak, for a minute at most
 #
 # Three hundred submissions, one restart, one kill, munge stopped once. What it checks is
 # said there; here it must find nothing, and must not have been idle.
@@ -10,6 +10,9 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin soak job_submit_dnnest spank_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
+if (($(_cluster_version) != 2205)); then
+    skip_all 'its requests are those of the sbatch of 22.05'
+fi
 for program in live/crowd unit/make_bundle; do
     if [[ ! -x $build/tests/$program ]]; then
         skip_all "tests/$program is not built: 'make check' builds it"
@@ -38,7 +41,7 @@ is 'slurmctld was restarted' "$(told restarts)" 1
 is '... and killed' "$(told kills)" 1
 is 'munge stood still' "$(told 'munge stops')" 1
 ok 'configurations were swapped' test "$(told 'configurations swapped')" -gt 0
-ok 'jobs were changed' test "$(told changed)" -gt 10
+ok 'jobs were changed' test "$(told changed)" -gt 5
 ok 'jobs were left' test "$(told 'as written')" -gt 10
 
 done_testing

@@ -6,6 +6,7 @@ it was submitted.
 """
 import concurrent.futures
 import json
+import re
 import subprocess
 import threading
 
@@ -32,11 +33,17 @@ LASTING = ("admin_comment", "comment", "cpus_per_task", "features", "num_tasks",
 OWN = ("name", "job_state", "tres_req_str")
 
 
-def gpus_of(request):
-    """How many GPUs and nodes a text like cpu=4,mem=5000,node=1,gres/gpu=2 has."""
-    parts = dict(part.split("=", 1) for part in request.split(",") if "=" in part)
-    # Without accounting the GPUs are not in it; they are in the tres fields then.
-    return parts.get("4"), parts.get("1001")
+def nodes_of(row):
+    """How many nodes there are to be: in a text like cpu=4,mem=5000M,node=1,billing=4."""
+    found = re.search(r"\bnode=(\d+)", row["tres_req_str"])
+    return found and found[1]
+
+
+def gpus_of(row):
+    """How many GPUs there are to be, whatever their type, in each of the four ways."""
+    return [sum(int(n or 1) for n in
+                re.findall(r"gpu(?::[a-z]\w*)?(?:[:=](\d+))?(?:,|$)", row["tres_per_" + what]))
+            for what in ("job", "node", "socket", "task")]
 
 
 class Advice:
@@ -67,7 +74,7 @@ class Advice:
             command.append(b"--comment=" + template.comment)
         done = subprocess.run([*command, template.path], capture_output=True)
         if done.returncode == 2:  # not understood: the job stays, and its user is told
-            return {}, None
+            return {}, None if state[0] == "observe" else "; job submitted as written"
         if done.returncode not in (0, 1):
             self.failures.append("dnnest advise ended with %d: %r: %r"
                                  % (done.returncode, command, done.stderr))
@@ -117,10 +124,22 @@ class Judge:
             elif row[name] != fields[name]:
                 found.append("%s: %s, expected %s" % (name, row[name] or "none",
                                                       fields[name] or "none"))
-        if template.held and gpus_of(row["tres_req_str"]) != gpus_of(fields["tres_req_str"]):
-            found.append("GPUs or nodes: %s, expected those of %s"
-                         % (row["tres_req_str"], fields["tres_req_str"]))
+        asked = self.without(template, offset)
+        if gpus_of(row) != gpus_of(asked):
+            found.append("GPUs: %s, expected %s" % (gpus_of(row), gpus_of(asked)))
+        if template.held and nodes_of(row) != nodes_of(asked):
+            found.append("nodes: %s, expected %s" % (nodes_of(row), nodes_of(asked)))
         return found
+
+    @staticmethod
+    def wrong_words(job, state, message):
+        """What the user read is what he should; nothing where nothing was to be said."""
+        said = job.message
+        if said is None or state is not INERT and not job.template.advice:
+            return []
+        if message not in said if message else "dnnest: " in said:
+            return ["its user was told '%s', expected '%s'" % (said, message or "")]
+        return []
 
     def judge(self, job, row):
         """(state, edits) that explain the job, or None and why not."""
@@ -131,10 +150,8 @@ class Judge:
         told = []
         for state in states:
             edits, message = self.advice.ask(job.template, state).result()
-            why = self.differences(job.template, row, edits)
-            if not why and message and job.message is not None and \
-                    message not in job.message:
-                why = ["its user was told '%s', expected '%s'" % (job.message, message)]
+            why = self.differences(job.template, row, edits) or \
+                self.wrong_words(job, state, message)
             if not why:
                 return (state, edits), told
             told.append("%s: %s" % ("nothing in force" if state is INERT else

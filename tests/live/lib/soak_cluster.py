@@ -14,6 +14,7 @@ import time
 
 END_S = 90        # what slurmctld may take to end, or to answer after its start
 SETTLE_S = 180    # what a change may take to be found on a slow machine; it takes four
+INSTALL_S = 5     # between the line in the log and what it tells, on a slow machine
 INERT = None      # no configuration is in force
 
 GPU_LINES = """\
@@ -126,7 +127,7 @@ class Log:
         found = []
         for i, (since, state) in enumerate(self.states):
             until = self.states[i + 1][0] if i + 1 < len(self.states) else end + 1
-            if since <= end + 0.01 and until >= begin - 2 and state not in found:
+            if since <= end + 0.01 and until >= begin - INSTALL_S and state not in found:
                 found.append(state)
         return found
 
@@ -252,7 +253,8 @@ class Cluster:
             file.write(text)
 
     def model(self, *words):
-        done = subprocess.run([self.dnnest, "model", *words, "--dir", self.path("site/model")],
+        done = subprocess.run([self.dnnest, "model", *words,
+                               "--dir", self.path("site/model")],
                               capture_output=True, text=True)
         if done.returncode != 0:
             self.unexpected.append("dnnest model %s: %s" % (" ".join(words), done.stderr))

@@ -260,7 +260,8 @@ class Maker:
         template.entries.append(b"DNNEST_SIDECAR=" + self.draw.choice(
             [b"[" * 16000, b"{" * 100, ESCAPE, b'{"dnnest":1}', b'{"dnnest":2,"spec":{}}',
              b'{"dnnest":1,"spec":{"batch":1e999}}', b"[" * 100000,
-             b'{"dnnest":1,"graph":{"ops":[{"op":"linear","in":[[8]],"out":[[99999999999]]}]}}',
+             b'{"dnnest":1,"graph":{"ops":[{"op":"linear","in":[[8]],'
+             b'"out":[[99999999999]]}]}}',
              b'{"dnnest":1,"spec":{"\\u001b[31m\\n":1}}', b"null"]))
         template.advice = False
 
