@@ -734,6 +734,37 @@ static void derive_counts (struct dn_job *job)
         job->pn_min_cpus = job->cpus_per_task;
 }
 
+/* GPUs in 'tres' if they are one entry, else 0. */
+static int64_t count_entry (const char *tres)
+{
+    struct dn_tres_list list;
+
+    if (!tres || dn_tres_read (tres, &list, NULL) < 0)
+        return 0;
+    return list.n_entries == 1 && list.entries[0].gpu ? list.entries[0].count : 0;
+}
+
+/* What sbatch derives from GPUs that are asked for in two options, when all else is
+ * done: CPUs stay those of before. It refuses what does not go together.
+ */
+static void derive_from_gpus (struct dn_job *job)
+{
+    int64_t per_job = count_entry (job->tres[DN_GPU_PER_JOB]);
+    int64_t per_node = count_entry (job->tres[DN_GPU_PER_NODE]);
+    int64_t per_task = count_entry (job->tres[DN_GPU_PER_TASK]);
+
+    if (per_job > 0 && per_node > 0 && per_job % per_node == 0) {
+        job->min_nodes = per_job / per_node;
+        job->max_nodes = job->min_nodes;
+    }
+    if (per_job > 0 && per_task > 0 && per_job % per_task == 0
+        && job->num_tasks == DN_UNSET)
+        job->num_tasks = per_job / per_task;
+    if (per_node > 0 && per_task > 0 && per_node % per_task == 0
+        && job->ntasks_per_node == DN_UNSET)
+        job->ntasks_per_node = per_node / per_task;
+}
+
 static bool is_special (const struct dn_sbatch *sbatch)
 {
     static const int special[] = {
@@ -857,6 +888,7 @@ int dn_sbatch_fill (struct dn_sbatch *sbatch, int version, struct dn_err *err)
                           && !sbatch->value[DN_SBATCH_MEM_PER_CPU]
                           && !sbatch->value[DN_SBATCH_MEM_PER_GPU];
     derive_counts (job);
+    derive_from_gpus (job);
     if (fill_per_gpu (sbatch, version, err) < 0)
         return -1;
     fill_env (sbatch, version);

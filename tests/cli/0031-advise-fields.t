@@ -112,6 +112,22 @@ time_of -1 ''
 fields $v '--set=GpuType=keep -G a100:1 -t 90 --time-min=60' 'time_limit 90 -> 60' \
     'no limit goes below --time-min'
 
+# counts_of OPTIONS NODES TASKS: as they are on record; sbatch derives them from GPUs that
+# are asked for in two options.
+counts_of() {
+    local options=$1 nodes=$2 tasks=$3
+    # shellcheck disable=SC2086
+    json "$options: $nodes nodes, $tasks tasks" \
+        "(d['record']['req'].get('nodes'), d['record']['req'].get('tasks')) == ($nodes, $tasks)" \
+        advise --comment="dnnest:$short" -t 1-0 --mem=1000 $options
+}
+counts_of '--gpus=a100:4' 1 1
+counts_of '--gpus=a100:4 --gpus-per-node=a100:2' 2 2
+counts_of '--gpus=a100:4 --gpus-per-node=a100:2 -n 4' 2 4
+counts_of '--gpus=a100:4 --gpus-per-node=a100:4 -N 1-2' 1 1
+counts_of '--gpus=a100:4 --gpus-per-task=a100:2' None 2
+counts_of '--gpus=a100:4 --gpus-per-task=a100:1 --gpus-per-node=a100:2' 2 4
+
 cat > "$work/quotes.sh" <<JOB
 #!/bin/sh
 #SBATCH --job-name 'a "quoted" name' --comment="dnnest:$short" -t\ 90

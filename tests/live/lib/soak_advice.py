@@ -1,0 +1,159 @@
+"""soak_advice.py - what tests/live/soak expects of a job, and whether it is so
+
+What a job is without dnnest was seen on a controller without the plugin. With it, the job
+is that, with the edits of 'dnnest advise' under one of the states that were in force when
+it was submitted.
+"""
+import concurrent.futures
+import json
+import re
+import subprocess
+import threading
+
+from soak_cluster import INERT
+
+# Fields of the job that an edit of the same name, or another, sets.
+EDITED = {"time_limit": "time_limit", "time_min": "time_min",
+          "cpus_per_task": "cpus_per_task", "mem_per_node": "pn_min_memory",
+          "tres_per_job": "tres_per_job", "tres_per_node": "tres_per_node",
+          "tres_per_socket": "tres_per_socket", "tres_per_task": "tres_per_task",
+          "cpus_per_tres": "cpus_per_tres", "partition": "partition",
+          "features": "features", "admin_comment": "admin_comment"}
+# What Slurm makes of these and others: lower than without, or the same.
+DERIVED = ("num_cpus", "pn_min_cpus")
+# Its guess of how many nodes that may be; how many there are to be is in tres_req_str.
+GUESSED = ("num_nodes",)
+# The rest of an edit shows in no field of the job.
+UNSEEN = ("environment", "min_cpus", "pn_min_cpus")
+# Of a job that runs or has run, Slurm has changed the others.
+LASTING = ("admin_comment", "comment", "cpus_per_task", "features", "num_tasks",
+           "partition", "pn_min_memory", "time_limit", "tres_per_job", "tres_per_node",
+           "user_id")
+# What no job shares with another.
+OWN = ("name", "job_state", "tres_req_str")
+
+
+def nodes_of(row):
+    """How many nodes there are to be: in a text like cpu=4,mem=5000M,node=1,billing=4."""
+    found = re.search(r"\bnode=(\d+)", row["tres_req_str"])
+    return found and found[1]
+
+
+def gpus_of(row):
+    """How many GPUs there are to be, whatever their type, in each of the four ways."""
+    return [sum(int(n or 1) for n in
+                re.findall(r"gpu(?::[a-z]\w*)?(?:[:=](\d+))?(?:,|$)", row["tres_per_" + what]))
+            for what in ("job", "node", "socket", "task")]
+
+
+class Advice:
+    """Answers of 'dnnest advise', each asked for once."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.answers = {}
+        self.lock = threading.Lock()
+        self.failures = []
+        self.pool = concurrent.futures.ThreadPoolExecutor(2)
+
+    def ask(self, template, state):
+        """A future of (edits, message)."""
+        key = (template, state)
+        with self.lock:
+            if key not in self.answers:
+                self.answers[key] = self.pool.submit(self.run, template, state)
+            return self.answers[key]
+
+    def run(self, template, state):
+        if state is INERT or not template.advice:
+            return {}, None
+        command = ["nice", self.cluster.dnnest, "advise", "--json",
+                   "--conf=" + self.cluster.frozen_conf(state), "--def-mem-per-cpu=5000",
+                   *template.options]
+        if template.comment is not None:
+            command.append(b"--comment=" + template.comment)
+        done = subprocess.run([*command, template.path], capture_output=True)
+        if done.returncode == 2:  # not understood: the job stays, and its user is told
+            return {}, None if state[0] == "observe" else "; job submitted as written"
+        if done.returncode not in (0, 1):
+            self.failures.append("dnnest advise ended with %d: %r: %r"
+                                 % (done.returncode, command, done.stderr))
+            return {}, None
+        answer = json.loads(done.stdout)
+        edits = {edit["field"]: "" if edit["new"] is None else str(edit["new"])
+                 for edit in answer["edits"]}
+        return edits, answer["message"]
+
+
+class Judge:
+    def __init__(self, cluster, advice, baseline):
+        self.cluster = cluster
+        self.advice = advice
+        self.baseline = baseline  # per template: {het offset: fields} or an error
+
+    def without(self, template, offset):
+        """The job's fields on a controller without the plugin; None: it was refused."""
+        base = self.baseline[(template.like or template).number]
+        if isinstance(base, str):
+            return None
+        fields = dict(base[offset])
+        if template.like:
+            fields["comment"] = template.comment.decode("latin-1")
+        return fields
+
+    def differences(self, template, row, edits):
+        """Between the job and what it should be, as text; empty: none."""
+        offset = row["het_job_offset"]
+        fields = self.without(template, offset)
+        if fields is None:
+            return ["Slurm refuses it without the plugin"]
+        for edit, value in edits.items():
+            if edit in EDITED:
+                fields[EDITED[edit]] = value
+            elif edit not in UNSEEN:
+                return ["an edit of %s is not known to the soak" % edit]
+        names = [name for name in fields if name not in OWN and
+                 (template.held or name in LASTING)]
+        found = []
+        for name in names:
+            if edits and name in GUESSED or template.het and name == "admin_comment":
+                continue
+            if edits and name in DERIVED:
+                if int(row[name]) > int(fields[name]):
+                    found.append("%s: %s is above %s" % (name, row[name], fields[name]))
+            elif row[name] != fields[name]:
+                found.append("%s: %s, expected %s" % (name, row[name] or "none",
+                                                      fields[name] or "none"))
+        asked = self.without(template, offset)
+        if gpus_of(row) != gpus_of(asked):
+            found.append("GPUs: %s, expected %s" % (gpus_of(row), gpus_of(asked)))
+        if template.held and nodes_of(row) != nodes_of(asked):
+            found.append("nodes: %s, expected %s" % (nodes_of(row), nodes_of(asked)))
+        return found
+
+    @staticmethod
+    def wrong_words(job, state, message):
+        """What the user read is what he should; nothing where nothing was to be said."""
+        said = job.message
+        if said is None or state is not INERT and not job.template.advice:
+            return []
+        if message not in said if message else "dnnest: " in said:
+            return ["its user was told '%s', expected '%s'" % (said, message or "")]
+        return []
+
+    def judge(self, job, row):
+        """(state, edits) that explain the job, or None and why not."""
+        states = [INERT] if self.cluster.control else \
+            self.cluster.log.in_force(job.begin, job.end)
+        if job.template.kind in ("plain", "off"):
+            states = [INERT]
+        told = []
+        for state in states:
+            edits, message = self.advice.ask(job.template, state).result()
+            why = self.differences(job.template, row, edits) or \
+                self.wrong_words(job, state, message)
+            if not why:
+                return (state, edits), told
+            told.append("%s: %s" % ("nothing in force" if state is INERT else
+                                    "-".join(state), "; ".join(why)))
+        return None, told
