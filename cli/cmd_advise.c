@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "advise.h"
-#include "sbatch.h"
-#include "show.h"
+#include "process/sbatch.h"
+#include "output/show.h"
 #include "subject.h"
-#include "grid.h"
+#include "output/grid.h"
 
 enum {
     OPTION_DEF_MEM,

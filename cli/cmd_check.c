@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sbatch.h"
-#include "show.h"
+#include "process/sbatch.h"
+#include "output/show.h"
 #include "subject.h"
-#include "grid.h"
+#include "output/grid.h"
 
 enum {
     OPTION_KEYS

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "conf/people.h"
-#include "json.h"
-#include "show.h"
-#include "grid.h"
+#include "output/json.h"
+#include "output/show.h"
+#include "output/grid.h"
 
 enum {
     OPTION_ACCOUNT,

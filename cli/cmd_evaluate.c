@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "predictions.h"
-#include "progress.h"
+#include "output/predictions.h"
+#include "output/progress.h"
 #include "read_table.h"
-#include "scores.h"
-#include "scores_plot.h"
+#include "output/scores.h"
+#include "output/scores_plot.h"
 
 enum {
     OPTION_PREDICTIONS,

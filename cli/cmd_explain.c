@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "anatomy.h"
-#include "grid.h"
-#include "plot.h"
-#include "show.h"
+#include "output/anatomy.h"
+#include "output/grid.h"
+#include "output/plot.h"
+#include "output/show.h"
 #include "subject.h"
 
 /* The operators that take longest, where nobody says how many. */

@@ -4,10 +4,10 @@
  */
 #include "commands.h"
 
-#include "json.h"
-#include "show.h"
+#include "output/json.h"
+#include "output/show.h"
 #include "subject.h"
-#include "grid.h"
+#include "output/grid.h"
 
 /* Every value that was stated of a device, and the file that states it. */
 static void add_sources (struct json_object *json,

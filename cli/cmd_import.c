@@ -10,9 +10,9 @@
 
 #include "import/hlo_layers.h"
 #include "import/onnx_layers.h"
-#include "grid.h"
-#include "json.h"
-#include "show.h"
+#include "output/grid.h"
+#include "output/json.h"
+#include "output/show.h"
 
 enum {
     OPTION_HLO,

@@ -14,14 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bundle_show.h"
-#include "fetch.h"
-#include "grid.h"
-#include "interrupt.h"
-#include "json.h"
-#include "show.h"
-#include "signature.h"
-#include "store.h"
+#include "bundle/bundle_show.h"
+#include "bundle/fetch.h"
+#include "output/grid.h"
+#include "process/interrupt.h"
+#include "output/json.h"
+#include "output/show.h"
+#include "bundle/signature.h"
+#include "bundle/store.h"
 
 #define MAX_TIME_S     300
 #define MAX_TIME_MAX_S 86400

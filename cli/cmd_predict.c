@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "batches.h"
-#include "grid.h"
-#include "plot.h"
-#include "show.h"
+#include "output/batches.h"
+#include "output/grid.h"
+#include "output/plot.h"
+#include "output/show.h"
 #include "subject.h"
 
 /* Length of a curve where none is given, and at most. */

@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "interrupt.h"
-#include "probe_record.h"
-#include "probe_report.h"
-#include "probe_sweep.h"
+#include "process/interrupt.h"
+#include "probe/probe_record.h"
+#include "probe/probe_report.h"
+#include "probe/probe_sweep.h"
 
 #define STEPS_USUAL   30
 #define WARMUP_USUAL  10

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "directory.h"
-#include "json.h"
+#include "output/json.h"
 #include "learn/train.h"
-#include "progress.h"
+#include "output/progress.h"
 #include "read_table.h"
 #include "site_train.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sbatch.h"
+#include "process/sbatch.h"
 #include "slurm_conf.h"
 
 /* Values of getopt_long () for rows without a letter: above all characters. */

@@ -17,12 +17,12 @@
 #include "base/json_read.h"
 #include "conf/load.h"
 #include "directory.h"
-#include "grid.h"
-#include "json.h"
+#include "output/grid.h"
+#include "output/json.h"
 #include "learn/site_rows.h"
-#include "progress.h"
+#include "output/progress.h"
 #include "read_table.h"
-#include "show.h"
+#include "output/show.h"
 
 /* Reasons that are printed; the others are counted. */
 #define REASONS_MAX 10

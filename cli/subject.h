@@ -6,7 +6,7 @@
 #define DN_SUBJECT_H
 
 #include "graph/describe.h"
-#include "show.h"
+#include "output/show.h"
 #include "site.h"
 
 struct dn_subject {

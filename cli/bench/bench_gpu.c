@@ -8,8 +8,8 @@
 #include "bench/bench_command.h"
 #include "bench/gpu.h"
 #include "bench/recorder.h"
-#include "interrupt.h"
-#include "progress.h"
+#include "process/interrupt.h"
+#include "output/progress.h"
 
 #ifdef DN_CUDA
 

@@ -17,8 +17,8 @@
 #include "bench/bench_command.h"
 #include "bench/loader.h"
 #include "bench/recorder.h"
-#include "interrupt.h"
-#include "progress.h"
+#include "process/interrupt.h"
+#include "output/progress.h"
 
 /* Slices of time, the median of which counts, after one that warms up. */
 #define SLICES      9

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "graph/zoo.h"
+#include "graph/zoo/zoo.h"
 
 #include <math.h>
 #include <stdlib.h>

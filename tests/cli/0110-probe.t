@@ -12,7 +12,7 @@ plan_later
 export XDG_DATA_HOME=$work/data
 export PROBE_TEST_MARK=$work # by which processes are told that are left over
 spec=model=resnet18,image=32,batch=32,steps=5000,input=synthetic,app=tiny
-hook=(--hook "$top/cli/probe")
+hook=(--hook "$top/cli/probe/hook")
 
 # strays: processes of a probe that are still there
 strays() {

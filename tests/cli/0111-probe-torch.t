@@ -15,7 +15,7 @@ export OMP_NUM_THREADS=1
 # What tiny.py trains, by its FLOPs and parameters; the time is measured in any case.
 spec='params=10.5k,flops=6.5M,activations=90k,batch=16,steps=300,optimizer=momentum,app=tiny'
 tiny=("$PYTHON" "$top/tests/cli/tiny.py")
-probe=(probe --hook "$top/cli/probe" --record none --steps 30 --warmup 10)
+probe=(probe --hook "$top/cli/probe/hook" --record none --steps 30 --warmup 10)
 
 try "${probe[@]}" "$spec" -- "${tiny[@]}" 300 16
 is 'it is ended behind 40 steps' "$code" 0

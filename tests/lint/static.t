@@ -78,7 +78,7 @@ look() {
 sources() {
     local without='^$'
     if [[ " ${flags[*]} " != *' -DHAVE_SLURM_SLURM_H=1 '* ]]; then without='^plugin/s'; fi
-    if [[ " ${flags[*]} " != *' -DDN_FETCH '* ]]; then without+='|^cli/fetch\.c$'; fi
+    if [[ " ${flags[*]} " != *' -DDN_FETCH '* ]]; then without+='|^cli/bundle/fetch\.c$'; fi
     c_files model plugin cli | grep '\.c$' | grep -vE "$without"
 }
 

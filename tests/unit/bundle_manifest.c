@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "bundle_manifest.h"
+#include "bundle/bundle_manifest.h"
 
 #define DIGEST "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define FILES  "\"files\":{\"step.json\":{\"bytes\":0,\"sha256\":\"" DIGEST "\"}}"

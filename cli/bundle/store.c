@@ -1,0 +1,502 @@
+/* store.c - where the bundle in force is installed, and those before it
+ *
+ * Every change is made of steps after which a kill does no harm:
+ *
+ *   1. the new bundle is written to .PLACE.tmp-X, down to the disk;
+ *   2. a copy of the one in force is written to .PLACE.tmp-Y;
+ *   3. the slots move up, the oldest goes, and the copy becomes PLACE.1;
+ *   4. .PLACE.tmp-X and PLACE are exchanged, in one step of the kernel;
+ *   5. .PLACE.tmp-X, now the old one, of which PLACE.1 is a copy, is removed.
+ *
+ * The copy costs some megabytes and spares a journal: a name .PLACE.tmp-* is rubbish at
+ * every moment, so the next command may sweep it. A kill between 3 and 4 leaves PLACE.1
+ * equal to PLACE, one in the middle of 3 a hole between the slots; both are put right
+ * before the next change. The lock is on the directory, so there is no lock file to be
+ * left behind.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conf/files.h"
+#include "conf/load.h"
+#include "process/interrupt.h"
+
+#define LOCK_TRIES  100
+#define LOCK_WAIT_S 0.1
+
+/* Room behind the name of the place for ".tmp-12345678" and the dot before it. */
+#define BASE_MAX (NAME_MAX - 16)
+
+static int fail_errno (const struct dn_store *store,
+                       const char *what,
+                       struct dn_err *err)
+{
+    return dn_err_set (err, DN_E_IO, "%s: %s: %s", store->path, what, strerror (errno));
+}
+
+struct dn_slot_name dn_store_slot (const struct dn_store *store, int slot)
+{
+    struct dn_slot_name out = {""};
+    struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
+
+    dn_buf_add (&buf, "%s", store->base);
+    if (slot == DN_SLOT_ASIDE)
+        dn_buf_add (&buf, ".aside");
+    else if (slot != DN_SLOT_CURRENT)
+        dn_buf_add (&buf, ".%d", slot);
+    return out;
+}
+
+/* ".PLACE.tmp-": how the names of unfinished work begin. */
+static struct dn_slot_name temporary_prefix (const struct dn_store *store)
+{
+    struct dn_slot_name out = {""};
+    struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
+
+    dn_buf_add (&buf, ".%s.tmp-", store->base);
+    return out;
+}
+
+static struct dn_slot_name temporary_name (const struct dn_store *store)
+{
+    struct dn_slot_name out = temporary_prefix (store);
+    size_t len = strlen (out.text);
+    struct dn_buf buf = dn_buf_on (out.text + len, sizeof (out.text) - len);
+
+    dn_buf_add (&buf, "%08x", (unsigned) randombytes_random ());
+    return out;
+}
+
+/* Split "/var/lib/dnnest/model/" into the directory around it and its last component.
+ */
+static int split_path (const char *path,
+                       struct dn_store *store,
+                       char parent[PATH_MAX],
+                       struct dn_err *err)
+{
+    struct dn_span rest = dn_span_of (path);
+    size_t base = 0;
+
+    while (rest.len > 1 && rest.text[rest.len - 1] == '/')
+        rest.len--;
+    if (dn_span_copy (rest, store->path, sizeof (store->path), "path", err) < 0)
+        return -1;
+    for (size_t i = 0; i < rest.len; i++)
+        if (rest.text[i] == '/')
+            base = i + 1;
+    if (base == rest.len || store->path[base] == '.' || rest.len - base > BASE_MAX)
+        return dn_err_set (err, DN_E_RANGE, "%s: not the name of a place", path);
+    memcpy (store->base, store->path + base, rest.len - base + 1);
+    if (base == 0)
+        return dn_span_copy (dn_span_of ("."), parent, PATH_MAX, "path", err);
+    return dn_span_copy (
+        (struct dn_span){path, base > 1 ? base - 1 : 1}, parent, PATH_MAX, "path", err);
+}
+
+static int open_parent (struct dn_store *store, const char *parent)
+{
+    store->parent = open (parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return store->parent;
+}
+
+int dn_store_open (const char *path, struct dn_store *store, struct dn_err *err)
+{
+    char parent[PATH_MAX];
+
+    memset (store, 0, sizeof (*store));
+    store->parent = -1;
+    if (split_path (path, store, parent, err) < 0)
+        return -1;
+    if (open_parent (store, parent) >= 0)
+        return 0;
+    fail_errno (store, "cannot be looked at", err);
+    return errno == ENOENT ? 1 : -1;
+}
+
+void dn_store_close (struct dn_store *store)
+{
+    dn_fd_cleanup (&store->parent);
+    store->parent = -1;
+}
+
+/* Whoever may write to the directory may put another bundle in the place. */
+static int check_parent (const struct dn_store *store,
+                         const char *parent,
+                         struct dn_err *err)
+{
+    struct stat st;
+
+    if (fstat (store->parent, &st) < 0)
+        return fail_errno (store, "cannot be examined", err);
+    if (st.st_uid != 0 && st.st_uid != geteuid ())
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "%s: owned by uid %lu, expected root or uid %lu",
+                           parent,
+                           (unsigned long) st.st_uid,
+                           (unsigned long) geteuid ());
+    if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "%s: writable by group or others (mode %04o)",
+                           parent,
+                           (unsigned) (st.st_mode & 07777));
+    return 0;
+}
+
+static int take_lock (const struct dn_store *store,
+                      const char *parent,
+                      struct dn_err *err)
+{
+    const struct timespec wait = {0, (long) (LOCK_WAIT_S * 1e9)};
+
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock (store->parent, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return fail_errno (store, "cannot be locked", err);
+        nanosleep (&wait, NULL);
+        if (dn_interrupted ())
+            return dn_err_set (err, DN_E_IO, "%s: interrupted", parent);
+    }
+    return dn_err_set (
+        err, DN_E_IO, "%s: another dnnest model is at work there", parent);
+}
+
+static int sweep (const struct dn_store *store, struct dn_err *err)
+{
+    struct dn_slot_name prefix = temporary_prefix (store);
+    int fd = openat (store->parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dn_cleanup (dn_dir_cleanup) DIR *list = fd >= 0 ? fdopendir (fd) : NULL;
+    const struct dirent *entry;
+
+    if (!list) {
+        fail_errno (store, "cannot be looked at", err);
+        dn_fd_cleanup (&fd);
+        return -1;
+    }
+    while ((entry = readdir (list)))
+        if (strncmp (entry->d_name, prefix.text, strlen (prefix.text)) == 0
+            && dn_parcel_remove (store->parent, entry->d_name, err) < 0)
+            return -1;
+    return 0;
+}
+
+int dn_store_lock (const char *path, struct dn_store *store, struct dn_err *err)
+{
+    char parent[PATH_MAX];
+
+    memset (store, 0, sizeof (*store));
+    store->parent = -1;
+    if (split_path (path, store, parent, err) < 0)
+        return -1;
+    if (mkdir (parent, 0755) < 0 && errno != EEXIST)
+        return fail_errno (store, "the directory around it cannot be made", err);
+    if (open_parent (store, parent) < 0)
+        return fail_errno (store, "the directory around it cannot be opened", err);
+    if (check_parent (store, parent, err) == 0 && take_lock (store, parent, err) == 0
+        && sweep (store, err) == 0)
+        return 0;
+    dn_store_close (store);
+    return -1;
+}
+
+int dn_store_read (const struct dn_store *store,
+                   int slot,
+                   struct dn_parcel *parcel,
+                   struct dn_err *err)
+{
+    struct dn_slot_name name = dn_store_slot (store, slot);
+    const char *suffix = name.text + strlen (store->base);
+    char path[PATH_MAX + 16];
+    struct dn_buf buf = dn_buf_on (path, sizeof (path));
+    dn_cleanup (dn_fd_cleanup) int dir = openat (
+        store->parent, name.text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int error = errno;
+
+    memset (parcel, 0, sizeof (*parcel));
+    dn_buf_add (&buf, "%s%s", store->path, suffix);
+    if (dir >= 0)
+        return dn_parcel_read_at (dir, path, parcel, err);
+    dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (error));
+    return error == ENOENT ? 1 : -1;
+}
+
+static bool exists (const struct dn_store *store, const char *name)
+{
+    struct stat st;
+
+    return fstatat (store->parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int move (const struct dn_store *store,
+                 const char *from,
+                 const char *to,
+                 unsigned flags,
+                 struct dn_err *err)
+{
+    if (renameat2 (store->parent, from, store->parent, to, flags) == 0)
+        return 0;
+    if (errno == EINVAL && flags == RENAME_EXCHANGE)
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "%s: this file system cannot exchange directories",
+                           store->path);
+    return dn_err_set (
+        err, DN_E_IO, "%s: rename to %s: %s", from, to, strerror (errno));
+}
+
+static int sync_parent (const struct dn_store *store, struct dn_err *err)
+{
+    return fsync (store->parent) == 0 ? 0 : fail_errno (store, "fsync", err);
+}
+
+/* Nobody ever sees half of a slot: it gets a name for rubbish first. */
+static int discard (const struct dn_store *store, int slot, struct dn_err *err)
+{
+    struct dn_slot_name name = dn_store_slot (store, slot);
+    struct dn_slot_name rubbish = temporary_name (store);
+
+    if (!exists (store, name.text))
+        return 0;
+    if (move (store, name.text, rubbish.text, RENAME_NOREPLACE, err) < 0)
+        return -1;
+    return dn_parcel_remove (store->parent, rubbish.text, err);
+}
+
+static int move_slot (const struct dn_store *store,
+                      int from,
+                      int to,
+                      struct dn_err *err)
+{
+    struct dn_slot_name from_name = dn_store_slot (store, from);
+    struct dn_slot_name to_name = dn_store_slot (store, to);
+
+    if (!exists (store, from_name.text))
+        return 0;
+    return move (store, from_name.text, to_name.text, RENAME_NOREPLACE, err);
+}
+
+/* Close the holes between the slots, keeping their order. */
+static int compact (const struct dn_store *store, struct dn_err *err)
+{
+    int n = 0;
+
+    for (int slot = 1; slot <= DN_STORE_KEPT; slot++) {
+        if (!exists (store, dn_store_slot (store, slot).text))
+            continue;
+        if (++n != slot && move_slot (store, slot, n, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What stands in the place. */
+enum current {
+    CURRENT_NONE,
+    CURRENT_GOOD,
+    CURRENT_DAMAGED, /* a bundle that is not what its manifest says */
+    CURRENT_FOREIGN  /* something else, which is not ours to move */
+};
+
+/* Is it a directory with at least a manifest? Then we put it here, or one like us. */
+static bool has_manifest (const struct dn_store *store)
+{
+    dn_cleanup (dn_fd_cleanup) int dir = openat (
+        store->parent, store->base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    return dir >= 0 && fstatat (dir, DN_MANIFEST_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static enum current read_current (const struct dn_store *store,
+                                  struct dn_parcel *parcel,
+                                  struct dn_err *err)
+{
+    int found = dn_store_read (store, DN_SLOT_CURRENT, parcel, err);
+
+    if (found == 0)
+        return CURRENT_GOOD;
+    if (found > 0)
+        return CURRENT_NONE;
+    if (has_manifest (store))
+        return CURRENT_DAMAGED;
+    /* An empty directory may have been made by a package. */
+    if (unlinkat (store->parent, store->base, AT_REMOVEDIR) == 0)
+        return CURRENT_NONE;
+    return CURRENT_FOREIGN;
+}
+
+/* Put right what a kill may have left, and read the bundle in force. */
+static int prepare (const struct dn_store *store,
+                    struct dn_parcel *current,
+                    enum current *state,
+                    struct dn_err *err)
+{
+    dn_cleanup (dn_parcel_free) struct dn_parcel first = {.text = {NULL, 0}};
+
+    *state = read_current (store, current, err);
+    if (*state == CURRENT_FOREIGN)
+        return dn_err_wrap (err, "no bundle, and so not replaced");
+    if (compact (store, err) < 0)
+        return -1;
+    if (*state != CURRENT_GOOD || dn_store_read (store, 1, &first, NULL) != 0
+        || !dn_parcel_same (current, &first))
+        return 0;
+    return discard (store, 1, err) < 0 ? -1 : compact (store, err);
+}
+
+/* Keep a copy of the bundle in force as the newest of the older ones. */
+static int keep (const struct dn_store *store,
+                 const struct dn_parcel *current,
+                 struct dn_err *err)
+{
+    struct dn_slot_name copy = temporary_name (store);
+
+    if (dn_parcel_write (store->parent, copy.text, current, err) < 0)
+        return -1;
+    if (discard (store, DN_STORE_KEPT, err) < 0)
+        return -1;
+    for (int slot = DN_STORE_KEPT - 1; slot >= 1; slot--)
+        if (move_slot (store, slot, slot + 1, err) < 0)
+            return -1;
+    return move (
+        store, copy.text, dn_store_slot (store, 1).text, RENAME_NOREPLACE, err);
+}
+
+/* Bring the new bundle 'name' into the place; afterwards 'name' is the one before, if
+ * there was one. */
+static int bring (const struct dn_store *store,
+                  const char *name,
+                  enum current before,
+                  struct dn_err *err)
+{
+    unsigned flags = before == CURRENT_NONE ? RENAME_NOREPLACE : RENAME_EXCHANGE;
+
+    if (sync_parent (store, err) < 0 || move (store, name, store->base, flags, err) < 0
+        || sync_parent (store, err) < 0)
+        return -1;
+    return 0;
+}
+
+static int put_aside (const struct dn_store *store,
+                      const char *name,
+                      struct dn_err *err)
+{
+    if (!exists (store, name))
+        return 0;
+    if (discard (store, DN_SLOT_ASIDE, err) < 0)
+        return -1;
+    return move (
+        store, name, dn_store_slot (store, DN_SLOT_ASIDE).text, RENAME_NOREPLACE, err);
+}
+
+int dn_store_install (const struct dn_store *store,
+                      const struct dn_parcel *parcel,
+                      enum dn_stored *stored,
+                      struct dn_err *err)
+{
+    dn_cleanup (dn_parcel_free) struct dn_parcel current = {.text = {NULL, 0}};
+    struct dn_slot_name name = temporary_name (store);
+    enum current state;
+
+    *stored = DN_STORED_BEFORE;
+    if (prepare (store, &current, &state, err) < 0)
+        return -1;
+    if (state == CURRENT_GOOD && dn_parcel_same (&current, parcel))
+        return 0;
+    *stored = state == CURRENT_DAMAGED ? DN_STORED_ASIDE : DN_STORED;
+    if (dn_parcel_write (store->parent, name.text, parcel, err) < 0)
+        return -1;
+    if ((state == CURRENT_GOOD && keep (store, &current, err) < 0)
+        || bring (store, name.text, state, err) < 0) {
+        sweep (store, NULL);
+        return -1;
+    }
+    return state == CURRENT_DAMAGED ? put_aside (store, name.text, err)
+                                    : dn_parcel_remove (store->parent, name.text, err);
+}
+
+/* The newest older bundle that is whole; 'err' tells of the last that is not. */
+static int find_older (const struct dn_store *store,
+                       struct dn_parcel *parcel,
+                       struct dn_err *err)
+{
+    struct dn_err none = {0};
+
+    dn_err_set (&none, DN_E_IO, "%s: no older bundle is kept", store->path);
+    for (int slot = 1; slot <= DN_STORE_KEPT; slot++) {
+        int found = dn_store_read (store, slot, parcel, err);
+
+        if (found == 0)
+            return slot;
+        if (found < 0)
+            none = *err;
+    }
+    *err = none;
+    return 0;
+}
+
+int dn_store_rollback (const struct dn_store *store,
+                       struct dn_parcel *parcel,
+                       struct dn_err *err)
+{
+    dn_cleanup (dn_parcel_free) struct dn_parcel current = {.text = {NULL, 0}};
+    struct dn_slot_name name = temporary_name (store);
+    enum current state;
+    int slot;
+
+    memset (parcel, 0, sizeof (*parcel));
+    if (prepare (store, &current, &state, err) < 0)
+        return -1;
+    slot = find_older (store, parcel, err);
+    if (slot == 0)
+        return 1;
+    if (dn_parcel_write (store->parent, name.text, parcel, err) < 0)
+        return -1;
+    if (bring (store, name.text, state, err) < 0) {
+        sweep (store, NULL);
+        return -1;
+    }
+    if (put_aside (store, name.text, err) < 0)
+        return -1;
+    for (int i = 1; i <= slot; i++)
+        if (discard (store, i, err) < 0)
+            return -1;
+    return compact (store, err);
+}
+
+int dn_store_export (const char *path,
+                     const struct dn_parcel *parcel,
+                     struct dn_err *err)
+{
+    struct dn_store store;
+    struct dn_slot_name name;
+    int status = -1;
+
+    if (dn_store_open (path, &store, err) != 0)
+        return -1;
+    name = temporary_name (&store);
+    if (dn_parcel_write (store.parent, name.text, parcel, err) == 0) {
+        status = move (&store, name.text, store.base, RENAME_NOREPLACE, err);
+        if (status < 0)
+            dn_parcel_remove (store.parent, name.text, NULL);
+        else
+            status = sync_parent (&store, err);
+    }
+    dn_store_close (&store);
+    return status;
+}

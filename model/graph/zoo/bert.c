@@ -1,0 +1,210 @@
+/* bert.c - encoders: BERT and its kin
+ *
+ * BERT (Devlin et al., arXiv 1810.04805) as Hugging Face has it: three embeddings,
+ * normalisation behind each sum, GELU.
+ *
+ * Heads: 'pretrain' (the default) predicts masked tokens and the next sentence, 'lm'
+ * masked tokens only, 'classifier' the class of the sequence (classes=, 2), 'none' ends
+ * with the pooler. Masked tokens are gathered first, as the paper's code and NVIDIA's
+ * do: 15 % of the sequence, or tgt_len= of them. tgt_len equal to seq_len is what
+ * Hugging Face's BertForPreTraining computes.
+ *
+ * ELECTRA (Clark et al., 2003.10555) has no pooler: 'pretrain' is its discriminator,
+ * which tells for each token whether it was replaced, 'lm' its generator.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "graph/transformer.h"
+#include "zoo.h"
+
+#include <math.h>
+
+/* Of the tokens of a sequence are masked (paper, section 3.1). */
+#define MASKED 0.15
+
+struct bert {
+    struct dn_zoo_entry entry;
+    struct dn_transformer_sizes sizes;
+    double vocab;
+    double positions; /* rows of the position table */
+    double types;     /* rows of the segment table; 0: none */
+    double embed;     /* features of the embeddings; 0: hidden */
+    bool shared;      /* one block's parameters serve all layers */
+    bool no_pooler;   /* and no dropout behind attention: DistilBERT */
+    bool electra;     /* heads of its own */
+    bool dropout;
+    enum dn_head head; /* default */
+    enum dn_activation activation;
+};
+
+#define ROW(name, ...)                                                                 \
+    {                                                                                  \
+        {name, "bert"}, __VA_ARGS__                                                    \
+    }
+
+/* shared, no pooler, electra, dropout, default head, activation */
+#define BERT       false, false, false, true, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU
+#define ROBERTA    false, false, false, true, DN_HEAD_LM, DN_ACTIVATION_GELU
+#define DISTILBERT false, true, false, true, DN_HEAD_LM, DN_ACTIVATION_GELU
+#define ELECTRA    false, false, true, true, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU
+#define ALBERT     true, false, false, false, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU_TANH
+
+static const struct bert rows[] = {
+    ROW ("bert_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, BERT),
+    ROW ("bert_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, BERT),
+    ROW ("roberta_base", {12, 768, 12, 0, 0, 512}, 50265, 514, 1, 0, ROBERTA),
+    ROW ("roberta_large", {24, 1024, 16, 0, 0, 512}, 50265, 514, 1, 0, ROBERTA),
+    ROW ("distilbert", {6, 768, 12, 0, 0, 512}, 30522, 512, 0, 0, DISTILBERT),
+    ROW ("electra_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, ELECTRA),
+    ROW ("albert_base", {12, 768, 12, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
+    /* End of rows */
+};
+
+static void add_embeddings (struct dn_build *build,
+                            const struct bert *row,
+                            double vocab,
+                            double features)
+{
+    struct dn_shape tokens = build->at;
+
+    dn_build_embedding (build, vocab, features);
+    build->at = tokens;
+    dn_build_embedding (build, fmax (row->positions, tokens.dim[0]), features);
+    dn_build_add (build);
+    if (row->types > 0) {
+        build->at = tokens;
+        dn_build_embedding (build, row->types, features);
+        dn_build_add (build);
+    }
+    dn_build_norm (build, DN_NORM_LAYER);
+    if (row->dropout)
+        dn_build_dropout (build);
+}
+
+/* The first token's features through a layer and tanh. */
+static void add_pooler (struct dn_build *build, double hidden)
+{
+    build->at.dim[0] = 1;
+    dn_build_linear (build, hidden, true);
+    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
+}
+
+/* Predict the masked tokens with the words' own embedding. */
+static void add_masked_lm (struct dn_build *build,
+                           const struct bert *row,
+                           double features,
+                           double vocab)
+{
+    double tokens = build->at.dim[0];
+    double masked = DN_WANT (build, tgt_len, ceil (MASKED * tokens));
+
+    if (masked > tokens)
+        dn_build_fail (build,
+                       DN_E_RANGE,
+                       "tgt_len: %g masked tokens, expected at most seq_len %g",
+                       masked,
+                       tokens);
+    if (masked < tokens) {
+        build->at.dim[0] = masked;
+        dn_build_copy (build);
+    }
+    dn_build_linear (build, features, true);
+    dn_build_activation (build, row->activation);
+    dn_build_norm (build, DN_NORM_LAYER);
+    dn_build_linear_tied (build, vocab, true);
+    dn_build_loss (build);
+}
+
+/* A layer, then one number for each token (the discriminator), or the classes of the
+ * sequence from its first token.
+ */
+static void add_electra (struct dn_build *build, enum dn_head head)
+{
+    double classes = head == DN_HEAD_CLASSIFIER ? DN_WANT (build, classes, 2) : 1;
+
+    if (head == DN_HEAD_CLASSIFIER) {
+        build->at.dim[0] = 1;
+        dn_build_dropout (build);
+    }
+    dn_build_linear (build, build->at.channels, true);
+    dn_build_activation (build, DN_ACTIVATION_GELU);
+    if (head == DN_HEAD_CLASSIFIER)
+        dn_build_dropout (build);
+    dn_build_linear (build, classes, true);
+    dn_build_loss (build);
+}
+
+static void add_head (struct dn_build *build,
+                      const struct bert *row,
+                      double features,
+                      double vocab)
+{
+    enum dn_head head = dn_build_head (build, row->head);
+    struct dn_shape end = build->at;
+    double hidden = end.channels;
+
+    if (row->electra && head != DN_HEAD_LM) {
+        if (head != DN_HEAD_NONE)
+            add_electra (build, head);
+        return;
+    }
+    if (head == DN_HEAD_PRETRAIN || head == DN_HEAD_LM)
+        add_masked_lm (build, row, features, vocab);
+    if (head == DN_HEAD_LM || row->no_pooler)
+        return;
+    build->at = end;
+    add_pooler (build, hidden);
+    if (head == DN_HEAD_NONE)
+        return;
+    if (head == DN_HEAD_CLASSIFIER)
+        dn_build_dropout (build);
+    dn_build_linear (
+        build, head == DN_HEAD_CLASSIFIER ? DN_WANT (build, classes, 2) : 2, true);
+    dn_build_loss (build);
+}
+
+/* Where one block serves all layers, its parameters are those of the first. */
+static void add_blocks (struct dn_build *build,
+                        const struct bert *row,
+                        const struct dn_transformer *body)
+{
+    struct dn_transformer rest = *body;
+
+    if (!row->shared) {
+        dn_transformer_add_blocks (build, body);
+        return;
+    }
+    rest.layers = 1;
+    dn_transformer_add_blocks (build, &rest);
+    rest.layers = body->layers - 1;
+    build->shared = true;
+    dn_transformer_add_blocks (build, &rest);
+    build->shared = false;
+    dn_build_blocks (build, body->layers);
+}
+
+static void build_bert (struct dn_build *build, const void *data)
+{
+    const struct bert *row = data;
+    struct dn_transformer body = {.norm = DN_NORM_LAYER,
+                                  .activation = row->activation,
+                                  .bias = true,
+                                  .dropout = row->dropout,
+                                  .ffn_dropout_only = row->no_pooler};
+    double vocab = DN_WANT (build, vocab, row->vocab);
+    double features;
+
+    dn_transformer_sizes_read (build, &row->sizes, &body);
+    body.attention.bias = true;
+    body.attention.out_bias = true;
+    body.attention.dropout = row->dropout;
+    features = DN_WANT (build, embed_dim, row->embed > 0 ? row->embed : body.hidden);
+    dn_build_tokens (build, body.tokens);
+    add_embeddings (build, row, vocab, features);
+    if (features != body.hidden)
+        dn_build_linear (build, body.hidden, true);
+    add_blocks (build, row, &body);
+    add_head (build, row, features, vocab);
+}
+
+const struct dn_zoo_family dn_zoo_bert = DN_ZOO_FAMILY (rows, build_bert);

@@ -1,0 +1,259 @@
+/* efficientnet.c - inverted residuals with gates
+ *
+ * EfficientNet (Tan and Le, arXiv 1905.11946), EfficientNetV2 (2104.00298) and
+ * MobileNetV3 (Howard et al., 1905.02244) as torchvision has them; 'widese' is the
+ * variant of NVIDIA's DeepLearningExamples whose gates squeeze a quarter of the
+ * expanded channels. width= multiplies the channels.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "zoo.h"
+
+#include <math.h>
+
+#define N_STAGES_MAX 15
+
+enum block {
+    BLOCK_NONE,
+    BLOCK_INVERTED, /* expand, depthwise, project */
+    BLOCK_FUSED     /* one full convolution in place of the first two */
+};
+
+struct stage {
+    enum block block;
+    double expand; /* ratio; MobileNetV3: channels */
+    int kernel;
+    int stride;
+    double channels;
+    double n;
+    bool gate;    /* squeeze and excitation */
+    bool rectify; /* ReLU in place of hard-swish */
+};
+
+struct efficientnet {
+    struct dn_zoo_entry entry;
+    const struct stage *stages;
+    double width;
+    double depth;
+    double image;
+    double stem;
+    double last;    /* channels of the last convolution; 0: four times its input */
+    double hidden;  /* MobileNetV3: features of the linear layer in the head */
+    bool wide_gate; /* squeezes a part of the expanded channels, not of the input's */
+};
+
+static const struct stage b0_stages[N_STAGES_MAX] = {
+    {BLOCK_INVERTED, 1, 3, 1, 16, 1, true, false},
+    {BLOCK_INVERTED, 6, 3, 2, 24, 2, true, false},
+    {BLOCK_INVERTED, 6, 5, 2, 40, 2, true, false},
+    {BLOCK_INVERTED, 6, 3, 2, 80, 3, true, false},
+    {BLOCK_INVERTED, 6, 5, 1, 112, 3, true, false},
+    {BLOCK_INVERTED, 6, 5, 2, 192, 4, true, false},
+    {BLOCK_INVERTED, 6, 3, 1, 320, 1, true, false},
+};
+
+static const struct stage v2_s_stages[N_STAGES_MAX] = {
+    {BLOCK_FUSED, 1, 3, 1, 24, 2, false, false},
+    {BLOCK_FUSED, 4, 3, 2, 48, 4, false, false},
+    {BLOCK_FUSED, 4, 3, 2, 64, 4, false, false},
+    {BLOCK_INVERTED, 4, 3, 2, 128, 6, true, false},
+    {BLOCK_INVERTED, 6, 3, 1, 160, 9, true, false},
+    {BLOCK_INVERTED, 6, 3, 2, 256, 15, true, false},
+};
+
+static const struct stage v2_m_stages[N_STAGES_MAX] = {
+    {BLOCK_FUSED, 1, 3, 1, 24, 3, false, false},
+    {BLOCK_FUSED, 4, 3, 2, 48, 5, false, false},
+    {BLOCK_FUSED, 4, 3, 2, 80, 5, false, false},
+    {BLOCK_INVERTED, 4, 3, 2, 160, 7, true, false},
+    {BLOCK_INVERTED, 6, 3, 1, 176, 14, true, false},
+    {BLOCK_INVERTED, 6, 3, 2, 304, 18, true, false},
+    {BLOCK_INVERTED, 6, 3, 1, 512, 5, true, false},
+};
+
+static const struct stage v2_l_stages[N_STAGES_MAX] = {
+    {BLOCK_FUSED, 1, 3, 1, 32, 4, false, false},
+    {BLOCK_FUSED, 4, 3, 2, 64, 7, false, false},
+    {BLOCK_FUSED, 4, 3, 2, 96, 7, false, false},
+    {BLOCK_INVERTED, 4, 3, 2, 192, 10, true, false},
+    {BLOCK_INVERTED, 6, 3, 1, 224, 19, true, false},
+    {BLOCK_INVERTED, 6, 3, 2, 384, 25, true, false},
+    {BLOCK_INVERTED, 6, 3, 1, 640, 7, true, false},
+};
+
+static const struct stage v3_large_stages[N_STAGES_MAX] = {
+    {BLOCK_INVERTED, 16, 3, 1, 16, 1, false, true},
+    {BLOCK_INVERTED, 64, 3, 2, 24, 1, false, true},
+    {BLOCK_INVERTED, 72, 3, 1, 24, 1, false, true},
+    {BLOCK_INVERTED, 72, 5, 2, 40, 1, true, true},
+    {BLOCK_INVERTED, 120, 5, 1, 40, 2, true, true},
+    {BLOCK_INVERTED, 240, 3, 2, 80, 1, false, false},
+    {BLOCK_INVERTED, 200, 3, 1, 80, 1, false, false},
+    {BLOCK_INVERTED, 184, 3, 1, 80, 2, false, false},
+    {BLOCK_INVERTED, 480, 3, 1, 112, 1, true, false},
+    {BLOCK_INVERTED, 672, 3, 1, 112, 1, true, false},
+    {BLOCK_INVERTED, 672, 5, 2, 160, 1, true, false},
+    {BLOCK_INVERTED, 960, 5, 1, 160, 2, true, false},
+};
+
+static const struct stage v3_small_stages[N_STAGES_MAX] = {
+    {BLOCK_INVERTED, 16, 3, 2, 16, 1, true, true},
+    {BLOCK_INVERTED, 72, 3, 2, 24, 1, false, true},
+    {BLOCK_INVERTED, 88, 3, 1, 24, 1, false, true},
+    {BLOCK_INVERTED, 96, 5, 2, 40, 1, true, false},
+    {BLOCK_INVERTED, 240, 5, 1, 40, 2, true, false},
+    {BLOCK_INVERTED, 120, 5, 1, 48, 1, true, false},
+    {BLOCK_INVERTED, 144, 5, 1, 48, 1, true, false},
+    {BLOCK_INVERTED, 288, 5, 2, 96, 1, true, false},
+    {BLOCK_INVERTED, 576, 5, 1, 96, 2, true, false},
+};
+
+#define ROW(name, ...)                                                                 \
+    {                                                                                  \
+        {name, "efficientnet"}, __VA_ARGS__                                            \
+    }
+
+static const struct efficientnet rows[] = {
+    ROW ("efficientnet_b0", b0_stages, 1.0, 1.0, 224, 32, 0, 0, false),
+    ROW ("efficientnet_b1", b0_stages, 1.0, 1.1, 240, 32, 0, 0, false),
+    ROW ("efficientnet_b2", b0_stages, 1.1, 1.2, 288, 32, 0, 0, false),
+    ROW ("efficientnet_b3", b0_stages, 1.2, 1.4, 300, 32, 0, 0, false),
+    ROW ("efficientnet_b4", b0_stages, 1.4, 1.8, 380, 32, 0, 0, false),
+    ROW ("efficientnet_b5", b0_stages, 1.6, 2.2, 456, 32, 0, 0, false),
+    ROW ("efficientnet_b6", b0_stages, 1.8, 2.6, 528, 32, 0, 0, false),
+    ROW ("efficientnet_b7", b0_stages, 2.0, 3.1, 600, 32, 0, 0, false),
+    ROW ("efficientnet_widese_b0", b0_stages, 1.0, 1.0, 224, 32, 0, 0, true),
+    ROW ("efficientnet_widese_b4", b0_stages, 1.4, 1.8, 380, 32, 0, 0, true),
+    ROW ("efficientnet_v2_s", v2_s_stages, 1.0, 1.0, 384, 24, 1280, 0, false),
+    ROW ("efficientnet_v2_m", v2_m_stages, 1.0, 1.0, 480, 24, 1280, 0, false),
+    ROW ("efficientnet_v2_l", v2_l_stages, 1.0, 1.0, 480, 32, 1280, 0, false),
+    ROW ("mobilenet_v3_large", v3_large_stages, 1.0, 1.0, 224, 16, 0, 1280, false),
+    ROW ("mobilenet_v3_small", v3_small_stages, 1.0, 1.0, 224, 16, 0, 1024, false),
+    /* End of rows */
+};
+
+/* A gate per channel: global average, two layers as 1x1 convolutions, sigmoid. */
+static void add_gate (struct dn_build *build, double squeezed, bool rectify)
+{
+    struct dn_shape start = build->at;
+
+    dn_build_pool_global (build);
+    dn_build_conv (build, squeezed, 1, 1, 0, 1, true);
+    dn_build_activation (build, rectify ? DN_ACTIVATION_RELU : DN_ACTIVATION_GELU);
+    dn_build_conv (build, start.channels, 1, 1, 0, 1, true);
+    dn_build_activation (build, rectify ? DN_ACTIVATION_GELU : DN_ACTIVATION_SIGMOID);
+    if (rectify)
+        dn_build_keep (build);
+    dn_build_multiply (build, &start);
+}
+
+static void add_conv (struct dn_build *build,
+                      double out,
+                      int kernel,
+                      int stride,
+                      double groups,
+                      bool rectify)
+{
+    dn_build_conv_norm (build, out, kernel, stride, groups);
+    dn_build_activation (build, rectify ? DN_ACTIVATION_RELU : DN_ACTIVATION_GELU);
+}
+
+static void add_block (struct dn_build *build,
+                       const struct efficientnet *row,
+                       const struct stage *stage,
+                       double out,
+                       int stride,
+                       double width)
+{
+    double in = build->at.channels;
+    bool v3 = row->hidden > 0;
+    double inner = v3 ? dn_build_round (stage->expand * width, 8)
+                      : dn_build_round (in * stage->expand, 8);
+
+    if (stage->block == BLOCK_FUSED) {
+        add_conv (build, inner == in ? out : inner, stage->kernel, stride, 1, false);
+    } else {
+        if (inner != in)
+            add_conv (build, inner, 1, 1, 1, stage->rectify);
+        add_conv (build, inner, stage->kernel, stride, inner, stage->rectify);
+        if (stage->gate)
+            add_gate (build,
+                      v3 ? dn_build_round (floor (inner / 4), 8)
+                         : fmax (1, floor ((row->wide_gate ? inner : in) / 4)),
+                      v3);
+    }
+    if (stage->block == BLOCK_INVERTED || inner != in)
+        dn_build_conv_norm (build, out, 1, 1, 1);
+    if (stride == 1 && in == out) {
+        /* Stochastic depth drops the block for single samples. */
+        if (!v3)
+            dn_build_elementwise (build, 1);
+        dn_build_add (build);
+    }
+}
+
+static void add_stage (struct dn_build *build,
+                       const struct efficientnet *row,
+                       const struct stage *stage,
+                       double width)
+{
+    double out = dn_build_round (stage->channels * width, 8);
+    double outer;
+
+    add_block (build, row, stage, out, stage->stride, width);
+    outer = dn_build_repeat (build, ceil (stage->n * row->depth) - 1);
+    add_block (build, row, stage, out, 1, width);
+    dn_build_repeat_end (build, outer);
+}
+
+/* MobileNetV3 has a linear layer of its own behind the average. */
+static void add_head (struct dn_build *build, const struct efficientnet *row)
+{
+    double classes = DN_WANT (build, classes, 1000);
+    bool none = dn_build_head (build, DN_HEAD_CLASSIFIER) == DN_HEAD_NONE;
+
+    if (row->hidden <= 0 || none) {
+        dn_build_classifier (build, classes, true);
+        return;
+    }
+    dn_build_pool_global (build);
+    dn_build_linear (build, row->hidden, true);
+    dn_build_activation (build, DN_ACTIVATION_GELU);
+    dn_build_dropout (build);
+    dn_build_linear (build, classes, true);
+    dn_build_loss (build);
+}
+
+void dn_zoo_efficientnet_b0_add (struct dn_build *build, struct dn_shape levels[3])
+{
+    static const struct efficientnet b0 =
+        ROW ("", b0_stages, 1.0, 1.0, 224, 32, 0, 0, false);
+    int n_levels = 0;
+
+    add_conv (build, b0.stem, 3, 2, 1, false);
+    for (int i = 0; i < N_STAGES_MAX && b0.stages[i].block != BLOCK_NONE; i++) {
+        add_stage (build, &b0, &b0.stages[i], 1);
+        /* The last stage of a size, from an eighth of the image on. */
+        if (i == 2 || i == 4 || i == 6)
+            levels[n_levels++] = build->at;
+    }
+}
+
+static void build_efficientnet (struct dn_build *build, const void *data)
+{
+    const struct efficientnet *row = data;
+    double width = DN_WANT_REAL (build, width, row->width);
+    double last = row->last;
+
+    dn_build_image (build, 3, row->image, 2, 4);
+    add_conv (build, dn_build_round (row->stem * width, 8), 3, 2, 1, false);
+    for (int i = 0; i < N_STAGES_MAX && row->stages[i].block != BLOCK_NONE; i++)
+        add_stage (build, row, &row->stages[i], width);
+    if (last <= 0)
+        last = (row->hidden > 0 ? 6 : 4) * build->at.channels;
+    add_conv (build, last, 1, 1, 1, false);
+    add_head (build, row);
+}
+
+const struct dn_zoo_family dn_zoo_efficientnet =
+    DN_ZOO_FAMILY (rows, build_efficientnet);

@@ -1,0 +1,180 @@
+/* resnet.c - residual networks
+ *
+ * ResNet (He et al., arXiv 1512.03385), ResNeXt (1611.05431), Wide ResNet (1605.07146)
+ * as torchvision.models.resnet has them: the stride sits in the 3x3 convolution. SE-
+ * ResNeXt adds the gates of Hu et al. (1709.01507), as timm and DeepLearningExamples
+ * do. stem=cifar is the small-image variant: a 3x3 convolution of stride 1, no pooling.
+ * width= multiplies the inner channels of a bottleneck.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "zoo.h"
+
+#include <math.h>
+
+#define N_STAGES 4
+
+/* Channels in front of a gate to those within it. */
+#define GATE_PART 16
+
+struct resnet {
+    struct dn_zoo_entry entry;
+    int blocks[N_STAGES];
+    bool bottleneck;
+    double groups;
+    double group_width; /* inner channels of a group in the first stage */
+    bool gate;          /* squeeze and excitation behind each block */
+};
+
+#define ROW(name, ...)                                                                 \
+    {                                                                                  \
+        {name, "resnet"}, __VA_ARGS__                                                  \
+    }
+
+static const struct resnet rows[] = {
+    ROW ("resnet18", {2, 2, 2, 2}, false, 1, 64, false),
+    ROW ("resnet34", {3, 4, 6, 3}, false, 1, 64, false),
+    ROW ("resnet50", {3, 4, 6, 3}, true, 1, 64, false),
+    ROW ("resnet101", {3, 4, 23, 3}, true, 1, 64, false),
+    ROW ("resnet152", {3, 8, 36, 3}, true, 1, 64, false),
+    ROW ("resnext50_32x4d", {3, 4, 6, 3}, true, 32, 4, false),
+    ROW ("resnext101_32x4d", {3, 4, 23, 3}, true, 32, 4, false),
+    ROW ("resnext101_32x8d", {3, 4, 23, 3}, true, 32, 8, false),
+    ROW ("resnext101_64x4d", {3, 4, 23, 3}, true, 64, 4, false),
+    ROW ("se_resnext101_32x4d", {3, 4, 23, 3}, true, 32, 4, true),
+    ROW ("wide_resnet50_2", {3, 4, 6, 3}, true, 1, 128, false),
+    ROW ("wide_resnet101_2", {3, 4, 23, 3}, true, 1, 128, false),
+    /* End of rows */
+};
+
+/* A gate per channel: global average, two layers as 1x1 convolutions, sigmoid. */
+static void add_gate (struct dn_build *build)
+{
+    struct dn_shape start = build->at;
+
+    dn_build_pool_global (build);
+    dn_build_conv (build, floor (start.channels / GATE_PART), 1, 1, 0, 1, true);
+    dn_build_activation (build, DN_ACTIVATION_RELU);
+    dn_build_conv (build, start.channels, 1, 1, 0, 1, true);
+    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
+    dn_build_multiply (build, &start);
+}
+
+/* One residual block with 'planes' channels (four times as many behind a bottleneck).
+ */
+static void add_block (struct dn_build *build,
+                       const struct resnet *row,
+                       double width,
+                       double planes,
+                       int stride)
+{
+    struct dn_shape start = build->at;
+    double out = row->bottleneck ? 4 * planes : planes;
+    double inner = floor (planes * row->group_width * width / 64) * row->groups;
+    struct dn_shape end;
+
+    if (row->bottleneck) {
+        dn_build_conv_norm_relu (build, inner, 1, 1, 1);
+        dn_build_conv_norm_relu (build, inner, 3, stride, row->groups);
+        dn_build_conv_norm (build, out, 1, 1, 1);
+    } else {
+        dn_build_conv_norm_relu (build, planes, 3, stride, 1);
+        dn_build_conv_norm (build, planes, 3, 1, 1);
+    }
+    if (row->gate)
+        add_gate (build);
+    end = build->at;
+    if (stride != 1 || start.channels != out) {
+        build->at = start;
+        build->at.kept = true;
+        dn_build_conv_norm (build, out, 1, stride, 1);
+        build->at = end;
+    }
+    dn_build_add (build);
+    dn_build_activation (build, DN_ACTIVATION_RELU);
+}
+
+static void add_stem (struct dn_build *build)
+{
+    if (dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR) {
+        dn_build_conv_norm_relu (build, 64, 3, 1, 1);
+        return;
+    }
+    dn_build_conv_norm_relu (build, 64, 7, 2, 1);
+    dn_build_pool (build,
+                   &(struct dn_pool){DN_POOL_MAX, .kernel = 3, .stride = 2, .pad = 1});
+}
+
+/* One stage, of 64 x 2^i planes. */
+static void add_stage (struct dn_build *build,
+                       const struct resnet *row,
+                       int i,
+                       int stride)
+{
+    double width = row->bottleneck ? DN_WANT_REAL (build, width, 1) : 1;
+    double planes = ldexp (64, i);
+    double outer;
+
+    add_block (build, row, width, planes, stride);
+    outer = dn_build_repeat (build, row->blocks[i] - 1);
+    add_block (build, row, width, planes, 1);
+    dn_build_repeat_end (build, outer);
+}
+
+/* The blocks behind the stem; the activation behind each stage goes to 'levels'. */
+static void add_stages (struct dn_build *build,
+                        const struct resnet *row,
+                        struct dn_shape levels[N_STAGES])
+{
+    for (int i = 0; i < N_STAGES; i++) {
+        add_stage (build, row, i, i == 0 ? 1 : 2);
+        levels[i] = build->at;
+    }
+}
+
+static const struct resnet resnet50 = ROW ("", {3, 4, 6, 3}, true, 1, 64, false);
+
+void dn_zoo_resnet50_add (struct dn_build *build, struct dn_shape levels[N_STAGES])
+{
+    add_stem (build);
+    add_stages (build, &resnet50, levels);
+}
+
+void dn_zoo_resnet50_add_tuned (struct dn_build *build,
+                                struct dn_shape levels[N_STAGES])
+{
+    build->fixed_norm = true;
+    build->frozen = true;
+    add_stem (build);
+    add_stage (build, &resnet50, 0, 1);
+    levels[0] = build->at;
+    build->frozen = false;
+    build->at.input = true;
+    build->at.kept = false;
+    for (int i = 1; i < N_STAGES; i++) {
+        add_stage (build, &resnet50, i, 2);
+        levels[i] = build->at;
+    }
+    build->fixed_norm = false;
+}
+
+void dn_zoo_resnet50_add_dense (struct dn_build *build)
+{
+    add_stem (build);
+    add_stage (build, &resnet50, 0, 1);
+    add_stage (build, &resnet50, 1, 2);
+    add_stage (build, &resnet50, 2, 1);
+}
+
+static void build_resnet (struct dn_build *build, const void *data)
+{
+    bool cifar = build->spec->stem == DN_STEM_CIFAR;
+    struct dn_shape levels[N_STAGES];
+
+    dn_build_image (build, 3, cifar ? 32 : 224, 2, 4);
+    add_stem (build);
+    add_stages (build, data, levels);
+    dn_build_classifier (build, cifar ? 10 : 1000, false);
+}
+
+const struct dn_zoo_family dn_zoo_resnet = DN_ZOO_FAMILY (rows, build_resnet);

@@ -1,0 +1,265 @@
+/* seq2seq.c - encoder and decoder: Transformer, BART, T5, Switch Transformer
+ *
+ * Vaswani et al. (arXiv 1706.03762; sinusoidal positions, one table of words for both
+ * sides and the output), Lewis et al. (1910.13461) and Raffel et al. (1910.10683), as
+ * Hugging Face has them. layers= counts each side; seq_len= is the source, tgt_len= the
+ * target. The head is 'lm' unless 'none' is asked for.
+ *
+ * In Switch Transformers (Fedus et al., 2101.03961) every second feed-forward part is
+ * one of experts= for each token (or top_k= of them). switch_xl4 has the sizes of T5 3B
+ * and four experts; that tokens spread evenly is assumed.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "graph/transformer.h"
+#include "zoo.h"
+
+#include <math.h>
+
+/* Buckets of T5's relative positions, one number per head each. */
+#define BUCKETS 32
+
+struct style {
+    enum dn_norm norm;
+    enum dn_activation activation;
+    bool norm_first; /* and once more behind each side */
+    bool bias;
+    bool inner_dropout;     /* within the feed-forward layers */
+    bool attention_dropout; /* of probabilities */
+    bool embedding_norm;
+    bool relative; /* positions as a table per side, added to the scores */
+};
+
+static const struct style vaswani = {.norm = DN_NORM_LAYER,
+                                     .activation = DN_ACTIVATION_RELU,
+                                     .bias = true,
+                                     .attention_dropout = true};
+
+static const struct style bart = {.norm = DN_NORM_LAYER,
+                                  .activation = DN_ACTIVATION_GELU,
+                                  .bias = true,
+                                  .embedding_norm = true};
+
+static const struct style t5 = {.norm = DN_NORM_RMS,
+                                .activation = DN_ACTIVATION_RELU,
+                                .norm_first = true,
+                                .inner_dropout = true,
+                                .attention_dropout = true,
+                                .relative = true};
+
+struct seq2seq {
+    struct dn_zoo_entry entry;
+    const struct style *style;
+    struct dn_transformer_sizes sizes;
+    double target; /* tokens of it */
+    double vocab;
+    double positions; /* rows of a learned table per side; 0: none */
+    double head_dim;  /* 0: hidden / heads */
+    double experts;   /* 0: none */
+};
+
+#define ROW(name, ...)                                                                 \
+    {                                                                                  \
+        {name, "seq2seq"}, __VA_ARGS__                                                 \
+    }
+
+static const struct seq2seq rows[] = {
+    ROW ("transformer_base", &vaswani, {6, 512, 8, 0, 0, 32}, 32, 37000, 0, 0, 0),
+    ROW ("transformer_big", &vaswani, {6, 1024, 16, 0, 0, 32}, 32, 37000, 0, 0, 0),
+    ROW ("bart_large", &bart, {12, 1024, 16, 0, 0, 1024}, 1024, 50265, 1026, 0, 0),
+    ROW ("t5_small", &t5, {6, 512, 8, 0, 0, 512}, 512, 32128, 0, 0, 0),
+    ROW ("t5_base", &t5, {12, 768, 12, 0, 0, 512}, 512, 32128, 0, 0, 0),
+    ROW ("t5_large", &t5, {24, 1024, 16, 0, 0, 512}, 512, 32128, 0, 0, 0),
+    ROW ("switch_xl4", &t5, {24, 1024, 32, 0, 16384, 512}, 512, 32128, 0, 128, 4),
+    /* End of rows */
+};
+
+/* The words of one side; the decoder's are those of the encoder. */
+static void add_embeddings (struct dn_build *build,
+                            const struct seq2seq *row,
+                            double vocab,
+                            double hidden,
+                            bool again)
+{
+    struct dn_shape tokens = build->at;
+
+    if (again)
+        dn_build_embedding_tied (build, hidden);
+    else
+        dn_build_embedding (build, vocab, hidden);
+    if (row->positions > 0) {
+        build->at = tokens;
+        dn_build_embedding (build, fmax (row->positions, tokens.dim[0] + 2), hidden);
+    }
+    if (!row->style->relative)
+        dn_build_add (build);
+    if (row->style->embedding_norm)
+        dn_build_norm (build, row->style->norm);
+    dn_build_dropout (build);
+}
+
+/* The table of relative positions and its spread over the scores, once per side. */
+static void add_relative (struct dn_build *build, double heads)
+{
+    struct dn_shape at = build->at;
+    struct dn_op op = {.kind = DN_OP_EMBEDDING,
+                       .in = BUCKETS * heads,
+                       .out = BUCKETS * heads,
+                       .weights = BUCKETS * heads,
+                       .params = BUCKETS * heads,
+                       .tensors = 1,
+                       .masks = 8 * at.dim[0] * at.dim[0],
+                       .first = true};
+
+    dn_build_op (build, &op);
+    build->at = at;
+}
+
+static void add_side_end (struct dn_build *build, const struct style *style)
+{
+    if (!style->norm_first)
+        return;
+    dn_build_norm (build, style->norm);
+    dn_build_dropout (build);
+}
+
+/* Experts of a feed-forward part, and how many of them a token goes through. */
+struct experts {
+    double n; /* 0: none */
+    double top_k;
+};
+
+/* A feed-forward part for each expert, of the tokens that the router gives it. */
+static void add_experts (struct dn_build *build,
+                         const struct dn_transformer *body,
+                         const struct experts *experts)
+{
+    struct dn_shape start;
+    double outer;
+
+    dn_build_norm (build, body->norm);
+    dn_build_elementwise (build, 1);
+    dn_build_keep (build);
+    start = build->at;
+    dn_build_linear (build, experts->n, false);
+    dn_build_softmax (build);
+    build->at = start;
+    build->at.kept = false;
+    build->at.dim[0] *= experts->top_k / experts->n;
+    outer = dn_build_repeat (build, experts->n);
+    dn_build_copy (build);
+    dn_build_linear (build, body->ffn, body->bias);
+    dn_build_activation (build, body->activation);
+    dn_build_dropout (build);
+    dn_build_linear (build, body->hidden, body->bias);
+    dn_build_keep (build);
+    dn_build_elementwise (build, 1);
+    dn_build_copy (build);
+    dn_build_repeat_end (build, outer);
+    build->at = start;
+    build->at.kept = false;
+    dn_build_dropout (build);
+    dn_build_add (build);
+}
+
+/* One layer; 'memory' is what a decoder attends to. */
+static void add_layer (struct dn_build *build,
+                       const struct dn_transformer *body,
+                       struct dn_shape *memory,
+                       const struct experts *experts)
+{
+    struct dn_attention cross = body->attention;
+
+    cross.memory = memory;
+    dn_transformer_add_attention (build, body, &body->attention);
+    if (memory)
+        dn_transformer_add_attention (build, body, &cross);
+    if (experts)
+        add_experts (build, body, experts);
+    else
+        dn_transformer_add_ffn (build, body);
+}
+
+static void add_layers (struct dn_build *build,
+                        const struct dn_transformer *body,
+                        struct dn_shape *memory,
+                        const struct experts *experts)
+{
+    double sparse = experts->n > 0 ? floor (body->layers / 2) : 0;
+    double outer = dn_build_repeat (build, body->layers - sparse);
+
+    add_layer (build, body, memory, NULL);
+    dn_build_repeat_end (build, outer);
+    outer = dn_build_repeat (build, sparse);
+    if (sparse > 0)
+        add_layer (build, body, memory, experts);
+    dn_build_repeat_end (build, outer);
+}
+
+static struct experts read_experts (struct dn_build *build, const struct seq2seq *row)
+{
+    struct experts experts = {0};
+
+    if (row->experts <= 0)
+        return experts;
+    experts.n = DN_WANT (build, experts, row->experts);
+    experts.top_k = DN_WANT (build, top_k, 1);
+    if (experts.top_k > experts.n)
+        dn_build_fail (build,
+                       DN_E_RANGE,
+                       "top_k: %g, expected at most experts %g",
+                       experts.top_k,
+                       experts.n);
+    return experts;
+}
+
+static struct dn_transformer read_body (struct dn_build *build,
+                                        const struct seq2seq *row)
+{
+    const struct style *style = row->style;
+    struct dn_transformer body = {.norm = style->norm,
+                                  .activation = style->activation,
+                                  .norm_first = style->norm_first,
+                                  .bias = style->bias,
+                                  .inner_dropout = style->inner_dropout,
+                                  .dropout = true};
+
+    dn_transformer_sizes_read (build, &row->sizes, &body);
+    if (row->head_dim > 0)
+        body.attention.head_dim = DN_WANT (build, head_dim, row->head_dim);
+    body.attention.bias = style->bias;
+    body.attention.out_bias = style->bias;
+    body.attention.dropout = style->attention_dropout;
+    return body;
+}
+
+static void build_seq2seq (struct dn_build *build, const void *data)
+{
+    const struct seq2seq *row = data;
+    struct dn_transformer body = read_body (build, row);
+    double vocab = DN_WANT (build, vocab, row->vocab);
+    struct experts experts = read_experts (build, row);
+    struct dn_shape memory;
+
+    dn_build_tokens (build, body.tokens);
+    add_embeddings (build, row, vocab, body.hidden, false);
+    dn_build_blocks (build, 2 * body.layers);
+    if (row->style->relative)
+        add_relative (build, body.attention.heads);
+    add_layers (build, &body, NULL, &experts);
+    add_side_end (build, row->style);
+    dn_build_keep (build);
+    memory = build->at;
+    dn_build_tokens (build, DN_WANT (build, tgt_len, row->target));
+    add_embeddings (build, row, vocab, body.hidden, true);
+    if (row->style->relative)
+        add_relative (build, body.attention.heads);
+    add_layers (build, &body, &memory, &experts);
+    add_side_end (build, row->style);
+    if (dn_build_head (build, DN_HEAD_LM) == DN_HEAD_NONE)
+        return;
+    dn_build_linear_tied (build, vocab, false);
+    dn_build_loss (build);
+}
+
+const struct dn_zoo_family dn_zoo_seq2seq = DN_ZOO_FAMILY (rows, build_seq2seq);
