@@ -27,8 +27,8 @@ for queue in 0 100; do
             "\| $queue \| $name \| 20 \| [0-9]+ \| [+-][0-9]+ \| [0-9.]+ \|"
     done
 done
-like 'what was asked for is compared' "$table" 'full decision at most 150 us: us \| -?[0-9]+ \| -?[0-9]+ \|'
-like "with the plugin's own time" "$table" "own clock, mean: us \| [0-9]+ \| [0-9]+ \|"
+like 'what was asked for is compared' "$table" 'full decision at most 150 us: us, sdiag \| -?[0-9]+ \| -?[0-9]+ \|'
+like "with the plugin's own time" "$table" "own clock: mean us \| [0-9]+ \| [0-9]+ \|"
 
 # The plugin's one thread, and none of OpenMP's.
 threads() {
