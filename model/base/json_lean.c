@@ -218,14 +218,13 @@ static bool read_decimal (struct dn_span text, struct decimal *decimal)
 /* The nearest number to any text, by json-c, which knows how to go round the locale. */
 static double read_by_json (struct dn_span text)
 {
-    char copy[NUMBER_MAX + 1];
-    dn_cleanup (dn_json_free) struct json_object *number = NULL;
+    char copy[NUMBER_MAX + sizeof ("{\"n\":}")];
+    dn_cleanup (dn_json_free) struct json_object *document = NULL;
     double value;
+    int len = snprintf (copy, sizeof (copy), "{\"n\":%.*s}", (int) text.len, text.text);
 
-    memcpy (copy, text.text, text.len);
-    copy[text.len] = '\0';
-    number = json_tokener_parse (copy);
-    return dn_json_number (number, &value) ? value : NAN;
+    document = dn_json_read ((struct dn_span){copy, (size_t) len}, 2, 2, NULL);
+    return dn_json_number (dn_json_member (document, "n"), &value) ? value : NAN;
 }
 
 /* The number that 'text' is, or NaN. Up to 15 digits and 10^22 are exact as doubles;
