@@ -309,7 +309,7 @@ static int read_points (const struct json_object *json,
                         err)
             < 0)
             return dn_err_wrap (err, "prototype %d", domain->n_points);
-    return 0;
+    return dn_domain_sketch (domain, err);
 }
 
 static int read_knot (const struct json_object *entry,
@@ -580,7 +580,7 @@ void dn_bundle_free (struct dn_bundle *bundle)
     for (int i = 0; i < DN_N_QUANTITIES; i++)
         dn_residual_free (bundle->corrections[i].residual);
     dn_tuning_free (bundle->tuning);
-    free (bundle->domain.points);
+    dn_domain_free (&bundle->domain);
     free (bundle);
 }
 
