@@ -465,13 +465,12 @@ int dn_json_read_enum (const struct json_object *json,
         dn_span_of (json_object_get_string (member)), key, names, out, err);
 }
 
-static int check_length (const struct json_object *array,
-                         const char *key,
-                         size_t min,
-                         size_t max,
-                         struct dn_err *err)
+int dn_json_check_length (size_t n,
+                          const char *key,
+                          size_t min,
+                          size_t max,
+                          struct dn_err *err)
 {
-    size_t n = json_object_array_length (array);
     enum dn_errc code = n > max ? DN_E_LIMIT : DN_E_RANGE;
 
     if (n >= min && n <= max)
@@ -495,7 +494,8 @@ int dn_json_read_array (const struct json_object *json,
         return 0;
     if (!json_object_is_type (member, json_type_array))
         return fail_type (key, member, "an array", err);
-    if (check_length (member, key, 0, max_n, err) < 0)
+    if (dn_json_check_length (json_object_array_length (member), key, 0, max_n, err)
+        < 0)
         return -1;
     *out = member;
     return 0;
@@ -518,9 +518,9 @@ int dn_json_read_reals (const struct json_object *json,
         return -1;
     if (!array)
         return 0;
-    if (check_length (array, key, (size_t) min_n, (size_t) max_n, err) < 0)
-        return -1;
     length = json_object_array_length (array);
+    if (dn_json_check_length (length, key, (size_t) min_n, (size_t) max_n, err) < 0)
+        return -1;
     for (size_t i = 0; i < length; i++)
         if (!dn_json_number (json_object_array_get_idx (array, i), &out[i])
             || out[i] < min || out[i] > max)
@@ -586,7 +586,9 @@ struct json_object *dn_json_need_array (const struct json_object *json,
 
     if (need (json, key, "an array", err) < 0
         || dn_json_read_array (json, key, SIZE_MAX, &member, err) < 0
-        || check_length (member, key, min_n, max_n, err) < 0)
+        || dn_json_check_length (
+               json_object_array_length (member), key, min_n, max_n, err)
+               < 0)
         return NULL;
     return member;
 }

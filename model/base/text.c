@@ -40,14 +40,33 @@ bool dn_span_is (struct dn_span span, const char *word)
     return span.text && dn_word_equal (span.text, span.len, word, strlen (word));
 }
 
+/* How much of 'text' stands before the first of 'separators', or of a NUL. One is what
+ * lines are cut at, of which a script may have a megabyte.
+ */
+static size_t length_until (struct dn_span text, const char *separators)
+{
+    size_t len = text.len;
+    const char *found;
+
+    if (separators[0] == '\0' || separators[1] != '\0') {
+        for (len = 0; len < text.len && !strchr (separators, text.text[len]);)
+            len++;
+        return len;
+    }
+    found = memchr (text.text, separators[0], len);
+    if (found)
+        len = (size_t) (found - text.text);
+    found = memchr (text.text, '\0', len);
+    return found ? (size_t) (found - text.text) : len;
+}
+
 struct dn_span dn_span_cut (struct dn_span *rest, const char *separators)
 {
     struct dn_span piece = {rest->text, 0};
 
     if (!rest->text)
         return piece;
-    while (piece.len < rest->len && !strchr (separators, rest->text[piece.len]))
-        piece.len++;
+    piece.len = length_until (*rest, separators);
     if (piece.len == rest->len) {
         *rest = (struct dn_span){NULL, 0};
     } else {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_lean.h"
 #include "base/json_read.h"
 #include "base/limits.h"
 #include "predict/tuning.h"
@@ -205,8 +206,37 @@ static int read_corrections (const struct json_object *manifest,
     return residuals ? 0 : -1;
 }
 
+/* A number within min..max for each feature. */
+static int read_features (const struct json_object *json,
+                          const struct dn_json_lean *lean,
+                          const char *key,
+                          double min,
+                          double max,
+                          double out[DN_N_FEATURES],
+                          struct dn_err *err)
+{
+    size_t n;
+    const struct json_object *array =
+        dn_json_lean_need (lean, json, key, DN_N_FEATURES, DN_N_FEATURES, &n, err);
+
+    if (!array)
+        return -1;
+    dn_json_lean_read (lean, array, out, n);
+    for (size_t i = 0; i < n; i++)
+        if (!(out[i] >= min && out[i] <= max))
+            return dn_err_set (err,
+                               DN_E_RANGE,
+                               "%s: value %zu is no number of %g..%g",
+                               key,
+                               i,
+                               min,
+                               max);
+    return 0;
+}
+
 /* Coordinates with a weight, and their scale. */
 static int read_axes (const struct json_object *json,
+                      const struct dn_json_lean *lean,
                       struct dn_domain *domain,
                       struct dn_err *err)
 {
@@ -214,8 +244,8 @@ static int read_axes (const struct json_object *json,
     double weight[DN_N_FEATURES];
     double sum = 0;
 
-    if (dn_json_need_reals (json, "scale", 1e-9, 1e9, scale, DN_N_FEATURES, err) < 0
-        || dn_json_need_reals (json, "weight", 0, 1e9, weight, DN_N_FEATURES, err) < 0)
+    if (read_features (json, lean, "scale", 1e-9, 1e9, scale, err) < 0
+        || read_features (json, lean, "weight", 0, 1e9, weight, err) < 0)
         return -1;
     for (int i = 0; i < DN_N_FEATURES; i++)
         sum += weight[i];
@@ -231,20 +261,21 @@ static int read_axes (const struct json_object *json,
 }
 
 static int read_point (const struct json_object *row,
+                       const struct dn_json_lean *lean,
                        const struct dn_domain *domain,
                        float *point,
                        struct dn_err *err)
 {
-    double value;
+    double values[DN_N_FEATURES];
 
-    if (!json_object_is_type (row, json_type_array)
-        || json_object_array_length (row) != DN_N_FEATURES)
+    if (dn_json_lean_count (lean, row) != DN_N_FEATURES)
         return dn_err_set (
             err, DN_E_SYNTAX, "expected an array of %d numbers", DN_N_FEATURES);
+    dn_json_lean_read (lean, row, values, DN_N_FEATURES);
     for (int i = 0; i < domain->n_used; i++) {
-        if (!dn_json_number (json_object_array_get_idx (row, (size_t) domain->used[i]),
-                             &value)
-            || fabs (value) > FEATURE_MAX)
+        double value = values[domain->used[i]];
+
+        if (!(fabs (value) <= FEATURE_MAX))
             return dn_err_set (err,
                                DN_E_RANGE,
                                "value %d is no number of %g..%g",
@@ -257,6 +288,7 @@ static int read_point (const struct json_object *row,
 }
 
 static int read_points (const struct json_object *json,
+                        const struct dn_json_lean *lean,
                         struct dn_domain *domain,
                         struct dn_err *err)
 {
@@ -271,12 +303,13 @@ static int read_points (const struct json_object *json,
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (; domain->n_points < (int) n; domain->n_points++)
         if (read_point (json_object_array_get_idx (rows, (size_t) domain->n_points),
+                        lean,
                         domain,
                         domain->points + (ptrdiff_t) domain->n_points * domain->n_used,
                         err)
             < 0)
             return dn_err_wrap (err, "prototype %d", domain->n_points);
-    return 0;
+    return dn_domain_sketch (domain, err);
 }
 
 static int read_knot (const struct json_object *entry,
@@ -318,6 +351,7 @@ static int read_knots (const struct json_object *json,
 }
 
 static int read_domain (const struct json_object *manifest,
+                        const struct dn_json_lean *lean,
                         struct dn_domain *domain,
                         struct dn_err *err)
 {
@@ -325,7 +359,8 @@ static int read_domain (const struct json_object *manifest,
 
     if (!json)
         return -1;
-    if (read_axes (json, domain, err) < 0 || read_points (json, domain, err) < 0
+    if (read_axes (json, lean, domain, err) < 0
+        || read_points (json, lean, domain, err) < 0
         || read_knots (json, domain, err) < 0)
         return dn_err_wrap (err, "domain");
     return 0;
@@ -437,6 +472,7 @@ static int read_manifest (struct dn_span text,
                           struct dn_err *err)
 {
     dn_cleanup (dn_json_free) struct json_object *manifest = NULL;
+    dn_cleanup (dn_json_lean_free) struct dn_json_lean lean = {.text = NULL};
 
     if (text.len > DN_MANIFEST_MAX)
         return dn_err_set (err,
@@ -444,14 +480,19 @@ static int read_manifest (struct dn_span text,
                            "%zu bytes, at most %d expected",
                            text.len,
                            DN_MANIFEST_MAX);
-    manifest = dn_json_read (text, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
+    if (dn_json_lean_make (text, &lean, err) < 0)
+        return -1;
+    manifest = dn_json_read ((struct dn_span){lean.text, lean.len},
+                             DN_BUNDLE_DEPTH_MAX,
+                             DN_MANIFEST_VALUES_MAX,
+                             err);
     if (!manifest || check_version (manifest, err) < 0
         || dn_json_need_text (
                manifest, "name", bundle->name, sizeof (bundle->name), err)
                < 0
         || check_features (manifest, err) < 0 || read_files (manifest, bundle, err) < 0
         || read_corrections (manifest, bundle, err) < 0
-        || read_domain (manifest, &bundle->domain, err) < 0)
+        || read_domain (manifest, &lean, &bundle->domain, err) < 0)
         return -1;
     return read_bounds (manifest, bundle, err);
 }
@@ -539,7 +580,7 @@ void dn_bundle_free (struct dn_bundle *bundle)
     for (int i = 0; i < DN_N_QUANTITIES; i++)
         dn_residual_free (bundle->corrections[i].residual);
     dn_tuning_free (bundle->tuning);
-    free (bundle->domain.points);
+    dn_domain_free (&bundle->domain);
     free (bundle);
 }
 

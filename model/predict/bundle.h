@@ -64,6 +64,9 @@ struct dn_knot {
     double sigma;
 };
 
+/* Coordinates that suffice to leave most points out. */
+#define DN_SKETCH 8
+
 /* The runs that stand for the training data, as points of the features that have a
  * weight, scaled so that the distance is the Euclidean one.
  */
@@ -73,6 +76,8 @@ struct dn_domain {
     int n_used;
     float *points; /* n_points times n_used; owned */
     int n_points;
+    int telling[DN_SKETCH]; /* coordinates in which the points differ most */
+    float *sketch;          /* these of all points; NULL: there is none; owned */
     struct dn_knot knots[DN_KNOTS_MAX]; /* by ascending distance */
     int n_knots;
 };
@@ -110,6 +115,12 @@ void dn_bundle_free (struct dn_bundle *bundle);
 /* The most bytes that a file of that name may have; -1 where no bundle has such a file.
  */
 int64_t dn_bundle_file_max (const char *name);
+
+/* Sketch the points, so that distances are found faster; they are the same with and
+ * without. -1 with 'err' without memory. Free with dn_domain_free ().
+ */
+int dn_domain_sketch (struct dn_domain *domain, struct dn_err *err);
+void dn_domain_free (struct dn_domain *domain);
 
 /* Distance of a run from the training runs. */
 double dn_domain_distance (const struct dn_domain *domain,

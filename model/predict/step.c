@@ -131,8 +131,9 @@ static struct pass pass_time (const struct dn_case *c, const struct dn_rates *r)
 
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
-        struct dn_turn turn = dn_turn_of (c, op->kind == DN_OP_LOSS ? &loss : r, op);
+        struct dn_turn turn;
 
+        dn_turn_of (c, op->kind == DN_OP_LOSS ? &loss : r, op, &turn);
         if (turn.block != group.block
             || (!turn.block && (op->repeat != group.repeat || op->repeat <= 1)))
             close_group (c, r, &group, &lag, &pass);
@@ -240,11 +241,13 @@ static struct dn_op_time op_time (const struct dn_case *c,
                                   const struct dn_op *op,
                                   bool recompute)
 {
-    struct dn_turn turn = dn_turn_of (c, r, op);
     struct dn_op_time time = {0};
-    double turns = turn.block ? pipeline (c, 1, 0) : pipeline (c, 0, 1);
     double slowdown = r->slowdown;
+    struct dn_turn turn;
+    double turns;
 
+    dn_turn_of (c, r, op, &turn);
+    turns = turn.block ? pipeline (c, 1, 0) : pipeline (c, 0, 1);
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         double all = d == DN_FORWARD && recompute && turn.block ? 2 * turns : turns;
 

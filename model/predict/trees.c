@@ -1,9 +1,9 @@
 /* trees.c - an XGBoost model file, read without belief in any of it
  *
- * What the trees do not need (gains, covers, names) is passed over. Most of a file's
- * bytes are such numbers, and json-c makes an object of each: they are cut out before.
- * Nodes are taken from the root downwards and numbered anew; those that pruning has
- * left behind without a parent are gone then.
+ * What the trees do not need (gains, covers, names) is passed over. Almost all of a
+ * file's bytes are numbers: those of long arrays do not go through json-c. Nodes are
+ * taken from the root downwards and numbered anew; those that pruning has left behind
+ * without a parent are gone then.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_lean.h"
 #include "base/json_read.h"
 #include "base/limits.h"
 
@@ -43,15 +44,10 @@ static const char *const array_names[N_ARRAYS] = {"left_children",
                                                   "default_left",
                                                   "split_type"};
 
-/* Arrays of numbers that are not looked at, as they begin. */
-static const char *const needless[] = {"\"base_weights\":[",
-                                       "\"loss_changes\":[",
-                                       "\"sum_hessian\":[",
-                                       "\"parents\":["};
-
 /* One tree of the file. */
 struct source {
-    struct json_object *arrays[N_ARRAYS];
+    double *arrays[N_ARRAYS]; /* NULL: not in the file */
+    double *values;           /* of all arrays */
     int n_nodes;
     int *place;  /* of each node taken, in the file; by its new number */
     int *depth;  /* the same */
@@ -60,6 +56,7 @@ struct source {
 
 static void free_source (struct source *source)
 {
+    free (source->values);
     free (source->place);
     free (source->depth);
     free (source->taken);
@@ -118,9 +115,7 @@ static int expect_name (const struct json_object *in,
                        names[0]);
 }
 
-/* A whole number of an array; a boolean counts as 0 or 1, as XGBoost up to 1.5 writes
- * them.
- */
+/* A whole number of an array. */
 static bool read_whole (const struct source *source,
                         int array,
                         int at,
@@ -128,18 +123,12 @@ static bool read_whole (const struct source *source,
                         int64_t max,
                         int32_t *out)
 {
-    struct json_object *value =
-        json_object_array_get_idx (source->arrays[array], (size_t) at);
-    int64_t whole;
+    double value = source->arrays[array][at];
 
-    if (json_object_is_type (value, json_type_boolean))
-        whole = json_object_get_boolean (value);
-    else if (json_object_is_type (value, json_type_int))
-        whole = json_object_get_int64 (value);
-    else
+    if (!(value >= (double) min && value <= (double) max) || value != floor (value))
         return false;
-    *out = (int32_t) whole;
-    return whole >= min && whole <= max;
+    *out = (int32_t) value;
+    return true;
 }
 
 static int fail_node (int array, int place, struct dn_err *err)
@@ -153,12 +142,9 @@ static int read_value (const struct source *source,
                        float *out,
                        struct dn_err *err)
 {
-    double value;
+    double value = source->arrays[ARRAY_VALUE][place];
 
-    if (!dn_json_number (
-            json_object_array_get_idx (source->arrays[ARRAY_VALUE], (size_t) place),
-            &value)
-        || fabs (value) > (double) FLT_MAX)
+    if (!(fabs (value) <= (double) FLT_MAX))
         return fail_node (ARRAY_VALUE, place, err);
     *out = (float) value;
     return 0;
@@ -224,8 +210,46 @@ static int take_node (struct source *source,
     return node->right < 0 ? -1 : 0;
 }
 
-/* Find the arrays of a tree and compare their lengths. */
+/* The numbers of the arrays of a tree, which have the same length. XGBoost up to 1.5
+ * writes true and false for some of them.
+ */
+static int read_arrays (const struct json_object *tree,
+                        const struct dn_json_lean *lean,
+                        int n_left,
+                        struct source *source,
+                        struct dn_err *err)
+{
+    const struct json_object *arrays[N_ARRAYS] = {NULL};
+    size_t n = 0;
+
+    for (int i = 0; i < N_ARRAYS; i++) {
+        if (i >= N_NEEDED && !dn_json_member (tree, array_names[i]))
+            continue;
+        arrays[i] = dn_json_lean_need (lean,
+                                       tree,
+                                       array_names[i],
+                                       i == 0 ? 1 : n,
+                                       i == 0 ? (size_t) n_left : n,
+                                       &n,
+                                       err);
+        if (!arrays[i])
+            return -1;
+    }
+    source->n_nodes = (int) n;
+    source->values = calloc (N_ARRAYS * n, sizeof (*source->values));
+    if (!source->values)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (int i = 0; i < N_ARRAYS; i++) {
+        if (!arrays[i])
+            continue;
+        source->arrays[i] = source->values + (size_t) i * n;
+        dn_json_lean_read (lean, arrays[i], source->arrays[i], n);
+    }
+    return 0;
+}
+
 static int open_source (const struct json_object *tree,
+                        const struct dn_json_lean *lean,
                         int n_features,
                         int n_left,
                         struct source *source,
@@ -233,21 +257,12 @@ static int open_source (const struct json_object *tree,
 {
     const struct json_object *parameters =
         dn_json_need_object (tree, "tree_param", err);
-    size_t n = 0;
+    size_t n;
 
-    if (!parameters
-        || expect_parameter (parameters, "num_feature", n_features, err) < 0)
+    if (!parameters || expect_parameter (parameters, "num_feature", n_features, err) < 0
+        || read_arrays (tree, lean, n_left, source, err) < 0)
         return -1;
-    for (int i = 0; i < N_ARRAYS; i++) {
-        if (i >= N_NEEDED && !dn_json_member (tree, array_names[i]))
-            continue;
-        source->arrays[i] = dn_json_need_array (
-            tree, array_names[i], i == 0 ? 1 : n, i == 0 ? (size_t) n_left : n, err);
-        if (!source->arrays[i])
-            return -1;
-        n = json_object_array_length (source->arrays[i]);
-    }
-    source->n_nodes = (int) n;
+    n = (size_t) source->n_nodes;
     source->place = calloc (n, sizeof (*source->place));
     source->depth = calloc (n, sizeof (*source->depth));
     source->taken = calloc (n, sizeof (*source->taken));
@@ -258,6 +273,7 @@ static int open_source (const struct json_object *tree,
 
 /* Read one tree behind those that are there. */
 static int read_tree (const struct json_object *tree,
+                      const struct dn_json_lean *lean,
                       struct dn_trees *trees,
                       struct dn_err *err)
 {
@@ -268,7 +284,8 @@ static int read_tree (const struct json_object *tree,
 
     if (!json_object_is_type (tree, json_type_object))
         return dn_err_set (err, DN_E_SYNTAX, "expected an object");
-    if (open_source (tree, trees->n_features, DN_TREE_NODES_MAX - first, &source, err)
+    if (open_source (
+            tree, lean, trees->n_features, DN_TREE_NODES_MAX - first, &source, err)
         < 0)
         return -1;
     nodes[0].parent = -1;
@@ -282,21 +299,25 @@ static int read_tree (const struct json_object *tree,
 
 /* Every tree belongs to the one output. */
 static int check_outputs (const struct json_object *model,
+                          const struct dn_json_lean *lean,
                           size_t n_trees,
                           struct dn_err *err)
 {
-    struct json_object *outputs =
-        dn_json_need_array (model, "tree_info", n_trees, n_trees, err);
-    double output;
+    const struct json_object *array =
+        dn_json_lean_need (lean, model, "tree_info", n_trees, n_trees, &n_trees, err);
+    double outputs[DN_TREES_MAX];
 
-    for (size_t i = 0; outputs && i < n_trees; i++)
-        if (!dn_json_number (json_object_array_get_idx (outputs, i), &output)
-            || output != 0)
+    if (!array)
+        return -1;
+    dn_json_lean_read (lean, array, outputs, n_trees);
+    for (size_t i = 0; i < n_trees; i++)
+        if (outputs[i] != 0)
             return dn_err_set (err, DN_E_VERSION, "tree_info: value %zu is not 0", i);
-    return outputs ? 0 : -1;
+    return 0;
 }
 
 static int read_trees (const struct json_object *learner,
+                       const struct dn_json_lean *lean,
                        struct dn_trees *trees,
                        struct dn_err *err)
 {
@@ -314,19 +335,20 @@ static int read_trees (const struct json_object *learner,
     if (!array)
         return -1;
     n_trees = json_object_array_length (array);
-    if (check_outputs (model, n_trees, err) < 0)
+    if (check_outputs (model, lean, n_trees, err) < 0)
         return -1;
     trees->first = calloc (n_trees + 1, sizeof (*trees->first));
     trees->nodes = calloc (DN_TREE_NODES_MAX, sizeof (*trees->nodes));
     if (!trees->first || !trees->nodes)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (size_t i = 0; i < n_trees; i++)
-        if (read_tree (json_object_array_get_idx (array, i), trees, err) < 0)
+        if (read_tree (json_object_array_get_idx (array, i), lean, trees, err) < 0)
             return dn_err_wrap (err, "tree %zu", i);
     return 0;
 }
 
 static int read_learner (const struct json_object *document,
+                         const struct dn_json_lean *lean,
                          struct dn_trees *trees,
                          struct dn_err *err)
 {
@@ -350,44 +372,7 @@ static int read_learner (const struct json_object *document,
     if (dn_json_member (parameters, "num_target")
         && expect_parameter (parameters, "num_target", 1, err) < 0)
         return -1;
-    return read_trees (learner, trees, err);
-}
-
-/* Length of the beginning of a needless array at 'text', or 0. */
-static size_t find_needless (struct dn_span text)
-{
-    for (size_t i = 0; i < DN_N_ELEMENTS (needless); i++) {
-        size_t len = strlen (needless[i]);
-
-        if (text.len > len && memcmp (text.text, needless[i], len) == 0)
-            return len;
-    }
-    return 0;
-}
-
-/* Copy 'json' to 'out' with needless arrays empty; return the length. What this makes
- * of a text that is no such file does not matter: it is read like any other then.
- */
-static size_t copy_needed (struct dn_span json, char *out)
-{
-    const char *at = json.text;
-    const char *end = json.text + json.len;
-    size_t len = 0;
-
-    while (at < end) {
-        const char *next = memchr (at + 1, '"', (size_t) (end - at) - 1);
-        size_t skip = find_needless ((struct dn_span){at, (size_t) (end - at)});
-        const char *close =
-            skip > 0 ? memchr (at + skip, ']', (size_t) (end - at) - skip) : NULL;
-        size_t n = (size_t) ((next ? next : end) - at);
-
-        if (close)
-            n = skip;
-        memcpy (out + len, at, n);
-        len += n;
-        at = close ? close : at + n;
-    }
-    return len;
+    return read_trees (learner, lean, trees, err);
 }
 
 int dn_trees_read (struct dn_span json,
@@ -396,7 +381,7 @@ int dn_trees_read (struct dn_span json,
                    struct dn_err *err)
 {
     dn_cleanup (dn_json_free) struct json_object *document = NULL;
-    dn_cleanup (dn_free_ptr) char *needed = NULL;
+    dn_cleanup (dn_json_lean_free) struct dn_json_lean lean = {.text = NULL};
 
     *trees = (struct dn_trees){.n_features = n_features};
     if (json.len > DN_BOOSTER_MAX)
@@ -405,12 +390,13 @@ int dn_trees_read (struct dn_span json,
                            "%zu bytes, at most %d expected",
                            json.len,
                            DN_BOOSTER_MAX);
-    needed = malloc (json.len + 1);
-    if (!needed)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    json = (struct dn_span){needed, copy_needed (json, needed)};
-    document = dn_json_read (json, DN_BUNDLE_DEPTH_MAX, DN_BOOSTER_VALUES_MAX, err);
-    if (document && read_learner (document, trees, err) == 0)
+    if (dn_json_lean_make (json, &lean, err) < 0)
+        return -1;
+    document = dn_json_read ((struct dn_span){lean.text, lean.len},
+                             DN_BUNDLE_DEPTH_MAX,
+                             DN_BOOSTER_VALUES_MAX,
+                             err);
+    if (document && read_learner (document, &lean, trees, err) == 0)
         return 0;
     dn_trees_free (trees);
     return -1;

@@ -153,18 +153,22 @@ static double seconds (const struct dn_work *work)
     return work->compute_s + work->memory_s + work->wait_s;
 }
 
-static struct dn_work scaled (struct dn_work work, double factor)
+/* Work is written where it belongs, never copied: a decision asks for some thousands,
+ * and a structure of five numbers that was just written one by one is slow to move.
+ */
+static void scale (struct dn_work *work, double factor)
 {
-    return (struct dn_work){work.compute_s * factor,
-                            work.memory_s * factor,
-                            work.wait_s * factor,
-                            work.flops * factor,
-                            work.bytes * factor};
+    work->compute_s *= factor;
+    work->memory_s *= factor;
+    work->wait_s *= factor;
+    work->flops *= factor;
+    work->bytes *= factor;
 }
 
-static struct dn_work traffic (double bytes, double rate)
+static void set_traffic (struct dn_work *work, double bytes, double rate)
 {
-    return (struct dn_work){.memory_s = bytes / rate, .bytes = bytes};
+    work->memory_s = bytes / rate;
+    work->bytes = bytes;
 }
 
 /* Elements moved to bring a convolution's activations into the order that its kernels
@@ -198,26 +202,27 @@ static double wait_time (const struct dn_case *c, const struct dn_op *op)
  * tiled: what they load serves the few channels of a group, so their rate grows with
  * these until it is that of others.
  */
-static struct dn_work product (const struct dn_case *c,
-                               const struct dn_rates *r,
-                               const struct dn_op *op,
-                               double rows,
-                               double columns,
-                               double elements)
+static void set_product (struct dn_work *work,
+                         const struct dn_case *c,
+                         const struct dn_rates *r,
+                         const struct dn_op *op,
+                         double rows,
+                         double columns,
+                         double elements)
 {
-    struct dn_work work =
-        traffic ((elements + relayout (c, r, op)) * r->bytes, r->memory);
     double rate = op->kind == DN_OP_CONV ? r->conv : r->linear;
+    double padded = padding (rows, columns, r->tile);
 
-    work.flops = op->flops * c->padded;
+    set_traffic (work, (elements + relayout (c, r, op)) * r->bytes, r->memory);
+    work->flops = op->flops * c->padded;
     if (op->kind == DN_OP_CONV && op->batches > 1) {
-        work.compute_s = work.flops / fmin (r->grouped * op->n, r->conv);
-        return work;
+        work->compute_s = work->flops / fmin (r->grouped * op->n, r->conv);
+        return;
     }
-    work.compute_s =
-        work.flops / rate * pow (padding (rows, columns, r->tile), c->constants->tile);
-    work.wait_s = wait_time (c, op);
-    return work;
+    work->compute_s = work->flops / rate;
+    if (padded > 1)
+        work->compute_s *= pow (padded, c->constants->tile);
+    work->wait_s = wait_time (c, op);
 }
 
 /* Passes over the activation that an operator without products makes, forward and
@@ -269,13 +274,13 @@ static void light_work (const struct dn_case *c,
         forward += CAST_PASSES;
         backward += CAST_PASSES;
     }
-    work[DN_FORWARD] = traffic (forward * elements * element, r->light);
-    work[DN_DATA] = traffic (backward * elements * element, r->light);
+    set_traffic (&work[DN_FORWARD], forward * elements * element, r->light);
+    set_traffic (&work[DN_DATA], backward * elements * element, r->light);
     work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = wait_time (c, op);
 }
 
-/* Work on the device of one pass of one operator, by direction; none in a direction
- * that it does not have.
+/* Work on the device of one pass of one operator, by direction, where there was none;
+ * none stays in a direction that it does not have.
  */
 static void find_work (const struct dn_case *c,
                        const struct dn_rates *r,
@@ -286,33 +291,40 @@ static void find_work (const struct dn_case *c,
     double out = op->out * c->padded;
     double all = in + out + op->weights * op->calls;
     double rows = op->m * c->padded;
+    bool forward_only = op->frozen || c->graph->whole_step;
+    bool data = !forward_only && !op->first;
 
-    work[DN_DATA] = work[DN_WEIGHT] = (struct dn_work){0};
     switch (op->kind) {
     case DN_OP_CONV:
     case DN_OP_LINEAR:
     case DN_OP_RNN:
-        work[DN_FORWARD] = product (c, r, op, rows, op->n, all);
-        if (!op->first)
-            work[DN_DATA] = product (c, r, op, rows, op->k, all);
-        work[DN_WEIGHT] = product (c, r, op, op->k, op->n, all);
+        set_product (&work[DN_FORWARD], c, r, op, rows, op->n, all);
+        if (data)
+            set_product (&work[DN_DATA], c, r, op, rows, op->k, all);
+        if (!forward_only)
+            set_product (&work[DN_WEIGHT], c, r, op, op->k, op->n, all);
         break;
     case DN_OP_MATMUL: /* two gradients of the same size, of activations both */
-        work[DN_FORWARD] = product (c, r, op, op->m, op->n, in + out);
-        work[DN_DATA] = scaled (product (c, r, op, op->m, op->k, in + out), 2);
+        set_product (&work[DN_FORWARD], c, r, op, op->m, op->n, in + out);
+        if (!forward_only) {
+            set_product (&work[DN_DATA], c, r, op, op->m, op->k, in + out);
+            scale (&work[DN_DATA], 2);
+        }
         break;
     case DN_OP_EMBEDDING: /* gather; scatter, into a dense gradient or row by row */
-        work[DN_FORWARD] = work[DN_WEIGHT] = traffic (2 * out * r->bytes, r->memory);
-        if (!dn_is_sparse (op))
-            work[DN_WEIGHT] =
-                traffic (work[DN_FORWARD].bytes + op->params * 4, r->memory);
+        set_traffic (&work[DN_FORWARD], 2 * out * r->bytes, r->memory);
+        if (!forward_only)
+            set_traffic (&work[DN_WEIGHT],
+                         work[DN_FORWARD].bytes
+                             + (dn_is_sparse (op) ? 0 : op->params * 4),
+                         r->memory);
         break;
     default:
         light_work (c, r, op, work);
+        if (forward_only)
+            work[DN_DATA] = (struct dn_work){0};
         break;
     }
-    if (op->frozen || c->graph->whole_step)
-        work[DN_DATA] = work[DN_WEIGHT] = (struct dn_work){0};
 }
 
 /* Tensor parallelism splits products and what stands between them; norms, residuals and
@@ -342,24 +354,26 @@ static double launches_of (const struct dn_rates *r,
     }
 }
 
-struct dn_turn dn_turn_of (const struct dn_case *c,
-                           const struct dn_rates *r,
-                           const struct dn_op *op)
+void dn_turn_of (const struct dn_case *c,
+                 const struct dn_rates *r,
+                 const struct dn_op *op,
+                 struct dn_turn *turn)
 {
-    struct dn_turn turn;
     double layers = (double) c->graph->block_layers;
     double split = is_split (op->kind) ? (double) c->spec->tp : 1;
+    double share = op->repeat / split;
 
-    turn.block = layers > 1 && op->repeat >= layers;
-    find_work (c, r, op, turn.work);
+    turn->block = layers > 1 && op->repeat >= layers;
+    for (int d = 0; d < DN_N_DIRECTIONS; d++)
+        turn->work[d] = (struct dn_work){0};
+    find_work (c, r, op, turn->work);
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        bool any = seconds (&turn.work[d]) > 0;
+        bool any = seconds (&turn->work[d]) > 0;
 
-        turn.work[d] = scaled (turn.work[d], op->repeat / split);
-        turn.launches[d] = any ? op->repeat * op->calls * launches_of (r, op, d) : 0;
+        turn->launches[d] = any ? op->repeat * op->calls * launches_of (r, op, d) : 0;
         if (d == DN_FORWARD)
-            turn.launches[d] += op->repeat * op->each * c->batch;
-        turn.time[d] = seconds (&turn.work[d]) + turn.launches[d] * r->kernel_s;
+            turn->launches[d] += op->repeat * op->each * c->batch;
+        scale (&turn->work[d], share);
+        turn->time[d] = seconds (&turn->work[d]) + turn->launches[d] * r->kernel_s;
     }
-    return turn;
 }

@@ -66,8 +66,9 @@ double dn_bandwidth (const struct dn_case *c);
 /* The rates of a loss, where those of other operators are 'r'. */
 struct dn_rates dn_rates_of_loss (const struct dn_case *c, const struct dn_rates *r);
 
-struct dn_turn dn_turn_of (const struct dn_case *c,
-                           const struct dn_rates *r,
-                           const struct dn_op *op);
+void dn_turn_of (const struct dn_case *c,
+                 const struct dn_rates *r,
+                 const struct dn_op *op,
+                 struct dn_turn *turn);
 
 #endif

@@ -40,13 +40,25 @@ static bool is_digit (char c)
     return c >= '0' && c <= '9';
 }
 
+/* Where 'text' stands in the line next, from '*at' on; false if nowhere. A script may
+ * have a megabyte, so this is left to the library.
+ */
+static bool find_next (struct dn_span line, const char *text, size_t len, size_t *at)
+{
+    const char *found =
+        *at < line.len ? memmem (line.text + *at, line.len - *at, text, len) : NULL;
+
+    if (found)
+        *at = (size_t) (found - line.text);
+    return found;
+}
+
 static bool holds_word (struct dn_span line, const char *word)
 {
     size_t len = strlen (word);
 
-    for (size_t i = 0; i + len <= line.len; i++)
-        if (memcmp (line.text + i, word, len) == 0
-            && (i == 0 || !is_name (line.text[i - 1]))
+    for (size_t i = 0; find_next (line, word, len, &i); i++)
+        if ((i == 0 || !is_name (line.text[i - 1]))
             && (i + len == line.len || !is_name (line.text[i + len])))
             return true;
     return false;
@@ -57,11 +69,10 @@ static struct dn_span option_argument (struct dn_span line, const char *option)
 {
     size_t len = strlen (option);
 
-    for (size_t i = 0; i + len < line.len; i++) {
+    for (size_t i = 0; find_next (line, option, len, &i); i++) {
         size_t at = i + len;
 
-        if (memcmp (line.text + i, option, len) != 0
-            || (i > 0 && line.text[i - 1] != ' ' && line.text[i - 1] != '\t'))
+        if (i > 0 && line.text[i - 1] != ' ' && line.text[i - 1] != '\t')
             continue;
         while (at < line.len && strchr (" \t=\"{", line.text[at]))
             at++;

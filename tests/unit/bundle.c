@@ -481,9 +481,61 @@ static void the_ladder_predicts_with_the_bundle (void **state)
     small_bundle_free (&small);
 }
 
+/* Numbers as they come, between -4 and 4, the same every time. */
+static float arbitrary (uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005U + 1442695040888963407U;
+    return (float) (*seed >> 40) / 2097152.0F - 4;
+}
+
+static void a_sketch_changes_no_distance (void **state)
+{
+    enum {
+        N_USED = 23,
+        N_POINTS = 300
+    };
+    struct dn_domain domain = {.n_used = N_USED, .n_points = N_POINTS};
+    struct dn_err err;
+    uint64_t seed = 7;
+    double plain[200];
+
+    (void) state;
+    domain.points = malloc (sizeof (float) * N_USED * N_POINTS);
+    assert_non_null (domain.points);
+    for (int i = 0; i < N_USED; i++) {
+        domain.used[i] = i;
+        domain.scale[i] = (float) (1 + i % 5) / 5;
+    }
+    /* Some twice, so that the least is not the only one. */
+    for (int i = 0; i < N_USED * N_POINTS; i++)
+        domain.points[i] = i % (5 * N_USED) < N_USED && i >= N_USED
+                               ? domain.points[i - N_USED]
+                               : arbitrary (&seed);
+    for (int sketched = 0; sketched < 2; sketched++) {
+        seed = 11;
+        for (int i = 0; i < 200; i++) {
+            float features[DN_N_FEATURES] = {0};
+            double distance;
+
+            for (int k = 0; k < N_USED; k++)
+                features[k] = i % 3 ? arbitrary (&seed)
+                                    : domain.points[i * N_USED + k] / domain.scale[k];
+            distance = dn_domain_distance (&domain, features);
+            if (sketched)
+                assert_memory_equal (&distance, &plain[i], sizeof (distance));
+            plain[i] = distance;
+        }
+        if (!sketched)
+            assert_int_equal (dn_domain_sketch (&domain, &err), 0);
+    }
+    assert_non_null (domain.sketch);
+    dn_domain_free (&domain);
+}
+
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
+        TEST ("a sketch changes no distance", a_sketch_changes_no_distance),
         TEST ("A bundle is read whole", a_bundle_is_read_whole),
         TEST ("A manifest that lies is named", a_manifest_that_lies_is_named),
         TEST ("Files must be those of the manifest",

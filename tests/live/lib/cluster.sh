@@ -7,9 +7,11 @@
 # socket, key and file is the cluster's own, so that several clusters, and a Slurm of the
 # system, live side by side.
 #
-#   cluster_start DIR [--plugin-dir PATH] [--no-accounting] [--conf 'Key=value ...']...
+#   cluster_start DIR [--plugin-dir PATH] [--no-accounting] [--no-nodes]
+#       [--conf 'Key=value ...']...
 #       DIR is made if need be. Files that the caller has put in DIR/etc before (dnnest.conf,
 #       plugstack.conf) are used. --plugin-dir loads job_submit/dnnest from a copy of PATH/*.so.
+#       --no-nodes starts no slurmd: jobs can be submitted, but not run.
 #       --conf adds a line to slurm.conf, in place of the lines of the same key, if any.
 #   cluster_stop                        ends everything, jobs too; may be called again
 #   cluster_trap [COMMAND]              cluster_stop, then COMMAND, on EXIT INT TERM HUP
@@ -447,7 +449,7 @@ _cluster_failed() {
 }
 
 cluster_start() {
-    local plugin_dir='' with_plugin=no accounting=yes extra=() reason node
+    local plugin_dir='' with_plugin=no accounting=yes nodes=yes extra=() reason node
 
     CLUSTER_DIR=$(realpath -m "$1") || return 1
     shift
@@ -455,6 +457,7 @@ cluster_start() {
         case $1 in
             --plugin-dir) plugin_dir=$2 with_plugin=yes && shift 2 ;;
             --no-accounting) accounting=no && shift ;;
+            --no-nodes) nodes=no && shift ;;
             --conf) extra+=("$2") && shift 2 ;;
             *) _cluster_say "cluster_start: unknown argument '$1'" && return 2 ;;
         esac
@@ -485,6 +488,7 @@ cluster_start() {
         _cluster_start_dbd || _cluster_failed 'accounting' || return 1
     fi
     _cluster_start_ctld || _cluster_failed slurmctld || return 1
+    if [[ $nodes = no ]]; then return 0; fi
     for node in "${CLUSTER_NODES[@]}"; do
         _cluster_spawn "slurmd-$node" slurmd -D -f "$SLURM_CONF" -N "$node"
     done

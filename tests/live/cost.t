@@ -1,0 +1,50 @@
+#!/bin/bash
+# cost.t - what measures the cost of submissions works, on a few of them
+#
+# What it costs is no matter of a test: tests/bench/cost says it.
+
+set -euo pipefail
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin cost job_submit_dnnest
+if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
+if [[ ! -x $build/tests/live/submit_many || ! -x $build/tests/plugin/cost ]]; then
+    skip_all "tests/live/submit_many is not built: 'make check' builds it"
+fi
+export abs_top_srcdir=$top abs_top_builddir=$build
+
+# --- in a controller -----------------------------------------------------------------
+
+# It looks itself whether dnnest has decided what it should, and nothing else.
+status=0
+table=$("$top/tests/bench/submit" --quick 2>"$dir/said") || status=$?
+is 'submissions are timed in five controllers' "$status" 0
+diag "$(<"$dir/said")"
+for queue in 0 100; do
+    for name in 'no plugin' 'no plugin, again' 'dnnest, no metadata' 'dnnest, eight candidates'; do
+        like "with $queue jobs in the queue: $name" "$table" \
+            "\| $queue \| $name \| 20 \| [0-9]+ \| [+-][0-9]+ \| [0-9.]+ \|"
+    done
+done
+like 'what was asked for is compared' "$table" 'full decision at most 150 us: us, sdiag \| -?[0-9]+ \| -?[0-9]+ \|'
+like "with the plugin's own time" "$table" "own clock: mean us \| [0-9]+ \| [0-9]+ \|"
+
+# The plugin's one thread, and none of OpenMP's.
+threads() {
+    sed -nE "s/^\| $1 \| [0-9.]+ \| ([0-9]+) \|$/\1/p" <<<"$table"
+}
+is 'a controller that decides has the same threads as one that need not' \
+    "$(threads 'dnnest, eight candidates')" "$(threads 'dnnest, no metadata')"
+resident=$(sed -nE 's/^\| dnnest, eight candidates \| ([0-9]+)[0-9.]* \| [0-9]+ \|$/\1/p' <<<"$table")
+plain=$(sed -nE 's/^\| no plugin \| ([0-9]+)[0-9.]* \| [0-9]+ \|$/\1/p' <<<"$table")
+ok 'and at most 64 MiB more than one without the plugin' test "$((resident - plain))" -le 64
+
+# --- in the plugin -------------------------------------------------------------------
+
+table=$("$build/tests/plugin/cost" 2)
+while read -r name; do
+    like "in the plugin alone: $name" "$table" "\| $name \| warm \| [0-9.]+ \|"
+done < <("$build/tests/plugin/cost" --list)
+
+done_testing

@@ -1,0 +1,137 @@
+/* submit_many.c - a client that submits one job many times, and times it
+ *
+ * usage: submit_many COUNT COMMENT GRES
+ *
+ * Prints the microseconds of every submission, a line each, from the call to libslurm
+ * until the answer is there. The jobs are held: nothing is scheduled meanwhile. Script
+ * and environment are as large as people's are. libslurm is found when it runs: dnnest
+ * is not linked with it.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+
+#define COUNT_MAX   1000000
+#define N_VARIABLES 60
+#define N_LINES     40
+
+static void *library;
+
+static void die (const char *what)
+{
+    fprintf (stderr, "submit_many: %s\n", what);
+    exit (2);
+}
+
+static void *find (const char *name)
+{
+    void *found = dlsym (library, name);
+
+    if (!found)
+        die (name);
+    return found;
+}
+
+/* Like that of a login shell with some modules loaded. */
+static char **make_environment (void)
+{
+    static char texts[N_VARIABLES][96];
+    static char *entries[N_VARIABLES];
+
+    for (int i = 0; i < N_VARIABLES; i++) {
+        snprintf (texts[i],
+                  sizeof (texts[i]),
+                  "MODULE_VARIABLE_%d=/opt/software/library-%d/1.2.3/lib:/usr/lib",
+                  i,
+                  i);
+        entries[i] = texts[i];
+    }
+    return entries;
+}
+
+static char *make_script (void)
+{
+    static char text[N_LINES * 64 + 256] =
+        "#!/bin/bash\n#SBATCH --job-name=train\n#SBATCH --output=out-%j\n"
+        "#SBATCH --gres=gpu:a100:4\n#SBATCH --cpus-per-task=80\n"
+        "#SBATCH --time=1-00:00:00\n\nmodule load cuda python\n";
+
+    for (int i = 0; i < N_LINES; i++)
+        strcat (text, "export SETTING=1 # what people write into scripts\n");
+    strcat (text, "srun python train.py --epochs 90 --batch-size 64\n");
+    return text;
+}
+
+static void describe (job_desc_msg_t *desc, char *comment, char *gres)
+{
+    desc->user_id = getuid ();
+    desc->group_id = getgid ();
+    desc->name = "train";
+    desc->work_dir = "/tmp";
+    desc->std_out = "/dev/null";
+    desc->script = make_script ();
+    desc->environment = make_environment ();
+    desc->env_size = N_VARIABLES;
+    desc->comment = comment;
+    desc->tres_per_node = gres;
+    desc->min_nodes = 1;
+    desc->num_tasks = 1;
+    desc->cpus_per_task = 80;
+    desc->pn_min_cpus = 80;
+    desc->min_cpus = 80;
+    desc->pn_min_memory = 256000;
+    desc->time_limit = 1440;
+    desc->priority = 0; /* held */
+}
+
+static double now_us (void)
+{
+    struct timespec now;
+
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return 1e6 * (double) now.tv_sec + 1e-3 * (double) now.tv_nsec;
+}
+
+int main (int argc, char **argv)
+{
+    void (*init) (const char *);
+    void (*init_desc) (job_desc_msg_t *);
+    int (*submit) (job_desc_msg_t *, submit_response_msg_t **);
+    void (*free_answer) (submit_response_msg_t *);
+    const char *(*why) (int);
+    long count = argc == 4 ? strtol (argv[1], NULL, 10) : 0;
+
+    if (count < 1 || count > COUNT_MAX)
+        die ("usage: submit_many COUNT COMMENT GRES");
+    library = dlopen ("libslurm.so", RTLD_NOW | RTLD_GLOBAL);
+    if (!library)
+        die (dlerror ());
+    *(void **) &init = find ("slurm_init");
+    *(void **) &init_desc = find ("slurm_init_job_desc_msg");
+    *(void **) &submit = find ("slurm_submit_batch_job");
+    *(void **) &free_answer = find ("slurm_free_submit_response_response_msg");
+    *(void **) &why = find ("slurm_strerror");
+    init (NULL);
+    for (long i = 0; i < count; i++) {
+        submit_response_msg_t *answer = NULL;
+        job_desc_msg_t desc;
+        double start;
+
+        init_desc (&desc);
+        describe (&desc, argv[2][0] != '\0' ? argv[2] : NULL, argv[3]);
+        start = now_us ();
+        if (submit (&desc, &answer) != SLURM_SUCCESS)
+            die (why (errno));
+        printf ("%.0f\n", now_us () - start);
+        free_answer (answer);
+    }
+    return 0;
+}

@@ -1,0 +1,46 @@
+/* large_site.h - a site of eight GPU types with the bundle that comes with dnnest
+ *
+ * For what measures decisions rather than tests them.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_LARGE_SITE_H
+#define DN_LARGE_SITE_H
+
+#include "fake_site.h"
+
+/* The rules and the GPU types, for start_plugin () or write_conf (). Any job that asks
+ * for an a100 may be moved to any other of them.
+ */
+#define LARGE_GPU(type, device)                                                        \
+    "Gpu Type=" type " Device=" device " Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
+    "NodeMemory=512000 Partitions=ALL\n"
+#define LARGE_SITE                                                                     \
+    "Mode=enforce\nMaxSlowdown=9\nMinConfidence=0\n" LARGE_GPU ("t4", "t4_16gb")       \
+        LARGE_GPU ("v100", "v100_sxm2_16gb") LARGE_GPU ("v100l", "v100_sxm2_32gb")     \
+            LARGE_GPU ("rtx3090", "rtx_3090_24gb")                                     \
+                LARGE_GPU ("a100", "a100_sxm4_40gb")                                   \
+                    LARGE_GPU ("a100l", "a100_sxm4_80gb")                              \
+                        LARGE_GPU ("h100", "h100_sxm5_80gb")                           \
+                            LARGE_GPU ("h200", "h200_sxm_141gb")
+
+/* The jobs of a site: what a submission can be. */
+enum large_job {
+    LARGE_SILENT,   /* says nothing of itself */
+    LARGE_REMARK,   /* has a comment of its owner's, which has to be looked at */
+    LARGE_RESNET,   /* describes itself */
+    LARGE_BERT,     /* the same, another network */
+    LARGE_SIDECAR,  /* the same, by a sidecar */
+    LARGE_MISTAKEN, /* describes itself wrongly */
+    N_LARGE_JOBS
+};
+extern const char *const large_job_names[N_LARGE_JOBS];
+void make_large_job (job_desc_msg_t *desc, enum large_job kind);
+
+/* After load_plugin (): copy what the site needs, of another bundle if DNNEST_BUNDLE
+ * names one; and remove it, before remove_site ().
+ */
+void make_large_site (void);
+void remove_large_site (void);
+
+#endif

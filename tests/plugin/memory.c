@@ -1,0 +1,317 @@
+/* memory.c - what the built plugin takes in a pretended slurmctld: memory and threads
+ *
+ * DNNEST_DECISIONS in the environment says how many submissions are made; the default
+ * is for the check, a million for those who want to know. What was measured is printed
+ * as comments.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "large_site.h"
+
+#include <dirent.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DECISIONS      6000
+#define DECISIONS_MAX  1000000000
+#define N_SAMPLES      10
+#define RESIDENT_MAX_K (64 * 1024)
+
+/* What the heap may differ by from one moment to the other. A block has 32 bytes: one
+ * that is lost in every hundredth submission is found.
+ */
+#define GROWTH_MAX 1000
+
+/* The same where two threads take and free: one event has more than 1 KiB, and hundreds
+ * are handed over.
+ */
+#define TRACE_GROWTH_MAX 32000
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+static long resident_before_k; /* before the plugin was loaded */
+
+/* "VmRSS", in KiB. */
+static long resident_k (void)
+{
+    FILE *file = fopen ("/proc/self/status", "r");
+    char line[256];
+    long k = 0;
+
+    assert_non_null (file);
+    while (fgets (line, sizeof (line), file))
+        if (strncmp (line, "VmRSS:", 6) == 0)
+            k = strtol (line + 6, NULL, 10);
+    fclose (file);
+    assert_true (k > 0);
+    return k;
+}
+
+static int count_threads (void)
+{
+    DIR *dir = opendir ("/proc/self/task");
+    int n = -2; /* . and .. */
+
+    assert_non_null (dir);
+    while (readdir (dir))
+        n++;
+    closedir (dir);
+    return n;
+}
+
+/* Bytes of blocks that are in use; 0 where nobody can tell. */
+static size_t heap_bytes (void)
+{
+    return SANITIZED ? 0 : mallinfo2 ().uordblks;
+}
+
+static long n_decisions (void)
+{
+    const char *text = getenv ("DNNEST_DECISIONS");
+    long n = text ? strtol (text, NULL, 10) : DECISIONS;
+
+    assert_true (n >= 100 && n <= DECISIONS_MAX);
+    return n;
+}
+
+static void submit_one (enum large_job kind)
+{
+    job_desc_msg_t desc;
+    char *message;
+
+    make_large_job (&desc, kind);
+    message = submit (&desc);
+    slurm_text_free (&message);
+    job_free (&desc);
+}
+
+static void submit_many (long n)
+{
+    for (long i = 0; i < n; i++)
+        submit_one ((enum large_job) (i % N_LARGE_JOBS));
+}
+
+static void bundle_and_predictor_fit_into_64_mib (void **state)
+{
+    long loaded_k = resident_k ();
+    long started_k;
+
+    (void) state;
+    start_plugin (LARGE_SITE);
+    assert_contains (stand_in_info, "model bundle default");
+    started_k = resident_k ();
+    submit_one (LARGE_RESNET);
+    print_message ("# resident: %ld KiB by the plugin and its libraries, %ld with the "
+                   "bundle, %ld after a decision\n",
+                   loaded_k - resident_before_k,
+                   started_k - resident_before_k,
+                   resident_k () - resident_before_k);
+    if (!SANITIZED)
+        assert_true (resident_k () - resident_before_k <= RESIDENT_MAX_K);
+    stop_plugin ();
+}
+
+static void decisions_leave_no_memory_behind (void **state)
+{
+    long n = n_decisions ();
+    size_t before = 0;
+    size_t after = 0;
+
+    (void) state;
+    start_plugin (LARGE_SITE);
+    /* The first lap warms up, this program and its streams, too. */
+    for (long i = 0; i <= N_SAMPLES; i++) {
+        submit_many (i > 0 ? n / N_SAMPLES : 100L * N_LARGE_JOBS);
+        after = heap_bytes ();
+        if (i == 1)
+            before = after;
+        print_message ("# submissions %ld: resident %ld KiB, heap %zu bytes\n",
+                       n / N_SAMPLES * i,
+                       resident_k (),
+                       after);
+    }
+    stop_plugin ();
+    if (after > before + GROWTH_MAX)
+        fail_msg ("%zu bytes more", after - before);
+}
+
+/* A line of the counters' file. */
+static long counter (const char *name)
+{
+    FILE *file = fopen (site_path ("dnnest.prom"), "r");
+    char line[512];
+    long value = 0;
+
+    while (file && fgets (line, sizeof (line), file))
+        if (strncmp (line, name, strlen (name)) == 0)
+            value += strtol (strrchr (line, ' '), NULL, 10);
+    if (file)
+        fclose (file);
+    return value;
+}
+
+/* Wait until the plugin's thread has taken and freed what it was handed over. */
+static void wait_for_lines (long n)
+{
+    for (int i = 0; i < 600; i++) {
+        if (counter ("dnnest_decision_log_lines_total")
+                + counter ("dnnest_decision_log_dropped_total")
+            >= n)
+            return;
+        usleep (100000);
+    }
+    fail_msg ("the decision log is not written");
+}
+
+static void start_with_traces (void)
+{
+    char conf[4096];
+
+    snprintf (conf,
+              sizeof (conf),
+              "%sDecisionLog=%s/log.jsonl\nCounters=%s/dnnest.prom\n",
+              LARGE_SITE,
+              site_dir,
+              site_dir);
+    start_plugin (conf);
+}
+
+static void nor_do_the_log_and_the_counters (void **state)
+{
+    const long n = 200; /* of each described kind */
+    long n_lines = 0;
+    size_t before = 0;
+    size_t after = 0;
+
+    (void) state;
+    start_with_traces ();
+    for (int round = 0; round < 2; round++) {
+        before = after;
+        for (long i = 0; i < n; i++)
+            for (int kind = LARGE_RESNET; kind < N_LARGE_JOBS; kind++)
+                submit_one ((enum large_job) kind);
+        n_lines += n * (N_LARGE_JOBS - LARGE_RESNET);
+        wait_for_lines (n_lines);
+        after = heap_bytes ();
+    }
+    stop_plugin ();
+    remove (site_path ("log.jsonl"));
+    remove (site_path ("dnnest.prom"));
+    if (after > before + TRACE_GROWTH_MAX)
+        fail_msg ("%zu bytes more", after - before);
+}
+
+static void *submit_in_thread (void *unused)
+{
+    submit_one (LARGE_RESNET);
+    return unused;
+}
+
+static void predicting_starts_no_thread (void **state)
+{
+    int before = count_threads ();
+    pthread_t thread;
+
+    (void) state;
+    start_plugin (LARGE_SITE);
+    /* The one that reads and writes files. */
+    assert_int_equal (count_threads (), before + 1);
+    submit_one (LARGE_RESNET);
+    assert_int_equal (count_threads (), before + 1);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal (pthread_create (&thread, NULL, submit_in_thread, NULL), 0);
+        assert_int_equal (pthread_join (thread, NULL), 0);
+    }
+    reconfigure ();
+    submit_one (LARGE_BERT);
+    assert_int_equal (count_threads (), before + 1);
+    stop_plugin ();
+    assert_int_equal (count_threads (), before);
+}
+
+/* The limit that a job is given, 0 to 255: what a child can tell. */
+static int limit_given (enum large_job kind)
+{
+    job_desc_msg_t desc;
+    char *message;
+    int limit;
+
+    make_large_job (&desc, kind);
+    message = submit (&desc);
+    limit = (int) (desc.time_limit % 251);
+    if (desc.time_limit == 1440)
+        limit = 255; /* left alone */
+    slurm_text_free (&message);
+    job_free (&desc);
+    return limit;
+}
+
+static int limit_in_child (enum large_job kind)
+{
+    pid_t child = fork ();
+    int status = 0;
+
+    assert_true (child >= 0);
+    if (child == 0) {
+        alarm (60); /* if it hangs */
+        _exit (limit_given (kind));
+    }
+    assert_int_equal (waitpid (child, &status, 0), child);
+    if (!WIFEXITED (status))
+        fail_msg ("the child ended by signal %d", WTERMSIG (status));
+    return WEXITSTATUS (status);
+}
+
+/* slurmctld forks to run other programs. Nobody decides there, but it must not hurt. */
+static void a_child_decides_as_its_parent_does (void **state)
+{
+    (void) state;
+    start_plugin (LARGE_SITE);
+    for (int kind = LARGE_RESNET; kind <= LARGE_SIDECAR; kind++) {
+        int expected = limit_given ((enum large_job) kind);
+
+        assert_true (expected != 255);
+        assert_int_equal (limit_in_child ((enum large_job) kind), expected);
+        assert_int_equal (limit_given ((enum large_job) kind), expected);
+    }
+    stop_plugin ();
+}
+
+static int begin (void **state)
+{
+    /* A warm-up, lest the first call of malloc () and printf () be counted. */
+    print_message ("# the plugin under test, and the bundle that comes with it\n");
+    resident_before_k = resident_k ();
+    if (load_plugin (state) < 0)
+        return -1;
+    make_large_site ();
+    return 0;
+}
+
+static int end (void **state)
+{
+    remove_large_site ();
+    return remove_site (state);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("bundle and predictor fit into 64 MiB",
+              bundle_and_predictor_fit_into_64_mib),
+        TEST ("decisions leave no memory behind", decisions_leave_no_memory_behind),
+        TEST ("nor do the log and the counters", nor_do_the_log_and_the_counters),
+        TEST ("predicting starts no thread", predicting_starts_no_thread),
+        TEST ("a child decides as its parent does", a_child_decides_as_its_parent_does),
+    };
+
+    return cmocka_run_group_tests_name ("memory", tests, begin, end);
+}
