@@ -10,9 +10,8 @@ aims() {
     sed -n '/^ \* Aims at:/,/^ \*$/s/^ \*\( Aims at:\)\{0,1\}//p' "$top/tests/fuzz/$1.c"
 }
 
-for corpus in "$top"/tests/fuzz/*/; do
+for corpus in "$top"/tests/fuzz/corpus/*/; do
     target=$(basename "$corpus")
-    [[ -e $top/tests/fuzz/$target.c ]] || continue
     program=${abs_top_builddir:-$top/build}/tests/fuzz/replay_$target
     if [[ -e $program ]]; then
         ok "the corpus of $target is replayed" timeout 60 "$program" "$corpus"*
@@ -27,7 +26,7 @@ for corpus in "$top"/tests/fuzz/*/; do
     is "$target aims at sources that are there" "$missing" ''
 done
 is 'every input has at most 32 KiB, and every target at most 200' \
-    "$(cd "$top/tests/fuzz" && find . -mindepth 2 -size +32768c
+    "$(cd "$top/tests/fuzz/corpus" && find . -size +32768c
        for corpus in */; do
            n=$(find "$corpus" -type f | wc -l)
            ((n <= 200)) || echo "$corpus: $n"
