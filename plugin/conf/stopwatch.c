@@ -1,13 +1,13 @@
 /* stopwatch.c - how long a decision computes: the clock that model/ does without
  *
- * What counts is the time that the thread itself has computed. A decision takes less than
- * one millisecond; where 5 have passed on the clock on the wall, it was most probably not
- * the decision that took them: the kernel had the thread wait for a CPU or a page. That
- * time is lost whatever we do next, the rest would take a fraction of a millisecond,
- * and to give up would make what happens to a job a matter of how busy the computer is.
- * What has computed for so long, on the other hand, has a description that is out of
- * the ordinary, and it is the stages to come that would take the longest. (A submission
- * that takes long on the wall is reported, see plugin/submit/submit.c.)
+ * What counts is the time that the thread itself has computed. A decision takes less
+ * than one millisecond; where 5 have passed on the clock on the wall, it was most
+ * probably not the decision that took them: the kernel had the thread wait for a CPU or
+ * a page. That time is lost whatever we do next, the rest would take a fraction of a
+ * millisecond, and to give up would make what happens to a job a matter of how busy the
+ * computer is. What has computed for so long, on the other hand, has a description that
+ * is out of the ordinary, and it is the stages to come that would take the longest. (A
+ * submission that takes long on the wall is reported, see plugin/submit/submit.c.)
  *
  * The CPU time of a thread is a system call, and on some kernels it moves on by ten
  * milliseconds at a time, so it is only asked for when the other clock, which costs
