@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "own_records.h"
 #include "process/interrupt.h"
-#include "probe/probe_record.h"
 #include "probe/probe_report.h"
 #include "probe/probe_sweep.h"
 
@@ -54,7 +54,7 @@ static const struct dn_option options[] = {
     [OPTION_EVERY] = {"every", 0, "N", "a line of --pattern stands for N steps (1)"},
     [OPTION_GPU] = {"gpu", 0, "NAME", "the device that it runs on (found out)"},
     [OPTION_SIDECAR] = {"sidecar", 0, "FILE", "metadata, instead of SPEC"},
-    [OPTION_RECORD] = {"record", 0, "FILE", "append the result to this CSV, or none"},
+    [OPTION_RECORD] = {"record", 0, "FILE", "keep the result in this store, or none"},
     [OPTION_HOOK] = {"hook", 0, "DIR", "where the hook for Python is"},
     [OPTION_SWEEP] = {"sweep",
                       0,
@@ -82,12 +82,15 @@ struct wish {
     int n_directives;
     bool submit;
     char spec_text[DN_METADATA_MAX];
+    char *sidecar_text;         /* JSON of the sidecar; owned */
+    char record_path[PATH_MAX]; /* of the store; "": none */
 };
 
 static void free_wish (struct wish *wish)
 {
     if (wish->compiled)
         regfree (&wish->regex);
+    free (wish->sidecar_text);
 }
 
 static int take_number (const struct dn_command *self,
@@ -256,6 +259,10 @@ static int name_spec (struct wish *wish,
     if (!dn_subject_is_sidecar (wish->spec))
         return dn_subject_write (
             &subject->spec, wish->spec_text, sizeof (wish->spec_text), err);
+    wish->sidecar_text =
+        dn_sidecar_write (&(const struct dn_sidecar){subject->spec, subject->layers});
+    if (!wish->sidecar_text)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
     dn_buf_add (&buf, "@%s", dn_options_absolute (absolute, path));
     return buf.cut ? dn_err_set (err, DN_E_LIMIT, "%s: the path is too long", path) : 0;
 }
@@ -278,27 +285,36 @@ static int read_subject (const struct dn_site *site,
 
 /* --- a probe --------------------------------------------------------------------- */
 
+/* Where the result is to be kept. The store is made now: a name that is wrong is told
+ * before the program has run.
+ */
+static int find_record (struct wish *wish, struct dn_err *err)
+{
+    struct dn_buf path = dn_buf_on (wish->record_path, sizeof (wish->record_path));
+
+    if (!wish->spec || (wish->record && strcmp (wish->record, DN_SITE_NONE) == 0))
+        return 0;
+    if (wish->record)
+        dn_buf_add (&path, "%s", wish->record);
+    else if (dn_records_usual_path (wish->record_path, sizeof (wish->record_path), err)
+             < 0)
+        return -1;
+    if (path.cut)
+        return dn_err_set (err, DN_E_LIMIT, "--record: the path is too long");
+    return dn_records_keep (wish->record_path, NULL, err);
+}
+
 static int keep (const struct wish *wish, struct dn_probe_report *report)
 {
     struct dn_err err = {0};
-    struct dn_buf path = dn_buf_on (report->record, sizeof (report->record));
-    int rc = 0;
 
     if (!report->steady_known || !report->subject || !report->measured.device
-        || (wish->record && strcmp (wish->record, DN_SITE_NONE) == 0))
+        || wish->record_path[0] == '\0')
         return DN_EXIT_DONE;
-    if (wish->record)
-        dn_buf_add (&path, "%s", wish->record);
-    else
-        rc = dn_record_usual_path (report->record, sizeof (report->record), &err);
-    if (path.cut)
-        rc = dn_err_set (&err, DN_E_LIMIT, "--record: the path is too long");
-    if (rc == 0)
-        rc = dn_probe_report_record (report, report->record, &err);
-    if (rc == 0)
-        return DN_EXIT_DONE;
-    report->record[0] = '\0';
-    return dn_fail (DN_EXIT_BUG, &err);
+    if (dn_probe_report_record (report, wish->record_path, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    snprintf (report->record, sizeof (report->record), "%s", wish->record_path);
+    return DN_EXIT_DONE;
 }
 
 static void explain_failure (const struct wish *wish,
@@ -369,6 +385,7 @@ static int probe (const struct dn_options *given,
         .site = site,
         .subject = wish->spec ? subject : NULL,
         .spec = wish->spec_text,
+        .sidecar = wish->sidecar_text,
         .run = run,
         .argv = wish->task.argv,
     };
@@ -439,7 +456,7 @@ static int add_options (const struct dn_options *given,
     const struct dn_probe_task *task = &wish->task;
     char record[PATH_MAX];
 
-    if (!wish->record && dn_record_usual_path (record, sizeof (record), err) < 0)
+    if (!wish->record && dn_records_usual_path (record, sizeof (record), err) < 0)
         return -1;
     add_path (words, "conf", given->paths.conf, usual.conf);
     add_path (words, "hardware", given->paths.hardware, usual.hardware);
@@ -543,6 +560,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (wish.gpu && !dn_subject_device (site, wish.gpu, &err))
         return dn_fail (DN_EXIT_USAGE, &err);
+    if (find_record (&wish, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
     return probe (&given, site, &subject, &wish);
 }
 

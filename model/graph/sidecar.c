@@ -351,7 +351,10 @@ int dn_sidecar_read (struct dn_span text,
     return 0;
 }
 
-int dn_sidecar_compact (struct dn_span text, char **json, struct dn_err *err)
+int dn_sidecar_compact (struct dn_span text,
+                        size_t max,
+                        char **json,
+                        struct dn_err *err)
 {
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
@@ -368,17 +371,17 @@ int dn_sidecar_compact (struct dn_span text, char **json, struct dn_err *err)
     if (!*json)
         return dn_err_set (err, DN_E_NOMEM, "sidecar: out of memory");
     len = strlen (*json);
-    if (len <= DN_SIDECAR_HANDOVER_MAX)
+    if (len <= max)
         return 0;
     free (*json);
     *json = NULL;
     return dn_err_set (err,
                        DN_E_LIMIT,
                        "sidecar: %zu bytes with equal operators put together (%d are "
-                       "left), expected at most %d",
+                       "left), expected at most %zu",
                        len,
                        sidecar.layers.n,
-                       DN_SIDECAR_HANDOVER_MAX);
+                       max);
 }
 
 int dn_sidecar_graph (const struct dn_layers *layers,

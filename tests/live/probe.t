@@ -21,7 +21,7 @@ if [[ -x ${real%/*}/.libs/dnnest ]]; then real=${real%/*}/.libs/dnnest; fi
 install -m 755 "$real" "$dir/bin/dnnest"
 install -m 644 "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
 install -m 644 "$top/etc/datasets.conf" "$dir/etc/"
-install -m 644 "$top/cli/probe/sitecustomize.py" "$dir/hook/"
+install -m 644 "$top/cli/probe/hook/sitecustomize.py" "$dir/hook/"
 install -m 644 "$top/tests/cli/tiny.py" "$dir/"
 : >"$dir/etc/dnnest.conf"
 
