@@ -206,7 +206,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 const struct dn_command dn_cmd_evaluate = {
     .name = "evaluate",
     .summary = "Compare predictions with measured runs",
-    .arguments = "FILE.csv|RECORDS.db",
+    .arguments = "FILE",
     .options = options,
     .run = run,
 };

@@ -11,7 +11,7 @@
 struct dn_site_train {
     const char *const *records; /* as 'dnnest evaluate' takes them; "-": stdin */
     int n_records;
-    const char *out;     /* the bundle, a directory */
+    const char *out; /* the bundle, a directory */
     bool json;
 };
 

@@ -30,7 +30,7 @@ struct dn_row {
     int64_t line; /* on which it begins, from 1; of a store: the number of the record */
     int n_columns;
     const char *const *names;
-    const char *const *values; /* "" where the row is short */
+    const char *const *values;        /* "" where the row is short */
     const struct dn_row_files *files; /* NULL: none are read */
 };
 

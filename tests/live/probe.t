@@ -3,7 +3,7 @@
 #
 # Every task runs a real training with PyTorch on the CPU. The nodes of the cluster are all
 # this machine, so that tasks disturb one another: what is asserted is that every one of
-# them measures and appends its row, not what it measures.
+# them measures and keeps its record, not what it measures.
 
 set -euo pipefail
 
@@ -35,7 +35,7 @@ pass 'Slurm starts'
 probe() {
     cluster_as_user env OMP_NUM_THREADS=1 "$dir/bin/dnnest" probe --conf "$dir/etc/dnnest.conf" \
         --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --model none \
-        --hook "$dir/hook" --record "$dir/home/rows.csv" --steps 20 --warmup 3 --seconds 300 "$@"
+        --hook "$dir/hook" --record "$dir/home/rows.db" --steps 20 --warmup 3 --seconds 300 "$@"
 }
 spec='params=10.5k,flops=6.5M,activations=90k,steps=300,optimizer=momentum,app=tiny'
 sweep=(--sweep batch=8,16,32 --sbatch=--partition=gpu --sbatch=--cpus-per-task=1
@@ -57,22 +57,24 @@ for task in 0 1 2; do
         '[0-9]+ steps behind [0-9]+ of warm-up, on cpu:'
 done
 # The file may reach us later than the end of the jobs.
-rows_there() { [[ $(wc -l <"$dir/home/rows.csv") = 4 ]]; }
-ok 'there is a row for each, under one heading' cluster_until 30 rows_there
+records() { cluster_as_user "$dir/bin/dnnest" records "$@" "$dir/home/rows.db"; }
+rows_there() { records --csv >"$dir/rows.csv" && [[ $(wc -l <"$dir/rows.csv") = 4 ]]; }
+ok 'there is a record of each' cluster_until 30 rows_there
 is 'every task had its own batch, in the metadata' \
     "$(python3 -c '
 import csv, re, sys
 rows = list(csv.DictReader(open(sys.argv[1], newline="")))
 print(sorted(int(re.search("batch=([0-9]+)", row["spec"])[1]) for row in rows),
       {(row["gpu"], row["group"], row["source"]) for row in rows},
-      all(float(row["step_ms"]) > 0 for row in rows))
-' "$dir/home/rows.csv")" "[8, 16, 32] {('cpu', 'tiny', 'probe')} True"
+      all(float(row["step_ms"]) > 0 for row in rows), sorted(row["job"] for row in rows) ==
+      ["%s_%d" % (sys.argv[2], i) for i in range(3)])
+' "$dir/rows.csv" "$job")" "[8, 16, 32] {('cpu', 'tiny', 'probe')} True True"
 left() { cluster_pids python3; }
 is 'no program of a task is left' "$(left)" ''
 
 cluster_as_user "$dir/bin/dnnest" evaluate --conf "$dir/etc/dnnest.conf" \
     --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --model none --json \
-    "$dir/home/rows.csv" >"$dir/judged"
+    "$dir/home/rows.db" >"$dir/judged"
 is 'evaluate reads what was collected' \
     "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["predicted"])' \
         "$dir/judged")" 3
