@@ -310,38 +310,47 @@ static void add_gpus (struct dn_buf *buf,
     dn_buf_add (buf, "%lld", (long long) spec->gpus);
 }
 
+/* The script of a job that is a probe says so; its comment goes over that. */
+static void add_metadata (struct dn_buf *buf, const struct dn_probe_report *report)
+{
+    bool sidecar = dn_subject_is_sidecar (report->spec);
+    char note[DN_COMMAND_TEXT_MAX];
+    struct dn_buf comment = dn_buf_on (note, sizeof (note));
+
+    dn_buf_add (&comment,
+                "%s%s%s",
+                sidecar ? "--dnnest=" : "--comment=dnnest:",
+                report->within_job ? "probe=0," : "",
+                report->spec + (sidecar && report->spec[0] == '@'));
+    dn_buf_add (buf, " ");
+    dn_shell_word (buf, note);
+    buf->cut = buf->cut || comment.cut;
+}
+
 static void find_sbatch (struct dn_probe_report *report)
 {
     struct dn_buf buf = dn_buf_on (report->sbatch, sizeof (report->sbatch));
     const struct dn_probe_row *row = choose (report);
     const struct dn_spec *spec = &report->subject->spec;
-    bool sidecar = dn_subject_is_sidecar (report->spec);
-    char note[DN_COMMAND_TEXT_MAX];
-    struct dn_buf comment = dn_buf_on (note, sizeof (note));
+    bool on_cpu;
     double cpus;
 
     if (!row)
         return;
     cpus = cpus_for (report, row);
     dn_buf_add (&buf, "sbatch");
-    if (row->estimate.device->arch == DN_ARCH_CPU) {
+    on_cpu = row->estimate.device->arch == DN_ARCH_CPU;
+    if (on_cpu)
         dn_buf_add (&buf, " --cpus-per-task=%.0f", fmax (cpus, 1));
-        add_time (&buf, &report->site->rules, &row->estimate);
-    } else {
+    else
         add_gpus (&buf, report, row->estimate.device);
-        if (cpus > 0)
-            dn_buf_add (
-                &buf, " --cpus-per-gpu=%.0f", ceil (cpus / (double) spec->gpus));
-        add_time (&buf, &report->site->rules, &row->estimate);
-        dn_buf_add (&comment,
-                    "%s%s",
-                    sidecar ? "--dnnest=" : "--comment=dnnest:",
-                    report->spec + (sidecar && report->spec[0] == '@'));
-        dn_buf_add (&buf, " ");
-        dn_shell_word (&buf, note);
-    }
+    if (!on_cpu && cpus > 0)
+        dn_buf_add (&buf, " --cpus-per-gpu=%.0f", ceil (cpus / (double) spec->gpus));
+    add_time (&buf, &report->site->rules, &row->estimate);
+    if (!on_cpu || report->within_job)
+        add_metadata (&buf, report);
     dn_buf_add (&buf, " job.sh");
-    if (buf.cut || comment.cut)
+    if (buf.cut)
         report->sbatch[0] = '\0';
 }
 

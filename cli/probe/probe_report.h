@@ -25,6 +25,7 @@ struct dn_probe_report {
     const char *sidecar;              /* JSON of the one it names; NULL: none */
     const struct dn_probe_run *run;
     char *const *argv;
+    bool within_job; /* whose script says probe= */
     bool steady_known;
     struct dn_steady steady;
     struct dn_err why; /* steps are not known */
