@@ -679,7 +679,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     argc = cut_command (argc, argv, &wish);
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &wish) < 0)
-        return go_on (&wish, given.exit_code);
+        return given.exit_code;
     return run_with (self, &given, &wish);
 }
 

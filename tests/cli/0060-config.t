@@ -16,12 +16,12 @@ json 'JSON has the rules' \
              for r in d["rules"])' config
 json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "Bundle", "BundleKeys",
-        "SidecarDir", "DecisionLog", "Counters", "Carbon", "PUE", "CoreJpeg",
+        "SidecarDir", "ProbeDir", "DecisionLog", "Counters", "Carbon", "PUE", "CoreJpeg",
         "CoreTokens", "CoreBytes"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
-     and [s["range"] for s in d["site"]] == [None] * 7
+     and [s["range"] for s in d["site"]] == [None] * 8
          + ["0..2k", "1..10", "20..10k", "1k..100M", "1M..100G"]
-     and [s["value"] for s in d["site"]][7:] == [None, 1, None, None, None]' config
+     and [s["value"] for s in d["site"]][8:] == [None, 1, None, None, None]' config
 gives 'a number that is not set is told to be unset' 0 $'\nCarbon=unset\nPUE=1\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
@@ -90,7 +90,7 @@ wrong 'a PUE below one is an error' 'PUE=0.9' 'line 1: PUE: 0.9 out of range 1..
 wrong 'an empty PUE is an error' 'PUE=' "line 1: PUE: '' is not a number"
 conf 'Carbon=400.5 pue=1.25'
 json 'the numbers of the site are read' \
-    '[s["value"] for s in d["site"]][7:9] == [400.5, 1.25]' config --conf "$work/new.conf"
+    '[s["value"] for s in d["site"]][8:10] == [400.5, 1.25]' config --conf "$work/new.conf"
 
 wrong 'a relative path of a bundle is an error' 'Bundle=some' \
     "line 1: Bundle: 'some' is not an absolute path or none"
