@@ -106,31 +106,35 @@ static int launch_conv (struct gpu *gpu, const void *context, int turn)
     return 0;
 }
 
-/* The first result that could be run and that fits into the workspace: they come in the
- * order of their time.
+/* Take the first result that could be run and that fits into the workspace: they come
+ * in the order of their time. It is that fast with its own kind of arithmetic; fp32
+ * stays fp32.
  */
-template <typename P> static const P *choose (struct gpu *gpu, const P *results, int n)
+template <typename Result, typename Algorithm>
+static int take_best (struct gpu *gpu,
+                      struct conv *v,
+                      const Result *results,
+                      int n,
+                      Algorithm *algorithm)
 {
-    for (int i = 0; i < n; i++)
-        if (results[i].status == CUDNN_STATUS_SUCCESS
-            && results[i].memory <= gpu->work_size)
-            return &results[i];
-    gpu_fail (gpu, "cuDNN", "no algorithm for this convolution");
-    return NULL;
-}
+    int i = 0;
 
-/* The algorithm is fastest with this kind of arithmetic; fp32 stays fp32. */
-static int take_math (struct gpu *gpu, const struct conv *v, cudnnMathType_t math)
-{
+    while (i < n
+           && (results[i].status != CUDNN_STATUS_SUCCESS
+               || results[i].memory > gpu->work_size))
+        i++;
+    if (i == n)
+        return gpu_fail (gpu, "cuDNN", "no algorithm for this convolution");
+    *algorithm = results[i].algo;
+    v->work = results[i].memory;
     if (v->task->precision != FP32)
-        DNN (gpu, cudnnSetConvolutionMathType (v->desc, math));
+        DNN (gpu, cudnnSetConvolutionMathType (v->desc, results[i].mathType));
     return 0;
 }
 
 static int choose_forward (struct gpu *gpu, struct conv *v)
 {
     cudnnConvolutionFwdAlgoPerf_t results[ALGORITHMS];
-    const cudnnConvolutionFwdAlgoPerf_t *best;
     char *x = v->sets.base;
     int n = 0;
 
@@ -148,18 +152,12 @@ static int choose_forward (struct gpu *gpu, struct conv *v)
                                                  results,
                                                  gpu->work,
                                                  gpu->work_size));
-    best = choose (gpu, results, n);
-    if (!best)
-        return -1;
-    v->forward = best->algo;
-    v->work = best->memory;
-    return take_math (gpu, v, best->mathType);
+    return take_best (gpu, v, results, n, &v->forward);
 }
 
 static int choose_data (struct gpu *gpu, struct conv *v)
 {
     cudnnConvolutionBwdDataAlgoPerf_t results[ALGORITHMS];
-    const cudnnConvolutionBwdDataAlgoPerf_t *best;
     char *x = v->sets.base;
     int n = 0;
 
@@ -177,18 +175,12 @@ static int choose_data (struct gpu *gpu, struct conv *v)
                                                       results,
                                                       gpu->work,
                                                       gpu->work_size));
-    best = choose (gpu, results, n);
-    if (!best)
-        return -1;
-    v->data = best->algo;
-    v->work = best->memory;
-    return take_math (gpu, v, best->mathType);
+    return take_best (gpu, v, results, n, &v->data);
 }
 
 static int choose_weight (struct gpu *gpu, struct conv *v)
 {
     cudnnConvolutionBwdFilterAlgoPerf_t results[ALGORITHMS];
-    const cudnnConvolutionBwdFilterAlgoPerf_t *best;
     char *x = v->sets.base;
     int n = 0;
 
@@ -206,12 +198,7 @@ static int choose_weight (struct gpu *gpu, struct conv *v)
                                                         results,
                                                         gpu->work,
                                                         gpu->work_size));
-    best = choose (gpu, results, n);
-    if (!best)
-        return -1;
-    v->weight = best->algo;
-    v->work = best->memory;
-    return take_math (gpu, v, best->mathType);
+    return take_best (gpu, v, results, n, &v->weight);
 }
 
 /* fp32 shall not become tf32 on the way. */

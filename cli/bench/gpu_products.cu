@@ -26,86 +26,73 @@ struct gemm {
     size_t y;
 };
 
+/* An operand, columns first, and the elements from one column to the next. */
+struct operand {
+    const void *data;
+    int stride;
+};
+
+/* out = a b as cuBLAS sees it: 'size' is its rows, its columns, and what is summed. */
+struct product {
+    cublasOperation_t op_a;
+    cublasOperation_t op_b;
+    int size[3];
+    struct operand a;
+    struct operand b;
+    void *out;
+};
+
+static int multiply_once (struct gpu *gpu,
+                          const struct gemm *g,
+                          const struct product &p)
+{
+    cudaDataType_t type = blas_type (g->task->precision);
+    const float one = 1;
+    const float zero = 0;
+
+    BLAS (gpu,
+          cublasGemmEx (gpu->blas,
+                        p.op_a,
+                        p.op_b,
+                        p.size[0],
+                        p.size[1],
+                        p.size[2],
+                        &one,
+                        p.a.data,
+                        type,
+                        p.a.stride,
+                        p.b.data,
+                        type,
+                        p.b.stride,
+                        &zero,
+                        p.out,
+                        type,
+                        p.size[0],
+                        compute_type (g->task->precision),
+                        CUBLAS_GEMM_DEFAULT));
+    return 0;
+}
+
 static int launch_gemm (struct gpu *gpu, const void *context, int turn)
 {
     const struct gemm *g = (const struct gemm *) context;
     const struct task *task = g->task;
-    cudaDataType_t type = blas_type (task->precision);
-    cublasComputeType_t compute = compute_type (task->precision);
     char *set = set_of (&g->sets, turn);
     void *x = set + g->x;
     void *w = set + g->w;
     void *y = set + g->y;
-    const float one = 1;
-    const float zero = 0;
     int m = task->d[0];
     int n = task->d[1];
     int k = task->d[2];
 
     if (task->pass == BACKWARD_DATA) /* X = Y W */
-        BLAS (gpu,
-              cublasGemmEx (gpu->blas,
-                            CUBLAS_OP_N,
-                            CUBLAS_OP_N,
-                            k,
-                            m,
-                            n,
-                            &one,
-                            w,
-                            type,
-                            k,
-                            y,
-                            type,
-                            n,
-                            &zero,
-                            x,
-                            type,
-                            k,
-                            compute,
-                            CUBLAS_GEMM_DEFAULT));
-    else if (task->pass == BACKWARD_WEIGHT) /* W = Y^T X */
-        BLAS (gpu,
-              cublasGemmEx (gpu->blas,
-                            CUBLAS_OP_N,
-                            CUBLAS_OP_T,
-                            k,
-                            n,
-                            m,
-                            &one,
-                            x,
-                            type,
-                            k,
-                            y,
-                            type,
-                            n,
-                            &zero,
-                            w,
-                            type,
-                            k,
-                            compute,
-                            CUBLAS_GEMM_DEFAULT));
-    else
-        BLAS (gpu,
-              cublasGemmEx (gpu->blas,
-                            CUBLAS_OP_T,
-                            CUBLAS_OP_N,
-                            n,
-                            m,
-                            k,
-                            &one,
-                            w,
-                            type,
-                            k,
-                            x,
-                            type,
-                            k,
-                            &zero,
-                            y,
-                            type,
-                            n,
-                            compute,
-                            CUBLAS_GEMM_DEFAULT));
-    return 0;
+        return multiply_once (
+            gpu, g, {CUBLAS_OP_N, CUBLAS_OP_N, {k, m, n}, {w, k}, {y, n}, x});
+    if (task->pass == BACKWARD_WEIGHT) /* W = Y^T X */
+        return multiply_once (
+            gpu, g, {CUBLAS_OP_N, CUBLAS_OP_T, {k, n, m}, {x, k}, {y, n}, w});
+    return multiply_once (
+        gpu, g, {CUBLAS_OP_T, CUBLAS_OP_N, {n, m, k}, {w, k}, {x, k}, y});
 }
 
 static int run_gemm (struct gpu *gpu,

@@ -5,7 +5,7 @@
  *
  *     compute = min over tiles a x b of (tiles / sms + tail) * sms * 2ab (k + ramp)
  *               * (1 + edge (1/a + 1/b)) / (1 + edge / 64) / (peak * efficiency)
- *     time    = hypot (compute, bytes / (bandwidth * memory))
+ *     time    = norm (compute, bytes / (bandwidth * memory))
  *
  * Only whole tiles count, but waves are smooth: whole waves (a ceiling) lost on skinny
  * shapes. Where the contraction is split, its best split has a closed form. Long rows
@@ -162,21 +162,31 @@ static double product_flops (const struct dn_kernel_product *p,
 /* The clock falls from boost to its sustained share as the kernel goes on. */
 static double at_clock (const struct dn_kernel_device *d,
                         enum dn_kernel_class class,
+                        double warm_s,
                         double boost_s)
 {
     double clock = d->clock[class];
 
     if (clock >= 1)
         return boost_s;
-    if (d->warm_s <= 0)
+    if (!d->rested)
         return boost_s / clock;
-    return boost_s * (1 + (1 / clock - 1) * boost_s / (boost_s + d->warm_s));
+    return boost_s * (1 + (1 / clock - 1) * boost_s / (boost_s + warm_s));
 }
 
-/* Neither hides the other wholly; no kink. */
-static double overlapped (double compute_s, double memory_s)
+/* Neither hides the other wholly; no kink. The longer one is taken out, so that the
+ * powers stay small.
+ */
+static double overlapped (const struct dn_kernel_product *p,
+                          double compute_s,
+                          double memory_s)
 {
-    return sqrt (compute_s * compute_s + memory_s * memory_s);
+    double longer = compute_s < memory_s ? memory_s : compute_s;
+    double shorter = least (compute_s, memory_s);
+
+    if (shorter <= 0)
+        return longer;
+    return longer * pow (1 + pow (shorter / longer, p->overlap), 1 / p->overlap);
 }
 
 static double rate (const struct dn_kernel_device *d, double efficiency)
@@ -215,10 +225,10 @@ static double winograd_time (const struct dn_kernel_constants *k,
     if (four) /* the smaller one transforms in registers */
         bytes += 2 * points * tiles * (in + kernel->n) * element * w->transform;
     flops = product_flops (&p, &s, four ? w->tail4 : w->tail2, d->sms);
-    return overlapped (
-        at_clock (
-            d, kernel->class, flops / rate (d, four ? w->efficiency4 : w->efficiency2)),
-        bytes / (d->bandwidth * p.memory));
+    flops /= rate (d, four ? w->efficiency4 : w->efficiency2);
+    return overlapped (&p,
+                       at_clock (d, kernel->class, p.warm_s, flops),
+                       bytes / (d->bandwidth * p.memory));
 }
 
 double dn_kernel_time (const struct dn_kernel_constants *k,
@@ -241,7 +251,8 @@ double dn_kernel_time (const struct dn_kernel_constants *k,
         compute = least (compute,
                          2 * kernel->m * kernel->n * kernel->k * kernel->batches
                              / (device->vector * k->direct));
-    time = overlapped (at_clock (device, kernel->class, compute),
+    time = overlapped (p,
+                       at_clock (device, kernel->class, p->warm_s, compute),
                        kernel->bytes / (device->bandwidth * p->memory));
     if (kernel->side > 0 && device->unit == DN_KERNEL_VECTOR) {
         time = least (time, winograd_time (k, device, kernel, 2));

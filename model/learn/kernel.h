@@ -42,6 +42,9 @@ struct dn_kernel_product {
     double tail;       /* waves lost at the end and to imbalance */
     double ramp;       /* of the contraction: time ~ k + ramp */
     double memory;     /* share of the memory bandwidth */
+    double overlap;    /* norm of compute and memory time: 1 their sum, the longer one
+                          the larger it is */
+    double warm_s;     /* busy time after which the power limit sets the clock */
     double row;        /* elements per row at which address translation doubles time */
     double row_pascal; /* the same on Pascal and older */
 };
@@ -66,7 +69,6 @@ struct dn_kernel_constants {
     double light[DN_N_KERNEL_CLASSES - DN_KERNEL_LIGHT]; /* share of the bandwidth */
     /* Joule per FLOP at boost clock in a 12 nm process */
     double energy[DN_N_KERNEL_PRODUCTS][DN_N_KERNEL_UNITS];
-    double warm_s; /* busy time after which the power limit sets the clock */
     /* What a timed call takes besides the kernel; not used by dn_kernel_time () */
     double floor_s[DN_N_KERNEL_CLASSES];
 };
@@ -82,8 +84,9 @@ struct dn_kernel_device {
     double sms;
     double clock[DN_N_KERNEL_PRODUCTS]; /* sustained share of the boost clock, 0..1 */
     double factor; /* measured share of what the class reaches elsewhere; 1 unknown */
-    double warm_s; /* 0: the load lasts and the clock is the sustained one */
     bool pascal;   /* address translation reaches less far */
+    bool rested;   /* kernels come one by one: the clock is still to fall; else the
+                      load lasts and the clock is the sustained one */
 };
 
 /* The rates of 'device' in 'precision' under a lasting load. The sustained clock

@@ -7,7 +7,7 @@
  * error the errors by class and chip: with constants of all chips and the law of the
  * sustained clock; with one more factor per chip; and with the constants of the other
  * chips. With the word "gpu" only the last of these, and no constants; without sweeps
- * nothing is fitted. The fit lowers the mean of |ln (predicted / measured)| by a
+ * nothing is fitted. The fit lowers the mean of |ln (predicted / measured)|^0.65 by a
  * pattern search on the logarithms of the constants, within physical bounds; it calls
  * dn_kernel_time () itself, so that nothing is written down twice.
  *
@@ -25,6 +25,11 @@
 #define ROWS_MAX  60000
 #define CHIPS_MAX 8
 #define N_FILES   4
+
+/* Errors count by this power: some kernels run at half of what their like reach (on the
+ * P4 above all), and no constant should bend to them.
+ */
+#define ROBUST 0.65
 
 static const char *const file_names[N_FILES] = {"linear", "bmm", "conv", "elementwise"};
 
@@ -76,25 +81,31 @@ struct constant {
 #define ENERGY                "at most this: H200 keeps its clock in bf16; " STEPS
 
 static const struct constant constants[] = {
-    {VECTOR (LINEAR, efficiency), 0.3, 0.95, LINEAR, NULL},
+    {VECTOR (LINEAR, efficiency), 0.3, 1, LINEAR, NULL},
     {VECTOR (LINEAR, edge), 1, 1000, LINEAR, NULL},
-    {VECTOR (LINEAR, tail), 0.02, 30, LINEAR, NULL},
+    {VECTOR (LINEAR, tail), 0.002, 30, LINEAR, NULL},
     {VECTOR (LINEAR, ramp), 1, 300, LINEAR, NULL},
     {VECTOR (LINEAR, memory), 0.4, 1, LINEAR, NULL},
-    {VECTOR (LINEAR, row), 2e4, 4e6, LINEAR, NULL},
+    {VECTOR (LINEAR, overlap), 1, 8, LINEAR, NULL},
+    {VECTOR (LINEAR, warm_s), 2e-4, 2e-2, LINEAR, NULL},
+    {VECTOR (LINEAR, row), 2e4, 1e9, LINEAR, NULL},
     {VECTOR (LINEAR, row_pascal), 1e4, 1e6, LINEAR, NULL},
-    {VECTOR (BMM, efficiency), 0.3, 0.95, BMM, NULL},
+    {VECTOR (BMM, efficiency), 0.3, 1, BMM, NULL},
     {VECTOR (BMM, edge), 1, 1000, BMM, NULL},
-    {VECTOR (BMM, tail), 0.02, 30, BMM, NULL},
+    {VECTOR (BMM, tail), 0.002, 30, BMM, NULL},
     {VECTOR (BMM, ramp), 1, 300, BMM, NULL},
     {VECTOR (BMM, memory), 0.4, 1, BMM, NULL},
+    {VECTOR (BMM, overlap), 1, 8, BMM, NULL},
+    {VECTOR (BMM, warm_s), 2e-4, 2e-2, BMM, NULL},
     {VECTOR (BMM, row), 0, 0, 0, NEVER},
     {VECTOR (BMM, row_pascal), 0, 0, 0, NEVER},
-    {VECTOR (CONV, efficiency), 0.7, 0.95, CONV, NULL},
+    {VECTOR (CONV, efficiency), 0.7, 1, CONV, NULL},
     {VECTOR (CONV, edge), 1, 1000, CONV, NULL},
-    {VECTOR (CONV, tail), 0.02, 30, CONV, NULL},
+    {VECTOR (CONV, tail), 0.002, 30, CONV, NULL},
     {VECTOR (CONV, ramp), 1, 100, CONV, NULL},
     {VECTOR (CONV, memory), 0.4, 1, CONV, NULL},
+    {VECTOR (CONV, overlap), 1, 8, CONV, NULL},
+    {VECTOR (CONV, warm_s), 2e-4, 2e-2, CONV, NULL},
     {VECTOR (CONV, row), 0, 0, 0, NEVER},
     {VECTOR (CONV, row_pascal), 0, 0, 0, NEVER},
     {MATRIX (LINEAR, efficiency), 0, 0, 0, "H200, bf16, 8192^3: 0.78-0.81 of the peak"},
@@ -102,6 +113,8 @@ static const struct constant constants[] = {
     {MATRIX (LINEAR, tail), 0, 0, 0, STEPS},
     {MATRIX (LINEAR, ramp), 0, 0, 0, STEPS},
     {MATRIX (LINEAR, memory), 0, 0, 0, STEPS},
+    {MATRIX (LINEAR, overlap), 0, 0, 0, STEPS},
+    {MATRIX (LINEAR, warm_s), 0, 0, 0, STEPS},
     {MATRIX (LINEAR, row), 0, 0, 0, NEVER},
     {MATRIX (LINEAR, row_pascal), 0, 0, 0, NEVER},
     {MATRIX (BMM, efficiency), 0, 0, 0, STEPS},
@@ -109,6 +122,8 @@ static const struct constant constants[] = {
     {MATRIX (BMM, tail), 0, 0, 0, STEPS},
     {MATRIX (BMM, ramp), 0, 0, 0, STEPS},
     {MATRIX (BMM, memory), 0, 0, 0, STEPS},
+    {MATRIX (BMM, overlap), 0, 0, 0, STEPS},
+    {MATRIX (BMM, warm_s), 0, 0, 0, STEPS},
     {MATRIX (BMM, row), 0, 0, 0, NEVER},
     {MATRIX (BMM, row_pascal), 0, 0, 0, NEVER},
     {MATRIX (CONV, efficiency), 0, 0, 0, STEPS},
@@ -116,6 +131,8 @@ static const struct constant constants[] = {
     {MATRIX (CONV, tail), 0, 0, 0, STEPS},
     {MATRIX (CONV, ramp), 0, 0, 0, STEPS},
     {MATRIX (CONV, memory), 0, 0, 0, STEPS},
+    {MATRIX (CONV, overlap), 0, 0, 0, STEPS},
+    {MATRIX (CONV, warm_s), 0, 0, 0, STEPS},
     {MATRIX (CONV, row), 0, 0, 0, NEVER},
     {MATRIX (CONV, row_pascal), 0, 0, 0, NEVER},
     {AT (winograd.efficiency4), 0.2, 0.95, CONV, NULL},
@@ -136,7 +153,6 @@ static const struct constant constants[] = {
     {AT (energy[DN_KERNEL_LINEAR][DN_KERNEL_MATRIX]), 0, 0, 0, ENERGY},
     {AT (energy[DN_KERNEL_BMM][DN_KERNEL_MATRIX]), 0, 0, 0, ENERGY},
     {AT (energy[DN_KERNEL_CONV][DN_KERNEL_MATRIX]), 0, 0, 0, ENERGY},
-    {AT (warm_s), 2e-4, 2e-2, LINEAR | BMM | CONV, NULL},
     {AT (floor_s[DN_KERNEL_LINEAR]), 2e-5, 7e-5, LINEAR, NULL},
     {AT (floor_s[DN_KERNEL_BMM]), 2e-5, 7e-5, BMM, NULL},
     {AT (floor_s[DN_KERNEL_CONV]), 2e-5, 7e-5, CONV, NULL},
@@ -272,12 +288,12 @@ static void devices_of (const struct data *data,
     for (int i = 0; i < data->n_chips; i++) {
         devices[i] = dn_kernel_device_of (&at->k, data->chips[i], DN_PRECISION_FP32);
         devices[i].factor = at->factor[data->family[i]];
-        devices[i].warm_s = at->k.warm_s;
+        devices[i].rested = true;
     }
 }
 
-/* Mean |ln (predicted / measured)| of the files in 'files', each with the same weight;
- * without one family of chips (-1: with all).
+/* Mean |ln (predicted / measured)|^ROBUST of the files in 'files', each with the same
+ * weight; without one family of chips (-1: with all).
  */
 static double loss (const struct data *data,
                     const struct point *at,
@@ -295,8 +311,9 @@ static double loss (const struct data *data,
 
         if (!(files & 1U << row->file) || data->family[row->chip] == without)
             continue;
-        sum[row->file] +=
-            fabs (log (timed (data, at, &devices[row->chip], row) / row->measured_s));
+        sum[row->file] += pow (
+            fabs (log (timed (data, at, &devices[row->chip], row) / row->measured_s)),
+            ROBUST);
         n[row->file]++;
     }
     for (int i = 0; i < N_FILES; i++)
@@ -444,7 +461,7 @@ static void print_constants (const struct dn_kernel_constants *k)
     puts (
         "/* kernel_constants.inc - made by tests/bench/calibrate-kernels, do not edit\n"
         " *\n"
-        " * fit, FILE: least mean |ln (predicted / measured)| over kernels_FILE.csv\n"
+        " * fit, FILE: least mean |ln (predicted / measured)|^0.65 over kernels_FILE.csv\n"
         " * (sitar-lab/NeuSight, FP32, forward; V100, A100, P100, T4, P4), all chips,\n"
         " * no constant of a chip.\n"
         " *\n"

@@ -12,4 +12,8 @@ for source in "$top"/tests/bench/*.c; do
     ok "${source##*/} compiles" "${cc[@]}" -std=gnu11 -D_GNU_SOURCE -fsyntax-only -Wall \
         -Werror -DDNNEST_DATASETS='""' -I"$top/model" -I"$top/plugin" "${flags[@]}" "$source"
 done
+# What a script compiles its program of
+for script in $(grep -l '^compile ' "$top"/tests/bench/*); do
+    ok "$(basename "$script") links" env DNNEST_COMPILE_ONLY=yes CFLAGS=-O0 "$script"
+done
 done_testing

@@ -19,17 +19,7 @@ readonly ESCAPE=$'\e]0;gone\a\e[31m\nslurmctld: error: forged "},\\ \x9b31m\xc3'
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
-    mkdir -p "$dir/etc"
-    cat >"$dir/etc/dnnest.conf" <<END
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
-Bundle=none
-MaxSlowdown=9
-MinConfidence=0
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-END
-    printf '%s\n' "$@" >>"$dir/etc/dnnest.conf"
+    live_conf Bundle=none "$@"
 }
 
 # Sets 'job', 'said' and 'status'.
@@ -51,14 +41,6 @@ shown() {
         grep -E '^(TimeLimit|NumCPUs|CPUs/Task|TresPerNode|ReqTRES|MinMemoryNode|MinCPUsNode)=' || true
 }
 
-# dnnest's lines in the controller's log since 'mark', without the time.
-mark() {
-    log_mark=$(wc -l <"$dir/log/slurmctld.log")
-}
-logged() {
-    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep -a 'job_submit/dnnest' || true
-}
-
 # What is no printable ASCII.
 unprintable() {
     LC_ALL=C tr -d ' -~\n' <<<"$1" | od -An -tx1
@@ -73,9 +55,7 @@ left() {
 
 # --- the cluster ---------------------------------------------------------------------
 
-mkdir -p "$dir/etc/hardware"
-cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
-echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+live_hardware
 echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
 chmod -R go-w "$dir/etc"
 chmod 755 "$dir"

@@ -22,19 +22,7 @@ readonly SOFT_SINCE=2311 POLICY_SINCE=2411
 
 # Of a job only the time changes, so that a twin is one in everything else.
 write_conf() {
-    mkdir -p "$dir/etc"
-    cat >"$dir/etc/dnnest.conf" <<END
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
-Bundle=none
-Mode=enforce
-MinConfidence=0
-GpuType=keep
-Cpus=keep
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-END
-    printf '%s\n' "$@" >>"$dir/etc/dnnest.conf"
-    chmod 644 "$dir/etc/dnnest.conf"
+    live_conf Bundle=none Mode=enforce GpuType=keep Cpus=keep "$@"
 }
 
 # A job that ends when 'end NAME' says so, and not before.
@@ -80,9 +68,7 @@ earlier() {
 
 # --- the cluster ---------------------------------------------------------------------
 
-mkdir -p "$dir/etc/hardware"
-cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
-echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+live_hardware
 chmod -R go-w "$dir/etc"
 write_conf
 

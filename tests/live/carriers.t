@@ -16,17 +16,7 @@ readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
-    mkdir -p "$dir/etc"
-    cat >"$dir/etc/dnnest.conf" <<END
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
-Mode=enforce
-MaxSlowdown=9
-MinConfidence=0
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-END
-    printf '%s\n' "$@" >>"$dir/etc/dnnest.conf"
+    live_conf Mode=enforce "$@"
 }
 
 # Sets 'job' and 'said'; 'status' is sbatch's. A command that hangs fails.
@@ -76,9 +66,7 @@ wrong() {
 
 # --- the cluster ---------------------------------------------------------------------
 
-mkdir -p "$dir/etc/hardware"
-cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
-echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+live_hardware
 echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
 chmod -R go-w "$dir/etc"
 write_conf

@@ -19,19 +19,9 @@ group=$(id -gn "$CLUSTER_USER")
 
 # --- helpers -------------------------------------------------------------------------
 
+live_partitions=gpu,debug
 write_conf() {
-    mkdir -p "$dir/etc"
-    cat >"$dir/etc/dnnest.conf" <<END
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
-Bundle=none
-Mode=enforce
-MaxSlowdown=9
-MinConfidence=0
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu,debug
-Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=gpu,debug
-END
-    printf '%s\n' "$@" >>"$dir/etc/dnnest.conf"
+    live_conf Bundle=none Mode=enforce "$@"
 }
 
 # A controller with these lines in its dnnest.conf; what it logs from then on.
@@ -43,10 +33,6 @@ use() {
         exit 1
     fi
 }
-logged() {
-    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep 'job_submit/dnnest' || true
-}
-
 # Sets 'job' and 'said'.
 submit() {
     job=$(cluster_as_user sbatch --parsable "$@" 2>"$dir/said") || job=
@@ -81,9 +67,7 @@ minutes() {
 
 # --- the cluster ---------------------------------------------------------------------
 
-mkdir -p "$dir/etc/hardware"
-cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
-echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+live_hardware
 chmod -R go-w "$dir/etc"
 write_conf
 
@@ -163,7 +147,7 @@ if [[ -x $dnnest ]]; then
     like '... and what comes from slurm.conf' "$(config)" \
         '"key":"Cpus","value":"keep","from":"slurm.conf"'
     like '... and nothing of the line for others' "$(config --user=root)" \
-        '"key":"Mode","value":"enforce","from":"dnnest.conf:4"'
+        '"key":"Mode","value":"enforce","from":"dnnest.conf:8"'
 else
     skip 'dnnest config says the same' 'the command is not built'
 fi

@@ -22,21 +22,8 @@ readonly TRES_SINCE=39
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
-    mkdir -p "$dir/etc/hardware"
-    cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
-    echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' \
-        >"$dir/etc/datasets.conf"
-    cat >"$dir/etc/dnnest.conf" <<END
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
-Bundle=none
-Mode=enforce
-MaxSlowdown=9
-MinConfidence=0
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-END
-    chmod -R go-w "$dir/etc"
+    live_hardware
+    live_conf Bundle=none Mode=enforce
 }
 
 # request METHOD PATH [FILE]: the answer's body, then its status in a line of its own. As

@@ -17,19 +17,8 @@ readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
 
 # --- helpers -------------------------------------------------------------------------
 
-# dnnest.conf of the test: enforce, and one v100 for a quarter of the price of an a100.
 write_conf() {
-    mkdir -p "$dir/etc"
-    cat >"$dir/etc/dnnest.conf" <<END
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
-Bundle=none
-MaxSlowdown=9
-MinConfidence=0
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-END
-    printf '%s\n' "$@" >>"$dir/etc/dnnest.conf"
+    live_conf Bundle=none "$@"
 }
 
 # Sets 'job' and 'said'; 'status' is sbatch's.
@@ -50,14 +39,6 @@ shown() {
         -e 's/JobId=[0-9]+/JobId=ID/g' -e 's/Priority=[0-9]+/Priority=P/' \
         -e 's/(SubmitTime|EligibleTime|AccrueTime|StartTime|EndTime|LastSchedEval)=[^ ]+/\1=T/g' \
         -e 's/-[0-9]+((_[0-9]+)?\.out)/-ID\1/' -e '/^ +(AdminComment|Comment|SubmitLine)=/d'
-}
-
-# From the controller's log since 'mark'.
-mark() {
-    log_mark=$(wc -l <"$dir/log/slurmctld.log")
-}
-logged() {
-    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep 'job_submit/dnnest' || true
 }
 
 # use_conf LINE...: until the plugin has read it. Up to 23.02 it is the first described
@@ -101,9 +82,7 @@ show_plain_jobs() {
 
 # --- the cluster ---------------------------------------------------------------------
 
-mkdir -p "$dir/etc/hardware"
-cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
-echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+live_hardware
 chmod -R go-w "$dir/etc"
 write_conf Mode=enforce
 
@@ -113,7 +92,6 @@ if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
     exit 1
 fi
 pass 'slurmctld starts with the plugin'
-log_mark=0
 like 'the log says what was loaded' "$(logged)" 'mode enforce, 2 GPU types, [0-9]+ devices'
 
 cat >"$dir/home/job.sh" <<'END'

@@ -21,22 +21,8 @@ readonly FIND_S=60
 
 # --- helpers -------------------------------------------------------------------------
 
-# dnnest.conf of the test, in one step as editors do it.
 write_conf() {
-    mkdir -p "$dir/etc"
-    cat >"$dir/etc/dnnest.new" <<END
-HardwareDir=$dir/etc/hardware
-Datasets=$dir/etc/datasets.conf
-Bundle=$bundle
-DecisionLog=$decisions
-Counters=$dir/trace/dnnest.prom
-MaxSlowdown=9
-MinConfidence=0
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
-END
-    printf '%s\n' "$@" >>"$dir/etc/dnnest.new"
-    mv "$dir/etc/dnnest.new" "$dir/etc/dnnest.conf"
+    live_conf "Bundle=$bundle" "DecisionLog=$decisions" "Counters=$dir/trace/dnnest.prom" "$@"
 }
 
 # Sets 'job' and 'said'.
@@ -48,12 +34,6 @@ held() {
     submit -H "$@" job.sh
 }
 
-mark() {
-    log_mark=$(wc -l <"$dir/log/slurmctld.log")
-}
-logged() {
-    tail -n "+$((log_mark + 1))" "$dir/log/slurmctld.log" | grep 'job_submit/dnnest' || true
-}
 has_logged() {
     logged | grep -q -- "$1"
 }
@@ -130,12 +110,10 @@ counts() {
 
 # --- the cluster ---------------------------------------------------------------------
 
-mkdir -p "$dir/etc/hardware" "$dir/trace" "$dir/full"
-cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
-echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+mkdir -p "$dir/trace" "$dir/full"
+live_hardware
 chmod -R go-w "$dir/etc"
 write_conf Mode=enforce
-log_mark=0
 
 if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
     fail 'slurmctld starts with the plugin'

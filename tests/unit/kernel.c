@@ -175,7 +175,7 @@ static double timed (const struct measured *row)
     struct dn_kernel kernel;
     double busy;
 
-    device.warm_s = k->warm_s;
+    device.rested = true;
     if (row->class < CONV)
         kernel = product (row->class, s[0], s[1], s[2], s[3]);
     else if (row->class == CONV)
@@ -327,7 +327,7 @@ static void boards_with_little_power_slow_down (void **state)
     (void) state;
     assert_true (t4.clock[LINEAR] > 0.3 && t4.clock[LINEAR] < 0.7);
     assert_true (v100.clock[LINEAR] > 0.95);
-    t4.warm_s = 1;
+    t4.rested = true;
     assert_true (dn_kernel_time (k, &t4, &kernel) < lasting);
 }
 
@@ -377,7 +377,7 @@ static void matrix_units_keep_to_the_power_of_the_board (void **state)
 /* Time on a T4 in half precision over the time on one that may draw any power. */
 static double cost_of_the_limit (const struct dn_kernel_constants *constants,
                                  const struct dn_kernel *kernel,
-                                 double warm_s)
+                                 bool rested)
 {
     struct dn_device free_board = chips[T4];
     struct dn_kernel_device limited =
@@ -386,7 +386,7 @@ static double cost_of_the_limit (const struct dn_kernel_constants *constants,
 
     free_board.tdp_w = 1000;
     unlimited = dn_kernel_device_of (constants, &free_board, DN_PRECISION_FP16);
-    limited.warm_s = unlimited.warm_s = warm_s;
+    limited.rested = unlimited.rested = rested;
     return dn_kernel_time (constants, &limited, kernel)
            / dn_kernel_time (constants, &unlimited, kernel);
 }
@@ -402,14 +402,14 @@ static void the_limit_slows_what_matrix_units_do (void **state)
     (void) state;
     large.bytes = small.bytes = 0;
     /* Under a lasting load a product takes 130 / 70 of its time, short or long. */
-    assert_near (cost_of_the_limit (&two, &large, 0), 130 / 70.0);
-    assert_near (cost_of_the_limit (&two, &small, 0), 130 / 70.0);
+    assert_near (cost_of_the_limit (&two, &large, false), 130 / 70.0);
+    assert_near (cost_of_the_limit (&two, &small, false), 130 / 70.0);
     /* From a cool start a short one is over before the clock falls. */
-    assert_true (cost_of_the_limit (&two, &small, k->warm_s) < 1.05);
-    assert_true (cost_of_the_limit (&two, &large, k->warm_s) > 0.95 * 130 / 70);
+    assert_true (cost_of_the_limit (&two, &small, true) < 1.05);
+    assert_true (cost_of_the_limit (&two, &large, true) > 0.95 * 130 / 70);
     /* What waits for memory does not notice. */
-    assert_true (cost_of_the_limit (&two, &row, 0) < 1.2);
-    assert_near (cost_of_the_limit (&two, &light, 0), 1);
+    assert_true (cost_of_the_limit (&two, &row, false) < 1.2);
+    assert_near (cost_of_the_limit (&two, &light, false), 1);
 }
 
 static void matrix_units_are_faster (void **state)
