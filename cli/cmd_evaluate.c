@@ -4,13 +4,11 @@
  */
 #include "commands.h"
 
-#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "output/predictions.h"
 #include "output/progress.h"
-#include "read_table.h"
+#include "read_runs.h"
 #include "output/scores.h"
 #include "output/scores_plot.h"
 
@@ -34,10 +32,7 @@ static const struct dn_option options[] = {
 };
 
 struct work {
-    const char *table; /* its path: sidecars are found beside it */
     struct dn_progress progress;
-    double size; /* of the table, bytes; 0: not known */
-    double done;
     struct dn_evaluation evaluation;
     struct dn_predictions predictions;
     struct dn_scores_plot picture;
@@ -92,24 +87,6 @@ static int take_options (const struct dn_command *self,
     return 0;
 }
 
-/* Paths of sidecars are relative to the table's folder. */
-static int read_sidecar (const char *path,
-                         void *context,
-                         char **text,
-                         struct dn_err *err)
-{
-    const struct work *work = context;
-    const char *slash = strrchr (work->table, '/');
-    size_t folder = slash && path[0] != '/' ? (size_t) (slash - work->table) + 1 : 0;
-    char whole[PATH_MAX];
-    struct dn_buf buf = dn_buf_on (whole, sizeof (whole));
-
-    dn_buf_add (&buf, "%.*s%s", (int) folder, work->table, path);
-    if (buf.cut)
-        return dn_err_set (err, DN_E_LIMIT, "path too long");
-    return dn_read_input (whole, text, err);
-}
-
 static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
     struct work *work = context;
@@ -124,33 +101,22 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     return dn_scores_plot_add (&work->picture, &work->evaluation, row, &result, err);
 }
 
-/* Bytes of the file; 0 where that cannot be told, as of a pipe. */
-static double size_of (FILE *stream)
-{
-    struct stat st;
-
-    return fstat (fileno (stream), &st) == 0 && S_ISREG (st.st_mode)
-               ? (double) st.st_size
-               : 0;
-}
-
-static void show_progress (struct dn_span piece, void *context)
+static void show_progress (struct dn_span piece, double share, void *context)
 {
     struct work *work = context;
 
-    work->done += (double) piece.len;
-    dn_progress_show (&work->progress,
-                      work->evaluation.n_rows,
-                      work->size > 0 ? work->done / work->size : -1);
+    (void) piece;
+    dn_progress_show (&work->progress, work->evaluation.n_rows, share);
 }
 
-static int read_table (FILE *stream, struct work *work, struct dn_err *err)
+static int read_runs (const char *path, struct work *work, struct dn_err *err)
 {
+    struct dn_reading reading = {
+        .row = take_row, .piece = show_progress, .context = work};
     int rc;
 
     work->progress = dn_progress_begin ("rows");
-    work->size = size_of (stream);
-    rc = dn_read_table (stream, take_row, show_progress, work, err);
+    rc = dn_read_runs (path, &reading, err);
     dn_progress_end (&work->progress);
     return rc;
 }
@@ -215,7 +181,6 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_options given;
     struct dn_err err = {0};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    dn_cleanup (dn_close_input) FILE *stream = NULL;
     struct dn_predictor predictor;
     dn_cleanup (free_work) struct work work = {.out = NULL};
 
@@ -228,19 +193,11 @@ static int run (const struct dn_command *self, int argc, char **argv)
     predictor = dn_site_predictor (site);
     work.evaluation = dn_evaluation_start (
         &predictor, &site->rules, &site->catalogue, &site->datasets);
-    work.table = given.args[0];
-    work.evaluation.sidecar_text = read_sidecar;
-    work.evaluation.sidecar_context = &work;
-    stream = dn_open_input (work.table, &err);
-    if (!stream)
-        return dn_fail (DN_EXIT_DATA, &err);
     given.exit_code = open_outputs (&work);
     if (given.exit_code != DN_EXIT_DONE)
         return given.exit_code;
-    if (read_table (stream, &work, &err) < 0) {
-        dn_err_wrap (&err, "%s", stream == stdin ? "stdin" : given.args[0]);
+    if (read_runs (given.args[0], &work, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    }
     if (finish_outputs (&work, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
     return show (&given, &work);
@@ -249,7 +206,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 const struct dn_command dn_cmd_evaluate = {
     .name = "evaluate",
     .summary = "Compare predictions with measured runs",
-    .arguments = "FILE.csv",
+    .arguments = "FILE",
     .options = options,
     .run = run,
 };

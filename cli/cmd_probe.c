@@ -4,6 +4,7 @@
  */
 #include "commands.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "own_records.h"
 #include "process/interrupt.h"
-#include "probe/probe_record.h"
 #include "probe/probe_report.h"
 #include "probe/probe_sweep.h"
+#include "rewrite/rewrite.h"
 
 #define STEPS_USUAL   30
 #define WARMUP_USUAL  10
@@ -37,6 +39,7 @@ enum {
     OPTION_SIDECAR,
     OPTION_RECORD,
     OPTION_HOOK,
+    OPTION_WITHIN_JOB,
     OPTION_SWEEP,
     OPTION_SBATCH,
     OPTION_SUBMIT
@@ -54,8 +57,12 @@ static const struct dn_option options[] = {
     [OPTION_EVERY] = {"every", 0, "N", "a line of --pattern stands for N steps (1)"},
     [OPTION_GPU] = {"gpu", 0, "NAME", "the device that it runs on (found out)"},
     [OPTION_SIDECAR] = {"sidecar", 0, "FILE", "metadata, instead of SPEC"},
-    [OPTION_RECORD] = {"record", 0, "FILE", "append the result to this CSV, or none"},
+    [OPTION_RECORD] = {"record", 0, "FILE", "keep the result in this store, or none"},
     [OPTION_HOOK] = {"hook", 0, "DIR", "where the hook for Python is"},
+    [OPTION_WITHIN_JOB] = {"within-job",
+                           0,
+                           NULL,
+                           "as the hook of a job with probe= calls it"},
     [OPTION_SWEEP] = {"sweep",
                       0,
                       "KEY=LIST",
@@ -81,13 +88,17 @@ struct wish {
     const char *directives[DIRECTIVES_MAX];
     int n_directives;
     bool submit;
+    bool within_job;
     char spec_text[DN_METADATA_MAX];
+    char *sidecar_text;         /* JSON of the sidecar; owned */
+    char record_path[PATH_MAX]; /* of the store; "": none */
 };
 
 static void free_wish (struct wish *wish)
 {
     if (wish->compiled)
         regfree (&wish->regex);
+    free (wish->sidecar_text);
 }
 
 static int take_number (const struct dn_command *self,
@@ -178,6 +189,9 @@ static int take_option (const struct dn_command *self,
     case OPTION_HOOK:
         wish->task.hook_dir = argument;
         return DN_EXIT_DONE;
+    case OPTION_WITHIN_JOB:
+        wish->within_job = true;
+        return DN_EXIT_DONE;
     case OPTION_SWEEP:
         return take_sweep (self, argument, wish);
     case OPTION_SBATCH:
@@ -195,6 +209,9 @@ static int check_options (const struct dn_command *self,
 {
     if (!wish->task.argv || !wish->task.argv[0])
         return dn_options_misuse (self, "COMMAND is missing, expected -- COMMAND");
+    if (wish->within_job
+        && (wish->sidecar || given->n_args > 0 || wish->sweep.n_keys > 0))
+        return dn_options_misuse (self, "--within-job finds the metadata by itself");
     if (wish->sidecar && given->n_args > 0)
         return dn_options_misuse (self, "--sidecar and SPEC");
     if (wish->task.every > 1 && !wish->pattern)
@@ -256,8 +273,59 @@ static int name_spec (struct wish *wish,
     if (!dn_subject_is_sidecar (wish->spec))
         return dn_subject_write (
             &subject->spec, wish->spec_text, sizeof (wish->spec_text), err);
+    wish->sidecar_text =
+        dn_sidecar_write (&(const struct dn_sidecar){subject->spec, subject->layers});
+    if (!wish->sidecar_text)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
     dn_buf_add (&buf, "@%s", dn_options_absolute (absolute, path));
     return buf.cut ? dn_err_set (err, DN_E_LIMIT, "%s: the path is too long", path) : 0;
+}
+
+/* Of a job that is a probe of itself: what the plugin has put into its environment
+ * (rewrite.h). It goes out of there, so that jobs that the program submits are none.
+ */
+static int parse_job (struct wish *wish, struct dn_subject *subject, struct dn_err *err)
+{
+    const char *spec = getenv (DN_PROBE_SPEC);
+    const char *steps = getenv (DN_PROBE_STEPS);
+    const char *json = getenv (DN_PROBE_SIDECAR);
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    int64_t n = 1;
+
+    if (!spec)
+        return dn_err_set (err, DN_E_RANGE, "--within-job: no " DN_PROBE_SPEC);
+    if (steps
+        && dn_int_read (dn_span_of (steps), DN_PROBE_STEPS, 1, 100000, &n, err) < 0)
+        return -1;
+    if (n > 1)
+        wish->task.steps = n < DN_STEADY_MIN ? DN_STEADY_MIN : n;
+    if (json) {
+        if (dn_sidecar_read (dn_span_of (json), &sidecar, err) < 0)
+            return -1;
+        subject->layers = sidecar.layers;
+        wish->sidecar_text = strdup (json);
+        if (!wish->sidecar_text)
+            return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    }
+    subject->spec = sidecar.spec;
+    if (dn_spec_read (dn_span_of (spec), &subject->spec, err) < 0)
+        return -1;
+    wish->spec = spec;
+    return dn_subject_write (
+        &subject->spec, wish->spec_text, sizeof (wish->spec_text), err);
+}
+
+static int parse_subject (struct wish *wish,
+                          struct dn_subject *subject,
+                          struct dn_err *err)
+{
+    memset (subject, 0, sizeof (*subject));
+    if (wish->within_job)
+        return parse_job (wish, subject, err);
+    if (dn_subject_parse (wish->spec, subject, err) < 0)
+        return -1;
+    subject->spec.probe = DN_UNSET; /* it is one */
+    return name_spec (wish, subject, err);
 }
 
 static int read_subject (const struct dn_site *site,
@@ -265,11 +333,9 @@ static int read_subject (const struct dn_site *site,
                          struct dn_subject *subject,
                          struct dn_err *err)
 {
-    if (!wish->spec)
+    if (!wish->spec && !wish->within_job)
         return 0;
-    if (dn_subject_parse (wish->spec, subject, err) < 0)
-        return -1;
-    if (name_spec (wish, subject, err) == 0
+    if (parse_subject (wish, subject, err) == 0
         && dn_subject_build (site, DN_UNSET, subject, err) == 0)
         return 0;
     dn_subject_free (subject);
@@ -278,27 +344,36 @@ static int read_subject (const struct dn_site *site,
 
 /* --- a probe --------------------------------------------------------------------- */
 
+/* Where the result is to be kept. The store is made now: a name that is wrong is told
+ * before the program has run.
+ */
+static int find_record (struct wish *wish, struct dn_err *err)
+{
+    struct dn_buf path = dn_buf_on (wish->record_path, sizeof (wish->record_path));
+
+    if (!wish->spec || (wish->record && strcmp (wish->record, DN_SITE_NONE) == 0))
+        return 0;
+    if (wish->record)
+        dn_buf_add (&path, "%s", wish->record);
+    else if (dn_records_usual_path (wish->record_path, sizeof (wish->record_path), err)
+             < 0)
+        return -1;
+    if (path.cut)
+        return dn_err_set (err, DN_E_LIMIT, "--record: the path is too long");
+    return dn_records_keep (wish->record_path, NULL, err);
+}
+
 static int keep (const struct wish *wish, struct dn_probe_report *report)
 {
     struct dn_err err = {0};
-    struct dn_buf path = dn_buf_on (report->record, sizeof (report->record));
-    int rc = 0;
 
     if (!report->steady_known || !report->subject || !report->measured.device
-        || (wish->record && strcmp (wish->record, DN_SITE_NONE) == 0))
+        || wish->record_path[0] == '\0')
         return DN_EXIT_DONE;
-    if (wish->record)
-        dn_buf_add (&path, "%s", wish->record);
-    else
-        rc = dn_record_usual_path (report->record, sizeof (report->record), &err);
-    if (path.cut)
-        rc = dn_err_set (&err, DN_E_LIMIT, "--record: the path is too long");
-    if (rc == 0)
-        rc = dn_probe_report_record (report, report->record, &err);
-    if (rc == 0)
-        return DN_EXIT_DONE;
-    report->record[0] = '\0';
-    return dn_fail (DN_EXIT_BUG, &err);
+    if (dn_probe_report_record (report, wish->record_path, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    snprintf (report->record, sizeof (report->record), "%s", wish->record_path);
+    return DN_EXIT_DONE;
 }
 
 static void explain_failure (const struct wish *wish,
@@ -316,10 +391,15 @@ static void explain_failure (const struct wish *wish,
 }
 
 /* With which to leave: a program that has failed by itself says so. */
-static int exit_of (const struct dn_probe_report *report, int exit_code)
+static int exit_of (const struct wish *wish,
+                    const struct dn_probe_report *report,
+                    int exit_code)
 {
     int status = report->run->status;
 
+    /* Scripts go on as if nobody had watched. */
+    if (wish->within_job)
+        exit_code = DN_EXIT_DONE;
     if (report->run->end == DN_PROBE_ENDED && WIFSIGNALED (status))
         return 128 + WTERMSIG (status);
     if (report->run->end == DN_PROBE_ENDED && WEXITSTATUS (status) != 0)
@@ -340,7 +420,8 @@ static int show (const struct dn_options *given,
                      report->run->n_left);
     if (dn_probe_report_find (report, wish->task.warmup, wish->gpu, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (!report->steady_known)
+    if (!report->steady_known
+        && !(wish->within_job && !dn_feed_best (&report->run->feed)))
         explain_failure (wish, report);
     kept = keep (wish, report);
     if (given->json) {
@@ -349,7 +430,7 @@ static int show (const struct dn_options *given,
     } else {
         exit_code = dn_probe_report_print (report);
     }
-    return exit_of (report, exit_code == DN_EXIT_DONE ? kept : exit_code);
+    return exit_of (wish, report, exit_code == DN_EXIT_DONE ? kept : exit_code);
 }
 
 static void free_run (struct dn_probe_run **run)
@@ -369,8 +450,10 @@ static int probe (const struct dn_options *given,
         .site = site,
         .subject = wish->spec ? subject : NULL,
         .spec = wish->spec_text,
+        .sidecar = wish->sidecar_text,
         .run = run,
         .argv = wish->task.argv,
+        .within_job = wish->within_job,
     };
     int rc;
 
@@ -439,7 +522,7 @@ static int add_options (const struct dn_options *given,
     const struct dn_probe_task *task = &wish->task;
     char record[PATH_MAX];
 
-    if (!wish->record && dn_record_usual_path (record, sizeof (record), err) < 0)
+    if (!wish->record && dn_records_usual_path (record, sizeof (record), err) < 0)
         return -1;
     add_path (words, "conf", given->paths.conf, usual.conf);
     add_path (words, "hardware", given->paths.hardware, usual.hardware);
@@ -512,10 +595,78 @@ static int sweep (const struct dn_command *self,
     return status < 0 ? dn_fail (DN_EXIT_BUG, &err) : status;
 }
 
+static void forget_job (void)
+{
+    unsetenv (DN_PROBE_SPEC);
+    unsetenv (DN_PROBE_STEPS);
+    unsetenv (DN_PROBE_SIDECAR);
+}
+
+/* In a job everything that is wrong with the probe leaves the program as it is: it is
+ * run, and all of it.
+ */
+static int go_on (const struct wish *wish, int exit_code)
+{
+    if (!wish->within_job || !wish->task.argv || !wish->task.argv[0])
+        return exit_code;
+    dn_complain ("no probe, the program goes on");
+    fflush (stdout);
+    forget_job ();
+    execvp (wish->task.argv[0], wish->task.argv);
+    dn_complain ("%s: %s", wish->task.argv[0], strerror (errno));
+    return 127;
+}
+
+/* Everything that is to be known before the program runs. */
+static int prepare (const struct dn_site *site,
+                    struct wish *wish,
+                    struct dn_subject *subject)
+{
+    struct dn_err err = {0};
+
+    if (read_subject (site, wish, subject, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (wish->within_job) {
+        forget_job ();
+        wish->spec = wish->spec_text;
+        wish->seconds = 86400; /* the job's own limit counts */
+        wish->task.seconds = (double) wish->seconds;
+    }
+    if (wish->gpu && !dn_subject_device (site, wish->gpu, &err))
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (find_record (wish, &err) == 0)
+        return DN_EXIT_DONE;
+    if (!wish->within_job)
+        return dn_fail (DN_EXIT_DATA, &err);
+    dn_complain ("nothing is kept: %s", err.text);
+    wish->record_path[0] = '\0';
+    return DN_EXIT_DONE;
+}
+
+static int run_with (const struct dn_command *self,
+                     struct dn_options *given,
+                     struct wish *wish)
+{
+    dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    char hook[PATH_MAX];
+    int exit_code;
+
+    wish->spec = given->n_args > 0 ? given->args[0] : wish->sidecar;
+    wish->task.hook_dir = dn_options_absolute (hook, wish->task.hook_dir);
+    site = dn_options_site (given, NULL);
+    if (!site)
+        return go_on (wish, given->exit_code);
+    if (wish->sweep.n_keys > 0)
+        return sweep (self, given, site, wish);
+    exit_code = prepare (site, wish, &subject);
+    return exit_code == DN_EXIT_DONE ? probe (given, site, &subject, wish)
+                                     : go_on (wish, exit_code);
+}
+
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    struct dn_err err = {0};
     dn_cleanup (free_wish) struct wish wish = {
         .task = {.steps = STEPS_USUAL,
                  .warmup = WARMUP_USUAL,
@@ -524,26 +675,12 @@ static int run (const struct dn_command *self, int argc, char **argv)
         .seconds = SECONDS_USUAL,
         .grace = GRACE_USUAL,
     };
-    dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
-    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    char hook[PATH_MAX];
 
     argc = cut_command (argc, argv, &wish);
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &wish) < 0)
         return given.exit_code;
-    wish.spec = given.n_args > 0 ? given.args[0] : wish.sidecar;
-    wish.task.hook_dir = dn_options_absolute (hook, wish.task.hook_dir);
-    site = dn_options_site (&given, NULL);
-    if (!site)
-        return given.exit_code;
-    if (wish.sweep.n_keys > 0)
-        return sweep (self, &given, site, &wish);
-    if (read_subject (site, &wish, &subject, &err) < 0)
-        return dn_fail (DN_EXIT_USAGE, &err);
-    if (wish.gpu && !dn_subject_device (site, wish.gpu, &err))
-        return dn_fail (DN_EXIT_USAGE, &err);
-    return probe (&given, site, &subject, &wish);
+    return run_with (self, &given, &wish);
 }
 
 const struct dn_command dn_cmd_probe = {

@@ -10,7 +10,7 @@
 #include "output/json.h"
 #include "learn/train.h"
 #include "output/progress.h"
-#include "read_table.h"
+#include "read_runs.h"
 #include "site_train.h"
 
 #define FILES_MAX 64
@@ -46,8 +46,8 @@ static const struct dn_option options[] = {
     [OPTION_FEATURES] = {"features", 0, NULL, "print what the trees see of a run"},
     [OPTION_SITE] = {"site",
                      0,
-                     "RECORDS.csv",
-                     "fit a bundle to a site's own runs, instead"},
+                     "RECORDS",
+                     "fit a bundle to a site's own runs, instead; may be repeated"},
     [OPTION_BASE] = {"base", 0, "DIR", "the bundle that --site starts from"},
     {NULL, 0, NULL, NULL},
 };
@@ -59,7 +59,8 @@ struct work {
     struct dn_digester digester; /* of the file that is read */
     const struct dn_site *site;
     const char *out;
-    const char *site_records; /* NULL: train a bundle */
+    const char *site_records[FILES_MAX]; /* none: train a bundle */
+    int n_site_records;
     const char *base;
     const char *training_only; /* an option that was given and has no use with these */
 };
@@ -101,7 +102,9 @@ static int take_option (const struct dn_command *self,
         work->out = argument;
         break;
     case OPTION_SITE:
-        work->site_records = argument;
+        if (work->n_site_records == FILES_MAX)
+            return dn_options_misuse (self, "--site: more than %d", FILES_MAX);
+        work->site_records[work->n_site_records++] = argument;
         break;
     case OPTION_BASE:
         work->base = argument;
@@ -149,9 +152,9 @@ static int check_options (const struct dn_command *self, const struct work *work
 {
     if (!work->out)
         return dn_options_misuse (self, "--out missing");
-    if (work->base && !work->site_records)
+    if (work->base && work->n_site_records == 0)
         return dn_options_misuse (self, "--base goes with --site only");
-    if (work->site_records && work->training_only)
+    if (work->n_site_records > 0 && work->training_only)
         return dn_options_misuse (
             self, "--%s does not go with --site", work->training_only);
     return DN_EXIT_DONE;
@@ -173,8 +176,9 @@ static int take_options (const struct dn_command *self,
             return -1;
     }
     if (option != DN_OPTION_END
-        || !dn_options_count (
-            given, work->site_records ? 0 : 1, work->site_records ? 0 : FILES_MAX))
+        || !dn_options_count (given,
+                              work->n_site_records > 0 ? 0 : 1,
+                              work->n_site_records > 0 ? 0 : FILES_MAX))
         return -1;
     given->exit_code = check_options (self, work);
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
@@ -191,10 +195,11 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
         &work->training.runs, row, &work->site->catalogue, &work->site->datasets, err);
 }
 
-static void take_piece (struct dn_span piece, void *context)
+static void take_piece (struct dn_span piece, double share, void *context)
 {
     struct work *work = context;
 
+    (void) share;
     dn_digest_add (&work->digester, piece);
 }
 
@@ -210,16 +215,14 @@ static int read_file (const char *path,
                       struct work *work,
                       struct dn_err *err)
 {
-    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
+    struct dn_reading reading = {.row = take_row, .piece = take_piece, .context = work};
     int64_t before = work->training.runs.n_rows;
 
-    if (!stream)
-        return -1;
     work->digester = dn_digest_begin ();
-    if (dn_read_table (stream, take_row, take_piece, work, err) < 0)
-        return dn_err_wrap (err, "%s", stream == stdin ? "stdin" : path);
+    if (dn_read_runs (path, &reading, err) < 0)
+        return -1;
     file->digest = dn_digest_end (&work->digester);
-    file->name = stream == stdin ? "stdin" : base_name (path);
+    file->name = strcmp (path, "-") == 0 ? "stdin" : base_name (path);
     file->rows = work->training.runs.n_rows - before;
     return 0;
 }
@@ -326,8 +329,10 @@ static int print_json (const struct work *work)
 /* Fit a site's runs around the bundle that is configured or named. */
 static int fit_site (struct dn_options *given, const struct work *work)
 {
-    const struct dn_site_train wish = {
-        .records = work->site_records, .out = work->out, .json = given->json};
+    const struct dn_site_train wish = {.records = work->site_records,
+                                       .n_records = work->n_site_records,
+                                       .out = work->out,
+                                       .json = given->json};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
 
     if (work->base)
@@ -347,7 +352,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &work) < 0)
         return given.exit_code;
-    if (work.site_records)
+    if (work.n_site_records > 0)
         return fit_site (&given, &work);
     given.paths.model = DN_SITE_NONE;
     site = dn_options_site (&given, NULL);
@@ -366,7 +371,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 const struct dn_command dn_cmd_train = {
     .name = "train",
     .summary = "Make a model bundle from measured runs",
-    .arguments = "--out DIR FILE.csv... | --out DIR --site RECORDS.csv",
+    .arguments = "--out DIR FILE... | --out DIR --site RECORDS...",
     .options = options,
     .run = run,
 };

@@ -17,6 +17,7 @@ extern const struct dn_command dn_cmd_import;
 extern const struct dn_command dn_cmd_model;
 extern const struct dn_command dn_cmd_predict;
 extern const struct dn_command dn_cmd_probe;
+extern const struct dn_command dn_cmd_records;
 extern const struct dn_command dn_cmd_train;
 
 #endif

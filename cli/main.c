@@ -16,6 +16,7 @@ static const struct dn_command *const commands[] = {
     &dn_cmd_import,
     &dn_cmd_hardware,
     &dn_cmd_probe,
+    &dn_cmd_records,
     &dn_cmd_evaluate,
     &dn_cmd_train,
     &dn_cmd_model,

@@ -21,7 +21,7 @@
 #include "output/json.h"
 #include "learn/site_rows.h"
 #include "output/progress.h"
-#include "read_table.h"
+#include "read_runs.h"
 #include "output/show.h"
 
 /* Reasons that are printed; the others are counted. */
@@ -34,6 +34,7 @@ struct work {
     const struct dn_site_train *train;
     struct dn_site_fit *fit;
     struct dn_progress progress;
+    struct dn_reading reading;
     int64_t n_rows;
     int64_t n_skipped;
 };
@@ -102,30 +103,39 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     if (why.code == DN_E_NOMEM)
         return dn_err_set (err, DN_E_NOMEM, "%s", why.text);
     if (work->n_skipped++ < REASONS_MAX)
-        dn_complain ("line %lld is left out: %s", (long long) row->line, why.text);
+        dn_complain ("%s %lld is left out: %s",
+                     work->reading.is_store ? "record" : "line",
+                     (long long) row->line,
+                     why.text);
     return 0;
 }
 
-static void show_progress (struct dn_span piece, void *context)
+static void show_progress (struct dn_span piece, double share, void *context)
 {
     struct work *work = context;
 
     (void) piece;
-    dn_progress_show (&work->progress, work->n_rows, -1);
+    dn_progress_show (&work->progress, work->n_rows, share);
 }
 
-static int read_records (FILE *stream, struct work *work, struct dn_err *err)
+static int read_records (struct work *work, struct dn_err *err)
 {
-    int rc;
+    int rc = 0;
 
+    work->reading =
+        (struct dn_reading){.row = take_row, .piece = show_progress, .context = work};
     work->progress = dn_progress_begin ("rows");
-    rc = dn_read_table (stream, take_row, show_progress, work, err);
+    for (int i = 0; i < work->train->n_records && rc == 0; i++)
+        rc = dn_read_runs (work->train->records[i], &work->reading, err);
     dn_progress_end (&work->progress);
     if (work->n_skipped > REASONS_MAX)
         dn_complain ("%lld more rows are left out",
                      (long long) (work->n_skipped - REASONS_MAX));
     if (rc == 0 && work->n_skipped == work->n_rows)
-        return dn_err_set (err, DN_E_RANGE, "no row is a run that can be used");
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%s: no row is a run that can be used",
+                           work->train->records[0]);
     return rc;
 }
 
@@ -312,17 +322,11 @@ static void print_json (const struct work *work, struct json_object *tuning)
 
 static int fit (struct work *work, struct dn_tuning **tuning, struct dn_err *err)
 {
-    dn_cleanup (dn_close_input) FILE *stream = NULL;
-
     work->fit = dn_site_fit_new (&dn_constants_default, NULL);
     if (!work->fit)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    stream = dn_open_input (work->train->records, err);
-    if (!stream)
+    if (read_records (work, err) < 0)
         return -1;
-    if (read_records (stream, work, err) < 0)
-        return dn_err_wrap (
-            err, "%s", stream == stdin ? "stdin" : work->train->records);
     *tuning = dn_site_fit_solve (work->fit, err);
     return *tuning ? 0 : -1;
 }

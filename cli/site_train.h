@@ -9,8 +9,9 @@
 #include "site.h"
 
 struct dn_site_train {
-    const char *records; /* a table as 'dnnest evaluate' takes it; "-": stdin */
-    const char *out;     /* the bundle, a directory */
+    const char *const *records; /* as 'dnnest evaluate' takes them; "-": stdin */
+    int n_records;
+    const char *out; /* the bundle, a directory */
     bool json;
 };
 

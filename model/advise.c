@@ -93,6 +93,37 @@ static int predict_all (const struct dn_site *site,
                                err);
 }
 
+/* A job that wants to be measured is measured on what it asked for. How that is done,
+ * or why it is not, follows from the kind of job and the rules.
+ */
+static void keep_for_probe (struct dn_advice *advice)
+{
+    if (advice->spec.probe > 0)
+        keep_all (&advice->request, "probe= measures it on what it asked for");
+}
+
+static void set_probe (const struct dn_site *site,
+                       const struct dn_job *job,
+                       struct dn_advice *advice)
+{
+    struct dn_decision *decision = &advice->decision;
+    const char *why = NULL;
+
+    if (advice->spec.probe <= 0)
+        return;
+    if (job->kind != DN_JOB_BATCH || !job->env)
+        why = "probe= is for batch jobs";
+    else if (advice->rules.mode != DN_MODE_ENFORCE)
+        why = "probe= needs Mode=enforce here; 'dnnest probe' in the script does not";
+    else if (strcmp (site->probe_dir, DN_SITE_NONE) == 0
+             || strchr (site->probe_dir, ':'))
+        why = "probe= is off here (ProbeDir)";
+    else
+        decision->hook_dir = site->probe_dir;
+    if (why)
+        snprintf (decision->note, sizeof (decision->note), "%s", why);
+}
+
 /* Read what the job says of itself; 'layers' are its own network, if it has one. */
 static int read_metadata (const struct dn_job *job,
                           struct dn_advice *advice,
@@ -165,6 +196,7 @@ static int decide (const struct dn_site *site,
         || dn_request_read (job, &advice->request, err) < 0)
         return -1;
     fill_from_request (&advice->spec, &advice->request);
+    keep_for_probe (advice);
     if (dn_deadline_check (deadline, "network", err) < 0
         || estimate (site, layers, deadline, advice, err) < 0
         || dn_deadline_check (deadline, "policy", err) < 0)
@@ -177,6 +209,7 @@ static int decide (const struct dn_site *site,
                       &advice->decision);
     if (control)
         dn_policy_spare (&advice->decision);
+    set_probe (site, job, advice);
     return dn_deadline_check (deadline, "rewrite", err) < 0 ? -1 : plan (advice, err);
 }
 

@@ -52,6 +52,12 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_PATH,
      0,
      0},
+    {"ProbeDir",
+     offsetof (struct dn_site, probe_dir),
+     "directory of the hook for jobs with probe=, on the nodes, or none",
+     DN_SITE_PATH_OR_NONE,
+     0,
+     0},
     {"DecisionLog",
      offsetof (struct dn_site, decision_log),
      "file that gets a line of JSON per decision",
@@ -123,6 +129,7 @@ int dn_site_init (struct dn_site *site,
     site->core_jpeg = site->core_tokens = site->core_bytes = -1;
     memcpy (site->bundle_dir, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     memcpy (site->bundle_keys, DN_SITE_NONE, sizeof (DN_SITE_NONE));
+    memcpy (site->probe_dir, DNNEST_PROBE_DIR, sizeof (DNNEST_PROBE_DIR));
     if (dn_span_copy (dn_span_of (hardware_dir),
                       site->hardware_dir,
                       sizeof (site->hardware_dir),

@@ -44,6 +44,7 @@ struct dn_site {
     char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */
     char bundle_keys[DN_SITE_PATH_MAX];   /* BundleKeys=; "none" */
     char sidecar_dir[DN_SITE_PATH_MAX];  /* SidecarDir=; "": no file of users is read */
+    char probe_dir[DN_SITE_PATH_MAX];    /* ProbeDir=; "none" */
     char decision_log[DN_SITE_PATH_MAX]; /* DecisionLog=; "": none */
     char counters[DN_SITE_PATH_MAX];     /* Counters=; "": none */
 };

@@ -4,8 +4,9 @@
  */
 #include "predictions.h"
 
-#include <csv.h>
 #include <string.h>
+
+#include "csv_cell.h"
 
 #define GIB 1073741824.0
 
@@ -33,28 +34,11 @@ int dn_predictions_open (struct dn_predictions *predictions,
     return dn_replace_open (&predictions->out, path, err);
 }
 
-/* Readers strip blanks from the ends of what is not quoted. */
-static bool needs_quotes (const char *text)
-{
-    size_t len = strlen (text);
-
-    return text[strcspn (text, "\",\r\n")] != '\0'
-           || (len > 0 && (strchr (" \t", text[0]) || strchr (" \t", text[len - 1])));
-}
-
-static void write_text (FILE *file, const char *text)
-{
-    if (needs_quotes (text))
-        csv_fwrite (file, text, strlen (text));
-    else
-        fputs (text, file);
-}
-
 static void write_head (struct dn_predictions *predictions, const struct dn_row *row)
 {
     for (int i = 0; i < row->n_columns; i++)
         if (!is_ours (row->names[i])) {
-            write_text (predictions->out.file, row->names[i]);
+            dn_csv_cell (predictions->out.file, row->names[i]);
             fputc (',', predictions->out.file);
         }
     for (size_t i = 0; i < DN_N_ELEMENTS (columns); i++)
@@ -74,7 +58,7 @@ void dn_predictions_add (struct dn_predictions *predictions,
     predictions->begun = true;
     for (int i = 0; i < row->n_columns; i++)
         if (!is_ours (row->names[i])) {
-            write_text (file, row->values[i]);
+            dn_csv_cell (file, row->values[i]);
             fputc (',', file);
         }
     if (result->predicted)
@@ -87,7 +71,7 @@ void dn_predictions_add (struct dn_predictions *predictions,
                  estimate->confidence);
     else
         fputs (",,,,,", file);
-    write_text (file, result->reason);
+    dn_csv_cell (file, result->reason);
     fputc ('\n', file);
 }
 

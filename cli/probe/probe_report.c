@@ -13,9 +13,11 @@
 
 #include "common.h"
 #include "predict/tuning.h"
-#include "probe_record.h"
+#include "own_records.h"
 
 #define GIB 1073741824.0
+
+#define CELLS_MAX 32
 
 /* Limits are asked for in such steps, as the policy does. */
 #define TIME_STEP_S 300
@@ -309,38 +311,47 @@ static void add_gpus (struct dn_buf *buf,
     dn_buf_add (buf, "%lld", (long long) spec->gpus);
 }
 
+/* The script of a job that is a probe says so; its comment goes over that. */
+static void add_metadata (struct dn_buf *buf, const struct dn_probe_report *report)
+{
+    bool sidecar = dn_subject_is_sidecar (report->spec);
+    char note[DN_COMMAND_TEXT_MAX];
+    struct dn_buf comment = dn_buf_on (note, sizeof (note));
+
+    dn_buf_add (&comment,
+                "%s%s%s",
+                sidecar ? "--dnnest=" : "--comment=dnnest:",
+                report->within_job ? "probe=0," : "",
+                report->spec + (sidecar && report->spec[0] == '@'));
+    dn_buf_add (buf, " ");
+    dn_shell_word (buf, note);
+    buf->cut = buf->cut || comment.cut;
+}
+
 static void find_sbatch (struct dn_probe_report *report)
 {
     struct dn_buf buf = dn_buf_on (report->sbatch, sizeof (report->sbatch));
     const struct dn_probe_row *row = choose (report);
     const struct dn_spec *spec = &report->subject->spec;
-    bool sidecar = dn_subject_is_sidecar (report->spec);
-    char note[DN_COMMAND_TEXT_MAX];
-    struct dn_buf comment = dn_buf_on (note, sizeof (note));
+    bool on_cpu;
     double cpus;
 
     if (!row)
         return;
     cpus = cpus_for (report, row);
     dn_buf_add (&buf, "sbatch");
-    if (row->estimate.device->arch == DN_ARCH_CPU) {
+    on_cpu = row->estimate.device->arch == DN_ARCH_CPU;
+    if (on_cpu)
         dn_buf_add (&buf, " --cpus-per-task=%.0f", fmax (cpus, 1));
-        add_time (&buf, &report->site->rules, &row->estimate);
-    } else {
+    else
         add_gpus (&buf, report, row->estimate.device);
-        if (cpus > 0)
-            dn_buf_add (
-                &buf, " --cpus-per-gpu=%.0f", ceil (cpus / (double) spec->gpus));
-        add_time (&buf, &report->site->rules, &row->estimate);
-        dn_buf_add (&comment,
-                    "%s%s",
-                    sidecar ? "--dnnest=" : "--comment=dnnest:",
-                    report->spec + (sidecar && report->spec[0] == '@'));
-        dn_buf_add (&buf, " ");
-        dn_shell_word (&buf, note);
-    }
+    if (!on_cpu && cpus > 0)
+        dn_buf_add (&buf, " --cpus-per-gpu=%.0f", ceil (cpus / (double) spec->gpus));
+    add_time (&buf, &report->site->rules, &row->estimate);
+    if (!on_cpu || report->within_job)
+        add_metadata (&buf, report);
     dn_buf_add (&buf, " job.sh");
-    if (buf.cut || comment.cut)
+    if (buf.cut)
         report->sbatch[0] = '\0';
 }
 
@@ -427,38 +438,88 @@ static double or_unknown (double value)
     return value > 0 ? value : -1;
 }
 
+/* Of the job that we are in, as sacct names it. */
+static const char *job_number (struct texts *texts)
+{
+    const char *array = getenv ("SLURM_ARRAY_JOB_ID");
+    const char *task = getenv ("SLURM_ARRAY_TASK_ID");
+    const char *job = getenv ("SLURM_JOB_ID");
+    char *text = texts->text[texts->n++];
+    struct dn_buf buf = dn_buf_on (text, sizeof (texts->text[0]));
+
+    if (array && task)
+        dn_buf_add (&buf, "%s_%s", array, task);
+    else if (job)
+        dn_buf_add (&buf, "%s", job);
+    if (buf.cut)
+        text[0] = '\0';
+    return text;
+}
+
+static const char *cluster_name (void)
+{
+    const char *name = getenv ("SLURM_CLUSTER_NAME");
+
+    return name && strlen (name) < DN_NAME_MAX ? name : "";
+}
+
+struct cell {
+    const char *column;
+    const char *text; /* "": unknown */
+};
+
+static int keep_cells (const char *path,
+                       const struct cell cells[],
+                       int n,
+                       struct dn_err *err)
+{
+    const char *names[CELLS_MAX];
+    const char *values[CELLS_MAX];
+    const struct dn_row row = {.n_columns = n, .names = names, .values = values};
+
+    for (int i = 0; i < n; i++) {
+        names[i] = cells[i].column;
+        values[i] = cells[i].text;
+    }
+    return dn_records_keep (path, &row, err);
+}
+
 int dn_probe_report_record (const struct dn_probe_report *report,
                             const char *path,
                             struct dn_err *err)
 {
     const struct dn_steady *steady = &report->steady;
     const struct dn_probed *m = &report->measured;
+    double gpus = (double) report->subject->spec.gpus;
+    bool hooked = report->stall_share >= 0;
+    double workers = hooked ? (double) report->run->feed.workers : -1;
     struct texts t = {.n = 0};
-    const struct dn_cell cells[] = {
+    const struct cell cells[] = {
         {"spec", report->spec},
+        {"sidecar", report->sidecar ? report->sidecar : ""},
         {"gpu", m->device->name},
+        {"gpus", number (&t, gpus, 10)},
         {"step_ms", number (&t, steady->step_s * 1000, 6)},
         {"peak_mem_gb", number (&t, or_unknown (m->gpu_mem / GIB), 4)},
         {"power_w", number (&t, or_unknown (m->power_w), 4)},
-        {"cores_per_gpu",
-         number (&t, (double) report->cpus / (double) report->subject->spec.gpus, 4)},
+        {"cores_per_gpu", number (&t, (double) report->cpus / gpus, 4)},
         {"group", dn_tuning_application (&report->subject->spec)},
         {"source", "probe"},
         {"time", utc_now (&t)},
+        {"cluster", cluster_name ()},
+        {"job", job_number (&t)},
         {"host", host_name (&t)},
         {"steps", number (&t, (double) steady->steps, 10)},
         {"sigma", number (&t, steady->sigma, 3)},
         {"confidence", number (&t, steady->confidence, 3)},
         {"start_s", number (&t, steady->start_s, 4)},
         {"loader_share", number (&t, report->stall_share, 3)},
-        {"loader_workers",
-         number (&t,
-                 report->stall_share < 0 ? -1 : (double) report->run->feed.workers,
-                 10)},
+        {"loader_workers", number (&t, workers, 10)},
         {"cores_busy", number (&t, report->cores, 3)},
         {"gpu_utilisation", number (&t, report->gpus.utilisation, 3)},
         {"torch", report->run->feed.torch},
     };
 
-    return dn_record_add (path, cells, (int) DN_N_ELEMENTS (cells), err);
+    _Static_assert(DN_N_ELEMENTS (cells) <= CELLS_MAX, "room for all cells");
+    return keep_cells (path, cells, (int) DN_N_ELEMENTS (cells), err);
 }

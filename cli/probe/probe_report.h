@@ -22,8 +22,10 @@ struct dn_probe_report {
     const struct dn_site *site;
     const struct dn_subject *subject; /* NULL: nothing can be predicted */
     const char *spec;                 /* as it was given, on one line */
+    const char *sidecar;              /* JSON of the one it names; NULL: none */
     const struct dn_probe_run *run;
     char *const *argv;
+    bool within_job; /* whose script says probe= */
     bool steady_known;
     struct dn_steady steady;
     struct dn_err why; /* steps are not known */
@@ -48,7 +50,7 @@ int dn_probe_report_find (struct dn_probe_report *report,
                           const char *gpu,
                           struct dn_err *err);
 
-/* Append what was measured to the table 'path'. */
+/* Add what was measured to the store 'path'. */
 int dn_probe_report_record (const struct dn_probe_report *report,
                             const char *path,
                             struct dn_err *err);

@@ -361,16 +361,16 @@ int dn_sidecar_read (struct dn_span text,
 #define OP_BYTES_MIN 32
 
 /* The text, if it is short enough to travel; else NULL and its length. */
-static char *write_short (const struct dn_sidecar *sidecar, size_t *len)
+static char *write_short (const struct dn_sidecar *sidecar, size_t max, size_t *len)
 {
     char *json;
 
     *len = (size_t) sidecar->layers.n * OP_BYTES_MIN;
-    if (*len > DN_SIDECAR_HANDOVER_MAX)
+    if (*len > max)
         return NULL;
     json = dn_sidecar_write (sidecar);
     *len = json ? strlen (json) : 0;
-    if (*len <= DN_SIDECAR_HANDOVER_MAX)
+    if (*len <= max)
         return json;
     free (json);
     return NULL;
@@ -380,6 +380,7 @@ static char *write_short (const struct dn_sidecar *sidecar, size_t *len)
 static char *write_fewer (const struct dn_sidecar *sidecar,
                           double alike,
                           int n_min,
+                          size_t max,
                           size_t *len,
                           int *n)
 {
@@ -391,15 +392,15 @@ static char *write_fewer (const struct dn_sidecar *sidecar,
         return NULL;
     }
     *n = fewer.layers.n;
-    return write_short (&fewer, len);
+    return write_short (&fewer, max, len);
 }
 
 /* Put together as much as it takes for the text to be short enough: of the least
  * tolerance that will do as few operators as possible.
  */
-static char *shorten (const struct dn_sidecar *sidecar, size_t *len, int *n)
+static char *shorten (const struct dn_sidecar *sidecar, size_t max, size_t *len, int *n)
 {
-    char *json = write_short (sidecar, len);
+    char *json = write_short (sidecar, max, len);
     double alike = ALIKE_FIRST;
     int most = sidecar->layers.n;
     int least;
@@ -407,13 +408,13 @@ static char *shorten (const struct dn_sidecar *sidecar, size_t *len, int *n)
     *n = most;
     if (json || *len == 0)
         return json;
-    while (!(json = write_fewer (sidecar, alike, 1, len, n)) && *len > 0
+    while (!(json = write_fewer (sidecar, alike, 1, max, len, n)) && *len > 0
            && alike <= ALIKE_MAX)
         alike *= ALIKE_STEP;
     least = *n;
     while (json && most - least > 1) {
         int middle = least + (most - least) / 2;
-        char *more = write_fewer (sidecar, alike, middle, len, n);
+        char *more = write_fewer (sidecar, alike, middle, max, len, n);
 
         if (more) {
             free (json);
@@ -426,7 +427,10 @@ static char *shorten (const struct dn_sidecar *sidecar, size_t *len, int *n)
     return json;
 }
 
-int dn_sidecar_compact (struct dn_span text, char **json, struct dn_err *err)
+int dn_sidecar_compact (struct dn_span text,
+                        size_t max,
+                        char **json,
+                        struct dn_err *err)
 {
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
@@ -439,18 +443,18 @@ int dn_sidecar_compact (struct dn_span text, char **json, struct dn_err *err)
         return -1;
     if (sidecar.layers.n > 0)
         dn_layers_simplify (&sidecar.layers);
-    *json = shorten (&sidecar, &len, &n);
+    *json = shorten (&sidecar, max, &len, &n);
     if (*json)
         return 0;
-    if (len <= DN_SIDECAR_HANDOVER_MAX)
+    if (len <= max)
         return dn_err_set (err, DN_E_NOMEM, "sidecar: out of memory");
     return dn_err_set (err,
                        DN_E_LIMIT,
                        "sidecar: %zu bytes or more with alike operators put together "
-                       "(%d are left), expected at most %d",
+                       "(%d are left), expected at most %zu",
                        len,
                        n,
-                       DN_SIDECAR_HANDOVER_MAX);
+                       max);
 }
 
 int dn_sidecar_graph (const struct dn_layers *layers,

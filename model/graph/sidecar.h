@@ -37,12 +37,15 @@ int dn_sidecar_read (struct dn_span text,
 /* The same as JSON, without blanks, to be freed by the caller; NULL without memory. */
 char *dn_sidecar_write (const struct dn_sidecar *sidecar);
 
-/* Check a sidecar and write it anew for its journey to slurmctld: without blanks and
- * names, equal operators put together, and where it is longer than
- * DN_SIDECAR_HANDOVER_MAX then, alike ones too. *json is freed by the caller; -1 with
- * 'err' where the sidecar is wrong or still too long.
+/* Check a sidecar and write it anew for its journey to slurmctld, or to be kept:
+ * without blanks and names, equal operators put together, and where it is longer than
+ * 'max' then, alike ones too. *json is freed by the caller; -1 with 'err' where the
+ * sidecar is wrong or still too long.
  */
-int dn_sidecar_compact (struct dn_span text, char **json, struct dn_err *err);
+int dn_sidecar_compact (struct dn_span text,
+                        size_t max,
+                        char **json,
+                        struct dn_err *err);
 
 /* The graph of the layers, or where there are none the one that 'spec' describes. */
 int dn_sidecar_graph (const struct dn_layers *layers,

@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GIB (1024.0 * 1024 * 1024)
+#include "learn/row_spec.h"
 
-/* Begins the name of a file that holds the specification. */
-#define SIDECAR_MARK '@'
+#define GIB (1024.0 * 1024 * 1024)
 
 static const char *const metric_text[] = {"step_time", "gpu_memory", "power"};
 static const char *const grouping_text[] =
@@ -56,47 +55,6 @@ struct run {
     bool oom;
 };
 
-static int read_sidecar (const struct dn_evaluation *evaluation,
-                         const char *path,
-                         struct dn_sidecar *sidecar,
-                         struct dn_err *err)
-{
-    dn_cleanup (dn_free_ptr) char *text = NULL;
-
-    if (!evaluation->sidecar_text)
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "spec: @%s: sidecars are not read here",
-                           dn_quote (path, strlen (path)).text);
-    if (evaluation->sidecar_text (path, evaluation->sidecar_context, &text, err) < 0)
-        return dn_err_wrap (err, "spec");
-    if (dn_sidecar_read (dn_span_of (text), sidecar, err) < 0)
-        return dn_err_wrap (err, "spec: @%s", dn_quote (path, strlen (path)).text);
-    return 0;
-}
-
-/* The specification of a row, and its graph. */
-static int read_spec (const struct dn_evaluation *evaluation,
-                      const char *text,
-                      struct dn_spec *spec,
-                      struct dn_graph *graph,
-                      struct dn_err *err)
-{
-    dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
-    struct dn_span span = dn_span_trim (dn_span_of (text));
-
-    if (span.len > 0 && span.text[0] == SIDECAR_MARK) {
-        if (read_sidecar (evaluation, text + 1, &sidecar, err) < 0)
-            return -1;
-    } else if (dn_spec_read (span, &sidecar.spec, err) < 0) {
-        return -1;
-    }
-    *spec = sidecar.spec;
-    if (dn_spec_resolve (spec, evaluation->datasets, DN_UNSET, err) < 0)
-        return -1;
-    return dn_sidecar_graph (&sidecar.layers, spec, graph, err);
-}
-
 static int read_run (const struct dn_evaluation *evaluation,
                      const struct dn_row *row,
                      struct run *run,
@@ -120,7 +78,7 @@ static int read_run (const struct dn_evaluation *evaluation,
             return -1;
     /* 0 where the table does not tell: dn_predict () assumes the usual number then. */
     if (dn_row_measured (row, "cores_per_gpu", &run->cores, err) < 0
-        || read_spec (evaluation, dn_row_get (row, "spec"), &run->spec, graph, err) < 0)
+        || dn_row_spec (row, evaluation->datasets, &run->spec, graph, err) < 0)
         return -1;
     if (!dn_device_supports (run->device, run->spec.precision))
         return dn_err_set (

@@ -1,6 +1,6 @@
 /* evaluate.h - predictions against measured runs
  *
- * In: rows of a table with the columns spec (metadata, or @SIDECAR), gpu and, where
+ * In: rows of a table with the columns spec (row_spec.h), gpu and, where
  * there are any, step_ms, peak_mem_gb (GiB), oom (1: the run failed for lack of
  * memory), power_w, group, source, cores_per_gpu (CPUs that the run had). Out: the
  * figures of 'dnnest evaluate' (DESIGN.md section 8). An empty cell leaves its metric
@@ -11,7 +11,6 @@
 #ifndef DN_EVALUATE_H
 #define DN_EVALUATE_H
 
-#include "graph/sidecar.h"
 #include "learn/score.h"
 #include "learn/table.h"
 #include "policy/policy.h"
@@ -48,21 +47,11 @@ enum dn_grouping {
 
 extern const struct dn_names dn_grouping_names;
 
-/* Find the text of the sidecar that a row names as "@PATH", to be freed by the caller;
- * -1 with 'err' when it cannot be read.
- */
-typedef int (*dn_sidecar_text_f) (const char *path,
-                                  void *context,
-                                  char **text,
-                                  struct dn_err *err);
-
 struct dn_evaluation {
     struct dn_predictor predictor; /* borrowed, as are the next three */
     const struct dn_rules *rules;
     const struct dn_catalogue *catalogue;
     const struct dn_datasets *datasets;
-    dn_sidecar_text_f sidecar_text; /* NULL: sidecars are not read */
-    void *sidecar_context;
     int64_t n_rows;
     int64_t n_predicted;
     int64_t n_skipped;

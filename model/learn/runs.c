@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/row_spec.h"
 #include "predict/refine.h"
 #include "predict/stages.h"
 
@@ -85,12 +86,18 @@ static int read_flag (const struct dn_row *row,
 struct cells {
     const struct dn_device *device;
     struct dn_spec spec;
+    struct dn_graph graph; /* owned */
     double step_ms;
     double memory_gib;
     double power_w;
     double cores;
     bool oom;
 };
+
+static void free_cells (struct cells *cells)
+{
+    dn_graph_free (&cells->graph);
+}
 
 static int read_cells (const struct dn_row *row,
                        const struct dn_catalogue *catalogue,
@@ -114,8 +121,7 @@ static int read_cells (const struct dn_row *row,
         || dn_row_measured (row, "cores_per_gpu", &cells->cores, err) < 0
         || read_flag (row, "oom", &cells->oom, err) < 0
         || read_flag (row, "censored", censored, err) < 0
-        || dn_spec_read (dn_span_of (dn_row_get (row, "spec")), &cells->spec, err) < 0
-        || dn_spec_resolve (&cells->spec, datasets, DN_UNSET, err) < 0)
+        || dn_row_spec (row, datasets, &cells->spec, &cells->graph, err) < 0)
         return -1;
     if (!dn_device_supports (cells->device, cells->spec.precision))
         return dn_err_set (
@@ -137,25 +143,23 @@ static int predict_run (const struct cells *cells,
                         struct dn_err *err)
 {
     const struct dn_constants *shipped = &dn_constants_default;
-    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+    const struct dn_graph *graph = &cells->graph;
     /* A bundle learns, as refine.c asks it, from data sheets. */
     struct dn_device sheet = dn_device_sheet (cells->device);
     struct dn_estimate e;
     struct dn_case c;
 
-    if (dn_graph_build (&cells->spec, &graph, err) < 0)
-        return -1;
-    dn_predict (shipped, &cells->spec, &graph, &sheet, cells->cores, &e);
-    dn_features (&cells->spec, &graph, &sheet, &e, run->features);
+    dn_predict (shipped, &cells->spec, graph, &sheet, cells->cores, &e);
+    dn_features (&cells->spec, graph, &sheet, &e, run->features);
     run->ratio[DN_QUANTITY_STEP] = ratio_of (cells->step_ms / 1000, e.step_s.p50);
     /* A run that died for lack of memory does not tell how much it wanted. */
     run->ratio[DN_QUANTITY_MEMORY] =
         cells->oom ? NAN : ratio_of (cells->memory_gib * GIB, e.gpu_mem.p50);
     run->ratio[DN_QUANTITY_POWER] = ratio_of (cells->power_w, e.power_w);
-    c = dn_case_of (shipped, &cells->spec, &graph, &sheet, cells->cores);
+    c = dn_case_of (shipped, &cells->spec, graph, &sheet, cells->cores);
     run->doubt = dn_step_doubt (&c, true);
     run->memory_sigma = e.gpu_mem.sigma;
-    run->kind = dn_network_kind (&graph);
+    run->kind = dn_network_kind (graph);
     for (int i = 0; i < DN_N_QUANTITIES; i++)
         if (isfinite (run->ratio[i]))
             return 0;
@@ -171,7 +175,7 @@ static int read_run (const struct dn_row *row,
 {
     const char *group = dn_row_get (row, "group");
     const char *source = dn_row_get (row, "source");
-    struct cells cells;
+    dn_cleanup (free_cells) struct cells cells = {.device = NULL};
     const char *names[DN_N_LABELS];
 
     if (read_cells (row, catalogue, datasets, &cells, &run->censored, err) < 0

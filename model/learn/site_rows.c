@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "learn/row_spec.h"
+
 #define GIB (1024.0 * 1024 * 1024)
 
 /* A measured value in our units. */
@@ -45,29 +47,33 @@ static int read_device (const struct dn_row *row,
     return 0;
 }
 
+static int check_measured (const struct dn_site_run *run, struct dn_err *err)
+{
+    if (run->step_s > 0 || run->gpu_mem > 0 || run->power_w > 0)
+        return 0;
+    return dn_err_set (
+        err, DN_E_RANGE, "nothing was measured: no step_ms, peak_mem_gb, power_w");
+}
+
 int dn_site_run_read (const struct dn_row *row,
                       const struct dn_catalogue *catalogue,
                       const struct dn_datasets *datasets,
                       struct dn_site_run *run,
                       struct dn_err *err)
 {
-    const char *spec = dn_row_get (row, "spec");
-
     memset (run, 0, sizeof (*run));
     run->spec = dn_spec_empty ();
-    if (!spec || !dn_row_get (row, "gpu"))
+    if (!dn_row_get (row, "spec") || !dn_row_get (row, "gpu"))
         return dn_err_set (
             err, DN_E_SYNTAX, "the table needs the columns spec and gpu");
     if (read_measured (row, "step_ms", 1e-3, &run->step_s, err) < 0
         || read_measured (row, "peak_mem_gb", GIB, &run->gpu_mem, err) < 0
         || read_measured (row, "power_w", 1, &run->power_w, err) < 0
         || read_measured (row, "cores_per_gpu", 1, &run->cpus_per_gpu, err) < 0
-        || dn_spec_read (dn_span_trim (dn_span_of (spec)), &run->spec, err) < 0
-        || dn_spec_resolve (&run->spec, datasets, DN_UNSET, err) < 0
-        || read_device (row, catalogue, run, err) < 0)
+        || dn_row_spec (row, datasets, &run->spec, &run->graph, err) < 0)
         return -1;
-    if (run->step_s <= 0 && run->gpu_mem <= 0 && run->power_w <= 0)
-        return dn_err_set (
-            err, DN_E_RANGE, "nothing was measured: no step_ms, peak_mem_gb, power_w");
-    return dn_graph_build (&run->spec, &run->graph, err);
+    if (read_device (row, catalogue, run, err) == 0 && check_measured (run, err) == 0)
+        return 0;
+    dn_graph_free (&run->graph);
+    return -1;
 }

@@ -20,6 +20,7 @@ struct dn_table {
     struct csv_parser parser;
     dn_row_f row;
     void *context;
+    const struct dn_row_files *files;
     struct dn_err *err; /* of the feed that runs */
     int status;
     size_t n_mark;    /* bytes of the mark that have been seen */
@@ -73,6 +74,11 @@ struct dn_table *dn_table_new (dn_row_f row, void *context)
         return NULL;
     }
     return table;
+}
+
+void dn_table_set_files (struct dn_table *table, const struct dn_row_files *files)
+{
+    table->files = files;
 }
 
 void dn_table_free (struct dn_table *table)
@@ -170,8 +176,11 @@ static void take_head (struct dn_table *table)
 static void give_row (struct dn_table *table)
 {
     const char *values[DN_COLUMNS_MAX];
-    struct dn_row row = {
-        table->row_line, table->n_names, (const char *const *) table->names, values};
+    struct dn_row row = {table->row_line,
+                         table->n_names,
+                         (const char *const *) table->names,
+                         values,
+                         table->files};
 
     if (table->n_fields > table->n_names) {
         table->status = dn_err_set (table->err,

@@ -17,12 +17,21 @@
 
 struct dn_table;
 
+/* Where the files are that cells name: find the text of one, to be freed by the caller;
+ * -1 with 'err' when it cannot be read.
+ */
+struct dn_row_files {
+    int (*text) (const char *path, void *context, char **text, struct dn_err *err);
+    void *context;
+};
+
 /* One row. All strings live until the call ends. */
 struct dn_row {
-    int64_t line; /* on which it begins, from 1 */
+    int64_t line; /* on which it begins, from 1; of a store: the number of the record */
     int n_columns;
     const char *const *names;
-    const char *const *values; /* "" where the row is short */
+    const char *const *values;        /* "" where the row is short */
+    const struct dn_row_files *files; /* NULL: none are read */
 };
 
 /* The value of a column, or NULL when the table has no such column. */
@@ -39,6 +48,10 @@ typedef int (*dn_row_f) (const struct dn_row *row, void *context, struct dn_err 
 
 /* A reader, or NULL without memory. Freed with dn_table_free (). */
 struct dn_table *dn_table_new (dn_row_f row, void *context);
+
+/* From now on rows have these files; borrowed. */
+void dn_table_set_files (struct dn_table *table, const struct dn_row_files *files);
+
 void dn_table_free (struct dn_table *table);
 
 /* dn_table_free () for dn_cleanup. */

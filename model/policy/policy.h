@@ -184,6 +184,7 @@ struct dn_decision {
     char reasons[DN_REASONS_MAX][DN_REASON_MAX]; /* one sentence each */
     int n_reasons;
     char note[DN_REASON_MAX]; /* what the user should know, whatever is decided */
+    const char *hook_dir;     /* the job becomes a probe of itself, by the hook there */
 };
 
 /* Bytes of GPU memory that a device must have before the rules move a run there: the

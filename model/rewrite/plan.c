@@ -387,6 +387,72 @@ static void edit_time (struct draft *draft)
                      draft->decision->time_min_s / 60);
 }
 
+/* Set a variable of the job, which may have had another value. */
+static void set_variable (struct draft *draft,
+                          const char *name,
+                          const char *value,
+                          const char *separator)
+{
+    const char *old_value = dn_job_getenv (draft->request->job, name);
+    dn_cleanup (dn_free_ptr) char *old_entry = NULL;
+    dn_cleanup (dn_free_ptr) char *new_entry = NULL;
+    size_t size = strlen (name) + strlen (value) + 2;
+
+    /* an empty one means nothing to Python, but an empty part the present directory */
+    if (separator && old_value && old_value[0] != '\0')
+        size += strlen (separator) + strlen (old_value);
+    else
+        separator = NULL;
+    new_entry = malloc (size);
+    if (old_value)
+        old_entry = malloc (strlen (name) + strlen (old_value) + 2);
+    if (!new_entry || (old_value && !old_entry)) {
+        draft->status = dn_err_set (draft->err, DN_E_NOMEM, "patch: out of memory");
+        return;
+    }
+    snprintf (new_entry,
+              size,
+              "%s=%s%s%s",
+              name,
+              value,
+              separator ? separator : "",
+              separator ? old_value : "");
+    if (old_value)
+        snprintf (old_entry,
+                  strlen (name) + strlen (old_value) + 2,
+                  "%s=%s",
+                  name,
+                  old_value);
+    edit_text (draft, DN_FIELD_ENV, old_entry, new_entry);
+}
+
+/* The job becomes a probe of itself: Python loads the hook, which finds out from the
+ * other variables what to do (cli/probe/hook).
+ */
+static void edit_probe (struct draft *draft, const struct dn_spec *given)
+{
+    struct dn_spec spec = *given;
+    char text[DN_METADATA_MAX];
+    char steps[DN_VALUE_MAX];
+
+    if (!draft->decision->hook_dir || draft->status < 0)
+        return;
+    snprintf (steps, sizeof (steps), "%" PRId64, spec.probe);
+    spec.probe = DN_UNSET;
+    if (!dn_words_spec (&spec, text, sizeof (text))) {
+        draft->status = dn_err_set (draft->err,
+                                    DN_E_LIMIT,
+                                    "probe: the metadata are longer than %zu",
+                                    sizeof (text));
+        return;
+    }
+    set_variable (draft, "PYTHONPATH", draft->decision->hook_dir, ":");
+    set_variable (draft, DN_PROBE_SPEC, text, NULL);
+    set_variable (draft, DN_PROBE_STEPS, steps, NULL);
+    if (draft->request->job->sidecar)
+        set_variable (draft, DN_PROBE_SIDECAR, draft->request->job->sidecar, NULL);
+}
+
 /* The record goes behind what other plugins have put into the admin comment. */
 static void edit_record (struct draft *draft, const struct dn_story *story)
 {
@@ -441,6 +507,7 @@ int dn_rewrite_plan (const struct dn_rules *rules,
         edit_cpus (&draft);
         edit_tres_variables (&draft);
     }
+    edit_probe (&draft, spec);
     edit_record (&draft, &story);
     if (draft.status < 0) {
         dn_patch_free (patch);

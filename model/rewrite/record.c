@@ -86,32 +86,13 @@ static int add_prediction (struct json_object *object, const struct dn_story *st
     return 0;
 }
 
-/* The specification as metadata text: enough to train on the job later. */
-static void write_spec (const struct dn_spec *spec, char *text, size_t size)
-{
-    struct dn_buf buf = dn_buf_on (text, size);
-    int n_keys;
-    const struct dn_key *keys = dn_spec_keys (&n_keys);
-
-    for (int i = 0; i < n_keys; i++) {
-        char value[DN_VALUE_MAX];
-
-        if (!dn_spec_has (spec, &keys[i]))
-            continue;
-        dn_spec_write_value (spec, &keys[i], value);
-        dn_buf_add (&buf, "%s%s=%s", buf.len > 0 ? "," : "", keys[i].name, value);
-    }
-    if (buf.cut)
-        text[0] = '\0';
-}
-
 static int fill_record (const struct dn_story *story, struct json_object *record)
 {
     const struct dn_decision *decision = story->decision;
     struct json_object *part;
     char spec[DN_RECORD_MAX];
 
-    write_spec (story->spec, spec, sizeof (spec));
+    dn_words_spec (story->spec, spec, sizeof (spec));
     if (dn_json_put_number (record, "dnnest", 1) < 0
         || dn_json_put_text (record, "version", PACKAGE_VERSION) < 0
         || dn_json_put_text (
@@ -132,7 +113,10 @@ static int fill_record (const struct dn_story *story, struct json_object *record
         && (!(part = dn_json_put_object (record, "pred"))
             || add_prediction (part, story) < 0))
         return -1;
-    if (dn_json_put_text (record, "spec", spec) < 0)
+    if (dn_json_put_number (
+            record, "probe", decision->hook_dir ? story->spec->probe : DN_UNSET)
+            < 0
+        || dn_json_put_text (record, "spec", spec) < 0)
         return -1;
     if (decision->verdict == DN_VERDICT_ABSTAIN && decision->n_reasons > 0)
         return dn_json_put_text (record, "why", decision->reasons[0]);

@@ -29,7 +29,7 @@ enum dn_field {
     DN_FIELD_CPUS_PER_TRES,
     DN_FIELD_PARTITION,
     DN_FIELD_FEATURES, /* the constraint */
-    DN_FIELD_ENV,      /* a whole entry "NAME=value", replaced by another */
+    DN_FIELD_ENV,      /* a whole entry "NAME=value", replaced by another, or new */
     DN_FIELD_ADMIN_COMMENT,
     DN_N_FIELDS
 };
@@ -46,6 +46,14 @@ struct dn_edit {
     char *old_text; /* NULL when there was none */
     char *new_text;
 };
+
+/* Variables of a job that is a probe of itself: its metadata, how many steps (1: as
+ * many as usual), the JSON of its sidecar, if it has one.
+ */
+#define DN_PROBE_VARIABLES "DNNEST_JOB_PROBE_" /* what all of them begin with */
+#define DN_PROBE_SPEC      DN_PROBE_VARIABLES "SPEC"
+#define DN_PROBE_STEPS     DN_PROBE_VARIABLES "STEPS"
+#define DN_PROBE_SIDECAR   DN_PROBE_VARIABLES "SIDECAR"
 
 #define DN_USER_TEXT_MAX 512
 #define DN_LOG_TEXT_MAX  1024

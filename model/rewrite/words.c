@@ -11,6 +11,25 @@
 #include <math.h>
 #include <string.h>
 
+bool dn_words_spec (const struct dn_spec *spec, char *text, size_t size)
+{
+    struct dn_buf buf = dn_buf_on (text, size);
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++) {
+        char value[DN_VALUE_MAX];
+
+        if (!dn_spec_has (spec, &keys[i]))
+            continue;
+        dn_spec_write_value (spec, &keys[i], value);
+        dn_buf_add (&buf, "%s%s=%s", buf.len > 0 ? "," : "", keys[i].name, value);
+    }
+    if (buf.cut)
+        text[0] = '\0';
+    return !buf.cut;
+}
+
 /* "resnet50, 90 epochs" */
 static void add_work (struct dn_buf *buf, const struct dn_spec *spec)
 {
@@ -144,7 +163,7 @@ static bool user_wants (const struct dn_story *story)
         return true;
     return story->rules->message == DN_MESSAGE_CHANGE
            && (story->decision->verdict == DN_VERDICT_CHANGE
-               || story->decision->note[0] != '\0');
+               || story->decision->hook_dir || story->decision->note[0] != '\0');
 }
 
 void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
@@ -155,6 +174,13 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
     if (!user_wants (story))
         return;
     dn_buf_add (&buf, "dnnest: ");
+    if (decision->hook_dir) {
+        dn_buf_add (&buf,
+                    "the job is a probe: its training with PyTorch ends behind the "
+                    "first steps, its output tells how long all of it takes (undo: "
+                    "--comment=dnnest:probe=0)");
+        return;
+    }
     if (decision->verdict != DN_VERDICT_CHANGE) {
         const char *why = decision->note;
 

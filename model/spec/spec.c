@@ -164,6 +164,11 @@ static const struct dn_key keys[] = {
      "Slurm time in which the run must be done"},
     ENUM (WISH, objective, "what to minimise"),
     NAME (WISH, app, "name under which history is kept"),
+    INT (WISH,
+         probe,
+         0,
+         100000,
+         "1: the job is a probe of itself; more: of so many steps"),
     /* End of keys */
 };
 

@@ -200,6 +200,7 @@ struct dn_spec {
     int64_t deadline; /* s */
     enum dn_objective objective;
     char app[DN_NAME_MAX];
+    int64_t probe; /* 0: no; 1: measure the usual number of steps and end; or so many */
 };
 
 enum dn_key_type {

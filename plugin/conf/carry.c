@@ -22,7 +22,8 @@ int dn_carry_option (const char *option, char **sidecar, struct dn_err *err)
     if (dn_span_copy (note.file, path, sizeof (path), "file", err) < 0
         || dn_file_read (path, DN_SIDECAR_CLIENT_MAX, &text, err) < 0)
         return dn_err_wrap (err, "--dnnest");
-    if (dn_sidecar_compact (dn_span_of (text), sidecar, err) == 0)
+    if (dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, sidecar, err)
+        == 0)
         return 0;
     dn_err_wrap (err, "%s", dn_quote (note.file.text, note.file.len).text);
     return dn_err_wrap (err, "--dnnest");

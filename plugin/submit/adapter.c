@@ -180,8 +180,16 @@ static bool is_carried (const char *entry, const char *prefix)
            || is_variable (entry, prefix, DN_CARRY_AUTOMATIC);
 }
 
-/* Free our entries of a list and close the gaps. */
-static void drop_carried (char **entries, uint32_t *n, const char *prefix)
+static bool is_of_probe (const char *entry, const char *prefix)
+{
+    return entry && strncmp (entry, prefix, strlen (prefix)) == 0;
+}
+
+/* Free those entries of a list that are ours and close the gaps. */
+static void drop_entries (char **entries,
+                          uint32_t *n,
+                          bool (*is_ours) (const char *entry, const char *prefix),
+                          const char *prefix)
 {
     uint32_t kept = 0;
 
@@ -191,7 +199,7 @@ static void drop_carried (char **entries, uint32_t *n, const char *prefix)
         char *entry = entries[i];
 
         entries[i] = NULL;
-        if (is_carried (entry, prefix))
+        if (is_ours (entry, prefix))
             dn_host_free (&entry);
         else
             entries[kept++] = entry;
@@ -201,8 +209,13 @@ static void drop_carried (char **entries, uint32_t *n, const char *prefix)
 
 void dn_adapter_forget (job_desc_msg_t *desc)
 {
-    drop_carried (desc->spank_job_env, &desc->spank_job_env_size, "");
-    drop_carried (desc->environment, &desc->env_size, "SLURM_SPANK_");
+    drop_entries (desc->spank_job_env, &desc->spank_job_env_size, is_carried, "");
+    drop_entries (desc->environment, &desc->env_size, is_carried, "SLURM_SPANK_");
+}
+
+void dn_adapter_forget_probe (job_desc_msg_t *desc)
+{
+    drop_entries (desc->environment, &desc->env_size, is_of_probe, DN_PROBE_VARIABLES);
 }
 
 /* What a numeric field holds now, in the model's terms. */
@@ -335,19 +348,48 @@ static int check_number (const job_desc_msg_t *desc,
     return 0;
 }
 
-/* The new texts, in memory, with their places. */
+/* The new texts, in memory, with their places, and an environment with room for those
+ * that are new there.
+ */
 struct staging {
+    char **env; /* NULL: none is new */
     struct {
         char **place;
         char *text;
     } entries[DN_EDITS_MAX];
     int n_entries;
+    uint32_t n_new;
 };
 
 static void free_staging (struct staging *staging)
 {
     for (int i = 0; i < staging->n_entries; i++)
         dn_host_free (&staging->entries[i].text);
+    dn_host_free_texts (&staging->env);
+}
+
+static bool is_new_variable (const struct dn_edit *edit)
+{
+    return edit->field == DN_FIELD_ENV && !edit->old_text && edit->new_text;
+}
+
+/* Make room for the variables that are new. Their texts follow one by one. */
+static int stage_env (const job_desc_msg_t *desc,
+                      const struct dn_patch *patch,
+                      struct staging *staging,
+                      struct dn_err *err)
+{
+    uint32_t n = 0;
+
+    for (int i = 0; i < patch->n_edits; i++)
+        n += is_new_variable (&patch->edits[i]);
+    if (n == 0)
+        return 0;
+    if (!desc->environment || desc->env_size >= NO_VAL - n)
+        return dn_err_set (err, DN_E_BUG, "environment: the job has none");
+    staging->env = dn_host_texts (desc->env_size + n);
+    return staging->env ? 0
+                        : dn_err_set (err, DN_E_NOMEM, "environment: out of memory");
 }
 
 static int stage_text (job_desc_msg_t *desc,
@@ -359,6 +401,9 @@ static int stage_text (job_desc_msg_t *desc,
     char **place = find_text (desc, edit);
     char *text;
 
+    if (is_new_variable (edit))
+        place = &staging->env[desc->env_size + staging->n_new];
+
     if (!place || !edit->new_text || !is_same_text (*place, edit->old_text))
         return dn_err_set (
             err, DN_E_BUG, "%s: does not hold the value that is to change", name);
@@ -368,6 +413,7 @@ static int stage_text (job_desc_msg_t *desc,
     text = dn_host_dup (edit->new_text);
     if (!text)
         return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", name);
+    staging->n_new += is_new_variable (edit);
     staging->entries[staging->n_entries].place = place;
     staging->entries[staging->n_entries++].text = text;
     return 0;
@@ -385,14 +431,25 @@ static void commit (job_desc_msg_t *desc,
         *staging->entries[i].place = staging->entries[i].text;
     }
     staging->n_entries = 0;
+    if (!staging->env)
+        return;
+    /* the new ones stand behind the room for the old ones */
+    memcpy (
+        staging->env, desc->environment, desc->env_size * sizeof (*desc->environment));
+    dn_host_free_texts (&desc->environment);
+    desc->environment = staging->env;
+    desc->env_size += staging->n_new;
+    staging->env = NULL;
 }
 
 int dn_adapter_apply (job_desc_msg_t *desc,
                       const struct dn_patch *patch,
                       struct dn_err *err)
 {
-    dn_cleanup (free_staging) struct staging staging = {.n_entries = 0};
+    dn_cleanup (free_staging) struct staging staging = {.env = NULL};
 
+    if (stage_env (desc, patch, &staging, err) < 0)
+        return -1;
     for (int i = 0; i < patch->n_edits; i++) {
         const struct dn_edit *edit = &patch->edits[i];
 

@@ -25,6 +25,11 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job);
  */
 void dn_adapter_forget (job_desc_msg_t *desc);
 
+/* Take the variables of a probe out of the environment: a job that is submitted from
+ * within one has its mother's.
+ */
+void dn_adapter_forget_probe (job_desc_msg_t *desc);
+
 /* Make all edits of 'patch', or none: every field must still hold the edit's old value,
  * every new value must fit its field, and all memory is taken before the first change.
  * Return 0, or -1 with 'err' and 'desc' as it was.

@@ -52,3 +52,17 @@ void dn_host_free (char **text)
     slurm_xfree (&ptr);
     *text = NULL;
 }
+
+char **dn_host_texts (uint32_t n)
+{
+    return slurm_xcalloc (
+        (size_t) n + 1, sizeof (char *), true, true, __FILE__, __LINE__, __func__);
+}
+
+void dn_host_free_texts (char ***texts)
+{
+    void *ptr = *texts;
+
+    slurm_xfree (&ptr);
+    *texts = NULL;
+}

@@ -42,6 +42,14 @@ char *dn_host_dup (const char *text);
  */
 void dn_host_append_line (char **text, const char *line);
 
+/* Room for so many texts and a NULL behind them, all NULL; NULL without memory. Freed
+ * as Slurm frees its own.
+ */
+char **dn_host_texts (uint32_t n);
+
+/* Free such an array, not what is in it, and set it to NULL. */
+void dn_host_free_texts (char ***texts);
+
 /* Free '*text' and set it to NULL. */
 void dn_host_free (char **text);
 

@@ -231,6 +231,7 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     bool wanted;
 
     dn_count (&dn_counters.submissions);
+    dn_adapter_forget_probe (desc);
     dn_adapter_read (desc, &job);
     if (is_advised (&job))
         return;

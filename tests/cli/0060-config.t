@@ -16,12 +16,12 @@ json 'JSON has the rules' \
              for r in d["rules"])' config
 json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "Bundle", "BundleKeys",
-        "SidecarDir", "DecisionLog", "Counters", "DecisionTime", "Carbon", "PUE", "CoreJpeg",
-        "CoreTokens", "CoreBytes"]
+        "SidecarDir", "ProbeDir", "DecisionLog", "Counters", "DecisionTime", "Carbon", "PUE",
+        "CoreJpeg", "CoreTokens", "CoreBytes"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
-     and [s["range"] for s in d["site"]] == [None] * 7
+     and [s["range"] for s in d["site"]] == [None] * 8
          + ["0..1k", "0..2k", "1..10", "20..10k", "1k..100M", "1M..100G"]
-     and [s["value"] for s in d["site"]][7:] == [5, None, 1, None, None, None]' config
+     and [s["value"] for s in d["site"]][8:] == [5, None, 1, None, None, None]' config
 gives 'a number that is not set is told to be unset' 0 $'\nCarbon=unset\nPUE=1\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])

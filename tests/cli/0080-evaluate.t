@@ -117,7 +117,7 @@ printf 'spec,gpu,step_ms,group\n%s,t4_16gb,1,\x1b[31m\n' "$spec" > "$work/escape
 is 'control characters of the table do not reach the terminal' \
     "$(dn evaluate --by group "$work/escape.csv" | grep -c $'\x1b')" 0
 
-refuses 'a missing argument is named' 2 'FILE.csv is missing' evaluate
+refuses 'a missing argument is named' 2 'FILE is missing' evaluate
 refuses 'an unknown key to group by is named' 2 "--by: 'colour', expected gpu, model" \
     evaluate --by colour "$runs"
 refuses 'everything together is no group' 2 "--by: 'all'" evaluate --by all "$runs"

@@ -9,7 +9,7 @@ need_python
 plan_later
 
 spec=model=resnet18,image=32,batch=8,steps=300
-sweep=(probe --record "$work/rows.csv" --sweep batch=32,64 --sweep "lr=0.1,it's")
+sweep=(probe --record "$work/rows.db" --sweep batch=32,64 --sweep "lr=0.1,it's")
 dn "${sweep[@]}" --sbatch=--partition=gpu --sbatch='--output=a b' "$spec" -- \
     prog --batch={batch} '{lr}' "\$HOME \`id\` 'x'" '{other}' > "$work/script" 2> "$work/err"
 is 'the script comes without complaint' "$(cat "$work/err")" ''
@@ -36,10 +36,10 @@ it's
 {other}"
 is 'the last key changes fastest' "$(for i in 0 1 2 3; do task $i | head -1; done | xargs -d '\n')" \
     "32 0.1 32 it's 64 0.1 64 it's"
-like 'tables and files are named by absolute paths' "$(task 0)" "--record=$work/rows.csv"
+like 'stores and files are named by absolute paths' "$(task 0)" "--record=$work/rows.db"
 real=$(realpath "$DNNEST")
-like 'also where they were not given so' "$(cd "$work" && DNNEST=$real dn probe --record r.csv \
-    --sweep batch=1 $spec -- true)" "--record=$work/r.csv"
+like 'also where they were not given so' "$(cd "$work" && DNNEST=$real dn probe --record r.db \
+    --sweep batch=1 $spec -- true)" "--record=$work/r.db"
 is 'a place holder in SPEC is replaced' \
     "$(dn probe --record none --sweep b=2,3 model=resnet18,batch={b} -- x | grep -o 'batch=[0-9]' | xargs)" \
     'batch=2 batch=3'
@@ -51,11 +51,12 @@ is 'options go on to the tasks' \
 
 # A task really runs.
 mkdir "$work/bin"
-dn probe --record "$work/rows.csv" --pattern '^step' --steps 5 --warmup 1 --gpu t4_16gb \
+dn probe --record "$work/rows.db" --pattern '^step' --steps 5 --warmup 1 --gpu t4_16gb \
     --sweep batch=16,32 $spec -- bash -c 'while echo step; do sleep 0.02; done' > "$work/array"
 for i in 0 1; do SLURM_ARRAY_TASK_ID=$i bash "$work/array" > /dev/null 2>&1 & done
 wait
-is 'tasks at the same time append a row each' \
+dn records --csv "$work/rows.db" > "$work/rows.csv"
+is 'tasks at the same time add a record each' \
     "$(python3 -c '
 import csv, sys
 print(sorted(row["spec"].split(",")[2] for row in csv.DictReader(open(sys.argv[1], newline=""))))

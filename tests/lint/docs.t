@@ -280,6 +280,14 @@ def exit_codes():
             [str(i) for i in range(len(codes))])
 
 
+def record_columns():
+    """The page has every column of the store in the chapter of 'dnnest records'."""
+    chapter = sections(page("dnnest.1"), "##")["dnnest records"]
+    listed = re.search(r"The columns are (.*?)What is not known", chapter, re.S).group(1)
+    compare("dnnest records", re.findall(r"_([a-z_]+)_", listed),
+            load("columns.txt").strip().split(","))
+
+
 def json_members():
     """Every member of every document is named on the page."""
     chapter = sections(page("dnnest.1"), "#")["JSON"]
@@ -313,7 +321,7 @@ def json_members():
                     walk(item, where)
 
     for name in ("predict", "batches", "explain", "advise", "check", "keys", "config",
-                 "hardware", "evaluate", "probe", "import", "import-onnx", "train", "show", "install", "list"):
+                 "hardware", "evaluate", "probe", "records", "imported", "import", "import-onnx", "train", "show", "install", "list"):
         walk(load(name + ".json"), name)
 
 
@@ -345,9 +353,12 @@ dn train --features > "$work/features.txt"
 sed 's/^#\([A-Z]\)/\1/' "$top/etc/dnnest.conf" \
     | sed "s|/usr/share/dnnest|$work|" > "$work/sample.conf"
 dn config --json --conf "$work/sample.conf" > "$work/sample.json"
-dn probe --json --pattern '^step' --steps 3 --warmup 1 --record "$work/probes.csv" \
+dn probe --json --pattern '^step' --steps 3 --warmup 1 --record "$work/records.db" \
     --gpu t4_16gb "$spec" -- bash -c 'while echo step; do sleep 0.01; done' \
     > "$work/probe.json" 2> "$work/said"
+dn records --json "$work/records.db" > "$work/records.json"
+dn records --csv "$work/records.db" | head -1 > "$work/columns.txt"
+dn records --json --import "$work/records.db" "$work/other.db" > "$work/imported.json"
 make_mock mock
 dn model --json show "$work/mock" > "$work/show.json"
 dn model --json --dir "$work/model" install "$work/small" > "$work/install.json"
@@ -380,6 +391,8 @@ is 'dnnest(1) has every command, and no other' "$(facts commands 2>&1)" ''
 is 'dnnest(1) has every option of every command, and no other' \
     "$(facts command_options 2>&1)" ''
 is 'dnnest(1) has every exit code' "$(facts exit_codes 2>&1)" ''
+is 'dnnest(1) has every column of the store of records, and no other' \
+    "$(facts record_columns 2>&1)" ''
 is 'dnnest(1) names every member of the JSON' "$(facts json_members 2>&1)" ''
 
 if command -v scdoc >/dev/null; then

@@ -62,6 +62,10 @@ is 'only model/predict/residual.c and model/learn know libxgboost' \
     "$(for file in $(c_files model plugin cli | grep -v '^model/learn/'); do
         system_includes "$file" | grep -q '^xgboost/' && echo "$file"
     done)" 'model/predict/residual.c'
+is 'only the store of records knows SQLite' \
+    "$(for file in $(c_files model plugin cli); do
+        system_includes "$file" | grep -q '^sqlite3\.h$' && echo "$file"
+    done)" 'model/learn/records_db.h'
 is 'model/ includes no header of Slurm, of files or of the system' \
     "$(for file in $(c_files model | grep -v '^model/learn/'); do
         system_includes "$file" \

@@ -1,31 +1,45 @@
 #!/bin/bash
-# probe.t - a sweep of probes as a job array on a real Slurm, by an ordinary user
+# probe.t - probes on a real Slurm, by an ordinary user: a sweep, and a job that is one
 #
 # Every task runs a real training with PyTorch on the CPU. The nodes of the cluster are all
 # this machine, so that tasks disturb one another: what is asserted is that every one of
-# them measures and appends its row, not what it measures.
+# them measures and keeps its record, not what it measures.
 
 set -euo pipefail
 
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 readonly PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
-live_begin probe
+live_begin probe job_submit_dnnest
 if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torch"; fi
 
 # What the user may read, and nobody but us write.
 umask 022
-mkdir -p "$dir/bin" "$dir/etc/hardware" "$dir/hook"
+hook=$dir/share/dnnest/probe
+mkdir -p "$dir/bin" "$dir/lib" "$dir/etc/hardware" "$hook"
 real=$(realpath "$dnnest")
 if [[ -x ${real%/*}/.libs/dnnest ]]; then real=${real%/*}/.libs/dnnest; fi
-install -m 755 "$real" "$dir/bin/dnnest"
+install -m 755 "$real" "$dir/lib/dnnest"
 install -m 644 "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
 install -m 644 "$top/etc/datasets.conf" "$dir/etc/"
-install -m 644 "$top/cli/probe/sitecustomize.py" "$dir/hook/"
+install -m 644 "$top/cli/probe/hook/sitecustomize.py" "$hook/"
 install -m 644 "$top/tests/cli/tiny.py" "$dir/"
-: >"$dir/etc/dnnest.conf"
+cat >"$dir/etc/dnnest.conf" <<END
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf
+Bundle=none
+Mode=enforce
+ProbeDir=$hook
+END
+# The command as it is installed, but for its configuration: beside the hook's prefix.
+cat >"$dir/bin/dnnest" <<END
+#!/bin/bash
+exec "$dir/lib/dnnest" "\$1" --conf "$dir/etc/dnnest.conf" --hardware "$dir/etc/hardware" \\
+    --datasets "$dir/etc/datasets.conf" --model none "\${@:2}"
+END
+chmod 755 "$dir/bin/dnnest"
 
-if ! cluster_start "$dir" --no-accounting; then
+if ! cluster_start "$dir" --no-accounting --plugin-dir "$plugin_dir"; then
     fail 'Slurm starts'
     done_testing
     exit 1
@@ -35,7 +49,7 @@ pass 'Slurm starts'
 probe() {
     cluster_as_user env OMP_NUM_THREADS=1 "$dir/bin/dnnest" probe --conf "$dir/etc/dnnest.conf" \
         --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --model none \
-        --hook "$dir/hook" --record "$dir/home/rows.csv" --steps 20 --warmup 3 --seconds 300 "$@"
+        --hook "$hook" --record "$dir/home/rows.db" --steps 20 --warmup 3 --seconds 300 "$@"
 }
 spec='params=10.5k,flops=6.5M,activations=90k,steps=300,optimizer=momentum,app=tiny'
 sweep=(--sweep batch=8,16,32 --sbatch=--partition=gpu --sbatch=--cpus-per-task=1
@@ -57,25 +71,63 @@ for task in 0 1 2; do
         '[0-9]+ steps behind [0-9]+ of warm-up, on cpu:'
 done
 # The file may reach us later than the end of the jobs.
-rows_there() { [[ $(wc -l <"$dir/home/rows.csv") = 4 ]]; }
-ok 'there is a row for each, under one heading' cluster_until 30 rows_there
+records() { cluster_as_user "$dir/bin/dnnest" records "$@" "$dir/home/rows.db"; }
+rows_there() { records --csv >"$dir/rows.csv" && [[ $(wc -l <"$dir/rows.csv") = 4 ]]; }
+ok 'there is a record of each' cluster_until 30 rows_there
 is 'every task had its own batch, in the metadata' \
     "$(python3 -c '
 import csv, re, sys
 rows = list(csv.DictReader(open(sys.argv[1], newline="")))
 print(sorted(int(re.search("batch=([0-9]+)", row["spec"])[1]) for row in rows),
       {(row["gpu"], row["group"], row["source"]) for row in rows},
-      all(float(row["step_ms"]) > 0 for row in rows))
-' "$dir/home/rows.csv")" "[8, 16, 32] {('cpu', 'tiny', 'probe')} True"
+      all(float(row["step_ms"]) > 0 for row in rows), sorted(row["job"] for row in rows) ==
+      ["%s_%d" % (sys.argv[2], i) for i in range(3)])
+' "$dir/rows.csv" "$job")" "[8, 16, 32] {('cpu', 'tiny', 'probe')} True True"
 left() { cluster_pids python3; }
 is 'no program of a task is left' "$(left)" ''
 
 cluster_as_user "$dir/bin/dnnest" evaluate --conf "$dir/etc/dnnest.conf" \
     --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --model none --json \
-    "$dir/home/rows.csv" >"$dir/judged"
+    "$dir/home/rows.db" >"$dir/judged"
 is 'evaluate reads what was collected' \
     "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["predicted"])' \
         "$dir/judged")" 3
+
+# --- a job that is a probe of itself ----------------------------------------------------
+
+cat >"$dir/job.sh" <<END
+#!/bin/bash
+#DNNEST $spec,batch=16,probe=1
+export OMP_NUM_THREADS=1
+"$PYTHON" "$dir/tiny.py" 300 16
+echo "the script goes on: \$?"
+sbatch --parsable --partition=gpu --output="$dir/home/child.out" "$dir/child.sh"
+END
+cat >"$dir/child.sh" <<END
+#!/bin/bash
+env | grep -c '^DNNEST_JOB_PROBE_'
+echo "child: \${PYTHONPATH%%:*}"
+END
+sed -i 's/,batch=16,probe=1/ batch=16 probe=1/; /^#DNNEST/s/,/ /g' "$dir/job.sh"
+job=$(cluster_as_user env PYTHONPATH=/my/lib sbatch --parsable --partition=gpu --time=30 \
+    --cpus-per-task=1 --output="$dir/home/job.out" "$dir/job.sh" 2>"$dir/said")
+like 'the user is told what happens' "$(<"$dir/said")" \
+    '^sbatch: dnnest: the job is a probe: its training with PyTorch ends behind the first steps'
+is 'its limit stays as it is' "$(cluster_job_field "$job" TimeLimit)" 00:30:00
+child_done() { array_done && [[ -s $dir/home/child.out ]]; }
+ok 'it ends' cluster_until 600 child_done
+out=$(<"$dir/home/job.out")
+like 'its training was measured' "$out" '[0-9]+ steps behind [0-9]+ of warm-up, on cpu:'
+like 'the line to submit stands in its output' "$out" \
+    'sbatch --cpus-per-task=[0-9]+ --time=.* --comment=dnnest:probe=0,.*app=tiny.* job.sh'
+like 'and then its script goes on' "$out" 'the script goes on: 0'
+unlike() { if [[ $2 =~ $3 ]]; then fail "$1"; diag "$2"; else pass "$1"; fi; }
+unlike 'its training did not go to its end' "$out" 'steps 300'
+kept() { cluster_as_user "$dir/bin/dnnest" records --csv >"$dir/kept.csv" && [[ $(wc -l <"$dir/kept.csv") = 2 ]]; }
+ok 'the record is in the store of the user' cluster_until 30 kept
+like 'with the number of the job' "$(tail -1 "$dir/kept.csv")" ",$job,"
+like 'a job that it submits is no probe' "$(<"$dir/home/child.out")" $'^0\nchild: '
+is 'no program of the job is left' "$(left)" ''
 
 printed=$(probe --submit --sweep batch=8 --sbatch=--partition=none "$spec" -- true 2>&1) && code=0 ||
     code=$?

@@ -65,6 +65,7 @@ static struct dn_patch whole_patch (void)
     patch.edits[patch.n_edits++] =
         text (DN_FIELD_ENV, "SLURM_GPUS=a100:4", "SLURM_GPUS=v100:4");
     patch.edits[patch.n_edits++] = text (DN_FIELD_ADMIN_COMMENT, NULL, "{}");
+    patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, NULL, "NEW=1");
     return patch;
 }
 
@@ -284,6 +285,51 @@ static void a_patch_is_applied_in_all_places (void **state)
     assert_int_equal (stand_in_blocks, 0);
 }
 
+static void new_variables_stand_behind_the_others (void **state)
+{
+    job_desc_msg_t desc;
+    struct dn_patch patch = {.n_edits = 0};
+    struct dn_err err = {0};
+
+    (void) state;
+    make_job (&desc);
+    patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, "PATH=/bin", "PATH=/sbin:/bin");
+    patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, NULL, "FIRST=1");
+    patch.edits[patch.n_edits++] = text (DN_FIELD_ENV, NULL, "SECOND=2");
+    assert_int_equal (dn_adapter_apply (&desc, &patch, &err), 0);
+    assert_int_equal (desc.env_size, 4);
+    assert_string_equal (desc.environment[0], "PATH=/sbin:/bin");
+    assert_string_equal (desc.environment[1], "SLURM_GPUS=a100:4");
+    assert_string_equal (desc.environment[2], "FIRST=1");
+    assert_string_equal (desc.environment[3], "SECOND=2");
+    assert_null (desc.environment[4]);
+    job_free (&desc);
+}
+
+static void the_variables_of_a_probe_do_not_outlive_a_submission (void **state)
+{
+    static const char *const env[] = {"A=1",
+                                      DN_PROBE_SPEC "=model=x",
+                                      DN_PROBE_STEPS "=1",
+                                      "B=" DN_PROBE_SPEC,
+                                      DN_PROBE_SIDECAR "={}",
+                                      NULL};
+    job_desc_msg_t desc;
+
+    (void) state;
+    job_init (&desc);
+    job_set_env (&desc, env);
+    dn_adapter_forget_probe (&desc);
+    assert_int_equal (desc.env_size, 2);
+    assert_string_equal (desc.environment[0], "A=1");
+    assert_string_equal (desc.environment[1], "B=" DN_PROBE_SPEC);
+    assert_null (desc.environment[2]);
+    job_free (&desc);
+    job_init (&desc);
+    dn_adapter_forget_probe (&desc); /* there is no environment */
+    job_free (&desc);
+}
+
 static void assert_refused (const struct dn_patch *patch, const char *part)
 {
     job_desc_msg_t desc;
@@ -401,6 +447,10 @@ int main (void)
         TEST ("the default memory per CPU is the cluster's",
               the_default_memory_per_cpu_is_the_clusters),
         TEST ("a patch is applied in all places", a_patch_is_applied_in_all_places),
+        TEST ("new variables stand behind the others",
+              new_variables_stand_behind_the_others),
+        TEST ("the variables of a probe do not outlive a submission",
+              the_variables_of_a_probe_do_not_outlive_a_submission),
         TEST ("a field that holds something else stops the whole patch",
               a_field_that_holds_something_else_stops_the_whole_patch),
         TEST ("values that do not fit their field are refused",

@@ -16,7 +16,8 @@ int main (void)
 
     if (!text || fread (text, 1, DN_SIDECAR_CLIENT_MAX - 1, stdin) == 0)
         return EXIT_FAILURE;
-    done = dn_sidecar_compact (dn_span_of (text), &json, &err) == 0;
+    done = dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, &json, &err)
+           == 0;
     if (done)
         puts (json);
     else

@@ -235,7 +235,9 @@ static void what_travels_is_small_and_says_the_same (void **state)
     char *compact;
 
     (void) state;
-    assert_int_equal (dn_sidecar_compact (dn_span_of (text), &compact, &err), 0);
+    assert_int_equal (
+        dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, &compact, &err),
+        0);
     assert_true (strlen (compact) < 4096);
     assert_null (strchr (compact, '\n'));
     assert_null (strstr (compact, "same"));
@@ -341,7 +343,9 @@ static void alike_operators_travel_together (void **state)
     (void) state;
     add_growing (&buf, 400);
     assert_false (buf.cut);
-    assert_int_equal (dn_sidecar_compact (dn_span_of (text), &compact, &err), 0);
+    assert_int_equal (
+        dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, &compact, &err),
+        0);
     assert_true (strlen (compact) <= DN_SIDECAR_HANDOVER_MAX);
     assert_true (strlen (compact) > DN_SIDECAR_HANDOVER_MAX / 2);
     before = totals_of (text);
@@ -376,11 +380,15 @@ static void what_is_too_large_to_travel_is_told (void **state)
                     1 << i / 25);
     dn_buf_add (&buf, "]}}");
     assert_false (buf.cut);
-    assert_int_equal (dn_sidecar_compact (dn_span_of (text), &compact, &err), -1);
+    assert_int_equal (
+        dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, &compact, &err),
+        -1);
     assert_null (compact);
     assert_int_equal (err.code, DN_E_LIMIT);
     assert_contains (err.text, "(625 are left), expected at most 16384");
-    assert_int_equal (dn_sidecar_compact (dn_span_of ("{}"), &compact, &err), -1);
+    assert_int_equal (
+        dn_sidecar_compact (dn_span_of ("{}"), DN_SIDECAR_HANDOVER_MAX, &compact, &err),
+        -1);
     assert_null (compact);
     free (text);
 }

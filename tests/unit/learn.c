@@ -225,7 +225,7 @@ static void missing_columns_are_null_and_empty_cells_are_not (void **state)
 {
     static const char *const names[] = {"a", "b"};
     static const char *const values[] = {"1", ""};
-    const struct dn_row row = {2, 2, names, values};
+    const struct dn_row row = {2, 2, names, values, NULL};
 
     (void) state;
     assert_string_equal (dn_row_get (&row, "a"), "1");

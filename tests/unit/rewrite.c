@@ -20,7 +20,9 @@ static const struct dn_edit *find_edit (const struct dn_advice *advice,
         const struct dn_edit *edit = &advice->patch.edits[i];
 
         if (edit->field != field
-            || (start && strncmp (edit->old_text, start, strlen (start)) != 0))
+            || (start
+                && (!edit->old_text
+                    || strncmp (edit->old_text, start, strlen (start)) != 0)))
             continue;
         assert_null (found);
         found = edit;
@@ -229,6 +231,96 @@ static void memory_per_cpu_becomes_the_same_memory_per_node (void **state)
     assert_text (
         advice, DN_FIELD_ENV, "SLURM_MEM_PER_CPU=1000", "SLURM_MEM_PER_NODE=80000");
     dn_advice_free (advice);
+}
+
+/* The entry that is put into the environment for 'name', or NULL. */
+static const char *find_new_variable (const struct dn_advice *advice, const char *name)
+{
+    for (int i = 0; i < advice->patch.n_edits; i++) {
+        const struct dn_edit *edit = &advice->patch.edits[i];
+
+        if (edit->field == DN_FIELD_ENV
+            && strncmp (edit->new_text, name, strlen (name)) == 0
+            && edit->new_text[strlen (name)] == '=')
+            return edit->new_text + strlen (name) + 1;
+    }
+    return NULL;
+}
+
+static void a_probe_keeps_its_request_and_gets_the_hook (void **state)
+{
+    static const char *const env[] = {"PATH=/bin", "PYTHONPATH=/my/lib"};
+    static const char *const empty[] = {"PYTHONPATH="};
+    char comment[256];
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    snprintf (comment, sizeof (comment), "%s,probe=50", job.comment);
+    job.comment = comment;
+    job.kind = DN_JOB_BATCH;
+    job.env = env;
+    job.n_env = 2;
+    advice = scene_advise ("Mode=enforce", &job);
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_KEEP);
+    assert_text (advice,
+                 DN_FIELD_ENV,
+                 "PYTHONPATH=/my/lib",
+                 "PYTHONPATH=" DNNEST_PROBE_DIR ":/my/lib");
+    assert_contains (find_new_variable (advice, DN_PROBE_SPEC), "model=");
+    assert_null (strstr (find_new_variable (advice, DN_PROBE_SPEC), "probe"));
+    assert_string_equal (find_new_variable (advice, DN_PROBE_STEPS), "50");
+    assert_null (find_new_variable (advice, DN_PROBE_SIDECAR));
+    assert_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
+    assert_contains (advice->patch.record, "\"probe\":50,");
+    assert_contains (advice->patch.user_text, "dnnest: the job is a probe");
+    dn_advice_free (advice);
+    job.env = empty; /* an empty part would be the present directory */
+    job.n_env = 1;
+    job.sidecar = "{\"dnnest\":1,\"spec\":{\"app\":\"x\"}}";
+    advice = scene_advise ("Mode=enforce ControlGroup=100", &job);
+    assert_string_equal (find_new_variable (advice, "PYTHONPATH"), DNNEST_PROBE_DIR);
+    assert_string_equal (find_new_variable (advice, DN_PROBE_SIDECAR), job.sidecar);
+    dn_advice_free (advice);
+}
+
+static void a_probe_that_cannot_be_is_told (void **state)
+{
+    static const char *const env[] = {"PATH=/bin"};
+    static const struct {
+        const char *conf;
+        const char *dir;
+        enum dn_job_kind kind;
+        const char *says;
+    } cases[] = {
+        {"Mode=advise", "/x", DN_JOB_BATCH, "(probe= needs Mode=enforce here"},
+        {"Mode=enforce", "/x", DN_JOB_SRUN, "(probe= is for batch jobs)"},
+        {"Mode=enforce", "none", DN_JOB_BATCH, "(probe= is off here (ProbeDir))"},
+        {"Mode=enforce", "/a:/b", DN_JOB_BATCH, "(probe= is off here (ProbeDir))"},
+    };
+    char comment[256];
+    struct dn_job job = scene_job ();
+
+    (void) state;
+    snprintf (comment, sizeof (comment), "%s,probe=1", job.comment);
+    job.comment = comment;
+    job.env = env;
+    job.n_env = 1;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_site *site = scene_site (cases[i].conf);
+        struct dn_advice *advice = dn_advice_new ();
+        struct dn_err err = {0};
+
+        snprintf (site->probe_dir, sizeof (site->probe_dir), "%s", cases[i].dir);
+        job.kind = cases[i].kind;
+        assert_int_equal (dn_advise (site, &job, advice, &err), 0);
+        assert_contains (advice->patch.user_text, cases[i].says);
+        assert_null (find_new_variable (advice, DN_PROBE_SPEC));
+        assert_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
+        assert_null (strstr (advice->patch.record, "\"probe\":"));
+        dn_advice_free (advice);
+        scene_free (site);
+    }
 }
 
 static void only_enforce_edits_more_than_the_record (void **state)
@@ -441,6 +533,9 @@ int main (void)
               cpus_and_gpus_of_one_tres_text_change_together),
         TEST ("memory per CPU becomes the same memory per node",
               memory_per_cpu_becomes_the_same_memory_per_node),
+        TEST ("a probe keeps its request and gets the hook",
+              a_probe_keeps_its_request_and_gets_the_hook),
+        TEST ("a probe that cannot be is told", a_probe_that_cannot_be_is_told),
         TEST ("only enforce edits more than the record",
               only_enforce_edits_more_than_the_record),
         TEST ("the user is told in one line", the_user_is_told_in_one_line),

@@ -21,6 +21,11 @@
 # between is right in sum and goes on undisturbed. Behind the last step the program is
 # ended by SystemExit, as if it had called sys.exit().
 #
+# In a batch job with the metadata probe= (job_submit_dnnest(8)) there is no such file yet,
+# but DNNEST_JOB_PROBE_SPEC. Then the program is begun anew under 'dnnest probe' when torch
+# comes to be imported, with the same words. Where that cannot be, it goes on as it is: a
+# probe that is not made costs less than a run that is lost.
+#
 # Nothing in here may ever break the program: what fails is given up in silence, and then
 # no steps are seen. Needs Python 3.6 and torch 1.13 or later.
 #
@@ -44,13 +49,104 @@ def _load_next():
     spec.loader.exec_module(module)
 
 
+def _restart_at_torch():
+    """Begin anew under 'dnnest probe' when torch is about to be loaded."""
+    import importlib.abc
+    import importlib.util
+    import os
+    import sys
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    folder = os.getcwd()
+
+    def find_dnnest():
+        prefix = os.path.dirname(os.path.dirname(os.path.dirname(here)))
+        folders = [os.path.join(prefix, "bin")]
+        folders += os.environ.get("PATH", "").split(os.pathsep)
+        for place in folders:
+            path = os.path.join(place, "dnnest")
+            if os.path.isabs(path) and os.path.isfile(path) and os.access(path, os.X_OK):
+                return path
+        return None
+
+    def words():
+        """Those that this program was called with."""
+        given = getattr(sys, "orig_argv", None)  # Python 3.10
+        if not given:
+            with open("/proc/self/cmdline", "rb") as file:
+                given = [os.fsdecode(x) for x in file.read().split(b"\0")[:-1]]
+        return [sys.executable or given[0]] + given[1:]
+
+    def count_along():
+        """Another task of a step of Slurm: it ends where the first one does."""
+        steps = int(os.environ.get("DNNEST_JOB_PROBE_STEPS", "1"))
+        warmup = 10  # as in cmd_probe.c
+        os.environ["DNNEST_PROBE_FILE"] = os.devnull
+        os.environ["DNNEST_PROBE_WARMUP"] = str(warmup)
+        os.environ["DNNEST_PROBE_STOP"] = str((30 if steps == 1 else max(steps, 3)) + warmup)
+        _count_steps()
+
+    def restart():
+        # A program out of stdin has been read by now, in part at least.
+        if not sys.argv or sys.argv[0] in ("", "-"):
+            raise RuntimeError("the program does not come from a file")
+        dnnest = find_dnnest()
+        if dnnest is None:
+            raise RuntimeError("dnnest is not found")
+        command = [dnnest, "probe", "--within-job", "--hook=" + here, "--"] + words()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os.chdir(folder)
+        os.execv(dnnest, command)
+
+    class Loader(importlib.abc.Loader):
+        def __init__(self, loader):
+            self.loader = loader
+
+        def create_module(self, spec):
+            try:
+                restart()
+            except Exception as error:
+                os.environ.pop("DNNEST_JOB_PROBE_SPEC", None)
+                sys.stderr.write("dnnest: no probe: %s\n" % error)
+            return self.loader.create_module(spec)
+
+        def exec_module(self, module):
+            self.loader.exec_module(module)
+
+        def __getattr__(self, name):
+            return getattr(self.loader, name)
+
+    class Finder(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, path=None, target=None):
+            if name != "torch" or self not in sys.meta_path:
+                return None
+            sys.meta_path.remove(self)
+            spec = importlib.util.find_spec(name)  # by the other finders
+            if target is None and spec is not None and spec.loader is not None:
+                spec.loader = Loader(spec.loader)
+            return spec
+
+    if os.environ.get("SLURM_PROCID", "0") != "0":
+        count_along()
+    else:
+        sys.meta_path.insert(0, Finder())
+
+
 def _hook():
+    import os
+
+    if os.environ.get("DNNEST_PROBE_FILE"):
+        _count_steps()
+    elif os.environ.get("DNNEST_JOB_PROBE_SPEC") and os.environ.get("SLURM_JOB_ID"):
+        _restart_at_torch()
+
+
+def _count_steps():
     import os
     import sys
 
     path = os.environ.get("DNNEST_PROBE_FILE")
-    if not path:
-        return
     import functools
     import importlib.abc
     import importlib.util
@@ -249,4 +345,4 @@ try:
 except Exception:
     pass
 _load_next()
-del _hook, _load_next
+del _hook, _count_steps, _restart_at_torch, _load_next

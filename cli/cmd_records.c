@@ -1,0 +1,395 @@
+/* cmd_records.c - show the store of measured runs, take tables into it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "output/csv_cell.h"
+#include "output/grid.h"
+#include "output/json.h"
+#include "output/progress.h"
+#include "output/show.h"
+#include "own_records.h"
+#include "read_runs.h"
+
+/* Rows of the list, unless more are asked for. */
+#define LAST_USUAL 30
+
+#define GIB 1073741824.0
+
+enum {
+    OPTION_CSV,
+    OPTION_APP,
+    OPTION_GPU,
+    OPTION_SOURCE,
+    OPTION_LAST,
+    OPTION_IMPORT
+};
+
+static const struct dn_option options[] = {
+    [OPTION_CSV] = {"csv", 0, NULL, "write a table with all columns"},
+    [OPTION_APP] = {"app", 0, "NAME", "of this application only"},
+    [OPTION_GPU] = {"gpu", 0, "NAME", "on this device only"},
+    [OPTION_SOURCE] = {"source", 0, "NAME", "from this source only"},
+    [OPTION_LAST] = {"last", 'n', "N", "the newest N only (30; of --csv, --json all)"},
+    [OPTION_IMPORT] = {"import", 0, "FILE", "take in a table or another store"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct work {
+    struct dn_records_filter filter;
+    bool last_given;
+    bool filtered;
+    bool csv;
+    const char *import; /* NULL: show */
+    char path[PATH_MAX];
+    /* showing */
+    struct dn_grid grid;
+    int64_t n_shown;
+    /* taking in */
+    struct dn_records *records;
+    struct dn_progress progress;
+    int64_t n_added;
+};
+
+static void free_work (struct work *work)
+{
+    dn_records_close (work->records);
+    dn_grid_free (&work->grid);
+}
+
+/* --- options --------------------------------------------------------------------- */
+
+static int take_option (const struct dn_command *self,
+                        int option,
+                        const char *argument,
+                        struct work *work)
+{
+    struct dn_err err = {0};
+
+    work->filtered =
+        work->filtered || (option != OPTION_CSV && option != OPTION_IMPORT);
+    switch (option) {
+    case OPTION_CSV:
+        work->csv = true;
+        break;
+    case OPTION_APP:
+        work->filter.group = argument;
+        break;
+    case OPTION_GPU:
+        work->filter.gpu = argument;
+        break;
+    case OPTION_SOURCE:
+        work->filter.source = argument;
+        break;
+    case OPTION_LAST:
+        work->last_given = true;
+        if (dn_int_read (
+                dn_span_of (argument), "last", 1, INT32_MAX, &work->filter.last, &err)
+            < 0)
+            return dn_options_misuse (self, "--%s", err.text);
+        break;
+    default:
+        if (work->import)
+            return dn_options_misuse (self, "--import: more than one");
+        work->import = argument;
+        break;
+    }
+    return DN_EXIT_DONE;
+}
+
+static int check_options (const struct dn_command *self,
+                          const struct dn_options *given,
+                          const struct work *work)
+{
+    if (work->csv && given->json)
+        return dn_options_misuse (self, "--csv and --json");
+    if (work->import && (work->csv || work->filtered))
+        return dn_options_misuse (self, "--import goes with no option of showing");
+    return DN_EXIT_DONE;
+}
+
+static int take_options (const struct dn_command *self,
+                         struct dn_options *given,
+                         struct work *work)
+{
+    struct dn_err err = {0};
+    struct dn_buf path = dn_buf_on (work->path, sizeof (work->path));
+    int option;
+
+    while ((option = dn_options_next (given)) >= 0) {
+        given->exit_code = take_option (self, option, given->argument, work);
+        if (given->exit_code != DN_EXIT_DONE)
+            return -1;
+    }
+    if (option != DN_OPTION_END || !dn_options_count (given, 0, 1))
+        return -1;
+    given->exit_code = check_options (self, given, work);
+    if (given->exit_code != DN_EXIT_DONE)
+        return -1;
+    if (given->n_args == 1)
+        dn_buf_add (&path, "%s", given->args[0]);
+    else if (dn_records_usual_path (work->path, sizeof (work->path), &err) < 0)
+        given->exit_code = dn_fail (DN_EXIT_USAGE, &err);
+    if (path.cut)
+        given->exit_code = dn_options_misuse (self, "the path is too long");
+    if (!work->last_given && !work->csv && !given->json)
+        work->filter.last = LAST_USUAL;
+    return given->exit_code == DN_EXIT_DONE ? 0 : -1;
+}
+
+/* --- showing --------------------------------------------------------------------- */
+
+static const struct dn_grid_column grid_columns[] = {{"RECORD", true},
+                                                     {"TIME (UTC)", false},
+                                                     {"APPLICATION", false},
+                                                     {"GPU", false},
+                                                     {"STEP ms", true},
+                                                     {"GPU MEMORY", true},
+                                                     {"SOURCE", false},
+                                                     {"JOB", false}};
+
+static void add_word (struct dn_grid *grid,
+                      const struct dn_row *row,
+                      const char *column)
+{
+    const char *text = dn_row_get (row, column);
+
+    dn_grid_add (grid, "%s", text[0] ? dn_quote (text, strlen (text)).text : "-");
+}
+
+static double number_of (const struct dn_row *row, const char *column)
+{
+    double value = 0;
+
+    return dn_row_measured (row, column, &value, NULL) == 0 && value > 0 ? value : -1;
+}
+
+static int list_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct work *work = context;
+    double memory = number_of (row, "peak_mem_gb");
+
+    (void) err;
+    dn_grid_add (&work->grid, "%lld", (long long) row->line);
+    add_word (&work->grid, row, "time");
+    add_word (&work->grid, row, "group");
+    add_word (&work->grid, row, "gpu");
+    dn_grid_add (&work->grid, "%s", dn_show_real (number_of (row, "step_ms"), 1).text);
+    dn_grid_add (
+        &work->grid, "%s", dn_show_bytes (memory < 0 ? -1 : memory * GIB).text);
+    add_word (&work->grid, row, "source");
+    add_word (&work->grid, row, "job");
+    work->n_shown++;
+    return 0;
+}
+
+static void print_csv_head (void)
+{
+    int n;
+    const struct dn_record_column *columns = dn_record_columns (&n);
+
+    for (int i = 0; i < n; i++)
+        printf ("%s%s", i > 0 ? "," : "", columns[i].name);
+    putchar ('\n');
+}
+
+static int print_csv_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct work *work = context;
+
+    for (int i = 0; i < row->n_columns; i++) {
+        if (i > 0)
+            putchar (',');
+        dn_csv_cell (stdout, row->values[i]);
+    }
+    putchar ('\n');
+    work->n_shown++;
+    return ferror (stdout) ? dn_err_set (err, DN_E_IO, "write error") : 0;
+}
+
+static void add_json_cell (struct json_object *to,
+                           const struct dn_record_column *column,
+                           const char *text)
+{
+    double value = 0;
+    int64_t count = 0;
+
+    if (text[0] == '\0')
+        json_object_object_add (to, column->name, NULL);
+    else if (strcmp (column->name, "sidecar") == 0)
+        json_object_object_add (to, column->name, json_tokener_parse (text));
+    else if (column->type == DN_RECORD_TEXT)
+        dn_json_add_text (to, column->name, text);
+    else if (column->type == DN_RECORD_REAL
+             && dn_real_read (dn_span_of (text), "", 0, 1e300, &value, NULL) == 0)
+        dn_json_add_real (to, column->name, value);
+    else if (dn_int_read (dn_span_of (text), "", 0, INT64_MAX, &count, NULL) == 0)
+        dn_json_add_count (to, column->name, count);
+    else
+        json_object_object_add (to, column->name, NULL);
+}
+
+/* A record at a time: the whole document may not fit into the memory. */
+static int print_json_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct work *work = context;
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    const struct dn_record_column *columns = dn_record_columns (&(int){0});
+
+    dn_json_add_count (json, "record", row->line);
+    for (int i = 0; i < row->n_columns; i++)
+        add_json_cell (json, &columns[i], row->values[i]);
+    printf ("%s\n    %s",
+            work->n_shown++ > 0 ? "," : "",
+            json_object_to_json_string_ext (
+                json, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
+    return ferror (stdout) ? dn_err_set (err, DN_E_IO, "write error") : 0;
+}
+
+static int read_all (struct work *work, dn_row_f row, struct dn_err *err)
+{
+    if (dn_records_read (work->records, &work->filter, row, NULL, work, err) < 0)
+        return dn_err_wrap (err, "%s", work->path);
+    return 0;
+}
+
+/* What follows an error is not printed: a document that is cut short is none. */
+static int show_json (struct work *work, struct dn_err *err)
+{
+    dn_cleanup (dn_json_free) struct json_object *path = dn_json_text (work->path);
+
+    printf ("{\n  \"store\": %s,\n  \"records\": [",
+            json_object_to_json_string_ext (path, JSON_C_TO_STRING_NOSLASHESCAPE));
+    if (read_all (work, print_json_row, err) < 0)
+        return -1;
+    printf ("%s]\n}\n", work->n_shown > 0 ? "\n  " : "");
+    return 0;
+}
+
+static int show (const struct dn_options *given, struct work *work)
+{
+    struct dn_err err = {0};
+    int rc;
+
+    if (dn_records_open (work->path, DN_RECORDS_READ, &work->records, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (given->json) {
+        rc = show_json (work, &err);
+    } else if (work->csv) {
+        print_csv_head ();
+        rc = read_all (work, print_csv_row, &err);
+    } else {
+        work->grid = dn_grid_of (grid_columns, (int) DN_N_ELEMENTS (grid_columns));
+        rc = read_all (work, list_row, &err);
+    }
+    if (rc < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (work->n_shown == 0)
+        dn_complain ("%s: no record", work->path);
+    return work->n_shown == 0 || !work->grid.columns ? DN_EXIT_DONE
+                                                     : dn_grid_print (&work->grid);
+}
+
+/* --- taking in ------------------------------------------------------------------- */
+
+static void warn_of_columns (const struct dn_row *row)
+{
+    int n;
+    const struct dn_record_column *columns = dn_record_columns (&n);
+
+    for (int i = 0; i < row->n_columns; i++) {
+        int at = 0;
+
+        while (at < n && strcmp (columns[at].name, row->names[i]) != 0)
+            at++;
+        if (at == n)
+            dn_complain ("warning: the column '%s' is not kept",
+                         dn_quote (row->names[i], strlen (row->names[i])).text);
+    }
+}
+
+static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct work *work = context;
+
+    if (work->n_added == 0)
+        warn_of_columns (row);
+    if (dn_records_add (work->records, row, err) < 0)
+        return -1;
+    work->n_added++;
+    return 0;
+}
+
+static void show_progress (struct dn_span piece, double share, void *context)
+{
+    struct work *work = context;
+
+    (void) piece;
+    dn_progress_show (&work->progress, work->n_added, share);
+}
+
+/* A store that is opened twice would lose its locks (records_db.c). */
+static bool is_itself (const struct work *work)
+{
+    struct stat a;
+    struct stat b;
+
+    return stat (work->path, &a) == 0 && stat (work->import, &b) == 0
+           && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static int take_in (const struct dn_options *given, struct work *work)
+{
+    struct dn_reading reading = {
+        .row = take_row, .piece = show_progress, .context = work};
+    dn_cleanup (dn_json_free) struct json_object *json = NULL;
+    struct dn_err err = {0};
+    int rc;
+
+    if (is_itself (work)) {
+        dn_complain ("--import: %s is the store itself", work->import);
+        return DN_EXIT_USAGE;
+    }
+    if (dn_records_make (work->path, &work->records, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    work->progress = dn_progress_begin ("rows");
+    rc = dn_read_runs (work->import, &reading, &err);
+    dn_progress_end (&work->progress);
+    if (rc == 0 && dn_records_commit (work->records, &err) < 0)
+        rc = dn_err_wrap (&err, "%s", work->path);
+    if (rc < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (!given->json) {
+        printf ("%lld records taken in\n", (long long) work->n_added);
+        return DN_EXIT_DONE;
+    }
+    json = json_object_new_object ();
+    dn_json_add_text (json, "store", work->path);
+    dn_json_add_count (json, "imported", work->n_added);
+    dn_json_print (json);
+    return DN_EXIT_DONE;
+}
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    struct dn_options given;
+    dn_cleanup (free_work) struct work work = {.import = NULL};
+
+    dn_options_begin (&given, self, argc, argv);
+    if (take_options (self, &given, &work) < 0)
+        return given.exit_code;
+    return work.import ? take_in (&given, &work) : show (&given, &work);
+}
+
+const struct dn_command dn_cmd_records = {
+    .name = "records",
+    .summary = "Show the store of measured runs, or take in tables",
+    .arguments = "[RECORDS.db]",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,13 @@
+/* csv_cell.h - the cells of a table that is written as CSV
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_CSV_CELL_H
+#define DN_CSV_CELL_H
+
+#include <stdio.h>
+
+/* Write one cell, in quotes where it would mean something else without (RFC 4180). */
+void dn_csv_cell (FILE *file, const char *text);
+
+#endif

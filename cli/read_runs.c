@@ -1,0 +1,107 @@
+/* read_runs.c - measured runs out of a table (CSV) or a store of records
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "read_runs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common.h"
+#include "learn/records.h"
+
+#define PIECE_LEN 65536
+
+/* Paths of sidecars are relative to the table's folder. */
+static int read_sidecar (const char *path,
+                         void *context,
+                         char **text,
+                         struct dn_err *err)
+{
+    const char *table = context;
+    const char *slash = strrchr (table, '/');
+    size_t folder = slash && path[0] != '/' ? (size_t) (slash - table) + 1 : 0;
+    char whole[PATH_MAX];
+    struct dn_buf buf = dn_buf_on (whole, sizeof (whole));
+
+    dn_buf_add (&buf, "%.*s%s", (int) folder, table, path);
+    if (buf.cut)
+        return dn_err_set (err, DN_E_LIMIT, "path too long");
+    return dn_read_input (whole, text, err);
+}
+
+/* Bytes of the file; 0 where that cannot be told, as of a pipe. */
+static double size_of (FILE *stream)
+{
+    struct stat st;
+
+    return fstat (fileno (stream), &st) == 0 && S_ISREG (st.st_mode)
+               ? (double) st.st_size
+               : 0;
+}
+
+static int feed (FILE *stream,
+                 struct dn_table *table,
+                 const struct dn_reading *reading,
+                 struct dn_err *err)
+{
+    char text[PIECE_LEN];
+    double size = size_of (stream);
+    double done = 0;
+    size_t len = 1;
+
+    while (len > 0) {
+        len = fread (text, 1, sizeof (text), stream);
+        if (ferror (stream))
+            return dn_err_set (err, DN_E_IO, "%s", strerror (errno));
+        if (dn_table_feed (table, text, len, err) < 0)
+            return -1;
+        done += (double) len;
+        reading->piece (
+            (struct dn_span){text, len}, size > 0 ? done / size : -1, reading->context);
+    }
+    return 0;
+}
+
+static int read_table (const char *path,
+                       const struct dn_reading *reading,
+                       struct dn_err *err)
+{
+    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
+    dn_cleanup (dn_table_cleanup) struct dn_table *table =
+        dn_table_new (reading->row, reading->context);
+    const struct dn_row_files files = {read_sidecar, (void *) (uintptr_t) path};
+
+    if (!stream)
+        return -1;
+    if (!table)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    dn_table_set_files (table, &files);
+    if (feed (stream, table, reading, err) < 0)
+        return dn_err_wrap (err, "%s", stream == stdin ? "stdin" : path);
+    return 0;
+}
+
+static int read_store (const char *path,
+                       const struct dn_reading *reading,
+                       struct dn_err *err)
+{
+    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
+
+    if (dn_records_open (path, DN_RECORDS_READ, &records, err) < 0)
+        return -1;
+    if (dn_records_read (
+            records, NULL, reading->row, reading->piece, reading->context, err)
+        < 0)
+        return dn_err_wrap (err, "%s", path);
+    return 0;
+}
+
+int dn_read_runs (const char *path, struct dn_reading *reading, struct dn_err *err)
+{
+    reading->is_store = strcmp (path, "-") != 0 && dn_records_is (path);
+    return reading->is_store ? read_store (path, reading, err)
+                             : read_table (path, reading, err);
+}

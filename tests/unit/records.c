@@ -1,0 +1,528 @@
+/* records.c - tests of the store: what goes in comes out, whatever the file is
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "learn/records.h"
+#include "learn/row_spec.h"
+
+#define SPEC "model=resnet50,batch=64"
+#define SIDECAR                                                                        \
+    "{\"dnnest\": 1, \"spec\": {\"batch\": 4, \"steps\": 100}, \"graph\": {\"ops\": "  \
+    "[{\"op\": \"linear\", \"in\": [[64]], \"out\": [[8]], \"params\": 520}]}}"
+
+#define WRITERS 8
+#define ROWS    15
+
+static char dir[] = "/tmp/dnnest-records.XXXXXX";
+static char store[64];
+
+static void remove_store (void)
+{
+    char name[80];
+
+    snprintf (name, sizeof (name), "%s-journal", store);
+    remove (name);
+    remove (store);
+}
+
+static int add (const char *spec,
+                const char *step_ms,
+                const char *sidecar,
+                struct dn_err *err)
+{
+    const char *const names[] = {"spec", "gpu", "step_ms", "sidecar", "unknown"};
+    const char *const values[] = {spec, "t4_16gb", step_ms, sidecar, "x"};
+    const struct dn_row row = {.n_columns = 5, .names = names, .values = values};
+    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
+
+    if (dn_records_open (store, DN_RECORDS_ADD, &records, err) < 0
+        || dn_records_add (records, &row, err) < 0)
+        return -1;
+    return dn_records_commit (records, err);
+}
+
+static void add_well (const char *spec, const char *step_ms, const char *sidecar)
+{
+    struct dn_err err = {0};
+
+    if (add (spec, step_ms, sidecar, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+/* All rows as text: spec|step_ms|sidecar; */
+struct seen {
+    char text[4096];
+    struct dn_buf buf;
+    int64_t n;
+};
+
+static int see (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct seen *seen = context;
+
+    (void) err;
+    seen->n++;
+    dn_buf_add (&seen->buf,
+                "%s|%s|%s;",
+                dn_row_get (row, "spec"),
+                dn_row_get (row, "step_ms"),
+                dn_row_get (row, "sidecar"));
+    return 0;
+}
+
+static int look (const struct dn_records_filter *filter,
+                 struct seen *seen,
+                 struct dn_err *err)
+{
+    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
+
+    memset (seen, 0, sizeof (*seen));
+    seen->buf = dn_buf_on (seen->text, sizeof (seen->text));
+    if (dn_records_open (store, DN_RECORDS_READ, &records, err) < 0)
+        return -1;
+    return dn_records_read (records, filter, see, NULL, seen, err);
+}
+
+static void expect (const char *want)
+{
+    struct seen seen;
+    struct dn_err err = {0};
+
+    if (look (NULL, &seen, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_string_equal (seen.text, want);
+}
+
+static void expect_refused (const char *says)
+{
+    struct seen seen;
+    struct dn_err err = {0};
+
+    if (look (NULL, &seen, &err) == 0)
+        fail_msg ("the store is read, expected '%s'", says);
+    assert_contains (err.text, says);
+}
+
+/* Change the store behind our back. */
+static void change (const char *sql)
+{
+    sqlite3 *db;
+    char *why = NULL;
+
+    assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
+    if (sqlite3_exec (db, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg ("%s: %s", sql, why);
+    sqlite3_close (db);
+}
+
+static void what_goes_in_comes_out (void **state)
+{
+    (void) state;
+    remove_store ();
+    add_well (SPEC, "90.5", "");
+    add_well ("model=bert_base,batch=8", "", "");
+    expect (SPEC "|90.5|;model=bert_base,batch=8||;");
+}
+
+static void a_sidecar_is_kept_once_and_describes_its_run (void **state)
+{
+    static const char json[] =
+        "|90.0|{\"dnnest\":1,\"spec\":{\"model\":\"graph\",\"batch\":\"4\",";
+    struct seen seen;
+    struct dn_err err = {0};
+    sqlite3 *db;
+    sqlite3_stmt *count;
+
+    (void) state;
+    remove_store ();
+    add_well ("@a.json", "90", SIDECAR);
+    add_well ("@b.json", "91", SIDECAR);
+    assert_int_equal (look (NULL, &seen, &err), 0);
+    assert_contains (seen.text, json);
+    assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
+    assert_int_equal (
+        sqlite3_prepare_v2 (db, "SELECT count (*) FROM sidecars", -1, &count, NULL),
+        SQLITE_OK);
+    assert_int_equal (sqlite3_step (count), SQLITE_ROW);
+    assert_int_equal (sqlite3_column_int (count, 0), 1);
+    sqlite3_finalize (count);
+    sqlite3_close (db);
+}
+
+static void the_metadata_go_over_the_sidecar (void **state)
+{
+    const char *const names[] = {"spec", "sidecar"};
+    const char *const values[] = {"batch=7", SIDECAR};
+    const char *const named[] = {"@none.json", SIDECAR};
+    const char *const alone[] = {"@none.json", ""};
+    struct dn_row row = {.n_columns = 2, .names = names, .values = values};
+    const struct dn_datasets datasets = {.n_rows = 0};
+    struct dn_spec spec;
+    struct dn_graph graph = {0};
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (dn_row_spec (&row, &datasets, &spec, &graph, &err), 0);
+    assert_int_equal (spec.batch, 7);
+    assert_int_equal (spec.steps, 100);
+    assert_int_equal (graph.n_ops, 1);
+    dn_graph_free (&graph);
+    row.values = named;
+    assert_int_equal (dn_row_spec (&row, &datasets, &spec, &graph, &err), 0);
+    assert_int_equal (spec.batch, 4);
+    dn_graph_free (&graph);
+    row.values = alone;
+    assert_int_equal (dn_row_spec (&row, &datasets, &spec, &graph, &err), -1);
+    assert_contains (err.text, "spec: @none.json: sidecars are not read here");
+}
+
+static void a_wrong_cell_adds_nothing (void **state)
+{
+    static char longer[DN_RECORD_TEXT_MAX + 2];
+    struct dn_err err = {0};
+    const struct {
+        const char *spec;
+        const char *step_ms;
+        const char *sidecar;
+        const char *says;
+    } cases[] = {
+        {SPEC, "nan", "", "step_ms: "},
+        {SPEC, "-1", "", "step_ms: "},
+        {SPEC, "1e300", "", "step_ms: "},
+        {SPEC, "fast", "", "step_ms: "},
+        {longer, "1", "", "spec: 8193 bytes, expected at most 8192"},
+        {SPEC, "1", "{\"dnnest\": 2}", "sidecar: "},
+        {"@none.json", "1", "", "sidecars are not read here"},
+    };
+
+    (void) state;
+    memset (longer, 'x', sizeof (longer) - 1);
+    remove_store ();
+    add_well (SPEC, "1", "");
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        assert_int_equal (add (cases[i].spec, cases[i].step_ms, cases[i].sidecar, &err),
+                          -1);
+        assert_contains (err.text, cases[i].says);
+    }
+    expect (SPEC "|1.0|;");
+}
+
+static void what_is_not_committed_is_gone (void **state)
+{
+    const char *const names[] = {"spec", "gpu"};
+    const char *const values[] = {SPEC, "t4_16gb"};
+    const struct dn_row row = {.n_columns = 2, .names = names, .values = values};
+    struct dn_records *records;
+    struct dn_err err = {0};
+
+    (void) state;
+    remove_store ();
+    add_well (SPEC, "1", "");
+    assert_int_equal (dn_records_open (store, DN_RECORDS_ADD, &records, &err), 0);
+    assert_int_equal (dn_records_add (records, &row, &err), 0);
+    dn_records_close (records);
+    expect (SPEC "|1.0|;");
+}
+
+static void filters_choose_the_newest_too (void **state)
+{
+    const struct dn_records_filter last = {.gpu = "t4_16gb", .last = 2};
+    const struct dn_records_filter other = {.gpu = "k80_12gb"};
+    const struct dn_records_filter quotes = {.group = "' OR 1 --"};
+    struct seen seen;
+    struct dn_err err = {0};
+
+    (void) state;
+    remove_store ();
+    for (int i = 1; i <= 5; i++) {
+        char step[8];
+
+        snprintf (step, sizeof (step), "%d", i);
+        add_well ("a", step, "");
+    }
+    assert_int_equal (look (&last, &seen, &err), 0);
+    assert_string_equal (seen.text, "a|4.0|;a|5.0|;");
+    assert_int_equal (look (&other, &seen, &err), 0);
+    assert_int_equal (seen.n, 0);
+    assert_int_equal (look (&quotes, &seen, &err), 0);
+    assert_int_equal (seen.n, 0);
+}
+
+/* --- several at a time ----------------------------------------------------------- */
+
+static void many_writers_lose_no_row (void **state)
+{
+    pid_t pids[WRITERS];
+    struct seen seen;
+    struct dn_err err = {0};
+
+    (void) state;
+    remove_store (); /* the first of them makes it */
+    for (int i = 0; i < WRITERS; i++) {
+        pids[i] = fork ();
+        assert_true (pids[i] >= 0);
+        if (pids[i] == 0) {
+            int rc = 0;
+
+            for (int k = 0; k < ROWS; k++)
+                rc |= add ("@a.json", "1", SIDECAR, &err);
+            _exit (rc == 0 ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        int status;
+
+        assert_int_equal (waitpid (pids[i], &status, 0), pids[i]);
+        assert_int_equal (status, 0);
+    }
+    assert_int_equal (look (NULL, &seen, &err), 0);
+    assert_int_equal (seen.n, WRITERS * ROWS);
+}
+
+static int add_from_outside (const struct dn_row *row,
+                             void *context,
+                             struct dn_err *err)
+{
+    int *n = context;
+    int status = -1;
+    pid_t pid = fork ();
+
+    (void) row;
+    if (pid == 0)
+        _exit (add ("during", "1", "", err) == 0 ? 0 : 1);
+    (*n)++;
+    if (waitpid (pid, &status, 0) == pid && status == 0)
+        return 0;
+    return dn_err_set (err, DN_E_BUG, "locked out");
+}
+
+static void reading_locks_nobody_out_and_ends (void **state)
+{
+    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
+    struct dn_err err = {0};
+    int n = 0;
+
+    (void) state;
+    remove_store ();
+    add_well (SPEC, "1", "");
+    add_well (SPEC, "2", "");
+    assert_int_equal (dn_records_open (store, DN_RECORDS_READ, &records, &err), 0);
+    if (dn_records_read (records, NULL, add_from_outside, NULL, &n, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (n, 2);
+    expect (SPEC "|1.0|;" SPEC "|2.0|;during|1.0|;during|1.0|;");
+}
+
+static void a_writer_that_was_killed_leaves_no_half_row (void **state)
+{
+    const char *const names[] = {"spec", "gpu"};
+    const char *const values[] = {SPEC, "t4_16gb"};
+    const struct dn_row row = {.n_columns = 2, .names = names, .values = values};
+    struct dn_err err = {0};
+    int status;
+    pid_t pid;
+
+    (void) state;
+    remove_store ();
+    add_well (SPEC, "1", "");
+    pid = fork ();
+    if (pid == 0) {
+        struct dn_records *records;
+
+        /* so many that pages have gone to the file, and their old state to its journal
+         */
+        if (dn_records_open (store, DN_RECORDS_ADD, &records, &err) < 0)
+            _exit (1);
+        for (int i = 0; i < 100000; i++)
+            if (dn_records_add (records, &row, &err) < 0)
+                _exit (1);
+        kill (getpid (), SIGKILL);
+    }
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_true (WIFSIGNALED (status));
+    expect (SPEC "|1.0|;");
+}
+
+/* --- hostile files --------------------------------------------------------------- */
+
+static void other_databases_are_refused (void **state)
+{
+    static const struct {
+        const char *sql;
+        const char *says;
+    } cases[] = {
+        {"PRAGMA user_version = 2", "is of version 2, expected 1"},
+        {"PRAGMA user_version = -7", "is of version -7, expected 1"},
+        {"PRAGMA application_id = 1", "is a database of another program"},
+        {"PRAGMA journal_mode = WAL", "is a database with a write-ahead log"},
+        {"DROP TABLE records", "has other tables"},
+        {"CREATE TABLE more (x)", "has other tables"},
+        {"CREATE INDEX more ON records (gpu)", "has other tables"},
+        {"CREATE TRIGGER more AFTER INSERT ON records BEGIN DELETE FROM records; END",
+         "has other tables"},
+        {"ALTER TABLE records RENAME TO r2; CREATE VIEW records AS SELECT * FROM r2",
+         "has other tables"},
+        {"ALTER TABLE records ADD COLUMN more AS (abs (id))", "has other tables"},
+        {"PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE VIEW "
+         "records AS SELECT load_extension (1)', type = 'view' WHERE name = 'records'",
+         "records.db: "},
+        {"PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'nonsense'",
+         "damaged (malformed database schema"},
+        {"PRAGMA writable_schema = ON; INSERT INTO sqlite_master (type, name, sql) "
+         "VALUES ('table', 'x', printf ('%.*c', 2000000, 'x'))",
+         "records.db: "},
+        {"PRAGMA ignore_check_constraints = ON; UPDATE records SET step_ms = 'x'",
+         "record 1: step_ms has a value of another type"},
+        {"PRAGMA ignore_check_constraints = ON; UPDATE records SET spec = x'6161'",
+         "record 1: spec has a value of another type"},
+        {"UPDATE records SET step_ms = 9e999",
+         "record 1: step_ms has a value of another type"},
+        {"UPDATE records SET spec = CAST (x'610062' AS TEXT)",
+         "record 1: spec has a NUL byte"},
+        {"UPDATE records SET spec = printf ('%.*c', 100000, 'x')",
+         "record 1: spec: 100000 bytes, expected at most 8192"},
+        {"UPDATE records SET spec = printf ('%.*c', 2000000, 'x')", "too big"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        remove_store ();
+        add_well (SPEC, "1", "");
+        change (cases[i].sql);
+        expect_refused (cases[i].says);
+    }
+    remove_store ();
+}
+
+static void put_bytes (const char *bytes, size_t len)
+{
+    FILE *file = fopen (store, "w");
+
+    assert_non_null (file);
+    assert_int_equal (fwrite (bytes, 1, len, file), len);
+    assert_int_equal (fclose (file), 0);
+}
+
+static void other_files_are_refused (void **state)
+{
+    char name[80];
+
+    (void) state;
+    remove_store ();
+    expect_refused ("No such file");
+    put_bytes ("", 0);
+    expect_refused ("is no store of records");
+    put_bytes ("spec,gpu\n", 9);
+    expect_refused ("is no store of records (tables are taken in by 'dnnest records");
+    remove_store ();
+    add_well (SPEC, "1", "");
+    chmod (store, 0664);
+    expect_refused ("writable by group or others (mode 0664)");
+    chmod (store, 0644);
+    chmod (dir, 0777);
+    expect_refused ("in a directory that everybody can write to (mode 0777)");
+    chmod (dir, 0700);
+    snprintf (name, sizeof (name), "%s-journal", store);
+    assert_int_equal (symlink ("/etc/passwd", name), 0);
+    expect_refused ("its journal: not a regular file");
+    remove (name);
+    snprintf (name, sizeof (name), "%s.real", store);
+    assert_int_equal (rename (store, name), 0);
+    assert_int_equal (symlink (name, store), 0);
+    expect_refused ("is a symbolic link");
+    remove (name);
+    remove_store ();
+    assert_int_equal (mkfifo (store, 0644), 0);
+    expect_refused ("not a regular file");
+    remove_store ();
+}
+
+/* Whatever is in it: an answer, of bounded size, and no crash. */
+static void damaged_files_do_no_harm (void **state)
+{
+    static char bytes[65536];
+    struct rusage usage;
+    uint64_t random = 1;
+    size_t len;
+    FILE *file;
+
+    (void) state;
+    remove_store ();
+    for (int i = 0; i < 40; i++)
+        add_well ("@a.json", "1", SIDECAR);
+    file = fopen (store, "r");
+    assert_non_null (file);
+    len = fread (bytes, 1, sizeof (bytes), file);
+    fclose (file);
+    assert_true (len > 4096 && len < sizeof (bytes));
+    for (int round = 0; round < 600; round++) {
+        static char copy[sizeof (bytes)];
+        struct seen seen;
+        struct dn_err err = {0};
+        size_t cut = len;
+
+        memcpy (copy, bytes, len);
+        for (int i = 0; i < 1 + round % 20; i++) {
+            random = random * UINT64_C (6364136223846793005) + 1442695040888963407;
+            /* often in the heads of pages */
+            copy[(random >> 33) % (round % 3 ? len : 200)] = (char) (random >> 25);
+        }
+        if (round % 10 == 0)
+            cut = (random >> 20) % len;
+        put_bytes (copy, cut);
+        if (look (NULL, &seen, &err) < 0)
+            assert_true (err.text[0] != '\0');
+        assert_true (seen.n < 100000);
+        remove_store ();
+    }
+    assert_int_equal (getrusage (RUSAGE_SELF, &usage), 0);
+    assert_true (usage.ru_maxrss < 256 * 1024);
+}
+
+static int make_dir (void **state)
+{
+    (void) state;
+    umask (022);
+    if (!mkdtemp (dir))
+        return -1;
+    snprintf (store, sizeof (store), "%s/records.db", dir);
+    return 0;
+}
+
+static int remove_dir (void **state)
+{
+    (void) state;
+    remove_store ();
+    return rmdir (dir);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("what goes in comes out", what_goes_in_comes_out),
+        TEST ("a sidecar is kept once and describes its run",
+              a_sidecar_is_kept_once_and_describes_its_run),
+        TEST ("the metadata go over the sidecar", the_metadata_go_over_the_sidecar),
+        TEST ("a wrong cell adds nothing", a_wrong_cell_adds_nothing),
+        TEST ("what is not committed is gone", what_is_not_committed_is_gone),
+        TEST ("filters choose, the newest too", filters_choose_the_newest_too),
+        TEST ("many writers lose no row", many_writers_lose_no_row),
+        TEST ("reading locks nobody out and ends", reading_locks_nobody_out_and_ends),
+        TEST ("a writer that was killed leaves no half row",
+              a_writer_that_was_killed_leaves_no_half_row),
+        TEST ("other databases are refused", other_databases_are_refused),
+        TEST ("other files are refused", other_files_are_refused),
+        TEST ("damaged files do no harm", damaged_files_do_no_harm),
+    };
+
+    return cmocka_run_group_tests_name ("records", tests, make_dir, remove_dir);
+}
