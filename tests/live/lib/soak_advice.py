@@ -54,6 +54,7 @@ class Advice:
         self.answers = {}
         self.lock = threading.Lock()
         self.failures = []
+        self.gently = ["nice"]  # as long as there are submissions
         self.pool = concurrent.futures.ThreadPoolExecutor(2)
 
     def ask(self, template, state):
@@ -67,7 +68,7 @@ class Advice:
     def run(self, template, state):
         if state is INERT or not template.advice:
             return {}, None
-        command = ["nice", self.cluster.dnnest, "advise", "--json",
+        command = [*self.gently, self.cluster.dnnest, "advise", "--json",
                    "--conf=" + self.cluster.frozen_conf(state), "--def-mem-per-cpu=5000",
                    *template.options]
         if template.comment is not None:

@@ -524,6 +524,7 @@ class Run:
         cluster.check_alive()
         cluster.log.read()
         cluster.stop()
+        self.advice.gently = []
         self.verdict()
         return 1 if self.violations else 0
 
