@@ -16,7 +16,7 @@ build=${abs_top_builddir:-$top}
 plugin_dir=${DNNEST_PLUGIN_DIR:-$build/.libs}
 dnnest=${DNNEST:-$build/dnnest}
 # The suite's own, which sbatch would hand to the jobs; no user has them.
-export -n "${!DNNEST@}"
+for variable in "${!DNNEST@}"; do export -n "$variable"; done
 # shellcheck source=tests/live/lib/tap.sh
 . "$here/lib/tap.sh"
 # shellcheck source=tests/live/lib/cluster.sh
