@@ -312,7 +312,7 @@ static int add_cell (struct dn_records *records,
                            columns[i].name,
                            len,
                            max);
-    if (len > 0 && memchr (text, '\0', len))
+    if (text && len > 0 && memchr (text, '\0', len))
         return dn_err_set (
             err, DN_E_SYNTAX, "%s has a NUL byte, expected text", columns[i].name);
     return add_text (piece, text, len, err);
