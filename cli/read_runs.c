@@ -14,13 +14,18 @@
 
 #define PIECE_LEN 65536
 
+struct table_place {
+    const char *path;
+};
+
 /* Paths of sidecars are relative to the table's folder. */
 static int read_sidecar (const char *path,
                          void *context,
                          char **text,
                          struct dn_err *err)
 {
-    const char *table = context;
+    const struct table_place *place = context;
+    const char *table = place->path;
     const char *slash = strrchr (table, '/');
     size_t folder = slash && path[0] != '/' ? (size_t) (slash - table) + 1 : 0;
     char whole[PATH_MAX];
@@ -72,7 +77,8 @@ static int read_table (const char *path,
     dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
     dn_cleanup (dn_table_cleanup) struct dn_table *table =
         dn_table_new (reading->row, reading->context);
-    const struct dn_row_files files = {read_sidecar, (void *) (uintptr_t) path};
+    struct table_place place = {path};
+    const struct dn_row_files files = {read_sidecar, &place};
 
     if (!stream)
         return -1;

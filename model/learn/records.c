@@ -302,9 +302,10 @@ static int add_cell (struct dn_records *records,
         return dn_err_set (
             err, DN_E_SYNTAX, "%s has a value of another type", columns[i].name);
     text = (const char *) sqlite3_column_text (records->select, i + 1);
-    len = (size_t) sqlite3_column_bytes (records->select, i + 1);
     if (!text && sqlite3_errcode (records->db) == SQLITE_NOMEM)
         return dn_records_fail (records, err);
+    len = text ? (size_t) sqlite3_column_bytes (records->select, i + 1) : 0;
+    text = text ? text : "";
     if (len > max)
         return dn_err_set (err,
                            DN_E_LIMIT,

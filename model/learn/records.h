@@ -67,7 +67,7 @@ struct dn_records;
  */
 int dn_records_open (const char *path,
                      enum dn_records_use use,
-                     struct dn_records **records,
+                     struct dn_records **out,
                      struct dn_err *err);
 
 /* NULL-safe. What was not committed is gone. */
