@@ -519,6 +519,7 @@ class Export:
                 self.readers.setdefault(token, []).append(i)
         for ref in small.results:
             self.readers.setdefault(ref.token, []).append(len(small.raws))
+        self.narrow = self.find_narrow()
         self.siblings = set()
         self.joined = self.join_copies()
         if [r.name for r in small.raws] != [r.name for r in large.raws]:
@@ -531,6 +532,8 @@ class Export:
                 self.join(i, a, b)
                 continue
             op = self.operator(a, b)
+            if op and i in self.narrow:
+                op["in"] = op["in"][:1]
             self.index.append(len(self.ops) if op else None)
             if op:
                 self.ops.append(op)
@@ -546,6 +549,25 @@ class Export:
             and Scale.grows(a.outs[0], b.outs[0]) \
             and math.prod(a.ins[0].shape) == math.prod(a.outs[0].shape) \
             and not any(map(Scale.grows, a.ins[1:], b.ins[1:]))
+
+    def find_narrow(self):
+        """Element-wise operators whose inputs are all made of one array by others such:
+        of an activation function in parts, of which the zoo has each read one array."""
+        sources = {}
+        narrow = set()
+        for i, (a, b) in enumerate(zip(self.small.raws, self.large.raws)):
+            if a.view or a.kind not in ("elementwise", "activation") or len(a.outs) != 1:
+                continue
+            size = math.prod(a.outs[0].shape)
+            ins = [x for x, y in zip(a.ins, b.ins) if Scale.grows(x, y)]
+            found = {sources.get(ref.token, (ref.token, size)) for ref in ins}
+            whole = all(math.prod(ref.shape) == size for ref in ins)
+            if len(found) == 1 and whole and (found & {(r.token, size) for r in ins}
+                                              or ins[0].token in sources):
+                sources[a.outs[0].token] = found.pop()
+                if len(ins) > 1:
+                    narrow.add(i)
+        return narrow
 
     def is_product(self, i):
         """Of two activations."""

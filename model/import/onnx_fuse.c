@@ -233,7 +233,9 @@ int dn_onnx_fuse (const struct dn_onnx_run *run,
     fusion->maker = calloc (n, sizeof (*fusion->maker));
     fusion->uses = calloc (n, sizeof (*fusion->uses));
     fusion->user = calloc (n, sizeof (*fusion->user));
-    if (!fusion->nodes || !fusion->maker || !fusion->uses || !fusion->user)
+    fusion->source = calloc (n, sizeof (*fusion->source));
+    if (!fusion->nodes || !fusion->maker || !fusion->uses || !fusion->user
+        || !fusion->source)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < file->n_nodes; i++)
         fusion->nodes[i].source = -1;
@@ -253,5 +255,6 @@ void dn_onnx_fusion_free (struct dn_onnx_fusion *fusion)
     free (fusion->maker);
     free (fusion->uses);
     free (fusion->user);
+    free (fusion->source);
     *fusion = (struct dn_onnx_fusion){.nodes = NULL};
 }

@@ -20,6 +20,7 @@ struct dn_onnx_fused {
     int constants[DN_ONNX_FUSED_CONSTANTS_MAX]; /* learned, from hidden nodes */
     int n_constants;
     double more; /* elements of copies that are a part of this one */
+    bool narrow; /* all that it reads is made of one array: counted once */
 };
 
 /* All owned. */
@@ -28,6 +29,7 @@ struct dn_onnx_fusion {
     int *maker;                  /* of a value: the node that computes it, or -1 */
     int *uses;                   /* how many nodes read it, and the results */
     int *user;                   /* the last of them, or -1 */
+    int *source;                 /* the value that it is made of element by element */
 };
 
 int dn_onnx_fuse (const struct dn_onnx_run *run,

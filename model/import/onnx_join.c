@@ -224,8 +224,13 @@ static void join_factors (struct join *join, int scores, int values)
 
     for (size_t i = 0; i < DN_N_ELEMENTS (factors); i++) {
         int node = transpose_of (join, factors[i]);
+        bool whole = true;
 
-        if (node < 0 || node == first || join->fusion->nodes[node].hidden)
+        if (node >= 0 && join->fusion->nodes[node].hidden) /* a part of another */
+            node = behind (join, input_of (join, node, 0), &whole);
+        if (!is_op (join, node, "Transpose"))
+            continue;
+        if (node == first || join->fusion->nodes[node].hidden)
             continue;
         if (first >= 0 || is_cut_out (join, node))
             join->fusion->nodes[node].hidden = true;
@@ -237,6 +242,38 @@ static void join_factors (struct join *join, int scores, int values)
     }
 }
 
+/* The source of an element-wise node: that of all its inputs, else its own output.
+ * Where it reads several that have one, it is a part of an activation function, of
+ * which the zoo has each read one array.
+ */
+static void find_source (struct join *join, int node)
+{
+    const struct dn_onnx_node *at = &join->file->nodes[node];
+    const struct dn_onnx_rule *rule = dn_onnx_rule (at);
+    int out = output_of (join, node);
+    int source = -1;
+    int n = 0;
+
+    if (out < 0 || !rule
+        || (rule->kind != DN_LAYER_ACTIVATION && rule->kind != DN_LAYER_ELEMENTWISE))
+        return;
+    for (int i = 0; i < at->n_in; i++) {
+        int id = at->in[i];
+
+        if (id < 0 || value_of (join, id)->constant)
+            continue;
+        if (elements_of (join, id) != elements_of (join, out)
+            || (n > 0 && join->fusion->source[id] != source))
+            return;
+        source = join->fusion->source[id];
+        n++;
+    }
+    if (n == 0)
+        return;
+    join->fusion->source[out] = source;
+    join->fusion->nodes[node].narrow = n > 1;
+}
+
 void dn_onnx_join (const struct dn_onnx_run *small,
                    const struct dn_onnx_run *large,
                    struct dn_onnx_fusion *fusion)
@@ -245,6 +282,10 @@ void dn_onnx_join (const struct dn_onnx_run *small,
     int scores = -1;
     bool softmax = false;
 
+    for (int i = 0; i < small->file->n_values; i++)
+        fusion->source[i] = i;
+    for (int i = 0; i < small->file->n_nodes; i++)
+        find_source (&join, i);
     for (int i = 0; i < small->file->n_nodes; i++) {
         if (!fusion->nodes[i].hidden && !fusion->nodes[i].kind)
             fusion->nodes[i].hidden = is_idle (&join, i);

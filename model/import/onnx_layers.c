@@ -224,7 +224,7 @@ static void add_shapes (struct making *making)
             continue;
         extent = sample_of (work, id, false);
         add_in (&making->layer, &extent);
-        if (making->fused->source >= 0)
+        if (making->fused->source >= 0 || making->fused->narrow)
             break;
     }
     making->layer.out = sample_of (work, making->node->out[0], false);

@@ -33,7 +33,7 @@ for net in vgg16 resnet50 densenet121 mobilenet_v2 mobilenet_v3_large efficientn
 done
 is 'so is BERT of transformers' \
     "$(agrees bert_base model=bert_base,seq_len=128,head=classifier 2>&1)" ''
-is 'so is its GPT-2' "$(BATCHES='1 4 16' agrees gpt2 model=gpt2,seq_len=128 2>&1)" ''
+is 'so is its GPT-2' "$(BATCHES='1 16 128' agrees gpt2 model=gpt2,seq_len=128 2>&1)" ''
 
 # holds TITLE EXPRESSION NAME ARGUMENT...: Python over the graph 'g' and its 'ops'
 holds() {
