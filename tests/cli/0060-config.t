@@ -90,7 +90,7 @@ wrong 'a PUE below one is an error' 'PUE=0.9' 'line 1: PUE: 0.9 out of range 1..
 wrong 'an empty PUE is an error' 'PUE=' "line 1: PUE: '' is not a number"
 conf 'Carbon=400.5 pue=1.25'
 json 'the numbers of the site are read' \
-    '[s["value"] for s in d["site"]][8:10] == [400.5, 1.25]' config --conf "$work/new.conf"
+    '[s["value"] for s in d["site"]][9:11] == [400.5, 1.25]' config --conf "$work/new.conf"
 
 wrong 'a relative path of a bundle is an error' 'Bundle=some' \
     "line 1: Bundle: 'some' is not an absolute path or none"
