@@ -217,9 +217,9 @@ static void finish (struct dn_event *event, bool wanted, long long start_us)
 /* In a federation every sibling is given the job as the first cluster has left it, and
  * no user can write an admin comment.
  */
-static bool is_advised (const struct dn_job *job)
+static bool is_advised (const job_desc_msg_t *desc)
 {
-    return job->admin_comment && strstr (job->admin_comment, "{\"dnnest\":");
+    return desc->admin_comment && strstr (desc->admin_comment, "{\"dnnest\":");
 }
 
 void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
@@ -231,10 +231,11 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     bool wanted;
 
     dn_count (&dn_counters.submissions);
+    /* The variables of a probe that it brings are not its mother's, but its own. */
+    if (is_advised (desc))
+        return;
     dn_adapter_forget_probe (desc);
     dn_adapter_read (desc, &job);
-    if (is_advised (&job))
-        return;
     dn_keeper_notice ();
     start_us = now_us ();
     snapshot = dn_state_take ();

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rewrite/rewrite.h"
+
 static void the_plugin_names_itself_and_its_version (void **state)
 {
     const uint32_t *version = dlsym (plugin_handle, "plugin_version");
@@ -95,6 +97,34 @@ static void a_job_that_has_been_advised_is_not_advised_again (void **state)
     make_job (&desc, RESNET);
     assert_moved (&desc);
     assert_untouched (&desc, NULL);
+    stop_plugin ();
+}
+
+/* A sibling of a federation sees the job as the first cluster has left it; a job that
+ * is submitted from within a probe is not that job.
+ */
+static void a_probe_stays_one_on_a_sibling (void **state)
+{
+    job_desc_msg_t desc;
+    char *message;
+
+    (void) state;
+    start_plugin (ENFORCE "ProbeDir=/opt/probe\n");
+    make_job (&desc, RESNET ",probe=40");
+    for (int i = 0; i < 2; i++) {
+        message = submit (&desc);
+        slurm_text_free (&message);
+        assert_string_equal (job_getenv (&desc, DN_PROBE_STEPS), "40");
+        assert_non_null (job_getenv (&desc, DN_PROBE_SPEC));
+        assert_true (strncmp (job_getenv (&desc, "PYTHONPATH"), "/opt/probe", 10) == 0);
+    }
+    slurm_text_free (&desc.admin_comment);
+    slurm_text_free (&desc.comment);
+    message = submit (&desc);
+    slurm_text_free (&message);
+    assert_null (job_getenv (&desc, DN_PROBE_STEPS));
+    assert_null (job_getenv (&desc, DN_PROBE_SPEC));
+    job_free (&desc);
     stop_plugin ();
 }
 
@@ -679,6 +709,7 @@ int main (void)
               the_record_goes_behind_the_admin_comment),
         TEST ("a job that has been advised is not advised again",
               a_job_that_has_been_advised_is_not_advised_again),
+        TEST ("a probe stays one on a sibling", a_probe_stays_one_on_a_sibling),
         TEST ("the message goes behind those of others",
               the_message_goes_behind_those_of_others),
         TEST ("jobs that do not concern dnnest are untouched",
