@@ -141,6 +141,11 @@ static int read_records (struct work *work, struct dn_err *err)
 
 /* --- the bundle ------------------------------------------------------------------ */
 
+/* Names may have a '/', and a key with an escape is refused. */
+#define PLAIN (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
+#define PRETTY                                                                         \
+    (JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
+
 /* The base's files with site.json in its place, and the manifest at the end. */
 struct made {
     struct dn_output outputs[DN_BUNDLE_FILES_MAX + 2];
@@ -221,8 +226,7 @@ static int add_manifest (const struct dn_site *site,
         entry, "sha256", json_object_new_string (dn_digest_of (tuning).hex));
     json_object_object_del (files, TUNING);
     json_object_object_add (files, TUNING, entry);
-    return add_document (
-        made, DN_BUNDLE_MANIFEST, manifest, JSON_C_TO_STRING_PLAIN, err);
+    return add_document (made, DN_BUNDLE_MANIFEST, manifest, PLAIN, err);
 }
 
 /* Read what was made as the plugin will, before it is written: the base may have
@@ -248,12 +252,7 @@ static int write_bundle (const struct work *work,
     dn_cleanup (free_made) struct made made = {.n = 0};
 
     if (copy_files (work->site, &made, err) < 0
-        || add_document (&made,
-                         TUNING,
-                         tuning,
-                         JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED,
-                         err)
-               < 0
+        || add_document (&made, TUNING, tuning, PRETTY, err) < 0
         || add_manifest (work->site, &made, err) < 0 || check_made (&made, err) < 0)
         return -1;
     return dn_directory_write (work->train->out, made.outputs, made.n, err);

@@ -254,7 +254,8 @@ int dn_manifest_write (struct dn_training *training,
     add_bounds (manifest, bounds);
     add_metrics (manifest, training);
     add_files (manifest, training->step);
-    text = json_object_to_json_string_ext (manifest, JSON_C_TO_STRING_PLAIN);
+    text = json_object_to_json_string_ext (
+        manifest, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
     training->manifest = text ? malloc (strlen (text) + 2) : NULL;
     if (!training->manifest)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");

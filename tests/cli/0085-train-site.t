@@ -84,6 +84,14 @@ json '--json has the document and the counts' \
     'd["rows"] == 30 and d["used"] == 30 and d["site"]["dnnest_site"] == 2
      and d["bundle"].endswith("/json")' train --site "$runs" --out "$work/json"
 
+cat "$work/hardware/v100_sxm2_32gb.conf" > "$work/hardware/lab.conf"
+sed -i 's,^Device=.*,Device=lab/v100,' "$work/hardware/lab.conf"
+sed 's,v100_sxm2_32gb,lab/v100,' "$runs" > "$work/lab.csv"
+gives 'the name of a device may have a slash' 0 'device lab/v100 ' \
+    train --site "$work/lab.csv" --out "$work/lab"
+holds 'which is written as it is' "'lab/v100' in s['devices'] and b'lab/v100' in b" "$work/lab"
+rm "$work/hardware/lab.conf"
+
 # --- predicting with it ----------------------------------------------------------------
 
 # error BUNDLE: the mean error of the step time of the runs that were held back
