@@ -378,7 +378,10 @@ static int check_version (struct dn_records *records,
 bool dn_records_is (const char *path)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    dn_cleanup (close_fd) int fd = open (path, flags);
+    struct stat st;
+    /* Who writes to a named pipe would take this for its reader, which then is gone. */
+    bool regular = stat (path, &st) == 0 && S_ISREG (st.st_mode);
+    dn_cleanup (close_fd) int fd = regular ? open (path, flags) : -1;
     char magic[MAGIC_LEN];
 
     return fd >= 0 && pread (fd, magic, sizeof (magic), 0) == (ssize_t) sizeof (magic)

@@ -4,8 +4,10 @@
  */
 #include "unit.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -354,6 +356,24 @@ static void a_writer_that_was_killed_leaves_no_half_row (void **state)
 
 /* --- hostile files --------------------------------------------------------------- */
 
+/* Who writes to a named pipe waits for its reader, and ends when that has gone. */
+static void a_pipe_is_not_even_opened (void **state)
+{
+    int watch = inotify_init1 (IN_NONBLOCK);
+    char event[sizeof (struct inotify_event)];
+    char name[80];
+
+    (void) state;
+    snprintf (name, sizeof (name), "%s-pipe", store);
+    assert_int_equal (mkfifo (name, 0600), 0);
+    assert_true (watch >= 0 && inotify_add_watch (watch, name, IN_OPEN) >= 0);
+    assert_false (dn_records_is (name));
+    assert_int_equal (read (watch, event, sizeof (event)), -1);
+    assert_int_equal (errno, EAGAIN);
+    close (watch);
+    remove (name);
+}
+
 static void other_databases_are_refused (void **state)
 {
     static const struct {
@@ -519,6 +539,7 @@ int main (void)
         TEST ("reading locks nobody out and ends", reading_locks_nobody_out_and_ends),
         TEST ("a writer that was killed leaves no half row",
               a_writer_that_was_killed_leaves_no_half_row),
+        TEST ("a pipe is not even opened", a_pipe_is_not_even_opened),
         TEST ("other databases are refused", other_databases_are_refused),
         TEST ("other files are refused", other_files_are_refused),
         TEST ("damaged files do no harm", damaged_files_do_no_harm),
