@@ -215,13 +215,24 @@ static bool read_decimal (struct dn_span text, struct decimal *decimal)
     return at == text.len;
 }
 
-/* The nearest number to any text, by json-c, which knows how to go round the locale. */
+/* The nearest number to any text, by json-c, which knows how to go round the locale. To
+ * that a whole number is a 64-bit one, and what is beyond is the last of those; so
+ * there is an exponent in any case.
+ */
 static double read_by_json (struct dn_span text)
 {
-    char copy[NUMBER_MAX + sizeof ("{\"n\":}")];
+    bool whole = !memchr (text.text, '.', text.len)
+                 && !memchr (text.text, 'e', text.len)
+                 && !memchr (text.text, 'E', text.len);
+    char copy[NUMBER_MAX + sizeof ("{\"n\":e0}")];
     dn_cleanup (dn_json_free) struct json_object *document = NULL;
     double value;
-    int len = snprintf (copy, sizeof (copy), "{\"n\":%.*s}", (int) text.len, text.text);
+    int len = snprintf (copy,
+                        sizeof (copy),
+                        "{\"n\":%.*s%s}",
+                        (int) text.len,
+                        text.text,
+                        whole ? "e0" : "");
 
     document = dn_json_read ((struct dn_span){copy, (size_t) len}, 2, 2, NULL);
     return dn_json_number (dn_json_member (document, "n"), &value) ? value : NAN;
