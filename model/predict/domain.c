@@ -72,7 +72,7 @@ static void find_telling (struct dn_domain *domain)
             if (variances[i] > variances[most])
                 most = i;
         domain->telling[k] = most;
-        variances[most] = -1;
+        variances[most] = -INFINITY; /* others may be below 0, by rounding */
     }
 }
 

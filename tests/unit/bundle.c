@@ -532,10 +532,34 @@ static void a_sketch_changes_no_distance (void **state)
     dn_domain_free (&domain);
 }
 
+/* The variance of equal numbers is nothing but what was rounded, perhaps below 0. */
+static void equal_coordinates_are_sketched_once (void **state)
+{
+    enum {
+        N_USED = DN_SKETCH + 2,
+        N_POINTS = 100
+    };
+    struct dn_domain domain = {.n_used = N_USED, .n_points = N_POINTS};
+    struct dn_err err;
+
+    (void) state;
+    domain.points = malloc (sizeof (float) * N_USED * N_POINTS);
+    assert_non_null (domain.points);
+    for (int i = 0; i < N_USED * N_POINTS; i++)
+        domain.points[i] = 12345684992.0F; /* the variance comes out as -393216 */
+    assert_int_equal (dn_domain_sketch (&domain, &err), 0);
+    for (int i = 0; i < DN_SKETCH; i++)
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal (domain.telling[i], domain.telling[k]);
+    dn_domain_free (&domain);
+}
+
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
         TEST ("a sketch changes no distance", a_sketch_changes_no_distance),
+        TEST ("equal coordinates are sketched once",
+              equal_coordinates_are_sketched_once),
         TEST ("A bundle is read whole", a_bundle_is_read_whole),
         TEST ("A manifest that lies is named", a_manifest_that_lies_is_named),
         TEST ("Files must be those of the manifest",
