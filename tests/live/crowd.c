@@ -5,12 +5,11 @@
  * One command a line, words separated by tabs, '%XX' for a byte:
  *   submit TAG FIELD=VALUE...   answers "TAG id JOB MESSAGE" or "TAG error NUMBER TEXT"
  *   jobs                        answers "job FIELD=VALUE..." for each, then "end COUNT"
- * or "failed NUMBER TEXT" A FIELD that is none of the job's is an entry of its SPANK
- * environment. libslurm is found when it runs: dnnest is not linked with it.
+ * or "failed NUMBER TEXT". A FIELD that is none of the job's is an entry of its SPANK
+ * environment.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -20,8 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
+#include "client.h"
 
 #define ENTRIES_MAX 4096
 
@@ -85,52 +83,9 @@ static const struct field shown[] = {
     SHOWS (TEXT, work_dir),        END,
 };
 
-/* What is used of libslurm. */
-static struct {
-    void (*init) (const char *);
-    void (*init_desc) (job_desc_msg_t *);
-    int (*submit) (job_desc_msg_t *, submit_response_msg_t **);
-    void (*free_answer) (submit_response_msg_t *);
-    int (*load_jobs) (time_t, job_info_msg_t **, uint16_t);
-    void (*free_jobs) (job_info_msg_t *);
-    const char *(*why) (int);
-} slurm;
-
+static struct client slurm;
 static char *entries[ENTRIES_MAX];
 static char *environment[] = {"PATH=/bin:/usr/bin", NULL};
-
-static void die (const char *what)
-{
-    fprintf (stderr, "crowd: %s\n", what);
-    exit (2);
-}
-
-static void find (void *library, const char *name, void *pointer)
-{
-    void *found = dlsym (library, name);
-
-    if (!found)
-        die (name);
-    memcpy (pointer, (void *) &found, sizeof (found));
-}
-
-static void open_slurm (void)
-{
-    void *library = dlopen ("libslurm.so", RTLD_NOW | RTLD_GLOBAL);
-
-    if (!library)
-        die (dlerror ());
-    find (library, "slurm_init", (void *) &slurm.init);
-    find (library, "slurm_init_job_desc_msg", (void *) &slurm.init_desc);
-    find (library, "slurm_submit_batch_job", (void *) &slurm.submit);
-    find (library,
-          "slurm_free_submit_response_response_msg",
-          (void *) &slurm.free_answer);
-    find (library, "slurm_load_jobs", (void *) &slurm.load_jobs);
-    find (library, "slurm_free_job_info_msg", (void *) &slurm.free_jobs);
-    find (library, "slurm_strerror", (void *) &slurm.why);
-    slurm.init (NULL);
-}
 
 /* --- the protocol ---------------------------------------------------------------- */
 
@@ -247,7 +202,7 @@ static void fill (job_desc_msg_t *desc, char **words)
             *value = '=';
         }
         if (desc->spank_job_env_size == ENTRIES_MAX)
-            die ("too many entries");
+            client_die ("too many entries");
         entries[desc->spank_job_env_size++] = word;
     }
 }
@@ -259,7 +214,7 @@ static void submit (char **words)
     job_desc_msg_t desc;
 
     if (!tag)
-        die ("submit: no tag");
+        client_die ("submit: no tag");
     slurm.init_desc (&desc);
     desc.user_id = getuid ();
     desc.group_id = getgid ();
@@ -310,7 +265,7 @@ int main (void)
     size_t size = 0;
     ssize_t len;
 
-    open_slurm ();
+    client_open (&slurm);
     while ((len = getline (&line, &size, stdin)) > 0) {
         char *words = NULL;
         const char *command;
@@ -323,7 +278,7 @@ int main (void)
         else if (command && strcmp (command, "jobs") == 0)
             show_jobs ();
         else
-            die ("unknown command");
+            client_die ("unknown command");
         fflush (stdout);
     }
     free (line);

@@ -4,19 +4,18 @@
  * usage: forge FIELD=VALUE...
  *
  * The value @FILE is what stands in the file. Prints the job's number and, on stderr,
- * what the user is told. libslurm is found when it runs: dnnest is not linked with it.
+ * what the user is told.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include <dlfcn.h>
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
+#include "client.h"
 
 #define ENTRIES_MAX 200000
 
@@ -48,21 +47,6 @@ static const struct {
     {"work_dir", offsetof (job_desc_msg_t, work_dir)},
 };
 
-static void die (const char *what)
-{
-    fprintf (stderr, "forge: %s\n", what);
-    exit (2);
-}
-
-static void *find (void *library, const char *name)
-{
-    void *found = dlsym (library, name);
-
-    if (!found)
-        die (name);
-    return found;
-}
-
 static char *read_file (const char *path)
 {
     FILE *file = fopen (path, "r");
@@ -70,7 +54,7 @@ static char *read_file (const char *path)
     size_t size = 0;
 
     if (!file || (getdelim (&text, &size, '\0', file) < 0 && ferror (file)))
-        die (path);
+        client_die (path);
     fclose (file);
     return text;
 }
@@ -81,7 +65,7 @@ static char *value_of (char *argument)
     char *value = strchr (argument, '=');
 
     if (!value)
-        die (argument);
+        client_die (argument);
     *value++ = '\0';
     return value[0] == '@' ? read_file (value + 1) : value;
 }
@@ -91,7 +75,7 @@ static char *joined (const char *name, const char *value)
     char *text = malloc (strlen (name) + strlen (value) + 2);
 
     if (!text)
-        die ("out of memory");
+        client_die ("out of memory");
     sprintf (text, "%s=%s", name, value);
     return text;
 }
@@ -118,20 +102,12 @@ static void set (job_desc_msg_t *desc, char *name, char *value)
 
 int main (int argc, char **argv)
 {
-    void *library = dlopen ("libslurm.so", RTLD_NOW | RTLD_GLOBAL);
-    void (*init) (const char *);
-    void (*init_desc) (job_desc_msg_t *);
-    int (*submit) (job_desc_msg_t *, submit_response_msg_t **);
+    struct client slurm;
     submit_response_msg_t *answer = NULL;
     job_desc_msg_t desc;
 
-    if (!library)
-        die (dlerror ());
-    *(void **) &init = find (library, "slurm_init");
-    *(void **) &init_desc = find (library, "slurm_init_job_desc_msg");
-    *(void **) &submit = find (library, "slurm_submit_batch_job");
-    init (NULL);
-    init_desc (&desc);
+    client_open (&slurm);
+    slurm.init_desc (&desc);
     desc.user_id = getuid ();
     desc.group_id = getgid ();
     desc.work_dir = "/tmp";
@@ -154,11 +130,8 @@ int main (int argc, char **argv)
     desc.env_size = env_size;
     desc.spank_job_env = entries;
     desc.spank_job_env_size = n_entries;
-    if (submit (&desc, &answer) != SLURM_SUCCESS) {
-        const char *(*why) (int) = NULL;
-
-        *(void **) &why = find (library, "slurm_strerror");
-        fprintf (stderr, "forge: refused: %s\n", why (errno));
+    if (slurm.submit (&desc, &answer) != SLURM_SUCCESS) {
+        fprintf (stderr, "forge: refused: %s\n", slurm.why (errno));
         return 1;
     }
     printf ("%u\n", answer->job_id);

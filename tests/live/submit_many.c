@@ -4,41 +4,22 @@
  *
  * Prints the microseconds of every submission, a line each, from the call to libslurm
  * until the answer is there. The jobs are held: nothing is scheduled meanwhile. Script
- * and environment are as large as people's are. libslurm is found when it runs: dnnest
- * is not linked with it.
+ * and environment are as large as people's are.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
+#include "client.h"
 
 #define COUNT_MAX   1000000
 #define N_VARIABLES 60
 #define N_LINES     40
-
-static void *library;
-
-static void die (const char *what)
-{
-    fprintf (stderr, "submit_many: %s\n", what);
-    exit (2);
-}
-
-static void *find (const char *name)
-{
-    void *found = dlsym (library, name);
-
-    if (!found)
-        die (name);
-    return found;
-}
 
 /* Like that of a login shell with some modules loaded. */
 static char **make_environment (void)
@@ -102,36 +83,24 @@ static double now_us (void)
 
 int main (int argc, char **argv)
 {
-    void (*init) (const char *);
-    void (*init_desc) (job_desc_msg_t *);
-    int (*submit) (job_desc_msg_t *, submit_response_msg_t **);
-    void (*free_answer) (submit_response_msg_t *);
-    const char *(*why) (int);
+    struct client slurm;
     long count = argc == 4 ? strtol (argv[1], NULL, 10) : 0;
 
     if (count < 1 || count > COUNT_MAX)
-        die ("usage: submit_many COUNT COMMENT GRES");
-    library = dlopen ("libslurm.so", RTLD_NOW | RTLD_GLOBAL);
-    if (!library)
-        die (dlerror ());
-    *(void **) &init = find ("slurm_init");
-    *(void **) &init_desc = find ("slurm_init_job_desc_msg");
-    *(void **) &submit = find ("slurm_submit_batch_job");
-    *(void **) &free_answer = find ("slurm_free_submit_response_response_msg");
-    *(void **) &why = find ("slurm_strerror");
-    init (NULL);
+        client_die ("usage: submit_many COUNT COMMENT GRES");
+    client_open (&slurm);
     for (long i = 0; i < count; i++) {
         submit_response_msg_t *answer = NULL;
         job_desc_msg_t desc;
         double start;
 
-        init_desc (&desc);
+        slurm.init_desc (&desc);
         describe (&desc, argv[2][0] != '\0' ? argv[2] : NULL, argv[3]);
         start = now_us ();
-        if (submit (&desc, &answer) != SLURM_SUCCESS)
-            die (why (errno));
+        if (slurm.submit (&desc, &answer) != SLURM_SUCCESS)
+            client_die (slurm.why (errno));
         printf ("%.0f\n", now_us () - start);
-        free_answer (answer);
+        slurm.free_answer (answer);
     }
     return 0;
 }
