@@ -29,17 +29,9 @@ int dn_subject_write (const struct dn_spec *spec,
                       size_t size,
                       struct dn_err *err)
 {
-    struct dn_buf buf = dn_buf_on (text, size);
-    char value[DN_VALUE_MAX];
-    int n_keys;
-    const struct dn_key *keys = dn_spec_keys (&n_keys);
-
-    for (int i = 0; i < n_keys; i++)
-        if (dn_spec_has (spec, &keys[i])) {
-            dn_spec_write_value (spec, &keys[i], value);
-            dn_buf_add (&buf, "%s%s=%s", buf.len > 0 ? "," : "", keys[i].name, value);
-        }
-    return buf.cut ? dn_err_set (err, DN_E_LIMIT, "metadata: too long to be kept") : 0;
+    return dn_spec_write (spec, text, size)
+               ? 0
+               : dn_err_set (err, DN_E_LIMIT, "metadata: too long to be kept");
 }
 
 int dn_subject_build (const struct dn_site *site,

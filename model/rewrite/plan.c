@@ -439,7 +439,7 @@ static void edit_probe (struct draft *draft, const struct dn_spec *given)
         return;
     snprintf (steps, sizeof (steps), "%" PRId64, spec.probe);
     spec.probe = DN_UNSET;
-    if (!dn_words_spec (&spec, text, sizeof (text))) {
+    if (!dn_spec_write (&spec, text, sizeof (text))) {
         draft->status = dn_err_set (draft->err,
                                     DN_E_LIMIT,
                                     "probe: the metadata are longer than %zu",

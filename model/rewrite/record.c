@@ -92,7 +92,8 @@ static int fill_record (const struct dn_story *story, struct json_object *record
     struct json_object *part;
     char spec[DN_RECORD_MAX];
 
-    dn_words_spec (story->spec, spec, sizeof (spec));
+    /* enough to train on the job later */
+    dn_spec_write (story->spec, spec, sizeof (spec));
     if (dn_json_put_number (record, "dnnest", 1) < 0
         || dn_json_put_text (record, "version", PACKAGE_VERSION) < 0
         || dn_json_put_text (

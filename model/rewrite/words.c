@@ -11,25 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-bool dn_words_spec (const struct dn_spec *spec, char *text, size_t size)
-{
-    struct dn_buf buf = dn_buf_on (text, size);
-    int n_keys;
-    const struct dn_key *keys = dn_spec_keys (&n_keys);
-
-    for (int i = 0; i < n_keys; i++) {
-        char value[DN_VALUE_MAX];
-
-        if (!dn_spec_has (spec, &keys[i]))
-            continue;
-        dn_spec_write_value (spec, &keys[i], value);
-        dn_buf_add (&buf, "%s%s=%s", buf.len > 0 ? "," : "", keys[i].name, value);
-    }
-    if (buf.cut)
-        text[0] = '\0';
-    return !buf.cut;
-}
-
 /* "resnet50, 90 epochs" */
 static void add_work (struct dn_buf *buf, const struct dn_spec *spec)
 {

@@ -17,11 +17,6 @@ struct dn_story {
     const struct dn_patch *patch; /* its place */
 };
 
-/* The specification as metadata text: enough to train on the job later. False, and "",
- * where it is longer.
- */
-bool dn_words_spec (const struct dn_spec *spec, char *text, size_t size);
-
 /* The one line for the user, empty when nothing is to be said. */
 void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX]);
 

@@ -288,6 +288,23 @@ void dn_spec_write_value (const struct dn_spec *spec,
     }
 }
 
+bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size)
+{
+    struct dn_buf buf = dn_buf_on (text, size);
+
+    for (int i = 0; i < N_KEYS; i++) {
+        char value[DN_VALUE_MAX];
+
+        if (!dn_spec_has (spec, &keys[i]))
+            continue;
+        dn_spec_write_value (spec, &keys[i], value);
+        dn_buf_add (&buf, "%s%s=%s", buf.len > 0 ? "," : "", keys[i].name, value);
+    }
+    if (buf.cut)
+        text[0] = '\0';
+    return !buf.cut;
+}
+
 static const struct dn_key *find_key (struct dn_span name)
 {
     for (int i = 0; i < N_KEYS; i++)

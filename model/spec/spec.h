@@ -236,6 +236,9 @@ void dn_spec_write_value (const struct dn_spec *spec,
                           const struct dn_key *key,
                           char text[DN_VALUE_MAX]);
 
+/* All that is given, as metadata. False, and "", where that is longer. */
+bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size);
+
 /* A specification with nothing given. */
 struct dn_spec dn_spec_empty (void);
 
