@@ -54,10 +54,10 @@ static bool is_free (enum dn_hlo_op op)
            || op == DN_HLO_TUPLE || op == DN_HLO_ELEMENT;
 }
 
-/* May it share a kernel with its users? A reduction only with its operands. */
-static bool is_fusible (const struct finding *f, const struct dn_hlo_instruction *i)
+/* Is every element made of the one in its place, or of few? */
+static bool is_elementwise (enum dn_hlo_op op)
 {
-    switch (i->op) {
+    switch (op) {
     case DN_HLO_ARITHMETIC:
     case DN_HLO_TRANSCENDENTAL:
     case DN_HLO_ADD:
@@ -66,6 +66,16 @@ static bool is_fusible (const struct finding *f, const struct dn_hlo_instruction
     case DN_HLO_CONVERT:
     case DN_HLO_RESHAPE:
     case DN_HLO_BROADCAST:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* May it share a kernel with its users? A reduction only with its operands. */
+static bool is_fusible (const struct finding *f, const struct dn_hlo_instruction *i)
+{
+    switch (i->op) {
     case DN_HLO_COPY:
     case DN_HLO_MOVE:
     case DN_HLO_SLICE:
@@ -75,7 +85,7 @@ static bool is_fusible (const struct finding *f, const struct dn_hlo_instruction
     case DN_HLO_CALL:
         return i->n_callees == 1 && f->light[dn_hlo_callee (f->module, i, 0)];
     default:
-        return false;
+        return is_elementwise (i->op);
     }
 }
 
@@ -309,24 +319,6 @@ static double elements_of (const struct finding *f, int i)
                : 0;
 }
 
-/* Is every element made of the one in its place, or of few? */
-static bool is_elementwise (const struct dn_hlo_instruction *i)
-{
-    switch (i->op) {
-    case DN_HLO_ARITHMETIC:
-    case DN_HLO_TRANSCENDENTAL:
-    case DN_HLO_ADD:
-    case DN_HLO_AND:
-    case DN_HLO_COMPARE:
-    case DN_HLO_CONVERT:
-    case DN_HLO_RESHAPE:
-    case DN_HLO_BROADCAST:
-        return i->n_arrays == 1;
-    default:
-        return false;
-    }
-}
-
 /* The one source of an element-wise operation; itself if there are more. */
 static int source_of (const struct finding *f, int i)
 {
@@ -335,7 +327,7 @@ static int source_of (const struct finding *f, int i)
 
     if (instruction->op == DN_HLO_CONSTANT)
         return NOTHING;
-    if (!is_elementwise (instruction))
+    if (instruction->n_arrays != 1 || !is_elementwise (instruction->op))
         return i;
     for (int k = 0; k < instruction->n_operands; k++) {
         int below = f->source[dn_hlo_operand (f->module, instruction, k)];
