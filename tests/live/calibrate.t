@@ -107,5 +107,6 @@ like 'a directory is needed' "$status $(<"$dir/none")" '^2 calibrate: which dire
 like 'help is printed' "$(calibrate --help)" '^usage: calibrate'
 
 cluster_stop
-is 'nothing of the cluster is left' "$(cluster_pids)" ''
+gone() { [[ -z $(cluster_pids) ]]; }
+ok 'nothing of the cluster is left' cluster_until 30 gone
 done_testing

@@ -83,8 +83,8 @@ print(sorted(int(re.search("batch=([0-9]+)", row["spec"])[1]) for row in rows),
       all(float(row["step_ms"]) > 0 for row in rows), sorted(row["job"] for row in rows) ==
       ["%s_%d" % (sys.argv[2], i) for i in range(3)])
 ' "$dir/rows.csv" "$job")" "[8, 16, 32] {('cpu', 'tiny', 'probe')} True True"
-left() { cluster_pids python3; }
-is 'no program of a task is left' "$(left)" ''
+gone() { [[ -z $(cluster_pids python3) ]]; }
+ok 'no program of a task is left' cluster_until 30 gone
 
 cluster_as_user "$dir/bin/dnnest" evaluate --conf "$dir/etc/dnnest.conf" \
     --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --model none --json \
@@ -127,7 +127,7 @@ kept() { cluster_as_user "$dir/bin/dnnest" records --csv >"$dir/kept.csv" && [[ 
 ok 'the record is in the store of the user' cluster_until 30 kept
 like 'with the number of the job' "$(tail -1 "$dir/kept.csv")" ",$job,"
 like 'a job that it submits is no probe' "$(<"$dir/home/child.out")" $'^0\nchild: '
-is 'no program of the job is left' "$(left)" ''
+ok 'no program of the job is left' cluster_until 30 gone
 
 printed=$(probe --submit --sweep batch=8 --sbatch=--partition=none "$spec" -- true 2>&1) && code=0 ||
     code=$?
