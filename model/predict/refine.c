@@ -168,6 +168,7 @@ static double sheet_factor (const struct batch *batch, int i, double known)
 static void refine_one (const struct batch *batch,
                         int i,
                         const float *features,
+                        double distance,
                         const float sums[DN_N_QUANTITIES][ROWS_MAX])
 {
     const struct dn_bundle *bundle = batch->predictor->bundle;
@@ -177,8 +178,7 @@ static void refine_one (const struct batch *batch,
                                    batch->graph,
                                    batch->devices[i],
                                    batch->cpus_per_gpu);
-    struct dn_knot at =
-        dn_domain_at (&bundle->domain, dn_domain_distance (&bundle->domain, features));
+    struct dn_knot at = dn_domain_at (&bundle->domain, distance);
     double factors[DN_N_QUANTITIES];
 
     for (int q = 0; q < DN_N_QUANTITIES; q++)
@@ -242,14 +242,18 @@ static int predict_batch (const struct batch *batch, struct dn_err *err)
 {
     float features[ROWS_MAX * DN_N_FEATURES];
     float sums[DN_N_QUANTITIES][ROWS_MAX];
+    double distances[ROWS_MAX];
 
     if (predict_white (batch, features, err) < 0
         || predict_sums (batch, features, sums, err) < 0)
         return -1;
+    dn_domain_distances (
+        &batch->predictor->bundle->domain, features, batch->n, distances);
     for (int i = 0; i < batch->n; i++) {
         if (dn_deadline_check (batch->predictor->deadline, "refined estimate", err) < 0)
             return -1;
-        refine_one (batch, i, features + (ptrdiff_t) i * DN_N_FEATURES, sums);
+        refine_one (
+            batch, i, features + (ptrdiff_t) i * DN_N_FEATURES, distances[i], sums);
     }
     return 0;
 }
