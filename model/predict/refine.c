@@ -52,7 +52,8 @@ struct batch {
     int n;
     double cpus_per_gpu;
     struct dn_estimate *estimates;
-    const char *kind; /* of network */
+    const char *kind;  /* of network */
+    struct dn_mix mix; /* of its operators; both with a bundle alone */
 };
 
 static bool is_same (const struct dn_constants *a, const struct dn_constants *b)
@@ -75,6 +76,15 @@ static void predict_sheet (const struct batch *batch,
     estimate->device = batch->devices[i];
 }
 
+static void find_features (const struct batch *batch,
+                           int i,
+                           const struct dn_estimate *white_box,
+                           float *features)
+{
+    dn_features_of (
+        &batch->mix, batch->spec, batch->graph, batch->devices[i], white_box, features);
+}
+
 /* The white box on the device, and what the residual is to see of it. */
 static void predict_one (const struct batch *batch, int i, float *features)
 {
@@ -94,11 +104,11 @@ static void predict_one (const struct batch *batch, int i, float *features)
     if (!features)
         return;
     if (is_same (constants, made_with) && !dn_device_is_measured (batch->devices[i])) {
-        dn_features (batch->spec, batch->graph, batch->devices[i], estimate, features);
+        find_features (batch, i, estimate, features);
         return;
     }
     predict_sheet (batch, i, made_with, &shipped);
-    dn_features (batch->spec, batch->graph, batch->devices[i], &shipped, features);
+    find_features (batch, i, &shipped, features);
     estimate->white_step_s = shipped.white_step_s;
 }
 
@@ -278,6 +288,7 @@ int dn_predict_devices (const struct dn_predictor *predictor,
     if (!predictor->bundle)
         return predict_white (&batch, NULL, err);
     batch.kind = dn_network_kind (graph);
+    batch.mix = dn_mix_of (graph);
     for (int i = 0; i < n_devices; i += ROWS_MAX) {
         batch.devices = devices + i;
         batch.estimates = estimates + i;
