@@ -65,7 +65,7 @@ struct dn_knot {
 };
 
 /* Coordinates that suffice to leave most points out. */
-#define DN_SKETCH 8
+#define DN_SKETCH 16
 
 /* The runs that stand for the training data, as points of the features that have a
  * weight, scaled so that the distance is the Euclidean one.
@@ -125,6 +125,14 @@ void dn_domain_free (struct dn_domain *domain);
 /* Distance of a run from the training runs. */
 double dn_domain_distance (const struct dn_domain *domain,
                            const float features[DN_N_FEATURES]);
+
+/* Those of 'n' runs, 1 to DN_CANDIDATES_MAX, of DN_N_FEATURES each: the same as one by
+ * one, and faster where the runs have most in common.
+ */
+void dn_domain_distances (const struct dn_domain *domain,
+                          const float *features,
+                          int n,
+                          double *distances);
 
 /* What holds at that distance; beyond the last knot what holds there. */
 struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance);

@@ -13,8 +13,12 @@
  */
 #define LANES 4
 
+/* Points whose bounds are below this part of what is known are looked at first. */
+#define NEAR 0.25F
+
 /* Squared distance, or infinity where it is more than 'least': a decision compares
- * eight runs with some hundred points.
+ * eight runs with some hundred points. Whoever finds the least must not find another
+ * one for being faster, so the order of the sum is always this.
  */
 static float square_distance (const float *a, const float *b, int n, float least)
 {
@@ -99,52 +103,135 @@ void dn_domain_free (struct dn_domain *domain)
     free (domain->sketch);
 }
 
-/* Less than the squared distances that square_distance () finds: its terms are among
- * those, and what the order of rounding changes is far less than what is taken off.
+/* Runs of one decision, as points: they are of one network in one configuration, and
+ * only what the device has a part in differs. In each coordinate they are no farther
+ * than 'half' from the 'middle'.
  */
-static void find_bounds (const struct dn_domain *domain,
-                         const float *point,
-                         float bounds[DN_PROTOTYPES_MAX])
+struct cloud {
+    float points[DN_CANDIDATES_MAX][DN_N_FEATURES];
+    int n;
+    float middle[DN_N_FEATURES];
+    float half[DN_N_FEATURES];
+};
+
+static void find_range (const struct dn_domain *domain, int n, struct cloud *cloud)
 {
-    const float safe = 0.999F;
-    float sketch[DN_SKETCH];
+    const float rounding = 1.000001F; /* so much farther is harmless */
 
-    for (int k = 0; k < DN_SKETCH; k++)
-        sketch[k] = point[domain->telling[k]];
-    for (int i = 0; i < domain->n_points; i++) {
-        const float *other = domain->sketch + (ptrdiff_t) i * DN_SKETCH;
-        float sums[LANES] = {0};
+    for (int k = 0; k < domain->n_used; k++) {
+        float low = cloud->points[0][k];
+        float high = low;
 
-        for (int k = 0; k < DN_SKETCH; k += LANES)
-            for (int j = 0; j < LANES; j++)
-                sums[j] +=
-                    (sketch[k + j] - other[k + j]) * (sketch[k + j] - other[k + j]);
-        bounds[i] = safe * (sums[0] + sums[1] + sums[2] + sums[3]);
+        for (int r = 1; r < n; r++) {
+            float value = cloud->points[r][k];
+
+            low = value < low ? value : low;
+            high = value > high ? value : high;
+        }
+        cloud->middle[k] = low < high ? low / 2 + high / 2 : low;
+        cloud->half[k] =
+            rounding * fmaxf (high - cloud->middle[k], cloud->middle[k] - low);
     }
 }
 
-/* The point that looks nearest is most often among the nearest: it goes first, and few
- * others have to be looked at.
+/* Less than the squared distances that square_distance () finds from any point of a
+ * cloud: its terms are among those, or less, and what the order of rounding changes is
+ * far less than what is taken off.
  */
-static float least_by_sketch (const struct dn_domain *domain, const float *point)
+static float square_bound (const float *middle, const float *half, const float *at)
+{
+    const float safe = 0.999F;
+    float sums[LANES] = {0};
+
+    for (int k = 0; k < DN_SKETCH; k += LANES)
+        for (int j = 0; j < LANES; j++) {
+            float beyond = fabsf (at[k + j] - middle[k + j]) - half[k + j];
+            float twice = beyond + fabsf (beyond); /* 0 within */
+
+            sums[j] += twice * twice;
+        }
+    return safe / 4 * (sums[0] + sums[1] + sums[2] + sums[3]);
+}
+
+static void find_bounds (const struct dn_domain *domain,
+                         const struct cloud *cloud,
+                         float bounds[DN_PROTOTYPES_MAX])
+{
+    float middle[DN_SKETCH];
+    float half[DN_SKETCH];
+
+    for (int k = 0; k < DN_SKETCH; k++) {
+        middle[k] = cloud->middle[domain->telling[k]];
+        half[k] = cloud->half[domain->telling[k]];
+    }
+    for (int i = 0; i < domain->n_points; i++) {
+        float bound =
+            square_bound (middle, half, domain->sketch + (ptrdiff_t) i * DN_SKETCH);
+
+        bounds[i] = bound < INFINITY ? bound : 0; /* out of range it bounds nothing */
+    }
+}
+
+/* How far are the runs from a point? */
+static void look_at (const struct dn_domain *domain,
+                     const struct cloud *cloud,
+                     int i,
+                     float bound,
+                     float least[DN_CANDIDATES_MAX])
+{
+    for (int r = 0; r < cloud->n; r++)
+        if (bound <= least[r]) {
+            float square = square_to (domain, cloud->points[r], i, least[r]);
+
+            if (square < least[r])
+                least[r] = square;
+        }
+}
+
+/* Of squares. */
+static float greatest (const float *values, int n)
+{
+    float most = 0;
+
+    for (int i = 0; i < n; i++)
+        if (values[i] > most)
+            most = values[i];
+    return most;
+}
+
+/* Look at the points whose bounds are above 'from' and up to 'to'. */
+static void look_between (const struct dn_domain *domain,
+                          const struct cloud *cloud,
+                          const float *bounds,
+                          float from,
+                          float to,
+                          float least[DN_CANDIDATES_MAX])
+{
+    for (int i = 0; i < domain->n_points; i++)
+        if (bounds[i] > from && bounds[i] <= to)
+            look_at (domain, cloud, i, bounds[i], least);
+}
+
+/* The point that looks nearest is most often among the nearest of some run: it goes
+ * first, then those that look near, and few others have to be looked at. 'least' is
+ * infinite at first.
+ */
+static void least_by_sketch (const struct dn_domain *domain,
+                             const struct cloud *cloud,
+                             float least[DN_CANDIDATES_MAX])
 {
     float bounds[DN_PROTOTYPES_MAX];
+    float near;
     int nearest = 0;
-    float least;
 
-    find_bounds (domain, point, bounds);
+    find_bounds (domain, cloud, bounds);
     for (int i = 1; i < domain->n_points; i++)
         if (bounds[i] < bounds[nearest])
             nearest = i;
-    least = square_to (domain, point, nearest, INFINITY);
-    for (int i = 0; i < domain->n_points; i++)
-        if (bounds[i] <= least) {
-            float square = square_to (domain, point, i, least);
-
-            if (square < least)
-                least = square;
-        }
-    return least;
+    look_at (domain, cloud, nearest, 0, least);
+    near = NEAR * greatest (least, cloud->n);
+    look_between (domain, cloud, bounds, -1, near, least);
+    look_between (domain, cloud, bounds, near, greatest (least, cloud->n), least);
 }
 
 static float least_of_all (const struct dn_domain *domain, const float *point)
@@ -160,18 +247,49 @@ static float least_of_all (const struct dn_domain *domain, const float *point)
     return least;
 }
 
-double dn_domain_distance (const struct dn_domain *domain,
-                           const float features[DN_N_FEATURES])
+static void find_point (const struct dn_domain *domain,
+                        const float *features,
+                        float *point)
 {
-    float point[DN_N_FEATURES];
-
     for (int i = 0; i < domain->n_used; i++) {
         float value = features[domain->used[i]];
 
         point[i] = isfinite (value) ? value * domain->scale[i] : 0;
     }
-    return sqrt ((double) (domain->sketch ? least_by_sketch (domain, point)
-                                          : least_of_all (domain, point)));
+}
+
+void dn_domain_distances (const struct dn_domain *domain,
+                          const float *features,
+                          int n,
+                          double *distances)
+{
+    struct cloud cloud;
+    float least[DN_CANDIDATES_MAX];
+
+    for (int r = 0; r < n; r++) {
+        /* cppcheck-suppress uninitvar ; here they are filled */
+        find_point (domain, features + (ptrdiff_t) r * DN_N_FEATURES, cloud.points[r]);
+        least[r] = INFINITY;
+    }
+    if (domain->sketch) {
+        find_range (domain, n, &cloud);
+        cloud.n = n;
+        least_by_sketch (domain, &cloud, least);
+    } else {
+        for (int r = 0; r < n; r++)
+            least[r] = least_of_all (domain, cloud.points[r]);
+    }
+    for (int r = 0; r < n; r++)
+        distances[r] = sqrt ((double) least[r]);
+}
+
+double dn_domain_distance (const struct dn_domain *domain,
+                           const float features[DN_N_FEATURES])
+{
+    double distance;
+
+    dn_domain_distances (domain, features, 1, &distance);
+    return distance;
 }
 
 struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance)

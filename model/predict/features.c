@@ -161,23 +161,6 @@ static double share (double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-/* What the operators of a graph come to, per sample and forward. */
-struct mix {
-    double flops[DN_N_OP_KINDS];
-    double traffic[DN_N_OP_KINDS]; /* activation elements read and written */
-    double pointwise_flops;        /* of convolutions of one position */
-    double grouped_flops;
-    double grouped_traffic;
-    double all_flops;
-    double padded_flops;
-    double all_traffic;
-    double weights;
-    double embedding_params;
-    double operators;
-    double products; /* operators with FLOPs */
-    double recurrence;
-};
-
 /* Products are tiled by the hardware; few channels leave tiles half empty. */
 static double padded (const struct dn_op *op)
 {
@@ -189,9 +172,9 @@ static double padded (const struct dn_op *op)
                                   : op->flops;
 }
 
-static struct mix find_mix (const struct dn_graph *graph)
+struct dn_mix dn_mix_of (const struct dn_graph *graph)
 {
-    struct mix mix = {.recurrence = 0};
+    struct dn_mix mix = {.recurrence = 0};
 
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
@@ -266,7 +249,7 @@ static void add_white_box (const struct dn_estimate *e,
     out[DN_FEATURE_POWER_SHARE] = share (e->power_w, device->tdp_w);
 }
 
-static void add_operators (const struct mix *mix,
+static void add_operators (const struct dn_mix *mix,
                            const struct dn_graph *graph,
                            double out[DN_N_FEATURES])
 {
@@ -296,7 +279,7 @@ static void add_operators (const struct mix *mix,
     out[DN_FEATURE_RECURRENCE] = ln (mix->recurrence);
 }
 
-static void add_sizes (const struct mix *mix,
+static void add_sizes (const struct dn_mix *mix,
                        const struct dn_spec *spec,
                        const struct dn_graph *graph,
                        double step_s,
@@ -417,7 +400,7 @@ static void add_device (const struct dn_spec *spec,
 
 /* How far the white box's step is above what the data sheet allows: backward is twice
  * the forward pass. */
-static double above_bound (const struct mix *mix,
+static double above_bound (const struct dn_mix *mix,
                            const struct dn_spec *spec,
                            const struct dn_device *device,
                            const double features[DN_N_FEATURES])
@@ -444,23 +427,34 @@ static float bounded (enum dn_feature feature, double value)
     return (float) fmin (fmax (value, -max), max);
 }
 
+void dn_features_of (const struct dn_mix *mix,
+                     const struct dn_spec *spec,
+                     const struct dn_graph *graph,
+                     const struct dn_device *device,
+                     const struct dn_estimate *white_box,
+                     float out[DN_N_FEATURES])
+{
+    double features[DN_N_FEATURES];
+
+    memset (features, 0, sizeof (features));
+    add_white_box (white_box, device, features);
+    add_operators (mix, graph, features);
+    add_sizes (mix, spec, graph, white_box->step_s.p50, features);
+    add_training (spec, features);
+    add_parallelism (spec, device, features);
+    add_device (spec, device, features);
+    features[DN_FEATURE_BOUND_SHARE] = above_bound (mix, spec, device, features);
+    for (int i = 0; i < DN_N_FEATURES; i++)
+        out[i] = bounded ((enum dn_feature) i, features[i]);
+}
+
 void dn_features (const struct dn_spec *spec,
                   const struct dn_graph *graph,
                   const struct dn_device *device,
                   const struct dn_estimate *white_box,
                   float out[DN_N_FEATURES])
 {
-    struct mix mix = find_mix (graph);
-    double features[DN_N_FEATURES];
+    struct dn_mix mix = dn_mix_of (graph);
 
-    memset (features, 0, sizeof (features));
-    add_white_box (white_box, device, features);
-    add_operators (&mix, graph, features);
-    add_sizes (&mix, spec, graph, white_box->step_s.p50, features);
-    add_training (spec, features);
-    add_parallelism (spec, device, features);
-    add_device (spec, device, features);
-    features[DN_FEATURE_BOUND_SHARE] = above_bound (&mix, spec, device, features);
-    for (int i = 0; i < DN_N_FEATURES; i++)
-        out[i] = bounded ((enum dn_feature) i, features[i]);
+    dn_features_of (&mix, spec, graph, device, white_box, out);
 }

@@ -110,11 +110,38 @@ struct dn_feature_key {
 /* The table, of DN_N_FEATURES rows in the order of the enum. */
 const struct dn_feature_key *dn_feature_keys (void);
 
+/* What the operators of a graph come to, per sample and forward. */
+struct dn_mix {
+    double flops[DN_N_OP_KINDS];
+    double traffic[DN_N_OP_KINDS]; /* activation elements read and written */
+    double pointwise_flops;        /* of convolutions of one position */
+    double grouped_flops;
+    double grouped_traffic;
+    double all_flops;
+    double padded_flops;
+    double all_traffic;
+    double weights;
+    double embedding_params;
+    double operators;
+    double products; /* operators with FLOPs */
+    double recurrence;
+};
+
+struct dn_mix dn_mix_of (const struct dn_graph *graph);
+
 /* Fill 'out' from a run and the white box's estimate of it. */
 void dn_features (const struct dn_spec *spec,
                   const struct dn_graph *graph,
                   const struct dn_device *device,
                   const struct dn_estimate *white_box,
                   float out[DN_N_FEATURES]);
+
+/* The same with the mix of 'graph', which several devices share. */
+void dn_features_of (const struct dn_mix *mix,
+                     const struct dn_spec *spec,
+                     const struct dn_graph *graph,
+                     const struct dn_device *device,
+                     const struct dn_estimate *white_box,
+                     float out[DN_N_FEATURES]);
 
 #endif

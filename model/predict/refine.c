@@ -52,7 +52,8 @@ struct batch {
     int n;
     double cpus_per_gpu;
     struct dn_estimate *estimates;
-    const char *kind; /* of network */
+    const char *kind;  /* of network */
+    struct dn_mix mix; /* of its operators; both with a bundle alone */
 };
 
 static bool is_same (const struct dn_constants *a, const struct dn_constants *b)
@@ -75,6 +76,15 @@ static void predict_sheet (const struct batch *batch,
     estimate->device = batch->devices[i];
 }
 
+static void find_features (const struct batch *batch,
+                           int i,
+                           const struct dn_estimate *white_box,
+                           float *features)
+{
+    dn_features_of (
+        &batch->mix, batch->spec, batch->graph, batch->devices[i], white_box, features);
+}
+
 /* The white box on the device, and what the residual is to see of it. */
 static void predict_one (const struct batch *batch, int i, float *features)
 {
@@ -94,11 +104,11 @@ static void predict_one (const struct batch *batch, int i, float *features)
     if (!features)
         return;
     if (is_same (constants, made_with) && !dn_device_is_measured (batch->devices[i])) {
-        dn_features (batch->spec, batch->graph, batch->devices[i], estimate, features);
+        find_features (batch, i, estimate, features);
         return;
     }
     predict_sheet (batch, i, made_with, &shipped);
-    dn_features (batch->spec, batch->graph, batch->devices[i], &shipped, features);
+    find_features (batch, i, &shipped, features);
     estimate->white_step_s = shipped.white_step_s;
 }
 
@@ -168,6 +178,7 @@ static double sheet_factor (const struct batch *batch, int i, double known)
 static void refine_one (const struct batch *batch,
                         int i,
                         const float *features,
+                        double distance,
                         const float sums[DN_N_QUANTITIES][ROWS_MAX])
 {
     const struct dn_bundle *bundle = batch->predictor->bundle;
@@ -177,8 +188,7 @@ static void refine_one (const struct batch *batch,
                                    batch->graph,
                                    batch->devices[i],
                                    batch->cpus_per_gpu);
-    struct dn_knot at =
-        dn_domain_at (&bundle->domain, dn_domain_distance (&bundle->domain, features));
+    struct dn_knot at = dn_domain_at (&bundle->domain, distance);
     double factors[DN_N_QUANTITIES];
 
     for (int q = 0; q < DN_N_QUANTITIES; q++)
@@ -242,14 +252,18 @@ static int predict_batch (const struct batch *batch, struct dn_err *err)
 {
     float features[ROWS_MAX * DN_N_FEATURES];
     float sums[DN_N_QUANTITIES][ROWS_MAX];
+    double distances[ROWS_MAX];
 
     if (predict_white (batch, features, err) < 0
         || predict_sums (batch, features, sums, err) < 0)
         return -1;
+    dn_domain_distances (
+        &batch->predictor->bundle->domain, features, batch->n, distances);
     for (int i = 0; i < batch->n; i++) {
         if (dn_deadline_check (batch->predictor->deadline, "refined estimate", err) < 0)
             return -1;
-        refine_one (batch, i, features + (ptrdiff_t) i * DN_N_FEATURES, sums);
+        refine_one (
+            batch, i, features + (ptrdiff_t) i * DN_N_FEATURES, distances[i], sums);
     }
     return 0;
 }
@@ -274,6 +288,7 @@ int dn_predict_devices (const struct dn_predictor *predictor,
     if (!predictor->bundle)
         return predict_white (&batch, NULL, err);
     batch.kind = dn_network_kind (graph);
+    batch.mix = dn_mix_of (graph);
     for (int i = 0; i < n_devices; i += ROWS_MAX) {
         batch.devices = devices + i;
         batch.estimates = estimates + i;

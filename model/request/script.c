@@ -64,50 +64,96 @@ static bool holds_word (struct dn_span line, const char *word)
     return false;
 }
 
-/* The argument of 'option', which begins a word; text NULL if the line has none. */
-static struct dn_span option_argument (struct dn_span line, const char *option)
-{
-    size_t len = strlen (option);
-
-    for (size_t i = 0; find_next (line, option, len, &i); i++) {
-        size_t at = i + len;
-
-        if (i > 0 && line.text[i - 1] != ' ' && line.text[i - 1] != '\t')
-            continue;
-        while (at < line.len && strchr (" \t=\"{", line.text[at]))
-            at++;
-        if (at < line.len && (is_digit (line.text[at]) || line.text[at] == '$'))
-            return (struct dn_span){line.text + at, line.len - at};
-    }
-    return (struct dn_span){NULL, 0};
-}
-
-/* Does the line give 'option' a number, or a variable other than Slurm's own? */
-static bool gives_number (struct dn_span line, const char *option)
+/* Does a number stand there, or a variable other than Slurm's own? */
+static bool is_count (struct dn_span argument)
 {
     static const char slurm[] = "SLURM_";
-    struct dn_span argument = option_argument (line, option);
     size_t at = 0;
 
-    if (!argument.text)
-        return false;
     while (at < argument.len && strchr ("${", argument.text[at]))
         at++;
     return at == 0 || argument.len - at < sizeof (slurm) - 1
            || memcmp (argument.text + at, slurm, sizeof (slurm) - 1) != 0;
 }
 
-/* CPUs per task or GPU anywhere, for a command may go on over several lines; tasks only
- * behind srun, since "-n" means something else to most commands.
+/* CPUs per task or GPU, and tasks. No word begins with two of these. */
+static const struct option {
+    const char *text;
+    bool of_srun; /* behind srun alone: "-n" means something else to most commands */
+} options[] = {{"-c", false},
+               {"--cpus-per-task", false},
+               {"--cpus-per-gpu", false},
+               {"SRUN_CPUS_PER_TASK", false},
+               {"-n", true},
+               {"--ntasks", true}};
+
+#define N_OPTIONS ((int) DN_N_ELEMENTS (options))
+
+/* The option that a word begins with, -1 for none, and its argument, whose text is NULL
+ * where there is none.
  */
+static int option_of (struct dn_span word, struct dn_span *argument)
+{
+    for (int i = 0; i < N_OPTIONS; i++) {
+        size_t at = 0;
+
+        while (at < word.len && word.text[at] == options[i].text[at])
+            at++;
+        if (options[i].text[at] != '\0')
+            continue;
+        while (at < word.len && strchr (" \t=\"{", word.text[at]))
+            at++;
+        *argument = (struct dn_span){NULL, 0};
+        if (at < word.len && (is_digit (word.text[at]) || word.text[at] == '$'))
+            *argument = (struct dn_span){word.text + at, word.len - at};
+        return i;
+    }
+    return -1;
+}
+
+/* Where the next word that begins with 'lead' does, from 'at' on; the line's length if
+ * none does. A script may have a megabyte, so the looking is left to the library.
+ */
+static size_t next_word (struct dn_span line, char lead, size_t at)
+{
+    for (; at < line.len; at++) {
+        const char *found = memchr (line.text + at, lead, line.len - at);
+
+        if (!found)
+            break;
+        at = (size_t) (found - line.text);
+        if (at == 0 || found[-1] == ' ' || found[-1] == '\t')
+            return at;
+    }
+    return line.len;
+}
+
+/* Does one of the options that begin with 'lead' count CPUs? What one is first given in
+ * a line is what counts.
+ */
+static bool options_count (struct dn_span line, char lead)
+{
+    bool given[N_OPTIONS] = {false};
+
+    for (size_t at = next_word (line, lead, 0); at < line.len;
+         at = next_word (line, lead, at + 1)) {
+        struct dn_span argument;
+        int i = option_of ((struct dn_span){line.text + at, line.len - at}, &argument);
+
+        if (i < 0 || given[i] || !argument.text)
+            continue;
+        given[i] = true;
+        if (is_count (argument) && (!options[i].of_srun || holds_word (line, "srun")))
+            return true;
+    }
+    return false;
+}
+
+/* Anywhere, for a command may go on over several lines. */
 static bool counts_cpus (struct dn_span line, const char *word)
 {
     (void) word;
-    return gives_number (line, "-c") || gives_number (line, "--cpus-per-task")
-           || gives_number (line, "--cpus-per-gpu")
-           || gives_number (line, "SRUN_CPUS_PER_TASK")
-           || (holds_word (line, "srun")
-               && (gives_number (line, "-n") || gives_number (line, "--ntasks")));
+    return options_count (line, '-') || options_count (line, 'S');
 }
 
 bool dn_script_names (const char *script, const char *word)

@@ -554,12 +554,74 @@ static void equal_coordinates_are_sketched_once (void **state)
     dn_domain_free (&domain);
 }
 
+/* Eight runs that differ in few coordinates, some in none, or lie on points. */
+static void make_runs (const struct dn_domain *domain,
+                       int turn,
+                       uint64_t *seed,
+                       float runs[8][DN_N_FEATURES])
+{
+    for (int k = 0; k < domain->n_used; k++) {
+        float shared =
+            turn % 2 ? arbitrary (seed)
+                     : domain->points[turn * domain->n_used + k] / domain->scale[k];
+
+        for (int r = 0; r < 8; r++)
+            runs[r][k] =
+                shared + (k % 5 == turn % 5 ? (float) r * arbitrary (seed) : 0);
+    }
+    if (turn % 7 == 0)
+        runs[3][2] = 3e38F; /* times its scale it is no number */
+    if (turn % 7 == 1)
+        for (int r = 0; r < 8; r++)
+            runs[r][2] = 5e18F; /* its square is one, that of its double is none */
+}
+
+static void runs_together_have_the_distances_of_each (void **state)
+{
+    enum {
+        N_USED = 31,
+        N_POINTS = 200
+    };
+    struct dn_domain domain = {.n_used = N_USED, .n_points = N_POINTS};
+    struct dn_domain plain;
+    struct dn_err err;
+    uint64_t seed = 5;
+
+    (void) state;
+    domain.points = malloc (sizeof (float) * N_USED * N_POINTS);
+    assert_non_null (domain.points);
+    for (int i = 0; i < N_USED; i++) {
+        domain.used[i] = i;
+        domain.scale[i] = (float) (1 + i % 3);
+    }
+    for (int i = 0; i < N_USED * N_POINTS; i++)
+        domain.points[i] = arbitrary (&seed);
+    plain = domain;
+    assert_int_equal (dn_domain_sketch (&domain, &err), 0);
+    assert_non_null (domain.sketch);
+    for (int turn = 0; turn < 100; turn++) {
+        float runs[8][DN_N_FEATURES] = {{0}};
+        double together[8];
+
+        make_runs (&domain, turn, &seed, runs);
+        dn_domain_distances (&domain, runs[0], 8, together);
+        for (int r = 0; r < 8; r++) {
+            double alone = dn_domain_distance (&plain, runs[r]);
+
+            assert_memory_equal (&together[r], &alone, sizeof (alone));
+        }
+    }
+    dn_domain_free (&domain);
+}
+
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
         TEST ("a sketch changes no distance", a_sketch_changes_no_distance),
         TEST ("equal coordinates are sketched once",
               equal_coordinates_are_sketched_once),
+        TEST ("runs together have the distances of each",
+              runs_together_have_the_distances_of_each),
         TEST ("A bundle is read whole", a_bundle_is_read_whole),
         TEST ("A manifest that lies is named", a_manifest_that_lies_is_named),
         TEST ("Files must be those of the manifest",

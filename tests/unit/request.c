@@ -192,6 +192,8 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
     KEPT (job.tres[DN_GPU_PER_TASK] = "cpu=8", keep_cpus, "counts of CPUs");
     KEPT (job.script = "#!/bin/sh\n srun -c 80 x\n", keep_cpus, "counts CPUs");
     KEPT (job.script = "srun -c80 x", keep_cpus, "counts CPUs");
+    KEPT (job.script = "srun x -c -c \"8\"", keep_cpus, "counts CPUs");
+    KEPT (job.script = "time -v srun --ntasks=${N} x", keep_cpus, "counts CPUs");
     KEPT (job.script = "srun --cpus-per-gpu=8 x", keep_cpus, "counts CPUs");
     KEPT (job.script = "export SRUN_CPUS_PER_TASK=8", keep_cpus, "counts CPUs");
     KEPT (job.script = "x\n\tsrun --cpus-per-task=80 x", keep_cpus, "counts CPUs");
@@ -206,6 +208,7 @@ static void scripts_that_name_no_resources_are_no_hindrance (void **state)
         "# a100 -c 80\nsrun python -c 'import torch'\n",
         "srun -c $SLURM_CPUS_PER_TASK ./a100_run ./my.a100 x-c 8\n",
         "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\nsrun hostname\n",
+        "srun -c ${SLURM_CPUS_PER_TASK} head -c 8\nmake -n 8\nX-c 8 --cpus-per-gpux\n",
         "",
     };
 
