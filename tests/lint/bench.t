@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../cli/lib.sh"
 plan_later
 
+if [[ ${DNNEST_SANITIZERS-} = yes ]]; then skip_all 'built in the build without sanitizers'; fi
 read -ra cc <<< "${CC:-cc}"
 if ! command -v "${cc[0]}" >/dev/null; then skip_all 'no compiler'; fi
 read -ra flags < <(pkg-config --cflags json-c 2>/dev/null || echo)
