@@ -24,8 +24,8 @@ readonly LIBC='calloc free malloc realloc reallocarray
 memchr memcmp memcpy memmem memmove memset strchr strcmp strcspn strdup strerror_r strlen strncmp
 strndup strnlen strrchr strstr snprintf vsnprintf qsort bsearch __errno_location
 abs llabs lround'
-readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmin fmod ldexp log log1p log2 log10 lrint
-llrint llround nearbyint pow round sqrt trunc'
+readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmaxf fmin fmod ldexp log log1p log2 log10
+lrint llrint llround nearbyint pow round sqrt trunc'
 # plugin/conf/load.c, plugin/conf/watch.c and plugin/submit/state.c, and plugin/trace, which
 # writes: on the plugin's own thread only.
 readonly LOAD='access closedir dirfd fdopendir geteuid openat openat64 opendir readdir readdir64
