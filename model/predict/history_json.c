@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
+#include "base/json_write.h"
 #include "predict/history.h"
 
 #define SPREAD_MAX  5.0
@@ -253,14 +254,6 @@ static struct json_object *real_of (double value)
     return json_object_new_double_s (value, text);
 }
 
-static struct json_object *add_object (struct json_object *to, const char *key)
-{
-    struct json_object *object = json_object_new_object ();
-
-    json_object_object_add (to, key, object);
-    return object;
-}
-
 static void add_values (struct json_object *to,
                         const char *key,
                         const struct dn_quantiles *law)
@@ -290,7 +283,7 @@ static double level_of (double score)
 static void add_law (struct json_object *json, const struct dn_history *history)
 {
     const struct dn_quantiles *law = &history->seen;
-    struct json_object *object = add_object (json, "law");
+    struct json_object *object = dn_json_put_object (json, "law");
     struct json_object *levels = json_object_new_array ();
 
     for (int i = 0; i < law->n; i++) {
@@ -334,11 +327,11 @@ struct json_object *dn_history_write (const struct dn_history *history)
     json_object_object_add (json, "noise", real_of (kernel->noise));
     json_object_object_add (json, "smooth", real_of (kernel->smooth));
     json_object_object_add (json, "shared", real_of (kernel->shared));
-    object = add_object (json, "effects");
+    object = dn_json_put_object (json, "effects");
     for (int i = 0; i < DN_N_EFFECTS; i++)
         json_object_object_add (
             object, dn_names_get (&dn_effect_names, i), real_of (kernel->effects[i]));
-    object = add_object (json, "lengths");
+    object = dn_json_put_object (json, "lengths");
     for (int i = 0; i < kernel->n_used; i++)
         json_object_object_add (
             object, keys[kernel->used[i]].name, real_of (1 / (double) kernel->rate[i]));

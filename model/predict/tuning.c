@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
+#include "base/json_write.h"
 
 /* Members of a document that is as large as it may be. */
 #define VALUES_MAX 16384
@@ -315,19 +316,11 @@ static void add_real (struct json_object *to, const char *key, double value)
     json_object_object_add (to, key, json_object_new_double_s (value, text));
 }
 
-static struct json_object *add_object (struct json_object *to, const char *key)
-{
-    struct json_object *object = json_object_new_object ();
-
-    json_object_object_add (to, key, object);
-    return object;
-}
-
 static void add_scale (struct json_object *to,
                        const char *key,
                        const struct dn_scale *scale)
 {
-    struct json_object *object = add_object (to, key);
+    struct json_object *object = dn_json_put_object (to, key);
 
     add_real (object, "scale", scale->scale);
     if (scale->doubling < 1 || scale->doubling > 1)
@@ -340,7 +333,7 @@ static void add_scales (struct json_object *to,
                         const char *key,
                         const struct dn_scales *scales)
 {
-    struct json_object *object = add_object (to, key);
+    struct json_object *object = dn_json_put_object (to, key);
 
     for (int i = 0; i < scales->n_rows; i++)
         add_scale (object, scales->rows[i].name, &scales->rows[i]);
@@ -356,13 +349,13 @@ struct json_object *dn_tuning_write (const struct dn_tuning *tuning)
     json_object_object_add (
         document, format_key, json_object_new_int (DN_TUNING_FORMAT));
     json_object_object_add (document, "runs", json_object_new_int64 (tuning->runs));
-    object = add_object (document, "constants");
+    object = dn_json_put_object (document, "constants");
     for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {
         struct json_object *constant;
 
         if (!tuning->tuned[i].set)
             continue;
-        constant = add_object (object, dn_constant_fields[i].name);
+        constant = dn_json_put_object (object, dn_constant_fields[i].name);
         add_real (constant, "value", dn_constant_get (&tuning->constants, i));
         add_real (constant, "shipped", tuning->tuned[i].shipped);
         add_real (constant, "sigma", tuning->tuned[i].sigma);
@@ -375,7 +368,7 @@ struct json_object *dn_tuning_write (const struct dn_tuning *tuning)
     add_scales (document, "devices", &tuning->devices);
     add_scales (document, "applications", &tuning->applications);
     add_scales (document, "cells", &tuning->cells);
-    object = add_object (document, "spread");
+    object = dn_json_put_object (document, "spread");
     add_real (object, "cell", tuning->cell);
     add_real (object, "known", tuning->known);
     add_real (object, "device", tuning->device);
