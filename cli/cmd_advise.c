@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "advise.h"
-#include "conf/stopwatch.h"
+#include "host/stopwatch.h"
 #include "process/sbatch.h"
 #include "output/show.h"
 #include "subject.h"

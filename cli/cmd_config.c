@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf/people.h"
+#include "host/people.h"
 #include "output/json.h"
 #include "output/show.h"
 #include "output/grid.h"

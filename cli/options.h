@@ -9,7 +9,7 @@
 #include <limits.h>
 
 #include "common.h"
-#include "conf/load.h"
+#include "host/load.h"
 
 struct dn_option {
     const char *name;

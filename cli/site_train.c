@@ -15,7 +15,7 @@
 
 #include "base/digest.h"
 #include "base/json_read.h"
-#include "conf/load.h"
+#include "host/load.h"
 #include "directory.h"
 #include "output/grid.h"
 #include "output/json.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/files.h"
+#include "host/files.h"
 
 /* NodeName lines of the largest clusters take some hundred KB. */
 #define FILE_MAX (16 * 1024 * 1024)

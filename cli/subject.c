@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common.h"
-#include "conf/carry.h"
+#include "host/carry.h"
 
 /* dn_predict_devices () takes this for "not known": the run has the CPUs that it needs.
  */

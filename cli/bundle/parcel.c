@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conf/files.h"
-#include "conf/load.h"
+#include "host/files.h"
+#include "host/load.h"
 #include "predict/bundle.h"
 
 #define DIR_MODE  0755

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conf/load.h"
+#include "host/load.h"
 #include "parcel.h"
 
 static const char key_suffix[] = ".pub";

@@ -30,8 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conf/files.h"
-#include "conf/load.h"
+#include "host/files.h"
+#include "host/load.h"
 #include "process/interrupt.h"
 
 #define LOCK_TRIES  100

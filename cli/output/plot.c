@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "process/child.h"
-#include "conf/files.h"
+#include "host/files.h"
 
 #define SAID_MAX 160 /* of gnuplot's complaint */
 

@@ -30,7 +30,7 @@
 
 #include "base/text.h"
 #include "common.h"
-#include "conf/files.h"
+#include "host/files.h"
 #include "process/interrupt.h"
 #include "process/proc_tree.h"
 

@@ -17,7 +17,7 @@
 
 #include "process/child.h"
 #include "common.h"
-#include "conf/files.h"
+#include "host/files.h"
 #include "probe_report.h"
 
 /* --- what is swept --------------------------------------------------------------- */

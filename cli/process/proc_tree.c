@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "conf/files.h"
+#include "host/files.h"
 
 /* Nobody has more; a fork bomb is looked at in part, and again when that is dead. */
 #define PROCESSES_MAX 65536

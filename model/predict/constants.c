@@ -1,7 +1,7 @@
 /* constants.c - values of the white box's constants, and where each comes from
  *
  * "joint fit": least absolute error of ln (measured / predicted) over the rows of
- * model/data/training_runs.csv, those of one GPU first, then communication on the
+ * learn/data/training_runs.csv, those of one GPU first, then communication on the
  * others, by tests/bench/calibrate-steps, which prints these lines.
  * The other sources are named where they stand.
  *

@@ -102,7 +102,7 @@ double dn_step_doubt (const struct dn_case *c, bool learned)
 
     if (spec->precision == DN_PRECISION_UNKNOWN)
         variance += k->sigma_precision * k->sigma_precision;
-    /* No run of model/data is on a CPU, and libraries make all the difference there: a
+    /* No run of learn/data is on a CPU, and libraries make all the difference there: a
      * factor of ten either way is two and a half standard deviations, a guess. */
     if (c->device->arch == DN_ARCH_CPU)
         variance += 0.9 * 0.9;

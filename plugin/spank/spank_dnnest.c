@@ -20,7 +20,7 @@
 
 #include <slurm/spank.h>
 
-#include "conf/carry.h"
+#include "host/carry.h"
 #include "spank/help.h"
 #include "spec/spec.h"
 

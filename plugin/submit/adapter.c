@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "conf/carry.h"
+#include "host/carry.h"
 #include "submit/host.h"
 #include "submit/versions.h"
 

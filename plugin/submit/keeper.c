@@ -32,8 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conf/files.h"
-#include "conf/watch.h"
+#include "host/files.h"
+#include "host/watch.h"
 #include "submit/host.h"
 #include "submit/state.h"
 #include "submit/versions.h"

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conf/load.h"
+#include "host/load.h"
 #include "submit/host.h"
 #include "trace/trace.h"
 

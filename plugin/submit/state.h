@@ -5,7 +5,7 @@
 #ifndef DN_STATE_H
 #define DN_STATE_H
 
-#include "conf/load.h"
+#include "host/load.h"
 #include "site.h"
 
 /* Build a new state from 'conf' and what it names, with what 'context' has of

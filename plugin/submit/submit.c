@@ -14,8 +14,8 @@
 #include <time.h>
 
 #include "advise.h"
-#include "conf/carry.h"
-#include "conf/stopwatch.h"
+#include "host/carry.h"
+#include "host/stopwatch.h"
 #include "graph/sidecar.h"
 #include "submit/adapter.h"
 #include "submit/host.h"

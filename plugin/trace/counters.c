@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conf/files.h"
+#include "host/files.h"
 
 /* All families together have some 6 KiB. */
 #define TEXT_MAX 16384

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conf/files.h"
+#include "host/files.h"
 
 static int fail_errno (const char *path, const char *what, struct dn_err *err)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "conf/load.h"
+#include "host/load.h"
 #include "predict/refine.h"
 
 #define N_DEVICES 8

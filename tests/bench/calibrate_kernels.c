@@ -3,7 +3,7 @@
  * usage: calibrate_kernels HARDWARE-FOLDER linear.csv bmm.csv conv.csv elementwise.csv
  *                          SWEEPS [gpu]
  *
- * Writes model/learn/kernel_constants.inc to the standard output, and to the standard
+ * Writes learn/kernel_constants.inc to the standard output, and to the standard
  * error the errors by class and chip: with constants of all chips and the law of the
  * sustained clock; with one more factor per chip; and with the constants of the other
  * chips. With the word "gpu" only the last of these, and no constants; without sweeps

@@ -15,7 +15,7 @@ compile() {
     shift
     # shellcheck disable=SC2086  # words
     "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION='"bench"' -DDNNEST_PROBE_DIR='""' ${CFLAGS:--O2} \
-        -I"$top/model" -o "$build/$name" \
+        -I"$top" -I"$top/model" -o "$build/$name" \
         "$top/tests/bench/$name.c" "$top/tests/bench/bench.c" "$@" -lcsv -lm
     [[ ! ${DNNEST_COMPILE_ONLY-} ]] || exit 0
 }

@@ -17,7 +17,7 @@
  * how far its constants are from those of the others is what the prior's spreads rest
  * on.
  *
- * A chapter of model/ACCURACY.md goes to stdout.
+ * A chapter of learn/ACCURACY.md goes to stdout.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -9,7 +9,7 @@ plan_later
 export OMP_NUM_THREADS=1
 
 # Every 20th row of the shipped table, and variants of it.
-python3 - "$top/model/data/training_runs.csv" "$work" <<'PYTHON'
+python3 - "$top/learn/data/training_runs.csv" "$work" <<'PYTHON'
 import csv
 import sys
 

@@ -3,8 +3,8 @@
  * Attack surface: names, shapes, operands, attributes, calls, windows, loops. What is
  * imported must be a sidecar that can be read again, and written the same.
  *
- * Aims at: model/import/hlo_text.c model/import/hlo_cost.c model/import/hlo_layers.c
- * model/import/hlo_entry.c model/import/hlo_kernels.c
+ * Aims at: import/hlo_text.c import/hlo_cost.c import/hlo_layers.c
+ * import/hlo_entry.c import/hlo_kernels.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -4,8 +4,8 @@
  * computed, attributes. What is imported must be a sidecar that can be read again, and
  * written the same.
  *
- * Aims at: model/import/onnx_file.c model/import/onnx_layers.c
- * model/import/onnx_rules.c model/import/onnx_shape.c model/import/onnx_fuse.c
+ * Aims at: import/onnx_file.c import/onnx_layers.c
+ * import/onnx_rules.c import/onnx_shape.c import/onnx_fuse.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -3,7 +3,7 @@
  * Attack surface: the lines of the hook, and a program's own output by a pattern. The
  * input is read in two pieces; its steps make a rate, or a message why not.
  *
- * Aims at: cli/probe/probe_feed.c model/learn/steady.c
+ * Aims at: cli/probe/probe_feed.c learn/steady.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -3,7 +3,7 @@
  * Attack surface: a table that a job of anybody's may have written. What is made of it
  * must be read again by the catalogue, as one device of the name that was asked for.
  *
- * Aims at: model/learn/samples.c model/learn/bench_entry.c model/learn/bench_fit.c
+ * Aims at: learn/samples.c learn/bench_entry.c learn/bench_fit.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

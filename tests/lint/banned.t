@@ -21,7 +21,7 @@ sprintf vsprintf strcpy strcat strncat gets alloca: writing past an end
 abort exit _exit assert raise kill longjmp: the end of the controller
 pthread_create sleep usleep nanosleep: waiting'
 
-files=$(c_files model | grep -v '^model/learn/')
+files=$(c_files model)
 while IFS=: read -r names why; do
     pattern="(^|[^A-Za-z0-9_.>])(${names// /|}) *\\("
     found=

@@ -11,12 +11,12 @@ is 'every class of rows in doubt has rows of its own, a verdict and a reason' \
 
 # A note that a spec lacks a key outlives the key.
 is 'no note says that an optimizer has no key' \
-    "$(grep -c 'optimizer has no key' "$top"/model/data/*.csv | grep -v ':0$')" ''
+    "$(grep -c 'optimizer has no key' "$top"/learn/data/*.csv | grep -v ':0$')" ''
 
 # The check itself must see what it is meant to see.
 mkdir "$work/data"
 for table in training_runs gpu_memory; do
-    grep -v 'model=vnet\|p3.8xlarge' "$top/model/data/$table.csv" > "$work/data/$table.csv"
+    grep -v 'model=vnet\|p3.8xlarge' "$top/learn/data/$table.csv" > "$work/data/$table.csv"
 done
 out=$("$top/tests/bench/accuracy" --check --data="$work/data" 2>&1)
 like 'a class without rows is found' "$out" "no row of training_runs.csv is 'V-Net'"

@@ -27,7 +27,8 @@ def load(name):
 
 
 def page(name):
-    with open(top + "/cli/" + name + ".scd", encoding="utf-8") as file:
+    folder = "bench" if name.startswith("dnnest-bench") else "cli"
+    with open(f"{top}/{folder}/{name}.scd", encoding="utf-8") as file:
         return file.read()
 
 
@@ -174,7 +175,7 @@ def bench_page():
             options(help_text))
     compare("dnnest-bench.1", sections(chapters["COMMANDS"], "##"),
             re.findall(r"^  ([a-z]+) +[a-z]", help_text.split("Options:")[0], re.M))
-    with open(top + "/model/learn/samples.c", encoding="utf-8") as file:
+    with open(top + "/learn/samples.c", encoding="utf-8") as file:
         ops = re.search(r"op_text\[\] = \{(.*?)\};", file.read(), re.S).group(1)
     for op in re.findall(r'"(\w+)"', ops)[1:]:
         if "*%s*" % op not in chapters["SAMPLES"]:

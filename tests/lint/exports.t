@@ -26,15 +26,15 @@ strndup strnlen strrchr strstr snprintf vsnprintf qsort bsearch __errno_location
 abs llabs lround'
 readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmaxf fmin fmod ldexp log log1p log2 log10
 lrint llrint llround nearbyint pow round sqrt trunc'
-# plugin/conf/load.c, plugin/conf/watch.c and plugin/submit/state.c, and plugin/trace, which
+# host/load.c, host/watch.c and plugin/submit/state.c, and plugin/trace, which
 # writes: on the plugin's own thread only.
 readonly LOAD='access closedir dirfd fdopendir geteuid openat openat64 opendir readdir readdir64
 fstatat fstatat64'
 readonly TRACE='fchmod ftruncate ftruncate64 gmtime_r lstat lstat64 rename unlink write'
-# plugin/conf/people.c, on the same thread: may ask a server, as slurmctld itself does for its
+# host/people.c, on the same thread: may ask a server, as slurmctld itself does for its
 # users and groups when it starts.
 readonly PEOPLE='getgrnam_r getpwnam_r'
-# plugin/conf/files.c: a file of the user; syscall is openat2. In slurmctld only with
+# host/files.c: a file of the user; syscall is openat2. In slurmctld only with
 # SidecarDir=, and never one that could block.
 readonly FILES='close fstat open open64 read syscall'
 readonly THREADS='clock_gettime time pthread_mutex_lock pthread_mutex_unlock'

@@ -14,7 +14,7 @@ command -v clang-format >/dev/null || skip_all 'clang-format is not installed'
 [[ -e $top/.clang-format ]] || skip_all 'no .clang-format'
 
 cd "$top" || exit
-for folder in model plugin cli tests; do
+for folder in "${OURS[@]}" tests; do
     is "files of $folder/ are formatted" "$(c_files $folder \
         | xargs -r clang-format --dry-run 2>&1 | grep -E 'warning|error' | cut -d: -f1 | uniq -c)" ''
 done

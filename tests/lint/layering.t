@@ -34,62 +34,66 @@ for room in "${rooms[@]}"; do
 done
 
 is 'no room includes site.h or advise.h' \
-    "$(for room in "${rooms[@]}"; do
-        for file in $(c_files "model/$room"); do
-            own_includes "$file" | grep -E '^(site|advise)\.h$' | sed "s|^|$file includes |"
-        done
-    done)" ''
-is 'model/import uses what stands up to graph, and nothing else' \
-    "$(violations model/import '(base|request|spec|graph|import|generated)/.*')" ''
-is 'only model/import, cli/ and tests/ know import/' \
-    "$(for file in $(c_files model plugin | grep -v '^model/import/'); do
-        own_includes "$file" | grep '^import/' | sed "s|^|$file includes |"
+    "$(for file in $(c_files "${rooms[@]/#/model/}"); do
+        own_includes "$file" | grep -E '^(site|advise)\.h$' | sed "s|^|$file includes |"
     done)" ''
 is 'every folder of model/ is a room' \
     "$(cd "$top/model" && for dir in */; do
-        [[ " ${rooms[*]} import learn data " = *" ${dir%/} "* ]] || echo "$dir"
+        [[ " ${rooms[*]} " = *" ${dir%/} "* ]] || echo "$dir"
     done)" ''
-is 'model/learn uses the rooms and nothing else' "$(violations model/learn "$allowed|learn/.*")" ''
-is 'only model/learn, cli/ and tests/ know learn/' \
-    "$(for file in $(c_files model plugin | grep -v '^model/learn/'); do
-        own_includes "$file" | grep '^learn/' | sed "s|^|$file includes |"
-    done)" ''
-is 'only model/learn and cli/ read and write CSV' \
-    "$(for file in $(c_files model plugin | grep -v '^model/learn/'); do
-        system_includes "$file" | grep '^csv\.h$' | sed "s|^|$file includes |"
-    done)" ''
-is 'only model/predict/residual.c and model/learn know libxgboost' \
-    "$(for file in $(c_files model plugin cli | grep -v '^model/learn/'); do
-        system_includes "$file" | grep -q '^xgboost/' && echo "$file"
-    done)" 'model/predict/residual.c'
-is 'only the store of records knows SQLite' \
-    "$(for file in $(c_files model plugin cli); do
-        system_includes "$file" | grep -q '^sqlite3\.h$' && echo "$file"
-    done)" 'model/learn/records_db.h'
-is 'model/ includes no header of Slurm, of files or of the system' \
-    "$(for file in $(c_files model | grep -v '^model/learn/'); do
-        system_includes "$file" \
-            | grep -E '^(slurm/|sys/|unistd|fcntl|dirent|time\.h|pthread|signal|locale|assert|errno|curl/|sqlite)' \
-            | grep -v '^errno.h$' | sed "s|^|$file includes |"
-    done)" ''
-is 'only model/base/err.c knows errno' \
-    "$(for file in $(c_files model | grep -v '^model/learn/'); do
-        system_includes "$file" | grep -q '^errno.h$' && echo "$file"
-    done)" 'model/base/err.c'
-is 'only plugin/submit and plugin/spank know Slurm' \
-    "$(for file in $(c_files plugin cli | grep -Ev '^plugin/(submit|spank)/'); do
-        system_includes "$file" | grep '^slurm/' | sed "s|^|$file includes |"
-    done)" ''
-is 'plugin/ does not know cli/' \
-    "$(cd "$top" && for file in $(c_files plugin); do
+
+# --- around the model ------------------------------------------------------------------
+
+# knows FOLDER REGEX: of our own headers, a file of FOLDER includes those alone that lie
+# beside it or below FOLDER, or that match.
+knows() {
+    local folder=$1 file header
+    for file in $(c_files "$folder"); do
         for header in $(own_includes "$file"); do
-            [[ -e cli/$header ]] && echo "$file includes $header"
+            [[ $header =~ ^($2)$ || -e $top/${file%/*}/$header || -e $top/$folder/$header \
+                || $header = "$folder"/* && -e $top/$header ]] || echo "$file includes $header"
         done
-    done)" ''
-is 'cli/ knows of plugin/ only how files are loaded' \
-    "$(for file in $(c_files cli); do
-        own_includes "$file" | grep -E '^(submit|spank)/|\.\./' | sed "s|^|$file includes |"
-    done)" ''
+    done
+}
+
+model="$allowed|site\\.h|advise\\.h"
+is 'host/ knows model/' "$(knows host "$model")" ''
+is 'plugin/ knows model/ and host/' "$(knows plugin "$model|host/.*")" ''
+is 'learn/ knows the rooms' "$(knows learn "$allowed")" ''
+is 'import/ knows the rooms up to graph' \
+    "$(knows import '(base|request|spec|graph|generated)/.*')" ''
+is 'cli/ knows model/, host/, learn/ and import/' \
+    "$(knows cli "$model|(host|learn|import)/.*")" ''
+is 'daemon/ knows model/, host/ and learn/' "$(knows daemon "$model|(host|learn)/.*")" ''
+is 'bench/ knows model/, host/, learn/ and what every command has' \
+    "$(knows bench "$model|(host|learn)/.*|(common|replace)\\.h|(process|output)/.*")" ''
+
+# --- libraries and the system ------------------------------------------------------------
+
+# who_includes REGEX: the files that include a header of the system that matches.
+who_includes() {
+    local file
+    for file in $(c_files "${OURS[@]}"); do
+        if system_includes "$file" | grep -qE "$1"; then echo "$file"; fi
+    done
+}
+
+is 'only learn/, cli/ and bench/ read and write CSV' \
+    "$(who_includes '^csv\.h$' | grep -vE '^(learn|cli|bench)/')" ''
+is 'only learn/ and one file of model/ know libxgboost' \
+    "$(who_includes '^xgboost/' | grep -v '^learn/')" 'model/predict/residual.c'
+is 'only the store of records knows SQLite' \
+    "$(who_includes '^sqlite3\.h$')" 'learn/records_db.h'
+is 'only import/ knows protobuf' "$(who_includes '^protobuf-c/' | grep -v '^import/')" ''
+is 'only cli/ knows libsodium and libcurl' \
+    "$(who_includes '^(sodium\.h|curl/)' | grep -v '^cli/')" ''
+is 'model/ includes no header of Slurm, of files or of the system' \
+    "$(who_includes '^(slurm/|sys/|unistd|fcntl|dirent|time\.h|pthread|signal|locale|assert|errno|curl/|sqlite|csv\.h|protobuf)' \
+        | grep '^model/')" 'model/base/err.c'
+is 'the one of them knows errno' \
+    "$(system_includes model/base/err.c | grep -E '^(errno|sys/|unistd)')" 'errno.h'
+is 'only plugin/submit and plugin/spank know Slurm' \
+    "$(who_includes '^slurm/' | grep -Ev '^plugin/(submit|spank)/')" ''
 is 'names of C files are unique in the tree' \
-    "$(c_files model plugin cli | sed 's|.*/||' | sort | uniq -d)" ''
+    "$(c_files "${OURS[@]}" | sed 's|.*/||' | sort | uniq -d)" ''
 done_testing

@@ -7,6 +7,10 @@ top=${abs_top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 # shellcheck source=tests/live/lib/tap.sh
 . "$top/tests/live/lib/tap.sh"
 
+# The folders with C of our own, in the order in which they may know one another.
+# shellcheck disable=SC2034  # for those who source this
+readonly OURS=(model host plugin learn import cli daemon bench)
+
 # The C files below the named folders, one per line.
 c_files() {
     (cd "$top" && find "$@" -name '*.[ch]' | LC_ALL=C sort)

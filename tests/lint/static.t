@@ -79,7 +79,7 @@ sources() {
     local without='^$'
     if [[ " ${flags[*]} " != *' -DHAVE_SLURM_SLURM_H=1 '* ]]; then without='^plugin/s'; fi
     if [[ " ${flags[*]} " != *' -DDN_FETCH '* ]]; then without+='|^cli/bundle/fetch\.c$'; fi
-    c_files model plugin cli | grep '\.c$' | grep -vE "$without"
+    c_files "${OURS[@]}" | grep '\.c$' | grep -vE "$without"
 }
 
 # look_all TOOL: the same of every file, as many at once as there are processors
@@ -109,7 +109,7 @@ look_cppcheck() { # FILE..., beside those of the tree
         --suppress='*:generated/*' --library=posix --library=gnu \
         -D__GNUC__=12 '-DSPANK_PLUGIN(a,b)=' -DPROTOBUF_C_VERSION_NUMBER=1004001 \
         --template='{file}:{line}: {message} [{id}]' \
-        "${known[@]}" "$top/model" "$top/plugin" "$top/cli" "$@" 2>&1
+        "${known[@]}" "${OURS[@]/#/$top/}" "$@" 2>&1
 }
 
 # report TITLE FINDINGS: on a failure, all of them

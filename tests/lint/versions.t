@@ -24,7 +24,7 @@ mentions() {
     done
 }
 
-mapfile -t files < <(c_files model plugin cli tests | grep -vx "$HEADER")
+mapfile -t files < <(c_files "${OURS[@]}" tests | grep -vx "$HEADER")
 is "only $HEADER asks for the version of Slurm" \
     "$(mentions "${files[@]}" | grep -vxE "$BEARER:[0-9]+:$BEARS" |
         grep -vE ':[0-9]+: *assert_int_equal \(\*version, SLURM_VERSION_NUMBER\);$')" ''

@@ -1,7 +1,7 @@
 #!/bin/bash
 # calibrate.t - every GPU type of a real Slurm is measured by a job and gets its entry
 #
-# There is no GPU: a stand-in gives kernels that others have recorded (model/data) in place
+# There is no GPU: a stand-in gives kernels that others have recorded (learn/data) in place
 # of 'dnnest-bench gpu'; all else is the real program.
 
 set -euo pipefail

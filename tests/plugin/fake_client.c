@@ -10,7 +10,7 @@
 
 #include <slurm/spank.h>
 
-#include "conf/carry.h"
+#include "host/carry.h"
 
 #define SYMBOL __attribute__ ((visibility ("default")))
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "conf/stopwatch.h"
+#include "host/stopwatch.h"
 #include "scene.h"
 #include "small_bundle.h"
 

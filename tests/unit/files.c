@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conf/carry.h"
-#include "conf/files.h"
+#include "host/carry.h"
+#include "host/files.h"
 
 #define MAX 1024
 

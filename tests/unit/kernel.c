@@ -47,7 +47,7 @@ struct measured {
 
 /* sitar-lab/NeuSight (MIT), scripts/asplos/data/dataset/train/collect, PyTorch 2.1,
  * FP32, forward: the 20th, 50th and 80th percentile by time of every class and chip in
- * model/data/kernels_*.csv. Sizes: batches, m, n, k; of convolutions (3 x 3, stride 1,
+ * learn/data/kernels_*.csv. Sizes: batches, m, n, k; of convolutions (3 x 3, stride 1,
  * padding 1) batch, input channels, output channels, side; of light kernels arrays
  * touched, rows, columns.
  */

@@ -3,7 +3,7 @@
  * On the measured device the measurement counts and the model only tells what was not
  * measured. For another device the model is moved by a part of the logarithm of
  * measured / predicted: what the application has in common on both. How much that is
- * was found on the runs of model/data/training_runs.csv of which one source has
+ * was found on the runs of learn/data/training_runs.csv of which one source has
  * measured the same specification on several devices (tests/bench/probe-transfer): 0.85
  * of the logarithm where both have the same chip, 0.36 elsewhere. Elsewhere it differs
  * much between sources, from 0.15 to 0.83, so the bound is widened by 0.3 of what was

@@ -16,7 +16,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "conf/stopwatch.h"
+#include "host/stopwatch.h"
 
 #include <time.h>
 

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "conf/watch.h"
+#include "host/watch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "conf/load.h"
+#include "host/load.h"
 
 /* Of one directory; a catalogue has DN_DEVICES_MAX at most. */
 #define ENTRIES_MAX 1024

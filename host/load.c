@@ -10,7 +10,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "conf/load.h"
+#include "host/load.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conf/files.h"
-#include "conf/people.h"
+#include "host/files.h"
+#include "host/people.h"
 #include "predict/tuning.h"
 
 /* Of the catalogue: what a site has measured itself. */

@@ -2,11 +2,11 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "conf/carry.h"
+#include "host/carry.h"
 
 #include <limits.h>
 
-#include "conf/files.h"
+#include "host/files.h"
 #include "graph/sidecar.h"
 #include "spec/spec.h"
 

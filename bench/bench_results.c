@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "bench/bench_command.h"
-#include "conf/load.h"
+#include "host/load.h"
 #include "learn/bench_fit.h"
 #include "replace.h"
 

@@ -11,7 +11,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "conf/files.h"
+#include "host/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -19,7 +19,7 @@
 #include <string.h>
 
 /* Between two runs of the same program: of the 477 sets of rows in
- * model/data/training_runs.csv with one source, device and specification the standard
+ * learn/data/training_runs.csv with one source, device and specification the standard
  * deviation is 2.0 % in the median and 3.9 % in the mean. */
 #define BETWEEN_RUNS 0.03
 

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "conf/people.h"
+#include "host/people.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "conf/files.h"
+#include "host/files.h"
 
 /* What the system keeps of one user, or of a group with all of its members. */
 #define ENTRY_FIRST 4096
