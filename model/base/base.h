@@ -17,6 +17,8 @@
 #define DN_UNSET     (INT64_C (-1))
 #define DN_UNLIMITED (INT64_C (-2))
 
+#define DN_GIB 1073741824.0 /* bytes */
+
 #define DN_N_ELEMENTS(array) (sizeof (array) / sizeof ((array)[0]))
 
 /* Run 'function (&variable)' when the variable leaves its scope. */
@@ -31,6 +33,18 @@ struct dn_names {
     const char *const *names;
     int n_names;
 };
+
+/* Initialise a table of names from 'text', an array with a designated initialiser per
+ * constant of the enum, of which there are 'count': another number does not compile.
+ */
+#define DN_NAMES(text, count)                                                          \
+    {                                                                                  \
+        (text), (count) + 0 * (int) sizeof (struct {                                   \
+                              _Static_assert(DN_N_ELEMENTS (text) == (count),          \
+                                             "a name for each constant");              \
+                              int size;                                                \
+                          })                                                           \
+    }
 
 /* Return the name of 'value', or "?" for a value outside the table. */
 const char *dn_names_get (const struct dn_names *names, int value);

@@ -7,22 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const arch_text[] = {"unknown",
-                                        "kepler",
-                                        "pascal",
-                                        "volta",
-                                        "turing",
-                                        "ampere",
-                                        "ada",
-                                        "hopper",
-                                        "blackwell",
-                                        "cdna",
-                                        "other",
-                                        "cpu"};
-static const char *const link_text[] = {"unknown", "nvlink", "pcie", "ib"};
+static const char *const arch_text[] = {
+    [DN_ARCH_UNKNOWN] = "unknown",
+    [DN_ARCH_KEPLER] = "kepler",
+    [DN_ARCH_PASCAL] = "pascal",
+    [DN_ARCH_VOLTA] = "volta",
+    [DN_ARCH_TURING] = "turing",
+    [DN_ARCH_AMPERE] = "ampere",
+    [DN_ARCH_ADA] = "ada",
+    [DN_ARCH_HOPPER] = "hopper",
+    [DN_ARCH_BLACKWELL] = "blackwell",
+    [DN_ARCH_CDNA] = "cdna",
+    [DN_ARCH_OTHER] = "other",
+    [DN_ARCH_CPU] = "cpu",
+};
+static const char *const link_text[] = {
+    [DN_LINK_UNKNOWN] = "unknown",
+    [DN_LINK_NVLINK] = "nvlink",
+    [DN_LINK_PCIE] = "pcie",
+    [DN_LINK_IB] = "ib",
+};
 
-const struct dn_names dn_arch_names = {arch_text, (int) DN_N_ELEMENTS (arch_text)};
-static const struct dn_names link_names = {link_text, (int) DN_N_ELEMENTS (link_text)};
+const struct dn_names dn_arch_names = DN_NAMES (arch_text, DN_N_ARCHS);
+static const struct dn_names link_names = DN_NAMES (link_text, DN_N_LINKS);
 
 enum value_type {
     VALUE_NAME,

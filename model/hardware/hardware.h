@@ -30,7 +30,8 @@ enum dn_arch {
     DN_ARCH_BLACKWELL,
     DN_ARCH_CDNA,
     DN_ARCH_OTHER,
-    DN_ARCH_CPU
+    DN_ARCH_CPU,
+    DN_N_ARCHS
 };
 
 extern const struct dn_names dn_arch_names;

@@ -84,7 +84,8 @@ enum dn_link {
     DN_LINK_UNKNOWN,
     DN_LINK_NVLINK,
     DN_LINK_PCIE,
-    DN_LINK_IB
+    DN_LINK_IB,
+    DN_N_LINKS
 };
 
 enum dn_decode {

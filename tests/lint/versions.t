@@ -65,7 +65,7 @@ compiles() {
         grep -q 'include [<"]slurm/\|include "\(submit/\|stand_in\)' "$top/$file" || continue
         "${cc[@]}" "${include[@]}" -std=gnu11 -fsyntax-only -Wall -Wextra -Werror \
             -D_GNU_SOURCE -DPACKAGE_VERSION='"0"' -DDN_SLURM_VERSION='"0"' \
-            -I"${abs_top_builddir:-$top}" -I"$top/model" -I"$top/plugin" -I"$top/tests/unit" \
+            -I"${abs_top_builddir:-$top}" -I"$top" -I"$top/model" -I"$top/plugin" -I"$top/tests/unit" \
             -I"$top/tests/plugin" "$top/$file" || return 1
     done
 }
