@@ -201,22 +201,6 @@ void dn_mix_init (struct dn_mix *mix, const struct dn_graph *graph)
     }
 }
 
-static bool runs_on_16_bits (enum dn_precision precision)
-{
-    return precision == DN_PRECISION_FP16 || precision == DN_PRECISION_BF16
-           || precision == DN_PRECISION_HALF;
-}
-
-/* The precision that runs: nothing stated is fp32, and so is tf32 without its unit. */
-static enum dn_precision precision_of (const struct dn_spec *spec,
-                                       const struct dn_device *device)
-{
-    if (spec->precision == DN_PRECISION_UNKNOWN
-        || (spec->precision == DN_PRECISION_TF32 && device->tf32 <= 0))
-        return DN_PRECISION_FP32;
-    return spec->precision;
-}
-
 static void add_white_box (const struct dn_estimate *e,
                            const struct dn_device *device,
                            double out[DN_N_FEATURES])
@@ -374,14 +358,14 @@ static void add_device (const struct dn_spec *spec,
                         const struct dn_device *device,
                         double out[DN_N_FEATURES])
 {
-    enum dn_precision precision = precision_of (spec, device);
+    enum dn_precision precision = dn_device_precision (device, spec->precision);
     bool matrix;
     double peak = dn_device_peak (device, precision, &matrix);
     bool gpu = device->arch >= DN_ARCH_KEPLER && device->arch <= DN_ARCH_BLACKWELL;
 
-    out[DN_FEATURE_ELEMENT_BYTES] = runs_on_16_bits (precision) ? 2 : 4;
+    out[DN_FEATURE_ELEMENT_BYTES] = dn_precision_traits[precision].activation;
     out[DN_FEATURE_MATRIX_UNITS] = matrix;
-    out[DN_FEATURE_TF32] = precision == DN_PRECISION_TF32;
+    out[DN_FEATURE_TF32] = dn_precision_traits[precision].rounds;
     out[DN_FEATURE_PEAK] = ln (peak);
     out[DN_FEATURE_VECTOR_PEAK] = ln (device->fp32);
     out[DN_FEATURE_BANDWIDTH] = ln (device->bandwidth);

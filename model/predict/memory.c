@@ -76,7 +76,7 @@ static struct habits find_habits (const struct dn_setup *c)
  */
 static double loss_bytes (const struct dn_setup *c)
 {
-    return c->spec->stack == DN_STACK_NGC ? dn_activation_bytes (c->precision) : 4;
+    return c->spec->stack == DN_STACK_NGC ? c->traits->activation : 4;
 }
 
 /* Bytes that the i-th operator keeps for the backward pass, per sample, on one of the
@@ -93,8 +93,7 @@ static double saved_bytes (const struct dn_setup *c, const struct habits *habits
     bool whole = op->kind == DN_OP_NORM || (op->kind == DN_OP_DROPOUT && !scores)
                  || (op->kind == DN_OP_LINEAR && last == DN_OP_NORM);
     double saved = habits->outputs ? op->out : op->saved;
-    double element =
-        op->kind == DN_OP_LOSS ? loss_bytes (c) : dn_activation_bytes (c->precision);
+    double element = op->kind == DN_OP_LOSS ? loss_bytes (c) : c->traits->activation;
 
     if (scores && habits->fused)
         return 0;
@@ -125,7 +124,7 @@ static double activation_bytes (const struct dn_setup *c, const struct habits *h
     }
     if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1)
         blocks = blocks / layers * stages
-                 + graph->block_boundary * dn_activation_bytes (c->precision) * layers;
+                 + graph->block_boundary * c->traits->activation * layers;
     return (blocks * in_flight + rest) / stages * c->padded;
 }
 
@@ -134,7 +133,7 @@ static double activation_bytes (const struct dn_setup *c, const struct habits *h
  */
 static double transient_bytes (const struct dn_setup *c)
 {
-    double element = dn_activation_bytes (c->precision);
+    double element = c->traits->activation;
     double largest = 0;
     double loss = 0;
 
@@ -165,8 +164,8 @@ static double workspace_bytes (const struct dn_setup *c)
         if (op->kind == DN_OP_CONV && op->n > 1 && window > 1.01)
             largest = fmax (largest, op->in + op->out);
     }
-    return c->constants->workspace * largest * dn_activation_bytes (c->precision)
-           * c->padded / (double) c->spec->tp;
+    return c->constants->workspace * largest * c->traits->activation * c->padded
+           / (double) c->spec->tp;
 }
 
 /* Bytes that follow from the parameters. Optimizers that are not fused work through
@@ -179,22 +178,23 @@ static double parameter_bytes (const struct dn_setup *c,
     double tables = (c->graph->params - c->dense_params) / (double) c->spec->gpus;
     double n = c->replicas;
     double sharded = 1;
-    bool mixed = c->precision == DN_PRECISION_FP16 || c->precision == DN_PRECISION_BF16;
-    bool pure = c->precision == DN_PRECISION_HALF;
-    enum dn_parallel parallel = c->spec->parallel;
+    const struct dn_precision_traits *bytes = c->traits;
+    bool mixed = bytes->copy > 0;
+    enum dn_parallel parallel = c->parallel;
 
-    memory[DN_MEMORY_WEIGHTS] = params * (pure ? 2 : 4) + (mixed ? params * 2 : 0);
-    memory[DN_MEMORY_GRADIENTS] = params * (pure ? 2 : 4);
-    memory[DN_MEMORY_OPTIMIZER] = params * 4 * optimizer_states (c->spec->optimizer);
+    memory[DN_MEMORY_WEIGHTS] = params * bytes->weights + params * bytes->copy;
+    memory[DN_MEMORY_GRADIENTS] = params * bytes->gradients;
+    memory[DN_MEMORY_OPTIMIZER] =
+        params * bytes->state * optimizer_states (c->spec->optimizer);
     /* ZeRO trains fp16 weights and counts the fp32 ones to the optimizer: 2 + 2 + 12
      * bytes per parameter with Adam (Rajbhandari et al. 2020, section 3.1). FSDP keeps
      * fp32 shards and casts what it gathers. */
     if (mixed && parallel >= DN_PARALLEL_ZERO1 && parallel <= DN_PARALLEL_ZERO3) {
-        memory[DN_MEMORY_WEIGHTS] = params * 2;
-        memory[DN_MEMORY_GRADIENTS] = params * 2;
-        memory[DN_MEMORY_OPTIMIZER] += params * 4;
+        memory[DN_MEMORY_WEIGHTS] = params * bytes->copy;
+        memory[DN_MEMORY_GRADIENTS] = params * bytes->copy;
+        memory[DN_MEMORY_OPTIMIZER] += params * bytes->weights;
     } else if (mixed && parallel == DN_PARALLEL_FSDP) {
-        memory[DN_MEMORY_WEIGHTS] = params * 4;
+        memory[DN_MEMORY_WEIGHTS] = params * bytes->weights;
     }
     if (n > 1 && parallel < DN_PARALLEL_ZERO2)
         memory[DN_MEMORY_BUCKETS] = memory[DN_MEMORY_GRADIENTS];
@@ -214,7 +214,7 @@ static double parameter_bytes (const struct dn_setup *c,
     memory[DN_MEMORY_WEIGHTS] += tables * 4;
     if (c->spec->stack == DN_STACK_NGC || optimizer_states (c->spec->optimizer) < 2)
         return 0;
-    return params * 4 / sharded;
+    return params * bytes->state / sharded;
 }
 
 /* Join the two peaks. What gradients and buckets take over from the activations counts
@@ -237,7 +237,7 @@ static void join_peaks (const struct dn_setup *c,
      * live while activations do. */
     if (c->spec->grad_accum <= 1)
         late += memory[DN_MEMORY_GRADIENTS];
-    if (c->spec->parallel < DN_PARALLEL_ZERO3)
+    if (c->parallel < DN_PARALLEL_ZERO3)
         late += memory[DN_MEMORY_BUCKETS];
     if (activations + workspace - late < temporaries) {
         memory[DN_MEMORY_ACTIVATIONS] = 0;
@@ -295,7 +295,7 @@ static double memory_sigma (const struct dn_setup *c, const struct habits *habit
 
     if (c->spec->model[0] == '\0' || has_loops (c->graph))
         variance += added;
-    if (c->model_parallel > 1 || c->spec->parallel >= DN_PARALLEL_ZERO1)
+    if (c->model_parallel > 1 || c->parallel >= DN_PARALLEL_ZERO1)
         variance += added;
     return sqrt (variance);
 }

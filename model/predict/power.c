@@ -74,19 +74,6 @@ double dn_power_slowdown (const struct dn_constants *constants,
            + constants->power_slow_deep * lack * lack * lack;
 }
 
-static double peak_rate (const struct dn_setup *c)
-{
-    double peak = c->device->fp32;
-
-    if (c->precision == DN_PRECISION_TF32)
-        peak = c->device->tf32;
-    else if (c->precision == DN_PRECISION_BF16)
-        peak = c->device->bf16;
-    else if (c->precision != DN_PRECISION_FP32)
-        peak = c->device->fp16;
-    return peak > 0 ? peak : c->device->fp32;
-}
-
 /* Seconds of a step in which the device computes. What kernels take at least, however
  * little they do, does not count: it draws next to nothing.
  */
@@ -108,11 +95,12 @@ static double mean_power (const struct dn_setup *c, const struct dn_estimate *es
     const struct dn_constants *k = c->constants;
     const double directions = 3;
     double limit = c->device->tdp_w;
+    bool matrix;
     double floor = floor_power (k, c->device);
     double work = work_time (c, estimate);
     double arithmetic = directions * c->graph->flops * c->batch
                         * (double) c->spec->grad_accum / c->model_parallel
-                        / peak_rate (c);
+                        / dn_device_peak (c->device, c->precision, &matrix);
     double intensity = work > 0 ? fmin (arithmetic / work, 1) : 0;
     double drawn =
         1 - exp (-pow (work / estimate->step_s.p50 / k->power_half, k->power_steep));

@@ -6,14 +6,6 @@
 
 #include <math.h>
 
-double dn_activation_bytes (enum dn_precision precision)
-{
-    return precision == DN_PRECISION_FP16 || precision == DN_PRECISION_BF16
-                   || precision == DN_PRECISION_HALF
-               ? 2
-               : 4;
-}
-
 bool dn_is_sparse (const struct dn_op *op)
 {
     /* Language models read hundreds of rows per sample; the tables of NCF are smaller.
@@ -29,19 +21,6 @@ static double dense_params (const struct dn_graph *graph)
         if (dn_is_sparse (&graph->ops[i]))
             params -= graph->ops[i].repeat * graph->ops[i].params;
     return params;
-}
-
-/* tf32 work runs as fp32 where there is no such unit (DESIGN.md section 6). Without a
- * stated precision the slowest is assumed: a limit must not be built on hope.
- */
-static enum dn_precision effective_precision (const struct dn_spec *spec,
-                                              const struct dn_device *device)
-{
-    if (spec->precision == DN_PRECISION_UNKNOWN)
-        return DN_PRECISION_FP32;
-    if (spec->precision == DN_PRECISION_TF32 && device->tf32 <= 0)
-        return DN_PRECISION_FP32;
-    return spec->precision;
 }
 
 /* Jobs of more devices than a node holds run across nodes, whatever was said. */
@@ -71,6 +50,7 @@ static enum dn_parallel effective_parallel (const struct dn_spec *spec)
 void dn_setup_init (struct dn_setup *setup, const struct dn_case *c)
 {
     double model_parallel = (double) (c->spec->tp * c->spec->pp);
+    enum dn_precision precision = dn_device_precision (c->device, c->spec->precision);
 
     *setup = (struct dn_setup){
         .constants = c->constants,
@@ -78,7 +58,8 @@ void dn_setup_init (struct dn_setup *setup, const struct dn_case *c)
         .graph = c->graph,
         .device = c->device,
         .cpus_per_gpu = c->cpus_per_gpu,
-        .precision = effective_precision (c->spec, c->device),
+        .precision = precision,
+        .traits = &dn_precision_traits[precision],
         .replicas = (double) c->spec->gpus / model_parallel,
         .model_parallel = model_parallel,
         .dense_params = dense_params (c->graph),

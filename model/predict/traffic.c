@@ -145,10 +145,8 @@ static double gradient_bytes (const struct dn_setup *c)
     bool tuned =
         c->spec->stack == DN_STACK_NGC || c->spec->framework == DN_FRAMEWORK_MEGATRON;
 
-    return tuned || c->spec->optimizer == DN_OPTIMIZER_NONE
-                   || c->precision == DN_PRECISION_HALF
-               ? dn_activation_bytes (c->precision)
-               : 4;
+    return tuned || c->spec->optimizer == DN_OPTIMIZER_NONE ? c->traits->activation
+                                                            : c->traits->gradients;
 }
 
 /* nn.DataParallel: before each step the weights go from the first device to all others,
@@ -170,7 +168,7 @@ struct dn_traffic dn_data_traffic (const struct dn_setup *c)
     struct ring copies = find_copies (c);
     double params = c->dense_params / c->model_parallel;
     double bytes = params * gradient_bytes (c);
-    double weights = params * dn_activation_bytes (c->precision);
+    double weights = params * c->traits->activation;
     double accum = (double) c->spec->grad_accum;
     double layers = fmax ((double) c->graph->block_layers, 1);
     double scatter = half_buckets (c, bytes, bucket, &copies);
@@ -214,8 +212,7 @@ double dn_split_traffic (const struct dn_setup *c)
     double in_node = (double) c->spec->gpus / c->nodes;
     double n = (double) c->spec->tp;
     struct ring ring = {.n = n, .nodes = fmax (ceil (n / in_node), 1), .sharing = 1};
-    double bytes =
-        c->graph->block_boundary * c->batch * dn_activation_bytes (c->precision);
+    double bytes = c->graph->block_boundary * c->batch * c->traits->activation;
 
     return dn_split_calls (c) * 2 * half_reduce (c, bytes, &ring);
 }
@@ -228,8 +225,7 @@ double dn_split_passes (const struct dn_setup *c)
 double dn_handing_time (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
-    double bytes =
-        c->graph->block_boundary * c->batch * dn_activation_bytes (c->precision);
+    double bytes = c->graph->block_boundary * c->batch * c->traits->activation;
     double rate = ring_rate (c, DN_PER_NODE);
 
     if (c->nodes > 1)

@@ -86,7 +86,7 @@ struct dn_rates dn_rates_of (const struct dn_setup *c)
     const struct dn_constants *k = c->constants;
     const struct dn_device *device = c->device;
     bool ngc = dn_is_tuned (c->spec);
-    struct dn_rates r = {.bytes = dn_activation_bytes (c->precision),
+    struct dn_rates r = {.bytes = c->traits->activation,
                          .launch_s = k->launch_s,
                          .kernel_s = k->kernel_s,
                          .slowdown =
@@ -94,8 +94,8 @@ struct dn_rates dn_rates_of (const struct dn_setup *c)
     double peak = dn_device_peak (device, c->precision, &r.tensor);
 
     if (r.tensor) {
-        double factor = (ngc ? k->ngc_tensor : 1)
-                        * (c->precision == DN_PRECISION_TF32 ? k->eff_tf32 : 1);
+        double factor =
+            (ngc ? k->ngc_tensor : 1) * (c->traits->rounds ? k->eff_tf32 : 1);
 
         r.linear = peak * k->eff_linear_tensor * factor;
         r.conv = peak * k->eff_conv_tensor * factor;

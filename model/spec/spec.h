@@ -12,16 +12,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
-
-enum dn_precision {
-    DN_PRECISION_UNKNOWN,
-    DN_PRECISION_FP32,
-    DN_PRECISION_TF32,
-    DN_PRECISION_FP16, /* mixed precision */
-    DN_PRECISION_BF16, /* mixed precision */
-    DN_PRECISION_HALF, /* pure fp16, weights too */
-    DN_N_PRECISIONS
-};
+#include "spec/precision.h"
 
 enum dn_optimizer {
     DN_OPTIMIZER_UNKNOWN,

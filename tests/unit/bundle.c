@@ -373,7 +373,7 @@ static void predict_measured (const struct run *run,
     const struct dn_device *devices[1] = {&device};
 
     device.measured.stream = device.bandwidth / 4;
-    device.measured.rates[DN_RATE_CONV][DN_PRECISION_FP16] = device.fp16 / 8;
+    device.measured.rates[DN_RATE_CONV][DN_FORMAT_FP16] = device.fp16 / 8;
     predict_on (&predictor, &run->spec, &run->graph, devices, 1, with);
     predictor.bundle = NULL;
     predict_on (&predictor, &run->spec, &run->graph, devices, 1, white);
