@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "predict/habits.h"
+
 /* No size that occurs is further from 1 than e^50, no ratio above a hundred means
  * anything else than a hundred. */
 #define LN_MAX    50.0
@@ -292,39 +294,15 @@ static void add_sizes (const struct dn_mix *mix,
     out[DN_FEATURE_ACCUMULATION] = ln (passes);
 }
 
-/* 4-byte states per parameter; what is not stated is Adam, as for the memory. */
-static double optimizer_states (enum dn_optimizer optimizer)
-{
-    switch (optimizer) {
-    case DN_OPTIMIZER_NONE:
-    case DN_OPTIMIZER_SGD:
-    case DN_OPTIMIZER_ADAFACTOR:
-        return 0;
-    case DN_OPTIMIZER_UNKNOWN:
-    case DN_OPTIMIZER_ADAM:
-    case DN_OPTIMIZER_ADAMW:
-    case DN_OPTIMIZER_LAMB:
-    case DN_OPTIMIZER_ADADELTA:
-        return 2;
-    default:
-        return 1;
-    }
-}
-
 static void add_training (const struct dn_spec *spec, double out[DN_N_FEATURES])
 {
-    enum dn_framework framework = spec->framework;
+    unsigned habits = dn_habits_of (spec);
 
-    out[DN_FEATURE_OPTIMIZER_STATES] = optimizer_states (spec->optimizer);
+    out[DN_FEATURE_OPTIMIZER_STATES] = dn_optimizer_traits[spec->optimizer].states;
     out[DN_FEATURE_NO_OPTIMIZER] = spec->optimizer == DN_OPTIMIZER_NONE;
-    out[DN_FEATURE_FRAMEWORK_PYTORCH] =
-        framework == DN_FRAMEWORK_PYTORCH || framework == DN_FRAMEWORK_UNKNOWN;
-    out[DN_FEATURE_FRAMEWORK_GRAPH] =
-        framework == DN_FRAMEWORK_TENSORFLOW || framework == DN_FRAMEWORK_MXNET
-        || framework == DN_FRAMEWORK_PADDLE || framework == DN_FRAMEWORK_JAX
-        || framework == DN_FRAMEWORK_MINDSPORE;
-    out[DN_FEATURE_TUNED] =
-        spec->stack == DN_STACK_NGC || framework == DN_FRAMEWORK_MEGATRON;
+    out[DN_FEATURE_FRAMEWORK_PYTORCH] = (habits & DN_HABIT_TORCH) != 0;
+    out[DN_FEATURE_FRAMEWORK_GRAPH] = (habits & DN_HABIT_GRAPH) != 0;
+    out[DN_FEATURE_TUNED] = (habits & DN_HABIT_TUNED) != 0;
     out[DN_FEATURE_COMPILED] = spec->compile == 1;
     if (spec->checkpointing == DN_CHECKPOINTING_FULL)
         out[DN_FEATURE_CHECKPOINTING] = 2;

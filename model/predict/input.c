@@ -130,7 +130,7 @@ double dn_whitebox_input (const struct dn_setup *c,
      */
     const double head_room = 1.4;
     const struct dn_constants *k = c->constants;
-    double plain = c->spec->stack == DN_STACK_NGC ? 1 : k->core_plain;
+    double plain = dn_has_habit (c, DN_HABIT_FAST_LOADER) ? 1 : k->core_plain;
     struct supply supply = find_supply (c);
     double samples = c->batch * (double) c->spec->grad_accum;
     double demand;

@@ -20,63 +20,34 @@
 
 #include <math.h>
 
-/* 4-byte states that an optimizer keeps per parameter. */
-static double optimizer_states (enum dn_optimizer optimizer)
-{
-    switch (optimizer) {
-    case DN_OPTIMIZER_NONE:
-    case DN_OPTIMIZER_SGD:
-    case DN_OPTIMIZER_ADAFACTOR: /* rows and columns only */
-        return 0;
-    case DN_OPTIMIZER_ADAM:
-    case DN_OPTIMIZER_ADAMW:
-    case DN_OPTIMIZER_LAMB:
-    case DN_OPTIMIZER_ADADELTA:
-        return 2;
-    case DN_OPTIMIZER_UNKNOWN: /* Adam's: memory must not be underestimated */
-        return 2;
-    default:
-        return 1;
-    }
-}
-
-/* How a framework keeps activations. */
-struct habits {
+/* How a run keeps activations. */
+struct keeping {
     bool fused;   /* attention in one kernel: scores are computed again */
     bool outputs; /* every operator's output is kept, not what its derivative needs */
     bool convolutions;
 };
 
-/* Attention is one kernel in the PyTorch of today (scaled_dot_product_attention: the
- * ViT of GPUMemNet needs .116 GiB per sample, .130 with scores and .109 without) but
- * not in NVIDIA's tuned example code, nor in Megatron and the older frameworks.
- * The example code's networks without convolutions keep every output: all of them are
- * .91 to .98 of what a sample of BERT-base and BERT-large (fp16 and fp32) and of NCF
- * (fp32) needs, those that the derivatives need .51 to .55. Why is not known.
- */
-static struct habits find_habits (const struct dn_setup *c)
+static struct keeping find_keeping (const struct dn_setup *c)
 {
-    enum dn_framework framework = c->spec->framework;
-    bool ngc = c->spec->stack == DN_STACK_NGC;
-    struct habits habits = {.fused = true};
+    bool compiled = c->spec->compile == 1;
+    struct keeping keeping = {.fused = compiled || !dn_has_habit (c, DN_HABIT_SCORES)};
 
     for (int i = 0; i < c->graph->n_ops; i++)
         if (c->graph->ops[i].kind == DN_OP_CONV)
-            habits.convolutions = true;
-    if (ngc || (framework != DN_FRAMEWORK_UNKNOWN && framework != DN_FRAMEWORK_PYTORCH))
-        habits.fused = c->spec->compile == 1;
+            keeping.convolutions = true;
     if (c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE)
-        habits.fused = true; /* computed again: the same bytes */
-    habits.outputs = ngc && !habits.convolutions && c->spec->compile != 1;
-    return habits;
+        keeping.fused = true; /* computed again: the same bytes */
+    keeping.outputs =
+        dn_has_habit (c, DN_HABIT_OUTPUTS) && !keeping.convolutions && !compiled;
+    return keeping;
 }
 
-/* Losses are computed in fp32 whatever the network's precision, but for the example
- * code, which is older than that habit and halves the whole network (apex, O2).
+/* Losses are computed in fp32 whatever the network's precision, unless the whole
+ * network is halved.
  */
 static double loss_bytes (const struct dn_setup *c)
 {
-    return c->spec->stack == DN_STACK_NGC ? c->traits->activation : 4;
+    return dn_has_habit (c, DN_HABIT_SHORT_LOSS) ? c->traits->activation : 4;
 }
 
 /* Bytes that the i-th operator keeps for the backward pass, per sample, on one of the
@@ -84,7 +55,9 @@ static double loss_bytes (const struct dn_setup *c)
  * first product behind a norm are not split (Korthikanti et al., arXiv 2205.05198, eq.
  * 2: 10 + 24 / t).
  */
-static double saved_bytes (const struct dn_setup *c, const struct habits *habits, int i)
+static double saved_bytes (const struct dn_setup *c,
+                           const struct keeping *keeping,
+                           int i)
 {
     const struct dn_op *op = &c->graph->ops[i];
     enum dn_op_kind last = i > 0 ? c->graph->ops[i - 1].kind : DN_OP_UNKNOWN;
@@ -92,10 +65,10 @@ static double saved_bytes (const struct dn_setup *c, const struct habits *habits
                   || (op->kind == DN_OP_DROPOUT && last == DN_OP_SOFTMAX);
     bool whole = op->kind == DN_OP_NORM || (op->kind == DN_OP_DROPOUT && !scores)
                  || (op->kind == DN_OP_LINEAR && last == DN_OP_NORM);
-    double saved = habits->outputs ? op->out : op->saved;
+    double saved = keeping->outputs ? op->out : op->saved;
     double element = op->kind == DN_OP_LOSS ? loss_bytes (c) : c->traits->activation;
 
-    if (scores && habits->fused)
+    if (scores && keeping->fused)
         return 0;
     return (saved * element + op->masks) / (whole ? 1 : (double) c->spec->tp);
 }
@@ -105,7 +78,7 @@ static double saved_bytes (const struct dn_setup *c, const struct habits *habits
  * first stage all of them). Full checkpointing keeps the block boundaries and the
  * inside of one block.
  */
-static double activation_bytes (const struct dn_setup *c, const struct habits *habits)
+static double activation_bytes (const struct dn_setup *c, const struct keeping *keeping)
 {
     const struct dn_graph *graph = c->graph;
     double stages = (double) c->spec->pp;
@@ -115,7 +88,7 @@ static double activation_bytes (const struct dn_setup *c, const struct habits *h
     double rest = 0;
 
     for (int i = 0; i < graph->n_ops; i++) {
-        double bytes = graph->ops[i].repeat * saved_bytes (c, habits, i);
+        double bytes = graph->ops[i].repeat * saved_bytes (c, keeping, i);
 
         if (layers > 1 && graph->ops[i].repeat >= layers)
             blocks += bytes;
@@ -185,7 +158,7 @@ static double parameter_bytes (const struct dn_setup *c,
     memory[DN_MEMORY_WEIGHTS] = params * bytes->weights + params * bytes->copy;
     memory[DN_MEMORY_GRADIENTS] = params * bytes->gradients;
     memory[DN_MEMORY_OPTIMIZER] =
-        params * bytes->state * optimizer_states (c->spec->optimizer);
+        params * bytes->state * dn_optimizer_traits[c->spec->optimizer].states;
     /* ZeRO trains fp16 weights and counts the fp32 ones to the optimizer: 2 + 2 + 12
      * bytes per parameter with Adam (Rajbhandari et al. 2020, section 3.1). FSDP keeps
      * fp32 shards and casts what it gathers. */
@@ -212,7 +185,8 @@ static double parameter_bytes (const struct dn_setup *c,
                 : params * 2;
     }
     memory[DN_MEMORY_WEIGHTS] += tables * 4;
-    if (c->spec->stack == DN_STACK_NGC || optimizer_states (c->spec->optimizer) < 2)
+    if (dn_has_habit (c, DN_HABIT_IN_PLACE)
+        || dn_optimizer_traits[c->spec->optimizer].states < 2)
         return 0;
     return params * bytes->state / sharded;
 }
@@ -222,11 +196,11 @@ static double parameter_bytes (const struct dn_setup *c,
  * where memory is short, the library takes an algorithm that needs less.
  */
 static void join_peaks (const struct dn_setup *c,
-                        const struct habits *habits,
+                        const struct keeping *keeping,
                         double temporaries,
                         double memory[DN_N_MEMORY_CLASSES])
 {
-    double activations = activation_bytes (c, habits) + transient_bytes (c);
+    double activations = activation_bytes (c, keeping) + transient_bytes (c);
     double room =
         (c->device->memory - memory[DN_MEMORY_CONTEXT]) / (1 + c->constants->slack)
         - memory[DN_MEMORY_WEIGHTS] - memory[DN_MEMORY_OPTIMIZER] - activations;
@@ -260,7 +234,7 @@ static double host_bytes (const struct dn_setup *c)
         c->spec->workers >= 0 ? (double) c->spec->workers : k->host_workers;
     double batch_bytes = c->batch * c->graph->input_bytes;
     double checkpoint =
-        c->graph->params * 4 * (1 + optimizer_states (c->spec->optimizer));
+        c->graph->params * 4 * (1 + dn_optimizer_traits[c->spec->optimizer].states);
 
     if (c->spec->input == DN_INPUT_SYNTHETIC)
         workers = 0;
@@ -284,12 +258,12 @@ static bool has_loops (const struct dn_graph *graph)
 /* Spread of the error: code without convolutions differs in what it keeps. Nothing was
  * measured of networks that have no name, nor of split ones.
  */
-static double memory_sigma (const struct dn_setup *c, const struct habits *habits)
+static double memory_sigma (const struct dn_setup *c, const struct keeping *keeping)
 {
     const struct dn_constants *k = c->constants;
-    double sigma = habits->convolutions ? k->sigma_memory
-                   : habits->outputs    ? k->sigma_memory_eager
-                                        : k->sigma_memory_other;
+    double sigma = keeping->convolutions ? k->sigma_memory
+                   : keeping->outputs    ? k->sigma_memory_eager
+                                         : k->sigma_memory_other;
     double added = k->sigma_memory_other * k->sigma_memory_other;
     double variance = sigma * sigma;
 
@@ -305,17 +279,17 @@ void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
     const struct dn_constants *k = c->constants;
     double *memory = estimate->memory;
     double allocated = 0;
-    struct habits habits = find_habits (c);
+    struct keeping keeping = find_keeping (c);
 
     memory[DN_MEMORY_CONTEXT] =
-        k->context_bytes + (habits.convolutions ? k->context_conv : 0);
-    join_peaks (c, &habits, parameter_bytes (c, memory), memory);
+        k->context_bytes + (keeping.convolutions ? k->context_conv : 0);
+    join_peaks (c, &keeping, parameter_bytes (c, memory), memory);
     for (int i = 0; i <= DN_MEMORY_BUCKETS; i++)
         allocated += memory[i];
     memory[DN_MEMORY_SLACK] = k->slack * allocated;
     estimate->gpu_mem.p50 =
         allocated + memory[DN_MEMORY_SLACK] + memory[DN_MEMORY_CONTEXT];
-    estimate->gpu_mem.sigma = memory_sigma (c, &habits);
+    estimate->gpu_mem.sigma = memory_sigma (c, &keeping);
     estimate->host_mem = host_bytes (c);
 }
 

@@ -9,8 +9,12 @@
 bool dn_is_sparse (const struct dn_op *op)
 {
     /* Language models read hundreds of rows per sample; the tables of NCF are smaller.
-     */
-    return op->kind == DN_OP_EMBEDDING && op->in <= 64 && op->params > 64e6;
+     * Both bounds are judged. */
+    const double most_rows = 64; /* per sample */
+    const double least_params = 64e6;
+
+    return op->kind == DN_OP_EMBEDDING && op->in <= most_rows
+           && op->params > least_params;
 }
 
 static double dense_params (const struct dn_graph *graph)
@@ -37,8 +41,8 @@ static double node_count (const struct dn_spec *spec, const struct dn_device *de
  */
 static enum dn_parallel effective_parallel (const struct dn_spec *spec)
 {
-    bool simple = spec->framework == DN_FRAMEWORK_PYTORCH && spec->stack != DN_STACK_NGC
-                  && spec->nodes <= 1 && spec->tp <= 1 && spec->pp <= 1;
+    bool simple = (dn_habits_of (spec) & DN_HABIT_LAUNCHER) == 0 && spec->nodes <= 1
+                  && spec->tp <= 1 && spec->pp <= 1;
 
     if (spec->parallel != DN_PARALLEL_UNKNOWN)
         return spec->parallel;
@@ -60,6 +64,7 @@ void dn_setup_init (struct dn_setup *setup, const struct dn_case *c)
         .cpus_per_gpu = c->cpus_per_gpu,
         .precision = precision,
         .traits = &dn_precision_traits[precision],
+        .habits = dn_habits_of (c->spec),
         .replicas = (double) c->spec->gpus / model_parallel,
         .model_parallel = model_parallel,
         .dense_params = dense_params (c->graph),
@@ -67,6 +72,11 @@ void dn_setup_init (struct dn_setup *setup, const struct dn_case *c)
         .parallel = effective_parallel (c->spec),
     };
     dn_setup_batch (setup, c->spec->batch);
+}
+
+bool dn_has_habit (const struct dn_setup *setup, enum dn_habit habit)
+{
+    return (setup->habits & (unsigned) habit) != 0;
 }
 
 void dn_setup_batch (struct dn_setup *setup, int64_t batch)

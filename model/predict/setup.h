@@ -6,6 +6,7 @@
 #ifndef DN_SETUP_H
 #define DN_SETUP_H
 
+#include "predict/habits.h"
 #include "predict/whitebox.h"
 
 /* A case, and what follows from it: the parts of the white box hand it on. */
@@ -17,6 +18,7 @@ struct dn_setup {
     double cpus_per_gpu;                      /* of the job; <= 0 unknown */
     enum dn_precision precision;              /* what runs, where nothing was given */
     const struct dn_precision_traits *traits; /* of this precision */
+    unsigned habits;                          /* of framework and stack, or-ed */
     double batch;                             /* samples per device and pass */
     double padded;             /* the same, padded to the longest of a batch */
     double replicas;           /* data-parallel copies */
@@ -31,6 +33,9 @@ void dn_setup_init (struct dn_setup *setup, const struct dn_case *c);
 
 /* Another batch per device and pass. */
 void dn_setup_batch (struct dn_setup *setup, int64_t batch);
+
+/* Has the run's code this habit? */
+bool dn_has_habit (const struct dn_setup *setup, enum dn_habit habit);
 
 /* Is this a table of which a step touches few rows? Frameworks made for such tables
  * update them row by row, and spread them over the devices.

@@ -53,19 +53,15 @@ struct group {
  */
 static double host_copies (const struct dn_setup *c, int direction)
 {
-    const double copying = 0.5;
-
     if (c->parallel != DN_PARALLEL_DATAPARALLEL || direction != DN_FORWARD)
         return 1;
-    return c->replicas > 1 ? c->replicas * (1 + copying) : 1;
+    return c->replicas > 1 ? c->replicas * (1 + c->constants->dataparallel_host) : 1;
 }
 
-/* Stages of a pipeline wait for one another. So do the parts of one in Megatron-LM: the
- * head's time adds to that of blocks whose launches take longer than their work.
- */
+/* Stages of a pipeline wait for one another, and so may the parts of one. */
 static bool waits_between (const struct dn_setup *c)
 {
-    return c->spec->pp > 1 || dn_is_megatron (c->spec);
+    return c->spec->pp > 1 || dn_has_habit (c, DN_HABIT_IN_TURN);
 }
 
 static void close_group (const struct dn_setup *c,
@@ -157,70 +153,26 @@ static double pipeline (const struct dn_setup *c, double blocks, double rest)
     return turns * (blocks / (double) c->spec->pp + rest) + blocks + rest;
 }
 
-/* Elements of parameter-sized arrays that an optimizer reads and writes per parameter.
- */
-static double optimizer_passes (enum dn_optimizer optimizer)
-{
-    switch (optimizer) {
-    case DN_OPTIMIZER_NONE:
-        return 0;
-    case DN_OPTIMIZER_SGD:
-        return 3;
-    case DN_OPTIMIZER_ADAM:
-    case DN_OPTIMIZER_ADAMW:
-    case DN_OPTIMIZER_ADADELTA:
-        return 7;
-    case DN_OPTIMIZER_LAMB:
-    case DN_OPTIMIZER_NOVOGRAD:
-        return 12;
-    default: /* one state: momentum, LARS, Adagrad, RMSprop; also when not stated */
-        return 5;
-    }
-}
-
-/* XLA compiles a step with its optimizer in it; torch.compile leaves that alone. */
-static bool has_fused_optimizer (const struct dn_spec *spec)
-{
-    bool xla = spec->framework == DN_FRAMEWORK_JAX
-               || spec->framework == DN_FRAMEWORK_TENSORFLOW;
-
-    return dn_is_tuned (spec) || (xla && spec->compile == 1);
-}
-
-/* Operators per tensor of parameters. Tuned code takes fused optimizers, and those of
- * Megatron-LM take a hundred tensors and more into one kernel.
- */
+/* Operators of the optimizer per tensor of parameters. */
 static double optimizer_launches (const struct dn_setup *c)
 {
     if (c->spec->optimizer == DN_OPTIMIZER_NONE || c->graph->whole_step)
         return 0;
-    if (dn_is_megatron (c->spec))
-        return 0.05;
-    return has_fused_optimizer (c->spec) ? 1 : c->constants->optimizer_launches;
-}
-
-/* How often an optimizer passes over its arrays, of the least. Megatron-LM copies
- * gradients to fp32, unscales, measures and clips them, runs a fused Adam and copies
- * the weights back: 60 bytes per parameter, not 28.
- */
-static double optimizer_factor (const struct dn_setup *c)
-{
-    if (dn_is_megatron (c->spec))
-        return 2.1;
-    return has_fused_optimizer (c->spec) ? 1 : c->constants->optimizer;
+    return dn_habit_number (c->constants, c->spec, DN_HABIT_OPTIMIZER_LAUNCHES);
 }
 
 static double optimizer_time (const struct dn_setup *c)
 {
-    const double reached = 0.8; /* of the bandwidth, by long element-wise kernels */
+    const struct dn_constants *k = c->constants;
     double per_device = c->dense_params / c->model_parallel;
 
     if (c->graph->whole_step)
         return 0;
     if (c->parallel >= DN_PARALLEL_ZERO1)
         per_device /= c->replicas;
-    return per_device * 4 * optimizer_passes (c->spec->optimizer)
-           / (reached * dn_bandwidth (c)) * optimizer_factor (c);
+    return per_device * 4 * dn_optimizer_traits[c->spec->optimizer].passes
+           / (k->optimizer_memory * dn_bandwidth (c))
+           * dn_habit_number (k, c->spec, DN_HABIT_OPTIMIZER_TRAFFIC);
 }
 
 /* Two things that run side by side: their maximum, without a kink. */
@@ -318,7 +270,7 @@ void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
     struct pass pass = pass_time (c, &r);
     double *stage = estimate->stage_s;
     double split_s = pipeline (c, dn_split_passes (c) * dn_split_traffic (c), 0);
-    double fixed = k->step_s * (dn_is_tuned (c->spec) ? k->ngc_step : 1);
+    double fixed = k->step_s * (dn_has_habit (c, DN_HABIT_TUNED) ? k->ngc_step : 1);
     double optimizer_s;
     double compute;
     struct dn_traffic traffic = dn_data_traffic (c);

@@ -142,8 +142,7 @@ static struct ring find_copies (const struct dn_setup *c)
  */
 static double gradient_bytes (const struct dn_setup *c)
 {
-    bool tuned =
-        c->spec->stack == DN_STACK_NGC || c->spec->framework == DN_FRAMEWORK_MEGATRON;
+    bool tuned = dn_has_habit (c, DN_HABIT_SHORT_GRADIENTS);
 
     return tuned || c->spec->optimizer == DN_OPTIMIZER_NONE ? c->traits->activation
                                                             : c->traits->gradients;
@@ -155,9 +154,8 @@ static double gradient_bytes (const struct dn_setup *c)
  */
 static struct dn_traffic data_parallel (const struct dn_setup *c, double bytes)
 {
-    const double reached = 0.8; /* of the rate of PCIe, 10-11 GB/s of 12.5 */
-    double rate =
-        has_nvlink (c) ? ring_rate (c, c->replicas) : reached * c->device->pcie_bw;
+    double rate = has_nvlink (c) ? ring_rate (c, c->replicas)
+                                 : c->constants->dataparallel_pcie * c->device->pcie_bw;
 
     return (struct dn_traffic){.open = 2 * bytes / rate};
 }

@@ -12,36 +12,25 @@
 
 #include <math.h>
 
-bool dn_is_megatron (const struct dn_spec *spec)
-{
-    return spec->framework == DN_FRAMEWORK_MEGATRON;
-}
-
-bool dn_is_tuned (const struct dn_spec *spec)
-{
-    return spec->stack == DN_STACK_NGC || dn_is_megatron (spec);
-}
-
 /* Do neighbouring element-wise operators share kernels? */
-static bool is_fused (const struct dn_spec *spec)
+static bool is_fused (const struct dn_setup *c)
 {
-    return spec->compile == 1 || dn_is_megatron (spec);
+    return c->spec->compile == 1 || dn_has_habit (c, DN_HABIT_FUSED);
 }
 
-/* A third of Kepler's cores works only on instructions that pair up, and error
- * correction takes a fifth of its bandwidth, which later memories do beside. What was
- * measured has that in it.
- */
+/* What was measured has in it what Kepler's cores and memory do not reach. */
 static void slow_kepler (const struct dn_setup *c, struct dn_rates *r)
 {
+    const struct dn_constants *k = c->constants;
+
     if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0)
-        r->linear *= 2.0 / 3;
+        r->linear *= k->kepler_compute;
     if (dn_device_rate (c->device, DN_RATE_CONV, c->precision) <= 0)
-        r->conv *= 2.0 / 3;
-    r->grouped *= 2.0 / 3;
+        r->conv *= k->kepler_compute;
+    r->grouped *= k->kepler_compute;
     if (c->device->measured.stream <= 0) {
-        r->memory *= 0.8;
-        r->light *= 0.8;
+        r->memory *= k->kepler_memory;
+        r->light *= k->kepler_memory;
     }
 }
 
@@ -85,7 +74,7 @@ struct dn_rates dn_rates_of (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_device *device = c->device;
-    bool ngc = dn_is_tuned (c->spec);
+    bool tuned = dn_has_habit (c, DN_HABIT_TUNED);
     struct dn_rates r = {.bytes = c->traits->activation,
                          .launch_s = k->launch_s,
                          .kernel_s = k->kernel_s,
@@ -95,7 +84,7 @@ struct dn_rates dn_rates_of (const struct dn_setup *c)
 
     if (r.tensor) {
         double factor =
-            (ngc ? k->ngc_tensor : 1) * (c->traits->rounds ? k->eff_tf32 : 1);
+            (tuned ? k->ngc_tensor : 1) * (c->traits->rounds ? k->eff_tf32 : 1);
 
         r.linear = peak * k->eff_linear_tensor * factor;
         r.conv = peak * k->eff_conv_tensor * factor;
@@ -104,23 +93,22 @@ struct dn_rates dn_rates_of (const struct dn_setup *c)
         r.conv = peak * k->eff_conv_fp32;
     }
     r.tile = r.tensor ? 128 : 64;
-    r.grouped = device->fp32 * k->eff_grouped * (ngc ? k->ngc_grouped : 1);
+    r.grouped = device->fp32 * k->eff_grouped * (tuned ? k->ngc_grouped : 1);
     if (r.bytes < 4 && r.tensor)
         r.grouped *= 2;
     /* Without fast units for them 16-bit numbers are converted to and fro. */
     if (!r.tensor && peak <= device->fp32)
         r.bytes = 4;
-    r.memory = dn_bandwidth (c) * k->eff_memory * (ngc ? k->ngc_memory : 1);
-    r.light = dn_bandwidth (c) * k->eff_light * (ngc ? k->ngc_memory : 1);
+    r.memory = dn_bandwidth (c) * k->eff_memory * (tuned ? k->ngc_memory : 1);
+    r.light = dn_bandwidth (c) * k->eff_light * (tuned ? k->ngc_memory : 1);
     if (device->arch == DN_ARCH_KEPLER)
         slow_kepler (c, &r);
     r.light_launches = 1;
-    if (is_fused (c->spec)) {
+    if (is_fused (c)) {
         r.light /= k->fused_bytes;
         r.light_launches = k->fused_launch;
     }
-    /* Megatron-LM's kernels are tuned, but its host code launches them one by one. */
-    if (c->spec->stack == DN_STACK_NGC) {
+    if (dn_has_habit (c, DN_HABIT_TUNED_LAUNCH)) {
         r.launch_s *= k->ngc_launch;
         r.kernel_s *= k->ngc_launch;
     }
@@ -128,17 +116,15 @@ struct dn_rates dn_rates_of (const struct dn_setup *c)
     return r;
 }
 
-/* Nothing fuses a loss. Where tensor parallelism splits the vocabulary, log-softmax
- * falls apart: maximum, difference, exponential, sum and quotient are kernels of their
- * own in Megatron-LM.
- */
+/* Nothing fuses a loss. */
 struct dn_rates dn_rates_of_loss (const struct dn_setup *c, const struct dn_rates *r)
 {
     struct dn_rates loss = *r;
 
-    if (is_fused (c->spec))
+    if (is_fused (c))
         loss.light *= c->constants->fused_bytes;
-    loss.light_launches = dn_is_megatron (c->spec) ? 4 : 1;
+    loss.light_launches =
+        dn_habit_number (c->constants, c->spec, DN_HABIT_LOSS_LAUNCHES);
     return loss;
 }
 
@@ -180,9 +166,9 @@ static double relayout (const struct dn_setup *c,
                         const struct dn_rates *r,
                         const struct dn_op *op)
 {
-    bool tensorflow = c->spec->framework == DN_FRAMEWORK_TENSORFLOW;
-    bool moved =
-        tensorflow ? op->dims == 3 : op->dims == 1 && op->batches == 1 && r->tensor;
+    bool moved = dn_has_habit (c, DN_HABIT_CHANNELS_FIRST)
+                     ? op->dims == 3
+                     : op->dims == 1 && op->batches == 1 && r->tensor;
 
     return op->kind == DN_OP_CONV && moved ? 2 * (op->in + op->out) * c->padded : 0;
 }

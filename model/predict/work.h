@@ -52,12 +52,6 @@ struct dn_turn {
     bool block;
 };
 
-/* Was the code tuned for the device: the vendor's container, or Megatron-LM, which
- * comes from the same house?
- */
-bool dn_is_megatron (const struct dn_spec *spec);
-bool dn_is_tuned (const struct dn_spec *spec);
-
 struct dn_rates dn_rates_of (const struct dn_setup *c);
 
 /* The memory's data-sheet bandwidth, or what takes its place where it was measured. */
