@@ -21,15 +21,8 @@ static const char *const arch_text[] = {
     [DN_ARCH_OTHER] = "other",
     [DN_ARCH_CPU] = "cpu",
 };
-static const char *const link_text[] = {
-    [DN_LINK_UNKNOWN] = "unknown",
-    [DN_LINK_NVLINK] = "nvlink",
-    [DN_LINK_PCIE] = "pcie",
-    [DN_LINK_IB] = "ib",
-};
 
 const struct dn_names dn_arch_names = DN_NAMES (arch_text, DN_N_ARCHS);
-static const struct dn_names link_names = DN_NAMES (link_text, DN_N_LINKS);
 
 enum value_type {
     VALUE_NAME,
@@ -165,7 +158,7 @@ static int read_value (const struct device_key *key,
     case VALUE_ARCH:
         return read_constant (key, &dn_arch_names, value, at, err);
     case VALUE_LINK:
-        return read_constant (key, &link_names, value, at, err);
+        return read_constant (key, &dn_link_names, value, at, err);
     }
     return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
 }
@@ -450,7 +443,7 @@ static void write_value (const struct device_key *key,
         dn_buf_add (
             &buf,
             "%s",
-            dn_names_get (key->type == VALUE_ARCH ? &dn_arch_names : &link_names,
+            dn_names_get (key->type == VALUE_ARCH ? &dn_arch_names : &dn_link_names,
                           constant));
         break;
     }

@@ -21,8 +21,12 @@
  *     whitebox.c   all of these in order: an estimate by formulas alone
  *     features.c   what the learned residual sees of a run
  *     domain.c     how far a run is from those that were trained on
- *     trees.c, residual.c, bundle.c, history.c, history_json.c, tuning.c
- *                  what was learned: from published runs, and from a site's own
+ *     trees.c      boosted trees, read from a file
+ *     residual.c   and asked
+ *     history.c    what a site's own runs say of another run
+ *     history_json.c  the same in site.json
+ *     tuning.c     site.json: read, written, applied
+ *     bundle.c     what was learned: trees, domain, bounds, a site's own
  *     predict.c    the white box, corrected by what was learned
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -118,13 +118,16 @@ static void add_turn (const struct dn_setup *c,
     }
 }
 
-static struct pass pass_time (const struct dn_setup *c, const struct dn_rates *r)
+static void find_pass (const struct dn_setup *c,
+                       const struct dn_rates *r,
+                       struct pass *pass)
 {
-    struct dn_rates loss = dn_rates_of_loss (c, r);
-    struct pass pass = {{0}, {0}, 0, 0, 0, 0};
+    struct dn_rates loss;
     struct group group = {0};
     struct lag lag = {0, 0, 0};
 
+    dn_rates_of_loss (&loss, c, r);
+    *pass = (struct pass){.host = 0};
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
         struct dn_turn turn;
@@ -132,14 +135,13 @@ static struct pass pass_time (const struct dn_setup *c, const struct dn_rates *r
         dn_turn_of (c, op->kind == DN_OP_LOSS ? &loss : r, op, &turn);
         if (turn.block != group.block
             || (!turn.block && (op->repeat != group.repeat || op->repeat <= 1)))
-            close_group (c, r, &group, &lag, &pass);
+            close_group (c, r, &group, &lag, pass);
         group.repeat = op->repeat;
         group.block = turn.block;
-        add_turn (c, r, &turn, &group, &pass);
+        add_turn (c, r, &turn, &group, pass);
     }
-    close_group (c, r, &group, &lag, &pass);
-    pass.seconds = pass.host + pass.waits + fmax (lag.now + lag.slope, lag.floor);
-    return pass;
+    close_group (c, r, &group, &lag, pass);
+    pass->seconds = pass->host + pass->waits + fmax (lag.now + lag.slope, lag.floor);
 }
 
 /* Seconds of all passes of one optimizer step when one takes 'blocks' in the pipeline's
@@ -220,10 +222,12 @@ static struct dn_op_time op_time (const struct dn_setup *c,
 
 void dn_step_operators (const struct dn_setup *c, struct dn_op_time times[])
 {
-    struct dn_rates r = dn_rates_of (c);
-    struct dn_rates loss = dn_rates_of_loss (c, &r);
+    struct dn_rates r;
+    struct dn_rates loss;
     bool recompute = c->spec->checkpointing == DN_CHECKPOINTING_FULL;
 
+    dn_rates_init (&r, c);
+    dn_rates_of_loss (&loss, c, &r);
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
 
@@ -266,8 +270,8 @@ static double last_backward (const struct dn_setup *c, const struct pass *pass)
 void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
 {
     const struct dn_constants *k = c->constants;
-    struct dn_rates r = dn_rates_of (c);
-    struct pass pass = pass_time (c, &r);
+    struct dn_rates r;
+    struct pass pass;
     double *stage = estimate->stage_s;
     double split_s = pipeline (c, dn_split_passes (c) * dn_split_traffic (c), 0);
     double fixed = k->step_s * (dn_has_habit (c, DN_HABIT_TUNED) ? k->ngc_step : 1);
@@ -275,6 +279,8 @@ void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
     double compute;
     struct dn_traffic traffic = dn_data_traffic (c);
 
+    dn_rates_init (&r, c);
+    find_pass (c, &r, &pass);
     fill_stages (c, &pass, estimate);
     optimizer_s = fmax (stage[DN_STAGE_OPTIMIZER], optimizer_host (c, &r));
     compute = pipeline (c, pass.block_seconds, pass.seconds - pass.block_seconds)

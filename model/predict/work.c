@@ -70,62 +70,62 @@ double dn_bandwidth (const struct dn_setup *c)
                : c->device->bandwidth;
 }
 
-struct dn_rates dn_rates_of (const struct dn_setup *c)
+void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_device *device = c->device;
     bool tuned = dn_has_habit (c, DN_HABIT_TUNED);
-    struct dn_rates r = {.bytes = c->traits->activation,
-                         .launch_s = k->launch_s,
-                         .kernel_s = k->kernel_s,
-                         .slowdown =
-                             dn_power_slowdown (k, device, c->spec->power_limit)};
-    double peak = dn_device_peak (device, c->precision, &r.tensor);
+    double peak;
 
-    if (r.tensor) {
+    *r = (struct dn_rates){.bytes = c->traits->activation,
+                           .launch_s = k->launch_s,
+                           .kernel_s = k->kernel_s,
+                           .slowdown =
+                               dn_power_slowdown (k, device, c->spec->power_limit)};
+    peak = dn_device_peak (device, c->precision, &r->tensor);
+    if (r->tensor) {
         double factor =
             (tuned ? k->ngc_tensor : 1) * (c->traits->rounds ? k->eff_tf32 : 1);
 
-        r.linear = peak * k->eff_linear_tensor * factor;
-        r.conv = peak * k->eff_conv_tensor * factor;
+        r->linear = peak * k->eff_linear_tensor * factor;
+        r->conv = peak * k->eff_conv_tensor * factor;
     } else {
-        r.linear = peak * k->eff_linear_fp32;
-        r.conv = peak * k->eff_conv_fp32;
+        r->linear = peak * k->eff_linear_fp32;
+        r->conv = peak * k->eff_conv_fp32;
     }
-    r.tile = r.tensor ? 128 : 64;
-    r.grouped = device->fp32 * k->eff_grouped * (tuned ? k->ngc_grouped : 1);
-    if (r.bytes < 4 && r.tensor)
-        r.grouped *= 2;
+    r->tile = r->tensor ? 128 : 64;
+    r->grouped = device->fp32 * k->eff_grouped * (tuned ? k->ngc_grouped : 1);
+    if (r->bytes < 4 && r->tensor)
+        r->grouped *= 2;
     /* Without fast units for them 16-bit numbers are converted to and fro. */
-    if (!r.tensor && peak <= device->fp32)
-        r.bytes = 4;
-    r.memory = dn_bandwidth (c) * k->eff_memory * (tuned ? k->ngc_memory : 1);
-    r.light = dn_bandwidth (c) * k->eff_light * (tuned ? k->ngc_memory : 1);
+    if (!r->tensor && peak <= device->fp32)
+        r->bytes = 4;
+    r->memory = dn_bandwidth (c) * k->eff_memory * (tuned ? k->ngc_memory : 1);
+    r->light = dn_bandwidth (c) * k->eff_light * (tuned ? k->ngc_memory : 1);
     if (device->arch == DN_ARCH_KEPLER)
-        slow_kepler (c, &r);
-    r.light_launches = 1;
+        slow_kepler (c, r);
+    r->light_launches = 1;
     if (is_fused (c)) {
-        r.light /= k->fused_bytes;
-        r.light_launches = k->fused_launch;
+        r->light /= k->fused_bytes;
+        r->light_launches = k->fused_launch;
     }
     if (dn_has_habit (c, DN_HABIT_TUNED_LAUNCH)) {
-        r.launch_s *= k->ngc_launch;
-        r.kernel_s *= k->ngc_launch;
+        r->launch_s *= k->ngc_launch;
+        r->kernel_s *= k->ngc_launch;
     }
-    take_measured (c, &r);
-    return r;
+    take_measured (c, r);
 }
 
 /* Nothing fuses a loss. */
-struct dn_rates dn_rates_of_loss (const struct dn_setup *c, const struct dn_rates *r)
+void dn_rates_of_loss (struct dn_rates *loss,
+                       const struct dn_setup *c,
+                       const struct dn_rates *r)
 {
-    struct dn_rates loss = *r;
-
+    *loss = *r;
     if (is_fused (c))
-        loss.light *= c->constants->fused_bytes;
-    loss.light_launches =
+        loss->light *= c->constants->fused_bytes;
+    loss->light_launches =
         dn_habit_number (c->constants, c->spec, DN_HABIT_LOSS_LAUNCHES);
-    return loss;
 }
 
 /* Padded over useful outputs of a tiled product, at least 1. */

@@ -52,13 +52,15 @@ struct dn_turn {
     bool block;
 };
 
-struct dn_rates dn_rates_of (const struct dn_setup *c);
+void dn_rates_init (struct dn_rates *r, const struct dn_setup *c);
 
 /* The memory's data-sheet bandwidth, or what takes its place where it was measured. */
 double dn_bandwidth (const struct dn_setup *c);
 
-/* The rates of a loss, where those of other operators are 'r'. */
-struct dn_rates dn_rates_of_loss (const struct dn_setup *c, const struct dn_rates *r);
+/* Fill 'loss' with the rates of a loss, where those of other operators are 'r'. */
+void dn_rates_of_loss (struct dn_rates *loss,
+                       const struct dn_setup *c,
+                       const struct dn_rates *r);
 
 void dn_turn_of (const struct dn_setup *c,
                  const struct dn_rates *r,

@@ -102,6 +102,7 @@ static const char *const objective_text[] = {
     [DN_OBJECTIVE_ENERGY] = "energy",
 };
 
+const struct dn_names dn_link_names = DN_NAMES (link_text, DN_N_LINKS);
 const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
 
 #define INT(group, key, min, max, help)                                                \

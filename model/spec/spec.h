@@ -96,6 +96,7 @@ enum dn_decode {
     DN_N_DECODES
 };
 
+extern const struct dn_names dn_link_names;
 extern const struct dn_names dn_decode_names;
 
 enum dn_input {

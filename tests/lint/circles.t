@@ -82,4 +82,20 @@ while read -r arrow; do
     is "of the circles that are allowed, one still has the arrow $arrow" \
         "$(grep -vxF "$others" <<< "$all" | circles | grep -cxF "$arrow")" 1
 done <<< "$known"
+
+# --- the order in which a room lists its files ---------------------------------------
+
+# listed HEADER: the C files that the first comment of a room's header lists, in order.
+listed() {
+    local dir=${1%/*}
+    sed -nE '/\*\//q; s|^ \*     ([a-z_]+\.c) .*|\1|p' "$top/$1" | sed "s|^|$dir/|"
+}
+
+order=$(listed model/predict/predict.h)
+is 'predict.h lists the files of its room' "$(LC_ALL=C sort <<< "$order")" \
+    "$(c_files model/predict | grep '\.c$')"
+is 'a file of model/predict calls only those that predict.h lists above it' \
+    "$(grep -vxF "$known" <<< "$all" | awk -v order="$order" '
+        BEGIN { n = split(order, list, "\n"); for (i = 1; i <= n; i++) at[list[i]] = i }
+        $1 in at && $2 in at && at[$1] < at[$2]')" ''
 done_testing
