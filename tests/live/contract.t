@@ -243,6 +243,7 @@ fi
 # --- a reconfiguration ---------------------------------------------------------------
 
 set_conf SlurmctldParameters nonsense_of_ours=2
+set_conf MessageTimeout 3
 mark
 cluster_reconfigure
 inits=$(count ': init ')
@@ -254,11 +255,22 @@ fi
 submit
 is 'a plugin sees what a reconfiguration has changed' "$(seen parameters)" nonsense_of_ours=2
 
+has_slow() {
+    squeue -h -o %j | grep -qx slow
+}
+submit -J slow --comment=sleep=6
+like 'sbatch gives up after MessageTimeout' "$status $said" '^1 sbatch: error: Batch job submission failed'
+ok 'a job that sbatch has given up is made all the same' \
+    cluster_until 20 has_slow
+
 # --- several plugins -----------------------------------------------------------------
 
 for name in alice bob; do witness plugins $name "-DWITNESS_VERSION=$number"; done
 set_conf JobSubmitPlugins bob,alice
-ok 'slurmctld loads several plugins' cluster_restart_ctld
+mark
+cluster_reconfigure
+is 'a reconfiguration loads what JobSubmitPlugins names then' \
+    "$(testimony | grep -o '^[a-z]*: init' | sort -u | xargs)" 'alice: init bob: init'
 submit --comment='say=hello admin_comment=theirs'
 is 'plugins are called in the order of JobSubmitPlugins' \
     "$(testimony | grep -o '^[a-z]*: submit' | xargs)" 'bob: submit alice: submit'
