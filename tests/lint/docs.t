@@ -13,12 +13,12 @@ plan_later
 
 # facts CHECK: prints what is wrong, nothing if all is well
 facts() {
-    python3 - "$top" "$work" "$1" <<'PYTHON'
+    python3 - "$top" "${DNNEST%/*}" "$work" "$1" <<'PYTHON'
 import json
 import re
 import sys
 
-top, work, check = sys.argv[1:]
+top, build, work, check = sys.argv[1:]
 
 
 def load(name):
@@ -69,7 +69,7 @@ def spec_groups():
 
 def sidecar():
     """What the reader takes, the schema and the page say the same."""
-    with open(top + "/etc/sidecar.schema.json", encoding="utf-8") as file:
+    with open(build + "/etc/sidecar.schema.json", encoding="utf-8") as file:
         schema = json.load(file)
     with open(top + "/model/graph/sidecar.c", encoding="utf-8") as file:
         reader = file.read()
