@@ -125,7 +125,8 @@ enum dn_objective {
     DN_OBJECTIVE_UNKNOWN,
     DN_OBJECTIVE_COST,
     DN_OBJECTIVE_TIME,
-    DN_OBJECTIVE_ENERGY
+    DN_OBJECTIVE_ENERGY,
+    DN_N_OBJECTIVES
 };
 
 /* Spatial size of one input: n_dims is 1 (audio), 2 (image) or 3 (volume); 0 unset. */
