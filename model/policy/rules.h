@@ -112,25 +112,24 @@ extern const struct dn_names dn_mode_names;
  * table, which the parser, the defaults, 'dnnest config', the tests of the man page and
  * of the sample file read.
  *
- * ENUM: enum, number of its constants, their words, member, key, stricter, default,
- * help. NUMBER: type, member, key, least, largest (of a time in seconds), stricter,
- * default, help. Stricter is the value that intervenes less or with more care: LOWER,
- * HIGHER or NONE.
+ * ENUM: enum, member, key, stricter, default, help, number of constants, their words.
+ * NUMBER: type, member, key, least, largest (of a time in seconds), stricter, default,
+ * help. Stricter is LOWER, HIGHER or NONE of the values.
  */
 /* clang-format off */
 #define DN_RULES(ENUM, NUMBER)                                                         \
-    ENUM (dn_mode, DN_N_MODES, DN_MODE_WORDS,                                          \
-          mode, "Mode", LOWER, "advise",                                               \
+    ENUM (dn_mode, mode, "Mode", LOWER, "advise",                                      \
           "observe: record only; advise: tell the user as well; enforce: rewrite the " \
-          "job")                                                                       \
-    ENUM (dn_opt_in, DN_N_OPT_INS, DN_OPT_IN_WORDS,                                    \
-          opt_in, "OptIn", LOWER, "metadata",                                          \
-          "judge the jobs that describe themselves, or record all that want GPUs")     \
+          "job",                                                                       \
+          DN_N_MODES, DN_MODE_WORDS)                                                   \
+    ENUM (dn_opt_in, opt_in, "OptIn", LOWER, "metadata",                               \
+          "judge the jobs that describe themselves, or record all that want GPUs",     \
+          DN_N_OPT_INS, DN_OPT_IN_WORDS)                                               \
     NUMBER (PERCENT, control_group, "ControlGroup", 0, 100, HIGHER, "0",               \
             "share of the jobs that is left alone, to measure against")                \
-    ENUM (dn_time_mode, DN_N_TIME_MODES, DN_TIME_WORDS,                                \
-          time_limit, "TimeLimit", LOWER, "limit",                                     \
-          "keep the limit, set --time-min to the bound, or lower the limit to it")     \
+    ENUM (dn_time_mode, time_limit, "TimeLimit", LOWER, "limit",                       \
+          "keep the limit, set --time-min to the bound, or lower the limit to it",     \
+          DN_N_TIME_MODES, DN_TIME_WORDS)                                              \
     NUMBER (RATIO, time_quantile, "TimeQuantile", 0.5, 0.9999, HIGHER, "0.99",         \
             "share of jobs that must finish within the bound")                         \
     NUMBER (RATIO, time_margin, "TimeMargin", 0, 10, HIGHER, "0.1",                    \
@@ -139,15 +138,15 @@ extern const struct dn_names dn_mode_names;
             "no limit is set below this")                                              \
     NUMBER (TIME, time_max_s, "TimeMax", 60, 3.2e7, LOWER, "1-00:00:00",               \
             "no limit is raised above this, or set above it where the user gave none") \
-    ENUM (dn_yes, DN_N_YES, DN_YES_WORDS,                                              \
-          fill_unset, "FillUnset", LOWER, "no",                                        \
-          "set a limit where the user gave none")                                      \
-    ENUM (dn_choice, DN_N_CHOICES, DN_CHOICE_WORDS,                                    \
-          gpu_type, "GpuType", LOWER, "choose",                                        \
-          "keep the GPU type, or choose the best one for the objective")               \
-    ENUM (dn_objective, DN_N_OBJECTIVES, DN_OBJECTIVE_WORDS,                           \
-          objective, "Objective", NONE, "cost",                                        \
-          "what a choice of GPU minimises; the job's own objective= goes first")       \
+    ENUM (dn_yes, fill_unset, "FillUnset", LOWER, "no",                                \
+          "set a limit where the user gave none",                                      \
+          DN_N_YES, DN_YES_WORDS)                                                      \
+    ENUM (dn_choice, gpu_type, "GpuType", LOWER, "choose",                             \
+          "keep the GPU type, or choose the best one for the objective",               \
+          DN_N_CHOICES, DN_CHOICE_WORDS)                                               \
+    ENUM (dn_objective, objective, "Objective", NONE, "cost",                          \
+          "what a choice of GPU minimises; the job's own objective= goes first",       \
+          DN_N_OBJECTIVES, DN_OBJECTIVE_WORDS)                                         \
     NUMBER (RATIO, max_slowdown, "MaxSlowdown", 1, 1000, LOWER, "2.5",                 \
             "longest predicted time on another GPU type, relative to the requested "   \
             "one")                                                                     \
@@ -156,24 +155,24 @@ extern const struct dn_names dn_mode_names;
             "type")                                                                    \
     NUMBER (RATIO, memory_headroom, "MemoryHeadroom", 0, 10, HIGHER, "0.05",           \
             "GPU memory left free above the bound, as a share of it, on another type") \
-    ENUM (dn_choice, DN_N_CHOICES, DN_CHOICE_WORDS,                                    \
-          cpus, "Cpus", LOWER, "choose",                                               \
-          "keep the CPU count, or lower it to what the input pipeline needs")          \
+    ENUM (dn_choice, cpus, "Cpus", LOWER, "choose",                                    \
+          "keep the CPU count, or lower it to what the input pipeline needs",          \
+          DN_N_CHOICES, DN_CHOICE_WORDS)                                               \
     NUMBER (COUNT, cpus_per_gpu_min, "CpusPerGpuMin", 1, 1024, HIGHER, "2",            \
             "fewest CPUs per GPU that a job is left with")                             \
     NUMBER (COUNT, cpus_per_gpu_max, "CpusPerGpuMax", 1, 1024, LOWER, "64",            \
             "a job that needs more CPUs per GPU than this keeps what it asked for")    \
     NUMBER (RATIO, min_confidence, "MinConfidence", 0, 1, HIGHER, "0.5",               \
             "predictions less sure than this change nothing")                          \
-    ENUM (dn_yes, DN_N_YES, DN_YES_WORDS,                                              \
-          never_raise, "NeverRaise", HIGHER, "yes",                                    \
-          "no: raise a time limit or CPUs that do not suffice")                        \
-    ENUM (dn_message, DN_N_MESSAGES, DN_MESSAGE_WORDS,                                 \
-          message, "Message", NONE, "change",                                          \
-          "when the user is told: if something changes, always, or never")             \
-    ENUM (dn_record, DN_N_RECORDS, DN_RECORD_WORDS,                                    \
-          record, "Record", NONE, "admin_comment",                                     \
-          "where the decision and the original request are kept")                      \
+    ENUM (dn_yes, never_raise, "NeverRaise", HIGHER, "yes",                            \
+          "no: raise a time limit or CPUs that do not suffice",                        \
+          DN_N_YES, DN_YES_WORDS)                                                      \
+    ENUM (dn_message, message, "Message", NONE, "change",                              \
+          "when the user is told: if something changes, always, or never",             \
+          DN_N_MESSAGES, DN_MESSAGE_WORDS)                                             \
+    ENUM (dn_record, record, "Record", NONE, "admin_comment",                          \
+          "where the decision and the original request are kept",                      \
+          DN_N_RECORDS, DN_RECORD_WORDS)                                               \
     /* End of DN_RULES */
 /* clang-format on */
 
@@ -182,10 +181,10 @@ extern const struct dn_names dn_mode_names;
 #define DN_RULE_TYPE_COUNT   int64_t
 #define DN_RULE_TYPE_TIME    int64_t
 
-#define DN_RULE_ENUM_MEMBER(type, count, text, member, ...) enum type member;
-#define DN_RULE_NUMBER_MEMBER(type, member, ...)            DN_RULE_TYPE_##type member;
+#define DN_RULE_ENUM_MEMBER(type, member, ...)   enum type member;
+#define DN_RULE_NUMBER_MEMBER(type, member, ...) DN_RULE_TYPE_##type member;
 
-/* The admin's rules; times end in _s and are in seconds. */
+/* The admin's rules. Times are in seconds; the key list has every range. */
 struct dn_rules {
     DN_RULES (DN_RULE_ENUM_MEMBER, DN_RULE_NUMBER_MEMBER)
 };
