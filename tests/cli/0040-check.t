@@ -45,6 +45,8 @@ json '--keys lists every key with its properties' \
 json 'an enum has its values' \
     '[k["values"] for k in d["keys"] if k["key"] == "layout"] == [["nchw", "nhwc"]]
      and all(("values" in k) == (k["type"] == "enum") for k in d["keys"])' check --keys
+documented 'dnnest(1) names every member of the JSON' check $spec
+documented 'dnnest(1) names every member of the JSON of --keys' check --keys
 gives '--keys makes a table as well' 0 'training +batch +int +samples .* 1\.\.' check --keys
 refuses '--keys takes no argument' 2 'one argument too many' check --keys x
 is '--keys needs no installation' \
