@@ -393,12 +393,10 @@ bool dn_device_is_measured (const struct dn_device *device)
     return memcmp (&device->measured, &none, sizeof (none)) != 0;
 }
 
-struct dn_device dn_device_sheet (const struct dn_device *device)
+void dn_device_sheet (const struct dn_device *device, struct dn_device *sheet)
 {
-    struct dn_device sheet = *device;
-
-    memset (&sheet.measured, 0, sizeof (sheet.measured));
-    return sheet;
+    *sheet = *device;
+    memset (&sheet->measured, 0, sizeof (sheet->measured));
 }
 
 double dn_device_rate (const struct dn_device *device,

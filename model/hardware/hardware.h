@@ -130,8 +130,8 @@ int dn_device_values (const struct dn_catalogue *catalogue,
 /* Was anything of the device measured? */
 bool dn_device_is_measured (const struct dn_device *device);
 
-/* The device as its data sheet has it. */
-struct dn_device dn_device_sheet (const struct dn_device *device);
+/* Fill 'sheet' with the device as its data sheet has it. */
+void dn_device_sheet (const struct dn_device *device, struct dn_device *sheet);
 
 /* The measured rate of a class in a precision, 0 where there is none. */
 double dn_device_rate (const struct dn_device *device,

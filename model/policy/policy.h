@@ -11,7 +11,7 @@
 
 #include "hardware/hardware.h"
 #include "policy/rules.h"
-#include "predict/predict.h"
+#include "predict/whitebox.h"
 #include "request/request.h"
 
 enum dn_verdict {
@@ -107,10 +107,6 @@ void dn_policy_abstain (struct dn_decision *decision, const char *reason);
 /* The largest batch per GPU that the rules would move to 'device': its memory's bound,
  * head room on top, fits. 0 when none does.
  */
-int64_t dn_policy_largest_batch (const struct dn_rules *rules,
-                                 const struct dn_constants *constants,
-                                 const struct dn_spec *spec,
-                                 const struct dn_graph *graph,
-                                 const struct dn_device *device);
+int64_t dn_policy_largest_batch (const struct dn_rules *rules, const struct dn_case *c);
 
 #endif

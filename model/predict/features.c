@@ -172,35 +172,33 @@ static double padded (const struct dn_op *op)
                                   : op->flops;
 }
 
-struct dn_mix dn_mix_of (const struct dn_graph *graph)
+void dn_mix_init (struct dn_mix *mix, const struct dn_graph *graph)
 {
-    struct dn_mix mix = {.recurrence = 0};
-
+    *mix = (struct dn_mix){.recurrence = 0};
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
         double flops = op->repeat * op->flops;
         double traffic = op->repeat * (op->in + op->out);
 
-        mix.flops[op->kind] += flops;
-        mix.traffic[op->kind] += traffic;
-        mix.all_flops += flops;
-        mix.padded_flops += op->repeat * padded (op);
-        mix.all_traffic += traffic;
-        mix.weights += op->repeat * op->weights;
-        mix.operators += op->repeat * fmax (op->steps, 1);
-        mix.products += op->flops > 0 ? op->repeat : 0;
+        mix->flops[op->kind] += flops;
+        mix->traffic[op->kind] += traffic;
+        mix->all_flops += flops;
+        mix->padded_flops += op->repeat * padded (op);
+        mix->all_traffic += traffic;
+        mix->weights += op->repeat * op->weights;
+        mix->operators += op->repeat * fmax (op->steps, 1);
+        mix->products += op->flops > 0 ? op->repeat : 0;
         if (op->kind == DN_OP_CONV && op->batches > 1) {
-            mix.grouped_flops += flops;
-            mix.grouped_traffic += traffic;
+            mix->grouped_flops += flops;
+            mix->grouped_traffic += traffic;
         } else if (op->kind == DN_OP_CONV && op->m > 0 && op->k * op->m <= op->in) {
-            mix.pointwise_flops += flops;
+            mix->pointwise_flops += flops;
         }
         if (op->kind == DN_OP_EMBEDDING)
-            mix.embedding_params += op->repeat * op->params;
+            mix->embedding_params += op->repeat * op->params;
         if (op->kind == DN_OP_RNN)
-            mix.recurrence = fmax (mix.recurrence, op->steps);
+            mix->recurrence = fmax (mix->recurrence, op->steps);
     }
-    return mix;
 }
 
 static bool runs_on_16_bits (enum dn_precision precision)
@@ -428,33 +426,30 @@ static float bounded (enum dn_feature feature, double value)
 }
 
 void dn_features_of (const struct dn_mix *mix,
-                     const struct dn_spec *spec,
-                     const struct dn_graph *graph,
-                     const struct dn_device *device,
+                     const struct dn_case *c,
                      const struct dn_estimate *white_box,
                      float out[DN_N_FEATURES])
 {
     double features[DN_N_FEATURES];
 
     memset (features, 0, sizeof (features));
-    add_white_box (white_box, device, features);
-    add_operators (mix, graph, features);
-    add_sizes (mix, spec, graph, white_box->step_s.p50, features);
-    add_training (spec, features);
-    add_parallelism (spec, device, features);
-    add_device (spec, device, features);
-    features[DN_FEATURE_BOUND_SHARE] = above_bound (mix, spec, device, features);
+    add_white_box (white_box, c->device, features);
+    add_operators (mix, c->graph, features);
+    add_sizes (mix, c->spec, c->graph, white_box->step_s.p50, features);
+    add_training (c->spec, features);
+    add_parallelism (c->spec, c->device, features);
+    add_device (c->spec, c->device, features);
+    features[DN_FEATURE_BOUND_SHARE] = above_bound (mix, c->spec, c->device, features);
     for (int i = 0; i < DN_N_FEATURES; i++)
         out[i] = bounded ((enum dn_feature) i, features[i]);
 }
 
-void dn_features (const struct dn_spec *spec,
-                  const struct dn_graph *graph,
-                  const struct dn_device *device,
+void dn_features (const struct dn_case *c,
                   const struct dn_estimate *white_box,
                   float out[DN_N_FEATURES])
 {
-    struct dn_mix mix = dn_mix_of (graph);
+    struct dn_mix mix;
 
-    dn_features_of (&mix, spec, graph, device, white_box, out);
+    dn_mix_init (&mix, c->graph);
+    dn_features_of (&mix, c, white_box, out);
 }

@@ -54,7 +54,7 @@ struct habits {
  * .91 to .98 of what a sample of BERT-base and BERT-large (fp16 and fp32) and of NCF
  * (fp32) needs, those that the derivatives need .51 to .55. Why is not known.
  */
-static struct habits find_habits (const struct dn_case *c)
+static struct habits find_habits (const struct dn_setup *c)
 {
     enum dn_framework framework = c->spec->framework;
     bool ngc = c->spec->stack == DN_STACK_NGC;
@@ -74,7 +74,7 @@ static struct habits find_habits (const struct dn_case *c)
 /* Losses are computed in fp32 whatever the network's precision, but for the example
  * code, which is older than that habit and halves the whole network (apex, O2).
  */
-static double loss_bytes (const struct dn_case *c)
+static double loss_bytes (const struct dn_setup *c)
 {
     return c->spec->stack == DN_STACK_NGC ? dn_activation_bytes (c->precision) : 4;
 }
@@ -84,7 +84,7 @@ static double loss_bytes (const struct dn_case *c)
  * first product behind a norm are not split (Korthikanti et al., arXiv 2205.05198, eq.
  * 2: 10 + 24 / t).
  */
-static double saved_bytes (const struct dn_case *c, const struct habits *habits, int i)
+static double saved_bytes (const struct dn_setup *c, const struct habits *habits, int i)
 {
     const struct dn_op *op = &c->graph->ops[i];
     enum dn_op_kind last = i > 0 ? c->graph->ops[i - 1].kind : DN_OP_UNKNOWN;
@@ -106,7 +106,7 @@ static double saved_bytes (const struct dn_case *c, const struct habits *habits,
  * first stage all of them). Full checkpointing keeps the block boundaries and the
  * inside of one block.
  */
-static double activation_bytes (const struct dn_case *c, const struct habits *habits)
+static double activation_bytes (const struct dn_setup *c, const struct habits *habits)
 {
     const struct dn_graph *graph = c->graph;
     double stages = (double) c->spec->pp;
@@ -132,7 +132,7 @@ static double activation_bytes (const struct dn_case *c, const struct habits *ha
 /* The largest tensors that live besides: input, output and gradient of one operator,
  * and two copies of the logits in the precision of losses.
  */
-static double transient_bytes (const struct dn_case *c)
+static double transient_bytes (const struct dn_setup *c)
 {
     double element = dn_activation_bytes (c->precision);
     double largest = 0;
@@ -153,7 +153,7 @@ static double transient_bytes (const struct dn_case *c)
  * Fourier, channels last); one workspace serves all of them. Depthwise ones and those
  * of one position do without.
  */
-static double workspace_bytes (const struct dn_case *c)
+static double workspace_bytes (const struct dn_setup *c)
 {
     double largest = 0;
 
@@ -172,7 +172,7 @@ static double workspace_bytes (const struct dn_case *c)
 /* Bytes that follow from the parameters. Optimizers that are not fused work through
  * lists of tensors and hold one more copy while they do (PyTorch's foreach): returned.
  */
-static double parameter_bytes (const struct dn_case *c,
+static double parameter_bytes (const struct dn_setup *c,
                                double memory[DN_N_MEMORY_CLASSES])
 {
     double params = c->dense_params / c->model_parallel;
@@ -221,7 +221,7 @@ static double parameter_bytes (const struct dn_case *c,
  * as theirs, so that the classes add up to the higher peak. A workspace is a wish:
  * where memory is short, the library takes an algorithm that needs less.
  */
-static void join_peaks (const struct dn_case *c,
+static void join_peaks (const struct dn_setup *c,
                         const struct habits *habits,
                         double temporaries,
                         double memory[DN_N_MEMORY_CLASSES])
@@ -252,7 +252,7 @@ static void join_peaks (const struct dn_case *c,
 /* Processes, their loaders, the batches that those hold ready and as much again in
  * pinned buffers; and a checkpoint, which is gathered before it is written.
  */
-static double host_bytes (const struct dn_case *c)
+static double host_bytes (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
     double per_node = (double) c->spec->gpus / (double) c->spec->nodes;
@@ -284,7 +284,7 @@ static bool has_loops (const struct dn_graph *graph)
 /* Spread of the error: code without convolutions differs in what it keeps. Nothing was
  * measured of networks that have no name, nor of split ones.
  */
-static double memory_sigma (const struct dn_case *c, const struct habits *habits)
+static double memory_sigma (const struct dn_setup *c, const struct habits *habits)
 {
     const struct dn_constants *k = c->constants;
     double sigma = habits->convolutions ? k->sigma_memory
@@ -300,7 +300,7 @@ static double memory_sigma (const struct dn_case *c, const struct habits *habits
     return sqrt (variance);
 }
 
-void dn_predict_memory (const struct dn_case *c, struct dn_estimate *estimate)
+void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
 {
     const struct dn_constants *k = c->constants;
     double *memory = estimate->memory;
@@ -320,40 +320,37 @@ void dn_predict_memory (const struct dn_case *c, struct dn_estimate *estimate)
 }
 
 /* Does a batch of that many samples stay below the bound, head room on top? */
-static bool holds_batch (struct dn_case *c,
+static bool holds_batch (struct dn_setup *c,
                          double quantile,
                          double headroom,
                          int64_t batch)
 {
     struct dn_estimate estimate = {.device = c->device};
 
-    c->batch = (double) batch;
-    c->padded = (double) batch * c->graph->padding;
-    dn_predict_memory (c, &estimate);
+    dn_setup_batch (c, batch);
+    dn_whitebox_memory (c, &estimate);
     return dn_range_at (estimate.gpu_mem, quantile) * (1 + headroom)
            <= c->device->memory;
 }
 
-int64_t dn_predict_largest_batch (const struct dn_constants *constants,
-                                  const struct dn_spec *spec,
-                                  const struct dn_graph *graph,
-                                  const struct dn_device *device,
-                                  double quantile,
-                                  double headroom)
+int64_t dn_whitebox_largest_batch (const struct dn_case *c,
+                                   double quantile,
+                                   double headroom)
 {
     const int64_t most = (int64_t) 1 << 30;
-    struct dn_case c = dn_case_of (constants, spec, graph, device, 0);
+    struct dn_setup setup;
     int64_t good = 0;
     int64_t bad = 1;
 
-    while (bad < most && holds_batch (&c, quantile, headroom, bad)) {
+    dn_setup_init (&setup, c);
+    while (bad < most && holds_batch (&setup, quantile, headroom, bad)) {
         good = bad;
         bad *= 4;
     }
     while (bad - good > 1) {
         int64_t middle = good + (bad - good) / 2;
 
-        if (holds_batch (&c, quantile, headroom, middle))
+        if (holds_batch (&setup, quantile, headroom, middle))
             good = middle;
         else
             bad = middle;

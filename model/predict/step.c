@@ -51,7 +51,7 @@ struct group {
  * pass of host work. The backward pass runs outside of the interpreter, a thread per
  * device.
  */
-static double host_copies (const struct dn_case *c, int direction)
+static double host_copies (const struct dn_setup *c, int direction)
 {
     const double copying = 0.5;
 
@@ -63,12 +63,12 @@ static double host_copies (const struct dn_case *c, int direction)
 /* Stages of a pipeline wait for one another. So do the parts of one in Megatron-LM: the
  * head's time adds to that of blocks whose launches take longer than their work.
  */
-static bool waits_between (const struct dn_case *c)
+static bool waits_between (const struct dn_setup *c)
 {
     return c->spec->pp > 1 || dn_is_megatron (c->spec);
 }
 
-static void close_group (const struct dn_case *c,
+static void close_group (const struct dn_setup *c,
                          const struct dn_rates *r,
                          struct group *group,
                          struct lag *lag,
@@ -107,7 +107,7 @@ static void close_group (const struct dn_case *c,
     *group = (struct group){0};
 }
 
-static void add_turn (const struct dn_case *c,
+static void add_turn (const struct dn_setup *c,
                       const struct dn_rates *r,
                       const struct dn_turn *turn,
                       struct group *group,
@@ -122,7 +122,7 @@ static void add_turn (const struct dn_case *c,
     }
 }
 
-static struct pass pass_time (const struct dn_case *c, const struct dn_rates *r)
+static struct pass pass_time (const struct dn_setup *c, const struct dn_rates *r)
 {
     struct dn_rates loss = dn_rates_of_loss (c, r);
     struct pass pass = {{0}, {0}, 0, 0, 0, 0};
@@ -150,7 +150,7 @@ static struct pass pass_time (const struct dn_case *c, const struct dn_rates *r)
  * blocks and 'rest' besides: p stages work m micro-batches; the slowest stage sets the
  * pace, and filling the pipe takes one pass through all stages.
  */
-static double pipeline (const struct dn_case *c, double blocks, double rest)
+static double pipeline (const struct dn_setup *c, double blocks, double rest)
 {
     double turns = (double) c->spec->grad_accum - 1;
 
@@ -190,7 +190,7 @@ static bool has_fused_optimizer (const struct dn_spec *spec)
 /* Operators per tensor of parameters. Tuned code takes fused optimizers, and those of
  * Megatron-LM take a hundred tensors and more into one kernel.
  */
-static double optimizer_launches (const struct dn_case *c)
+static double optimizer_launches (const struct dn_setup *c)
 {
     if (c->spec->optimizer == DN_OPTIMIZER_NONE || c->graph->whole_step)
         return 0;
@@ -203,14 +203,14 @@ static double optimizer_launches (const struct dn_case *c)
  * gradients to fp32, unscales, measures and clips them, runs a fused Adam and copies
  * the weights back: 60 bytes per parameter, not 28.
  */
-static double optimizer_factor (const struct dn_case *c)
+static double optimizer_factor (const struct dn_setup *c)
 {
     if (dn_is_megatron (c->spec))
         return 2.1;
     return has_fused_optimizer (c->spec) ? 1 : c->constants->optimizer;
 }
 
-static double optimizer_time (const struct dn_case *c)
+static double optimizer_time (const struct dn_setup *c)
 {
     const double reached = 0.8; /* of the bandwidth, by long element-wise kernels */
     double per_device = c->dense_params / c->model_parallel;
@@ -230,13 +230,13 @@ static double norm (double a, double b, double p)
 }
 
 /* The host's seconds to launch the optimizer. */
-static double optimizer_host (const struct dn_case *c, const struct dn_rates *r)
+static double optimizer_host (const struct dn_setup *c, const struct dn_rates *r)
 {
     return c->graph->tensors / (double) c->spec->pp * optimizer_launches (c)
            * r->launch_s;
 }
 
-static struct dn_op_time op_time (const struct dn_case *c,
+static struct dn_op_time op_time (const struct dn_setup *c,
                                   const struct dn_rates *r,
                                   const struct dn_op *op,
                                   bool recompute)
@@ -266,7 +266,7 @@ static struct dn_op_time op_time (const struct dn_case *c,
     return time;
 }
 
-void dn_step_operators (const struct dn_case *c, struct dn_op_time times[])
+void dn_step_operators (const struct dn_setup *c, struct dn_op_time times[])
 {
     struct dn_rates r = dn_rates_of (c);
     struct dn_rates loss = dn_rates_of_loss (c, &r);
@@ -280,7 +280,7 @@ void dn_step_operators (const struct dn_case *c, struct dn_op_time times[])
 }
 
 /* The device's seconds by stage, of one optimizer step. */
-static void fill_stages (const struct dn_case *c,
+static void fill_stages (const struct dn_setup *c,
                          const struct pass *pass,
                          struct dn_estimate *estimate)
 {
@@ -301,7 +301,7 @@ static void fill_stages (const struct dn_case *c,
 /* Seconds of the backward pass of the last micro-batch: gradients of its last layers
  * are sent while the first ones are still computed.
  */
-static double last_backward (const struct dn_case *c, const struct pass *pass)
+static double last_backward (const struct dn_setup *c, const struct pass *pass)
 {
     double all = 0;
     double forward = pass->device[DN_FORWARD] + pass->block_device[DN_FORWARD];
@@ -311,7 +311,7 @@ static double last_backward (const struct dn_case *c, const struct pass *pass)
     return all > 0 ? pass->seconds * (1 - forward / all) / (double) c->spec->pp : 0;
 }
 
-void dn_predict_step (const struct dn_case *c, struct dn_estimate *estimate)
+void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
 {
     const struct dn_constants *k = c->constants;
     struct dn_rates r = dn_rates_of (c);
@@ -342,7 +342,7 @@ void dn_predict_step (const struct dn_case *c, struct dn_estimate *estimate)
                                  ? (double) c->spec->grad_accum * pass.seconds
                                  : last_backward (c, &pass)),
                 traffic.last);
-    stage[DN_STAGE_INPUT] = dn_predict_input (c, compute, estimate);
+    stage[DN_STAGE_INPUT] = dn_whitebox_input (c, compute, estimate);
     estimate->step_s.p50 = norm (compute, stage[DN_STAGE_INPUT], 4)
                                * (1 + k->straggler * log2 (c->replicas))
                            + stage[DN_STAGE_EXPOSED];

@@ -32,7 +32,7 @@ static bool is_fused (const struct dn_spec *spec)
  * correction takes a fifth of its bandwidth, which later memories do beside. What was
  * measured has that in it.
  */
-static void slow_kepler (const struct dn_case *c, struct dn_rates *r)
+static void slow_kepler (const struct dn_setup *c, struct dn_rates *r)
 {
     if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0)
         r->linear *= 2.0 / 3;
@@ -50,7 +50,7 @@ static void slow_kepler (const struct dn_case *c, struct dn_rates *r)
  * How short kernels fall behind is left to the padding and the least time of a kernel:
  * with a measured half-way point on top of these, predictions got worse.
  */
-static void take_rate (const struct dn_case *c,
+static void take_rate (const struct dn_setup *c,
                        enum dn_rate_class class,
                        double seen,
                        double *rate)
@@ -62,7 +62,7 @@ static void take_rate (const struct dn_case *c,
         *rate *= measured / (seen * dn_device_peak (c->device, c->precision, &matrix));
 }
 
-static void take_measured (const struct dn_case *c, struct dn_rates *r)
+static void take_measured (const struct dn_setup *c, struct dn_rates *r)
 {
     const struct dn_constants *k = c->constants;
 
@@ -74,14 +74,14 @@ static void take_measured (const struct dn_case *c, struct dn_rates *r)
         c, DN_RATE_CONV, r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32, &r->conv);
 }
 
-double dn_bandwidth (const struct dn_case *c)
+double dn_bandwidth (const struct dn_setup *c)
 {
     return c->device->measured.stream > 0
                ? c->device->measured.stream / c->constants->seen_stream
                : c->device->bandwidth;
 }
 
-struct dn_rates dn_rates_of (const struct dn_case *c)
+struct dn_rates dn_rates_of (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_device *device = c->device;
@@ -132,7 +132,7 @@ struct dn_rates dn_rates_of (const struct dn_case *c)
  * falls apart: maximum, difference, exponential, sum and quotient are kernels of their
  * own in Megatron-LM.
  */
-struct dn_rates dn_rates_of_loss (const struct dn_case *c, const struct dn_rates *r)
+struct dn_rates dn_rates_of_loss (const struct dn_setup *c, const struct dn_rates *r)
 {
     struct dn_rates loss = *r;
 
@@ -176,7 +176,7 @@ static void set_traffic (struct dn_work *work, double bytes, double rate)
  * for sequences; TensorFlow's volumes are channels last and its kernels for them want
  * channels first. Of images nobody says, and most are right.
  */
-static double relayout (const struct dn_case *c,
+static double relayout (const struct dn_setup *c,
                         const struct dn_rates *r,
                         const struct dn_op *op)
 {
@@ -190,7 +190,7 @@ static double relayout (const struct dn_case *c,
 /* Seconds that the kernels of an operator wait for one another in one pass, unless the
  * host launches them one by one anyway.
  */
-static double wait_time (const struct dn_case *c, const struct dn_op *op)
+static double wait_time (const struct dn_setup *c, const struct dn_op *op)
 {
     double measured = c->device->measured.recurrence_s;
     double step_s = measured > 0 ? measured : c->constants->recurrence_s;
@@ -203,7 +203,7 @@ static double wait_time (const struct dn_case *c, const struct dn_op *op)
  * these until it is that of others.
  */
 static void set_product (struct dn_work *work,
-                         const struct dn_case *c,
+                         const struct dn_setup *c,
                          const struct dn_rates *r,
                          const struct dn_op *op,
                          double rows,
@@ -259,7 +259,7 @@ static void light_passes (enum dn_op_kind kind, double *forward, double *backwar
 
 /* An operator without products: casts to single precision and back where it needs it.
  */
-static void light_work (const struct dn_case *c,
+static void light_work (const struct dn_setup *c,
                         const struct dn_rates *r,
                         const struct dn_op *op,
                         struct dn_work work[DN_N_DIRECTIONS])
@@ -282,7 +282,7 @@ static void light_work (const struct dn_case *c,
 /* Work on the device of one pass of one operator, by direction, where there was none;
  * none stays in a direction that it does not have.
  */
-static void find_work (const struct dn_case *c,
+static void find_work (const struct dn_setup *c,
                        const struct dn_rates *r,
                        const struct dn_op *op,
                        struct dn_work work[DN_N_DIRECTIONS])
@@ -354,7 +354,7 @@ static double launches_of (const struct dn_rates *r,
     }
 }
 
-void dn_turn_of (const struct dn_case *c,
+void dn_turn_of (const struct dn_setup *c,
                  const struct dn_rates *r,
                  const struct dn_op *op,
                  struct dn_turn *turn)

@@ -58,15 +58,15 @@ struct dn_turn {
 bool dn_is_megatron (const struct dn_spec *spec);
 bool dn_is_tuned (const struct dn_spec *spec);
 
-struct dn_rates dn_rates_of (const struct dn_case *c);
+struct dn_rates dn_rates_of (const struct dn_setup *c);
 
 /* The memory's data-sheet bandwidth, or what takes its place where it was measured. */
-double dn_bandwidth (const struct dn_case *c);
+double dn_bandwidth (const struct dn_setup *c);
 
 /* The rates of a loss, where those of other operators are 'r'. */
-struct dn_rates dn_rates_of_loss (const struct dn_case *c, const struct dn_rates *r);
+struct dn_rates dn_rates_of_loss (const struct dn_setup *c, const struct dn_rates *r);
 
-void dn_turn_of (const struct dn_case *c,
+void dn_turn_of (const struct dn_setup *c,
                  const struct dn_rates *r,
                  const struct dn_op *op,
                  struct dn_turn *turn);

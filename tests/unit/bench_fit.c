@@ -7,7 +7,7 @@
 #include "unit.h"
 
 #include "learn/bench_fit.h"
-#include "predict/refine.h"
+#include "predict/predict.h"
 #include "scene.h"
 
 #define HEAD "op,precision,pass,shape,devices,flops,bytes,seconds,spread,runs\n"
@@ -355,7 +355,8 @@ static double step_of (const struct dn_device *device, const char *metadata)
         || dn_spec_resolve (&spec, &datasets, DN_UNSET, &err) < 0
         || dn_graph_build (&spec, &graph, &err) < 0)
         fail_msg ("%s", err.text);
-    dn_predict (&dn_constants_default, &spec, &graph, device, 0, &estimate);
+    dn_whitebox (&(struct dn_case){&dn_constants_default, &spec, &graph, device, 0},
+                 &estimate);
     dn_graph_free (&graph);
     return estimate.step_s.p50;
 }

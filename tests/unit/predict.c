@@ -23,12 +23,12 @@ static struct dn_estimate estimate (const char *text, int device, double cpus_pe
         || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
         || dn_graph_build (&spec, &graph, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
-    dn_predict (&site->constants,
-                &spec,
-                &graph,
-                &site->catalogue.devices[device],
-                cpus_per_gpu,
-                &result);
+    dn_whitebox (&(struct dn_case){&site->constants,
+                                   &spec,
+                                   &graph,
+                                   &site->catalogue.devices[device],
+                                   cpus_per_gpu},
+                 &result);
     result.device = NULL;
     dn_graph_free (&graph);
     scene_free (site);
@@ -454,12 +454,12 @@ static int add_anchor (const struct dn_row *row, void *context, struct dn_err *e
         || dn_spec_resolve (&spec, &anchors->site->datasets, DN_UNSET, err) < 0
         || dn_graph_build (&spec, &graph, err) < 0)
         fail_msg ("%s: %s", text, err->text);
-    dn_predict (&anchors->site->constants,
-                &spec,
-                &graph,
-                dn_catalogue_find (&anchors->catalogue, gpu),
-                0,
-                &e);
+    dn_whitebox (&(struct dn_case){&anchors->site->constants,
+                                   &spec,
+                                   &graph,
+                                   dn_catalogue_find (&anchors->catalogue, gpu),
+                                   0},
+                 &e);
     dn_graph_free (&graph);
     for (int i = 0; i < n_keys; i++)
         if (strcmp (keys[i].name, "precision") == 0)
