@@ -99,13 +99,6 @@ enum dn_yes {
         [DN_YES_UNKNOWN] = "unknown", [DN_YES_NO] = "no", [DN_YES_YES] = "yes"         \
     }
 
-/* The same of a job's objective=. */
-#define DN_OBJECTIVE_WORDS                                                             \
-    {                                                                                  \
-        [DN_OBJECTIVE_UNKNOWN] = "unknown", [DN_OBJECTIVE_COST] = "cost",              \
-        [DN_OBJECTIVE_TIME] = "time", [DN_OBJECTIVE_ENERGY] = "energy"                 \
-    }
-
 extern const struct dn_names dn_mode_names;
 
 /* One entry per key. It gives the member of struct dn_rules and the row of the key

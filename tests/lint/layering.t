@@ -42,32 +42,6 @@ is 'every folder of model/ is a room' \
         [[ " ${rooms[*]} " = *" ${dir%/} "* ]] || echo "$dir"
     done)" ''
 
-# --- inside a room ---------------------------------------------------------------------
-
-# references FOLDER: "A B" where the object file of A.c refers to a symbol of B.c
-references() {
-    local object name
-    find "${abs_top_builddir:-$top}/$1" -name '*.o' | while read -r object; do
-        name=${object##*/}
-        nm "$object" | sed "s/^/${name##*-} /"
-    done | sort -u | awk '
-        $3 ~ /^[BCDRT]$/ && $4 ~ /^dn_/ { owner[$4] = $1 }
-        $2 == "U" { users[$3] = users[$3] " " $1 }
-        END {
-            for (symbol in users)
-                for (i = split(users[symbol], user, " "); i > 0; i--)
-                    if (symbol in owner && owner[symbol] != user[i])
-                        print user[i], owner[symbol]
-        }'
-}
-
-for room in base request spec graph hardware policy rewrite; do
-    is "no files of model/$room refer to one another in a circle" \
-        "$(references "model/$room" | tsort 2>&1 >/dev/null)" ''
-done
-like 'where a file refers to another, that is seen' "$(references model/graph)" \
-    'build.o graph.o'
-
 # --- around the model ------------------------------------------------------------------
 
 # knows FOLDER REGEX: of our own headers, a file of FOLDER includes those alone that lie
