@@ -7,7 +7,7 @@
 
 #include "options.h"
 
-/* In the order of the help: dn_cmd_NAME is defined in cmd_NAME.c. */
+/* In the order of the help; each is defined in its cmd_*.c. */
 /* clang-format off */
 #define DN_COMMANDS(X)                                                                 \
     X (predict)                                                                        \

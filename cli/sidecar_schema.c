@@ -1,4 +1,4 @@
-/* sidecar_schema.c - writes etc/sidecar.schema.json when dnnest is built
+/* sidecar_schema.c - writes the schema of sidecars when dnnest is built
  *
  * Copies etc/sidecar.schema.json.in from stdin to stdout, with the metadata keys in the
  * place of the line KEYS_MARK. A new key is a row of spec.c, and the schema has it.

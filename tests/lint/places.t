@@ -18,11 +18,9 @@ quoted() {
     tr '`' '\n' | sed -n 'n;p'
 }
 
-# exists PATH: of a file or folder; a word in capitals stands for any
+# exists PATH: of a file or folder; NAME stands for any
 exists() {
-    local pattern
-    pattern=$(sed -E 's/NAME|ROOM|NUMBER/*/g' <<<"$1")
-    compgen -G "$top/$pattern" >/dev/null
+    compgen -G "$top/${1//NAME/*}" >/dev/null
 }
 
 # --- the table -------------------------------------------------------------------------
