@@ -95,12 +95,7 @@ static const char *const head_text[] = {
     [DN_HEAD_ADAPTIVE] = "adaptive",
     [DN_HEAD_NONE] = "none",
 };
-static const char *const objective_text[] = {
-    [DN_OBJECTIVE_UNKNOWN] = "unknown",
-    [DN_OBJECTIVE_COST] = "cost",
-    [DN_OBJECTIVE_TIME] = "time",
-    [DN_OBJECTIVE_ENERGY] = "energy",
-};
+static const char *const objective_text[] = DN_OBJECTIVE_WORDS;
 
 const struct dn_names dn_link_names = DN_NAMES (link_text, DN_N_LINKS);
 const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);

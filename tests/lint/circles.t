@@ -16,7 +16,6 @@ readonly KNOWN='
 cli/process/sbatch.c cli/options.c
 import/onnx_shape.c import/onnx_rules.c
 learn/records_db.c learn/records.c
-model/graph/build.c model/graph/graph.c
 model/predict/history.c model/predict/tuning.c
 '
 
