@@ -69,6 +69,16 @@ static void free_making (struct making *m)
     dn_graph_free (&m->graph);
 }
 
+/* Nothing is known yet. What only counts where something else says so, the sentences of
+ * the decision and the estimates, is most of the advice and left as it is.
+ */
+static void begin (struct dn_advice *advice)
+{
+    dn_patch_free (&advice->patch);
+    memset (advice, 0, offsetof (struct dn_advice, decision));
+    dn_policy_begin (&advice->decision);
+}
+
 /* What a stage returns; -1 where it failed. */
 enum {
     DONE, /* there is nothing more to advise */
@@ -250,8 +260,7 @@ int dn_advise (const struct dn_site *site,
                                                 .advice = advice,
                                                 .err = err};
 
-    dn_patch_free (&advice->patch);
-    memset (advice, 0, sizeof (*advice));
+    begin (advice);
     advice->rules = dn_site_rules (site, &submitter, NULL);
     for (size_t i = 0; i < DN_N_ELEMENTS (stages); i++) {
         int rc;

@@ -23,9 +23,9 @@ struct dn_advice {
     struct dn_spec spec;
     struct dn_request request;
     struct dn_candidates candidates;
-    struct dn_estimate estimates[DN_CANDIDATES_MAX];
-    struct dn_decision decision;
     struct dn_patch patch;
+    struct dn_decision decision;
+    struct dn_estimate estimates[DN_CANDIDATES_MAX]; /* one per candidate */
 };
 
 /* An empty advice, or NULL without memory. Freed with dn_advice_free (). */

@@ -187,6 +187,11 @@ struct dn_decision {
     const char *hook_dir;     /* the job becomes a probe of itself, by the hook there */
 };
 
+/* Nothing is decided yet. The text of the sentences is left as it is: 'n_reasons' says
+ * that there are none.
+ */
+void dn_policy_begin (struct dn_decision *decision);
+
 /* Bytes of GPU memory that a device must have before the rules move a run there: the
  * bound of the estimate with the head room on top.
  */
