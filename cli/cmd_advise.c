@@ -12,6 +12,7 @@
 #include "advise.h"
 #include "host/stopwatch.h"
 #include "process/sbatch.h"
+#include "slurm_version.h"
 #include "output/show.h"
 #include "subject.h"
 #include "output/grid.h"
@@ -45,7 +46,7 @@ static int take_options (const struct dn_command *self, struct errand *errand)
     struct dn_options *given = &errand->given;
     int option;
 
-    errand->slurm = dn_sbatch_default_version;
+    errand->slurm = dn_slurm_version_default;
     while ((option = dn_options_next (given)) != DN_OPTION_END) {
         if (option == DN_OPTION_LEAVE)
             return -1;
@@ -440,7 +441,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     dn_options_begin (&errand.given, self, argc, argv);
     if (take_options (self, &errand) < 0)
         return errand.given.exit_code;
-    if (dn_sbatch_version (errand.slurm, &errand.given.slurm_version, &err) < 0)
+    if (dn_slurm_version_read (errand.slurm, &errand.given.slurm_version, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     site = dn_options_site (&errand.given,
                             errand.settings.len > 0 ? errand.settings.text : NULL);
