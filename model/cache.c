@@ -77,8 +77,11 @@ bool dn_cache_key_of (const struct dn_spec *spec,
     key->len = sizeof (cpus_per_gpu);
     for (int i = 0; i < n_rows; i++)
         add_value (key, spec, &rows[i]);
-    for (int i = 0; i < n_devices; i++)
-        add_bytes (key, &devices[i], sizeof (devices[i]));
+    for (int i = 0; i < n_devices; i++) {
+        uintptr_t address = (uintptr_t) devices[i];
+
+        add_bytes (key, &address, sizeof (address));
+    }
     key->hash = hash_of (key->bytes, key->len) + key->sidecar.len;
     return key->len > 0;
 }

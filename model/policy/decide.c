@@ -56,6 +56,14 @@ struct scene {
     struct dn_decision *decision;
 };
 
+/* What a choice of GPU saves, by what it minimises. */
+static const char *const saved_text[] = {
+    [DN_OBJECTIVE_UNKNOWN] = "cost",
+    [DN_OBJECTIVE_COST] = "cost",
+    [DN_OBJECTIVE_TIME] = "time",
+    [DN_OBJECTIVE_ENERGY] = "energy",
+};
+
 static void say (const struct scene *scene, const char *format, ...) DN_PRINTF (2, 3);
 
 static void say (const struct scene *scene, const char *format, ...)
@@ -424,9 +432,7 @@ static int choose_gpu (const struct scene *scene, int base)
                  / scene->estimates[base].step_s.p50,
              type_of (scene, base),
              100 * price (scene, best) / price (scene, base),
-             objective_of (scene) == DN_OBJECTIVE_ENERGY ? "energy"
-             : objective_of (scene) == DN_OBJECTIVE_TIME ? "time"
-                                                         : "cost");
+             saved_text[objective_of (scene)]);
     } else {
         say (scene, "gpu: %s is the right type", type_of (scene, base));
     }
