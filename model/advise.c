@@ -9,9 +9,22 @@
 
 #include "graph/describe.h"
 
+/* Nothing is known yet. What only counts where something else says so, the sentences of
+ * the decision and the estimates, is most of the advice and left as it is.
+ */
+static void begin (struct dn_advice *advice)
+{
+    memset (advice, 0, offsetof (struct dn_advice, decision));
+    dn_policy_begin (&advice->decision);
+}
+
 struct dn_advice *dn_advice_new (void)
 {
-    return calloc (1, sizeof (struct dn_advice));
+    struct dn_advice *advice = malloc (sizeof (*advice));
+
+    if (advice)
+        begin (advice);
+    return advice;
 }
 
 void dn_advice_free (struct dn_advice *advice)
@@ -67,16 +80,6 @@ static void free_making (struct making *m)
 {
     dn_layers_free (&m->layers);
     dn_graph_free (&m->graph);
-}
-
-/* Nothing is known yet. What only counts where something else says so, the sentences of
- * the decision and the estimates, is most of the advice and left as it is.
- */
-static void begin (struct dn_advice *advice)
-{
-    dn_patch_free (&advice->patch);
-    memset (advice, 0, offsetof (struct dn_advice, decision));
-    dn_policy_begin (&advice->decision);
 }
 
 /* What a stage returns; -1 where it failed. */
@@ -260,6 +263,7 @@ int dn_advise (const struct dn_site *site,
                                                 .advice = advice,
                                                 .err = err};
 
+    dn_patch_free (&advice->patch);
     begin (advice);
     advice->rules = dn_site_rules (site, &submitter, NULL);
     for (size_t i = 0; i < DN_N_ELEMENTS (stages); i++) {
