@@ -21,10 +21,11 @@
 #define N_SAMPLES      10
 #define RESIDENT_MAX_K (64 * 1024)
 
-/* What the heap may differ by from one moment to the other. A block has 32 bytes: one
- * that is lost in every hundredth submission is found.
+/* What the heap may differ by from one moment to the other: how malloc () cuts its
+ * blocks settles slowly. A block has 32 bytes: one that is lost in every hundredth
+ * submission is found.
  */
-#define GROWTH_MAX 1000
+#define GROWTH_MAX 3000
 
 /* The same where two threads take and free: one event has more than 1 KiB, and hundreds
  * are handed over.
@@ -127,12 +128,12 @@ static void decisions_leave_no_memory_behind (void **state)
 
     (void) state;
     start_plugin (LARGE_SITE);
-    /* The first half warms up, this program and its streams, too: what malloc () holds
-     * back for each size changes for thousands of submissions. */
+    /* The first lap warms up: this program and its streams, and malloc ()'s caches of
+     * blocks, which count as in use. */
     for (long i = 0; i <= N_SAMPLES; i++) {
-        submit_many (i > 0 ? n / N_SAMPLES : 100L * N_LARGE_JOBS);
+        submit_many (i > 0 ? n / N_SAMPLES : 1000L * N_LARGE_JOBS);
         after = heap_bytes ();
-        if (i == N_SAMPLES / 2)
+        if (i == 1)
             before = after;
         print_message ("# submissions %ld: resident %ld KiB, heap %zu bytes\n",
                        n / N_SAMPLES * i,
