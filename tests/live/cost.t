@@ -24,15 +24,16 @@ diag "$(<"$dir/said")"
 for queue in 0 100; do
     for name in 'no plugin' 'no plugin, again' 'dnnest, no metadata' \
         'dnnest, eight candidates, repeated' 'dnnest, eight candidates, new'; do
-        like "with $queue jobs in the queue: $name" "$table" \
+        like "$name is timed with $queue jobs in the queue" "$table" \
             "\| $queue \| $name \| 20 \| [0-9]+ \| [+-][0-9]+ \| [0-9.]+ \|"
     done
 done
 for goal in 'a repeated full decision at most 60 us' 'a new full decision at most 150 us'; do
-    like "what was asked for is compared: $goal" "$table" \
+    like "what came out is in the table beside the goal: $goal" "$table" \
         "\| $goal: us, sdiag \| -?[0-9]+ \| -?[0-9]+ \|"
 done
-like "the plugin's own time is printed" "$table" "own clock: mean us \| [0-9]+ \| [0-9]+ \|"
+like "the plugin's own time is in the table" \
+    "$table" "own clock: mean us \| [0-9]+ \| [0-9]+ \|"
 like 'the decisions that were given up are counted' "$table" \
     'new: [0-9]+ of 60 jobs were decided, [0-9]+ given up after DecisionTime'
 
@@ -44,13 +45,14 @@ is 'a controller that decides has the same threads as one that need not' \
     "$(threads 'dnnest, eight candidates, new')" "$(threads 'dnnest, no metadata')"
 resident=$(sed -nE 's/^\| dnnest, eight candidates, new \| ([0-9]+)[0-9.]* \| [0-9]+ \|$/\1/p' <<<"$table")
 plain=$(sed -nE 's/^\| no plugin \| ([0-9]+)[0-9.]* \| [0-9]+ \|$/\1/p' <<<"$table")
-ok 'and at most 64 MiB more than one without the plugin' test "$((resident - plain))" -le 64
+ok 'a controller with the plugin has at most 64 MiB more than one without it' \
+    test "$((resident - plain))" -le 64
 
 # --- in the plugin -------------------------------------------------------------------
 
 table=$("$build/tests/plugin/cost" 2)
 while read -r name; do
-    like "in the plugin alone: $name" "$table" "\| $name \| warm \| [0-9.]+ \|"
+    like "$name is timed in the plugin alone" "$table" "\| $name \| warm \| [0-9.]+ \|"
 done < <("$build/tests/plugin/cost" --list)
 
 done_testing
