@@ -23,14 +23,14 @@ make_mock mock
 gives 'a bundle is shown' 0 'name +mock.*version 3, 2 of them.*4812 rows, 140 models' \
     model show "$work/mock"
 gives 'its metrics, bounds, files and site part too' 0 \
-    '37 runs, 1 constants, 1 devices.*step.median_ape +0.113.*0.95: 1.7.*step.json +[0-9]+ ' \
+    '37 runs, 1 constants, 1 devices.*step.median_ape +0.113.*0.95: 1.7.*step.trees +[0-9]+ ' \
     model show "$work/mock"
 json 'JSON has the same' \
-    'd["name"] == "mock" and d["format"] == 1 and d["features"] == {"version": 3, "count": 2}
+    'd["name"] == "mock" and d["format"] == 2 and d["features"] == {"version": 3, "count": 2}
      and d["data"]["rows"] == 4812 and d["metrics"]["step"]["median_ape"] == 0.113
      and d["site"] == {"runs": 37, "n_constants": 1, "n_devices": 1, "n_applications": 0,
                        "n_anchors": None}
-     and sorted(f["file"] for f in d["files"]) == ["site.json", "step.json"]
+     and sorted(f["file"] for f in d["files"]) == ["site.json", "step.trees"]
      and d["signed"] is False' model show "$work/mock"
 refuses 'where nothing is installed nothing is shown' 4 'No such file' \
     model --dir "$place" show
@@ -54,15 +54,15 @@ damage() {
     (cd "$work/bad" && eval "$command")
     refuses "$title" 4 "bad: $regex" model verify "$work/bad"
 }
-damage 'a changed byte is found' 'step.json: its SHA-256 is not' \
-    "printf X | dd of=step.json bs=1 seek=100 conv=notrunc status=none"
-damage 'a shorter file is found' 'step.json: 50 bytes, the manifest says' 'truncate -s 50 step.json'
-damage 'a longer file is found' 'step.json: [0-9]+ bytes, the manifest says' 'echo x >> step.json'
-damage 'a missing file is found' 'step.json: missing' 'rm step.json'
+damage 'a changed byte is found' 'step.trees: its SHA-256 is not' \
+    "printf X | dd of=step.trees bs=1 seek=100 conv=notrunc status=none"
+damage 'a shorter file is found' 'step.trees: 50 bytes, the manifest says' 'truncate -s 50 step.trees'
+damage 'a longer file is found' 'step.trees: [0-9]+ bytes, the manifest says' 'echo x >> step.trees'
+damage 'a missing file is found' 'step.trees: missing' 'rm step.trees'
 damage 'a file that is not listed is found' "'extra' is not in the manifest" 'touch extra'
 damage 'a hidden file is found' "'.x' is not in the manifest" 'touch .x'
-damage 'a link is no file' 'step.json: is a symbolic link' 'mv step.json ../s.json; ln -s ../s.json step.json'
-damage 'a FIFO is no file' 'step.json: not a regular file' 'rm step.json; mkfifo step.json'
+damage 'a link is no file' 'step.trees: is a symbolic link' 'mv step.trees ../s.json; ln -s ../s.json step.trees'
+damage 'a FIFO is no file' 'step.trees: not a regular file' 'rm step.trees; mkfifo step.trees'
 damage 'a missing manifest is named' 'manifest.json: missing' 'rm manifest.json'
 damage 'a manifest that is no JSON is named' 'manifest.json: .*: ends in the middle of JSON' 'echo "{" > manifest.json'
 damage 'nor is one with something behind it' 'manifest.json: .*: text behind the JSON value' 'echo "{}" >> manifest.json'
@@ -73,35 +73,48 @@ damage 'a deep manifest is refused' 'manifest.json: .*: nested too deeply' \
 damage 'a manifest of more than 1 MiB is refused' 'manifest.json: 2097152 bytes, at most 1048576' \
     'truncate -s 2M manifest.json'
 entry() { damage "$1" "manifest.json: $2" "change . '$3'"; }
-entry 'another format is refused by name' 'dnnest_bundle: format 2, this version reads format 1' \
-    'm["dnnest_bundle"] = 2'
+entry 'another format is refused by name' \
+    'dnnest_bundle: format 1, this program reads 2; train or install it again' \
+    'm["dnnest_bundle"] = 1'
 entry 'what has no format is no bundle' 'dnnest_bundle: missing' 'del m["dnnest_bundle"]'
 entry 'a name must be there' 'name: missing' 'del m["name"]'
 entry 'a name is plain' "name: 'a/b' is not" 'm["name"] = "a/b"'
 entry 'files must be there' 'files: missing' 'm["files"] = {}'
 for name in '../x' '/etc/x' '.x' '..' '' '-x' 'a b' manifest.json manifest.json.sig; do
     entry "a file is not called '$name'" "files: '$name' is not a plain file name" \
-        "m[\"files\"] = {\"$name\": m[\"files\"][\"step.json\"]}"
+        "m[\"files\"] = {\"$name\": m[\"files\"][\"step.trees\"]}"
 done
-entry 'a size is not negative' 'files: step.json: bytes: -1 out of range 0..8388608' \
-    'm["files"]["step.json"]["bytes"] = -1'
-entry 'a size has a limit' 'files: step.json: bytes: 8388609 out of range' \
-    'm["files"]["step.json"]["bytes"] = 8388609'
+entry 'a size is not negative' 'files: step.trees: bytes: -1 out of range 0..8388608' \
+    'm["files"]["step.trees"]["bytes"] = -1'
+entry 'a size has a limit' 'files: step.trees: bytes: 8388609 out of range' \
+    'm["files"]["step.trees"]["bytes"] = 8388609'
 entry 'the site part has a smaller one' 'files: site.json: bytes: 262145 out of range' \
     'm["files"]["site.json"]["bytes"] = 262145'
-entry 'a size is a number' 'files: step.json: bytes: missing' \
-    'm["files"]["step.json"]["bytes"] = "12"'
-entry 'a digest has 64 digits' 'files: step.json: sha256: expected 64' \
-    'm["files"]["step.json"]["sha256"] = "00" * 31'
-entry 'a digest has hexadecimal digits' 'files: step.json: sha256: expected 64' \
-    'm["files"]["step.json"]["sha256"] = "zz" * 32'
+entry 'a size is a number' 'files: step.trees: bytes: missing' \
+    'm["files"]["step.trees"]["bytes"] = "12"'
+entry 'a digest has 64 digits' 'files: step.trees: sha256: expected 64' \
+    'm["files"]["step.trees"]["sha256"] = "00" * 31'
+entry 'a digest has hexadecimal digits' 'files: step.trees: sha256: expected 64' \
+    'm["files"]["step.trees"]["sha256"] = "zz" * 32'
 entry 'there are not too many files' 'files: more than 16' \
-    'm["files"] = {"f%d" % i: m["files"]["step.json"] for i in range(17)}'
+    'm["files"] = {"f%d" % i: m["files"]["step.trees"] for i in range(17)}'
 
 new_bundle useless
-change "$work/useless" 'm["residuals"]["step"]["file"] = "power.json"'
-refuses 'a residual without its file is of no use' 4 'useless: .*power.json' \
+change "$work/useless" 'm["residuals"]["step"]["file"] = "power.trees"'
+refuses 'a residual without its file is of no use' 4 'useless: .*power.trees' \
     model verify "$work/useless"
+new_bundle unconfirmed
+change "$work/unconfirmed" 'del m["residuals"]["step"]["confirmed"]'
+refuses 'trees that libxgboost has not confirmed are of no use' 4 \
+    'unconfirmed: .*libxgboost has not confirmed step.trees; train' \
+    model verify "$work/unconfirmed"
+refuses 'and are not installed' 4 'libxgboost has not confirmed step.trees' \
+    model --dir "$place" install "$work/unconfirmed"
+change "$work/unconfirmed" \
+    'm["residuals"]["step"]["confirmed"] = m["residuals"]["memory"]["confirmed"]'
+refuses 'a record of other trees does not do' 4 \
+    'libxgboost has confirmed another step.trees than this' \
+    model --dir "$place" install "$work/unconfirmed"
 damage 'a bundle of other features is of no use' \
     'manifest.json: features: version 3, this program has' 'true'
 
@@ -119,7 +132,7 @@ for name in b c d e; do dn model --dir "$place" install "$work/$name" >/dev/null
 is 'the last three are kept, the newest first' "$(slots)" 'current=e 1=d 2=c 3=b'
 before=$(listing)
 refuses 'a bad bundle is not installed' 4 'bad: ' model --dir "$place" install "$work/bad"
-refuses 'nor what is no directory' 4 'Not a directory' model --dir "$place" install "$work/a/step.json"
+refuses 'nor what is no directory' 4 'Not a directory' model --dir "$place" install "$work/a/step.trees"
 is 'both leave everything as it was' "$(listing) $(current)" "$before e"
 json 'list is JSON too' \
     '[(s["slot"], s["name"], s["damage"]) for s in d["slots"]][:2]
@@ -133,15 +146,15 @@ is 'the last one undone is aside' "$(slots)" 'current=c 1=b aside=d'
 gives 'what is aside can be installed again' 0 'installed \(d, ' \
     model --dir "$place" install "$place.aside"
 is 'in the usual way' "$(slots)" 'current=d 1=c 2=b aside=d'
-truncate -s 9 "$place.1/step.json"
+truncate -s 9 "$place.1/step.trees"
 gives 'a damaged one is passed over' 0 'rolled back \(b, ' model --dir "$place" rollback
 refuses 'when none is left that is said' 1 'no older bundle' model --dir "$place" rollback
 is 'and nothing changes' "$(slots)" 'current=b aside=d'
 
 # Damage in the place itself
-echo x >> "$place/step.json"
-refuses 'a damaged bundle is not shown' 4 'model: step.json: ' model --dir "$place" show
-gives 'list tells the damage' 0 'current .*step.json: [0-9]+ bytes' model --dir "$place" list
+echo x >> "$place/step.trees"
+refuses 'a damaged bundle is not shown' 4 'model: step.trees: ' model --dir "$place" show
+gives 'list tells the damage' 0 'current .*step.trees: [0-9]+ bytes' model --dir "$place" list
 try model --dir "$place" install "$work/a"
 like 'it is replaced, and that is said' "$code $err" '^0 .*damaged; it is now .*model.aside'
 is 'and put aside, not among the older ones' "$(slots)" 'current=a aside=damaged'

@@ -76,15 +76,15 @@ hostile() {
 # The private key in the form of RFC 8410, so that OpenSSL can sign what dnnest would not.
 { printf '\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20'
     tail -1 key | base64 -d; } | openssl pkey -inform DER -out key.ssl
-hostile up 'm["files"] = {"../../../../evil": m["files"]["step.json"]}'
-hostile absolute 'm["files"] = {"/etc/evil": m["files"]["step.json"]}'
-hostile dotted 'm["files"] = {".evil": m["files"]["step.json"]}'
-hostile query 'm["files"] = {"evil?x": m["files"]["step.json"]}'
-hostile itself 'm["files"] = {"manifest.json": m["files"]["step.json"]}'
-hostile wrong 'm["files"]["step.json"]["sha256"] = "00" * 32'
-hostile huge 'm["files"]["step.json"]["bytes"] = 10 ** 9'
-hostile absent 'm["files"] = {"absent.json": m["files"]["step.json"]}'
-hostile later 'm["dnnest_bundle"] = 2'
+hostile up 'm["files"] = {"../../../../evil": m["files"]["step.trees"]}'
+hostile absolute 'm["files"] = {"/etc/evil": m["files"]["step.trees"]}'
+hostile dotted 'm["files"] = {".evil": m["files"]["step.trees"]}'
+hostile query 'm["files"] = {"evil?x": m["files"]["step.trees"]}'
+hostile itself 'm["files"] = {"manifest.json": m["files"]["step.trees"]}'
+hostile wrong 'm["files"]["step.trees"]["sha256"] = "00" * 32'
+hostile huge 'm["files"]["step.trees"]["bytes"] = 10 ** 9'
+hostile absent 'm["files"] = {"absent.json": m["files"]["step.trees"]}'
+hostile later 'm["dnnest_bundle"] = 3'
 
 # --- Good ones --------------------------------------------------------------------------
 
@@ -134,39 +134,39 @@ bad_url() {
 }
 bad() { bad_url "$1" "127.0.0.1: .*$2" "$good/$3" "${@:4}"; }
 
-bad 'a wrong checksum is found' 'step.json: its SHA-256 is not' changed:step.json/new/
-bad 'also where the manifest itself is wrong' 'step.json: its SHA-256 is not' good/wrong/
+bad 'a wrong checksum is found' 'step.trees: its SHA-256 is not' changed:step.trees/new/
+bad 'also where the manifest itself is wrong' 'step.trees: its SHA-256 is not' good/wrong/
 bad 'a changed manifest is found' 'manifest.json.sig: none of the 1' changed:manifest.json/new/
 bad 'a changed signature is found' 'manifest.json.sig: ' changed:manifest.json.sig/new/
 bad 'a key that nobody named is not good enough' 'none of the 1 known keys' good/forged/
 bad 'no signature is none' 'manifest.json.sig: HTTP status 404' good/unsigned/
-bad 'a truncated body is found' 'step.json: .*(closed|remaining|EOF)' truncated:step.json/new/
+bad 'a truncated body is found' 'step.trees: .*(closed|remaining|EOF)' truncated:step.trees/new/
 bad 'a truncated manifest, too' 'manifest.json: ' truncated/new/
-bad 'a body that is shorter is found' 'step.json: [0-9]+ bytes, the manifest says' shorter:step.json/new/
-bad 'a body that is declared too large is refused' 'step.json: larger than [0-9]+ bytes' \
-    declared:step.json/new/
-bad 'a body that is too large without saying so, too' 'step.json: larger than [0-9]+ bytes' \
-    endless:step.json/new/
+bad 'a body that is shorter is found' 'step.trees: [0-9]+ bytes, the manifest says' shorter:step.trees/new/
+bad 'a body that is declared too large is refused' 'step.trees: larger than [0-9]+ bytes' \
+    declared:step.trees/new/
+bad 'a body that is too large without saying so, too' 'step.trees: larger than [0-9]+ bytes' \
+    endless:step.trees/new/
 bad 'a manifest has a limit' 'manifest.json: larger than 1048576 bytes' endless/new/
 bad 'a signature has a limit' 'manifest.json.sig: larger than 1024 bytes' endless:manifest.json.sig/new/
 bad 'a declared manifest has one' 'manifest.json: larger than 1048576' declared/new/
 bad 'a header has a limit' 'manifest.json: (more than 65536 bytes of header|.*[Hh]eader)' headers/new/
 bad 'a manifest of huge files is refused' 'bytes: 1000000000 out of range' good/huge/
-bad 'a drip ends with the time' 'step.json: .*timed out' drip:step.json/new/ --max-time 1
+bad 'a drip ends with the time' 'step.trees: .*timed out' drip:step.trees/new/ --max-time 1
 bad 'so does silence' 'manifest.json: .*timed out' silent/new/ --max-time 1
-bad 'a server that closes is an error' 'step.json: .*(Empty reply|EOF|closed)' closed:step.json/new/
-bad 'also one in mid-way' 'step.json: ' reset:step.json/new/
+bad 'a server that closes is an error' 'step.trees: .*(Empty reply|EOF|closed)' closed:step.trees/new/
+bad 'also one in mid-way' 'step.trees: ' reset:step.trees/new/
 bad 'a missing file is named' 'absent.json: HTTP status 404' good/absent/
 bad 'a missing bundle, too' 'manifest.json: HTTP status 404' good/none/
-bad 'an error of the server is told' 'step.json: HTTP status 503' error:step.json/new/
+bad 'an error of the server is told' 'step.trees: HTTP status 503' error:step.trees/new/
 bad 'what is half a success is none' 'HTTP status 206' partial/new/
 bad 'nor is what has not changed' 'HTTP status 304' unmodified/new/
-bad 'another format is refused by name' 'format 2, this version reads' good/later/
+bad 'another format is refused by name' 'format 3, this program reads 2' good/later/
 for how in host port plain plain-port file user nowhere; do
     bad "a redirect elsewhere is refused ($how)" 'manifest.json: redirected to .* not the same server' \
         "moved-$how/new/"
 done
-bad 'also of a file of the bundle' 'step.json: redirected to' moved-host:step.json/new/
+bad 'also of a file of the bundle' 'step.trees: redirected to' moved-host:step.trees/new/
 bad 'redirects are counted' 'more than 3 redirects' moved-often/new/
 bad 'and end' 'more than 3 redirects' moved-round/new/
 for name in up absolute dotted query itself; do
@@ -223,7 +223,7 @@ rmdir there
 for signal in INT TERM HUP; do
     is "SIG$signal in the middle ends it, as that signal does" "$(python3 - "$signal" "$DNNEST" model \
         --conf site.conf --dir "$place" --cacert ca.crt --keys key.pub --install \
-        fetch "$good/drip:step.json/new/" <<'PYTHON'
+        fetch "$good/drip:step.trees/new/" <<'PYTHON'
 import signal
 import subprocess
 import sys
@@ -238,7 +238,7 @@ child.send_signal(number)
 message = child.communicate()[1].decode()
 print(child.returncode == -number, time.monotonic() - started < 5, message, end="")
 PYTHON
-    )" 'True True dnnest: 127.0.0.1: step.json: interrupted'
+    )" 'True True dnnest: 127.0.0.1: step.trees: interrupted'
     is '  the installed one is untouched, and nothing is left' "$(listing) $(current)" "$before_place old"
 done
 

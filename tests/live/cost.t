@@ -30,7 +30,7 @@ done
 like 'what was asked for is compared' "$table" 'full decision at most 150 us: us, sdiag \| -?[0-9]+ \| -?[0-9]+ \|'
 like "with the plugin's own time" "$table" "own clock: mean us \| [0-9]+ \| [0-9]+ \|"
 
-# The plugin's one thread, and none of OpenMP's.
+# The plugin's one thread.
 threads() {
     sed -nE "s/^\| $1 \| [0-9.]+ \| ([0-9]+) \|$/\1/p" <<<"$table"
 }

@@ -272,14 +272,14 @@ if [[ -x $make_bundle ]]; then
     bundle=$dir/etc/bundle
     write_conf Mode=enforce
     ok 'a model bundle is found, and the record names it' cluster_until "$FIND_S" bundle_is small
-    cp "$bundle/step.json" "$dir/step.json"
-    echo >>"$bundle/step.json"
-    ok 'a broken one is named' cluster_until "$FIND_S" has_logged 'step.json: .*the model bundle in use stays'
+    cp "$bundle/step.trees" "$dir/step.trees"
+    echo >>"$bundle/step.trees"
+    ok 'a broken one is named' cluster_until "$FIND_S" has_logged 'step.trees: .*the model bundle in use stays'
     ok '... and the old one predicts' bundle_is small
     write_conf Mode=observe
     ok '... while the rest of the site can change' cluster_until "$FIND_S" mode_is observe
     ok '... and the old one still predicts' bundle_is small
-    cp "$dir/step.json" "$bundle/step.json"
+    cp "$dir/step.trees" "$bundle/step.trees"
     write_conf Mode=enforce
     ok '... until it is right again' cluster_until "$FIND_S" mode_is enforce
     bundle=none
