@@ -287,17 +287,19 @@ static int compare (const struct dn_trees *trees,
 {
     dn_cleanup (dn_free_ptr) float *sums =
         malloc (2 * (size_t) n_rows * sizeof (*sums));
-    const float *ours = sums + n_rows;
+    float *ours;
 
     if (!sums)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    ours = sums + n_rows;
     if (dn_boost_predict (witness->boost, rows, n_rows, trees->n_features, sums, err)
             < 0
-        || dn_trees_predict (trees, rows, n_rows, sums + n_rows, err) < 0)
+        || dn_trees_predict (trees, rows, n_rows, ours, err) < 0)
         return -1;
     for (int i = 0; i < n_rows; i++) {
         double said = (double) sums[i] + witness->base;
-        double difference = fabs (said - (double) ours[i]) / (1 + fabs (ours[i]));
+        double difference =
+            fabs (said - (double) ours[i]) / (1 + fabs ((double) ours[i]));
 
         if (!(difference <= DN_CONFIRM_TOLERANCE))
             return dn_err_set (err,

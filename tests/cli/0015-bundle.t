@@ -105,7 +105,7 @@ lies 'another format is named' \
 lies 'trees that libxgboost has not confirmed are refused' \
     'residuals: step: libxgboost has not confirmed step.trees; train the bundle again' \
     sed -i 's/"confirmed"/"said"/' manifest.json
-lies 'so are others than those' \
+lies 'trees other than those that libxgboost has confirmed are refused' \
     'residuals: step: libxgboost has confirmed another step.trees than this' \
     sed -i 's/"1.7.4","sha256":"......../"1.7.4","sha256":"00000000/' manifest.json
 lies 'other features are named' 'features: number 0 is ' \

@@ -108,13 +108,40 @@ change "$work/unconfirmed" 'del m["residuals"]["step"]["confirmed"]'
 refuses 'trees that libxgboost has not confirmed are of no use' 4 \
     'unconfirmed: .*libxgboost has not confirmed step.trees; train' \
     model verify "$work/unconfirmed"
-refuses 'and are not installed' 4 'libxgboost has not confirmed step.trees' \
+refuses 'trees that libxgboost has not confirmed are not installed' 4 'libxgboost has not confirmed step.trees' \
     model --dir "$place" install "$work/unconfirmed"
 change "$work/unconfirmed" \
     'm["residuals"]["step"]["confirmed"] = m["residuals"]["memory"]["confirmed"]'
-refuses 'a record of other trees does not do' 4 \
+refuses 'a record of other trees does not confirm these' 4 \
     'libxgboost has confirmed another step.trees than this' \
     model --dir "$place" install "$work/unconfirmed"
+
+# The record is good, but libxgboost adds in single precision: 1e8 + 3 - 1e8 is 0.
+new_bundle differing
+python3 - "$work/differing" <<'PYTHON'
+import hashlib
+import json
+import struct
+import sys
+
+path = sys.argv[1]
+with open(path + "/manifest.json", encoding="utf-8") as file:
+    m = json.load(file)
+trees = b"dnntrees" + struct.pack("<4Id3I", 1, len(m["features"]["names"]), 3, 3, 0, 1, 1, 1)
+trees += b"".join(struct.pack("<fHH", leaf, 0, 0) for leaf in (1e8, 3, -1e8))
+digest = hashlib.sha256(trees).hexdigest()
+m["files"]["step.trees"] = {"bytes": len(trees), "sha256": digest}
+m["residuals"]["step"]["confirmed"]["sha256"] = digest
+with open(path + "/step.trees", "wb") as file:
+    file.write(trees)
+with open(path + "/manifest.json", "w", encoding="utf-8") as file:
+    json.dump(m, file)
+PYTHON
+for verb in verify install; do
+    refuses "model $verb compares with libxgboost itself" 4 \
+        'differing: step.trees: libxgboost predicts 0, expected 3 of these trees' \
+        model --dir "$place" "$verb" "$work/differing"
+done
 damage 'a bundle of other features is of no use' \
     'manifest.json: features: version 3, this program has' 'true'
 

@@ -238,6 +238,25 @@ static void trees_that_are_not_what_it_has_made_are_found (void **state)
     free_trained (&trained);
 }
 
+/* libxgboost adds in single precision: 1e8 + 3 - 1e8 is 0. */
+static void trees_that_it_adds_up_otherwise_are_found (void **state)
+{
+    static const float leaves[] = {1e8F, 3, -1e8F};
+    struct dn_trees *trees = dn_trees_new (F, 3, 3);
+    struct dn_confirmed confirmed;
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_non_null (trees);
+    for (int i = 0; i < 3; i++) {
+        trees->nodes[i].value = leaves[i];
+        trees->first[++trees->n_trees] = i + 1;
+    }
+    assert_int_equal (dn_confirm_trees (trees, NULL, NULL, 0, &confirmed, &err), -1);
+    assert_string_equal (err.text, "libxgboost predicts 0, expected 3 of these trees");
+    dn_trees_free (trees);
+}
+
 static void a_bundle_is_confirmed_whole (void **state)
 {
     struct small_bundle small = small_bundle_make ();
@@ -677,6 +696,8 @@ int main (void)
               libxgboost_confirms_what_it_has_made),
         TEST ("Trees that are not what it has made are found",
               trees_that_are_not_what_it_has_made_are_found),
+        TEST ("Trees that it adds up otherwise are found",
+              trees_that_it_adds_up_otherwise_are_found),
         TEST ("A bundle is confirmed whole", a_bundle_is_confirmed_whole),
         TEST ("A model written by hand is read", a_model_written_by_hand_is_read),
         TEST ("A sum beyond all numbers is an error",
