@@ -8,6 +8,7 @@
 
 #include "directory.h"
 #include "output/json.h"
+#include "learn/sha256.h"
 #include "learn/train.h"
 #include "output/progress.h"
 #include "read_runs.h"
@@ -57,7 +58,7 @@ struct call {
     struct dn_training training;
     struct dn_training_file files[FILES_MAX];
     struct dn_progress progress;
-    struct dn_digester digester; /* of the file that is read */
+    struct dn_sha256 sha256; /* of the file that is read */
     const struct dn_site *site;
     const char *out;
     const char *site_records[FILES_MAX]; /* none: train a bundle */
@@ -201,7 +202,7 @@ static void take_piece (struct dn_span piece, double share, void *context)
     struct call *call = context;
 
     (void) share;
-    dn_digest_add (&call->digester, piece);
+    dn_sha256_add (&call->sha256, piece);
 }
 
 static const char *base_name (const char *path)
@@ -219,10 +220,10 @@ static int read_file (const char *path,
     struct dn_reading reading = {.row = take_row, .piece = take_piece, .context = call};
     int64_t before = call->training.runs.n_rows;
 
-    call->digester = dn_digest_begin ();
+    call->sha256 = dn_sha256_begin ();
     if (dn_read_runs (path, &reading, err) < 0)
         return -1;
-    file->digest = dn_digest_end (&call->digester);
+    file->digest = dn_sha256_end (&call->sha256);
     file->name = strcmp (path, "-") == 0 ? "stdin" : base_name (path);
     file->rows = call->training.runs.n_rows - before;
     return 0;
@@ -266,7 +267,8 @@ static int train (struct call *call, struct dn_err *err)
 static int write_bundle (const struct call *call, struct dn_err *err)
 {
     const struct dn_output files[] = {
-        {"step.json", dn_span_of (call->training.step)},
+        {DN_TRAIN_STEP_FILE, dn_flat_file_span (&call->training.step)},
+        {DN_TRAIN_POINTS_FILE, dn_flat_file_span (&call->training.points)},
         {DN_BUNDLE_MANIFEST, dn_span_of (call->training.manifest)},
     };
 

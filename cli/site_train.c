@@ -13,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "base/json_read.h"
 #include "host/load.h"
 #include "directory.h"
 #include "output/grid.h"
 #include "output/json.h"
+#include "learn/confirm.h"
+#include "learn/sha256.h"
 #include "learn/site_rows.h"
 #include "output/progress.h"
 #include "read_runs.h"
@@ -215,7 +216,7 @@ static int add_manifest (const struct dn_site *site,
     json_object_object_add (
         entry, "bytes", json_object_new_int64 ((int64_t) tuning.len));
     json_object_object_add (
-        entry, "sha256", json_object_new_string (dn_digest_of (tuning).hex));
+        entry, "sha256", json_object_new_string (dn_sha256_of (tuning).hex));
     json_object_object_del (files, TUNING);
     json_object_object_add (files, TUNING, entry);
     return add_document (made, DN_BUNDLE_MANIFEST, manifest, PLAIN, err);
@@ -233,6 +234,8 @@ static int check_made (const struct made *made, struct dn_err *err)
         rc = dn_bundle_add (bundle, made->outputs[i].name, made->outputs[i].text, err);
     if (rc == 0)
         rc = dn_bundle_close (bundle, err);
+    if (rc == 0)
+        rc = dn_confirm_bundle (bundle, err);
     dn_bundle_free (bundle);
     return rc;
 }

@@ -114,7 +114,7 @@ static double factor_of (const struct dn_correction *correction,
 {
     double moved = known * correction->shrink * sum;
 
-    if (!correction->residual || !isfinite (moved))
+    if (!correction->trees || !isfinite (moved))
         return 1;
     return exp (fmin (fmax (moved, -correction->limit), correction->limit));
 }
@@ -163,7 +163,7 @@ static double sheet_factor (const struct batch *batch, int i, double known)
         &batch->predictor->bundle->corrections[DN_QUANTITY_STEP];
     struct dn_estimate sheet;
 
-    if (!step->residual || !dn_device_is_measured (batch->devices[i]))
+    if (!step->trees || !dn_device_is_measured (batch->devices[i]))
         return 1;
     predict_sheet (batch, i, batch->predictor->constants, &sheet);
     return pow (sheet.step_s.p50 / batch->estimates[i].step_s.p50,
@@ -213,13 +213,12 @@ static int predict_sums (const struct batch *batch,
     const struct dn_predictor *predictor = batch->predictor;
 
     for (int q = 0; q < DN_N_QUANTITIES; q++) {
-        const struct dn_residual *residual = predictor->bundle->corrections[q].residual;
+        const struct dn_trees *trees = predictor->bundle->corrections[q].trees;
 
         memset (sums[q], 0, ROWS_MAX * sizeof (*sums[q]));
-        if (residual
+        if (trees
             && (dn_deadline_check (predictor->deadline, "residual", err) < 0
-                || dn_residual_predict (residual, features, batch->n, sums[q], err)
-                       < 0))
+                || dn_trees_predict (trees, features, batch->n, sums[q], err) < 0))
             return -1;
     }
     return 0;

@@ -151,13 +151,13 @@ static void time_parts (const struct scene *scene)
         dn_features (&c, &estimate, features + (ptrdiff_t) i * DN_N_FEATURES);
     }
     for (int q = 0; q < DN_N_QUANTITIES; q++) {
-        const struct dn_residual *residual = bundle->corrections[q].residual;
+        const struct dn_trees *trees = bundle->corrections[q].trees;
         char what[80];
 
-        for (int i = 0; residual && i < N; i++) {
+        for (int i = 0; trees && i < N; i++) {
             double start = now ();
 
-            if (dn_residual_predict (residual, features, N_DEVICES, out, NULL) < 0)
+            if (dn_trees_predict (trees, features, N_DEVICES, out, NULL) < 0)
                 exit (1);
             times[i] = now () - start;
         }
@@ -165,7 +165,7 @@ static void time_parts (const struct scene *scene)
                   sizeof (what),
                   "residual of %s for 8 devices, one call",
                   dn_names_get (&dn_quantity_names, q));
-        if (residual)
+        if (trees)
             print_times (what, times, N);
     }
     for (int i = 0; i < N; i++) {

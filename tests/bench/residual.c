@@ -150,7 +150,8 @@ int main (int argc, char *argv[])
         bench_die ("training", err.text);
     flattering = bound_of (&bench.training);
     free (bench.training.manifest);
-    free (bench.training.step);
+    free (bench.training.step.data);
+    free (bench.training.points.data);
     bench.training.refit = refit;
     if (dn_training_run (&bench.training, &err) < 0)
         bench_die ("training", err.text);

@@ -37,7 +37,7 @@ like "the plugin's own time is in the table" \
 like 'the decisions that were given up are counted' "$table" \
     'new: [0-9]+ of 60 jobs were decided, [0-9]+ given up after DecisionTime'
 
-# The plugin's one thread, and none of OpenMP's.
+# The plugin's one thread.
 threads() {
     sed -nE "s/^\| $1 \| [0-9.]+ \| ([0-9]+) \|$/\1/p" <<<"$table"
 }
