@@ -98,7 +98,7 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
         dn_predictions_add (&work->predictions, row, &result);
     if (!work->plot)
         return 0;
-    return dn_scores_plot_add (&work->picture, &work->evaluation, row, &result, err);
+    return dn_scores_plot_add (&work->picture, &work->evaluation, &result, err);
 }
 
 static void show_progress (struct dn_span piece, double share, void *context)

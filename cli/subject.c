@@ -191,13 +191,13 @@ int dn_subject_predict (const struct dn_site *site,
                                err);
 }
 
-struct dn_run dn_subject_run (const struct dn_site *site,
-                              const struct dn_subject *subject,
-                              const char *name,
-                              double cost_per_hour,
-                              const struct dn_estimate *estimate)
+struct dn_forecast dn_subject_run (const struct dn_site *site,
+                                   const struct dn_subject *subject,
+                                   const char *name,
+                                   double cost_per_hour,
+                                   const struct dn_estimate *estimate)
 {
-    return (struct dn_run){
+    return (struct dn_forecast){
         .name = name,
         .estimate = estimate,
         .cost_per_hour = cost_per_hour,

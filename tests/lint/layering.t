@@ -83,7 +83,7 @@ is 'only learn/, cli/ and bench/ read and write CSV' \
 is 'only learn/ and one file of model/ know libxgboost' \
     "$(who_includes '^xgboost/' | grep -v '^learn/')" 'model/predict/residual.c'
 is 'only the store of records knows SQLite' \
-    "$(who_includes '^sqlite3\.h$')" 'learn/records_db.h'
+    "$(who_includes '^sqlite3\.h$')" 'learn/records_sql.h'
 is 'only import/ knows protobuf' "$(who_includes '^protobuf-c/' | grep -v '^import/')" ''
 is 'only cli/ knows libsodium and libcurl' \
     "$(who_includes '^(sodium\.h|curl/)' | grep -v '^cli/')" ''
