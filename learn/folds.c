@@ -15,10 +15,14 @@
 
 #define RANDOM_FOLDS 10
 
-static const char *const scheme_text[] = {"run", "model", "source", "gpu"};
+static const char *const scheme_text[] = {
+    [DN_SCHEME_RUN] = "run",
+    [DN_SCHEME_MODEL] = "model",
+    [DN_SCHEME_SOURCE] = "source",
+    [DN_SCHEME_GPU] = "gpu",
+};
 
-const struct dn_names dn_scheme_names = {scheme_text,
-                                         (int) DN_N_ELEMENTS (scheme_text)};
+const struct dn_names dn_scheme_names = DN_NAMES (scheme_text, DN_N_SCHEMES);
 
 /* The label whose values a scheme leaves out. */
 static int label_of (int scheme)
