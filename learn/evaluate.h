@@ -1,7 +1,7 @@
 /* evaluate.h - predictions against measured runs
  *
  * In: rows that are measured runs (measured_run.h). Out: the figures of 'dnnest
- * evaluate' (dnnest(1)). An empty cell leaves its metric out. Memory is bounded
+ * evaluate' (cli/dnnest.1.scd). An empty cell leaves its metric out. Memory is bounded
  * (score.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -14,7 +14,7 @@
 
 struct dn_probe_task {
     char *const *argv;
-    const char *hook_dir;   /* of probe/sitecustomize.py */
+    const char *hook_dir;   /* of hook/sitecustomize.py */
     const regex_t *pattern; /* count matching lines instead; NULL: the hook */
     int64_t every;          /* steps of a matching line */
     int64_t warmup;

@@ -2,8 +2,8 @@
  *
  * Slurm keeps the CPU count in up to five places and the GPU type in up to four, the
  * submission's environment among them; a job whose places disagree loses its srun
- * (slurm.md 3.2). So one function knows how a tres text changes, and it is run over
- * every field and every variable that may hold such a text.
+ * (plugin/CONTRACT.md). So one function knows how a tres text changes, and it is run
+ * over every field and every variable that may hold such a text.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -42,7 +42,7 @@ bool dn_field_is_number (enum dn_field field)
     return field > DN_FIELD_NONE && field < DN_FIELD_TRES_PER_JOB;
 }
 
-/* Variables in which sbatch repeats a tres request (slurm.md 3.2), and SLURM_GRES,
+/* Variables in which sbatch repeats a tres request (sbatch(1)), and SLURM_GRES,
  * which users set for their srun. Some are written as on the command line, "a100:4",
  * without "gpu".
  */

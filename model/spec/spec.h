@@ -1,7 +1,7 @@
 /* spec.h - how a job describes its network and its training run
  *
- * In: the metadata text of DESIGN.md section 4 ("model=resnet50,batch=256,..."), found
- * in #DNNEST lines of a batch script, a comment or an option. Out: struct dn_spec,
+ * In: the metadata text of dnnest.spec(5) ("model=resnet50,batch=256,..."), found in
+ * #DNNEST lines of a batch script, a comment or an option. Out: struct dn_spec,
  * every key checked and typed. Never: what the network looks like (graph/), what the
  * job asked Slurm for (request/). All text here is hostile.
  *

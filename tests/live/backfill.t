@@ -167,9 +167,22 @@ soft_limit() {
     earlier 'the job with a soft limit started before its twin' "$gentle" "$twin"
 }
 
+# Why dnnest sets no time_min without soft limits. From 25.05.3 on the job keeps what fits.
+hard_limit() {
+    local cut
+    make_busy third
+    submit "${DAY[@]}" --comment="$OFF" --time-min=1 < <(waits_for third)
+    cut=$job
+    ok 'without soft limits a job with time_min runs in the gap, too' \
+        cluster_wait_job "$cut" RUNNING 120
+    is 'backfill cuts its limit to time_min' "$(field "$cut" TimeLimit)" 00:01:00
+    end_busy third
+}
+
 if ((version >= SOFT_SINCE)); then
     soft_limit
 else
+    hard_limit
     skip 'a job with time_min runs in the gap and is not killed at it' \
         "before 23.11 a job that backfill starts is killed at its time_min, and this is $(slurmctld -V)"
 fi
