@@ -43,9 +43,9 @@ static void make_later (void)
                            "UPDATE records SET user = coalesce (user, 'somebody')";
     memcpy (columns_later, dn_run_columns, sizeof (dn_run_columns));
     columns_later[DN_N_RUN_COLUMNS] = (struct dn_run_column){
-        "energy_j", DN_RUN_REAL, NOW + 1, offsetof (struct dn_run, elapsed_s), ""};
+        "a_number", DN_RUN_REAL, NOW + 1, offsetof (struct dn_run, elapsed_s), ""};
     columns_later[DN_N_RUN_COLUMNS + 1] = (struct dn_run_column){
-        "node", DN_RUN_TEXT, NOW + 2, offsetof (struct dn_run, host), ""};
+        "a_text", DN_RUN_TEXT, NOW + 2, offsetof (struct dn_run, host), ""};
 }
 
 static void remove_store (void)
@@ -87,7 +87,7 @@ static void add_well (const struct dn_records_schema *schema, int n)
 /* What all rows together are. */
 struct seen {
     int n;
-    int n_node;  /* that have the newest column */
+    int n_text;  /* that have the newest column */
     int n_user;  /* of whom something is known */
     int columns; /* of a row */
     char first[1024];
@@ -96,7 +96,7 @@ struct seen {
 static int see (const struct dn_row *row, void *context, struct dn_err *err)
 {
     struct seen *seen = context;
-    const char *node = dn_row_get (row, "node");
+    const char *text = dn_row_get (row, "a_text");
 
     (void) err;
     if (seen->n++ == 0) {
@@ -106,7 +106,7 @@ static int see (const struct dn_row *row, void *context, struct dn_err *err)
             dn_buf_add (&buf, "%s|", row->values[i]);
     }
     seen->columns = row->n_columns;
-    seen->n_node += node && strcmp (node, "n1") == 0;
+    seen->n_text += text && strcmp (text, "n1") == 0;
     seen->n_user += dn_row_get (row, "user")[0] != '\0';
     return 0;
 }
@@ -280,7 +280,7 @@ static void a_later_program_reads_an_older_store_and_leaves_it (void **state)
     after = read_all (store, &len_after);
     assert_int_equal (seen.n, ROWS_V1);
     assert_int_equal (seen.columns, DN_N_RUN_COLUMNS + 2);
-    assert_int_equal (seen.n_node, 0);
+    assert_int_equal (seen.n_text, 0);
     assert_memory_equal (
         seen.first, first_of_version_1, sizeof (first_of_version_1) - 1);
     assert_int_equal (len, len_after);
@@ -355,9 +355,9 @@ static void adding_makes_an_older_store_one_of_the_newest_version (void **state)
     assert_int_equal (ask ("PRAGMA user_version"), LATER);
     look_well (&later, &seen);
     assert_int_equal (seen.n, ROWS_V1 + 1);
-    assert_int_equal (seen.n_node, 1);
+    assert_int_equal (seen.n_text, 1);
     assert_int_equal (seen.n_user, ROWS_V1);
-    assert_int_equal (ask ("SELECT count (*) FROM records WHERE energy_j = 7"), 1);
+    assert_int_equal (ask ("SELECT count (*) FROM records WHERE a_number = 7"), 1);
     grown = schema_of_store ();
     remove_store ();
     add_well (&later, 1);
@@ -428,7 +428,7 @@ static void what_is_not_as_its_version_is_refused (void **state)
     static const char *const changes[] = {
         "CREATE TABLE more (x)",
         "CREATE TRIGGER more AFTER INSERT ON records BEGIN DELETE FROM records; END",
-        "ALTER TABLE records ADD COLUMN energy_j REAL",
+        "ALTER TABLE records ADD COLUMN a_number REAL",
     };
 
     (void) state;
@@ -505,7 +505,7 @@ static void many_that_make_a_new_version_at_once_lose_no_row (void **state)
     }
     look_well (&later, &seen);
     assert_int_equal (seen.n, ROWS_V1 + 8 * 5);
-    assert_int_equal (seen.n_node, 8 * 5);
+    assert_int_equal (seen.n_text, 8 * 5);
 }
 
 /* --- killed ---------------------------------------------------------------------- */
@@ -627,7 +627,7 @@ static void whoever_is_killed_leaves_the_old_version_or_the_new (void **state)
         } else {
             assert_int_equal (version, LATER);
             assert_int_equal (seen.n, ROWS + 1);
-            assert_int_equal (seen.n_node, 1);
+            assert_int_equal (seen.n_text, 1);
             assert_int_equal (seen.n_user, ROWS);
         }
         add_well (&later, 1);
