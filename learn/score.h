@@ -29,7 +29,7 @@ enum dn_bound {
     DN_N_BOUNDS
 };
 
-/* Values of which the median is wanted. */
+/* Values whose median is wanted, or a random sample of them. */
 struct dn_reservoir {
     double *values; /* owned; at most DN_SAMPLE_MAX */
     size_t n;       /* of values */

@@ -68,7 +68,7 @@ is 'every test of contract.t is of a fact that is named' \
 # The check itself must see what it is meant to see.
 like 'a test that does not exist is seen' \
     "$(wrong_rows <<<'| a | b | `tests/lint/threats.t`: '"no title of$$"' |')" 'no such test'
-like '... and a file that does not' \
+like 'a test file that does not exist is seen' \
     "$(wrong_rows <<<'| a | b | `tests/lint/nothing.t`: x |')" 'no such file'
-like '... and a row without a test' "$(wrong_rows <<<'| a | b | - |')" 'no test'
+like 'a row without a test is seen' "$(wrong_rows <<<'| a | b | - |')" 'no test'
 done_testing

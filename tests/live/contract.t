@@ -288,7 +288,7 @@ system_plugins=$(_cluster_plugin_dir)
 set_conf PluginDir "$dir/other:$system_plugins"
 witness other witness -DWITNESS_VERSION=$((number + 1))
 ends 'a plugin of the next micro release ends slurmctld' 'failed to initialize job_submit plugin'
-like 'its version is in the log' "$(cat "$dir/out")" 'Incompatible Slurm plugin'
+like 'the log names a plugin of the next micro release' "$(cat "$dir/out")" 'Incompatible Slurm plugin'
 witness other witness "-DWITNESS_VERSION=$number" -DWITNESS_NO_MODIFY
 ends 'a plugin without job_modify ends slurmctld' 'fatal'
 witness other witness "-DWITNESS_VERSION=$number" -DWITNESS_INIT=SLURM_ERROR
