@@ -172,8 +172,10 @@ static double throughput (const struct dn_site *site,
                           const struct dn_run *run,
                           double cpus)
 {
-    return dn_predict_throughput (
-        &site->constants, &subject->spec, &subject->graph, run->estimate->device, cpus);
+    const struct dn_case c =
+        dn_subject_case (site, subject, run->estimate->device, cpus);
+
+    return dn_whitebox_throughput (&c);
 }
 
 /* Is it known what the CPUs of this run would do? */

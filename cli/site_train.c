@@ -59,30 +59,22 @@ static int set_residuals (const struct work *work,
 {
     const struct dn_predictor predictor = {.constants = &dn_constants_default,
                                            .bundle = work->site->bundle};
+    const struct dn_case c = {.constants = predictor.constants,
+                              .spec = &run->spec,
+                              .graph = &run->graph,
+                              .device = run->device,
+                              .cpus_per_gpu = run->cpus_per_gpu};
     struct dn_estimate white;
-    struct dn_estimate refined;
+    struct dn_estimate corrected;
 
-    dn_predict (predictor.constants,
-                &run->spec,
-                &run->graph,
-                run->device,
-                run->cpus_per_gpu,
-                &white);
-    if (dn_predict_devices (&predictor,
-                            &run->spec,
-                            &run->graph,
-                            &run->device,
-                            1,
-                            run->cpus_per_gpu,
-                            &refined,
-                            err)
-        < 0) {
+    dn_whitebox (&c, &white);
+    if (dn_predict (&predictor, &c, &run->device, 1, &corrected, err) < 0) {
         dn_graph_free (&run->graph);
         return -1;
     }
-    run->step_residual = log (refined.step_s.p50 / white.step_s.p50);
-    run->memory_residual = log (refined.gpu_mem.p50 / white.gpu_mem.p50);
-    run->power_residual = log (refined.power_w / white.power_w);
+    run->step_residual = log (corrected.step_s.p50 / white.step_s.p50);
+    run->memory_residual = log (corrected.gpu_mem.p50 / white.gpu_mem.p50);
+    run->power_residual = log (corrected.power_w / white.power_w);
     return 0;
 }
 

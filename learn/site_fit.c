@@ -356,13 +356,23 @@ static struct dn_constants site_constants (const struct dn_site_fit *fit)
     return constants;
 }
 
+static struct dn_case case_of (const struct dn_constants *constants,
+                               const struct dn_site_run *run)
+{
+    return (struct dn_case){.constants = constants,
+                            .spec = &run->spec,
+                            .graph = &run->graph,
+                            .device = run->device,
+                            .cpus_per_gpu = run->cpus_per_gpu};
+}
+
 static double predict (const struct dn_constants *constants,
                        const struct dn_site_run *run)
 {
+    const struct dn_case c = case_of (constants, run);
     struct dn_estimate estimate;
 
-    dn_predict (
-        constants, &run->spec, &run->graph, run->device, run->cpus_per_gpu, &estimate);
+    dn_whitebox (&c, &estimate);
     return log (estimate.step_s.p50);
 }
 
@@ -614,18 +624,14 @@ static int find_traces (struct dn_site_fit *fit, struct dn_err *err)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < fit->n_runs; i++) {
         const struct dn_site_run *run = &fit->runs[i];
+        const struct dn_case c = case_of (&fit->base, run);
         struct dn_estimate estimate;
         float features[DN_N_FEATURES];
 
         if (run->step_s <= 0)
             continue;
-        dn_predict (&fit->base,
-                    &run->spec,
-                    &run->graph,
-                    run->device,
-                    run->cpus_per_gpu,
-                    &estimate);
-        dn_features (&run->spec, &run->graph, run->device, &estimate, features);
+        dn_whitebox (&c, &estimate);
+        dn_features (&c, &estimate, features);
         dn_trace_name (&run->spec, run->device, &fit->traces[i]);
         dn_trace_place (&fit->prior.kernel, features, &fit->traces[i]);
         fit->known[i] = &fit->traces[i];
@@ -932,14 +938,10 @@ static int find_resources (struct dn_site_fit *fit,
 
     for (int i = 0; ready && i < fit->n_runs; i++) {
         const struct dn_site_run *run = &fit->runs[i];
+        const struct dn_case c = case_of (&tuning->constants, run);
         struct dn_estimate estimate;
 
-        dn_predict (&tuning->constants,
-                    &run->spec,
-                    &run->graph,
-                    run->device,
-                    run->cpus_per_gpu,
-                    &estimate);
+        dn_whitebox (&c, &estimate);
         if (run->gpu_mem > 0)
             memory.errors[memory.n++] =
                 log (run->gpu_mem / estimate.gpu_mem.p50) - run->memory_residual;

@@ -79,18 +79,14 @@ static int predict_all (const struct dn_site *site,
     struct dn_predictor predictor = dn_site_predictor (site);
     const struct dn_device *devices[DN_CANDIDATES_MAX];
     int n_devices = advice->candidates.n_candidates;
+    const struct dn_case c = {.spec = &advice->spec,
+                              .graph = graph,
+                              .cpus_per_gpu = advice->request.cpus_per_gpu};
 
     for (int i = 0; i < n_devices; i++)
         devices[i] = advice->candidates.list[i].gpu->device;
     predictor.deadline = deadline;
-    return dn_predict_devices (&predictor,
-                               &advice->spec,
-                               graph,
-                               devices,
-                               n_devices,
-                               advice->request.cpus_per_gpu,
-                               advice->estimates,
-                               err);
+    return dn_predict (&predictor, &c, devices, n_devices, advice->estimates, err);
 }
 
 /* A job that wants to be measured is measured on what it asked for. How that is done,

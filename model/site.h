@@ -8,7 +8,7 @@
 #include "hardware/hardware.h"
 #include "policy/policy.h"
 #include "policy/scope.h"
-#include "predict/refine.h"
+#include "predict/predict.h"
 #include "spec/spec.h"
 
 #define DN_SITE_PATH_MAX 512

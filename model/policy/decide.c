@@ -595,12 +595,7 @@ void dn_policy_decide (const struct dn_rules *rules,
                             : DN_VERDICT_KEEP;
 }
 
-int64_t dn_policy_largest_batch (const struct dn_rules *rules,
-                                 const struct dn_constants *constants,
-                                 const struct dn_spec *spec,
-                                 const struct dn_graph *graph,
-                                 const struct dn_device *device)
+int64_t dn_policy_largest_batch (const struct dn_rules *rules, const struct dn_case *c)
 {
-    return dn_predict_largest_batch (
-        constants, spec, graph, device, MEMORY_QUANTILE, rules->memory_headroom);
+    return dn_whitebox_largest_batch (c, MEMORY_QUANTILE, rules->memory_headroom);
 }

@@ -162,12 +162,13 @@ static void set_point (const struct bench_run *run,
                        const struct dn_constants *constants,
                        struct point *point)
 {
+    const struct dn_case c = {constants, &run->spec, &run->graph, run->device, 0};
     struct dn_estimate e;
     struct dn_trace trace;
     double error;
 
-    dn_predict (constants, &run->spec, &run->graph, run->device, 0, &e);
-    dn_features (&run->spec, &run->graph, run->device, &e, point->features);
+    dn_whitebox (&c, &e);
+    dn_features (&c, &e, point->features);
     error = log (run->step_s / e.step_s.p50);
     point->run = run;
     point->error = fmin (fmax (error, -ERROR_MAX), ERROR_MAX);

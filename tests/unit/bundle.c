@@ -236,7 +236,7 @@ static void a_cut_or_damaged_manifest_is_refused_or_harmless (void **state)
 
 /* --- predicting ------------------------------------------------------------------ */
 
-/* dn_predict_devices () that must not fail. */
+/* dn_predict () that must not fail. */
 static void predict_on (const struct dn_predictor *predictor,
                         const struct dn_spec *spec,
                         const struct dn_graph *graph,
@@ -246,8 +246,12 @@ static void predict_on (const struct dn_predictor *predictor,
 {
     struct dn_err err = {0};
 
-    if (dn_predict_devices (
-            predictor, spec, graph, devices, n_devices, 0, estimates, &err)
+    if (dn_predict (predictor,
+                    &(struct dn_case){.spec = spec, .graph = graph, .cpus_per_gpu = 0},
+                    devices,
+                    n_devices,
+                    estimates,
+                    &err)
         < 0)
         fail_msg ("%s", err.text);
 }
@@ -398,7 +402,9 @@ static void a_sites_constants_do_not_shift_the_features (void **state)
     constants.eff_memory /= 2;
     predictor =
         (struct dn_predictor){.constants = &constants, .bundle = run.site->bundle};
-    dn_predict (&constants, &run.spec, &run.graph, run.white[0].device, 0, &white);
+    dn_whitebox (
+        &(struct dn_case){&constants, &run.spec, &run.graph, run.white[0].device, 0},
+        &white);
     predict_on (&predictor, &run.spec, &run.graph, &run.white[0].device, 1, &with);
     assert_true (white.step_s.p50 > 1.2 * run.white[0].step_s.p50);
     assert_about (with.step_s.p50, 1.5 * white.step_s.p50);
@@ -416,7 +422,7 @@ static void predict_measured (const struct run *run,
     const struct dn_device *devices[1] = {&device};
 
     device.measured.stream = device.bandwidth / 4;
-    device.measured.rates[DN_RATE_CONV][DN_PRECISION_FP16] = device.fp16 / 8;
+    device.measured.rates[DN_RATE_CONV][DN_FORMAT_FP16] = device.fp16 / 8;
     predict_on (&predictor, &run->spec, &run->graph, devices, 1, with);
     predictor.bundle = NULL;
     predict_on (&predictor, &run->spec, &run->graph, devices, 1, white);
