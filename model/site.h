@@ -163,6 +163,9 @@ struct dn_rules dn_site_rules (const struct dn_site *site,
                                const struct dn_submitter *submitter,
                                struct dn_origins *origins);
 
+/* Where the hook for jobs with probe= is on the nodes; NULL: there is none. */
+const char *dn_site_probe_dir (const struct dn_site *site);
+
 /* What the site predicts with. Borrows from it. */
 struct dn_predictor dn_site_predictor (const struct dn_site *site);
 

@@ -57,6 +57,11 @@ struct dn_decision {
     const char *hook_dir;     /* the job becomes a probe of itself, by the hook there */
 };
 
+/* Nothing is decided yet. The text of the sentences is left as it is: 'n_reasons' says
+ * that there are none.
+ */
+void dn_policy_begin (struct dn_decision *decision);
+
 /* Bytes of GPU memory that a device must have before the rules move a run there: the
  * bound of the estimate with the head room on top.
  */
@@ -100,6 +105,19 @@ bool dn_policy_in_control (const struct dn_rules *rules,
  * One that abstains stays as it is, since it treats no job, in either group.
  */
 void dn_policy_spare (struct dn_decision *decision);
+
+/* A job with probe= is measured on what it asked for: nothing of its request changes.
+ */
+void dn_policy_keep_for_probe (const struct dn_spec *spec, struct dn_request *request);
+
+/* Decide whether a job with probe= becomes a probe, by the hook in 'hook_dir' (NULL:
+ * the site has none); where it does not, the note says why. 'hook_dir' is borrowed.
+ */
+void dn_policy_probe (const struct dn_rules *rules,
+                      const struct dn_job *job,
+                      const struct dn_spec *spec,
+                      const char *hook_dir,
+                      struct dn_decision *decision);
 
 /* The decision about a job without metadata, where OptIn=all. */
 void dn_policy_abstain (struct dn_decision *decision, const char *reason);

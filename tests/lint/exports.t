@@ -37,7 +37,8 @@ readonly PEOPLE='getgrnam_r getpwnam_r'
 # host/files.c: a file of the user; syscall is openat2. In slurmctld only with
 # SidecarDir=, and never one that could block.
 readonly FILES='close fstat open open64 read syscall'
-readonly THREADS='clock_gettime time pthread_mutex_lock pthread_mutex_unlock'
+readonly THREADS='clock_gettime time pthread_mutex_lock pthread_mutex_trylock
+pthread_mutex_unlock'
 # All in memory: json-c's own files and descriptors are banned.
 readonly JSON='json_object_array_add json_object_array_get_idx json_object_array_length
 json_object_free_userdata json_object_set_serializer json_object_userdata_to_json_string
