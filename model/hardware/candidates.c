@@ -1,4 +1,4 @@
-/* candidates.c - which of the site's GPU types can hold a request
+/* candidates.c - which of the site's GPU types can run a request
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -27,7 +27,7 @@ bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *j
            && strcmp (type->by_partition, job->partition) == 0;
 }
 
-/* Features, as partitions, are case-sensitive in Slurm. */
+/* Features, like partitions, are case-sensitive in Slurm. */
 bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name)
 {
     size_t len = type ? strlen (type->by_feature) : 0;
@@ -46,8 +46,9 @@ static bool is_named (const struct dn_gpu_type *type,
     return dn_gpu_by_partition (type, request->job);
 }
 
-/* Mark what the request names: by the gres type, else by partition and constraint, else
- * all. Two that are named contradict each other, or mean a choice of Slurm's.
+/* Mark the types that the request names: by the gres type, else by partition and
+ * constraint, else all. Where a request names two types, they contradict each other or
+ * leave the choice to Slurm.
  */
 static void find_named (const struct dn_gpu_types *types,
                         const struct dn_request *request,
@@ -85,8 +86,8 @@ static void find_named (const struct dn_gpu_types *types,
                   "the GPU request is untyped: any type may serve it");
 }
 
-/* A move to another partition: what the user did not state would be that partition's
- * default there, and its limit would hold.
+/* A move to another partition: options that the user did not set would take that
+ * partition's defaults, and its limits would apply.
  */
 static void block_partition (const struct dn_gpu_type *type,
                              const struct dn_request *request,
@@ -112,7 +113,7 @@ static void block_partition (const struct dn_gpu_type *type,
                   "no memory was requested: that of its partition may be less");
 }
 
-/* A constraint that its nodes may not meet. */
+/* Block a type whose nodes may not meet the constraint. */
 static void block_features (const struct dn_gpu_type *type,
                             const struct dn_features *features,
                             const struct dn_gpu_type *named,
@@ -131,7 +132,7 @@ static void block_features (const struct dn_gpu_type *type,
     }
 }
 
-/* A place that it may not be in. */
+/* Block a type that the job cannot reach from its partition, or by its constraint. */
 static void block_place (const struct dn_gpu_type *type,
                          const struct dn_request *request,
                          const struct dn_features *features,

@@ -46,7 +46,7 @@ struct device_key {
         name, type, offsetof (struct dn_device, member), min, max, required            \
     }
 
-/* What was measured is at least a millionth of what any device has. */
+/* A measured rate is at least 1 MFLOP/s, a millionth of the rate of any device. */
 #define RATE(name, class, format)                                                      \
     KEY (name, VALUE_REAL, measured.rates[class][format], 1e6, 1e18, false)
 
@@ -95,8 +95,9 @@ static const struct device_key *find_key (struct dn_span name)
     return NULL;
 }
 
-/* "80GiB" is easier to check against a data sheet than bytes; everything else is
- * decimal. */
+/* Memory is written as "80GiB", which is easier to check against a data sheet than
+ * bytes; all other numbers are decimal.
+ */
 static int read_real (const struct device_key *key,
                       struct dn_span value,
                       double *out,
@@ -184,7 +185,7 @@ static int read_line (const struct dn_keyline *line,
     return 0;
 }
 
-/* Read the lines over what 'device' has already. */
+/* Read the lines; they override the values that 'device' has. */
 static int read_device (struct dn_span text,
                         struct dn_device *device,
                         uint16_t file,
@@ -204,7 +205,7 @@ static int read_device (struct dn_span text,
     return 0;
 }
 
-/* Remember the file, so that devices can say what is from it. */
+/* Keep the name of the file, so that a device can name the source of each value. */
 static int add_file (struct dn_catalogue *catalogue,
                      const char *file,
                      struct dn_err *err)
@@ -219,7 +220,7 @@ static int add_file (struct dn_catalogue *catalogue,
         free (copy);
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     }
-    /* -Wanalyzer-malloc-leak: no, kept */
+    /* -Wanalyzer-malloc-leak is wrong here: the catalogue keeps it */
     catalogue->files[catalogue->n_files++] = copy;
     return 0;
 }
@@ -245,7 +246,7 @@ static int add_device (struct dn_catalogue *catalogue,
     return 0;
 }
 
-/* The number that the file has when it is added. */
+/* The number that the next file gets when it is added. */
 static uint16_t next_file (const struct dn_catalogue *catalogue)
 {
     return (uint16_t) (catalogue->n_files + 1);
@@ -278,8 +279,8 @@ int dn_catalogue_add (struct dn_catalogue *catalogue,
     return 0;
 }
 
-/* The device that the text is about, if the catalogue has it. What is wrong with the
- * text is found when it is read.
+/* The device that the text describes, if the catalogue has it. Errors in the text are
+ * found when it is read.
  */
 static struct dn_device *find_subject (struct dn_catalogue *catalogue,
                                        struct dn_span text)
@@ -413,7 +414,7 @@ double dn_device_rate (const struct dn_device *device,
     return device->measured.rates[class][dn_precision_traits[precision].format];
 }
 
-/* --- what is known, and from where ------------------------------------------------ */
+/* --- values, and the file of each ------------------------------------------------ */
 
 static void write_value (const struct device_key *key,
                          const struct dn_device *device,

@@ -1,4 +1,4 @@
-/* gpu_types.c - the Gpu lines of a site: its types, and how jobs ask for them
+/* gpu_types.c - the Gpu lines of a site: its types, and how jobs request them
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -58,7 +58,7 @@ static int read_max_time (struct dn_span value, int64_t *seconds, struct dn_err 
     return dn_time_read (value, "MaxTime", seconds, err);
 }
 
-/* A feature by which a type is known has to be one that can be replaced. */
+/* The feature must be a single name, because a move to another type replaces it. */
 static int read_by_feature (struct dn_span value, char *feature, struct dn_err *err)
 {
     struct dn_features features;
@@ -86,7 +86,8 @@ static int read_by_partition (struct dn_span value, char *name, struct dn_err *e
     return dn_name_copy (value, name, DN_NAME_MAX, "ByPartition", err);
 }
 
-/* What says where the type is. 1 when the key is none of these. */
+/* Read the keys of the type's partitions and features. Return 1 when it is another key.
+ */
 static int read_place (const struct dn_pair *pair,
                        struct dn_gpu_type *type,
                        struct dn_err *err)
@@ -140,7 +141,7 @@ static int read_pair (const struct dn_pair *pair,
                        dn_quote (pair->key.text, pair->key.len).text);
 }
 
-/* By a name jobs have one type: no two lines share a type, a partition or a feature. */
+/* A name means one type: no two lines share a type, a partition or a feature. */
 static int check_unique (const struct dn_gpu_types *types,
                          const struct dn_gpu_type *type,
                          struct dn_err *err)

@@ -1,9 +1,9 @@
 /* hardware.h - the devices that a job could run on
  *
  * In: catalogue files (etc/hardware/, one per device, a source per number), what a site
- * has measured of its own (below site/), and its "Gpu" lines that map gres types to
- * them. Out: struct dn_device with rates in SI units, and the candidates of one
- * request. Never: what runs on them.
+ * has measured itself (below site/), and its "Gpu" lines that map gres types to them.
+ * Out: struct dn_device with rates in SI units, and the candidates of one request. It
+ * knows nothing of the jobs' models.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,9 +14,9 @@
 #include "graph/graph.h"
 #include "request/request.h"
 
-/* Generations differ in what their units can do; DN_ARCH_OTHER is anything that is not
- * a GPU of these (accelerators). DN_ARCH_CPU is what a run without any computes on: no
- * job is ever moved there, and tables leave it out unless it is named.
+/* Generations differ in what their units can do. DN_ARCH_OTHER is any other
+ * accelerator. DN_ARCH_CPU is the device of a run without a GPU: no job is moved to it,
+ * and tables show it only if it is named.
  */
 enum dn_arch {
     DN_ARCH_UNKNOWN,
@@ -36,23 +36,23 @@ enum dn_arch {
 
 extern const struct dn_names dn_arch_names;
 
-/* Devices of a node where the catalogue does not tell (PerNode=). */
+/* Devices of a node where the catalogue has no PerNode=. */
 #define DN_PER_NODE 8
 
-/* Operators that have a rate of their own, where it was measured. */
+/* Classes of operators with a separate measured rate. */
 enum dn_rate_class {
     DN_RATE_LINEAR, /* matrix products, also of batches */
     DN_RATE_CONV,
     DN_N_RATE_CLASSES
 };
 
-/* What a site has measured on its own devices (dnnest-bench); 0: not measured, and the
- * data sheet counts.
+/* What a site has measured on its own devices (dnnest-bench); 0: not measured, the data
+ * sheet is used.
  */
 struct dn_measured {
     double rates[DN_N_RATE_CLASSES][DN_N_FORMATS]; /* FLOP/s of long kernels */
     double stream;       /* byte/s of long element-wise kernels */
-    double ring;         /* byte/s and device around a ring of a node's devices */
+    double ring;         /* byte/s per device around a ring of a node's devices */
     double ring_start_s; /* start of an all-reduce */
     double recurrence_s; /* per step of a recurrent layer */
 };
@@ -69,7 +69,7 @@ struct dn_device {
     enum dn_arch arch;
     double fp32;      /* FLOP/s */
     double tf32;      /* FLOP/s */
-    double fp16;      /* FLOP/s, matrix units where there are any */
+    double fp16;      /* FLOP/s, of the matrix units if it has any */
     double bf16;      /* FLOP/s */
     double fp8;       /* FLOP/s */
     double memory;    /* bytes */
@@ -82,60 +82,62 @@ struct dn_device {
     double pcie_bw;   /* to the host, byte/s per direction */
     int64_t per_node; /* devices of the usual node */
     double tdp_w;     /* board power limit */
-    double idle_w;    /* power in idle with a context */
+    double idle_w;    /* power when idle with a context */
     double cost;      /* per device hour, in the site's unit; 1 when not stated */
     struct dn_measured measured;
-    /* Which of the catalogue's files each key is from, counted from 1; 0: a default. */
+    /* For each key, the number of its file in the catalogue, from 1; 0: a default. */
     uint16_t from[DN_DEVICE_KEYS_MAX];
 };
 
 struct dn_catalogue {
     struct dn_device *devices; /* owned */
     int n_devices;
-    char **files; /* owned, as they are */
+    char **files; /* owned, and so is each name */
     int n_files;
 };
 
 /* Read one catalogue file, which describes one device, and add it. 'file' names it in
- * errors. Return -1 with 'err' and the catalogue as it was.
+ * errors. On error return -1; the catalogue is unchanged.
  */
 int dn_catalogue_add (struct dn_catalogue *catalogue,
                       struct dn_span text,
                       const char *file,
                       struct dn_err *err);
 
-/* The same of a file of the site's own. Where the catalogue has the device already, the
- * file need not be whole: what it states counts, key by key.
+/* The same for a file of the site. Where the catalogue has the device already, the file
+ * may be partial: each key of it overrides the catalogue's.
  */
 int dn_catalogue_amend (struct dn_catalogue *catalogue,
                         struct dn_span text,
                         const char *file,
                         struct dn_err *err);
 
-/* What is known of a device, and from where. */
+/* One value of a device, and the file that states it. */
 struct dn_device_value {
     const char *key;        /* "Fp32" */
     char text[DN_NAME_MAX]; /* as a catalogue file would state it */
     const char *file;       /* borrowed; NULL: a default */
 };
 
-/* Fill 'values' with all that was stated of the device, and return how many. */
+/* Fill 'values' with all values that files state for the device, and return their
+ * number.
+ */
 int dn_device_values (const struct dn_catalogue *catalogue,
                       const struct dn_device *device,
                       struct dn_device_value values[DN_DEVICE_KEYS_MAX]);
 
-/* Was anything of the device measured? */
+/* Does the device have measured values? */
 bool dn_device_is_measured (const struct dn_device *device);
 
-/* Fill 'sheet' with the device as its data sheet has it. */
+/* Fill 'sheet' with the device as its data sheet states it, without measured values. */
 void dn_device_sheet (const struct dn_device *device, struct dn_device *sheet);
 
-/* The measured rate of a class in a precision, 0 where there is none. */
+/* The measured rate of a class in a format, 0 if it was not measured. */
 double dn_device_rate (const struct dn_device *device,
                        enum dn_rate_class class,
                        enum dn_precision precision);
 
-/* NULL-safe, leaves an empty catalogue. */
+/* NULL-safe; the catalogue is empty afterwards. */
 void dn_catalogue_free (struct dn_catalogue *catalogue);
 
 /* The device of that name, or NULL. */
@@ -143,8 +145,8 @@ const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
                                            const char *name);
 
 /* The device that a driver calls 'product', such as "Tesla V100-SXM2-16GB", and that
- * has 'memory' bytes as the driver counts them; NULL where no device or more than one
- * may be meant.
+ * has 'memory' bytes as the driver counts them; NULL where no device, or more than one,
+ * matches.
  */
 const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *catalogue,
                                                    const char *product,
@@ -153,48 +155,47 @@ const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *ca
 /* Are the two the same chip on different boards, or with another size of memory? */
 bool dn_device_same_chip (const struct dn_device *a, const struct dn_device *b);
 
-/* The data-sheet peak of the device's unit for a format, FLOP/s; 0 where it has none.
- */
+/* The data-sheet peak of the device's unit for a format, FLOP/s; 0 if it has none. */
 double dn_device_unit (const struct dn_device *device, enum dn_format format);
 
-/* The precision that runs where this one is asked for. Without a stated precision the
- * slowest is assumed: a limit must not be built on hope.
+/* The precision that the device runs where this one is requested. If none is stated,
+ * the slowest is assumed, so that a limit based on it is not too low.
  */
 enum dn_precision dn_device_precision (const struct dn_device *device,
                                        enum dn_precision precision);
 
-/* May work of this precision run on the device at all? tf32 runs as fp32 where there is
- * no such unit, fp16 at the ordinary rate; bf16 runs nowhere but where there is a unit.
+/* Can work of this precision run on the device? Without a unit for it, tf32 runs as
+ * fp32 and fp16 runs at the ordinary rate; bf16 needs a unit.
  */
 bool dn_device_supports (const struct dn_device *device, enum dn_precision precision);
 
 /* Peak rate of matrix products in a precision, FLOP/s, and whether matrix units do
- * them: before Volta fp16 is a rate of the ordinary units. What a device has no unit
- * for runs at its fp32 rate.
+ * them: before Volta fp16 is a rate of the ordinary units. A format without a unit runs
+ * at the fp32 rate.
  */
 double dn_device_peak (const struct dn_device *device,
                        enum dn_precision precision,
                        bool *matrix);
 
-/* A GPU type of the cluster, as a "Gpu" line of dnnest.conf maps it. Jobs ask for it as
- * a gres type, or by its partition or its feature. What is DN_UNSET or empty was not
- * stated; a type can only be moved *to* when per_node, node_cpus, node_mem_mb and
- * partitions (or by_partition with max_time_s) are stated, since a request that no node
- * can meet would never start.
+/* A GPU type of the cluster, as a "Gpu" line of dnnest.conf maps it. Jobs request it as
+ * a gres type, or by its partition or its feature. DN_UNSET or empty: not stated. A job
+ * is moved to a type only if per_node, node_cpus, node_mem_mb and partitions (or
+ * by_partition with max_time_s) are stated, because a request that no node can meet
+ * would never start.
  */
 struct dn_gpu_type {
     char type[DN_NAME_MAX];         /* the gres type, e.g. "a100" */
     const struct dn_device *device; /* in the catalogue */
-    double cost;                    /* per GPU hour; the catalogue's when not stated */
+    double cost;                    /* per GPU hour; the catalogue's if not stated */
     int64_t per_node;               /* GPUs of this type on one node */
     int64_t n_nodes;
     int64_t node_cpus;
     int64_t node_mem_mb;
     char partitions[DN_NAME_MAX * 4]; /* "p1,p2" or "ALL" */
-    char by_partition[DN_NAME_MAX];   /* whose jobs have this type and no other */
+    char by_partition[DN_NAME_MAX];   /* partition whose jobs run on this type only */
     int64_t max_time_s;               /* of that partition, or DN_UNLIMITED */
-    char by_feature[DN_NAME_MAX];     /* the constraint that means this type */
-    char features[DN_NAME_MAX * 4];   /* what else all of its nodes have, "ib,nvme" */
+    char by_feature[DN_NAME_MAX];     /* the feature that selects this type */
+    char features[DN_NAME_MAX * 4];   /* others of all its nodes, "ib,nvme" */
 };
 
 struct dn_gpu_types {
@@ -208,40 +209,40 @@ int dn_gpu_types_add (struct dn_gpu_types *types,
                       const struct dn_catalogue *catalogue,
                       struct dn_err *err);
 
-/* The keys of a "Gpu" line with a sentence each, for docs and their test. */
+/* The keys of a "Gpu" line with a short text each, for the man page and its test. */
 struct dn_gpu_key {
     const char *name;
     const char *help;
 };
 const struct dn_gpu_key *dn_gpu_keys (int *n_keys);
 
-/* The mapped type of that gres name, or NULL. */
+/* The mapped type of that gres name, or NULL if there is none. */
 const struct dn_gpu_type *dn_gpu_types_find (const struct dn_gpu_types *types,
                                              const char *type);
 
 /* A type that the request could run on. */
 struct dn_candidate {
     const struct dn_gpu_type *gpu;
-    bool requested;              /* what the job may land on as it is written */
+    bool requested;              /* the job may run on it as submitted */
     char blocked[DN_REASON_MAX]; /* why it cannot be a target; empty when it can */
 };
 
 struct dn_candidates {
     struct dn_candidate list[DN_CANDIDATES_MAX];
     int n_candidates;
-    const struct dn_gpu_type *named; /* what the request names; NULL: no one type */
+    const struct dn_gpu_type *named; /* the first that the request names, or NULL */
     char keep[DN_REASON_MAX]; /* why the type must stay; empty when it need not */
 };
 
-/* Does the job stand in the partition by which it has this type? */
+/* Is the job in the partition that selects this type? */
 bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *job);
 
-/* Is this name of a constraint the one by which a job has this type? */
+/* Is this name of a constraint the feature that selects this type? */
 bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name);
 
-/* The candidates of a request, in the order of the Gpu lines: every mapped type, with
- * those marked that cannot hold the request (GPUs per node, nodes, CPUs, memory,
- * partition, constraint). CPUs are left to the policy, which may lower them.
+/* The candidates of a request, in the order of the Gpu lines: every mapped type, with a
+ * reason where it cannot run the request (GPUs per node, nodes, memory, partition,
+ * constraint). CPUs are left to the policy, which may lower them.
  */
 void dn_hardware_candidates (const struct dn_gpu_types *types,
                              const struct dn_request *request,

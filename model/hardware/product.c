@@ -1,11 +1,11 @@
-/* product.c - the device that a driver's name of a product means
+/* product.c - find the device that a driver's product name means
  *
  * Names of the catalogue are chip, form and memory: "a100_sxm4_80gb",
  * "rtx_6000_ada_48gb". Drivers say "NVIDIA A100-SXM4-80GB", "NVIDIA RTX 6000 Ada
- * Generation", "NVIDIA H100 80GB HBM3", "Tesla T4". So both are taken as words. Those
- * of the chip must be equal; the form must be where both tell one, and a driver that
- * tells none means no PCIe board where there are both; the memory, which drivers count
- * without what error correction and firmware take, must be near.
+ * Generation", "NVIDIA H100 80GB HBM3", "Tesla T4". Both are split into words. The
+ * words of the chip must be equal. The form must be equal where both have one; where a
+ * driver's name has none, a board other than PCIe is preferred. The memory must be
+ * close: drivers count it without the part that error correction and firmware take.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,7 +17,7 @@
 #define WORDS_MAX 12
 #define WORD_MAX  24
 
-/* ASCII whatever the locale is. */
+/* ASCII in every locale. */
 static bool is_digit (char c)
 {
     return c >= '0' && c <= '9';
@@ -39,7 +39,7 @@ struct words {
     char form[WORD_MAX]; /* "" none */
 };
 
-/* Neither says what chip it is. */
+/* Words that do not identify the chip. */
 static bool is_noise (const char *word)
 {
     static const char *const noise[] = {"nvidia",
@@ -81,8 +81,8 @@ static void add_word (struct words *words, const char *word)
         memcpy (words->chip[words->n++], word, WORD_MAX);
 }
 
-/* Words are of letters and digits, in lower case. What is longer than any of ours is
- * cut, and so equals none.
+/* Words consist of letters and digits, in lower case. A word longer than any of the
+ * catalogue's is cut, so that it equals none of them.
  */
 static struct words words_of (const char *name)
 {
@@ -130,12 +130,12 @@ bool dn_device_same_chip (const struct dn_device *a, const struct dn_device *b)
     return same_chip (&one, &two);
 }
 
-/* How well a device goes with the product; 0 not at all. */
+/* How well a device matches the product; 0: it does not. */
 static int match (const struct dn_device *device,
                   const struct words *product,
                   double memory)
 {
-    const double near = 0.13; /* a K80 of 12 GiB shows 11.17 */
+    const double near = 0.13; /* a K80 of 12 GiB reports 11.17 */
     struct words words = words_of (device->name);
 
     if (!same_chip (&words, product) || fabs (memory / device->memory - 1) > near)

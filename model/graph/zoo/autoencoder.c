@@ -1,13 +1,13 @@
 /* autoencoder.c - autoencoders over a catalogue of items
  *
  * A sample is one user: a number for each of vocab= items. 'autoencoder' is the dynamic
- * autoencoder of Recoder (amoussawi/recoder): layers= layers of hidden= features, and
- * as many back. 'vae_cf' is the variational one of Liang et al. (arXiv 1802.05814) with
- * the sizes of NVIDIA's DeepLearningExamples: hidden= features, then mean and variance
- * of embed_dim= each.
+ * autoencoder of Recoder (amoussawi/recoder): layers= layers of hidden= features in the
+ * encoder, and the same number in the decoder. 'vae_cf' is the variational one of Liang
+ * et al. (arXiv 1802.05814) with the sizes of NVIDIA's DeepLearningExamples: hidden=
+ * features, then mean and variance of embed_dim= each.
  *
- * The layer that reads the items is counted as a dense one, as the papers' code has it;
- * DeepLearningExamples multiplies only what a user has rated.
+ * The layer that reads the items is counted as dense, as in the papers' code.
+ * DeepLearningExamples multiplies only the items that a user has rated.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -28,7 +28,7 @@ static const struct autoencoder rows[] = {
 /* Films of MovieLens-20M that were rated often enough. */
 #define ITEMS 20108
 
-/* Of which a user has rated so many; their numbers travel to the device, as pairs of
+/* Items that a user has rated on average. Each is copied to the device as a pair of
  * 64-bit indices with a value. Recoder's loader makes dense rows of them.
  */
 #define RATED       73
@@ -40,8 +40,7 @@ static void add_layer (struct dn_build *build, double out)
     dn_build_activation (build, DN_ACTIVATION_SIGMOID);
 }
 
-/* From layer to layer of equal size, there and back; of one layer there is nothing
- * between.
+/* The layers of equal size in the encoder and in the decoder: none where layers is 1.
  */
 static void add_layers (struct dn_build *build, double layers)
 {

@@ -1,16 +1,16 @@
 /* bert.c - encoders: BERT and its kin
  *
- * BERT (Devlin et al., arXiv 1810.04805) as Hugging Face has it: three embeddings,
- * normalisation behind each sum, GELU.
+ * BERT (Devlin et al., arXiv 1810.04805) as Hugging Face implements it: three
+ * embeddings, normalisation after each sum, GELU.
  *
  * Heads: 'pretrain' (the default) predicts masked tokens and the next sentence, 'lm'
  * masked tokens only, 'classifier' the class of the sequence (classes=, 2), 'none' ends
- * with the pooler. Masked tokens are gathered first, as the paper's code and NVIDIA's
- * do: 15 % of the sequence, or tgt_len= of them. tgt_len equal to seq_len is what
- * Hugging Face's BertForPreTraining computes.
+ * with the pooler. Masked tokens are gathered first, as in the paper's code and
+ * NVIDIA's: 15 % of the sequence, or tgt_len= tokens. With tgt_len equal to seq_len,
+ * the graph is that of Hugging Face's BertForPreTraining.
  *
  * ELECTRA (Clark et al., 2003.10555) has no pooler: 'pretrain' is its discriminator,
- * which tells for each token whether it was replaced, 'lm' its generator.
+ * which decides for each token whether it was replaced, 'lm' its generator.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,7 +19,7 @@
 
 #include <math.h>
 
-/* Of the tokens of a sequence are masked (paper, section 3.1). */
+/* Fraction of the tokens of a sequence that is masked (paper, section 3.1). */
 #define MASKED 0.15
 
 struct bert {
@@ -30,8 +30,8 @@ struct bert {
     double types;     /* rows of the segment table; 0: none */
     double embed;     /* features of the embeddings; 0: hidden */
     bool shared;      /* one block's parameters serve all layers */
-    bool no_pooler;   /* and no dropout behind attention: DistilBERT */
-    bool electra;     /* heads of its own */
+    bool no_pooler;   /* and no dropout after attention: DistilBERT */
+    bool electra;     /* separate heads */
     bool dropout;
     enum dn_head head; /* default */
     enum dn_activation activation;
@@ -89,7 +89,7 @@ static void add_pooler (struct dn_build *build, double hidden)
     dn_build_activation (build, DN_ACTIVATION_SIGMOID);
 }
 
-/* Predict the masked tokens with the words' own embedding. */
+/* Predict the masked tokens with the weights of the word embedding. */
 static void add_masked_lm (struct dn_build *build,
                            const struct bert *row,
                            double features,

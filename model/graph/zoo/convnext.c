@@ -1,7 +1,8 @@
 /* convnext.c - ConvNeXt
  *
- * Liu et al. (arXiv 2201.03545) as torchvision has it: 7x7 depthwise convolution,
- * normalisation, two linear layers with GELU between them, a learned scale.
+ * Liu et al. (arXiv 2201.03545) as torchvision implements it: 7x7 depthwise
+ * convolution, normalisation, two linear layers with GELU between them, a learned
+ * scale.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,9 +1,9 @@
 /* dcgan.c - adversarial images
  *
- * DCGAN (Radford et al., arXiv 1511.06434) as pytorch/examples has it: 64x64 pixels
- * from 100 random numbers, hidden= channels next to the image. One training step is one
- * pass of the generator and three of the discriminator: recorded images, generated
- * ones, and generated ones again for the generator's sake.
+ * DCGAN (Radford et al., arXiv 1511.06434) as pytorch/examples implements it: 64x64
+ * pixels from 100 random numbers, hidden= channels next to the image. One training step
+ * is one pass of the generator and three of the discriminator: on real images, on
+ * generated ones, and on generated ones again to train the generator.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -25,7 +25,7 @@ static const struct deepspeech rows[] = {
     /* End of rows */
 };
 
-/* What is behind the end of a sample is set to zero after every layer. */
+/* The positions after the end of a sample are set to zero after every layer. */
 static void add_mask (struct dn_build *build)
 {
     double elements = dn_shape_elements (&build->at);

@@ -1,7 +1,8 @@
 /* densenet.c - DenseNet
  *
- * Huang et al. (arXiv 1608.06993) as torchvision has it: each layer sees all earlier
- * ones of its block, joined; normalisation and rectifier in front of convolutions.
+ * Huang et al. (arXiv 1608.06993) as torchvision implements it: the input of a layer is
+ * the concatenated outputs of all earlier layers of its block; normalisation and ReLU
+ * come before each convolution.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -31,7 +32,8 @@ static void add_norm_conv (struct dn_build *build, double out, int kernel)
     dn_build_conv (build, out, kernel, 1, kernel / 2, 1, false);
 }
 
-/* A layer joins what is there (its own copy), squeezes it and adds 'growth' channels.
+/* A layer concatenates the earlier outputs into a copy, squeezes it and adds 'growth'
+ * channels.
  */
 static void add_layer (struct dn_build *build, double growth)
 {

@@ -1,12 +1,11 @@
 /* detection.c - detectors on a ResNet-50 with a feature pyramid
  *
  * Mask R-CNN (He et al., arXiv 1703.06870), Faster R-CNN (1506.01497), RetinaNet
- * (1708.02002) and the pyramid (1612.03144) as torchvision has them when they are
- * trained. The two-stage ones begin with a backbone that has seen ImageNet: its stem,
- * first stage and statistics stay as they are (their scales count as parameters all the
- * same). In training, 512 regions are sampled per image, of which at most 128 have
- * masks; that many are counted. Matching and suppression count as the small kernels
- * that they are, image by image.
+ * (1708.02002) and the pyramid (1612.03144) as torchvision trains them. The two-stage
+ * ones start from a backbone pretrained on ImageNet: its stem, first stage and
+ * statistics are frozen (their scales still count as parameters). In training, 512
+ * regions are sampled per image, of which at most 128 have masks; those numbers are
+ * counted. Matching and suppression count as small kernels, image by image.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,7 +22,7 @@
 #define MASK_SIZE     14.0
 #define REGION_HIDDEN 1024.0
 
-/* COCO with its unused numbers, and background. */
+/* COCO with its unused class numbers, and background. */
 #define CLASSES 91.0
 
 /* Anchors per position. */
@@ -35,9 +34,9 @@
 
 #define N_LEVELS 5
 
-/* What is done image by image: boxes are decoded and suppressed on each level, matched
- * with the truth, sampled and encoded, for the proposals and for the regions; masks are
- * cut out.
+/* Work done image by image: boxes are decoded and suppressed on each level, matched
+ * with the ground truth, sampled and encoded, for the proposals and for the regions;
+ * masks are cut out.
  */
 #define LEVEL_KERNELS 16.0 /* decode, clip, drop the small, sort, suppress */
 #define MATCH_KERNELS 80.0 /* overlaps, matches, samples, encoding: a quarter each */
@@ -132,7 +131,7 @@ static void add_regions (struct dn_build *build, double classes)
     dn_build_linear (build, 4 * classes, true);
 }
 
-/* The first dimension counts regions: kernels do not reach across it. */
+/* The first dimension counts regions; kernels do not extend over it. */
 static void add_masks (struct dn_build *build, double classes)
 {
     struct dn_conv conv = {.out = PYRAMID,

@@ -6,7 +6,7 @@
  * vocab= is the rows of all tables together.
  *
  * dcn_v2 replaces the products by the low-rank cross network of Wang et al.
- * (2008.13535), as torchrec's DLRM_DCN and DeepLearningExamples have it; layers= is the
+ * (2008.13535), as in torchrec's DLRM_DCN and DeepLearningExamples; layers= is the
  * number of its layers, hidden= their rank.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -55,7 +55,7 @@ static void add_tables (struct dn_build *build,
 
     build->graph.input += tables;
     build->graph.input_bytes += 8 * tables;
-    /* Codes made for such tables read all of them with one kernel. */
+    /* Programs written for such tables read all of them with one kernel. */
     build->calls = 1 / tables;
     dn_build_op (build, &op);
     build->calls = 0;

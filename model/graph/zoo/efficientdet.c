@@ -1,9 +1,9 @@
 /* efficientdet.c - EfficientDet-D0
  *
  * Tan et al. (arXiv 1911.09070) as effdet's tf_efficientdet_d0: EfficientNet-B0, three
- * bidirectional pyramids of 64 features with learned weights, and two heads that serve
- * all five levels but normalise each for itself. image= is a multiple of 128. Matching
- * of boxes is not counted.
+ * bidirectional pyramids of 64 features with learned weights, and two heads that all
+ * five levels share, with separate normalisation per level. image= is a multiple of
+ * 128. Matching of boxes is not counted.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,7 +17,7 @@
 #define N_LAYERS 3
 #define ANCHORS  9.0
 #define DIVISOR  128
-#define BACKBONE 3 /* levels that the backbone gives */
+#define BACKBONE 3 /* levels of the backbone */
 
 struct efficientdet {
     struct dn_zoo_entry entry;
@@ -42,7 +42,7 @@ static void add_down (struct dn_build *build)
                    &(struct dn_pool){DN_POOL_MAX, .kernel = 3, .stride = 2, .pad = 1});
 }
 
-/* Weigh one of the activations that a node sums: product and quotient are kept. */
+/* Weight one of the activations that a node sums; product and quotient are kept. */
 static void add_weighted (struct dn_build *build)
 {
     dn_build_keep (build);
@@ -71,7 +71,7 @@ static void add_node (struct dn_build *build, double n)
     dn_build_norm (build, DN_NORM_BATCH);
 }
 
-/* Weigh level 'i' of 'levels', brought to FEATURES if it is the backbone's. */
+/* Weight 'level', projected to FEATURES first if it is a level of the backbone. */
 static void add_input (struct dn_build *build, struct dn_shape *level)
 {
     build->at = *level;
@@ -117,7 +117,7 @@ static void add_cell (struct dn_build *build, struct dn_shape levels[N_LEVELS])
     }
 }
 
-/* Convolutions that all levels share, with normalisations of their own. */
+/* Convolutions that all levels share, with separate normalisations. */
 static void add_head (struct dn_build *build, struct dn_shape *levels, double out)
 {
     for (int i = 0; i < N_LEVELS; i++) {

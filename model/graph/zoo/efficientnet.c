@@ -1,8 +1,8 @@
 /* efficientnet.c - inverted residuals with gates
  *
  * EfficientNet (Tan and Le, arXiv 1905.11946), EfficientNetV2 (2104.00298) and
- * MobileNetV3 (Howard et al., 1905.02244) as torchvision has them; 'widese' is the
- * variant of NVIDIA's DeepLearningExamples whose gates squeeze a quarter of the
+ * MobileNetV3 (Howard et al., 1905.02244) as torchvision implements them; 'widese' is
+ * the variant of NVIDIA's DeepLearningExamples whose gates squeeze a quarter of the
  * expanded channels. width= multiplies the channels.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -185,7 +185,7 @@ static void add_block (struct dn_build *build,
     if (stage->block == BLOCK_INVERTED || inner != in)
         dn_build_conv_norm (build, out, 1, 1, 1);
     if (stride == 1 && in == out) {
-        /* Stochastic depth drops the block for single samples. */
+        /* Stochastic depth skips the block for some of the samples. */
         if (!v3)
             dn_build_elementwise (build, 1);
         dn_build_add (build);
@@ -206,7 +206,7 @@ static void add_stage (struct dn_build *build,
     dn_build_repeat_end (build, outer);
 }
 
-/* MobileNetV3 has a linear layer of its own behind the average. */
+/* MobileNetV3 has an extra linear layer after the average. */
 static void add_head (struct dn_build *build, const struct efficientnet *row)
 {
     double classes = DN_WANT (build, classes, 1000);

@@ -1,9 +1,10 @@
 /* fastpitch.c - FastPitch, a parallel synthesiser of speech
  *
  * Lancucki (arXiv 2006.06873) as NVIDIA's DeepLearningExamples train version 1.1: six
- * transformer blocks with convolutions over seq_len= symbols, as many over tgt_len= mel
- * frames, predictors of duration, pitch and energy, and an aligner that learns which
- * symbol a frame belongs to (arXiv 2108.10447). layers= counts each side.
+ * transformer blocks with convolutions over seq_len= symbols, six more over tgt_len=
+ * mel frames, predictors of duration, pitch and energy, and an aligner that learns
+ * which symbol a frame belongs to (arXiv 2108.10447). layers= is the number of blocks
+ * of each side.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,7 +22,7 @@ struct fastpitch {
     double heads;
     double head_dim;
     double ffn;
-    double symbols; /* different ones */
+    double symbols; /* different symbols */
     double tokens;
     double frames;
 };
@@ -36,8 +37,8 @@ static void add_conv (struct dn_build *build, double out, int kernel)
     dn_build_conv (build, out, kernel, 1, kernel / 2, 1, true);
 }
 
-/* Which symbols a sample has, repeated for each head and symbol that asks; backward
- * needs it again.
+/* The padding mask of a sample, repeated for each head and each query symbol. The
+ * backward pass reads it again.
  */
 static void add_mask (struct dn_build *build, double heads)
 {
@@ -67,7 +68,7 @@ static void add_blocks (struct dn_build *build,
     dn_build_repeat_end (build, outer);
 }
 
-/* One number for each symbol; the cursor stays. */
+/* One number for each symbol; the cursor does not move. */
 static void add_predictors (struct dn_build *build)
 {
     struct dn_shape start = build->at;

@@ -1,9 +1,9 @@
-/* generic.c - networks without a name: the cnn family, and bare totals
+/* generic.c - networks that are not in the zoo: the cnn family, and totals
  *
  * cnn is a plain stack: layers= 3x3 convolutions with normalisation and rectifier, of
  * hidden= channels at first, doubled with each halving of the resolution (STAGES times
- * at most), then the usual classifier. The other families' names are aliases of the
- * general member of their zoo file.
+ * at most), then the usual classifier. The names of the other families are aliases of a
+ * row of their zoo file.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 
 #define STAGES_MAX 5
 
-/* Operators that totals are spread over when layers= does not say. */
+/* Operators that the totals are spread over when layers= is unset. */
 #define LAYERS_UNKNOWN 50
 
 static const struct dn_zoo_entry rows[] = {
@@ -68,7 +68,7 @@ void dn_zoo_unknown (struct dn_build *build)
                        .saved = saved};
     double outer;
 
-    /* What else is said of such a network helps nobody but does no harm. */
+    /* All other keys are accepted and ignored. */
     build->wanted = UINT64_MAX;
     if (build->spec->image.n_dims > 0)
         dn_build_image (build, 3, 224, build->spec->image.n_dims == 3 ? 3 : 2, 4);

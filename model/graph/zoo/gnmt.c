@@ -3,8 +3,8 @@
  * GNMT (Wu et al., arXiv 1609.08144) as NVIDIA's DeepLearningExamples and MLPerf train
  * it: LSTMs of hidden= features, layers= on either side, the first of the encoder
  * bidirectional, residuals from the third on; normalised additive attention (Bahdanau
- * et al., 1409.0473) whose result goes to all layers of the decoder; one table of words
- * for both sides.
+ * et al., 1409.0473) whose result is an input of all layers of the decoder; both sides
+ * share one word embedding.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

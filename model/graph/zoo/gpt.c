@@ -1,7 +1,7 @@
-/* gpt.c - decoders: GPT-2, OPT, BLOOM, LLaMA and their kin
+/* gpt.c - decoders: GPT-2, OPT, BLOOM, LLaMA and similar models
  *
- * As Hugging Face has them. A row gives the sizes, its style the structure. The head is
- * 'lm' unless 'none' is asked for; its weights are the words' embedding where the style
+ * As Hugging Face implements them. A row gives the sizes, its style the structure. The
+ * head is 'lm' unless head=none; its weights are the word embedding where the style
  * ties them. seq_len= beyond the position table lengthens the table.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -20,7 +20,7 @@ struct style {
     bool rotary;
     bool tied;
     bool embedding_dropout;
-    bool dropout;           /* behind attention and feed-forward */
+    bool dropout;           /* after attention and feed-forward */
     bool attention_dropout; /* of probabilities */
     bool embedding_norm;
     double extra_positions; /* rows of the position table that no token has */
@@ -36,8 +36,8 @@ static const struct style gpt2 = {.norm = DN_NORM_LAYER,
                                   .dropout = true,
                                   .attention_dropout = true};
 
-/* Zhang et al., arXiv 2205.01068; transformers.OPTForCausalLM. Two positions are left
- * for padding.
+/* Zhang et al., arXiv 2205.01068; transformers.OPTForCausalLM. Two positions are
+ * reserved for padding.
  */
 static const struct style opt = {.norm = DN_NORM_LAYER,
                                  .activation = DN_ACTIVATION_RELU,

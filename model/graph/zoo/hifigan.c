@@ -5,7 +5,7 @@
  * discriminators of five periods and of three scales. seq_len= counts audio samples,
  * hidden= the generator's channels at the mel frames' rate. One training step is one
  * pass of the generator and four of the discriminators: recorded and generated speech
- * for their own sake, and both again for the generator's.
+ * to train the discriminators, and both again to train the generator.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,7 +50,7 @@ static void add_conv (struct dn_build *build, double out, int kernel, int dilati
     add_lengths (build, out);
 }
 
-/* Leaky, and not in place: its input is kept. */
+/* Leaky ReLU, not in place: its input is kept. */
 static void add_leaky (struct dn_build *build)
 {
     dn_build_activation (build, DN_ACTIVATION_GELU);
@@ -69,7 +69,7 @@ static void add_residual (struct dn_build *build, int kernel)
     }
 }
 
-/* The mean of three residual blocks that begin at the same activation. */
+/* The mean of three residual blocks that read the same activation. */
 static void add_fusion (struct dn_build *build)
 {
     static const int kernels[] = {3, 7, 11};
@@ -139,8 +139,8 @@ static void add_period (struct dn_build *build, const struct dn_shape *wave, int
     dn_build_loss (build);
 }
 
-/* One discriminator of a scale; the first has spectral normalisation, without
- * parameters of its own.
+/* One discriminator of a scale; the first has spectral normalisation, which adds no
+ * parameters.
  */
 static void add_scale (struct dn_build *build, bool spectral)
 {

@@ -1,7 +1,7 @@
 /* inception.c - networks of parallel convolutions
  *
  * GoogLeNet (Szegedy et al., arXiv 1409.4842) and Inception v3 (1512.00567) as
- * torchvision has them, with the auxiliary classifiers that training uses.
+ * torchvision implements them, with the auxiliary classifiers that training uses.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,7 +20,7 @@ static const struct inception rows[] = {
     /* End of rows */
 };
 
-/* The ends of parallel branches, which all begin at one activation. */
+/* The ends of parallel branches, which all read one activation. */
 struct branches {
     struct dn_shape start;
     struct dn_shape ends[N_BRANCHES_MAX];
@@ -32,7 +32,9 @@ static struct branches fork_here (const struct dn_build *build)
     return (struct branches){.start = build->at};
 }
 
-/* The branch ends here; back to the start. Something has read the start by now. */
+/* End the branch here and move the cursor back to the start, whose activation some
+ * operator has read, so that it is kept.
+ */
 static void end_branch (struct dn_build *build, struct branches *branches)
 {
     branches->ends[branches->n_ends++] = build->at;
@@ -83,7 +85,7 @@ static void add_pool (struct dn_build *build,
                       int stride,
                       int pad)
 {
-    /* GoogLeNet keeps half windows; those of Inception v3 fit. */
+    /* GoogLeNet keeps partial windows; the windows of Inception v3 fit exactly. */
     dn_build_pool (build, &(struct dn_pool){kind, kernel, stride, pad, .ceil = true});
 }
 
@@ -115,7 +117,8 @@ static void add_block (struct dn_build *build, const struct sizes *size)
     join (build, &branches);
 }
 
-/* GoogLeNet's auxiliary classifier; the cursor stays, its activation is kept. */
+/* GoogLeNet's auxiliary classifier; the cursor does not move, its activation is kept.
+ */
 static void add_auxiliary (struct dn_build *build, double classes)
 {
     struct dn_shape start;

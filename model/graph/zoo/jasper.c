@@ -1,8 +1,8 @@
 /* jasper.c - Jasper, a convolutional speech recogniser
  *
  * Li et al. (arXiv 1904.03288), 10x5 with dense residuals: ten blocks of five
- * convolutions over time; each block also adds what all earlier blocks gave, through a
- * 1x1 convolution. 64 features of each 10 ms frame; seq_len= is in frames.
+ * convolutions over time; each block also adds the outputs of all earlier blocks, each
+ * through a 1x1 convolution. 64 features of each 10 ms frame; seq_len= is in frames.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,7 +50,7 @@ static void add_end (struct dn_build *build)
     dn_build_dropout (build);
 }
 
-/* 'before' are the activations that block 'i' sees, 'i' + 1 of them. */
+/* 'before' are the 'i' + 1 activations that block 'i' reads. */
 static void add_block (struct dn_build *build, struct dn_shape *before, int i)
 {
     double channels = sizes[i / 2].channels;

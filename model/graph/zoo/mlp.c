@@ -1,8 +1,8 @@
 /* mlp.c - linear layers with rectifiers between them
  *
- * layers= counts all linear layers, the last one too; in_channels= are the input
- * features. Where params= is given and hidden= is not, hidden is what comes to that
- * number.
+ * layers= is the number of all linear layers, including the last; in_channels= is the
+ * number of input features. Where params= is given and hidden= is not, hidden is
+ * computed so that the network has that number of parameters.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,7 +20,7 @@ static const struct mlp rows[] = {
 };
 
 /* The positive root of (layers - 2) h^2 + (in + classes + layers - 1) h + classes =
- * params, which is what the layers' weights and biases come to.
+ * params; the left side is the number of the layers' weights and biases.
  */
 static double solve_hidden (double params, double layers, double in, double classes)
 {

@@ -1,7 +1,7 @@
 /* mobilenet.c - inverted residuals without gates: MobileNetV2 and MNASNet
  *
  * MobileNetV2 (Sandler et al., arXiv 1801.04381) and MNASNet (Tan et al., 1807.11626)
- * as torchvision has them. width= multiplies all channels.
+ * as torchvision implements them. width= multiplies all channels.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -61,7 +61,7 @@ static const struct mobilenet rows[] = {
     /* End of rows */
 };
 
-/* MNASNet never rounds down by more than 10 % either, but has no floor of its own. */
+/* MNASNet never rounds down by more than 10 % either, but has no minimum. */
 static double scale (double channels, double width)
 {
     return dn_build_round (channels * width, 8);

@@ -3,9 +3,9 @@
  * NeuMF (He et al., arXiv 1708.05031): a product of two embeddings beside an MLP on two
  * others; a sample is one pair of user and item. By default as NVIDIA's
  * DeepLearningExamples train it on MovieLens-20M (138,493 users and 26,744 items, MLP
- * 256-256-128-64). With layers= or embed_dim= the MLP halves per layer, as the paper
- * has it: from embed_dim 2^layers down to embed_dim. vocab= is users and items
- * together.
+ * 256-256-128-64). With layers= or embed_dim= the MLP halves per layer, as in the
+ * paper, from embed_dim 2^layers down to embed_dim. vocab= is the number of users and
+ * items together.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-/* The MLP doubles with each layer; nobody has more than four. */
+/* Limit of layers=, because the MLP doubles with each layer. */
 #define LAYERS_MAX 16
 
 struct ncf {
@@ -29,7 +29,9 @@ static const struct ncf rows[] = {
     /* End of rows */
 };
 
-/* Look up users and items in their tables of 'rows' rows together: two vectors. */
+/* Look up one user and one item in their tables, which have 'vocab' rows together: two
+ * vectors.
+ */
 static void add_pair (struct dn_build *build, double vocab, double features)
 {
     struct dn_op op = {.kind = DN_OP_EMBEDDING,

@@ -1,10 +1,10 @@
-/* nnunet.c - nnU-Net, and the 3-D U-Net that comes from it
+/* nnunet.c - nnU-Net, and the 3-D U-Net derived from it
  *
  * Isensee et al. (Nature Methods 18, 2021) with the network of NVIDIA's
  * DeepLearningExamples, which is MONAI's DynUNet: pairs of 3x3 convolutions with
- * instance normalisation and leaky rectifier, strided convolutions down, transposed
- * ones up, two more outputs for deep supervision. layers= is the number of levels below
- * the first.
+ * instance normalisation and leaky ReLU, strided convolutions down, transposed ones up,
+ * two more outputs for deep supervision. layers= is the number of levels below the
+ * first.
  *
  * unet3d is DeepLearningExamples' UNet_3D_Medical (TensorFlow): the same
  * levels, one output through a 3x3x3 convolution. hidden= is the number of channels of
@@ -18,7 +18,7 @@
 
 #define DEPTH_MAX 16
 
-/* Levels behind the first that have an output of their own. */
+/* Levels below the first that have their own output. */
 #define SUPERVISED 2
 
 struct nnunet {
@@ -50,7 +50,7 @@ static double channels_at (const struct nnunet *row, double first, int i)
     return fmin (first * pow (2, i), fmax (first, row->channels_max));
 }
 
-/* The output of a level, brought to the size of the first one. */
+/* The output of a level, resized to the first level. */
 static void add_output (struct dn_build *build, double classes, int level)
 {
     struct dn_shape at = build->at;
@@ -63,7 +63,7 @@ static void add_output (struct dn_build *build, double classes, int level)
     build->at.kept = true;
 }
 
-/* Up one level, to the left side's activation. */
+/* Up one level, joined with the left side's activation. */
 static void add_up (struct dn_build *build, struct dn_shape *left, bool bias)
 {
     dn_build_conv_transpose (build, left->channels, 2, 2, 0, bias);

@@ -1,6 +1,6 @@
 /* quartznet.c - QuartzNet, Jasper with separable convolutions
  *
- * Kriman et al. (arXiv 1910.10261), 15x5, as NeMo has it: fifteen blocks of five
+ * Kriman et al. (arXiv 1910.10261), 15x5, as NeMo implements it: fifteen blocks of five
  * depthwise convolutions over time, each followed by a 1x1 convolution, a residual
  * around each block. layers= is the number of blocks, a multiple of five; seq_len= is
  * in 10 ms frames.

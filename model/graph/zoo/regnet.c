@@ -1,8 +1,8 @@
 /* regnet.c - RegNet
  *
- * Radosavovic et al. (arXiv 2003.13678) as torchvision has it: widths follow a line
- * that is quantised to powers of 'step', blocks are ResNeXt's with a bottleneck of 1, Y
- * adds a gate.
+ * Radosavovic et al. (arXiv 2003.13678) as torchvision implements it: widths follow a
+ * line that is quantised to powers of 'step', blocks are ResNeXt's with a bottleneck of
+ * 1, Y adds a gate.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,10 +1,10 @@
 /* resnet.c - residual networks
  *
  * ResNet (He et al., arXiv 1512.03385), ResNeXt (1611.05431), Wide ResNet (1605.07146)
- * as torchvision.models.resnet has them: the stride sits in the 3x3 convolution. SE-
- * ResNeXt adds the gates of Hu et al. (1709.01507), as timm and DeepLearningExamples
- * do. stem=cifar is the small-image variant: a 3x3 convolution of stride 1, no pooling.
- * width= multiplies the inner channels of a bottleneck.
+ * as torchvision.models.resnet implements them: the stride is in the 3x3 convolution.
+ * SE- ResNeXt adds the gates of Hu et al. (1709.01507), as in timm and
+ * DeepLearningExamples. stem=cifar is the small-image variant: a 3x3 convolution of
+ * stride 1, no pooling. width= multiplies the inner channels of a bottleneck.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +14,7 @@
 
 #define N_STAGES 4
 
-/* Channels in front of a gate to those within it. */
+/* Ratio of the channels before a gate to those within it. */
 #define GATE_PART 16
 
 struct resnet {
@@ -23,7 +23,7 @@ struct resnet {
     bool bottleneck;
     double groups;
     double group_width; /* inner channels of a group in the first stage */
-    bool gate;          /* squeeze and excitation behind each block */
+    bool gate;          /* squeeze and excitation after each block */
 };
 
 #define ROW(name, ...)                                                                 \
@@ -60,8 +60,7 @@ static void add_gate (struct dn_build *build)
     dn_build_multiply (build, &start);
 }
 
-/* One residual block with 'planes' channels (four times as many behind a bottleneck).
- */
+/* One residual block with 'planes' channels (four times as many after a bottleneck). */
 static void add_block (struct dn_build *build,
                        const struct resnet *row,
                        double width,
@@ -121,7 +120,7 @@ static void add_stage (struct dn_build *build,
     dn_build_repeat_end (build, outer);
 }
 
-/* The blocks behind the stem; the activation behind each stage goes to 'levels'. */
+/* The blocks after the stem; the activation after each stage is stored in 'levels'. */
 static void add_stages (struct dn_build *build,
                         const struct resnet *row,
                         struct dn_shape levels[N_STAGES])

@@ -2,12 +2,11 @@
  *
  * candle_uno: dose response of tumours (ECP-CANDLE/Benchmarks, Pilot1/Uno) from 942
  * genes and two drugs of 5,270 descriptors and 2,048 fingerprint bits; layers= layers
- * of hidden= features for each kind of feature and as many behind them.
- * braggnn: positions of Bragg peaks in patches of 11x11 pixels (Liu et al., IUCrJ 9,
- * 2022; lzhengchun/BraggNN); hidden= features behind the convolutions, halved with each
- * of four layers.
- * m5: sounds from raw waves of seq_len= samples (Dai et al., arXiv 1610.00087); hidden=
- * channels of the first layer.
+ * of hidden= features for each kind of feature, and layers= more after them. braggnn:
+ * positions of Bragg peaks in patches of 11x11 pixels (Liu et al., IUCrJ 9, 2022;
+ * lzhengchun/BraggNN); hidden= features after the convolutions, halved with each of
+ * four layers. m5: sounds from raw waves of seq_len= samples (Dai et al., arXiv
+ * 1610.00087); hidden= channels of the first layer.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,7 +32,7 @@ static void add_layers (struct dn_build *build, double layers, double hidden)
     }
 }
 
-/* Layers of one kind of feature, which serve both drugs. */
+/* Layers of one kind of feature; both drugs share them. */
 static void add_features (struct dn_build *build,
                           double features,
                           int n,

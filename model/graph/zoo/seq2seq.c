@@ -1,13 +1,13 @@
 /* seq2seq.c - encoder and decoder: Transformer, BART, T5, Switch Transformer
  *
- * Vaswani et al. (arXiv 1706.03762; sinusoidal positions, one table of words for both
- * sides and the output), Lewis et al. (1910.13461) and Raffel et al. (1910.10683), as
- * Hugging Face has them. layers= counts each side; seq_len= is the source, tgt_len= the
- * target. The head is 'lm' unless 'none' is asked for.
+ * Vaswani et al. (arXiv 1706.03762; sinusoidal positions, both sides and the output
+ * share one word embedding), Lewis et al. (1910.13461) and Raffel et al. (1910.10683),
+ * as Hugging Face implements them. layers= is the number of blocks of each side;
+ * seq_len= is the source, tgt_len= the target. The head is 'lm' unless head=none.
  *
  * In Switch Transformers (Fedus et al., 2101.03961) every second feed-forward part is
- * one of experts= for each token (or top_k= of them). switch_xl4 has the sizes of T5 3B
- * and four experts; that tokens spread evenly is assumed.
+ * one of experts= experts for each token (or top_k= of them). switch_xl4 has the sizes
+ * of T5 3B and four experts. Tokens are assumed to spread evenly over the experts.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,13 +16,13 @@
 
 #include <math.h>
 
-/* Buckets of T5's relative positions, one number per head each. */
+/* Buckets of T5's relative positions, one number per head. */
 #define BUCKETS 32
 
 struct style {
     enum dn_norm norm;
     enum dn_activation activation;
-    bool norm_first; /* and once more behind each side */
+    bool norm_first; /* and once more after each side */
     bool bias;
     bool inner_dropout;     /* within the feed-forward layers */
     bool attention_dropout; /* of probabilities */
@@ -74,7 +74,7 @@ static const struct seq2seq rows[] = {
     /* End of rows */
 };
 
-/* The words of one side; the decoder's are those of the encoder. */
+/* The word embedding of one side; the decoder uses the encoder's. */
 static void add_embeddings (struct dn_build *build,
                             const struct seq2seq *row,
                             double vocab,
@@ -123,13 +123,13 @@ static void add_side_end (struct dn_build *build, const struct style *style)
     dn_build_dropout (build);
 }
 
-/* Experts of a feed-forward part, and how many of them a token goes through. */
+/* Experts of a feed-forward part, and how many of them process a token. */
 struct experts {
     double n; /* 0: none */
     double top_k;
 };
 
-/* A feed-forward part for each expert, of the tokens that the router gives it. */
+/* A feed-forward part for each expert, on the tokens that the router sends to it. */
 static void add_experts (struct dn_build *build,
                          const struct dn_transformer *body,
                          const struct experts *experts)

@@ -1,7 +1,7 @@
 /* shufflenet.c - ShuffleNet V2
  *
- * Ma et al. (arXiv 1807.11164) as torchvision has it: half of the channels pass a block
- * unchanged, then the halves are interleaved.
+ * Ma et al. (arXiv 1807.11164) as torchvision implements it: half of the channels pass
+ * through a block unchanged, then the halves are interleaved.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,7 +25,7 @@ static const struct shufflenet rows[] = {
 
 static const int blocks[N_STAGES] = {4, 8, 4};
 
-/* The branch that works: 1x1, depthwise, 1x1. */
+/* The branch with convolutions: 1x1, depthwise, 1x1. */
 static void add_branch (struct dn_build *build, double half, int stride)
 {
     dn_build_conv_norm_relu (build, half, 1, 1, 1);

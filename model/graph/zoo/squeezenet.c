@@ -1,6 +1,6 @@
 /* squeezenet.c - SqueezeNet
  *
- * Iandola et al. (arXiv 1602.07360) as torchvision has it; 1_1 pools earlier.
+ * Iandola et al. (arXiv 1602.07360) as torchvision implements it; 1_1 pools earlier.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,7 +12,7 @@ struct squeezenet {
     struct dn_zoo_entry entry;
     double stem;
     int stem_kernel;
-    int pools[2]; /* a pooling stands in front of these fire modules, from 0 */
+    int pools[2]; /* indices, from 0, of the fire modules that follow a pooling */
 };
 
 static const struct squeezenet rows[] = {
@@ -21,7 +21,7 @@ static const struct squeezenet rows[] = {
     /* End of rows */
 };
 
-/* Squeezed channels of the fire modules; each expands to eight times as many. */
+/* Squeezed channels of the fire modules; each expands to eight times that number. */
 static const double squeeze[N_FIRES] = {16, 16, 32, 32, 48, 48, 64, 64};
 
 static void add_conv (struct dn_build *build,

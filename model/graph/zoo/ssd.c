@@ -2,7 +2,7 @@
  *
  * Liu et al. (arXiv 1512.02325) with the network of NVIDIA's DeepLearningExamples and
  * MLPerf: the first three stages of the backbone, the third without stride, five more
- * blocks, and on each of the six levels a convolution to boxes and one to classes.
+ * blocks, and on each of the six levels one convolution to boxes and one to classes.
  * Matching of boxes is not counted.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -18,7 +18,7 @@ static const struct ssd rows[] = {
     /* End of rows */
 };
 
-/* Blocks behind the backbone. */
+/* Blocks after the backbone. */
 static const struct {
     double inner;
     double out;
@@ -34,7 +34,7 @@ static const double boxes[] = {4, 6, 6, 6, 4, 4};
 
 #define N_BLOCKS ((int) DN_N_ELEMENTS (blocks))
 
-/* Places and classes of the boxes of one level; the cursor stays. */
+/* Coordinates and classes of the boxes of one level; the cursor does not move. */
 static void add_outputs (struct dn_build *build, double n, double classes)
 {
     struct dn_shape level;

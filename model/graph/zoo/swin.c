@@ -1,9 +1,9 @@
 /* swin.c - Swin Transformer
  *
- * Liu et al. (arXiv 2103.14030) as torchvision has it: attention within windows of 7x7
- * patches with a table of relative positions, every second block on shifted windows;
- * patches are merged four to one between stages. An image that windows do not divide is
- * padded.
+ * Liu et al. (arXiv 2103.14030) as torchvision implements it: attention within windows
+ * of 7x7 patches with a table of relative positions, every second block on shifted
+ * windows; patches are merged four to one between stages. An image whose size is not a
+ * multiple of the window is padded.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -2,7 +2,7 @@
  *
  * Shen et al. (arXiv 1712.05884) with the sizes of NVIDIA's DeepLearningExamples:
  * seq_len= symbols in, tgt_len= mel frames out. A frame takes two LSTM cells and
- * location-sensitive attention, of which nothing can be batched over time.
+ * location-sensitive attention, which cannot be batched over time.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,7 +19,7 @@
 
 struct tacotron2 {
     struct dn_zoo_entry entry;
-    double symbols; /* different ones */
+    double symbols; /* different symbols */
     double tokens;
     double frames;
     double hidden; /* of the LSTM cells */
@@ -98,7 +98,7 @@ static void add_product (struct dn_build *build,
 }
 
 /* Energies of all symbols from the query, the symbols and the earlier weights; softmax;
- * the mean of the symbols by it.
+ * the weighted mean of the symbols.
  */
 static void add_attention (struct dn_build *build, double tokens, double hidden)
 {
@@ -127,12 +127,12 @@ static void add_attention (struct dn_build *build, double tokens, double hidden)
     add_product (build, DN_OP_MATMUL, frames, 1, EMBED, tokens, 0);
 }
 
-/* Behind it the cursor stands on the mel frames. */
+/* Add the decoder; the cursor is then on the mel frames. */
 static void add_decoder (struct dn_build *build, double tokens, double hidden)
 {
     struct dn_shape end;
 
-    /* A loop of the host's, over the longest clip of the batch. */
+    /* A loop on the host, over the longest clip of the batch. */
     build->calls = build->at.dim[0] * DN_SPEECH_PADDING;
     add_cell (build, PRENET + EMBED, hidden);
     add_attention (build, tokens, hidden);
@@ -171,7 +171,7 @@ static void build_tacotron2 (struct dn_build *build, const void *data)
     dn_build_tokens (build, tokens);
     dn_build_embedding (build, DN_WANT (build, vocab, row->symbols), EMBED);
     add_encoder (build);
-    /* What the attention compares the query with, once for all frames. */
+    /* The keys of the attention, computed once for all frames. */
     dn_build_linear (build, ATTENTION, false);
     dn_build_features (build, MEL, frames);
     add_prenet (build);

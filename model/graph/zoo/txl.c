@@ -2,13 +2,12 @@
  *
  * Dai et al. (arXiv 1901.02860) with the sizes of NVIDIA's DeepLearningExamples for
  * WikiText-103: relative positions, a memory of mem_len= tokens (as many as seq_len=),
- * a softmax that shares the words' embedding. It is one of all words unless the code is
- * told otherwise (train.py --adaptive), here by head=adaptive: a row of the tables that
- * does not say so needs more than twice the memory. The large one's embedding is always
- * adaptive too (Baevski and Auli, 1809.10853): rarer words have fewer features, which a
- * layer per cluster brings to hidden. The relative positions' layer
- * works once per batch, not per sample: its FLOPs are counted as for a batch of
- * POSITION_BATCH.
+ * a softmax that shares the word embedding. The softmax covers all words unless it is
+ * adaptive (train.py --adaptive, here head=adaptive); without that it needs more than
+ * twice the memory. The embedding of the large model is always adaptive too (Baevski
+ * and Auli, 1809.10853): rarer words have fewer features, which one layer per cluster
+ * projects to hidden. The layer of the relative positions runs once per batch, not per
+ * sample; its FLOPs are counted as for a batch of POSITION_BATCH.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,8 +19,8 @@
 #define POSITION_BATCH 16
 
 /* Adaptive softmax: frequent words are decided in a first step, the rest in clusters.
- * 'share' is the part of the tokens that reaches a cluster, which depends on the text:
- * on WikiText-103 about 7 % of tokens are outside the 20,000 most frequent words.
+ * 'share' is the fraction of the tokens that reaches a cluster, which depends on the
+ * text. On WikiText-103 about 7 % of tokens are outside the 20,000 most frequent words.
  */
 static const struct cluster {
     double first;
@@ -39,7 +38,8 @@ struct txl {
     struct dn_zoo_entry entry;
     struct dn_transformer_sizes sizes;
     double vocab;
-    double divide; /* features of a cluster's words to those of the next; 0: equal */
+    double divide; /* ratio of the features of a cluster's words to those of the next;
+                      0: equal */
 };
 
 static const struct txl rows[] = {
@@ -153,7 +153,7 @@ static void add_adaptive_softmax (struct dn_build *build,
             dn_build_add_learned (build, vocab);
         dn_build_loss (build);
     }
-    /* One output for each cluster behind the first. */
+    /* One output for each cluster after the first. */
     build->at = end;
     dn_build_linear (build, N_CLUSTERS - 1, true);
 }

@@ -5,9 +5,9 @@
  * in, 388x388 out. hidden= is the number of channels of the first level, layers= the
  * number of levels below it.
  *
- * unet_industrial is NVIDIA's DeepLearningExamples' for defects in surfaces, 'tiny':
- * padded convolutions, 512x512 pixels, and transposed convolutions that follow the
- * convolutions of a level.
+ * unet_industrial is the 'tiny' variant of NVIDIA's DeepLearningExamples for surface
+ * defects: padded convolutions, 512x512 pixels, and transposed convolutions that follow
+ * the convolutions of a level.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,8 +1,8 @@
 /* vgg.c - plain convolutional networks: VGG and AlexNet
  *
- * VGG (Simonyan and Zisserman, arXiv 1409.1556) and the one-column AlexNet
- * (Krizhevsky, arXiv 1404.5997) as torchvision has them: convolutions with bias, an
- * adaptive pooling in front of two wide linear layers, dropout of 0.5.
+ * VGG (Simonyan and Zisserman, arXiv 1409.1556) and the one-column AlexNet (Krizhevsky,
+ * arXiv 1404.5997) as torchvision implements them: convolutions with bias, an adaptive
+ * pooling before two wide linear layers, dropout of 0.5.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -84,7 +84,7 @@ static void add_alexnet (struct dn_build *build)
     add_pool (build, 3);
 }
 
-/* Two hidden layers; AlexNet drops in front of each, VGG behind. */
+/* Two hidden layers; AlexNet has dropout before each, VGG after. */
 static void add_head (struct dn_build *build, bool drop_first)
 {
     double classes = DN_WANT (build, classes, 1000);

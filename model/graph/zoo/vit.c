@@ -1,8 +1,8 @@
 /* vit.c - vision transformers
  *
- * ViT (Dosovitskiy et al., arXiv 2010.11929) as torchvision has it: patches, a class
- * token, learned positions, normalisation in front. Another image= has another number
- * of positions, as when the table is interpolated.
+ * ViT (Dosovitskiy et al., arXiv 2010.11929) as torchvision implements it: patches, a
+ * class token, learned positions, normalisation before each part. The number of
+ * positions follows image=, as when the table is interpolated.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

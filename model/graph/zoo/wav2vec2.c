@@ -1,11 +1,11 @@
 /* wav2vec2.c - wav2vec 2.0, speech from raw waves
  *
- * Baevski et al. (arXiv 2006.11477) as Hugging Face has it: seven convolutions bring
- * seq_len= audio samples to one token per 320, a convolution gives positions,
- * transformer blocks follow.
+ * Baevski et al. (arXiv 2006.11477) as Hugging Face implements it: seven convolutions
+ * reduce seq_len= audio samples to one token per 320 samples, a convolution gives
+ * positions, transformer blocks follow.
  *
  * Heads: 'lm' (the default) is fine-tuning, a layer to vocab= letters for CTC;
- * 'pretrain' quantises the targets and projects both sides, 'none' ends with the last
+ * 'pretrain' quantises the targets and projects both sides; 'none' ends with the last
  * block.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -54,7 +54,7 @@ static void add_waves (struct dn_build *build, double samples)
     }
 }
 
-/* A grouped convolution whose weights are a direction and a length for each place of
+/* A grouped convolution whose weights are a direction and a length for each position of
  * the kernel; one position too many is cut off.
  */
 static void add_positions (struct dn_build *build)
@@ -81,7 +81,7 @@ static void add_positions (struct dn_build *build)
     dn_build_dropout (build);
 }
 
-/* What is learned in place of masked tokens. */
+/* The learned vector that replaces masked tokens. */
 static void add_mask (struct dn_build *build)
 {
     const struct dn_op mask = {.kind = DN_OP_COPY,
@@ -160,7 +160,7 @@ static void build_wav2vec2 (struct dn_build *build, const void *data)
     add_mask (build);
     add_positions (build);
     dn_transformer_add_blocks (build, &body);
-    /* fairseq, where it comes from, computes these in single precision. */
+    /* fairseq, the original implementation, computes these in single precision. */
     for (int i = 0; i < build->graph.n_ops; i++)
         if (build->graph.ops[i].kind == DN_OP_ACTIVATION
             || build->graph.ops[i].kind == DN_OP_NORM)

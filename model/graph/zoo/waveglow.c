@@ -2,7 +2,7 @@
  *
  * Prenger et al. (arXiv 1811.00002) with the sizes of NVIDIA's DeepLearningExamples:
  * twelve steps on groups of eight samples, each a 1x1 convolution and a WaveNet of
- * layers= layers of hidden= channels; two channels leave after every fourth step.
+ * layers= layers of hidden= channels; two channels are output after every fourth step.
  * seq_len= counts audio samples.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -94,7 +94,8 @@ static void add_wavenet (struct dn_build *build,
     dn_build_conv (build, 2 * in, 1, 1, 0, 1, true);
 }
 
-/* Mix the channels, then scale and shift one half by what a WaveNet makes of the other.
+/* Mix the channels, then scale and shift one half by the output of a WaveNet on the
+ * other.
  */
 static void add_step (struct dn_build *build,
                       struct dn_shape *mel,

@@ -3,7 +3,8 @@
  * Cheng et al. (arXiv 1606.07792) with the features of NVIDIA's DeepLearningExamples
  * (TensorFlow 2) for Outbrain's clicks: 13 categories and 13 numbers, a linear model of
  * all of them beside an MLP of layers= layers of hidden= features on embeddings. With
- * vocab= (rows of all tables together), tables= or embed_dim= the tables are equal.
+ * vocab= (rows of all tables together), tables= or embed_dim=, all tables have the same
+ * size.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +15,7 @@ struct wide_deep {
     double numbers;
     double layers;
     double hidden;
-    double tables; /* where they are equal, with so many rows together */
+    double tables; /* number of tables, where they are equal; vocab: rows of all */
     double vocab;
     double features;
 };
@@ -42,7 +43,7 @@ static const struct table {
                 {4, 19},
                 {5000, 128}};
 
-/* One row of each of 'n' equal tables. */
+/* Look up one row in each of 'n' equal tables. */
 static void add_lookups (struct dn_build *build, double n, struct table table)
 {
     const struct dn_op op = {.kind = DN_OP_EMBEDDING,
@@ -58,8 +59,8 @@ static void add_lookups (struct dn_build *build, double n, struct table table)
     dn_build_op (build, &op);
 }
 
-/* Look up in all tables, or, for the linear model, one number each. Return the
- * features that come out.
+/* Look up in all tables, or, for the linear model, one number in each. Return the
+ * number of features.
  */
 static double add_tables (struct dn_build *build,
                           const struct wide_deep *row,

@@ -1,8 +1,8 @@
 /* yolo.c - YOLOv3
  *
  * Redmon and Farhadi (arXiv 1804.02767): Darknet-53 and three outputs of three boxes
- * each, with places, objectness and classes= classes (COCO's 80). Assigning boxes is
- * not counted.
+ * each, with coordinates, objectness and classes= classes (COCO's 80). Assigning boxes
+ * is not counted.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -34,7 +34,7 @@ static void add_residual (struct dn_build *build)
     dn_build_add (build);
 }
 
-/* Darknet-53; the activations of all sizes go to 'levels'. */
+/* Darknet-53; the activations of all sizes are stored in 'levels'. */
 static void add_backbone (struct dn_build *build, struct dn_shape levels[N_SIZES])
 {
     dn_build_conv_norm_relu (build, 32, 3, 1, 1);
@@ -50,7 +50,8 @@ static void add_backbone (struct dn_build *build, struct dn_shape levels[N_SIZES
     }
 }
 
-/* Five convolutions, from which an output branches off; the cursor stays behind them.
+/* Five convolutions, from which an output branches off; the cursor is then after the
+ * five.
  */
 static void add_output (struct dn_build *build, double channels, double out)
 {

@@ -1,8 +1,9 @@
 /* zoo.c - from a specification to the operators of its network
  *
- * First the names of the zoo, then the families under their own names, then the bare
- * numbers params=, flops=, activations= of a network that nobody here knows. The same
- * numbers given besides a name are taken as better knowledge of its totals.
+ * A model= is looked up among the names of the zoo, then among the names of the
+ * families. A network that is in neither is described by the numbers params=, flops=
+ * and activations=. The same numbers given with a known name replace the totals of its
+ * graph.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,7 +17,7 @@ static const struct dn_zoo_family *const families[] = {DN_ZOO_FAMILIES (FAMILY)}
 
 #define N_FAMILIES ((int) DN_N_ELEMENTS (families))
 
-/* A hint further away than this is not worth giving. */
+/* A name at a greater distance is not suggested. */
 #define HINT_DISTANCE_MAX 3
 
 static const struct dn_zoo_entry *entry_of (const struct dn_zoo_family *family, int i)
@@ -103,7 +104,7 @@ static const char *nearest_name (const char *name)
     for (int i = 0; (entry = dn_zoo_at (i)); i++) {
         int d = distance (name, entry->name);
 
-        /* Short names are near to everything. */
+        /* A short name is at a small distance from any name. */
         if (d < least && 3 * d <= (int) strlen (entry->name)) {
             least = d;
             nearest = entry->name;
@@ -137,8 +138,8 @@ static int fail_unknown (const char *name, struct dn_err *err)
                        quoted.text);
 }
 
-/* What the specification says of the totals, which may be known better than the graph:
- * a changed network keeps the shape of the one it came from.
+/* Scale the graph to the totals of the specification, which may be more exact than the
+ * graph: a modified network is assumed to have the proportions of the original.
  */
 static void scale_totals (struct dn_graph *graph,
                           double params,

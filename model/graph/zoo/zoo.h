@@ -1,8 +1,8 @@
 /* zoo.h - the families of networks that the zoo is made of
  *
  * A family is one file: a table with a row of hyper-parameters per name, and a builder
- * that reads a row, lets the keys of the specification override it, and walks through
- * the network with the verbs of build.h. The next model of a family is a row.
+ * that reads a row, lets the keys of the specification override it, and builds the
+ * network with the functions of build.h. A new model of a family is a new row.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +18,7 @@ struct dn_zoo_family {
     size_t row_size;
     int n_rows;
     dn_zoo_build_f build;
-    const char *alias; /* a word that means the row 'alias_of'; NULL: none */
+    const char *alias; /* another name of the row 'alias_of'; NULL: none */
     const char *alias_of;
 };
 
@@ -82,18 +82,18 @@ struct dn_zoo_family {
 #define DN_ZOO_DECLARE(name) extern const struct dn_zoo_family dn_zoo_##name;
 DN_ZOO_FAMILIES (DN_ZOO_DECLARE)
 
-/* Clips of LJSpeech last 6.6 s in the mean and 10.1 s at most; loaders of speech
+/* Clips of LJSpeech last 6.6 s on average and 10.1 s at most; loaders of speech
  * synthesis draw them at random and pad a batch to its longest.
  */
 #define DN_SPEECH_PADDING 1.5
 
-/* ResNet-50 from the stem on, with the activation behind each of its four stages: the
+/* ResNet-50 from the stem on, with the activation after each of its four stages: the
  * backbone of detectors.
  */
 void dn_zoo_resnet50_add (struct dn_build *build, struct dn_shape levels[4]);
 
-/* The same as detectors are tuned: what it learned on images is kept in its stem, its
- * first stage and its statistics.
+/* The same as detectors fine-tune it: the stem, the first stage and the statistics are
+ * frozen.
  */
 void dn_zoo_resnet50_add_tuned (struct dn_build *build, struct dn_shape levels[4]);
 
@@ -105,7 +105,7 @@ void dn_zoo_resnet50_add_dense (struct dn_build *build);
  */
 void dn_zoo_efficientnet_b0_add (struct dn_build *build, struct dn_shape levels[3]);
 
-/* Families under their own names: sizes are given, not a name of the zoo. */
+/* The family of model=cnn, whose sizes come from the specification only. */
 extern const struct dn_zoo_family dn_zoo_generic;
 
 /* A chain of equal operators that adds up to params=, flops= and activations=. */
