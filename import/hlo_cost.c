@@ -1,7 +1,8 @@
 /* hlo_cost.c - operations of HLO instructions, counted as XLA's own cost analysis does
  *
- * A computation's cost is the sum over its instructions, of which those that call have
- * the costs of computations above. One pass in the order of the text.
+ * A computation's cost is the sum over its instructions, and an instruction that calls
+ * a computation costs what that computation costs. One pass in the order of the text,
+ * in which callees come first.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps that all windows of a module together may take; what is left is counted as if
- * nothing met padding.
+/* Limit of the steps that all windows of a module take together. Windows beyond it are
+ * counted without regard to padding.
  */
 #define WORK_MAX 1e9
 
-/* Dimensions of space in a window. */
+/* Spatial dimensions of a window. */
 #define SPACE_MAX 8
 
-/* Operations of one module: what is more is no network's. */
+/* Limit of the operations of one module, far above those of any network. */
 #define FLOPS_MAX 1e30
 
 static const struct dn_hlo_array *operand_array (const struct dn_hlo *module,
@@ -48,7 +49,7 @@ static double out_elements (const struct dn_hlo *module,
                : 0;
 }
 
-/* The product of the dimensions that 'list' names, -1 if one is not there. */
+/* The product of the dimensions that 'list' names, -1 if one is out of range. */
 static double dims_of (const struct dn_hlo *module,
                        const struct dn_hlo_array *array,
                        struct dn_span list)
@@ -80,8 +81,8 @@ static bool read_dot (const struct dn_hlo *module,
     return true;
 }
 
-/* A matrix product by a library: of lhs (b, m, k), rhs (b, k, n) and out (b, m, n) all
- * sizes follow, whichever is transposed.
+/* A matrix product by a library: lhs (b, m, k), rhs (b, k, n) and out (b, m, n) give
+ * all sizes, whichever of them is transposed.
  */
 static bool read_library_dot (const struct dn_hlo *module, struct dn_hlo_product *p)
 {
@@ -186,7 +187,7 @@ static int64_t floor_div (int64_t a, int64_t b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* Outputs o in [0, outputs) whose input place o * stride + offset is a multiple of
+/* Outputs o in [0, outputs) whose input position o * stride + offset is a multiple of
  * 'dilate' and among 'inputs' undilated ones.
  */
 static double count_outputs (const struct window *w,
@@ -216,7 +217,7 @@ static double count_outputs (const struct window *w,
     return first > high ? 0 : (double) n;
 }
 
-/* Pairs of a window's place and an output that meet an input. */
+/* Pairs of a window position and an output that read an input. */
 static double count_pairs (struct dn_hlo_costs *costs,
                            const struct window *w,
                            int64_t kernel,
@@ -235,7 +236,7 @@ static double count_pairs (struct dn_hlo_costs *costs,
     return pairs;
 }
 
-/* Places of batch, feature and space in "b01f_01io->b01f". */
+/* Positions of batch, feature and spatial dimensions in "b01f_01io->b01f". */
 struct labels {
     int lhs_batch;
     int lhs_feature;
@@ -313,8 +314,8 @@ static double number_of (const struct dn_hlo_instruction *instruction, const cha
     return 1;
 }
 
-/* As a product: m output places, n output features of a group, k places of the window
- * times input features of a group.
+/* As a product: m output positions, n output features of a group, k positions of the
+ * window times input features of a group.
  */
 static bool read_conv (const struct dn_hlo *module,
                        struct dn_hlo_costs *costs,
@@ -407,11 +408,12 @@ bool dn_hlo_product (const struct dn_hlo *module,
     return read_custom (module, costs, instruction, product);
 }
 
-/* Calls that a value is followed through, and links of its chain. */
+/* Limits of the calls that a value is followed through, and of the links of its chain.
+ */
 #define CALLS_MAX 8
 #define LINKS_MAX 64
 
-/* An instruction in the callee of callees; 'element' of its tuple, or -1. */
+/* An instruction, with the calls that lead to it; 'element' of its tuple, or -1. */
 struct place {
     int at;
     int element;
@@ -444,7 +446,8 @@ static bool out_of_callee (const struct dn_hlo *module, struct place *place)
     return true;
 }
 
-/* One link towards where a value comes from: 1, 0 at its origin, -1 if it is lost. */
+/* Go one link towards the origin of a value: 1, 0 at its origin, -1 if it is unknown.
+ */
 static int follow (const struct dn_hlo *module, struct place *place)
 {
     const struct dn_hlo_instruction *i = dn_hlo_at (module, place->at);
@@ -485,7 +488,7 @@ static int follow (const struct dn_hlo *module, struct place *place)
     return 1;
 }
 
-/* Go to where a value comes from; its instruction, or NULL. */
+/* Go to the origin of a value; return its instruction, or NULL. */
 static const struct dn_hlo_instruction *find_origin (const struct dn_hlo *module,
                                                      struct place *place)
 {
@@ -520,7 +523,7 @@ static bool is_constant (const struct dn_hlo *module, struct place place, double
     return true;
 }
 
-/* The element of the loop's state that a value is, or -1. */
+/* The index of a value in the loop's state, or -1. */
 static int state_of (const struct dn_hlo *module, struct place place)
 {
     const struct dn_hlo_instruction *origin = find_origin (module, &place);
@@ -528,7 +531,8 @@ static int state_of (const struct dn_hlo *module, struct place place)
     return origin && origin->op == DN_HLO_PARAMETER ? place.element : -1;
 }
 
-/* A state that begins with a constant and grows by another up to 'end'. */
+/* The iterations of a state that begins with a constant and grows by another to 'end'.
+ */
 static double counted_trips (const struct dn_hlo *module,
                              const struct dn_hlo_instruction *loop,
                              int state,
@@ -553,8 +557,8 @@ static double counted_trips (const struct dn_hlo *module,
     return -1;
 }
 
-/* How often 'i < n' holds, or the first of two such tests to fail. */
-/* NOLINTNEXTLINE(misc-no-recursion): 'depth' times at most */
+/* Iterations until 'i < n' fails, or the first of two such tests. */
+/* NOLINTNEXTLINE(misc-no-recursion): at most 'depth' levels */
 static double tested_trips (const struct dn_hlo *module,
                             const struct dn_hlo_instruction *loop,
                             struct place test,
@@ -618,7 +622,7 @@ int dn_hlo_branch (const struct dn_hlo *module,
     return best;
 }
 
-/* Positions of a window that is no convolution's. */
+/* Positions of a window that is not of a convolution. */
 static double window_positions (const struct dn_hlo_instruction *instruction)
 {
     struct window windows[SPACE_MAX];
@@ -640,7 +644,7 @@ static double callee_flops (const struct dn_hlo *module,
                : 0;
 }
 
-/* Reductions and their kin: as often as their function is called. */
+/* Reductions and similar: the cost of their function times its calls. */
 static double reduction_flops (const struct dn_hlo *module,
                                const struct dn_hlo_costs *costs,
                                const struct dn_hlo_instruction *instruction)
@@ -683,7 +687,7 @@ static double solver_flops (const struct dn_hlo *module,
         return last * elements_of (module, b);
     case DN_HLO_SORT:
         return in * ceil (log2 (fmax (in, 1)));
-    default: /* FFT: a complex multiplication is four */
+    default: /* FFT: a complex multiplication counts four */
         return 4 * in * log2 (fmax (last, 2));
     }
 }
@@ -694,7 +698,7 @@ static void add (struct dn_hlo_cost *sum, const struct dn_hlo_cost *cost, double
     sum->products += times * cost->products;
 }
 
-/* What a call costs is what it calls. */
+/* A call costs what its callees cost. */
 static bool add_calls (const struct dn_hlo *module,
                        struct dn_hlo_costs *costs,
                        const struct dn_hlo_instruction *instruction,

@@ -1,4 +1,4 @@
-/* hlo_entry.c - what the entry of an HLO module is given: weights, data, batch
+/* hlo_entry.c - the parameters of the entry of an HLO module: weights, data, batch
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -27,7 +27,7 @@ struct finder {
     bool *used;      /* per array of the module */
     int *parameters; /* instructions, by computation and number */
     int *first_of;   /* of a computation in 'parameters' */
-    bool *passes;    /* per computation: its result is what it is given */
+    bool *passes;    /* per computation: its result is its parameter */
 };
 
 static int order_numbers (const void *a, const void *b)
@@ -46,8 +46,8 @@ static int order_keys (const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* FNV-1a over the dimensions, which 'sorted' makes the same in any order; ones do not
- * count, nor the first 'skip'.
+/* FNV-1a over the dimensions, without ones and without the first 'skip'. With 'sorted'
+ * their order does not matter.
  */
 static uint64_t shape_key (const struct dn_hlo *module,
                            const struct dn_hlo_array *array,
@@ -96,7 +96,7 @@ bool dn_hlo_is_batched (const struct dn_hlo *module,
     return divides && !dn_hlo_is_weight (module, entry, array);
 }
 
-/* Is a result the same numbers in another type, order or place? */
+/* Is the result the operand's numbers, in another type, order or place? */
 static bool passes (enum dn_hlo_op op)
 {
     return op == DN_HLO_FREE || op == DN_HLO_CONVERT || op == DN_HLO_COPY
@@ -141,7 +141,7 @@ static void list_parameters (struct finder *finder)
     }
 }
 
-/* The arrays of 'from' are read as those of 'to' are. */
+/* Mark the arrays of 'to' as used where those of 'from' are. */
 static void pass_on (struct finder *finder, int from, int to)
 {
     const struct dn_hlo_instruction *source = dn_hlo_at (finder->module, from);
@@ -205,7 +205,7 @@ static void use_tuple (struct finder *finder, const struct dn_hlo_instruction *t
             use (finder, tuple, i);
 }
 
-/* Whose operands does a product, further down, read? */
+/* Mark the operands that a product reads, directly or through later instructions. */
 static void use_operands (struct finder *finder, int i)
 {
     const struct dn_hlo_instruction *instruction = dn_hlo_at (finder->module, i);
@@ -303,8 +303,8 @@ static void list_given (struct finder *finder)
     }
 }
 
-/* A step returns what it was given to learn: half of the arrays that products read, or
- * more (the others are data).
+/* A training step returns the arrays that it updates: at least half of the arrays that
+ * products read (the others are data).
  */
 static bool is_step (const struct finder *finder)
 {
@@ -322,13 +322,13 @@ static bool is_step (const struct finder *finder)
     return used > 0 && 2 * updated >= used;
 }
 
-/* Keys of random generators are no data. */
+/* Keys of random generators are not data. */
 static bool is_seed (const struct dn_hlo *module, const struct dn_hlo_array *array)
 {
     return array->letter == 'u' && dn_hlo_elements (module, array) <= 4;
 }
 
-/* How much a parameter looks like data. */
+/* A score of how likely a parameter is data. */
 static double data_score (const struct finder *finder,
                           const struct given *given,
                           bool step)
@@ -360,7 +360,7 @@ static double data_score (const struct finder *finder,
 
 #define CANDIDATES_MAX 64
 
-/* The leading dimension that most of the data have; 0 if there are none. */
+/* The most likely leading dimension of the data; 0 if there is no data. */
 static double find_batch (const struct finder *finder, bool step)
 {
     double sizes[CANDIDATES_MAX];
@@ -415,8 +415,9 @@ static int order_given (const void *a, const void *b)
                        &((const struct given *) b)->key);
 }
 
-/* Learned arrays and those of an optimizer have the same shapes: of arrays that
- * products read it is known how many are learned, and so of how many copies there are.
+/* Learned arrays and those of an optimizer have the same shapes. The arrays that
+ * products read are the learned ones, which gives the number of copies per learned
+ * array.
  */
 static void count_weights (struct finder *finder, struct dn_hlo_entry *entry)
 {
@@ -470,7 +471,7 @@ static int keep_shapes (const struct finder *finder,
             continue;
         entry->weights[entry->n_weights++] =
             shape_key (finder->module, given->array, 0, true);
-        /* Weights of equal layers, put together for a loop over them. */
+        /* Weights of equal layers, stacked for a loop over the layers. */
         if (given->array->rank > 2)
             entry->weights[entry->n_weights++] =
                 shape_key (finder->module, given->array, 1, true);
@@ -494,15 +495,15 @@ static int find (struct finder *finder,
     if (entry->batch <= 0)
         entry->batch = find_batch (finder, entry->step);
     if (entry->batch <= 0 && pass == DN_HLO_PASS_GUESS && entry->step) {
-        /* A function of one array that returns its like. */
+        /* A function that returns an array of its parameter's shape is no step. */
         entry->step = false;
         entry->batch = find_batch (finder, false);
     }
     if (entry->batch <= 0)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "batch: no parameter of the entry shows it, expected it "
-                           "to be given");
+                           "batch: not found in the parameters of the entry, "
+                           "expected --batch=N");
     mark_data (finder, entry);
     count_weights (finder, entry);
     return keep_shapes (finder, entry, err);

@@ -1,9 +1,9 @@
-/* hlo_entry.h - what the entry of an HLO module is given: weights, data, batch
+/* hlo_entry.h - the parameters of the entry of an HLO module: weights, data, batch
  *
  * In: a parsed module. Out: whether it is a whole training step, the batch, and which
- * of its parameters are learned. HLO says none of it; it follows from shapes: a step
- * returns arrays of the shapes of the weights that it was given, and the data are what
- * is left.
+ * of its parameters are learned. HLO states none of this, so it is inferred from
+ * shapes. A step returns arrays that have the shapes of its weights; the other
+ * parameters are data.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,16 +22,16 @@ struct dn_hlo_entry {
     bool step;
     double batch;
     double params;        /* learned */
-    double tensors;       /* in so many arrays */
+    double tensors;       /* number of learned arrays */
     double states;        /* arrays of an optimizer per learned one */
     double data_elements; /* of the batch */
     double data_bytes;
-    /* Shapes of weights and of what is like them, private */
+    /* Shapes of weights and of optimizer states, private */
     uint64_t *weights; /* owned */
     int n_weights;
 };
 
-/* 'batch' 0: to be found. -1 with 'err' and nothing to free. */
+/* 'batch' 0: find it. -1 with 'err' and nothing to free. */
 int dn_hlo_entry_find (const struct dn_hlo *module,
                        enum dn_hlo_pass pass,
                        double batch,
@@ -41,12 +41,14 @@ int dn_hlo_entry_find (const struct dn_hlo *module,
 /* NULL-safe. */
 void dn_hlo_entry_free (struct dn_hlo_entry *entry);
 
-/* Has the array the shape of a weight, in any order of dimensions? */
+/* Does the array have the shape of a weight, in any order of dimensions? */
 bool dn_hlo_is_weight (const struct dn_hlo *module,
                        const struct dn_hlo_entry *entry,
                        const struct dn_hlo_array *array);
 
-/* Is it an array per sample: no weight, with a dimension that the batch divides? */
+/* Is it an array per sample: not a weight, with a dimension that is a multiple of the
+ * batch?
+ */
 bool dn_hlo_is_batched (const struct dn_hlo *module,
                         const struct dn_hlo_entry *entry,
                         const struct dn_hlo_array *array);

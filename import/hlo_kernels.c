@@ -1,4 +1,4 @@
-/* hlo_kernels.c - which kernels an HLO module becomes, how often, and what they move
+/* hlo_kernels.c - the kernels of an HLO module, how often they run, and what they move
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What users of a value want of it, where they are not one kernel. */
+/* How a value is used, where not by one kernel. */
 enum {
     UNUSED = -1,
-    APART = -2,  /* several kernels that could compute it again */
-    WRITTEN = -3 /* it has to stand in memory */
+    APART = -2,  /* by several kernels, which could compute it again */
+    WRITTEN = -3 /* it must be written to memory */
 };
 
-/* A value that is made of constants and of arrays that are small beside it. */
+/* A value that is computed from constants and from much smaller arrays. */
 #define NOTHING (-1)
 
-/* An array this many times smaller than another is small beside it. */
+/* Ratio of sizes from which one array is much smaller than another. */
 #define SMALL_TIMES 16
 
-/* Times that a computation may run. */
+/* Limit of the runs of a computation. */
 #define RUNS_MAX 1e9
 
 struct finding {
@@ -29,15 +29,15 @@ struct finding {
     const struct dn_hlo_costs *costs;
     const struct dn_hlo_entry *entry;
     struct dn_hlo_kernels *kernels;
-    bool *light;    /* per computation: nothing but element-wise operations */
-    int *want;      /* per instruction, as above, or the kernel that wants it */
+    bool *light;    /* per computation: only element-wise operations */
+    int *want;      /* per instruction, as above, or the kernel that uses it */
     int *read;      /* the last kernel that read it */
-    int *last;      /* the last instruction during which it lives */
-    int *level;     /* reductions and products on the way to it */
-    int *source;    /* the one array that it is made of, itself, or NOTHING */
-    int root;       /* of the computation at hand */
-    double *ending; /* bytes whose life ends with an instruction */
-    double *peaks;  /* per computation; of a fused one the bytes that it reads */
+    int *last;      /* the last instruction during which it is alive */
+    int *level;     /* reductions and products that it depends on */
+    int *source;    /* the one array that it is computed from, itself, or NOTHING */
+    int root;       /* of the current computation */
+    double *ending; /* bytes that are freed after an instruction */
+    double *peaks;  /* per computation; for a fused one, the bytes that it reads */
 };
 
 static const struct dn_hlo_instruction *operand_of (
@@ -54,7 +54,7 @@ static bool is_free (enum dn_hlo_op op)
            || op == DN_HLO_TUPLE || op == DN_HLO_ELEMENT;
 }
 
-/* Is every element made of the one in its place, or of few? */
+/* Does each element depend on one element, or on few? */
 static bool is_elementwise (enum dn_hlo_op op)
 {
     switch (op) {
@@ -106,7 +106,7 @@ static void find_light (struct finding *f)
     }
 }
 
-/* Does the instruction call kernels of their own? Else it is one itself. */
+/* Does the instruction call computations with separate kernels? Else it is a kernel. */
 static bool calls_kernels (const struct finding *f, const struct dn_hlo_instruction *i)
 {
     switch (i->op) {
@@ -142,7 +142,7 @@ static void run_callees (struct finding *f,
         f->kernels->runs[dn_hlo_callee (f->module, instruction, i)] += times;
 }
 
-/* How often every computation runs: its callers stand below it. */
+/* Count the runs of every computation; its callers come after it in the text. */
 static int count_runs (struct finding *f, struct dn_err *err)
 {
     double *runs = f->kernels->runs;
@@ -173,7 +173,8 @@ static int count_runs (struct finding *f, struct dn_err *err)
 
 /* --- kernels of an optimised module: one per instruction */
 
-/* Bytes of a fusion's parameter that are read: of one that is only cut, the pieces. */
+/* Bytes that are read of a fusion's parameter: of one that is only sliced, the slices.
+ */
 static double read_of_parameter (const struct dn_hlo *module,
                                  const struct dn_hlo_computation *inside,
                                  int parameter)
@@ -198,7 +199,7 @@ static double read_of_parameter (const struct dn_hlo *module,
     return fmin (pieces, all);
 }
 
-/* Bytes that an instruction writes: an update in place only its piece. */
+/* Bytes that an instruction writes; an update in place writes only its slice. */
 static double written (const struct dn_hlo *module,
                        const struct dn_hlo_instruction *instruction)
 {
@@ -217,7 +218,7 @@ static double written (const struct dn_hlo *module,
     return dn_hlo_result_bytes (module, instruction);
 }
 
-/* A fusion of more instructions is taken to read all of what it is given. */
+/* A fusion of more instructions is assumed to read all of its parameters. */
 #define INSIDE_MAX 1024
 
 /* Bytes that a fused computation reads; many fusions may call it. */
@@ -239,7 +240,7 @@ static double inside_bytes (struct finding *f, int c)
     return bytes;
 }
 
-/* Bytes of an instruction that is a kernel by itself. */
+/* Bytes of an instruction that is a kernel on its own. */
 static double single_bytes (struct finding *f,
                             const struct dn_hlo_instruction *instruction)
 {
@@ -255,7 +256,7 @@ static double single_bytes (struct finding *f,
     case DN_HLO_BROADCAST:
     case DN_HLO_RNG:
         return out;
-    case DN_HLO_SCATTER: /* what is there is read and written where it is met */
+    case DN_HLO_SCATTER: /* the elements that it updates are read and written */
         if (instruction->n_operands < 3)
             return out;
         return out
@@ -349,21 +350,21 @@ static void find_sources (struct finding *f,
         f->source[i] = source_of (f, i);
 }
 
-/* The kernel that took another in. */
+/* The kernel that another kernel was merged into. */
 static int follow (const struct finding *f, int kernel)
 {
     int *home = f->kernels->home;
 
     while (kernel >= 0 && home[kernel] != kernel) {
-        if (home[kernel] >= 0) /* shorter for the next one */
+        if (home[kernel] >= 0) /* shortens the next search */
             home[kernel] = home[home[kernel]];
         kernel = home[kernel];
     }
     return kernel;
 }
 
-/* Do two kernels that end in reductions read alike, so that XLA makes them one? Equal
- * levels: neither needs the other.
+/* Do two kernels that end in reductions read the same, so that XLA merges them? Equal
+ * levels mean that neither depends on the other.
  */
 static bool are_siblings (const struct finding *f, int a, int b)
 {
@@ -376,7 +377,7 @@ static bool are_siblings (const struct finding *f, int a, int b)
                   == dn_hlo_result_bytes (f->module, operand_of (f->module, y, 0));
 }
 
-/* A kernel, or WRITTEN, wants an operand. */
+/* Record that a kernel uses an operand, or that it is WRITTEN. */
 static void want (struct finding *f, int operand, int kernel)
 {
     int *wanted = &f->want[operand];
@@ -393,8 +394,8 @@ static void want (struct finding *f, int operand, int kernel)
     }
 }
 
-/* What is cheaper to make where it is read than to write: a cast, or what is made of an
- * array that is no larger, such as a normalised activation.
+/* Is the value cheaper to compute again in each reader than to write? So is a cast, or
+ * a value computed from an array that is no larger, such as a normalised activation.
  */
 static bool is_remade (const struct finding *f, int i)
 {
@@ -460,10 +461,11 @@ static void want_operands (struct finding *f, int i)
     }
 }
 
-/* Links of a chain of values that are made where they are read. */
+/* Limit of a chain of values that are computed where they are read. */
 #define CHAIN_MAX 16
 
-/* What a value that is made where it is read has to be made of; itself if it is not. */
+/* The operand that is read for a value that its readers compute; else the value itself.
+ */
 static int made_of (const struct finding *f, int i)
 {
     const struct dn_hlo_instruction *value = dn_hlo_at (f->module, i);
@@ -480,7 +482,7 @@ static int made_of (const struct finding *f, int i)
     return dn_hlo_operand (f->module, value, 0);
 }
 
-/* A kernel reads an operand, or what that is made of. */
+/* A kernel reads an operand, or the array that the operand is computed from. */
 static void read_operand (struct finding *f, int operand, int kernel)
 {
     const struct dn_hlo_instruction *value;
@@ -510,7 +512,7 @@ static void add_bytes (struct finding *f, int i, bool root)
     kernel = follow (f, kernel);
     if (kernel == i || root || instruction->op == DN_HLO_REDUCE)
         f->kernels->bytes[kernel] += dn_hlo_result_bytes (f->module, instruction);
-    if (instruction->op == DN_HLO_SLICE) { /* reads no more than it gives */
+    if (instruction->op == DN_HLO_SLICE) { /* reads no more than it returns */
         f->kernels->bytes[kernel] += dn_hlo_result_bytes (f->module, instruction);
         return;
     }
@@ -541,10 +543,10 @@ static void find_fused (struct finding *f, const struct dn_hlo_computation *comp
         add_bytes (f, i, i == computation->root);
 }
 
-/* --- what lives */
+/* --- memory that is alive */
 
-/* A value in a kernel with its users is never written; it only lets its operands live
- * until the kernel runs.
+/* A value in the same kernel as its users is never written; it only keeps its operands
+ * alive until the kernel runs.
  */
 static bool is_passed_on (const struct finding *f, int i)
 {
@@ -554,7 +556,7 @@ static bool is_passed_on (const struct finding *f, int i)
            || (f->kernels->home[i] != i && !calls_kernels (f, instruction));
 }
 
-/* Does the result stand where an operand stood? */
+/* Does the result take the memory of an operand? */
 static bool is_in_place (const struct finding *f, int i)
 {
     const struct dn_hlo_instruction *instruction = dn_hlo_at (f->module, i);

@@ -1,11 +1,11 @@
-/* hlo_kernels.h - which kernels an HLO module becomes, how often, and what they move
+/* hlo_kernels.h - the kernels of an HLO module, how often they run, and what they move
  *
  * In: a parsed module and its costs. Out: for every instruction the kernel that it runs
  * in and the bytes that the kernel reads and writes, for every computation how often it
- * runs and what lives while it does. An optimised module says what is fused. In
- * another, chains of element-wise operations are put together as XLA would: a value
- * that one kernel alone uses is never written, broadcasts are made where they are read,
- * and reductions of the same array share a pass.
+ * runs, and the peak of memory alive. An optimised module states its fusions. In
+ * another, chains of element-wise operations are fused as XLA would: a value that only
+ * one kernel uses is never written, broadcasts are computed where they are read, and
+ * reductions of the same array share a pass.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,14 +15,14 @@
 #include "import/hlo_cost.h"
 #include "import/hlo_entry.h"
 
-/* An instruction that is no kernel and in none. */
+/* An instruction that is not in a kernel. */
 #define DN_HLO_NOWHERE (-1)
 
 struct dn_hlo_kernels {
-    double *runs;  /* per computation: how often as kernels of its own; owned */
+    double *runs;  /* per computation: how often, as separate kernels; owned */
     int *home;     /* per instruction: the last one of its kernel; owned */
     double *bytes; /* per instruction, of the kernel that ends there; owned */
-    double peak;   /* bytes alive at once, without weights and what is like them */
+    double peak;   /* most bytes alive, without weights and optimizer states */
 };
 
 /* -1 with 'err' and nothing to free. */

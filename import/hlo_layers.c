@@ -11,7 +11,7 @@
 
 #include "import/hlo_kernels.h"
 
-/* Layers are merged when there are so many: few differ. */
+/* Layers are merged at this number; few of them differ. */
 #define MERGE_AT (DN_GRAPH_OPS_MAX - DN_GRAPH_OPS_MAX / 4)
 
 struct making {
@@ -22,7 +22,7 @@ struct making {
     struct dn_layers *layers;
     struct dn_hlo_summary *summary;
     struct dn_err *err;
-    double activation; /* bytes of an element, as the predictor will have it */
+    double activation; /* bytes of an element in the predictor */
     double by_type[3]; /* operations of products in fp32, fp16, bf16 */
 };
 
@@ -31,7 +31,7 @@ static bool is_whole (double number)
     return number >= 1 && number == floor (number) && number <= 1e9;
 }
 
-/* Print names that anybody may read; what is longer is cut. */
+/* Copy a name, cut to 'size'. */
 static void set_name (char *name, size_t size, struct dn_span text)
 {
     size_t n = 0;
@@ -52,7 +52,7 @@ static struct dn_layer new_layer (enum dn_layer_kind kind,
     return layer;
 }
 
-/* What a sidecar takes. */
+/* Largest number of a sidecar. */
 #define NUMBER_MAX 1e18
 
 static int too_much (const struct making *making, const char *name)
@@ -69,14 +69,14 @@ static int add_layer (struct making *making, struct dn_layer *layer)
     if (!(layer->flops <= NUMBER_MAX) || !(layer->bytes <= NUMBER_MAX))
         return too_much (making, layer->name);
     making->summary->kernels += layer->repeat;
-    if (making->summary->step) /* what lives is counted once, for all */
+    if (making->summary->step) /* memory is counted once, for all */
         layer->saved = layer->masks = 0;
     if (making->layers->n >= MERGE_AT)
         dn_layers_merge (making->layers);
     return dn_layers_add (making->layers, layer, making->err);
 }
 
-/* What has no kind of its own: the bytes that it moves. */
+/* A kernel without a kind of layer: the bytes that it moves. */
 static int add_other (struct making *making,
                       const struct dn_hlo_instruction *instruction,
                       double flops,
@@ -85,7 +85,7 @@ static int add_other (struct making *making,
 {
     struct dn_layer layer = new_layer (DN_LAYER_OTHER, instruction, runs);
 
-    /* The predictor has elements of one size. */
+    /* The predictor assumes elements of one size. */
     layer.flops = flops / making->entry.batch;
     layer.bytes = bytes / making->activation * 4 / making->entry.batch;
     making->summary->bytes += bytes * runs;
@@ -97,8 +97,8 @@ static struct dn_extent extent (double first, double second)
     return (struct dn_extent){.dim = {first, second}, .rank = 2};
 }
 
-/* (m, k) x (k, n) as a linear layer over m rows of the batch; false if the batch does
- * not divide them.
+/* (m, k) x (k, n) as a linear layer over m rows of the batch; false if they are not a
+ * multiple of the batch.
  */
 static bool set_linear (struct dn_layer *layer, double rows, double in, double out)
 {
@@ -111,8 +111,8 @@ static bool set_linear (struct dn_layer *layer, double rows, double in, double o
     return true;
 }
 
-/* Which of the three have samples says what the product is: forward or the gradient
- * towards its input, the gradient of its weights, or a product of two activations.
+/* Which of the three arrays have samples determines the product: forward or the
+ * gradient of its input, the gradient of its weights, or a product of two activations.
  */
 static bool set_matmul (const struct making *making,
                         const struct dn_hlo_product *p,
@@ -144,8 +144,9 @@ static bool set_matmul (const struct making *making,
     return out && set_linear (layer, p->m / batch, p->k, p->n);
 }
 
-/* Channels and positions of a convolution's input and output, per sample, whichever of
- * the three directions it is. 'transposed': counted at its input's positions.
+/* Channels and positions of a convolution's input and output, per sample, for the
+ * forward pass and both gradients. A transposed one is counted at its input's
+ * positions.
  */
 static bool set_conv (const struct making *making,
                       const struct dn_hlo_product *p,
@@ -187,7 +188,7 @@ static bool set_conv (const struct making *making,
     layer->kind = fabs (as_conv - p->flops) <= fabs (as_transposed - p->flops)
                       ? kinds[space]
                       : DN_LAYER_CONV_TRANSPOSE;
-    if (layer->kind == DN_LAYER_CONV_TRANSPOSE) /* its shapes tell its dimensions */
+    if (layer->kind == DN_LAYER_CONV_TRANSPOSE) /* its shapes give its dimensions */
         for (int i = 2; i <= space; i++) {
             layer->in[0].dim[layer->in[0].rank++] = 1;
             layer->out.dim[layer->out.rank++] = 1;
@@ -226,7 +227,8 @@ static int add_product (struct making *making,
     return add_other (making, instruction, p->flops, bytes, runs);
 }
 
-/* Products of a fusion, which are its work; what it moves besides. */
+/* The products of a fusion are its work; other bytes that it moves are a second layer.
+ */
 static int add_fused_products (struct making *making,
                                const struct dn_hlo_instruction *fusion,
                                double bytes,
@@ -249,7 +251,7 @@ static int add_fused_products (struct making *making,
     return bytes > 0 ? add_other (making, fusion, 0, bytes, runs) : 0;
 }
 
-/* Rows of a table, one per index. */
+/* An embedding: one row of a table per index. */
 static bool set_embedding (const struct making *making,
                            const struct dn_hlo_instruction *gather,
                            struct dn_layer *layer)
@@ -352,7 +354,7 @@ static enum dn_framework find_framework (const struct dn_hlo *module)
     return DN_FRAMEWORK_JAX;
 }
 
-/* Keys that the module shows, where they are not given. */
+/* Set the keys that the module shows, where they are unset. */
 static void fill_spec (const struct making *making, struct dn_spec *spec)
 {
     static const enum dn_optimizer by_states[] = {
@@ -373,7 +375,7 @@ static void fill_spec (const struct making *making, struct dn_spec *spec)
         spec->optimizer = by_states[(int) states];
 }
 
-/* The sample's way in: what it is made of, and what belongs to the whole network. */
+/* The input: the data of a sample, and what belongs to the whole network. */
 static int add_input (struct making *making)
 {
     const struct dn_hlo_entry *entry = &making->entry;

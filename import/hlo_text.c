@@ -5,8 +5,7 @@
  *     [ENTRY] name [(parameters) -> shape] {
  *       [ROOT] name = shape opcode(operands), attribute=value, ...
  *     }
- * with "%" in front of names and shapes in front of operands where the printer was
- * asked for them.
+ * with "%" before names and shapes before operands if the printer was set so.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What pools hold at most; each is an eighth to a half GiB. */
+/* Limits of the pools; each takes an eighth to half a GiB. */
 #define INSTRUCTIONS_MAX 2000000
 #define POOL_MAX         16000000
 
 /* Tuples of tuples: three levels are seen. */
 #define SHAPE_DEPTH_MAX 32
 
-/* A dimension; 2^40 elements are a TiB and more. */
+/* Limit of a dimension; 2^40 elements take at least half a TiB. */
 #define DIM_MAX (INT64_C (1) << 40)
 
 static const struct op_name {
@@ -153,7 +152,7 @@ static const struct type_name {
     {"s1", 1, 's'},   {"u1", 1, 'u'},   {"tf32", 8, 'f'},  {"opaque", 0, 't'},
 };
 
-/* A name's place: of an instruction in its computation, or of a computation. */
+/* The index of a name: of an instruction in its computation, or of a computation. */
 struct slot {
     uint64_t hash;
     int place; /* + 1; 0 is empty */
@@ -185,7 +184,7 @@ static int fail (const struct parser *parser, const char *what, struct dn_span f
                        dn_quote (found.text, found.len).text);
 }
 
-/* What stands at the cursor, for errors. */
+/* The text at the cursor, for errors. */
 static struct dn_span here (const struct parser *parser)
 {
     struct dn_span span = {parser->at, 0};
@@ -316,7 +315,7 @@ static struct dn_span take_name (struct parser *parser)
     return name;
 }
 
-/* Behind a string whose opening quote is at 'c'. */
+/* The position after the string whose opening quote is at 'c'. */
 static const char *skip_string (const char *c, const char *end)
 {
     for (c++; c < end && *c != '"'; c++)
@@ -363,7 +362,7 @@ static bool same (struct dn_span a, struct dn_span b)
     return a.len == b.len && memcmp (a.text, b.text, a.len) == 0;
 }
 
-/* Names of computations are those of no computation. */
+/* The scope of the names of computations. */
 #define OF_MODULE (-1)
 
 static struct dn_span name_at (const struct parser *parser, int of, int place)
@@ -414,13 +413,13 @@ static int add_name (struct parser *parser, struct dn_span name, int of, int pla
         return -1;
     at = find_slot (parser, name, of);
     if (parser->slots[at].place > 0)
-        return fail (parser, "expected a name of its own", name);
+        return fail (parser, "expected a unique name", name);
     parser->slots[at] = (struct slot){hash_name (name, of), place + 1};
     parser->n_used++;
     return 0;
 }
 
-/* The place of a name, or -1. */
+/* The index of a name, or -1. */
 static int find_name (const struct parser *parser, struct dn_span name, int of)
 {
     return parser->n_slots == 0 ? -1
@@ -492,7 +491,7 @@ static int read_array (struct parser *parser)
     return 0;
 }
 
-/* A shape: an array, or a tuple, whose arrays are listed one behind the other. */
+/* A shape: an array, or a tuple, whose arrays are listed one after the other. */
 static int read_shape (struct parser *parser, bool *flat)
 {
     int depth = 0;
@@ -538,7 +537,7 @@ static enum dn_hlo_op find_op (struct dn_span name)
     return DN_HLO_OTHER;
 }
 
-/* One operand: a name, perhaps with its shape in front. */
+/* One operand: a name, with its shape before it in some modules. */
 static int read_operand (struct parser *parser)
 {
     struct dn_hlo *module = parser->module;
@@ -556,14 +555,14 @@ static int read_operand (struct parser *parser)
             parser->at = name.text;
         if (read_shape (parser, &flat) < 0)
             return -1;
-        /* The operand itself says the same. */
+        /* The operand has the same shape. */
         module->arrays.n = arrays.n;
         module->dims.n = dims.n;
         name = take_name (parser);
     }
     place = find_name (parser, name, module->computations.n);
     if (name.len == 0 || place < 0)
-        return fail (parser, "expected an operand that stands above", name);
+        return fail (parser, "expected an operand defined above", name);
     return push_int (parser, &module->operands, place);
 }
 
@@ -586,7 +585,7 @@ static int read_operands (struct parser *parser, struct dn_hlo_instruction *inst
     instruction->n_operands = module->operands.n - instruction->first_operand;
     instruction->arguments.len = (size_t) (parser->at - instruction->arguments.text);
     if (!take (parser, ")"))
-        return expected (parser, "expected ')' behind operands");
+        return expected (parser, "expected ')' after operands");
     return 0;
 }
 
@@ -643,7 +642,7 @@ static int read_attributes (struct parser *parser,
     while (dn_hlo_attribute_next (&rest, &key, &value))
         if (is_callee (key) && read_callees (parser, value) < 0)
             return -1;
-    /* A loop's body comes first, whichever way they are printed. */
+    /* A loop's body comes first, in whichever order they are printed. */
     instruction->n_callees = parser->module->callees.n - instruction->first_callee;
     if (instruction->op == DN_HLO_WHILE && instruction->n_callees == 2) {
         int *pair = (int *) parser->module->callees.list + instruction->first_callee;
@@ -674,7 +673,7 @@ static int read_instruction (struct parser *parser)
     if (instruction.name.len == 0)
         return expected (parser, "expected an instruction or '}'");
     if (!take (parser, "="))
-        return expected (parser, "expected '=' behind the instruction's name");
+        return expected (parser, "expected '=' after the instruction's name");
     instruction.first_array = module->arrays.n;
     if (read_shape (parser, &instruction.flat) < 0)
         return -1;
@@ -710,7 +709,7 @@ static int read_signature (struct parser *parser)
         return 0;
     parser->at = skip_to (parser->at, parser->end, "");
     if (!take (parser, ")") || !take (parser, "->"))
-        return expected (parser, "expected '->' behind parameters");
+        return expected (parser, "expected '->' after parameters");
     if (read_shape (parser, &flat) < 0)
         return -1;
     parser->module->arrays.n = arrays.n;

@@ -1,8 +1,8 @@
 /* hlo_text.h - the text of an XLA HLO module, parsed
  *
  * In: what JAX and TensorFlow print of a module, before or after its optimisation. Out:
- * its computations and instructions, with shapes, operands and attributes. All of it is
- * hostile: nothing recurses, pools have limits, and a computation may call only those
+ * its computations and instructions, with shapes, operands and attributes. The text is
+ * untrusted: nothing recurses, pools have limits, and a computation may call only those
  * above it, as XLA prints them, so that no call graph has a cycle.
  *
  * Spans point into the text, which must outlive the module.
@@ -17,9 +17,9 @@
 /* A step of a network of thousands of layers has some 100 MB of text. */
 #define DN_HLO_TEXT_MAX (256 * 1024 * 1024)
 
-/* What an instruction does, as far as it matters here. */
+/* What an instruction does, as far as its cost depends on it. */
 enum dn_hlo_op {
-    DN_HLO_OTHER,      /* not known: it reads its operands and writes its result */
+    DN_HLO_OTHER,      /* unknown: it reads its operands and writes its result */
     DN_HLO_ARITHMETIC, /* element-wise, one operation per element */
     DN_HLO_TRANSCENDENTAL,
     DN_HLO_ADD,
@@ -60,7 +60,7 @@ enum dn_hlo_op {
     DN_HLO_ASYNC
 };
 
-/* Rank of an array: XLA itself allows more, no framework makes them. */
+/* Limit of the rank of an array. XLA allows more, but no framework uses them. */
 #define DN_HLO_RANK_MAX 16
 
 /* One array; a tuple is a list of them. */
@@ -74,7 +74,7 @@ struct dn_hlo_array {
 struct dn_hlo_instruction {
     struct dn_span name;
     struct dn_span arguments;  /* between its parentheses */
-    struct dn_span attributes; /* behind them: ", key=value, ..." */
+    struct dn_span attributes; /* after them: ", key=value, ..." */
     enum dn_hlo_op op;
     int first_array; /* of its result */
     int n_arrays;
@@ -82,7 +82,7 @@ struct dn_hlo_instruction {
     int n_operands;
     int first_callee;
     int n_callees;
-    bool flat; /* its result is no tuple of tuples */
+    bool flat; /* its result is not a tuple of tuples */
 };
 
 struct dn_hlo_computation {
@@ -143,21 +143,21 @@ double dn_hlo_bytes (const struct dn_hlo *module, const struct dn_hlo_array *arr
 double dn_hlo_result_bytes (const struct dn_hlo *module,
                             const struct dn_hlo_instruction *instruction);
 
-/* Cut the next "key=value" off attributes; false behind the last. */
+/* Cut the next "key=value" off attributes; false after the last. */
 bool dn_hlo_attribute_next (struct dn_span *rest,
                             struct dn_span *key,
                             struct dn_span *value);
 
-/* The value of an attribute; text NULL where there is none. */
+/* The value of an attribute; its text is NULL if there is none. */
 struct dn_span dn_hlo_attribute (const struct dn_hlo_instruction *instruction,
                                  const char *key);
 
-/* Whole numbers in a text, at most 'max': "{0,2}" has two. Return how many; those too
- * large to be a dimension end the list.
+/* Whole numbers in a text, at most 'max': "{0,2}" has two. Return how many. A number
+ * too large for a dimension ends the list.
  */
 int dn_hlo_numbers (struct dn_span text, int64_t *numbers, int max);
 
-/* The place of a text in another, NULL if none. */
+/* The position of 'part' in the text, NULL if it is not in it. */
 const char *dn_hlo_find (struct dn_span text, const char *part);
 
 #endif

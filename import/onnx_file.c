@@ -1,4 +1,4 @@
-/* onnx_file.c - an ONNX file, unpacked, its names as numbers
+/* onnx_file.c - an ONNX file, unpacked, with names as numbers
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What unpacking may take: the weights are copied once, small messages grow some
- * tenfold. A file of nothing but empty messages is stopped here.
+/* Limit of the memory for unpacking: the weights are copied once, small messages grow
+ * some tenfold. A file of only empty messages exceeds it.
  */
 #define UNPACK_MAX(len) ((size_t) 512 * 1024 * 1024 + 2 * (len))
 
-/* Every block knows its size, so that what is freed may be taken again. */
+/* Every block stores its size, so that freed memory can be used again. */
 struct block {
     size_t size;
     max_align_t bytes[];
@@ -53,7 +53,7 @@ static DnOnnx__Model *unpack (const void *bytes, size_t len, struct dn_err *err)
     DnOnnx__Model *model = dn_onnx__model__unpack (&allocator, len, bytes);
 
     if (!model)
-        dn_err_set (err, DN_E_SYNTAX, "no whole ONNX model, or too large a one");
+        dn_err_set (err, DN_E_SYNTAX, "not a complete ONNX model, or too large");
     return model;
 }
 
@@ -131,7 +131,7 @@ static int link_node (struct dn_onnx *file,
         if (ids[i] < 0 && name && name[0] != '\0') {
             dn_err_set (err,
                         DN_E_RANGE,
-                        "input '%s' is nowhere computed",
+                        "input '%s' is not computed by any node",
                         dn_quote (name, strlen (name)).text);
             return dn_onnx_wrap (node, err);
         }
@@ -162,7 +162,7 @@ static int link_nodes (struct dn_onnx *file, size_t n_ids, struct dn_err *err)
     return 0;
 }
 
-/* Counts first: every array is made for what is there. */
+/* Count first: every array is allocated for the file's own numbers. */
 static int index_graph (struct dn_onnx *file, struct dn_err *err)
 {
     const DnOnnx__Graph *graph = file->graph;

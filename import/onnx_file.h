@@ -1,8 +1,8 @@
-/* onnx_file.h - an ONNX file, unpacked, its names as numbers
+/* onnx_file.h - an ONNX file, unpacked, with names as numbers
  *
  * In: the bytes of a ModelProto. Out: its nodes in their order, with inputs and outputs
- * as indices of values. All of it is hostile: memory is bounded, no message nests in
- * itself (onnx.proto), and what a node reads stands in front of it.
+ * as indices of values. The file is untrusted: memory is bounded, no message nests in
+ * itself (onnx.proto), and a node may read only values computed before it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,18 +12,18 @@
 #include "base/err.h"
 #include "generated/onnx.pb-c.h"
 
-/* A file with its weights, 268 million of them in fp32; those of larger networks are
- * kept beside it.
+/* Limit of a file with its weights, 268 million in fp32. The weights of larger networks
+ * are in separate files.
  */
 #define DN_ONNX_FILE_MAX (1024 * 1024 * 1024)
 
-/* A hundred times a large transformer of today. */
+/* A hundred times the size of a current large transformer. */
 #define DN_ONNX_NODES_MAX  200000
 #define DN_ONNX_VALUES_MAX 1000000
 
 struct dn_onnx_node {
     const DnOnnx__Node *proto;
-    const int *in;  /* of values; -1: left out */
+    const int *in;  /* of values; -1: omitted */
     const int *out; /* likewise */
     int n_in;
     int n_out;
@@ -34,7 +34,7 @@ struct dn_onnx {
     const DnOnnx__Graph *graph;
     const char **names; /* owned; of values, sorted */
     int n_values;
-    int *ids; /* owned; what the nodes point into */
+    int *ids; /* owned; the nodes point into it */
     struct dn_onnx_node *nodes;
     int n_nodes;
 };
@@ -59,7 +59,7 @@ int64_t dn_onnx_int (const struct dn_onnx_node *node,
 /* "Conv"; never NULL. */
 const char *dn_onnx_op (const struct dn_onnx_node *node);
 
-/* Put "node 'name' (Conv): " in front of the error; -1. */
+/* Prefix the error with "node 'name' (Conv): "; return -1. */
 int dn_onnx_wrap (const struct dn_onnx_node *node, struct dn_err *err);
 
 #endif

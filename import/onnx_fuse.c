@@ -1,4 +1,4 @@
-/* onnx_fuse.c - nodes of ONNX that are one operator of a framework
+/* onnx_fuse.c - nodes of ONNX that form one operator of a framework
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,7 +16,7 @@ struct search {
     int *user;
 };
 
-/* The node that makes an input of a node, if it is such an operator; or -1. */
+/* The node that computes an input of a node, if it is the operator 'op'; or -1. */
 static int made_by (const struct search *search, int node, int input, const char *op)
 {
     const struct dn_onnx_node *at = &search->file->nodes[node];
@@ -45,7 +45,7 @@ static bool is_op (const struct search *search, int node, const char *op)
     return strcmp (dn_onnx_op (&search->file->nodes[node]), op) == 0;
 }
 
-/* The only reader of what a node gives, if it is such an operator; or -1. */
+/* The only reader of a node's output, if it is the operator 'op'; or -1. */
 static int only_user (const struct search *search, int node, const char *op)
 {
     const struct dn_onnx_node *at = &search->file->nodes[node];
@@ -72,7 +72,7 @@ static int other_input (const struct search *search, int node, int id)
     return at->in[0] == id ? at->in[1] : at->in[0];
 }
 
-/* A scale or a shift behind a node: taken in, and the node's end moves there. */
+/* The scale or shift ('op') that follows a node, with its constant; or -1. */
 static int take_constant (struct search *search,
                           int node,
                           const char *op,

@@ -1,7 +1,7 @@
-/* onnx_fuse.h - nodes of ONNX that are one operator of a framework
+/* onnx_fuse.h - nodes of ONNX that form one operator of a framework
  *
- * Exporters take layers apart: normalisation before set 17 into nine nodes, GELU before
- * set 20 into five, a linear layer into product and sum. Each runs as one kernel.
+ * Exporters split layers: normalisation before opset 17 into nine nodes, GELU before
+ * opset 20 into five, a linear layer into product and sum. Each runs as one kernel.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,24 +12,24 @@
 
 #define DN_ONNX_FUSED_CONSTANTS_MAX 2
 
-/* What became of one node. */
+/* The result of fusion for one node. */
 struct dn_onnx_fused {
-    enum dn_layer_kind kind; /* what it stands for now; unknown: itself */
+    enum dn_layer_kind kind; /* the kind that it represents; unknown: its own */
     bool hidden;             /* it is a part of another node */
     int source;              /* the value that is read instead of its inputs, or -1 */
     int constants[DN_ONNX_FUSED_CONSTANTS_MAX]; /* learned, from hidden nodes */
     int n_constants;
-    double more; /* elements of copies that are a part of this one */
-    bool narrow; /* all that it reads is made of one array: counted once */
+    double more; /* elements of copies that count with this one */
+    bool narrow; /* all its inputs come from one array: counted once */
 };
 
 /* All owned. */
 struct dn_onnx_fusion {
-    struct dn_onnx_fused *nodes; /* as many as the file has */
+    struct dn_onnx_fused *nodes; /* one per node of the file */
     int *maker;                  /* of a value: the node that computes it, or -1 */
     int *uses;                   /* how many nodes read it, and the results */
     int *user;                   /* the last of them, or -1 */
-    int *source;                 /* the value that it is made of element by element */
+    int *source; /* the value that it is computed from element by element */
 };
 
 int dn_onnx_fuse (const struct dn_onnx_run *run,

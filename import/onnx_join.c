@@ -1,9 +1,9 @@
-/* onnx_join.c - copies of ONNX that are none, or a part of another
+/* onnx_join.c - copies of ONNX that are no kernel, or part of another
  *
- * An exporter writes every change of order as a node; a framework runs few of them.
- * What only moves the batch, pads by nothing or casts between kinds of real numbers is
- * no kernel (the precision is the specification's). A copy of what was copied for
- * nothing else is a part of that one: a shift that is then cut into windows. The
+ * An exporter writes every change of order as a node; a framework runs few of them. A
+ * node that only moves the batch, pads by zero or casts between floating-point types is
+ * no kernel (the specification states the precision). A copy of a copy that has no
+ * other reader is part of the first, such as a shift that is then cut into windows. The
  * transposes of an attention's query, key and value count as one, as in
  * graph/attention.c.
  *
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* A chain of views is not followed any further. */
+/* Limit of a chain of views. */
 #define STEPS_MAX 16
 
 struct join {
@@ -78,7 +78,7 @@ static double sample_elements (const struct join *join, int id)
                                       : more;
 }
 
-/* Is nothing but the batch in this dimension? */
+/* Is this dimension only the batch? */
 static bool is_batch (const struct join *join, int id, int i)
 {
     double small = value_of (join, id)->dim[i];
@@ -89,7 +89,7 @@ static bool is_batch (const struct join *join, int id, int i)
            && join->large->values[id].dim[i] == join->large->batch;
 }
 
-/* A transpose that would leave a single sample as it is. */
+/* Is it a transpose that does not change a single sample? */
 static bool moves_batch (const struct join *join, int node)
 {
     const DnOnnx__Attribute *perm =
@@ -113,7 +113,7 @@ static bool moves_batch (const struct join *join, int node)
     return true;
 }
 
-/* Nodes that exporters write and that nobody runs. */
+/* Is it a node that exporters write and that no framework runs? */
 static bool is_idle (const struct join *join, int node)
 {
     int in = only_input (join, node);
@@ -129,8 +129,8 @@ static bool is_idle (const struct join *join, int node)
            && value_of (join, out)->floating;
 }
 
-/* The node behind a value, through views; or -1. '*whole' becomes false where a part
- * was cut out, or where somebody else reads what lies between.
+/* The node that computes a value, followed back through views; or -1. '*whole' becomes
+ * false where a view is only a part, or where a value on the way has another reader.
  */
 static int behind (const struct join *join, int id, bool *whole)
 {
@@ -152,7 +152,9 @@ static int behind (const struct join *join, int id, bool *whole)
     return -1;
 }
 
-/* All parts of one value that nobody else reads, in another order: a shift. */
+/* Is it a shift: the concatenation of all parts of one value, which has no other
+ * reader?
+ */
 static bool is_roll (const struct join *join, int node)
 {
     const struct dn_onnx_node *at = &join->file->nodes[node];
@@ -172,7 +174,7 @@ static bool is_roll (const struct join *join, int node)
            && elements_of (join, source) == elements_of (join, output_of (join, node));
 }
 
-/* The copy that a copy reads for itself alone; or -1. */
+/* The earlier copy that a copy reads, if it is its only reader; or -1. */
 static int copied_before (const struct join *join, int node)
 {
     bool roll = is_roll (join, node);
@@ -183,10 +185,10 @@ static int copied_before (const struct join *join, int node)
 
     if (!is_op (join, before, "Transpose") && !(before >= 0 && is_roll (join, before)))
         return -1;
-    return whole || roll ? before : -1; /* the parts of a shift are as many readers */
+    return whole || roll ? before : -1; /* each part of a shift is a reader */
 }
 
-/* The transpose that a factor of a product comes from, perhaps scaled; or -1. */
+/* The transpose that a factor of a product comes from, also through a scale; or -1. */
 static int transpose_of (const struct join *join, int id)
 {
     bool whole = true;
@@ -206,7 +208,7 @@ static bool is_product (const struct join *join, int node)
            && !value_of (join, input_of (join, node, 1))->constant;
 }
 
-/* Is the transpose cut out of another? Products read it where it lies. */
+/* Does the transpose read part of another? Products read that in place. */
 static bool is_cut_out (const struct join *join, int node)
 {
     bool whole = true;
@@ -214,7 +216,7 @@ static bool is_cut_out (const struct join *join, int node)
     return is_op (join, behind (join, input_of (join, node, 0), &whole), "Transpose");
 }
 
-/* Put the transposes of query, key and value together, in the first. */
+/* Count the transposes of query, key and value together, in the first. */
 static void join_factors (struct join *join, int scores, int values)
 {
     const int factors[] = {input_of (join, scores, 0),
@@ -226,7 +228,7 @@ static void join_factors (struct join *join, int scores, int values)
         int node = transpose_of (join, factors[i]);
         bool whole = true;
 
-        if (node >= 0 && join->fusion->nodes[node].hidden) /* a part of another */
+        if (node >= 0 && join->fusion->nodes[node].hidden) /* part of another */
             node = behind (join, input_of (join, node, 0), &whole);
         if (!is_op (join, node, "Transpose"))
             continue;
@@ -243,8 +245,8 @@ static void join_factors (struct join *join, int scores, int values)
 }
 
 /* The source of an element-wise node: that of all its inputs, else its own output.
- * Where it reads several that have one, it is a part of an activation function, of
- * which the zoo has each read one array.
+ * Where it reads several that have one source, it is part of an activation function,
+ * and the zoo counts one array read for each such part.
  */
 static void find_source (struct join *join, int node)
 {

@@ -1,8 +1,8 @@
-/* onnx_join.h - copies of ONNX that are none, or a part of another
+/* onnx_join.h - copies of ONNX that are no kernel, or part of another
  *
- * In: the shapes of two and of three samples, and what was fused. Out: more nodes that
- * are hidden, and the elements of those that count with another. Never: nodes that
- * compute.
+ * In: the shapes for two and for three samples, and the fusion. Out: more nodes that
+ * are hidden, and the elements of those that count with another. Nodes that compute are
+ * not changed.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,7 +11,7 @@
 
 #include "import/onnx_fuse.h"
 
-/* 'large' is 'small' where the number of samples is fixed. */
+/* 'large' equals 'small' where the number of samples is fixed. */
 void dn_onnx_join (const struct dn_onnx_run *small,
                    const struct dn_onnx_run *large,
                    struct dn_onnx_fusion *fusion);

@@ -1,8 +1,8 @@
 /* onnx_layers.c - the layers of an ONNX graph
  *
- * Shapes are found for two and for three samples where the file has a symbol for them:
- * what grows between the two is the batch, wherever it stands. What backward keeps
- * follows the rules of graph/verbs.c, each array once.
+ * Shapes are computed for two and for three samples if the file has a symbol for them;
+ * the dimensions that grow are the batch. The activations kept for the backward pass
+ * follow the rules of graph/verbs.c, each array once.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,7 +15,7 @@
 
 #include "import/onnx_join.h"
 
-/* In lowest terms, as a quotient of batch sizes. */
+/* Two batch sizes without a common divisor. */
 #define SMALL 2
 #define LARGE 3
 
@@ -29,11 +29,11 @@ struct work {
     struct dn_onnx_run large; /* the same as 'small' where the batch is fixed */
     struct dn_onnx_fusion fusion;
     int *root;     /* owned; of a value: the one whose memory it shares */
-    bool *kept;    /* owned; is the value kept for backward already? */
-    bool *counted; /* owned; are the parameters in it? */
-    bool *sample;  /* owned; is the value what the network is given? */
+    bool *kept;    /* owned; is the value already kept for the backward pass? */
+    bool *counted; /* owned; are its parameters counted? */
+    bool *sample;  /* owned; is the value an input of the network? */
     int *maker;    /* owned; of a value: the node that computes it, or -1 */
-    int *waiting;  /* owned; values to be looked at */
+    int *waiting;  /* owned; values still to visit */
     bool fixed;
     struct dn_sidecar *sidecar;
     struct dn_onnx_summary *summary;
@@ -53,7 +53,7 @@ static const struct dn_onnx_value *value_of (const struct work *work, int id)
     return &work->small.values[id];
 }
 
-/* One dimension of one sample; 'gone' where only the batch was in it. */
+/* One dimension of one sample; 'gone' if it was only the batch. */
 static double sample_dim (const struct work *work, int id, int i, bool *gone)
 {
     double a = work->small.values[id].dim[i];
@@ -74,7 +74,7 @@ static double sample_dim (const struct work *work, int id, int i, bool *gone)
     return a * LARGE == b * SMALL ? a / SMALL : fmax (1, b - a);
 }
 
-/* The shape of one sample, with the dimensions that were only the batch if 'whole'. */
+/* The shape of one sample. 'whole' keeps the dimensions that were only the batch. */
 static struct dn_extent sample_of (const struct work *work, int id, bool whole)
 {
     const struct dn_onnx_value *value = value_of (work, id);
@@ -109,8 +109,8 @@ static double elements_of (const struct work *work, int id)
     return dn_extent_elements (&extent);
 }
 
-/* (channels, positions ...) of (batch, channels, positions ...): what of the batch is
- * more than samples goes to the positions.
+/* (channels, positions ...) of (batch, channels, positions ...): a batch of several per
+ * sample multiplies the positions.
  */
 static struct dn_extent image_of (const struct work *work, int id)
 {
@@ -141,8 +141,8 @@ static struct dn_extent factor_of (const struct work *work, int id)
     return extent;
 }
 
-/* Elements that are kept of a value: all of the memory that it shares, or none where
- * that is kept already.
+/* Elements of a value that are kept: all of the memory that it shares, or none if that
+ * is already kept.
  */
 static double keep (struct work *work, int id)
 {
@@ -155,7 +155,9 @@ static double keep (struct work *work, int id)
     return elements_of (work, root);
 }
 
-/* One value: learned elements of its own, else what it is made of is looked at next. */
+/* Charge one value: its learned elements, or else the values that it is computed from,
+ * which are visited next.
+ */
 static void charge_value (struct making *making, int id, int *n_waiting)
 {
     struct work *work = making->work;
@@ -180,7 +182,7 @@ static void charge_value (struct making *making, int id, int *n_waiting)
     making->layer.tensors = fmax (making->layer.tensors, 0) + 1;
 }
 
-/* Charge a layer with the learned arrays that a constant is made of. */
+/* Charge a layer with the learned arrays that a constant is computed from. */
 static void charge (struct making *making, int id)
 {
     struct work *work = making->work;
@@ -316,7 +318,7 @@ static int make_rnn (struct making *making)
     return 0;
 }
 
-/* Rows of a table, or a selection that only points into its input. */
+/* Rows of a table, or a selection that is a view of its input. */
 static int make_gather (struct making *making)
 {
     struct work *work = making->work;
@@ -330,7 +332,7 @@ static int make_gather (struct making *making)
     return 0;
 }
 
-/* Operators that keep what they give, in place of what they take. */
+/* Operators that keep their output instead of their input. */
 static bool keeps_output (const char *op)
 {
     static const char *const ops[] = {
@@ -342,8 +344,8 @@ static bool keeps_output (const char *op)
     return false;
 }
 
-/* A product needs both factors, but not the one that is next to a number; a power its
- * base.
+/* The backward pass of a product needs both factors, but not the one whose other factor
+ * is a constant number. That of a power needs its base.
  */
 static double kept_of_product (const struct making *making)
 {
@@ -392,7 +394,7 @@ static int make_light (struct making *making)
     return 0;
 }
 
-/* An operator without a rule: its bytes are all that is known. */
+/* An operator without a rule: only its bytes are known. */
 static int make_other (struct making *making)
 {
     struct dn_onnx_summary *summary = making->work->summary;
@@ -434,7 +436,7 @@ static int make (struct making *making)
     }
 }
 
-/* Everything that a sidecar has a range for. */
+/* Are the sizes in the range of a sidecar? */
 static bool is_right (const struct dn_layer *layer)
 {
     const struct dn_extent *extents[] = {
@@ -455,7 +457,7 @@ static bool is_zero (const struct work *work, const struct dn_onnx_node *node, i
     return value && value->data && dn_onnx_elements (value) == 1 && value->data[0] == 0;
 }
 
-/* Dropout that drops nothing: of ratio 0, or not in training. */
+/* Dropout without effect: of ratio 0, or not in training. */
 static bool is_idle (const struct work *work, const struct dn_onnx_node *node)
 {
     const DnOnnx__Attribute *ratio = dn_onnx_attribute (node, "ratio");
@@ -465,7 +467,7 @@ static bool is_idle (const struct work *work, const struct dn_onnx_node *node)
                || is_zero (work, node, 2));
 }
 
-/* Does the node only point into what it reads? */
+/* Is the node a view of its input? */
 static bool is_view (const struct work *work,
                      const struct dn_onnx_node *node,
                      const struct dn_onnx_rule *rule)
@@ -477,14 +479,15 @@ static bool is_view (const struct work *work,
            && value_of (work, node->in[1])->rank == 0;
 }
 
-/* With the first input that depends on the sample. What is cut out of it counts alone:
- * query, key and value of one product are kept as copies of their own.
+/* The outputs of a view share the memory of the first input that depends on the sample.
+ * A part of it counts separately: query, key and value of one product are kept as
+ * separate copies.
  */
 static void share (struct work *work, const struct dn_onnx_node *node)
 {
     int from = -1;
 
-    if (strcmp (dn_onnx_op (node), "Concat") == 0) /* of parts that it puts together */
+    if (strcmp (dn_onnx_op (node), "Concat") == 0) /* of several inputs */
         return;
     for (int i = 0; i < node->n_in && from < 0; i++)
         if (node->in[i] >= 0 && !value_of (work, node->in[i])->constant)
@@ -495,7 +498,7 @@ static void share (struct work *work, const struct dn_onnx_node *node)
             work->root[node->out[i]] = from;
 }
 
-/* A name as JSON and terminals take it. */
+/* A name that is valid in JSON and printable on terminals. */
 static void name_layer (struct dn_layer *layer, const struct dn_onnx_node *node)
 {
     const char *name = node->proto->name ? node->proto->name : "";
@@ -633,7 +636,7 @@ static int make_room (struct work *work)
     return 0;
 }
 
-/* Who makes each value, and which ones are given. */
+/* The maker of each value, and which values are inputs of the network. */
 static void index_values (struct work *work)
 {
     const DnOnnx__Graph *graph = work->file->graph;

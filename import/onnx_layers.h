@@ -8,17 +8,17 @@
 #include "graph/sidecar.h"
 #include "import/onnx_shape.h"
 
-/* What to tell about an import besides its layers. */
+/* What an import reports besides its layers. */
 struct dn_onnx_summary {
     double params;
     int n_nodes;
     int n_unknown;
-    char unknown[DN_NAME_MAX]; /* the first operator that is not known */
+    char unknown[DN_NAME_MAX]; /* the first unknown operator */
     double samples;            /* of a file with a fixed batch; 0: any number */
 };
 
-/* Fill sidecar->layers of the forward pass in 'file', with a loss behind each result.
- * -1 with 'err' naming the node.
+/* Fill sidecar->layers of the forward pass in 'file', with a loss after each result. -1
+ * with 'err' naming the node.
  */
 int dn_onnx_layers (const struct dn_onnx *file,
                     const struct dn_onnx_sizes *sizes,

@@ -1,8 +1,7 @@
-/* onnx_rules.c - what every operator of ONNX makes of shapes, and its kind
+/* onnx_rules.c - the shapes and the kind of every operator of ONNX
  *
- * Where a node computes with shapes, the numbers are computed too. Sets of operators
- * from 9 on: what became an input with time (axes, sizes, pads) is looked for in both
- * places.
+ * Where a node computes with shapes, the numbers are computed too. Opsets from 9 on:
+ * some attributes became inputs later (axes, sizes, pads), so both are read.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -65,7 +64,7 @@ static double item (const struct list *list, int i, double otherwise)
     return i < list->n ? list->item[i] : otherwise;
 }
 
-/* An axis, counted from the front; -1 if there is none such. */
+/* An axis, counted from the front; -1 if it is out of range. */
 static int axis_of (double axis, int rank)
 {
     if (axis < 0)
@@ -136,7 +135,7 @@ static double compute (const char *op, double a, double b)
 static const char *const computed[] =
     {"Add", "Sub", "Mul", "Div", "Max", "Min", "Mod", "Equal"};
 
-/* Numbers of a sum, product, ... of two arrays of one dimension at most. */
+/* Numbers of a sum, product, ... of two arrays of at most one dimension. */
 static void compute_numbers (struct dn_onnx_step *step)
 {
     const struct dn_onnx_value *a = dn_onnx_in (step, 0);
@@ -174,7 +173,7 @@ static int widen (struct dn_onnx_step *step,
         double b = i <= in->rank ? in->dim[in->rank - i] : 1;
 
         if (a != b && a != 1 && b != 1)
-            return misfit (step, "its inputs do not fit together");
+            return misfit (step, "its inputs have incompatible shapes");
         wide.dim[rank - i] = a == 1 ? b : a;
     }
     *out = wide;
@@ -259,7 +258,8 @@ static int conv (struct dn_onnx_step *step)
     if (want (step, 2) < 0)
         return -1;
     if (x->rank < 3 || x->rank > 5 || w->rank != x->rank)
-        return misfit (step, "expected an image and weights of as many dimensions");
+        return misfit (
+            step, "expected an image and weights with the same number of dimensions");
     set_shape (out, x);
     out->dim[1] = w->dim[0];
     for (int i = 2; i < x->rank; i++)
@@ -279,7 +279,8 @@ static int conv_transpose (struct dn_onnx_step *step)
     if (want (step, 2) < 0)
         return -1;
     if (x->rank < 3 || x->rank > 5 || w->rank != x->rank)
-        return misfit (step, "expected an image and weights of as many dimensions");
+        return misfit (
+            step, "expected an image and weights with the same number of dimensions");
     read_list (step, "pads", -1, &pads);
     read_list (step, "strides", -1, &strides);
     read_list (step, "output_padding", -1, &more);
@@ -300,7 +301,8 @@ static int pool (struct dn_onnx_step *step)
     if (same (step) < 0)
         return -1;
     if (!read_list (step, "kernel_shape", -1, &kernel) || kernel.n != x->rank - 2)
-        return misfit (step, "kernel_shape is missing, or of other dimensions");
+        return misfit (step,
+                       "kernel_shape is missing, or does not match the dimensions");
     for (int i = 2; i < x->rank; i++)
         dn_onnx_out (step, 0)->dim[i] =
             slide (step, i - 2, x->rank - 2, x->dim[i], kernel.item[i - 2]);
@@ -327,7 +329,7 @@ static int gemm (struct dn_onnx_step *step)
     if (want (step, 2) < 0)
         return -1;
     if (a->rank != 2 || b->rank != 2 || a->dim[a_turned ? 0 : 1] != b->dim[b_turned])
-        return misfit (step, "its factors do not fit together");
+        return misfit (step, "its factors have incompatible shapes");
     set_shape (out, a);
     out->dim[0] = a->dim[a_turned ? 1 : 0];
     out->dim[1] = b->dim[b_turned ? 0 : 1];
@@ -345,7 +347,7 @@ static int matmul (struct dn_onnx_step *step)
     if (want (step, 2) < 0)
         return -1;
     if (a->rank < 1 || b->rank < 2 || a->dim[a->rank - 1] != b->dim[b->rank - 2])
-        return misfit (step, "its factors do not fit together");
+        return misfit (step, "its factors have incompatible shapes");
     left = *a;
     right = *b;
     left.rank = a->rank > 2 ? a->rank - 2 : 0;
@@ -381,7 +383,7 @@ static int reduce (struct dn_onnx_step *step)
         int axis = axis_of (axes.item[i], x->rank);
 
         if (axis < 0)
-            return misfit (step, "an axis that is not there");
+            return misfit (step, "an axis out of range");
         gone[axis] = true;
     }
     out->floating = x->floating;
@@ -440,7 +442,7 @@ static int reshape (struct dn_onnx_step *step)
     out->floating = x->floating;
     if (dn_onnx_elements (out) != dn_onnx_elements (x)
         || (open >= 0 && fmod (out->dim[open], 1) != 0))
-        return misfit (step, "its shape does not hold as many elements");
+        return misfit (step, "its shape has another number of elements");
     copy_numbers (step);
     return 0;
 }
@@ -479,7 +481,7 @@ static void pick_numbers (struct dn_onnx_step *step,
         int rest = i;
 
         for (int j = out->rank - 1; j >= 0; j--) {
-            /* No rank is larger than by[] is long: dn_onnx_shapes () has seen to that.
+            /* No rank exceeds the length of by[]: dn_onnx_infer () checks the ranks.
              * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
             at += by[j] * (rest % (int) out->dim[j]);
             rest /= (int) out->dim[j];
@@ -488,7 +490,7 @@ static void pick_numbers (struct dn_onnx_step *step,
     }
 }
 
-/* Elements from one place of an axis to the next. */
+/* Elements from one index of an axis to the next. */
 static double stride_of (const struct dn_onnx_value *x, int axis)
 {
     double stride = 1;
@@ -511,7 +513,7 @@ static int transpose (struct dn_onnx_step *step)
         int from = axis_of (item (&perm, i, x->rank - 1 - i), x->rank);
 
         if (from < 0)
-            return misfit (step, "perm names an axis that is not there");
+            return misfit (step, "perm names an axis out of range");
         dn_onnx_out (step, 0)->dim[i] = x->dim[from];
         by[i] = stride_of (x, from);
     }
@@ -533,7 +535,7 @@ static int squeeze (struct dn_onnx_step *step)
         int axis = axis_of (axes.item[i], x->rank);
 
         if (axis < 0 || x->dim[axis] != 1)
-            return misfit (step, "an axis that is not there, or not of size 1");
+            return misfit (step, "an axis out of range, or not of size 1");
         gone[axis] = true;
     }
     out->floating = x->floating;
@@ -561,7 +563,7 @@ static int unsqueeze (struct dn_onnx_step *step)
         int axis = axis_of (axes.item[i], x->rank + axes.n);
 
         if (axis < 0 || new[axis])
-            return misfit (step, "an axis that is not there, or twice");
+            return misfit (step, "an axis out of range, or twice");
         new[axis] = true;
     }
     out->rank = x->rank + axes.n;
@@ -595,15 +597,15 @@ static int concat (struct dn_onnx_step *step)
         return -1;
     axis = axis_of ((double) dn_onnx_int (step->node, "axis", 1), out->rank);
     if (axis < 0)
-        return misfit (step, "an axis that is not there");
+        return misfit (step, "an axis out of range");
     for (int i = 1; i < step->node->n_in; i++) {
         const struct dn_onnx_value *in = dn_onnx_in (step, i);
 
         if (in->rank != out->rank)
-            return misfit (step, "its inputs do not fit together");
+            return misfit (step, "its inputs have incompatible shapes");
         for (int j = 0; j < in->rank; j++)
             if (j != axis && in->dim[j] != out->dim[j])
-                return misfit (step, "its inputs do not fit together");
+                return misfit (step, "its inputs have incompatible shapes");
         out->dim[axis] += in->dim[axis];
     }
     if (out->rank == 1)
@@ -622,7 +624,7 @@ static int split (struct dn_onnx_step *step)
         return -1;
     axis = axis_of ((double) dn_onnx_int (step->node, "axis", 0), x->rank);
     if (axis < 0)
-        return misfit (step, "an axis that is not there");
+        return misfit (step, "an axis out of range");
     read_list (step, "split", 1, &parts);
     for (int i = 0; i < n; i++) {
         struct dn_onnx_value *out = dn_onnx_out (step, i);
@@ -635,7 +637,7 @@ static int split (struct dn_onnx_step *step)
     return 0;
 }
 
-/* What remains of 'size' between two ends in steps. */
+/* The size of a slice of 'size' between two ends in steps. */
 static double cut (double size, double start, double end, double by, double *first)
 {
     double low = by > 0 ? 0 : -1;
@@ -672,7 +674,7 @@ static int slice (struct dn_onnx_step *step)
         double start;
 
         if (axis < 0 || stride == 0)
-            return misfit (step, "an axis that is not there, or a step of 0");
+            return misfit (step, "an axis out of range, or a step of 0");
         out->dim[axis] =
             cut (x->dim[axis], starts.item[i], ends.item[i], stride, &start);
         first += start * stride_of (x, axis);
@@ -694,7 +696,7 @@ static int gather (struct dn_onnx_step *step)
         return -1;
     axis = axis_of ((double) dn_onnx_int (step->node, "axis", 0), x->rank);
     if (axis < 0 || x->rank - 1 + index->rank > DN_ONNX_RANK_MAX)
-        return misfit (step, "an axis that is not there, or too many dimensions");
+        return misfit (step, "an axis out of range, or too many dimensions");
     out->rank = 0;
     out->floating = x->floating;
     for (int i = 0; i < axis; i++)
@@ -710,13 +712,13 @@ static int gather (struct dn_onnx_step *step)
         double at = index->data[i] + (index->data[i] < 0 ? x->dim[0] : 0);
 
         if (!(at >= 0 && at < x->dim[0]))
-            return misfit (step, "an index that is not there");
+            return misfit (step, "an index out of range");
         data[i] = x->data[(int) at];
     }
     return 0;
 }
 
-/* Of the shape of the indices. */
+/* The output has the shape of the indices. */
 static int gather_elements (struct dn_onnx_step *step)
 {
     if (want (step, 2) < 0)
@@ -843,13 +845,13 @@ static int pad (struct dn_onnx_step *step)
     if (same (step) < 0)
         return -1;
     if (!read_list (step, "pads", 1, &pads) || pads.n != 2 * x->rank)
-        return misfit (step, "pads are not known, or of other dimensions");
+        return misfit (step, "pads are not known, or do not match the dimensions");
     for (int i = 0; i < x->rank; i++)
         dn_onnx_out (step, 0)->dim[i] += pads.item[i] + pads.item[i + x->rank];
     return 0;
 }
 
-/* Sizes, or scales: the last input that is there says which. */
+/* Sizes, or scales: the last input that is present determines which. */
 static int resize (struct dn_onnx_step *step)
 {
     const struct dn_onnx_value *x = dn_onnx_in (step, 0);
@@ -859,7 +861,7 @@ static int resize (struct dn_onnx_step *step)
     if (same (step) < 0)
         return -1;
     if (!read_list (step, "", at, &list) || list.n != x->rank)
-        return misfit (step, "its sizes are not known, or of other dimensions");
+        return misfit (step, "its sizes are not known, or do not match the dimensions");
     for (int i = 0; i < x->rank; i++)
         dn_onnx_out (step, 0)->dim[i] =
             at == 3 ? list.item[i] : floor (x->dim[i] * list.item[i]);
@@ -874,7 +876,8 @@ static int tile (struct dn_onnx_step *step)
     if (same (step) < 0)
         return -1;
     if (!read_list (step, "", 1, &times) || times.n != x->rank)
-        return misfit (step, "its repeats are not known, or of other dimensions");
+        return misfit (step,
+                       "its repeats are not known, or do not match the dimensions");
     for (int i = 0; i < x->rank; i++)
         dn_onnx_out (step, 0)->dim[i] *= times.item[i];
     return 0;
@@ -890,7 +893,7 @@ static int shuffle (struct dn_onnx_step *step)
     if (same (step) < 0)
         return -1;
     if (x->rank != 4 || block < 1)
-        return misfit (step, "expected an image and a size of blocks");
+        return misfit (step, "expected an image and a block size");
     if (dn_onnx_op (step->node)[0] == 'S')
         block = 1 / block;
     out->dim[1] = floor (x->dim[1] / (block * block));

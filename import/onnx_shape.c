@@ -1,5 +1,5 @@
 /* onnx_shape.c - the shapes of all values of an ONNX graph: inputs, learned arrays, and
- * the walk over the nodes; what each operator does stands in onnx_rules.c
+ * a pass over the nodes. The rules of the operators are in onnx_rules.c.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,15 +10,17 @@
 #include <string.h>
 #include <strings.h>
 
-/* A dimension, and the elements of one value. */
+/* Limits of a dimension, and of the elements of one value. */
 #define DIM_MAX      1e9
 #define ELEMENTS_MAX 1e15
 
-/* Shapes have few numbers; all that a graph computes with fit well into this. */
+/* Limit of the arrays whose numbers are kept. Shapes, which a graph computes with, are
+ * much smaller.
+ */
 #define DATA_ELEMENTS_MAX 1024
 #define DATA_BYTES_MAX    ((size_t) 64 * 1024 * 1024)
 
-/* Types of the format. */
+/* Data types of the format. */
 enum {
     TYPE_FLOAT = 1,
     TYPE_INT32 = 6,
@@ -75,7 +77,9 @@ double *dn_onnx_data (struct dn_onnx_run *run, struct dn_onnx_value *value)
     return value->data;
 }
 
-/* Bytes of another machine's order would be refused by the shapes that come of them. */
+/* On a machine of another byte order the numbers are wrong, and the shapes computed
+ * from them are rejected.
+ */
 static bool copy_raw (const DnOnnx__Tensor *tensor, double *data, size_t n)
 {
     size_t width = tensor->data_type == TYPE_INT64    ? sizeof (int64_t)
@@ -154,7 +158,7 @@ static int check_shape (const struct dn_onnx_value *value, struct dn_err *err)
     return 0;
 }
 
-/* Set a value that is written in the file. */
+/* Set a value that the file contains. */
 static int set_tensor (struct dn_onnx_run *run,
                        const DnOnnx__Tensor *tensor,
                        struct dn_onnx_value *value,
@@ -223,7 +227,7 @@ static bool is_batch (const struct dn_onnx_run *run, const char *name, int axis)
                                   : strcmp (run->symbol, name) == 0;
 }
 
-/* The size of a dimension without a number, or 0. */
+/* The size of a dimension that has a symbol, or 0. */
 static double size_of (const struct dn_onnx_run *run, const char *name, int axis)
 {
     const struct dn_onnx_sizes *sizes = run->sizes;
@@ -243,7 +247,7 @@ static const DnOnnx__TensorType *type_of (const DnOnnx__Value *value)
     return type && type->shape && type->shape->n_dim <= DN_ONNX_RANK_MAX ? type : NULL;
 }
 
-/* Set a value whose shape is declared, where all of it has a size. */
+/* Set a value to its declared shape, if all its dimensions have a size. */
 static int set_declared (const struct dn_onnx_run *run,
                          const DnOnnx__Value *declared,
                          struct dn_onnx_value *value,
@@ -339,8 +343,8 @@ const char *dn_onnx_batch (const struct dn_onnx *file,
     return found;
 }
 
-/* What is made of constants alone is one; it stands for the learned array that it is
- * made of.
+/* An output of a node with only constant inputs is constant, and represents the first
+ * learned array among them.
  */
 static void inherit (const struct dn_onnx_step *step)
 {
@@ -391,7 +395,7 @@ static int shape_declared (struct dn_onnx_step *step)
     return 0;
 }
 
-/* Nodes without a rule search the declarations; so many may. */
+/* Limit of the nodes without a rule, each of which searches the declarations. */
 #define DECLARED_MAX 1000
 
 static int infer_node (struct dn_onnx_step *step, int *n_declared)
@@ -404,7 +408,7 @@ static int infer_node (struct dn_onnx_step *step, int *n_declared)
 
         if (in && in->rank < 0)
             return dn_err_set (
-                step->err, DN_E_SYNTAX, "input %d is not computed in front of it", i);
+                step->err, DN_E_SYNTAX, "input %d is not computed before it", i);
     }
     for (int i = 0; i < step->node->n_out; i++)
         if (dn_onnx_out (step, i) && dn_onnx_out (step, i)->rank >= 0)
@@ -420,7 +424,7 @@ static int infer_node (struct dn_onnx_step *step, int *n_declared)
     for (int i = 0; rc == 0 && i < step->node->n_out; i++) {
         const struct dn_onnx_value *out = dn_onnx_out (step, i);
 
-        if (out && out->rank < 0) /* statistics and the like, which nothing reads */
+        if (out && out->rank < 0) /* statistics and similar, which no node reads */
             continue;
         if (out)
             rc = check_shape (out, step->err);

@@ -28,12 +28,12 @@ struct dn_onnx_symbol {
     double size;
 };
 
-/* How the file is to be read. */
+/* The sizes to read the file with. */
 struct dn_onnx_sizes {
     struct dn_onnx_symbol symbols[DN_ONNX_SYMBOLS_MAX];
     int n_symbols;
-    double seq_len; /* of symbols that sound like it; 0 unknown */
-    double samples; /* in a file without a symbol for them; 0: as its first input */
+    double seq_len; /* of symbols whose name suggests a length; 0: unknown */
+    double samples; /* in a file without a symbol for them; 0: from its first input */
 };
 
 struct dn_onnx_run {
@@ -45,25 +45,24 @@ struct dn_onnx_run {
     size_t data_left;
 };
 
-/* One node on its way to the shapes of its outputs. */
+/* One node whose output shapes are being computed. */
 struct dn_onnx_step {
     struct dn_onnx_run *run;
     const struct dn_onnx_node *node;
     struct dn_err *err;
 };
 
-/* How an operator is treated. 'kind' DN_LAYER_UNKNOWN: no kernel, a view. */
+/* The rule of an operator. 'kind' DN_LAYER_UNKNOWN: a view without a kernel. */
 struct dn_onnx_rule {
     const char *op;
     int (*shape) (struct dn_onnx_step *step);
     enum dn_layer_kind kind;
 };
 
-/* NULL for an operator that has none. */
+/* NULL for an operator without a rule. */
 const struct dn_onnx_rule *dn_onnx_rule (const struct dn_onnx_node *node);
 
-/* What stands for the batch in the file: its symbol, or NULL and how many in 'batch'.
- */
+/* The batch in the file: its symbol, or NULL and its size in 'batch'. */
 const char *dn_onnx_batch (const struct dn_onnx *file,
                            const struct dn_onnx_sizes *sizes,
                            double *batch);
@@ -72,7 +71,7 @@ const char *dn_onnx_batch (const struct dn_onnx *file,
 int dn_onnx_infer (struct dn_onnx_run *run, struct dn_err *err);
 void dn_onnx_run_free (struct dn_onnx_run *run);
 
-/* For rules. An input that was left out is NULL. */
+/* For rules. An omitted input is NULL. */
 const struct dn_onnx_value *dn_onnx_in (const struct dn_onnx_step *step, int i);
 struct dn_onnx_value *dn_onnx_out (const struct dn_onnx_step *step, int i);
 double dn_onnx_elements (const struct dn_onnx_value *value);

@@ -90,7 +90,7 @@ bounded 'calls that double 2000 times are refused' \
 printf 'HloModule a\nENTRY e {\n x = f32[8,8] parameter(0)\n ROOT y = f32[8,8] add(x, nothing)\n}\n' \
     > "$work/name.hlo"
 bounded 'an operand that is nowhere is refused' \
-    "line 4: expected an operand that stands above, found 'nothing'" \
+    "line 4: expected an operand defined above, found 'nothing'" \
     "$work/name.hlo"
 
 # A step of some 20 MB: every layer of a perceptron of many.

@@ -90,24 +90,24 @@ wrong() {
 
 wrong symbol "size of 'time' is not known, expected --dim NAME=N"
 wrong shapeless "operator is not known, and 'z' has no shape"
-wrong cycle 'not computed in front of it'
-wrong nowhere "'q' is nowhere computed"
+wrong cycle 'not computed before it'
+wrong nowhere "'q' is not computed by any node"
 wrong twice 'computed twice'
 wrong negative 'dimension 0: -8 out of range'
 wrong huge 'dimension 1: 2e.09 out of range'
 wrong product 'elements, expected at most'
 wrong rank '9 dimensions, expected at most 8'
-wrong misfit 'factors do not fit together'
+wrong misfit 'factors have incompatible shapes'
 wrong window 'dimension 2: -89 out of range'
-wrong axis 'axis that is not there'
-wrong index 'index that is not there'
+wrong axis 'axis out of range'
+wrong index 'an index out of range'
 wrong range 'out of range'
 wrong constant 'no operator that depends on a sample'
 wrong empty 'without nodes'
 wrong nothing 'without nodes'
-wrong text 'no whole ONNX model'
-wrong claim 'no whole ONNX model'
-wrong truncated 'no whole ONNX model'
+wrong text 'not a complete ONNX model'
+wrong claim 'not a complete ONNX model'
+wrong truncated 'not a complete ONNX model'
 wrong many '300000 nodes, expected at most 200000'
 wrong nested 'the operator is not known'
 

@@ -81,7 +81,7 @@ static void bf16_runs_only_where_there_is_a_unit_for_it (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-/* By their rows alone: no precision is named but where the devices differ. */
+/* By the rows of dn_precision_traits; only devices that differ name a precision. */
 static void a_precision_runs_as_its_row_says (void **state)
 {
     struct dn_catalogue catalogue = {0};
@@ -147,7 +147,7 @@ static void own_values_go_over_those_of_the_catalogue (void **state)
     assert_near (dn_device_rate (device, DN_RATE_CONV, DN_PRECISION_FP16), 0);
     assert_near (device->measured.stream, 8e11);
     n = dn_device_values (&catalogue, device, values);
-    assert_int_equal (n, 14); /* of the sheet 12, and two more */
+    assert_int_equal (n, 14); /* 12 of the sheet, and two more */
     for (int i = 0; i < n; i++) {
         bool own = strcmp (values[i].file, "own") == 0;
 
@@ -337,7 +337,7 @@ static const struct {
 } products[] = {
     {"Tesla V100-SXM2-16GB", 16, "v100_sxm2_16gb"},
     {"Tesla V100-SXM2-32GB", 31.7, "v100_sxm2_32gb"},
-    {"Tesla V100-SXM3-32GB-H", 32, NULL}, /* another chip, for all we know */
+    {"Tesla V100-SXM3-32GB-H", 32, NULL}, /* may be another chip */
     {"Tesla V100-SXM3-32GB", 32, "v100_sxm3_32gb"},
     {"Tesla V100-PCIE-16GB", 15.8, "v100_pcie_16gb"},
     {"Tesla V100S-PCIE-32GB", 32, "v100s_pcie_32gb"},
@@ -352,7 +352,7 @@ static const struct {
     {"NVIDIA RTX 6000 Ada Generation", 47.9, "rtx_6000_ada_48gb"},
     {"NVIDIA RTX A6000", 47.9, "rtx_a6000_48gb"},
     {"NVIDIA GeForce RTX 3080", 10, "rtx_3080_10gb"},
-    {"NVIDIA GeForce RTX 3080", 12, NULL}, /* a board that we do not have */
+    {"NVIDIA GeForce RTX 3080", 12, NULL}, /* a board that is not in the catalogue */
     {"NVIDIA GeForce RTX 2080 Super with Max-Q Design", 8, "rtx_2080_super_max_q_8gb"},
     {"NVIDIA GeForce GTX 1080 Ti", 10.9, "gtx_1080_ti_11gb"},
     {"TITAN RTX", 23.6, "titan_rtx_24gb"},
@@ -526,13 +526,13 @@ int main (void)
         TEST ("bf16 runs only where there is a unit for it",
               bf16_runs_only_where_there_is_a_unit_for_it),
         TEST ("a precision runs as its row says", a_precision_runs_as_its_row_says),
-        TEST ("own values go over those of the catalogue",
+        TEST ("own values override those of the catalogue",
               own_values_go_over_those_of_the_catalogue),
-        TEST ("an own device has to be whole", an_own_device_has_to_be_whole),
-        TEST ("what is wrong with an own file changes nothing",
+        TEST ("an own device must be complete", an_own_device_has_to_be_whole),
+        TEST ("an own file with an error changes nothing",
               what_is_wrong_with_an_own_file_changes_nothing),
         TEST ("bad Gpu lines say what is wrong", bad_gpu_lines_say_what_is_wrong),
-        TEST ("candidates that cannot hold the request are blocked",
+        TEST ("candidates that cannot run the request are blocked",
               candidates_that_cannot_hold_the_request_are_blocked),
         TEST ("products of a driver are devices of the catalogue",
               products_are_devices),

@@ -1,6 +1,6 @@
-/* hlo.c - tests of XLA HLO modules: parsed, counted, made into layers
+/* hlo.c - tests of XLA HLO modules: parsing, counting, conversion to layers
  *
- * What real JAX dumps give is tested by tests/cli/0092-import.t.
+ * tests/cli/0092-import.t tests dumps of the real JAX.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -154,10 +154,10 @@ static void what_is_no_hlo_is_refused (void **state)
                 "parameter(0)\n}\n",
                 "at most 16 dimensions");
     expect_bad ("HloModule a\nENTRY e {\n x = f32[2] tanh(y)\n}\n",
-                "line 3: expected an operand that stands above, found 'y'");
+                "line 3: expected an operand defined above, found 'y'");
     expect_bad ("HloModule a\nENTRY e {\n x = f32[] parameter(0)\n"
                 " x = f32[] parameter(1)\n}\n",
-                "a name of its own, found 'x'");
+                "a unique name, found 'x'");
     expect_bad ("HloModule a\nENTRY e {\n x = f32[] parameter(0)\n",
                 "expected an instruction or '}'");
     expect_bad ("HloModule a\nENTRY e {\n x = f32[] parameter(0", "expected ')'");
@@ -187,7 +187,7 @@ static void a_nul_byte_is_refused (void **state)
     assert_contains (err.text, "NUL byte");
 }
 
-/* A million brackets where shapes, literals and attributes stand. */
+/* A million brackets in place of shapes, literals and attributes. */
 static void a_million_brackets_take_no_time (void **state)
 {
     enum {
@@ -253,10 +253,10 @@ static void operations_are_counted_as_xla_does (void **state)
                  24);
 }
 
-/* Products with padding and with the zeros of a dilation are none. */
+/* Products with padding and with the zeros of a dilation do not count. */
 static void convolutions_count_real_products (void **state)
 {
-    const double pairs = 4 + 3 + 3; /* of 4 outputs with 3 places, padded by 1_1 */
+    const double pairs = 4 + 3 + 3; /* of 4 outputs with 3 positions, padded by 1_1 */
 
     (void) state;
     assert_near (
@@ -270,7 +270,7 @@ static void convolutions_count_real_products (void **state)
                   " lhs_dilate=2}, dim_labels=b0f_i0o->b0f, "
                   "feature_group_count=2\n"),
         2 * 5 * 2 * 5 * 2);
-    /* Nobody waits for windows that no network has. */
+    /* Windows that no network has take no time. */
     assert_true (
         flops_of ("x = f32[1,1000000000,1] parameter(0)\n"
                   " k = f32[1000000000,1,1] parameter(1)\n ROOT y = f32[1,1000000"
@@ -307,7 +307,7 @@ static void libraries_are_known_by_name (void **state)
     "dim_labels=b01f_01io->b01f, custom_call_target=\"__cudnn$" target "\"\n"          \
     " ROOT y = " result " get-tuple-element(c), index=0\n}\n"
 
-/* The three directions of one convolution are the same work. */
+/* The three directions of one convolution have the same operations. */
 static void cudnn_works_in_three_directions (void **state)
 {
     double forward =
@@ -344,7 +344,7 @@ static void cudnn_works_in_three_directions (void **state)
     "condition=test, body=body" end                                                         \
     "\n ROOT y = f32[4,4] get-tuple-element(l), index=1\n}\n"
 
-/* As TensorFlow has it: two counters, the test in a call, the step in a fusion. */
+/* As TensorFlow writes it: two counters, the test in a call, the step in a fusion. */
 static const char wrapped_loop[] =
     "HloModule l\nplus {\n a = s32[] parameter(0)\n b = s32[] constant(1)\n"
     " ROOT c = s32[] add(b, a)\n}\n"
@@ -511,8 +511,8 @@ static void chains_are_one_kernel (void **state)
     dn_sidecar_free (&sidecar);
 }
 
-/* Two kernels want what is made of 'y' and of a few numbers: neither waits for it to be
- * written, both read 'y'. What is made of two arrays is written once.
+/* Two kernels use a value that is computed from 'y' and a few numbers: it is not
+ * written, both read 'y'. A value computed from two arrays is written once.
  */
 static void what_is_cheap_is_made_again (void **state)
 {
@@ -576,8 +576,8 @@ static void without_data_the_batch_is_asked_for (void **state)
     dn_hlo_free (&module);
 }
 
-/* A collective is no kernel: jobs on several devices have it added. Both spellings of
- * groups, and the asynchronous pair.
+/* A collective is not a kernel: the predictor adds it for jobs on several devices. Both
+ * spellings of groups, and the asynchronous pair.
  */
 static void collectives_only_tell_the_devices (void **state)
 {
@@ -602,7 +602,7 @@ static void collectives_only_tell_the_devices (void **state)
     }
 }
 
-/* A fused update in place moves its piece, a fused slice what it cuts out. */
+/* A fused update in place moves its slice, a fused slice its result. */
 static void fusions_move_what_they_touch (void **state)
 {
     struct dn_sidecar sidecar =
@@ -625,7 +625,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST ("both ways of printing are read", both_ways_of_printing_are_read),
         TEST ("shapes have their sizes", shapes_have_their_sizes),
-        TEST ("what is no HLO is refused", what_is_no_hlo_is_refused),
+        TEST ("text that is not HLO is refused", what_is_no_hlo_is_refused),
         TEST ("cycles of calls are refused", cycles_of_calls_are_refused),
         TEST ("a NUL byte is refused", a_nul_byte_is_refused),
         TEST ("a million brackets take no time", a_million_brackets_take_no_time),
@@ -636,14 +636,14 @@ int main (void)
         TEST ("loops count as often as they run", loops_count_as_often_as_they_run),
         TEST ("calls that multiply are refused", calls_that_multiply_are_refused),
         TEST ("the dearest branch counts", the_dearest_branch_counts),
-        TEST ("a step is taken as it is", a_step_is_taken_as_it_is),
+        TEST ("a step is not changed", a_step_is_taken_as_it_is),
         TEST ("products are per sample", products_are_per_sample),
         TEST ("chains are one kernel", chains_are_one_kernel),
-        TEST ("what is cheap is made again", what_is_cheap_is_made_again),
-        TEST ("what is given stays", what_is_given_stays),
-        TEST ("without data the batch is asked for",
+        TEST ("cheap values are computed again", what_is_cheap_is_made_again),
+        TEST ("given keys are kept", what_is_given_stays),
+        TEST ("without data the batch is requested",
               without_data_the_batch_is_asked_for),
-        TEST ("collectives only tell the devices", collectives_only_tell_the_devices),
+        TEST ("collectives only show the devices", collectives_only_tell_the_devices),
         TEST ("fusions move what they touch", fusions_move_what_they_touch),
     };
 

@@ -166,7 +166,7 @@ static double time_of_product (enum dn_kernel_class class,
     return time_on (A100, DN_PRECISION_FP32, &kernel);
 }
 
-/* As it was measured: from a cool start, with what a timed call adds. */
+/* As measured: from a cool start, with the overhead of a timed call. */
 static double timed (const struct measured *row)
 {
     const int *s = row->size;
@@ -331,7 +331,7 @@ static void boards_with_little_power_slow_down (void **state)
     assert_true (dn_kernel_time (k, &t4, &kernel) < lasting);
 }
 
-/* Joule per FLOP of matrix units, made up: watts are then easy to say. */
+/* Joule per FLOP of matrix units, invented, so that the watts are easy to compute. */
 static struct dn_kernel_constants with_matrix_energy (double joule)
 {
     struct dn_kernel_constants changed = *k;
@@ -360,12 +360,13 @@ static void matrix_units_keep_to_the_power_of_the_board (void **state)
     /* 112 TFLOP/s at 2 pJ are 224 W of 250: nothing to limit. */
     d = dn_kernel_device_of (&two, &chips[V100], DN_PRECISION_FP16);
     assert_near (d.clock[LINEAR], 1);
-    /* The vector units of the same board have an energy of their own. */
+    /* The vector units of the same board have a separate energy per FLOP. */
     d = dn_kernel_device_of (&two, &chips[T4], DN_PRECISION_FP32);
     assert_int_equal (d.unit, DN_KERNEL_VECTOR);
     assert_near (d.clock[LINEAR], 70 / (8.1e12 * k->energy[LINEAR][DN_KERNEL_VECTOR]));
-    /* As shipped: H200 keeps its clock, which is where the energy comes from; T4 and
-     * the 250 W A100 do not. */
+    /* With the shipped constants, the H200, from which the energy comes, keeps its
+     * clock; the T4 and the 250 W A100 do not.
+     */
     d = dn_kernel_device_of (k, &h200, DN_PRECISION_FP16);
     assert_near (d.clock[LINEAR], 1);
     d = dn_kernel_device_of (k, &chips[T4], DN_PRECISION_FP16);
@@ -407,7 +408,7 @@ static void the_limit_slows_what_matrix_units_do (void **state)
     /* From a cool start a short one is over before the clock falls. */
     assert_true (cost_of_the_limit (&two, &small, true) < 1.05);
     assert_true (cost_of_the_limit (&two, &large, true) > 0.95 * 130 / 70);
-    /* What waits for memory does not notice. */
+    /* A product that is bound by memory hardly slows down. */
     assert_true (cost_of_the_limit (&two, &row, false) < 1.2);
     assert_near (cost_of_the_limit (&two, &light, false), 1);
 }

@@ -1,5 +1,5 @@
-/* operators.c - tests of what is said of single operators, of the step they make, and
- * of the largest batch
+/* operators.c - tests of the times of single operators, of their step, and of the
+ * largest batch
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -101,7 +101,7 @@ static void operators_add_up_to_the_stages (void **state)
     }
 }
 
-/* Forward once, both gradients once each, but none of the network's input. */
+/* Forward once, both gradients once each, but no gradient of the network's input. */
 static void the_operations_of_a_step_are_three_forward_passes (void **state)
 {
     static const char *const texts[] = {"model=resnet50,batch=7",
@@ -245,7 +245,7 @@ static void a_step_of_short_kernels_is_bound_by_their_launch (void **state)
     replace_graph (
         &run,
         (struct dn_op){.kind = DN_OP_ACTIVATION, .repeat = 1e6, .in = 10, .out = 10});
-    run.estimate.stage_s[DN_STAGE_HOST] = 0; /* were the host not slower still */
+    run.estimate.stage_s[DN_STAGE_HOST] = 0; /* as if the host were not slower */
     assert_int_equal (step_bottleneck (&run), DN_BOTTLENECK_LAUNCH);
     run_free (&run);
 }
@@ -311,7 +311,7 @@ static void the_policys_largest_batch_is_the_last_that_fits (void **state)
     run_free (&run);
 }
 
-/* The device's memory is what counts, not what else the request says. */
+/* The result depends on the device's memory only, not on the batch of the request. */
 static void the_largest_batch_is_found_from_any_batch (void **state)
 {
     int64_t one = largest ("model=resnet50,batch=1", A100, 0.95, 0.05);
@@ -331,7 +331,7 @@ static double now_us (void)
 }
 
 /* Of the largest network of the zoo, for every device of a catalogue at every sbatch:
- * far below what anybody notices. The bound leaves room for slow and busy machines.
+ * far below a noticeable delay. The bound leaves room for slow and busy machines.
  */
 static void the_largest_batch_is_found_quickly (void **state)
 {

@@ -93,7 +93,7 @@ static void gradients_take_the_place_of_activations (void **state)
     (void) state;
     assert_true (four.memory[DN_MEMORY_BUCKETS] > 0);
     assert_near (four.gpu_mem.p50, one.gpu_mem.p50);
-    /* Between the passes of one step they stay. */
+    /* Between the passes of one step the gradients stay. */
     assert_true (parts.gpu_mem.p50
                  > one.gpu_mem.p50 + 0.99 * one.memory[DN_MEMORY_GRADIENTS]);
 }
