@@ -1,8 +1,8 @@
-/* bundle.c - what was learned: reading a manifest and the files that it names
+/* bundle.c - the learned part: reading a manifest and the files that it names
  *
- * Members that no prediction needs ("data", "training", "metrics") are for people and
- * passed over. Trees and points are in binary files (flat.h): as JSON they were most of
- * the time that a bundle took to load.
+ * Members that no prediction needs ("data", "training", "metrics") are for readers and
+ * are ignored. Trees and points are in binary files (flat.h): as JSON they took most of
+ * the load time of a bundle.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +18,9 @@
 #include "predict/flat.h"
 #include "predict/tuning.h"
 
-/* Bounds on numbers, wide: they keep sums finite, the checks of sense are others. */
+/* Wide limits on numbers, which keep sums finite. Other checks test whether they make
+ * sense.
+ */
 #define QUANTILE_MAX 50
 
 static const char *const quantity_text[] = {"step", "memory", "power"};
@@ -30,7 +32,7 @@ static const char tuning_file[] = "site.json";
 static const char points_file[] = "domain.points";
 static const char trees_suffix[] = ".trees";
 
-/* Bytes at most: headers, and what stands after them (flat.h). */
+/* Maximum bytes: headers, and the data after them (flat.h). */
 #define TREES_MAX  (DN_FLAT_HEADER + 8 + 4 * DN_TREES_MAX + 8 * DN_TREE_NODES_MAX)
 #define POINTS_MAX (DN_FLAT_HEADER + 4 * DN_N_FEATURES * DN_PROTOTYPES_MAX)
 
@@ -178,7 +180,7 @@ static struct dn_bundle_file *find_file (struct dn_bundle *bundle, const char *n
     return NULL;
 }
 
-/* libxgboost must have confirmed the trees that are in the file, not others. */
+/* libxgboost must have confirmed the trees of this very file. */
 static int check_confirmed (const struct json_object *entry,
                             const struct dn_bundle_file *file,
                             struct dn_err *err)
@@ -344,7 +346,7 @@ static int read_domain (const struct json_object *manifest,
     return 0;
 }
 
-/* Quantiles at the levels whose scores stand in 'q'. */
+/* Quantiles at the levels whose scores are in 'q'. */
 static int read_quantiles (const struct json_object *json,
                            const char *key,
                            struct dn_quantiles *q,
@@ -484,7 +486,7 @@ struct dn_bundle *dn_bundle_open (struct dn_span manifest, struct dn_err *err)
     return NULL;
 }
 
-/* The file's bytes are those that were written: make of them what they are. */
+/* Parse a file whose size and checksum have been checked. */
 static int take_file (struct dn_bundle *bundle,
                       const char *name,
                       struct dn_span text,

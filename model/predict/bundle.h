@@ -1,17 +1,17 @@
-/* bundle.h - what was learned: trees, their domain, and how sure they are
+/* bundle.h - the learned part: trees, their domain, and their bounds
  *
- * In: the bytes of a manifest and of the files that it names (etc/bundle, or what
- * 'dnnest train' has made). Out: struct dn_bundle, const from then on and shared by all
- * threads; whoever made it frees it, when no estimate is in use any more. A bundle is
- * taken whole or not at all: another version, another vector of features, a file of
- * another size or checksum, or a number out of range is an error that names it.
+ * In: the bytes of a manifest and of the files that it names (etc/bundle, or written by
+ * 'dnnest train'). Out: struct dn_bundle, const from then on and shared by all threads.
+ * The caller frees it, when no estimate is in use any more. A bundle is accepted as a
+ * whole or rejected: another version, another vector of features, a file of another
+ * size or checksum, or a number out of range is an error that names it.
  *
- * Predictions walk the trees with our own code. So the manifest must say that
- * libxgboost, which made them, gives the same predictions: for each file of trees a
- * record "confirmed" with the version of libxgboost, the SHA-256 of the file, the
- * number of rows that were compared, and the largest difference. 'dnnest train' writes
- * it (learn/confirm.h); trees without one, or whose file has another SHA-256, are
- * refused.
+ * Predictions evaluate the trees with dnnest's own code. So the manifest must state
+ * that libxgboost, which made them, gives the same predictions. It has, for each file
+ * of trees, a record "confirmed" with the version of libxgboost, the SHA-256 of the
+ * file, the number of rows that were compared, and the largest difference. 'dnnest
+ * train' writes it (learn/confirm.h); trees without one, or whose file has another
+ * SHA-256, are refused.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,15 +25,15 @@
 #define DN_BUNDLE_FORMAT   2
 #define DN_BUNDLE_MANIFEST "manifest.json"
 
-/* So much may libxgboost's sum of the trees differ from ours, of 1 + |the sum|: it adds
- * in single precision.
+/* How much libxgboost's sum of the trees may differ from dnnest's, relative to 1 + |the
+ * sum|. libxgboost adds in single precision.
  */
 #define DN_CONFIRM_TOLERANCE 1e-4
 
-/* Features are no larger, which keeps sums of them finite. */
+/* Limit of features, which keeps sums of them finite. */
 #define DN_FEATURE_MAX 1e6
 
-/* What is corrected and bounded. */
+/* The quantities that a bundle corrects and bounds. */
 enum dn_quantity {
     DN_QUANTITY_STEP,
     DN_QUANTITY_MEMORY,
@@ -43,7 +43,7 @@ enum dn_quantity {
 
 extern const struct dn_names dn_quantity_names;
 
-/* A file beside the manifest. */
+/* A file next to the manifest. */
 struct dn_bundle_file {
     char name[DN_NAME_MAX];
     int64_t bytes;
@@ -70,8 +70,8 @@ struct dn_bounds {
     int n_groups;
 };
 
-/* At this distance from the training runs: how much of the residual counts, and the
- * spread of the step time that is left.
+/* At this distance from the training runs: the weight of the residual, and the spread
+ * of the corrected step time.
  */
 struct dn_knot {
     double distance;
@@ -79,10 +79,10 @@ struct dn_knot {
     double sigma;
 };
 
-/* Coordinates that suffice to leave most points out. */
+/* Coordinates of a sketch, which suffice to exclude most points. */
 #define DN_SKETCH 16
 
-/* The runs that stand for the training data, as points of the features that have a
+/* The runs that represent the training data, as points of the features that have a
  * weight, scaled so that the distance is the Euclidean one.
  */
 struct dn_domain {
@@ -92,12 +92,12 @@ struct dn_domain {
     float *points; /* n_points times n_used; owned */
     int n_points;
     int telling[DN_SKETCH]; /* coordinates in which the points differ most */
-    float *sketch;          /* these of all points; NULL: there is none; owned */
+    float *sketch; /* these coordinates of all points; NULL: no sketch; owned */
     struct dn_knot knots[DN_KNOTS_MAX]; /* by ascending distance */
     int n_knots;
 };
 
-/* What a site has learned from its own runs; predict/tuning.h. */
+/* The learned part of a site, from its own runs; predict/tuning.h. */
 struct dn_tuning;
 
 struct dn_bundle {
@@ -110,8 +110,8 @@ struct dn_bundle {
     struct dn_tuning *tuning; /* NULL: none; owned */
 };
 
-/* Read a manifest. The bundle is good for nothing until its files have been added. NULL
- * with 'err'. Freed with dn_bundle_free ().
+/* Read a manifest. The bundle is unusable until its files have been added. NULL with
+ * 'err'. Freed with dn_bundle_free ().
  */
 struct dn_bundle *dn_bundle_open (struct dn_span manifest, struct dn_err *err);
 
@@ -121,14 +121,13 @@ int dn_bundle_add (struct dn_bundle *bundle,
                    struct dn_span text,
                    struct dn_err *err);
 
-/* Are all files there? From now on the bundle does not change. */
+/* Check that all files were added. From then on the bundle does not change. */
 int dn_bundle_close (struct dn_bundle *bundle, struct dn_err *err);
 
 /* NULL-safe. */
 void dn_bundle_free (struct dn_bundle *bundle);
 
-/* The most bytes that a file of that name may have; -1 where no bundle has such a file.
- */
+/* Maximum bytes of a file of that name; -1 if no bundle has such a file. */
 int64_t dn_bundle_file_max (const char *name);
 
 /* Read the points of a domain that has its scale from the bytes of a file (flat.h), and
@@ -136,8 +135,8 @@ int64_t dn_bundle_file_max (const char *name);
  */
 int dn_domain_read (struct dn_span file, struct dn_domain *domain, struct dn_err *err);
 
-/* Sketch the points, so that distances are found faster; they are the same with and
- * without. -1 with 'err' without memory. Free with dn_domain_free ().
+/* Sketch the points, so that distances are found faster. The results are the same
+ * without a sketch. -1 with 'err' without memory. Free with dn_domain_free ().
  */
 int dn_domain_sketch (struct dn_domain *domain, struct dn_err *err);
 void dn_domain_free (struct dn_domain *domain);
@@ -146,15 +145,17 @@ void dn_domain_free (struct dn_domain *domain);
 double dn_domain_distance (const struct dn_domain *domain,
                            const float features[DN_N_FEATURES]);
 
-/* Those of 'n' runs, 1 to DN_CANDIDATES_MAX, of DN_N_FEATURES each: the same as one by
- * one, and faster where the runs have most in common.
+/* The distances of 'n' runs, 1 to DN_CANDIDATES_MAX, of DN_N_FEATURES each. The results
+ * are the same as one by one; it is faster where the runs are similar.
  */
 void dn_domain_distances (const struct dn_domain *domain,
                           const float *features,
                           int n,
                           double *distances);
 
-/* What holds at that distance; beyond the last knot what holds there. */
+/* The knot at that distance, interpolated; beyond the last knot, the values of the
+ * last.
+ */
 struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance);
 
 /* The quantiles of a group, or of all; NULL: the normal law. */

@@ -1,9 +1,9 @@
-/* constants.c - values of the white box's constants, and where each comes from
+/* constants.c - values of the white box's constants, and the source of each
  *
  * "joint fit": least absolute error of ln (measured / predicted) over the rows of
  * learn/data/training_runs.csv, those of one GPU first, then communication on the
- * others, by tests/bench/calibrate-steps, which prints these lines.
- * The other sources are named where they stand.
+ * others, by tests/bench/calibrate-steps, which prints these lines. The other sources
+ * are stated at each value.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -36,10 +36,13 @@ const struct dn_constants dn_constants_default = {
     /* Counted in Megatron-LM, whose fused kernels are scale, mask and softmax (9 passes
      * over the scores become 5, and 10 become 4), bias and GELU, bias, dropout and
      * addition, layer norm; half of the operators disappear. No row of such a stack was
-     * used: VIA-Research/vTrain's own steps ask for 0.17. */
+     * used: VIA-Research/vTrain's own steps would need 0.17.
+     */
     .fused_bytes = 0.45,
     .fused_launch = 0.5,
-    /* Judged, by long element-wise kernels: .76 to .92 in kernels_elementwise.csv. */
+    /* Estimated by hand from long element-wise kernels: .76 to .92 in
+     * kernels_elementwise.csv.
+     */
     .optimizer_memory = 0.8,
     /* By definition: one pass, one operator per tensor. */
     .fused_optimizer = 1,
@@ -47,41 +50,49 @@ const struct dn_constants dn_constants_default = {
     /* Counted in Megatron-LM, which copies gradients to fp32, unscales, measures and
      * clips them, runs a fused Adam and copies the weights back: 60 bytes per
      * parameter, not 28. One kernel takes a hundred tensors and more; .05 operators per
-     * tensor are judged. Where tensor parallelism splits the vocabulary, maximum,
-     * difference, exponential, sum and quotient of its log-softmax are kernels of their
-     * own; that 4 of them count is judged. */
+     * tensor are an estimate by hand. Where tensor parallelism splits the vocabulary,
+     * maximum, difference, exponential, sum and quotient of its log-softmax are
+     * separate kernels; that 4 of them count is an estimate by hand.
+     */
     .megatron_optimizer = 2.1,
     .megatron_launches = 0.05,
     .loss_launches = 1,
     .megatron_loss = 4,
-    /* nn.DataParallel. Judged: every module is copied for every device, which is about
-     * half a forward pass of host work. Its copies run at 10-11 GB/s of PCIe's 12.5. */
+    /* nn.DataParallel. Estimated by hand: every module is copied for every device,
+     * which is about half a forward pass of host work. Its copies run at 10-11 GB/s of
+     * PCIe's 12.5.
+     */
     .dataparallel_host = 0.5,
     .dataparallel_pcie = 0.8,
     /* A third of Kepler's cores works only on instructions that pair up (192 cores, 4
      * schedulers of 32 lanes: NVIDIA, Kepler GK110 white paper). Error correction takes
-     * a fifth of its bandwidth, which later memories do beside: judged. */
+     * a fifth of its bandwidth; later memories do it without a loss. This is an
+     * estimate by hand.
+     */
     .kepler_compute = 2.0 / 3,
     .kepler_memory = 0.8,
     /* Geometric mean of V100 (PCIe) and A100 (PCIe) in kernels_{linear,conv,
-     * elementwise}.csv, as 'dnnest-bench entry' finds it: .84 and .76, 1.01 and 1.05,
-     * .92 and .87. Others are below since their power does not last for their clock: T4
-     * .39, .72, .76. Matrix units: one H200 reached .78-.81 with bf16 products of
-     * 8192^3; for convolutions judged. */
+     * elementwise}.csv, as 'dnnest-bench entry' computes it: .84 and .76, 1.01 and
+     * 1.05, .92 and .87. Others are below because their power limit lowers their clock:
+     * T4 .39, .72, .76. Matrix units: one H200 reached .78-.81 with bf16 products of
+     * 8192^3; the value for convolutions is an estimate by hand.
+     */
     .seen_linear_fp32 = 0.8,
     .seen_conv_fp32 = 1.03,
     .seen_linear_tensor = 0.8,
     .seen_conv_tensor = 0.6,
     .seen_stream = 0.895,
     /* NCCL all-reduce tables of VIA-Research/vTrain: start and hop of both boards, the
-     * shares of A100 (switches) and of V100 (wired to one another). Mean error over its
-     * 1,736 rows 5 %, 1 MiB to 1 GiB. */
+     * shares of A100 (switches) and of V100 (no switches). Mean error over its 1,736
+     * rows 5 %, 1 MiB to 1 GiB.
+     */
     .nvlink_eff = 0.715,
     .mesh_eff = 0.904,
     .nvlink_start_s = 3.7e-5,
     .hop_s = 2.3e-6,
-    /* joint fit; the bound of node_bw, an adapter of 200 Gb/s per GPU, is met: the
-     * nodes with NVLink were never limited by less */
+    /* joint fit; node_bw is at its upper bound, an adapter of 200 Gb/s per GPU: no row
+     * shows nodes with NVLink limited by less
+     */
     .pcie_eff = 0.333,
     .pcie_start_s = 1e-05,
     .node_bw = 2.5e+10,
@@ -91,9 +102,10 @@ const struct dn_constants dn_constants_default = {
     /* msr-fiddle/synergy, V100: ResNet-18 265-300 images/s and core on 3 cores, AlexNet
      * and M5 284; their plateaus are 1,707 images and 1,280 clips of a second per
      * second. zhengxiawu/pytorch-cls, Xeon E5-2698 v4: a compiled loader (DALI) 164
-     * images/s and core, PyTorch's with Pillow 83, both nearly level up to 12 cores;
+     * images/s and core, PyTorch's with Pillow 83, both nearly constant up to 12 cores;
      * twice, four and six times as many workers as cores deliver .69, .45 and .39.
-     * Tokenised text above 1e5 tokens/s and core, arrays at what a core copies: judged.
+     * Tokenised text above 1e5 tokens/s and core, arrays at the rate at which a core
+     * copies: estimates by hand.
      */
     .core_jpeg = 265,
     .core_plain = 0.31, /* 83 of 265 images/s, zhengxiawu/pytorch-cls */
@@ -106,22 +118,25 @@ const struct dn_constants dn_constants_default = {
     .core_crowding = 0.55,
     /* gpu_memory.csv, one vote per network and source, least absolute error of ln
      * (measured / predicted). The context is that of 3,000 MLPs on one A100; lambdal's
-     * cards from Pascal to Ampere agree within 0.5 GB. Few networks without
-     * convolutions are left when the MLPs are left out: the two contexts then merge. */
+     * cards from Pascal to Ampere agree within 0.5 GB. Without the MLPs few networks
+     * without convolutions remain, and the two contexts become equal.
+     */
     .context_bytes = 1.545e9,
     .context_conv = 0.27e9,
     .workspace = 2.8,
     .slack = 0.01,
-    /* Not measured in any table of ours. A PyTorch process with CUDA's libraries and
-     * pinned pool; interpreter and index of a loader, 0.3-1 GB in practice; PyTorch's
-     * prefetch_factor. A request for memory is never lowered on their account. */
+    /* Not measured in any table of learn/data. A PyTorch process with CUDA's libraries
+     * and pinned pool; interpreter and index of a loader, 0.3-1 GB in practice;
+     * PyTorch's prefetch_factor. A request for memory is never lowered because of them.
+     */
     .host_process = 4e9,
     .host_worker = 0.8e9,
     .host_workers = 4,
     .host_prefetch = 2,
     /* energy.csv (ml-energy/zeus: P100, V100, Quadro RTX 6000, limits from 100 W),
-     * least mean absolute error over 635 rows; traffic also by what ShuffleNetV2 draws
-     * there */
+     * least mean absolute error over 635 rows; traffic also by the power of
+     * ShuffleNetV2 there
+     */
     .power_floor = 0.138,
     .power_pin = 4.4e-11,
     .power_traffic = 0.84,
@@ -130,13 +145,15 @@ const struct dn_constants dn_constants_default = {
     .power_regulated = 0.975,
     .power_half = 0.26,
     .power_steep = 3,
-    /* the same, epoch times at 316 limits relative to the board's own; a third power
-     * of the clock at first, then linear once the voltage is at its least */
+    /* the same, epoch times at 316 limits relative to the board's own; a third power of
+     * the clock at first, then linear once the voltage is at its minimum
+     */
     .power_slow = 0.3,
     .power_slow_deep = 0.24,
-    /* Judged: container and imports, data-set index, algorithm search, first batches; a
-     * checkpoint and new loaders per epoch; 50,000 images after 1.28 million at a third
-     * of the work are 1.3 %, more with small data sets. */
+    /* Estimated by hand: container and imports, data-set index, algorithm search, first
+     * batches; a checkpoint and new loaders per epoch; 50,000 images after 1.28 million
+     * at a third of the work are 1.3 %, more with small data sets.
+     */
     .start_s = 180,
     .epoch_s = 20,
     .eval_share = 0.03,
@@ -166,14 +183,14 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            0.05,
            3,
            0),
-    FIELD (eff_conv_fp32, "", "the same of convolutions", 0.05, 5, 0),
+    FIELD (eff_conv_fp32, "", "the same for convolutions", 0.05, 5, 0),
     FIELD (eff_linear_tensor,
            "",
            "share of the matrix-unit peak that matrix products reach",
            0.03,
            2,
            0),
-    FIELD (eff_conv_tensor, "", "the same of convolutions", 0.03, 2, 0),
+    FIELD (eff_conv_tensor, "", "the same for convolutions", 0.03, 2, 0),
     FIELD (eff_tf32, "", "factor on both for tf32", 0.3, 3, 0),
     FIELD (eff_grouped,
            "",
@@ -187,9 +204,9 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            0.1,
            3,
            0),
-    FIELD (eff_light, "", "the same of operators without products", 0.1, 3, 0),
+    FIELD (eff_light, "", "the same for operators without products", 0.1, 3, 0),
     FIELD (tile, "", "exponent of the padding of tiles", 0.01, 3, 0),
-    FIELD (kernel_s, "s", "least time of one kernel on the device", 5e-07, 0.0002, 0),
+    FIELD (kernel_s, "s", "minimum time of one kernel on the device", 5e-07, 0.0002, 0),
     FIELD (launch_s,
            "s",
            "host time of an operator in one direction",
@@ -198,7 +215,7 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            0.5),
     FIELD (recurrence_s, "s", "per step of a recurrent layer", 2e-07, 0.0004, 0),
     FIELD (step_s, "s", "fixed host time of a step", 1e-05, 0.5, 0.6),
-    FIELD (optimizer, "", "traffic of the optimizer over the least", 0.3, 20, 0.2),
+    FIELD (optimizer, "", "traffic of the optimizer over the minimum", 0.3, 20, 0.2),
     FIELD (optimizer_launches,
            "",
            "operators of the optimizer per parameter tensor",
@@ -261,10 +278,15 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
     FIELD (core_tokens, "1/s", "tokens of text from one core", 1000, 1e+08, 0.3),
     FIELD (core_audio, "1/s", "audio clips from one core", 10, 100000, 0.3),
     FIELD (core_bytes, "byte/s", "undecoded arrays from one core", 1e+06, 1e+11, 0.3),
-    FIELD (core_image_limit, "1/s", "images that one process takes in", 50, 100000, 0),
+    FIELD (core_image_limit,
+           "1/s",
+           "images that one process can receive",
+           50,
+           100000,
+           0),
     FIELD (core_audio_limit,
            "1/s",
-           "audio clips that one process takes in",
+           "audio clips that one process can receive",
            50,
            100000,
            0),
@@ -274,7 +296,7 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            0.02,
            1,
            0),
-    FIELD (cores, "", "per GPU, where a job does not tell", 1, 512, 0),
+    FIELD (cores, "", "CPUs per GPU, where the job does not state them", 1, 512, 0),
     FIELD (context_bytes,
            "byte",
            "GPU memory of driver, framework and matrix library",
@@ -302,7 +324,12 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            0.05,
            2,
            0),
-    FIELD (fused_optimizer, "", "fused optimizers: traffic over the least", 0.3, 20, 0),
+    FIELD (fused_optimizer,
+           "",
+           "fused optimizers: traffic over the minimum",
+           0.3,
+           20,
+           0),
     FIELD (fused_launches,
            "",
            "fused optimizers: operators per parameter tensor",
@@ -311,7 +338,7 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            0),
     FIELD (megatron_optimizer,
            "",
-           "framework=megatron: traffic of the optimizer over the least",
+           "framework=megatron: traffic of the optimizer over the minimum",
            0.3,
            20,
            0),
@@ -322,12 +349,13 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            40,
            0),
     FIELD (megatron_loss, "", "framework=megatron: kernels of the loss", 0.1, 40, 0),
-    FIELD (dataparallel_host,
-           "",
-           "parallel=dataparallel: host time of copying modules, of a forward pass",
-           0.01,
-           20,
-           0),
+    FIELD (
+        dataparallel_host,
+        "",
+        "parallel=dataparallel: host time of copying modules, share of a forward pass",
+        0.01,
+        20,
+        0),
     FIELD (dataparallel_pcie,
            "",
            "parallel=dataparallel: share of the PCIe rate that copies reach",

@@ -1,9 +1,9 @@
 /* constants.h - the constants of the white box, in one table
  *
  * They were calibrated on measured runs; constants.c states the source of each. They
- * hold only together: launch and step absorb host time, efficiencies above 1 absorb
- * algorithms that need fewer operations than are counted (Winograd). A site may replace
- * them by its own.
+ * are valid only together: launch and step absorb host time, efficiencies above 1
+ * absorb algorithms that need fewer operations than are counted (Winograd). A site may
+ * replace them with its own.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,11 +25,11 @@ struct dn_constants {
     double eff_memory;   /* share of the memory bandwidth */
     double eff_light;    /* the same for operators without products */
     double tile;         /* exponent of tile padding */
-    double kernel_s;     /* least time of one kernel on the device */
+    double kernel_s;     /* minimum time of one kernel on the device */
     double launch_s;     /* host time of an operator in one direction */
     double recurrence_s; /* per step of a recurrent layer */
     double step_s;       /* fixed host time of a step */
-    double optimizer;    /* unfused optimizers: factor on the least traffic */
+    double optimizer;    /* unfused optimizers: factor on the minimum traffic */
     double optimizer_launches; /* and operators per parameter tensor */
     /* What a tuned container changes (stack=ngc) */
     double ngc_tensor;  /* factor on both matrix-unit efficiencies */
@@ -37,35 +37,40 @@ struct dn_constants {
     double ngc_grouped; /* factor on eff_grouped */
     double ngc_launch;  /* factor on launch_s */
     double ngc_step;    /* factor on step_s */
-    /* What fused kernels change (compile=1, framework=megatron): shares that remain of
-     * the bytes and the launches of operators without products */
+    /* What fused kernels change (compile=1, framework=megatron): remaining shares of
+     * the bytes and the launches of operators without products
+     */
     double fused_bytes;
     double fused_launch;
     /* Where frameworks and stacks differ (habits.c) */
     double optimizer_memory;   /* share of the bandwidth that an optimizer reaches */
-    double fused_optimizer;    /* fused optimizers: factor on the least traffic */
+    double fused_optimizer;    /* fused optimizers: factor on the minimum traffic */
     double fused_launches;     /* and operators per parameter tensor */
-    double megatron_optimizer; /* the same of Megatron-LM's */
+    double megatron_optimizer; /* the same for Megatron-LM */
     double megatron_launches;
-    double loss_launches;     /* kernels of a log-softmax and its loss */
-    double megatron_loss;     /* the same in Megatron-LM */
-    double dataparallel_host; /* host time of copying modules, of a forward pass */
+    double loss_launches; /* kernels of a log-softmax and its loss */
+    double megatron_loss; /* the same in Megatron-LM */
+    double
+        dataparallel_host; /* host time of copying modules, share of a forward pass */
     double dataparallel_pcie; /* share of the PCIe rate that its copies reach */
     /* Kepler: shares of the data sheet's FP32 rate and bandwidth that exist in practice
      */
     double kepler_compute;
     double kepler_memory;
     /* Shares of the data sheet that dnnest-bench measures where the efficiencies above
-     * were fitted: a device that reaches more or less is so much faster or slower. */
+     * were fitted: a device that reaches more or less is faster or slower by that
+     * factor.
+     */
     double seen_linear_fp32;
     double seen_conv_fp32;
     double seen_linear_tensor;
     double seen_conv_tensor;
     double seen_stream;
     /* Communication */
-    double nvlink_eff; /* share of the data-sheet rate per direction that a ring sees */
-    double mesh_eff;   /* the same without switches */
-    double pcie_eff;   /* the same over PCIe */
+    double
+        nvlink_eff; /* share of the data-sheet rate per direction that a ring reaches */
+    double mesh_eff;       /* the same without switches */
+    double pcie_eff;       /* the same over PCIe */
     double nvlink_start_s; /* start of an all-reduce over NVLink */
     double pcie_start_s;   /* the same over PCIe and between nodes */
     double hop_s;          /* from one device to the next */
@@ -79,8 +84,8 @@ struct dn_constants {
     double core_tokens;      /* tokens of text */
     double core_audio;       /* clips */
     double core_bytes;       /* bytes of undecoded arrays */
-    double cores;            /* per GPU, where the request does not tell */
-    double core_image_limit; /* images per second that one process takes in */
+    double cores;            /* per GPU, where the request does not state them */
+    double core_image_limit; /* images per second that one process can receive */
     double core_audio_limit; /* clips */
     double core_crowding;    /* exponent of cores per worker, where workers share */
     /* GPU memory */
@@ -91,26 +96,27 @@ struct dn_constants {
     /* Host memory */
     double host_process;  /* bytes of one training process */
     double host_worker;   /* bytes of one loader process */
-    double host_workers;  /* of them per GPU, where the job does not tell */
+    double host_workers;  /* loaders per GPU, where the job does not state them */
     double host_prefetch; /* batches that each holds ready */
     /* Power between floor and limit */
-    double power_floor;     /* share of the board's limit drawn by an idle process */
-    double power_pin;       /* J per byte of peak bandwidth of memory on the board */
-    double power_traffic;   /* share of the limit asked for by memory traffic alone */
-    double power_work;      /* more at full use of the arithmetic */
-    double power_old;       /* what boards before Volta draw at most, of their limit */
-    double power_regulated; /* share of the limit that the mean power comes to */
+    double power_floor;   /* share of the board's limit drawn by an idle process */
+    double power_pin;     /* J per byte of peak bandwidth of memory on the board */
+    double power_traffic; /* share of the limit that memory traffic alone needs */
+    double power_work;    /* more at full use of the arithmetic */
+    double power_old;     /* share of the limit that boards before Volta draw at most */
+    double power_regulated; /* share of the limit that the mean power reaches */
     double power_half;      /* busy share at which most of the power is drawn */
-    double power_steep;     /* and how sharply */
-    double power_slow;      /* slow-down per relative lack of power ... */
-    double power_slow_deep; /* ... and per its cube */
+    double power_steep;     /* and how steep the rise is */
+    double power_slow;      /* slow-down per relative shortage of power ... */
+    double power_slow_deep; /* ... and per the cube of it */
     /* The run around the steps */
     double start_s;    /* start-up: imports, container, first batches */
     double epoch_s;    /* per epoch: loaders restarted, checkpoint written */
     double eval_share; /* evaluation, as a share of the training steps */
     /* Spread of ln (measured / predicted) */
-    double sigma_step;         /* of a model never seen, every key given */
-    double sigma_assumed;      /* added in square per important key that is missing */
+    double sigma_step;    /* of a model that was left out of the fit, every key given */
+    double sigma_assumed; /* variance added per important key that is missing: its
+                             square */
     double sigma_precision;    /* the same for the precision */
     double sigma_parallel;     /* the same for tensor and pipeline parallelism */
     double sigma_memory;       /* of networks with convolutions */
@@ -120,8 +126,8 @@ struct dn_constants {
 
 extern const struct dn_constants dn_constants_default;
 
-/* What a constant is called, what a site may set it to, and how far sites are from one
- * another. One row per constant that a site may replace.
+/* The name of a constant, the range of a site's value, and how far sites differ. One
+ * row per constant that a site may replace.
  */
 struct dn_constant_field {
     const char *name;
@@ -130,16 +136,17 @@ struct dn_constant_field {
     const char *help;
     double min; /* of a site's own value */
     double max;
-    /* Between sites, standard deviation of the logarithm: how freely a site's runs
-     * move it (learn/site_fit.h). 0: runs do not, only its admin does. They are less
-     * than what tests/bench/site-curve prints for the sources of training_runs.csv: a
-     * part of what it finds is the model's own fault. Links differ most, but twice as
-     * free they made networks worse that were not among the runs, and so did free
-     * efficiencies of arithmetic and memory. */
+    /* Between sites, standard deviation of the logarithm: how freely a site's runs move
+     * it (learn/site_fit.h). 0: runs do not move it, only the admin sets it. They are
+     * less than the values that tests/bench/site-curve prints for the sources of
+     * training_runs.csv: part of these is the model's own error. Links differ most, but
+     * with twice the freedom networks that were not among the runs got worse, and so
+     * they did with free efficiencies of arithmetic and memory.
+     */
     double spread;
 };
 
-/* As many rows as the table has. */
+/* The number of rows of the table. */
 #define DN_CONSTANT_FIELDS 54
 
 extern const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS];

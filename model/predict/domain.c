@@ -1,4 +1,4 @@
-/* domain.c - how far a run is from all that were trained on
+/* domain.c - the distance of a run from the training runs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,16 +10,15 @@
 #include "base/limits.h"
 #include "predict/flat.h"
 
-/* Lanes of a sum that do not wait for each other, as compilers put into one register.
- */
+/* Independent lanes of a sum, which compilers put into one register. */
 #define LANES 4
 
-/* Points whose bounds are below this part of what is known are looked at first. */
+/* Points whose bounds are below this part of the known distance are examined first. */
 #define NEAR 0.25F
 
 /* Squared distance, or infinity where it is more than 'least': a decision compares
- * eight runs with some hundred points. Whoever finds the least must not find another
- * one for being faster, so the order of the sum is always this.
+ * eight runs with some hundred points. The order of the sum is always the same, so that
+ * a faster search finds the same minimum.
  */
 static float square_distance (const float *a, const float *b, int n, float least)
 {
@@ -47,7 +46,7 @@ static float square_to (const struct dn_domain *domain,
         point, domain->points + (ptrdiff_t) i * domain->n_used, domain->n_used, least);
 }
 
-/* How much the points differ in a coordinate: the variance. */
+/* The variance of the points in a coordinate. */
 static double variance_of (const struct dn_domain *domain, int coordinate)
 {
     double sum = 0;
@@ -63,7 +62,7 @@ static double variance_of (const struct dn_domain *domain, int coordinate)
     return squares / domain->n_points - sum / domain->n_points * sum / domain->n_points;
 }
 
-/* Find the telling coordinates, the most telling one first. */
+/* Find the coordinates of the largest variance, in descending order. */
 static void find_telling (struct dn_domain *domain)
 {
     double variances[DN_N_FEATURES];
@@ -149,8 +148,8 @@ void dn_domain_free (struct dn_domain *domain)
 }
 
 /* Runs of one decision, as points: they are of one network in one configuration, and
- * only what the device has a part in differs. In each coordinate they are no farther
- * than 'half' from the 'middle'.
+ * only features that depend on the device differ. In each coordinate they are no
+ * farther than 'half' from the 'middle'.
  */
 struct cloud {
     float points[DN_CANDIDATES_MAX][DN_N_FEATURES];
@@ -161,7 +160,7 @@ struct cloud {
 
 static void find_range (const struct dn_domain *domain, int n, struct cloud *cloud)
 {
-    const float rounding = 1.000001F; /* so much farther is harmless */
+    const float rounding = 1.000001F; /* a larger range is harmless */
 
     for (int k = 0; k < domain->n_used; k++) {
         float low = cloud->points[0][k];
@@ -179,9 +178,9 @@ static void find_range (const struct dn_domain *domain, int n, struct cloud *clo
     }
 }
 
-/* Less than the squared distances that square_distance () finds from any point of a
- * cloud: its terms are among those, or less, and what the order of rounding changes is
- * far less than what is taken off.
+/* A lower bound of the squared distances that square_distance () finds from any point
+ * of a cloud. Its terms are among theirs, or less, and the factor 'safe' is far more
+ * than the effect of rounding.
  */
 static float square_bound (const float *middle, const float *half, const float *at)
 {
@@ -191,7 +190,7 @@ static float square_bound (const float *middle, const float *half, const float *
     for (int k = 0; k < DN_SKETCH; k += LANES)
         for (int j = 0; j < LANES; j++) {
             float beyond = fabsf (at[k + j] - middle[k + j]) - half[k + j];
-            float twice = beyond + fabsf (beyond); /* 0 within */
+            float twice = beyond + fabsf (beyond); /* 0 within the range */
 
             sums[j] += twice * twice;
         }
@@ -213,11 +212,11 @@ static void find_bounds (const struct dn_domain *domain,
         float bound =
             square_bound (middle, half, domain->sketch + (ptrdiff_t) i * DN_SKETCH);
 
-        bounds[i] = bound < INFINITY ? bound : 0; /* out of range it bounds nothing */
+        bounds[i] = bound < INFINITY ? bound : 0; /* an overflow gives no bound */
     }
 }
 
-/* How far are the runs from a point? */
+/* Update the distances of the runs with a point. */
 static void look_at (const struct dn_domain *domain,
                      const struct cloud *cloud,
                      int i,
@@ -233,7 +232,7 @@ static void look_at (const struct dn_domain *domain,
         }
 }
 
-/* Of squares. */
+/* The largest of squares, which are not negative. */
 static float greatest (const float *values, int n)
 {
     float most = 0;
@@ -244,7 +243,7 @@ static float greatest (const float *values, int n)
     return most;
 }
 
-/* Look at the points whose bounds are above 'from' and up to 'to'. */
+/* Examine the points whose bounds are above 'from' and up to 'to'. */
 static void look_between (const struct dn_domain *domain,
                           const struct cloud *cloud,
                           const float *bounds,
@@ -257,9 +256,9 @@ static void look_between (const struct dn_domain *domain,
             look_at (domain, cloud, i, bounds[i], least);
 }
 
-/* The point that looks nearest is most often among the nearest of some run: it goes
- * first, then those that look near, and few others have to be looked at. 'least' is
- * infinite at first.
+/* The point with the lowest bound is usually among the nearest of some run. It is
+ * examined first, then points with low bounds, after which few others remain. 'least'
+ * is infinite at first.
  */
 static void least_by_sketch (const struct dn_domain *domain,
                              const struct cloud *cloud,

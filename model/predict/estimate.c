@@ -1,4 +1,4 @@
-/* estimate.c - names of an estimate's parts, and what follows from it: cost, carbon
+/* estimate.c - names of an estimate's parts, and cost and carbon from it
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

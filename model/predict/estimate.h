@@ -1,4 +1,4 @@
-/* estimate.h - what a prediction says of a run on one device
+/* estimate.h - the prediction of a run on one device
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,8 +18,8 @@ struct dn_quantiles {
 };
 
 /* A positive quantity known up to a factor: median p50 and the spread 'sigma' of its
- * natural logarithm, normal unless 'quantiles' tell better. They are borrowed of the
- * bundle, and live as long as the site.
+ * natural logarithm, normal unless 'quantiles' are set. They are borrowed from the
+ * bundle and valid as long as the site.
  */
 struct dn_range {
     double p50;
@@ -33,8 +33,8 @@ double dn_range_at (struct dn_range range, double quantile);
 /* The standard normal quantile. */
 double dn_normal_score (double quantile);
 
-/* Where the time of one optimizer step goes, seconds on one device. The stages overlap:
- * their sum is not the step.
+/* The time of one optimizer step by stage, seconds on one device. The stages overlap,
+ * so their sum is not the step.
  */
 enum dn_stage {
     DN_STAGE_FORWARD,
@@ -43,7 +43,7 @@ enum dn_stage {
     DN_STAGE_RECOMPUTE,       /* forward again, under checkpointing */
     DN_STAGE_OPTIMIZER,
     DN_STAGE_COMMUNICATION, /* all of it */
-    DN_STAGE_EXPOSED,       /* the part of it that nothing hides */
+    DN_STAGE_EXPOSED,       /* the part that is not overlapped */
     DN_STAGE_INPUT,         /* the loader's time for one step's samples */
     DN_STAGE_HOST,          /* fixed host time of a step */
     DN_N_STAGES
@@ -51,8 +51,8 @@ enum dn_stage {
 
 extern const struct dn_names dn_stage_names;
 
-/* What fills the GPU's memory at its peak, bytes on one device. Gradients and buckets
- * are not there yet when activations peak: what they take over counts as theirs.
+/* The GPU's memory at its peak by class, bytes on one device. Gradients and buckets are
+ * not yet allocated when activations peak; memory that they take over counts as theirs.
  */
 enum dn_memory_class {
     DN_MEMORY_WEIGHTS,
@@ -79,18 +79,18 @@ struct dn_estimate {
     struct dn_range gpu_mem; /* bytes on one device */
     double memory[DN_N_MEMORY_CLASSES];
     double host_mem;      /* bytes per node */
-    int64_t cpus_per_gpu; /* the fewest that do not slow the step; DN_UNSET unknown */
+    int64_t cpus_per_gpu; /* minimum that does not slow the step; DN_UNSET unknown */
     double power_w;       /* mean board power */
     double energy_j;      /* of the run, all devices; -1 when unknown */
     double samples_per_s; /* of the whole job */
     double confidence;    /* 0..1 */
     double known;         /* share of the learned residual that counts, 0 without one */
-    const char *bundle;   /* the name of the bundle, borrowed of it; NULL without one */
-    double white_step_s;  /* step_s.p50 of the shipped white box alone */
-    double site;          /* factor on it by the site's own runs, 1 without any */
+    const char *bundle; /* the name of the bundle, borrowed from it; NULL without one */
+    double white_step_s; /* step_s.p50 of the shipped white box alone */
+    double site;         /* factor on it from the site's own runs, 1 without any */
 };
 
-/* Cost of the run at 'cost_per_hour' and device, or -1 when its time is unknown. */
+/* Cost of the run at 'cost_per_hour' per device, or -1 when its time is unknown. */
 double dn_estimate_cost (const struct dn_estimate *estimate,
                          int64_t n_gpus,
                          double cost_per_hour);

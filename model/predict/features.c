@@ -1,4 +1,4 @@
-/* features.c - what the learned residual knows of a run
+/* features.c - the features of a run for the learned residual
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,8 +9,9 @@
 
 #include "predict/habits.h"
 
-/* No size that occurs is further from 1 than e^50, no ratio above a hundred means
- * anything else than a hundred. */
+/* Sizes are limited to e^-50..e^50, far beyond any that occurs, and ratios to a
+ * hundred.
+ */
 #define LN_MAX    50.0
 #define RATIO_MAX 100.0
 
@@ -152,7 +153,7 @@ const struct dn_feature_key *dn_feature_keys (void)
     return keys;
 }
 
-/* The logarithm of a size; 0 for one that is not known. */
+/* The logarithm of a size; 0 for an unknown size. */
 static double ln (double value)
 {
     return value > 0 ? log (value) : 0;
@@ -163,7 +164,7 @@ static double share (double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-/* Products are tiled by the hardware; few channels leave tiles half empty. */
+/* The hardware tiles products; with few channels tiles are partly empty. */
 static double padded (const struct dn_op *op)
 {
     const double tile = 64;
@@ -358,8 +359,9 @@ static void add_device (const struct dn_spec *spec,
         out[DN_FEATURE_POWER_LIMIT] = share ((double) spec->power_limit, device->tdp_w);
 }
 
-/* How far the white box's step is above what the data sheet allows: backward is twice
- * the forward pass. */
+/* The ratio of the white box's step to the minimum by the data sheet, as a logarithm.
+ * The backward pass counts as two forward passes.
+ */
 static double above_bound (const struct dn_mix *mix,
                            const struct dn_spec *spec,
                            const struct dn_device *device,
@@ -376,7 +378,7 @@ static double above_bound (const struct dn_mix *mix,
     return least > 0 ? features[DN_FEATURE_STEP_TIME] - log (least) : 0;
 }
 
-/* No hostile sizes beyond what a trained tree may see: finite and within bounds. */
+/* Limit a feature to the range of trained trees, also for invalid input. */
 static float bounded (enum dn_feature feature, double value)
 {
     bool size = strncmp (keys[feature].unit, "ln", 2) == 0;

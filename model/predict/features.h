@@ -1,11 +1,11 @@
-/* features.h - what the learned residual knows of a run
+/* features.h - the features of a run for the learned residual
  *
- * In: a resolved specification, its graph, a device, and what the white box says of the
- * run with the shipped constants (dn_constants_default, so that a site's own do not
- * shift the features). Out: a vector of fixed order. Sizes are natural logarithms and
- * the rest are ratios, so that a network ten times as large is a step of the same
- * length everywhere. Never: the names of models, sources or devices. What is not known
- * is 0; every value is finite and bounded, whatever comes in.
+ * In: a resolved specification, its graph, a device, and the white box's estimate with
+ * the shipped constants (dn_constants_default, so that a site's own do not shift the
+ * features). Out: a vector of fixed order. Sizes are natural logarithms and the rest
+ * are ratios, so that a network ten times as large is a step of the same length
+ * everywhere. Names of models, sources or devices are not features. Unknown values are
+ * 0. Every value is finite and bounded for any input.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -110,7 +110,7 @@ struct dn_feature_key {
 /* The table, of DN_N_FEATURES rows in the order of the enum. */
 const struct dn_feature_key *dn_feature_keys (void);
 
-/* What the operators of a graph come to, per sample and forward. */
+/* Sums over the operators of a graph, per sample and forward pass. */
 struct dn_mix {
     double flops[DN_N_OP_KINDS];
     double traffic[DN_N_OP_KINDS]; /* activation elements read and written */

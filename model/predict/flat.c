@@ -1,4 +1,4 @@
-/* flat.c - the binary files of a bundle: rows of numbers behind a header
+/* flat.c - the binary files of a bundle: rows of numbers after a header
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -46,7 +46,7 @@ int dn_flat_open (struct dn_span file,
     uint32_t version;
 
     if (file.len < DN_FLAT_HEADER || memcmp (bytes, magic, strlen (magic)) != 0)
-        return dn_err_set (err, DN_E_SYNTAX, "no file of the kind '%s'", magic);
+        return dn_err_set (err, DN_E_SYNTAX, "not a file of the kind '%s'", magic);
     version = dn_flat_u32 (bytes + 8);
     if (version != DN_FLAT_VERSION)
         return dn_err_set (err,

@@ -1,9 +1,9 @@
-/* flat.h - the binary files of a bundle: rows of numbers behind a header
+/* flat.h - the binary files of a bundle: rows of numbers after a header
  *
- * A bundle has the trees of a quantity in QUANTITY.trees, and the runs that its domain
- * is measured from in domain.points. Neither has a checksum: the manifest has the size
- * and the SHA-256 of each file, and they are compared before the file is read. All
- * numbers are little-endian; u16 and u32 are unsigned, f32 and f64 are IEEE 754.
+ * A bundle has the trees of a quantity in QUANTITY.trees, and the training runs of its
+ * domain in domain.points. Neither has a checksum: the manifest has the size and the
+ * SHA-256 of each file, and they are compared before the file is read. All numbers are
+ * little-endian; u16 and u32 are unsigned, f32 and f64 are IEEE 754.
  *
  *     offset  type      what
  *     0       8 bytes   "dnntrees" or "dnnpoint"
@@ -23,8 +23,8 @@
  *
  * A row goes to the left child of a split where its feature is less than the limit, or
  * where the feature is missing (NaN) and the kind says so. The children of a tree's
- * split number k, counted from 0, are its nodes 2k+1 (left) and 2k+2 (right). So there
- * are no links that could be wrong: a tree of S splits has 2S+1 nodes, and a split
+ * split number k, counted from 0, are its nodes 2k+1 (left) and 2k+2 (right). So the
+ * file has no links that could be wrong: a tree of S splits has 2S+1 nodes, and a split
  * stands before its children. Points go on with
  *
  *     24      f32 F P   the features of each point, one point after the other
@@ -70,7 +70,7 @@ int dn_flat_open (struct dn_span file,
                   struct dn_flat *flat,
                   struct dn_err *err);
 
-/* -1 with 'err' where the data have another length than 'expected'. */
+/* -1 with 'err' if the length of the data is not 'expected'. */
 int dn_flat_check_length (const struct dn_flat *flat,
                           size_t expected,
                           struct dn_err *err);

@@ -1,6 +1,6 @@
-/* habits.c - what frameworks, stacks and optimizers do differently, in tables
+/* habits.c - differences between frameworks, stacks and optimizers, in tables
  *
- * A habit without a source is judged.
+ * A habit without a source is an estimate by hand.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A number is the offset of its constant; OPEN where the row has none of its own. */
+/* A number is the offset of its constant; OPEN where the row has none. */
 #define OPEN          0
 #define NUMBER(field) offsetof (struct dn_constants, field)
 _Static_assert(NUMBER (eff_linear_fp32) == OPEN, "no number is the first constant");
@@ -20,18 +20,19 @@ struct habits {
 };
 
 /* Most frameworks compute attention in several kernels and need a launcher for several
- * GPUs. PyTorch does neither: its attention is one kernel today
+ * GPUs. PyTorch does neither: its attention is one kernel
  * (scaled_dot_product_attention: the ViT of itu-rad/GPUMemNet needs .116 GiB per
  * sample, .130 with scores and .109 without), and nn.DataParallel is one line. A
- * framework that was not stated is taken for PyTorch, but for the launcher.
+ * framework that was not stated is treated as PyTorch, except for the launcher.
  */
 #define USUAL (DN_HABIT_SCORES | DN_HABIT_LAUNCHER)
 
 static const struct habits frameworks[DN_N_FRAMEWORKS] = {
     [DN_FRAMEWORK_UNKNOWN] = {DN_HABIT_TORCH | DN_HABIT_LAUNCHER, {OPEN}},
     [DN_FRAMEWORK_PYTORCH] = {DN_HABIT_TORCH, {OPEN}},
-    /* XLA compiles a step with its optimizer in it; torch.compile leaves that alone.
-     * Volumes are channels last, and the kernels for them want channels first. */
+    /* XLA compiles a step with its optimizer in it; torch.compile does not include it.
+     * Volumes are channels last, and the kernels for them need channels first.
+     */
     [DN_FRAMEWORK_TENSORFLOW] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_COMPILES_STEP
                                      | DN_HABIT_CHANNELS_FIRST,
                                  {OPEN}},
@@ -41,9 +42,10 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
     [DN_FRAMEWORK_MINDSPORE] = {USUAL | DN_HABIT_GRAPH, {OPEN}},
     [DN_FRAMEWORK_ONEFLOW] = {USUAL, {OPEN}},
     [DN_FRAMEWORK_HUGECTR] = {USUAL, {OPEN}},
-    /* Comes from the vendor, as the containers do, but its host code launches kernels
+    /* It comes from the vendor, like the containers, but its host code launches kernels
      * one by one, and its optimizer keeps temporaries. The head's time adds to that of
-     * blocks whose launches take longer than their work. */
+     * blocks whose launches take longer than their work.
+     */
     [DN_FRAMEWORK_MEGATRON] = {USUAL | DN_HABIT_TUNED | DN_HABIT_FUSED
                                    | DN_HABIT_IN_TURN | DN_HABIT_SHORT_GRADIENTS,
                                {[DN_HABIT_OPTIMIZER_TRAFFIC] =
@@ -54,11 +56,11 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
 };
 
 /* NVIDIA's example code in its containers. It is older than fused attention and than
- * the habit to compute losses in fp32: it halves the whole network (apex, O2). Its
- * networks without convolutions keep every output: all of them are .91 to .98 of what a
- * sample of BERT-base and BERT-large (fp16 and fp32) and of NCF (fp32) needs, those
- * that the derivatives need .51 to .55. Why is not known. Its loader is compiled
- * (DALI).
+ * the practice of computing losses in fp32: it halves the whole network (apex, O2). Its
+ * networks without convolutions keep every output: all outputs are .91 to .98 of the
+ * memory that a sample of BERT-base and BERT-large (fp16 and fp32) and of NCF (fp32)
+ * needs, those that the derivatives need .51 to .55. The reason is unknown. Its loader
+ * is compiled (DALI).
  */
 static const struct habits stacks[DN_N_STACKS] = {
     [DN_STACK_NGC] = {USUAL | DN_HABIT_TUNED | DN_HABIT_TUNED_LAUNCH | DN_HABIT_OUTPUTS
@@ -73,7 +75,7 @@ static const struct habits compiled_step = {
     {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (fused_optimizer),
      [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (fused_launches)}};
 
-/* Where no other row has a number. */
+/* The numbers where no other row has one. */
 static const struct habits others = {
     0,
     {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (optimizer),
@@ -106,9 +108,9 @@ double dn_habit_number (const struct dn_constants *constants,
 }
 
 /* States and passes by the update rules; a pass reads or writes one array of
- * parameters, gradients or states. Adafactor keeps rows and columns only. Of an
- * optimizer that was not stated memory must not be underestimated: the states are
- * Adam's, the passes those of one state.
+ * parameters, gradients or states. Adafactor keeps rows and columns only. The memory of
+ * an optimizer that was not stated must not be underestimated: the states are Adam's,
+ * the passes those of one state.
  */
 const struct dn_optimizer_traits dn_optimizer_traits[DN_N_OPTIMIZERS] = {
     [DN_OPTIMIZER_UNKNOWN] = {2, 5},

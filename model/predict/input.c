@@ -1,7 +1,7 @@
-/* input.c - the input pipeline: what a core delivers, and how many are needed
+/* input.c - the input pipeline: what a core delivers, and how many cores are needed
  *
  * Cores add up until the process that collects the batches is full, which no number of
- * loaders changes; more workers than cores get in one another's way. The 27 profiles of
+ * loaders changes; more workers than cores slow one another down. The 27 profiles of
  * msr-fiddle/synergy and the 240 loader runs of zhengxiawu/pytorch-cls agree on the
  * form, not on the rate: an image costs a core 3.5 ms in the one, 6 (compiled loader)
  * or 12 ms (Pillow) in the other.
@@ -20,9 +20,9 @@ static bool has_op (const struct dn_graph *graph, enum dn_op_kind kind)
     return false;
 }
 
-/* What has to be decoded when nobody says: images for a network of convolutions, text
- * for one of attention or recurrence, arrays for dense layers; of tables nothing can be
- * told.
+/* The data to decode when decode= is unset: images for a network of convolutions, text
+ * for one of attention or recurrence, arrays for dense layers. For tables it is
+ * unknown.
  */
 static enum dn_decode assumed_decode (const struct dn_setup *c)
 {
@@ -32,7 +32,7 @@ static enum dn_decode assumed_decode (const struct dn_setup *c)
         return DN_DECODE_JPEG;
     if (has_op (c->graph, DN_OP_SOFTMAX) || has_op (c->graph, DN_OP_RNN))
         return DN_DECODE_TEXT;
-    /* Dense layers alone read arrays, unless tables turn numbers of items into them. */
+    /* Networks of only dense layers read arrays, unless they have embedding tables. */
     if (!has_op (c->graph, DN_OP_EMBEDDING))
         return DN_DECODE_NONE;
     return DN_DECODE_UNKNOWN;
@@ -53,7 +53,7 @@ static double images_per_sample (const struct dn_setup *c)
     return fmax (pixels / (224.0 * 224.0), 1.0 / 8);
 }
 
-/* What one core delivers and what the collecting process takes in, in samples per
+/* What one core delivers and what the collecting process can receive, in samples per
  * second; 0 when no core is needed.
  */
 struct supply {
@@ -105,12 +105,12 @@ static double delivered (const struct dn_constants *k,
 
     if (workers > cores)
         rate *= pow (cores / workers, k->core_crowding);
-    /* Their 8-norm: a minimum without a kink. */
+    /* Their 8-norm: a smooth minimum. */
     return rate / pow (1 + pow (rate / supply->limit, 8), 1.0 / 8);
 }
 
-/* Cores that deliver 'demand' samples per second, each 'per_core', by the loaders that
- * the job starts; without loaders the training process loads itself.
+/* Cores that deliver 'demand' samples per second, each 'per_core', with the loaders
+ * that the job starts; without loaders the training process loads the data.
  */
 static double cores_for (const struct dn_setup *c, double demand, double per_core)
 {
@@ -125,8 +125,9 @@ double dn_whitebox_input (const struct dn_setup *c,
                           double compute_s,
                           struct dn_estimate *estimate)
 {
-    /* The GPU may be faster than predicted and must not starve then: cores are counted
-     * for its lower 20 % bound, and for a plain loader unless the stack is a tuned one.
+    /* The GPU may be faster than predicted and must not wait for data then: cores are
+     * counted for its lower 20 % bound, and for a plain loader unless the stack is a
+     * tuned one.
      */
     const double head_room = 1.4;
     const struct dn_constants *k = c->constants;
@@ -141,11 +142,11 @@ double dn_whitebox_input (const struct dn_setup *c,
         estimate->cpus_per_gpu = 1; /* the training process itself */
     if (supply.per_core <= 0)
         return 0;
-    /* More than the collecting process takes in is of no use. */
+    /* More than the collecting process can receive has no effect. */
     demand = fmin (head_room * samples / compute_s, supply.limit);
     estimate->cpus_per_gpu =
         1 + (int64_t) cores_for (c, demand, plain * supply.per_core);
-    /* Nobody says how many there are: the fit of the usual number includes the limit.
+    /* The number of cores is unknown: the fit of the usual number includes the limit.
      */
     if (c->cpus_per_gpu <= 0)
         return samples

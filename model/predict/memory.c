@@ -1,18 +1,18 @@
 /* memory.c - peak memory of one device, by class; memory of a node
  *
  * Classes as in Centimani (ATC'24) and DNNMem: weights, gradients, optimizer state,
- * activations saved for the backward pass, workspace; and what a process on a real GPU
- * adds: context, communication buckets, the allocator's rounding. Bytes per parameter
- * by precision and optimizer are those of PyTorch's native mixed precision.
+ * activations saved for the backward pass, workspace; and what a process adds on a real
+ * GPU: context, communication buckets, the allocator's rounding. Bytes per parameter by
+ * precision and optimizer are those of PyTorch's native mixed precision.
  *
- * A step has two peaks. When the backward pass starts, all activations live and no
- * gradient does (they are freed between steps, PyTorch's default since 2.0). When the
- * optimizer runs, gradients, buckets and its temporaries live and no activation does.
- * In between, gradients move into what activations leave. The higher peak counts, and
- * the allocator keeps what it once had, so that the device reports it for the rest of
- * the run. Counting both at once was too high by the gradients for every network of
- * itu-rad/GPUMemNet, and by gradients and buckets for lambdal's jobs on several GPUs,
- * which need no more per device than those on one.
+ * A step has two peaks. When the backward pass starts, all activations are allocated
+ * and no gradient is (they are freed between steps, PyTorch's default since 2.0). When
+ * the optimizer runs, gradients, buckets and its temporaries are allocated and no
+ * activation is. In between, gradients take the memory that activations free. The
+ * higher peak counts. The allocator does not return memory, so that the device reports
+ * the peak for the rest of the run. Counting both together was too high by the
+ * gradients for every network of itu-rad/GPUMemNet, and by gradients and buckets for
+ * lambdal's jobs on several GPUs, which need no more per device than those on one.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -42,7 +42,7 @@ static struct keeping find_keeping (const struct dn_setup *c)
     return keeping;
 }
 
-/* Losses are computed in fp32 whatever the network's precision, unless the whole
+/* Losses are computed in fp32 in every precision of the network, unless the whole
  * network is halved.
  */
 static double loss_bytes (const struct dn_setup *c)
@@ -52,7 +52,7 @@ static double loss_bytes (const struct dn_setup *c)
 
 /* Bytes that the i-th operator keeps for the backward pass, per sample, on one of the
  * devices that share a layer. Norms, the dropout between layers and the input of the
- * first product behind a norm are not split (Korthikanti et al., arXiv 2205.05198, eq.
+ * first product after a norm are not split (Korthikanti et al., arXiv 2205.05198, eq.
  * 2: 10 + 24 / t).
  */
 static double saved_bytes (const struct dn_setup *c,
@@ -74,9 +74,9 @@ static double saved_bytes (const struct dn_setup *c,
 }
 
 /* Bytes of a device saved for the backward pass. A stage of a pipeline holds as many
- * micro-batches as there are stages behind it (one forward, one backward in turn: the
- * first stage all of them). Full checkpointing keeps the block boundaries and the
- * inside of one block.
+ * micro-batches as there are stages from it to the end (forward and backward passes
+ * alternate; the first stage holds all of them). Full checkpointing keeps the block
+ * boundaries and the inside of one block.
  */
 static double activation_bytes (const struct dn_setup *c, const struct keeping *keeping)
 {
@@ -101,8 +101,8 @@ static double activation_bytes (const struct dn_setup *c, const struct keeping *
     return (blocks * in_flight + rest) / stages * c->padded;
 }
 
-/* The largest tensors that live besides: input, output and gradient of one operator,
- * and two copies of the logits in the precision of losses.
+/* The largest other tensors: input, output and gradient of one operator, and two copies
+ * of the logits in the precision of losses.
  */
 static double transient_bytes (const struct dn_setup *c)
 {
@@ -123,7 +123,7 @@ static double transient_bytes (const struct dn_setup *c)
 
 /* Convolutions over more than one position transform their input and output (Winograd,
  * Fourier, channels last); one workspace serves all of them. Depthwise ones and those
- * of one position do without.
+ * of one position need none.
  */
 static double workspace_bytes (const struct dn_setup *c)
 {
@@ -141,8 +141,9 @@ static double workspace_bytes (const struct dn_setup *c)
            / (double) c->spec->tp;
 }
 
-/* Bytes that follow from the parameters. Optimizers that are not fused work through
- * lists of tensors and hold one more copy while they do (PyTorch's foreach): returned.
+/* Bytes that follow from the parameters. Return the bytes of one more copy, which
+ * optimizers that are not fused hold while they process lists of tensors (PyTorch's
+ * foreach).
  */
 static double parameter_bytes (const struct dn_setup *c,
                                double memory[DN_N_MEMORY_CLASSES])
@@ -159,9 +160,10 @@ static double parameter_bytes (const struct dn_setup *c,
     memory[DN_MEMORY_GRADIENTS] = params * bytes->gradients;
     memory[DN_MEMORY_OPTIMIZER] =
         params * bytes->state * dn_optimizer_traits[c->spec->optimizer].states;
-    /* ZeRO trains fp16 weights and counts the fp32 ones to the optimizer: 2 + 2 + 12
+    /* ZeRO trains fp16 weights and counts the fp32 ones as optimizer state: 2 + 2 + 12
      * bytes per parameter with Adam (Rajbhandari et al. 2020, section 3.1). FSDP keeps
-     * fp32 shards and casts what it gathers. */
+     * fp32 shards and casts what it gathers.
+     */
     if (mixed && parallel >= DN_PARALLEL_ZERO1 && parallel <= DN_PARALLEL_ZERO3) {
         memory[DN_MEMORY_WEIGHTS] = params * bytes->copy;
         memory[DN_MEMORY_GRADIENTS] = params * bytes->copy;
@@ -191,9 +193,9 @@ static double parameter_bytes (const struct dn_setup *c,
     return params * bytes->state / sharded;
 }
 
-/* Join the two peaks. What gradients and buckets take over from the activations counts
- * as theirs, so that the classes add up to the higher peak. A workspace is a wish:
- * where memory is short, the library takes an algorithm that needs less.
+/* Join the two peaks. Memory that gradients and buckets take over from the activations
+ * counts as theirs, so that the classes add up to the higher peak. A workspace is
+ * optional: where memory is short, the library uses an algorithm that needs less.
  */
 static void join_peaks (const struct dn_setup *c,
                         const struct keeping *keeping,
@@ -207,8 +209,9 @@ static void join_peaks (const struct dn_setup *c,
     double workspace = fmax (fmin (workspace_bytes (c), room), 0);
     double late = 0;
 
-    /* Between the passes of one step gradients stay; the gathered weights of ZeRO-3
-     * live while activations do. */
+    /* Between the passes of one step gradients are kept; the gathered weights of ZeRO-3
+     * are allocated together with the activations.
+     */
     if (c->spec->grad_accum <= 1)
         late += memory[DN_MEMORY_GRADIENTS];
     if (c->parallel < DN_PARALLEL_ZERO3)
@@ -223,8 +226,8 @@ static void join_peaks (const struct dn_setup *c,
         activations + workspace - late - memory[DN_MEMORY_WORKSPACE];
 }
 
-/* Processes, their loaders, the batches that those hold ready and as much again in
- * pinned buffers; and a checkpoint, which is gathered before it is written.
+/* Processes, their loaders, the batches that the loaders hold ready and the same again
+ * in pinned buffers; and a checkpoint, which is gathered before it is written.
  */
 static double host_bytes (const struct dn_setup *c)
 {
@@ -244,8 +247,8 @@ static double host_bytes (const struct dn_setup *c)
            + checkpoint;
 }
 
-/* Does the network work sample by sample? Its shapes change from batch to batch then,
- * and the allocator keeps pieces of all sizes.
+/* Does the network process sample by sample? Then its shapes change from batch to
+ * batch, and the allocator keeps blocks of all sizes.
  */
 static bool has_loops (const struct dn_graph *graph)
 {
@@ -255,8 +258,8 @@ static bool has_loops (const struct dn_graph *graph)
     return false;
 }
 
-/* Spread of the error: code without convolutions differs in what it keeps. Nothing was
- * measured of networks that have no name, nor of split ones.
+/* Spread of the error: code without convolutions differs in what it keeps. No
+ * measurements exist of networks without a name, nor of split ones.
  */
 static double memory_sigma (const struct dn_setup *c, const struct keeping *keeping)
 {
@@ -293,7 +296,7 @@ void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
     estimate->host_mem = host_bytes (c);
 }
 
-/* Does a batch of that many samples stay below the bound, head room on top? */
+/* Does a batch of that many samples, with the headroom on top, fit the device? */
 static bool holds_batch (struct dn_setup *c,
                          double quantile,
                          double headroom,

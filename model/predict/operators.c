@@ -1,6 +1,6 @@
-/* operators.c - where the time of a step goes, by operator, and what holds it up
+/* operators.c - the time of a step by operator, and its bottleneck
  *
- * The times are those of step.c; here they are only compared.
+ * The times are those of step.c; this file only compares them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,7 +33,7 @@ static enum dn_bottleneck largest (double compute_s, double memory_s, double fix
     return memory_s >= fixed_s ? DN_BOTTLENECK_BANDWIDTH : DN_BOTTLENECK_LAUNCH;
 }
 
-/* The device waits where the host takes longer to launch the kernels than they last. */
+/* The device waits where the host takes longer to launch the kernels than they run. */
 static enum dn_bottleneck find_bottleneck (const struct dn_op_time *time)
 {
     if (dn_op_seconds (time) <= 0)
@@ -88,7 +88,7 @@ enum dn_bottleneck dn_step_bottleneck (const struct dn_estimate *estimate,
         return DN_BOTTLENECK_HOST;
     for (int i = 0; i < n_times; i++)
         dn_op_add (&sum, &times[i]);
-    /* The optimizer's kernels are long and do little but move. */
+    /* The optimizer's kernels are long and bound by memory traffic. */
     return largest (
         sum.compute_s, sum.memory_s + stage[DN_STAGE_OPTIMIZER], sum.fixed_s);
 }

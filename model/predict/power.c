@@ -1,12 +1,12 @@
-/* power.c - mean power of a board, and what a limit of it costs
+/* power.c - mean power of a board, and the slow-down by a limit
  *
- * A board that works all the time draws what its chip needs up to its limit; one
- * that waits for the host draws a floor. The floor is high where the memory sits on
- * the board (GDDR): its pins are clocked whether they carry data or not, as soon as a
- * process holds the device. How hard the kernels work matters little: ResNet-50 and
- * BERT differ by 3 % on one board, batch 8 and batch 360 by 2 %. What matters is
- * whether they work at all, and that is known from the step's stages. An energy per
- * FLOP and per byte (Choi et al., IPDPS 2013) did no better on these rows.
+ * A board that works all the time draws what its chip needs up to its limit; one that
+ * waits for the host draws a floor. The floor is high where the memory is on the board
+ * (GDDR): its pins are clocked with or without data, as soon as a process holds the
+ * device. The load of the kernels matters little: ResNet-50 and BERT differ by 3 % on
+ * one board, batch 8 and batch 360 by 2 %. The share of time in which kernels run
+ * matters, and it follows from the step's stages. An energy per FLOP and per byte (Choi
+ * et al., IPDPS 2013) did no better on these rows.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,9 +14,9 @@
 
 #include <math.h>
 
-/* Is the memory beside the package, on the board? No catalogue says so, but stacked
- * memory feeds each FLOP with more bytes. The data-centre generations have nothing
- * else.
+/* Is the memory on the board, not in the package? The catalogue does not state it, but
+ * stacked memory has more bytes per FLOP. The data-centre generations have only stacked
+ * memory.
  */
 static bool is_memory_on_board (const struct dn_device *device)
 {
@@ -38,8 +38,8 @@ static double floor_power (const struct dn_constants *k, const struct dn_device 
     return fmin (fmax (watts, device->idle_w), device->tdp_w);
 }
 
-/* Power of a device that computes all the time with this share of its arithmetic: what
- * the chip asks for, regulated to the limit; no kink where the two meet, since the
+/* Power of a device that computes all the time with this share of its arithmetic: the
+ * demand of the chip, regulated to the limit. The transition is smooth, since the
  * demand varies within a step.
  */
 static double full_power (const struct dn_constants *k,
@@ -74,8 +74,8 @@ double dn_power_slowdown (const struct dn_constants *constants,
            + constants->power_slow_deep * lack * lack * lack;
 }
 
-/* Seconds of a step in which the device computes. What kernels take at least, however
- * little they do, does not count: it draws next to nothing.
+/* Seconds of a step in which the device computes. The minimum time of kernels does not
+ * count, because it draws hardly any power.
  */
 static double work_time (const struct dn_setup *c, const struct dn_estimate *estimate)
 {

@@ -1,19 +1,20 @@
-/* predict.c - the one way to a prediction: the white box and what was learned
+/* predict.c - the only path to a prediction: white box and residual
  *
  * prediction = white box (site's constants)
  *              * exp (residual (features at the shipped constants)) * site's scales
  *
- * The residual was trained on the shipped constants; features are computed with them
- * also where a site has its own, lest the two correct the same thing twice. How much of
- * the residual counts, and how far the truth may be off, depends on the distance from
- * the training runs. Far away nothing of it is left but a wide bound.
+ * The residual was trained on the shipped constants. Features are computed with them
+ * even where a site has its own, so that the two do not correct the same error twice.
+ * The weight of the residual, and the spread of the error, depend on the distance from
+ * the training runs. Far away the residual has no weight and the bound is wide.
  *
- * What a site has measured of its devices is for runs that the residual does not know:
- * of those it knows it has learned, from data sheets, what such devices reach. So much
- * as counts of the residual goes with the data sheet, the rest with what was measured.
+ * Rates that a site has measured on its devices serve runs far from the training runs.
+ * Close to these the residual has learned, from data sheets, what such devices reach.
+ * The prediction by the data sheet has the weight of the residual, the one by measured
+ * rates the rest.
  *
- * The residual moves a whole step: it cannot know which stage is wrong. The stages are
- * scaled alike, so that their shares stay.
+ * The residual corrects a whole step, because it cannot determine which stage is wrong.
+ * All stages are scaled by the same factor, so that their shares are unchanged.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,8 +26,8 @@
 #include "predict/stages.h"
 #include "predict/tuning.h"
 
-/* Rows of one call of a residual. A decision never has more, and its rows then take 9
- * KiB of the stack.
+/* Rows of one call of a residual. A decision never has more. The rows take 9 KiB of the
+ * stack.
  */
 #define ROWS_MAX DN_CANDIDATES_MAX
 
@@ -43,21 +44,23 @@ const char *dn_network_kind (const struct dn_graph *graph)
     return flops[DN_OP_MATMUL] > 0 ? "attention" : "other";
 }
 
-/* One call's worth of devices. */
+/* The devices of one call of a residual. */
 struct batch {
     const struct dn_predictor *predictor;
-    struct dn_case any; /* on any device: of the call, with the predictor's constants */
+    struct dn_case
+        any; /* the case of the call, with the predictor's constants; any device */
     const struct dn_device *const *devices;
     int n;
     struct dn_estimate *estimates;
     const char *kind;  /* of network */
-    struct dn_mix mix; /* of its operators; both with a bundle alone */
+    struct dn_mix mix; /* of its operators; both only with a bundle */
 };
 
 static bool is_same (const struct dn_constants *a, const struct dn_constants *b)
 {
-    /* The same bytes are meant: what was not learnt is a copy.
-     * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
+    /* Compare bytes: constants that were not learned are copies.
+     * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
+     */
     return memcmp (a, b, sizeof (*a)) == 0;
 }
 
@@ -70,7 +73,7 @@ static struct dn_case case_on (const struct batch *batch,
     return c;
 }
 
-/* The white box by the data sheet alone. */
+/* The white box with the data sheet alone. */
 static void predict_sheet (const struct batch *batch,
                            int i,
                            const struct dn_constants *constants,
@@ -85,7 +88,7 @@ static void predict_sheet (const struct batch *batch,
     estimate->device = batch->devices[i];
 }
 
-/* The white box on the device, and what the residual is to see of it. */
+/* The white box on the device, and the features of the residual. */
 static void predict_one (const struct batch *batch, int i, float *features)
 {
     const struct dn_predictor *predictor = batch->predictor;
@@ -107,7 +110,7 @@ static void predict_one (const struct batch *batch, int i, float *features)
     estimate->white_step_s = shipped.white_step_s;
 }
 
-/* By what the quantity is to be multiplied. */
+/* The factor on the quantity. */
 static double factor_of (const struct dn_correction *correction,
                          double known,
                          double sum)
@@ -149,13 +152,13 @@ static void correct_step (const struct batch *batch,
         sqrt (spread.sigma * spread.sigma + dn_whitebox_doubt (c, true));
     estimate->step_s.quantiles = spread.quantiles;
     estimate->confidence = exp (-estimate->step_s.sigma);
-    /* Beyond the last knot nobody but the site has looked: the spread is a guess. */
+    /* Beyond the last knot only the site's runs are known: the spread is a guess. */
     if (edge > 0 && at->distance > edge && !(spread.sigma < at->sigma))
         estimate->confidence *= edge / at->distance;
 }
 
-/* What to multiply a step time with that what was measured has in it, where the
- * residual counts by 'known'.
+/* The factor on a step time that measured rates are part of, where the residual has the
+ * weight 'known'.
  */
 static double sheet_factor (const struct batch *batch, int i, double known)
 {
@@ -204,7 +207,7 @@ static void correct_one (const struct batch *batch,
     dn_run_fill (&c, estimate);
 }
 
-/* What has no residual is 0: the white box stays. */
+/* The sum of a quantity without a residual is 0: the white box is unchanged. */
 static int predict_sums (const struct batch *batch,
                          const float *features,
                          float sums[DN_N_QUANTITIES][ROWS_MAX],
@@ -224,7 +227,7 @@ static int predict_sums (const struct batch *batch,
     return 0;
 }
 
-/* The white box on all devices; 'features' is NULL where nobody is to see any. */
+/* The white box on all devices; 'features' is NULL if none are needed. */
 static int predict_white (const struct batch *batch,
                           float *features,
                           struct dn_err *err)

@@ -1,32 +1,33 @@
-/* predict.h - the one way to a prediction: the white box and what was learned
+/* predict.h - the only path to a prediction: white box and residual
  *
  * In: a case, the devices to try, and what a site predicts with. Out: an estimate per
- * device, every quantity with its median and the spread of its error. Never: what the
- * user asked for, whether to change it. Plugin and command line call dn_predict ().
+ * device, every quantity with its median and the spread of its error. It does not know
+ * the user's request, nor decide on changes. Plugin and command line call dn_predict
+ * ().
  *
  * The files of the room; each calls only those above it:
  *     constants.c  the constants of the white box, and which a site may replace
  *     range.c      quantiles of a quantity that is known up to a factor
  *     estimate.c   names of an estimate's parts, cost and carbon
- *     habits.c     what frameworks, stacks and optimizers do differently
- *     setup.c      what a case comes to: the precision that runs, copies, nodes
- *     power.c      mean power of a board, and what a limit of it costs
- *     traffic.c    what the devices of one job send one another
+ *     habits.c     differences between frameworks, stacks and optimizers
+ *     setup.c      values that follow from a case: precision, copies, nodes
+ *     power.c      mean power of a board, and the slow-down by a limit
+ *     traffic.c    communication between the devices of one job
  *     work.c       the device's work for one operator
  *     input.c      the input pipeline: what a core delivers
  *     step.c       wall time of one optimizer step
  *     memory.c     peak memory of one device, the largest batch
  *     run.c        duration, energy and throughput of the whole run
- *     operators.c  where the time of a step goes, by operator
+ *     operators.c  the time of a step by operator, and its bottleneck
  *     whitebox.c   all of these in order: an estimate by formulas alone
- *     features.c   what the learned residual sees of a run
- *     domain.c     how far a run is from those that were trained on
+ *     features.c   the features of a run for the learned residual
+ *     domain.c     the distance of a run from the training runs
  *     flat.c       the binary files of a bundle: their headers and numbers
  *     trees.c      boosted trees, read from a file, and their sums
  *     history.c    what a site's own runs say of another run
  *     history_json.c  the same in site.json
  *     tuning.c     site.json: read, written, applied
- *     bundle.c     what was learned: trees, domain, bounds, a site's own
+ *     bundle.c     the learned part: trees, domain, bounds, the site's
  *     predict.c    the white box, corrected by what was learned
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -38,20 +39,22 @@
 #include "predict/bundle.h"
 #include "predict/whitebox.h"
 
-/* What a site predicts with. */
+/* The data that a site predicts with. */
 struct dn_predictor {
     const struct dn_constants *constants;
     const struct dn_bundle *bundle; /* NULL: the white box alone */
-    /* What the bundle was made with, for features; NULL: those that ship. */
+    /* The constants that the bundle was made with, for features; NULL: the shipped
+     * ones.
+     */
     const struct dn_constants *shipped;
     const struct dn_deadline *deadline; /* NULL: none */
 };
 
-/* Predict a case on each of 'n_devices' devices. Its own device and constants do not
- * count and may be NULL: 'devices' and the predictor's constants take their places.
- * Return 0, or -1 with 'err' when the deadline has passed or a residual cannot be
- * computed; the estimates mean nothing then: the bundle's bounds hold for what its
- * residuals have corrected, not for the white box.
+/* Predict a case on each of 'n_devices' devices. Its own device and constants are
+ * ignored and may be NULL: 'devices' and the predictor's constants replace them. Return
+ * 0, or -1 with 'err' when the deadline has passed or a residual cannot be computed.
+ * The estimates are then invalid: the bundle's bounds apply to corrected estimates, not
+ * to the white box.
  */
 int dn_predict (const struct dn_predictor *predictor,
                 const struct dn_case *c,

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.23: error below
- * 4.5e-4, and a score is never needed better than the spread is known.
+/* Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.23: the error is
+ * below 4.5e-4, less than the uncertainty of any spread.
  */
 double dn_normal_score (double quantile)
 {
@@ -20,8 +20,8 @@ double dn_normal_score (double quantile)
     return quantile > 0.5 ? z : -z;
 }
 
-/* Linear between two points; beyond the ends as the normal law goes on, and above the
- * last not slower than before it: the bounds there were never seen.
+/* Linear between two points. Beyond the ends it rises like the normal law, and above
+ * the last point at least as fast as before it, because no data exist there.
  */
 static double interpolate (const struct dn_quantiles *q, double score)
 {

@@ -1,4 +1,4 @@
-/* setup.c - what a case comes to: the precision that runs, copies, nodes
+/* setup.c - values that follow from a case: the precision that runs, copies, nodes
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,7 +9,8 @@
 bool dn_is_sparse (const struct dn_op *op)
 {
     /* Language models read hundreds of rows per sample; the tables of NCF are smaller.
-     * Both bounds are judged. */
+     * Both bounds are estimates by hand.
+     */
     const double most_rows = 64; /* per sample */
     const double least_params = 64e6;
 
@@ -27,17 +28,17 @@ static double dense_params (const struct dn_graph *graph)
     return params;
 }
 
-/* Jobs of more devices than a node holds run across nodes, whatever was said. */
+/* Jobs of more devices than a node has run on several nodes, even if nodes= is less. */
 static double node_count (const struct dn_spec *spec, const struct dn_device *device)
 {
     return fmax ((double) spec->nodes,
                  ceil ((double) spec->gpus / (double) device->per_node));
 }
 
-/* A run of forward and backward passes alone on several GPUs of one node times a
- * network, it does not train one. In PyTorch that takes one line, nn.DataParallel; all
- * else needs a launcher, process groups and a sampler, which belong to a training
- * script, and that has an optimizer.
+/* A run without an optimizer on several GPUs of one node measures a network, it does
+ * not train one. In PyTorch that takes one line, nn.DataParallel. All else needs a
+ * launcher, process groups and a sampler, which are part of a training script, and such
+ * a script has an optimizer.
  */
 static enum dn_parallel effective_parallel (const struct dn_spec *spec)
 {

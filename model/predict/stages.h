@@ -10,40 +10,39 @@
 /* Fill step_s.p50, stage_s and cpus_per_gpu. */
 void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate);
 
-/* Fill an entry per operator of the graph, all but what bounds it. */
+/* Fill an entry per operator of the graph, except its bottleneck. */
 void dn_step_operators (const struct dn_setup *c, struct dn_op_time times[]);
 
-/* What the data-parallel copies of one job send one another in an optimizer step,
+/* Communication between the data-parallel copies of one job in an optimizer step,
  * seconds.
  */
 struct dn_traffic {
-    double behind; /* work on the device goes on meanwhile ... */
-    double last;   /* ... but for this part, which has to wait for the work's end */
-    double open;   /* nothing goes on meanwhile */
-    bool passes;   /* 'behind' runs along all passes, not the last backward one alone */
+    double behind; /* may overlap work on the device ... */
+    double last;   /* ... except this part, which starts after that work */
+    double open;   /* does not overlap */
+    bool passes;   /* 'behind' overlaps all passes, not only the last backward pass */
 };
 
 struct dn_traffic dn_data_traffic (const struct dn_setup *c);
 
 /* All-reduces of tensor parallelism in one direction of one micro-batch, their seconds,
- * and the directions there are.
+ * and the number of directions.
  */
 double dn_split_calls (const struct dn_setup *c);
 double dn_split_traffic (const struct dn_setup *c);
 double dn_split_passes (const struct dn_setup *c);
 
-/* Seconds of handing a micro-batch to the next stage of a pipeline and its gradient
- * back.
+/* Seconds to send a micro-batch to the next stage of a pipeline and its gradient back.
  */
 double dn_handing_time (const struct dn_setup *c);
 
 /* Fill gpu_mem.p50, memory[] and host_mem. */
 void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate);
 
-/* The loader of one device: fill cpus_per_gpu with the fewest cores that keep up with
- * 'compute_s' seconds of work per optimizer step, and return the seconds that these
- * cores (or those of the job, if they are fewer) take for the step's samples; 0 without
- * loader.
+/* The loader of one device: fill cpus_per_gpu with the minimum number of cores that
+ * keep up with 'compute_s' seconds of work per optimizer step. Return the seconds that
+ * these cores (or those of the job, if they are fewer) take for the step's samples; 0
+ * without a loader.
  */
 double dn_whitebox_input (const struct dn_setup *c,
                           double compute_s,

@@ -1,10 +1,9 @@
 /* step.c - wall time of one optimizer step
  *
  * The work of all operators (work.c). The host launches their kernels meanwhile,
- * launch_s each, and runs ahead where the device is the slower one (struct lag). Then a
- * fixed host time, the input pipeline (a maximum without a kink), stragglers, and what
- * of the communication nothing hides. Stages that overlap are overlapped here and
- * nowhere else.
+ * launch_s each, and runs ahead where the device is the slower one (struct lag). Then
+ * follow a fixed host time, the input pipeline (a smooth maximum), stragglers, and the
+ * part of the communication that is not overlapped. Only this file overlaps stages.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,23 +16,23 @@
  */
 struct pass {
     double block_device[DN_N_DIRECTIONS]; /* seconds of the device's work in blocks */
-    double device[DN_N_DIRECTIONS];       /* and besides */
+    double device[DN_N_DIRECTIONS];       /* and in the other operators */
     double host;  /* seconds that the host needs to launch it all */
-    double waits; /* seconds that it waits besides, before the end */
+    double waits; /* more seconds that it waits, before the end */
     double seconds;
     double block_seconds; /* of it in blocks */
 };
 
-/* How far the device is behind the host, which launches kernels without waiting for
- * them: behind a group of operators that takes the device t and the host h seconds, a
- * lag of x becomes max (x + t - h, 0). Where the device is the slower one, a lag builds
- * up that covers later operators whose launches are slower than their work; the
- * backward pass meets the operators in the opposite order. A sequence of groups makes
- * max (x + slope, floor) of x, so that both passes are followed in one walk.
+/* How far the device lags the host, which launches kernels without waiting for them.
+ * After a group of operators that takes the device t and the host h seconds, a lag of x
+ * becomes max (x + t - h, 0). Where the device is slower, a lag builds up that covers
+ * later operators whose launches are slower than their work. The backward pass runs the
+ * operators in the opposite order. A sequence of groups turns x into max (x + slope,
+ * floor), so that one loop covers both passes.
  */
 struct lag {
     double now;   /* in the forward pass */
-    double slope; /* of the backward pass, as far as it is known: its end */
+    double slope; /* of the known part of the backward pass, its end */
     double floor;
 };
 
@@ -45,11 +44,11 @@ struct group {
     double host[DN_N_DIRECTIONS];
 };
 
-/* How often the host launches what one device runs. nn.DataParallel drives all devices
- * from one process: its threads take turns in the interpreter during the forward pass,
- * and each time every module is copied for every device, which is about half a forward
- * pass of host work. The backward pass runs outside of the interpreter, a thread per
- * device.
+/* How many times the host launches the kernels of one device. nn.DataParallel drives
+ * all devices from one process: its threads take turns in the interpreter during the
+ * forward pass, and each time every module is copied for every device, which is about
+ * half a forward pass of host work. The backward pass runs outside of the interpreter,
+ * a thread per device.
  */
 static double host_copies (const struct dn_setup *c, int direction)
 {
@@ -58,7 +57,9 @@ static double host_copies (const struct dn_setup *c, int direction)
     return c->replicas > 1 ? c->replicas * (1 + c->constants->dataparallel_host) : 1;
 }
 
-/* Stages of a pipeline wait for one another, and so may the parts of one. */
+/* Do parts of a step wait for one another? The stages of a pipeline do, and parts of a
+ * stage may.
+ */
 static bool waits_between (const struct dn_setup *c)
 {
     return c->spec->pp > 1 || dn_has_habit (c, DN_HABIT_IN_TURN);
@@ -145,8 +146,9 @@ static void find_pass (const struct dn_setup *c,
 }
 
 /* Seconds of all passes of one optimizer step when one takes 'blocks' in the pipeline's
- * blocks and 'rest' besides: p stages work m micro-batches; the slowest stage sets the
- * pace, and filling the pipe takes one pass through all stages.
+ * blocks and 'rest' in the other operators: p stages process m micro-batches. The
+ * slowest stage limits the rate, and filling the pipeline takes one pass through all
+ * stages.
  */
 static double pipeline (const struct dn_setup *c, double blocks, double rest)
 {
@@ -177,7 +179,7 @@ static double optimizer_time (const struct dn_setup *c)
            * dn_habit_number (k, c->spec, DN_HABIT_OPTIMIZER_TRAFFIC);
 }
 
-/* Two things that run side by side: their maximum, without a kink. */
+/* The time of two things that run in parallel: a smooth maximum. */
 static double norm (double a, double b, double p)
 {
     return pow (pow (a, p) + pow (b, p), 1 / p);

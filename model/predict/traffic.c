@@ -1,15 +1,15 @@
-/* traffic.c - what the devices of one job send one another
+/* traffic.c - communication between the devices of one job
  *
  * An all-reduce is a reduce-scatter and an all-gather, each of which sends (n-1)/n of
  * the bytes once around a ring (Patarasuk and Yuan 2009), after a start and n-1 hops.
  * Across nodes it is hierarchical: the devices of a node reduce and scatter, every
  * device reduces its share with those of its rank in the other nodes, and the node
- * gathers. Gradients travel in buckets while the backward pass still makes others, as
- * DistributedDataParallel does it; the last bucket has nothing to hide behind.
+ * gathers. Gradients are sent in buckets while the backward pass computes others, as in
+ * DistributedDataParallel; nothing overlaps the last bucket.
  *
  * Volumes of sharded training, per optimizer step and in units of an all-reduce
  * (Rajbhandari et al. 2020, sections 5 and 7): 1 with ZeRO-1 and ZeRO-2, whose second
- * half gathers the new weights behind the optimizer; 1.5 with ZeRO-3 and FSDP, which
+ * half gathers the new weights after the optimizer; 1.5 with ZeRO-3 and FSDP, which
  * gather the weights in every forward and backward pass.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -18,7 +18,7 @@
 
 #include <math.h>
 
-/* Devices that take part, and where they sit. */
+/* Devices that take part, and their nodes. */
 struct ring {
     double n;
     double nodes;
@@ -31,13 +31,13 @@ static bool has_nvlink (const struct dn_setup *c)
 }
 
 /* Up to NVLink 2 the boards of a node are wired to one another, 8 of them with 6 links
- * each: so many links carry a ring of n. Only 16 in one node have switches, as all have
- * since NVLink 3.
+ * each: the table has the links that carry a ring of n. Only nodes of 16 have switches;
+ * since NVLink 3 all nodes do.
  */
 static double mesh_links (const struct dn_setup *c, double n)
 {
     static const double links[] = {6, 6, 1, 2, 4, 2, 2, 4, 6};
-    const double last_mesh = 150e9; /* byte/s and direction, NVLink 2 */
+    const double last_mesh = 150e9; /* byte/s per direction, NVLink 2 */
 
     if (c->device->link_bw > last_mesh || c->device->per_node > 8 || n > 8)
         return 0;
@@ -58,8 +58,8 @@ static double start_time (const struct dn_setup *c)
     return has_nvlink (c) ? c->constants->nvlink_start_s : c->constants->pcie_start_s;
 }
 
-/* Byte/s that a ring of n devices of one node carries. All devices of a node were
- * measured; fewer that are wired to one another may have fewer links.
+/* Byte/s that a ring of n devices of one node carries. The measured rate is of all
+ * devices of a node; fewer devices without switches may have fewer links.
  */
 static double ring_rate (const struct dn_setup *c, double n)
 {
@@ -86,8 +86,8 @@ static double half_ring (const struct dn_setup *c, double bytes, double n)
            + (n - 1) / n * bytes / ring_rate (c, n);
 }
 
-/* The middle of a hierarchical all-reduce, halved too. Nodes with NVLink have a network
- * adapter per device or two, others one adapter.
+/* The middle part of a hierarchical all-reduce, half of it. Nodes with NVLink have a
+ * network adapter per device or two, others one adapter.
  */
 static double half_between (const struct dn_setup *c,
                             double bytes,
@@ -125,7 +125,7 @@ static double half_buckets (const struct dn_setup *c,
     return n > 0 ? n * half_reduce (c, bytes / n, ring) : 0;
 }
 
-/* The copies of one model: those that share one sit next to each other. */
+/* The copies of one model; devices that share a copy are next to each other. */
 static struct ring find_copies (const struct dn_setup *c)
 {
     double in_node = (double) c->spec->gpus / c->nodes;
@@ -137,8 +137,8 @@ static struct ring find_copies (const struct dn_setup *c)
 }
 
 /* Bytes of a gradient: native mixed precision keeps weights and gradients in fp32, the
- * containers and Megatron-LM reduce those of their fp16 weights. Without an optimizer
- * nothing needs fp32: such runs turn the whole network to half precision.
+ * containers and Megatron-LM reduce the gradients of their fp16 weights. Without an
+ * optimizer nothing needs fp32: such runs convert the whole network to half precision.
  */
 static double gradient_bytes (const struct dn_setup *c)
 {
@@ -148,9 +148,10 @@ static double gradient_bytes (const struct dn_setup *c)
                                                             : c->traits->gradients;
 }
 
-/* nn.DataParallel: before each step the weights go from the first device to all others,
- * along a ring, and the gradients come back when all are there. Over PCIe they flow in
- * one direction only and so faster than around a ring of all-reduces.
+/* nn.DataParallel: before each step the weights are copied from the first device to all
+ * others, along a ring, and the gradients are copied back when all are complete. Over
+ * PCIe they flow in only one direction, and therefore faster than around a ring of
+ * all-reduces.
  */
 static struct dn_traffic data_parallel (const struct dn_setup *c, double bytes)
 {
@@ -177,7 +178,7 @@ struct dn_traffic dn_data_traffic (const struct dn_setup *c)
     switch (c->parallel) {
     case DN_PARALLEL_DATAPARALLEL:
         return data_parallel (c, bytes);
-    case DN_PARALLEL_ZERO2: /* gradients leave in every pass, to make room */
+    case DN_PARALLEL_ZERO2: /* gradients are sent in every pass, to free memory */
         scatter *= accum;   /* fall through */
     case DN_PARALLEL_ZERO1:
         return (struct dn_traffic){.behind = scatter,
@@ -185,7 +186,7 @@ struct dn_traffic dn_data_traffic (const struct dn_setup *c)
                                    .open = half_reduce (c, weights, &copies),
                                    .passes = c->parallel == DN_PARALLEL_ZERO2};
     case DN_PARALLEL_ZERO3:
-    case DN_PARALLEL_FSDP: /* block by block; the first one is waited for */
+    case DN_PARALLEL_FSDP: /* block by block; the device waits for the first one */
         return (struct dn_traffic){
             .behind =
                 accum
@@ -197,7 +198,7 @@ struct dn_traffic dn_data_traffic (const struct dn_setup *c)
     }
 }
 
-/* The block's output is reduced behind the attention and behind the feed-forward part,
+/* The block's output is reduced after the attention and after the feed-forward part,
  * forward and backward (Megatron-LM).
  */
 double dn_split_calls (const struct dn_setup *c)

@@ -1,4 +1,4 @@
-/* trees.c - boosted trees: read with distrust, and what they say of a row
+/* trees.c - boosted trees: reading with full checks, and prediction
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,7 +50,7 @@ static int read_node (const unsigned char *at,
     node->value = dn_flat_f32 (at);
     node->feature = dn_flat_u16 (at + 4);
     if (!isfinite (node->value))
-        return dn_err_set (err, DN_E_RANGE, "value is no number");
+        return dn_err_set (err, DN_E_RANGE, "value is not a number");
     if (number >= DN_N_NODE_KINDS)
         return dn_err_set (err, DN_E_RANGE, "kind %u is unknown", (unsigned) number);
     *kind = (enum dn_node_kind) number;
@@ -61,8 +61,8 @@ static int read_node (const unsigned char *at,
     return 0;
 }
 
-/* Read the 'n' nodes of a tree. Nodes stand by depth: 'below' is the first that is
- * deeper than the present one.
+/* Read the 'n' nodes of a tree. Nodes are in order of depth: 'below' is the first that
+ * is deeper than the current one.
  */
 static int read_tree (const unsigned char *at,
                       int n,
@@ -78,7 +78,7 @@ static int read_tree (const unsigned char *at,
         enum dn_node_kind kind;
 
         if (i == n_known)
-            return dn_err_set (err, DN_E_RANGE, "node %d is no split's child", i);
+            return dn_err_set (err, DN_E_RANGE, "node %d is not a child of a split", i);
         if (i == below) {
             below = n_known;
             depth++;
@@ -101,7 +101,7 @@ static int read_tree (const unsigned char *at,
     return 0;
 }
 
-/* Where each tree begins. */
+/* Read the number of nodes of each tree. */
 static int read_counts (const struct dn_flat *flat,
                         struct dn_trees *trees,
                         struct dn_err *err)
@@ -122,7 +122,8 @@ static int read_counts (const struct dn_flat *flat,
         trees->first[t + 1] = trees->first[t] + (int) n;
     }
     if (left > 0)
-        return dn_err_set (err, DN_E_RANGE, "%u nodes of no tree", (unsigned) left);
+        return dn_err_set (
+            err, DN_E_RANGE, "%u nodes after the last tree", (unsigned) left);
     trees->n_trees = (int) flat->n_rows;
     return 0;
 }
@@ -136,7 +137,7 @@ static int read_all (const struct dn_flat *flat,
     trees->base = dn_flat_f64 (flat->data);
     if (!(fabs (trees->base) <= BASE_MAX))
         return dn_err_set (
-            err, DN_E_RANGE, "base: no number of %g..%g", -BASE_MAX, BASE_MAX);
+            err, DN_E_RANGE, "base: not a number in %g..%g", -BASE_MAX, BASE_MAX);
     if (read_counts (flat, trees, err) < 0)
         return -1;
     for (int t = 0; t < trees->n_trees; t++) {
@@ -199,7 +200,9 @@ static double sum_of (const struct dn_trees *trees, const float *row)
             float value = row[node->feature];
             bool left = isnan (value) ? node->missing_left : value < node->value;
 
-            /* a branch is guessed, a sum is waited for: it takes 1.4 times as long */
+            /* a branch is predicted by the CPU; arithmetic instead took 1.4 times as
+             * long
+             */
             node = left ? first + node->child : first + node->child + 1;
         }
         sum += (double) node->value;
@@ -216,7 +219,7 @@ int dn_trees_predict (const struct dn_trees *trees,
     for (int i = 0; i < n_rows; i++) {
         out[i] = (float) sum_of (trees, rows + (ptrdiff_t) i * trees->n_features);
         if (!isfinite (out[i]))
-            return dn_err_set (err, DN_E_RANGE, "model bundle: a sum is no number");
+            return dn_err_set (err, DN_E_RANGE, "model bundle: a sum is not a number");
     }
     return 0;
 }

@@ -1,8 +1,9 @@
-/* trees.h - boosted trees: read with distrust, and what they say of a row
+/* trees.h - boosted trees: reading with full checks, and prediction
  *
- * In: the bytes of a file of trees (flat.h). Out: trees that are const from then on:
- * any number of threads may predict with them at once. A prediction neither allocates
- * nor fails but for a sum that is no number, and ends after the depth of the trees.
+ * In: the bytes of a file of trees (flat.h). Out: trees that are const from then on, so
+ * that any number of threads may predict with them. A prediction allocates nothing,
+ * fails only if a sum is not a number, and its loops are bounded by the depth of the
+ * trees.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,7 +16,7 @@ struct dn_node {
     float value;       /* of a leaf: what the tree adds */
     int32_t child;     /* the left one, below the tree's first node; the right one is
                         * the next; 0: a leaf */
-    uint16_t feature;  /* goes left where it is less than 'value' ... */
+    uint16_t feature;  /* left if it is less than 'value' ... */
     bool missing_left; /* ... or missing */
 };
 
@@ -28,7 +29,7 @@ struct dn_trees {
     double base;           /* added to the sum */
 };
 
-/* Make room for trees of so many nodes in all. NULL without memory. */
+/* Allocate 'n_trees' trees of 'n_nodes' nodes in all. NULL without memory. */
 struct dn_trees *dn_trees_new (int n_features, int n_trees, int n_nodes);
 
 /* NULL-safe. No thread may be predicting with them. */
@@ -41,8 +42,8 @@ struct dn_trees *dn_trees_read (struct dn_span file,
                                 int n_features,
                                 struct dn_err *err);
 
-/* Predict 'n_rows' rows of features; NaN is a value that is missing. -1 with 'err' when
- * a sum is no finite number; 'out' is not to be used then.
+/* Predict 'n_rows' rows of features; NaN is a missing value. -1 with 'err' when a sum
+ * is not a finite number; 'out' is then invalid.
  */
 int dn_trees_predict (const struct dn_trees *trees,
                       const float *rows,

@@ -1,4 +1,4 @@
-/* whitebox.c - one run on one device: the parts in order, and how sure they are
+/* whitebox.c - one run on one device: the parts in order, and their uncertainty
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,14 +18,16 @@ double dn_whitebox_doubt (const struct dn_case *c, bool learned)
 
     if (spec->precision == DN_PRECISION_UNKNOWN)
         variance += k->sigma_precision * k->sigma_precision;
-    /* No run of learn/data is on a CPU, and libraries make all the difference there: a
-     * factor of ten either way is two and a half standard deviations, a guess. */
+    /* No run of learn/data is on a CPU, where the speed depends strongly on the
+     * libraries. The spread is a guess: a factor of ten either way is two and a half
+     * standard deviations.
+     */
     if (c->device->arch == DN_ARCH_CPU)
         variance += 0.9 * 0.9;
     n_assumed += spec->optimizer == DN_OPTIMIZER_UNKNOWN ? 1 : 0;
     n_assumed += spec->model[0] == '\0' ? 1 : 0;
     n_assumed += !learned && c->device->sms == 0 ? 1 : 0;
-    /* The network between nodes is not known. */
+    /* The network between nodes is unknown. */
     n_assumed += !learned && spec->nodes > 1 ? 1 : 0;
     variance += n_assumed * k->sigma_assumed * k->sigma_assumed;
     if (spec->tp * spec->pp > 1 && !learned)
@@ -33,8 +35,8 @@ double dn_whitebox_doubt (const struct dn_case *c, bool learned)
     return variance;
 }
 
-/* The power law was fitted to what data sheets say of a step: how busy the device is by
- * them. What was measured would count twice.
+/* The power law was fitted to steps predicted from data sheets, that is, to how busy
+ * the device is by them. Measured rates would count twice.
  */
 static void fill_power (const struct dn_setup *setup, struct dn_estimate *estimate)
 {
@@ -65,7 +67,9 @@ void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate)
     dn_whitebox_step (&setup, estimate);
     estimate->white_step_s = estimate->step_s.p50;
     estimate->site = 1;
-    /* What the white box misses on a model it has never seen, and every assumption. */
+    /* The error of the white box on a model that it was not fitted to, and every
+     * assumption.
+     */
     estimate->step_s.sigma =
         sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, false));
     estimate->confidence = exp (-estimate->step_s.sigma);

@@ -1,8 +1,8 @@
 /* whitebox.h - time, memory, CPUs, power and energy of a run on one device, by formulas
  *
- * In: a case. Out: struct dn_estimate as the constants alone give it, the breakdown of
- * a step by operator, the largest batch. Never: what was learned (predict.h), what the
- * user asked for.
+ * In: a case. Out: struct dn_estimate from the constants alone, the breakdown of a step
+ * by operator, the largest batch. It uses neither the learned residual (predict.h) nor
+ * the request of the user.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,7 +22,7 @@ struct dn_case {
     double cpus_per_gpu; /* of the job; <= 0 unknown */
 };
 
-/* Estimate a case. Cannot fail: what is not known is marked so in the estimate. */
+/* Estimate a case. Cannot fail: unknown values are marked as such in the estimate. */
 void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate);
 
 /* Samples per second of the whole job. */
@@ -30,21 +30,21 @@ double dn_whitebox_throughput (const struct dn_case *c);
 
 /* The largest batch per GPU whose memory, with the share 'headroom' on top, stays below
  * the device's with probability 'quantile' (0.5: the median). 0 when not even one
- * sample fits. Gradient accumulation and all else stay as the case has them; its own
- * batch does not matter. Costs some twenty estimates of the memory.
+ * sample fits. All else, such as gradient accumulation, is as in the case; its batch is
+ * ignored. The cost is about twenty estimates of the memory.
  */
 int64_t dn_whitebox_largest_batch (const struct dn_case *c,
                                    double quantile,
                                    double headroom);
 
-/* The part of the step's variance that comes from facts that had to be assumed, and of
- * what the white box knows little; where something was learned, the distance from the
- * runs tells the latter better.
+/* The part of the step's variance that comes from assumed facts, and from what the
+ * white box models poorly. With a learned residual ('learned') the distance from the
+ * training runs covers the latter better.
  */
 double dn_whitebox_doubt (const struct dn_case *c, bool learned);
 
-/* Seconds of a run whose steps take 'step_s', that works 'start_s' before its steps are
- * steady and turns to a new epoch so many times; -1 when the amount of work is unknown.
+/* Seconds of a run whose steps take 'step_s', with 'start_s' before its steps are
+ * steady and 'epoch_starts' starts of an epoch; -1 when the amount of work is unknown.
  */
 double dn_run_seconds (const struct dn_constants *constants,
                        const struct dn_spec *spec,
@@ -53,21 +53,23 @@ double dn_run_seconds (const struct dn_constants *constants,
                        double epoch_starts);
 
 /* How many times longer kernels take on 'device' when its board may only draw
- * 'power_limit' watts; 1 at the board's own limit and where none is given.
+ * 'power_limit' watts; 1 at the board's own limit or without a limit.
  */
 double dn_power_slowdown (const struct dn_constants *constants,
                           const struct dn_device *device,
                           int64_t power_limit);
 
-/* What holds work up. The first three are of operators as well, all of a step. */
+/* What limits the speed of work. The first three apply to operators too, all of them to
+ * a step.
+ */
 enum dn_bottleneck {
     DN_BOTTLENECK_UNKNOWN,
     DN_BOTTLENECK_COMPUTE,   /* arithmetic */
-    DN_BOTTLENECK_BANDWIDTH, /* traffic with the device's memory */
-    DN_BOTTLENECK_LAUNCH,    /* kernels too short: their start, on device or host */
-    DN_BOTTLENECK_HOST,      /* work of the host around the kernels */
-    DN_BOTTLENECK_INPUT,     /* loaders */
-    DN_BOTTLENECK_NETWORK,   /* communication that nothing hides */
+    DN_BOTTLENECK_BANDWIDTH, /* traffic to the device's memory */
+    DN_BOTTLENECK_LAUNCH,  /* start of kernels that are too short, on device or host */
+    DN_BOTTLENECK_HOST,    /* work of the host around the kernels */
+    DN_BOTTLENECK_INPUT,   /* loaders */
+    DN_BOTTLENECK_NETWORK, /* communication that is not overlapped */
     DN_N_BOTTLENECKS
 };
 
@@ -84,10 +86,11 @@ struct dn_op_time {
     double recompute_s;
     double compute_s;
     double memory_s;
-    double fixed_s; /* least time of kernels, and of those that wait for one another */
-    double host_s;  /* the host launches them meanwhile */
-    double flops;   /* of products, all directions */
-    double bytes;   /* moved, all directions */
+    double
+        fixed_s; /* minimum time of kernels, and of kernels that wait for one another */
+    double host_s; /* to launch them, in parallel with the device */
+    double flops;  /* of products, all directions */
+    double bytes;  /* moved, all directions */
     enum dn_bottleneck bottleneck;
 };
 
@@ -99,10 +102,11 @@ void dn_whitebox_operators (const struct dn_case *c, struct dn_op_time times[]);
 /* Seconds on the device of one operator, all directions. */
 double dn_op_seconds (const struct dn_op_time *time);
 
-/* Add 'time' to 'sum' (zeroed at first) and judge again what holds the sum up. */
+/* Add 'time' to 'sum' (zeroed at first) and determine the bottleneck of the sum again.
+ */
 void dn_op_add (struct dn_op_time *sum, const struct dn_op_time *time);
 
-/* What the step that was estimated spends most of its time on. */
+/* The bottleneck of the estimated step. */
 enum dn_bottleneck dn_step_bottleneck (const struct dn_estimate *estimate,
                                        const struct dn_op_time times[],
                                        int n_times);

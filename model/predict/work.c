@@ -3,8 +3,8 @@
  * A roofline per kernel,
  *     t = flops / (peak * e) * padding^q + bytes / (bandwidth * e_m) + kernel_s.
  * The sum of compute and memory time was never worse than their maximum on measured
- * kernels and steps. Forward, data gradient and weight gradient are kernels of their
- * own.
+ * kernels and steps. Forward, data gradient and weight gradient are separate
+ * kernels.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +18,9 @@ static bool is_fused (const struct dn_setup *c)
     return c->spec->compile == 1 || dn_has_habit (c, DN_HABIT_FUSED);
 }
 
-/* What was measured has in it what Kepler's cores and memory do not reach. */
+/* Lower the data-sheet rates of Kepler to what its cores and memory reach in practice.
+ * Measured rates have this in them.
+ */
 static void slow_kepler (const struct dn_setup *c, struct dn_rates *r)
 {
     const struct dn_constants *k = c->constants;
@@ -34,10 +36,10 @@ static void slow_kepler (const struct dn_setup *c, struct dn_rates *r)
     }
 }
 
-/* What was measured on the site's own devices takes the place of the data sheet: an
- * efficiency was fitted on devices whose long kernels reach the share 'seen' of theirs.
- * How short kernels fall behind is left to the padding and the least time of a kernel:
- * with a measured half-way point on top of these, predictions got worse.
+/* A rate measured on the site's devices replaces the data sheet. An efficiency was
+ * fitted on devices whose long kernels reach the share 'seen' of theirs. The lower rate
+ * of short kernels is left to the padding and the minimum time of a kernel: with a
+ * measured half-way point in addition, predictions got worse.
  */
 static void take_rate (const struct dn_setup *c,
                        enum dn_rate_class class,
@@ -97,7 +99,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     r->grouped = device->fp32 * k->eff_grouped * (tuned ? k->ngc_grouped : 1);
     if (r->bytes < 4 && r->tensor)
         r->grouped *= 2;
-    /* Without fast units for them 16-bit numbers are converted to and fro. */
+    /* Without fast units for them 16-bit numbers are converted to fp32 and back. */
     if (!r->tensor && peak <= device->fp32)
         r->bytes = 4;
     r->memory = dn_bandwidth (c) * k->eff_memory * (tuned ? k->ngc_memory : 1);
@@ -116,7 +118,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     take_measured (c, r);
 }
 
-/* Nothing fuses a loss. */
+/* A loss is not fused. */
 void dn_rates_of_loss (struct dn_rates *loss,
                        const struct dn_setup *c,
                        const struct dn_rates *r)
@@ -139,8 +141,8 @@ static double seconds (const struct dn_work *work)
     return work->compute_s + work->memory_s + work->wait_s;
 }
 
-/* Work is written where it belongs, never copied: a decision asks for some thousands,
- * and a structure of five numbers that was just written one by one is slow to move.
+/* Work is written in place, never copied: a decision computes some thousands, and a
+ * structure of five numbers that was just written one by one is slow to copy.
  */
 static void scale (struct dn_work *work, double factor)
 {
@@ -158,9 +160,9 @@ static void set_traffic (struct dn_work *work, double bytes, double rate)
 }
 
 /* Elements moved to bring a convolution's activations into the order that its kernels
- * want, and back. Matrix units want channels last, which PyTorch has for images but not
- * for sequences; TensorFlow's volumes are channels last and its kernels for them want
- * channels first. Of images nobody says, and most are right.
+ * need, and back. Matrix units need channels last, which PyTorch has for images but not
+ * for sequences; TensorFlow's volumes are channels last and its kernels for them need
+ * channels first. The order of images is not stated, and most have the right one.
  */
 static double relayout (const struct dn_setup *c,
                         const struct dn_rates *r,
@@ -185,8 +187,8 @@ static double wait_time (const struct dn_setup *c, const struct dn_op *op)
 }
 
 /* One matrix product or convolution, moving 'elements'. Grouped convolutions are not
- * tiled: what they load serves the few channels of a group, so their rate grows with
- * these until it is that of others.
+ * tiled: the loaded data serve only the channels of a group, so their rate grows with
+ * the number of these until it is that of other convolutions.
  */
 static void set_product (struct dn_work *work,
                          const struct dn_setup *c,
@@ -211,9 +213,9 @@ static void set_product (struct dn_work *work,
     work->wait_s = wait_time (c, op);
 }
 
-/* Passes over the activation that an operator without products makes, forward and
- * backward, counted in elements of its input. Batch normalisation reads twice and
- * writes once forward; backward it reads gradient and input twice and writes once.
+/* Passes over the activation of an operator without products, forward and backward,
+ * counted in elements of its input. Batch normalisation reads twice and writes once
+ * forward; backward it reads gradient and input twice and writes once.
  */
 static void light_passes (enum dn_op_kind kind, double *forward, double *backward)
 {
@@ -232,7 +234,8 @@ static void light_passes (enum dn_op_kind kind, double *forward, double *backwar
     case DN_OP_DROPOUT:
         *backward = 2;
         break;
-    case DN_OP_LOSS: /* the gradient is cleared first, one of it is set per token */
+    case DN_OP_LOSS: /* the gradient is cleared first, then one element per token is set
+                      */
         *backward = 4;
         break;
     default:
@@ -265,8 +268,8 @@ static void light_work (const struct dn_setup *c,
     work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = wait_time (c, op);
 }
 
-/* Work on the device of one pass of one operator, by direction, where there was none;
- * none stays in a direction that it does not have.
+/* Find the work of one pass of one operator on the device, by direction. 'work' is zero
+ * at first, and remains so in a direction that the operator does not have.
  */
 static void find_work (const struct dn_setup *c,
                        const struct dn_rates *r,
@@ -290,7 +293,7 @@ static void find_work (const struct dn_setup *c,
         if (!forward_only)
             set_product (&work[DN_WEIGHT], c, r, op, op->k, op->n, all);
         break;
-    case DN_OP_MATMUL: /* two gradients of the same size, of activations both */
+    case DN_OP_MATMUL: /* two gradients of the same size, both of activations */
         set_product (&work[DN_FORWARD], c, r, op, op->m, op->n, in + out);
         if (!forward_only) {
             set_product (&work[DN_DATA], c, r, op, op->m, op->k, in + out);
@@ -313,8 +316,8 @@ static void find_work (const struct dn_setup *c,
     }
 }
 
-/* Tensor parallelism splits products and what stands between them; norms, residuals and
- * their dropout are done by every device in full (Megatron-LM without sequence
+/* Tensor parallelism splits products and the operators between them; norms, residuals
+ * and their dropout are done by every device in full (Megatron-LM without sequence
  * parallelism).
  */
 static bool is_split (enum dn_op_kind kind)

@@ -7,7 +7,7 @@
 
 #include "predict/stages.h"
 
-/* Rates of one precision on one device, with the stack's factors in. */
+/* Rates of one precision on one device, with the stack's factors. */
 struct dn_rates {
     double bytes;   /* of an activation element */
     double linear;  /* FLOP/s that matrix products reach */
@@ -33,10 +33,10 @@ enum {
     DN_N_DIRECTIONS
 };
 
-/* What an operator does in one direction, and the seconds of it. */
+/* The work of an operator in one direction, and its seconds. */
 struct dn_work {
     double compute_s; /* arithmetic */
-    double memory_s;  /* traffic with the device's memory */
+    double memory_s;  /* traffic to the device's memory */
     double wait_s;    /* kernels that wait for one another */
     double flops;
     double bytes;
@@ -54,10 +54,10 @@ struct dn_turn {
 
 void dn_rates_init (struct dn_rates *r, const struct dn_setup *c);
 
-/* The memory's data-sheet bandwidth, or what takes its place where it was measured. */
+/* The memory's data-sheet bandwidth, or its replacement if it was measured. */
 double dn_bandwidth (const struct dn_setup *c);
 
-/* Fill 'loss' with the rates of a loss, where those of other operators are 'r'. */
+/* Fill 'loss' with the rates of a loss; 'r' are those of other operators. */
 void dn_rates_of_loss (struct dn_rates *loss,
                        const struct dn_setup *c,
                        const struct dn_rates *r);

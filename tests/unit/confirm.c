@@ -344,7 +344,7 @@ static void a_sum_beyond_all_numbers_is_an_error (void **state)
     assert_near ((double) out, -1.5);
     row[5] = 101;
     assert_int_equal (dn_trees_predict (trees, row, 1, &out, &err), -1);
-    assert_string_equal (err.text, "model bundle: a sum is no number");
+    assert_string_equal (err.text, "model bundle: a sum is not a number");
     dn_trees_free (trees);
     free (json);
 }

@@ -170,7 +170,7 @@ static void a_sum_beyond_all_numbers_is_an_error (void **state)
     }
     trees = load (file, LEN);
     assert_int_equal (dn_trees_predict (trees, row, 1, &out, &err), -1);
-    assert_string_equal (err.text, "model bundle: a sum is no number");
+    assert_string_equal (err.text, "model bundle: a sum is not a number");
     dn_trees_free (trees);
 }
 
@@ -185,7 +185,7 @@ static const struct {
     int n_bytes;
     const char *says;
 } lies[] = {
-    {0, 'X', 1, "no file of the kind 'dnntrees'"},
+    {0, 'X', 1, "not a file of the kind 'dnntrees'"},
     {AT_VERSION, 0, 4, "version 0, this program reads 1"},
     {AT_VERSION, 2, 4, "version 2, this program reads 1"},
     {AT_FEATURES, 7, 4, "7 features, expected 6"},
@@ -196,20 +196,20 @@ static const struct {
     {AT_NODES, 65537, 4, "65537 nodes, expected 1..65536"},
     {AT_NODES, 0xffffffff, 4, "4294967295 nodes, expected 1..65536"},
     {AT_NODES, 4, 4, "60 bytes, expected 68 by its header"},
-    {AT_BASE, UINT64_C (0x7ff8000000000000), 8, "base: no number of"},
-    {AT_BASE, UINT64_C (0x7ff0000000000000), 8, "base: no number of"},
+    {AT_BASE, UINT64_C (0x7ff8000000000000), 8, "base: not a number in"},
+    {AT_BASE, UINT64_C (0x7ff0000000000000), 8, "base: not a number in"},
     {AT_COUNT, 0, 4, "tree 0: 0 nodes, expected 1..3"},
     {AT_COUNT, 4, 4, "tree 0: 4 nodes, expected 1..3"},
-    {AT_COUNT, 2, 4, "1 nodes of no tree"},
-    {AT_ROOT, NO_NUMBER, 4, "tree 0: node 0: value is no number"},
-    {AT_LEFT, INFINITE, 4, "tree 0: node 1: value is no number"},
+    {AT_COUNT, 2, 4, "1 nodes after the last tree"},
+    {AT_ROOT, NO_NUMBER, 4, "tree 0: node 0: value is not a number"},
+    {AT_LEFT, INFINITE, 4, "tree 0: node 1: value is not a number"},
     {AT_ROOT + FEATURE, 6, 2, "tree 0: node 0: feature 6 is out of range"},
     {AT_ROOT + FEATURE, 65535, 2, "tree 0: node 0: feature 65535 is out of range"},
     {AT_RIGHT + FEATURE, 1, 2, "tree 0: node 2: feature 1 is out of range"},
     {AT_ROOT + KIND, 3, 2, "tree 0: node 0: kind 3 is unknown"},
     {AT_ROOT + KIND, 256, 2, "tree 0: node 0: kind 256 is unknown"},
     /* a leaf with children, and a split without */
-    {AT_ROOT + FEATURE, 0, 4, "tree 0: node 1 is no split's child"},
+    {AT_ROOT + FEATURE, 0, 4, "tree 0: node 1 is not a child of a split"},
     {AT_RIGHT + KIND, 1, 2, "tree 0: 3 nodes, but its splits have 5"},
 };
 
@@ -234,7 +234,7 @@ static void a_file_that_is_cut_or_longer_is_refused (void **state)
     for (size_t len = 0; len < SIZE; len++)
         expect_refused (file,
                         len,
-                        len < DN_FLAT_HEADER ? "no file of the kind"
+                        len < DN_FLAT_HEADER ? "not a file of the kind"
                                              : "bytes, expected");
     expect_refused (file, SIZE + 1, "61 bytes, expected 60 by its header");
 }
