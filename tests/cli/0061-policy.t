@@ -126,14 +126,14 @@ conf Mode=enforce 'Policy Partition=debug Mode=observe' 'Policy Account=course C
     'Policy QOS=all OptIn=all' "Policy User=$uid MinGain=0"
 json 'advise has the rules of the job' 'd["decision"]["mode"] == "observe" and d["message"] is None' \
     advise --conf "$work/new.conf" -p debug "${job[@]}"
-json 'a job of the control group is left alone and recorded' \
+json 'a job of the control group is not changed, but recorded' \
     'd["decision"]["verdict"] == "control" and d["record"]["verdict"] == "control"
      and d["record"]["set"]["gpu"] == "twin" and d["message"] is None
      and [e["field"] for e in d["edits"]] == ["admin_comment"]' \
     advise --conf "$work/new.conf" -A course "${job[@]}"
 json 'with OptIn=all a job without metadata is recorded' \
     'd["metadata"] == "none" and d["decision"]["verdict"] == "abstain"
-     and d["record"]["why"] == "it does not describe itself"' \
+     and d["record"]["why"] == "the job has no metadata"' \
     advise --conf "$work/new.conf" -q all -G a100:1
 json 'with OptIn=all a job that opts out is not recorded' 'd["record"] is None' \
     advise --conf "$work/new.conf" -q all -G a100:1 --comment=dnnest:off
