@@ -76,7 +76,7 @@ static void slurm_conf_overrides_single_rules (void **state)
                       0);
     assert_int_equal (site->rules.mode, DN_MODE_OBSERVE);
     assert_near (site->rules.time_margin, 0.5);
-    /* Numbers of the site as well; its paths were followed before. */
+    /* Numbers of the site can be overridden too. Its paths are already in use. */
     assert_near (site->decision_ms, 5);
     assert_int_equal (
         dn_site_override (site, "dnnest_decisiontime=2.5,dnnest_PUE=1.3", &err), 0);
@@ -136,7 +136,7 @@ static void keep_problem (void *to, const struct dn_err *err)
     strcat (text, "\n");
 }
 
-static void all_problems_are_told_where_that_is_wanted (void **state)
+static void all_problems_are_reported_where_requested (void **state)
 {
     static const char conf[] = "Mode=wild TimeMin=x\nHardwareDir=a\n\nCarbon=-1\n"
                                "Gpu Type=a Device=b\nMessage=\"open\nBogus\n"
@@ -199,8 +199,8 @@ int main (void)
         TEST ("slurm.conf overrides single rules", slurm_conf_overrides_single_rules),
         TEST ("a least time is a wish only where Slurm says so",
               a_least_time_is_a_wish_only_where_slurm_says_so),
-        TEST ("all problems are told where that is wanted",
-              all_problems_are_told_where_that_is_wanted),
+        TEST ("all problems are reported where requested",
+              all_problems_are_reported_where_requested),
         TEST ("every rule knows where it came from",
               every_rule_knows_where_it_came_from),
     };
