@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common.h"
-#include "predict/tuning.h"
+#include "predict/history.h"
 #include "own_records.h"
 
 #define GIB 1073741824.0
@@ -503,7 +503,7 @@ int dn_probe_report_record (const struct dn_probe_report *report,
         {"peak_mem_gb", number (&t, or_unknown (m->gpu_mem / GIB), 4)},
         {"power_w", number (&t, or_unknown (m->power_w), 4)},
         {"cores_per_gpu", number (&t, (double) report->cpus / gpus, 4)},
-        {"group", dn_tuning_application (&report->subject->spec)},
+        {"group", dn_application_of (&report->subject->spec)},
         {"source", "probe"},
         {"time", utc_now (&t)},
         {"cluster", cluster_name ()},
