@@ -185,8 +185,9 @@ static bool factor_block (const struct dn_site_solution *solution,
 
     for (int i = first; i < end; i++) {
         for (int j = first; j <= i; j++)
-            *at++ = dn_likeness_of (
-                &solution->likeness, &members[i].trace, &members[j].trace);
+            *at++ = members[first].scale
+                    * dn_likeness_of (
+                        &solution->likeness, &members[i].trace, &members[j].trace);
         at[-1] += members[i].noise;
     }
     return dn_cholesky (factor, end - first);
@@ -245,18 +246,41 @@ static bool weigh (struct dn_site_solution *solution, bool slopes)
     return true;
 }
 
-/* The noise under which an error is as probable as by Student's t. 'alone': by the
- * errors as they are, else by what alike runs leave of them.
+/* The scale of an application whose runs have this mean square of their own part. */
+static void set_scale (struct dn_site_solution *solution,
+                       int first,
+                       int end,
+                       double square)
+{
+    double spread = solution->likeness.spread * solution->likeness.spread;
+    double scale = (DN_STUDENT + square / spread) / (DN_STUDENT + 1);
+
+    for (int i = first; i < end; i++)
+        solution->members[i].scale = fmax (scale, 1);
+}
+
+/* The variances under which errors are as probable as by Student's t, of a run and of
+ * an application. 'alone': by the errors as they are, else by what each has of them.
  */
-static void set_noise (struct dn_site_solution *solution, bool alone)
+static void set_variances (struct dn_site_solution *solution, bool alone)
 {
     double noise = solution->likeness.noise * solution->likeness.noise;
+    int end;
 
-    for (int i = 0; i < solution->n_members; i++) {
-        struct dn_site_member *member = &solution->members[i];
-        double left = alone ? member->error : member->noise * member->weight;
+    for (int first = 0; first < solution->n_members; first = end) {
+        double sum = 0;
 
-        member->noise = noise * (DN_STUDENT + left * left / noise) / (DN_STUDENT + 1);
+        end = end_of_block (solution, first);
+        for (int i = first; i < end; i++) {
+            struct dn_site_member *member = &solution->members[i];
+            double left = alone ? member->error : member->noise * member->weight;
+            double own = alone ? 0 : member->error - left;
+
+            member->noise =
+                noise * (DN_STUDENT + left * left / noise) / (DN_STUDENT + 1);
+            sum += own * own;
+        }
+        set_scale (solution, first, end, sum / (end - first));
     }
 }
 
@@ -447,13 +471,13 @@ static int make_room (struct dn_site_solution *solution)
 
 static bool iterate (struct dn_site_solution *solution)
 {
-    const int turns = 4;
+    const int turns = 8;
 
     look (solution, true);
-    set_noise (solution, true);
+    set_variances (solution, true);
     for (int turn = 0; turn < turns; turn++) {
         if (turn > 0)
-            set_noise (solution, false);
+            set_variances (solution, false);
         if (!descend (solution))
             return false;
     }

@@ -29,6 +29,7 @@ struct dn_site_member {
     struct dn_trace trace;
     double error;   /* ln (measured / predicted by the parameters) */
     double noise;   /* variance of its own, larger far out */
+    double scale;   /* of its application's covariance, larger far out */
     double weight;  /* of the inverse covariance times the errors */
     double inverse; /* diagonal of the inverse covariance */
 };

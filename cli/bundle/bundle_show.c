@@ -97,7 +97,10 @@ static int64_t site_count (const struct json_object *site, const char *key)
 
 static int64_t site_applications (const struct json_object *site)
 {
-    return count_of (dn_json_member (dn_json_member (site, "history"), "applications"));
+    int64_t n =
+        count_of (dn_json_member (dn_json_member (site, "history"), "applications"));
+
+    return n > 0 ? n : 0;
 }
 
 static void add_site (struct json_object *json, const struct dn_parcel *parcel)

@@ -81,7 +81,7 @@
  * whose square is the time that a prediction takes.
  */
 #define DN_HISTORY_MAX     512
-#define DN_HISTORY_OWN_MAX 24
+#define DN_HISTORY_OWN_MAX 32
 
 /* A configuration, catalogue or data-set file. */
 #define DN_FILE_MAX (1024 * 1024)
