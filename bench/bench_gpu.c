@@ -32,8 +32,15 @@ static void set_name (const struct dn_names *names, const char *text, int *value
 
 static struct dn_sample sample_of (const struct dn_gpu_sample *from)
 {
-    static const char *const precisions[] = {"none", "fp32", "tf32", "fp16", "bf16"};
-    static const struct dn_names names = {precisions, (int) DN_N_ELEMENTS (precisions)};
+    /* samples of 16-bit floats are all called fp16 */
+    static const char *const precisions[] = {
+        [DN_PRECISION_UNKNOWN] = "none",
+        [DN_PRECISION_FP32] = "fp32",
+        [DN_PRECISION_TF32] = "tf32",
+        [DN_PRECISION_FP16] = "fp16",
+        [DN_PRECISION_BF16] = "bf16",
+    };
+    static const struct dn_names names = DN_NAMES (precisions, DN_PRECISION_HALF);
     struct dn_sample sample = {.devices = from->devices,
                                .flops = from->flops,
                                .bytes = from->bytes,

@@ -22,8 +22,15 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static const char *const type_text[] = {"int", "real", "enum", "name", "image", "time"};
-static const struct dn_names type_names = {type_text, (int) DN_N_ELEMENTS (type_text)};
+static const char *const type_text[] = {
+    [DN_KEY_INT] = "int",
+    [DN_KEY_REAL] = "real",
+    [DN_KEY_ENUM] = "enum",
+    [DN_KEY_NAME] = "name",
+    [DN_KEY_IMAGE] = "image",
+    [DN_KEY_TIME] = "time",
+};
+static const struct dn_names type_names = DN_NAMES (type_text, DN_N_KEY_TYPES);
 
 static bool has_range (const struct dn_key *key)
 {

@@ -41,8 +41,14 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static const char *const type_text[] = {"enum", "ratio", "count", "time", "percent"};
-static const struct dn_names type_names = {type_text, (int) DN_N_ELEMENTS (type_text)};
+static const char *const type_text[] = {
+    [DN_RULE_ENUM] = "enum",
+    [DN_RULE_RATIO] = "ratio",
+    [DN_RULE_COUNT] = "count",
+    [DN_RULE_TIME] = "time",
+    [DN_RULE_PERCENT] = "percent",
+};
+static const struct dn_names type_names = DN_NAMES (type_text, DN_N_RULE_TYPES);
 
 /* What is asked for, and the answer. */
 struct errand {
@@ -83,6 +89,8 @@ static struct dn_shown rule_value (const struct dn_rules *rules,
     case DN_RULE_TIME:
         memcpy (&count, at, sizeof (count));
         dn_buf_add (&buf, "%s", dn_time_write (count).text);
+        break;
+    case DN_N_RULE_TYPES:
         break;
     }
     return out;

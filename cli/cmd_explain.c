@@ -196,8 +196,7 @@ static int print_memory (const struct dn_estimate *estimate)
             dn_show_bytes (estimate->device->memory).text);
     for (int i = 0; i < DN_N_MEMORY_CLASSES; i++) {
         dn_grid_add (&grid, "%s", dn_names_get (&dn_memory_class_names, i));
-        dn_grid_add (
-            &grid, "%s", dn_show_real (estimate->memory[i] / 1073741824, 3).text);
+        dn_grid_add (&grid, "%s", dn_show_real (estimate->memory[i] / DN_GIB, 3).text);
         add_share (&grid, estimate->memory[i], estimate->gpu_mem.p50);
     }
     return dn_grid_print (&grid);

@@ -19,8 +19,6 @@
 /* Rows of the list, unless more are asked for. */
 #define LAST_USUAL 30
 
-#define GIB 1073741824.0
-
 enum {
     OPTION_CSV,
     OPTION_APP,
@@ -181,7 +179,7 @@ static int list_row (const struct dn_row *row, void *context, struct dn_err *err
     add_word (&work->grid, row, "gpu");
     dn_grid_add (&work->grid, "%s", dn_show_real (number_of (row, "step_ms"), 1).text);
     dn_grid_add (
-        &work->grid, "%s", dn_show_bytes (memory < 0 ? -1 : memory * GIB).text);
+        &work->grid, "%s", dn_show_bytes (memory < 0 ? -1 : memory * DN_GIB).text);
     add_word (&work->grid, row, "source");
     add_word (&work->grid, row, "job");
     work->n_shown++;

@@ -1,9 +1,9 @@
 /* load.h - the site's files, opened safely and handed to the pure parsers
  *
- * DESIGN.md section 9: absolute path, no symbolic link at its end, a regular file,
- * owned by root or the caller's own user, not writable by group or others, no larger
- * than limits.h says; then parsed from memory. Used by the plugin and by the command
- * line.
+ * A trusted file has an absolute path without a symbolic link at its end. It is a
+ * regular file, owned by root or by the caller's own user, not writable by group or
+ * others, and no larger than limits.h says. It is read whole and parsed from memory.
+ * Used by the plugin and by the command line.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

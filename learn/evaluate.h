@@ -3,7 +3,7 @@
  * In: rows of a table with the columns spec (row_spec.h), gpu and, where
  * there are any, step_ms, peak_mem_gb (GiB), oom (1: the run failed for lack of
  * memory), power_w, group, source, cores_per_gpu (CPUs that the run had). Out: the
- * figures of 'dnnest evaluate' (DESIGN.md section 8). An empty cell leaves its metric
+ * figures of 'dnnest evaluate' (cli/dnnest.1.scd). An empty cell leaves its metric
  * out. Memory is bounded (score.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

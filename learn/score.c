@@ -57,7 +57,7 @@ static struct dn_pairs *get_group (struct dn_score *score, const char *name)
 }
 
 /* Room for one more value. */
-static bool grow (struct dn_sample *sample)
+static bool grow (struct dn_reservoir *sample)
 {
     size_t size = sample->size > 0 ? 2 * sample->size : 64;
     double *grown;
@@ -84,7 +84,7 @@ static uint64_t mix (uint64_t x)
 /* Once the sample is full, every value seen has the same chance to be in it (Vitter's
  * algorithm R). Which values stand where does not matter, so it may be sorted between.
  */
-static void add_value (struct dn_sample *sample, double value)
+static void add_value (struct dn_reservoir *sample, double value)
 {
     size_t at = sample->n;
 
@@ -145,7 +145,7 @@ static int by_value (const void *a, const void *b)
 }
 
 /* Sorts. */
-static double median (struct dn_sample *sample)
+static double median (struct dn_reservoir *sample)
 {
     size_t half = sample->n / 2;
 

@@ -29,8 +29,8 @@ enum dn_bound {
     DN_N_BOUNDS
 };
 
-/* Values of which the median is wanted. */
-struct dn_sample {
+/* Values whose median is wanted, or a random sample of them. */
+struct dn_reservoir {
     double *values; /* owned; at most DN_SAMPLE_MAX */
     size_t n;       /* of values */
     size_t size;    /* there is room for */
@@ -41,7 +41,7 @@ struct dn_sample {
 struct dn_coverage {
     size_t n; /* pairs with such a bound */
     size_t n_covered;
-    struct dn_sample tightness; /* bound / measured */
+    struct dn_reservoir tightness; /* bound / measured */
 };
 
 /* Pairs of one group. */
@@ -49,10 +49,10 @@ struct dn_pairs {
     char name[DN_NAME_MAX];
     size_t n;
     size_t n_under;
-    double error;            /* sum of |predicted / measured - 1| */
-    double error_under;      /* the same over predictions below the measured value */
-    double log_ratio;        /* sum of ln (predicted / measured) */
-    struct dn_sample errors; /* |predicted / measured - 1| */
+    double error;               /* sum of |predicted / measured - 1| */
+    double error_under;         /* the same over predictions below the measured value */
+    double log_ratio;           /* sum of ln (predicted / measured) */
+    struct dn_reservoir errors; /* |predicted / measured - 1| */
     struct dn_coverage bounds[DN_N_BOUNDS];
 };
 

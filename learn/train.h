@@ -1,8 +1,8 @@
 /* train.h - from measured runs to a model bundle
  *
- * In: runs (runs.h). Out: the texts of a bundle's files (DESIGN.md section 5): boosted
- * trees on ln (measured / white box) of the step time, how far the trees are to be
- * believed by the distance from the runs, the spread there, and bounds that hold for
+ * In: runs (runs.h). Out: the texts of a bundle's files (dnnest(1), dnnest model):
+ * boosted trees on ln (measured / white box) of the step time, how far the trees are to
+ * be believed by the distance from the runs, the spread there, and bounds that hold for
  * models and sources that were left out; and the figures of those left out. The same
  * runs, seed and libxgboost give the same bytes. Never: files.
  *

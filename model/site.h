@@ -145,7 +145,8 @@ void dn_site_set_loaders (struct dn_site *site);
 int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err);
 
 /* Does Slurm of that version (2411 for 24.11) take a least time for a wish? Only then
- * may dnnest set one: before, what backfill starts is killed at it (slurm.md 10.1).
+ * may dnnest set one: before, what backfill starts is killed at it
+ * (plugin/CONTRACT.md).
  * 'parameters' are SchedulerParameters and may be NULL.
  */
 bool dn_site_time_min_is_soft (int version, const char *parameters);

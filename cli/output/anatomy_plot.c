@@ -5,8 +5,6 @@
 #include "anatomy.h"
 #include "plot.h"
 
-#define GIB 1073741824.0
-
 /* The parts of an operator's time, as the legend names them. Colours that colour-blind
  * eyes tell apart (Paul Tol's "bright" scheme).
  */
@@ -103,7 +101,7 @@ static void plot_memory (struct dn_plot *plot, const struct dn_estimate *estimat
         if (estimate->memory[i] > 0) {
             write_bar (plot,
                        0,
-                       estimate->memory[i] / GIB,
+                       estimate->memory[i] / DN_GIB,
                        dn_names_get (&dn_memory_class_names, i));
             n++;
         }

@@ -13,7 +13,6 @@
 #include "grid.h"
 
 #define UPPER_QUANTILE 0.95
-#define GIB            1073741824.0
 
 /* The largest size that is tried where nobody says which. */
 #define USUAL_MAX 65536
@@ -353,7 +352,7 @@ static struct dn_shown show_point (const struct dn_batch_point *point,
     if (!e->supported || (quantity != QUANTITY_MEMORY && !point->fits))
         return dn_show_real (-1, 0);
     if (quantity == QUANTITY_MEMORY)
-        return dn_show_real (e->gpu_mem.p50 / GIB, 1);
+        return dn_show_real (e->gpu_mem.p50 / DN_GIB, 1);
     if (quantity == QUANTITY_TIME)
         return dn_show_time (e->train_s.p50);
     if (quantity == QUANTITY_COST)

@@ -5,8 +5,6 @@
 #include "batches.h"
 #include "plot.h"
 
-#define GIB 1073741824.0
-
 /* Colours that colour-blind eyes tell apart (Paul Tol's "muted" scheme, and black). The
  * rows come by throughput: what is left out are the slowest.
  */
@@ -52,7 +50,7 @@ static void write_point (struct dn_plot *plot,
 
     fprintf (plot->script, "%lld", (long long) size);
     write_number (plot, e->samples_per_s, point->fits);
-    write_number (plot, e->gpu_mem.p50 / GIB, e->supported);
+    write_number (plot, e->gpu_mem.p50 / DN_GIB, e->supported);
     write_number (plot, e->train_s.p50 / 3600, point->fits && e->train_s.p50 >= 0);
     write_number (plot, point->cost, point->fits);
     fputc ('\n', plot->script);

@@ -13,8 +13,6 @@
 
 #define UPPER_QUANTILE 0.95
 
-#define GIB 1073741824.0
-
 static struct dn_shown unknown (void)
 {
     return (struct dn_shown){"-"};
@@ -38,7 +36,7 @@ struct dn_shown dn_show_bytes (double bytes)
     struct dn_shown out = unknown ();
 
     if (bytes >= 0 && isfinite (bytes))
-        snprintf (out.text, sizeof (out.text), "%.1f GiB", bytes / GIB);
+        snprintf (out.text, sizeof (out.text), "%.1f GiB", bytes / DN_GIB);
     return out;
 }
 

@@ -1,6 +1,6 @@
 /* probe_feed.h - when a probed program has taken a step
  *
- * In: the lines that the hook in the program writes to a file (probe/sitecustomize.py),
+ * In: the lines that the hook in the program writes to a file (hook/sitecustomize.py),
  * or the program's own output and a pattern. Out: marks of steps, and what else the
  * hook knows. All of it comes from outside: lines that are not of the form are passed
  * over, and there is a limit to each number.

@@ -15,8 +15,6 @@
 #include "predict/history.h"
 #include "own_records.h"
 
-#define GIB 1073741824.0
-
 #define CELLS_MAX 32
 
 /* Limits are asked for in such steps, as the policy does. */
@@ -500,7 +498,7 @@ int dn_probe_report_record (const struct dn_probe_report *report,
         {"gpu", m->device->name},
         {"gpus", number (&t, gpus, 10)},
         {"step_ms", number (&t, steady->step_s * 1000, 6)},
-        {"peak_mem_gb", number (&t, or_unknown (m->gpu_mem / GIB), 4)},
+        {"peak_mem_gb", number (&t, or_unknown (m->gpu_mem / DN_GIB), 4)},
         {"power_w", number (&t, or_unknown (m->power_w), 4)},
         {"cores_per_gpu", number (&t, (double) report->cpus / gpus, 4)},
         {"group", dn_application_of (&report->subject->spec)},

@@ -14,7 +14,7 @@
 
 struct dn_probe_task {
     char *const *argv;
-    const char *hook_dir;   /* of probe/sitecustomize.py */
+    const char *hook_dir;   /* of hook/sitecustomize.py */
     const regex_t *pattern; /* count matching lines instead; NULL: the hook */
     int64_t every;          /* steps of a matching line */
     int64_t warmup;
@@ -26,10 +26,11 @@ struct dn_probe_task {
 
 /* Why it ended. */
 enum dn_probe_end {
-    DN_PROBE_ENDED,      /* by itself */
-    DN_PROBE_STEPS,      /* enough steps */
-    DN_PROBE_TIME,       /* enough time */
-    DN_PROBE_INTERRUPTED /* we were */
+    DN_PROBE_ENDED,       /* by itself */
+    DN_PROBE_STEPS,       /* enough steps */
+    DN_PROBE_TIME,        /* enough time */
+    DN_PROBE_INTERRUPTED, /* we were */
+    DN_N_PROBE_ENDS
 };
 
 /* CPU time that all of its processes have used, by time. */

@@ -13,7 +13,13 @@
 
 #define UPPER_QUANTILE 0.95
 
-static const char *const end_text[] = {"itself", "steps", "seconds", "signal"};
+static const char *const end_text[] = {
+    [DN_PROBE_ENDED] = "itself",
+    [DN_PROBE_STEPS] = "steps",
+    [DN_PROBE_TIME] = "seconds",
+    [DN_PROBE_INTERRUPTED] = "signal",
+};
+static const struct dn_names end_names = DN_NAMES (end_text, DN_N_PROBE_ENDS);
 
 static void add_row (struct dn_grid *grid,
                      const struct dn_probe_report *report,
@@ -169,7 +175,8 @@ static void add_program (struct json_object *to, const struct dn_probe_report *r
 
     for (int i = 0; report->argv[i]; i++)
         json_object_array_add (command, dn_json_text (report->argv[i]));
-    dn_json_add_text (program, "ended_by", end_text[report->run->end]);
+    dn_json_add_text (
+        program, "ended_by", dn_names_get (&end_names, (int) report->run->end));
     dn_json_add_count (
         program, "exit_status", WIFEXITED (status) ? WEXITSTATUS (status) : -1);
     dn_json_add_count (

@@ -1,7 +1,7 @@
 /* digest.c - SHA-256, as FIPS 180-4 defines it
  *
  * It finds a file that was cut, mixed up or damaged. It does not say who wrote the
- * file: that is the business of its owner and mode (DESIGN.md section 9).
+ * file: that is the business of its owner and mode (host/load.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -24,7 +24,8 @@ enum dn_errc {
     DN_E_LIMIT,   /* larger than a limit of limits.h */
     DN_E_VERSION, /* made by another version */
     DN_E_TIME,    /* not done by its deadline */
-    DN_E_BUG      /* cannot happen */
+    DN_E_BUG,     /* cannot happen */
+    DN_N_ERRORS
 };
 
 struct dn_err {

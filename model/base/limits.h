@@ -37,7 +37,7 @@
 /* GPU types that one site may map, and so candidates of one decision. */
 #define DN_CANDIDATES_MAX 32
 
-/* Devices of the catalogue; methods.md lists 60 in all. */
+/* Devices of the catalogue: several times those of etc/hardware. */
 #define DN_DEVICES_MAX 256
 
 /* Rows of the data-set table. */

@@ -87,6 +87,7 @@ static void check_key (struct dn_build *build, const struct dn_key *key)
     case DN_KEY_ENUM:
     case DN_KEY_NAME:
     case DN_KEY_TIME:
+    case DN_N_KEY_TYPES:
         break;
     }
 }

@@ -12,23 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const op_kind_names[] = {"unknown",
-                                            "conv",
-                                            "linear",
-                                            "matmul",
-                                            "embedding",
-                                            "rnn",
-                                            "norm",
-                                            "activation",
-                                            "elementwise",
-                                            "softmax",
-                                            "pool",
-                                            "dropout",
-                                            "copy",
-                                            "loss"};
+static const char *const kind_text[] = {
+    [DN_OP_UNKNOWN] = "unknown",
+    [DN_OP_CONV] = "conv",
+    [DN_OP_LINEAR] = "linear",
+    [DN_OP_MATMUL] = "matmul",
+    [DN_OP_EMBEDDING] = "embedding",
+    [DN_OP_RNN] = "rnn",
+    [DN_OP_NORM] = "norm",
+    [DN_OP_ACTIVATION] = "activation",
+    [DN_OP_ELEMENTWISE] = "elementwise",
+    [DN_OP_SOFTMAX] = "softmax",
+    [DN_OP_POOL] = "pool",
+    [DN_OP_DROPOUT] = "dropout",
+    [DN_OP_COPY] = "copy",
+    [DN_OP_LOSS] = "loss",
+};
 
-const struct dn_names dn_op_kind_names = {op_kind_names,
-                                          (int) DN_N_ELEMENTS (op_kind_names)};
+const struct dn_names dn_op_kind_names = DN_NAMES (kind_text, DN_N_OP_KINDS);
 
 /* clang-format off */
 static const struct dn_zoo_family *const families[] = {

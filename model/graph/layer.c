@@ -15,13 +15,32 @@
 #include "graph/build.h"
 
 static const char *const kind_text[] = {
-    "unknown",   "conv1d",     "conv2d",      "conv3d",  "conv_transpose", "linear",
-    "matmul",    "attention",  "embedding",   "rnn",     "batchnorm",      "layernorm",
-    "groupnorm", "activation", "elementwise", "softmax", "pool",           "reduce",
-    "concat",    "copy",       "dropout",     "loss",    "other"};
+    [DN_LAYER_UNKNOWN] = "unknown",
+    [DN_LAYER_CONV1D] = "conv1d",
+    [DN_LAYER_CONV2D] = "conv2d",
+    [DN_LAYER_CONV3D] = "conv3d",
+    [DN_LAYER_CONV_TRANSPOSE] = "conv_transpose",
+    [DN_LAYER_LINEAR] = "linear",
+    [DN_LAYER_MATMUL] = "matmul",
+    [DN_LAYER_ATTENTION] = "attention",
+    [DN_LAYER_EMBEDDING] = "embedding",
+    [DN_LAYER_RNN] = "rnn",
+    [DN_LAYER_BATCHNORM] = "batchnorm",
+    [DN_LAYER_LAYERNORM] = "layernorm",
+    [DN_LAYER_GROUPNORM] = "groupnorm",
+    [DN_LAYER_ACTIVATION] = "activation",
+    [DN_LAYER_ELEMENTWISE] = "elementwise",
+    [DN_LAYER_SOFTMAX] = "softmax",
+    [DN_LAYER_POOL] = "pool",
+    [DN_LAYER_REDUCE] = "reduce",
+    [DN_LAYER_CONCAT] = "concat",
+    [DN_LAYER_COPY] = "copy",
+    [DN_LAYER_DROPOUT] = "dropout",
+    [DN_LAYER_LOSS] = "loss",
+    [DN_LAYER_OTHER] = "other",
+};
 
-const struct dn_names dn_layer_kind_names = {kind_text,
-                                             (int) DN_N_ELEMENTS (kind_text)};
+const struct dn_names dn_layer_kind_names = DN_NAMES (kind_text, DN_N_LAYER_KINDS);
 
 #define FIRST_CAPACITY 64
 

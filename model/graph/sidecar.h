@@ -1,4 +1,4 @@
-/* sidecar.h - a job's description in JSON, version 1 (DESIGN.md section 4)
+/* sidecar.h - a job's description in JSON, version 1: see dnnest.sidecar(5)
  *
  * In: the text of a sidecar. Out: the specification, and the layers of a network that
  * stand in place of the zoo's. etc/sidecar.schema.json describes the same for programs.

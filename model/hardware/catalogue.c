@@ -115,7 +115,7 @@ static int read_real (const struct device_key *key,
 
     if (value.len > len && memcmp (value.text + value.len - len, gib, len) == 0) {
         value.len -= len;
-        scale = 1024.0 * 1024 * 1024;
+        scale = DN_GIB;
     }
     if (dn_real_read (value, key->name, key->min / scale, key->max / scale, out, err)
         < 0)

@@ -84,7 +84,8 @@ enum dn_rule_type {
     DN_RULE_RATIO,
     DN_RULE_COUNT,
     DN_RULE_TIME,
-    DN_RULE_PERCENT
+    DN_RULE_PERCENT,
+    DN_N_RULE_TYPES
 };
 
 /* Which of two values of a key is stricter: intervenes less, or with more care. Names

@@ -281,6 +281,8 @@ int dn_rules_read (const struct dn_rule_key *key,
             return -1;
         memcpy (at, &count, sizeof (count));
         return 0;
+    case DN_N_RULE_TYPES:
+        break;
     }
     return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
 }

@@ -88,6 +88,7 @@ static struct supply find_supply (const struct dn_case *c)
         supply.per_core = k->core_tokens / fmax (c->graph->input, 1);
         break;
     case DN_DECODE_UNKNOWN:
+    case DN_N_DECODES:
         break;
     }
     return supply;

@@ -56,8 +56,8 @@ static double dense_params (const struct dn_graph *graph)
     return params;
 }
 
-/* tf32 work runs as fp32 where there is no such unit (DESIGN.md section 6). Without a
- * stated precision the slowest is assumed: a limit must not be built on hope.
+/* tf32 work runs as fp32 where the catalogue has no such unit. Without a stated
+ * precision the slowest is assumed: a limit must not be built on hope.
  */
 static enum dn_precision effective_precision (const struct dn_spec *spec,
                                               const struct dn_device *device)

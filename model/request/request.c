@@ -1,10 +1,10 @@
 /* request.c - what a submission amounts to, and what of it must be left alone
  *
- * A form that is understood but whose rewriting has a trap (slurm.md 3.2) is kept as it
- * is, with the reason. The traps that are handled: the same fact in several fields,
- * memory that follows CPUs or GPUs, CPUs that follow GPUs, several tasks. Those that
- * are kept: GPUs of several types, types mixed with untyped, node lists and
- * reservations that may name a type, whole-node and overcommitted jobs.
+ * A form that is understood but whose rewriting has a trap (plugin/CONTRACT.md, The
+ * form of a request) is kept as it is, with the reason. The traps that are handled: the
+ * same fact in several fields, memory that follows CPUs or GPUs, CPUs that follow GPUs,
+ * several tasks. Those that are kept: GPUs of several types, types mixed with untyped,
+ * node lists and reservations that may name a type, whole-node and overcommitted jobs.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -17,7 +17,8 @@ enum dn_job_kind {
     DN_JOB_UNKNOWN,
     DN_JOB_BATCH,
     DN_JOB_SRUN,
-    DN_JOB_SALLOC
+    DN_JOB_SALLOC,
+    DN_N_JOB_KINDS
 };
 
 /* The four fields that can carry GPUs, in Slurm's own order. */

@@ -1,8 +1,9 @@
 /* tres.c - taking a tres string apart
  *
- * The spellings differ by version and by field (slurm.md 3.1): "gres:gpu:a100:4" up to
- * 23.02, "gres/gpu:a100:4" from 23.11, "=" before the count in tres_per_task, a bare
- * "gpu:4" from the command line. All are read alike, whatever version we are built for.
+ * The spellings differ by version and by field (plugin/CONTRACT.md, Versions):
+ * "gres:gpu:a100:4" up to 23.02, "gres/gpu:a100:4" from 23.11, "=" before the count in
+ * tres_per_task, a bare "gpu:4" from the command line. All are read alike, whatever
+ * version we are built for.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

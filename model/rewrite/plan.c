@@ -2,8 +2,8 @@
  *
  * Slurm keeps the CPU count in up to five places and the GPU type in up to four, the
  * submission's environment among them; a job whose places disagree loses its srun
- * (slurm.md 3.2). So one function knows how a tres text changes, and it is run over
- * every field and every variable that may hold such a text.
+ * (plugin/CONTRACT.md). So one function knows how a tres text changes, and it is run
+ * over every field and every variable that may hold such a text.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,33 +16,33 @@
 
 #include "rewrite/words.h"
 
-static const char *const field_text[] = {"none",
-                                         "time_limit",
-                                         "time_min",
-                                         "cpus_per_task",
-                                         "min_cpus",
-                                         "pn_min_cpus",
-                                         "mem_per_node",
-                                         "tres_per_job",
-                                         "tres_per_node",
-                                         "tres_per_socket",
-                                         "tres_per_task",
-                                         "cpus_per_tres",
-                                         "partition",
-                                         "features",
-                                         "environment",
-                                         "admin_comment"};
+static const char *const field_text[] = {
+    [DN_FIELD_NONE] = "none",
+    [DN_FIELD_TIME_LIMIT] = "time_limit",
+    [DN_FIELD_TIME_MIN] = "time_min",
+    [DN_FIELD_CPUS_PER_TASK] = "cpus_per_task",
+    [DN_FIELD_MIN_CPUS] = "min_cpus",
+    [DN_FIELD_PN_MIN_CPUS] = "pn_min_cpus",
+    [DN_FIELD_MEM_PER_NODE] = "mem_per_node",
+    [DN_FIELD_TRES_PER_JOB] = "tres_per_job",
+    [DN_FIELD_TRES_PER_NODE] = "tres_per_node",
+    [DN_FIELD_TRES_PER_SOCKET] = "tres_per_socket",
+    [DN_FIELD_TRES_PER_TASK] = "tres_per_task",
+    [DN_FIELD_CPUS_PER_TRES] = "cpus_per_tres",
+    [DN_FIELD_PARTITION] = "partition",
+    [DN_FIELD_FEATURES] = "features",
+    [DN_FIELD_ENV] = "environment",
+    [DN_FIELD_ADMIN_COMMENT] = "admin_comment",
+};
 
-const struct dn_names dn_field_names = {field_text, (int) DN_N_ELEMENTS (field_text)};
-
-_Static_assert(DN_N_ELEMENTS (field_text) == DN_N_FIELDS, "a name per field");
+const struct dn_names dn_field_names = DN_NAMES (field_text, DN_N_FIELDS);
 
 bool dn_field_is_number (enum dn_field field)
 {
     return field > DN_FIELD_NONE && field < DN_FIELD_TRES_PER_JOB;
 }
 
-/* Variables in which sbatch repeats a tres request (slurm.md 3.2), and SLURM_GRES,
+/* Variables in which sbatch repeats a tres request (sbatch(1)), and SLURM_GRES,
  * which users set for their srun. Some are written as on the command line, "a100:4",
  * without "gpu".
  */

@@ -2,8 +2,8 @@
  *
  * In: the request, the decision, the estimate behind it. Out: struct dn_patch, a list
  * of (field, old, new) that is complete: all places that Slurm keeps the same fact in
- * (slurm.md 3.2), the environment too; and the texts for the user, the log and the
- * record. Never: Slurm's structures; the adapter applies the edits.
+ * (plugin/CONTRACT.md), the environment too; and the texts for the user, the log and
+ * the record. Never: Slurm's structures; the adapter applies the edits.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

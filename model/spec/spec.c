@@ -10,50 +10,107 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const precision_names[] =
-    {"unknown", "fp32", "tf32", "fp16", "bf16", "half"};
-static const char *const optimizer_names[] = {"unknown",
-                                              "none",
-                                              "sgd",
-                                              "momentum",
-                                              "adam",
-                                              "adamw",
-                                              "lamb",
-                                              "lars",
-                                              "adafactor",
-                                              "adagrad",
-                                              "adadelta",
-                                              "rmsprop",
-                                              "novograd"};
-static const char *const checkpointing_names[] = {"unknown",
-                                                  "none",
-                                                  "full",
-                                                  "selective"};
-static const char *const layout_names[] = {"unknown", "nchw", "nhwc"};
-static const char *const framework_names[] = {"unknown",
-                                              "pytorch",
-                                              "tensorflow",
-                                              "mxnet",
-                                              "paddle",
-                                              "jax",
-                                              "oneflow",
-                                              "megatron",
-                                              "hugectr",
-                                              "mindspore"};
-static const char *const stack_names[] = {"unknown", "ngc", "plain"};
-static const char *const parallel_names[] =
-    {"unknown", "dp", "dataparallel", "zero1", "zero2", "zero3", "fsdp"};
-static const char *const link_names[] = {"unknown", "nvlink", "pcie", "ib"};
-static const char *const decode_names[] =
-    {"unknown", "none", "jpeg", "text", "audio", "video"};
-static const char *const input_names[] = {"unknown", "real", "synthetic", "gpu"};
-static const char *const stem_names[] = {"unknown", "imagenet", "cifar"};
-static const char *const head_names[] =
-    {"unknown", "classifier", "lm", "pretrain", "adaptive", "none"};
-static const char *const objective_names[] = {"unknown", "cost", "time", "energy"};
+static const char *const precision_text[] = {
+    [DN_PRECISION_UNKNOWN] = "unknown",
+    [DN_PRECISION_FP32] = "fp32",
+    [DN_PRECISION_TF32] = "tf32",
+    [DN_PRECISION_FP16] = "fp16",
+    [DN_PRECISION_BF16] = "bf16",
+    [DN_PRECISION_HALF] = "half",
+};
+static const char *const optimizer_text[] = {
+    [DN_OPTIMIZER_UNKNOWN] = "unknown",
+    [DN_OPTIMIZER_NONE] = "none",
+    [DN_OPTIMIZER_SGD] = "sgd",
+    [DN_OPTIMIZER_MOMENTUM] = "momentum",
+    [DN_OPTIMIZER_ADAM] = "adam",
+    [DN_OPTIMIZER_ADAMW] = "adamw",
+    [DN_OPTIMIZER_LAMB] = "lamb",
+    [DN_OPTIMIZER_LARS] = "lars",
+    [DN_OPTIMIZER_ADAFACTOR] = "adafactor",
+    [DN_OPTIMIZER_ADAGRAD] = "adagrad",
+    [DN_OPTIMIZER_ADADELTA] = "adadelta",
+    [DN_OPTIMIZER_RMSPROP] = "rmsprop",
+    [DN_OPTIMIZER_NOVOGRAD] = "novograd",
+};
+static const char *const checkpointing_text[] = {
+    [DN_CHECKPOINTING_UNKNOWN] = "unknown",
+    [DN_CHECKPOINTING_NONE] = "none",
+    [DN_CHECKPOINTING_FULL] = "full",
+    [DN_CHECKPOINTING_SELECTIVE] = "selective",
+};
+static const char *const layout_text[] = {
+    [DN_LAYOUT_UNKNOWN] = "unknown",
+    [DN_LAYOUT_NCHW] = "nchw",
+    [DN_LAYOUT_NHWC] = "nhwc",
+};
+static const char *const framework_text[] = {
+    [DN_FRAMEWORK_UNKNOWN] = "unknown",
+    [DN_FRAMEWORK_PYTORCH] = "pytorch",
+    [DN_FRAMEWORK_TENSORFLOW] = "tensorflow",
+    [DN_FRAMEWORK_MXNET] = "mxnet",
+    [DN_FRAMEWORK_PADDLE] = "paddle",
+    [DN_FRAMEWORK_JAX] = "jax",
+    [DN_FRAMEWORK_ONEFLOW] = "oneflow",
+    [DN_FRAMEWORK_MEGATRON] = "megatron",
+    [DN_FRAMEWORK_HUGECTR] = "hugectr",
+    [DN_FRAMEWORK_MINDSPORE] = "mindspore",
+};
+static const char *const stack_text[] = {
+    [DN_STACK_UNKNOWN] = "unknown",
+    [DN_STACK_NGC] = "ngc",
+    [DN_STACK_PLAIN] = "plain",
+};
+static const char *const parallel_text[] = {
+    [DN_PARALLEL_UNKNOWN] = "unknown",
+    [DN_PARALLEL_DP] = "dp",
+    [DN_PARALLEL_DATAPARALLEL] = "dataparallel",
+    [DN_PARALLEL_ZERO1] = "zero1",
+    [DN_PARALLEL_ZERO2] = "zero2",
+    [DN_PARALLEL_ZERO3] = "zero3",
+    [DN_PARALLEL_FSDP] = "fsdp",
+};
+static const char *const link_text[] = {
+    [DN_LINK_UNKNOWN] = "unknown",
+    [DN_LINK_NVLINK] = "nvlink",
+    [DN_LINK_PCIE] = "pcie",
+    [DN_LINK_IB] = "ib",
+};
+static const char *const decode_text[] = {
+    [DN_DECODE_UNKNOWN] = "unknown",
+    [DN_DECODE_NONE] = "none",
+    [DN_DECODE_JPEG] = "jpeg",
+    [DN_DECODE_TEXT] = "text",
+    [DN_DECODE_AUDIO] = "audio",
+    [DN_DECODE_VIDEO] = "video",
+};
+static const char *const input_text[] = {
+    [DN_INPUT_UNKNOWN] = "unknown",
+    [DN_INPUT_REAL] = "real",
+    [DN_INPUT_SYNTHETIC] = "synthetic",
+    [DN_INPUT_GPU] = "gpu",
+};
+static const char *const stem_text[] = {
+    [DN_STEM_UNKNOWN] = "unknown",
+    [DN_STEM_IMAGENET] = "imagenet",
+    [DN_STEM_CIFAR] = "cifar",
+};
+static const char *const head_text[] = {
+    [DN_HEAD_UNKNOWN] = "unknown",
+    [DN_HEAD_CLASSIFIER] = "classifier",
+    [DN_HEAD_LM] = "lm",
+    [DN_HEAD_PRETRAIN] = "pretrain",
+    [DN_HEAD_ADAPTIVE] = "adaptive",
+    [DN_HEAD_NONE] = "none",
+};
+static const char *const objective_text[] = {
+    [DN_OBJECTIVE_UNKNOWN] = "unknown",
+    [DN_OBJECTIVE_COST] = "cost",
+    [DN_OBJECTIVE_TIME] = "time",
+    [DN_OBJECTIVE_ENERGY] = "energy",
+};
 
-const struct dn_names dn_decode_names = {decode_names,
-                                         (int) DN_N_ELEMENTS (decode_names)};
+const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
 
 #define INT(group, key, min, max, help)                                                \
     {                                                                                  \
@@ -65,10 +122,10 @@ const struct dn_names dn_decode_names = {decode_names,
 #key, group, DN_KEY_REAL, offsetof(struct dn_spec, key), min, max,             \
             {NULL, 0 }, help                                                           \
     }
-#define ENUM(group, key, help)                                                         \
+#define ENUM(group, key, count, help)                                                  \
     {                                                                                  \
 #key, group, DN_KEY_ENUM, offsetof(struct dn_spec, key), 0, 0,                 \
-            {key##_names, (int) DN_N_ELEMENTS(key##_names) }, help                     \
+            DN_NAMES(key##_text, count), help                                          \
     }
 #define NAME(group, key, help)                                                         \
     {                                                                                  \
@@ -114,10 +171,10 @@ static const struct dn_key keys[] = {
     INT (ARCH, in_channels, 1, 1e6, "channels of the input; mlp: input features"),
     INT (ARCH, classes, 1, 1e8, "outputs of the classifier"),
     REAL (ARCH, width, 0.01, 64, "width multiplier"),
-    ENUM (ARCH, stem, "first layers of an image network"),
+    ENUM (ARCH, stem, DN_N_STEMS, "first layers of an image network"),
     INT (ARCH, tables, 1, 1e6, "embedding tables"),
     INT (ARCH, embed_dim, 1, 1e6, "columns of an embedding"),
-    ENUM (ARCH, head, "output layers of a language model"),
+    ENUM (ARCH, head, DN_N_HEADS, "output layers of a language model"),
     REAL (ARCH, params, 1, 1e14, "parameters of an unknown network"),
     REAL (ARCH, flops, 1, 1e18, "forward FLOPs per sample of an unknown network"),
     REAL (ARCH,
@@ -128,13 +185,16 @@ static const struct dn_key keys[] = {
     INT (TRAIN, batch, 1, 1e8, "samples per GPU and step"),
     INT (TRAIN, global_batch, 1, 1e9, "samples per optimizer step of the whole job"),
     INT (TRAIN, grad_accum, 1, 1e5, "forward and backward passes per optimizer step"),
-    ENUM (TRAIN, precision, "fp16 and bf16 mean mixed precision, half pure fp16"),
-    ENUM (TRAIN, optimizer, "none: forward and backward only"),
-    ENUM (TRAIN, checkpointing, "activation recomputation"),
+    ENUM (TRAIN,
+          precision,
+          DN_N_PRECISIONS,
+          "fp16 and bf16 mean mixed precision, half pure fp16"),
+    ENUM (TRAIN, optimizer, DN_N_OPTIMIZERS, "none: forward and backward only"),
+    ENUM (TRAIN, checkpointing, DN_N_CHECKPOINTINGS, "activation recomputation"),
     INT (TRAIN, compile, 0, 1, "1 with torch.compile or XLA"),
-    ENUM (TRAIN, layout, "memory layout of images"),
-    ENUM (TRAIN, framework, "framework"),
-    ENUM (TRAIN, stack, "ngc: the vendor's tuned container"),
+    ENUM (TRAIN, layout, DN_N_LAYOUTS, "memory layout of images"),
+    ENUM (TRAIN, framework, DN_N_FRAMEWORKS, "framework"),
+    ENUM (TRAIN, stack, DN_N_STACKS, "ngc: the vendor's tuned container"),
     REAL (WORK, epochs, 0.001, 1e6, "passes over the data set"),
     INT (WORK, steps, 1, 1e12, "optimizer steps"),
     NAME (WORK, dataset, "name of the data-set table"),
@@ -144,14 +204,14 @@ static const struct dn_key keys[] = {
     REAL (WORK, tokens, 1, 1e16, "tokens of the whole run"),
     INT (PAR, gpus, 1, 1e5, "GPUs of the whole job"),
     INT (PAR, nodes, 1, 1e5, "nodes of the whole job"),
-    ENUM (PAR, parallel, "data parallelism: replicated or sharded"),
+    ENUM (PAR, parallel, DN_N_PARALLELS, "data parallelism: replicated or sharded"),
     INT (PAR, tp, 1, 1024, "tensor-parallel GPUs"),
     INT (PAR, pp, 1, 1024, "pipeline stages"),
     INT (PAR, micro_batch, 1, 1e6, "samples per GPU and pipeline step"),
-    ENUM (PAR, link, "what connects the GPUs of a node"),
+    ENUM (PAR, link, DN_N_LINKS, "what connects the GPUs of a node"),
     INT (INPUT, workers, 0, 4096, "loader processes per GPU"),
-    ENUM (INPUT, decode, "what the loader decodes"),
-    ENUM (INPUT, input, "synthetic: no loader; gpu: decoded on the GPU"),
+    ENUM (INPUT, decode, DN_N_DECODES, "what the loader decodes"),
+    ENUM (INPUT, input, DN_N_INPUTS, "synthetic: no loader; gpu: decoded on the GPU"),
     INT (INPUT, sample_bytes, 1, 1e12, "stored bytes of one sample"),
     INT (DEV, power_limit, 10, 5000, "W, when set below the board's own"),
     {"deadline",
@@ -162,7 +222,7 @@ static const struct dn_key keys[] = {
      3.2e8,
      {NULL, 0},
      "Slurm time in which the run must be done"},
-    ENUM (WISH, objective, "what to minimise"),
+    ENUM (WISH, objective, DN_N_OBJECTIVES, "what to minimise"),
     NAME (WISH, app, "name under which history is kept"),
     INT (WISH,
          probe,
@@ -241,6 +301,8 @@ bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
         return *((const char *) spec + key->offset) != '\0';
     case DN_KEY_IMAGE:
         return spec->image.n_dims > 0;
+    case DN_N_KEY_TYPES:
+        break;
     }
     return false;
 }
@@ -284,6 +346,8 @@ void dn_spec_write_value (const struct dn_spec *spec,
     case DN_KEY_IMAGE:
         for (int i = 0; i < spec->image.n_dims; i++)
             dn_buf_add (&buf, "%s%" PRId64, i > 0 ? "x" : "", spec->image.dim[i]);
+        break;
+    case DN_N_KEY_TYPES:
         break;
     }
 }
@@ -406,6 +470,8 @@ static int read_value (const struct dn_key *key,
                                dn_quote (value.text, value.len).text);
         memcpy (at, &number, sizeof (number));
         return 0;
+    case DN_N_KEY_TYPES:
+        break;
     }
     return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
 }

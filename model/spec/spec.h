@@ -1,7 +1,7 @@
 /* spec.h - how a job describes its network and its training run
  *
- * In: the metadata text of DESIGN.md section 4 ("model=resnet50,batch=256,..."), found
- * in #DNNEST lines of a batch script, a comment or an option. Out: struct dn_spec,
+ * In: the metadata text of dnnest.spec(5) ("model=resnet50,batch=256,..."), found in
+ * #DNNEST lines of a batch script, a comment or an option. Out: struct dn_spec,
  * every key checked and typed. Never: what the network looks like (graph/), what the
  * job asked Slurm for (request/). All text here is hostile.
  *
@@ -19,7 +19,8 @@ enum dn_precision {
     DN_PRECISION_TF32,
     DN_PRECISION_FP16, /* mixed precision */
     DN_PRECISION_BF16, /* mixed precision */
-    DN_PRECISION_HALF  /* pure fp16, weights too */
+    DN_PRECISION_HALF, /* pure fp16, weights too */
+    DN_N_PRECISIONS
 };
 
 enum dn_optimizer {
@@ -35,20 +36,23 @@ enum dn_optimizer {
     DN_OPTIMIZER_ADAGRAD,
     DN_OPTIMIZER_ADADELTA,
     DN_OPTIMIZER_RMSPROP,
-    DN_OPTIMIZER_NOVOGRAD
+    DN_OPTIMIZER_NOVOGRAD,
+    DN_N_OPTIMIZERS
 };
 
 enum dn_checkpointing {
     DN_CHECKPOINTING_UNKNOWN,
     DN_CHECKPOINTING_NONE,
     DN_CHECKPOINTING_FULL,
-    DN_CHECKPOINTING_SELECTIVE
+    DN_CHECKPOINTING_SELECTIVE,
+    DN_N_CHECKPOINTINGS
 };
 
 enum dn_layout {
     DN_LAYOUT_UNKNOWN,
     DN_LAYOUT_NCHW,
-    DN_LAYOUT_NHWC
+    DN_LAYOUT_NHWC,
+    DN_N_LAYOUTS
 };
 
 enum dn_framework {
@@ -61,13 +65,15 @@ enum dn_framework {
     DN_FRAMEWORK_ONEFLOW,
     DN_FRAMEWORK_MEGATRON,
     DN_FRAMEWORK_HUGECTR,
-    DN_FRAMEWORK_MINDSPORE
+    DN_FRAMEWORK_MINDSPORE,
+    DN_N_FRAMEWORKS
 };
 
 enum dn_stack {
     DN_STACK_UNKNOWN,
     DN_STACK_NGC,
-    DN_STACK_PLAIN
+    DN_STACK_PLAIN,
+    DN_N_STACKS
 };
 
 enum dn_parallel {
@@ -77,7 +83,8 @@ enum dn_parallel {
     DN_PARALLEL_ZERO1,
     DN_PARALLEL_ZERO2,
     DN_PARALLEL_ZERO3,
-    DN_PARALLEL_FSDP
+    DN_PARALLEL_FSDP,
+    DN_N_PARALLELS
 };
 
 enum dn_link {
@@ -94,7 +101,8 @@ enum dn_decode {
     DN_DECODE_JPEG,
     DN_DECODE_TEXT,
     DN_DECODE_AUDIO,
-    DN_DECODE_VIDEO
+    DN_DECODE_VIDEO,
+    DN_N_DECODES
 };
 
 extern const struct dn_names dn_decode_names;
@@ -103,13 +111,15 @@ enum dn_input {
     DN_INPUT_UNKNOWN,
     DN_INPUT_REAL,
     DN_INPUT_SYNTHETIC,
-    DN_INPUT_GPU /* decoded on the GPU */
+    DN_INPUT_GPU, /* decoded on the GPU */
+    DN_N_INPUTS
 };
 
 enum dn_stem {
     DN_STEM_UNKNOWN,
     DN_STEM_IMAGENET,
-    DN_STEM_CIFAR
+    DN_STEM_CIFAR,
+    DN_N_STEMS
 };
 
 enum dn_head {
@@ -118,14 +128,16 @@ enum dn_head {
     DN_HEAD_LM,
     DN_HEAD_PRETRAIN,
     DN_HEAD_ADAPTIVE,
-    DN_HEAD_NONE
+    DN_HEAD_NONE,
+    DN_N_HEADS
 };
 
 enum dn_objective {
     DN_OBJECTIVE_UNKNOWN,
     DN_OBJECTIVE_COST,
     DN_OBJECTIVE_TIME,
-    DN_OBJECTIVE_ENERGY
+    DN_OBJECTIVE_ENERGY,
+    DN_N_OBJECTIVES
 };
 
 /* Spatial size of one input: n_dims is 1 (audio), 2 (image) or 3 (volume); 0 unset. */
@@ -210,7 +222,8 @@ enum dn_key_type {
     DN_KEY_ENUM,
     DN_KEY_NAME,
     DN_KEY_IMAGE,
-    DN_KEY_TIME
+    DN_KEY_TIME,
+    DN_N_KEY_TYPES
 };
 
 /* One row per key: parser, checks, help, man page and its test all read this table. */

@@ -21,30 +21,39 @@
 /* All families together have some 6 KiB. */
 #define TEXT_MAX 16384
 
-#define NAMES(array)                                                                   \
-    {                                                                                  \
-        array, (int) DN_N_ELEMENTS (array)                                             \
-    }
+static const char *const change_text[] = {
+    [DN_CHANGE_NONE] = "none",
+    [DN_CHANGE_TIME] = "time_limit",
+    [DN_CHANGE_TIME_MIN] = "time_min",
+    [DN_CHANGE_GPU] = "gpu_type",
+    [DN_CHANGE_CPUS] = "cpus",
+};
+static const char *const drop_text[] = {
+    [DN_DROP_NONE] = "none",
+    [DN_DROP_FULL] = "full",
+    [DN_DROP_MEMORY] = "memory",
+};
+static const char *const result_text[] = {
+    [DN_RESULT_NONE] = "none",
+    [DN_RESULT_SUCCESS] = "success",
+    [DN_RESULT_FAILURE] = "failure",
+};
+static const char *const error_text[] = {
+    [DN_E_NONE] = "none",
+    [DN_E_NOMEM] = "memory",
+    [DN_E_IO] = "file",
+    [DN_E_SYNTAX] = "syntax",
+    [DN_E_RANGE] = "range",
+    [DN_E_LIMIT] = "limit",
+    [DN_E_VERSION] = "version",
+    [DN_E_TIME] = "time",
+    [DN_E_BUG] = "bug",
+};
 
-static const char *const change_text[] = {"none",
-                                          "time_limit",
-                                          "time_min",
-                                          "gpu_type",
-                                          "cpus"};
-static const char *const drop_text[] = {"none", "full", "memory"};
-static const char *const result_text[] = {"none", "success", "failure"};
-static const char *const error_text[] =
-    {"none", "memory", "file", "syntax", "range", "limit", "version", "time", "bug"};
-
-_Static_assert(DN_N_ELEMENTS (change_text) == DN_N_CHANGES, "a name per change");
-_Static_assert(DN_N_ELEMENTS (drop_text) == DN_N_DROPS, "a name per drop");
-_Static_assert(DN_N_ELEMENTS (result_text) == DN_N_RESULTS, "a name per result");
-_Static_assert(DN_N_ELEMENTS (error_text) == DN_E_BUG + 1, "a name per error");
-
-static const struct dn_names change_names = NAMES (change_text);
-static const struct dn_names drop_names = NAMES (drop_text);
-static const struct dn_names result_names = NAMES (result_text);
-static const struct dn_names error_names = NAMES (error_text);
+static const struct dn_names change_names = DN_NAMES (change_text, DN_N_CHANGES);
+static const struct dn_names drop_names = DN_NAMES (drop_text, DN_N_DROPS);
+static const struct dn_names result_names = DN_NAMES (result_text, DN_N_RESULTS);
+static const struct dn_names error_names = DN_NAMES (error_text, DN_N_ERRORS);
 
 /* Counters of one name: a single one, or one per value of a label. */
 struct family {

@@ -48,7 +48,7 @@ struct dn_counters {
     dn_counter abstained[DN_N_ABSTAIN];
     dn_counter changed[DN_N_CHANGES]; /* fields that were rewritten */
     dn_counter advised[DN_N_CHANGES]; /* fields that would have been in mode enforce */
-    dn_counter errors[DN_E_BUG + 1];
+    dn_counter errors[DN_N_ERRORS];
     dn_counter lines; /* of the decision log */
     dn_counter dropped[DN_N_DROPS];
     dn_counter loads[DN_N_RESULTS];

@@ -21,8 +21,13 @@
 #include "base/json_read.h"
 #include "base/json_write.h"
 
-static const char *const kind_text[] = {"unknown", "batch", "srun", "salloc"};
-static const struct dn_names kind_names = {kind_text, (int) DN_N_ELEMENTS (kind_text)};
+static const char *const kind_text[] = {
+    [DN_JOB_UNKNOWN] = "unknown",
+    [DN_JOB_BATCH] = "batch",
+    [DN_JOB_SRUN] = "srun",
+    [DN_JOB_SALLOC] = "salloc",
+};
+static const struct dn_names kind_names = DN_NAMES (kind_text, DN_N_JOB_KINDS);
 
 static void copy_name (char out[DN_EVENT_NAME_MAX + 4], const char *name)
 {

@@ -17,7 +17,8 @@ done
 for option in -V --version; do
     like "dnnest $option prints the version" "$("$DNNEST" $option)" '^dnnest [0-9]+\.[0-9]+'
     for command in $commands; do
-        is "dnnest $command $option prints the same" "$("$DNNEST" "$command" $option)" \
+        is "dnnest $command $option prints the version of dnnest" \
+            "$("$DNNEST" "$command" $option)" \
             "$("$DNNEST" --version)"
     done
 done
@@ -35,9 +36,9 @@ usage() {
     code=0
     out=$("$DNNEST" "$@" 2>"$work/err") || code=$?
     err=$(cat "$work/err")
-    is "$title: exit code 2" "$code" 2
-    is "$title: nothing on stdout" "$out" ''
-    like "$title: the message" "$err" "$regex"
+    is "$title, with exit code 2" "$code" 2
+    is "$title, with nothing on stdout" "$out" ''
+    like "$title, with a message" "$err" "$regex"
 }
 usage 'a missing command is a usage error' "^dnnest: .*--help"
 usage 'an unknown command is a usage error' "unknown command 'predikt', near: predict" predikt

@@ -16,15 +16,15 @@ is '--all is the default' "$(dn predict --all $spec)" "$(dn predict $spec)"
 is '--all overrides --gpu' "$(dn predict --gpu t4_16gb --all $spec)" "$(dn predict $spec)"
 is '--gpu restricts the table to one device' \
     "$(dn predict --gpu t4_16gb $spec | tail -n +3 | wc -l)" 1
-gives 'a CPU has to be named' 0 '
+gives 'a CPU has a row when --gpu names it' 0 '
 cpu +yes ' predict --gpu cpu $spec
 is '--gpu may be repeated' \
     "$(dn predict --gpu t4_16gb --gpu k80_12gb $spec | tail -n +3 | wc -l)" 2
-is 'devices are named without case, and - is _' \
+is '--gpu ignores case and takes - for _' \
     "$(dn predict --gpu T4-16GB $spec)" "$(dn predict --gpu t4_16gb $spec)"
 
 fits() { dn predict "$1" | tail -n +3 | awk '{ print $2 }' | uniq | xargs; }
-is 'what fits comes before what does not, before what cannot run' \
+is 'devices that fit come first, those that cannot run the job last' \
     "$(fits model=resnet50,batch=200,precision=bf16)" 'yes no unsupported'
 
 gives 'a run is timed in days and hours' 0 ' ([0-9]+-)?[0-9]{2}:[0-9]{2}:[0-9]{2} ' \

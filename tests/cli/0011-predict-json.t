@@ -18,7 +18,7 @@ json 'spec holds the keys that were given' \
     'd["spec"]["model"] == "resnet50" and d["spec"]["batch"] == 256
      and d["spec"]["precision"] == "fp16" and d["spec"]["epochs"] == 90
      and d["spec"]["dataset"] == "imagenet"' predict $spec
-json 'spec holds what follows from them' \
+json 'spec holds what follows from the given keys' \
     'd["spec"]["samples"] == 1281167 and d["spec"]["gpus"] == 1
      and d["spec"]["global_batch"] == 256 and d["spec"]["decode"] == "jpeg"' predict $spec
 json 'a real key keeps its fraction' 'd["spec"]["epochs"] == 0.25' \
@@ -49,7 +49,7 @@ json 'CPUs are whole' 'all(isinstance(c["cpus"], (int, type(None))) for c in d["
 json 'without an amount of work, time, energy and cost of the run are null' \
     'all(c["train_s"] is None and c["energy_j"] is None and c["cost"] is None
       for c in d["candidates"])' predict model=resnet50,batch=256
-json 'a device that cannot run the precision fits not and has null for numbers' \
+json 'a device that cannot run the precision does not fit and has null for numbers' \
     'd["candidates"][0]["fits"] is False and d["candidates"][0]["step_ms"]["p50"] is None
      and d["candidates"][0]["cpus"] is None' \
     predict $v100 model=resnet50,batch=256,precision=bf16

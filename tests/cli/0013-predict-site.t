@@ -18,17 +18,18 @@ bound() {
 }
 bound 'the 95 % bound of the largest batch fits with its head room' \
     'd["candidates"][0]["gpu_mem_bytes"]["p95"] * 1.05 <= 40 * 2**30' "$batch"
-bound 'one sample more does not' \
+bound 'one sample more than the largest batch does not fit' \
     'd["candidates"][0]["gpu_mem_bytes"]["p95"] * 1.05 > 40 * 2**30' $((batch + 1))
-json 'it does not depend on the batch that was given' \
+json 'the largest batch does not depend on the batch that was given' \
     'd["candidates"][0]["largest_batch"] == '"$batch" predict $gpu ${spec/64/100000}
 printf 'MemoryHeadroom=1\n' > "$work/new.conf"
-json 'it follows MemoryHeadroom' 'd["candidates"][0]["largest_batch"] < '"$batch" \
+json 'the largest batch follows MemoryHeadroom' \
+    'd["candidates"][0]["largest_batch"] < '"$batch" \
     predict --conf "$work/new.conf" $gpu $spec
-json 'it is 0 where not even one sample fits, and the run does not' \
+json 'the largest batch is 0 where not even one sample fits' \
     'd["candidates"][0]["largest_batch"] == 0 and not d["candidates"][0]["fits"]' \
     predict --gpu t4_16gb model=gpt2_xl,batch=1,optimizer=adam
-json 'every device that can run has one, more memory a larger one' \
+json 'every device that can run has a largest batch, larger with more memory' \
     'len(d["candidates"]) > 20 and (lambda b: b["a100_sxm4_80gb"] > b["a100_sxm4_40gb"]
      > b["v100_sxm2_16gb"] > b["k80_12gb"] > 0)(
      {c["gpu"]: c["largest_batch"] for c in d["candidates"]})' predict $spec
@@ -45,26 +46,27 @@ json 'what costs nothing has no price-performance' \
 
 json 'without Carbon= the carbon is null' 'd["candidates"][0]["carbon_g"] is None' \
     predict $gpu $spec
-is 'and has no column' "$(dn predict $gpu $spec | grep -c CO2)" 0
+is 'without Carbon= the table has no column of carbon' \
+    "$(dn predict $gpu $spec | grep -c CO2)" 0
 printf 'Carbon=400\n' > "$work/new.conf"
 json 'carbon is energy times intensity' \
     'abs(d["candidates"][0]["carbon_g"] / (d["candidates"][0]["energy_j"] / 3.6e6 * 400) - 1)
      < 1e-6' predict --conf "$work/new.conf" $gpu $spec
 printf 'Carbon=400 PUE=1.5\n' > "$work/new.conf"
-json 'PUE is counted' \
+json 'carbon is multiplied by PUE' \
     'abs(d["candidates"][0]["carbon_g"] / (d["candidates"][0]["energy_j"] / 3.6e6 * 600) - 1)
      < 1e-6' predict --conf "$work/new.conf" $gpu $spec
-gives 'the column is there when Carbon is set' 0 ' CO2 kg +CONFIDENCE'$'\n' \
+gives 'with Carbon= the table has a column of carbon' 0 ' CO2 kg +CONFIDENCE'$'\n' \
     predict --conf "$work/new.conf" $gpu $spec
-is 'but not without an amount of work' \
+is 'without an amount of work the table has no column of carbon' \
     "$(dn predict --conf "$work/new.conf" $gpu model=resnet50,batch=8 | grep -c CO2)" 0
-json 'without an amount of work it is null' 'd["candidates"][0]["carbon_g"] is None' \
+json 'without an amount of work the carbon is null' 'd["candidates"][0]["carbon_g"] is None' \
     predict --conf "$work/new.conf" $gpu model=resnet50,batch=8
 printf 'Carbon=0\n' > "$work/new.conf"
 json 'a grid without carbon emits none' 'd["candidates"][0]["carbon_g"] == 0' \
     predict --conf "$work/new.conf" $gpu $spec
 { cat "$work/site.conf"; echo Carbon=0; } > "$work/new.conf"
-json 'advise tells the same' \
+json 'advise has largest batch, price-performance and carbon as predict has' \
     'all(c["largest_batch"] > 0 and c["price_performance"] > 0 and c["carbon_g"] == 0
       for c in d["candidates"]) and len(d["candidates"]) == 2
      and d["candidates"][0]["price_performance"] < d["candidates"][1]["price_performance"]' \

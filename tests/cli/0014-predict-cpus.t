@@ -10,16 +10,17 @@ spec=model=alexnet,batch=256,precision=fp16,decode=jpeg
 gpu=--gpu=v100_sxm2_16gb
 head='[^'$'\n'']*more than enough:'$'\n''CPUS PER GPU'
 
-gives 'a curve has sixteen CPUs unless told' 0 \
+gives 'a curve ends at sixteen CPUs unless --cpu-curve names a number' 0 \
     "$head +1 +2 +3 +4 +6 +8 +12 +16"$'\n''v100_sxm2_16gb( +[0-9.]+){8}$' \
     predict --cpu-curve $gpu $spec
-gives 'the last count is always shown' 0 "$head +1 +2 +3 +4 +6 +7"$'\n' \
+gives 'the table always shows the last count of the curve' 0 "$head +1 +2 +3 +4 +6 +7"$'\n' \
     predict --cpu-curve=7 $gpu $spec
-gives 'one is enough' 0 "$head +1"$'\n''v100_sxm2_16gb +0\.[0-9]+$' predict --cpu-curve=1 $gpu $spec
+gives 'a curve may end at one CPU' 0 \
+    "$head +1"$'\n''v100_sxm2_16gb +0\.[0-9]+$' predict --cpu-curve=1 $gpu $spec
 is 'the longest curve has as many columns as fit' \
     "$(dn predict --cpu-curve=1k $gpu $spec | grep ^CPUS | wc -w)" 23
-is 'without the option there is none' "$(dn predict $gpu $spec | grep -c 'CPUS PER GPU')" 0
-is 'each device has a row' \
+is 'without --cpu-curve there is no curve' "$(dn predict $gpu $spec | grep -c 'CPUS PER GPU')" 0
+is 'each device has a row in the table of curves' \
     "$(dn predict --cpu-curve $spec | sed '1,/^CPUS PER/d' | wc -l)" \
     "$(grep -Lx 'Arch=cpu' "$work"/hardware/*.conf | wc -l)"
 
@@ -35,7 +36,7 @@ json 'the curve is relative throughput' \
     '(lambda c: all(abs(p["samples_per_s"] / c[-1]["samples_per_s"]
        - p["relative"] / c[-1]["relative"]) < 1e-6 for p in c))(
       d["candidates"][0]["cpu_curve"])' predict --cpu-curve $gpu $spec
-json 'it follows the key workers' \
+json 'the curve follows the key workers' \
     '(lambda c: c[3]["relative"] == c[15]["relative"])(d["candidates"][0]["cpu_curve"])' \
     predict --cpu-curve $gpu $spec,workers=4
 json 'synthetic input needs no CPU' \
@@ -44,9 +45,10 @@ json 'synthetic input needs no CPU' \
 json 'where it is not known what is loaded there is no curve' \
     'd["candidates"][0]["cpu_curve"] is None and d["candidates"][0]["cpus"] is None' \
     predict --cpu-curve $gpu model=ncf,batch=256
-gives 'which the table tells by -' 0 'v100_sxm2_16gb( +-){8}$' \
+gives 'the table shows a missing curve as -' 0 'v100_sxm2_16gb( +-){8}$' \
     predict --cpu-curve $gpu model=ncf,batch=256
-json 'nor where the precision cannot run' 'd["candidates"][0]["cpu_curve"] is None' \
+json 'where the precision cannot run there is no curve' \
+    'd["candidates"][0]["cpu_curve"] is None' \
     predict --cpu-curve $gpu model=alexnet,batch=8,precision=bf16
 json 'without the option JSON has no such member' '"cpu_curve" not in d["candidates"][0]' \
     predict $gpu $spec
@@ -57,5 +59,6 @@ for bad in 0 -1 1025 99999999999999999999; do
 done
 refuses '--cpu-curve=many is no number' 2 "cpu-curve: 'many' is not a" \
     predict --cpu-curve=many $gpu $spec
-refuses 'an empty number is none' 2 "cpu-curve: '' is not a" predict --cpu-curve= $gpu $spec
+refuses '--cpu-curve= without a number is refused' 2 \
+    "cpu-curve: '' is not a" predict --cpu-curve= $gpu $spec
 done_testing

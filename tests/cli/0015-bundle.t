@@ -53,7 +53,7 @@ compare 'far away the bound is wide and the confidence low' \
 json 'explain explains with the bundle' \
     'abs(d["candidate"]["confidence"] - 0.904837) < 1e-5' \
     explain $gpu --model "$work/small" $near
-json 'advise advises with it' \
+json 'advise predicts with the bundle' \
     'abs(d["candidates"][0]["confidence"] - 0.904837) < 1e-5' \
     advise --model "$work/small" --comment="dnnest:$near" -G a100:1 -t 1-0
 printf 'spec,gpu,step_ms\n"%s",v100_sxm2_16gb,100\n' "$near" > "$work/runs.csv"
@@ -74,13 +74,14 @@ cd "$work" || exit
 like '--model takes a relative path' "$(with --model small)" '"model_bundle": *"small"'
 cd - > /dev/null || exit
 echo 'Bundle=none' > "$work/with.conf"
-like 'dnnest.conf may name none' "$(with)" '"model_bundle": *null'
+like 'dnnest.conf may say that there is no bundle' "$(with)" '"model_bundle": *null'
 echo "Bundle=$work/nothing" > "$work/with.conf"
 like 'a bundle of dnnest.conf that is missing is named' "$(with 2>&1 > /dev/null)" \
     "^dnnest: $work/nothing: .*No such file.*; going on without a model bundle\$"
-like 'and the white box predicts' "$(with 2> /dev/null)" '"model_bundle": *null'
+like 'where the bundle is missing the white box predicts' \
+    "$(with 2> /dev/null)" '"model_bundle": *null'
 bundle=
-refuses 'config --check finds it wrong' 3 "$work/nothing: .*No such file" \
+refuses 'config --check reports a bundle that is missing' 3 "$work/nothing: .*No such file" \
     config --check "$work/with.conf"
 bundle=none
 

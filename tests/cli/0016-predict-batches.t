@@ -17,7 +17,7 @@ is 'the sizes are those of the list, in order, each once' \
     'BATCH PER GPU 8 64 1000'
 is 'there is a table for throughput, memory, time and cost' \
     "$(dn predict --batch-sizes=8 "${two[@]}" $spec | grep -c '^BATCH')" 4
-is 'without an amount of work there are two' \
+is 'without an amount of work there are tables for throughput and memory alone' \
     "$(dn predict --batch-sizes=8 "${two[@]}" model=resnet50 | grep -c '^BATCH')" 2
 json 'the knee is the smallest that fits with nine tenths of the best throughput' \
     'all((lambda fit: row["knee"] == min(p["batch"] for p in fit if p["samples_per_s"]
@@ -32,7 +32,8 @@ json 'the usual sizes are the powers of two up to the largest' \
     '[p["batch"] for p in d["batch_sizes"][0]["points"]]
      == [2**i for i in range(17) if 2**i <= d["batch_sizes"][0]["largest_batch"]]' \
     predict --batch-sizes --gpu t4_16gb $spec
-json 'the candidates are there as without' 'len(d["candidates"]) == 2' \
+json 'with --batch-sizes the candidates are those of the batch that was given' \
+    'len(d["candidates"]) == 2' \
     predict --batch-sizes=8 "${two[@]}" $spec,batch=4
 
 # value EXPRESSION ARGUMENT...: of the JSON 'd'
@@ -52,22 +53,23 @@ json 'a number of steps stands for its samples' \
      and d["batch_sizes"][0]["points"][1]["train_s"]["p50"]
          < d["batch_sizes"][0]["points"][0]["train_s"]["p50"]' \
     predict --batch-sizes=16,32 --gpu t4_16gb model=resnet50,precision=fp16,batch=16,steps=100000
-json 'gradient accumulation stays' \
+json 'gradient accumulation stays as given with --batch-sizes' \
     'd["spec"]["grad_accum"] == 4 and d["batch_sizes"][0]["points"][0]["batch"] == 16' \
     predict --batch-sizes=16 --gpu t4_16gb model=resnet50,batch=8,grad_accum=4
 json 'a device that cannot run the precision has no knee' \
     'd["batch_sizes"][0]["knee"] is None and d["batch_sizes"][0]["largest_batch"] is None
      and d["batch_sizes"][0]["points"][0]["samples_per_s"] is None' \
     predict --batch-sizes=16 --gpu t4_16gb model=resnet50,precision=bf16
-json 'nor has one on which nothing fits' \
+json 'a device on which nothing fits has no knee' \
     'd["batch_sizes"][0]["knee"] is None and d["batch_sizes"][0]["largest_batch"] == 0' \
     predict --batch-sizes --gpu t4_16gb model=llama_13b,precision=fp16
-gives 'which is shown' 0 't4_16gb +0 +- +- ' \
+gives 'the table shows - for a knee that is absent' 0 't4_16gb +0 +- +- ' \
     predict --batch-sizes --gpu t4_16gb model=llama_13b,precision=fp16
 dn check --json $spec,batch=2 >/dev/null
 printf '{"dnnest": 1, "spec": {"batch": 4}, "graph": {"name": "net", "ops": [
   {"op": "linear", "in": [[64]], "out": [[8]], "params": 520}]}}' > "$work/net.json"
-gives 'a sidecar does as well' 0 'net: .*t4_16gb ' predict --batch-sizes=2,4 --gpu t4_16gb \
+gives '--batch-sizes takes a sidecar' 0 \
+    'net: .*t4_16gb ' predict --batch-sizes=2,4 --gpu t4_16gb \
     "$work/net.json"
 
 for list in '' 0 -1 8,,16 eight 8x 1.5 200000M; do
@@ -76,10 +78,11 @@ for list in '' 0 -1 8,,16 eight 8x 1.5 200000M; do
 done
 refuses 'more than 32 sizes are too many' 2 '--batch-sizes: more than 32' \
     predict "--batch-sizes=$(seq -s , 1 33)" $spec
-refuses '--cpu-curve does not go with it' 2 'cpu-curve does not go' \
+refuses '--cpu-curve does not go with --batch-sizes' 2 'cpu-curve does not go' \
     predict --batch-sizes --cpu-curve $spec
-refuses '--plot needs it' 2 'plot goes with --batch-sizes' predict --plot a.svg $spec,batch=2
-refuses 'without it a batch is needed' 2 'batch: missing' predict $spec
+refuses '--plot needs --batch-sizes' 2 \
+    'plot goes with --batch-sizes' predict --plot a.svg $spec,batch=2
+refuses 'without --batch-sizes a batch is needed' 2 'batch: missing' predict $spec
 refuses 'a global batch that is no multiple is refused' 2 'global_batch' \
     predict --batch-sizes=7 $spec,global_batch=10,gpus=3
 
@@ -92,7 +95,7 @@ if ! command -v gnuplot >/dev/null; then
 fi
 refuses 'where nothing fits nothing is drawn' 2 'no batch size fits any of the devices' \
     predict --batch-sizes --plot "$work/none.svg" --gpu t4_16gb model=llama_13b
-ok 'nor left behind' test ! -e "$work/none.svg"
+ok 'where nothing fits no file is left behind' test ! -e "$work/none.svg"
 gives 'a picture is drawn beside the tables' 0 '^resnet50: .*KNEE' \
     predict --batch-sizes --plot "$work/a.svg" "${two[@]}" $spec
 texts() {
@@ -104,11 +107,13 @@ root = xml.etree.ElementTree.parse(sys.argv[1]).getroot()
 print(" ".join("".join(t.itertext()).strip() for t in root.iter("{http://www.w3.org/2000/svg}text")))
 PYTHON
 }
-like 'it has the devices, and a panel per quantity' "$(texts "$work/a.svg")" \
+like 'the picture has the devices, and a panel per quantity' "$(texts "$work/a.svg")" \
     'resnet50 by batch.*v100_sxm2_16gb.*t4_16gb.*Samples per second.*Memory.*Time.*Cost'
 dn predict --batch-sizes=8 --plot "$work/b.svg" model=resnet50 > /dev/null
-is 'of all devices it has the ten fastest' \
+is 'of all devices the picture has the ten fastest' \
     "$(texts "$work/b.svg" | grep -oE '\b[a-z0-9_]+_[0-9]+gb\b|bow_ipu|cs2|sn30' | sort -u | wc -l)" 10
-like 'and without an amount of work two panels' "$(texts "$work/b.svg")" 'Memory of one GPU'
-ok 'none of them of the time' bash -c "! grep -q 'Time of the run' '$work/b.svg'"
+like 'without an amount of work the picture has a panel of memory' \
+    "$(texts "$work/b.svg")" 'Memory of one GPU'
+ok 'without an amount of work the picture has no panel of time' \
+    bash -c "! grep -q 'Time of the run' '$work/b.svg'"
 done_testing

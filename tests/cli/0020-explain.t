@@ -19,15 +19,15 @@ gives 'the step says what it is bound by' 0 \
     'takes [0-9.]+ ms, bound by (compute|bandwidth|launch|host|input|network);' explain $gpu $spec
 gives 'the kinds of operators are listed' 0 \
     'conv +53( +[0-9.]+){5} +(compute|bandwidth|launch)'$'\n' explain $gpu $spec
-is 'their shares, and that of the optimizer, add up to all' \
+is 'the shares of operators and optimizer add up to 100 %' \
     "$(dn explain $gpu $spec | sed '1,/^OPERATORS/d;/^$/,$d' \
         | awk '{ sum += $(NF - 1) } END { print (sum > 99.5 && sum < 100.5) }')" 1
 lines() { dn explain $gpu "$@" $spec | sed '1,/^OPERATOR /d' | wc -l; }
-is 'ten operators are listed unless told' "$(lines)" 10
-is '--top lists as many' "$(lines --top 3)" 3
-is '--top lists no more than there are' "$(lines --top 1000)" \
+is 'ten operators are listed unless --top names a number' "$(lines)" 10
+is '--top=3 lists three operators' "$(lines --top 3)" 3
+is '--top=1000 lists no more operators than there are' "$(lines --top 1000)" \
     "$(dn explain $gpu $spec | sed -n 's/^The longest.*(10 of \([0-9]*\)):$/\1/p')"
-is '--top=0 lists none' "$(dn explain $gpu --top 0 $spec | grep -c '^The longest')" 0
+is '--top=0 lists no operator' "$(dn explain $gpu --top 0 $spec | grep -c '^The longest')" 0
 
 json 'the members of the contract are there' \
     'list(d) == ["spec", "model", "candidate", "bound_by", "site_factor", "stages", "memory",
@@ -57,13 +57,13 @@ both='list(x)[-6:] == ["forward_ms", "backward_ms", "flops", "bytes", "share", "
 json 'kinds of operators have times, work and what bounds them' \
     'all('"$both"' and list(x)[:5] == ["kind", "count", "forward_flops_per_sample",
       "flops_share", "params"] for x in d["operators"])' explain $gpu $spec
-json 'so have single operators' \
+json 'single operators have times, work and what bounds them' \
     'len(d["top"]) == 10 and all('"$both"' and list(x)[:3] == ["kind", "size", "count"]
       for x in d["top"])' explain $gpu $spec
 json 'the forward times of the kinds add up to the stage' \
     'abs(sum(x["forward_ms"] for x in d["operators"])
       / d["candidate"]["breakdown_ms"]["forward"] - 1) < 1e-6' explain $gpu $spec
-json 'backward, what checkpointing repeats is counted' \
+json 'backward times include what checkpointing repeats' \
     '(lambda b: abs(sum(x["backward_ms"] for x in d["operators"])
       / (b["backward_data"] + b["backward_weight"] + b["recompute"]) - 1) < 1e-6
       and b["recompute"] > 0)(d["candidate"]["breakdown_ms"])' \
@@ -72,12 +72,12 @@ json 'all single operators are those of the kinds' \
     'all(abs(sum(x[k] for x in d["top"]) / sum(x[k] for x in d["operators"]) - 1) < 1e-6
       for k in ("forward_ms", "backward_ms", "flops", "bytes", "share", "count"))' \
     explain $gpu --top 20000 $spec
-json 'the longest come first' \
+json 'the longest operators come first' \
     '(lambda s: s == sorted(s, reverse=True))([x["share"] for x in d["top"]])' explain $gpu $spec
 json 'no size of one kind stands twice where nothing else differs' \
     'len({(x["kind"], x["size"]) for x in d["top"]}) >= len(d["top"]) - 3' \
     explain $gpu --top 20000 $spec
-json '--top=0 leaves none' 'd["top"] == []' explain $gpu --top=0 $spec
+json '--top=0 leaves no operator in JSON' 'd["top"] == []' explain $gpu --top=0 $spec
 bound() {
     json "$1" "d['bound_by'] == '$2'" explain $gpu "$3"
 }
@@ -98,5 +98,6 @@ refuses 'wrong metadata are named' 2 'batch: -4 out of range' \
     explain $gpu model=resnet50,batch=-4
 try explain $gpu model=resnet50,batch=8,precision=bf16
 is 'a device that cannot run the precision has nothing to explain' "$code" 1
-like 'which is said' "$err" 'v100_sxm2_32gb cannot run this precision'
+like 'one message says that the device cannot run the precision' \
+    "$err" 'v100_sxm2_32gb cannot run this precision'
 done_testing

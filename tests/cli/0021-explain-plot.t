@@ -82,28 +82,29 @@ print(" ".join("".join(t.itertext()).strip() for t in root.iter("{http://www.w3.
 PYTHON
 }
 text=$(svg "$work/a.svg" 2>&1)
-like 'it is SVG and has the run in its title' "$text" \
+like 'the picture is SVG and has the run in its title' "$text" \
     'resnet50, batch 64, on v100_sxm2_32gb: [0-9.]+ ms a step, bound by [a-z]+'
-like 'it has the stages' "$text" 'forward .*backward_data .*backward_weight .*optimizer .*host'
-like 'it has the operators and what bounds them' "$text" \
+like 'the picture has the stages' \
+    "$text" 'forward .*backward_data .*backward_weight .*optimizer .*host'
+like 'the picture has the operators and what bounds them' "$text" \
     'compute.*bandwidth.*launch.*conv.*norm|conv.*norm.*compute.*bandwidth.*launch'
-like 'it has the memory' "$text" 'weights .*activations .*context'
-is 'the table is printed as well' "$(dn "${explain[@]}" --plot "$work/a.svg")" \
+like 'the picture has the memory' "$text" 'weights .*activations .*context'
+is 'with --plot the table is printed as well' "$(dn "${explain[@]}" --plot "$work/a.svg")" \
     "$(dn "${explain[@]}")"
-is 'so is JSON' "$(dn "${explain[@]}" --json --plot "$work/a.svg")" \
+is 'with --plot JSON is printed as well' "$(dn "${explain[@]}" --json --plot "$work/a.svg")" \
     "$(dn "${explain[@]}" --json)"
-is 'nothing is left beside it' "$(left a.svg)" 0
-is 'it has the permissions of an ordinary file' "$(stat -c %a "$work/a.svg")" 644
+is 'no other file is left beside the picture' "$(left a.svg)" 0
+is 'the picture has the permissions of an ordinary file' "$(stat -c %a "$work/a.svg")" 644
 cp "$work/a.svg" "$work/b.svg"
 dn "${explain[@]}" --plot "$work/a.svg" >/dev/null
 ok 'the same question has the same picture' cmp "$work/a.svg" "$work/b.svg"
 ln -s a.svg "$work/link.svg"
 dn "${explain[@]/64/32}" --plot "$work/link.svg" >/dev/null
-like 'a link is followed' "$(svg "$work/a.svg")" 'batch 32'
-ok 'and stays' test -L "$work/link.svg"
+like 'a link in the place of the picture is followed' "$(svg "$work/a.svg")" 'batch 32'
+ok 'a link in the place of the picture stays a link' test -L "$work/link.svg"
 odd="$work/a'b\"c\`touch \$HOME\`;%s.svg"
-ok 'a name may have any character' dn "${explain[@]}" --plot "$odd"
-like 'and is a picture then' "$(svg "$odd")" resnet50
+ok 'the name of a picture may have any character' dn "${explain[@]}" --plot "$odd"
+like 'a picture with an odd name has its contents' "$(svg "$odd")" resnet50
 
 dn "${explain[@]}" --plot "$work/a.png" >/dev/null
 is '.png is PNG' "$(head -c 4 "$work/a.png" | tail -c 3)" PNG

@@ -100,7 +100,7 @@ json 'what was abstained from is null in JSON' \
     'd["metadata"] == "none" and d["spec"] is None and d["record"] is None
      and d["edits"] == [] and d["candidates"] == []
      and d["decision"]["verdict"] == "none"' advise -t 60
-json 'opting out is told in JSON' 'd["metadata"] == "off"' advise --comment=dnnest:off
+json 'JSON says that a job opts out' 'd["metadata"] == "off"' advise --comment=dnnest:off
 
 keeps() {
     local title=$1 reason=$2
@@ -135,17 +135,19 @@ json 'no time limit is not set' 'd["decision"]["time_limit_s"] is None' \
 
 try advise --set=DecisionTime=0.0001 "$job"
 is 'a decision that takes too long for slurmctld is made all the same' "$code" 0
-like '... and told' "$err" \
+like 'a decision that takes too long for slurmctld has a warning' "$err" \
     '^dnnest: the decision takes .* ms here; in slurmctld it would be given up after DecisionTime='
 try advise --set=DecisionTime=0 "$job"
-is 'without a limit there is nothing to tell' "$code:$err" '0:'
-refuses 'a limit out of range is refused' 3 '^dnnest: .*DecisionTime: 1001 out of range' \
+is 'DecisionTime=0 has no warning' "$code:$err" '0:'
+refuses 'a DecisionTime out of range is refused' 3 \
+    '^dnnest: .*DecisionTime: 1001 out of range' \
     advise --set=DecisionTime=1001 "$job"
 
 try advise --made-up=3 -K "$job"
-is 'an unknown option is passed over' "$code" 0
-like 'with a warning' "$err" "^dnnest: warning: option '--made-up=3' is not known and passed over"
-like 'a short one as well' "$err" "warning: option '-K' is not known"
+is 'an unknown option of sbatch is passed over' "$code" 0
+like 'an unknown long option has a warning' \
+    "$err" "^dnnest: warning: option '--made-up=3' is not known and passed over"
+like 'an unknown short option has a warning' "$err" "warning: option '-K' is not known"
 try advise --array=1-9 --hold -J name -o out -d afterok:1 --mail-type=END -H --nice -Q \
     --parsable --time-min=1 -A acct -q qos --export ALL "$job"
 is 'options without effect are taken in silence, with their arguments' "$code:$err" '0:'

@@ -44,12 +44,12 @@ for version in 23.11.1 24.05; do
         'gres is followed by a slash'
     fields $version '-t 1-0 --gpus-per-task=a100:1 -n 4 -c 16' \
         "$time; tres_per_task cpu:16,gres/gpu:a100:1 -> cpu:2,gres/gpu:twin:1; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; environment SLURM_TRES_PER_TASK=cpu:16,gres/gpu:a100:1 -> SLURM_TRES_PER_TASK=cpu:2,gres/gpu:twin:1" \
-        '-c is in tres_per_task too, with a colon'
+        '-c is in tres_per_task with a colon'
 done
 for version in 24.11 25.05.3 26.05; do
     fields $version '-t 1-0 --gpus-per-task=a100:1 -n 4 -c 16' \
         "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu:twin=1; cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu:twin=1" \
-        '-c is in tres_per_task too, with an equals sign'
+        '-c is in tres_per_task with an equals sign'
     fields $version '-t 1-0 --tres-per-task=cpu=16,gres/gpu:a100=1 -n 1' \
         "$time; tres_per_task cpu=16,gres/gpu:a100=1 -> cpu=2,gres/gpu:twin=1; cpus_per_task 16 -> 2; min_cpus 16 -> 2; pn_min_cpus 16 -> 2; environment SLURM_TRES_PER_TASK=cpu=16,gres/gpu:a100=1 -> SLURM_TRES_PER_TASK=cpu=2,gres/gpu:twin=1" \
         '--tres-per-task is as typed, its CPUs are in the fields'
@@ -77,10 +77,10 @@ fields $v "$cpus -N 1 -n 4 -c 16 --mem-per-cpu=1500K" \
     'kilobytes are rounded up to MB'
 fields $v "$cpus -N 1 -n 4 -c 16 --def-mem-per-cpu=1G" \
     'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2; mem_per_node None -> 65536' \
-    "the cluster's memory per CPU is kept whole, too"
+    "the cluster's memory per CPU is kept whole"
 fields $v "$cpus -N 1 -n 4 -c 16 --def-mem-per-cpu=1G --mem=8G" \
     'cpus_per_task 16 -> 2; min_cpus 64 -> 8; pn_min_cpus 16 -> 2' \
-    'but not where the job states its memory'
+    "the cluster's memory per CPU does not matter where the job states its memory"
 fields $v "$cpus -n 4" '' 'without -c no CPUs are lowered'
 fields $v "$cpus -c 16 -O -n 4" '' 'overcommitted CPUs are not lowered'
 
@@ -89,15 +89,15 @@ fields $v "$cpus -N 1 --cpus-per-gpu=16" \
     '--cpus-per-gpu is in cpus_per_tres and in the environment'
 fields 24.11 "$cpus -N 1 --cpus-per-gpu=16" \
     "cpus_per_tres gres/gpu:16 -> gres/gpu:2; min_cpus 64 -> 8; environment SLURM_CPUS_PER_GPU=16 -> SLURM_CPUS_PER_GPU=2" \
-    '... and from 24.05 on in min_cpus'
+    '--cpus-per-gpu is in min_cpus too'
 fields $v "$cpus -N 1 -n 16 --cpus-per-gpu=16" \
     "cpus_per_tres gres:gpu:16 -> gres:gpu:4; environment SLURM_CPUS_PER_GPU=16 -> SLURM_CPUS_PER_GPU=4" \
     'no task goes without a CPU'
 fields $v "$cpus -N 1 --cpus-per-gpu=16 --mem-per-cpu=1G" \
     "cpus_per_tres gres:gpu:16 -> gres:gpu:2; environment SLURM_CPUS_PER_GPU=16 -> SLURM_CPUS_PER_GPU=2; mem_per_node None -> 65536" \
-    'memory that follows them is kept whole'
+    'memory that follows --cpus-per-gpu is kept whole'
 
-time_of() { fields $v "--set=GpuType=keep -G a100:1 -t $1" "$2" "-t $1"; }
+time_of() { fields $v "--set=GpuType=keep -G a100:1 -t $1" "$2" "-t $1 is read as sbatch reads it"; }
 time_of 90 'time_limit 90 -> 30'
 time_of 89:01 'time_limit 90 -> 30'
 time_of 2:0:0 'time_limit 120 -> 30'
@@ -117,7 +117,7 @@ fields $v '--set=GpuType=keep -G a100:1 -t 90 --time-min=60' 'time_limit 90 -> 6
 counts_of() {
     local options=$1 nodes=$2 tasks=$3
     # shellcheck disable=SC2086
-    json "$options: $nodes nodes, $tasks tasks" \
+    json "$options counts as $nodes nodes and $tasks tasks" \
         "(d['record']['req'].get('nodes'), d['record']['req'].get('tasks')) == ($nodes, $tasks)" \
         advise --comment="dnnest:$short" -t 1-0 --mem=1000 $options
 }

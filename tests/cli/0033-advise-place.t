@@ -21,12 +21,14 @@ json 'a partition names the type, and a move changes it' \
      and {"field": "partition", "old": "dear", "new": "cheap"} in d["edits"]
      and not any(e["field"].startswith("tres") for e in d["edits"])' \
     advise "${job[@]}" -p dear -G 4
-json 'the user is told' '", gpu a100:4 -> twin:4, partition dear -> cheap" in d["message"]' \
+json 'the user is told of a move to another partition' \
+    '", gpu a100:4 -> twin:4, partition dear -> cheap" in d["message"]' \
     advise "${job[@]}" -p dear -G 4
 json 'the record keeps where the job was' \
     'd["record"]["req"]["partition"] == "dear" and d["record"]["set"]["partition"] == "cheap"
      and "features" not in d["record"]["req"]' advise "${job[@]}" -p dear -G 4
-gives 'the text shows both' 0 $'partition +dear +cheap *\n' advise "${job[@]}" -p dear -G 4
+gives 'the text shows the old and the new partition' 0 \
+    $'partition +dear +cheap *\n' advise "${job[@]}" -p dear -G 4
 json 'a constraint names the type, and a move changes it alone' \
     'd["decision"]["gpu"] == "hwin" and d["decision"]["features"] == "ib&hopper2"
      and d["decision"]["partition"] is None
@@ -34,9 +36,10 @@ json 'a constraint names the type, and a move changes it alone' \
      and d["record"]["req"]["features"] == "ib&hopper"
      and d["record"]["set"]["features"] == "ib&hopper2"' \
     advise "${job[@]}" -C 'ib&hopper' -G 4
-gives 'the text shows it' 0 $'constraint +ib&hopper +ib&hopper2 *\n' \
+gives 'the text shows the old and the new constraint' 0 \
+    $'constraint +ib&hopper +ib&hopper2 *\n' \
     advise "${job[@]}" -C 'ib&hopper' -G 4
-json 'in mode advise the decision says it, and nothing is edited' \
+json 'in mode advise the decision names the partition, and nothing is edited' \
     'd["decision"]["partition"] == "cheap" and [e["field"] for e in d["edits"]] == ["admin_comment"]
      and "partition dear -> cheap" in d["message"]' \
     advise --set=Mode=advise "${job[@]}" -p dear -G 4
@@ -49,40 +52,47 @@ stays() {
         and d['decision']['features'] is None
         and any('''$reason''' in r for r in d['reasons'])" advise "$@"
 }
-stays 'alternatives stay' 'more than names' "${job[@]}" -C 'hopper|hopper2' -G 4
-stays 'a list of partitions stays' 'several partitions' "${job[@]}" -p dear,cheap -G 4
-stays 'another feature of the constraint keeps it' "not hwin: 'big' of the constraint" \
+stays 'a constraint with alternatives keeps the GPU type' \
+    'more than names' "${job[@]}" -C 'hopper|hopper2' -G 4
+stays 'a list of partitions keeps the GPU type' \
+    'several partitions' "${job[@]}" -p dear,cheap -G 4
+stays 'another feature of the constraint keeps the GPU type' \
+    "not hwin: 'big' of the constraint" \
     "${job[@]}" -C 'hopper&big' -G 4
-stays 'partition and feature that differ keep it' 'two GPU types, a100 and h100' \
+stays 'partition and feature of different types keep the GPU type' \
+    'two GPU types, a100 and h100' \
     "${job[@]}" -p dear -C hopper -G 4
-stays 'a limit above that of the other partition keeps it' 'above the MaxTime' \
+stays 'a time limit above the MaxTime of the other partition keeps the GPU type' \
+    'above the MaxTime' \
     "${job[@]}" -p dear -G 4 -t 1-0:01
-stays 'no limit of its own keeps it' 'no time limit was requested' \
+stays 'a job without a time limit keeps the GPU type' 'no time limit was requested' \
     --comment="dnnest:$short" --mem=8G -p dear -G 4
-stays 'no memory of its own keeps it' 'no memory was requested' \
+stays 'a job without a memory request keeps the GPU type' 'no memory was requested' \
     --comment="dnnest:$short" -t 1-0 --def-mem-per-cpu=1G -p dear -G 4
-stays '--batch keeps it' '--batch' "${job[@]}" -C 'hopper&ib' --batch=hopper -G 4
+stays '--batch keeps the GPU type' '--batch' "${job[@]}" -C 'hopper&ib' --batch=hopper -G 4
 
 gives 'config shows how jobs ask for a type' 0 \
     $'a100 .* -p dear *\n.* -p cheap *\n.* -C hopper *\n' config
-json 'config has it in JSON' \
+json 'config has in JSON how jobs ask for a type' \
     '[(g["by_partition"], g["max_time"], g["by_feature"], g["features"]) for g in d["gpus"]] ==
      [("dear", "2-00:00:00", None, None), ("cheap", "1-00:00:00", None, None),
       (None, None, "hopper", "ib"), (None, None, "hopper2", "ib")]' config
 
-json 'metadata of fewer GPUs are a note, told with a change' \
+json 'the user is told with a change that the metadata name fewer GPUs' \
     'd["decision"]["note"] == "metadata says 2 GPUs, 4 were requested"
      and "; metadata says 2 GPUs, 4 were requested; opt out" in d["message"]' \
     advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper -G 4
-json '... and without one' \
+json 'the user is told without a change that the metadata name fewer GPUs' \
     'd["message"] == "dnnest: job kept as written (metadata says 2 GPUs, 4 were requested)"' \
     advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
-json '... unless the site is silent' 'd["message"] is None and d["decision"]["note"]' \
+json 'Message=never keeps the note on fewer GPUs from the user' \
+    'd["message"] is None and d["decision"]["note"]' \
     advise --set=Message=never --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
-json 'an open number of GPUs keeps all' \
+json 'a request that leaves the number of GPUs open is kept' \
     'd["decision"]["verdict"] == "keep"
      and "time: kept, the number of GPUs is open (gpus=)" in d["reasons"]' \
     advise "${job[@]}" -C hopper --gpus-per-socket=2
-json '... unless the metadata tell' 'd["decision"]["time_limit_s"] is not None' \
+json 'a request that leaves the number of GPUs open changes when the metadata name it' \
+    'd["decision"]["time_limit_s"] is not None' \
     advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper --gpus-per-socket=2
 done_testing

@@ -11,11 +11,11 @@ gives 'right metadata are shown with what follows from them' 0 \
     'batch +64 +given .*samples +1281167 +derived' check $spec
 gives 'the network is named' 0 '^resnet50: 25\.56 M parameters' check $spec
 gives 'a comment is looked at as the plugin does' 0 'resnet50' check "DNNEST:$spec; and more"
-gives 'opting out is told' 1 'opts out' check dnnest:off
-json 'JSON tells what was given from what follows' \
+gives 'check reports that a job opts out' 1 'opts out' check dnnest:off
+json 'JSON separates what was given from what follows' \
     'd["metadata"] == "given" and "samples" not in d["given"]
      and d["spec"]["samples"] == 1281167 and d["model"]["params"] == 25557032' check $spec
-json 'JSON tells that a job opts out' 'd["metadata"] == "off" and d["spec"] is None' \
+json 'JSON says that a job opts out of dnnest' 'd["metadata"] == "off" and d["spec"] is None' \
     check dnnest:off
 
 printf '#!/bin/sh\n#SBATCH -G a100:4 -N 1\n#DNNEST model=resnet50 batch=64\ntrue\n' > "$work/job.sh"
@@ -25,13 +25,14 @@ printf '#!/bin/sh\n#SBATCH --comment=dnnest:%s\n' "$spec" > "$work/a=b.sh"
 json 'the comment of a script counts, and a path may have a =' 'd["spec"]["epochs"] == 90' \
     check "$work/a=b.sh"
 printf '#!/bin/sh\ntrue\n#DNNEST model=resnet50\n' > "$work/job.sh"
-gives 'a script without metadata is told' 1 'no metadata' check "$work/job.sh"
+gives 'check reports a script without metadata' 1 'no metadata' check "$work/job.sh"
 is 'a script may come from stdin' "$(dn check - < "$work/job.sh")" 'no metadata'
 
 json 'a key that means nothing to the network is listed' 'd["unread"] == ["heads"]' \
     check $spec,heads=4
-is 'and warned of' "$err" 'dnnest: warning: heads: means nothing to resnet50'
-json 'other keys are not' 'd["unread"] == []' check $spec
+is 'a key that means nothing to the network has a warning' \
+    "$err" 'dnnest: warning: heads: means nothing to resnet50'
+json 'keys that the network reads are not listed as unread' 'd["unread"] == []' check $spec
 
 refuses 'an unknown key is named' 2 "unknown key 'bacth'" check model=resnet50,bacth=4
 refuses 'a missing batch is named' 2 'batch: missing' check model=resnet50
@@ -42,10 +43,10 @@ json '--keys lists every key with its properties' \
     'len(d["keys"]) > 50 and len({k["key"] for k in d["keys"]}) == len(d["keys"])
      and all(set(k) >= {"key", "group", "type", "min", "max", "range", "help"}
              and k["help"] and k["group"] for k in d["keys"])' check --keys
-json 'an enum has its values' \
+json '--keys lists the values of an enum' \
     '[k["values"] for k in d["keys"] if k["key"] == "layout"] == [["nchw", "nhwc"]]
      and all(("values" in k) == (k["type"] == "enum") for k in d["keys"])' check --keys
-gives '--keys makes a table as well' 0 'training +batch +int +samples .* 1\.\.' check --keys
+gives '--keys makes a table' 0 'training +batch +int +samples .* 1\.\.' check --keys
 refuses '--keys takes no argument' 2 'one argument too many' check --keys x
 is '--keys needs no installation' \
     "$("$DNNEST" check --keys --hardware /nonexistent | cksum)" "$(dn check --keys | cksum)"

@@ -27,8 +27,10 @@ END
 json 'a network of layers is predicted' \
     'd["model"]["name"] == "my_net" and d["model"]["params"] == 657098
      and d["candidates"][0]["step_ms"]["p50"] > 0' predict --gpu v100_sxm2_16gb "$work/net.json"
-gives 'and explained' 0 'linear' explain --gpu v100_sxm2_16gb "$work/net.json"
-json 'and checked' 'd["given"]["batch"] == 64 and d["model"]["name"] == "my_net"' \
+gives 'a network of layers is explained' 0 \
+    'linear' explain --gpu v100_sxm2_16gb "$work/net.json"
+json 'a network of layers is checked' \
+    'd["given"]["batch"] == 64 and d["model"]["name"] == "my_net"' \
     check "$work/net.json"
 
 printf 'spec,gpu,step_ms\n@net.json,v100_sxm2_16gb,10\n@none.json,v100_sxm2_16gb,10\n' > "$work/runs.csv"
@@ -43,10 +45,10 @@ printf '{"dnnest": 1, "spec": {"batch": 4}, "graph": {"ops": [{"op": "linear", "
 refuses 'a layer that lacks something is named' 2 'ops.0. .linear.: out: 0 dimensions' \
     predict "$work/bad.json"
 printf '{"dnnest": 1' > "$work/bad.json"
-refuses 'half a file is told' 2 'ends in the middle' check "$work/bad.json"
+refuses 'half a sidecar is refused' 2 'ends in the middle' check "$work/bad.json"
 refuses 'a missing sidecar is named' 4 'nothing.json: No such file' check "@$work/nothing.json"
 head -c 9000000 /dev/zero | tr '\0' ' ' > "$work/big.json"
-refuses 'a file that is too large is told' 2 'larger than' check "$work/big.json"
+refuses 'a sidecar that is too large is refused' 2 'larger than' check "$work/big.json"
 
 # --- what travels with a job: small, and within 1 % of the whole
 
@@ -64,7 +66,7 @@ for net in densenet121 densenet201 efficientnet_b7 inception_v3 swin_t; do
     "$compact" < "$work/$net.json" > "$work/compact.json"
     bytes=$(tr -d '\n' < "$work/compact.json" | wc -c)
     ok "$net travels in $bytes bytes" test "$bytes" -gt 1000 -a "$bytes" -le 16384
-    is '... and is predicted as the whole' "$(TOLERANCE=1 DNNEST=$DNNEST \
+    is '$net as it travels is predicted as the whole' "$(TOLERANCE=1 DNNEST=$DNNEST \
         "$top/tests/import/check-agrees" "$work/compact.json" "$work/$net.json" \
         --conf "$work/site.conf" --hardware "$work/hardware" \
         --datasets "$work/datasets.conf" --model none 2>&1)" ''

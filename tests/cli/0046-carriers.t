@@ -21,11 +21,12 @@ like 'a comment moves a job' "$want" '^dnnest: time 1-00:00:00 -> '
 for how in "--dnnest=$short job.sh" '--dnnest=train.json job.sh' '--dnnest=@train.json job.sh' \
     lines.sh option.sh file.sh '--dnnest=train.json option.sh'; do
     # shellcheck disable=SC2086
-    is "advise $how says the same" "$(dn advise "${a100[@]}" $how)" "$want"
+    is "advise $how says the same as with a comment" "$(dn advise "${a100[@]}" $how)" "$want"
 done
 want=$(dn check --json "$short" | grep -v '"gpus"')
 for file in lines.sh option.sh file.sh train.json @train.json "dnnest:$short"; do
-    is "check $file finds the same" "$(dn check --json "$file" | grep -v '"gpus"')" "$want"
+    is "check $file finds the same as in SPEC" \
+        "$(dn check --json "$file" | grep -v '"gpus"')" "$want"
 done
 
 json 'of a key the last carrier counts: sidecar, script, comment, option' \
@@ -40,17 +41,20 @@ gives '#SBATCH --dnnest=off is found' 1 'opts out' check <(script '#SBATCH --dnn
 
 refuses 'a wrong option is told with its column' 2 '--dnnest: column 7: batch: -4' \
     advise --dnnest=batch=-4 job.sh
-refuses 'so is one of a script' 2 '--dnnest: column 7: batch: -4' \
+refuses 'a wrong option of a script is told with its column' 2 '--dnnest: column 7: batch: -4' \
     check <(script '#SBATCH --dnnest=batch=-4')
 refuses 'a wrong line is told with line and column' 2 'script line 2: column 15: batch' \
     check <(script '#DNNEST batch=none')
 printf '{"dnnest": 1,\n "spec": {"batch": }}' > bad.json
 refuses 'a wrong sidecar is told with line and column' 2 \
     '--dnnest: bad.json: sidecar: line 2, column 20' advise --dnnest=bad.json job.sh
-refuses 'by check as well' 2 'bad.json: sidecar: line 2, column 20' check bad.json
-refuses 'a missing file is told' 4 '--dnnest: resnet50: No such file' advise --dnnest=resnet50 job.sh
+refuses 'check reports a wrong sidecar with line and column' 2 \
+    'bad.json: sidecar: line 2, column 20' check bad.json
+refuses 'a missing file is named' 4 \
+    '--dnnest: resnet50: No such file' advise --dnnest=resnet50 job.sh
 mkfifo fifo
-refuses 'a FIFO is told' 4 'fifo: not a regular file' advise --dnnest=fifo job.sh
+refuses 'a FIFO in place of a file is refused' 4 \
+    'fifo: not a regular file' advise --dnnest=fifo job.sh
 refuses 'help describes no job' 2 'dnnest=help: describes no job' advise --dnnest=help job.sh
 
 refuses 'a file in a comment needs SidecarDir' 4 'no SidecarDir in dnnest.conf' \
@@ -64,11 +68,13 @@ try check dnnest:@train.json
 if [[ $err = *openat2* ]]; then
     skip 'a file in a comment is read' 'the kernel has no openat2'
 else
-    is 'a file in a comment is read below it' \
+    is 'a file in a comment is read below SidecarDir' \
         "$(dn check --json dnnest:@train.json | grep -v '"gpus"')" "$want"
-    json 'and keys behind it go over its own' 'd["given"]["batch"] == 5' \
+    json 'keys after a file in a comment override those of the file' \
+        'd["given"]["batch"] == 5' \
         check dnnest:@train.json,batch=5
-    refuses 'but none above it' 4 'comment: ../train.json: leads out of SidecarDir' \
+    refuses 'a file in a comment is not read above SidecarDir' 4 \
+        'comment: ../train.json: leads out of SidecarDir' \
         check dnnest:@../train.json
 fi
 done_testing

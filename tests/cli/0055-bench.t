@@ -32,7 +32,7 @@ refuses_so 'an option of another command is refused' 2 "another command: 'images
     gpu --images=x
 refuses_so 'a number out of range is refused' 2 '--cores: 0 out of range' host --cores=0
 refuses_so 'samples are needed' 2 'no samples given' entry
-refuses_so 'what takes no samples gets none' 2 "too many arguments, from 'x'" host x
+refuses_so 'host refuses the name of a file' 2 "too many arguments, from 'x'" host x
 
 # --- entries, of kernels that others measured ------------------------------------------
 
@@ -43,7 +43,7 @@ gives 'an entry is made of recorded kernels' 0 \
     $'Device=t4_16gb\n.*LinearFp32=3\..*\n.*ConvFp32=5\..*\n.*Stream=2\.' \
     entry --hardware "$work/hardware" --device t4_16gb "$work/t4.csv"
 mkdir "$work/hardware/site"
-gives 'it is written to a file of its device' 0 "^$work/hardware/site/t4_16gb.conf\$" \
+gives 'an entry is written to a file of its device' 0 "^$work/hardware/site/t4_16gb.conf\$" \
     entry --hardware "$work/hardware" --device T4_16GB --out "$work/hardware/site/t4_16gb.conf" \
     "$work/t4.csv"
 sources() {
@@ -54,7 +54,7 @@ like 'the catalogue says which file a value is from' "$(sources t4_16gb)" \
     "LinearFp32 +3\.[0-9]+e\+12 +$work/hardware/site/t4_16gb.conf"
 like 'what was not measured is from the data sheet' "$(sources t4_16gb)" \
     "Fp32 +8\.1e\+12 +$work/hardware/t4_16gb.conf"
-is 'in JSON too' "$(sources --json t4_16gb | python3 -c '
+is 'JSON says which file a value is from' "$(sources --json t4_16gb | python3 -c '
 import json, sys
 device = json.load(sys.stdin)["devices"][0]
 print({x["key"]: x["file"].split("/")[-2] for x in device["sources"]
@@ -69,7 +69,7 @@ print(json.load(sys.stdin)["candidates"][0]["step_ms"]["p50"])'
 }
 mkdir "$work/sheet"
 cp "$work"/hardware/*.conf "$work/sheet"
-like 'a prediction takes it in place of the data sheet' \
+like 'a prediction takes measured values in place of the data sheet' \
     "$(python3 -c "print(1.2 < $(step "$work/hardware") / $(step "$work/sheet") < 2)")" True
 
 # --- hostile samples and catalogues ----------------------------------------------------
@@ -113,11 +113,13 @@ like 'a link in place of the folder is not followed' "$(sources t4_16gb 2>&1)" \
 
 try host --quick --cores=1 --samples="$work/host.csv"
 is 'the loaders of this machine are measured' "$code" 0
-like 'its samples are told' "$err" 'host.csv: [34] samples in all'
-gives 'they become lines of dnnest.conf' 0 $'CoreTokens=[0-9.e+]+\nCoreBytes=[0-9.e+]+' \
+like 'the number of samples is reported' "$err" 'host.csv: [34] samples in all'
+gives 'samples of a host become lines of dnnest.conf' 0 \
+    $'CoreTokens=[0-9.e+]+\nCoreBytes=[0-9.e+]+' \
     conf "$work/host.csv"
 "$bench" conf "$work/host.csv" > "$work/lines.conf"
-ok '... which dnnest takes' "$DNNEST" config --check "$work/lines.conf" \
+ok 'dnnest config accepts the lines made of samples' \
+    "$DNNEST" config --check "$work/lines.conf" \
     --hardware "$work/sheet" --datasets "$work/datasets.conf" --model none
 before=$(sha256sum < "$work/host.csv")
 "$bench" host --quick --cores=1 --samples="$work/host.csv" 2>/dev/null
@@ -126,14 +128,14 @@ lines=$(wc -l < "$work/host.csv")
 truncate -s -5 "$work/host.csv"
 "$bench" host --quick --cores=1 --samples="$work/host.csv" 2>/dev/null
 is 'a row that was cut off is measured again' "$(wc -l < "$work/host.csv")" "$lines"
-is '... and no other' "$(cut -d , -f 1 "$work/host.csv" | sort | uniq -d)" ''
+is 'no other row is measured again' "$(cut -d , -f 1 "$work/host.csv" | sort | uniq -d)" ''
 sed -i 's/processor=.*/processor=Z80,,,,,,/' "$work/host.csv"
 refuses_so 'samples of another machine are not mixed' 4 "has samples of processor 'Z80'" \
     host --quick --samples="$work/host.csv"
 printf 'a table of something else\n' > "$work/other.csv"
 refuses_so 'another file is not appended to' 4 'other.csv: no samples of dnnest-bench' \
     host --quick --samples="$work/other.csv"
-is '... and left as it is' "$(< "$work/other.csv")" 'a table of something else'
+is 'another file is left as it is' "$(< "$work/other.csv")" 'a table of something else'
 refuses_so 'a directory is no file' 4 "$work: " host --samples="$work"
 (
     flock -n 9 || exit 1
@@ -156,6 +158,6 @@ if [[ ! -e /dev/nvidiactl ]]; then
     try gpu --samples="$work/gpu.csv"
     like 'without CUDA or a GPU one message says so' "$code $err" \
         '^(1 dnnest-bench: built without CUDA|4 dnnest-bench: device 0: )'
-    is '... one' "$(wc -l < "$work/err")" 1
+    is 'without CUDA or a GPU there is only one message' "$(wc -l < "$work/err")" 1
 fi
 done_testing

@@ -22,7 +22,7 @@ json 'JSON has the paths and the numbers of the site' \
      and [s["range"] for s in d["site"]] == [None] * 8
          + ["0..1k", "0..2k", "1..10", "20..10k", "1k..100M", "1M..100G"]
      and [s["value"] for s in d["site"]][8:] == [5, None, 1, None, None, None]' config
-gives 'a number that is not set is told to be unset' 0 $'\nCarbon=unset\nPUE=1\n' config
+gives 'a number that is not set is shown as unset' 0 $'\nCarbon=unset\nPUE=1\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
       for g in d["gpus"]] == [("a100", "a100_sxm4_40gb", 4, 8, "ALL"),
@@ -59,7 +59,8 @@ wrong 'an unknown word is named with those that are known' 'Mode=wild\n' \
     "line 1: Mode: 'wild' is unknown, expected one of observe advise enforce"
 wrong 'a number out of range is named with the range' '\nTimeQuantile=1.5' \
     'line 2: TimeQuantile: 1.5 out of range 0.5..0.9999'
-wrong 'what is no number is named' 'TimeMargin=much' "line 1: TimeMargin: 'much' is not a number"
+wrong 'a value that is no number is named' \
+    'TimeMargin=much' "line 1: TimeMargin: 'much' is not a number"
 wrong 'NaN is no number' 'TimeMargin=NaN' "line 1: TimeMargin: 'NaN' is not a number"
 wrong 'a time out of range is named' 'TimeMin=0:10' 'line 1: TimeMin: .* out of range'
 wrong 'a line that is no pair is named' 'Mode\n' "line 1: 'Mode' is not of the form Key=Value"

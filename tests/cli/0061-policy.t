@@ -26,20 +26,21 @@ rule() {
 conf 'Policy Partition=debug,test Mode=observe' 'Policy Account=course Mode=enforce TimeMargin=0.5' \
     'Policy Partition=test Account=course QOS=exam TimeMargin=0.3' \
     "Policy User=$owner Cpus=keep" 'Policy User=1234 Group=0,77 GpuType=keep'
-rule 'nobody in particular has the rules of the site' Mode advise new.conf:3
-rule 'a default is told to be one' Cpus choose default
-rule 'a partition has its own' Mode observe new.conf:4 --partition=debug
+rule 'without a submitter the rules are those of the site' Mode advise new.conf:3
+rule 'a default is marked as one' Cpus choose default
+rule 'a partition has its own rules' Mode observe new.conf:4 --partition=debug
 rule 'one of several partitions is enough' Mode observe new.conf:4 -p gpu,test
-rule 'another partition has not' Mode advise new.conf:3 --partition=gpu
-rule 'an account has its own' Mode enforce new.conf:5 --account=course
+rule 'another partition has the rules of the site' Mode advise new.conf:3 --partition=gpu
+rule 'an account has its own rules' Mode enforce new.conf:5 --account=course
 rule 'the strictest value of two lines holds' Mode observe new.conf:4 -A course -p debug
-rule '... of a margin the larger one' TimeMargin 0.5 new.conf:5 -A course -p test -q exam
+rule 'the larger margin of two lines holds' TimeMargin 0.5 new.conf:5 -A course -p test -q exam
 rule 'all scopes of a line must match' TimeMargin 0.1 default -p test --qos=exam
 rule 'a user is known by name' Cpus keep new.conf:7 --user="$owner"
-rule '... and by number' Cpus keep new.conf:7 --user="$uid"
-rule 'the next user is another' Cpus choose default --user=$((uid + 1))
+rule 'a user is known by number' Cpus keep new.conf:7 --user="$uid"
+rule 'a user of another number is not meant' Cpus choose default --user=$((uid + 1))
 rule 'a group is known by number' GpuType keep new.conf:8 --user=1234 --group=77
-rule '... and by name' GpuType keep new.conf:8 --user=1234 --group="$(getent group 0 | cut -d: -f1)"
+rule 'a group is known by name' \
+    GpuType keep new.conf:8 --user=1234 --group="$(getent group 0 | cut -d: -f1)"
 rule 'a user of another group is not meant' GpuType choose default --user=1234 --group=78
 json 'JSON has the lines, and which of them match' \
     '[(p["line"], p["for"], p["sets"], p["matches"]) for p in d["policies"]][:2] == [
@@ -54,13 +55,14 @@ json 'JSON says which value is stricter' \
      and {r["key"]: r["stricter"] for r in d["rules"]}["NeverRaise"] == "yes no"
      and {r["key"]: r["stricter"] for r in d["rules"]}["TimeMargin"] == "more"
      and {r["key"]: r["stricter"] for r in d["rules"]}["Message"] is None' config
-gives 'the text has file and line of a value, too' 0 \
+gives 'the text has file and line of a value' 0 \
     $'\nMode +observe +new.conf:4 .*\nline 4: Policy Partition=debug,test Mode=observe \(matches\)\nline 5: Policy Account=course .* \(does not match\)' \
     config --conf "$work/new.conf" -p debug
-gives 'without anybody named, lines are just shown' 0 \
+gives 'without a submitter the lines of policies are just shown' 0 \
     $'\nline 4: Policy Partition=debug,test Mode=observe\n' config --conf "$work/new.conf"
-rule '--set goes over the lines' Mode enforce --set --set=Mode=enforce -p debug
-rule '... for its own key only' TimeMargin 0.5 new.conf:5 --set=Mode=enforce -A course
+rule '--set overrides Policy lines' Mode enforce --set --set=Mode=enforce -p debug
+rule '--set overrides Policy lines for its own key only' \
+    TimeMargin 0.5 new.conf:5 --set=Mode=enforce -A course
 refuses 'a user that does not exist is an error' 2 "--user: User: 'no-such-user' is not known" \
     config --user=no-such-user
 refuses 'a group that does not exist is an error' 2 "--group: Group: 'no-such-group' is not known" \
@@ -69,29 +71,32 @@ refuses 'a group that does not exist is an error' 2 "--group: Group: 'no-such-gr
 # --- slurm.conf beside dnnest.conf ---------------------------------------------------
 
 slurm_conf 'ClusterName=x\n' 'slurmctldparameters = enable_rpc_queue,dnnest_mode=observe # x\n'
-rule 'slurm.conf goes over dnnest.conf' Mode observe slurm.conf
-rule '... and bounds the lines' Mode observe slurm.conf -A course
-rule '... a stricter one stays' Mode observe new.conf:4 -p debug
-rule '--set goes over slurm.conf' Mode enforce --set --set=Mode=enforce
+rule 'slurm.conf overrides dnnest.conf' Mode observe slurm.conf
+rule 'slurm.conf bounds the rules of Policy lines' Mode observe slurm.conf -A course
+rule 'a Policy line that is stricter than slurm.conf stays in force' \
+    Mode observe new.conf:4 -p debug
+rule '--set overrides slurm.conf' Mode enforce --set --set=Mode=enforce
 slurm_conf 'SlurmctldParameters=dnnest_mode=enforce\n'
-rule 'a line goes below the bound' Mode observe new.conf:4 -p debug
-rule 'all others have what slurm.conf says' Mode enforce slurm.conf
+rule 'a Policy line may be stricter than the bound of slurm.conf' \
+    Mode observe new.conf:4 -p debug
+rule 'jobs of no Policy line have what slurm.conf says' Mode enforce slurm.conf
 slurm_conf 'NodeName=a CPUs=1 \\\n' '   SlurmctldParameters="dnnest_mode=observe,dnnest_cpus=keep"\n' \
     '#SlurmctldParameters=dnnest_mode=enforce\n'
-rule 'lines may be continued, values be quoted' Cpus keep slurm.conf
+rule 'lines of slurm.conf may be continued, and values quoted' Cpus keep slurm.conf
 slurm_conf 'SlurmctldParameters=dnnest_mode=observe\nSlurmctldParameters=dnnest_mode=enforce'
-rule 'the last of two counts' Mode enforce slurm.conf
+rule 'the last of two lines of slurm.conf counts' Mode enforce slurm.conf
 slurm_conf 'SlurmctldParameters=dnnest_mode=wild\n'
-refuses 'a wrong value there is an error that names it' 3 \
+refuses 'a wrong value in slurm.conf is an error that names it' 3 \
     "slurm.conf: SlurmctldParameters: Mode: 'wild' is unknown" config --conf "$work/new.conf"
 slurm_conf 'SlurmctldParameters=dnnest_mood=enforce\n'
-refuses '... and so is a key' 3 "unknown key 'mood'" config --conf "$work/new.conf"
+refuses 'an unknown key in slurm.conf is an error that names it' 3 \
+    "unknown key 'mood'" config --conf "$work/new.conf"
 head -c 9999 /dev/urandom > "$work/slurm.conf"
 try config --conf "$work/new.conf"
-is 'a file of noise does no harm' "$code" 0
+is 'a slurm.conf of noise does no harm' "$code" 0
 slurm_conf "SlurmctldParameters=$(printf 'x%.0s' {1..5000})\n"
 try config --conf "$work/new.conf"
-like 'what is too long is told, and left out' "$code $err" \
+like 'a line of slurm.conf that is too long has a warning and is left out' "$code $err" \
     '^0 dnnest: .*slurm.conf: SlurmctldParameters: .*longer than 4095 characters; going on without'
 rm "$work/slurm.conf"
 
@@ -103,15 +108,15 @@ is 'TimeLimit=time_min is refused without Slurm that knows a soft limit, in one 
     "$(dn advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}" 2>&1 >/dev/null)" \
     'dnnest: TimeLimit=time_min needs Slurm 24.11 and SchedulerParameters=time_min_as_soft_limit: time limits are kept'
 slurm_conf 'SchedulerParameters=bf_interval=2,time_min_as_soft_limit'
-json '... and from 24.11 on sets the least time' \
+json 'with 24.11 and a soft limit TimeLimit=time_min sets the least time' \
     'd["decision"]["time_min_s"] == 1800 and d["decision"]["time_limit_s"] is None
      and {"field": "time_min", "old": None, "new": 30} in d["edits"]
      and not [e for e in d["edits"] if e["field"] == "time_limit"]' \
     advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
-json '... but before keeps the time' \
+json 'before 24.11 TimeLimit=time_min keeps the time' \
     'd["decision"]["time_min_s"] is None and d["decision"]["time_limit_s"] is None' \
     advise --conf "$work/new.conf" --slurm=24.05 "${job[@]}"
-json '... and that of a job array' 'd["decision"]["time_min_s"] is None' \
+json 'TimeLimit=time_min keeps the time of a job array' 'd["decision"]["time_min_s"] is None' \
     advise --conf "$work/new.conf" --slurm=24.11 --array=1-4 "${job[@]}"
 rm "$work/slurm.conf"
 
@@ -126,11 +131,11 @@ json 'a job of the control group is left alone and recorded' \
      and d["record"]["set"]["gpu"] == "twin" and d["message"] is None
      and [e["field"] for e in d["edits"]] == ["admin_comment"]' \
     advise --conf "$work/new.conf" -A course "${job[@]}"
-json 'a job without a word is recorded where all are in' \
+json 'with OptIn=all a job without metadata is recorded' \
     'd["metadata"] == "none" and d["decision"]["verdict"] == "abstain"
      and d["record"]["why"] == "it does not describe itself"' \
     advise --conf "$work/new.conf" -q all -G a100:1
-json '... and not where it opts out' 'd["record"] is None' \
+json 'with OptIn=all a job that opts out is not recorded' 'd["record"] is None' \
     advise --conf "$work/new.conf" -q all -G a100:1 --comment=dnnest:off
 for deadline in now+10minutes now+10minute now+600 "$(date -d '+10 min' +%FT%T)"; do
     json "a move keeps --deadline=$deadline" \
@@ -140,7 +145,7 @@ done
 json 'a deadline that is far away does not matter' 'd["decision"]["gpu"] == "twin"' \
     advise --conf "$work/new.conf" --deadline=now+2days "${job[@]}"
 try advise --conf "$work/new.conf" --deadline=teatime "${job[@]}"
-like 'a deadline in another form is passed over with a warning' "$code $err" \
+like 'a deadline in another form has a warning and is ignored' "$code $err" \
     '^0 dnnest: warning: --deadline=teatime is not understood'
 
 # --- all errors ----------------------------------------------------------------------
@@ -155,7 +160,7 @@ faults() {
 }
 conf 'Mode=wild TimeMargin=-1' 'Policy User=no-such-user Mode=observe' 'Gpu Type=x Device=y' \
     'DecisionLog=here' '"' 'Policy Partition=a'
-faults 'all errors are told, each with its line' \
+faults 'all errors are reported, each with its line' \
     "line 4: Mode: 'wild' is unknown, expected one of observe advise enforce" \
     'line 4: TimeMargin: -1 out of range 0..10' \
     "line 5: User: 'no-such-user' is not known" \
@@ -164,20 +169,24 @@ faults 'all errors are told, each with its line' \
     "line 8: '?' is not of the form Key=Value" \
     'line 9: a Policy line needs a scope (Partition=, Account=, QOS=, User=, Group=) and a rule'
 try config --check --json "$work/new.conf"
-is '... as JSON, too' "$code $(python3 -c 'import json,sys; d=json.load(sys.stdin); print(
+is 'all errors are reported in JSON' \
+    "$code $(python3 -c 'import json,sys; d=json.load(sys.stdin); print(
     len(d["errors"]), d["errors"][0].endswith("is not an absolute path"))' < "$work/out")" '3 7 True'
 conf 'HardwareDir=/nonexistent' 'Mode=wild' 'Gpu Type=x Device=y'
 try config --check="$work/new.conf"
-like 'what does not hang on a missing catalogue is checked still' "$code $err" \
+like 'a missing catalogue does not stop the check of the rest' "$code $err" \
     "^3 dnnest: /nonexistent: cannot be opened.*"$'\n'"dnnest: .*line 5: Mode: 'wild'"
 conf
-gives 'a file without any is right' 0 'new.conf: ok' config --check "$work/new.conf"
-gives '... as one names it with =' 0 'new.conf: ok' config --check="$work/new.conf"
-gives '... or with --conf' 0 'new.conf: ok' config --conf "$work/new.conf" --check
-json '... as JSON' 'd["errors"] == [] and d["conf"].endswith("/new.conf")' \
+gives 'a file without errors is right' 0 'new.conf: ok' config --check "$work/new.conf"
+gives '--check=FILE reports that the file is right' 0 \
+    'new.conf: ok' config --check="$work/new.conf"
+gives '--check of a file given with --conf reports that it is right' 0 \
+    'new.conf: ok' config --conf "$work/new.conf" --check
+json 'a file without errors has an empty list in JSON' \
+    'd["errors"] == [] and d["conf"].endswith("/new.conf")' \
     config --check "$work/new.conf"
-refuses 'two files are one too many' 2 'one argument too many' config --check a b
-refuses 'a file without --check is one too many' 2 'one argument too many' config "$work/new.conf"
+refuses '--check takes one file' 2 'one argument too many' config --check a b
+refuses 'config without --check takes no file' 2 'one argument too many' config "$work/new.conf"
 
 # wrong TITLE LINE REGEX: the only error of line 4
 wrong() {
@@ -186,15 +195,18 @@ wrong() {
 }
 wrong 'a Policy line without a scope is an error' 'Policy Mode=observe' 'a Policy line needs a scope'
 wrong 'a scope without a rule is an error' 'Policy User=0' 'a Policy line needs a scope'
-wrong 'a path has no place on it' 'Policy User=0 HardwareDir=/x' "'HardwareDir' is neither a scope"
+wrong 'a path on a Policy line is an error' \
+    'Policy User=0 HardwareDir=/x' "'HardwareDir' is neither a scope"
 wrong 'a rule that stands twice is an error' 'Policy User=0 Cpus=keep cpus=keep' 'Cpus: given twice'
 wrong 'an empty name is an error' 'Policy QOS=a,,b Cpus=keep' 'QOS: an empty name'
 wrong 'a name that is too long is an error' "Policy QOS=$(printf 'x%.0s' {1..64}) Cpus=keep" \
     'QOS: .*longer than 63'
 wrong 'a list that is too long is an error' "Policy QOS=a$(printf ',x%.0s' {1..64}) Cpus=keep" \
     'QOS: more than 64 names'
-wrong 'a number that is nobody is an error' 'Policy User=4294967295 Cpus=keep' 'User: .*out of range'
-wrong 'escapes are shown as ?' $'Policy User=\e[31mx Cpus=keep' "User: '\?\[31mx' has a blank"
+wrong 'a user number that belongs to no user is an error' \
+    'Policy User=4294967295 Cpus=keep' 'User: .*out of range'
+wrong 'an escape sequence on a Policy line is shown as ?' \
+    $'Policy User=\e[31mx Cpus=keep' "User: '\?\[31mx' has a blank"
 
 {
     sed -n 2,3p "$work/site.conf"

@@ -80,7 +80,7 @@ printf 'spec,gpu,peak_mem_gb\n%s,t4_16gb,8\n' "$spec" > "$work/memory.csv"
 json 'a metric that the table has not is null' \
     'd["step_time"] is None and d["power"] is None and d["white_box"]["mape"] is None' \
     evaluate "$work/memory.csv"
-json 'groups then have the figures of what there is' \
+json 'without step times the groups have figures of memory' \
     'd["by"]["gpu"]["t4_16gb"]["n"] == 1 and number(d["by"]["gpu"]["t4_16gb"]["mape"])' \
     evaluate "$work/memory.csv"
 printf 'spec,gpu,peak_mem_gb,oom\n%s,t4_16gb,,1\n%s,t4_16gb,6,0\n' "$spec" "$spec" \
@@ -101,7 +101,7 @@ json 'too low and too high together are the mean error' \
 
 is 'the table may come from stdin' "$(dn evaluate - < "$runs")" \
     "$(dn evaluate "$runs" | sed "s|$work/job.json|job.json|")"
-is 'line ends of other systems and a byte order mark are no matter' \
+is 'line ends of other systems and a byte order mark do not matter' \
     "$( { printf '\xef\xbb\xbf'; sed 's/$/\r/' "$runs"; } | dn evaluate -)" \
     "$(dn evaluate - < "$runs")"
 gives 'people see how many rows were predicted, and why the others were not' 0 \
@@ -112,7 +112,7 @@ gives 'people see the models, the worst first' 0 \
     'step_time by model, the worst first:.*(resnet50 +2 |bert_base +1 )' evaluate "$runs"
 gives '--by chooses another grouping' 0 'by source, the worst first:.*(ours|theirs) ' \
     evaluate --by source "$runs"
-is 'and leaves the models out' "$(dn evaluate --by source "$runs" | grep -c 'by model')" 0
+is '--by leaves the models out' "$(dn evaluate --by source "$runs" | grep -c 'by model')" 0
 printf 'spec,gpu,step_ms,group\n%s,t4_16gb,1,\x1b[31m\n' "$spec" > "$work/escape.csv"
 is 'control characters of the table do not reach the terminal' \
     "$(dn evaluate --by group "$work/escape.csv" | grep -c $'\x1b')" 0
@@ -120,7 +120,7 @@ is 'control characters of the table do not reach the terminal' \
 refuses 'a missing argument is named' 2 'FILE is missing' evaluate
 refuses 'an unknown key to group by is named' 2 "--by: 'colour', expected gpu, model" \
     evaluate --by colour "$runs"
-refuses 'everything together is no group' 2 "--by: 'all'" evaluate --by all "$runs"
+refuses '--by=all is refused' 2 "--by: 'all'" evaluate --by all "$runs"
 refuses 'a model bundle that is missing is named' 4 '/x: cannot be opened' \
     evaluate --model x "$runs"
 refuses 'a missing file is named' 4 'nowhere.csv: No such file' evaluate "$work/nowhere.csv"
@@ -142,10 +142,10 @@ bad 'a column given twice is named' "1: two columns are named 'gpu'" 'spec,gpu,g
 
 printf 'spec,gpu\n%s,abacus\n' "$spec" > "$work/none.csv"
 try evaluate --json "$work/none.csv"
-is 'nothing predicted is no error, but no answer' "$code" 1
-like 'and says what was skipped' "$out" '"predicted": *0.*abacus'
+is 'when no row is predicted the exit code is 1' "$code" 1
+like 'when no row is predicted the skipped rows are reported' "$out" '"predicted": *0.*abacus'
 printf 'spec,gpu\n' > "$work/head.csv"
 try evaluate --json "$work/head.csv"
-is 'a table without rows has no answer' "$code" 1
-like 'and no rows' "$out" '"rows": *0,'
+is 'for a table without rows the exit code is 1' "$code" 1
+like 'for a table without rows the number of rows is 0' "$out" '"rows": *0,'
 done_testing

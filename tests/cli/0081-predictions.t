@@ -35,7 +35,7 @@ PYTHON
 plain=$(dn evaluate "$runs")
 is 'the report is the same with predictions' "$(dn evaluate --predictions "$judged" "$runs")" "$plain"
 ok 'every row is there' table 'len(d) == 3'
-ok 'columns of the table come first, then ours' table \
+ok 'columns of the table come before the predicted ones' table \
     'list(d[0]) == ["spec", "gpu", "step_ms", "notes", "predicted_step_ms",
      "predicted_step_ms_p95", "predicted_mem_gb", "predicted_power_w", "confidence",
      "skipped_reason"]'
@@ -56,21 +56,21 @@ cp "$judged" "$work/first.csv"
 dn evaluate --predictions "$judged" "$judged" > "$work/again"
 is 'a table may be judged again, in its own place' "$(cat "$work/again")" \
     "$(dn evaluate "$runs")"
-ok 'our own columns are then replaced' cmp "$judged" "$work/first.csv"
-is 'nothing else is left beside it' "$(ls "$work/place")" judged.csv
-is 'others may read it as the umask says' "$(stat -c %a "$judged")" 644
+ok 'judging a table again replaces the predicted columns' cmp "$judged" "$work/first.csv"
+is 'no other file is left beside the predictions' "$(ls "$work/place")" judged.csv
+is 'the umask says who may read the predictions' "$(stat -c %a "$judged")" 644
 
 before=$(cksum < "$judged")
 printf 'spec,gpu\n"x\n' > "$work/bad.csv"
 refuses 'a file that is no table writes none' 4 'a quote is not closed' \
     evaluate --predictions "$judged" "$work/bad.csv"
-is 'and leaves the old one' "$(cksum < "$judged")" "$before"
-is 'and nothing else' "$(ls "$work/place")" judged.csv
+is 'a file that is no table leaves the old predictions' "$(cksum < "$judged")" "$before"
+is 'a file that is no table leaves no other file' "$(ls "$work/place")" judged.csv
 
 ln -s judged.csv "$work/place/link.csv"
 dn evaluate --predictions "$work/place/link.csv" "$runs" > /dev/null
 ok 'a symbolic link stays one' test -L "$work/place/link.csv"
-ok 'and what it names is written' table 'len(d) == 3'
+ok 'the file that a symbolic link names is written' table 'len(d) == 3'
 
 refuses 'a place that is not there is named' 4 'nowhere/x.csv: No such file' \
     evaluate --predictions "$work/nowhere/x.csv" "$runs"
@@ -97,7 +97,8 @@ code=0
     dn evaluate --predictions "$judged" "$runs" > /dev/null 2> "$work/err"
 ) || code=$?
 is 'a full disk is told by exit code 5' "$code" 5
-like 'and by a message' "$(cat "$work/err")" '^dnnest: .*judged.csv: File too large'
-is 'and the old file stays' "$(cksum < "$judged")" "$before"
-is 'and nothing else does' "$(cd "$work/place" && echo *)" 'judged.csv link.csv'
+like 'a full disk is told by a message' \
+    "$(cat "$work/err")" '^dnnest: .*judged.csv: File too large'
+is 'a full disk leaves the old predictions' "$(cksum < "$judged")" "$before"
+is 'a full disk leaves no other file' "$(cd "$work/place" && echo *)" 'judged.csv link.csv'
 done_testing

@@ -43,18 +43,19 @@ without_gnuplot() {
 }
 without_gnuplot "$runs"
 is 'without gnuplot there is no picture' "$code" 5
-like 'which is told' "$(cat "$work/err")" '^dnnest: gnuplot is not installed '
-is 'nothing else is printed' "$(cat "$work/out")" ''
-is 'and the old picture stays' "$(cat "$work/kept.svg")" old
+like 'a message says that gnuplot is missing' \
+    "$(cat "$work/err")" '^dnnest: gnuplot is not installed '
+is 'without gnuplot nothing else is printed' "$(cat "$work/out")" ''
+is 'without gnuplot the old picture stays' "$(cat "$work/kept.svg")" old
 
 # nothing TITLE CSV [CODE]: the table has nothing to draw, but is reported on.
 nothing() {
     printf '%b' "$2" > "$work/nothing.csv"
     without_gnuplot "$work/nothing.csv"
     is "$1 has no picture" "$code" 1
-    is "$1: that is told" "$(cat "$work/err")" \
+    is "$1: a message says that nothing was drawn" "$(cat "$work/err")" \
         "dnnest: $work/kept.svg: not drawn: no row was predicted and measured"
-    like "$1: rows are reported" "$(cat "$work/out")" '^[0-9]+ rows, '
+    like "$1: the rows are reported" "$(cat "$work/out")" '^[0-9]+ rows, '
     is "$1: the old picture stays" "$(cat "$work/kept.svg")" old
     is "$1: nothing is left behind" "$(find "$work" -name 'kept.svg.*' | wc -l)" 0
 }
@@ -99,45 +100,45 @@ draw() {
 
 ok 'a picture is drawn' dn evaluate --plot "$work/a.svg" "$runs"
 draw "$runs"
-shows 'its title has the metric and the runs' 'step_time: 5 of 7 rows'
+shows 'the title of a picture has the metric and the runs' 'step_time: 5 of 7 rows'
 shows 'the axes have a unit' 'measured, ms'
-shows 'there is the factor 2' 'twice, half'
+shows 'the picture has lines of the factor 2' 'twice, half'
 shows 'groups are named with their size' 'cnn (2)'
 shows 'runs of no group are the others' others
-shows 'so is the coverage by group' 'Below the 95 % bound, by group'
-shows 'and that of all' 'all (5)'
+shows 'the coverage is drawn by group' 'Below the 95 % bound, by group'
+shows 'the coverage of all runs is drawn' 'all (5)'
 hides 'what has no step time is not drawn' early
-hides 'nor is what cannot be predicted' skipped
+hides 'what cannot be predicted is not drawn' skipped
 bars=$(grep -nE '^(all|hopeless|doomed)' <<<"$text" | tail -3 | sed 's/^[0-9]*://' | tr '\n' ' ')
 like 'the worst bound is the first' "$bars" '^all \(5\) doomed \(1\) hopeless \(1\) $'
-is 'the table is printed as well' "$(dn evaluate --plot "$work/a.svg" "$runs")" \
+is 'with --plot the table is printed as well' "$(dn evaluate --plot "$work/a.svg" "$runs")" \
     "$(dn evaluate "$runs")"
-is 'so is JSON' "$(dn evaluate --json --plot "$work/a.svg" "$runs")" \
+is 'with --plot JSON is printed as well' "$(dn evaluate --json --plot "$work/a.svg" "$runs")" \
     "$(dn evaluate --json "$runs")"
 cp "$work/a.svg" "$work/b.svg"
 draw "$runs"
 ok 'the same table has the same picture' cmp "$work/a.svg" "$work/b.svg"
-is 'nothing is left beside it' "$(find "$work" -name 'a.svg.*' | wc -l)" 0
+is 'no other file is left beside the picture' "$(find "$work" -name 'a.svg.*' | wc -l)" 0
 draw --predictions "$work/p.csv" "$runs"
-is 'predictions are written as well' "$(wc -l < "$work/p.csv")" 8
+is 'with --plot predictions are written as well' "$(wc -l < "$work/p.csv")" 8
 
 draw --by source --by gpu "$runs"
 shows '--by chooses the groups, gpu before source' 'Below the 95 % bound, by gpu'
-shows 'which are drawn' 't4_16gb (4)'
+shows 'the groups that --by chooses are drawn' 't4_16gb (4)'
 sed 's/group/team/' "$runs" > "$work/models.csv"
 draw "$work/models.csv"
 shows 'without groups, models are told apart' 'resnet50 (5)'
-hides 'and there are no others' others
+hides 'without groups there are no others in the picture' others
 draw --by group "$work/models.csv"
-shows 'of groups that the table has not, there is all' 'all (5)'
+shows 'without the groups of --by there is a line of all runs' 'all (5)'
 printf 'spec,gpu,peak_mem_gb\n%s,t4_16gb,8\n' "$spec" > "$work/memory.csv"
 draw "$work/memory.csv"
 shows 'without a step time, memory is drawn' 'gpu_memory: 1 of 1 rows'
-shows 'in its unit' 'predicted, GiB'
+shows 'memory is drawn in its unit' 'predicted, GiB'
 printf 'spec,gpu,power_w\n%s,t4_16gb,60\n' "$spec" > "$work/power.csv"
 draw "$work/power.csv"
-shows 'then power' 'power: 1 of 1 rows'
-hides 'of which there is no bound' 'bound'
+shows 'without step time and memory, power is drawn' 'power: 1 of 1 rows'
+hides 'power is drawn without a bound' 'bound'
 dn evaluate --plot "$work/a.png" "$runs" >/dev/null
 is '.png is PNG' "$(head -c 4 "$work/a.png" | tail -c 3)" PNG
 dn evaluate --plot "$work/a.pdf" "$runs" >/dev/null
@@ -161,14 +162,14 @@ with open(sys.argv[1], "w", encoding="utf-8", newline="") as file:
 PYTHON
 ok 'odd names of groups are drawn' dn evaluate --plot "$work/a.svg" "$work/odd.csv"
 draw "$work/odd.csv"
-shows 'all rows of them' 'step_time: 36 of 36 rows'
-ok 'nothing of them is run' test ! -e "$work/pwned"
-shows 'what gnuplot would run has no back quotes' \
+shows 'all rows of odd names are drawn' 'step_time: 36 of 36 rows'
+ok 'no command in a name is run' test ! -e "$work/pwned"
+shows 'back quotes of a name are shown as ?' \
     "$(printf '?touch %s' "$work/pwned" | head -c 28)... (2)"
-shows 'a name that would end the data stands there' 'END (2)'
-shows 'a format stands there' '%s%n%y%99999d (2)'
-shows 'a comment does' '# none (2)'
-shows 'markup does' '<script>&amp; (2)'
+shows 'a name that would end the data is drawn as it is' 'END (2)'
+shows 'a name that is a format is drawn as it is' '%s%n%y%99999d (2)'
+shows 'a name that is a comment is drawn as it is' '# none (2)'
+shows 'a name that is markup is drawn as it is' '<script>&amp; (2)'
 shows 'a long name is cut' "$(printf 'x%.0s' {1..28})... (2)"
 is 'only ASCII is in the picture' "$(LC_ALL=C grep -c '[^ -~[:space:]]' <<<"$text")" 0
 
@@ -176,7 +177,7 @@ is 'only ASCII is in the picture' "$(LC_ALL=C grep -c '[^ -~[:space:]]' <<<"$tex
 printf 'spec,gpu,step_ms\n%s,t4_16gb,1e-9\n%s,t4_16gb,1e15\n' "$spec" "$spec" \
     > "$work/extreme.csv"
 draw "$work/extreme.csv"
-shows 'the extremes are drawn' 'step_time: 2 of 2 rows'
+shows 'extreme times are drawn' 'step_time: 2 of 2 rows'
 awk -v n=25000 'BEGIN {
     print "spec,gpu,step_ms,group"
     for (i = 0; i < n; i++)
@@ -184,8 +185,8 @@ awk -v n=25000 'BEGIN {
             "group %d\n", 1 + i % 7, 64 + i % 61, 1 + i % 512, 1 + i % 100, i % 2000
 }' > "$work/long.csv"
 draw "$work/long.csv"
-shows 'of many runs a sample is drawn' 'step_time: 25000 of 25000 rows, a sample of 20000 drawn'
-shows 'of many groups those with the worst bounds' \
+shows 'a sample of many runs is drawn' 'step_time: 25000 of 25000 rows, a sample of 20000 drawn'
+shows 'of many groups those with the worst bounds are drawn' \
     'Below the 95 % bound, by group (30 worst of 1025)'
 shows 'shares are of all runs' 'all (25000)'
 cp "$work/a.svg" "$work/b.svg"

@@ -55,16 +55,16 @@ print(bool(eval("(" + sys.argv[1] + ")")))' "$2" "$3" 2>&1)" True
 
 gives 'train --site shows what was learned' 0 'device a100_sxm4_40gb .*application vgg16 ' \
     train --site "$runs" --out "$work/one"
-is 'and puts the bundle in its place' "$(ls "$work/one")" \
+is 'train --site puts the bundle in its place' "$(ls "$work/one")" \
     "$(printf '%s\n' manifest.json memory.json site.json step.json)"
-is 'nothing is left beside it' "$(cd "$work" && echo one*)" one
+is 'no other file is left beside the bundle' "$(cd "$work" && echo one*)" one
 holds 'the manifest has size and checksum of site.json' \
     'm["dnnest_bundle"] == 1 and m["files"]["site.json"]["bytes"] == len(b)
      and m["files"]["site.json"]["sha256"] == hashlib.sha256(b).hexdigest()' "$work/one"
 holds 'site.json has the members of its contract' \
     'list(s) == ["dnnest_site", "runs", "constants", "step", "memory", "devices", "history"]
      and s["runs"] == 30' "$work/one"
-holds 'the site is found to be slower' \
+holds 'the scales of a slower site are above 1' \
     's["step"]["scale"] * s["devices"]["v100_sxm2_32gb"]["scale"] > 1.05
      and s["memory"]["scale"] > 1.1' "$work/one"
 holds 'the links of runs on one GPU are not judged' \
@@ -92,7 +92,8 @@ sed -i 's,^Device=.*,Device=lab/v100,' "$work/hardware/lab.conf"
 sed 's,v100_sxm2_32gb,lab/v100,' "$runs" > "$work/lab.csv"
 gives 'the name of a device may have a slash' 0 'device lab/v100 ' \
     train --site "$work/lab.csv" --out "$work/lab"
-holds 'which is written as it is' "'lab/v100' in s['devices'] and b'lab/v100' in b" "$work/lab"
+holds 'the name of a device with a slash is written as it is' \
+    "'lab/v100' in s['devices'] and b'lab/v100' in b" "$work/lab"
 rm "$work/hardware/lab.conf"
 
 # --- predicting with it ----------------------------------------------------------------
@@ -107,9 +108,10 @@ print("%.4f %.4f %.4f" % tuple(d[k]["mape"] for k in ("step_time", "gpu_memory",
 read -r before memory_before white <<< "$(error "$work/small")"
 read -r after memory_after still_white <<< "$(error "$work/one")"
 less() { is "$1" "$(python3 -c "print('' if $2 < $3 else '$2 is not less than $3')")" ''; }
-less 'runs that it has not seen are predicted with it' "$after" "0.3 * $before"
-less 'their memory too' "$memory_after" "0.7 * $memory_before"
-is 'the white box is that without the site' "$still_white" "$white"
+less 'runs that were held back are predicted better with the site' "$after" "0.3 * $before"
+less 'the memory of runs that were held back is predicted better with the site' \
+    "$memory_after" "0.7 * $memory_before"
+is 'the white box is the same with and without the site' "$still_white" "$white"
 spec=model=vgg16,batch=24,precision=fp16,optimizer=sgd,input=synthetic
 step() {
     bundle=$1 dn predict --json --gpu v100_sxm2_32gb "$spec" \
@@ -120,7 +122,7 @@ print(c["step_ms"]["p50"], c["step_ms"]["p95"] / c["step_ms"]["p50"], c["confide
 read -r _ wide unsure <<< "$(step "$work/small")"
 read -r _ narrow sure <<< "$(step "$work/one")"
 less 'the bound is tighter where the site is known' "$narrow" "$wide"
-less 'and the confidence higher' "$unsure" "$sure"
+less 'the confidence is higher where the site is known' "$unsure" "$sure"
 
 holds 'the history keeps the runs of each application' \
     '{a: len(r) for a, r in s["history"]["applications"].items()}
@@ -131,23 +133,26 @@ bundle=$work/one
 gives 'explain says that the runs of the site moved it' 0 \
     "By the site's own runs a step takes 1.[45][0-9]* times" \
     explain --gpu v100_sxm2_32gb "$spec"
-gives 'model show has the counts and the factor on the spreads' 0 \
+gives 'model show counts the runs of the site' 0 \
     '30 runs, [0-9]* constants, 2 devices, 3 applications.*spreads times [01][.]' \
     model show "$work/one"
 bundle=$work/small
-gives 'without any it says nothing of them' 0 '"site_factor": *1[.0]*,' \
+gives 'explain has no factor of the site without runs' 0 '"site_factor": *1[.0]*,' \
     explain --json --gpu v100_sxm2_32gb "$spec"
 
 # --- the base --------------------------------------------------------------------------
 
-gives 'a base is named' 0 '' train --site "$runs" --out "$work/based" --base "$work/small"
-is 'its files are copied' "$(cmp "$work/based/step.json" "$work/small/step.json" 2>&1)" ''
-is 'and make what the configured one makes' "$(diff -r "$work/one" "$work/based")" ''
+gives '--base names the bundle to start from' 0 \
+    '' train --site "$runs" --out "$work/based" --base "$work/small"
+is 'the files of the base are copied' \
+    "$(cmp "$work/based/step.json" "$work/small/step.json" 2>&1)" ''
+is '--base and Bundle= make the same bundle' "$(diff -r "$work/one" "$work/based")" ''
 gives 'a tuned base loses its tuning' 0 '' \
     train --site "$runs" --out "$work/again" --base "$work/one"
-is 'as if it had had none' "$(diff -r "$work/one" "$work/again")" ''
+is 'a tuned base makes the same bundle as the untuned one' \
+    "$(diff -r "$work/one" "$work/again")" ''
 bundle=none
-refuses 'without a base nothing is made' 4 'no bundle to start from, expected --base' \
+refuses 'without a base no bundle is made' 4 'no bundle to start from, expected --base' \
     train --site "$runs" --out "$work/no"
 cd "$work" || exit
 gives '--base takes a relative path' 0 '' train --site "$runs" --out "$work/relative" --base small
@@ -186,42 +191,47 @@ lies() { # TITLE REGEX FROM TO
     refuses "$1" 4 "$work/bad: site.json: $2" \
         predict --model "$work/bad" --gpu v100_sxm2_32gb "$spec"
 }
-lies 'a later version is refused' 'dnnest_site: version 4, expected 3' \
+lies 'a site.json of a later version is refused' 'dnnest_site: version 4, expected 3' \
     '"dnnest_site": 3' '"dnnest_site": 4'
-lies 'an earlier version is refused, with what to do' \
+lies 'a site.json of an earlier version is refused, with what to do' \
     "dnnest_site: version 2, expected 3; make it anew with 'dnnest train --site'" \
     '"dnnest_site": 3' '"dnnest_site": 2'
-lies 'an unknown member is refused' "'stop': unknown, expected one of" '"step":' '"stop":'
-lies 'a scale out of range is refused' 'step: scale: .* out of range' \
+lies 'an unknown member of site.json is refused' \
+    "'stop': unknown, expected one of" '"step":' '"stop":'
+lies 'a scale out of range in site.json is refused' 'step: scale: .* out of range' \
     '"scale": ' '"scale": 1000'
-lies 'what is no JSON is refused' '' '"history":' '"history'
+lies 'a site.json that is no JSON is refused' '' '"history":' '"history'
 lies 'a history that lies is refused' 'history: level: .* out of range' \
     '"level": ' '"level": 1000'
-lies 'an axis that is none is refused' "history: lengths: 'patch': unknown" \
+lies 'an unknown length in a history is refused' "history: lengths: 'patch': unknown" \
     '"batch": ' '"patch": '
 tamper '"runs": 30' '"runs": 40'
-gives 'one that was edited well is read' 0 '"model_bundle": *"small"' \
+gives 'a site.json whose manifest agrees is read' 0 '"model_bundle": *"small"' \
     predict --json --model "$work/bad" --gpu v100_sxm2_32gb "$spec"
 sed -i 's/"runs": 40/"runs": 50/' "$work/bad/site.json"
-refuses 'one that the manifest does not know is refused' 4 'site.json: its SHA-256 is not' \
+refuses 'a site.json whose manifest does not agree is refused' 4 \
+    'site.json: its SHA-256 is not' \
     predict --model "$work/bad" --gpu v100_sxm2_32gb "$spec"
 bundle=$work/small
 
 # --- what is refused -------------------------------------------------------------------
 
-refuses 'a bundle is not written over' 4 'one: has a site.json, which would be lost' \
+refuses 'a bundle with a site.json is not overwritten' 4 \
+    'one: has a site.json, which would be lost' \
     train --site "$runs" --out "$work/one"
-refuses 'a place is needed' 2 '--out missing' train --site "$runs"
-refuses 'tables are not' 2 'one argument too many' train --site "$runs" --out "$work/no" "$runs"
-refuses 'nor the options of training' 2 '--seed does not go with --site' \
+refuses 'train --site needs --out' 2 '--out missing' train --site "$runs"
+refuses 'train --site takes no other table' 2 \
+    'one argument too many' train --site "$runs" --out "$work/no" "$runs"
+refuses 'train --site refuses the options of training' 2 '--seed does not go with --site' \
     train --site "$runs" --out "$work/no" --seed 2
-refuses 'a base is for a site' 2 '--base goes with --site only' \
+refuses '--base goes with --site only' 2 '--base goes with --site only' \
     train --out "$work/no" --base "$work/small" "$runs"
 refuses 'a table without the columns is refused' 4 'needs the columns spec and gpu' \
     train --site /dev/stdin --out "$work/no" <<< $'a,b\n1,2'
 try train --site /dev/stdin --out "$work/no" <<< $'spec,gpu,step_ms\nmodel=nobody,t4_16gb,1'
 like 'a row that cannot be read is named' "$err" 'line 2 is left out: '
-like 'and without any run nothing is made' "$code $err" '^4 .*no row is a run that can be used'
+like 'without any usable run no bundle is made' \
+    "$code $err" '^4 .*no row is a run that can be used'
 try train --site /dev/stdin --out "$work/some" \
     < <(cat "$runs"; printf '"model=resnet50,batch=4",t4_16gb,,,\n')
 is 'bad rows do not stop good ones' "$code" 0

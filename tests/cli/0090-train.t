@@ -59,10 +59,11 @@ train --out "$work/two" "$work/runs.csv"
 is 'the same runs make the same bytes' "$(diff -r "$work/one" "$work/two" 2>&1)" ''
 train --seed 2 --out "$work/two" "$work/runs.csv"
 isnt_same() { if cmp -s "$1" "$2"; then echo same; fi; }
-is 'another seed makes others, in place of the old ones' \
+is 'another seed makes other bytes, in place of the old ones' \
     "$(isnt_same "$work/one/step.json" "$work/two/step.json")" ''
-is 'nothing else is left beside them' "$(find "$work" -maxdepth 1 -name 'two*' | wc -l)" 1
-is 'the bundle is read' "$(predict one 'c["fits"]' "$short")" True
+is 'no other file is left beside the bundle' \
+    "$(find "$work" -maxdepth 1 -name 'two*' | wc -l)" 1
+is 'predict reads the bundle' "$(predict one 'c["fits"]' "$short")" True
 train --json --out "$work/two" --name mine --margin 1.5 - < "$work/runs.csv"
 is 'stdin is a table; --json has the metrics' \
     "$(value "$work/out" 'd["name"], d["data"]["files"][0]["name"], sorted(d["metrics"])')" \
@@ -73,7 +74,8 @@ less 'a margin widens the bounds' "$(value "$work/one/manifest.json" "$all")" \
 is 'the manifest names the table and its checksum' \
     "$(value "$work/one/manifest.json" 'd["data"]["files"][0]["name"], d["data"]["files"][0]["sha256"]')" \
     "('runs.csv', '$(sha256sum "$work/runs.csv" | cut -d' ' -f1)')"
-is 'it has no date and no path' "$(grep -c -e 20[0-9][0-9]- -e "$work" "$work/one/manifest.json")" 0
+is 'the manifest has no date and no path' \
+    "$(grep -c -e 20[0-9][0-9]- -e "$work" "$work/one/manifest.json")" 0
 
 # --- what is learned -------------------------------------------------------------------
 
@@ -87,52 +89,62 @@ bound() { predict "$1" 'c["step_ms"]["p95"]' \
 less 'runs that were killed move the bounds up' "$(bound dropped)" "$(bound killed)"
 median() { predict "$1" 'c["step_ms"]["p50"]' \
     model=resnet50,batch=64,precision=fp16,optimizer=sgd,input=synthetic; }
-less 'and no prediction beyond what would have been measured' "$(median killed)" \
+less 'runs that were killed move no prediction beyond what would have been measured' \
+    "$(median killed)" \
     "1.2 * $(median known)"
-is 'they are counted' "$(value "$work/killed/manifest.json" 'd["data"]["censored"] > 40')" True
+is 'runs that were killed are counted' \
+    "$(value "$work/killed/manifest.json" 'd["data"]["censored"] > 40')" True
 
 train --out "$work/without" "$work/no-bert.csv"
 bert=model=bert_base,seq_len=384,batch=16,precision=fp16,optimizer=adamw
 less 'a family that was not trained on is less sure' "$(predict without 'c["confidence"]' $bert)" \
     "$(predict one 'c["confidence"]' $bert)"
 wide='c["step_ms"]["p95"] / c["step_ms"]["p50"]'
-less 'and its bound is wider than that of one that was' \
+less 'a family that was not trained on has a wider bound' \
     "$(predict without "$wide" model=resnet50,batch=64,precision=fp16,optimizer=momentum)" \
     "$(predict without "$wide" $bert)"
 
 train --max-rows 200 --out "$work/two" "$work/more.csv"
-is 'of a long table a sample is used' \
+is 'a sample of a long table is used' \
     "$(value "$work/two/manifest.json" 'd["data"]["rows"] > 800, d["data"]["used"]')" '(True, 200)'
 
 # --- what is refused -------------------------------------------------------------------
 
 new=$work/new
-refuses 'no directory' 2 '--out missing' train "$work/runs.csv"
-refuses 'no table' 2 'missing' train --out "$new"
-refuses 'one fold' 2 '--folds: 1 out of range' train --folds 1 --out "$new" "$work/runs.csv"
-refuses 'a seed that is no number' 2 "--seed: 'x'" train --seed x --out "$new" "$work/runs.csv"
-refuses 'too few runs' 4 '12 runs with a step time, at least 20' train --out "$new" "$work/few.csv"
-refuses 'a table that is not there' 4 'nothing.csv: .*No such' train --out "$new" "$work/nothing.csv"
+refuses 'train needs --out' 2 '--out missing' train "$work/runs.csv"
+refuses 'train needs a table' 2 'missing' train --out "$new"
+refuses 'one fold is refused' 2 \
+    '--folds: 1 out of range' train --folds 1 --out "$new" "$work/runs.csv"
+refuses 'a seed that is no number is refused' 2 \
+    "--seed: 'x'" train --seed x --out "$new" "$work/runs.csv"
+refuses 'too few runs are refused' 4 \
+    '12 runs with a step time, at least 20' train --out "$new" "$work/few.csv"
+refuses 'a table that is not there is refused' 4 \
+    'nothing.csv: .*No such' train --out "$new" "$work/nothing.csv"
 printf 'gpu,step_ms\na,1\n' > "$work/bad.csv"
-refuses 'a table without spec' 4 'bad.csv: .*columns spec and gpu' train --out "$new" "$work/bad.csv"
+refuses 'a table without a column spec is refused' 4 \
+    'bad.csv: .*columns spec and gpu' train --out "$new" "$work/bad.csv"
 printf 'spec,gpu,step_ms\n"a,b,1\n' > "$work/bad.csv"
-refuses 'a quote that is not closed' 4 'bad.csv: line 2' train --out "$new" "$work/bad.csv"
+refuses 'a quote that is not closed is refused' 4 \
+    'bad.csv: line 2' train --out "$new" "$work/bad.csv"
 head -c 100000 /dev/urandom > "$work/bad.csv"
-refuses 'noise' 4 'bad.csv: ' train --out "$new" "$work/bad.csv"
+refuses 'a table of noise is refused' 4 'bad.csv: ' train --out "$new" "$work/bad.csv"
 printf 'spec,gpu,step_ms,censored\n"model=resnet50,batch=8",t4_16gb,5,maybe\n' > "$work/bad.csv"
-refuses 'why the first row was no use' 4 "line 2: censored: 'maybe', expected 0 or 1" \
+refuses 'a table without usable rows says what is wrong with the first one' 4 \
+    "line 2: censored: 'maybe', expected 0 or 1" \
     train --out "$new" "$work/bad.csv"
 printf 'spec,gpu,step_ms\n"model=resnet50,batch=8",t4_16gb,%s\n' nan -1 1e99 inf > "$work/bad.csv"
-refuses 'times that are no times' 4 '0 runs with a step time' train --out "$new" "$work/bad.csv"
-is 'and nothing is left of all these' "$(find "$work" -maxdepth 1 -name 'new*')" ''
+refuses 'times that are no times are refused' 4 \
+    '0 runs with a step time' train --out "$new" "$work/bad.csv"
+is 'refused tables leave no bundle' "$(find "$work" -maxdepth 1 -name 'new*')" ''
 mkdir "$work/mine" && echo dear > "$work/mine/thesis.tex"
 refuses 'a directory that is no bundle is not replaced' 4 'mine: exists and is no bundle' \
     train --out "$work/mine" "$work/runs.csv"
-is 'its file is still there' "$(cat "$work/mine/thesis.tex")" dear
+is 'a directory that is no bundle keeps its file' "$(cat "$work/mine/thesis.tex")" dear
 touch "$work/two/site.json"
-refuses 'nor a bundle that a site has tuned' 4 'two: has a site.json' \
+refuses 'a bundle that a site has tuned is not replaced' 4 'two: has a site.json' \
     train --out "$work/two" "$work/runs.csv"
-refuses 'a directory that cannot be made' 4 'runs.csv/x: Not a directory' \
+refuses 'a directory that cannot be made is named' 4 'runs.csv/x: Not a directory' \
     train --out "$work/runs.csv/x" "$work/few.csv"
 gives 'the features are explained' 0 '^step_time +ln s +wall time' train --features
 done_testing

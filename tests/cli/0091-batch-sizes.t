@@ -13,11 +13,11 @@ is 'the table has every network on every accelerator once' \
     "$(tail -n +2 "$table" | sed 's/^\([a-z0-9_]*\),".*",\([a-z0-9_]*\),.*/\1 \2/' | sort -u | wc -l)" 24
 bench > "$work/report" 2> "$work/err"
 is 'the report is written without complaint' "$(cat "$work/err")" ''
-is 'it has a line per pair' "$(grep -cE '  (yes|no)( |$)' "$work/report")" 24
-is 'the matches are those that it counts' \
+is 'the report has a line per pair' "$(grep -cE '  (yes|no)( |$)' "$work/report")" 24
+is 'the report counts its matches right' \
     "$(sed -n 's/.* by hand for \([0-9]*\) of 24 pairs.*/\1/p' "$work/report")" \
     "$(grep -cE '  yes$' "$work/report")"
-is 'those of Centimani are the 19 of its paper' \
+is 'the matches of Centimani are the 19 of its paper' \
     "$(sed -n 's/.* own matches for \([0-9]*\)\.$/\1/p' "$work/report")" 19
 is 'every pair that differs has its reason' \
     "$(grep -E '  no ' "$work/report" | grep -cvE '  no +[0-9]+ (takes|would need) [0-9.e+]+ ')" 0
@@ -26,7 +26,8 @@ is 'our largest batch is that of predict' "$(row)" \
     "$(dn predict --json --gpu cs2 model=braggnn,batch=1,optimizer=adam,precision=bf16 \
         | sed -n 's/.*"largest_batch":\([0-9]*\).*/\1/p')"
 bench --markdown > "$work/section"
-is 'as a section it begins with its title' "$(head -n 1 "$work/section")" \
+is 'the report as a section begins with its title' "$(head -n 1 "$work/section")" \
     "## Largest batch (Centimani's table 5)"
-is 'and has the same rows' "$(grep -cE '^\| [a-z0-9_]+ \| .* \| (yes|no) \| ' "$work/section")" 24
+is 'the report as a section has the same rows' \
+    "$(grep -cE '^\| [a-z0-9_]+ \| .* \| (yes|no) \| ' "$work/section")" 24
 done_testing

@@ -23,22 +23,23 @@ dump() {
 }
 dump mlp_step.before > "$work/mlp.hlo"
 gives 'the sidecar goes to stdout' 0 '^\{"dnnest":1,.*"step":true' import --hlo "$work/mlp.hlo"
-gives 'or to a file, with a summary' 0 'a training step of 128 samples, 1.864 M parameters' \
+gives '--out writes the sidecar to a file and prints a summary' 0 \
+    'a training step of 128 samples, 1.864 M parameters' \
     import --hlo "$work/mlp.hlo" --out "$work/mlp.json"
-gives 'which is predicted' 0 'jit_step' predict --gpu t4_16gb "$work/mlp.json"
+gives 'the sidecar of a dump is predicted' 0 'jit_step' predict --gpu t4_16gb "$work/mlp.json"
 gives 'stdin is read' 0 '"step":true' import --hlo - < "$work/mlp.hlo"
 gives 'keys may be given' 0 '"batch":"7".*"precision":"tf32"' \
     import --hlo "$work/mlp.hlo" batch=7,precision=tf32
 gives 'a step may be called a forward pass' 0 'a forward pass of 128' \
     import --forward --batch=128 --hlo "$work/mlp.hlo" --out "$work/forward.json"
 dump mlp_forward.before > "$work/forward.hlo"
-gives 'and the other way round' 0 'a training step of 64 samples' \
+gives 'a forward pass may be called a step' 0 'a training step of 64 samples' \
     import --step --batch=64 --hlo "$work/forward.hlo" --out "$work/step.json"
-json 'the summary is JSON too' 'd["batch"] == 128 and d["flops"] > 1e9 and d["step"]' \
+json 'the summary may be JSON' 'd["batch"] == 128 and d["flops"] > 1e9 and d["step"]' \
     import --hlo "$work/mlp.hlo" --out "$work/mlp.json"
 refuses 'a dump is needed' 2 'hlo=FILE or --onnx=FILE is missing' import
 refuses 'a batch is a number' 2 'batch: -4 out of range' import --hlo "$work/mlp.hlo" --batch=-4
-refuses 'keys are checked' 2 "'bacth'" import --hlo "$work/mlp.hlo" bacth=4
+refuses 'keys of import are checked' 2 "'bacth'" import --hlo "$work/mlp.hlo" bacth=4
 refuses 'a missing file is named' 4 'nothing.hlo: No such file' import --hlo "$work/nothing.hlo"
 refuses 'a place that cannot be written is named' 4 'nowhere/x.json: No such file' \
     import --hlo "$work/mlp.hlo" --out "$work/nowhere/x.json"
@@ -60,21 +61,22 @@ bounded() {
 }
 printf 'HloModule a\na {\n ROOT x = f32[] call(), to_apply=b\n}\nb {\n ROOT x = f32[] call(), to_apply=a\n}\n' \
     > "$work/cycle.hlo"
-bounded 'a cyclic call graph' "line 3: .*no cycles of calls.*'b'" "$work/cycle.hlo"
+bounded 'a cyclic call graph is refused' "line 3: .*no cycles of calls.*'b'" "$work/cycle.hlo"
 printf 'HloModule a\nENTRY e {\n x = f32[\0] parameter(0)\n}\n' > "$work/nul.hlo"
-bounded 'a NUL byte' 'NUL byte' "$work/nul.hlo"
+bounded 'a NUL byte is refused' 'NUL byte' "$work/nul.hlo"
 python3 -c 'print("HloModule a\nENTRY e {\n x = " + "(" * 10**6 + "f32[]" + ")" * 10**6 + " parameter(0)\n}")' \
     > "$work/deep.hlo"
-bounded 'a tuple a million deep' 'line 3: expected a tuple at most 32 deep' "$work/deep.hlo"
+bounded 'a tuple a million deep is refused' \
+    'line 3: expected a tuple at most 32 deep' "$work/deep.hlo"
 python3 -c 'print("HloModule a\nENTRY e {\n x = f32[] constant(" + "{" * 10**6 + "\n}")' \
     > "$work/open.hlo"
-bounded 'a million open braces' "expected '\)'" "$work/open.hlo"
+bounded 'a million open braces are refused' "expected '\)'" "$work/open.hlo"
 truncate -s 1G "$work/huge.hlo"
-bounded 'a file of 1 GiB' 'huge.hlo: larger than 268435456 bytes' "$work/huge.hlo"
+bounded 'a file of 1 GiB is refused' 'huge.hlo: larger than 268435456 bytes' "$work/huge.hlo"
 head -c 100000 /dev/urandom | tr '\0' ' ' > "$work/noise.hlo"
-bounded 'noise' "line 1: expected 'HloModule'" "$work/noise.hlo"
+bounded 'a dump of noise is refused' "line 1: expected 'HloModule'" "$work/noise.hlo"
 head -c 5000 "$work/mlp.hlo" > "$work/half.hlo"
-bounded 'half a file' 'line [0-9]*: expected' "$work/half.hlo"
+bounded 'half a dump is refused' 'line [0-9]*: expected' "$work/half.hlo"
 python3 - > "$work/bomb.hlo" <<'PYTHON'
 print("HloModule a\nc0 {\n x = f32[8,8] parameter(0)\n ROOT y = f32[8,8] dot(x, x), "
       "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}")
@@ -83,10 +85,12 @@ for i in range(1, 2000):
           " ROOT z = f32[8,8] call(y), to_apply=c%d\n}" %
           ("ENTRY " if i == 1999 else "", i, i - 1, i - 1))
 PYTHON
-bounded 'calls that double 2000 times' 'more than 1e\+30 operations' "$work/bomb.hlo"
+bounded 'calls that double 2000 times are refused' \
+    'more than 1e\+30 operations' "$work/bomb.hlo"
 printf 'HloModule a\nENTRY e {\n x = f32[8,8] parameter(0)\n ROOT y = f32[8,8] add(x, nothing)\n}\n' \
     > "$work/name.hlo"
-bounded 'an operand that is nowhere' "line 4: expected an operand that stands above, found 'nothing'" \
+bounded 'an operand that is nowhere is refused' \
+    "line 4: expected an operand that stands above, found 'nothing'" \
     "$work/name.hlo"
 
 # A step of some 20 MB: every layer of a perceptron of many.
@@ -115,7 +119,7 @@ PYTHON
 diag "a large dump: $measure"
 gives 'a large dump is imported, equal layers together' 0 '"repeat":50000' \
     import --hlo "$work/big.hlo"
-ok 'within ten seconds and half a GiB' \
+ok 'a large dump takes at most ten seconds and half a GiB' \
     awk -v m="$measure" 'BEGIN { split(m, part, " "); exit !(part[1] < 10 && part[3] < 512) }'
 
 done_testing

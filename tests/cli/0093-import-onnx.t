@@ -25,15 +25,16 @@ agrees() {
         --datasets "$work/datasets.conf" --model none
 }
 
-is 'resnet18, of set 9, is that of the zoo' "$(agrees resnet18 model=resnet18 2>&1)" ''
-is 'so is an LSTM' "$(agrees lstm model=lstm_lm 2>&1)" ''
+is 'resnet18 of opset 9 is that of the zoo' "$(agrees resnet18 model=resnet18 2>&1)" ''
+is 'an LSTM from ONNX is that of the zoo' "$(agrees lstm model=lstm_lm 2>&1)" ''
 for net in vgg16 resnet50 densenet121 mobilenet_v2 mobilenet_v3_large efficientnet_b0 \
     convnext_tiny vit_b_16 swin_t; do
-    is "so is $net" "$(agrees $net model=$net 2>&1)" ''
+    is "$net from ONNX is that of the zoo" "$(agrees $net model=$net 2>&1)" ''
 done
-is 'so is BERT of transformers' \
+is 'BERT of transformers from ONNX is that of the zoo' \
     "$(agrees bert_base model=bert_base,seq_len=128,head=classifier 2>&1)" ''
-is 'so is its GPT-2' "$(BATCHES='1 16 128' agrees gpt2 model=gpt2,seq_len=128 2>&1)" ''
+is 'GPT-2 of transformers from ONNX is that of the zoo' \
+    "$(BATCHES='1 16 128' agrees gpt2 model=gpt2,seq_len=128 2>&1)" ''
 
 # holds TITLE EXPRESSION NAME ARGUMENT...: Python over the graph 'g' and its 'ops'
 holds() {
@@ -65,26 +66,26 @@ holds 'a transformer has fused norms and biases, and shared weights once' \
      and ops[-1]["op"] == "loss" and g["input_bytes"] == 8 * 32' small
 holds 'a layer reads the sample' \
     'ops[0]["first"] and ops[0]["in"] == [[8]] and ops[0]["params"] == 32' linear
-holds 'a batch without a name is one all the same' 'ops[0]["in"] == [[8]]' unnamed
-holds 'a fixed batch is divided' 'ops[0]["in"] == [[8]]' fixed
+holds 'a first dimension without a name is the batch' 'ops[0]["in"] == [[8]]' unnamed
+holds 'a fixed batch is divided out of the shapes' 'ops[0]["in"] == [[8]]' fixed
 holds 'a file may hold one sample of several rows' \
     'ops[0]["in"] == [[4, 8]]' fixed --batch 1
 holds 'a shape that is computed is followed' 'ops[0]["in"] == [[2, 8]]' reshape
 holds 'groups, padding and strides count' \
     'ops[0]["out"] == [[8, 5, 5]] and ops[0]["groups"] == 4 and ops[0]["params"] == 72' \
     grouped
-holds 'other symbols are given' 'ops[0]["in"] == [[7, 8]]' symbol --dim time=7
+holds '--dim gives the sizes of other symbols' 'ops[0]["in"] == [[7, 8]]' symbol --dim time=7
 holds 'a long chain of views is followed' 'ops[0]["params"] == 32' chain
-holds 'what is not known counts its bytes' \
+holds 'an operator that is not known counts its bytes' \
     'ops[0]["op"] == "other" and ops[0]["bytes"] == 48' unknown
-like 'and is named' "$err" 'such as Whatever'
+like 'an operator that is not known is named' "$err" 'such as Whatever'
 
 # wrong NAME REGEX: in one message, within ten seconds
 wrong() {
     python3 "$data/write.py" "$1" "$work/$1.onnx"
     SECONDS=0
-    refuses "$1: $2" 4 "$2" import --onnx "$work/$1.onnx"
-    ok "$1 takes no time" test $SECONDS -le 10
+    refuses "the wrong model $1 is named: $2" 4 "$2" import --onnx "$work/$1.onnx"
+    ok "the wrong model $1 is refused within ten seconds" test $SECONDS -le 10
 }
 
 wrong symbol "size of 'time' is not known, expected --dim NAME=N"
@@ -111,19 +112,22 @@ wrong many '300000 nodes, expected at most 200000'
 wrong nested 'the operator is not known'
 
 refuses 'a file is needed' 2 '--onnx=FILE is missing' import
-refuses 'one that is there' 4 'none.onnx: No such file' import --onnx "$work/none.onnx"
-refuses 'a symbol has a size' 2 "expected NAME=N" \
+refuses 'a missing file is named' 4 'none.onnx: No such file' import --onnx "$work/none.onnx"
+refuses '--dim without a size is refused' 2 "expected NAME=N" \
     import --onnx "$work/linear.onnx" --dim time
-refuses 'which is a number' 2 'dim' import --onnx "$work/linear.onnx" --dim time=long
+refuses '--dim with a size that is no number is refused' 2 \
+    'dim' import --onnx "$work/linear.onnx" --dim time=long
 truncate -s 1100M "$work/large.onnx"
 refuses 'a file that is too large is not read' 4 'larger than' \
     import --onnx "$work/large.onnx"
 
 gives 'with --out a summary is printed' 0 'net: a forward pass of 2 operators' \
     import --onnx "$work/linear.onnx" --out "$work/linear.json" batch=8
-gives 'and the sidecar can be used' 0 'net' predict "$work/linear.json" --gpu t4_16gb
-json 'as JSON too' 'd["params"] == 32 and d["operators"] == 2 and d["spec"]["batch"] == 8' \
+gives 'the sidecar of an ONNX model is predicted' 0 \
+    'net' predict "$work/linear.json" --gpu t4_16gb
+json 'with --json the summary is JSON' \
+    'd["params"] == 32 and d["operators"] == 2 and d["spec"]["batch"] == 8' \
     import --onnx "$work/linear.onnx" --out "$work/linear.json" batch=8
-refuses 'a folder that is not there is told' 4 'No such file' \
+refuses 'a folder that is not there is named' 4 'No such file' \
     import --onnx "$work/linear.onnx" --out "$work/none/x.json"
 done_testing

@@ -39,10 +39,10 @@ while read -r net _ batches; do
     is "$net as exported is that of the zoo" \
         "$(BATCHES=$batches agrees "$data/$net.json" "model=$net" 2>&1)" ''
 done <<< "$nets"
-is 'so is an LSTM' "$(agrees "$data/lstm.json" model=lstm_lm 2>&1)" ''
-is 'so is BERT of transformers' \
+is 'an LSTM as exported is that of the zoo' "$(agrees "$data/lstm.json" model=lstm_lm 2>&1)" ''
+is 'BERT of transformers as exported is that of the zoo' \
     "$(agrees "$data/bert_base.json" model=bert_base,seq_len=128,head=classifier 2>&1)" ''
-is 'so is its GPT-2' \
+is 'GPT-2 of transformers as exported is that of the zoo' \
     "$(BATCHES='1 16 128' agrees "$data/gpt2.json" model=gpt2,seq_len=128 2>&1)" ''
 
 if ! "$PYTHON" -c 'import torch' 2>/dev/null; then
@@ -122,19 +122,23 @@ export_net odd own:Odd --input 8
 holds 'frozen parameters do not count, unused ones do, shared ones once' odd \
     'sum(op.get("params", 0) for op in ops) == 8 * 8 + 8 + 16 + 27'
 like 'what is not known or not used is named' "$(cat "$work/err")" 'linalg_qr'
-like 'on lines of their own' "$(cat "$work/err")" '2 parameter tensors are not used'
+like 'parameters that are not used are counted in a line' \
+    "$(cat "$work/err")" '2 parameter tensors are not used'
 holds 'an operator that is not known counts its elements' odd \
     '[op["bytes"] for op in ops if op["op"] == "other"] == [4 * 17]'
-ok 'and is predicted' dn predict "$work/odd.json" --gpu a100_sxm4_40gb
+ok 'a network with an unknown operator is predicted' \
+    dn predict "$work/odd.json" --gpu a100_sxm4_40gb
 
 not_ok 'a path that depends on the batch is refused' \
     export_net fickle own:Fickle --input 8
-like 'in one line' "$(cat "$work/err")" '^dnnest_export: the network runs other operators'
+like 'a path that depends on the batch is refused in one line' \
+    "$(cat "$work/err")" '^dnnest_export: the network runs other operators'
 not_ok 'a wrong shape is refused' export_net odd own:Odd --input 9
-is 'in one line too' "$(wc -l <"$work/err")" 1
-not_ok 'so is a module that is not there' export_net odd own:None --input 8
+is 'a wrong shape is refused in one line' "$(wc -l <"$work/err")" 1
+not_ok 'a module that is not there is refused' export_net odd own:None --input 8
 
-is 'the module is left as it was' "$(PYTHONPATH=$data:$top/cli "$PYTHON" - 2>&1 <<'PYTHON'
+is 'the exporter leaves the module as it was' \
+    "$(PYTHONPATH=$data:$top/cli "$PYTHON" - 2>&1 <<'PYTHON'
 import warnings
 
 import dnnest_export
@@ -158,9 +162,10 @@ PYTHON
 )" ''
 
 if [[ ${DNNEST_TORCH-} != all ]]; then
-    skip 'networks of torchvision' 'they take minutes; DNNEST_TORCH=all runs them'
+    skip 'the networks of torchvision are those of the zoo' \
+        'they take minutes; DNNEST_TORCH=all runs them'
 elif ! "$PYTHON" -c 'import torchvision' 2>/dev/null; then
-    skip 'networks of torchvision' "$PYTHON has no torchvision"
+    skip 'the networks of torchvision are those of the zoo' "$PYTHON has no torchvision"
 else
     while read -r net size batches; do
         more=()

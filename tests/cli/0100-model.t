@@ -22,16 +22,16 @@ refuses 'a time out of range is named' 2 'max-time: 0 out of range' model --max-
 make_mock mock
 gives 'a bundle is shown' 0 'name +mock.*version 3, 2 of them.*4812 rows, 140 models' \
     model show "$work/mock"
-gives 'its metrics, bounds, files and site part too' 0 \
+gives 'the metrics, bounds, files and site part of a bundle are shown' 0 \
     '37 runs, 1 constants, 1 devices.*step.median_ape +0.113.*0.95: 1.7.*step.json +[0-9]+ ' \
     model show "$work/mock"
-json 'JSON has the same' \
+json 'JSON has what is shown of a bundle' \
     'd["name"] == "mock" and d["format"] == 1 and d["features"] == {"version": 3, "count": 2}
      and d["data"]["rows"] == 4812 and d["metrics"]["step"]["median_ape"] == 0.113
      and d["site"] == {"runs": 37, "n_constants": 1, "n_devices": 1, "n_applications": 1}
      and sorted(f["file"] for f in d["files"]) == ["site.json", "step.json"]
      and d["signed"] is False' model show "$work/mock"
-refuses 'where nothing is installed nothing is shown' 4 'No such file' \
+refuses 'where no bundle is installed none is shown' 4 'No such file' \
     model --dir "$place" show
 make_mock bare
 change "$work/bare" 'm = {k: m[k] for k in ("dnnest_bundle", "name", "files")}'
@@ -39,7 +39,8 @@ json 'what a manifest does not say is null' \
     'd["features"] == {"version": None, "count": None} and d["metrics"] is None' \
     model show "$work/bare"
 change "$work/bare" 'm["data"] = m["metrics"] = m["bounds"] = [1, {"x": "\x1b[2J"}]'
-gives 'what is of another type is no harm' 0 'data +-' model show "$work/bare"
+gives 'a part of a manifest of another type is shown as absent' 0 \
+    'data +-' model show "$work/bare"
 change "$work/bare" 'm["metrics"] = {"\x1b[2J": "\x1b[2J"}'
 try model show "$work/bare"
 not_ok 'no escape sequence of a manifest reaches the terminal' grep -q $'\x1b' "$work/out"
@@ -64,8 +65,10 @@ damage 'a link is no file' 'step.json: is a symbolic link' 'mv step.json ../s.js
 damage 'a FIFO is no file' 'step.json: not a regular file' 'rm step.json; mkfifo step.json'
 damage 'a missing manifest is named' 'manifest.json: missing' 'rm manifest.json'
 damage 'a manifest that is no JSON is named' 'manifest.json: .*: ends in the middle of JSON' 'echo "{" > manifest.json'
-damage 'nor is one with something behind it' 'manifest.json: .*: text behind the JSON value' 'echo "{}" >> manifest.json'
-damage 'nor an empty one' 'manifest.json: empty, expected a JSON object' ': > manifest.json'
+damage 'a manifest with text after the JSON is refused' \
+    'manifest.json: .*: text behind the JSON value' 'echo "{}" >> manifest.json'
+damage 'an empty manifest is refused' \
+    'manifest.json: empty, expected a JSON object' ': > manifest.json'
 # shellcheck disable=SC2016  # 'damage' expands it
 damage 'a deep manifest is refused' 'manifest.json: .*: nested too deeply' \
     'printf "{\"a\":%s%s}" "$(printf "[%.0s" {1..200})" "$(printf "]%.0s" {1..200})" > manifest.json'
@@ -74,10 +77,11 @@ damage 'a manifest of more than 1 MiB is refused' 'manifest.json: 2097152 bytes,
 entry() { damage "$1" "manifest.json: $2" "change . '$3'"; }
 entry 'another format is refused by name' 'dnnest_bundle: format 2, this version reads format 1' \
     'm["dnnest_bundle"] = 2'
-entry 'what has no format is no bundle' 'dnnest_bundle: missing' 'del m["dnnest_bundle"]'
-entry 'a name must be there' 'name: missing' 'del m["name"]'
-entry 'a name is plain' "name: 'a/b' is not" 'm["name"] = "a/b"'
-entry 'files must be there' 'files: missing' 'm["files"] = {}'
+entry 'a manifest without a format is refused' 'dnnest_bundle: missing' 'del m["dnnest_bundle"]'
+entry 'a manifest without a name is refused' 'name: missing' 'del m["name"]'
+entry 'a manifest with a name of special characters is refused' \
+    "name: 'a/b' is not" 'm["name"] = "a/b"'
+entry 'a manifest without files is refused' 'files: missing' 'm["files"] = {}'
 for name in '../x' '/etc/x' '.x' '..' '' '-x' 'a b' manifest.json manifest.json.sig; do
     entry "a file is not called '$name'" "files: '$name' is not a plain file name" \
         "m[\"files\"] = {\"$name\": m[\"files\"][\"step.json\"]}"
@@ -86,7 +90,8 @@ entry 'a size is not negative' 'files: step.json: bytes: -1 out of range 0..8388
     'm["files"]["step.json"]["bytes"] = -1'
 entry 'a size has a limit' 'files: step.json: bytes: 8388609 out of range' \
     'm["files"]["step.json"]["bytes"] = 8388609'
-entry 'the site part has a smaller one' 'files: site.json: bytes: 262145 out of range' \
+entry 'the site part has a smaller limit of its size' \
+    'files: site.json: bytes: 262145 out of range' \
     'm["files"]["site.json"]["bytes"] = 262145'
 entry 'a size is a number' 'files: step.json: bytes: missing' \
     'm["files"]["step.json"]["bytes"] = "12"'
@@ -99,58 +104,68 @@ entry 'there are not too many files' 'files: more than 16' \
 
 new_bundle useless
 change "$work/useless" 'm["residuals"]["step"]["file"] = "power.json"'
-refuses 'a residual without its file is of no use' 4 'useless: .*power.json' \
+refuses 'a residual without its file is refused' 4 'useless: .*power.json' \
     model verify "$work/useless"
-damage 'a bundle of other features is of no use' \
+damage 'a bundle of other features is refused' \
     'manifest.json: features: version 3, this program has' 'true'
 
 # Install
-gives 'nothing is listed where nothing is installed' 1 '^$' model --dir "$place" list
+gives 'where no bundle is installed none is listed' 1 '^$' model --dir "$place" list
 gives 'a bundle is installed' 0 'dnnest/model: installed \(a, ' model --dir "$place" install "$work/a"
-is 'it is in force' "$(current)" a
-is 'nothing else stands beside it' "$(slots)" 'current=a'
+is 'an installed bundle is in force' "$(current)" a
+is 'no older bundle stands beside the first one' "$(slots)" 'current=a'
 files=("$work/a"/*)
-is 'anybody may read it, and only its owner write' \
+is 'all users may read an installed bundle, and only its owner may write it' \
     "$(stat -c '%a %u' "$place" "$place"/* | sort | uniq -c | xargs)" "${#files[@]} 644 $EUID 1 755 $EUID"
-gives 'the same again changes nothing' 0 'installed already' model --dir "$place" install "$work/a"
-is 'and keeps no copy' "$(slots)" 'current=a'
+gives 'installing the same bundle again changes nothing' 0 \
+    'installed already' model --dir "$place" install "$work/a"
+is 'installing the same bundle again keeps no copy' "$(slots)" 'current=a'
 for name in b c d e; do dn model --dir "$place" install "$work/$name" >/dev/null; done
-is 'the last three are kept, the newest first' "$(slots)" 'current=e 1=d 2=c 3=b'
+is 'the last three older bundles are kept, the newest first' "$(slots)" 'current=e 1=d 2=c 3=b'
 before=$(listing)
 refuses 'a bad bundle is not installed' 4 'bad: ' model --dir "$place" install "$work/bad"
-refuses 'nor what is no directory' 4 'Not a directory' model --dir "$place" install "$work/a/step.json"
-is 'both leave everything as it was' "$(listing) $(current)" "$before e"
-json 'list is JSON too' \
+refuses 'a file is not installed' 4 \
+    'Not a directory' model --dir "$place" install "$work/a/step.json"
+is 'a bundle that is refused leaves everything as it was' "$(listing) $(current)" "$before e"
+json 'list has JSON' \
     '[(s["slot"], s["name"], s["damage"]) for s in d["slots"]][:2]
      == [("current", "e", None), ("1", "d", None)]' model --dir "$place" list
 
 # Roll back
-gives 'the one before comes back' 0 'rolled back \(d, ' model --dir "$place" rollback
-is 'the others move up, and the undone one is aside' "$(slots)" 'current=d 1=c 2=b aside=e'
-gives 'and the one before that' 0 'rolled back \(c, ' model --dir "$place" rollback
-is 'the last one undone is aside' "$(slots)" 'current=c 1=b aside=d'
-gives 'what is aside can be installed again' 0 'installed \(d, ' \
+gives 'rollback brings the bundle before back' 0 \
+    'rolled back \(d, ' model --dir "$place" rollback
+is 'after a rollback the older bundles move up, and the undone one is aside' \
+    "$(slots)" 'current=d 1=c 2=b aside=e'
+gives 'a second rollback brings the next older bundle back' 0 \
+    'rolled back \(c, ' model --dir "$place" rollback
+is 'after a second rollback the last undone bundle is aside' "$(slots)" 'current=c 1=b aside=d'
+gives 'a bundle that is aside can be installed again' 0 'installed \(d, ' \
     model --dir "$place" install "$place.aside"
-is 'in the usual way' "$(slots)" 'current=d 1=c 2=b aside=d'
+is 'installing a bundle from aside moves the others down' "$(slots)" 'current=d 1=c 2=b aside=d'
 truncate -s 9 "$place.1/step.json"
-gives 'a damaged one is passed over' 0 'rolled back \(b, ' model --dir "$place" rollback
-refuses 'when none is left that is said' 1 'no older bundle' model --dir "$place" rollback
-is 'and nothing changes' "$(slots)" 'current=b aside=d'
+gives 'rollback passes over a damaged bundle' 0 \
+    'rolled back \(b, ' model --dir "$place" rollback
+refuses 'rollback says when no older bundle is left' 1 \
+    'no older bundle' model --dir "$place" rollback
+is 'rollback without an older bundle changes nothing' "$(slots)" 'current=b aside=d'
 
 # Damage in the place itself
 echo x >> "$place/step.json"
 refuses 'a damaged bundle is not shown' 4 'model: step.json: ' model --dir "$place" show
-gives 'list tells the damage' 0 'current .*step.json: [0-9]+ bytes' model --dir "$place" list
+gives 'list shows the damage of a bundle' 0 \
+    'current .*step.json: [0-9]+ bytes' model --dir "$place" list
 try model --dir "$place" install "$work/a"
-like 'it is replaced, and that is said' "$code $err" '^0 .*damaged; it is now .*model.aside'
-is 'and put aside, not among the older ones' "$(slots)" 'current=a aside=damaged'
+like 'install replaces a damaged bundle and reports it' \
+    "$code $err" '^0 .*damaged; it is now .*model.aside'
+is 'a damaged bundle is put aside, not among the older ones' \
+    "$(slots)" 'current=a aside=damaged'
 mkdir -p "$work/other/sub"
 touch "$work/other/sub/file"
 refuses 'a directory that is no bundle is not replaced' 4 'no bundle, and so not replaced' \
     model --dir "$work/other" install "$work/a"
-ok 'it is as it was' test -e "$work/other/sub/file"
+ok 'a directory that is no bundle is as it was' test -e "$work/other/sub/file"
 mkdir "$work/empty"
-gives 'an empty directory is' 0 'installed' model --dir "$work/empty" install "$work/a"
+gives 'an empty directory is replaced' 0 'installed' model --dir "$work/empty" install "$work/a"
 mkdir "$work/open"
 chmod 777 "$work/open"
 refuses 'a place where others may write is refused' 4 'writable by group or others' \
@@ -195,50 +210,62 @@ ok "some of 100 commands were killed in their course: $killed" test "$killed" -g
 dn model --dir "$place" install "$work/a" >/dev/null
 dn model --dir "$place" install "$work/b" >/dev/null
 dn model --dir "$place" install "$work/c" >/dev/null
-like 'the next one puts everything right' "$(slots)" '^current=c 1=b 2=a( 3=[a-e])?( aside=[a-e])?$'
-is 'and sweeps what was left' "$(listing | grep -c tmp)" 0
+like 'the command after a killed one puts everything right' \
+    "$(slots)" '^current=c 1=b 2=a( 3=[a-e])?( aside=[a-e])?$'
+is 'the command after a killed one removes what was left' "$(listing | grep -c tmp)" 0
 
 # One at a time
 exec 9< "$work/var/dnnest"
 flock 9
 (sleep 0.5; dn model --dir "$place" list) > "$work/out.list" &
 timeout 20 "$DNNEST" model --dir "$place" rollback > "$work/out.2" 2> "$work/err.2"
-is 'a second one waits, and then says who is in its way' "$? $(grep -c 'another dnnest model' "$work/err.2")" '4 1'
+is 'a second command waits, and then says that another one runs' \
+    "$? $(grep -c 'another dnnest model' "$work/err.2")" '4 1'
 wait
 exec 9<&-
-ok 'who only looks need not wait' grep -q '^current' "$work/out.list"
+ok 'list does not wait for another command' grep -q '^current' "$work/out.list"
 
 # Signatures
 cd "$work" || exit
 gives 'a pair of keys is made' 0 'private.*public' model keygen "$work/key"
-is 'nobody else can read the private one' "$(stat -c %a key key.pub | xargs)" '600 644'
+is 'only its owner can read a private key' "$(stat -c %a key key.pub | xargs)" '600 644'
 refuses 'a key is never overwritten' 4 'File exists' model keygen "$work/key"
 dn model keygen "$work/other-key" >/dev/null
 refuses 'signing takes a key' 2 'sign: --key=FILE is missing' model sign a
 gives 'a bundle is signed' 0 'manifest.json.sig: written' model --key key sign a
-gives 'its signature is good' 0 'ok \(a, [0-9]+ files, signature good\)' model --keys key.pub verify a
-gives 'it is not checked where no keys are named' 0 'signature not checked' model verify a
-json 'JSON says so' 'd["signed"] and d["signature_checked"] is True and d["key"] == ""' \
+gives 'verify finds the signature of a bundle good' 0 \
+    'ok \(a, [0-9]+ files, signature good\)' model --keys key.pub verify a
+gives 'verify checks no signature where no keys are named' 0 \
+    'signature not checked' model verify a
+json 'JSON says that the signature was checked' \
+    'd["signed"] and d["signature_checked"] is True and d["key"] == ""' \
     model --keys key.pub verify a
-refuses 'another key did not make it' 4 'a: manifest.json.sig: none of the 1 known keys' \
+refuses 'verify refuses a signature of another key' 4 \
+    'a: manifest.json.sig: none of the 1 known keys' \
     model --keys other-key.pub verify a
-refuses 'where keys are named a bundle must be signed' 4 'b: manifest.json.sig: missing' \
+refuses 'verify refuses an unsigned bundle where keys are named' 4 \
+    'b: manifest.json.sig: missing' \
     model --keys key.pub verify b
-refuses 'and is not installed otherwise' 4 'b: manifest.json.sig: missing' \
+refuses 'install refuses an unsigned bundle where keys are named' 4 \
+    'b: manifest.json.sig: missing' \
     model --dir "$place" --keys key.pub install b
-gives 'unless that is wanted' 0 'installed' model --dir "$place" --keys key.pub --unsigned install b
-gives 'a signed one is' 0 'installed \(a, [0-9]+ files, signature good\)' \
+gives '--unsigned installs an unsigned bundle' 0 \
+    'installed' model --dir "$place" --keys key.pub --unsigned install b
+gives 'install takes a bundle with a good signature' 0 \
+    'installed \(a, [0-9]+ files, signature good\)' \
     model --dir "$place" --keys key.pub install a
-ok 'the signature is installed with it' cmp a/manifest.json.sig "$place/manifest.json.sig"
+ok 'the signature is installed with its bundle' \
+    cmp a/manifest.json.sig "$place/manifest.json.sig"
 mkdir keys
 cp key.pub keys
 cp other-key.pub keys/other.pub
 echo nonsense > keys/README
 gives 'keys may be a directory of files *.pub' 0 'signature good' model --keys keys verify a
 printf 'BundleKeys=%s/keys\n' "$work" > keys.conf
-gives 'dnnest.conf may name them' 0 'signature good' model --conf keys.conf verify a
+gives 'dnnest.conf may name the keys' 0 'signature good' model --conf keys.conf verify a
 printf 'BundleKeys=keys\n' > keys.conf
-refuses 'by an absolute path' 3 'not an absolute path or none' model --conf keys.conf verify a
+refuses 'dnnest.conf names keys by an absolute path only' 3 \
+    'not an absolute path or none' model --conf keys.conf verify a
 printf '%s the admin\033s key\n' "$(tail -1 key.pub)" > named.pub
 gives 'a key may have a comment' 0 'signature good: the admin\?s key\)' model --keys named.pub verify a
 wrong_keys() {
@@ -246,14 +273,17 @@ wrong_keys() {
     refuses "$1" 3 "wrong.pub: $3" model --keys wrong.pub verify a
 }
 wrong_keys 'a file without keys is an error' '# none\n' 'no public key'
-wrong_keys 'so is a key that is too short' '# x\nAAAA\n' 'line 2: expected the base64 of 32 bytes'
-wrong_keys 'or no base64' '%%%%\n' 'line 1: expected the base64'
-wrong_keys 'or too many' "$(for _ in {1..65}; do printf '%s\\n' "$(tail -1 key.pub)"; done)" 'more than 64 keys'
+wrong_keys 'a key that is too short is an error' \
+    '# x\nAAAA\n' 'line 2: expected the base64 of 32 bytes'
+wrong_keys 'a key that is no base64 is an error' '%%%%\n' 'line 1: expected the base64'
+wrong_keys 'more than 64 keys are an error' \
+    "$(for _ in {1..65}; do printf '%s\\n' "$(tail -1 key.pub)"; done)" 'more than 64 keys'
 chmod 666 key.pub
 refuses 'keys that others may write are not trusted' 3 'writable by' model --keys key.pub verify a
 chmod 644 key.pub
 chmod 777 keys
-refuses 'nor a directory of such' 3 'may write to it' model --keys keys verify a
+refuses 'a directory of keys that others may write is not trusted' 3 \
+    'may write to it' model --keys keys verify a
 chmod 755 keys
 chmod 640 key
 refuses 'a private key that others may read is not used' 4 'key: open to group' model --key key sign b

@@ -98,15 +98,17 @@ dn model --dir "$place" install old > /dev/null
 
 check=gives fetch 'a bundle is fetched into a new directory' 0 \
     'fetched: fetched \(new, [0-9]+ files, signature good\)' --out fetched fetch "$good/good/new/manifest.json"
-ok 'it is what was published' diff -r new fetched
-is 'nothing was installed' "$(current)" old
-check=gives fetch 'it is fetched and installed' 0 'installed \(new, ' \
+ok 'a fetched bundle is what was published' diff -r new fetched
+is '--out installs nothing' "$(current)" old
+check=gives fetch '--install fetches a bundle and installs it' 0 'installed \(new, ' \
     --install fetch "$good/good/new/manifest.json"
-is 'and in force' "$(slots)" 'current=new 1=old'
+is 'a bundle that --install fetched is in force' "$(slots)" 'current=new 1=old'
 dn model --dir "$place" rollback > /dev/null
-check=gives fetch 'a URL of the directory does' 0 'installed \(new, ' --install fetch "$good/good/new"
-check=gives fetch 'with a slash behind, too' 0 'installed already' --install fetch "$good/good/new/"
-check=gives fetch 'a body without a length is as good' 0 'fetched' \
+check=gives fetch 'the URL of the directory of a bundle is as good' 0 \
+    'installed \(new, ' --install fetch "$good/good/new"
+check=gives fetch 'a URL of a directory may end in a slash' 0 \
+    'installed already' --install fetch "$good/good/new/"
+check=gives fetch 'a body without a length is fetched' 0 'fetched' \
     --out fetched2 fetch "$good/unsized/new/"
 for how in moved moved-relative moved-twice moved-thrice; do
     check=gives fetch "a redirect within the server is followed ($how)" 0 'fetched' \
@@ -128,100 +130,111 @@ bad_url() {
     local title=$1 regex=$2 url=$3
     shift 3
     fetch "$title" 4 "$regex" "$@" --install fetch "$url"
-    is '  the installed one is untouched' "$(listing) $(current)" "$before_place old"
+    is "$title: the installed bundle is as before" "$(listing) $(current)" "$before_place old"
     try model --cacert ca.crt --keys key.pub "$@" --out fetched fetch "$url"
-    is '  nothing is left behind' "$code $(in_work)" "4 $before_work"
+    is "$title: no file is left behind" "$code $(in_work)" "4 $before_work"
 }
 bad() { bad_url "$1" "127.0.0.1: .*$2" "$good/$3" "${@:4}"; }
 
 bad 'a wrong checksum is found' 'step.json: its SHA-256 is not' changed:step.json/new/
-bad 'also where the manifest itself is wrong' 'step.json: its SHA-256 is not' good/wrong/
+bad 'a wrong checksum in the manifest is found' 'step.json: its SHA-256 is not' good/wrong/
 bad 'a changed manifest is found' 'manifest.json.sig: none of the 1' changed:manifest.json/new/
 bad 'a changed signature is found' 'manifest.json.sig: ' changed:manifest.json.sig/new/
-bad 'a key that nobody named is not good enough' 'none of the 1 known keys' good/forged/
-bad 'no signature is none' 'manifest.json.sig: HTTP status 404' good/unsigned/
+bad 'a signature of another key is refused' 'none of the 1 known keys' good/forged/
+bad 'a bundle without a signature is refused' \
+    'manifest.json.sig: HTTP status 404' good/unsigned/
 bad 'a truncated body is found' 'step.json: .*(closed|remaining|EOF)' truncated:step.json/new/
-bad 'a truncated manifest, too' 'manifest.json: ' truncated/new/
-bad 'a body that is shorter is found' 'step.json: [0-9]+ bytes, the manifest says' shorter:step.json/new/
+bad 'a truncated manifest is found' 'manifest.json: ' truncated/new/
+bad 'a body that is shorter than the manifest says is found' \
+    'step.json: [0-9]+ bytes, the manifest says' shorter:step.json/new/
 bad 'a body that is declared too large is refused' 'step.json: larger than [0-9]+ bytes' \
     declared:step.json/new/
-bad 'a body that is too large without saying so, too' 'step.json: larger than [0-9]+ bytes' \
+bad 'a body that is larger than the manifest says is refused' \
+    'step.json: larger than [0-9]+ bytes' \
     endless:step.json/new/
 bad 'a manifest has a limit' 'manifest.json: larger than 1048576 bytes' endless/new/
 bad 'a signature has a limit' 'manifest.json.sig: larger than 1024 bytes' endless:manifest.json.sig/new/
-bad 'a declared manifest has one' 'manifest.json: larger than 1048576' declared/new/
+bad 'a manifest that is declared too large is refused' \
+    'manifest.json: larger than 1048576' declared/new/
 bad 'a header has a limit' 'manifest.json: (more than 65536 bytes of header|.*[Hh]eader)' headers/new/
 bad 'a manifest of huge files is refused' 'bytes: 1000000000 out of range' good/huge/
-bad 'a drip ends with the time' 'step.json: .*timed out' drip:step.json/new/ --max-time 1
-bad 'so does silence' 'manifest.json: .*timed out' silent/new/ --max-time 1
+bad 'a slow body ends with the time' 'step.json: .*timed out' drip:step.json/new/ --max-time 1
+bad 'a server that is silent ends with the time' \
+    'manifest.json: .*timed out' silent/new/ --max-time 1
 bad 'a server that closes is an error' 'step.json: .*(Empty reply|EOF|closed)' closed:step.json/new/
-bad 'also one in mid-way' 'step.json: ' reset:step.json/new/
+bad 'a server that closes within a body is an error' 'step.json: ' reset:step.json/new/
 bad 'a missing file is named' 'absent.json: HTTP status 404' good/absent/
-bad 'a missing bundle, too' 'manifest.json: HTTP status 404' good/none/
-bad 'an error of the server is told' 'step.json: HTTP status 503' error:step.json/new/
-bad 'what is half a success is none' 'HTTP status 206' partial/new/
-bad 'nor is what has not changed' 'HTTP status 304' unmodified/new/
+bad 'a missing bundle is named' 'manifest.json: HTTP status 404' good/none/
+bad 'an error of the server is named' 'step.json: HTTP status 503' error:step.json/new/
+bad 'status 206 is an error' 'HTTP status 206' partial/new/
+bad 'status 304 is an error' 'HTTP status 304' unmodified/new/
 bad 'another format is refused by name' 'format 2, this version reads' good/later/
 for how in host port plain plain-port file user nowhere; do
     bad "a redirect elsewhere is refused ($how)" 'manifest.json: redirected to .* not the same server' \
         "moved-$how/new/"
 done
-bad 'also of a file of the bundle' 'step.json: redirected to' moved-host:step.json/new/
-bad 'redirects are counted' 'more than 3 redirects' moved-often/new/
-bad 'and end' 'more than 3 redirects' moved-round/new/
+bad 'a redirect of a file of the bundle is refused' \
+    'step.json: redirected to' moved-host:step.json/new/
+bad 'more than three redirects are refused' 'more than 3 redirects' moved-often/new/
+bad 'redirects in a circle are refused' 'more than 3 redirects' moved-round/new/
 for name in up absolute dotted query itself; do
     bad "a file name that is not plain is refused ($name)" "is not a plain file name" "good/$name/"
 done
-not_ok 'and never asked for' grep evil "$srv/log"
-is 'nor written' "$(find "$work" / /etc -maxdepth 1 -name '*evil*' 2>/dev/null)" ''
+not_ok 'a file name that is not plain is never asked for' grep evil "$srv/log"
+is 'a file name that is not plain is never written' \
+    "$(find "$work" / /etc -maxdepth 1 -name '*evil*' 2>/dev/null)" ''
 : > "$srv/log"
-bad 'nothing is fetched that nobody signed' 'none of the 1 known' good/forged/
-is 'but the manifest and its signature' "$(sort -u "$srv/log" | xargs)" \
+bad 'a bundle of another key is refused' 'none of the 1 known' good/forged/
+is 'of a bundle of another key only manifest and signature are fetched' \
+    "$(sort -u "$srv/log" | xargs)" \
     '/good/forged/manifest.json /good/forged/manifest.json.sig'
 
 # Certificates
 tls() { bad_url "$1" "127.0.0.1: manifest.json: .*$2" "https://127.0.0.1:$(port "$3")/good/new/" "${@:4}"; }
 tls 'an expired certificate is refused' 'certificate has expired' expired
-tls 'a self-signed one' '(self.signed|certificate)' self
-tls 'one of another host' '(subject name|does not match|SAN)' name
-tls 'one of an authority that nobody named' '(unable to get local issuer|certificate)' good --cacert other.crt
-tls 'a server without TLS' '(SSL|TLS|wrong version|record)' plain
+tls 'a self-signed certificate is refused' '(self.signed|certificate)' self
+tls 'a certificate of another host is refused' '(subject name|does not match|SAN)' name
+tls 'a certificate of an unknown authority is refused' \
+    '(unable to get local issuer|certificate)' good --cacert other.crt
+tls 'a server without TLS is refused' '(SSL|TLS|wrong version|record)' plain
 refuses 'the private authority is not the system'"'"'s' 4 'certificate' \
     model --keys key.pub --out fetched fetch "$good/good/new/"
 fetch 'a file of certificates must be there' 4 '(CA|certificate|none.crt)' --cacert none.crt --out fetched \
     fetch "$good/good/new/"
-bad_url 'a port where nobody listens is told' '127.0.0.1: manifest.json: .*(refused|onnect)' \
+bad_url 'a port without a server is named' '127.0.0.1: manifest.json: .*(refused|onnect)' \
     https://127.0.0.1:1/new/
 
 # URLs
 url() { bad_url "$1" "$2" "$3"; }
 url 'plain HTTP is refused' 'only https:// is allowed' "http://127.0.0.1:$(port plain)/good/new/"
-url 'so is a file' 'only https://' "file://$srv/www/new/manifest.json"
-url 'or FTP' 'only https://' ftp://127.0.0.1/new/
-url 'what is no URL is named' "'::' is not a URL" '::'
+url 'a URL of a file is refused' 'only https://' "file://$srv/www/new/manifest.json"
+url 'a URL of FTP is refused' 'only https://' ftp://127.0.0.1/new/
+url 'a text that is no URL is named' "'::' is not a URL" '::'
 url 'a URL has no password' 'without user' "https://me:secret@127.0.0.1:$(port good)/good/new/"
-url 'no query' "without user, '\?'" "$good/good/new/manifest.json?x=1"
-url 'no fragment' "and '#'" "$good/good/new/manifest.json#x"
+url 'a URL has no query' "without user, '\?'" "$good/good/new/manifest.json?x=1"
+url 'a URL has no fragment' "and '#'" "$good/good/new/manifest.json#x"
 like 'a control character is not echoed' \
     "$(dn model --keys key.pub --out fetched fetch $'https://\e[2J/' 2>&1 | cat -v)" '^dnnest: [^^]*$'
 
 # Options
 refuses 'fetch takes --install or --out' 2 'one of --install and --out' model fetch "$good/good/new/"
-refuses 'and not both' 2 'one of --install and --out' \
+refuses 'fetch does not take --install and --out together' 2 'one of --install and --out' \
     model --install --out fetched fetch "$good/good/new/"
-refuses 'keys must be named' 3 'no public keys: name them by BundleKeys=' \
+refuses 'fetch needs public keys' 3 'no public keys: name them by BundleKeys=' \
     model --cacert ca.crt --out fetched fetch "$good/good/new/"
 fetch 'a signature cannot be waived' 2 'must be signed' --unsigned --out fetched fetch "$good/good/new/"
 mkdir there
 fetch 'a directory that is there is not written to' 2 'there: is there already' --out there \
     fetch "$good/good/new/"
-fetch 'a directory must have one around it' 4 'No such file' --out no/where fetch "$good/good/new/"
+fetch 'a directory is not made in a missing one' 4 \
+    'No such file' --out no/where fetch "$good/good/new/"
 rmdir there
 
 # --- Signals ----------------------------------------------------------------------------
 
 for signal in INT TERM HUP; do
-    is "SIG$signal in the middle ends it, as that signal does" "$(python3 - "$signal" "$DNNEST" model \
+    is "SIG$signal in the middle ends fetch, as that signal does" \
+        "$(python3 - "$signal" "$DNNEST" model \
         --conf site.conf --dir "$place" --cacert ca.crt --keys key.pub --install \
         fetch "$good/drip:step.json/new/" <<'PYTHON'
 import signal
@@ -239,7 +252,8 @@ message = child.communicate()[1].decode()
 print(child.returncode == -number, time.monotonic() - started < 5, message, end="")
 PYTHON
     )" 'True True dnnest: 127.0.0.1: step.json: interrupted'
-    is '  the installed one is untouched, and nothing is left' "$(listing) $(current)" "$before_place old"
+    is 'SIG$signal leaves the installed bundle as before, and no file behind' \
+        "$(listing) $(current)" "$before_place old"
 done
 
 exec 8>&-

@@ -21,7 +21,7 @@ strays() {
             || tr '\0' ' ' < "/proc/$pid/cmdline" 2>/dev/null
     done
 }
-none_left() { is "$1 leaves no process behind" "$(unset PROBE_TEST_MARK; strays)" ''; }
+none_left() { is "$1" "$(unset PROBE_TEST_MARK; strays)" ''; }
 
 # A program that says "step N" every 20 ms, for ever or for so many steps.
 cat > "$work/steps.sh" <<'SH'
@@ -37,24 +37,27 @@ flat() { tr -d ' \n' <<< "$out"; }
 # --- what is measured --------------------------------------------------------------------
 
 try probe "${lines[@]}" --gpu t4_16gb $spec -- "$work/steps.sh"
-is 'a program is ended behind its steps' "$code" 0
-like 'its output passes through' "$out" $'step 1\nstep 2\n'
-like 'the report follows' "$out" '1[0-9] steps behind [0-9]+ of warm-up, on t4_16gb'
-like 'the device has a row of its own, others move with it' "$out" \
+is 'a program is ended after its steps' "$code" 0
+like 'the output of a program passes through' "$out" $'step 1\nstep 2\n'
+like 'the report follows the output of the program' \
+    "$out" '1[0-9] steps behind [0-9]+ of warm-up, on t4_16gb'
+like 'the measured device has a row of its own, and others are scaled by it' "$out" \
     't4_16gb +measured .*scaled '
-like 'and there is a line for sbatch' "$out" \
+like 'the report has a line for sbatch' "$out" \
     'sbatch --gpus=1 --cpus-per-gpu=[0-9]+ --time=[0-9:-]+ .*--comment=dnnest:model=resnet18,'
-like 'with the metadata as they were given' "$out" 'app=tiny.* job.sh'
-none_left 'it'
+like 'the line for sbatch has the metadata as they were given' "$out" 'app=tiny.* job.sh'
+none_left 'a program that is ended leaves no process'
 try probe "${lines[@]}" --gpu a100_sxm4_40gb --record none $spec -- "$work/steps.sh"
-like 'which names the type of the site' "$out" 'sbatch --gpus=a100:1 --cpus-per-gpu='
+like 'the line for sbatch names the GPU type of the site' \
+    "$out" 'sbatch --gpus=a100:1 --cpus-per-gpu='
 cp "$work/site.conf" "$work/kept.conf"
 sed -i 's/Partitions=ALL/ByPartition=pa MaxTime=1-0 Partitions=p/;3d' "$work/site.conf"
 try probe "${lines[@]}" --gpu a100_sxm4_40gb --record none $spec -- "$work/steps.sh"
-like 'or its partition' "$out" 'sbatch --partition=pa --gpus=1 --cpus-per-gpu='
+like 'the line for sbatch names the partition of the GPU type' \
+    "$out" 'sbatch --partition=pa --gpus=1 --cpus-per-gpu='
 mv "$work/kept.conf" "$work/site.conf"
 dn records --csv > "$work/rows.csv"
-is 'the result is kept as a record of the usual store' \
+is 'the result is kept in the usual store of records' \
     "$(cut -d , -f 1,2 "$work/rows.csv" | head -1) $(stat -c %a "$work/data/dnnest/records.db")" \
     'spec,gpu 644'
 python3 - "$work/rows.csv" > "$work/row" <<'PYTHON'
@@ -65,7 +68,8 @@ import sys
 print(row["gpu"], row["group"], row["source"], 20 <= float(row["step_ms"]) < 2000,
       "batch=32" in row["spec"], int(row["steps"]) >= 10, float(row["sigma"]) > 0)
 PYTHON
-is 'with what was measured' "$(cat "$work/row")" 't4_16gb tiny probe True True True True'
+is 'the record has what was measured' \
+    "$(cat "$work/row")" 't4_16gb tiny probe True True True True'
 dn probe --json "${lines[@]}" --record "$work/two.db" --gpu t4_16gb $spec -- \
     "$work/steps.sh" > "$work/probe.json" 2> "$work/err"
 is 'with --json stdout is JSON, and the program writes to stderr' \
@@ -78,32 +82,32 @@ print(d["program"]["ended_by"], d["program"]["command"][0].endswith("steps.sh"),
       [c["basis"] for c in d["candidates"]].count("measured"), d["record"].endswith("two.db"),
       d["sbatch"].startswith("sbatch "), d["candidates"][0]["gpu"], d["spec"]["batch"])
 ' "$work/probe.json")" 'steps True t4_16gb True True None 1 True True t4_16gb 32'
-like 'which is passed on' "$(cat "$work/err")" 'step 5'
+like 'with --json the output of the program is on stderr' "$(cat "$work/err")" 'step 5'
 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=3 SLURM_CLUSTER_NAME=big dn probe "${lines[@]}" \
     --record "$work/two.db" --gpu t4_16gb $spec -- "$work/steps.sh" >/dev/null
 dn records --csv "$work/two.db" > "$work/two.csv"
-is 'records are added' "$(wc -l < "$work/two.csv")" 3
-like 'with the job that they are of' "$(tail -1 "$work/two.csv")" ',big,7_3,'
+is 'a record is added to those of the store' "$(wc -l < "$work/two.csv")" 3
+like 'a record has the job that it is of' "$(tail -1 "$work/two.csv")" ',big,7_3,'
 
 make_bundle "$work/small"
-gives 'train --site learns from them' 0 'device t4_16gb .*application tiny ' \
+gives 'train --site learns from records' 0 'device t4_16gb .*application tiny ' \
     train --site "$work/two.db" --base "$work/small" --out "$work/site"
 try probe "${lines[@]}" --record none $spec -- "$work/steps.sh" 13
 is 'a program may end by itself' "$code" 0
-like 'without a GPU it is the CPU that is measured' "$out" \
+like 'without a GPU the CPU is measured' "$out" \
     'on cpu:.*A CPU tells nothing of GPUs.*cpu +measured .* model .*sbatch --cpus-per-task='
 sed 's/,t4_16gb,/,cpu,/' "$work/two.csv" > "$work/cpu.csv"
 try train --site "$work/cpu.csv" --base "$work/small" --out "$work/site2"
-like 'rows of a CPU teach nothing about a site' "$code $err" \
+like 'train --site leaves rows of a CPU out' "$code $err" \
     '^4 .*line 2 is left out: gpu: cpu is a CPU, whose runs tell nothing of GPUs'
-gives 'without SPEC it only measures' 0 'Without SPEC nothing can be said' \
+gives 'without SPEC a probe only measures' 0 'Without SPEC nothing can be said' \
     probe "${lines[@]}" -- "$work/steps.sh"
 try probe --pattern 'at ([0-9]+)' --steps 50 --warmup 20 --record none $spec -- \
     bash -c 'for ((i = 10; i < 100000; i += 10)); do echo "at $i"; sleep 0.02; done'
 like 'a number in parentheses counts the steps itself' "$out" '50 steps behind 20 of warm-up'
 try probe --pattern '^tick' --every 5 --steps 50 --warmup 20 --record none $spec -- \
     bash -c 'while echo tick; do sleep 0.02; done'
-like '--every tells what a line stands for' "$out" '50 steps behind 20 of warm-up'
+like '--every gives the steps that a line stands for' "$out" '50 steps behind 20 of warm-up'
 try probe "${lines[@]}" --record none $spec -- \
     bash -c 'while printf "step\r" >&2; do sleep 0.02; done'
 like 'lines of a progress bar on stderr count' "$out" '[0-9]+ steps behind [0-9]+ of warm-up'
@@ -118,38 +122,45 @@ ends() {
     [[ $code = "$want" ]] || problem="exit code $code, expected $want"
     [[ $err =~ $regex ]] || problem+=" stderr does not match $regex"
     verdict "$title"
-    none_left 'it'
+    none_left "$title, and no process is left"
 }
 short_of=(--pattern '^step' --seconds 1 --grace 1)
 ends 'a program that fails passes its status on' 3 'no step was seen' \
     "${lines[@]}" $spec -- bash -c 'exit 3'
-ends 'so does one that dies by a signal' 137 '' "${lines[@]}" $spec -- bash -c 'kill -KILL $$'
-ends 'one that steps and fails does as well' 7 '' "${lines[@]}" $spec -- \
+ends 'a program that dies by a signal passes its status on' 137 \
+    '' "${lines[@]}" $spec -- bash -c 'kill -KILL $$'
+ends 'a program that fails after some steps passes its status on' 7 '' "${lines[@]}" $spec -- \
     bash -c "'$work/steps.sh' 12; exit 7"
-ends 'one that ends at once without a step is told' 1 \
+ends 'a program that ends without a step is reported' 1 \
     'no step was seen \(does a line match' "${lines[@]}" $spec -- true
-ends 'one with too few steps too' 1 '2 steps measured behind 3 of warm-up, expected at least 3' \
+ends 'a program with too few steps is reported' 1 \
+    '2 steps measured behind 3 of warm-up, expected at least 3' \
     "${lines[@]}" $spec -- "$work/steps.sh" 5
-ends 'one that is not there has the status of a shell' 127 'No such file' $spec -- "$work/none"
-ends 'one that may not be run too' 126 'Permission denied' $spec -- "$work/site.conf"
-ends 'one that hangs is ended' 1 'no step was seen' "${short_of[@]}" $spec -- sleep 1000
-ends 'one that ignores SIGTERM is killed' 1 'no step' "${short_of[@]}" $spec -- \
+ends 'a missing program has the status of a shell' 127 'No such file' $spec -- "$work/none"
+ends 'a program that may not be run has the status of a shell' 126 \
+    'Permission denied' $spec -- "$work/site.conf"
+ends 'a program that hangs is ended' 1 'no step was seen' "${short_of[@]}" $spec -- sleep 1000
+ends 'a program that ignores SIGTERM is killed' 1 'no step' "${short_of[@]}" $spec -- \
     bash -c 'trap "" TERM HUP INT; while :; do sleep 0.1; done'
-ends 'one that has stopped itself is ended' 1 'no step' "${short_of[@]}" $spec -- \
+ends 'a program that has stopped itself is ended' 1 'no step' "${short_of[@]}" $spec -- \
     bash -c 'kill -STOP $$; sleep 1000'
-ends 'one that has daemons takes them with it' 0 '' "${lines[@]}" $spec -- bash -c "
+ends 'the daemons of a program end with it' 0 '' "${lines[@]}" $spec -- bash -c "
     setsid sleep 1000 & (setsid bash -c 'trap \"\" TERM; sleep 1000; :' &) ; exec '$work/steps.sh'"
-ends 'daemons of one that has ended go, too' 1 'no step' "${lines[@]}" $spec -- \
+ends 'daemons of a program that has ended are ended' 1 'no step' "${lines[@]}" $spec -- \
     bash -c 'for i in {1..30}; do setsid bash -c "sleep 1000 & sleep 1000" & done; exit 0'
-ends 'one that closes its output is watched on' 1 'no step' "${short_of[@]}" $spec -- \
+ends 'a program that closes its output is watched to its end' 1 \
+    'no step' "${short_of[@]}" $spec -- \
     bash -c 'exec >&- 2>&-; sleep 1000'
 
 head -c 300000 /dev/urandom > "$work/bytes"
 dn probe "${lines[@]}" -- cat "$work/bytes" > "$work/copy" 2>/dev/null
-is 'any bytes pass through' "$(head -c 300000 "$work/copy" | cmp - "$work/bytes" 2>&1)" ''
+is 'any bytes of the output pass through' \
+    "$(head -c 300000 "$work/copy" | cmp - "$work/bytes" 2>&1)" ''
 dn probe --record none "${hook[@]}" -- cat "$work/bytes" > "$work/copy" 2>/dev/null
-is 'also where no line is looked at' "$(cmp "$work/copy" "$work/bytes" 2>&1)" ''
-is 'stdin is the program'\''s' "$(echo word | dn probe "${hook[@]}" -- cat 2>/dev/null)" word
+is 'any bytes pass through where no line is looked at' \
+    "$(cmp "$work/copy" "$work/bytes" 2>&1)" ''
+is 'a program reads its own stdin' \
+    "$(echo word | dn probe "${hook[@]}" -- cat 2>/dev/null)" word
 is 'no file is left in TMPDIR' "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'dnnest-probe.*' \
     -newer "$work/site.conf" 2>/dev/null)" ''
 
@@ -165,15 +176,16 @@ pid=$!
 appears "$work/up"
 kill -TERM $pid
 wait $pid
-is 'SIGTERM ends it all, and us by the signal' $? 143
-ok 'with nothing left' gone
+is 'SIGTERM ends the program, and the probe by the signal' $? 143
+ok 'SIGTERM to the probe leaves no process' gone
 "${direct[@]}" $spec -- bash -c "touch '$work/up2'; exec sleep 1000" &
 pid=$!
 appears "$work/up2"
 kill -KILL $pid
 wait $pid 2>/dev/null
-ok 'where we are killed the program goes, too' gone
-is 'children that we had before are left alone' "$(bash -c "sleep 30 & echo \$! > '$work/pid'
+ok 'the program ends when the probe is killed' gone
+is 'processes that were there before the probe are left alone' \
+    "$(bash -c "sleep 30 & echo \$! > '$work/pid'
     exec $(printf '%q ' "${direct[@]}") -- true" >/dev/null 2>&1
     kill -0 "$(cat "$work/pid")" && echo alive)" alive
 kill "$(cat "$work/pid")"
@@ -221,11 +233,12 @@ finally:
 few=("${hook[@]}" --steps 10 --warmup 3 --record none --grace 2)
 try probe "${few[@]}" $spec -- python3 "$work/plain.py"
 is 'optimizer steps are counted, and end the program' "$code" 0
-like 'it is ended as by sys.exit, behind the last step' "$out" 'steps 13 '
-like 'the sitecustomize of others is loaded as well' "$out" 'chained True of 9\.9'
-like 'what is told is measured' "$out" '10 steps behind 3 of warm-up, on cpu'
+like 'the program is ended as by sys.exit, after the last step' "$out" 'steps 13 '
+like 'another sitecustomize is loaded as well' "$out" 'chained True of 9\.9'
+like 'the steps that the hook reports are measured' \
+    "$out" '10 steps behind 3 of warm-up, on cpu'
 try probe "${few[@]}" --json $spec -- python3 "$work/plain.py"
-like 'the version of torch is told' "$(flat)" '"torch":"9.9"'
+like 'the report has the version of torch' "$(flat)" '"torch":"9.9"'
 python 'class Mine(SGD):
     def step(self): return super().step()
 a, b = Mine(), SGD()
@@ -244,13 +257,15 @@ if os.fork() == 0:
     while True: time.sleep(1)
 sgd = SGD()
 for i in range(1000): sgd.step()' forks
-ends 'one that has forked is ended whole' 0 '' "${few[@]}" $spec -- python3 "$work/forks.py"
+ends 'a program that has forked is ended with its children' 0 \
+    '' "${few[@]}" $spec -- python3 "$work/forks.py"
 python 'import threading
 def work():
     sgd = SGD()
     while True: sgd.step()
 threading.Thread(target=work).start()' thread
-ends 'one that steps in a thread too' 0 '' "${few[@]}" $spec -- python3 "$work/thread.py"
+ends 'a program that steps in a thread is ended' 0 \
+    '' "${few[@]}" $spec -- python3 "$work/thread.py"
 python 'class Iter(torch.utils.data._BaseDataLoaderIter):
     def __next__(self): return super().__next__()
 sgd = SGD()
@@ -271,21 +286,22 @@ with open(os.environ["DNNEST_PROBE_FILE"], "ab") as file:
                  b"S 77 0 1e300 0 0", b"S 77 0 5 1 1", b"D 1 cuda 17179869184 \x1b[31mT4\x07"):
         file.write(line + b"\n")
 for i in range(1000): sgd.step()' lies
-ends 'lies in the hook'\''s file do no harm' 0 \
+ends 'wrong lines in the file of the hook do no harm' 0 \
     "the GPU '\?\[31mT4\?' is not in the catalogue; name the device" \
     "${few[@]}" $spec -- python3 "$work/lies.py"
 python 'sgd = SGD()
 for i in range(20): sgd.step()' twenty
 echo 'import os; os.unlink(os.environ["DNNEST_PROBE_FILE"])' | cat - "$work/twenty.py" \
     > "$work/unlinks.py"
-ends 'nor does it when that file is taken away' 1 'no step was seen' \
+ends 'a missing file of the hook does no harm' 1 'no step was seen' \
     "${few[@]}" $spec -- python3 "$work/unlinks.py"
-ends 'a program without torch is told so' 1 \
+ends 'a program without torch has a message that says so' 1 \
     'no step was seen \(the program does not import torch; try --pattern\)' \
     "${few[@]}" $spec -- python3 -c 'print(1)'
-ends 'as is one that never steps' 1 'no step was seen$' "${few[@]}" $spec -- \
+ends 'a program with torch that takes no step has a message' 1 \
+    'no step was seen$' "${few[@]}" $spec -- \
     python3 -c 'import torch'
-ends 'an error of the program is its own' 1 "ValueError: mine" "${few[@]}" $spec -- \
+ends 'an error of the program is passed on' 1 "ValueError: mine" "${few[@]}" $spec -- \
     python3 -c 'import torch; raise ValueError("mine")'
 
 # --- the driver's library ----------------------------------------------------------------
@@ -327,16 +343,19 @@ if "${cc[@]}" -shared -fPIC -o "$work/nvml/libnvidia-ml.so.1" "$work/nvml.c" 2>/
     like 'the GPU that the program used is found by the driver' "$(flat)" \
         '"gpu":"t4_16gb",.*"gpus":1,"peak_mem_bytes":5368709120,"gpu_utilisation":0.87,"power_w":61'
     NVML_USED=1 CUDA_VISIBLE_DEVICES=GPU-1 try probe --json "${many[@]}" $spec -- "$work/steps.sh"
-    like 'and by its UUID' "$(flat)" '"gpu":"v100_sxm2_16gb",.*"gpus":1,'
+    like 'a GPU is found by its UUID' "$(flat)" '"gpu":"v100_sxm2_16gb",.*"gpus":1,'
     NVML_USED=2 try probe "${many[@]}" $spec -- "$work/steps.sh"
     like 'several GPUs are counted' "$out" 'GPU +2: 5.0 GiB each at most, 87 % in use, 61 W'
-    like 'and differ from what was said' "$err" 'the program used 2 GPUs here, and gpus=1'
+    like 'a number of GPUs that differs from the metadata has a warning' \
+        "$err" 'the program used 2 GPUs here, and gpus=1'
     NVML_USED=1 CUDA_VISIBLE_DEVICES=7 try probe --json "${many[@]}" $spec -- "$work/steps.sh"
-    like 'a list that is not right is passed over' "$(flat)" '"gpu":"v100_sxm2_16gb",'
+    like 'a wrong CUDA_VISIBLE_DEVICES is ignored' "$(flat)" '"gpu":"v100_sxm2_16gb",'
     try probe --json "${lines[@]}" --record none $spec -- "$work/steps.sh"
-    like 'GPUs that nobody uses are none' "$(flat)" '"gpu":"cpu",.*"gpus":0,"peak_mem_bytes":null'
+    like 'GPUs without use are not counted' \
+        "$(flat)" '"gpu":"cpu",.*"gpus":0,"peak_mem_bytes":null'
     NVML_BROKEN=1 try probe --json "${lines[@]}" --record none $spec -- "$work/steps.sh"
-    like 'nor are those of a driver that does not work' "$(flat)" '"gpu":"cpu",.*"gpus":0,'
+    like 'GPUs of a driver that does not work are not counted' \
+        "$(flat)" '"gpu":"cpu",.*"gpus":0,'
 else
     skip 'GPUs are found by the driver' 'no compiler'
 fi
@@ -344,40 +363,43 @@ fi
 # --- usage -------------------------------------------------------------------------------
 
 refuses 'a command is needed' 2 'COMMAND is missing' probe $spec
-refuses 'behind two dashes' 2 'COMMAND is missing' probe $spec --
+refuses 'a command is needed after two dashes' 2 'COMMAND is missing' probe $spec --
 refuses 'an unknown device is refused before anything runs' 2 "gpu: 'x' is unknown" \
     probe --gpu x $spec -- touch "$work/ran"
-refuses 'as are wrong metadata' 2 "model: 'nothing'|nothing" \
+refuses 'wrong metadata are refused before anything runs' 2 "model: 'nothing'|nothing" \
     probe model=nothing,batch=2 -- touch "$work/ran"
-refuses 'two specifications' 2 'sidecar and SPEC' probe --sidecar a.json $spec -- touch "$work/ran"
-refuses 'a pattern that is none' 2 'pattern: .*\[a' probe --pattern '[a' $spec -- touch "$work/ran"
-refuses '--every without --pattern' 2 'every goes with' probe --every 2 $spec -- touch "$work/ran"
+refuses 'SPEC and --sidecar exclude each other' 2 \
+    'sidecar and SPEC' probe --sidecar a.json $spec -- touch "$work/ran"
+refuses 'a wrong pattern is refused' 2 \
+    'pattern: .*\[a' probe --pattern '[a' $spec -- touch "$work/ran"
+refuses '--every without --pattern is refused' 2 \
+    'every goes with' probe --every 2 $spec -- touch "$work/ran"
 for option in steps=2 steps=x warmup=0 seconds=0 seconds=86401 grace=-1 every=0; do
     refuses "--$option is out of range" 2 "^dnnest: --${option%=*}: " \
         probe --$option $spec -- touch "$work/ran"
 done
-ok 'nothing ran' test ! -e "$work/ran"
+ok 'a wrong command line runs nothing' test ! -e "$work/ran"
 echo 'a,b' > "$work/other.csv"
-refuses 'a file that is no store is told before anything runs' 4 \
+refuses 'a file that is no store is refused before anything runs' 4 \
     'other.csv: is no store of records .*records --import' \
     probe "${lines[@]}" --record "$work/other.csv" --gpu t4_16gb $spec -- touch "$work/ran"
-is 'and left alone' "$(cat "$work/other.csv")" a,b
-refuses 'a device is none' 4 '/dev/null: not a regular file' \
+is 'a file that is no store is left alone' "$(cat "$work/other.csv")" a,b
+refuses 'a device file is no store' 4 '/dev/null: not a regular file' \
     probe "${lines[@]}" --record /dev/null --gpu t4_16gb $spec -- touch "$work/ran"
-ok 'nothing ran for it' test ! -e "$work/ran"
+ok 'a wrong store runs nothing' test ! -e "$work/ran"
 try probe "${lines[@]}" --sidecar "$work/net.json" --gpu t4_16gb -- "$work/steps.sh"
 like 'a sidecar that is not there is named' "$err" 'net.json: No such file'
 printf '{"dnnest": 1, "spec": {"batch": 4, "steps": 100}, "graph": {"name": "net", "ops": [
   {"op": "linear", "in": [[64]], "out": [[8]], "params": 520}]}}' > "$work/net.json"
 try probe "${lines[@]}" --sidecar "$work/net.json" --record "$work/side.db" --gpu t4_16gb -- \
     "$work/steps.sh"
-like 'a sidecar does as well as SPEC' "$out" "sbatch .*--dnnest=$work/net.json job.sh"
+like 'a sidecar may stand for SPEC' "$out" "sbatch .*--dnnest=$work/net.json job.sh"
 rm "$work/net.json"
-like 'and is kept with the record' "$(dn records --csv "$work/side.db")" \
+like 'the sidecar is kept with the record' "$(dn records --csv "$work/side.db")" \
     "@$work/net.json,t4_16gb,.*\"\"op\"\":\"\"linear\"\""
-json 'so that the run can be predicted when the file is gone' \
+json 'a record is predicted when its sidecar is gone' \
     'd["predicted"] == 1 and d["n_skipped"] == 0' evaluate "$work/side.db"
-gives 'and learned from' 0 'device t4_16gb ' \
+gives 'train --site learns from a record whose sidecar is gone' 0 'device t4_16gb ' \
     train --site "$work/side.db" --base "$work/small" --out "$work/site3"
-none_left 'the end'
+none_left 'all probes together leave no process'
 done_testing

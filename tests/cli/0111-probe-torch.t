@@ -18,11 +18,12 @@ tiny=("$PYTHON" "$top/tests/cli/tiny.py")
 probe=(probe --hook "$top/cli/probe/hook" --record none --steps 30 --warmup 10)
 
 try "${probe[@]}" "$spec" -- "${tiny[@]}" 300 16
-is 'it is ended behind 40 steps' "$code" 0
-like 'which are measured on the CPU' "$out" '30 steps behind [0-9]+ of warm-up, on cpu:'
-like 'with what the loader takes' "$out" 'loader +[0-9]+ % of a step waits for data \(no workers\)'
-like 'and what it does to the cores' "$out" 'CPU +[0-9.]+ cores busy, of [0-9]+'
-ok 'it had no time to end' bash -c "! grep -q '^steps' '$work/out'"
+is 'the training is ended after 40 steps' "$code" 0
+like '30 steps are measured on the CPU' "$out" '30 steps behind [0-9]+ of warm-up, on cpu:'
+like 'the report has what the loader takes' \
+    "$out" 'loader +[0-9]+ % of a step waits for data \(no workers\)'
+like 'the report has the cores that are busy' "$out" 'CPU +[0-9.]+ cores busy, of [0-9]+'
+ok 'the training did not reach its end' bash -c "! grep -q '^steps' '$work/out'"
 
 # The whole run against what is said of it. Both share the machine with others, who take
 # away half of it in one minute and nothing in the next: so what is compared is the time of
@@ -56,6 +57,6 @@ for pair in 1 2 3 4 5 6 7; do
     if ((pair >= 3 && pair % 2)) && within 0.1 "$(middle "${cpu[@]}")"; then break; fi
 done
 diag "median: $(middle "${cpu[@]}") in processor time, $(middle "${wall[@]}") by the clock"
-is 'the program runs to its end without us' "$said" 'steps 300'
-ok 'its length was predicted within 25 %' within 0.25 "$(middle "${cpu[@]}")"
+is 'the program runs to its end without a probe' "$said" 'steps 300'
+ok 'the length of the training was predicted within 25 %' within 0.25 "$(middle "${cpu[@]}")"
 done_testing

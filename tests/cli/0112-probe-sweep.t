@@ -12,8 +12,8 @@ spec=model=resnet18,image=32,batch=8,steps=300
 sweep=(probe --record "$work/rows.db" --sweep batch=32,64 --sweep "lr=0.1,it's")
 dn "${sweep[@]}" --sbatch=--partition=gpu --sbatch='--output=a b' "$spec" -- \
     prog --batch={batch} '{lr}' "\$HOME \`id\` 'x'" '{other}' > "$work/script" 2> "$work/err"
-is 'the script comes without complaint' "$(cat "$work/err")" ''
-is 'it begins as a script of sbatch does' "$(head -5 "$work/script")" '#!/bin/bash
+is 'the script of a sweep comes without a message' "$(cat "$work/err")" ''
+is 'the script begins as one for sbatch' "$(head -5 "$work/script")" '#!/bin/bash
 #SBATCH --job-name=dnnest-probe
 #SBATCH --array=0-3
 #SBATCH --partition=gpu
@@ -38,12 +38,13 @@ is 'the last key changes fastest' "$(for i in 0 1 2 3; do task $i | head -1; don
     "32 0.1 32 it's 64 0.1 64 it's"
 like 'stores and files are named by absolute paths' "$(task 0)" "--record=$work/rows.db"
 real=$(realpath "$DNNEST")
-like 'also where they were not given so' "$(cd "$work" && DNNEST=$real dn probe --record r.db \
+like 'relative paths of stores become absolute ones' \
+    "$(cd "$work" && DNNEST=$real dn probe --record r.db \
     --sweep batch=1 $spec -- true)" "--record=$work/r.db"
 is 'a place holder in SPEC is replaced' \
     "$(dn probe --record none --sweep b=2,3 model=resnet18,batch={b} -- x | grep -o 'batch=[0-9]' | xargs)" \
     'batch=2 batch=3'
-is 'options go on to the tasks' \
+is 'the tasks get the options' \
     "$(dn probe --record none --pattern 'a b' --every 3 --steps 9 --warmup 2 --seconds 7 \
         --grace 1 --gpu t4_16gb --sweep batch=2 $spec -- x \
         | grep -oE -- "'--pattern=a b'|--(every|steps|warmup|seconds|grace)=[0-9]+|--gpu=[a-z0-9_]+" | xargs)" \
@@ -69,7 +70,7 @@ SH
 chmod +x "$work/bin/sbatch"
 code=0
 out=$(PATH=$work/bin:$PATH dn probe --record none --submit --sweep batch=1,2 $spec -- x) || code=$?
-is '--submit gives it to sbatch, and what that says and how it ends on' "$out $code" '1 9'
+is '--submit gives the script to sbatch, and passes its output and status on' "$out $code" '1 9'
 mkdir "$work/empty"
 [[ -x ${real%/*}/.libs/dnnest ]] && real=${real%/*}/.libs/dnnest
 code=0
@@ -78,26 +79,39 @@ err=$(PATH=$work/empty "$real" probe --hardware "$work/hardware" --datasets "$wo
 is 'a missing sbatch is named' "$code $err" '5 dnnest: sbatch: No such file or directory'
 
 bad() { refuses "$1" 2 "$2" probe --record none "${@:3}"; }
-bad 'an empty list' "sweep: an empty value of batch" --sweep batch= $spec -- x
-bad 'an empty value' "sweep: an empty value of batch" --sweep batch=1,,2 $spec -- x
-bad 'no list' "sweep: no values of batch" --sweep batch $spec -- x
-bad 'no name' "sweep: '' is not a name" --sweep =1 $spec -- x
-bad 'a name that is none' "sweep: '1x' is not a name" --sweep 1x=1 $spec -- x
-bad 'a name that a shell would not take' "is not a name" --sweep 'a;b=1' $spec -- x
-bad 'a name of any length' "is not a name" --sweep "$(printf 'a%.0s' {1..100})=1" $spec -- x
-bad 'a value of any length' "sweep" --sweep "batch=$(printf '1%.0s' {1..100})" $spec -- x
-bad 'a key given twice' "sweep: batch is given twice" --sweep batch=1 --sweep Batch=2 $spec -- x
-bad 'a key that nothing takes' "lr is no key of the metadata, and COMMAND has no .lr." \
+bad 'an empty list of values is refused' \
+    "sweep: an empty value of batch" --sweep batch= $spec -- x
+bad 'an empty value is refused' "sweep: an empty value of batch" --sweep batch=1,,2 $spec -- x
+bad 'a key without a list is refused' "sweep: no values of batch" --sweep batch $spec -- x
+bad 'an empty name is refused' "sweep: '' is not a name" --sweep =1 $spec -- x
+bad 'a name that begins with a digit is refused' \
+    "sweep: '1x' is not a name" --sweep 1x=1 $spec -- x
+bad 'a name that a shell would not take is refused' "is not a name" --sweep 'a;b=1' $spec -- x
+bad 'a name that is too long is refused' \
+    "is not a name" --sweep "$(printf 'a%.0s' {1..100})=1" $spec -- x
+bad 'a value that is too long is refused' \
+    "sweep" --sweep "batch=$(printf '1%.0s' {1..100})" $spec -- x
+bad 'a key given twice is refused' \
+    "sweep: batch is given twice" --sweep batch=1 --sweep Batch=2 $spec -- x
+bad 'a key that nothing takes is refused' \
+    "lr is no key of the metadata, and COMMAND has no .lr." \
     --sweep lr=1 $spec -- x
-bad 'a value that the metadata refuse' "batch: 0 out of range" --sweep batch=8,0 $spec -- x
-bad 'a combination that they refuse' "global_batch" --sweep batch=7 $spec,global_batch=16 -- x
-bad 'too many values' "more than 64 values" --sweep "batch=$(seq -s , 1 65)" $spec -- x
-bad 'too many combinations' 'more than 1000 combinations' --sweep "batch=$(seq -s , 1 40)" \
+bad 'a value that the metadata refuse is refused' \
+    "batch: 0 out of range" --sweep batch=8,0 $spec -- x
+bad 'a combination that the metadata refuse is refused' \
+    "global_batch" --sweep batch=7 $spec,global_batch=16 -- x
+bad 'too many values are refused' \
+    "more than 64 values" --sweep "batch=$(seq -s , 1 65)" $spec -- x
+bad 'too many combinations are refused' \
+    'more than 1000 combinations' --sweep "batch=$(seq -s , 1 40)" \
     --sweep "epochs=$(seq -s , 1 40)" $spec -- x
-bad 'no SPEC' 'sweep needs SPEC' --sweep batch=1 -- x
-bad 'a sidecar' 'sweep needs SPEC' --sweep batch=1 @net.json -- x
-bad 'a directive of two lines' 'more than one line' --sweep batch=1 --sbatch $'-n 1\nrm' $spec -- x
-bad '--submit without --sweep' 'go with --sweep only' --submit $spec -- x
-bad '--json' 'json does not go with --sweep' --json --sweep batch=1 $spec -- x
-bad 'a word of any length' 'a word of more than' --sweep batch=1 $spec -- "$(printf 'a%.0s' {1..3000})"
+bad 'a sweep without SPEC is refused' 'sweep needs SPEC' --sweep batch=1 -- x
+bad 'a sweep of a sidecar is refused' 'sweep needs SPEC' --sweep batch=1 @net.json -- x
+bad 'a directive of two lines is refused' \
+    'more than one line' --sweep batch=1 --sbatch $'-n 1\nrm' $spec -- x
+bad '--submit without --sweep is refused' 'go with --sweep only' --submit $spec -- x
+bad '--json with --sweep is refused' \
+    'json does not go with --sweep' --json --sweep batch=1 $spec -- x
+bad 'a word that is too long is refused' \
+    'a word of more than' --sweep batch=1 $spec -- "$(printf 'a%.0s' {1..3000})"
 done_testing

@@ -62,28 +62,32 @@ calls() { if [[ -e $work/called ]]; then wc -l < "$work/called"; else echo 0; fi
 
 job python3 train.py 1000 "it's \$x"
 is 'a training is begun anew under dnnest probe, once' "$code $(calls)" '0 1'
-like 'with its words, from where it was' "$out" "begun $work \['1000', \"it's \\\$x\"\] False"
-like 'and is ended behind 40 steps' "$out" 'steps 40.*30 steps behind 10 of warm-up, on cpu:'
-like 'the line to submit is told, and is no probe any more' "$out" \
+like 'the probe has the words and the directory of the program' \
+    "$out" "begun $work \['1000', \"it's \\\$x\"\] False"
+like 'the probe is ended after 40 steps' \
+    "$out" 'steps 40.*30 steps behind 10 of warm-up, on cpu:'
+like 'the report has a line to submit that is no probe' "$out" \
     'sbatch --cpus-per-task=.* --comment=dnnest:probe=0,model=resnet18,.* job.sh'
-like 'the record is kept, with the job' "$(dn records)" 'tiny +cpu .* probe +42'
+like 'the record is kept with its job' "$(dn records)" 'tiny +cpu .* probe +42'
 DNNEST_JOB_PROBE_STEPS=5 job python3 train.py 1000
-like 'so many steps as were asked for' "$out" 'steps 15.*5 steps behind 10 of warm-up'
+like 'probe=5 measures five steps' "$out" 'steps 15.*5 steps behind 10 of warm-up'
 echo '{"dnnest":1,"spec":{"batch":4,"steps":100},"graph":{"ops":[{"op":"linear","in":[[64]],"out":[[8]],"params":520}]}}' \
     > "$work/net.json"
 DNNEST_JOB_PROBE_SIDECAR=$(cat "$work/net.json") DNNEST_JOB_PROBE_SPEC=batch=8,app=side \
     job python3 train.py 1000
-like 'a sidecar comes with the metadata' "$(dn records --csv)" \
+like 'the sidecar of a job comes with its metadata' "$(dn records --csv)" \
     'app=side.*""op"":""linear""'
 job python3 -c 'import torch; print("no step")'
-is 'a program that takes no steps leaves as it would' "$code $(calls):$out:$err" '0 1:no step:'
+is 'a program that takes no steps ends as without a probe' \
+    "$code $(calls):$out:$err" '0 1:no step:'
 job python3 -c 'import torch; raise SystemExit(7)'
-is 'with its own exit status' "$code" 7
+is 'a program that takes no steps has its own exit status' "$code" 7
 job python3 -c 'print("other")'
-is 'one without torch is left alone' "$code $(calls):$out" '0 0:other'
+is 'a program without torch is left alone' "$code $(calls):$out" '0 0:other'
 job python3 train.py 20
-is 'one that ends early too' "$code" 0
-like 'what it has measured is told' "$out" 'steps 20.*steps behind 10 of warm-up'
+is 'a program that ends early has its own exit status' "$code" 0
+like 'the steps of a program that ends early are reported' \
+    "$out" 'steps 20.*steps behind 10 of warm-up'
 
 # goes_on TITLE CALLS ERR-REGEX COMMAND...: all 60 steps are taken
 goes_on() {
@@ -96,22 +100,27 @@ goes_on() {
     [[ $err =~ $regex ]] || problem+=" stderr does not match $regex"
     verdict "$title"
 }
-goes_on 'what is read from stdin goes on as it is' 0 'no probe: the program does not come from a file' \
+goes_on 'a program that is read from stdin goes on without a probe' 0 \
+    'no probe: the program does not come from a file' \
     bash -c 'sed "s/sys.argv\[1\]/60/; s/len(sys.argv) > 2/False/" train.py | python3 -'
-DNNEST_JOB_PROBE_SPEC=model=nothing goes_on 'what has no metadata, too' 1 'no probe, the program goes on' \
+DNNEST_JOB_PROBE_SPEC=model=nothing goes_on 'a program with wrong metadata goes on without a probe' \
+    1 'no probe, the program goes on' \
     python3 train.py 60
-DNNEST_JOB_PROBE_SIDECAR='{' goes_on 'or a broken sidecar' 1 'no probe, the program goes on' \
+DNNEST_JOB_PROBE_SIDECAR='{' goes_on 'a program with a broken sidecar goes on without a probe' \
+    1 'no probe, the program goes on' \
     python3 train.py 60
 env -u SLURM_JOB_ID PYTHONPATH="$PYTHONPATH" python3 "$work/train.py" 60 > "$work/out"
-is 'outside of a job nothing happens' "$(tail -1 "$work/out")" 'steps 60'
+is 'a program outside of a job goes on without a probe' "$(tail -1 "$work/out")" 'steps 60'
 SLURM_PROCID=1 job python3 train.py 1000
-is 'another task of a step ends behind as many steps' "$code $(calls):$(tail -1 "$work/out")" '0 0:steps 40'
+is 'another task of a step ends after as many steps' \
+    "$code $(calls):$(tail -1 "$work/out")" '0 0:steps 40'
 XDG_DATA_HOME=/proc/none job python3 train.py 1000
-like 'without a store it is a probe all the same' "$code $out $err" \
+like 'a job without a store is probed all the same' "$code $out $err" \
     '^0 .*steps 40.*30 steps behind.*nothing is kept: /proc/none'
 chmod -x "$work/bin/dnnest"
-PATH=/usr/bin:/bin goes_on 'without dnnest it goes on' 0 'no probe: dnnest is not found' \
+PATH=/usr/bin:/bin goes_on 'a program goes on where dnnest is not found' \
+    0 'no probe: dnnest is not found' \
     python3 train.py 60
-refuses 'by hand there is nothing to find' 2 'within-job finds the metadata by itself' \
+refuses '--within-job refuses a SPEC' 2 'within-job finds the metadata by itself' \
     probe --within-job model=resnet18,batch=1 -- true
 done_testing

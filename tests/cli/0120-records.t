@@ -22,19 +22,21 @@ CSV
 
 # --- taking in -----------------------------------------------------------------------------
 
-refuses 'there is no store until something is kept' 4 'records.db: No such file' records
+refuses 'records names a store that does not exist' 4 'records.db: No such file' records
 gives 'a table is taken in' 0 '^3 records taken in$' records --import rows.csv
-ok 'into the usual store' test -f data/dnnest/records.db
+ok 'a table is taken into the usual store' test -f data/dnnest/records.db
 json 'a store can be taken into another one' 'd["imported"] == 3 and d["store"] == "two.db"' \
     records --import data/dnnest/records.db two.db
 dn records --csv > one.csv
 dn records --csv two.db > two.csv
-is 'both are the same then' "$(cmp one.csv two.csv 2>&1)" ''
+is 'a store that was taken in equals the other one' "$(cmp one.csv two.csv 2>&1)" ''
 dn records --import one.csv three.db > /dev/null
 dn records --csv three.db > three.csv
-is 'and as a table it comes back, too' "$(cmp one.csv three.csv 2>&1)" ''
-is 'a table from stdin as well' "$(dn records --import - three.db < rows.csv)" '3 records taken in'
-is 'is added' "$(dn records --csv three.db | wc -l)" 7
+is 'a printed table that is taken in is printed the same again' \
+    "$(cmp one.csv three.csv 2>&1)" ''
+is 'a table from stdin is taken in' \
+    "$(dn records --import - three.db < rows.csv)" '3 records taken in'
+is 'a table from stdin is added to the store' "$(dn records --csv three.db | wc -l)" 7
 printf 'spec,gpu,colour,note\n%s,t4_16gb,red,1\n' '"model=alexnet,batch=1"' > more.csv
 try records --import more.csv four.db
 is 'columns that are not kept are named' "$err" "dnnest: warning: the column 'colour' is not kept
@@ -42,11 +44,13 @@ dnnest: warning: the column 'note' is not kept"
 printf 'spec,gpu,step_ms\na,b,1\na,b,fast\n' > bad.csv
 refuses 'a wrong cell is named with its line' 4 'bad.csv: line 3: step_ms: ' \
     records --import bad.csv two.db
-is 'and nothing is taken in' "$(dn records --csv two.db | cmp - one.csv 2>&1)" ''
+is 'of a table with a wrong cell nothing is taken in' \
+    "$(dn records --csv two.db | cmp - one.csv 2>&1)" ''
 printf 'spec,gpu\n@none.json,b\n' > gone.csv
 refuses 'a sidecar that is not there is named' 4 'gone.csv: line 2: spec: .*none.json: No such file' \
     records --import gone.csv two.db
-refuses 'what is no table is told' 4 'net.json: line 1: ' records --import net.json two.db
+refuses 'a file that is no table is refused' 4 \
+    'net.json: line 1: ' records --import net.json two.db
 refuses 'a store is not taken into itself' 2 'two.db is the store itself' \
     records --import two.db ./two.db
 
@@ -54,17 +58,20 @@ refuses 'a store is not taken into itself' 2 'two.db is the store itself' \
 
 gives 'the records are listed' 0 \
     'RECORD +TIME .*1 +2026-01-02T03:04:05Z +cnn +v100_sxm2_32gb +90.0 +8.0 GiB +ours +12_3' records
-like 'without what is not known' "$out" '2 +- +cnn +t4_16gb +280.5 +- +the \?others\? +-|2 +- +cnn +t4_16gb +280.5 +- +the "others" +-'
-gives 'the newest alone' 0 $'^[^\n]*\n *3 [^\n]*net[^\n]*$' records -n 1
-gives 'of an application' 0 $'^[^\n]*\n *3 [^\n]*$' records --app net
-gives 'of a device, and a source' 0 $'^[^\n]*\n *3 [^\n]*$' records --gpu t4_16gb --source ours
+like 'unknown values are shown as -' \
+    "$out" '2 +- +cnn +t4_16gb +280.5 +- +the \?others\? +-|2 +- +cnn +t4_16gb +280.5 +- +the "others" +-'
+gives '-n 1 lists the newest record alone' 0 $'^[^\n]*\n *3 [^\n]*net[^\n]*$' records -n 1
+gives '--app lists the records of an application' 0 $'^[^\n]*\n *3 [^\n]*$' records --app net
+gives '--gpu and --source list the records of a device and a source' 0 \
+    $'^[^\n]*\n *3 [^\n]*$' records --gpu t4_16gb --source ours
 try records --app none
-is 'where there is none, that is told' "$code:$out:$err" "0::dnnest: $work/data/dnnest/records.db: no record"
-json 'as JSON, unknown values are null' \
+is 'a message says that no record matches' \
+    "$code:$out:$err" "0::dnnest: $work/data/dnnest/records.db: no record"
+json 'unknown values are null in JSON' \
     'len(d["records"]) == 3 and d["records"][0]["peak_mem_gb"] == 8
      and d["records"][1]["peak_mem_gb"] is None and d["records"][1]["record"] == 2
      and d["records"][2]["sidecar"]["graph"]["ops"][0]["op"] == "linear"' records
-json 'none are an empty list' 'd["records"] == []' records --app none
+json 'no records are an empty list in JSON' 'd["records"] == []' records --app none
 is 'the table has the columns of evaluate, and more' "$(head -1 one.csv)" \
     spec,gpu,step_ms,peak_mem_gb,power_w,cores_per_gpu,group,source,time,host,steps,sigma,confidence,start_s,loader_share,loader_workers,cores_busy,gpu_utilisation,torch,gpus,oom,censored,elapsed_s,state,cluster,job,user,sidecar
 
@@ -80,13 +87,14 @@ is 'a table that was printed has its sidecars in it' "$(numbers one.csv)" "$(num
 make_bundle small
 train() { dn train --base small --out "$1" "${@:2}" --json 2> err | grep -v '"bundle"'; }
 is 'train --site learns the same from both' "$(train s1 --site two.db)" "$(train s2 --site one.csv)"
-json 'and from several at a time' 'd["rows"] == 6 and d["used"] == 6' \
+json 'train --site learns from several files at a time' 'd["rows"] == 6 and d["used"] == 6' \
     train --base small --out s3 --site two.db --site one.csv
 dn records --import <(printf 'spec,gpu,step_ms\n"model=alexnet,batch=1",abacus,1\n') odd.db >/dev/null
 json 'evaluate numbers what it leaves out by the record' \
     '[(x["line"], x["reason"][:4]) for x in d["skipped"]] == [(1, "gpu:")]' evaluate odd.db
 try train --base small --out s4 --site two.db --site odd.db
-like 'what is left out is named by its record' "$err" '^dnnest: record 1 is left out: gpu: .abacus'
+like 'a row that train --site leaves out is named by its record' \
+    "$err" '^dnnest: record 1 is left out: gpu: .abacus'
 python3 - <<'PYTHON'
 with open("many.csv", "w") as file:
     file.write("spec,gpu,step_ms,group,source\n")
@@ -102,7 +110,7 @@ print([x["rows"] for x in d["data"]["files"]] if "files" in d["data"] else d["da
       d["metrics"]["run_left_out"]["rows"])'; }
 is 'train learns from a store as from the table' "$(rows b1 many.db | sed 's/many.db//')" \
     "$(rows b2 many.csv | sed 's/many.csv//')"
-ok 'the trees are the same' cmp b1/step.json b2/step.json
+ok 'the trees of a store are those of its table' cmp b1/step.json b2/step.json
 
 # --- hostile -------------------------------------------------------------------------------
 
@@ -110,10 +118,10 @@ chmod g+w two.db
 refuses 'a store that others may write is refused' 4 'two.db: writable by group or others' records two.db
 chmod g-w two.db
 ln -s two.db link.db
-refuses 'a link too' 4 'link.db: is a symbolic link' records link.db
+refuses 'a link to a store is refused' 4 'link.db: is a symbolic link' records link.db
 refuses 'a table is no store' 4 'rows.csv: is no store of records' records rows.csv
 head -c 9000 two.db > cut.db
-refuses 'one that is cut short is damaged' 4 'cut.db: damaged' evaluate cut.db
+refuses 'a store that is cut short is refused' 4 'cut.db: damaged' evaluate cut.db
 python3 - <<'PYTHON'
 import sqlite3
 for name, sql in (("view.db", "ALTER TABLE records RENAME TO r; CREATE VIEW records AS SELECT * FROM r"),
@@ -123,24 +131,26 @@ for name, sql in (("view.db", "ALTER TABLE records RENAME TO r; CREATE VIEW reco
     db.executescript(sql)
     db.close()
 PYTHON
-refuses 'one with a view too' 4 'view.db: has other tables than a store of records' \
+refuses 'a store with a view is refused' 4 'view.db: has other tables than a store of records' \
     train --out b3 view.db
-refuses 'one of a later version is named so' 4 'new.db: is of version 9, expected 1' \
+refuses 'a store of a later version is refused' 4 'new.db: is of version 9, expected 1' \
     probe --record new.db "$spec" -- true
 for use in 'evaluate cut.db' 'train --out b4 cut.db' 'train --base small --out s5 --site cut.db'; do
     # shellcheck disable=SC2086  # words
-    refuses "$use: one message" 4 'cut.db: damaged' $use
+    refuses "$use has one message" 4 'cut.db: damaged' $use
 done
 
 # --- usage ---------------------------------------------------------------------------------
 
 refuses '--csv and --json do not go together' 2 'csv and --json' records --csv --json two.db
-refuses 'nor --import and showing' 2 'import goes with no option of showing' \
+refuses '--import does not go with options of showing' 2 \
+    'import goes with no option of showing' \
     records --import rows.csv --csv two.db
-refuses 'one table at a time' 2 'import: more than one' records --import a --import b two.db
+refuses '--import takes one table at a time' 2 \
+    'import: more than one' records --import a --import b two.db
 refuses '--last is a number' 2 '^dnnest: --last: ' records --last 0 two.db
-refuses 'one store at a time' 2 '' records two.db two.db
-is 'without a home it has to be named' \
+refuses 'records takes one store at a time' 2 '' records two.db two.db
+is 'without a home directory the store has to be named' \
     "$(env -u HOME -u XDG_DATA_HOME "$(realpath "$DNNEST")" records 2>&1)" \
     'dnnest: neither XDG_DATA_HOME nor HOME tells where records are, expected the name of a file'
 done_testing

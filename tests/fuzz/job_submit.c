@@ -23,18 +23,20 @@
 #include "fake_state.h"
 #include "job_form.h"
 #include "request/request.h"
+#include "rewrite/rewrite.h"
 
 #define SITE_TIME_MAX_MIN (2 * 24 * 60)
 #define MESSAGE_MAX       1024
+#define PYTHONPATH        "PYTHONPATH="
 
 int init (void);
 int job_submit (job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg);
 int job_modify (DN_JOB_MODIFY_PARAMETERS);
 
-/* A job before and behind a call. */
+/* A job before and after a call. */
 struct change {
     const struct fake_site *site;
-    struct photo before;
+    struct photo before; /* less the variables of another job's probe */
     job_desc_msg_t *after;
     const char *said_before; /* by other plugins; may be NULL */
     const char *said;
@@ -201,18 +203,49 @@ static void check_places (const struct change *change)
 
 /* --- environments ---------------------------------------------------------------- */
 
-/* The plugin's own entries, which may be gone behind a call. */
+static bool begins_with (const char *text, const char *prefix)
+{
+    return strncmp (text, prefix, strlen (prefix)) == 0;
+}
+
+/* The plugin's own entries, which may be gone after a call. */
 static bool is_own (const char *entry, const char *prefix)
 {
     static const char *const names[] = {
         "DNNEST_OPTION=", "DNNEST_SIDECAR=", "_SLURM_SPANK_OPTION_dnnest_dnnest="};
 
-    if (strncmp (entry, prefix, strlen (prefix)) != 0)
+    if (!begins_with (entry, prefix))
         return false;
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
-        if (strncmp (entry + strlen (prefix), names[i], strlen (names[i])) == 0)
+        if (begins_with (entry + strlen (prefix), names[i]))
             return true;
     return false;
+}
+
+/* Does a text of the job have the word, or an escape that may spell it? */
+static bool may_say (const char *text, const char *word)
+{
+    return strcasestr (or_empty (text), word) || strstr (or_empty (text), "\\u");
+}
+
+/* A batch job that is a probe of itself gets variables; its resources stay. */
+static bool may_probe (const struct change *change)
+{
+    const job_desc_msg_t *old = &change->before.desc;
+    bool asked = false;
+
+    for (int i = 0; i < change->before.n_texts; i++)
+        asked = asked || may_say (change->before.texts[i], "probe");
+    return asked && old->script && change->site->enforces;
+}
+
+/* The module's directory stands in front of what the job had. */
+static bool is_hook (const char *old_value, const char *now)
+{
+    if (!begins_with (now, PYTHONPATH DNNEST_PROBE_DIR))
+        return false;
+    now += strlen (PYTHONPATH DNNEST_PROBE_DIR);
+    return *old_value ? *now == ':' && strcmp (now + 1, old_value) == 0 : *now == '\0';
 }
 
 static void check_variable (const struct change *change,
@@ -223,6 +256,10 @@ static void check_variable (const struct change *change,
 
     if (strcmp (old, now) == 0)
         return;
+    if (begins_with (old, PYTHONPATH) && is_hook (old + strlen (PYTHONPATH), now)) {
+        expect (may_probe (change), "a probe that nobody asked for", NULL);
+        return;
+    }
     expect (may_change_resources (change), "a variable is changed", NULL);
     expect (strncmp (old, now, name_len + 1) == 0
                 && (strncmp (old, "SLURM_", 6) == 0 || strncmp (old, "SRUN_", 5) == 0
@@ -232,7 +269,21 @@ static void check_variable (const struct change *change,
     expect (is_printable (now) || !is_printable (old), "a variable", NULL);
 }
 
-/* The entries of an environment: those that were, in their order, less our own. */
+/* A variable that the job did not have is one of a probe. */
+static void check_added (const struct change *change, const char *now)
+{
+    expect (may_probe (change), "an entry is added", NULL);
+    expect (is_hook ("", now) || begins_with (now, DN_PROBE_VARIABLES),
+            "another variable is added",
+            NULL);
+    expect (is_printable (now) || begins_with (now, DN_PROBE_SIDECAR "="),
+            "a variable of a probe",
+            NULL);
+}
+
+/* The entries of an environment: those that were, in their order, less the plugin's
+ * own, then those of a probe.
+ */
 static void check_entries (const struct change *change,
                            char *const *old,
                            uint32_t n_old,
@@ -241,15 +292,16 @@ static void check_entries (const struct change *change,
                            const char *prefix)
 {
     uint32_t at = 0;
-    bool dropped = n_now < n_old;
 
-    for (uint32_t i = 0; old && i < n_old; i++) {
-        if (dropped && is_own (old[i], prefix))
+    for (uint32_t i = 0; i < n_old; i++) {
+        if (is_own (old[i], prefix) && (at >= n_now || strcmp (old[i], now[at]) != 0))
             continue;
         expect (at < n_now, "an entry is lost", NULL);
         check_variable (change, old[i], now[at++]);
     }
-    expect (!old || at == n_now, "an entry is added", NULL);
+    expect (at == n_now || *prefix, "an entry of SPANK is added", NULL);
+    while (at < n_now)
+        check_added (change, now[at++]);
 }
 
 static void check_environments (const struct change *change)
@@ -360,6 +412,7 @@ static void check_rest (const struct change *change)
     now.min_cpus = old->min_cpus;
     now.pn_min_cpus = old->pn_min_cpus;
     now.pn_min_memory = old->pn_min_memory;
+    now.environment = old->environment; /* a longer list for a probe */
     now.env_size = old->env_size;
     now.spank_job_env_size = old->spank_job_env_size;
     expect (memcmp (&now, old, sizeof (now)) == 0, "another field is changed", NULL);
@@ -395,6 +448,30 @@ static bool is_described (const job_desc_msg_t *desc)
            || strcasestr (or_empty (desc->script), "dnnest");
 }
 
+/* A job is never given the variables of the probe that submits it. */
+static void forget_probe (struct photo *photo)
+{
+    job_desc_msg_t *desc = &photo->desc;
+    int n_env = desc->environment ? (int) desc->env_size : 0;
+    int first = 0;
+    int kept;
+
+    while (job_text (desc, first))
+        first++;
+    kept = first;
+    for (int i = first; i < photo->n_texts; i++) {
+        bool is_env = i < first + n_env;
+
+        if (is_env && begins_with (photo->texts[i], DN_PROBE_VARIABLES)) {
+            free (photo->texts[i]);
+            desc->env_size--;
+        } else {
+            photo->texts[kept++] = photo->texts[i];
+        }
+    }
+    photo->n_texts = kept;
+}
+
 static bool has_record (const job_desc_msg_t *desc)
 {
     return strstr (or_empty (desc->admin_comment), "{\"dnnest\":") != NULL;
@@ -428,6 +505,8 @@ static void submit (struct job_form *form)
     bool had_record = has_record (desc);
     bool concerned = is_described (desc) && !had_record;
 
+    if (!had_record)
+        forget_probe (&change.before);
     stand_in_forget ();
     fake_state_partition (form->default_partition);
     stand_in_allocations_left = form->allocations;

@@ -20,6 +20,6 @@ for table in training_runs gpu_memory; do
 done
 out=$("$top/tests/bench/accuracy" --check --data="$work/data" 2>&1)
 like 'a class without rows is found' "$out" "no row of training_runs.csv is 'V-Net'"
-like 'in every table' "$out" "no row of gpu_memory.csv is 'more memory than the card has'"
+like 'a class without rows is found in every table' "$out" "no row of gpu_memory.csv is 'more memory than the card has'"
 
 done_testing

@@ -21,25 +21,25 @@ check() {
     segments=$(readelf -lW "$2")
     symbols=$(readelf -sW --dyn-syms "$2")
     like "$1: what the loader writes is read-only afterwards" "$segments" GNU_RELRO
-    like '... as it looks for nothing later' "$dynamic" 'BIND_NOW'
-    not_ok '... its stack is no code' grep -q 'GNU_STACK.*E' <<<"$segments"
-    not_ok '... nothing is writable and code' grep -qE 'LOAD.* RWE' <<<"$segments"
-    not_ok '... no code is changed when it is loaded' grep -q TEXTREL <<<"$dynamic"
-    not_ok '... libraries come from the system alone' grep -qE 'RPATH|RUNPATH' <<<"$dynamic"
-    like '... stacks are protected' "$symbols" '__stack_chk_fail'
+    like "$1: the loader looks for no symbol later" "$dynamic" 'BIND_NOW'
+    not_ok "$1: the stack is no code" grep -q 'GNU_STACK.*E' <<<"$segments"
+    not_ok "$1: no segment is writable and code" grep -qE 'LOAD.* RWE' <<<"$segments"
+    not_ok "$1: no code is changed when it is loaded" grep -q TEXTREL <<<"$dynamic"
+    not_ok "$1: libraries come from the system alone" grep -qE 'RPATH|RUNPATH' <<<"$dynamic"
+    like "$1: stacks are protected" "$symbols" '__stack_chk_fail'
     if [[ ${DNNEST_SANITIZERS-} = yes ]]; then
-        skip '... copies are checked' 'built with sanitizers'
+        skip "$1: copies are checked" 'built with sanitizers'
     elif grep -q -- '-O0' <<<"${DNNEST_CFLAGS-}"; then
-        skip '... copies are checked' 'built without optimization'
+        skip "$1: copies are checked" 'built without optimization'
     else
-        like '... copies are checked' "$symbols" '__[a-z]*printf_chk'
+        like "$1: copies are checked" "$symbols" '__[a-z]*printf_chk'
     fi
 }
 
 program=$build/dnnest
 if [[ -e $build/.libs/dnnest ]]; then program=$build/.libs/dnnest; fi
 check dnnest "$program"
-like '... it is loaded anywhere' "$(readelf -h "$program")" 'Type: +DYN'
+like 'dnnest: the program is loaded at any address' "$(readelf -h "$program")" 'Type: +DYN'
 check job_submit_dnnest "$build/.libs/job_submit_dnnest.so"
 check spank_dnnest "$build/.libs/spank_dnnest.so"
 done_testing

@@ -90,7 +90,7 @@ is 'only cli/ knows libsodium and libcurl' \
 is 'model/ includes no header of Slurm, of files or of the system' \
     "$(who_includes '^(slurm/|sys/|unistd|fcntl|dirent|time\.h|pthread|signal|locale|assert|errno|curl/|sqlite|csv\.h|protobuf)' \
         | grep '^model/')" 'model/base/err.c'
-is 'the one of them knows errno' \
+is 'model/base/err.c includes errno.h and no other of these headers' \
     "$(system_includes model/base/err.c | grep -E '^(errno|sys/|unistd)')" 'errno.h'
 is 'only plugin/submit and plugin/spank know Slurm' \
     "$(who_includes '^slurm/' | grep -Ev '^plugin/(submit|spank)/')" ''

@@ -1,7 +1,9 @@
 #!/bin/bash
-# threats.t - every test that plugin/THREATS.md and FAULTS.md name is in the tree, and is run
+# threats.t - every test that THREATS.md, FAULTS.md and CONTRACT.md of plugin/ name is in the
+# tree, and is run
 #
-# A row ends in `FILE`: TITLE, or in a dash where nothing stops what it says.
+# A row ends in `FILE`: TITLE. It may end in a dash where no test can be, and then says so:
+# in THREATS.md that nothing stops it, in CONTRACT.md that there is no test.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -9,18 +11,19 @@ plan_later
 
 # The rows of a page, without the heads of its tables, whose first word is HEAD.
 rows_of() {
-    grep '^|.*|$' "$top/plugin/$1" | awk -F'|' 'NF == 5' | grep -vE "^\|(---|( $2 \|))"
+    grep '^|.*|$' "$top/plugin/$1" | awk -F'|' 'NF >= 5' | grep -vE "^\|(---|( $2 \|))"
 }
 
-# Prints what is wrong with the rows of stdin.
+# wrong_rows [MIN [EXCUSE]]: prints what is wrong with the rows of stdin, of which there
+# should be so many; one that ends in a dash has the excuse.
 wrong_rows() {
-    local row cell file title n=0
+    local row cell file title n=0 excuse=${2-**Not stopped**}
     while IFS= read -r row; do
         cell=${row% |}
         cell=${cell##*| }
         n=$((n + 1))
         if [[ $cell = - ]]; then
-            [[ $row = *'**Not stopped**'* ]] || echo "no test: $row"
+            [[ $row = *"$excuse"* ]] || echo "no test: $row"
         elif [[ ! $cell =~ ^\`([^\`]+)\`:\ (.+)$ ]]; then
             echo "no test: $row"
         else
@@ -51,10 +54,21 @@ is 'every test of faults.c is of a fault that is named' \
             grep -qF ": $title |" <<<"$faults" || echo "$title"
         done)" ''
 
+contract=$(rows_of CONTRACT.md fact)
+is 'every fact of the contract names a test that exists' \
+    "$(wrong_rows 100 '**No test**' <<<"$contract")" ''
+is 'what no test shows is said to have none, and nothing else is' \
+    "$(grep -F '**No test**' <<<"$contract" | grep -v '| - |$')" ''
+is 'every test of contract.t is of a fact that is named' \
+    "$(sed -nE "s/^ *(is|like|ok|pass|ends|fields) '([^']+)'.*/\2/p" "$top/tests/live/contract.t" |
+        while IFS= read -r title; do
+            grep -qF "/contract.t\`: $title |" <<<"$contract" || echo "$title"
+        done)" ''
+
 # The check itself must see what it is meant to see.
 like 'a test that does not exist is seen' \
     "$(wrong_rows <<<'| a | b | `tests/lint/threats.t`: '"no title of$$"' |')" 'no such test'
-like '... and a file that does not' \
+like 'a test file that does not exist is seen' \
     "$(wrong_rows <<<'| a | b | `tests/lint/nothing.t`: x |')" 'no such file'
-like '... and a row without a test' "$(wrong_rows <<<'| a | b | - |')" 'no test'
+like 'a row without a test is seen' "$(wrong_rows <<<'| a | b | - |')" 'no test'
 done_testing

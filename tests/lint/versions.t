@@ -29,7 +29,7 @@ is "only $HEADER asks for the version of Slurm" \
     "$(mentions "${files[@]}" | grep -vxE "$BEARER:[0-9]+:$BEARS" |
         grep -vE ':[0-9]+: *assert_int_equal \(\*version, SLURM_VERSION_NUMBER\);$')" ''
 
-like 'where it does, that is seen' "$(mentions "$HEADER")" 'SLURM_VERSION_NUM'
+like 'a file that asks for the version of Slurm is seen' "$(mentions "$HEADER")" 'SLURM_VERSION_NUM'
 
 # --- compiling -----------------------------------------------------------------------
 
@@ -74,8 +74,8 @@ ok "the plugins and their tests compile with the headers of Slurm $real" compile
 for version in 22.05 23.02 23.11 24.05 24.11 25.05 25.11 26.05; do
     if [[ $real = "$version".* ]]; then continue; fi
     major=${version%.*} minor=${version#*.}
-    ok "... and with these, when they call themselves $version" \
+    ok "the plugins and their tests compile with headers that call themselves $version" \
         compiles "$((10#$major << 16 | 10#$minor << 8))"
 done
-not_ok '... but not when they call themselves 21.08' compiles "$((21 << 16 | 8 << 8))"
+not_ok 'the plugins do not compile with headers that call themselves 21.08' compiles "$((21 << 16 | 8 << 8))"
 done_testing

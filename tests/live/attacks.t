@@ -49,7 +49,7 @@ unprintable() {
 # left TITLE REGEX: the job that 'forge' made is as it was asked for, and the user is told.
 left() {
     is "$1: the job stays as it is" "$status $(shown "$job")" "0 $plain"
-    like '... and its owner is told in one line' "$said" \
+    like "$1: the owner is told in one line" "$said" \
         "^dnnest: $2; job submitted as written\$"
 }
 
@@ -77,7 +77,8 @@ forge
 plain=$(shown "$job")
 is 'a client of the user submits a job like sbatch' "$status $said" '0 '
 forge comment="dnnest:$KEYS"
-like '... and is advised like sbatch' "$said" '^dnnest: time 1-00:00:00 -> .*gpu a100:4 -> v100:4'
+like 'a client of the user is advised like sbatch' \
+    "$said" '^dnnest: time 1-00:00:00 -> .*gpu a100:4 -> v100:4'
 moved=$(shown "$job")
 forge DNNEST_OPTION="$KEYS"
 is 'a forged option says no more than a comment can' "$(shown "$job")" "$moved"
@@ -90,9 +91,9 @@ is 'a hundred thousand forged entries hide none' "$status $(shown "$job")" "0 $m
 forge variables=100000 comment="dnnest:$KEYS"
 is 'a hundred thousand variables do not matter' "$status $(shown "$job")" "0 $moved"
 forge uid=0 comment="dnnest:$KEYS"
-is 'nobody submits as somebody else' "$status $said" '1 forge: refused: Invalid user id'
+is 'a user cannot submit as another user' "$status $said" '1 forge: refused: Invalid user id'
 forge admin_comment='{"dnnest":1,"verdict":"change"}' comment="dnnest:$KEYS"
-is 'nobody but an admin writes a record' "$status $said" \
+is 'only an admin can write a record' "$status $said" \
     '1 forge: refused: Access/permission denied'
 
 # --- much ----------------------------------------------------------------------------
@@ -119,7 +120,7 @@ for script in bare comments; do
     forge script=@$script.sh
     like "a script of $script lines is read no further than its head" "$status $said" \
         '^0 dnnest: time 1-00:00:00 -> '
-    like '... and keeps GPUs and CPUs, for what stands in its steps is not known' \
+    like "a script of $script lines keeps GPUs and CPUs, since its steps are not known" \
         "$(shown "$job" | xargs)" 'CPUs/Task=80 .*gpu:a100:4'
 done
 for model in gpt2 t5_large switch_xl4 rnn mlp transformer_xl_large; do
@@ -132,7 +133,7 @@ for comment in "$padding dnnest:$KEYS" "dnnest:$KEYS,app=$padding"; do
     is "a comment of 100 KB, ${comment:0:7}..., is Slurm's to refuse" \
         "$status $(tail -1 <<<"$said")" \
         '1 forge: refused: Pathname of a file, directory or other parameter too long'
-    ok '... and is not echoed' test ${#said} -lt 400
+    ok "a comment of 100 KB, ${comment:0:7}..., is not echoed" test ${#said} -lt 400
 done
 
 # --- terminals and logs --------------------------------------------------------------
@@ -145,12 +146,13 @@ injected() {
     mark
     "$@"
     is "$title: the log gets one line" "$(logged | wc -l)" 1
-    is '... of printable text' "$(unprintable "$(logged)")" ''
-    is '... and so does the user' "$(unprintable "$(grep -a dnnest "$dir/said" || true)")" ''
+    is "$title: the line of the log is printable text" "$(unprintable "$(logged)")" ''
+    is "$title: the user gets printable text" \
+        "$(unprintable "$(grep -a dnnest "$dir/said" || true)")" ''
     if [[ $job != '' ]]; then
         # What scontrol shows of the next field may begin a new line: that is Slurm's.
         record=$(cluster_job_field "$job" AdminComment | head -1) || record=
-        ok '... and the record is JSON, if there is one' python3 -c \
+        ok "$title: the record is JSON, if there is one" python3 -c \
             'import json,sys; sys.argv[1] in ("", "(null)") or json.loads(sys.argv[1])' "$record"
     fi
 }
@@ -174,9 +176,9 @@ injected 'escapes in a name of a graph' forge \
     DNNEST_SIDECAR='{"dnnest":1,"graph":{"name":"\u001b[31m","ops":[{"op":"\u001b[31m"}]}}'
 injected 'escapes in a line of the script' forge script=$'#!/bin/sh\n#DNNEST '"${ESCAPE//$'\n'/}"
 submit --dnnest="$ESCAPE" job.sh
-like 'escapes in --dnnest= are told by sbatch' "$said" '^sbatch: error: dnnest: --dnnest: '
-is '... in printable text' "$(unprintable "$said")" ''
-is '... in one line' "$(wc -l <"$dir/said")" 1
+like 'sbatch reports escapes in --dnnest=' "$said" '^sbatch: error: dnnest: --dnnest: '
+is 'sbatch reports escapes in --dnnest= in printable text' "$(unprintable "$said")" ''
+is 'sbatch reports escapes in --dnnest= in one line' "$(wc -l <"$dir/said")" 1
 
 # --- gaming --------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ status=0
 calibrate --quick --wait --conf="$dir/conf/dnnest.conf" "$dir/out" >"$dir/said" 2>&1 || status=$?
 is 'every type is measured' "$status" 0
 if ((status != 0)); then diag "$(cat "$dir/said" "$dir"/out/*.out)"; fi
-is 'a job per type' "$(grep -cE '^(a100|v100): job [0-9]+$' "$dir/said")" 2
+is 'there is a job per type' "$(grep -cE '^(a100|v100): job [0-9]+$' "$dir/said")" 2
 is 'the entries are named at the end' "$(grep '\.conf$' "$dir/said" | sed 's|.*/||' | xargs)" \
     'a100_pcie_40gb.conf v100_pcie_32gb.conf'
 like 'an entry has what was measured' "$(<"$dir/out/site/v100_pcie_32gb.conf")" \
@@ -75,17 +75,19 @@ like 'the job has all GPUs of its node' "$(scontrol show job -o "$job")" 'gpu:v1
 
 cp -R "$dir/out/site" "$dir/conf/hardware/site"
 chown -R 0:0 "$dir/conf/hardware/site"
-like 'the catalogue takes them' "$("$dir/bin/dnnest" hardware --conf "$dir/conf/dnnest.conf" \
+like 'the catalogue takes the entries' \
+    "$("$dir/bin/dnnest" hardware --conf "$dir/conf/dnnest.conf" \
     --sources v100_pcie_32gb)" "LinearFp32 .*site/v100_pcie_32gb\.conf"
 
 before=$(sha256sum <"$dir/out/v100.csv")
 status=0
 calibrate --quick --wait --type=v100 --one --conf="$dir/conf/dnnest.conf" "$dir/out" \
     >"$dir/again" 2>&1 || status=$?
-is 'it may be called again, for one type' "$status $(grep -c ': job ' "$dir/again")" '0 1'
-is 'what was measured stays' "$(sha256sum <"$dir/out/v100.csv")" "$before"
+is 'calibrate may be called again for one type' "$status $(grep -c ': job ' "$dir/again")" '0 1'
+is 'what was measured stays when calibrate is called again' \
+    "$(sha256sum <"$dir/out/v100.csv")" "$before"
 job=$(sed -n 's/^v100: job //p' "$dir/again")
-like 'with one GPU, where one is enough' "$(scontrol show job -o "$job")" 'gpu:v100:1'
+like 'with --one a job has one GPU' "$(scontrol show job -o "$job")" 'gpu:v100:1'
 
 touch "$dir/broken"
 install -d -o "$CLUSTER_USER" "$dir/out2"
@@ -93,10 +95,11 @@ status=0
 calibrate --quick --wait --type=a100 --conf="$dir/conf/dnnest.conf" "$dir/out2" \
     >"$dir/failed" 2>&1 || status=$?
 is 'a GPU that cannot be measured is a failure' "$status" 1
-like '... that is told' "$(<"$dir/failed")" 'a100 was not measured: see '
-like '... with its reason in the output of the job' "$(<"$dir/out2/a100.out")" 'no device'
-like '... and the loaders are known all the same' "$(<"$dir/out2/a100.conf")" 'CoreBytes='
-is '... without an entry' "$(ls "$dir/out2/site")" ''
+like 'a GPU that cannot be measured is named' "$(<"$dir/failed")" 'a100 was not measured: see '
+like 'the output of the job says why a GPU cannot be measured' \
+    "$(<"$dir/out2/a100.out")" 'no device'
+like 'the loaders are measured where a GPU cannot be' "$(<"$dir/out2/a100.conf")" 'CoreBytes='
+is 'a GPU that cannot be measured gets no entry' "$(ls "$dir/out2/site")" ''
 
 status=0
 calibrate --type=h900 "$dir/out2" >"$dir/none" 2>&1 || status=$?

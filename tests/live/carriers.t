@@ -51,7 +51,7 @@ same() {
     shift 2
     submit "$@"
     is "$title" "$(shown "$job")" "$want"
-    like '... and the user reads one line' "$said" "$one_line"
+    like "$title: the user reads one line" "$said" "$one_line"
 }
 
 # wrong TITLE REGEX OPTION...: the job is submitted as written, and the user told so.
@@ -60,7 +60,7 @@ wrong() {
     shift 2
     submit "$@"
     is "$title leaves the job as it is" "$status $(shown "$job")" "0 $plain"
-    like '... and the user reads why in one line' "$said" \
+    like "$title: the user reads why in one line" "$said" \
         "^sbatch: (error: )?dnnest: $regex; job submitted as written\$"
 }
 
@@ -93,23 +93,24 @@ json "$KEYS" | give "$home/train.json"
 # --- all carriers say the same -------------------------------------------------------
 
 submit job.sh
-is 'a job that uses none of it is submitted in silence' "$status $said" '0 '
+is 'a job without metadata is submitted in silence' "$status $said" '0 '
 plain=$(shown "$job")
 submit --comment="dnnest:$KEYS" job.sh
 want=$(shown "$job")
 like 'the comment moves a job' "$said" "$one_line"
-not_ok '... which is another one then' test "$plain" = "$want"
+not_ok 'the comment changes the job' test "$plain" = "$want"
 
 same '--dnnest=FILE comes to the same as the comment' "$want" --dnnest=train.json job.sh
-same '--dnnest=KEYS does' "$want" --dnnest="$KEYS" job.sh
-same '#DNNEST lines do' "$want" lines.sh
-same '#SBATCH --dnnest=KEYS does' "$want" option.sh
-same '#SBATCH --dnnest=FILE does' "$want" file.sh
-same '#SBATCH --comment= does' "$want" comment.sh
+same '--dnnest=KEYS comes to the same as the comment' "$want" --dnnest="$KEYS" job.sh
+same '#DNNEST lines come to the same as the comment' "$want" lines.sh
+same '#SBATCH --dnnest=KEYS comes to the same as the comment' "$want" option.sh
+same '#SBATCH --dnnest=FILE comes to the same as the comment' "$want" file.sh
+same '#SBATCH --comment= comes to the same as the comment' "$want" comment.sh
 
 json "${KEYS/batch=64/batch=1}" | give "$home/first.json"
-same 'keys beside a file go over its own' "$want" --dnnest=@first.json,batch=64 job.sh
-same '#DNNEST lines go over the sidecar, the option over the comment' "$want" \
+same 'keys beside a file override those of the file' \
+    "$want" --dnnest=@first.json,batch=64 job.sh
+same '#DNNEST lines override the sidecar, and the option the comment' "$want" \
     --dnnest=@first.json,epochs=20 --comment=dnnest:batch=64,epochs=1 lines.sh
 same 'the option of the command line takes the place of the script'"'"'s' "$want" \
     --dnnest="$KEYS" file.sh
@@ -142,7 +143,7 @@ for command in 'sbatch job.sh' 'salloc true' 'srun true'; do
     like "${command% *} --dnnest=help lists the keys" "$status $said" \
         $'^0 --dnnest=KEY.*\n  batch +samples per GPU'
 done
-is '... and submits nothing' "$(squeue -h -o %A | wc -l)" "$jobs_before"
+is '--dnnest=help submits nothing' "$(squeue -h -o %A | wc -l)" "$jobs_before"
 
 # --- wrong ones ----------------------------------------------------------------------
 
@@ -175,7 +176,7 @@ wrong 'a wrong line of the script' 'script line 2: column 15: batch: .*' \
     bad.sh
 submit --dnnest=none.json --quiet job.sh
 job=$(squeue -h -o %A | sort -n | tail -1) # it does not say
-is 'the job is there even where nobody listens' "$status $(shown "$job")" "0 $plain"
+is 'with --quiet a wrong sidecar leaves the job as it is' "$status $(shown "$job")" "0 $plain"
 
 # --- inside of a job -----------------------------------------------------------------
 
@@ -189,9 +190,9 @@ touch inner.done
 END
 cluster_as_user sbatch -Q -o /dev/null -n 1 -t 60 --dnnest=@train.json,batch=64 outer.sh
 ok 'a job with a sidecar runs' cluster_until 120 test -e "$home/inner.done"
-is '... without it in its environment' "$(<"$home/inner.env")" ''
-is 'srun inside of it is silent' "$(<"$home/inner.srun")" 'status 0'
-is 'sbatch inside of it does not take the sidecar over' \
+is 'a job with a sidecar does not have it in its environment' "$(<"$home/inner.env")" ''
+is 'srun inside of a job with a sidecar is silent' "$(<"$home/inner.srun")" 'status 0'
+is 'sbatch inside of a job with a sidecar does not take it over' \
     "$(<"$home/inner.said") $(shown "$(<"$home/inner.id")")" " $plain"
 
 # As in a job of a cluster whose slurmctld leaves it there.
@@ -202,7 +203,7 @@ for script in job.sh lines.sh option.sh; do
     if [[ $script = job.sh ]]; then expect=$plain; fi
     id=$(cluster_as_user "${inherit[@]}" sbatch --parsable -H "${A100[@]}" $script 2>"$dir/said")
     is "what an outer job has left means nothing to $script" "$(shown "$id")" "$expect"
-    not_ok '... and is not complained about' grep -q error "$dir/said"
+    not_ok "what an outer job has left is no error to $script" grep -q error "$dir/said"
 done
 
 # --- salloc and srun -----------------------------------------------------------------
@@ -223,12 +224,14 @@ for how in salloc srun; do
     not_ok "$how --comment= has its time limit lowered" test "$time_want" = 1-00:00:00
     allocate "$how" --dnnest=train.json
     is "$how --dnnest=FILE comes to the same" "$status $(limit <<<"$shows")" "0 $time_want"
-    like '... and keeps its GPUs' "$shows" 'gpu:a100:4'
-    like '... and says so' "$(<"$dir/said")" "$how: dnnest: time 1-00:00:00 -> $time_want"
-    is '... and nothing else of dnnest' "$(grep -c dnnest "$dir/said")" 1
+    like "$how --dnnest=FILE keeps the GPUs" "$shows" 'gpu:a100:4'
+    like "$how --dnnest=FILE reports the new time limit" \
+        "$(<"$dir/said")" "$how: dnnest: time 1-00:00:00 -> $time_want"
+    is "$how --dnnest=FILE has one line of dnnest" "$(grep -c dnnest "$dir/said")" 1
     allocate "$how" --dnnest=none.json
     is "$how with a wrong sidecar runs as it is" "$status $(limit <<<"$shows")" '0 1-00:00:00'
-    like '... and says why' "$(<"$dir/said")" "$how: error: dnnest: --dnnest: none.json: No such"
+    like "$how with a wrong sidecar says why" \
+        "$(<"$dir/said")" "$how: error: dnnest: --dnnest: none.json: No such"
 done
 like 'srun without GPUs or description is left alone' \
     "$(cluster_as_user timeout 120 srun -n 1 -t 60 hostname 2>&1)" '^[^ ]+$'
@@ -266,9 +269,9 @@ if [[ $said = *openat2* ]]; then
 else
     same 'a file below SidecarDir comes to the same as the comment' "$want" \
         --comment=dnnest:@train.json job.sh
-    same 'keys behind it go over its own' "$want" \
+    same 'keys after a file below SidecarDir override those of the file' "$want" \
         --comment=dnnest:@sub/train.json,batch=64 job.sh
-    same 'the file of the option goes before it' "$want" \
+    same 'the file of the option is taken instead of that of the comment' "$want" \
         --comment=dnnest:@none.json --dnnest=train.json job.sh
     wrong 'a wrong sidecar below SidecarDir' 'sidecar: line 2, column 20: .*' \
         --comment=dnnest:@bad.json job.sh

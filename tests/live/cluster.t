@@ -38,10 +38,13 @@ srun sh -c 'echo "step $(id -un) $SLURM_CPUS_PER_TASK $SLURMD_NODENAME"'
 END
 id=$(cluster_as_user sbatch --parsable --comment='two words' job.sh)
 ok 'a job of an ordinary user ends well' cluster_wait_job "$id" COMPLETED 60
-like 'it ran on a node with a100' "$(cluster_job_field "$id" NodeList)" '^a[12]$'
-is 'its time limit is the one asked for' "$(cluster_job_field "$id" TimeLimit)" 1-00:00:00
-is 'it had 80 CPUs' "$(cluster_job_field "$id" NumCPUs)" 80
-is 'its comment is kept, blanks too' "$(cluster_job_field "$id" Comment)" 'two words'
+like 'the job of the user ran on a node with a100' \
+    "$(cluster_job_field "$id" NodeList)" '^a[12]$'
+is 'the time limit of the job is the one asked for' \
+    "$(cluster_job_field "$id" TimeLimit)" 1-00:00:00
+is 'the job had 80 CPUs' "$(cluster_job_field "$id" NumCPUs)" 80
+is 'the comment of the job is kept with its blanks' \
+    "$(cluster_job_field "$id" Comment)" 'two words'
 not_ok 'a field that does not exist is an error' cluster_job_field "$id" NoSuchField
 output=$(cat "$dir/home/slurm-$id.out" 2>&1) || true
 like 'the batch script ran as that user' "$output" "batch $CLUSTER_USER "
@@ -58,17 +61,19 @@ like 'sacct shows user, account, state, GPUs and time limit' "$account" \
 # States
 id=$(cluster_as_user sbatch --parsable -H --wrap 'sleep 600')
 ok 'a held job is waited for as PENDING' cluster_wait_job "$id" PENDING 10
-ok 'one state of several is enough' cluster_wait_job "$id" 'RUNNING|PENDING' 10
+ok 'a job may be waited for in one of several states' \
+    cluster_wait_job "$id" 'RUNNING|PENDING' 10
 not_ok 'a state that does not come is an error' cluster_wait_job "$id" RUNNING 1
 ok 'the controller restarts' cluster_restart_ctld
-is 'and still has the job' "$(cluster_job_field "$id" JobState)" PENDING
+is 'the controller has the job after a restart' "$(cluster_job_field "$id" JobState)" PENDING
 ok 'the controller answers after a reconfiguration' cluster_reconfigure
-is 'and has it then too' "$(cluster_job_field "$id" JobState)" PENDING
+is 'the controller has the job after a reconfiguration' \
+    "$(cluster_job_field "$id" JobState)" PENDING
 scancel "$id"
 started=$SECONDS
 not_ok 'waiting for a cancelled job to complete is an error' \
     cluster_wait_job "$id" COMPLETED 60
-ok 'that is seen at once' test $((SECONDS - started)) -le 5
+ok 'a cancelled job is noticed within 5 seconds' test $((SECONDS - started)) -le 5
 
 # The end: jobs run, one of them does all it can to be forgotten.
 cat >"$dir/home/stray.sh" <<'END'
@@ -85,7 +90,7 @@ is 'seven ports are in use' "$(cluster_listening | wc -l)" 7
 pids=$(cluster_pids)
 started=$SECONDS
 ok 'the cluster stops' cluster_stop
-ok 'within 15 seconds' test $((SECONDS - started)) -le 15
+ok 'the cluster stops within 15 seconds' test $((SECONDS - started)) -le 15
 
 alive() {
     local pid

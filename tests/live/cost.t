@@ -23,12 +23,13 @@ is 'submissions are timed in five controllers' "$status" 0
 diag "$(<"$dir/said")"
 for queue in 0 100; do
     for name in 'no plugin' 'no plugin, again' 'dnnest, no metadata' 'dnnest, eight candidates'; do
-        like "with $queue jobs in the queue: $name" "$table" \
+        like "$name is timed with $queue jobs in the queue" "$table" \
             "\| $queue \| $name \| 20 \| [0-9]+ \| [+-][0-9]+ \| [0-9.]+ \|"
     done
 done
 like 'what was asked for is compared' "$table" 'full decision at most 150 us: us, sdiag \| -?[0-9]+ \| -?[0-9]+ \|'
-like "with the plugin's own time" "$table" "own clock: mean us \| [0-9]+ \| [0-9]+ \|"
+like "the plugin's own time is in the table" \
+    "$table" "own clock: mean us \| [0-9]+ \| [0-9]+ \|"
 
 # The plugin's one thread, and none of OpenMP's.
 threads() {
@@ -38,13 +39,14 @@ is 'a controller that decides has the same threads as one that need not' \
     "$(threads 'dnnest, eight candidates')" "$(threads 'dnnest, no metadata')"
 resident=$(sed -nE 's/^\| dnnest, eight candidates \| ([0-9]+)[0-9.]* \| [0-9]+ \|$/\1/p' <<<"$table")
 plain=$(sed -nE 's/^\| no plugin \| ([0-9]+)[0-9.]* \| [0-9]+ \|$/\1/p' <<<"$table")
-ok 'and at most 64 MiB more than one without the plugin' test "$((resident - plain))" -le 64
+ok 'a controller with the plugin has at most 64 MiB more than one without it' \
+    test "$((resident - plain))" -le 64
 
 # --- in the plugin -------------------------------------------------------------------
 
 table=$("$build/tests/plugin/cost" 2)
 while read -r name; do
-    like "in the plugin alone: $name" "$table" "\| $name \| warm \| [0-9.]+ \|"
+    like "$name is timed in the plugin alone" "$table" "\| $name \| warm \| [0-9.]+ \|"
 done < <("$build/tests/plugin/cost" --list)
 
 done_testing

@@ -38,7 +38,7 @@ not_ok 'the job is not what its user wrote' [ "$sound" = '1-00:00:00' ]
 # With 64 KiB slurmctld 22.05 itself ends at its start, without any plugin of ours, too.
 CLUSTER_CTLD_VIA=(prlimit --stack=131072:131072)
 ok 'slurmctld starts with a stack limit of 128 KiB' restart
-is '... and has it' "$(awk '/^Max stack size/ { print $4, $5 }' \
+is 'slurmctld has a stack limit of 128 KiB' "$(awk '/^Max stack size/ { print $4, $5 }' \
     "/proc/$(cluster_pids slurmctld)/limits")" '131072 131072'
 submit
 is 'slurmctld with a stack of 128 KiB rewrites the job' \
@@ -50,9 +50,9 @@ ok 'slurmctld starts with a DecisionTime in slurm.conf' restart
 submit
 is 'a decision over DecisionTime leaves the job' \
     "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
-like '... and its user reads why' "$said" \
+like 'the user of a decision over DecisionTime reads why' "$said" \
     '^sbatch: dnnest: took longer than DecisionTime=0\.0001 ms, .*; job submitted as written$'
-is '... as one line of the log' \
+is 'a decision over DecisionTime has one line in the log' \
     "$(logged | grep -c 'uid=.* took longer than DecisionTime=.*; job left as it is')" 1
 
 is 'slurmctld never complained about itself' \

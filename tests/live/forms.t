@@ -136,7 +136,7 @@ for form in "${forms[@]}"; do
     split_form "$form"
     # shellcheck disable=SC2086  # one word per option
     changes_of -t 1-0 $opts
-    is "$opts" "$changes" "$expected"
+    is "$opts becomes '$expected'" "$changes" "$expected"
     ids+=(0)
     if [[ -n $where ]]; then
         # shellcheck disable=SC2086
@@ -148,11 +148,11 @@ for i in "${!forms[@]}"; do
     if [[ -z $where ]]; then continue; fi
     # shellcheck disable=SC2086
     if [[ ${ids[i]} = 0 ]] && ! submit -t 1-0 --comment=dnnest:off -o /dev/null $opts >"$dir/id"; then
-        skip "$opts: completes" 'this Slurm refuses the same without dnnest'
+        skip "the job of $opts completes" 'this Slurm refuses the same without dnnest'
         continue
     fi
-    ok "$opts: completes" cluster_wait_job "${ids[i]}" COMPLETED 120
-    is '... its srun on the right nodes, without a complaint' \
+    ok "the job of $opts completes" cluster_wait_job "${ids[i]}" COMPLETED 120
+    is "the srun of $opts runs on the right nodes, without an error" \
         "$(grep -vx "step on ${where}[12]" "$dir/home/out-${ids[i]}" || true)" ''
 done
 
@@ -161,8 +161,9 @@ done
 # As in the table: SLURM_CONSTRAINT and SLURM_GRES are read by the srun of the script.
 export SLURM_GRES=gpu:a100:1 SLURM_CONSTRAINT=ampere
 job=$(submit -t 1-0 --comment="$METADATA" -o out-%j --gres=gpu:a100:4 -C ampere --mem=64000)
-ok 'SLURM_GRES and SLURM_CONSTRAINT go along' cluster_wait_job "$job" COMPLETED 120
-is '... to the right node' "$(<"$dir/home/out-$job")" "$(printf 'step on v%d' \
+ok 'a job with SLURM_GRES and SLURM_CONSTRAINT completes' cluster_wait_job "$job" COMPLETED 120
+is 'the srun of a job with SLURM_GRES and SLURM_CONSTRAINT runs on the right node' \
+    "$(<"$dir/home/out-$job")" "$(printf 'step on v%d' \
     "$(grep -o '[12]$' "$dir/home/out-$job" || echo 0)")"
 unset SLURM_GRES SLURM_CONSTRAINT
 SRUN_CPUS_PER_TASK=80 changes_of -t 1-0 --gres=gpu:v100:4 -c 80 --mem=64000
@@ -171,10 +172,10 @@ is 'SRUN_CPUS_PER_TASK keeps the CPUs' "$changes" "$T"
 # --- the user is told of a number of GPUs that is not his ------------------------------
 
 said=$(cluster_as_user sbatch -H -t 1-0 --gres=gpu:v100:4 --comment="$METADATA,gpus=2" job.sh 2>&1)
-like 'metadata of fewer GPUs are told, in one line' "$said" \
+like 'one line says that the metadata have fewer GPUs' "$said" \
     $'^sbatch: dnnest: time [^\n]*; metadata says 2 GPUs, 4 were requested; opt out[^\n]*\nSubmitted'
 said=$(cluster_as_user sbatch -H -t 1-0 --gres=gpu:v100:4 --comment="$METADATA,gpus=8" job.sh 2>&1)
-like 'metadata of more GPUs are told, in one line' "$said" \
+like 'one line says that the metadata have more GPUs' "$said" \
     $'^sbatch: dnnest: job kept as written \(metadata says 8 GPUs, 4 were requested\)\nSubmitted'
 
 # --- arrays, heterogeneous jobs, dry runs, holds ---------------------------------------
@@ -182,9 +183,11 @@ like 'metadata of more GPUs are told, in one line' "$said" \
 changes_of -t 1-0 --array=1-4%2 --gres=gpu:a100:4 --mem=64000
 is 'all tasks of an array move' "$changes" "$T TresPerNode=gres:gpu:v100:4"
 job=$(submit -t 1-0 --array=1-2 --comment="$METADATA" -o out-%A-%a --gres=gpu:a100:4 --mem=64000)
-ok '... and run' cluster_until 120 test "$dir/home/out-$job-1" -ef "$dir/home/out-$job-1" -a \
+ok 'all tasks of a moved array run' \
+    cluster_until 120 test "$dir/home/out-$job-1" -ef "$dir/home/out-$job-1" -a \
     -s "$dir/home/out-$job-2" -a -s "$dir/home/out-$job-1"
-is '... where they have moved to' "$(sort -u "$dir/home/out-$job"-* | grep -vc 'step on v[12]')" 0
+is 'all tasks of a moved array run on the new nodes' \
+    "$(sort -u "$dir/home/out-$job"-* | grep -vc 'step on v[12]')" 0
 
 changes_of -t 1-0 --gres=gpu:a100:4 --mem=64000 : --gres=gpu:a100:2 -c 40 --mem=64000
 is 'components of a heterogeneous job stay' "$changes" ''
@@ -192,9 +195,10 @@ is 'components of a heterogeneous job stay' "$changes" ''
 before=$(squeue -h | wc -l)
 said=$(cluster_as_user sbatch --test-only -t 1-0 --comment="$METADATA" --gres=gpu:a100:4 \
     --mem=64000 job.sh 2>&1) || said="failed: $said"
-like '--test-only tells what would change' "$said" 'dnnest: time 1-00:00:00 -> 12:00:00, gpu a100:4 -> v100:4'
-like '... and answers for the job as it would be' "$said" 'to start at .* on nodes? v[12]'
-is '... and makes no job' "$(squeue -h | wc -l)" "$before"
+like '--test-only says what would change' \
+    "$said" 'dnnest: time 1-00:00:00 -> 12:00:00, gpu a100:4 -> v100:4'
+like '--test-only answers for the job as it would be' "$said" 'to start at .* on nodes? v[12]'
+is '--test-only makes no job' "$(squeue -h | wc -l)" "$before"
 
 # --- srun and salloc -------------------------------------------------------------------
 
@@ -203,7 +207,8 @@ for command in srun 'salloc srun'; do
         # shellcheck disable=SC2016,SC2086  # the job's shell expands
         out=$(cluster_as_user ${command%% *} -t 1-0 $request --comment="$METADATA" ${command#"${command%% *}"} \
             sh -c 'echo "on $SLURMD_NODENAME $(scontrol show job "$SLURM_JOB_ID" | grep -o TimeLimit=.*)"' 2>&1) || out="failed: $out"
-        like "${command%% *} $request: its time only" "$out" "on a[12] TimeLimit=12:00:00"
+        like "${command%% *} $request has only its time changed" \
+            "$out" "on a[12] TimeLimit=12:00:00"
     done
 done
 
@@ -241,8 +246,9 @@ else
     like 'a job through slurmrestd moves' "$answer" \
         '"job_submit_user_msg": "dnnest: time 1-00:00:00 -> 12:00:00, gpu a100:4 -> v100:4, cpus 80 -> 64 '
     [[ $answer =~ '"job_id": '([0-9]+) ]] || true
-    ok '... and runs' cluster_wait_job "${BASH_REMATCH[1]-0}" COMPLETED 120
-    like '... its srun, too' "$(<"$dir/home/out-rest")" '^step on v[12]$'
+    ok 'a job through slurmrestd runs' cluster_wait_job "${BASH_REMATCH[1]-0}" COMPLETED 120
+    like 'the srun of a job through slurmrestd runs' \
+        "$(<"$dir/home/out-rest")" '^step on v[12]$'
 fi
 
 # --- scrontab --------------------------------------------------------------------------

@@ -90,7 +90,7 @@ is 'a job that no line matches has the rules of the site' \
     "$(judged -p gpu "${A100[@]}" --comment="$RESNET")" 'enforce change'
 is 'a job in a partition has that one'\''s' \
     "$(judged -p debug "${A100[@]}" --comment="$RESNET")" 'observe change'
-is 'a job in several has those of the one that matches' \
+is 'a job in several partitions has the rules of the one that matches' \
     "$(judged -p gpu,debug "${A100[@]}" --comment="$RESNET")" 'observe change'
 is 'a job of an account has that one'\''s' \
     "$(judged -p gpu -A research "${A100[@]}" --comment="$RESNET")" 'advise change'
@@ -100,23 +100,25 @@ is 'of two lines the stricter one holds' \
 use 'Policy Partition=gpu Mode=observe'
 is 'a job that names no partition is in the default one' \
     "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
-is '... and not in another' "$(judged -p debug "${A100[@]}" --comment="$RESNET")" 'enforce change'
+is 'a job that names a partition is not in the default one' \
+    "$(judged -p debug "${A100[@]}" --comment="$RESNET")" 'enforce change'
 
 use "Policy User=$CLUSTER_USER Mode=observe"
 is 'a user is known by name' "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
 use "Policy User=$(id -u "$CLUSTER_USER") Mode=advise"
-is '... and by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'advise change'
+is 'a user is known by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'advise change'
 use 'Policy User=root Mode=observe' "Policy Group=$group Mode=advise"
 is 'another user is not meant, a group is known by name' \
     "$(judged "${A100[@]}" --comment="$RESNET")" 'advise change'
 use "Policy Group=$gid Mode=observe"
-is '... and by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
+is 'a group is known by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
 
 use 'Policy User=no-such-user Mode=observe'
 like 'a user that does not exist is an error with file and line' "$(logged)" \
     "dnnest.conf: line 9: User: 'no-such-user' is not known: jobs are left as they are"
 held "${A100[@]}" --comment="$RESNET"
-is '... and jobs are left as they are' "$(cluster_job_field "$job" AdminComment || true)" ''
+is 'a user that does not exist leaves jobs as they are' \
+    "$(cluster_job_field "$job" AdminComment || true)" ''
 
 # --- slurm.conf ----------------------------------------------------------------------
 
@@ -137,16 +139,16 @@ parameters dnnest_mode=enforce
 ok 'dnnest_mode=enforce does not touch those whom a line spares' \
     cluster_until 30 judges 'advise change'
 parameters dnnest_cpus=keep
-ok 'another key leaves the mode' cluster_until 30 judges 'advise change'
+ok 'another key of slurm.conf leaves the mode' cluster_until 30 judges 'advise change'
 if [[ -x $dnnest ]]; then
     config() {
         "$dnnest" config --conf "$dir/etc/dnnest.conf" --json "$@" | tr -d ' \n'
     }
     like 'dnnest config says the same' "$(config --user="$CLUSTER_USER")" \
         '"key":"Mode","value":"advise","from":"dnnest.conf:9"'
-    like '... and what comes from slurm.conf' "$(config)" \
+    like 'dnnest config says what comes from slurm.conf' "$(config)" \
         '"key":"Cpus","value":"keep","from":"slurm.conf"'
-    like '... and nothing of the line for others' "$(config --user=root)" \
+    like 'dnnest config has the rules of the site for another user' "$(config --user=root)" \
         '"key":"Mode","value":"enforce","from":"dnnest.conf:8"'
 else
     skip 'dnnest config says the same' 'the command is not built'
@@ -159,11 +161,13 @@ use ControlGroup=100 Message=always
 held "${A100[@]}"
 plain=$(shown "$job")
 held "${A100[@]}" --comment="$RESNET"
-is 'a job of the control group is what it is without a word' "$(shown "$job")" "$plain"
-is '... its user is told nothing' "$said" ''
-like '... its record tells what would have been' "$(cluster_job_field "$job" AdminComment)" \
+is 'a job of the control group is as one without metadata' "$(shown "$job")" "$plain"
+is 'the user of a job of the control group is told nothing' "$said" ''
+like 'the record of a job of the control group has what would have changed' \
+    "$(cluster_job_field "$job" AdminComment)" \
     '"verdict":"control",.*"set":\{"time_s":[0-9]+,"gpu":"v100","cpus_per_task":[0-9]+\}'
-like '... and so does the log' "$(logged)" 'verdict=control .*one of the control group'
+like 'the log names the job of the control group' \
+    "$(logged)" 'verdict=control .*one of the control group'
 
 use ControlGroup=50
 groups=()
@@ -182,16 +186,20 @@ is 'half of the jobs are in the control group, and stay where they are' \
 
 use OptIn=all
 held "${A100[@]}"
-is 'with OptIn=all a job without a word stays as it is' "$(shown "$job")" "$plain"
-like '... but is on record' "$(cluster_job_field "$job" AdminComment)" \
+is 'with OptIn=all a job without metadata stays as it is' "$(shown "$job")" "$plain"
+like 'with OptIn=all a job without metadata is recorded' \
+    "$(cluster_job_field "$job" AdminComment)" \
     '"verdict":"abstain",.*"why":"it does not describe itself"'
 held -n 1 -t 10
-is 'a job without GPUs is not' "$(cluster_job_field "$job" AdminComment || true)" ''
+is 'with OptIn=all a job without GPUs is not recorded' \
+    "$(cluster_job_field "$job" AdminComment || true)" ''
 held "${A100[@]}" --comment=dnnest:off
-is '... nor is one that opts out' "$(cluster_job_field "$job" AdminComment || true)" ''
+is 'with OptIn=all a job that opts out is not recorded' \
+    "$(cluster_job_field "$job" AdminComment || true)" ''
 use OptIn=metadata
 held "${A100[@]}"
-is '... nor any without a word otherwise' "$(cluster_job_field "$job" AdminComment || true)" ''
+is 'with OptIn=metadata a job without metadata is not recorded' \
+    "$(cluster_job_field "$job" AdminComment || true)" ''
 
 # --- NeverRaise ----------------------------------------------------------------------
 
@@ -199,22 +207,25 @@ readonly SHORT=(--gres=gpu:v100:4 -c 4 -t 40 --mem=300000)
 use
 held "${SHORT[@]}" --comment="$RESNET"
 is 'a limit that is too low stays' "$(minutes "$(cluster_job_field "$job" TimeLimit)")" 40
-is '... and so do CPUs' "$(cluster_job_field "$job" CPUs/Task)" 4
+is 'CPUs that are too few stay' "$(cluster_job_field "$job" CPUs/Task)" 4
 
 use NeverRaise=no GpuType=keep
 submit "${SHORT[@]}" --comment="$RESNET" -o out-%j job.sh
-ok 'with NeverRaise=no it is raised' \
+ok 'with NeverRaise=no a limit that is too low is raised' \
     test "$(minutes "$(cluster_job_field "$job" TimeLimit)")" -gt 40
 raised=$(cluster_job_field "$job" CPUs/Task)
-ok '... and so are CPUs' test "$raised" -gt 4
-is '... everywhere' "$(cluster_job_field "$job" NumCPUs) $(cluster_job_field "$job" MinCPUsNode)" \
+ok 'with NeverRaise=no CPUs that are too few are raised' test "$raised" -gt 4
+is 'all fields of the job have the raised CPUs' \
+    "$(cluster_job_field "$job" NumCPUs) $(cluster_job_field "$job" MinCPUsNode)" \
     "$raised $raised"
-ok '... the job completes' cluster_wait_job "$job" COMPLETED 90
-like "... and its srun has them" "$(<"$dir/home/out-$job")" "^step on v[12] with $raised CPUs\$"
+ok 'a job with raised CPUs completes' cluster_wait_job "$job" COMPLETED 90
+like 'the srun of a job with raised CPUs has them' \
+    "$(<"$dir/home/out-$job")" "^step on v[12] with $raised CPUs\$"
 
 use NeverRaise=no TimeMax=00:41:00 Cpus=keep GpuType=keep
 held "${SHORT[@]}" --comment="$RESNET"
-is '... but not above TimeMax' "$(minutes "$(cluster_job_field "$job" TimeLimit)")" 40
+is 'NeverRaise=no raises no limit above TimeMax' \
+    "$(minutes "$(cluster_job_field "$job" TimeLimit)")" 40
 
 # --- the deadline --------------------------------------------------------------------
 
@@ -231,9 +242,11 @@ use TimeLimit=time_min Cpus=keep GpuType=keep
 is 'without a soft limit TimeLimit=time_min is refused in one line' \
     "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
 held "${V100[@]}" --comment="$RESNET"
-is '... the time limit is kept' "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
-is '... and no least time set' "$(cluster_job_field "$job" TimeMin)" 'N/A'
-is '... and that was the only line about it' \
+is 'without a soft limit TimeLimit=time_min keeps the time limit' \
+    "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
+is 'without a soft limit TimeLimit=time_min sets no least time' \
+    "$(cluster_job_field "$job" TimeMin)" 'N/A'
+is 'a job adds no line about TimeLimit=time_min' \
     "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
 
 sed -i 's/^SchedulerParameters=.*/&,time_min_as_soft_limit/' "$SLURM_CONF"
@@ -241,12 +254,15 @@ use TimeLimit=time_min Cpus=keep GpuType=keep
 held "${V100[@]}" -c 80 --comment="$RESNET" # with fewer the loaders take days
 limits="$(cluster_job_field "$job" TimeLimit) $(cluster_job_field "$job" TimeMin)"
 if (($(_cluster_version) < 2411)); then
-    is 'the word alone does not help before Slurm 24.11' "$limits" '1-00:00:00 N/A'
-    is '... which is said' "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
+    is 'before Slurm 24.11 SchedulerParameters alone sets no least time' \
+        "$limits" '1-00:00:00 N/A'
+    is 'before Slurm 24.11 the log says that TimeLimit=time_min is refused' \
+        "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
 else
-    like 'with it a least time is set, and the limit left' "$limits" '^1-00:00:00 [0-9:]+$'
+    like 'with a soft limit a least time is set, and the limit left' \
+        "$limits" '^1-00:00:00 [0-9:]+$'
     held "${V100[@]}" --comment="$RESNET" --array=1-2
-    is '... but not of an array' "$(cluster_job_field "$job" TimeMin | head -1)" 'N/A'
+    is 'no least time is set on an array' "$(cluster_job_field "$job" TimeMin | head -1)" 'N/A'
 fi
 
 crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)

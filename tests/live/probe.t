@@ -57,9 +57,9 @@ sweep=(--sweep batch=8,16,32 --sbatch=--partition=gpu --sbatch=--cpus-per-task=1
     "$PYTHON" "$dir/tiny.py" 300 '{batch}')
 
 probe "${sweep[@]}" >"$dir/script" 2>"$dir/said"
-is 'the script is printed without complaint' "$(<"$dir/said")" ''
-is 'it has a task for every value' "$(grep -c '^#SBATCH --array=0-2$' "$dir/script")" 1
-ok 'it is a script' bash -n "$dir/script"
+is 'the script is printed without a message' "$(<"$dir/said")" ''
+is 'the script has a task for every value' "$(grep -c '^#SBATCH --array=0-2$' "$dir/script")" 1
+ok 'the script has no error of syntax' bash -n "$dir/script"
 
 printed=$(probe --submit "${sweep[@]}" 2>&1)
 like '--submit hands it to sbatch' "$printed" '^Submitted batch job [0-9]+$'
@@ -73,7 +73,7 @@ done
 # The file may reach us later than the end of the jobs.
 records() { cluster_as_user "$dir/bin/dnnest" records "$@" "$dir/home/rows.db"; }
 rows_there() { records --csv >"$dir/rows.csv" && [[ $(wc -l <"$dir/rows.csv") = 4 ]]; }
-ok 'there is a record of each' cluster_until 30 rows_there
+ok 'there is a record of each task' cluster_until 30 rows_there
 is 'every task had its own batch, in the metadata' \
     "$(python3 -c '
 import csv, re, sys
@@ -113,23 +113,24 @@ job=$(cluster_as_user env PYTHONPATH=/my/lib sbatch --parsable --partition=gpu -
     --cpus-per-task=1 --output="$dir/home/job.out" "$dir/job.sh" 2>"$dir/said")
 like 'the user is told what happens' "$(<"$dir/said")" \
     '^sbatch: dnnest: the job is a probe: its training with PyTorch ends behind the first steps'
-is 'its limit stays as it is' "$(cluster_job_field "$job" TimeLimit)" 00:30:00
+is 'the limit of a probe stays as it is' "$(cluster_job_field "$job" TimeLimit)" 00:30:00
 child_done() { array_done && [[ -s $dir/home/child.out ]]; }
-ok 'it ends' cluster_until 600 child_done
+ok 'the probe and the job that it submits end' cluster_until 600 child_done
 out=$(<"$dir/home/job.out")
-like 'its training was measured' "$out" '[0-9]+ steps behind [0-9]+ of warm-up, on cpu:'
-like 'the line to submit stands in its output' "$out" \
+like 'the training of a probe was measured' \
+    "$out" '[0-9]+ steps behind [0-9]+ of warm-up, on cpu:'
+like 'the line to submit is in the output of a probe' "$out" \
     'sbatch --cpus-per-task=[0-9]+ --time=.* --comment=dnnest:probe=0,.*app=tiny.* job.sh'
-like 'and then its script goes on' "$out" 'the script goes on: 0'
+like 'the script of a probe goes on after its training' "$out" 'the script goes on: 0'
 unlike() { if [[ $2 =~ $3 ]]; then fail "$1"; diag "$2"; else pass "$1"; fi; }
-unlike 'its training did not go to its end' "$out" 'steps 300'
+unlike 'the training of a probe did not go to its end' "$out" 'steps 300'
 kept() { cluster_as_user "$dir/bin/dnnest" records --csv >"$dir/kept.csv" && [[ $(wc -l <"$dir/kept.csv") = 2 ]]; }
 ok 'the record is in the store of the user' cluster_until 30 kept
-like 'with the number of the job' "$(tail -1 "$dir/kept.csv")" ",$job,"
-like 'a job that it submits is no probe' "$(<"$dir/home/child.out")" $'^0\nchild: '
+like 'the record has the number of the job' "$(tail -1 "$dir/kept.csv")" ",$job,"
+like 'a job that a probe submits is no probe' "$(<"$dir/home/child.out")" $'^0\nchild: '
 ok 'no program of the job is left' cluster_until 30 gone
 
 printed=$(probe --submit --sweep batch=8 --sbatch=--partition=none "$spec" -- true 2>&1) && code=0 ||
     code=$?
-like 'what sbatch refuses is told by sbatch' "$code $printed" '^1 .*[Ii]nvalid partition'
+like 'sbatch reports what it refuses' "$code $printed" '^1 .*[Ii]nvalid partition'
 done_testing

@@ -139,22 +139,26 @@ for number in "${numbers[@]}"; do
     post "$number" 'nothing for dnnest' true
     is "v0.0.$number: a job that says nothing is what sbatch makes of it" \
         "$status $(shown "$job")" "200 $plain"
-    is '... and hears nothing' "$said" ''
+    is "v0.0.$number: a job that says nothing gets no message" "$said" ''
     quiet=$complaints
     post "$number" "$SPEC" true
-    is '... a job that describes itself becomes what sbatch makes of it' \
+    is "v0.0.$number: a job that describes itself becomes what sbatch makes of it" \
         "$status $(shown "$job")" "200 $want"
-    is '... and hears the same' "$said" "$line"
-    is '... with no other warning or error' "$complaints" "$quiet"
-    like '... the record is kept' "$(cluster_job_field "$job" AdminComment)" \
+    is "v0.0.$number: a job that describes itself gets the message of sbatch" "$said" "$line"
+    is "v0.0.$number: a job that describes itself gets no other warning or error" \
+        "$complaints" "$quiet"
+    like "v0.0.$number: the record is kept" "$(cluster_job_field "$job" AdminComment)" \
         '^\{"dnnest":1,.*"verdict":"change"'
     post "$number" "${SPEC/epochs=20/epochs=many}" true
-    is '... one that cannot be understood stays as it is' "$status $(shown "$job")" "200 $plain"
-    like '... and hears why' "$said" '^dnnest: .*epochs.*; job submitted as written$'
+    is "v0.0.$number: a job with wrong metadata stays as it is" \
+        "$status $(shown "$job")" "200 $plain"
+    like "v0.0.$number: a job with wrong metadata gets the reason" \
+        "$said" '^dnnest: .*epochs.*; job submitted as written$'
     post "$number" "$SPEC" false
-    ok '... a job that was moved runs' cluster_wait_job "$job" COMPLETED 120
+    ok "v0.0.$number: a job that was moved runs" cluster_wait_job "$job" COMPLETED 120
     output=$(cat "$home/out-$number" 2>&1) || true
-    like '... on a v100 node, its srun too' "$output" '^step on v[12]$'
+    like "v0.0.$number: a job that was moved runs on a v100 node, with its srun" \
+        "$output" '^step on v[12]$'
 done
 
 crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)

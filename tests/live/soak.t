@@ -11,7 +11,7 @@ set -euo pipefail
 live_begin soak job_submit_dnnest spank_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
 if (($(_cluster_version) != 2205)); then
-    skip_all 'its requests are those of the sbatch of 22.05'
+    skip_all 'the requests of the soak test are those of 22.05'
 fi
 for program in live/crowd unit/make_bundle; do
     if [[ ! -x $build/tests/$program ]]; then
@@ -36,12 +36,12 @@ else
     diag "$(grep -A8 VIOLATION "$said" | cut -c1-600 || true)"
 fi
 diag "$(grep -A99 '^submissions' "$said" || tail -20 "$said")"
-is 'all were submitted' "$(told submissions)" 300
+is 'three hundred jobs were submitted' "$(told submissions)" 300
 is 'slurmctld was restarted' "$(told restarts)" 1
-is '... and killed' "$(told kills)" 1
+is 'slurmctld was killed' "$(told kills)" 1
 is 'munge stood still' "$(told 'munge stops')" 1
 ok 'configurations were swapped' test "$(told 'configurations swapped')" -gt 0
 ok 'jobs were changed' test "$(told changed)" -gt 5
-ok 'jobs were left' test "$(told 'as written')" -gt 10
+ok 'jobs were left as written' test "$(told 'as written')" -gt 10
 
 done_testing

@@ -120,7 +120,7 @@ for form in "${forms[@]}"; do
     submit $gpu $options -t 1-0 --comment="$RESNET" -o out-%j job.sh
     ids+=("$job")
     is "a user who asks $gpu $options reads one line" "$(grep -c . <<<"$said")" 1
-    like '... which says what changed and how to opt out' "$said" \
+    like "the line for $gpu $options says what changed and how to opt out" "$said" \
         "^sbatch: dnnest: time 1-00:00:00 -> [0-9:]+$moves, cpus 80 -> [0-9]+ .*opt out"
 done
 
@@ -139,13 +139,15 @@ for i in "${!forms[@]}"; do
     IFS='|' read -r gpu options memory type <<<"${forms[i]}"
     job=${ids[i]}
     ok "the job of $gpu $options completes" cluster_wait_job "$job" COMPLETED 90
-    like "... on a $type node, its srun too" "$(<"$dir/home/out-$job")" "step on ${type:0:1}[12] with"
+    like "the job of $gpu $options runs on a $type node, with its srun" \
+        "$(<"$dir/home/out-$job")" "step on ${type:0:1}[12] with"
     tres=$(tres_of "$job")
-    like "... with $type and no other GPU" "$tres" "gres/gpu:$type=4\$"
+    like "the job of $gpu $options has $type and no other GPU" "$tres" "gres/gpu:$type=4\$"
     [[ $tres =~ cpu=([0-9]+),mem=([^,]+) ]] || true
-    is '... with its memory whole' "$(in_mb "${BASH_REMATCH[2]}")" "$memory"
-    ok '... with fewer CPUs' test "${BASH_REMATCH[1]}" -lt 80
-    like '... and a lower time limit' "$(cluster_job_field "$job" TimeLimit)" '^[0-9:]+$'
+    is "the job of $gpu $options has all its memory" "$(in_mb "${BASH_REMATCH[2]}")" "$memory"
+    ok "the job of $gpu $options has fewer CPUs" test "${BASH_REMATCH[1]}" -lt 80
+    like "the job of $gpu $options has a lower time limit" \
+        "$(cluster_job_field "$job" TimeLimit)" '^[0-9:]+$'
 done
 finished=${ids[0]}
 
@@ -156,13 +158,14 @@ is "no srun complained" "$(cat "$dir"/home/out-* | grep -v '^step on' || true)" 
 mark
 held "${A100[@]}" --comment="dnnest:model=resnet50,precision=bf16,$WORK"
 like 'a bf16 job stays on the a100' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
-like '... for the reason in the log' "$(logged)" 'not v100: cannot run this precision'
+like 'the log says why a bf16 job stays' "$(logged)" 'not v100: cannot run this precision'
 
 mark
 held "${A100[@]}" --comment="dnnest:model=resnet50,precision=fp16,batch=384,epochs=20,dataset=imagenet"
 like 'a job that needs more than 16 GB stays on the a100' \
     "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
-like '... for the reason in the log' "$(logged)" 'not v100: may need [0-9]+ MiB'
+like 'the log says why a job that needs more than 16 GB stays' \
+    "$(logged)" 'not v100: may need [0-9]+ MiB'
 
 held "${A100[@]}" -w a1 --comment="$RESNET"
 like 'a job that names its node keeps its type' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
@@ -175,8 +178,9 @@ like 'a job array moves as a whole' "$(cluster_job_field "$job" TresPerNode)" 'g
 
 held "${A100[@]}" --comment="$RESNET" : --gres=gpu:a100:2 -c 40
 is 'a heterogeneous job keeps its time' "$(cluster_job_field "$job" TimeLimit | head -1)" '1-00:00:00'
-is '... and its CPUs' "$(cluster_job_field "$job" CPUs/Task | head -1)" 80
-like '... and its type' "$(scontrol show job "$job" | grep TresPerNode)" 'a100:4.*a100:2'
+is 'a heterogeneous job keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task | head -1)" 80
+like 'a heterogeneous job keeps its GPU types' \
+    "$(scontrol show job "$job" | grep TresPerNode)" 'a100:4.*a100:2'
 
 mark
 seq 20 | xargs -P 10 -I@ setpriv --reuid="$CLUSTER_USER" --clear-groups --regid="$(id -g "$CLUSTER_USER")" \
@@ -190,9 +194,10 @@ for command in srun 'salloc srun'; do
     out=$(cluster_as_user ${command%% *} "${A100[@]}" --comment="$RESNET" ${command#"${command%% *}"} \
         sh -c 'echo "on $SLURMD_NODENAME $(scontrol show job "$SLURM_JOB_ID")"' 2>"$dir/said") || out=failed
     like "${command%% *} runs on what was asked for" "$out" '^on a[12]'
-    like '... with its CPUs' "$out" 'NumCPUs=80'
-    like '... and a lower time limit' "$out" 'TimeLimit=[0-9]+:'
-    like '... of which the user is told' "$(<"$dir/said")" 'dnnest: time 1-00:00:00 -> [0-9:]+ \('
+    like "${command%% *} has the CPUs that were asked for" "$out" 'NumCPUs=80'
+    like "${command%% *} has a lower time limit" "$out" 'TimeLimit=[0-9]+:'
+    like "${command%% *} tells the user of the lower time limit" \
+        "$(<"$dir/said")" 'dnnest: time 1-00:00:00 -> [0-9:]+ \('
 done
 
 # --- metadata that cannot be understood ----------------------------------------------
@@ -221,9 +226,11 @@ for case in "${garbage[@]}"; do
     mark
     held "${A100[@]}" --comment="$comment"
     is "${title:0:60} leaves the job as it is" "$(shown "$job")" "$plain_a100"
-    like '... tells the user' "$said" "^sbatch: dnnest: .*$expected.*; job submitted as written\$"
-    is '... in one printable line' "$(tr -d '\n' <<<"$said" | LC_ALL=C tr -d ' -~')" ''
-    is '... and logs one' "$(logged | grep -c 'job left as it is')" 1
+    like "${title:0:60} is reported to the user" \
+        "$said" "^sbatch: dnnest: .*$expected.*; job submitted as written\$"
+    is "${title:0:60} is reported in one printable line" \
+        "$(tr -d '\n' <<<"$said" | LC_ALL=C tr -d ' -~')" ''
+    is "${title:0:60} has one line in the log" "$(logged | grep -c 'job left as it is')" 1
 done
 
 # Slurm itself refuses comments above 1 KiB; the plugin sees them before.
@@ -246,15 +253,15 @@ if [[ -x $make_bundle ]]; then
     mark
     use_bundle "$dir/etc/bundle"
     like 'a model bundle is loaded' "$(logged)" 'model bundle small'
-    not_ok '... and bounds the time' test "$limit" = "$white"
+    not_ok 'a model bundle changes the time limit' test "$limit" = "$white"
     echo >>"$dir/etc/bundle/step.json"
     mark
     use_bundle "$dir/etc/bundle"
     like 'a broken bundle is named' "$(logged)" 'step.json: .*(in use stays|going on without a model bundle)'
     if (($(_cluster_version) < 2311)); then
-        not_ok '... and the old one still bounds the time' test "$limit" = "$white"
+        not_ok 'a broken bundle leaves the old one in force' test "$limit" = "$white"
     else # another process, which has never had another one
-        is '... and the white box bounds the time' "$limit" "$white"
+        is 'a broken bundle leaves the white box in force' "$limit" "$white"
     fi
     use_bundle none
 else
@@ -270,14 +277,15 @@ is 'jobs without metadata leave no trace in the log' "$(logged)" ''
 use_mode observe
 held "${A100[@]}" --comment="$RESNET"
 is 'observe changes nothing' "$(shown "$job")" "$plain_a100"
-is '... and says nothing' "$said" ''
-like '... but records' "$(cluster_job_field "$job" AdminComment)" \
+is 'observe says nothing' "$said" ''
+like 'observe records the decision' "$(cluster_job_field "$job" AdminComment)" \
     '^\{"dnnest":1,"version":"[0-9.]+","mode":"observe","verdict":"change",'
 
 use_mode advise
 held "${A100[@]}" --comment="$RESNET"
 is 'advise changes nothing' "$(shown "$job")" "$plain_a100"
-like '... but tells' "$said" '^sbatch: dnnest: would suffice: .*job kept as written\)$'
+like 'advise tells the user what would suffice' \
+    "$said" '^sbatch: dnnest: would suffice: .*job kept as written\)$'
 
 # --- accounting ----------------------------------------------------------------------
 
@@ -302,37 +310,43 @@ use_mode sideways
 held "${A100[@]}" --comment="$RESNET"
 is 'after a reconfiguration with a broken dnnest.conf jobs stay as they are' \
     "$(shown "$job")" "$plain_a100"
-like '... and the log names file, line and value' "$(logged)" "dnnest.conf: line [0-9]+: .*sideways"
+like 'the log names file, line and value of a broken dnnest.conf' \
+    "$(logged)" "dnnest.conf: line [0-9]+: .*sideways"
 
 mark
 ok 'slurmctld starts with a broken dnnest.conf' cluster_restart_ctld
 held "${A100[@]}" --comment="$RESNET"
-is '... leaves jobs as they are' "$(shown "$job")" "$plain_a100"
-is '... without a word to the user' "$said" ''
-is '... and complains once' "$(logged | grep -c sideways)" 1
+is 'a slurmctld started with a broken dnnest.conf leaves jobs as they are' \
+    "$(shown "$job")" "$plain_a100"
+is 'a slurmctld started with a broken dnnest.conf tells the user nothing' "$said" ''
+is 'a broken dnnest.conf is logged once' "$(logged | grep -c sideways)" 1
 
 write_conf Mode=enforce
 chmod 666 "$dir/etc/dnnest.conf"
 mark
 ok 'slurmctld starts with a dnnest.conf that anybody may write' cluster_restart_ctld
 held "${A100[@]}" --comment="$RESNET"
-is '... leaves jobs as they are' "$(shown "$job")" "$plain_a100"
-like '... and says why' "$(logged)" 'dnnest.conf: writable by group or others'
+is 'a dnnest.conf that anybody may write leaves jobs as they are' \
+    "$(shown "$job")" "$plain_a100"
+like 'the log says why a dnnest.conf that anybody may write is not read' \
+    "$(logged)" 'dnnest.conf: writable by group or others'
 
 rm "$dir/etc/dnnest.conf"
 mark
 ok 'slurmctld starts without dnnest.conf' cluster_restart_ctld
 held "${A100[@]}" --comment="$RESNET"
-is '... leaves jobs as they are' "$(shown "$job")" "$plain_a100"
-is '... and says so in one line' "$(logged | grep -c 'not found: jobs are left as they are')" 1
+is 'without dnnest.conf jobs are left as they are' "$(shown "$job")" "$plain_a100"
+is 'one line of the log says that dnnest.conf is missing' \
+    "$(logged | grep -c 'not found: jobs are left as they are')" 1
 
 write_conf Mode=enforce
 sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"
 echo 'SlurmctldParameters=dnnest_mode=observe' >>"$SLURM_CONF"
 ok 'slurmctld starts again with a sound dnnest.conf' cluster_restart_ctld
 held "${A100[@]}" --comment="$RESNET"
-is 'SlurmctldParameters=dnnest_mode=observe goes before dnnest.conf' "$said" ''
-like '... in the record, too' "$(cluster_job_field "$job" AdminComment)" '"mode":"observe"'
+is 'SlurmctldParameters=dnnest_mode=observe overrides dnnest.conf' "$said" ''
+like 'SlurmctldParameters=dnnest_mode=observe is in the record' \
+    "$(cluster_job_field "$job" AdminComment)" '"mode":"observe"'
 
 # --- the same without the plugin -----------------------------------------------------
 

@@ -135,7 +135,7 @@ done
 ok 'the plugin has a thread of its own' test -n "$thread"
 blocked=$(sed -n 's/^SigBlk:\t//p' "${thread%comm}status")
 # All but SIGKILL, SIGSTOP and the two of libc.
-is 'which takes none of its signals' "$blocked" fffffffe7ffbfeff
+is 'the thread of the plugin takes no signals of slurmctld' "$blocked" fffffffe7ffbfeff
 
 # --- record and log ------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ held "${A100[@]}" -J first --comment="$RESNET"
 record=$(cluster_job_field "$job" AdminComment)
 like 'scontrol shows the record' "$record" \
     '^\{"dnnest":1,"version":"[0-9.]+","mode":"enforce","verdict":"change","req":\{"time_s":86400,'
-ok 'which is shorter than 1 KiB' test "${#record}" -lt 1024
+ok 'the record is shorter than 1 KiB' test "${#record}" -lt 1024
 logs_job 'the decision is in the log, with its old and new values and how long it took' \
     "[x for x in d if x['name'] == 'first' and x['uid'] == $(id -u "$CLUSTER_USER")
       and x['kind'] == 'batch' and x['verdict'] == 'change' and x['applied'] is True
@@ -212,12 +212,12 @@ record=$(cluster_job_field "$job" AdminComment)
 in_sacct() {
     sacct -n -X -P -j "$job" -o AdminComment | grep -qxF "$record"
 }
-ok 'its record is in slurmdbd, whole' cluster_until 60 in_sacct
+ok 'the record of a completed job is in slurmdbd, whole' cluster_until 60 in_sacct
 limit=$(cluster_job_field "$job" TimeLimit)
 has_limit() {
     [[ $(sacct -n -X -P -j "$job" -o Timelimit) = "$limit" ]]
 }
-ok 'with the limit that it ran under' cluster_until 60 has_limit
+ok 'slurmdbd has the limit that the job ran under' cluster_until 60 has_limit
 
 # --- files that change ---------------------------------------------------------------
 
@@ -229,26 +229,29 @@ mode_is() {
 mark
 write_conf Mode=observe
 ok 'a changed dnnest.conf is in force without a reconfiguration' cluster_until "$FIND_S" mode_is observe
-like 'as the log says' "$(logged)" 'mode observe, 2 GPU types'
+like 'the log says that the changed dnnest.conf is in force' \
+    "$(logged)" 'mode observe, 2 GPU types'
 
 mark
 write_conf Mode=sideways
-ok 'a broken one is named' cluster_until "$FIND_S" has_logged 'sideways.*the configuration in use stays'
-ok '... and the old one stays in force' mode_is observe
+ok 'a broken dnnest.conf is named' \
+    cluster_until "$FIND_S" has_logged 'sideways.*the configuration in use stays'
+ok 'a broken dnnest.conf leaves the old one in force' mode_is observe
 touch "$dir/etc/dnnest.conf"
 sleep 6
-is '... and is named once, touched or not' "$(logged | grep -c sideways)" 1
+is 'a broken dnnest.conf is named once, touched or not' "$(logged | grep -c sideways)" 1
 write_conf Mode=enforce
-ok '... until it is right again' cluster_until "$FIND_S" mode_is enforce
+ok 'a dnnest.conf that is right again is in force' cluster_until "$FIND_S" mode_is enforce
 
 mark
 device=$dir/etc/hardware/v100_sxm2_16gb.conf
 cp "$device" "$dir/v100.conf"
 echo 'Nonsense=1' >>"$device"
 ok 'a broken file of the catalogue is named' cluster_until "$FIND_S" has_logged 'v100_sxm2_16gb.conf.*stays'
-ok '... and the old catalogue stays in force' mode_is enforce
+ok 'a broken file of the catalogue leaves the old catalogue in force' mode_is enforce
 cp "$dir/v100.conf" "$device"
-ok '... until it is right again' cluster_until "$FIND_S" has_logged 'mode enforce'
+ok 'a catalogue that is right again is in force' \
+    cluster_until "$FIND_S" has_logged 'mode enforce'
 
 mark
 echo 'Dataset=mine Samples=1000000 SampleBytes=110000 Decode=jpeg' >>"$dir/etc/datasets.conf"
@@ -274,14 +277,16 @@ if [[ -x $make_bundle ]]; then
     ok 'a model bundle is found, and the record names it' cluster_until "$FIND_S" bundle_is small
     cp "$bundle/step.json" "$dir/step.json"
     echo >>"$bundle/step.json"
-    ok 'a broken one is named' cluster_until "$FIND_S" has_logged 'step.json: .*the model bundle in use stays'
-    ok '... and the old one predicts' bundle_is small
+    ok 'a broken model bundle is named' \
+        cluster_until "$FIND_S" has_logged 'step.json: .*the model bundle in use stays'
+    ok 'a broken model bundle leaves the old one in force' bundle_is small
     write_conf Mode=observe
-    ok '... while the rest of the site can change' cluster_until "$FIND_S" mode_is observe
-    ok '... and the old one still predicts' bundle_is small
+    ok 'the rest of the site can change with a broken model bundle' \
+        cluster_until "$FIND_S" mode_is observe
+    ok 'the old model bundle predicts after another change of the site' bundle_is small
     cp "$dir/step.json" "$bundle/step.json"
     write_conf Mode=enforce
-    ok '... until it is right again' cluster_until "$FIND_S" mode_is enforce
+    ok 'a model bundle that is right again is in force' cluster_until "$FIND_S" mode_is enforce
     bundle=none
 else
     skip 'a model bundle is found' 'tests/unit/make_bundle is not built'
@@ -302,15 +307,18 @@ if mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
     head -c 1M /dev/zero >"$dir/full/filler" 2>/dev/null || true
     held "${A100[@]}" -J lost --comment="$RESNET"
     held "${A100[@]}" -J lost --comment="$RESNET"
-    ok 'a disk that is full is told' cluster_until "$FIND_S" has_logged "$decisions: .*\(written\|disk full\|No space\)"
+    ok 'a full disk is logged' \
+        cluster_until "$FIND_S" has_logged "$decisions: .*\(written\|disk full\|No space\)"
     held "${A100[@]}" -J lost --comment="$RESNET"
-    like '... and does not hold jobs up' "$said" 'dnnest: time'
+    like 'a full disk does not hold jobs up' "$said" 'dnnest: time'
     sleep 3
-    is '... once' "$(logged | grep -c "$decisions")" 1
+    is 'a full disk is logged once' "$(logged | grep -c "$decisions")" 1
     rm "$dir/full/filler"
-    ok '... and lines come when there is room' cluster_until "$FIND_S" \
+    ok 'lines of the decision log are written when there is room again' \
+        cluster_until "$FIND_S" \
         lines "$decisions" "len([x for x in d if x['name'] == 'lost']) == 3"
-    ok '... which is told' has_logged 'written again, 0 lines are missing'
+    ok 'the log says that lines are written again' \
+        has_logged 'written again, 0 lines are missing'
     decisions=$dir/trace/decisions.jsonl
     write_conf Mode=enforce
     logs_back() {
@@ -321,7 +329,7 @@ if mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
     ok 'the log goes back to its place' cluster_until "$FIND_S" logs_back
     umount "$dir/full"
 else
-    skip 'a disk that is full is told' 'no file system can be mounted here'
+    skip 'a full disk is logged' 'no file system can be mounted here'
 fi
 
 # --- counters ------------------------------------------------------------------------
@@ -347,15 +355,19 @@ fi
 held "${A100[@]}" --comment="$RESNET" --requeue
 mine=$job
 like 'a job is rewritten' "$(cluster_job_field "$mine" TimeLimit)" '^[0-9:]+$'
-ok 'its owner sets another limit' cluster_as_user scontrol update job="$mine" TimeLimit=777
-is 'which is in force' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
+ok 'the owner of a job sets another limit' \
+    cluster_as_user scontrol update job="$mine" TimeLimit=777
+is 'the limit of the owner is in force' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
 before=$(cluster_job_field "$mine" AdminComment)
 cluster_as_user scontrol update job="$mine" Comment="$RESNET"
-is '... after its description is updated' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
+is 'the limit of the owner stays when the description is updated' \
+    "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
 cluster_reconfigure
-is '... after a reconfiguration' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
+is 'the limit of the owner stays after a reconfiguration' \
+    "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
 cluster_restart_ctld
-is '... after a restart' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
+is 'the limit of the owner stays after a restart' \
+    "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
 scontrol update job="$mine" TimeLimit=1-12:00:00
 is 'an admin may set a limit above what was asked for' \
     "$(cluster_job_field "$mine" TimeLimit)" 1-12:00:00
@@ -364,11 +376,12 @@ submit "${A100[@]}" --comment="$RESNET" --requeue job.sh 600
 ok 'a rewritten job runs' cluster_wait_job "$job" RUNNING 90
 gpus=$(cluster_job_field "$job" TresPerNode)
 scontrol update job="$job" TimeLimit=1-12:00:00
-is 'an admin extends it' "$(cluster_job_field "$job" TimeLimit)" 1-12:00:00
+is 'an admin extends the limit of a running job' \
+    "$(cluster_job_field "$job" TimeLimit)" 1-12:00:00
 scontrol requeuehold "$job"
-ok 'it is requeued' cluster_wait_job "$job" PENDING 60
-is '... and keeps its limit' "$(cluster_job_field "$job" TimeLimit)" 1-12:00:00
-is '... and its GPUs' "$(cluster_job_field "$job" TresPerNode)" "$gpus"
+ok 'a running job is requeued' cluster_wait_job "$job" PENDING 60
+is 'a requeued job keeps its limit' "$(cluster_job_field "$job" TimeLimit)" 1-12:00:00
+is 'a requeued job keeps its GPUs' "$(cluster_job_field "$job" TresPerNode)" "$gpus"
 is 'records are not written again' "$(cluster_job_field "$mine" AdminComment)" "$before"
 counts 'updates are counted' "v['dnnest_modifications_total'] >= 1"
 

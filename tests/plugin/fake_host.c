@@ -516,6 +516,23 @@ static void slurm_conf_overrides_the_configuration (void **state)
     stop_plugin ();
 }
 
+/* slurm_conf.last_update counts seconds: two changes may have the same. */
+static void other_parameters_are_seen_without_another_time_stamp (void **state)
+{
+    char parameters[] = "dnnest_mode=observe";
+
+    (void) state;
+    start_plugin (ENFORCE);
+    slurm_conf.slurmctld_params = parameters;
+    await_news ();
+    assert_comment_untouched ("dnnest:colour=red", NULL);
+    assert_contains (stand_in_info, "colour");
+    slurm_conf.slurmctld_params = NULL;
+    await_news ();
+    assert_comment_untouched ("dnnest:colour=red", "; job submitted as written");
+    stop_plugin ();
+}
+
 static void a_reconfiguration_loads_anew_and_a_broken_one_keeps_the_old (void **state)
 {
     job_desc_msg_t desc;
@@ -738,6 +755,8 @@ int main (void)
               a_catalogue_that_others_could_write_is_not_trusted),
         TEST ("slurm.conf overrides the configuration",
               slurm_conf_overrides_the_configuration),
+        TEST ("other parameters are seen without another time stamp",
+              other_parameters_are_seen_without_another_time_stamp),
         TEST ("a reconfiguration loads anew and a broken one keeps the old",
               a_reconfiguration_loads_anew_and_a_broken_one_keeps_the_old),
         TEST ("without Slurm's memory the job is untouched",

@@ -61,6 +61,9 @@ void stop_plugin (void);
 /* Reconfigure: the next job sees what is new. */
 void reconfigure (void);
 
+/* The same, of what has changed in slurm_conf without another last_update. */
+void await_news (void);
+
 /* sbatch --gres=gpu:a100:4 -c 80 -t 1-0 --mem=400000 */
 void make_job (job_desc_msg_t *desc, const char *comment);
 

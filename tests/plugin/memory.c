@@ -184,7 +184,7 @@ static void start_with_traces (void)
     start_plugin (conf);
 }
 
-static void nor_do_the_log_and_the_counters (void **state)
+static void the_log_and_the_counters_leave_no_memory_behind (void **state)
 {
     const long n = 200; /* of each described kind */
     long n_lines = 0;
@@ -308,7 +308,8 @@ int main (void)
         TEST ("bundle and predictor fit into 64 MiB",
               bundle_and_predictor_fit_into_64_mib),
         TEST ("decisions leave no memory behind", decisions_leave_no_memory_behind),
-        TEST ("nor do the log and the counters", nor_do_the_log_and_the_counters),
+        TEST ("the log and the counters leave no memory behind",
+              the_log_and_the_counters_leave_no_memory_behind),
         TEST ("predicting starts no thread", predicting_starts_no_thread),
         TEST ("a child decides as its parent does", a_child_decides_as_its_parent_does),
     };

@@ -462,7 +462,7 @@ static void figures_are_those_of_the_estimate (void **state)
                  dn_range_at (judged.last.estimate.step_s, 0.95) * 10);
     f = dn_pairs_figures (
         &judged.evaluation.scores[DN_METRIC_GPU_MEMORY][DN_BY_ALL].groups[0]);
-    assert_near (f.bias, log (judged.last.estimate.gpu_mem.p50 / 8 / 1073741824));
+    assert_near (f.bias, log (judged.last.estimate.gpu_mem.p50 / 8 / DN_GIB));
     judge_end (&judged);
 }
 

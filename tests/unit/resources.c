@@ -9,8 +9,6 @@
 #define V100 0
 #define A100 1
 
-#define GIB (1024.0 * 1024 * 1024)
-
 /* A job on a device of the scene, ready to be predicted. */
 struct run {
     struct dn_site *site;
@@ -78,7 +76,7 @@ static void the_classes_add_up_at_either_peak (void **state)
     assert_near (sum_of_classes (&early), early.gpu_mem.p50);
     assert_near (late.memory[DN_MEMORY_ACTIVATIONS], 0);
     assert_near (late.memory[DN_MEMORY_WORKSPACE], late.memory[DN_MEMORY_GRADIENTS]);
-    assert_true (early.memory[DN_MEMORY_ACTIVATIONS] > 8 * GIB);
+    assert_true (early.memory[DN_MEMORY_ACTIVATIONS] > 8 * DN_GIB);
 }
 
 static void gradients_take_the_place_of_activations (void **state)
@@ -130,7 +128,7 @@ static void a_workspace_takes_what_is_left (void **state)
     struct dn_estimate wide = estimate (text, A100);
 
     (void) state;
-    assert_true (wide.gpu_mem.p50 > 16 * GIB);
+    assert_true (wide.gpu_mem.p50 > 16 * DN_GIB);
     assert_true (tight.memory[DN_MEMORY_WORKSPACE] < wide.memory[DN_MEMORY_WORKSPACE]);
     assert_true (tight.fits);
 }
@@ -165,7 +163,7 @@ static void measured_memory_is_met (void **state)
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
-        double ratio = memory (rows[i].text, rows[i].device) / GIB / rows[i].gib;
+        double ratio = memory (rows[i].text, rows[i].device) / DN_GIB / rows[i].gib;
 
         if (ratio < 0.85 || ratio > 1.15)
             fail_msg ("%s: %.2f of measured", rows[i].text, ratio);
@@ -334,7 +332,7 @@ static void host_memory_follows_processes_and_loaders (void **state)
     assert_true (none < plain && plain < many);
     assert_true (four > 3.5 * plain && four <= 4 * plain);
     assert_near (spread, plain);
-    assert_in_range (plain / GIB, 4, 12);
+    assert_in_range (plain / DN_GIB, 4, 12);
 }
 
 static void carbon_is_energy_times_intensity (void **state)

@@ -1,0 +1,13 @@
+#!/bin/bash
+# names.t - enums and the tables of their names
+
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+mapfile -t headers < <(c_files "${OURS[@]}" | grep '[.]h$')
+is 'tests/unit/names.c has every public table of names' \
+    "$(sed -n 's/^    &\(dn_[a-z_]*\),$/\1/p' "$top/tests/unit/names.c")" \
+    "$(cd "$top" && sed -n 's/^extern const struct dn_names \(dn_[a-z_]*\);$/\1/p' \
+        "${headers[@]}" | LC_ALL=C sort)"
+done_testing

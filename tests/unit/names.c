@@ -1,0 +1,105 @@
+/* names.c - tests of the tables of names of all enums that have a public one
+ *
+ * DN_NAMES fixes the length of a table, but designated initialisers leave NULL where a
+ * constant in the middle has no name. tests/lint/names.t compares the list below with
+ * the headers.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "learn/calibrate.h"
+#include "learn/evaluate.h"
+#include "graph/layer.h"
+#include "policy/policy.h"
+#include "predict/bundle.h"
+#include "predict/history.h"
+#include "predict/predict.h"
+#include "rewrite/rewrite.h"
+#include "learn/samples.h"
+#include "learn/train.h"
+
+/* clang-format off */
+static const struct dn_names *const tables[] = {
+    &dn_abstain_names,
+    &dn_arch_names,
+    &dn_basis_names,
+    &dn_bottleneck_names,
+    &dn_decode_names,
+    &dn_effect_names,
+    &dn_field_names,
+    &dn_grouping_names,
+    &dn_layer_kind_names,
+    &dn_memory_class_names,
+    &dn_metric_names,
+    &dn_mode_names,
+    &dn_op_kind_names,
+    &dn_quantity_names,
+    &dn_sample_op_names,
+    &dn_sample_pass_names,
+    &dn_scheme_names,
+    &dn_stage_names,
+    &dn_verdict_names,
+    /* End of tables */
+};
+/* clang-format on */
+
+/* Every constant has a name, and every name leads back to its constant. */
+static void check_table (const struct dn_names *table, const char *what)
+{
+    for (int i = 0; i < table->n_names; i++) {
+        const char *name = table->names[i];
+
+        if (!name || name[0] == '\0')
+            fail_msg ("%s: constant %d has no name", what, i);
+        if (dn_names_find (table, name, strlen (name)) != i)
+            fail_msg ("%s: '%s' is not the name of %d alone", what, name, i);
+    }
+}
+
+static void every_constant_has_a_name_of_its_own (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (tables); i++) {
+        assert_true (tables[i]->n_names > 1);
+        check_table (tables[i], tables[i]->names[0]);
+    }
+}
+
+static void every_metadata_key_names_all_its_values (void **state)
+{
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    (void) state;
+    for (int i = 0; i < n_keys; i++) {
+        assert_true ((keys[i].type == DN_KEY_ENUM) == (keys[i].names.n_names > 1));
+        check_table (&keys[i].names, keys[i].name);
+    }
+}
+
+static void every_policy_key_names_all_its_values (void **state)
+{
+    int n_keys;
+    const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
+
+    (void) state;
+    for (int i = 0; i < n_keys; i++) {
+        assert_true ((keys[i].type == DN_RULE_ENUM) == (keys[i].names.n_names > 1));
+        check_table (&keys[i].names, keys[i].name);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("every constant has a name of its own",
+              every_constant_has_a_name_of_its_own),
+        TEST ("every metadata key names all its values",
+              every_metadata_key_names_all_its_values),
+        TEST ("every policy key names all its values",
+              every_policy_key_names_all_its_values),
+    };
+
+    return cmocka_run_group_tests_name ("names", tests, NULL, NULL);
+}
