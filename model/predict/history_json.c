@@ -127,6 +127,29 @@ static int read_application (const char *name,
     return 0;
 }
 
+/* How many runs an application has; -1 if that is no list, or too long. */
+static int count_runs (const char *name,
+                       const struct json_object *array,
+                       struct dn_err *err)
+{
+    size_t n;
+
+    if (!json_object_is_type (array, json_type_array))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "'%s': found %s, expected an array",
+                           dn_quote (name, strlen (name)).text,
+                           json_type_to_name (json_object_get_type (array)));
+    n = json_object_array_length (array);
+    if (n > DN_HISTORY_OWN_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "'%s': more than %d runs",
+                           dn_quote (name, strlen (name)).text,
+                           DN_HISTORY_OWN_MAX);
+    return (int) n;
+}
+
 /* Room for the runs of all applications. NULL with 'err'. */
 static struct dn_history *make_room (struct json_object *applications,
                                      struct dn_err *err)
@@ -134,16 +157,15 @@ static struct dn_history *make_room (struct json_object *applications,
     struct json_object_iterator it = json_object_iter_begin (applications);
     struct json_object_iterator end = json_object_iter_end (applications);
     struct dn_history *history;
-    size_t n = 0;
+    int64_t n = 0;
 
     for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
-        const char *name = json_object_iter_peek_name (&it);
-        struct json_object *array =
-            dn_json_need_array (applications, name, 0, DN_HISTORY_OWN_MAX, err);
+        int own = count_runs (
+            json_object_iter_peek_name (&it), json_object_iter_peek_value (&it), err);
 
-        if (!array)
+        if (own < 0)
             return NULL;
-        n += json_object_array_length (array);
+        n += own;
     }
     if (n > DN_HISTORY_MAX) {
         dn_err_set (err, DN_E_LIMIT, "more than %d runs", DN_HISTORY_MAX);

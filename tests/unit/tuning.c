@@ -731,7 +731,9 @@ static void hostile_histories_are_refused (void **state)
         {"[1, 2, 3, 4, 5]", "[1, 2, 3, 4, 1e30]", "history: 'b': run 0: at"},
         {"\"device\": \"d\"", "\"device\": 4", "history: 'b': run 0: device"},
         {"\"a\": [", "\"a\": [7, ", "history: 'a': run 0"},
-        {"\"a\": [", "\"c\": 7, \"a\": [", "history: c"},
+        {"\"a\": [",
+         "\"c\": 7, \"a\": [",
+         "history: 'c': found int, expected an array"},
         {"\"applications\"", "\"application\"", "history: applications"},
     };
 
@@ -770,7 +772,7 @@ static void expect_too_many (int applications, int runs, const char *part)
 static void a_long_history_is_refused (void **state)
 {
     (void) state;
-    expect_too_many (1, DN_HISTORY_OWN_MAX + 1, "history: x0");
+    expect_too_many (1, DN_HISTORY_OWN_MAX + 1, "history: 'x0': more than 32 runs");
     expect_too_many (DN_HISTORY_MAX / DN_HISTORY_OWN_MAX + 1,
                      DN_HISTORY_OWN_MAX,
                      "history: more than 512 runs");
