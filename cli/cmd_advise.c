@@ -12,6 +12,7 @@
 #include "advise.h"
 #include "host/stopwatch.h"
 #include "process/sbatch.h"
+#include "slurm_version.h"
 #include "output/show.h"
 #include "subject.h"
 #include "output/grid.h"
@@ -32,37 +33,37 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What the command line asks for. */
-struct errand {
+/* What a call of the command was given. */
+struct call {
     struct dn_options given;
     struct dn_sbatch sbatch;
     struct dn_settings settings;
     const char *slurm;
 };
 
-static int take_options (const struct dn_command *self, struct errand *errand)
+static int take_options (const struct dn_command *self, struct call *call)
 {
-    struct dn_options *given = &errand->given;
+    struct dn_options *given = &call->given;
     int option;
 
-    errand->slurm = dn_sbatch_default_version;
+    call->slurm = dn_slurm_version_default;
     while ((option = dn_options_next (given)) != DN_OPTION_END) {
         if (option == DN_OPTION_LEAVE)
             return -1;
         if (option == DN_OPTION_UNKNOWN)
             dn_sbatch_unknown (given->argument);
         else if (option >= N_OPTIONS)
-            dn_sbatch_set (&errand->sbatch, option - N_OPTIONS, given->argument);
+            dn_sbatch_set (&call->sbatch, option - N_OPTIONS, given->argument);
         else if (option == OPTION_DEF_MEM)
-            errand->sbatch.default_memory = given->argument;
+            call->sbatch.default_memory = given->argument;
         else if (option == OPTION_SLURM)
-            errand->slurm = given->argument;
-        else if (!dn_settings_add (&errand->settings, self, given->argument)) {
+            call->slurm = given->argument;
+        else if (!dn_settings_add (&call->settings, self, given->argument)) {
             given->exit_code = DN_EXIT_USAGE;
             return -1;
         }
     }
-    if (given->n_args > 0 && errand->sbatch.value[DN_SBATCH_WRAP]) {
+    if (given->n_args > 0 && call->sbatch.value[DN_SBATCH_WRAP]) {
         given->exit_code = dn_options_misuse (self, "--wrap and a script");
         return -1;
     }
@@ -70,20 +71,20 @@ static int take_options (const struct dn_command *self, struct errand *errand)
 }
 
 /* The submission that the options and the script make. Return an enum dn_exit. */
-static int read_submission (struct errand *errand)
+static int read_submission (struct call *call)
 {
     struct dn_err err = {0};
     char *script = NULL;
     int rc;
 
-    if (errand->given.n_args > 0) {
-        if (dn_read_input (errand->given.args[0], &script, &err) < 0)
+    if (call->given.n_args > 0) {
+        if (dn_read_input (call->given.args[0], &script, &err) < 0)
             return dn_fail (DN_EXIT_DATA, &err);
-        rc = dn_sbatch_read_script (&errand->sbatch, script);
+        rc = dn_sbatch_read_script (&call->sbatch, script);
         if (rc != DN_EXIT_DONE)
             return rc;
     }
-    if (dn_sbatch_fill (&errand->sbatch, errand->given.slurm_version, &err) < 0)
+    if (dn_sbatch_fill (&call->sbatch, call->given.slurm_version, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     return DN_EXIT_DONE;
 }
@@ -384,7 +385,7 @@ static int advise_and_time (const struct dn_site *site,
         struct dn_stopwatch watch;
 
         dn_stopwatch_start (&watch, limit_ms);
-        if (dn_advise (site, job, NULL, advice, err) < 0)
+        if (dn_advise (site, job, NULL, NULL, advice, err) < 0)
             return -1;
         least_ms = fmin (least_ms, dn_stopwatch_ms (&watch));
         if (limit_ms <= 0)
@@ -399,7 +400,7 @@ static int advise_and_time (const struct dn_site *site,
     return 0;
 }
 
-static int advise (struct errand *errand, const struct dn_site *site)
+static int advise (struct call *call, const struct dn_site *site)
 {
     dn_cleanup (free_advice) struct dn_advice *advice = dn_advice_new ();
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
@@ -410,11 +411,11 @@ static int advise (struct errand *errand, const struct dn_site *site)
         dn_complain ("out of memory");
         return DN_EXIT_BUG;
     }
-    if (dn_subject_carry (site, &errand->sbatch.job, &sidecar, &err) < 0)
+    if (dn_subject_carry (site, &call->sbatch.job, &sidecar, &err) < 0)
         return dn_fail (err.code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, &err);
-    if (advise_and_time (site, &errand->sbatch.job, advice, &err) < 0)
+    if (advise_and_time (site, &call->sbatch.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (errand->given.json)
+    if (call->given.json)
         print_json (site, advice);
     else
         rc = print_text (site, advice);
@@ -425,31 +426,31 @@ static int advise (struct errand *errand, const struct dn_site *site)
     return rc;
 }
 
-static void free_errand (struct errand *errand)
+static void free_call (struct call *call)
 {
-    dn_sbatch_free (&errand->sbatch);
+    dn_sbatch_free (&call->sbatch);
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
-    dn_cleanup (free_errand) struct errand errand = {.slurm = NULL};
+    dn_cleanup (free_call) struct call call = {.slurm = NULL};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct dn_err err = {0};
     int rc;
 
-    dn_options_begin (&errand.given, self, argc, argv);
-    if (take_options (self, &errand) < 0)
-        return errand.given.exit_code;
-    if (dn_sbatch_version (errand.slurm, &errand.given.slurm_version, &err) < 0)
+    dn_options_begin (&call.given, self, argc, argv);
+    if (take_options (self, &call) < 0)
+        return call.given.exit_code;
+    if (dn_slurm_version_read (call.slurm, &call.given.slurm_version, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    site = dn_options_site (&errand.given,
-                            errand.settings.len > 0 ? errand.settings.text : NULL);
+    site = dn_options_site (&call.given,
+                            call.settings.len > 0 ? call.settings.text : NULL);
     if (!site)
-        return errand.given.exit_code;
+        return call.given.exit_code;
     if (site->time_min_refused)
         dn_complain ("%s", DN_SITE_TIME_MIN_REFUSED);
-    rc = read_submission (&errand);
-    return rc == DN_EXIT_DONE ? advise (&errand, site) : rc;
+    rc = read_submission (&call);
+    return rc == DN_EXIT_DONE ? advise (&call, site) : rc;
 }
 
 const struct dn_command dn_cmd_advise = {

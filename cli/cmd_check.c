@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "process/sbatch.h"
+#include "slurm_version.h"
 #include "output/show.h"
 #include "subject.h"
 #include "output/grid.h"
@@ -170,7 +171,7 @@ static int collect_script (const struct dn_site *site,
     rc = dn_sbatch_read_script (&sbatch, script);
     if (rc != DN_EXIT_DONE)
         return rc;
-    if (dn_sbatch_version (dn_sbatch_default_version, &version, err) < 0
+    if (dn_slurm_version_read (dn_slurm_version_default, &version, err) < 0
         || dn_sbatch_fill (&sbatch, version, err) < 0
         || dn_request_read (&sbatch.job, &request, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);

@@ -50,8 +50,8 @@ static const char *const type_text[] = {
 };
 static const struct dn_names type_names = DN_NAMES (type_text, DN_N_RULE_TYPES);
 
-/* What is asked for, and the answer. */
-struct errand {
+/* What a call of the command was given, and the answer. */
+struct call {
     struct dn_options given;
     struct dn_settings settings;
     struct dn_submitter submitter;
@@ -157,10 +157,10 @@ static const char *base_name (const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void add_rules (struct json_object *json, const struct errand *errand)
+static void add_rules (struct json_object *json, const struct call *call)
 {
     struct json_object *array = dn_json_add_array (json, "rules");
-    const char *file = base_name (errand->given.paths.conf);
+    const char *file = base_name (call->given.paths.conf);
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
@@ -173,9 +173,8 @@ static void add_rules (struct json_object *json, const struct errand *errand)
 
         write_range (&keys[i], &range_buf);
         dn_json_add_text (row, "key", keys[i].name);
-        dn_json_add_text (row, "value", rule_value (&errand->rules, &keys[i]).text);
-        dn_json_add_text (
-            row, "from", write_origin (file, errand->origins.line[i]).text);
+        dn_json_add_text (row, "value", rule_value (&call->rules, &keys[i]).text);
+        dn_json_add_text (row, "from", write_origin (file, call->origins.line[i]).text);
         dn_json_add_text (row, "default", keys[i].value);
         dn_json_add_text (row, "type", dn_names_get (&type_names, (int) keys[i].type));
         dn_json_add_text (row, "range", range);
@@ -187,7 +186,7 @@ static void add_rules (struct json_object *json, const struct errand *errand)
 /* The lines, whether or not they match. */
 static void add_policies (struct json_object *json,
                           const struct dn_site *site,
-                          const struct errand *errand)
+                          const struct call *call)
 {
     struct json_object *array = dn_json_add_array (json, "policy_keys");
     const struct dn_scope_key *scopes = dn_scope_keys ();
@@ -218,8 +217,8 @@ static void add_policies (struct json_object *json,
                     part, keys[k].name, rule_value (&policy->rules, &keys[k]).text);
         dn_json_add_bool (row,
                           "matches",
-                          errand->submits
-                              && dn_policy_matches (policy, &errand->submitter));
+                          call->submits
+                              && dn_policy_matches (policy, &call->submitter));
     }
 }
 
@@ -303,19 +302,19 @@ static void add_gpus (struct json_object *json, const struct dn_gpu_types *types
     }
 }
 
-static void print_json (const struct dn_site *site, const struct errand *errand)
+static void print_json (const struct dn_site *site, const struct call *call)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
 
-    dn_json_add_text (json, "conf", errand->given.paths.conf);
-    add_rules (json, errand);
-    add_policies (json, site, errand);
+    dn_json_add_text (json, "conf", call->given.paths.conf);
+    add_rules (json, call);
+    add_policies (json, site, call);
     add_site (json, site);
     add_gpus (json, &site->gpu_types);
     dn_json_print (json);
 }
 
-static int print_rules (const struct errand *errand)
+static int print_rules (const struct call *call)
 {
     static const struct dn_grid_column columns[] = {{"KEY", false},
                                                     {"VALUE", false},
@@ -324,7 +323,7 @@ static int print_rules (const struct errand *errand)
                                                     {"RANGE", false},
                                                     {"MEANING", false}};
     dn_cleanup (dn_grid_free) struct dn_grid grid = dn_grid_of (columns, 6);
-    const char *file = base_name (errand->given.paths.conf);
+    const char *file = base_name (call->given.paths.conf);
     int n_keys;
     const struct dn_rule_key *keys = dn_rule_keys (&n_keys);
 
@@ -334,8 +333,8 @@ static int print_rules (const struct errand *errand)
 
         write_range (&keys[i], &buf);
         dn_grid_add (&grid, "%s", keys[i].name);
-        dn_grid_add (&grid, "%s", rule_value (&errand->rules, &keys[i]).text);
-        dn_grid_add (&grid, "%s", write_origin (file, errand->origins.line[i]).text);
+        dn_grid_add (&grid, "%s", rule_value (&call->rules, &keys[i]).text);
+        dn_grid_add (&grid, "%s", write_origin (file, call->origins.line[i]).text);
         dn_grid_add (&grid, "%s", keys[i].value);
         dn_grid_add (&grid, "%s", range);
         dn_grid_add (&grid, "%s", keys[i].help);
@@ -344,7 +343,7 @@ static int print_rules (const struct errand *errand)
 }
 
 /* Every Policy line as it is written, and whether it is for the one who was named. */
-static void print_policies (const struct dn_site *site, const struct errand *errand)
+static void print_policies (const struct dn_site *site, const struct call *call)
 {
     const struct dn_scope_key *scopes = dn_scope_keys ();
     int n_keys;
@@ -363,10 +362,10 @@ static void print_policies (const struct dn_site *site, const struct errand *err
             if (policy->set & (UINT64_C (1) << k))
                 printf (
                     " %s=%s", keys[k].name, rule_value (&policy->rules, &keys[k]).text);
-        if (errand->submits)
+        if (call->submits)
             printf (" (%s)",
-                    dn_policy_matches (policy, &errand->submitter) ? "matches"
-                                                                   : "does not match");
+                    dn_policy_matches (policy, &call->submitter) ? "matches"
+                                                                 : "does not match");
         printf ("\n");
     }
 }
@@ -448,14 +447,14 @@ static int print_gpus (const struct dn_gpu_types *types)
     return dn_grid_print (&grid);
 }
 
-static int print_text (const struct dn_site *site, const struct errand *errand)
+static int print_text (const struct dn_site *site, const struct call *call)
 {
-    const char *conf = errand->given.paths.conf;
+    const char *conf = call->given.paths.conf;
 
     printf ("dnnest.conf: %s\n\n", conf ? conf : "none, all rules at their defaults");
-    if (print_rules (errand) != DN_EXIT_DONE)
+    if (print_rules (call) != DN_EXIT_DONE)
         return DN_EXIT_BUG;
-    print_policies (site, errand);
+    print_policies (site, call);
     print_site (site);
     return print_gpus (&site->gpu_types);
 }
@@ -482,20 +481,20 @@ static void find (void *to, const struct dn_err *err)
 }
 
 /* Every error of the file, each on a line of its own. Return an enum dn_exit. */
-static int check (struct errand *errand)
+static int check (struct call *call)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    const char *conf = errand->given.paths.conf;
+    const char *conf = call->given.paths.conf;
     struct findings findings = {NULL, 0};
     struct dn_problems problems = {find, &findings, 0};
 
     dn_json_add_text (json, "conf", conf);
-    if (errand->given.json)
+    if (call->given.json)
         findings.array = dn_json_add_array (json, "errors");
-    site = dn_options_site_with (&errand->given, errand->settings.text, &problems);
+    site = dn_options_site_with (&call->given, call->settings.text, &problems);
     if (!site)
-        return errand->given.exit_code;
+        return call->given.exit_code;
     if (findings.array && site->bundle_err.code != DN_E_NONE)
         find (&findings, &site->bundle_err);
     if (findings.n > PROBLEMS_MAX)
@@ -547,21 +546,19 @@ static bool find_group (const char *name, struct dn_submitter *submitter)
 }
 
 /* The option that getopt has just returned; false after a complaint. */
-static bool take_option (struct errand *errand,
-                         const struct dn_command *self,
-                         int option)
+static bool take_option (struct call *call, const struct dn_command *self, int option)
 {
-    struct dn_submitter *submitter = &errand->submitter;
-    const char *argument = errand->given.argument;
+    struct dn_submitter *submitter = &call->submitter;
+    const char *argument = call->given.argument;
 
     switch (option) {
     case OPTION_CHECK:
-        errand->check = true;
+        call->check = true;
         if (argument)
-            dn_options_conf (&errand->given, argument);
+            dn_options_conf (&call->given, argument);
         return true;
     case OPTION_SET:
-        return dn_settings_add (&errand->settings, self, argument);
+        return dn_settings_add (&call->settings, self, argument);
     case OPTION_ACCOUNT:
         submitter->account = argument;
         break;
@@ -582,26 +579,26 @@ static bool take_option (struct errand *errand,
     default:
         break;
     }
-    errand->submits = true;
+    call->submits = true;
     return true;
 }
 
 /* Return false to leave with the exit code of 'given'. */
-static bool take_options (struct errand *errand,
+static bool take_options (struct call *call,
                           const struct dn_command *self,
                           int argc,
                           char **argv)
 {
-    struct dn_options *given = &errand->given;
+    struct dn_options *given = &call->given;
     int option;
 
     dn_options_begin (given, self, argc, argv);
     while ((option = dn_options_next (given)) >= 0)
-        if (!take_option (errand, self, option)) {
+        if (!take_option (call, self, option)) {
             given->exit_code = DN_EXIT_USAGE;
             return false;
         }
-    if (option != DN_OPTION_END || !dn_options_count (given, 0, errand->check ? 1 : 0))
+    if (option != DN_OPTION_END || !dn_options_count (given, 0, call->check ? 1 : 0))
         return false;
     if (given->n_args > 0)
         dn_options_conf (given, given->args[0]);
@@ -611,21 +608,21 @@ static bool take_options (struct errand *errand,
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    struct errand errand = {.submitter = {.user_id = DN_UNSET, .group_id = DN_UNSET}};
+    struct call call = {.submitter = {.user_id = DN_UNSET, .group_id = DN_UNSET}};
 
-    if (!take_options (&errand, self, argc, argv))
-        return errand.given.exit_code;
-    if (errand.check)
-        return check (&errand);
-    site = dn_options_site (&errand.given, errand.settings.text);
+    if (!take_options (&call, self, argc, argv))
+        return call.given.exit_code;
+    if (call.check)
+        return check (&call);
+    site = dn_options_site (&call.given, call.settings.text);
     if (!site)
-        return errand.given.exit_code;
+        return call.given.exit_code;
     if (site->time_min_refused)
         dn_complain ("%s", DN_SITE_TIME_MIN_REFUSED);
-    errand.rules = dn_site_rules (site, &errand.submitter, &errand.origins);
-    if (!errand.given.json)
-        return print_text (site, &errand);
-    print_json (site, &errand);
+    call.rules = dn_site_rules (site, &call.submitter, &call.origins);
+    if (!call.given.json)
+        return print_text (site, &call);
+    print_json (site, &call);
     return DN_EXIT_DONE;
 }
 

@@ -31,7 +31,8 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-struct work {
+/* What a call of the command was given. */
+struct call {
     struct dn_progress progress;
     struct dn_evaluation evaluation;
     struct dn_predictions predictions;
@@ -42,14 +43,14 @@ struct work {
     bool by_given;
 };
 
-static void free_work (struct work *work)
+static void free_call (struct call *call)
 {
-    dn_evaluation_free (&work->evaluation);
-    dn_predictions_free (&work->predictions);
-    dn_scores_plot_free (&work->picture);
+    dn_evaluation_free (&call->evaluation);
+    dn_predictions_free (&call->predictions);
+    dn_scores_plot_free (&call->picture);
 }
 
-static int take_key (const struct dn_command *self, const char *key, struct work *work)
+static int take_key (const struct dn_command *self, const char *key, struct call *call)
 {
     int grouping = dn_names_find (&dn_grouping_names, key, strlen (key));
 
@@ -58,120 +59,120 @@ static int take_key (const struct dn_command *self, const char *key, struct work
             self,
             "--by: '%s', expected gpu, model, group, source or precision",
             dn_quote (key, strlen (key)).text);
-    work->by[grouping] = true;
-    work->by_given = true;
+    call->by[grouping] = true;
+    call->by_given = true;
     return DN_EXIT_DONE;
 }
 
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
-                         struct work *work)
+                         struct call *call)
 {
     int option;
 
     while ((option = dn_options_next (given)) >= 0) {
         if (option == OPTION_PREDICTIONS)
-            work->out = given->argument;
+            call->out = given->argument;
         else if (option == OPTION_PLOT)
-            work->plot = given->argument;
+            call->plot = given->argument;
         else
-            given->exit_code = take_key (self, given->argument, work);
+            given->exit_code = take_key (self, given->argument, call);
         if (given->exit_code != DN_EXIT_DONE)
             return -1;
     }
     if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
         return -1;
     /* People want to know which models are bad; programs look for themselves. */
-    for (int g = DN_BY_GPU; g < DN_N_GROUPINGS && !work->by_given; g++)
-        work->by[g] = given->json || g == DN_BY_MODEL;
+    for (int g = DN_BY_GPU; g < DN_N_GROUPINGS && !call->by_given; g++)
+        call->by[g] = given->json || g == DN_BY_MODEL;
     return 0;
 }
 
 static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
-    struct work *work = context;
+    struct call *call = context;
     struct dn_row_result result;
 
-    if (dn_evaluation_add (&work->evaluation, row, &result, err) < 0)
+    if (dn_evaluation_add (&call->evaluation, row, &result, err) < 0)
         return -1;
-    if (work->predictions.out.file)
-        dn_predictions_add (&work->predictions, row, &result);
-    if (!work->plot)
+    if (call->predictions.out.file)
+        dn_predictions_add (&call->predictions, row, &result);
+    if (!call->plot)
         return 0;
-    return dn_scores_plot_add (&work->picture, &work->evaluation, row, &result, err);
+    return dn_scores_plot_add (&call->picture, &call->evaluation, row, &result, err);
 }
 
 static void show_progress (struct dn_span piece, double share, void *context)
 {
-    struct work *work = context;
+    struct call *call = context;
 
     (void) piece;
-    dn_progress_show (&work->progress, work->evaluation.n_rows, share);
+    dn_progress_show (&call->progress, call->evaluation.n_rows, share);
 }
 
-static int read_runs (const char *path, struct work *work, struct dn_err *err)
+static int read_runs (const char *path, struct call *call, struct dn_err *err)
 {
     struct dn_reading reading = {
-        .row = take_row, .piece = show_progress, .context = work};
+        .row = take_row, .piece = show_progress, .context = call};
     int rc;
 
-    work->progress = dn_progress_begin ("rows");
+    call->progress = dn_progress_begin ("rows");
     rc = dn_read_runs (path, &reading, err);
-    dn_progress_end (&work->progress);
+    dn_progress_end (&call->progress);
     return rc;
 }
 
 /* Before anything is read: a name that is wrong is told at once. Return an exit code.
  */
-static int open_outputs (struct work *work)
+static int open_outputs (struct call *call)
 {
     struct dn_err err = {0};
 
-    if (work->plot && dn_scores_plot_open (&work->picture, work->plot, &err) < 0)
+    if (call->plot && dn_scores_plot_open (&call->picture, call->plot, &err) < 0)
         return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
-    if (work->out && dn_predictions_open (&work->predictions, work->out, &err) < 0)
+    if (call->out && dn_predictions_open (&call->predictions, call->out, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     return DN_EXIT_DONE;
 }
 
 /* The first grouping that was asked for; DN_BY_ALL: none was. */
-static enum dn_grouping grouping_of (const struct work *work)
+static enum dn_grouping grouping_of (const struct call *call)
 {
     int grouping = DN_BY_GPU;
 
-    if (!work->by_given)
+    if (!call->by_given)
         return DN_BY_ALL;
-    while (!work->by[grouping])
+    while (!call->by[grouping])
         grouping++;
     return grouping;
 }
 
-static int finish_outputs (struct work *work, struct dn_err *err)
+static int finish_outputs (struct call *call, struct dn_err *err)
 {
-    if (work->out && dn_predictions_finish (&work->predictions, err) < 0)
+    if (call->out && dn_predictions_finish (&call->predictions, err) < 0)
         return -1;
-    if (!work->plot)
+    if (!call->plot)
         return 0;
     return dn_scores_plot_finish (
-        &work->picture, &work->evaluation, grouping_of (work), err);
+        &call->picture, &call->evaluation, grouping_of (call), err);
 }
 
-static int show (const struct dn_options *given, struct work *work)
+static int show (const struct dn_options *given, struct call *call)
 {
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     int exit_code = DN_EXIT_DONE;
 
     if (given->json) {
-        json = dn_scores_json (&work->evaluation, work->by);
+        json = dn_scores_json (&call->evaluation, call->by);
         dn_json_print (json);
     } else {
-        exit_code = dn_scores_print (&work->evaluation, work->by);
+        exit_code = dn_scores_print (&call->evaluation, call->by);
     }
-    if (exit_code == DN_EXIT_DONE && work->plot && work->picture.n == 0) {
-        dn_complain ("%s: not drawn: no row was predicted and measured", work->plot);
+    if (exit_code == DN_EXIT_DONE && call->plot && call->picture.n == 0) {
+        dn_complain ("%s: not drawn: no row was predicted and measured", call->plot);
         return DN_EXIT_ABSTAINED;
     }
-    if (exit_code == DN_EXIT_DONE && work->evaluation.n_predicted == 0)
+    if (exit_code == DN_EXIT_DONE && call->evaluation.n_predicted == 0)
         return DN_EXIT_ABSTAINED;
     return exit_code;
 }
@@ -182,25 +183,25 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_err err = {0};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     struct dn_predictor predictor;
-    dn_cleanup (free_work) struct work work = {.out = NULL};
+    dn_cleanup (free_call) struct call call = {.out = NULL};
 
     dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &work) < 0)
+    if (take_options (self, &given, &call) < 0)
         return given.exit_code;
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
     predictor = dn_site_predictor (site);
-    work.evaluation = dn_evaluation_start (
+    call.evaluation = dn_evaluation_start (
         &predictor, &site->rules, &site->catalogue, &site->datasets);
-    given.exit_code = open_outputs (&work);
+    given.exit_code = open_outputs (&call);
     if (given.exit_code != DN_EXIT_DONE)
         return given.exit_code;
-    if (read_runs (given.args[0], &work, &err) < 0)
+    if (read_runs (given.args[0], &call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    if (finish_outputs (&work, &err) < 0)
+    if (finish_outputs (&call, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
-    return show (&given, &work);
+    return show (&given, &call);
 }
 
 const struct dn_command dn_cmd_evaluate = {

@@ -29,8 +29,8 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What was asked for. */
-struct wish {
+/* What a call of the command was given. */
+struct call {
     const char *gpu;
     const char *plot; /* NULL: no picture */
     int64_t top;
@@ -311,21 +311,21 @@ static int print_text (const struct dn_anatomy *anatomy, int64_t top)
 
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
-                         struct wish *wish)
+                         struct call *call)
 {
     struct dn_err err;
     int option;
 
     while ((option = dn_options_next (given)) >= 0) {
         if (option == OPTION_GPU)
-            wish->gpu = given->argument;
+            call->gpu = given->argument;
         else if (option == OPTION_PLOT)
-            wish->plot = given->argument;
+            call->plot = given->argument;
         else if (dn_int_read (dn_span_of (given->argument),
                               "--top",
                               0,
                               DN_GRAPH_OPS_MAX,
-                              &wish->top,
+                              &call->top,
                               &err)
                  < 0) {
             given->exit_code = dn_options_misuse (self, "%s", err.text);
@@ -334,7 +334,7 @@ static int take_options (const struct dn_command *self,
     }
     if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
         return -1;
-    if (wish->gpu)
+    if (call->gpu)
         return 0;
     given->exit_code = dn_options_misuse (self, "--gpu=NAME is missing");
     return -1;
@@ -343,7 +343,7 @@ static int take_options (const struct dn_command *self,
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    struct wish wish = {.top = TOP_USUAL};
+    struct call call = {.top = TOP_USUAL};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
@@ -351,23 +351,23 @@ static int run (const struct dn_command *self, int argc, char **argv)
     const struct dn_device *device;
 
     dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &wish) < 0)
+    if (take_options (self, &given, &call) < 0)
         return given.exit_code;
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
-    device = dn_subject_device (site, wish.gpu, &err);
+    device = dn_subject_device (site, call.gpu, &err);
     if (!device || dn_subject_read (site, given.args[0], &subject, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (dn_anatomy_find (site, &subject, device, &anatomy, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
     /* The picture first: where it cannot be drawn, nothing else is said. */
-    if (wish.plot && anatomy.estimate.supported
-        && dn_anatomy_plot (&anatomy, wish.plot, &err) < 0)
+    if (call.plot && anatomy.estimate.supported
+        && dn_anatomy_plot (&anatomy, call.plot, &err) < 0)
         return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
     if (!given.json)
-        return print_text (&anatomy, wish.top);
-    print_json (site, &anatomy, wish.top);
+        return print_text (&anatomy, call.top);
+    print_json (site, &anatomy, call.top);
     return anatomy.estimate.supported ? DN_EXIT_DONE : DN_EXIT_ABSTAINED;
 }
 

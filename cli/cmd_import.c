@@ -38,7 +38,8 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-struct wish {
+/* What a call of the command was given. */
+struct call {
     const char *hlo;
     const char *onnx;
     const char *out;
@@ -71,35 +72,35 @@ static int take_symbol (const char *argument,
     return 0;
 }
 
-static int take_option (struct dn_options *given, int option, struct wish *wish)
+static int take_option (struct dn_options *given, int option, struct call *call)
 {
     struct dn_err err = {0};
     int rc = 0;
 
     switch (option) {
     case OPTION_HLO:
-        wish->hlo = given->argument;
+        call->hlo = given->argument;
         break;
     case OPTION_ONNX:
-        wish->onnx = given->argument;
+        call->onnx = given->argument;
         break;
     case OPTION_STEP:
     case OPTION_FORWARD:
-        wish->pass = option == OPTION_STEP ? DN_HLO_PASS_STEP : DN_HLO_PASS_FORWARD;
-        wish->pass_given = true;
+        call->pass = option == OPTION_STEP ? DN_HLO_PASS_STEP : DN_HLO_PASS_FORWARD;
+        call->pass_given = true;
         break;
     case OPTION_DIM:
-        rc = take_symbol (given->argument, &wish->sizes, &err);
+        rc = take_symbol (given->argument, &call->sizes, &err);
         break;
     case OPTION_OUT:
-        wish->out = given->argument;
+        call->out = given->argument;
         break;
     default:
         rc = dn_int_read (dn_span_of (given->argument),
                           "--batch",
                           1,
                           DN_COUNT_MAX,
-                          &wish->batch,
+                          &call->batch,
                           &err);
         break;
     }
@@ -110,22 +111,22 @@ static int take_option (struct dn_options *given, int option, struct wish *wish)
 
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
-                         struct wish *wish)
+                         struct call *call)
 {
     const char *wrong = NULL;
     int option;
 
     while ((option = dn_options_next (given)) >= 0)
-        if (take_option (given, option, wish) < 0)
+        if (take_option (given, option, call) < 0)
             return -1;
     if (option != DN_OPTION_END || !dn_options_count (given, 0, 1))
         return -1;
-    if (!wish->hlo == !wish->onnx)
-        wrong = wish->hlo ? "--hlo and --onnx: expected one of them"
+    if (!call->hlo == !call->onnx)
+        wrong = call->hlo ? "--hlo and --onnx: expected one of them"
                           : "--hlo=FILE or --onnx=FILE is missing";
-    else if (wish->onnx && wish->pass_given)
+    else if (call->onnx && call->pass_given)
         wrong = "--step, --forward: an ONNX model is a forward pass";
-    else if (wish->hlo && wish->sizes.n_symbols > 0)
+    else if (call->hlo && call->sizes.n_symbols > 0)
         wrong = "--dim: HLO has no symbols";
     if (!wrong)
         return 0;
@@ -133,7 +134,7 @@ static int take_options (const struct dn_command *self,
     return -1;
 }
 
-static int read_hlo (const struct wish *wish,
+static int read_hlo (const struct call *call,
                      struct dn_sidecar *sidecar,
                      struct dn_hlo_summary *summary,
                      struct dn_err *err)
@@ -142,14 +143,14 @@ static int read_hlo (const struct wish *wish,
     struct dn_hlo module;
     int rc;
 
-    if (dn_read_large_input (wish->hlo, DN_HLO_TEXT_MAX, &text, err) < 0)
+    if (dn_read_large_input (call->hlo, DN_HLO_TEXT_MAX, &text, err) < 0)
         return -1;
     if (dn_hlo_parse (dn_span_of (text), &module, err) < 0)
-        return dn_err_wrap (err, "%s", wish->hlo);
+        return dn_err_wrap (err, "%s", call->hlo);
     rc = dn_hlo_layers (
-        &module, wish->pass, (double) wish->batch, sidecar, summary, err);
+        &module, call->pass, (double) call->batch, sidecar, summary, err);
     dn_hlo_free (&module);
-    return rc < 0 ? dn_err_wrap (err, "%s", wish->hlo) : 0;
+    return rc < 0 ? dn_err_wrap (err, "%s", call->hlo) : 0;
 }
 
 static void warn_hlo (const struct dn_hlo_summary *summary)
@@ -206,7 +207,7 @@ static void print_hlo (const struct dn_sidecar *sidecar,
                 dn_show_real (summary->replicas, 0).text);
 }
 
-static int read_onnx (struct wish *wish,
+static int read_onnx (struct call *call,
                       struct dn_sidecar *sidecar,
                       struct dn_onnx_summary *summary,
                       struct dn_err *err)
@@ -216,16 +217,16 @@ static int read_onnx (struct wish *wish,
     size_t len;
     int rc;
 
-    if (dn_read_bytes (wish->onnx, DN_ONNX_FILE_MAX, &bytes, &len, err) < 0)
+    if (dn_read_bytes (call->onnx, DN_ONNX_FILE_MAX, &bytes, &len, err) < 0)
         return -1;
-    wish->sizes.samples = wish->batch > 0 ? (double) wish->batch : 0;
+    call->sizes.samples = call->batch > 0 ? (double) call->batch : 0;
     if (sidecar->spec.seq_len > 0)
-        wish->sizes.seq_len = (double) sidecar->spec.seq_len;
+        call->sizes.seq_len = (double) sidecar->spec.seq_len;
     if (dn_onnx_read (bytes, len, &file, err) < 0)
-        return dn_err_wrap (err, "%s", wish->onnx);
-    rc = dn_onnx_layers (&file, &wish->sizes, sidecar, summary, err);
+        return dn_err_wrap (err, "%s", call->onnx);
+    rc = dn_onnx_layers (&file, &call->sizes, sidecar, summary, err);
     dn_onnx_free (&file);
-    return rc < 0 ? dn_err_wrap (err, "%s", wish->onnx) : 0;
+    return rc < 0 ? dn_err_wrap (err, "%s", call->onnx) : 0;
 }
 
 static void print_onnx (const struct dn_sidecar *sidecar,
@@ -252,7 +253,7 @@ static void print_onnx (const struct dn_sidecar *sidecar,
 }
 
 /* The sidecar, on stdout or in its file. */
-static int write_sidecar (const struct wish *wish,
+static int write_sidecar (const struct call *call,
                           const struct dn_sidecar *sidecar,
                           struct dn_err *err)
 {
@@ -260,42 +261,42 @@ static int write_sidecar (const struct wish *wish,
 
     if (!text)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (wish->out)
-        return dn_write_output (wish->out, text, err);
+    if (call->out)
+        return dn_write_output (call->out, text, err);
     printf ("%s\n", text);
     return 0;
 }
 
-static int import_hlo (const struct wish *wish, struct dn_sidecar *sidecar, bool json)
+static int import_hlo (const struct call *call, struct dn_sidecar *sidecar, bool json)
 {
     struct dn_hlo_summary summary;
     struct dn_err err = {0};
 
-    if (read_hlo (wish, sidecar, &summary, &err) < 0
-        || write_sidecar (wish, sidecar, &err) < 0)
+    if (read_hlo (call, sidecar, &summary, &err) < 0
+        || write_sidecar (call, sidecar, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     warn_hlo (&summary);
-    if (wish->out && json)
+    if (call->out && json)
         print_hlo_json (sidecar, &summary);
-    else if (wish->out)
+    else if (call->out)
         print_hlo (sidecar, &summary);
     return DN_EXIT_DONE;
 }
 
-static int import_onnx (struct wish *wish, struct dn_sidecar *sidecar, bool json)
+static int import_onnx (struct call *call, struct dn_sidecar *sidecar, bool json)
 {
     struct dn_onnx_summary summary;
     struct dn_err err = {0};
 
-    if (read_onnx (wish, sidecar, &summary, &err) < 0
-        || write_sidecar (wish, sidecar, &err) < 0)
+    if (read_onnx (call, sidecar, &summary, &err) < 0
+        || write_sidecar (call, sidecar, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (summary.n_unknown > 0)
         dn_complain ("warning: %d operators are not known, such as %s: only their "
                      "bytes count",
                      summary.n_unknown,
                      summary.unknown);
-    if (wish->out)
+    if (call->out)
         print_onnx (sidecar, &summary, json);
     return DN_EXIT_DONE;
 }
@@ -303,18 +304,18 @@ static int import_onnx (struct wish *wish, struct dn_sidecar *sidecar, bool json
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    struct wish wish = {.pass = DN_HLO_PASS_GUESS};
+    struct call call = {.pass = DN_HLO_PASS_GUESS};
     struct dn_err err = {0};
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
 
     dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &wish) < 0)
+    if (take_options (self, &given, &call) < 0)
         return given.exit_code;
     if (given.n_args > 0
         && dn_spec_read (dn_span_of (given.args[0]), &sidecar.spec, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    return wish.hlo ? import_hlo (&wish, &sidecar, given.json)
-                    : import_onnx (&wish, &sidecar, given.json);
+    return call.hlo ? import_hlo (&call, &sidecar, given.json)
+                    : import_onnx (&call, &sidecar, given.json);
 }
 
 const struct dn_command dn_cmd_import = {

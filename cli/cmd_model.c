@@ -58,8 +58,8 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What the command was asked to do. */
-struct task {
+/* What a call of the command was given. */
+struct call {
     const struct dn_command *command;
     struct dn_options given;
     const char *place; /* --dir */
@@ -84,13 +84,13 @@ static void store_cleanup (struct dn_store *store)
 /* Where BundleKeys= of dnnest.conf points, or "none". Nothing else of the site is
  * loaded: a bundle must be replaceable also when the site cannot be read for its sake.
  */
-static int configured_keys (struct task *task,
+static int configured_keys (struct call *call,
                             char path[DN_SITE_PATH_MAX],
                             struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) struct dn_site *site = calloc (1, sizeof (*site));
     dn_cleanup (dn_free_ptr) char *text = NULL;
-    const struct dn_load_paths *paths = &task->given.paths;
+    const struct dn_load_paths *paths = &call->given.paths;
     size_t len;
 
     memcpy (path, DN_SITE_NONE, sizeof (DN_SITE_NONE));
@@ -108,15 +108,15 @@ static int configured_keys (struct task *task,
 
 /* Load the keys that signatures are checked against; none where none are named. Return
  * an enum dn_exit. */
-static int load_keys (struct task *task, struct dn_keys *keys)
+static int load_keys (struct call *call, struct dn_keys *keys)
 {
     char configured[DN_SITE_PATH_MAX];
-    const char *path = task->keys;
+    const char *path = call->keys;
     struct dn_err err = {0};
 
     memset (keys, 0, sizeof (*keys));
     if (!path) {
-        if (configured_keys (task, configured, &err) < 0)
+        if (configured_keys (call, configured, &err) < 0)
             return dn_fail (DN_EXIT_CONF, &err);
         path = configured;
     }
@@ -127,19 +127,19 @@ static int load_keys (struct task *task, struct dn_keys *keys)
 
 /* Read the installed bundle; where none is installed, the one that came with dnnest, in
  * 'path' too. Return 1 with 'err' where there is neither. */
-static int read_installed (const struct task *task,
+static int read_installed (const struct call *call,
                            const char **path,
                            struct dn_parcel *parcel,
                            struct dn_err *err)
 {
     dn_cleanup (store_cleanup) struct dn_store store;
     struct dn_err shipped = {0};
-    int found = dn_store_open (task->place, &store, err);
+    int found = dn_store_open (call->place, &store, err);
 
-    *path = task->place;
+    *path = call->place;
     if (found == 0)
         found = dn_store_read (&store, DN_SLOT_CURRENT, parcel, err);
-    if (found <= 0 || task->given_place)
+    if (found <= 0 || call->given_place)
         return found;
     if (access (DNNEST_BUNDLE_DIR, F_OK) != 0)
         return found;
@@ -151,29 +151,29 @@ static int read_installed (const struct task *task,
 }
 
 /* The bundle that show and verify are asked about. */
-static int read_subject (const struct task *task,
+static int read_subject (const struct call *call,
                          const char **path,
                          struct dn_parcel *parcel)
 {
     struct dn_err err = {0};
     int found;
 
-    *path = task->argument;
-    found = task->argument ? dn_parcel_read (*path, parcel, &err)
-                           : read_installed (task, path, parcel, &err);
+    *path = call->argument;
+    found = call->argument ? dn_parcel_read (*path, parcel, &err)
+                           : read_installed (call, path, parcel, &err);
     return found == 0 ? DN_EXIT_DONE : dn_fail (DN_EXIT_DATA, &err);
 }
 
-static int show (struct task *task)
+static int show (struct call *call)
 {
     dn_cleanup (dn_parcel_free) struct dn_parcel parcel = {.text = {NULL, 0}};
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     const char *path;
-    int code = read_subject (task, &path, &parcel);
+    int code = read_subject (call, &path, &parcel);
 
     if (code != DN_EXIT_DONE)
         return code;
-    if (!task->given.json)
+    if (!call->given.json)
         return dn_bundle_show (path, &parcel);
     json = dn_bundle_show_json (path, &parcel);
     dn_json_print (json);
@@ -182,7 +182,7 @@ static int show (struct task *task)
 
 /* Check the signature, if there are keys; '*key' is the one that made it. Return an
  * enum dn_exit. */
-static int check_signature (struct task *task,
+static int check_signature (struct call *call,
                             const char *path,
                             const struct dn_parcel *parcel,
                             struct dn_keys *keys,
@@ -192,9 +192,9 @@ static int check_signature (struct task *task,
     int code;
 
     *key = NULL;
-    if (task->is_unsigned)
+    if (call->is_unsigned)
         return DN_EXIT_DONE;
-    code = load_keys (task, keys);
+    code = load_keys (call, keys);
     if (code != DN_EXIT_DONE || keys->n_keys == 0)
         return code;
     *key = dn_signature_check (
@@ -221,7 +221,7 @@ static struct dn_shown signature_text (const struct dn_parcel *parcel,
     return out;
 }
 
-static void print_bundle (const struct task *task,
+static void print_bundle (const struct call *call,
                           const char *path,
                           const struct dn_parcel *parcel,
                           const struct dn_public_key *key,
@@ -229,7 +229,7 @@ static void print_bundle (const struct task *task,
 {
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
 
-    if (!task->given.json) {
+    if (!call->given.json) {
         printf ("%s: %s (%s, %d files, %s%s%s)\n",
                 path,
                 what,
@@ -263,25 +263,25 @@ static int check_use (const char *path, const struct dn_parcel *parcel)
     return dn_fail (DN_EXIT_DATA, &err);
 }
 
-static int verify (struct task *task)
+static int verify (struct call *call)
 {
     dn_cleanup (dn_parcel_free) struct dn_parcel parcel = {.text = {NULL, 0}};
     struct dn_keys keys;
     const struct dn_public_key *key;
     const char *path;
-    int code = read_subject (task, &path, &parcel);
+    int code = read_subject (call, &path, &parcel);
 
     if (code == DN_EXIT_DONE)
-        code = check_signature (task, path, &parcel, &keys, &key);
+        code = check_signature (call, path, &parcel, &keys, &key);
     if (code == DN_EXIT_DONE)
         code = check_use (path, &parcel);
     if (code == DN_EXIT_DONE)
-        print_bundle (task, path, &parcel, key, "ok");
+        print_bundle (call, path, &parcel, key, "ok");
     return code;
 }
 
 /* Bring a verified bundle into force. */
-static int install_parcel (const struct task *task,
+static int install_parcel (const struct call *call,
                            const struct dn_parcel *parcel,
                            const struct dn_public_key *key)
 {
@@ -292,18 +292,18 @@ static int install_parcel (const struct task *task,
     enum dn_stored stored;
     struct dn_err err = {0};
 
-    if (dn_store_lock (task->place, &store, &err) < 0
+    if (dn_store_lock (call->place, &store, &err) < 0
         || dn_store_install (&store, parcel, &stored, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (stored == DN_STORED_ASIDE)
         dn_complain ("%s: the bundle before was damaged; it is now %s.aside",
                      store.path,
                      store.path);
-    print_bundle (task, store.path, parcel, key, done[stored]);
+    print_bundle (call, store.path, parcel, key, done[stored]);
     return DN_EXIT_DONE;
 }
 
-static int install (struct task *task)
+static int install (struct call *call)
 {
     dn_cleanup (dn_parcel_free) struct dn_parcel parcel = {.text = {NULL, 0}};
     struct dn_keys keys;
@@ -311,27 +311,27 @@ static int install (struct task *task)
     struct dn_err err = {0};
     int code;
 
-    if (dn_parcel_read (task->argument, &parcel, &err) < 0)
+    if (dn_parcel_read (call->argument, &parcel, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    code = check_signature (task, task->argument, &parcel, &keys, &key);
+    code = check_signature (call, call->argument, &parcel, &keys, &key);
     if (code == DN_EXIT_DONE)
-        code = check_use (task->argument, &parcel);
-    return code == DN_EXIT_DONE ? install_parcel (task, &parcel, key) : code;
+        code = check_use (call->argument, &parcel);
+    return code == DN_EXIT_DONE ? install_parcel (call, &parcel, key) : code;
 }
 
-static int rollback (struct task *task)
+static int rollback (struct call *call)
 {
     dn_cleanup (dn_parcel_free) struct dn_parcel parcel = {.text = {NULL, 0}};
     dn_cleanup (store_cleanup) struct dn_store store;
     struct dn_err err = {0};
     int status;
 
-    if (dn_store_lock (task->place, &store, &err) < 0)
+    if (dn_store_lock (call->place, &store, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     status = dn_store_rollback (&store, &parcel, &err);
     if (status != 0)
         return dn_fail (status > 0 ? DN_EXIT_ABSTAINED : DN_EXIT_DATA, &err);
-    print_bundle (task, store.path, &parcel, NULL, "rolled back");
+    print_bundle (call, store.path, &parcel, NULL, "rolled back");
     return DN_EXIT_DONE;
 }
 
@@ -401,7 +401,7 @@ static int list_slots (const struct dn_store *store,
     return n_slots;
 }
 
-static int list (struct task *task)
+static int list (struct call *call)
 {
     dn_cleanup (store_cleanup) struct dn_store store;
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
@@ -409,43 +409,43 @@ static int list (struct task *task)
         dn_grid_of (list_columns, (int) DN_N_ELEMENTS (list_columns));
     struct json_object *slots;
     struct dn_err err = {0};
-    int found = dn_store_open (task->place, &store, &err);
+    int found = dn_store_open (call->place, &store, &err);
     int n_slots = 0;
 
     if (found < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    dn_json_add_text (json, "dir", task->place);
+    dn_json_add_text (json, "dir", call->place);
     slots = dn_json_add_array (json, "slots");
     if (found == 0)
         n_slots = list_slots (&store, slots, &grid);
-    if (task->given.json)
+    if (call->given.json)
         dn_json_print (json);
     else if (n_slots > 0 && dn_grid_print (&grid) != DN_EXIT_DONE)
         return DN_EXIT_BUG;
     if (n_slots > 0)
         return DN_EXIT_DONE;
-    if (!task->given.json)
-        dn_complain ("%s: no bundle is installed there", task->place);
+    if (!call->given.json)
+        dn_complain ("%s: no bundle is installed there", call->place);
     return DN_EXIT_ABSTAINED;
 }
 
 #ifdef DN_FETCH
 /* What is known before anything is asked of the network. */
-static int check_fetch (struct task *task, struct dn_keys *keys)
+static int check_fetch (struct call *call, struct dn_keys *keys)
 {
     int code;
 
-    if (task->is_unsigned)
-        return dn_options_misuse (task->command,
+    if (call->is_unsigned)
+        return dn_options_misuse (call->command,
                                   "--unsigned: what is fetched must be signed");
-    if (task->install == (task->out != NULL))
-        return dn_options_misuse (task->command,
+    if (call->install == (call->out != NULL))
+        return dn_options_misuse (call->command,
                                   "fetch: one of --install and --out=DIR is expected");
-    if (task->out && access (task->out, F_OK) == 0) {
-        dn_complain ("%s: is there already", task->out);
+    if (call->out && access (call->out, F_OK) == 0) {
+        dn_complain ("%s: is there already", call->out);
         return DN_EXIT_USAGE;
     }
-    code = load_keys (task, keys);
+    code = load_keys (call, keys);
     if (code != DN_EXIT_DONE || keys->n_keys > 0)
         return code;
     dn_complain (
@@ -453,37 +453,37 @@ static int check_fetch (struct task *task, struct dn_keys *keys)
     return DN_EXIT_CONF;
 }
 
-static int fetch (struct task *task)
+static int fetch (struct call *call)
 {
     dn_cleanup (dn_parcel_free) struct dn_parcel parcel = {.text = {NULL, 0}};
     struct dn_keys keys;
-    struct dn_fetch what = {.url = task->argument,
-                            .ca_file = task->ca_file,
-                            .max_time_s = (double) task->max_time_s,
+    struct dn_fetch what = {.url = call->argument,
+                            .ca_file = call->ca_file,
+                            .max_time_s = (double) call->max_time_s,
                             .keys = &keys};
     const struct dn_public_key *key;
     struct dn_err err = {0};
-    int code = check_fetch (task, &keys);
+    int code = check_fetch (call, &keys);
 
     if (code != DN_EXIT_DONE)
         return code;
     key = dn_fetch_parcel (&what, &parcel, &err);
     if (!key)
         return dn_fail (DN_EXIT_DATA, &err);
-    code = check_use (task->argument, &parcel);
+    code = check_use (call->argument, &parcel);
     if (code != DN_EXIT_DONE)
         return code;
-    if (task->install)
-        return install_parcel (task, &parcel, key);
-    if (dn_store_export (task->out, &parcel, &err) < 0)
+    if (call->install)
+        return install_parcel (call, &parcel, key);
+    if (dn_store_export (call->out, &parcel, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    print_bundle (task, task->out, &parcel, key, "fetched");
+    print_bundle (call, call->out, &parcel, key, "fetched");
     return DN_EXIT_DONE;
 }
 #else
-static int fetch (struct task *task)
+static int fetch (struct call *call)
 {
-    (void) task;
+    (void) call;
     dn_complain ("fetch: dnnest was built without it (configure --without-fetch)");
     return DN_EXIT_CONF;
 }
@@ -516,33 +516,33 @@ static int write_signature (const char *dir, const char *text, struct dn_err *er
     return failed ? -1 : 0;
 }
 
-static int sign (struct task *task)
+static int sign (struct call *call)
 {
     dn_cleanup (dn_parcel_free) struct dn_parcel parcel = {.text = {NULL, 0}};
     char text[DN_SIGNATURE_TEXT_MAX];
     struct dn_err err = {0};
 
-    if (!task->key)
-        return dn_options_misuse (task->command, "sign: --key=FILE is missing");
-    if (dn_parcel_read (task->argument, &parcel, &err) < 0
-        || dn_signature_make (task->key, dn_blob_span (&parcel.text), text, &err) < 0
-        || write_signature (task->argument, text, &err) < 0)
+    if (!call->key)
+        return dn_options_misuse (call->command, "sign: --key=FILE is missing");
+    if (dn_parcel_read (call->argument, &parcel, &err) < 0
+        || dn_signature_make (call->key, dn_blob_span (&parcel.text), text, &err) < 0
+        || write_signature (call->argument, text, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    if (!task->given.json)
-        printf ("%s/%s: written\n", task->argument, DN_SIGNATURE_NAME);
+    if (!call->given.json)
+        printf ("%s/%s: written\n", call->argument, DN_SIGNATURE_NAME);
     return DN_EXIT_DONE;
 }
 
-static int keygen (struct task *task)
+static int keygen (struct call *call)
 {
     struct dn_err err = {0};
 
-    if (dn_keys_generate (task->argument, &err) < 0)
+    if (dn_keys_generate (call->argument, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    if (!task->given.json)
+    if (!call->given.json)
         printf ("%s: private, keep it\n%s.pub: public, give it away\n",
-                task->argument,
-                task->argument);
+                call->argument,
+                call->argument);
     return DN_EXIT_DONE;
 }
 
@@ -551,7 +551,7 @@ static const struct verb {
     const char *argument; /* what it takes */
     int min;
     int max;
-    int (*run) (struct task *task);
+    int (*run) (struct call *call);
 } verbs[] = {
     {"show", "DIR", 0, 1, show},
     {"verify", "DIR", 0, 1, verify},
@@ -581,92 +581,92 @@ static const struct verb *find_verb (const struct dn_command *self, const char *
     return NULL;
 }
 
-static const struct verb *take_verb (struct task *task)
+static const struct verb *take_verb (struct call *call)
 {
-    struct dn_options *given = &task->given;
+    struct dn_options *given = &call->given;
     const struct verb *verb;
 
     if (!dn_options_count (given, 1, -1))
         return NULL;
-    verb = find_verb (task->command, given->args[0]);
+    verb = find_verb (call->command, given->args[0]);
     if (!verb)
         return NULL;
     if (given->n_args - 1 < verb->min) {
         dn_options_misuse (
-            task->command, "%s: %s is missing", verb->name, verb->argument);
+            call->command, "%s: %s is missing", verb->name, verb->argument);
         return NULL;
     }
     if (given->n_args - 1 > verb->max) {
         const char *extra = given->args[verb->max + 1];
 
-        dn_options_misuse (task->command,
+        dn_options_misuse (call->command,
                            "%s: '%s' is one argument too many",
                            verb->name,
                            dn_quote (extra, strlen (extra)).text);
         return NULL;
     }
-    task->argument = given->n_args > 1 ? given->args[1] : NULL;
+    call->argument = given->n_args > 1 ? given->args[1] : NULL;
     return verb;
 }
 
 /* Return false after a complaint. */
-static bool take_option (struct task *task, int option)
+static bool take_option (struct call *call, int option)
 {
-    const char *argument = task->given.argument;
+    const char *argument = call->given.argument;
     struct dn_err err = {0};
 
     switch (option) {
     case OPTION_DIR:
-        task->place = argument;
-        task->given_place = true;
+        call->place = argument;
+        call->given_place = true;
         return true;
     case OPTION_KEYS:
-        task->keys = dn_options_absolute (task->keys_text, argument);
+        call->keys = dn_options_absolute (call->keys_text, argument);
         return true;
     case OPTION_UNSIGNED:
-        task->is_unsigned = true;
+        call->is_unsigned = true;
         return true;
     case OPTION_INSTALL:
-        task->install = true;
+        call->install = true;
         return true;
     case OPTION_OUT:
-        task->out = argument;
+        call->out = argument;
         return true;
     case OPTION_CACERT:
-        task->ca_file = argument;
+        call->ca_file = argument;
         return true;
     case OPTION_KEY:
-        task->key = dn_options_absolute (task->key_text, argument);
+        call->key = dn_options_absolute (call->key_text, argument);
         return true;
     default:
         if (dn_int_read (dn_span_of (argument),
                          "--max-time",
                          1,
                          MAX_TIME_MAX_S,
-                         &task->max_time_s,
+                         &call->max_time_s,
                          &err)
             == 0)
             return true;
-        dn_options_misuse (task->command, "%s", err.text);
+        dn_options_misuse (call->command, "%s", err.text);
         return false;
     }
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
-    struct task task = {
+    struct call call = {
         .command = self, .place = DNNEST_MODEL_DIR, .max_time_s = MAX_TIME_S};
     const struct verb *verb;
     int option;
     int code;
 
-    dn_options_begin (&task.given, self, argc, argv);
-    while ((option = dn_options_next (&task.given)) >= 0)
-        if (!take_option (&task, option))
+    dn_options_begin (&call.given, self, argc, argv);
+    while ((option = dn_options_next (&call.given)) >= 0)
+        if (!take_option (&call, option))
             return DN_EXIT_USAGE;
     if (option != DN_OPTION_END)
-        return task.given.exit_code;
-    verb = take_verb (&task);
+        return call.given.exit_code;
+    verb = take_verb (&call);
     if (!verb)
         return DN_EXIT_USAGE;
     if (sodium_init () < 0) {
@@ -676,7 +676,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     /* A signal ends a transfer at once, and the steps of an installation behind the
      * last of them. */
     dn_interrupt_hold ();
-    code = verb->run (&task);
+    code = verb->run (&call);
     dn_interrupt_release ();
     return code;
 }

@@ -43,8 +43,8 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What was asked for; devices by name, none: all. */
-struct selection {
+/* What a call of the command was given; devices by name, none: all. */
+struct call {
     const char *names[DN_DEVICES_MAX];
     int n_names;
     bool all;
@@ -56,7 +56,7 @@ struct selection {
 
 static int take_curve (const struct dn_command *self,
                        const char *text,
-                       struct selection *selection)
+                       struct call *call)
 {
     struct dn_err err;
 
@@ -64,7 +64,7 @@ static int take_curve (const struct dn_command *self,
                      "--cpu-curve",
                      1,
                      CURVE_MAX,
-                     &selection->curve,
+                     &call->curve,
                      &err)
         < 0)
         return dn_options_misuse (self, "%s", err.text);
@@ -75,54 +75,54 @@ static int take_curve (const struct dn_command *self,
 static int take_option (const struct dn_command *self,
                         int option,
                         const char *argument,
-                        struct selection *selection)
+                        struct call *call)
 {
     struct dn_err err = {0};
 
     switch (option) {
     case OPTION_ALL:
-        selection->all = true;
+        call->all = true;
         return DN_EXIT_DONE;
     case OPTION_CPU_CURVE:
-        return take_curve (self, argument, selection);
+        return take_curve (self, argument, call);
     case OPTION_BATCH_SIZES:
-        selection->by_batch = true;
-        if (argument && dn_batch_sizes_read (argument, &selection->sizes, &err) < 0)
+        call->by_batch = true;
+        if (argument && dn_batch_sizes_read (argument, &call->sizes, &err) < 0)
             return dn_options_misuse (self, "%s", err.text);
         return DN_EXIT_DONE;
     case OPTION_PLOT:
-        selection->plot = argument;
+        call->plot = argument;
         return DN_EXIT_DONE;
     default:
-        if (selection->n_names == DN_DEVICES_MAX)
+        if (call->n_names == DN_DEVICES_MAX)
             return dn_options_misuse (
                 self, "--gpu: more than %d of them", DN_DEVICES_MAX);
-        selection->names[selection->n_names++] = argument;
+        call->names[call->n_names++] = argument;
         return DN_EXIT_DONE;
     }
 }
 
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
-                         struct selection *selection)
+                         struct call *call)
 {
     int option;
 
     while ((option = dn_options_next (given)) >= 0) {
-        given->exit_code = take_option (self, option, given->argument, selection);
+        given->exit_code = take_option (self, option, given->argument, call);
         if (given->exit_code != DN_EXIT_DONE)
             return -1;
     }
     if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
         return -1;
-    if (selection->plot && !selection->by_batch)
+    if (call->plot && !call->by_batch)
         given->exit_code =
             dn_options_misuse (self, "--plot goes with --batch-sizes only");
-    else if (selection->curve > 0 && selection->by_batch)
+    else if (call->curve > 0 && call->by_batch)
         given->exit_code =
             dn_options_misuse (self, "--cpu-curve does not go with --batch-sizes");
-    if (selection->all)
-        selection->n_names = 0;
+    if (call->all)
+        call->n_names = 0;
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
@@ -130,16 +130,16 @@ static int take_options (const struct dn_command *self,
  * or -1.
  */
 static int find_devices (const struct dn_site *site,
-                         const struct selection *selection,
+                         const struct call *call,
                          const struct dn_device *devices[],
                          struct dn_err *err)
 {
     int n = 0;
 
-    if (selection->n_names == 0)
+    if (call->n_names == 0)
         return dn_subject_devices (site, devices);
-    for (; n < selection->n_names; n++) {
-        devices[n] = dn_subject_device (site, selection->names[n], err);
+    for (; n < call->n_names; n++) {
+        devices[n] = dn_subject_device (site, call->names[n], err);
         if (!devices[n])
             return -1;
     }
@@ -172,8 +172,10 @@ static double throughput (const struct dn_site *site,
                           const struct dn_run *run,
                           double cpus)
 {
-    return dn_predict_throughput (
-        &site->constants, &subject->spec, &subject->graph, run->estimate->device, cpus);
+    const struct dn_case c =
+        dn_subject_case (site, subject, run->estimate->device, cpus);
+
+    return dn_whitebox_throughput (&c);
 }
 
 /* Is it known what the CPUs of this run would do? */
@@ -284,13 +286,13 @@ static void print_json (const struct dn_site *site,
 /* Read SPEC. Where batches are compared it need not tell one. */
 static int read_subject (const struct dn_site *site,
                          const char *text,
-                         const struct selection *selection,
+                         const struct call *call,
                          struct dn_subject *subject,
                          struct dn_err *err)
 {
-    const struct dn_batch_sizes *sizes = &selection->sizes;
+    const struct dn_batch_sizes *sizes = &call->sizes;
 
-    if (!selection->by_batch)
+    if (!call->by_batch)
         return dn_subject_read (site, text, subject, err);
     if (dn_subject_parse (text, subject, err) < 0)
         return -1;
@@ -302,26 +304,24 @@ static int read_subject (const struct dn_site *site,
 
 static int compare_batches (const struct dn_site *site,
                             const struct dn_subject *subject,
-                            const struct selection *selection,
+                            const struct call *call,
                             const struct dn_device *const devices[],
                             int n,
                             struct dn_batches *batches)
 {
     struct dn_err err = {0};
 
-    if (dn_batches_predict (site, subject, &selection->sizes, devices, n, batches, &err)
-        < 0)
+    if (dn_batches_predict (site, subject, &call->sizes, devices, n, batches, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     /* The picture first: where it cannot be drawn, nothing else is said. */
-    if (selection->plot
-        && dn_batches_plot (batches, &subject->graph, selection->plot, &err) < 0)
+    if (call->plot && dn_batches_plot (batches, &subject->graph, call->plot, &err) < 0)
         return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
     return DN_EXIT_DONE;
 }
 
 static int predict (const struct dn_site *site,
                     const struct dn_subject *subject,
-                    const struct selection *selection,
+                    const struct call *call,
                     const struct dn_device *const devices[],
                     int n,
                     bool json)
@@ -337,34 +337,30 @@ static int predict (const struct dn_site *site,
         dn_complain ("out of memory");
         return DN_EXIT_BUG;
     }
-    if (selection->by_batch)
-        exit_code = compare_batches (site, subject, selection, devices, n, &batches);
+    if (call->by_batch)
+        exit_code = compare_batches (site, subject, call, devices, n, &batches);
     if (exit_code != DN_EXIT_DONE)
         return exit_code;
     if (predict_all (site, subject, devices, n, runs, estimates, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (json) {
-        print_json (site,
-                    subject,
-                    runs,
-                    n,
-                    selection->curve,
-                    selection->by_batch ? &batches : NULL);
+        print_json (
+            site, subject, runs, n, call->curve, call->by_batch ? &batches : NULL);
         return DN_EXIT_DONE;
     }
     dn_show_model (&subject->graph);
-    if (selection->by_batch)
+    if (call->by_batch)
         return dn_batches_print (&batches);
     exit_code = dn_show_runs (runs, n, &subject->spec);
-    if (exit_code == DN_EXIT_DONE && selection->curve > 0)
-        exit_code = print_curves (site, subject, runs, n, selection->curve);
+    if (exit_code == DN_EXIT_DONE && call->curve > 0)
+        exit_code = print_curves (site, subject, runs, n, call->curve);
     return exit_code;
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    struct selection selection = {.n_names = 0};
+    struct call call = {.n_names = 0};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
@@ -372,17 +368,17 @@ static int run (const struct dn_command *self, int argc, char **argv)
     int n;
 
     dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &selection) < 0)
+    if (take_options (self, &given, &call) < 0)
         return given.exit_code;
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
-    if (read_subject (site, given.args[0], &selection, &subject, &err) < 0)
+    if (read_subject (site, given.args[0], &call, &subject, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    n = find_devices (site, &selection, devices, &err);
+    n = find_devices (site, &call, devices, &err);
     if (n < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    return predict (site, &subject, &selection, devices, n, given.json);
+    return predict (site, &subject, &call, devices, n, given.json);
 }
 
 const struct dn_command dn_cmd_predict = {

@@ -72,8 +72,8 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What was asked for. */
-struct wish {
+/* What a call of the command was given. */
+struct call {
     struct dn_probe_task task;
     int64_t grace;
     int64_t seconds;
@@ -94,11 +94,11 @@ struct wish {
     char record_path[PATH_MAX]; /* of the store; "": none */
 };
 
-static void free_wish (struct wish *wish)
+static void free_call (struct call *call)
 {
-    if (wish->compiled)
-        regfree (&wish->regex);
-    free (wish->sidecar_text);
+    if (call->compiled)
+        regfree (&call->regex);
+    free (call->sidecar_text);
 }
 
 static int take_number (const struct dn_command *self,
@@ -117,41 +117,41 @@ static int take_number (const struct dn_command *self,
 
 static int take_pattern (const struct dn_command *self,
                          const char *text,
-                         struct wish *wish)
+                         struct call *call)
 {
     char why[128];
     int rc;
 
-    if (wish->compiled)
-        regfree (&wish->regex);
-    rc = regcomp (&wish->regex, text, REG_EXTENDED);
-    wish->compiled = rc == 0;
-    wish->pattern = text;
+    if (call->compiled)
+        regfree (&call->regex);
+    rc = regcomp (&call->regex, text, REG_EXTENDED);
+    call->compiled = rc == 0;
+    call->pattern = text;
     if (rc == 0)
         return DN_EXIT_DONE;
-    regerror (rc, &wish->regex, why, sizeof (why));
+    regerror (rc, &call->regex, why, sizeof (why));
     return dn_options_misuse (
         self, "--pattern: '%s': %s", dn_quote (text, strlen (text)).text, why);
 }
 
 static int take_sweep (const struct dn_command *self,
                        const char *text,
-                       struct wish *wish)
+                       struct call *call)
 {
     struct dn_err err = {0};
 
-    return dn_sweep_add (&wish->sweep, text, &err) < 0
+    return dn_sweep_add (&call->sweep, text, &err) < 0
                ? dn_options_misuse (self, "%s", err.text)
                : DN_EXIT_DONE;
 }
 
 static int take_directive (const struct dn_command *self,
                            const char *text,
-                           struct wish *wish)
+                           struct call *call)
 {
-    if (wish->n_directives == DIRECTIVES_MAX)
+    if (call->n_directives == DIRECTIVES_MAX)
         return dn_options_misuse (self, "--sbatch: more than %d", DIRECTIVES_MAX);
-    wish->directives[wish->n_directives++] = text;
+    call->directives[call->n_directives++] = text;
     return DN_EXIT_DONE;
 }
 
@@ -159,45 +159,45 @@ static int take_directive (const struct dn_command *self,
 static int take_option (const struct dn_command *self,
                         int option,
                         const char *argument,
-                        struct wish *wish)
+                        struct call *call)
 {
     const int64_t day = 86400;
 
     switch (option) {
     case OPTION_STEPS:
         return take_number (
-            self, option, argument, DN_STEADY_MIN, 100000, &wish->task.steps);
+            self, option, argument, DN_STEADY_MIN, 100000, &call->task.steps);
     case OPTION_WARMUP:
-        return take_number (self, option, argument, 1, 100000, &wish->task.warmup);
+        return take_number (self, option, argument, 1, 100000, &call->task.warmup);
     case OPTION_SECONDS:
-        return take_number (self, option, argument, 1, day, &wish->seconds);
+        return take_number (self, option, argument, 1, day, &call->seconds);
     case OPTION_GRACE:
-        return take_number (self, option, argument, 0, 3600, &wish->grace);
+        return take_number (self, option, argument, 0, 3600, &call->grace);
     case OPTION_EVERY:
-        return take_number (self, option, argument, 1, 1000000, &wish->task.every);
+        return take_number (self, option, argument, 1, 1000000, &call->task.every);
     case OPTION_PATTERN:
-        return take_pattern (self, argument, wish);
+        return take_pattern (self, argument, call);
     case OPTION_GPU:
-        wish->gpu = argument;
+        call->gpu = argument;
         return DN_EXIT_DONE;
     case OPTION_SIDECAR:
-        wish->sidecar = argument;
+        call->sidecar = argument;
         return DN_EXIT_DONE;
     case OPTION_RECORD:
-        wish->record = argument;
+        call->record = argument;
         return DN_EXIT_DONE;
     case OPTION_HOOK:
-        wish->task.hook_dir = argument;
+        call->task.hook_dir = argument;
         return DN_EXIT_DONE;
     case OPTION_WITHIN_JOB:
-        wish->within_job = true;
+        call->within_job = true;
         return DN_EXIT_DONE;
     case OPTION_SWEEP:
-        return take_sweep (self, argument, wish);
+        return take_sweep (self, argument, call);
     case OPTION_SBATCH:
-        return take_directive (self, argument, wish);
+        return take_directive (self, argument, call);
     default:
-        wish->submit = true;
+        call->submit = true;
         return DN_EXIT_DONE;
     }
 }
@@ -205,30 +205,30 @@ static int take_option (const struct dn_command *self,
 /* What does not go together. */
 static int check_options (const struct dn_command *self,
                           const struct dn_options *given,
-                          const struct wish *wish)
+                          const struct call *call)
 {
-    if (!wish->task.argv || !wish->task.argv[0])
+    if (!call->task.argv || !call->task.argv[0])
         return dn_options_misuse (self, "COMMAND is missing, expected -- COMMAND");
-    if (wish->within_job
-        && (wish->sidecar || given->n_args > 0 || wish->sweep.n_keys > 0))
+    if (call->within_job
+        && (call->sidecar || given->n_args > 0 || call->sweep.n_keys > 0))
         return dn_options_misuse (self, "--within-job finds the metadata by itself");
-    if (wish->sidecar && given->n_args > 0)
+    if (call->sidecar && given->n_args > 0)
         return dn_options_misuse (self, "--sidecar and SPEC");
-    if (wish->task.every > 1 && !wish->pattern)
+    if (call->task.every > 1 && !call->pattern)
         return dn_options_misuse (self, "--every goes with --pattern only");
-    if (wish->sweep.n_keys == 0 && (wish->submit || wish->n_directives > 0))
+    if (call->sweep.n_keys == 0 && (call->submit || call->n_directives > 0))
         return dn_options_misuse (self, "--submit and --sbatch go with --sweep only");
-    if (wish->sweep.n_keys > 0 && given->json)
+    if (call->sweep.n_keys > 0 && given->json)
         return dn_options_misuse (self, "--json does not go with --sweep");
     return DN_EXIT_DONE;
 }
 
 /* What stands behind "--" is the program's. Return the number of words before it. */
-static int cut_command (int argc, char **argv, struct wish *wish)
+static int cut_command (int argc, char **argv, struct call *call)
 {
     for (int i = 1; i < argc; i++)
         if (strcmp (argv[i], "--") == 0) {
-            wish->task.argv = argv + i + 1;
+            call->task.argv = argv + i + 1;
             return i;
         }
     return argc;
@@ -236,24 +236,24 @@ static int cut_command (int argc, char **argv, struct wish *wish)
 
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
-                         struct wish *wish)
+                         struct call *call)
 {
     int option;
 
     while ((option = dn_options_next (given)) >= 0) {
-        given->exit_code = take_option (self, option, given->argument, wish);
+        given->exit_code = take_option (self, option, given->argument, call);
         if (given->exit_code != DN_EXIT_DONE)
             return -1;
     }
     if (option != DN_OPTION_END)
         return -1;
-    given->exit_code = check_options (self, given, wish);
+    given->exit_code = check_options (self, given, call);
     if (given->exit_code != DN_EXIT_DONE || !dn_options_count (given, 0, 1))
         return -1;
-    wish->task.pattern = wish->compiled ? &wish->regex : NULL;
-    wish->task.seconds = (double) wish->seconds;
-    wish->task.grace_s = (double) wish->grace;
-    wish->task.output_to_stderr = given->json;
+    call->task.pattern = call->compiled ? &call->regex : NULL;
+    call->task.seconds = (double) call->seconds;
+    call->task.grace_s = (double) call->grace;
+    call->task.output_to_stderr = given->json;
     return 0;
 }
 
@@ -262,20 +262,20 @@ static int take_options (const struct dn_command *self,
 /* A sidecar is named by its absolute path, text is written anew: on one line, without
  * what was read from stdin going astray.
  */
-static int name_spec (struct wish *wish,
+static int name_spec (struct call *call,
                       const struct dn_subject *subject,
                       struct dn_err *err)
 {
-    const char *path = wish->spec + (wish->spec[0] == '@');
+    const char *path = call->spec + (call->spec[0] == '@');
     char absolute[PATH_MAX];
-    struct dn_buf buf = dn_buf_on (wish->spec_text, sizeof (wish->spec_text));
+    struct dn_buf buf = dn_buf_on (call->spec_text, sizeof (call->spec_text));
 
-    if (!dn_subject_is_sidecar (wish->spec))
+    if (!dn_subject_is_sidecar (call->spec))
         return dn_subject_write (
-            &subject->spec, wish->spec_text, sizeof (wish->spec_text), err);
-    wish->sidecar_text =
+            &subject->spec, call->spec_text, sizeof (call->spec_text), err);
+    call->sidecar_text =
         dn_sidecar_write (&(const struct dn_sidecar){subject->spec, subject->layers});
-    if (!wish->sidecar_text)
+    if (!call->sidecar_text)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     dn_buf_add (&buf, "@%s", dn_options_absolute (absolute, path));
     return buf.cut ? dn_err_set (err, DN_E_LIMIT, "%s: the path is too long", path) : 0;
@@ -284,7 +284,7 @@ static int name_spec (struct wish *wish,
 /* Of a job that is a probe of itself: what the plugin has put into its environment
  * (rewrite.h). It goes out of there, so that jobs that the program submits are none.
  */
-static int parse_job (struct wish *wish, struct dn_subject *subject, struct dn_err *err)
+static int parse_job (struct call *call, struct dn_subject *subject, struct dn_err *err)
 {
     const char *spec = getenv (DN_PROBE_SPEC);
     const char *steps = getenv (DN_PROBE_STEPS);
@@ -298,44 +298,44 @@ static int parse_job (struct wish *wish, struct dn_subject *subject, struct dn_e
         && dn_int_read (dn_span_of (steps), DN_PROBE_STEPS, 1, 100000, &n, err) < 0)
         return -1;
     if (n > 1)
-        wish->task.steps = n < DN_STEADY_MIN ? DN_STEADY_MIN : n;
+        call->task.steps = n < DN_STEADY_MIN ? DN_STEADY_MIN : n;
     if (json) {
         if (dn_sidecar_read (dn_span_of (json), &sidecar, err) < 0)
             return -1;
         subject->layers = sidecar.layers;
-        wish->sidecar_text = strdup (json);
-        if (!wish->sidecar_text)
+        call->sidecar_text = strdup (json);
+        if (!call->sidecar_text)
             return dn_err_set (err, DN_E_NOMEM, "out of memory");
     }
     subject->spec = sidecar.spec;
     if (dn_spec_read (dn_span_of (spec), &subject->spec, err) < 0)
         return -1;
-    wish->spec = spec;
+    call->spec = spec;
     return dn_subject_write (
-        &subject->spec, wish->spec_text, sizeof (wish->spec_text), err);
+        &subject->spec, call->spec_text, sizeof (call->spec_text), err);
 }
 
-static int parse_subject (struct wish *wish,
+static int parse_subject (struct call *call,
                           struct dn_subject *subject,
                           struct dn_err *err)
 {
     memset (subject, 0, sizeof (*subject));
-    if (wish->within_job)
-        return parse_job (wish, subject, err);
-    if (dn_subject_parse (wish->spec, subject, err) < 0)
+    if (call->within_job)
+        return parse_job (call, subject, err);
+    if (dn_subject_parse (call->spec, subject, err) < 0)
         return -1;
     subject->spec.probe = DN_UNSET; /* it is one */
-    return name_spec (wish, subject, err);
+    return name_spec (call, subject, err);
 }
 
 static int read_subject (const struct dn_site *site,
-                         struct wish *wish,
+                         struct call *call,
                          struct dn_subject *subject,
                          struct dn_err *err)
 {
-    if (!wish->spec && !wish->within_job)
+    if (!call->spec && !call->within_job)
         return 0;
-    if (parse_subject (wish, subject, err) == 0
+    if (parse_subject (call, subject, err) == 0
         && dn_subject_build (site, DN_UNSET, subject, err) == 0)
         return 0;
     dn_subject_free (subject);
@@ -347,43 +347,43 @@ static int read_subject (const struct dn_site *site,
 /* Where the result is to be kept. The store is made now: a name that is wrong is told
  * before the program has run.
  */
-static int find_record (struct wish *wish, struct dn_err *err)
+static int find_record (struct call *call, struct dn_err *err)
 {
-    struct dn_buf path = dn_buf_on (wish->record_path, sizeof (wish->record_path));
+    struct dn_buf path = dn_buf_on (call->record_path, sizeof (call->record_path));
 
-    if (!wish->spec || (wish->record && strcmp (wish->record, DN_SITE_NONE) == 0))
+    if (!call->spec || (call->record && strcmp (call->record, DN_SITE_NONE) == 0))
         return 0;
-    if (wish->record)
-        dn_buf_add (&path, "%s", wish->record);
-    else if (dn_records_usual_path (wish->record_path, sizeof (wish->record_path), err)
+    if (call->record)
+        dn_buf_add (&path, "%s", call->record);
+    else if (dn_records_usual_path (call->record_path, sizeof (call->record_path), err)
              < 0)
         return -1;
     if (path.cut)
         return dn_err_set (err, DN_E_LIMIT, "--record: the path is too long");
-    return dn_records_keep (wish->record_path, NULL, err);
+    return dn_records_keep (call->record_path, NULL, err);
 }
 
-static int keep (const struct wish *wish, struct dn_probe_report *report)
+static int keep (const struct call *call, struct dn_probe_report *report)
 {
     struct dn_err err = {0};
 
     if (!report->steady_known || !report->subject || !report->measured.device
-        || wish->record_path[0] == '\0')
+        || call->record_path[0] == '\0')
         return DN_EXIT_DONE;
-    if (dn_probe_report_record (report, wish->record_path, &err) < 0)
+    if (dn_probe_report_record (report, call->record_path, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    snprintf (report->record, sizeof (report->record), "%s", wish->record_path);
+    snprintf (report->record, sizeof (report->record), "%s", call->record_path);
     return DN_EXIT_DONE;
 }
 
-static void explain_failure (const struct wish *wish,
+static void explain_failure (const struct call *call,
                              const struct dn_probe_report *report)
 {
     const char *hint = "";
 
     if (dn_feed_best (&report->run->feed))
         hint = "";
-    else if (wish->pattern)
+    else if (call->pattern)
         hint = " (does a line match --pattern?)";
     else if (!report->run->feed.hooked)
         hint = " (the program does not import torch; try --pattern)";
@@ -391,14 +391,14 @@ static void explain_failure (const struct wish *wish,
 }
 
 /* With which to leave: a program that has failed by itself says so. */
-static int exit_of (const struct wish *wish,
+static int exit_of (const struct call *call,
                     const struct dn_probe_report *report,
                     int exit_code)
 {
     int status = report->run->status;
 
     /* Scripts go on as if nobody had watched. */
-    if (wish->within_job)
+    if (call->within_job)
         exit_code = DN_EXIT_DONE;
     if (report->run->end == DN_PROBE_ENDED && WIFSIGNALED (status))
         return 128 + WTERMSIG (status);
@@ -408,7 +408,7 @@ static int exit_of (const struct wish *wish,
 }
 
 static int show (const struct dn_options *given,
-                 struct wish *wish,
+                 struct call *call,
                  struct dn_probe_report *report)
 {
     struct dn_err err = {0};
@@ -418,19 +418,19 @@ static int show (const struct dn_options *given,
     if (report->run->n_left > 0)
         dn_complain ("warning: %d processes of the program do not end",
                      report->run->n_left);
-    if (dn_probe_report_find (report, wish->task.warmup, wish->gpu, &err) < 0)
+    if (dn_probe_report_find (report, call->task.warmup, call->gpu, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (!report->steady_known
-        && !(wish->within_job && !dn_feed_best (&report->run->feed)))
-        explain_failure (wish, report);
-    kept = keep (wish, report);
+        && !(call->within_job && !dn_feed_best (&report->run->feed)))
+        explain_failure (call, report);
+    kept = keep (call, report);
     if (given->json) {
         dn_probe_report_print_json (report);
         exit_code = report->steady_known ? DN_EXIT_DONE : DN_EXIT_ABSTAINED;
     } else {
         exit_code = dn_probe_report_print (report);
     }
-    return exit_of (wish, report, exit_code == DN_EXIT_DONE ? kept : exit_code);
+    return exit_of (call, report, exit_code == DN_EXIT_DONE ? kept : exit_code);
 }
 
 static void free_run (struct dn_probe_run **run)
@@ -442,18 +442,18 @@ static void free_run (struct dn_probe_run **run)
 static int probe (const struct dn_options *given,
                   const struct dn_site *site,
                   const struct dn_subject *subject,
-                  struct wish *wish)
+                  struct call *call)
 {
     struct dn_err err = {0};
     dn_cleanup (free_run) struct dn_probe_run *run = calloc (1, sizeof (*run));
     dn_cleanup (dn_probe_report_free) struct dn_probe_report report = {
         .site = site,
-        .subject = wish->spec ? subject : NULL,
-        .spec = wish->spec_text,
-        .sidecar = wish->sidecar_text,
+        .subject = call->spec ? subject : NULL,
+        .spec = call->spec_text,
+        .sidecar = call->sidecar_text,
         .run = run,
-        .argv = wish->task.argv,
-        .within_job = wish->within_job,
+        .argv = call->task.argv,
+        .within_job = call->within_job,
     };
     int rc;
 
@@ -462,7 +462,7 @@ static int probe (const struct dn_options *given,
         return DN_EXIT_BUG;
     }
     dn_interrupt_hold ();
-    rc = dn_probe_run (&wish->task, run, &err);
+    rc = dn_probe_run (&call->task, run, &err);
     dn_interrupt_release (); /* and end here, if a signal came */
     if (rc < 0 && run->unable) {
         dn_complain ("%s", err.text);
@@ -470,7 +470,7 @@ static int probe (const struct dn_options *given,
     }
     if (rc < 0)
         return dn_fail (DN_EXIT_BUG, &err);
-    return show (given, wish, &report);
+    return show (given, call, &report);
 }
 
 /* --- many probes ----------------------------------------------------------------- */
@@ -514,38 +514,38 @@ static void add_path (struct command_words *words,
 }
 
 static int add_options (const struct dn_options *given,
-                        const struct wish *wish,
+                        const struct call *call,
                         struct command_words *words,
                         struct dn_err *err)
 {
     const struct dn_load_paths usual = dn_load_default_paths ();
-    const struct dn_probe_task *task = &wish->task;
+    const struct dn_probe_task *task = &call->task;
     char record[PATH_MAX];
 
-    if (!wish->record && dn_records_usual_path (record, sizeof (record), err) < 0)
+    if (!call->record && dn_records_usual_path (record, sizeof (record), err) < 0)
         return -1;
     add_path (words, "conf", given->paths.conf, usual.conf);
     add_path (words, "hardware", given->paths.hardware, usual.hardware);
     add_path (words, "datasets", given->paths.datasets, usual.datasets);
     add_path (words, "model", given->paths.model, usual.model);
     add_path (words, "hook", task->hook_dir, DNNEST_PROBE_DIR);
-    add_path (words, "record", wish->record ? wish->record : record, NULL);
+    add_path (words, "record", call->record ? call->record : record, NULL);
     add_word (words, "--steps=%lld", (long long) task->steps);
     add_word (words, "--warmup=%lld", (long long) task->warmup);
-    add_word (words, "--seconds=%lld", (long long) wish->seconds);
-    add_word (words, "--grace=%lld", (long long) wish->grace);
-    if (wish->pattern) {
-        add_word (words, "--pattern=%s", wish->pattern);
+    add_word (words, "--seconds=%lld", (long long) call->seconds);
+    add_word (words, "--grace=%lld", (long long) call->grace);
+    if (call->pattern) {
+        add_word (words, "--pattern=%s", call->pattern);
         add_word (words, "--every=%lld", (long long) task->every);
     }
-    if (wish->gpu)
-        add_word (words, "--gpu=%s", wish->gpu);
+    if (call->gpu)
+        add_word (words, "--gpu=%s", call->gpu);
     return words->cut ? dn_err_set (err, DN_E_LIMIT, "an option is too long") : 0;
 }
 
 static int make_script (const struct dn_options *given,
                         const struct dn_site *site,
-                        const struct wish *wish,
+                        const struct call *call,
                         char **script,
                         struct dn_err *err)
 {
@@ -554,12 +554,12 @@ static int make_script (const struct dn_options *given,
     ssize_t n = readlink ("/proc/self/exe", self, sizeof (self) - 1);
     const struct dn_sweep_job job = {
         .site = site,
-        .sweep = &wish->sweep,
-        .spec = wish->spec,
-        .argv = wish->task.argv,
+        .sweep = &call->sweep,
+        .spec = call->spec,
+        .argv = call->task.argv,
         .options = words ? words->words : NULL,
-        .directives = wish->directives,
-        .n_directives = wish->n_directives,
+        .directives = call->directives,
+        .n_directives = call->n_directives,
     };
 
     if (!words)
@@ -567,7 +567,7 @@ static int make_script (const struct dn_options *given,
     self[n > 0 ? n : 0] = '\0';
     add_word (words, "%s", n > 0 ? self : "dnnest");
     add_word (words, "probe");
-    if (add_options (given, wish, words, err) < 0)
+    if (add_options (given, call, words, err) < 0)
         return -1;
     *script = dn_sweep_script (&job, err);
     return *script ? 0 : -1;
@@ -576,18 +576,18 @@ static int make_script (const struct dn_options *given,
 static int sweep (const struct dn_command *self,
                   const struct dn_options *given,
                   const struct dn_site *site,
-                  const struct wish *wish)
+                  const struct call *call)
 {
     dn_cleanup (dn_free_ptr) char *script = NULL;
     struct dn_err err = {0};
     int status;
 
-    if (!wish->spec || dn_subject_is_sidecar (wish->spec)
-        || strcmp (wish->spec, "-") == 0)
+    if (!call->spec || dn_subject_is_sidecar (call->spec)
+        || strcmp (call->spec, "-") == 0)
         return dn_options_misuse (self, "--sweep needs SPEC as KEY=VALUE,KEY=VALUE");
-    if (make_script (given, site, wish, &script, &err) < 0)
+    if (make_script (given, site, call, &script, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (!wish->submit) {
+    if (!call->submit) {
         fputs (script, stdout);
         return DN_EXIT_DONE;
     }
@@ -605,69 +605,69 @@ static void forget_job (void)
 /* In a job everything that is wrong with the probe leaves the program as it is: it is
  * run, and all of it.
  */
-static int go_on (const struct wish *wish, int exit_code)
+static int go_on (const struct call *call, int exit_code)
 {
-    if (!wish->within_job || !wish->task.argv || !wish->task.argv[0])
+    if (!call->within_job || !call->task.argv || !call->task.argv[0])
         return exit_code;
     dn_complain ("no probe, the program goes on");
     fflush (stdout);
     forget_job ();
-    execvp (wish->task.argv[0], wish->task.argv);
-    dn_complain ("%s: %s", wish->task.argv[0], strerror (errno));
+    execvp (call->task.argv[0], call->task.argv);
+    dn_complain ("%s: %s", call->task.argv[0], strerror (errno));
     return 127;
 }
 
 /* Everything that is to be known before the program runs. */
 static int prepare (const struct dn_site *site,
-                    struct wish *wish,
+                    struct call *call,
                     struct dn_subject *subject)
 {
     struct dn_err err = {0};
 
-    if (read_subject (site, wish, subject, &err) < 0)
+    if (read_subject (site, call, subject, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (wish->within_job) {
+    if (call->within_job) {
         forget_job ();
-        wish->spec = wish->spec_text;
-        wish->seconds = 86400; /* the job's own limit counts */
-        wish->task.seconds = (double) wish->seconds;
+        call->spec = call->spec_text;
+        call->seconds = 86400; /* the job's own limit counts */
+        call->task.seconds = (double) call->seconds;
     }
-    if (wish->gpu && !dn_subject_device (site, wish->gpu, &err))
+    if (call->gpu && !dn_subject_device (site, call->gpu, &err))
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (find_record (wish, &err) == 0)
+    if (find_record (call, &err) == 0)
         return DN_EXIT_DONE;
-    if (!wish->within_job)
+    if (!call->within_job)
         return dn_fail (DN_EXIT_DATA, &err);
     dn_complain ("nothing is kept: %s", err.text);
-    wish->record_path[0] = '\0';
+    call->record_path[0] = '\0';
     return DN_EXIT_DONE;
 }
 
 static int run_with (const struct dn_command *self,
                      struct dn_options *given,
-                     struct wish *wish)
+                     struct call *call)
 {
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     char hook[PATH_MAX];
     int exit_code;
 
-    wish->spec = given->n_args > 0 ? given->args[0] : wish->sidecar;
-    wish->task.hook_dir = dn_options_absolute (hook, wish->task.hook_dir);
+    call->spec = given->n_args > 0 ? given->args[0] : call->sidecar;
+    call->task.hook_dir = dn_options_absolute (hook, call->task.hook_dir);
     site = dn_options_site (given, NULL);
     if (!site)
-        return go_on (wish, given->exit_code);
-    if (wish->sweep.n_keys > 0)
-        return sweep (self, given, site, wish);
-    exit_code = prepare (site, wish, &subject);
-    return exit_code == DN_EXIT_DONE ? probe (given, site, &subject, wish)
-                                     : go_on (wish, exit_code);
+        return go_on (call, given->exit_code);
+    if (call->sweep.n_keys > 0)
+        return sweep (self, given, site, call);
+    exit_code = prepare (site, call, &subject);
+    return exit_code == DN_EXIT_DONE ? probe (given, site, &subject, call)
+                                     : go_on (call, exit_code);
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    dn_cleanup (free_wish) struct wish wish = {
+    dn_cleanup (free_call) struct call call = {
         .task = {.steps = STEPS_USUAL,
                  .warmup = WARMUP_USUAL,
                  .every = 1,
@@ -676,11 +676,11 @@ static int run (const struct dn_command *self, int argc, char **argv)
         .grace = GRACE_USUAL,
     };
 
-    argc = cut_command (argc, argv, &wish);
+    argc = cut_command (argc, argv, &call);
     dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &wish) < 0)
+    if (take_options (self, &given, &call) < 0)
         return given.exit_code;
-    return run_with (self, &given, &wish);
+    return run_with (self, &given, &call);
 }
 
 const struct dn_command dn_cmd_probe = {

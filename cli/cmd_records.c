@@ -38,7 +38,8 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-struct work {
+/* What a call of the command was given. */
+struct call {
     struct dn_records_filter filter;
     bool last_given;
     bool filtered;
@@ -54,10 +55,10 @@ struct work {
     int64_t n_added;
 };
 
-static void free_work (struct work *work)
+static void free_call (struct call *call)
 {
-    dn_records_close (work->records);
-    dn_grid_free (&work->grid);
+    dn_records_close (call->records);
+    dn_grid_free (&call->grid);
 }
 
 /* --- options --------------------------------------------------------------------- */
@@ -65,36 +66,36 @@ static void free_work (struct work *work)
 static int take_option (const struct dn_command *self,
                         int option,
                         const char *argument,
-                        struct work *work)
+                        struct call *call)
 {
     struct dn_err err = {0};
 
-    work->filtered =
-        work->filtered || (option != OPTION_CSV && option != OPTION_IMPORT);
+    call->filtered =
+        call->filtered || (option != OPTION_CSV && option != OPTION_IMPORT);
     switch (option) {
     case OPTION_CSV:
-        work->csv = true;
+        call->csv = true;
         break;
     case OPTION_APP:
-        work->filter.group = argument;
+        call->filter.group = argument;
         break;
     case OPTION_GPU:
-        work->filter.gpu = argument;
+        call->filter.gpu = argument;
         break;
     case OPTION_SOURCE:
-        work->filter.source = argument;
+        call->filter.source = argument;
         break;
     case OPTION_LAST:
-        work->last_given = true;
+        call->last_given = true;
         if (dn_int_read (
-                dn_span_of (argument), "last", 1, INT32_MAX, &work->filter.last, &err)
+                dn_span_of (argument), "last", 1, INT32_MAX, &call->filter.last, &err)
             < 0)
             return dn_options_misuse (self, "--%s", err.text);
         break;
     default:
-        if (work->import)
+        if (call->import)
             return dn_options_misuse (self, "--import: more than one");
-        work->import = argument;
+        call->import = argument;
         break;
     }
     return DN_EXIT_DONE;
@@ -102,41 +103,41 @@ static int take_option (const struct dn_command *self,
 
 static int check_options (const struct dn_command *self,
                           const struct dn_options *given,
-                          const struct work *work)
+                          const struct call *call)
 {
-    if (work->csv && given->json)
+    if (call->csv && given->json)
         return dn_options_misuse (self, "--csv and --json");
-    if (work->import && (work->csv || work->filtered))
+    if (call->import && (call->csv || call->filtered))
         return dn_options_misuse (self, "--import goes with no option of showing");
     return DN_EXIT_DONE;
 }
 
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
-                         struct work *work)
+                         struct call *call)
 {
     struct dn_err err = {0};
-    struct dn_buf path = dn_buf_on (work->path, sizeof (work->path));
+    struct dn_buf path = dn_buf_on (call->path, sizeof (call->path));
     int option;
 
     while ((option = dn_options_next (given)) >= 0) {
-        given->exit_code = take_option (self, option, given->argument, work);
+        given->exit_code = take_option (self, option, given->argument, call);
         if (given->exit_code != DN_EXIT_DONE)
             return -1;
     }
     if (option != DN_OPTION_END || !dn_options_count (given, 0, 1))
         return -1;
-    given->exit_code = check_options (self, given, work);
+    given->exit_code = check_options (self, given, call);
     if (given->exit_code != DN_EXIT_DONE)
         return -1;
     if (given->n_args == 1)
         dn_buf_add (&path, "%s", given->args[0]);
-    else if (dn_records_usual_path (work->path, sizeof (work->path), &err) < 0)
+    else if (dn_records_usual_path (call->path, sizeof (call->path), &err) < 0)
         given->exit_code = dn_fail (DN_EXIT_USAGE, &err);
     if (path.cut)
         given->exit_code = dn_options_misuse (self, "the path is too long");
-    if (!work->last_given && !work->csv && !given->json)
-        work->filter.last = LAST_USUAL;
+    if (!call->last_given && !call->csv && !given->json)
+        call->filter.last = LAST_USUAL;
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
@@ -169,20 +170,20 @@ static double number_of (const struct dn_row *row, const char *column)
 
 static int list_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
-    struct work *work = context;
+    struct call *call = context;
     double memory = number_of (row, "peak_mem_gb");
 
     (void) err;
-    dn_grid_add (&work->grid, "%lld", (long long) row->line);
-    add_word (&work->grid, row, "time");
-    add_word (&work->grid, row, "group");
-    add_word (&work->grid, row, "gpu");
-    dn_grid_add (&work->grid, "%s", dn_show_real (number_of (row, "step_ms"), 1).text);
+    dn_grid_add (&call->grid, "%lld", (long long) row->line);
+    add_word (&call->grid, row, "time");
+    add_word (&call->grid, row, "group");
+    add_word (&call->grid, row, "gpu");
+    dn_grid_add (&call->grid, "%s", dn_show_real (number_of (row, "step_ms"), 1).text);
     dn_grid_add (
-        &work->grid, "%s", dn_show_bytes (memory < 0 ? -1 : memory * DN_GIB).text);
-    add_word (&work->grid, row, "source");
-    add_word (&work->grid, row, "job");
-    work->n_shown++;
+        &call->grid, "%s", dn_show_bytes (memory < 0 ? -1 : memory * DN_GIB).text);
+    add_word (&call->grid, row, "source");
+    add_word (&call->grid, row, "job");
+    call->n_shown++;
     return 0;
 }
 
@@ -198,7 +199,7 @@ static void print_csv_head (void)
 
 static int print_csv_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
-    struct work *work = context;
+    struct call *call = context;
 
     for (int i = 0; i < row->n_columns; i++) {
         if (i > 0)
@@ -206,7 +207,7 @@ static int print_csv_row (const struct dn_row *row, void *context, struct dn_err
         dn_csv_cell (stdout, row->values[i]);
     }
     putchar ('\n');
-    work->n_shown++;
+    call->n_shown++;
     return ferror (stdout) ? dn_err_set (err, DN_E_IO, "write error") : 0;
 }
 
@@ -235,7 +236,7 @@ static void add_json_cell (struct json_object *to,
 /* A record at a time: the whole document may not fit into the memory. */
 static int print_json_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
-    struct work *work = context;
+    struct call *call = context;
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     const struct dn_record_column *columns = dn_record_columns (&(int){0});
 
@@ -243,54 +244,54 @@ static int print_json_row (const struct dn_row *row, void *context, struct dn_er
     for (int i = 0; i < row->n_columns; i++)
         add_json_cell (json, &columns[i], row->values[i]);
     printf ("%s\n    %s",
-            work->n_shown++ > 0 ? "," : "",
+            call->n_shown++ > 0 ? "," : "",
             json_object_to_json_string_ext (
                 json, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
     return ferror (stdout) ? dn_err_set (err, DN_E_IO, "write error") : 0;
 }
 
-static int read_all (struct work *work, dn_row_f row, struct dn_err *err)
+static int read_all (struct call *call, dn_row_f row, struct dn_err *err)
 {
-    if (dn_records_read (work->records, &work->filter, row, NULL, work, err) < 0)
-        return dn_err_wrap (err, "%s", work->path);
+    if (dn_records_read (call->records, &call->filter, row, NULL, call, err) < 0)
+        return dn_err_wrap (err, "%s", call->path);
     return 0;
 }
 
 /* What follows an error is not printed: a document that is cut short is none. */
-static int show_json (struct work *work, struct dn_err *err)
+static int show_json (struct call *call, struct dn_err *err)
 {
-    dn_cleanup (dn_json_free) struct json_object *path = dn_json_text (work->path);
+    dn_cleanup (dn_json_free) struct json_object *path = dn_json_text (call->path);
 
     printf ("{\n  \"store\": %s,\n  \"records\": [",
             json_object_to_json_string_ext (path, JSON_C_TO_STRING_NOSLASHESCAPE));
-    if (read_all (work, print_json_row, err) < 0)
+    if (read_all (call, print_json_row, err) < 0)
         return -1;
-    printf ("%s]\n}\n", work->n_shown > 0 ? "\n  " : "");
+    printf ("%s]\n}\n", call->n_shown > 0 ? "\n  " : "");
     return 0;
 }
 
-static int show (const struct dn_options *given, struct work *work)
+static int show (const struct dn_options *given, struct call *call)
 {
     struct dn_err err = {0};
     int rc;
 
-    if (dn_records_open (work->path, DN_RECORDS_READ, &work->records, &err) < 0)
+    if (dn_records_open (call->path, DN_RECORDS_READ, &call->records, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (given->json) {
-        rc = show_json (work, &err);
-    } else if (work->csv) {
+        rc = show_json (call, &err);
+    } else if (call->csv) {
         print_csv_head ();
-        rc = read_all (work, print_csv_row, &err);
+        rc = read_all (call, print_csv_row, &err);
     } else {
-        work->grid = dn_grid_of (grid_columns, (int) DN_N_ELEMENTS (grid_columns));
-        rc = read_all (work, list_row, &err);
+        call->grid = dn_grid_of (grid_columns, (int) DN_N_ELEMENTS (grid_columns));
+        rc = read_all (call, list_row, &err);
     }
     if (rc < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    if (work->n_shown == 0)
-        dn_complain ("%s: no record", work->path);
-    return work->n_shown == 0 || !work->grid.columns ? DN_EXIT_DONE
-                                                     : dn_grid_print (&work->grid);
+    if (call->n_shown == 0)
+        dn_complain ("%s: no record", call->path);
+    return call->n_shown == 0 || !call->grid.columns ? DN_EXIT_DONE
+                                                     : dn_grid_print (&call->grid);
 }
 
 /* --- taking in ------------------------------------------------------------------- */
@@ -313,62 +314,62 @@ static void warn_of_columns (const struct dn_row *row)
 
 static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
-    struct work *work = context;
+    struct call *call = context;
 
-    if (work->n_added == 0)
+    if (call->n_added == 0)
         warn_of_columns (row);
-    if (dn_records_add (work->records, row, err) < 0)
+    if (dn_records_add (call->records, row, err) < 0)
         return -1;
-    work->n_added++;
+    call->n_added++;
     return 0;
 }
 
 static void show_progress (struct dn_span piece, double share, void *context)
 {
-    struct work *work = context;
+    struct call *call = context;
 
     (void) piece;
-    dn_progress_show (&work->progress, work->n_added, share);
+    dn_progress_show (&call->progress, call->n_added, share);
 }
 
 /* A store that is opened twice would lose its locks (records_db.c). */
-static bool is_itself (const struct work *work)
+static bool is_itself (const struct call *call)
 {
     struct stat a;
     struct stat b;
 
-    return stat (work->path, &a) == 0 && stat (work->import, &b) == 0
+    return stat (call->path, &a) == 0 && stat (call->import, &b) == 0
            && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static int take_in (const struct dn_options *given, struct work *work)
+static int take_in (const struct dn_options *given, struct call *call)
 {
     struct dn_reading reading = {
-        .row = take_row, .piece = show_progress, .context = work};
+        .row = take_row, .piece = show_progress, .context = call};
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     struct dn_err err = {0};
     int rc;
 
-    if (is_itself (work)) {
-        dn_complain ("--import: %s is the store itself", work->import);
+    if (is_itself (call)) {
+        dn_complain ("--import: %s is the store itself", call->import);
         return DN_EXIT_USAGE;
     }
-    if (dn_records_make (work->path, &work->records, &err) < 0)
+    if (dn_records_make (call->path, &call->records, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    work->progress = dn_progress_begin ("rows");
-    rc = dn_read_runs (work->import, &reading, &err);
-    dn_progress_end (&work->progress);
-    if (rc == 0 && dn_records_commit (work->records, &err) < 0)
-        rc = dn_err_wrap (&err, "%s", work->path);
+    call->progress = dn_progress_begin ("rows");
+    rc = dn_read_runs (call->import, &reading, &err);
+    dn_progress_end (&call->progress);
+    if (rc == 0 && dn_records_commit (call->records, &err) < 0)
+        rc = dn_err_wrap (&err, "%s", call->path);
     if (rc < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (!given->json) {
-        printf ("%lld records taken in\n", (long long) work->n_added);
+        printf ("%lld records taken in\n", (long long) call->n_added);
         return DN_EXIT_DONE;
     }
     json = json_object_new_object ();
-    dn_json_add_text (json, "store", work->path);
-    dn_json_add_count (json, "imported", work->n_added);
+    dn_json_add_text (json, "store", call->path);
+    dn_json_add_count (json, "imported", call->n_added);
     dn_json_print (json);
     return DN_EXIT_DONE;
 }
@@ -376,12 +377,12 @@ static int take_in (const struct dn_options *given, struct work *work)
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    dn_cleanup (free_work) struct work work = {.import = NULL};
+    dn_cleanup (free_call) struct call call = {.import = NULL};
 
     dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &work) < 0)
+    if (take_options (self, &given, &call) < 0)
         return given.exit_code;
-    return work.import ? take_in (&given, &work) : show (&given, &work);
+    return call.import ? take_in (&given, &call) : show (&given, &call);
 }
 
 const struct dn_command dn_cmd_records = {

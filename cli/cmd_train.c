@@ -8,6 +8,7 @@
 
 #include "directory.h"
 #include "output/json.h"
+#include "learn/sha256.h"
 #include "learn/train.h"
 #include "output/progress.h"
 #include "read_runs.h"
@@ -52,11 +53,12 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-struct work {
+/* What a call of the command was given. */
+struct call {
     struct dn_training training;
     struct dn_training_file files[FILES_MAX];
     struct dn_progress progress;
-    struct dn_digester digester; /* of the file that is read */
+    struct dn_sha256 sha256; /* of the file that is read */
     const struct dn_site *site;
     const char *out;
     const char *site_records[FILES_MAX]; /* none: train a bundle */
@@ -65,9 +67,9 @@ struct work {
     const char *training_only; /* an option that was given and has no use with these */
 };
 
-static void free_work (struct work *work)
+static void free_call (struct call *call)
 {
-    dn_training_free (&work->training);
+    dn_training_free (&call->training);
 }
 
 /* A bad value is reported as misuse. */
@@ -88,26 +90,26 @@ static int take_number (const struct dn_command *self,
 static int take_option (const struct dn_command *self,
                         int option,
                         const char *argument,
-                        struct work *work)
+                        struct call *call)
 {
-    struct dn_training *training = &work->training;
+    struct dn_training *training = &call->training;
     struct dn_err err = {0};
     int64_t value = 0;
     int exit_code = DN_EXIT_DONE;
 
     if (option != OPTION_OUT && option != OPTION_SITE && option != OPTION_BASE)
-        work->training_only = options[option].name;
+        call->training_only = options[option].name;
     switch (option) {
     case OPTION_OUT:
-        work->out = argument;
+        call->out = argument;
         break;
     case OPTION_SITE:
-        if (work->n_site_records == FILES_MAX)
+        if (call->n_site_records == FILES_MAX)
             return dn_options_misuse (self, "--site: more than %d", FILES_MAX);
-        work->site_records[work->n_site_records++] = argument;
+        call->site_records[call->n_site_records++] = argument;
         break;
     case OPTION_BASE:
-        work->base = argument;
+        call->base = argument;
         break;
     case OPTION_NAME:
         training->name = argument;
@@ -148,21 +150,21 @@ static int print_features (void)
 }
 
 /* What does not go together; DN_EXIT_DONE if all does. */
-static int check_options (const struct dn_command *self, const struct work *work)
+static int check_options (const struct dn_command *self, const struct call *call)
 {
-    if (!work->out)
+    if (!call->out)
         return dn_options_misuse (self, "--out missing");
-    if (work->base && work->n_site_records == 0)
+    if (call->base && call->n_site_records == 0)
         return dn_options_misuse (self, "--base goes with --site only");
-    if (work->n_site_records > 0 && work->training_only)
+    if (call->n_site_records > 0 && call->training_only)
         return dn_options_misuse (
-            self, "--%s does not go with --site", work->training_only);
+            self, "--%s does not go with --site", call->training_only);
     return DN_EXIT_DONE;
 }
 
 static int take_options (const struct dn_command *self,
                          struct dn_options *given,
-                         struct work *work)
+                         struct call *call)
 {
     int option;
 
@@ -171,16 +173,16 @@ static int take_options (const struct dn_command *self,
             given->exit_code = print_features ();
             return -1;
         }
-        given->exit_code = take_option (self, option, given->argument, work);
+        given->exit_code = take_option (self, option, given->argument, call);
         if (given->exit_code != DN_EXIT_DONE)
             return -1;
     }
     if (option != DN_OPTION_END
         || !dn_options_count (given,
-                              work->n_site_records > 0 ? 0 : 1,
-                              work->n_site_records > 0 ? 0 : FILES_MAX))
+                              call->n_site_records > 0 ? 0 : 1,
+                              call->n_site_records > 0 ? 0 : FILES_MAX))
         return -1;
-    given->exit_code = check_options (self, work);
+    given->exit_code = check_options (self, call);
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
@@ -188,19 +190,19 @@ static int take_options (const struct dn_command *self,
 
 static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
-    struct work *work = context;
+    struct call *call = context;
 
-    dn_progress_show (&work->progress, work->training.runs.n_rows, -1);
+    dn_progress_show (&call->progress, call->training.runs.n_rows, -1);
     return dn_runs_add (
-        &work->training.runs, row, &work->site->catalogue, &work->site->datasets, err);
+        &call->training.runs, row, &call->site->catalogue, &call->site->datasets, err);
 }
 
 static void take_piece (struct dn_span piece, double share, void *context)
 {
-    struct work *work = context;
+    struct call *call = context;
 
     (void) share;
-    dn_digest_add (&work->digester, piece);
+    dn_sha256_add (&call->sha256, piece);
 }
 
 static const char *base_name (const char *path)
@@ -212,34 +214,34 @@ static const char *base_name (const char *path)
 
 static int read_file (const char *path,
                       struct dn_training_file *file,
-                      struct work *work,
+                      struct call *call,
                       struct dn_err *err)
 {
-    struct dn_reading reading = {.row = take_row, .piece = take_piece, .context = work};
-    int64_t before = work->training.runs.n_rows;
+    struct dn_reading reading = {.row = take_row, .piece = take_piece, .context = call};
+    int64_t before = call->training.runs.n_rows;
 
-    work->digester = dn_digest_begin ();
+    call->sha256 = dn_sha256_begin ();
     if (dn_read_runs (path, &reading, err) < 0)
         return -1;
-    file->digest = dn_digest_end (&work->digester);
+    file->digest = dn_sha256_end (&call->sha256);
     file->name = strcmp (path, "-") == 0 ? "stdin" : base_name (path);
-    file->rows = work->training.runs.n_rows - before;
+    file->rows = call->training.runs.n_rows - before;
     return 0;
 }
 
 static int read_files (const struct dn_options *given,
-                       struct work *work,
+                       struct call *call,
                        struct dn_err *err)
 {
-    work->progress = dn_progress_begin ("rows");
+    call->progress = dn_progress_begin ("rows");
     for (int i = 0; i < given->n_args; i++)
-        if (read_file (given->args[i], &work->files[i], work, err) < 0) {
-            dn_progress_end (&work->progress);
+        if (read_file (given->args[i], &call->files[i], call, err) < 0) {
+            dn_progress_end (&call->progress);
             return -1;
         }
-    dn_progress_end (&work->progress);
-    work->training.files = work->files;
-    work->training.n_files = given->n_args;
+    dn_progress_end (&call->progress);
+    call->training.files = call->files;
+    call->training.n_files = given->n_args;
     return 0;
 }
 
@@ -250,31 +252,32 @@ static void show_progress (void *context, int n, double share)
     dn_progress_show (context, n, share);
 }
 
-static int train (struct work *work, struct dn_err *err)
+static int train (struct call *call, struct dn_err *err)
 {
     int rc;
 
-    work->progress = dn_progress_begin ("folds");
-    work->training.progress = show_progress;
-    work->training.context = &work->progress;
-    rc = dn_training_run (&work->training, err);
-    dn_progress_end (&work->progress);
+    call->progress = dn_progress_begin ("folds");
+    call->training.progress = show_progress;
+    call->training.context = &call->progress;
+    rc = dn_training_run (&call->training, err);
+    dn_progress_end (&call->progress);
     return rc;
 }
 
-static int write_bundle (const struct work *work, struct dn_err *err)
+static int write_bundle (const struct call *call, struct dn_err *err)
 {
     const struct dn_output files[] = {
-        {"step.json", dn_span_of (work->training.step)},
-        {DN_BUNDLE_MANIFEST, dn_span_of (work->training.manifest)},
+        {DN_TRAIN_STEP_FILE, dn_flat_file_span (&call->training.step)},
+        {DN_TRAIN_POINTS_FILE, dn_flat_file_span (&call->training.points)},
+        {DN_BUNDLE_MANIFEST, dn_span_of (call->training.manifest)},
     };
 
-    return dn_directory_write (work->out, files, (int) DN_N_ELEMENTS (files), err);
+    return dn_directory_write (call->out, files, (int) DN_N_ELEMENTS (files), err);
 }
 
-static void print_table (const struct work *work)
+static void print_table (const struct call *call)
 {
-    const struct dn_runs *runs = &work->training.runs;
+    const struct dn_runs *runs = &call->training.runs;
 
     printf ("%lld rows, %d used: %d models, %d sources, %d GPUs\n\n",
             (long long) runs->n_rows,
@@ -285,7 +288,7 @@ static void print_table (const struct work *work)
     printf ("                     white box, %%          learned, %%     95 %% bound\n"
             "left out    rows  mean  med.  model   mean  med.  model   below  wide\n");
     for (int s = 0; s < DN_N_SCHEMES; s++) {
-        const struct dn_judgement *j = &work->training.judgements[s];
+        const struct dn_judgement *j = &call->training.judgements[s];
 
         if (j->n == 0)
             continue;
@@ -304,14 +307,14 @@ static void print_table (const struct work *work)
     printf (
         "\nMean and median of |predicted / measured - 1| over rows; model: mean over "
         "models of\nthe model's median. Written to %s\n",
-        work->out);
+        call->out);
 }
 
 /* The manifest says it all. */
-static int print_json (const struct work *work)
+static int print_json (const struct call *call)
 {
     dn_cleanup (dn_json_free) struct json_object *manifest =
-        json_tokener_parse (work->training.manifest);
+        json_tokener_parse (call->training.manifest);
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     static const char *const kept[] = {"name", "data", "training", "metrics", "files"};
 
@@ -327,18 +330,18 @@ static int print_json (const struct work *work)
 }
 
 /* Fit a site's runs around the bundle that is configured or named. */
-static int fit_site (struct dn_options *given, const struct work *work)
+static int fit_site (struct dn_options *given, const struct call *call)
 {
-    const struct dn_site_train wish = {.records = work->site_records,
-                                       .n_records = work->n_site_records,
-                                       .out = work->out,
-                                       .json = given->json};
+    const struct dn_site_train fit = {.records = call->site_records,
+                                      .n_records = call->n_site_records,
+                                      .out = call->out,
+                                      .json = given->json};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
 
-    if (work->base)
-        dn_options_model (given, work->base);
+    if (call->base)
+        dn_options_model (given, call->base);
     site = dn_options_site (given, NULL);
-    return site ? dn_site_train (site, &wish) : given->exit_code;
+    return site ? dn_site_train (site, &fit) : given->exit_code;
 }
 
 static int run (const struct dn_command *self, int argc, char **argv)
@@ -346,25 +349,25 @@ static int run (const struct dn_command *self, int argc, char **argv)
     struct dn_options given;
     struct dn_err err = {0};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    dn_cleanup (free_work) struct work work = {.training =
+    dn_cleanup (free_call) struct call call = {.training =
                                                    dn_training_start (DN_RUNS_MAX, 1)};
 
     dn_options_begin (&given, self, argc, argv);
-    if (take_options (self, &given, &work) < 0)
+    if (take_options (self, &given, &call) < 0)
         return given.exit_code;
-    if (work.n_site_records > 0)
-        return fit_site (&given, &work);
+    if (call.n_site_records > 0)
+        return fit_site (&given, &call);
     given.paths.model = DN_SITE_NONE;
     site = dn_options_site (&given, NULL);
     if (!site)
         return given.exit_code;
-    work.site = site;
-    if (dn_directory_check (work.out, &err) < 0 || read_files (&given, &work, &err) < 0
-        || train (&work, &err) < 0 || write_bundle (&work, &err) < 0)
+    call.site = site;
+    if (dn_directory_check (call.out, &err) < 0 || read_files (&given, &call, &err) < 0
+        || train (&call, &err) < 0 || write_bundle (&call, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (given.json)
-        return print_json (&work);
-    print_table (&work);
+        return print_json (&call);
+    print_table (&call);
     return DN_EXIT_DONE;
 }
 

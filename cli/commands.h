@@ -7,17 +7,25 @@
 
 #include "options.h"
 
-extern const struct dn_command dn_cmd_advise;
-extern const struct dn_command dn_cmd_check;
-extern const struct dn_command dn_cmd_config;
-extern const struct dn_command dn_cmd_evaluate;
-extern const struct dn_command dn_cmd_explain;
-extern const struct dn_command dn_cmd_hardware;
-extern const struct dn_command dn_cmd_import;
-extern const struct dn_command dn_cmd_model;
-extern const struct dn_command dn_cmd_predict;
-extern const struct dn_command dn_cmd_probe;
-extern const struct dn_command dn_cmd_records;
-extern const struct dn_command dn_cmd_train;
+/* In the order of the help; each is defined in its cmd_*.c. */
+/* clang-format off */
+#define DN_COMMANDS(X)                                                                 \
+    X (predict)                                                                        \
+    X (explain)                                                                        \
+    X (advise)                                                                         \
+    X (check)                                                                          \
+    X (import)                                                                         \
+    X (hardware)                                                                       \
+    X (probe)                                                                          \
+    X (records)                                                                        \
+    X (evaluate)                                                                       \
+    X (train)                                                                          \
+    X (model)                                                                          \
+    X (config)                                                                         \
+    /* End of DN_COMMANDS */
+/* clang-format on */
+
+#define DN_COMMAND_DECLARE(name) extern const struct dn_command dn_cmd_##name;
+DN_COMMANDS (DN_COMMAND_DECLARE)
 
 #endif

@@ -14,8 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What may be in a bundle that is replaced. */
+/* What may be in a bundle that is replaced, one of format 1 included. */
 static const char *const bundle_files[] = {"manifest.json",
+                                           "domain.points",
+                                           "step.trees",
+                                           "memory.trees",
+                                           "power.trees",
                                            "step.json",
                                            "memory.json",
                                            "power.json",

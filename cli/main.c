@@ -1,4 +1,4 @@
-/* main.c - the table of commands
+/* main.c - picks the command and runs it
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,21 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct dn_command *const commands[] = {
-    &dn_cmd_predict,
-    &dn_cmd_explain,
-    &dn_cmd_advise,
-    &dn_cmd_check,
-    &dn_cmd_import,
-    &dn_cmd_hardware,
-    &dn_cmd_probe,
-    &dn_cmd_records,
-    &dn_cmd_evaluate,
-    &dn_cmd_train,
-    &dn_cmd_model,
-    &dn_cmd_config,
-    /* End of commands */
-};
+#define COMMAND(name) &dn_cmd_##name,
+static const struct dn_command *const commands[] = {DN_COMMANDS (COMMAND)};
 
 static int print_help (void)
 {

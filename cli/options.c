@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/sbatch.h"
 #include "slurm_conf.h"
+#include "slurm_version.h"
 
 /* Values of getopt_long () for rows without a letter: above all characters. */
 #define FIRST_ROW_VALUE 1000
@@ -57,8 +57,10 @@ static void add_row (struct dn_options *o, const struct dn_option *row)
                                       sizeof (o->shorts) - strlen (o->shorts));
     int has_arg = no_argument;
 
-    if (o->n_options == DN_OPTIONS_MAX)
+    if (o->n_options == DN_OPTIONS_MAX) {
+        o->too_many = true;
         return;
+    }
     if (row->argument)
         has_arg = is_optional (row) ? optional_argument : required_argument;
     o->longs[o->n_options] =
@@ -269,6 +271,10 @@ int dn_options_next (struct dn_options *o)
 {
     int n_own = o->n_options - o->n_common;
 
+    if (o->too_many) {
+        dn_complain ("%s: more than %d options", o->command->name, DN_OPTIONS_MAX);
+        return leave (o, DN_EXIT_BUG);
+    }
     for (;;) {
         int found = getopt_long (o->argc, o->argv, o->shorts, o->longs, NULL);
         int row;
@@ -312,7 +318,7 @@ static int slurm_version (const struct dn_options *o)
     int version = o->slurm_version;
 
     if (version == 0)
-        dn_sbatch_version (dn_sbatch_default_version, &version, NULL);
+        dn_slurm_version_read (dn_slurm_version_default, &version, NULL);
     return version;
 }
 

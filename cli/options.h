@@ -32,6 +32,10 @@ struct dn_command {
     int (*run) (const struct dn_command *self, int argc, char **argv);
 };
 
+/* Options of a command, guests' and common ones included: "advise" has some 115, most
+ * of them those of sbatch. More are an error of the program, at any call of the
+ * command.
+ */
 #define DN_OPTIONS_MAX 160
 
 struct dn_options {
@@ -53,6 +57,7 @@ struct dn_options {
     char **argv;
     int n_options;
     int n_common; /* the last of them */
+    bool too_many;
     struct option longs[DN_OPTIONS_MAX + 1];
     char shorts[3 * DN_OPTIONS_MAX + 3];
     char letter[3];

@@ -13,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "base/json_read.h"
 #include "host/load.h"
 #include "directory.h"
 #include "output/grid.h"
 #include "output/json.h"
+#include "learn/confirm.h"
+#include "learn/sha256.h"
 #include "learn/site_rows.h"
 #include "output/progress.h"
 #include "read_runs.h"
@@ -58,30 +59,22 @@ static int set_residuals (const struct work *work,
 {
     const struct dn_predictor predictor = {.constants = &dn_constants_default,
                                            .bundle = work->site->bundle};
+    const struct dn_case c = {.constants = predictor.constants,
+                              .spec = &run->spec,
+                              .graph = &run->graph,
+                              .device = run->device,
+                              .cpus_per_gpu = run->cpus_per_gpu};
     struct dn_estimate white;
-    struct dn_estimate refined;
+    struct dn_estimate corrected;
 
-    dn_predict (predictor.constants,
-                &run->spec,
-                &run->graph,
-                run->device,
-                run->cpus_per_gpu,
-                &white);
-    if (dn_predict_devices (&predictor,
-                            &run->spec,
-                            &run->graph,
-                            &run->device,
-                            1,
-                            run->cpus_per_gpu,
-                            &refined,
-                            err)
-        < 0) {
+    dn_whitebox (&c, &white);
+    if (dn_predict (&predictor, &c, &run->device, 1, &corrected, err) < 0) {
         dn_graph_free (&run->graph);
         return -1;
     }
-    run->step_residual = log (refined.step_s.p50 / white.step_s.p50);
-    run->memory_residual = log (refined.gpu_mem.p50 / white.gpu_mem.p50);
-    run->power_residual = log (refined.power_w / white.power_w);
+    run->step_residual = log (corrected.step_s.p50 / white.step_s.p50);
+    run->memory_residual = log (corrected.gpu_mem.p50 / white.gpu_mem.p50);
+    run->power_residual = log (corrected.power_w / white.power_w);
     return 0;
 }
 
@@ -223,7 +216,7 @@ static int add_manifest (const struct dn_site *site,
     json_object_object_add (
         entry, "bytes", json_object_new_int64 ((int64_t) tuning.len));
     json_object_object_add (
-        entry, "sha256", json_object_new_string (dn_digest_of (tuning).hex));
+        entry, "sha256", json_object_new_string (dn_sha256_of (tuning).hex));
     json_object_object_del (files, TUNING);
     json_object_object_add (files, TUNING, entry);
     return add_document (made, DN_BUNDLE_MANIFEST, manifest, PLAIN, err);
@@ -241,6 +234,8 @@ static int check_made (const struct made *made, struct dn_err *err)
         rc = dn_bundle_add (bundle, made->outputs[i].name, made->outputs[i].text, err);
     if (rc == 0)
         rc = dn_bundle_close (bundle, err);
+    if (rc == 0)
+        rc = dn_confirm_bundle (bundle, err);
     dn_bundle_free (bundle);
     return rc;
 }

@@ -9,7 +9,7 @@
 #include "common.h"
 #include "host/carry.h"
 
-/* dn_predict_devices () takes this for "not known": the run has the CPUs that it needs.
+/* dn_predict () takes this for "not known": the run has the CPUs that it needs.
  */
 #define CPUS_UNKNOWN (-1)
 
@@ -172,6 +172,18 @@ double dn_subject_cost (const struct dn_site *site, const struct dn_device *devi
     return device->cost;
 }
 
+struct dn_case dn_subject_case (const struct dn_site *site,
+                                const struct dn_subject *subject,
+                                const struct dn_device *device,
+                                double cpus_per_gpu)
+{
+    return (struct dn_case){.constants = &site->constants,
+                            .spec = &subject->spec,
+                            .graph = &subject->graph,
+                            .device = device,
+                            .cpus_per_gpu = cpus_per_gpu};
+}
+
 int dn_subject_predict (const struct dn_site *site,
                         const struct dn_subject *subject,
                         const struct dn_device *const devices[],
@@ -180,15 +192,9 @@ int dn_subject_predict (const struct dn_site *site,
                         struct dn_err *err)
 {
     const struct dn_predictor predictor = dn_site_predictor (site);
+    const struct dn_case c = dn_subject_case (site, subject, NULL, CPUS_UNKNOWN);
 
-    return dn_predict_devices (&predictor,
-                               &subject->spec,
-                               &subject->graph,
-                               devices,
-                               n_devices,
-                               CPUS_UNKNOWN,
-                               estimates,
-                               err);
+    return dn_predict (&predictor, &c, devices, n_devices, estimates, err);
 }
 
 struct dn_run dn_subject_run (const struct dn_site *site,
@@ -197,16 +203,15 @@ struct dn_run dn_subject_run (const struct dn_site *site,
                               double cost_per_hour,
                               const struct dn_estimate *estimate)
 {
+    const struct dn_case c =
+        dn_subject_case (site, subject, estimate->device, CPUS_UNKNOWN);
+
     return (struct dn_run){
         .name = name,
         .estimate = estimate,
         .cost_per_hour = cost_per_hour,
         .carbon_g = dn_estimate_carbon_g (
             estimate->energy_j, site->pue, site->carbon_g_per_kwh),
-        .largest_batch = dn_policy_largest_batch (&site->rules,
-                                                  &site->constants,
-                                                  &subject->spec,
-                                                  &subject->graph,
-                                                  estimate->device),
+        .largest_batch = dn_policy_largest_batch (&site->rules, &c),
     };
 }

@@ -79,6 +79,12 @@ int dn_subject_devices (const struct dn_site *site, const struct dn_device *devi
  */
 double dn_subject_cost (const struct dn_site *site, const struct dn_device *device);
 
+/* The case of the subject on a device with so many CPUs per GPU (<= 0: unknown). */
+struct dn_case dn_subject_case (const struct dn_site *site,
+                                const struct dn_subject *subject,
+                                const struct dn_device *device,
+                                double cpus_per_gpu);
+
 /* Predict on devices, with as many CPUs as are needed. -1 with 'err' when a
  * residual cannot be told.
  */

@@ -441,9 +441,7 @@ static int make (struct making *making, struct dn_sidecar *sidecar)
     sum_up (making);
     find_types (making);
     fill_spec (making, &spec);
-    making->activation =
-        spec.precision == DN_PRECISION_FP32 || spec.precision == DN_PRECISION_TF32 ? 4
-                                                                                   : 2;
+    making->activation = dn_precision_traits[spec.precision].activation;
     set_name (making->layers->name,
               sizeof (making->layers->name),
               making->module->name.len > 0 ? making->module->name : dn_span_of ("hlo"));

@@ -9,7 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const keys[] = {NULL, "Fp32", "Tf32", "Fp16", "Bf16"};
+/* Of a data-sheet peak, and after "Linear" or "Conv" of a measured rate. */
+static const char *const keys[DN_N_FORMATS] = {
+    [DN_FORMAT_FP32] = "Fp32",
+    [DN_FORMAT_TF32] = "Tf32",
+    [DN_FORMAT_FP16] = "Fp16",
+    [DN_FORMAT_BF16] = "Bf16",
+    [DN_FORMAT_FP8] = "Fp8",
+};
 
 /* --- which device is it ----------------------------------------------------------- */
 
@@ -128,26 +135,12 @@ static double number (const struct dn_bench_entry *entry, const char *key)
     return value;
 }
 
-static double data_sheet (const struct dn_device *device, int precision)
-{
-    switch (precision) {
-    case DN_PRECISION_FP32:
-        return device->fp32;
-    case DN_PRECISION_TF32:
-        return device->tf32;
-    case DN_PRECISION_FP16:
-        return device->fp16;
-    default:
-        return device->bf16;
-    }
-}
-
 /* The share of the data sheet that such a curve stands for. */
-static double seen (const struct dn_bench_entry *entry, int class, int precision)
+static double seen (const struct dn_bench_entry *entry, int class, int format)
 {
     const struct dn_constants *k = entry->constants;
 
-    if (precision == DN_PRECISION_FP32)
+    if (format == DN_FORMAT_FP32)
         return class == DN_RATE_LINEAR ? k->seen_linear_fp32 : k->seen_conv_fp32;
     return class == DN_RATE_LINEAR ? k->seen_linear_tensor : k->seen_conv_tensor;
 }
@@ -165,12 +158,13 @@ static void write_fit (const struct dn_bench_fit *fit, struct dn_buf *buf)
  */
 static void write_rate (const struct dn_bench_entry *entry,
                         int class,
-                        int precision,
+                        int format,
                         struct dn_buf *buf)
 {
     static const char *const classes[DN_N_RATE_CLASSES] = {"Linear", "Conv"};
-    const struct dn_bench_fit *fit = &entry->result->curves[class][precision];
-    double sheet = entry->known ? data_sheet (entry->known, precision) : 0;
+    const struct dn_bench_fit *fit = &entry->result->curves[class][format];
+    double sheet =
+        entry->known ? dn_device_unit (entry->known, (enum dn_format) format) : 0;
 
     if (fit->rate <= 0 || (entry->known && sheet <= 0))
         return;
@@ -178,7 +172,7 @@ static void write_rate (const struct dn_bench_entry *entry,
     if (sheet > 0)
         dn_buf_add (buf, "; %.0f %% of the data sheet", 100 * fit->rate / sheet);
     dn_buf_add (buf, "; half of it at %.2g FLOP", fit->half);
-    dn_buf_add (buf, "\n%s%s=%.4g\n", classes[class], keys[precision], fit->rate);
+    dn_buf_add (buf, "\n%s%s=%.4g\n", classes[class], keys[format], fit->rate);
 }
 
 static void write_value (const char *key,
@@ -237,7 +231,7 @@ static int write_sheet (const struct dn_bench_entry *entry,
     double sms = number (entry, "sms");
     double idle = number (entry, "idle_w");
 
-    if (result->curves[DN_RATE_LINEAR][DN_PRECISION_FP32].rate <= 0
+    if (result->curves[DN_RATE_LINEAR][DN_FORMAT_FP32].rate <= 0
         || result->stream.rate <= 0 || memory < 1e6 || tdp < 1)
         return dn_err_set (
             err,
@@ -259,13 +253,13 @@ static int write_sheet (const struct dn_bench_entry *entry,
         dn_buf_add (buf, "Idle=%.0f\n", idle);
     dn_buf_add (
         buf, "Bandwidth=%.4g\n", result->stream.rate / entry->constants->seen_stream);
-    for (int p = DN_PRECISION_FP32; p < DN_N_RATE_PRECISIONS; p++)
-        if (result->curves[DN_RATE_LINEAR][p].rate > 0)
+    for (int f = DN_FORMAT_FP32; f < DN_N_FORMATS; f++)
+        if (result->curves[DN_RATE_LINEAR][f].rate > 0)
             dn_buf_add (buf,
                         "%s=%.4g\n",
-                        keys[p],
-                        result->curves[DN_RATE_LINEAR][p].rate
-                            / seen (entry, DN_RATE_LINEAR, p));
+                        keys[f],
+                        result->curves[DN_RATE_LINEAR][f].rate
+                            / seen (entry, DN_RATE_LINEAR, f));
     return 0;
 }
 
@@ -275,8 +269,8 @@ static bool measured_any (const struct dn_bench_result *result)
                || result->recurrence_s > 0;
 
     for (int class = 0; class < DN_N_RATE_CLASSES; class ++)
-        for (int p = 0; p < DN_N_RATE_PRECISIONS; p++)
-            any = any || result->curves[class][p].rate > 0;
+        for (int f = 0; f < DN_N_FORMATS; f++)
+            any = any || result->curves[class][f].rate > 0;
     return any;
 }
 
@@ -301,8 +295,8 @@ int dn_bench_write_entry (const struct dn_bench_entry *entry,
     if (!entry->known && write_sheet (entry, buf, err) < 0)
         return -1;
     for (int class = 0; class < DN_N_RATE_CLASSES; class ++)
-        for (int p = DN_PRECISION_FP32; p < DN_N_RATE_PRECISIONS; p++)
-            write_rate (entry, class, p, buf);
+        for (int f = DN_FORMAT_FP32; f < DN_N_FORMATS; f++)
+            write_rate (entry, class, f, buf);
     write_value ("Stream", &result->stream, buf);
     write_value ("PcieBandwidth", &result->pcie, buf);
     write_ring (result, buf);

@@ -147,14 +147,15 @@ struct choice {
     bool (*wanted) (const struct dn_sample *row, const struct choice *choice);
     double (*work) (const struct dn_sample *row, const struct choice *choice);
     enum dn_rate_class class;
-    enum dn_precision precision;
+    enum dn_format format;
     double stream; /* byte/s of the memory, 0 unknown */
     int64_t devices;
 };
 
 static bool is_curve (const struct dn_sample *row, const struct choice *choice)
 {
-    return is_reference (row, choice->class) && row->precision == choice->precision
+    return is_reference (row, choice->class)
+           && dn_precision_traits[row->precision].format == choice->format
            && (choice->stream <= 0 || row->bytes / choice->stream < 0.5 * row->seconds);
 }
 
@@ -334,10 +335,10 @@ int dn_bench_analyse (const struct dn_samples *samples,
     choice.work = flops_of;
     choice.stream = result->stream.rate;
     for (int class = 0; class < DN_N_RATE_CLASSES; class ++)
-        for (int p = DN_PRECISION_FP32; p < DN_N_RATE_PRECISIONS; p++) {
+        for (int f = DN_FORMAT_FP32; f < DN_N_FORMATS; f++) {
             choice.class = (enum dn_rate_class) class;
-            choice.precision = (enum dn_precision) p;
-            if (fit_choice (samples, &choice, &result->curves[class][p], err) < 0)
+            choice.format = (enum dn_format) f;
+            if (fit_choice (samples, &choice, &result->curves[class][f], err) < 0)
                 return -1;
         }
     result->recurrence_s = find_recurrence (samples);

@@ -28,9 +28,9 @@ bool dn_bench_fit_curve (const double work[],
                          struct dn_err *err);
 
 struct dn_bench_result {
-    struct dn_bench_fit curves[DN_N_RATE_CLASSES][DN_N_RATE_PRECISIONS]; /* FLOP */
-    struct dn_bench_fit stream;                                          /* bytes */
-    struct dn_bench_fit pcie;                                            /* bytes */
+    struct dn_bench_fit curves[DN_N_RATE_CLASSES][DN_N_FORMATS]; /* FLOP */
+    struct dn_bench_fit stream;                                  /* bytes */
+    struct dn_bench_fit pcie;                                    /* bytes */
     struct dn_bench_fit ring; /* bytes that each device sends */
     int64_t ring_devices;
     double ring_start_s;

@@ -58,10 +58,14 @@ void dn_boost_version (char *text, size_t size)
     snprintf (text, size, "%d.%d.%d", major, minor, patch);
 }
 
-/* The first line of what libxgboost says; the rest is a stack trace. */
+/* The first line of what libxgboost says, without the place in its sources in front of
+ * it; the rest is a stack trace.
+ */
 static int fail (const char *what, struct dn_err *err)
 {
-    const char *text = XGBGetLastError ();
+    const char *said = XGBGetLastError ();
+    const char *place_end = strstr (said, ": ");
+    const char *text = place_end ? place_end + 2 : said;
 
     return dn_err_set (err,
                        DN_E_BUG,
@@ -182,6 +186,29 @@ void dn_boost_free (struct dn_boost *made)
     if (made->handle)
         XGBoosterFree (made->handle);
     free (made);
+}
+
+struct dn_boost *dn_boost_load (struct dn_span json, struct dn_err *err)
+{
+    struct dn_boost *made = calloc (1, sizeof (*made));
+
+    if (!made) {
+        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return NULL;
+    }
+    if (XGBoosterCreate (NULL, 0, &made->handle) != 0) {
+        made->handle = NULL;
+        fail ("create", err);
+    } else if (XGBoosterSetParam (made->handle, "nthread", "1") != 0
+               || XGBoosterSetParam (made->handle, "verbosity", "0") != 0
+               || XGBoosterLoadModelFromBuffer (made->handle, json.text, json.len)
+                      != 0) {
+        fail ("load", err);
+    } else {
+        return made;
+    }
+    dn_boost_free (made);
+    return NULL;
 }
 
 int dn_boost_predict (const struct dn_boost *made,

@@ -9,7 +9,7 @@
 #ifndef DN_BOOST_H
 #define DN_BOOST_H
 
-#include "base/err.h"
+#include "base/text.h"
 
 struct dn_boost;
 
@@ -37,6 +37,9 @@ struct dn_boost *dn_boost_train (const float *features,
                                  uint64_t seed,
                                  struct dn_err *err);
 void dn_boost_free (struct dn_boost *made);
+
+/* Load a model file. NULL with 'err'. */
+struct dn_boost *dn_boost_load (struct dn_span json, struct dn_err *err);
 
 int dn_boost_predict (const struct dn_boost *made,
                       const float *features,

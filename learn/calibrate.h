@@ -9,7 +9,7 @@
 #ifndef DN_CALIBRATE_H
 #define DN_CALIBRATE_H
 
-#include "predict/predict.h"
+#include "predict/whitebox.h"
 
 /* What a probe has measured. 0: unknown. */
 struct dn_probed {

@@ -217,17 +217,17 @@ static int predict_run (const struct dn_evaluation *evaluation,
                         struct dn_err *err)
 {
     dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+    struct dn_case c = {.spec = &run->spec, .graph = &graph};
 
     if (read_run (evaluation, row, run, &graph, err) < 0)
         return -1;
-    if (dn_predict_devices (&evaluation->predictor,
-                            &run->spec,
-                            &graph,
-                            &(const struct dn_device *){run->device},
-                            1,
-                            run->cores,
-                            estimate,
-                            err)
+    c.cpus_per_gpu = run->cores;
+    if (dn_predict (&evaluation->predictor,
+                    &c,
+                    &(const struct dn_device *){run->device},
+                    1,
+                    estimate,
+                    err)
         < 0)
         return -1;
     if (!is_sound (estimate))

@@ -14,7 +14,7 @@
 #include "learn/score.h"
 #include "learn/table.h"
 #include "policy/policy.h"
-#include "predict/refine.h"
+#include "predict/predict.h"
 
 /* Of so many skipped rows the reason is kept; the others are only counted. */
 #define DN_SKIPPED_MAX 1000

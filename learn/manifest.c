@@ -13,20 +13,17 @@
 #include "base/json_read.h"
 #include "learn/boost.h"
 #include "learn/parts.h"
+#include "learn/sha256.h"
 
-static struct json_object *number (double value, int digits)
+/* Six digits. */
+static struct json_object *real (double value)
 {
     char text[32];
 
     if (!isfinite (value))
         return NULL;
-    snprintf (text, sizeof (text), "%.*g", digits, value);
+    snprintf (text, sizeof (text), "%.6g", value);
     return json_object_new_double_s (value, text);
-}
-
-static struct json_object *real (double value)
-{
-    return number (value, 6);
 }
 
 static void add_real (struct json_object *to, const char *key, double value)
@@ -114,13 +111,23 @@ static void add_training (struct json_object *manifest,
         add_text (parameters, parameter->name, parameter->value);
 }
 
-static void add_residuals (struct json_object *manifest)
+static void add_residuals (struct json_object *manifest,
+                           const struct dn_training *training)
 {
     struct json_object *step = add_object (add_object (manifest, "residuals"), "step");
+    struct json_object *confirmed;
+    char version[32];
 
-    add_text (step, "file", "step.json");
+    dn_boost_version (version, sizeof (version));
+    add_text (step, "file", DN_TRAIN_STEP_FILE);
     add_real (step, "shrink", 1); /* the knots of the domain shrink */
     add_real (step, "limit", DN_TRAIN_LIMIT);
+    confirmed = add_object (step, "confirmed");
+    add_text (confirmed, "xgboost", version);
+    add_text (
+        confirmed, "sha256", dn_sha256_of (dn_flat_file_span (&training->step)).hex);
+    add_count (confirmed, "rows", training->confirmed.n_rows);
+    add_real (confirmed, "difference", training->confirmed.difference);
 }
 
 static void add_domain (struct json_object *manifest, const struct dn_domain *domain)
@@ -128,24 +135,14 @@ static void add_domain (struct json_object *manifest, const struct dn_domain *do
     struct json_object *json = add_object (manifest, "domain");
     struct json_object *scale = add_array (json, "scale");
     struct json_object *weight = add_array (json, "weight");
-    struct json_object *points = add_array (json, "prototypes");
     struct json_object *knots = add_array (json, "knots");
 
+    add_text (json, "file", DN_TRAIN_POINTS_FILE);
     for (int f = 0; f < DN_N_FEATURES; f++) {
         double unit = 1 / ((double) domain->scale[f] * sqrt (DN_N_FEATURES));
 
         json_object_array_add (scale, real (unit));
         json_object_array_add (weight, real (1));
-    }
-    for (int i = 0; i < domain->n_points; i++) {
-        const float *point = domain->points + (ptrdiff_t) i * DN_N_FEATURES;
-        struct json_object *row = json_object_new_array ();
-
-        for (int f = 0; f < DN_N_FEATURES; f++)
-            /* A distance needs no more. */
-            json_object_array_add (
-                row, number ((double) point[f] / (double) domain->scale[f], 4));
-        json_object_array_add (points, row);
     }
     for (int k = 0; k < domain->n_knots; k++) {
         struct json_object *knot = json_object_new_object ();
@@ -227,13 +224,22 @@ static void add_metrics (struct json_object *manifest,
     }
 }
 
-static void add_files (struct json_object *manifest, const char *step)
+static void add_file (struct json_object *files,
+                      const char *name,
+                      const struct dn_flat_file *file)
 {
-    struct dn_span span = dn_span_of (step);
-    struct json_object *file = add_object (add_object (manifest, "files"), "step.json");
+    struct json_object *entry = add_object (files, name);
 
-    add_count (file, "bytes", (int64_t) span.len);
-    add_text (file, "sha256", dn_digest_of (span).hex);
+    add_count (entry, "bytes", (int64_t) file->len);
+    add_text (entry, "sha256", dn_sha256_of (dn_flat_file_span (file)).hex);
+}
+
+static void add_files (struct json_object *manifest, const struct dn_training *training)
+{
+    struct json_object *files = add_object (manifest, "files");
+
+    add_file (files, DN_TRAIN_POINTS_FILE, &training->points);
+    add_file (files, DN_TRAIN_STEP_FILE, &training->step);
 }
 
 int dn_manifest_write (struct dn_training *training,
@@ -249,11 +255,11 @@ int dn_manifest_write (struct dn_training *training,
     add_features (manifest);
     add_data (manifest, training);
     add_training (manifest, training);
-    add_residuals (manifest);
+    add_residuals (manifest, training);
     add_domain (manifest, domain);
     add_bounds (manifest, bounds);
     add_metrics (manifest, training);
-    add_files (manifest, training->step);
+    add_files (manifest, training);
     text = json_object_to_json_string_ext (
         manifest, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
     training->manifest = text ? malloc (strlen (text) + 2) : NULL;

@@ -87,7 +87,7 @@ int dn_judge (struct dn_training *training,
               const struct dn_domain *domain,
               struct dn_err *err);
 
-/* Write the manifest. */
+/* Write the manifest of a training whose files and record of confirmation are there. */
 int dn_manifest_write (struct dn_training *training,
                        const struct dn_domain *domain,
                        const struct dn_bounds bounds[DN_N_QUANTITIES],

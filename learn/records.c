@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "learn/row_spec.h"
+#include "learn/sha256.h"
 
 /* A piece is full at so many rows, or bytes. */
 #define PIECE_ROWS 256
@@ -167,7 +167,7 @@ static int keep_sidecar (struct dn_records *records,
                          int64_t *id,
                          struct dn_err *err)
 {
-    struct dn_digest digest = dn_digest_of (dn_span_of (text));
+    struct dn_digest digest = dn_sha256_of (dn_span_of (text));
     sqlite3_stmt *find = records->find_sidecar;
     int rc;
 

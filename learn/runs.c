@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "learn/row_spec.h"
-#include "predict/refine.h"
-#include "predict/stages.h"
+#include "predict/predict.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 
@@ -142,24 +141,26 @@ static int predict_run (const struct cells *cells,
                         struct dn_run *run,
                         struct dn_err *err)
 {
-    const struct dn_constants *shipped = &dn_constants_default;
-    const struct dn_graph *graph = &cells->graph;
-    /* A bundle learns, as refine.c asks it, from data sheets. */
-    struct dn_device sheet = dn_device_sheet (cells->device);
+    /* A bundle learns, as predict.c asks it, from data sheets. */
+    struct dn_device sheet;
+    const struct dn_case c = {.constants = &dn_constants_default,
+                              .spec = &cells->spec,
+                              .graph = &cells->graph,
+                              .device = &sheet,
+                              .cpus_per_gpu = cells->cores};
     struct dn_estimate e;
-    struct dn_case c;
 
-    dn_predict (shipped, &cells->spec, graph, &sheet, cells->cores, &e);
-    dn_features (&cells->spec, graph, &sheet, &e, run->features);
+    dn_device_sheet (cells->device, &sheet);
+    dn_whitebox (&c, &e);
+    dn_features (&c, &e, run->features);
     run->ratio[DN_QUANTITY_STEP] = ratio_of (cells->step_ms / 1000, e.step_s.p50);
     /* A run that died for lack of memory does not tell how much it wanted. */
     run->ratio[DN_QUANTITY_MEMORY] =
         cells->oom ? NAN : ratio_of (cells->memory_gib * GIB, e.gpu_mem.p50);
     run->ratio[DN_QUANTITY_POWER] = ratio_of (cells->power_w, e.power_w);
-    c = dn_case_of (shipped, &cells->spec, graph, &sheet, cells->cores);
-    run->doubt = dn_step_doubt (&c, true);
+    run->doubt = dn_whitebox_doubt (&c, true);
     run->memory_sigma = e.gpu_mem.sigma;
-    run->kind = dn_network_kind (graph);
+    run->kind = dn_network_kind (c.graph);
     for (int i = 0; i < DN_N_QUANTITIES; i++)
         if (isfinite (run->ratio[i]))
             return 0;

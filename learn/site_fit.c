@@ -364,14 +364,10 @@ static int find_resources (struct dn_site_fit *fit,
 
     for (int i = 0; ready && i < fit->n_runs; i++) {
         const struct dn_site_run *run = &fit->runs[i];
+        const struct dn_case c = dn_site_case (&tuning->constants, run);
         struct dn_estimate estimate;
 
-        dn_predict (&tuning->constants,
-                    &run->spec,
-                    &run->graph,
-                    run->device,
-                    run->cpus_per_gpu,
-                    &estimate);
+        dn_whitebox (&c, &estimate);
         if (run->gpu_mem > 0)
             memory.errors[memory.n++] =
                 log (run->gpu_mem / estimate.gpu_mem.p50) - run->memory_residual;

@@ -76,16 +76,26 @@ static void add_nothing (struct dn_site_solution *solution,
                                       + prior->device * prior->device);
 }
 
+struct dn_case dn_site_case (const struct dn_constants *constants,
+                             const struct dn_site_run *run)
+{
+    return (struct dn_case){.constants = constants,
+                            .spec = &run->spec,
+                            .graph = &run->graph,
+                            .device = run->device,
+                            .cpus_per_gpu = run->cpus_per_gpu};
+}
+
 static void set_member (const struct dn_constants *base,
                         const struct dn_site_run *run,
                         struct dn_site_member *member)
 {
+    const struct dn_case c = dn_site_case (base, run);
     struct dn_estimate estimate;
     float features[DN_N_FEATURES];
 
-    dn_predict (
-        base, &run->spec, &run->graph, run->device, run->cpus_per_gpu, &estimate);
-    dn_features (&run->spec, &run->graph, run->device, &estimate, features);
+    dn_whitebox (&c, &estimate);
+    dn_features (&c, &estimate, features);
     dn_trace_set (&member->trace, &run->spec, run->device, features);
     member->run = run;
 }
@@ -113,10 +123,10 @@ struct dn_constants dn_site_constants (const struct dn_site_solution *solution)
 static double predict (const struct dn_constants *constants,
                        const struct dn_site_run *run)
 {
+    const struct dn_case c = dn_site_case (constants, run);
     struct dn_estimate estimate;
 
-    dn_predict (
-        constants, &run->spec, &run->graph, run->device, run->cpus_per_gpu, &estimate);
+    dn_whitebox (&c, &estimate);
     return log (estimate.step_s.p50);
 }
 

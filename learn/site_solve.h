@@ -51,6 +51,10 @@ struct dn_site_solution {
     double *step;
 };
 
+/* The run by these constants. */
+struct dn_case dn_site_case (const struct dn_constants *constants,
+                             const struct dn_site_run *run);
+
 /* Solve for the runs, which are sorted by application. NULL with 'err'. */
 struct dn_site_solution *dn_site_solve (const struct dn_constants *base,
                                         const struct dn_site_prior *prior,

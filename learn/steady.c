@@ -162,6 +162,7 @@ static void judge (struct interval intervals[],
     steady->sigma =
         sqrt (noise * noise + doubt * doubt + pow (log (all / steady->step_s), 2)
               + BETWEEN_RUNS * BETWEEN_RUNS);
+    /* Judged: half of it at 5 steps, and half at a spread of 15 %. */
     steady->confidence = (double) n / (n + 5.0) / (1 + pow (steady->sigma / 0.15, 2));
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "learn/boost.h"
+#include "learn/booster_json.h"
 #include "learn/parts.h"
 
 /* Fewer runs teach nothing, and let nothing be left out. */
@@ -28,8 +29,9 @@ void dn_training_free (struct dn_training *training)
         return;
     dn_runs_free (&training->runs);
     free (training->manifest);
-    free (training->step);
-    training->manifest = training->step = NULL;
+    free (training->step.data);
+    free (training->points.data);
+    training->manifest = training->step.data = training->points.data = NULL;
 }
 
 static int check_runs (const struct dn_training *training,
@@ -58,24 +60,61 @@ static int check_runs (const struct dn_training *training,
                        RUNS_MIN);
 }
 
+static struct dn_trees *read_trees (const struct dn_boost *made, struct dn_err *err)
+{
+    const char *text;
+    size_t len;
+
+    if (dn_boost_save (made, &text, &len, err) < 0)
+        return NULL;
+    return dn_booster_json_read ((struct dn_span){text, len}, DN_N_FEATURES, err);
+}
+
+/* Compare on the rows that were trained on. */
+static int confirm (struct dn_training *training,
+                    const struct dn_case_set *set,
+                    const struct dn_boost *made,
+                    const struct dn_trees *trees,
+                    struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) float *rows =
+        malloc ((size_t) set->n * DN_N_FEATURES * sizeof (*rows));
+
+    if (!rows)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (int i = 0; i < set->n; i++) {
+        const struct dn_run *run = &training->runs.runs[set->index[i]];
+
+        memcpy (
+            rows + (size_t) i * DN_N_FEATURES, run->features, sizeof (run->features));
+    }
+    return dn_confirm_trees (trees, made, rows, set->n, &training->confirmed, err);
+}
+
+static int take_trees (struct dn_training *training,
+                       const struct dn_case_set *set,
+                       const struct dn_boost *made,
+                       struct dn_err *err)
+{
+    struct dn_trees *trees = read_trees (made, err);
+    int rc = -1;
+
+    if (trees && confirm (training, set, made, trees, err) == 0)
+        rc = dn_flat_write_trees (trees, &training->step, err);
+    dn_trees_free (trees);
+    return rc;
+}
+
 /* The trees that go into the bundle have seen all runs. */
 static int train_all (struct dn_training *training,
                       const struct dn_case_set *set,
                       struct dn_err *err)
 {
-    struct dn_boost *trees = dn_train_trees (
+    struct dn_boost *made = dn_train_trees (
         &training->runs, set->index, set->weight, set->n, training->seed, err);
-    const char *text;
-    size_t len;
-    int rc = -1;
+    int rc = made ? take_trees (training, set, made, err) : -1;
 
-    if (trees && dn_boost_save (trees, &text, &len, err) == 0) {
-        training->step = calloc (1, len + 1);
-        if (training->step)
-            memcpy (training->step, text, len);
-        rc = training->step ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
-    }
-    dn_boost_free (trees);
+    dn_boost_free (made);
     return rc;
 }
 
@@ -113,7 +152,8 @@ int dn_training_run (struct dn_training *training, struct dn_err *err)
                           &bounds[DN_QUANTITY_MEMORY],
                           err)
                < 0
-        || train_all (training, &step, err) < 0)
+        || train_all (training, &step, err) < 0
+        || dn_flat_write_points (&domain, &training->points, err) < 0)
         return -1;
     return dn_manifest_write (training, &domain, bounds, err);
 }

@@ -1,10 +1,11 @@
 /* train.h - from measured runs to a model bundle
  *
- * In: runs (runs.h). Out: the texts of a bundle's files (dnnest(1), dnnest model):
+ * In: runs (runs.h). Out: the bytes of a bundle's files (dnnest(1), dnnest model):
  * boosted trees on ln (measured / white box) of the step time, how far the trees are to
  * be believed by the distance from the runs, the spread there, and bounds that hold for
- * models and sources that were left out; and the figures of those left out. The same
- * runs, seed and libxgboost give the same bytes. Never: files.
+ * models and sources that were left out; and the figures of those left out. The trees
+ * have been confirmed on the features of the runs (confirm.h). The same runs, seed and
+ * libxgboost give the same bytes. Never: files.
  *
  * GPU memory gets bounds and no trees, power neither: their rows come from two sources
  * and one, whose habits trees would learn.
@@ -14,6 +15,8 @@
 #ifndef DN_TRAIN_H
 #define DN_TRAIN_H
 
+#include "learn/confirm.h"
+#include "learn/flat_write.h"
 #include "learn/runs.h"
 
 /* What is left out, each value of it in turn, to see what the rest says of it. */
@@ -73,9 +76,15 @@ struct dn_training {
     void *context;
     /* out; owned */
     char *manifest;
-    char *step; /* the booster */
+    struct dn_flat_file step;
+    struct dn_flat_file points;
+    struct dn_confirmed confirmed; /* the trees of 'step' */
     struct dn_judgement judgements[DN_N_SCHEMES];
 };
+
+/* The names that the manifest gives to these files. */
+#define DN_TRAIN_STEP_FILE   "step.trees"
+#define DN_TRAIN_POINTS_FILE "domain.points"
 
 struct dn_training dn_training_start (int max_runs, uint64_t seed);
 void dn_training_free (struct dn_training *training);

@@ -4,15 +4,27 @@
  */
 #include "advise.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/describe.h"
 
+/* Nothing is known yet. What only counts where something else says so, the sentences of
+ * the decision and the estimates, is most of the advice and left as it is.
+ */
+static void begin (struct dn_advice *advice)
+{
+    memset (advice, 0, offsetof (struct dn_advice, decision));
+    dn_policy_begin (&advice->decision);
+}
+
 struct dn_advice *dn_advice_new (void)
 {
-    return calloc (1, sizeof (struct dn_advice));
+    struct dn_advice *advice = malloc (sizeof (*advice));
+
+    if (advice)
+        begin (advice);
+    return advice;
 }
 
 void dn_advice_free (struct dn_advice *advice)
@@ -48,187 +60,223 @@ bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job)
            || (site->opt_in_all && has_tres (job));
 }
 
-/* A reason that leaves time, GPUs and CPUs as they are; an earlier one stays. */
-static void keep_all (struct dn_request *request, const char *reason)
-{
-    char *const fields[] = {request->keep_time, request->keep_gpu, request->keep_cpus};
+/* An advice in the making, handed from stage to stage. */
+struct making {
+    const struct dn_site *site;
+    const struct dn_job *job;
+    const struct dn_deadline *deadline;
+    struct dn_cache_access *cache; /* NULL: there is none */
+    struct dn_cache_key key;
+    struct dn_layers layers; /* the job's own network, if it describes one */
+    struct dn_graph graph;
+    const struct dn_device *devices[DN_CANDIDATES_MAX];
+    bool control; /* one of the control group */
+    bool cached;  /* the estimates are those of an earlier job */
+    struct dn_advice *advice;
+    struct dn_err *err;
+};
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (fields); i++)
-        if (fields[i][0] == '\0')
-            snprintf (fields[i], DN_REASON_MAX, "%s", reason);
+static void free_making (struct making *m)
+{
+    dn_layers_free (&m->layers);
+    dn_graph_free (&m->graph);
+}
+
+/* What a stage returns; -1 where it failed. */
+enum {
+    DONE, /* there is nothing more to advise */
+    NEXT
+};
+
+/* Read what the job says of itself. A job that says nothing is advised on where all
+ * jobs are in.
+ */
+static int describe (struct making *m)
+{
+    const struct dn_carriers carriers = dn_carriers_of (m->job);
+    struct dn_advice *advice = m->advice;
+    struct dn_sidecar sidecar;
+
+    if (dn_describe (&carriers, &sidecar, &advice->metadata, m->err) < 0)
+        return -1;
+    advice->spec = sidecar.spec;
+    m->layers = sidecar.layers;
+    if (advice->metadata == DN_METADATA_NONE)
+        return advice->rules.opt_in == DN_OPT_IN_ALL ? NEXT : DONE;
+    if (advice->metadata == DN_METADATA_OFF)
+        return DONE;
+    m->control = dn_policy_in_control (&advice->rules, m->job, &advice->spec);
+    return NEXT;
 }
 
 /* What the request knows and the metadata leaves open. When neither says how many GPUs
- * work together, nobody can tell how long they take.
+ * work together, the time that they take is unknown.
  */
 static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
 {
     if (spec->gpus == DN_UNSET && request->n_gpus == DN_UNSET)
-        keep_all (request, "the number of GPUs is open (gpus=)");
+        dn_request_keep_all (request, "the number of GPUs is open (gpus=)");
     if (spec->nodes == DN_UNSET && request->n_nodes > 1
         && request->n_gpus >= request->n_nodes)
         spec->nodes = request->n_nodes;
 }
 
-static int predict_all (const struct dn_site *site,
-                        const struct dn_graph *graph,
-                        const struct dn_deadline *deadline,
-                        struct dn_advice *advice,
-                        struct dn_err *err)
-{
-    struct dn_predictor predictor = dn_site_predictor (site);
-    const struct dn_device *devices[DN_CANDIDATES_MAX];
-    int n_devices = advice->candidates.n_candidates;
-
-    for (int i = 0; i < n_devices; i++)
-        devices[i] = advice->candidates.list[i].gpu->device;
-    predictor.deadline = deadline;
-    return dn_predict_devices (&predictor,
-                               &advice->spec,
-                               graph,
-                               devices,
-                               n_devices,
-                               advice->request.cpus_per_gpu,
-                               advice->estimates,
-                               err);
-}
-
-/* A job that wants to be measured is measured on what it asked for. How that is done,
- * or why it is not, follows from the kind of job and the rules.
+/* The mistakes in the request of a job that says nothing of itself are Slurm's to
+ * report.
  */
-static void keep_for_probe (struct dn_advice *advice)
+static int read_request (struct making *m)
 {
-    if (advice->spec.probe > 0)
-        keep_all (&advice->request, "probe= measures it on what it asked for");
-}
+    struct dn_advice *advice = m->advice;
 
-static void set_probe (const struct dn_site *site,
-                       const struct dn_job *job,
-                       struct dn_advice *advice)
-{
-    struct dn_decision *decision = &advice->decision;
-    const char *why = NULL;
-
-    if (advice->spec.probe <= 0)
-        return;
-    if (job->kind != DN_JOB_BATCH || !job->env)
-        why = "probe= is for batch jobs";
-    else if (advice->rules.mode != DN_MODE_ENFORCE)
-        why = "probe= needs Mode=enforce here; 'dnnest probe' in the script does not";
-    else if (strcmp (site->probe_dir, DN_SITE_NONE) == 0
-             || strchr (site->probe_dir, ':'))
-        why = "probe= is off here (ProbeDir)";
-    else
-        decision->hook_dir = site->probe_dir;
-    if (why)
-        snprintf (decision->note, sizeof (decision->note), "%s", why);
-}
-
-/* Read what the job says of itself; 'layers' are its own network, if it has one. */
-static int read_metadata (const struct dn_job *job,
-                          struct dn_advice *advice,
-                          struct dn_layers *layers,
-                          struct dn_err *err)
-{
-    const struct dn_carriers carriers = dn_carriers_of (job);
-    struct dn_sidecar sidecar;
-
-    if (dn_describe (&carriers, &sidecar, &advice->metadata, err) < 0)
+    if (advice->metadata == DN_METADATA_NONE)
+        return dn_request_read (m->job, &advice->request, NULL) < 0
+                       || advice->request.n_gpus == 0
+                   ? DONE
+                   : NEXT;
+    if (dn_request_read (m->job, &advice->request, m->err) < 0)
         return -1;
-    advice->spec = sidecar.spec;
-    *layers = sidecar.layers;
-    return 0;
+    fill_from_request (&advice->spec, &advice->request);
+    dn_policy_keep_for_probe (&advice->spec, &advice->request);
+    return NEXT;
 }
 
-static int plan (struct dn_advice *advice, struct dn_err *err)
+/* Have the same network and run been estimated before? */
+static bool find_cached (struct making *m)
 {
+    const struct dn_advice *advice = m->advice;
+
+    return m->cache
+           && dn_cache_key_of (&advice->spec,
+                               m->layers.n > 0 ? m->job->sidecar : NULL,
+                               m->devices,
+                               advice->candidates.n_candidates,
+                               advice->request.cpus_per_gpu,
+                               &m->key)
+           && m->cache->find (m->cache, &m->key, m->advice->estimates);
+}
+
+static int build_network (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+    struct dn_candidates *candidates = &advice->candidates;
+
+    if (dn_spec_resolve (
+            &advice->spec, &m->site->datasets, advice->request.n_gpus, m->err)
+        < 0)
+        return -1;
+    dn_hardware_candidates (&m->site->gpu_types, &advice->request, candidates);
+    for (int i = 0; i < candidates->n_candidates; i++)
+        m->devices[i] = candidates->list[i].gpu->device;
+    m->cached = find_cached (m);
+    if (m->cached)
+        return NEXT;
+    return dn_sidecar_graph (&m->layers, &advice->spec, &m->graph, m->err) < 0 ? -1
+                                                                               : NEXT;
+}
+
+/* What the run would be on each candidate. */
+static int estimate (struct making *m)
+{
+    struct dn_predictor predictor = dn_site_predictor (m->site);
+    struct dn_advice *advice = m->advice;
+    const struct dn_case c = {.spec = &advice->spec,
+                              .graph = &m->graph,
+                              .cpus_per_gpu = advice->request.cpus_per_gpu};
+
+    if (m->cached)
+        return NEXT;
+    predictor.deadline = m->deadline;
+    if (dn_predict (&predictor,
+                    &c,
+                    m->devices,
+                    advice->candidates.n_candidates,
+                    advice->estimates,
+                    m->err)
+        < 0)
+        return -1;
+    if (m->cache)
+        m->cache->put (m->cache, &m->key, advice->estimates);
+    return NEXT;
+}
+
+static int decide (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+    struct dn_decision *decision = &advice->decision;
+
+    if (advice->metadata == DN_METADATA_NONE) {
+        dn_policy_abstain (decision, "it does not describe itself");
+        return NEXT;
+    }
+    dn_policy_decide (&advice->rules,
+                      &advice->request,
+                      &advice->spec,
+                      &advice->candidates,
+                      advice->estimates,
+                      decision);
+    if (m->control)
+        dn_policy_spare (decision);
+    dn_policy_probe (
+        &advice->rules, m->job, &advice->spec, dn_site_probe_dir (m->site), decision);
+    return NEXT;
+}
+
+static int plan (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+
     return dn_rewrite_plan (&advice->rules,
                             &advice->request,
                             &advice->spec,
                             advice->estimates,
                             &advice->decision,
                             &advice->patch,
-                            err);
+                            m->err);
 }
 
-/* A job that says nothing of itself: where all jobs are in, it is on record that
- * nothing can be told of it. What is wrong with its request is for Slurm to say.
- */
-static int note_silent (const struct dn_job *job,
-                        struct dn_advice *advice,
-                        struct dn_err *err)
-{
-    if (advice->metadata != DN_METADATA_NONE || advice->rules.opt_in != DN_OPT_IN_ALL
-        || dn_request_read (job, &advice->request, NULL) < 0
-        || advice->request.n_gpus == 0)
-        return 0;
-    dn_policy_abstain (&advice->decision, "it does not describe itself");
-    return plan (advice, err);
-}
-
-/* What the run would be on each candidate. */
-static int estimate (const struct dn_site *site,
-                     const struct dn_layers *layers,
-                     const struct dn_deadline *deadline,
-                     struct dn_advice *advice,
-                     struct dn_err *err)
-{
-    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
-
-    if (dn_spec_resolve (&advice->spec, &site->datasets, advice->request.n_gpus, err)
-            < 0
-        || dn_sidecar_graph (layers, &advice->spec, &graph, err) < 0)
-        return -1;
-    dn_hardware_candidates (&site->gpu_types, &advice->request, &advice->candidates);
-    return predict_all (site, &graph, deadline, advice, err);
-}
-
-static int decide (const struct dn_site *site,
-                   const struct dn_job *job,
-                   const struct dn_layers *layers,
-                   const struct dn_deadline *deadline,
-                   struct dn_advice *advice,
-                   struct dn_err *err)
-{
-    bool control = dn_policy_in_control (&advice->rules, job, &advice->spec);
-
-    if (dn_deadline_check (deadline, "request", err) < 0
-        || dn_request_read (job, &advice->request, err) < 0)
-        return -1;
-    fill_from_request (&advice->spec, &advice->request);
-    keep_for_probe (advice);
-    if (dn_deadline_check (deadline, "network", err) < 0
-        || estimate (site, layers, deadline, advice, err) < 0
-        || dn_deadline_check (deadline, "policy", err) < 0)
-        return -1;
-    dn_policy_decide (&advice->rules,
-                      &advice->request,
-                      &advice->spec,
-                      &advice->candidates,
-                      advice->estimates,
-                      &advice->decision);
-    if (control)
-        dn_policy_spare (&advice->decision);
-    set_probe (site, job, advice);
-    return dn_deadline_check (deadline, "rewrite", err) < 0 ? -1 : plan (advice, err);
-}
+/* The way of a submission, in order. A message about the deadline names the stage. */
+static const struct stage {
+    const char *name;
+    int (*run) (struct making *m);
+    bool described; /* only of jobs that describe themselves */
+} stages[] = {
+    {"description", describe, false},
+    {"request", read_request, false},
+    {"network", build_network, true},
+    {"estimate", estimate, true},
+    {"policy", decide, false},
+    {"rewrite", plan, false},
+    /* End of stages */
+};
 
 int dn_advise (const struct dn_site *site,
                const struct dn_job *job,
                const struct dn_deadline *deadline,
+               struct dn_cache_access *cache,
                struct dn_advice *advice,
                struct dn_err *err)
 {
-    dn_cleanup (dn_layers_free) struct dn_layers layers = {.n = 0};
     const struct dn_submitter submitter = dn_submitter_of (job);
+    dn_cleanup (free_making) struct making m = {.site = site,
+                                                .job = job,
+                                                .deadline = deadline,
+                                                .cache = cache,
+                                                .advice = advice,
+                                                .err = err};
 
     dn_patch_free (&advice->patch);
-    memset (advice, 0, sizeof (*advice));
+    begin (advice);
     advice->rules = dn_site_rules (site, &submitter, NULL);
-    if (dn_deadline_check (deadline, "description", err) < 0
-        || read_metadata (job, advice, &layers, err) < 0)
-        return -1;
-    return advice->metadata == DN_METADATA_GIVEN
-               ? decide (site, job, &layers, deadline, advice, err)
-               : note_silent (job, advice, err);
+    for (size_t i = 0; i < DN_N_ELEMENTS (stages); i++) {
+        int rc;
+
+        if (stages[i].described && advice->metadata != DN_METADATA_GIVEN)
+            continue;
+        if (dn_deadline_check (deadline, stages[i].name, err) < 0)
+            return -1;
+        rc = stages[i].run (&m);
+        if (rc != NEXT)
+            return rc;
+    }
+    return 0;
 }

@@ -9,6 +9,7 @@
 #define DN_ADVISE_H
 
 #include "base/deadline.h"
+#include "cache.h"
 #include "policy/policy.h"
 #include "rewrite/rewrite.h"
 #include "site.h"
@@ -22,9 +23,9 @@ struct dn_advice {
     struct dn_spec spec;
     struct dn_request request;
     struct dn_candidates candidates;
-    struct dn_estimate estimates[DN_CANDIDATES_MAX];
-    struct dn_decision decision;
     struct dn_patch patch;
+    struct dn_decision decision;
+    struct dn_estimate estimates[DN_CANDIDATES_MAX]; /* one per candidate */
 };
 
 /* An empty advice, or NULL without memory. Freed with dn_advice_free (). */
@@ -45,10 +46,14 @@ bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
  * cannot be understood, something failed, or 'deadline' (NULL: none), which is looked
  * at before each stage, has passed; the patch is empty then and the job must stay as it
  * is.
+ *
+ * 'cache' (NULL: none) is asked for the estimates before they are computed, and given
+ * those that were. It must be of the same 'site': the answer is the same without it.
  */
 int dn_advise (const struct dn_site *site,
                const struct dn_job *job,
                const struct dn_deadline *deadline,
+               struct dn_cache_access *cache,
                struct dn_advice *advice,
                struct dn_err *err);
 

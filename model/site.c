@@ -498,6 +498,11 @@ struct dn_rules dn_site_rules (const struct dn_site *site,
     return rules;
 }
 
+const char *dn_site_probe_dir (const struct dn_site *site)
+{
+    return strcmp (site->probe_dir, DN_SITE_NONE) == 0 ? NULL : site->probe_dir;
+}
+
 struct dn_predictor dn_site_predictor (const struct dn_site *site)
 {
     return (struct dn_predictor){.constants = &site->constants, .bundle = site->bundle};

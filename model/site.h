@@ -8,7 +8,7 @@
 #include "hardware/hardware.h"
 #include "policy/policy.h"
 #include "policy/scope.h"
-#include "predict/refine.h"
+#include "predict/predict.h"
 #include "spec/spec.h"
 
 #define DN_SITE_PATH_MAX 512
@@ -162,6 +162,9 @@ void dn_site_refuse_time_min (struct dn_site *site);
 struct dn_rules dn_site_rules (const struct dn_site *site,
                                const struct dn_submitter *submitter,
                                struct dn_origins *origins);
+
+/* Where the hook for jobs with probe= is on the nodes; NULL: there is none. */
+const char *dn_site_probe_dir (const struct dn_site *site);
 
 /* What the site predicts with. Borrows from it. */
 struct dn_predictor dn_site_predictor (const struct dn_site *site);

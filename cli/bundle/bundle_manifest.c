@@ -33,13 +33,13 @@ static int read_format (const struct json_object *json, struct dn_err *err)
     if (!json_object_is_type (format, json_type_int))
         return dn_err_set (
             err, DN_E_SYNTAX, "dnnest_bundle: missing, so this is no bundle");
-    if (json_object_get_int64 (format) != DN_MANIFEST_FORMAT)
+    if (json_object_get_int64 (format) != DN_BUNDLE_FORMAT)
         return dn_err_set (err,
                            DN_E_VERSION,
                            "dnnest_bundle: format %" PRId64
-                           ", this version reads format %d",
+                           ", this program reads %d; train or install it again",
                            json_object_get_int64 (format),
-                           DN_MANIFEST_FORMAT);
+                           DN_BUNDLE_FORMAT);
     return 0;
 }
 

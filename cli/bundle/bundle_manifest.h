@@ -1,7 +1,7 @@
 /* bundle_manifest.h - what a bundle says of itself, and which files belong to it
  *
  * The manifest is read here for its files and for display. Whether the program can use
- * the bundle (features, booster, bounds) is for the reader of the predictor to say.
+ * the bundle (features, trees, bounds) is for the reader of the predictor to say.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,20 +10,18 @@
 
 #include <json-c/json.h>
 
-#include "base/digest.h"
 #include "base/json_read.h"
 #include "base/limits.h"
 #include "base/text.h"
-
-#define DN_MANIFEST_FORMAT 1
+#include "predict/bundle.h"
 
 #define DN_MANIFEST_NAME  "manifest.json"
 #define DN_SIGNATURE_NAME "manifest.json.sig"
 
-/* Boosters, site part, one of each kind, and room for kinds to come. */
+/* Trees, points, site part, and room for kinds to come. */
 #define DN_MANIFEST_FILES_MAX 16
 
-/* Bytes. The default bundle's manifest has some 100 KB, its boosters less than 2 MB. */
+/* Bytes. The default bundle's manifest has some 6 KB, its trees and points 250 KB. */
 #define DN_BUNDLE_FILE_MAX (8 * 1024 * 1024)
 #define DN_BUNDLE_SITE_MAX (256 * 1024)
 #define DN_SIGNATURE_MAX   1024

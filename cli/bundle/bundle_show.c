@@ -149,7 +149,7 @@ struct json_object *dn_bundle_show_json (const char *path,
     struct json_object *json = json_object_new_object ();
 
     dn_json_add_text (json, "dir", path);
-    dn_json_add_count (json, "format", DN_MANIFEST_FORMAT);
+    dn_json_add_count (json, "format", DN_BUNDLE_FORMAT);
     dn_json_add_text (json, "name", parcel->manifest.name);
     dn_json_add_text (json, "id", dn_parcel_id (parcel).hex);
     dn_json_add_bool (json, "signed", parcel->signature.data != NULL);
@@ -345,7 +345,7 @@ int dn_bundle_show (const char *path, const struct dn_parcel *parcel)
     printf ("name       %s\n", manifest->name);
     printf ("id         %s\n", dn_parcel_id (parcel).hex);
     printf ("format     %d%s\n",
-            DN_MANIFEST_FORMAT,
+            DN_BUNDLE_FORMAT,
             parcel->signature.data ? ", signed" : "");
     print_features (manifest);
     print_counts ("data", dn_json_member (manifest->json, "data"));

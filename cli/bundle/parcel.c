@@ -15,7 +15,8 @@
 
 #include "host/files.h"
 #include "host/load.h"
-#include "predict/bundle.h"
+#include "learn/confirm.h"
+#include "learn/sha256.h"
 
 #define DIR_MODE  0755
 #define FILE_MODE 0644
@@ -133,7 +134,7 @@ int dn_parcel_check_file (const struct dn_parcel *parcel, int i, struct dn_err *
                            file->name,
                            blob->len,
                            file->size);
-    if (strcmp (dn_digest_of (dn_blob_span (blob)).hex, file->digest.hex) != 0)
+    if (strcmp (dn_sha256_of (dn_blob_span (blob)).hex, file->digest.hex) != 0)
         return dn_err_set (err,
                            DN_E_RANGE,
                            "%s: its SHA-256 is not the one of the manifest",
@@ -214,7 +215,9 @@ int dn_parcel_try (const struct dn_parcel *parcel, struct dn_err *err)
                            err)
             < 0)
             return -1;
-    return bundle ? dn_bundle_close (bundle, err) : -1;
+    if (!bundle || dn_bundle_close (bundle, err) < 0)
+        return -1;
+    return dn_confirm_bundle (bundle, err);
 }
 
 static int write_whole (int fd, struct dn_span data)
@@ -302,7 +305,7 @@ int dn_parcel_remove (int parent, const char *name, struct dn_err *err)
 
 struct dn_digest dn_parcel_id (const struct dn_parcel *parcel)
 {
-    return dn_digest_of (dn_blob_span (&parcel->text));
+    return dn_sha256_of (dn_blob_span (&parcel->text));
 }
 
 bool dn_parcel_same (const struct dn_parcel *a, const struct dn_parcel *b)

@@ -38,7 +38,9 @@ int dn_parcel_read (const char *path, struct dn_parcel *parcel, struct dn_err *e
 int dn_parcel_open (struct dn_parcel *parcel, struct dn_err *err);
 int dn_parcel_check_file (const struct dn_parcel *parcel, int i, struct dn_err *err);
 
-/* Can this version of the program predict with the bundle? Return -1 with 'err'. */
+/* Can this version of the program predict with the bundle, and does libxgboost predict
+ * the same (learn/confirm.h)? Return -1 with 'err'.
+ */
 int dn_parcel_try (const struct dn_parcel *parcel, struct dn_err *err);
 
 /* Write the bundle into a new directory 'name' below the open directory 'parent', down

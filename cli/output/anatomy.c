@@ -111,6 +111,7 @@ int dn_anatomy_find (const struct dn_site *site,
                      struct dn_anatomy *anatomy,
                      struct dn_err *err)
 {
+    const struct dn_case c = dn_subject_case (site, subject, device, 0);
     const struct dn_graph *graph = &subject->graph;
     size_t n_ops = (size_t) graph->n_ops;
     dn_cleanup (dn_free_ptr) struct dn_op_time *times =
@@ -123,7 +124,7 @@ int dn_anatomy_find (const struct dn_site *site,
     anatomy->subject = subject;
     if (dn_subject_predict (site, subject, &device, 1, &anatomy->estimate, err) < 0)
         return -1;
-    dn_predict_operators (&site->constants, &subject->spec, graph, device, times);
+    dn_whitebox_operators (&c, times);
     anatomy->bottleneck = dn_step_bottleneck (&anatomy->estimate, times, graph->n_ops);
     for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
         anatomy->device_s += anatomy->estimate.stage_s[i];

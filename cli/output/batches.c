@@ -218,16 +218,15 @@ int dn_batches_predict (const struct dn_site *site,
     if (!batches->rows)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     batches->n_rows = n_devices;
-    for (int i = 0; i < n_devices; i++)
+    for (int i = 0; i < n_devices; i++) {
+        const struct dn_case c = dn_subject_case (site, subject, devices[i], 0);
+
         batches->rows[i] = (struct dn_batch_row){
             .device = devices[i],
             .cost_per_hour = dn_subject_cost (site, devices[i]),
-            .largest = dn_policy_largest_batch (&site->rules,
-                                                &site->constants,
-                                                &subject->spec,
-                                                &subject->graph,
-                                                devices[i]),
+            .largest = dn_policy_largest_batch (&site->rules, &c),
         };
+    }
     if (batches->sizes.n == 0)
         set_usual (batches);
     if (fill (site, subject, batches, err) == 0)

@@ -8,7 +8,7 @@
 #define DN_SHOW_H
 
 #include "json.h"
-#include "predict/predict.h"
+#include "predict/whitebox.h"
 
 /* A text of bounded length by value, for printf. */
 #define DN_SHOWN_MAX 32

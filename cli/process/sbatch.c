@@ -16,12 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Where there are no headers of Slurm: the oldest version that is supported. */
-#ifndef DN_SLURM_VERSION
-#define DN_SLURM_VERSION "22.05"
-#endif
-
-#define VERSION_OLDEST        2002
 #define VERSION_SLASH         2311 /* "gres/gpu", cpu in tres_per_task */
 #define VERSION_CPUS_FROM_GPU 2405
 #define VERSION_EQUALS        2411 /* "cpu=2,gres/gpu=1" in tres_per_task */
@@ -318,27 +312,6 @@ int dn_sbatch_read_script (struct dn_sbatch *sbatch, char *script)
         if (!sbatch->value[i] && !has_rival (sbatch->value, i))
             sbatch->value[i] = lines.value[i];
     return DN_EXIT_DONE;
-}
-
-const char *const dn_sbatch_default_version = DN_SLURM_VERSION;
-
-int dn_sbatch_version (const char *text, int *version, struct dn_err *err)
-{
-    struct dn_span rest = dn_span_of (text);
-    struct dn_span year = dn_span_cut (&rest, ".");
-    struct dn_span month = dn_span_cut (&rest, ".");
-    int64_t number[2];
-
-    if (dn_int_read (year, "year", VERSION_OLDEST / 100, 99, &number[0], NULL) < 0
-        || !month.text || month.len != 2
-        || dn_int_read (month, "month", 1, 12, &number[1], NULL) < 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "--slurm: '%s' is not a version, expected 20.02 or later, "
-                           "such as 22.05 or 24.11.5",
-                           dn_quote (text, strlen (text)).text);
-    *version = (int) (number[0] * 100 + number[1]);
-    return 0;
 }
 
 static int read_count (const struct dn_sbatch *sbatch,

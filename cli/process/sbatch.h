@@ -96,12 +96,6 @@ void dn_sbatch_unknown (const char *option);
  */
 int dn_sbatch_read_script (struct dn_sbatch *sbatch, char *script);
 
-/* The version that the plugins are built for, the oldest supported without them. */
-extern const char *const dn_sbatch_default_version;
-
-/* Read "22.05" or "22.05.8" as 2205. */
-int dn_sbatch_version (const char *text, int *version, struct dn_err *err);
-
 /* Fill 'job' as Slurm of that version would. */
 int dn_sbatch_fill (struct dn_sbatch *sbatch, int version, struct dn_err *err);
 

@@ -59,7 +59,7 @@ bool dn_word_equal (const char *a, size_t a_len, const char *b, size_t b_len);
 
 /* Is there as much memory at this moment? To be asked before a library is called that
  * does not get over it when there is none: json-c's parser crashes (0.16: a key that
- * cannot be copied), and libxgboost ends the process.
+ * cannot be copied).
  */
 bool dn_has_room (size_t size);
 

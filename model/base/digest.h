@@ -1,5 +1,10 @@
 /* digest.h - SHA-256: whether a file is the one that was written
  *
+ * slurmctld loads what is in model/: to compare a bundle's files with its manifest, and
+ * to draw control groups. It and the SPANK plugin in sbatch are to load libc, libm and
+ * json-c only; so this is written here. Everything else has learn/sha256.h, by
+ * libsodium; tests/unit/digest.c compares the two.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_DIGEST_H

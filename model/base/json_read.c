@@ -238,8 +238,8 @@ static bool has_more_values (struct dn_span text, size_t n_values)
     return n_commas > n_values;
 }
 
-/* What json-c takes to parse a text: eight times its length of a booster, which is
- * mostly numbers.
+/* What json-c takes to parse a text: eight times the length of one that is mostly
+ * numbers.
  */
 #define ROOM        65536
 #define ROOM_FACTOR 16
@@ -465,11 +465,12 @@ int dn_json_read_enum (const struct json_object *json,
         dn_span_of (json_object_get_string (member)), key, names, out, err);
 }
 
-int dn_json_check_length (size_t n,
-                          const char *key,
-                          size_t min,
-                          size_t max,
-                          struct dn_err *err)
+/* -1 with 'err' unless the array 'key', of 'n' values, has min..max of them. */
+static int check_length (size_t n,
+                         const char *key,
+                         size_t min,
+                         size_t max,
+                         struct dn_err *err)
 {
     enum dn_errc code = n > max ? DN_E_LIMIT : DN_E_RANGE;
 
@@ -494,8 +495,7 @@ int dn_json_read_array (const struct json_object *json,
         return 0;
     if (!json_object_is_type (member, json_type_array))
         return fail_type (key, member, "an array", err);
-    if (dn_json_check_length (json_object_array_length (member), key, 0, max_n, err)
-        < 0)
+    if (check_length (json_object_array_length (member), key, 0, max_n, err) < 0)
         return -1;
     *out = member;
     return 0;
@@ -519,7 +519,7 @@ int dn_json_read_reals (const struct json_object *json,
     if (!array)
         return 0;
     length = json_object_array_length (array);
-    if (dn_json_check_length (length, key, (size_t) min_n, (size_t) max_n, err) < 0)
+    if (check_length (length, key, (size_t) min_n, (size_t) max_n, err) < 0)
         return -1;
     for (size_t i = 0; i < length; i++)
         if (!dn_json_number (json_object_array_get_idx (array, i), &out[i])
@@ -586,9 +586,7 @@ struct json_object *dn_json_need_array (const struct json_object *json,
 
     if (need (json, key, "an array", err) < 0
         || dn_json_read_array (json, key, SIZE_MAX, &member, err) < 0
-        || dn_json_check_length (
-               json_object_array_length (member), key, min_n, max_n, err)
-               < 0)
+        || check_length (json_object_array_length (member), key, min_n, max_n, err) < 0)
         return NULL;
     return member;
 }

@@ -50,13 +50,6 @@ struct json_object *dn_json_member (const struct json_object *json, const char *
 /* An element of an array: a finite number. Return false if it is none. */
 bool dn_json_number (const struct json_object *value, double *out);
 
-/* -1 with 'err' unless the array 'key', of 'n' values, has min..max of them. */
-int dn_json_check_length (size_t n,
-                          const char *key,
-                          size_t min,
-                          size_t max,
-                          struct dn_err *err);
-
 /* A number within min..max, whole or not. */
 int dn_json_read_real (const struct json_object *json,
                        const char *key,

@@ -34,7 +34,7 @@ struct json_object *dn_json_put_object (struct json_object *object, const char *
 
 /* A line is shorter: a record has 1 KiB at most, a decision with all of its reasons 10.
  */
-#define DN_JSON_LINE_MAX 32768
+#define DN_JSON_LINE_MAX 16384
 
 /* The object on one line, without blanks; NULL without memory. It belongs to 'object'.
  */

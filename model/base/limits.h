@@ -86,20 +86,16 @@
 /* A configuration, catalogue or data-set file. */
 #define DN_FILE_MAX (1024 * 1024)
 
-/* The manifest of a model bundle: 70 features times some hundred prototypes. */
+/* The manifest of a model bundle. One of this format has some 6 KB; the larger ones of
+ * format 1 are to be refused by their number, and so have to be read.
+ */
 #define DN_MANIFEST_MAX        (1024 * 1024)
 #define DN_MANIFEST_VALUES_MAX 100000
 
-/* Nesting of any file of a bundle; a booster's are the deepest, 7. */
+/* Nesting of any file of a bundle. */
 #define DN_BUNDLE_DEPTH_MAX 16
 
-/* A booster of a bundle, some 80 bytes per node. With 16 values per node json-c takes
- * 64 MiB for a moment.
- */
-#define DN_BOOSTER_MAX        (8 * 1024 * 1024)
-#define DN_BOOSTER_VALUES_MAX 1000000
-
-/* Trees of a booster, their nodes in all, and their depth: they bound the time of one
+/* Trees of a quantity, their nodes in all, and their depth: they bound the time of one
  * prediction, 2000 * 32 comparisons.
  */
 #define DN_TREES_MAX      2000

@@ -1,7 +1,7 @@
 /* sidecar.h - a job's description in JSON, version 1: see dnnest.sidecar(5)
  *
  * In: the text of a sidecar. Out: the specification, and the layers of a network that
- * stand in place of the zoo's. etc/sidecar.schema.json describes the same for programs.
+ * stand in place of the zoo's. etc/sidecar.schema.json.in has the same for programs.
  * All of it is hostile: unknown keys are errors, every number has a range, and the
  * caller bounds the length.
  *

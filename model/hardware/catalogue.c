@@ -21,15 +21,8 @@ static const char *const arch_text[] = {
     [DN_ARCH_OTHER] = "other",
     [DN_ARCH_CPU] = "cpu",
 };
-static const char *const link_text[] = {
-    [DN_LINK_UNKNOWN] = "unknown",
-    [DN_LINK_NVLINK] = "nvlink",
-    [DN_LINK_PCIE] = "pcie",
-    [DN_LINK_IB] = "ib",
-};
 
 const struct dn_names dn_arch_names = DN_NAMES (arch_text, DN_N_ARCHS);
-static const struct dn_names link_names = DN_NAMES (link_text, DN_N_LINKS);
 
 enum value_type {
     VALUE_NAME,
@@ -54,8 +47,8 @@ struct device_key {
     }
 
 /* What was measured is at least a millionth of what any device has. */
-#define RATE(name, class, precision)                                                   \
-    KEY (name, VALUE_REAL, measured.rates[class][precision], 1e6, 1e18, false)
+#define RATE(name, class, format)                                                      \
+    KEY (name, VALUE_REAL, measured.rates[class][format], 1e6, 1e18, false)
 
 static const struct device_key device_keys[] = {
     KEY ("Device", VALUE_NAME, name, 0, 0, true),
@@ -81,14 +74,14 @@ static const struct device_key device_keys[] = {
     KEY ("Ring", VALUE_REAL, measured.ring, 1e6, 1e14, false),
     KEY ("RingStart", VALUE_REAL, measured.ring_start_s, 0, 1, false),
     KEY ("Recurrence", VALUE_REAL, measured.recurrence_s, 1e-8, 0.1, false),
-    RATE ("LinearFp32", DN_RATE_LINEAR, DN_PRECISION_FP32),
-    RATE ("LinearTf32", DN_RATE_LINEAR, DN_PRECISION_TF32),
-    RATE ("LinearFp16", DN_RATE_LINEAR, DN_PRECISION_FP16),
-    RATE ("LinearBf16", DN_RATE_LINEAR, DN_PRECISION_BF16),
-    RATE ("ConvFp32", DN_RATE_CONV, DN_PRECISION_FP32),
-    RATE ("ConvTf32", DN_RATE_CONV, DN_PRECISION_TF32),
-    RATE ("ConvFp16", DN_RATE_CONV, DN_PRECISION_FP16),
-    RATE ("ConvBf16", DN_RATE_CONV, DN_PRECISION_BF16),
+    RATE ("LinearFp32", DN_RATE_LINEAR, DN_FORMAT_FP32),
+    RATE ("LinearTf32", DN_RATE_LINEAR, DN_FORMAT_TF32),
+    RATE ("LinearFp16", DN_RATE_LINEAR, DN_FORMAT_FP16),
+    RATE ("LinearBf16", DN_RATE_LINEAR, DN_FORMAT_BF16),
+    RATE ("ConvFp32", DN_RATE_CONV, DN_FORMAT_FP32),
+    RATE ("ConvTf32", DN_RATE_CONV, DN_FORMAT_TF32),
+    RATE ("ConvFp16", DN_RATE_CONV, DN_FORMAT_FP16),
+    RATE ("ConvBf16", DN_RATE_CONV, DN_FORMAT_BF16),
     /* End of device_keys */
 };
 
@@ -165,7 +158,7 @@ static int read_value (const struct device_key *key,
     case VALUE_ARCH:
         return read_constant (key, &dn_arch_names, value, at, err);
     case VALUE_LINK:
-        return read_constant (key, &link_names, value, at, err);
+        return read_constant (key, &dn_link_names, value, at, err);
     }
     return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
 }
@@ -354,31 +347,45 @@ const struct dn_device *dn_catalogue_find (const struct dn_catalogue *catalogue,
     return NULL;
 }
 
-bool dn_device_supports (const struct dn_device *device, enum dn_precision precision)
+double dn_device_unit (const struct dn_device *device, enum dn_format format)
 {
-    return precision == DN_PRECISION_BF16 ? device->bf16 > 0 : device->fp32 > 0;
+    static const size_t rates[DN_N_FORMATS] = {
+        [DN_FORMAT_FP32] = offsetof (struct dn_device, fp32),
+        [DN_FORMAT_TF32] = offsetof (struct dn_device, tf32),
+        [DN_FORMAT_FP16] = offsetof (struct dn_device, fp16),
+        [DN_FORMAT_BF16] = offsetof (struct dn_device, bf16),
+        [DN_FORMAT_FP8] = offsetof (struct dn_device, fp8),
+    };
+    double rate;
+
+    if (format == DN_FORMAT_NONE)
+        return 0;
+    memcpy (&rate, (const char *) device + rates[format], sizeof (rate));
+    return rate;
 }
 
-static double rate_of (const struct dn_device *device, enum dn_precision precision)
+enum dn_precision dn_device_precision (const struct dn_device *device,
+                                       enum dn_precision precision)
 {
-    switch (precision) {
-    case DN_PRECISION_TF32:
-        return device->tf32;
-    case DN_PRECISION_FP16:
-    case DN_PRECISION_HALF:
-        return device->fp16;
-    case DN_PRECISION_BF16:
-        return device->bf16;
-    default:
-        return 0;
-    }
+    const struct dn_precision_traits *traits = &dn_precision_traits[precision];
+
+    return dn_device_unit (device, traits->format) > 0 ? precision : traits->fallback;
+}
+
+bool dn_device_supports (const struct dn_device *device, enum dn_precision precision)
+{
+    const struct dn_precision_traits *traits = &dn_precision_traits[precision];
+
+    return traits->unit_only ? dn_device_unit (device, traits->format) > 0
+                             : device->fp32 > 0;
 }
 
 double dn_device_peak (const struct dn_device *device,
                        enum dn_precision precision,
                        bool *matrix)
 {
-    double rate = rate_of (device, precision);
+    const struct dn_precision_traits *traits = &dn_precision_traits[precision];
+    double rate = traits->matrix ? dn_device_unit (device, traits->format) : 0;
 
     *matrix =
         rate > 0 && device->arch != DN_ARCH_KEPLER && device->arch != DN_ARCH_PASCAL;
@@ -393,20 +400,17 @@ bool dn_device_is_measured (const struct dn_device *device)
     return memcmp (&device->measured, &none, sizeof (none)) != 0;
 }
 
-struct dn_device dn_device_sheet (const struct dn_device *device)
+void dn_device_sheet (const struct dn_device *device, struct dn_device *sheet)
 {
-    struct dn_device sheet = *device;
-
-    memset (&sheet.measured, 0, sizeof (sheet.measured));
-    return sheet;
+    *sheet = *device;
+    memset (&sheet->measured, 0, sizeof (sheet->measured));
 }
 
 double dn_device_rate (const struct dn_device *device,
                        enum dn_rate_class class,
                        enum dn_precision precision)
 {
-    return device->measured
-        .rates[class][precision == DN_PRECISION_HALF ? DN_PRECISION_FP16 : precision];
+    return device->measured.rates[class][dn_precision_traits[precision].format];
 }
 
 /* --- what is known, and from where ------------------------------------------------ */
@@ -439,7 +443,7 @@ static void write_value (const struct device_key *key,
         dn_buf_add (
             &buf,
             "%s",
-            dn_names_get (key->type == VALUE_ARCH ? &dn_arch_names : &link_names,
+            dn_names_get (key->type == VALUE_ARCH ? &dn_arch_names : &dn_link_names,
                           constant));
         break;
     }

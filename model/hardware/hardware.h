@@ -46,14 +46,11 @@ enum dn_rate_class {
     DN_N_RATE_CLASSES
 };
 
-/* Precisions of measured rates: those of dnnest.spec(5), and pure fp16 is fp16. */
-#define DN_N_RATE_PRECISIONS (DN_PRECISION_BF16 + 1)
-
 /* What a site has measured on its own devices (dnnest-bench); 0: not measured, and the
  * data sheet counts.
  */
 struct dn_measured {
-    double rates[DN_N_RATE_CLASSES][DN_N_RATE_PRECISIONS]; /* FLOP/s of long kernels */
+    double rates[DN_N_RATE_CLASSES][DN_N_FORMATS]; /* FLOP/s of long kernels */
     double stream;       /* byte/s of long element-wise kernels */
     double ring;         /* byte/s and device around a ring of a node's devices */
     double ring_start_s; /* start of an all-reduce */
@@ -130,8 +127,8 @@ int dn_device_values (const struct dn_catalogue *catalogue,
 /* Was anything of the device measured? */
 bool dn_device_is_measured (const struct dn_device *device);
 
-/* The device as its data sheet has it. */
-struct dn_device dn_device_sheet (const struct dn_device *device);
+/* Fill 'sheet' with the device as its data sheet has it. */
+void dn_device_sheet (const struct dn_device *device, struct dn_device *sheet);
 
 /* The measured rate of a class in a precision, 0 where there is none. */
 double dn_device_rate (const struct dn_device *device,
@@ -155,6 +152,16 @@ const struct dn_device *dn_catalogue_find_product (const struct dn_catalogue *ca
 
 /* Are the two the same chip on different boards, or with another size of memory? */
 bool dn_device_same_chip (const struct dn_device *a, const struct dn_device *b);
+
+/* The data-sheet peak of the device's unit for a format, FLOP/s; 0 where it has none.
+ */
+double dn_device_unit (const struct dn_device *device, enum dn_format format);
+
+/* The precision that runs where this one is asked for. Without a stated precision the
+ * slowest is assumed: a limit must not be built on hope.
+ */
+enum dn_precision dn_device_precision (const struct dn_device *device,
+                                       enum dn_precision precision);
 
 /* May work of this precision run on the device at all? tf32 runs as fp32 where there is
  * no such unit, fp16 at the ordinary rate; bf16 runs nowhere but where there is a unit.

@@ -25,30 +25,26 @@
 /* Limits are set in steps of five minutes: nobody reads 03:37:00 as an estimate. */
 #define TIME_STEP_S 300
 
-static const char *const verdict_text[] = {"none",
-                                           "abstain",
-                                           "keep",
-                                           "change",
-                                           "control"};
+static const char *const verdict_text[] = {
+    [DN_VERDICT_NONE] = "none",
+    [DN_VERDICT_ABSTAIN] = "abstain",
+    [DN_VERDICT_KEEP] = "keep",
+    [DN_VERDICT_CHANGE] = "change",
+    [DN_VERDICT_CONTROL] = "control",
+};
+static const char *const abstain_text[] = {
+    [DN_ABSTAIN_NONE] = "none",
+    [DN_ABSTAIN_NO_METADATA] = "no_metadata",
+    [DN_ABSTAIN_NO_GPU] = "no_gpu",
+    [DN_ABSTAIN_UNMAPPED] = "unmapped_type",
+    [DN_ABSTAIN_GPUS] = "gpus_mismatch",
+    [DN_ABSTAIN_UNSUPPORTED] = "unsupported_precision",
+    [DN_ABSTAIN_MEMORY] = "memory",
+    [DN_ABSTAIN_CONFIDENCE] = "confidence",
+};
 
-const struct dn_names dn_verdict_names = {verdict_text,
-                                          (int) DN_N_ELEMENTS (verdict_text)};
-
-_Static_assert(DN_N_ELEMENTS (verdict_text) == DN_N_VERDICTS, "a name per verdict");
-
-static const char *const abstain_text[] = {"none",
-                                           "no_metadata",
-                                           "no_gpu",
-                                           "unmapped_type",
-                                           "gpus_mismatch",
-                                           "unsupported_precision",
-                                           "memory",
-                                           "confidence"};
-
-const struct dn_names dn_abstain_names = {abstain_text,
-                                          (int) DN_N_ELEMENTS (abstain_text)};
-
-_Static_assert(DN_N_ELEMENTS (abstain_text) == DN_N_ABSTAIN, "a name per reason");
+const struct dn_names dn_verdict_names = DN_NAMES (verdict_text, DN_N_VERDICTS);
+const struct dn_names dn_abstain_names = DN_NAMES (abstain_text, DN_N_ABSTAIN);
 
 /* Everything one decision looks at. */
 struct scene {
@@ -58,6 +54,14 @@ struct scene {
     const struct dn_candidates *candidates;
     const struct dn_estimate *estimates;
     struct dn_decision *decision;
+};
+
+/* What a choice of GPU saves, by what it minimises. */
+static const char *const saved_text[] = {
+    [DN_OBJECTIVE_UNKNOWN] = "cost",
+    [DN_OBJECTIVE_COST] = "cost",
+    [DN_OBJECTIVE_TIME] = "time",
+    [DN_OBJECTIVE_ENERGY] = "energy",
 };
 
 static void say (const struct scene *scene, const char *format, ...) DN_PRINTF (2, 3);
@@ -428,9 +432,7 @@ static int choose_gpu (const struct scene *scene, int base)
                  / scene->estimates[base].step_s.p50,
              type_of (scene, base),
              100 * price (scene, best) / price (scene, base),
-             objective_of (scene) == DN_OBJECTIVE_ENERGY ? "energy"
-             : objective_of (scene) == DN_OBJECTIVE_TIME ? "time"
-                                                         : "cost");
+             saved_text[objective_of (scene)]);
     } else {
         say (scene, "gpu: %s is the right type", type_of (scene, base));
     }
@@ -551,18 +553,25 @@ static void choose_time (const struct scene *scene)
         set_time (scene, needed);
 }
 
-static struct dn_decision nothing_decided (void)
+void dn_policy_begin (struct dn_decision *decision)
 {
-    return (struct dn_decision){.time_limit_s = DN_UNSET,
-                                .time_min_s = DN_UNSET,
-                                .cpus_per_task = DN_UNSET,
-                                .cpus_each_gpu = DN_UNSET,
-                                .chosen = -1};
+    decision->verdict = DN_VERDICT_NONE;
+    decision->abstain = DN_ABSTAIN_NONE;
+    decision->time_limit_s = DN_UNSET;
+    decision->time_min_s = DN_UNSET;
+    decision->gpu = NULL;
+    decision->from = NULL;
+    decision->cpus_per_task = DN_UNSET;
+    decision->cpus_each_gpu = DN_UNSET;
+    decision->chosen = -1;
+    decision->n_reasons = 0;
+    decision->note[0] = '\0';
+    decision->hook_dir = NULL;
 }
 
 void dn_policy_abstain (struct dn_decision *decision, const char *reason)
 {
-    *decision = nothing_decided ();
+    dn_policy_begin (decision);
     decision->verdict = DN_VERDICT_ABSTAIN;
     decision->abstain = DN_ABSTAIN_NO_METADATA;
     snprintf (decision->reasons[decision->n_reasons++], DN_REASON_MAX, "%s", reason);
@@ -578,7 +587,7 @@ void dn_policy_decide (const struct dn_rules *rules,
     struct scene scene = {rules, request, spec, candidates, estimates, decision};
     int base = find_base (&scene);
 
-    *decision = nothing_decided ();
+    dn_policy_begin (decision);
     decision->chosen = base;
     if (!can_tell (&scene, base)) {
         decision->verdict = DN_VERDICT_ABSTAIN;
@@ -595,12 +604,7 @@ void dn_policy_decide (const struct dn_rules *rules,
                             : DN_VERDICT_KEEP;
 }
 
-int64_t dn_policy_largest_batch (const struct dn_rules *rules,
-                                 const struct dn_constants *constants,
-                                 const struct dn_spec *spec,
-                                 const struct dn_graph *graph,
-                                 const struct dn_device *device)
+int64_t dn_policy_largest_batch (const struct dn_rules *rules, const struct dn_case *c)
 {
-    return dn_predict_largest_batch (
-        constants, spec, graph, device, MEMORY_QUANTILE, rules->memory_headroom);
+    return dn_whitebox_largest_batch (c, MEMORY_QUANTILE, rules->memory_headroom);
 }

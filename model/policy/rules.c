@@ -1,222 +1,30 @@
-/* rules.c - the table of the admin's keys
+/* rules.c - reads, copies and compares the admin's rules
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "policy/policy.h"
+#include "policy/rules.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char *const mode_text[] = {"unknown", "observe", "advise", "enforce"};
-static const char *const opt_in_text[] = {"unknown", "metadata", "all"};
-static const char *const time_text[] = {"unknown", "keep", "time_min", "limit"};
-static const char *const choice_text[] = {"unknown", "keep", "choose"};
-static const char *const objective_text[] = {"unknown", "cost", "time", "energy"};
-static const char *const yes_text[] = {"unknown", "no", "yes"};
-static const char *const message_text[] = {"unknown", "change", "always", "never"};
-static const char *const record_text[] = {"unknown", "admin_comment", "none"};
+#define ENUM_TEXT(type, member, key, strict, value, help, count, ...)                  \
+    static const char *const member##_text[] = __VA_ARGS__;
+#define NUMBER_TEXT(...)
+DN_RULES (ENUM_TEXT, NUMBER_TEXT)
 
-#define NAMES(array)                                                                   \
-    {                                                                                  \
-        array, (int) DN_N_ELEMENTS (array)                                             \
-    }
-#define MEMBER(member) offsetof (struct dn_rules, member)
+const struct dn_names dn_mode_names = DN_NAMES (mode_text, DN_N_MODES);
 
-const struct dn_names dn_mode_names = NAMES (mode_text);
+/* clang-format off */
+#define ENUM_ROW(type, member, key, strict, value, help, count, ...)                   \
+    {key, DN_RULE_ENUM, offsetof (struct dn_rules, member), 0, 0,                      \
+     DN_NAMES (member##_text, count), DN_STRICT_##strict, value, help},
+#define NUMBER_ROW(type, member, key, min, max, strict, value, help)                   \
+    {key, DN_RULE_##type, offsetof (struct dn_rules, member), min, max,                \
+     {NULL, 0}, DN_STRICT_##strict, value, help},
+/* clang-format on */
 
-static const struct dn_rule_key rule_keys[] = {
-    {"Mode",
-     DN_RULE_ENUM,
-     MEMBER (mode),
-     0,
-     0,
-     NAMES (mode_text),
-     DN_STRICT_LOWER,
-     "advise",
-     "observe: record only; advise: tell the user as well; enforce: rewrite the job"},
-    {"OptIn",
-     DN_RULE_ENUM,
-     MEMBER (opt_in),
-     0,
-     0,
-     NAMES (opt_in_text),
-     DN_STRICT_LOWER,
-     "metadata",
-     "judge the jobs that describe themselves, or record all that want GPUs"},
-    {"ControlGroup",
-     DN_RULE_PERCENT,
-     MEMBER (control_group),
-     0,
-     100,
-     {NULL, 0},
-     DN_STRICT_HIGHER,
-     "0",
-     "share of the jobs that is left alone, to measure against"},
-    {"TimeLimit",
-     DN_RULE_ENUM,
-     MEMBER (time_limit),
-     0,
-     0,
-     NAMES (time_text),
-     DN_STRICT_LOWER,
-     "limit",
-     "keep the limit, set --time-min to the bound, or lower the limit to it"},
-    {"TimeQuantile",
-     DN_RULE_RATIO,
-     MEMBER (time_quantile),
-     0.5,
-     0.9999,
-     {NULL, 0},
-     DN_STRICT_HIGHER,
-     "0.99",
-     "share of jobs that must finish within the bound"},
-    {"TimeMargin",
-     DN_RULE_RATIO,
-     MEMBER (time_margin),
-     0,
-     10,
-     {NULL, 0},
-     DN_STRICT_HIGHER,
-     "0.1",
-     "added to the bound, as a share of it"},
-    {"TimeMin",
-     DN_RULE_TIME,
-     MEMBER (time_min_s),
-     60,
-     3.2e7,
-     {NULL, 0},
-     DN_STRICT_HIGHER,
-     "00:30:00",
-     "no limit is set below this"},
-    {"TimeMax",
-     DN_RULE_TIME,
-     MEMBER (time_max_s),
-     60,
-     3.2e7,
-     {NULL, 0},
-     DN_STRICT_LOWER,
-     "1-00:00:00",
-     "no limit is raised above this, or set above it where the user gave none"},
-    {"FillUnset",
-     DN_RULE_ENUM,
-     MEMBER (fill_unset),
-     0,
-     0,
-     NAMES (yes_text),
-     DN_STRICT_LOWER,
-     "no",
-     "set a limit where the user gave none"},
-    {"GpuType",
-     DN_RULE_ENUM,
-     MEMBER (gpu_type),
-     0,
-     0,
-     NAMES (choice_text),
-     DN_STRICT_LOWER,
-     "choose",
-     "keep the GPU type, or choose the best one for the objective"},
-    {"Objective",
-     DN_RULE_ENUM,
-     MEMBER (objective),
-     0,
-     0,
-     NAMES (objective_text),
-     DN_STRICT_NONE,
-     "cost",
-     "what a choice of GPU minimises; the job's own objective= goes first"},
-    {"MaxSlowdown",
-     DN_RULE_RATIO,
-     MEMBER (max_slowdown),
-     1,
-     1000,
-     {NULL, 0},
-     DN_STRICT_LOWER,
-     "2.5",
-     "longest predicted time on another GPU type, relative to the requested one"},
-    {"MinGain",
-     DN_RULE_RATIO,
-     MEMBER (min_gain),
-     0,
-     1,
-     {NULL, 0},
-     DN_STRICT_HIGHER,
-     "0.1",
-     "smallest gain, as a share of the objective, that is worth another GPU type"},
-    {"MemoryHeadroom",
-     DN_RULE_RATIO,
-     MEMBER (memory_headroom),
-     0,
-     10,
-     {NULL, 0},
-     DN_STRICT_HIGHER,
-     "0.05",
-     "GPU memory left free above the bound, as a share of it, on another type"},
-    {"Cpus",
-     DN_RULE_ENUM,
-     MEMBER (cpus),
-     0,
-     0,
-     NAMES (choice_text),
-     DN_STRICT_LOWER,
-     "choose",
-     "keep the CPU count, or lower it to what the input pipeline needs"},
-    {"CpusPerGpuMin",
-     DN_RULE_COUNT,
-     MEMBER (cpus_per_gpu_min),
-     1,
-     1024,
-     {NULL, 0},
-     DN_STRICT_HIGHER,
-     "2",
-     "fewest CPUs per GPU that a job is left with"},
-    {"CpusPerGpuMax",
-     DN_RULE_COUNT,
-     MEMBER (cpus_per_gpu_max),
-     1,
-     1024,
-     {NULL, 0},
-     DN_STRICT_LOWER,
-     "64",
-     "a job that needs more CPUs per GPU than this keeps what it asked for"},
-    {"MinConfidence",
-     DN_RULE_RATIO,
-     MEMBER (min_confidence),
-     0,
-     1,
-     {NULL, 0},
-     DN_STRICT_HIGHER,
-     "0.5",
-     "predictions less sure than this change nothing"},
-    {"NeverRaise",
-     DN_RULE_ENUM,
-     MEMBER (never_raise),
-     0,
-     0,
-     NAMES (yes_text),
-     DN_STRICT_HIGHER,
-     "yes",
-     "no: raise a time limit or CPUs that do not suffice"},
-    {"Message",
-     DN_RULE_ENUM,
-     MEMBER (message),
-     0,
-     0,
-     NAMES (message_text),
-     DN_STRICT_NONE,
-     "change",
-     "when the user is told: if something changes, always, or never"},
-    {"Record",
-     DN_RULE_ENUM,
-     MEMBER (record),
-     0,
-     0,
-     NAMES (record_text),
-     DN_STRICT_NONE,
-     "admin_comment",
-     "where the decision and the original request are kept"},
-    /* End of rule_keys */
-};
+static const struct dn_rule_key rule_keys[] = {DN_RULES (ENUM_ROW, NUMBER_ROW)};
 
 _Static_assert(DN_N_ELEMENTS (rule_keys) <= DN_RULE_KEYS_MAX, "a bit per key");
 

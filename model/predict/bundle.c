@@ -1,7 +1,8 @@
 /* bundle.c - what was learned: reading a manifest and the files that it names
  *
  * Members that no prediction needs ("data", "training", "metrics") are for people and
- * passed over. Files are JSON, so a bundle can be read, compared and kept in git.
+ * passed over. Trees and points are in binary files (flat.h): as JSON they were most of
+ * the time that a bundle took to load.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,13 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_lean.h"
 #include "base/json_read.h"
 #include "base/limits.h"
+#include "predict/flat.h"
 #include "predict/tuning.h"
 
 /* Bounds on numbers, wide: they keep sums finite, the checks of sense are others. */
-#define FEATURE_MAX  1e6
 #define QUANTILE_MAX 50
 
 static const char *const quantity_text[] = {"step", "memory", "power"};
@@ -27,6 +27,12 @@ const struct dn_names dn_quantity_names = {quantity_text,
                                            (int) DN_N_ELEMENTS (quantity_text)};
 
 static const char tuning_file[] = "site.json";
+static const char points_file[] = "domain.points";
+static const char trees_suffix[] = ".trees";
+
+/* Bytes at most: headers, and what stands after them (flat.h). */
+#define TREES_MAX  (DN_FLAT_HEADER + 8 + 4 * DN_TREES_MAX + 8 * DN_TREE_NODES_MAX)
+#define POINTS_MAX (DN_FLAT_HEADER + 4 * DN_N_FEATURES * DN_PROTOTYPES_MAX)
 
 /* --- the parts of a manifest ----------------------------------------------------- */
 
@@ -39,7 +45,8 @@ static int check_version (const struct json_object *manifest, struct dn_err *err
     if (version != DN_BUNDLE_FORMAT)
         return dn_err_set (err,
                            DN_E_VERSION,
-                           "dnnest_bundle: format %lld, this program reads %d",
+                           "dnnest_bundle: format %lld, this program reads %d; train "
+                           "or install it again",
                            (long long) version,
                            DN_BUNDLE_FORMAT);
     return 0;
@@ -90,17 +97,24 @@ static int check_features (const struct json_object *manifest, struct dn_err *er
     return 0;
 }
 
+static bool is_trees_file (const char *name)
+{
+    for (int i = 0; i < DN_N_QUANTITIES; i++)
+        if (strncmp (name, quantity_text[i], strlen (quantity_text[i])) == 0
+            && strcmp (name + strlen (quantity_text[i]), trees_suffix) == 0)
+            return true;
+    return false;
+}
+
 int64_t dn_bundle_file_max (const char *name)
 {
     if (strcmp (name, DN_BUNDLE_MANIFEST) == 0)
         return DN_MANIFEST_MAX;
     if (strcmp (name, tuning_file) == 0)
         return DN_TUNING_MAX;
-    for (int i = 0; i < DN_N_QUANTITIES; i++)
-        if (strncmp (name, quantity_text[i], strlen (quantity_text[i])) == 0
-            && strcmp (name + strlen (quantity_text[i]), ".json") == 0)
-            return DN_BOOSTER_MAX;
-    return -1;
+    if (strcmp (name, points_file) == 0)
+        return POINTS_MAX;
+    return is_trees_file (name) ? TREES_MAX : -1;
 }
 
 static int read_file (const char *name,
@@ -164,6 +178,41 @@ static struct dn_bundle_file *find_file (struct dn_bundle *bundle, const char *n
     return NULL;
 }
 
+/* libxgboost must have confirmed the trees that are in the file, not others. */
+static int check_confirmed (const struct json_object *entry,
+                            const struct dn_bundle_file *file,
+                            struct dn_err *err)
+{
+    const struct json_object *json = dn_json_member (entry, "confirmed");
+    char version[DN_NAME_MAX];
+    char digest[DN_DIGEST_LEN + 1];
+    double difference;
+    int64_t n_rows;
+
+    if (!json)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "libxgboost has not confirmed %s; train the bundle again",
+                           file->name);
+    json = dn_json_need_object (entry, "confirmed", err);
+    if (!json)
+        return -1;
+    if (dn_json_need_text (json, "xgboost", version, sizeof (version), err) < 0
+        || dn_json_need_text (json, "sha256", digest, sizeof (digest), err) < 0
+        || dn_json_need_int (json, "rows", 1, INT64_MAX, &n_rows, err) < 0
+        || dn_json_need_real (
+               json, "difference", 0, DN_CONFIRM_TOLERANCE, &difference, err)
+               < 0)
+        return dn_err_wrap (err, "confirmed");
+    if (strcmp (digest, file->digest.hex) != 0)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "libxgboost has confirmed another %s than this; train the "
+                           "bundle again",
+                           file->name);
+    return 0;
+}
+
 static int read_correction (const struct json_object *residuals,
                             enum dn_quantity quantity,
                             struct dn_bundle *bundle,
@@ -171,6 +220,7 @@ static int read_correction (const struct json_object *residuals,
 {
     struct dn_correction *correction = &bundle->corrections[quantity];
     const char *name = dn_names_get (&dn_quantity_names, (int) quantity);
+    const struct dn_bundle_file *file;
     const struct json_object *entry;
 
     if (!dn_json_member (residuals, name))
@@ -183,14 +233,17 @@ static int read_correction (const struct json_object *residuals,
         || dn_json_need_real (entry, "shrink", 0, 1, &correction->shrink, err) < 0
         || dn_json_need_real (entry, "limit", 0, 3, &correction->limit, err) < 0)
         return dn_err_wrap (err, "residuals: %s", name);
-    if (dn_bundle_file_max (correction->file) != DN_BOOSTER_MAX
-        || !find_file (bundle, correction->file))
+    file =
+        is_trees_file (correction->file) ? find_file (bundle, correction->file) : NULL;
+    if (!file)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "residuals: %s: file '%s' is no booster among the files",
+                           "residuals: %s: file '%s' has no trees among the files",
                            name,
                            dn_quote (correction->file, strlen (correction->file)).text);
-    return 0;
+    return check_confirmed (entry, file, err) < 0
+               ? dn_err_wrap (err, "residuals: %s", name)
+               : 0;
 }
 
 static int read_corrections (const struct json_object *manifest,
@@ -206,37 +259,8 @@ static int read_corrections (const struct json_object *manifest,
     return residuals ? 0 : -1;
 }
 
-/* A number within min..max for each feature. */
-static int read_features (const struct json_object *json,
-                          const struct dn_json_lean *lean,
-                          const char *key,
-                          double min,
-                          double max,
-                          double out[DN_N_FEATURES],
-                          struct dn_err *err)
-{
-    size_t n;
-    const struct json_object *array =
-        dn_json_lean_need (lean, json, key, DN_N_FEATURES, DN_N_FEATURES, &n, err);
-
-    if (!array)
-        return -1;
-    dn_json_lean_read (lean, array, out, n);
-    for (size_t i = 0; i < n; i++)
-        if (!(out[i] >= min && out[i] <= max))
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               "%s: value %zu is no number of %g..%g",
-                               key,
-                               i,
-                               min,
-                               max);
-    return 0;
-}
-
 /* Coordinates with a weight, and their scale. */
 static int read_axes (const struct json_object *json,
-                      const struct dn_json_lean *lean,
                       struct dn_domain *domain,
                       struct dn_err *err)
 {
@@ -244,8 +268,8 @@ static int read_axes (const struct json_object *json,
     double weight[DN_N_FEATURES];
     double sum = 0;
 
-    if (read_features (json, lean, "scale", 1e-9, 1e9, scale, err) < 0
-        || read_features (json, lean, "weight", 0, 1e9, weight, err) < 0)
+    if (dn_json_need_reals (json, "scale", 1e-9, 1e9, scale, DN_N_FEATURES, err) < 0
+        || dn_json_need_reals (json, "weight", 0, 1e9, weight, DN_N_FEATURES, err) < 0)
         return -1;
     for (int i = 0; i < DN_N_FEATURES; i++)
         sum += weight[i];
@@ -260,58 +284,6 @@ static int read_axes (const struct json_object *json,
     return 0;
 }
 
-static int read_point (const struct json_object *row,
-                       const struct dn_json_lean *lean,
-                       const struct dn_domain *domain,
-                       float *point,
-                       struct dn_err *err)
-{
-    double values[DN_N_FEATURES];
-
-    if (dn_json_lean_count (lean, row) != DN_N_FEATURES)
-        return dn_err_set (
-            err, DN_E_SYNTAX, "expected an array of %d numbers", DN_N_FEATURES);
-    dn_json_lean_read (lean, row, values, DN_N_FEATURES);
-    for (int i = 0; i < domain->n_used; i++) {
-        double value = values[domain->used[i]];
-
-        if (!(fabs (value) <= FEATURE_MAX))
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               "value %d is no number of %g..%g",
-                               domain->used[i],
-                               -FEATURE_MAX,
-                               FEATURE_MAX);
-        point[i] = (float) value * domain->scale[i];
-    }
-    return 0;
-}
-
-static int read_points (const struct json_object *json,
-                        const struct dn_json_lean *lean,
-                        struct dn_domain *domain,
-                        struct dn_err *err)
-{
-    struct json_object *rows =
-        dn_json_need_array (json, "prototypes", 1, DN_PROTOTYPES_MAX, err);
-    size_t n = rows ? json_object_array_length (rows) : 0;
-
-    if (!rows)
-        return -1;
-    domain->points = calloc (n * (size_t) domain->n_used, sizeof (*domain->points));
-    if (!domain->points)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    for (; domain->n_points < (int) n; domain->n_points++)
-        if (read_point (json_object_array_get_idx (rows, (size_t) domain->n_points),
-                        lean,
-                        domain,
-                        domain->points + (ptrdiff_t) domain->n_points * domain->n_used,
-                        err)
-            < 0)
-            return dn_err_wrap (err, "prototype %d", domain->n_points);
-    return dn_domain_sketch (domain, err);
-}
-
 static int read_knot (const struct json_object *entry,
                       double least,
                       struct dn_knot *knot,
@@ -319,7 +291,8 @@ static int read_knot (const struct json_object *entry,
 {
     if (!json_object_is_type (entry, json_type_object))
         return dn_err_set (err, DN_E_SYNTAX, "expected an object");
-    if (dn_json_need_real (entry, "distance", least, FEATURE_MAX, &knot->distance, err)
+    if (dn_json_need_real (
+            entry, "distance", least, DN_FEATURE_MAX, &knot->distance, err)
             < 0
         || dn_json_need_real (entry, "residual", 0, 1, &knot->residual, err) < 0
         || dn_json_need_real (entry, "sigma", 1e-3, 10, &knot->sigma, err) < 0)
@@ -351,18 +324,23 @@ static int read_knots (const struct json_object *json,
 }
 
 static int read_domain (const struct json_object *manifest,
-                        const struct dn_json_lean *lean,
-                        struct dn_domain *domain,
+                        struct dn_bundle *bundle,
                         struct dn_err *err)
 {
     const struct json_object *json = dn_json_need_object (manifest, "domain", err);
+    char name[DN_NAME_MAX];
 
     if (!json)
         return -1;
-    if (read_axes (json, lean, domain, err) < 0
-        || read_points (json, lean, domain, err) < 0
-        || read_knots (json, domain, err) < 0)
+    if (dn_json_need_text (json, "file", name, sizeof (name), err) < 0
+        || read_axes (json, &bundle->domain, err) < 0
+        || read_knots (json, &bundle->domain, err) < 0)
         return dn_err_wrap (err, "domain");
+    if (strcmp (name, points_file) != 0 || !find_file (bundle, name))
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "domain: file '%s' has no points among the files",
+                           dn_quote (name, strlen (name)).text);
     return 0;
 }
 
@@ -472,7 +450,6 @@ static int read_manifest (struct dn_span text,
                           struct dn_err *err)
 {
     dn_cleanup (dn_json_free) struct json_object *manifest = NULL;
-    dn_cleanup (dn_json_lean_free) struct dn_json_lean lean = {.text = NULL};
 
     if (text.len > DN_MANIFEST_MAX)
         return dn_err_set (err,
@@ -480,19 +457,14 @@ static int read_manifest (struct dn_span text,
                            "%zu bytes, at most %d expected",
                            text.len,
                            DN_MANIFEST_MAX);
-    if (dn_json_lean_make (text, &lean, err) < 0)
-        return -1;
-    manifest = dn_json_read ((struct dn_span){lean.text, lean.len},
-                             DN_BUNDLE_DEPTH_MAX,
-                             DN_MANIFEST_VALUES_MAX,
-                             err);
+    manifest = dn_json_read (text, DN_BUNDLE_DEPTH_MAX, DN_MANIFEST_VALUES_MAX, err);
     if (!manifest || check_version (manifest, err) < 0
         || dn_json_need_text (
                manifest, "name", bundle->name, sizeof (bundle->name), err)
                < 0
         || check_features (manifest, err) < 0 || read_files (manifest, bundle, err) < 0
         || read_corrections (manifest, bundle, err) < 0
-        || read_domain (manifest, &lean, &bundle->domain, err) < 0)
+        || read_domain (manifest, bundle, err) < 0)
         return -1;
     return read_bounds (manifest, bundle, err);
 }
@@ -522,13 +494,15 @@ static int take_file (struct dn_bundle *bundle,
         bundle->tuning = dn_tuning_read (text, err);
         return bundle->tuning ? 0 : -1;
     }
+    if (strcmp (name, points_file) == 0)
+        return dn_domain_read (text, &bundle->domain, err);
     for (int i = 0; i < DN_N_QUANTITIES; i++) {
         struct dn_correction *correction = &bundle->corrections[i];
 
-        if (strcmp (name, correction->file) != 0 || correction->residual)
+        if (strcmp (name, correction->file) != 0 || correction->trees)
             continue;
-        correction->residual = dn_residual_new (text, DN_N_FEATURES, err);
-        if (!correction->residual)
+        correction->trees = dn_trees_read (text, DN_N_FEATURES, err);
+        if (!correction->trees)
             return -1;
     }
     return 0;
@@ -578,7 +552,7 @@ void dn_bundle_free (struct dn_bundle *bundle)
     if (!bundle)
         return;
     for (int i = 0; i < DN_N_QUANTITIES; i++)
-        dn_residual_free (bundle->corrections[i].residual);
+        dn_trees_free (bundle->corrections[i].trees);
     dn_tuning_free (bundle->tuning);
     dn_domain_free (&bundle->domain);
     free (bundle);

@@ -1,10 +1,17 @@
-/* bundle.h - what was learned: boosters, their domain, and how sure they are
+/* bundle.h - what was learned: trees, their domain, and how sure they are
  *
  * In: the bytes of a manifest and of the files that it names (etc/bundle, or what
  * 'dnnest train' has made). Out: struct dn_bundle, const from then on and shared by all
  * threads; whoever made it frees it, when no estimate is in use any more. A bundle is
  * taken whole or not at all: another version, another vector of features, a file of
  * another size or checksum, or a number out of range is an error that names it.
+ *
+ * Predictions walk the trees with our own code. So the manifest must say that
+ * libxgboost, which made them, gives the same predictions: for each file of trees a
+ * record "confirmed" with the version of libxgboost, the SHA-256 of the file, the
+ * number of rows that were compared, and the largest difference. 'dnnest train' writes
+ * it (learn/confirm.h); trees without one, or whose file has another SHA-256, are
+ * refused.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,10 +20,18 @@
 
 #include "base/digest.h"
 #include "predict/features.h"
-#include "predict/residual.h"
+#include "predict/trees.h"
 
-#define DN_BUNDLE_FORMAT   1
+#define DN_BUNDLE_FORMAT   2
 #define DN_BUNDLE_MANIFEST "manifest.json"
+
+/* So much may libxgboost's sum of the trees differ from ours, of 1 + |the sum|: it adds
+ * in single precision.
+ */
+#define DN_CONFIRM_TOLERANCE 1e-4
+
+/* Features are no larger, which keeps sums of them finite. */
+#define DN_FEATURE_MAX 1e6
 
 /* What is corrected and bounded. */
 enum dn_quantity {
@@ -36,11 +51,11 @@ struct dn_bundle_file {
     bool added;
 };
 
-/* The booster's sum times 'shrink', kept within -limit..limit, is the natural logarithm
+/* The trees' sum times 'shrink', kept within -limit..limit, is the natural logarithm
  * of measured over predicted.
  */
 struct dn_correction {
-    struct dn_residual *residual; /* NULL: none; owned */
+    struct dn_trees *trees; /* NULL: none; owned */
     double shrink;
     double limit;
     char file[DN_NAME_MAX];
@@ -115,6 +130,11 @@ void dn_bundle_free (struct dn_bundle *bundle);
 /* The most bytes that a file of that name may have; -1 where no bundle has such a file.
  */
 int64_t dn_bundle_file_max (const char *name);
+
+/* Read the points of a domain that has its scale from the bytes of a file (flat.h), and
+ * sketch them. -1 with 'err'.
+ */
+int dn_domain_read (struct dn_span file, struct dn_domain *domain, struct dn_err *err);
 
 /* Sketch the points, so that distances are found faster; they are the same with and
  * without. -1 with 'err' without memory. Free with dn_domain_free ().

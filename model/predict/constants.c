@@ -39,6 +39,30 @@ const struct dn_constants dn_constants_default = {
      * used: VIA-Research/vTrain's own steps ask for 0.17. */
     .fused_bytes = 0.45,
     .fused_launch = 0.5,
+    /* Judged, by long element-wise kernels: .76 to .92 in kernels_elementwise.csv. */
+    .optimizer_memory = 0.8,
+    /* By definition: one pass, one operator per tensor. */
+    .fused_optimizer = 1,
+    .fused_launches = 1,
+    /* Counted in Megatron-LM, which copies gradients to fp32, unscales, measures and
+     * clips them, runs a fused Adam and copies the weights back: 60 bytes per
+     * parameter, not 28. One kernel takes a hundred tensors and more; .05 operators per
+     * tensor are judged. Where tensor parallelism splits the vocabulary, maximum,
+     * difference, exponential, sum and quotient of its log-softmax are kernels of their
+     * own; that 4 of them count is judged. */
+    .megatron_optimizer = 2.1,
+    .megatron_launches = 0.05,
+    .loss_launches = 1,
+    .megatron_loss = 4,
+    /* nn.DataParallel. Judged: every module is copied for every device, which is about
+     * half a forward pass of host work. Its copies run at 10-11 GB/s of PCIe's 12.5. */
+    .dataparallel_host = 0.5,
+    .dataparallel_pcie = 0.8,
+    /* A third of Kepler's cores works only on instructions that pair up (192 cores, 4
+     * schedulers of 32 lanes: NVIDIA, Kepler GK110 white paper). Error correction takes
+     * a fifth of its bandwidth, which later memories do beside: judged. */
+    .kepler_compute = 2.0 / 3,
+    .kepler_memory = 0.8,
     /* Geometric mean of V100 (PCIe) and A100 (PCIe) in kernels_{linear,conv,
      * elementwise}.csv, as 'dnnest-bench entry' finds it: .84 and .76, 1.01 and 1.05,
      * .92 and .87. Others are below since their power does not last for their clock: T4
@@ -271,6 +295,44 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            "per epoch: loaders restarted, checkpoint written",
            0.01,
            36000,
+           0),
+    FIELD (optimizer_memory,
+           "",
+           "share of the memory bandwidth that optimizers reach",
+           0.05,
+           2,
+           0),
+    FIELD (fused_optimizer, "", "fused optimizers: traffic over the least", 0.3, 20, 0),
+    FIELD (fused_launches,
+           "",
+           "fused optimizers: operators per parameter tensor",
+           0.001,
+           40,
+           0),
+    FIELD (megatron_optimizer,
+           "",
+           "framework=megatron: traffic of the optimizer over the least",
+           0.3,
+           20,
+           0),
+    FIELD (megatron_launches,
+           "",
+           "framework=megatron: operators of the optimizer per parameter tensor",
+           0.001,
+           40,
+           0),
+    FIELD (megatron_loss, "", "framework=megatron: kernels of the loss", 0.1, 40, 0),
+    FIELD (dataparallel_host,
+           "",
+           "parallel=dataparallel: host time of copying modules, of a forward pass",
+           0.01,
+           20,
+           0),
+    FIELD (dataparallel_pcie,
+           "",
+           "parallel=dataparallel: share of the PCIe rate that copies reach",
+           0.01,
+           1.5,
            0),
     /* End of dn_constant_fields */
 };

@@ -41,6 +41,20 @@ struct dn_constants {
      * the bytes and the launches of operators without products */
     double fused_bytes;
     double fused_launch;
+    /* Where frameworks and stacks differ (habits.c) */
+    double optimizer_memory;   /* share of the bandwidth that an optimizer reaches */
+    double fused_optimizer;    /* fused optimizers: factor on the least traffic */
+    double fused_launches;     /* and operators per parameter tensor */
+    double megatron_optimizer; /* the same of Megatron-LM's */
+    double megatron_launches;
+    double loss_launches;     /* kernels of a log-softmax and its loss */
+    double megatron_loss;     /* the same in Megatron-LM */
+    double dataparallel_host; /* host time of copying modules, of a forward pass */
+    double dataparallel_pcie; /* share of the PCIe rate that its copies reach */
+    /* Kepler: shares of the data sheet's FP32 rate and bandwidth that exist in practice
+     */
+    double kepler_compute;
+    double kepler_memory;
     /* Shares of the data sheet that dnnest-bench measures where the efficiencies above
      * were fitted: a device that reaches more or less is so much faster or slower. */
     double seen_linear_fp32;
@@ -126,7 +140,7 @@ struct dn_constant_field {
 };
 
 /* As many rows as the table has. */
-#define DN_CONSTANT_FIELDS 46
+#define DN_CONSTANT_FIELDS 54
 
 extern const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS];
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "predict/flat.h"
 
 /* Lanes of a sum that do not wait for each other, as compilers put into one register.
  */
@@ -95,6 +96,50 @@ int dn_domain_sketch (struct dn_domain *domain, struct dn_err *err)
         for (int k = 0; k < DN_SKETCH; k++)
             *at++ = domain->points[(ptrdiff_t) i * domain->n_used + domain->telling[k]];
     return 0;
+}
+
+static int read_point (const unsigned char *at,
+                       const struct dn_domain *domain,
+                       float *point,
+                       struct dn_err *err)
+{
+    for (int i = 0; i < domain->n_used; i++) {
+        float value = dn_flat_f32 (at + 4 * (ptrdiff_t) domain->used[i]);
+
+        if (!(fabs ((double) value) <= DN_FEATURE_MAX))
+            return dn_err_set (err,
+                               DN_E_RANGE,
+                               "value %d is no number of %g..%g",
+                               domain->used[i],
+                               -DN_FEATURE_MAX,
+                               DN_FEATURE_MAX);
+        point[i] = value * domain->scale[i];
+    }
+    return 0;
+}
+
+int dn_domain_read (struct dn_span file, struct dn_domain *domain, struct dn_err *err)
+{
+    const size_t size = sizeof (float) * DN_N_FEATURES;
+    struct dn_flat flat;
+
+    if (dn_flat_open (
+            file, DN_FLAT_POINTS, DN_N_FEATURES, DN_PROTOTYPES_MAX, &flat, err)
+            < 0
+        || dn_flat_check_length (&flat, flat.n_rows * size, err) < 0)
+        return -1;
+    domain->points =
+        calloc (flat.n_rows * (size_t) domain->n_used, sizeof (*domain->points));
+    if (!domain->points)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (; domain->n_points < (int) flat.n_rows; domain->n_points++)
+        if (read_point (flat.data + (size_t) domain->n_points * size,
+                        domain,
+                        domain->points + (ptrdiff_t) domain->n_points * domain->n_used,
+                        err)
+            < 0)
+            return dn_err_wrap (err, "point %d", domain->n_points);
+    return dn_domain_sketch (domain, err);
 }
 
 void dn_domain_free (struct dn_domain *domain)

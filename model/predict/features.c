@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "predict/habits.h"
+
 /* No size that occurs is further from 1 than e^50, no ratio above a hundred means
  * anything else than a hundred. */
 #define LN_MAX    50.0
@@ -172,51 +174,33 @@ static double padded (const struct dn_op *op)
                                   : op->flops;
 }
 
-struct dn_mix dn_mix_of (const struct dn_graph *graph)
+void dn_mix_init (struct dn_mix *mix, const struct dn_graph *graph)
 {
-    struct dn_mix mix = {.recurrence = 0};
-
+    *mix = (struct dn_mix){.recurrence = 0};
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
         double flops = op->repeat * op->flops;
         double traffic = op->repeat * (op->in + op->out);
 
-        mix.flops[op->kind] += flops;
-        mix.traffic[op->kind] += traffic;
-        mix.all_flops += flops;
-        mix.padded_flops += op->repeat * padded (op);
-        mix.all_traffic += traffic;
-        mix.weights += op->repeat * op->weights;
-        mix.operators += op->repeat * fmax (op->steps, 1);
-        mix.products += op->flops > 0 ? op->repeat : 0;
+        mix->flops[op->kind] += flops;
+        mix->traffic[op->kind] += traffic;
+        mix->all_flops += flops;
+        mix->padded_flops += op->repeat * padded (op);
+        mix->all_traffic += traffic;
+        mix->weights += op->repeat * op->weights;
+        mix->operators += op->repeat * fmax (op->steps, 1);
+        mix->products += op->flops > 0 ? op->repeat : 0;
         if (op->kind == DN_OP_CONV && op->batches > 1) {
-            mix.grouped_flops += flops;
-            mix.grouped_traffic += traffic;
+            mix->grouped_flops += flops;
+            mix->grouped_traffic += traffic;
         } else if (op->kind == DN_OP_CONV && op->m > 0 && op->k * op->m <= op->in) {
-            mix.pointwise_flops += flops;
+            mix->pointwise_flops += flops;
         }
         if (op->kind == DN_OP_EMBEDDING)
-            mix.embedding_params += op->repeat * op->params;
+            mix->embedding_params += op->repeat * op->params;
         if (op->kind == DN_OP_RNN)
-            mix.recurrence = fmax (mix.recurrence, op->steps);
+            mix->recurrence = fmax (mix->recurrence, op->steps);
     }
-    return mix;
-}
-
-static bool runs_on_16_bits (enum dn_precision precision)
-{
-    return precision == DN_PRECISION_FP16 || precision == DN_PRECISION_BF16
-           || precision == DN_PRECISION_HALF;
-}
-
-/* The precision that runs: nothing stated is fp32, and so is tf32 without its unit. */
-static enum dn_precision precision_of (const struct dn_spec *spec,
-                                       const struct dn_device *device)
-{
-    if (spec->precision == DN_PRECISION_UNKNOWN
-        || (spec->precision == DN_PRECISION_TF32 && device->tf32 <= 0))
-        return DN_PRECISION_FP32;
-    return spec->precision;
 }
 
 static void add_white_box (const struct dn_estimate *e,
@@ -310,39 +294,15 @@ static void add_sizes (const struct dn_mix *mix,
     out[DN_FEATURE_ACCUMULATION] = ln (passes);
 }
 
-/* 4-byte states per parameter; what is not stated is Adam, as for the memory. */
-static double optimizer_states (enum dn_optimizer optimizer)
-{
-    switch (optimizer) {
-    case DN_OPTIMIZER_NONE:
-    case DN_OPTIMIZER_SGD:
-    case DN_OPTIMIZER_ADAFACTOR:
-        return 0;
-    case DN_OPTIMIZER_UNKNOWN:
-    case DN_OPTIMIZER_ADAM:
-    case DN_OPTIMIZER_ADAMW:
-    case DN_OPTIMIZER_LAMB:
-    case DN_OPTIMIZER_ADADELTA:
-        return 2;
-    default:
-        return 1;
-    }
-}
-
 static void add_training (const struct dn_spec *spec, double out[DN_N_FEATURES])
 {
-    enum dn_framework framework = spec->framework;
+    unsigned habits = dn_habits_of (spec);
 
-    out[DN_FEATURE_OPTIMIZER_STATES] = optimizer_states (spec->optimizer);
+    out[DN_FEATURE_OPTIMIZER_STATES] = dn_optimizer_traits[spec->optimizer].states;
     out[DN_FEATURE_NO_OPTIMIZER] = spec->optimizer == DN_OPTIMIZER_NONE;
-    out[DN_FEATURE_FRAMEWORK_PYTORCH] =
-        framework == DN_FRAMEWORK_PYTORCH || framework == DN_FRAMEWORK_UNKNOWN;
-    out[DN_FEATURE_FRAMEWORK_GRAPH] =
-        framework == DN_FRAMEWORK_TENSORFLOW || framework == DN_FRAMEWORK_MXNET
-        || framework == DN_FRAMEWORK_PADDLE || framework == DN_FRAMEWORK_JAX
-        || framework == DN_FRAMEWORK_MINDSPORE;
-    out[DN_FEATURE_TUNED] =
-        spec->stack == DN_STACK_NGC || framework == DN_FRAMEWORK_MEGATRON;
+    out[DN_FEATURE_FRAMEWORK_PYTORCH] = (habits & DN_HABIT_TORCH) != 0;
+    out[DN_FEATURE_FRAMEWORK_GRAPH] = (habits & DN_HABIT_GRAPH) != 0;
+    out[DN_FEATURE_TUNED] = (habits & DN_HABIT_TUNED) != 0;
     out[DN_FEATURE_COMPILED] = spec->compile == 1;
     if (spec->checkpointing == DN_CHECKPOINTING_FULL)
         out[DN_FEATURE_CHECKPOINTING] = 2;
@@ -376,14 +336,14 @@ static void add_device (const struct dn_spec *spec,
                         const struct dn_device *device,
                         double out[DN_N_FEATURES])
 {
-    enum dn_precision precision = precision_of (spec, device);
+    enum dn_precision precision = dn_device_precision (device, spec->precision);
     bool matrix;
     double peak = dn_device_peak (device, precision, &matrix);
     bool gpu = device->arch >= DN_ARCH_KEPLER && device->arch <= DN_ARCH_BLACKWELL;
 
-    out[DN_FEATURE_ELEMENT_BYTES] = runs_on_16_bits (precision) ? 2 : 4;
+    out[DN_FEATURE_ELEMENT_BYTES] = dn_precision_traits[precision].activation;
     out[DN_FEATURE_MATRIX_UNITS] = matrix;
-    out[DN_FEATURE_TF32] = precision == DN_PRECISION_TF32;
+    out[DN_FEATURE_TF32] = dn_precision_traits[precision].rounds;
     out[DN_FEATURE_PEAK] = ln (peak);
     out[DN_FEATURE_VECTOR_PEAK] = ln (device->fp32);
     out[DN_FEATURE_BANDWIDTH] = ln (device->bandwidth);
@@ -428,33 +388,30 @@ static float bounded (enum dn_feature feature, double value)
 }
 
 void dn_features_of (const struct dn_mix *mix,
-                     const struct dn_spec *spec,
-                     const struct dn_graph *graph,
-                     const struct dn_device *device,
+                     const struct dn_case *c,
                      const struct dn_estimate *white_box,
                      float out[DN_N_FEATURES])
 {
     double features[DN_N_FEATURES];
 
     memset (features, 0, sizeof (features));
-    add_white_box (white_box, device, features);
-    add_operators (mix, graph, features);
-    add_sizes (mix, spec, graph, white_box->step_s.p50, features);
-    add_training (spec, features);
-    add_parallelism (spec, device, features);
-    add_device (spec, device, features);
-    features[DN_FEATURE_BOUND_SHARE] = above_bound (mix, spec, device, features);
+    add_white_box (white_box, c->device, features);
+    add_operators (mix, c->graph, features);
+    add_sizes (mix, c->spec, c->graph, white_box->step_s.p50, features);
+    add_training (c->spec, features);
+    add_parallelism (c->spec, c->device, features);
+    add_device (c->spec, c->device, features);
+    features[DN_FEATURE_BOUND_SHARE] = above_bound (mix, c->spec, c->device, features);
     for (int i = 0; i < DN_N_FEATURES; i++)
         out[i] = bounded ((enum dn_feature) i, features[i]);
 }
 
-void dn_features (const struct dn_spec *spec,
-                  const struct dn_graph *graph,
-                  const struct dn_device *device,
+void dn_features (const struct dn_case *c,
                   const struct dn_estimate *white_box,
                   float out[DN_N_FEATURES])
 {
-    struct dn_mix mix = dn_mix_of (graph);
+    struct dn_mix mix;
 
-    dn_features_of (&mix, spec, graph, device, white_box, out);
+    dn_mix_init (&mix, c->graph);
+    dn_features_of (&mix, c, white_box, out);
 }

@@ -12,7 +12,7 @@
 #ifndef DN_FEATURES_H
 #define DN_FEATURES_H
 
-#include "predict/predict.h"
+#include "predict/whitebox.h"
 
 /* Changes with every change of the table's names, order or meaning: a bundle that was
  * trained on another vector is refused.
@@ -127,20 +127,16 @@ struct dn_mix {
     double recurrence;
 };
 
-struct dn_mix dn_mix_of (const struct dn_graph *graph);
+void dn_mix_init (struct dn_mix *mix, const struct dn_graph *graph);
 
-/* Fill 'out' from a run and the white box's estimate of it. */
-void dn_features (const struct dn_spec *spec,
-                  const struct dn_graph *graph,
-                  const struct dn_device *device,
+/* Fill 'out' from a case and the white box's estimate of it. */
+void dn_features (const struct dn_case *c,
                   const struct dn_estimate *white_box,
                   float out[DN_N_FEATURES]);
 
-/* The same with the mix of 'graph', which several devices share. */
+/* The same with the mix of the graph, which several devices share. */
 void dn_features_of (const struct dn_mix *mix,
-                     const struct dn_spec *spec,
-                     const struct dn_graph *graph,
-                     const struct dn_device *device,
+                     const struct dn_case *c,
                      const struct dn_estimate *white_box,
                      float out[DN_N_FEATURES]);
 

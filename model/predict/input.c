@@ -24,7 +24,7 @@ static bool has_op (const struct dn_graph *graph, enum dn_op_kind kind)
  * for one of attention or recurrence, arrays for dense layers; of tables nothing can be
  * told.
  */
-static enum dn_decode assumed_decode (const struct dn_case *c)
+static enum dn_decode assumed_decode (const struct dn_setup *c)
 {
     if (c->spec->decode != DN_DECODE_UNKNOWN)
         return c->spec->decode;
@@ -41,7 +41,7 @@ static enum dn_decode assumed_decode (const struct dn_case *c)
 /* Images of the size that the rates were measured with, 224 x 224, in one sample; large
  * ones cost more, small ones at least an eighth.
  */
-static double images_per_sample (const struct dn_case *c)
+static double images_per_sample (const struct dn_setup *c)
 {
     const struct dn_image *image = &c->spec->image;
     double pixels = 224.0 * 224.0;
@@ -61,7 +61,7 @@ struct supply {
     double limit;
 };
 
-static struct supply find_supply (const struct dn_case *c)
+static struct supply find_supply (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
     struct supply supply = {0, INFINITY};
@@ -112,7 +112,7 @@ static double delivered (const struct dn_constants *k,
 /* Cores that deliver 'demand' samples per second, each 'per_core', by the loaders that
  * the job starts; without loaders the training process loads itself.
  */
-static double cores_for (const struct dn_case *c, double demand, double per_core)
+static double cores_for (const struct dn_setup *c, double demand, double per_core)
 {
     double cores = fmin (fmax (ceil (demand / per_core), 1), 1e6);
 
@@ -121,16 +121,16 @@ static double cores_for (const struct dn_case *c, double demand, double per_core
     return cores;
 }
 
-double dn_predict_input (const struct dn_case *c,
-                         double compute_s,
-                         struct dn_estimate *estimate)
+double dn_whitebox_input (const struct dn_setup *c,
+                          double compute_s,
+                          struct dn_estimate *estimate)
 {
     /* The GPU may be faster than predicted and must not starve then: cores are counted
      * for its lower 20 % bound, and for a plain loader unless the stack is a tuned one.
      */
     const double head_room = 1.4;
     const struct dn_constants *k = c->constants;
-    double plain = c->spec->stack == DN_STACK_NGC ? 1 : k->core_plain;
+    double plain = dn_has_habit (c, DN_HABIT_FAST_LOADER) ? 1 : k->core_plain;
     struct supply supply = find_supply (c);
     double samples = c->batch * (double) c->spec->grad_accum;
     double demand;
@@ -155,16 +155,4 @@ double dn_predict_input (const struct dn_case *c,
     workers =
         c->spec->workers >= 0 ? fmax ((double) c->spec->workers, 1) : c->cpus_per_gpu;
     return samples / delivered (k, &supply, c->cpus_per_gpu, workers);
-}
-
-double dn_predict_throughput (const struct dn_constants *constants,
-                              const struct dn_spec *spec,
-                              const struct dn_graph *graph,
-                              const struct dn_device *device,
-                              double cpus_per_gpu)
-{
-    struct dn_estimate estimate;
-
-    dn_predict (constants, spec, graph, device, cpus_per_gpu, &estimate);
-    return estimate.samples_per_s;
 }

@@ -20,63 +20,34 @@
 
 #include <math.h>
 
-/* 4-byte states that an optimizer keeps per parameter. */
-static double optimizer_states (enum dn_optimizer optimizer)
-{
-    switch (optimizer) {
-    case DN_OPTIMIZER_NONE:
-    case DN_OPTIMIZER_SGD:
-    case DN_OPTIMIZER_ADAFACTOR: /* rows and columns only */
-        return 0;
-    case DN_OPTIMIZER_ADAM:
-    case DN_OPTIMIZER_ADAMW:
-    case DN_OPTIMIZER_LAMB:
-    case DN_OPTIMIZER_ADADELTA:
-        return 2;
-    case DN_OPTIMIZER_UNKNOWN: /* Adam's: memory must not be underestimated */
-        return 2;
-    default:
-        return 1;
-    }
-}
-
-/* How a framework keeps activations. */
-struct habits {
+/* How a run keeps activations. */
+struct keeping {
     bool fused;   /* attention in one kernel: scores are computed again */
     bool outputs; /* every operator's output is kept, not what its derivative needs */
     bool convolutions;
 };
 
-/* Attention is one kernel in the PyTorch of today (scaled_dot_product_attention: the
- * ViT of GPUMemNet needs .116 GiB per sample, .130 with scores and .109 without) but
- * not in NVIDIA's tuned example code, nor in Megatron and the older frameworks.
- * The example code's networks without convolutions keep every output: all of them are
- * .91 to .98 of what a sample of BERT-base and BERT-large (fp16 and fp32) and of NCF
- * (fp32) needs, those that the derivatives need .51 to .55. Why is not known.
- */
-static struct habits find_habits (const struct dn_case *c)
+static struct keeping find_keeping (const struct dn_setup *c)
 {
-    enum dn_framework framework = c->spec->framework;
-    bool ngc = c->spec->stack == DN_STACK_NGC;
-    struct habits habits = {.fused = true};
+    bool compiled = c->spec->compile == 1;
+    struct keeping keeping = {.fused = compiled || !dn_has_habit (c, DN_HABIT_SCORES)};
 
     for (int i = 0; i < c->graph->n_ops; i++)
         if (c->graph->ops[i].kind == DN_OP_CONV)
-            habits.convolutions = true;
-    if (ngc || (framework != DN_FRAMEWORK_UNKNOWN && framework != DN_FRAMEWORK_PYTORCH))
-        habits.fused = c->spec->compile == 1;
+            keeping.convolutions = true;
     if (c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE)
-        habits.fused = true; /* computed again: the same bytes */
-    habits.outputs = ngc && !habits.convolutions && c->spec->compile != 1;
-    return habits;
+        keeping.fused = true; /* computed again: the same bytes */
+    keeping.outputs =
+        dn_has_habit (c, DN_HABIT_OUTPUTS) && !keeping.convolutions && !compiled;
+    return keeping;
 }
 
-/* Losses are computed in fp32 whatever the network's precision, but for the example
- * code, which is older than that habit and halves the whole network (apex, O2).
+/* Losses are computed in fp32 whatever the network's precision, unless the whole
+ * network is halved.
  */
-static double loss_bytes (const struct dn_case *c)
+static double loss_bytes (const struct dn_setup *c)
 {
-    return c->spec->stack == DN_STACK_NGC ? dn_activation_bytes (c->precision) : 4;
+    return dn_has_habit (c, DN_HABIT_SHORT_LOSS) ? c->traits->activation : 4;
 }
 
 /* Bytes that the i-th operator keeps for the backward pass, per sample, on one of the
@@ -84,7 +55,9 @@ static double loss_bytes (const struct dn_case *c)
  * first product behind a norm are not split (Korthikanti et al., arXiv 2205.05198, eq.
  * 2: 10 + 24 / t).
  */
-static double saved_bytes (const struct dn_case *c, const struct habits *habits, int i)
+static double saved_bytes (const struct dn_setup *c,
+                           const struct keeping *keeping,
+                           int i)
 {
     const struct dn_op *op = &c->graph->ops[i];
     enum dn_op_kind last = i > 0 ? c->graph->ops[i - 1].kind : DN_OP_UNKNOWN;
@@ -92,11 +65,10 @@ static double saved_bytes (const struct dn_case *c, const struct habits *habits,
                   || (op->kind == DN_OP_DROPOUT && last == DN_OP_SOFTMAX);
     bool whole = op->kind == DN_OP_NORM || (op->kind == DN_OP_DROPOUT && !scores)
                  || (op->kind == DN_OP_LINEAR && last == DN_OP_NORM);
-    double saved = habits->outputs ? op->out : op->saved;
-    double element =
-        op->kind == DN_OP_LOSS ? loss_bytes (c) : dn_activation_bytes (c->precision);
+    double saved = keeping->outputs ? op->out : op->saved;
+    double element = op->kind == DN_OP_LOSS ? loss_bytes (c) : c->traits->activation;
 
-    if (scores && habits->fused)
+    if (scores && keeping->fused)
         return 0;
     return (saved * element + op->masks) / (whole ? 1 : (double) c->spec->tp);
 }
@@ -106,7 +78,7 @@ static double saved_bytes (const struct dn_case *c, const struct habits *habits,
  * first stage all of them). Full checkpointing keeps the block boundaries and the
  * inside of one block.
  */
-static double activation_bytes (const struct dn_case *c, const struct habits *habits)
+static double activation_bytes (const struct dn_setup *c, const struct keeping *keeping)
 {
     const struct dn_graph *graph = c->graph;
     double stages = (double) c->spec->pp;
@@ -116,7 +88,7 @@ static double activation_bytes (const struct dn_case *c, const struct habits *ha
     double rest = 0;
 
     for (int i = 0; i < graph->n_ops; i++) {
-        double bytes = graph->ops[i].repeat * saved_bytes (c, habits, i);
+        double bytes = graph->ops[i].repeat * saved_bytes (c, keeping, i);
 
         if (layers > 1 && graph->ops[i].repeat >= layers)
             blocks += bytes;
@@ -125,16 +97,16 @@ static double activation_bytes (const struct dn_case *c, const struct habits *ha
     }
     if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1)
         blocks = blocks / layers * stages
-                 + graph->block_boundary * dn_activation_bytes (c->precision) * layers;
+                 + graph->block_boundary * c->traits->activation * layers;
     return (blocks * in_flight + rest) / stages * c->padded;
 }
 
 /* The largest tensors that live besides: input, output and gradient of one operator,
  * and two copies of the logits in the precision of losses.
  */
-static double transient_bytes (const struct dn_case *c)
+static double transient_bytes (const struct dn_setup *c)
 {
-    double element = dn_activation_bytes (c->precision);
+    double element = c->traits->activation;
     double largest = 0;
     double loss = 0;
 
@@ -153,7 +125,7 @@ static double transient_bytes (const struct dn_case *c)
  * Fourier, channels last); one workspace serves all of them. Depthwise ones and those
  * of one position do without.
  */
-static double workspace_bytes (const struct dn_case *c)
+static double workspace_bytes (const struct dn_setup *c)
 {
     double largest = 0;
 
@@ -165,36 +137,37 @@ static double workspace_bytes (const struct dn_case *c)
         if (op->kind == DN_OP_CONV && op->n > 1 && window > 1.01)
             largest = fmax (largest, op->in + op->out);
     }
-    return c->constants->workspace * largest * dn_activation_bytes (c->precision)
-           * c->padded / (double) c->spec->tp;
+    return c->constants->workspace * largest * c->traits->activation * c->padded
+           / (double) c->spec->tp;
 }
 
 /* Bytes that follow from the parameters. Optimizers that are not fused work through
  * lists of tensors and hold one more copy while they do (PyTorch's foreach): returned.
  */
-static double parameter_bytes (const struct dn_case *c,
+static double parameter_bytes (const struct dn_setup *c,
                                double memory[DN_N_MEMORY_CLASSES])
 {
     double params = c->dense_params / c->model_parallel;
     double tables = (c->graph->params - c->dense_params) / (double) c->spec->gpus;
     double n = c->replicas;
     double sharded = 1;
-    bool mixed = c->precision == DN_PRECISION_FP16 || c->precision == DN_PRECISION_BF16;
-    bool pure = c->precision == DN_PRECISION_HALF;
-    enum dn_parallel parallel = c->spec->parallel;
+    const struct dn_precision_traits *bytes = c->traits;
+    bool mixed = bytes->copy > 0;
+    enum dn_parallel parallel = c->parallel;
 
-    memory[DN_MEMORY_WEIGHTS] = params * (pure ? 2 : 4) + (mixed ? params * 2 : 0);
-    memory[DN_MEMORY_GRADIENTS] = params * (pure ? 2 : 4);
-    memory[DN_MEMORY_OPTIMIZER] = params * 4 * optimizer_states (c->spec->optimizer);
+    memory[DN_MEMORY_WEIGHTS] = params * bytes->weights + params * bytes->copy;
+    memory[DN_MEMORY_GRADIENTS] = params * bytes->gradients;
+    memory[DN_MEMORY_OPTIMIZER] =
+        params * bytes->state * dn_optimizer_traits[c->spec->optimizer].states;
     /* ZeRO trains fp16 weights and counts the fp32 ones to the optimizer: 2 + 2 + 12
      * bytes per parameter with Adam (Rajbhandari et al. 2020, section 3.1). FSDP keeps
      * fp32 shards and casts what it gathers. */
     if (mixed && parallel >= DN_PARALLEL_ZERO1 && parallel <= DN_PARALLEL_ZERO3) {
-        memory[DN_MEMORY_WEIGHTS] = params * 2;
-        memory[DN_MEMORY_GRADIENTS] = params * 2;
-        memory[DN_MEMORY_OPTIMIZER] += params * 4;
+        memory[DN_MEMORY_WEIGHTS] = params * bytes->copy;
+        memory[DN_MEMORY_GRADIENTS] = params * bytes->copy;
+        memory[DN_MEMORY_OPTIMIZER] += params * bytes->weights;
     } else if (mixed && parallel == DN_PARALLEL_FSDP) {
-        memory[DN_MEMORY_WEIGHTS] = params * 4;
+        memory[DN_MEMORY_WEIGHTS] = params * bytes->weights;
     }
     if (n > 1 && parallel < DN_PARALLEL_ZERO2)
         memory[DN_MEMORY_BUCKETS] = memory[DN_MEMORY_GRADIENTS];
@@ -212,21 +185,22 @@ static double parameter_bytes (const struct dn_case *c,
                 : params * 2;
     }
     memory[DN_MEMORY_WEIGHTS] += tables * 4;
-    if (c->spec->stack == DN_STACK_NGC || optimizer_states (c->spec->optimizer) < 2)
+    if (dn_has_habit (c, DN_HABIT_IN_PLACE)
+        || dn_optimizer_traits[c->spec->optimizer].states < 2)
         return 0;
-    return params * 4 / sharded;
+    return params * bytes->state / sharded;
 }
 
 /* Join the two peaks. What gradients and buckets take over from the activations counts
  * as theirs, so that the classes add up to the higher peak. A workspace is a wish:
  * where memory is short, the library takes an algorithm that needs less.
  */
-static void join_peaks (const struct dn_case *c,
-                        const struct habits *habits,
+static void join_peaks (const struct dn_setup *c,
+                        const struct keeping *keeping,
                         double temporaries,
                         double memory[DN_N_MEMORY_CLASSES])
 {
-    double activations = activation_bytes (c, habits) + transient_bytes (c);
+    double activations = activation_bytes (c, keeping) + transient_bytes (c);
     double room =
         (c->device->memory - memory[DN_MEMORY_CONTEXT]) / (1 + c->constants->slack)
         - memory[DN_MEMORY_WEIGHTS] - memory[DN_MEMORY_OPTIMIZER] - activations;
@@ -237,7 +211,7 @@ static void join_peaks (const struct dn_case *c,
      * live while activations do. */
     if (c->spec->grad_accum <= 1)
         late += memory[DN_MEMORY_GRADIENTS];
-    if (c->spec->parallel < DN_PARALLEL_ZERO3)
+    if (c->parallel < DN_PARALLEL_ZERO3)
         late += memory[DN_MEMORY_BUCKETS];
     if (activations + workspace - late < temporaries) {
         memory[DN_MEMORY_ACTIVATIONS] = 0;
@@ -252,7 +226,7 @@ static void join_peaks (const struct dn_case *c,
 /* Processes, their loaders, the batches that those hold ready and as much again in
  * pinned buffers; and a checkpoint, which is gathered before it is written.
  */
-static double host_bytes (const struct dn_case *c)
+static double host_bytes (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
     double per_node = (double) c->spec->gpus / (double) c->spec->nodes;
@@ -260,7 +234,7 @@ static double host_bytes (const struct dn_case *c)
         c->spec->workers >= 0 ? (double) c->spec->workers : k->host_workers;
     double batch_bytes = c->batch * c->graph->input_bytes;
     double checkpoint =
-        c->graph->params * 4 * (1 + optimizer_states (c->spec->optimizer));
+        c->graph->params * 4 * (1 + dn_optimizer_traits[c->spec->optimizer].states);
 
     if (c->spec->input == DN_INPUT_SYNTHETIC)
         workers = 0;
@@ -284,76 +258,73 @@ static bool has_loops (const struct dn_graph *graph)
 /* Spread of the error: code without convolutions differs in what it keeps. Nothing was
  * measured of networks that have no name, nor of split ones.
  */
-static double memory_sigma (const struct dn_case *c, const struct habits *habits)
+static double memory_sigma (const struct dn_setup *c, const struct keeping *keeping)
 {
     const struct dn_constants *k = c->constants;
-    double sigma = habits->convolutions ? k->sigma_memory
-                   : habits->outputs    ? k->sigma_memory_eager
-                                        : k->sigma_memory_other;
+    double sigma = keeping->convolutions ? k->sigma_memory
+                   : keeping->outputs    ? k->sigma_memory_eager
+                                         : k->sigma_memory_other;
     double added = k->sigma_memory_other * k->sigma_memory_other;
     double variance = sigma * sigma;
 
     if (c->spec->model[0] == '\0' || has_loops (c->graph))
         variance += added;
-    if (c->model_parallel > 1 || c->spec->parallel >= DN_PARALLEL_ZERO1)
+    if (c->model_parallel > 1 || c->parallel >= DN_PARALLEL_ZERO1)
         variance += added;
     return sqrt (variance);
 }
 
-void dn_predict_memory (const struct dn_case *c, struct dn_estimate *estimate)
+void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
 {
     const struct dn_constants *k = c->constants;
     double *memory = estimate->memory;
     double allocated = 0;
-    struct habits habits = find_habits (c);
+    struct keeping keeping = find_keeping (c);
 
     memory[DN_MEMORY_CONTEXT] =
-        k->context_bytes + (habits.convolutions ? k->context_conv : 0);
-    join_peaks (c, &habits, parameter_bytes (c, memory), memory);
+        k->context_bytes + (keeping.convolutions ? k->context_conv : 0);
+    join_peaks (c, &keeping, parameter_bytes (c, memory), memory);
     for (int i = 0; i <= DN_MEMORY_BUCKETS; i++)
         allocated += memory[i];
     memory[DN_MEMORY_SLACK] = k->slack * allocated;
     estimate->gpu_mem.p50 =
         allocated + memory[DN_MEMORY_SLACK] + memory[DN_MEMORY_CONTEXT];
-    estimate->gpu_mem.sigma = memory_sigma (c, &habits);
+    estimate->gpu_mem.sigma = memory_sigma (c, &keeping);
     estimate->host_mem = host_bytes (c);
 }
 
 /* Does a batch of that many samples stay below the bound, head room on top? */
-static bool holds_batch (struct dn_case *c,
+static bool holds_batch (struct dn_setup *c,
                          double quantile,
                          double headroom,
                          int64_t batch)
 {
     struct dn_estimate estimate = {.device = c->device};
 
-    c->batch = (double) batch;
-    c->padded = (double) batch * c->graph->padding;
-    dn_predict_memory (c, &estimate);
+    dn_setup_batch (c, batch);
+    dn_whitebox_memory (c, &estimate);
     return dn_range_at (estimate.gpu_mem, quantile) * (1 + headroom)
            <= c->device->memory;
 }
 
-int64_t dn_predict_largest_batch (const struct dn_constants *constants,
-                                  const struct dn_spec *spec,
-                                  const struct dn_graph *graph,
-                                  const struct dn_device *device,
-                                  double quantile,
-                                  double headroom)
+int64_t dn_whitebox_largest_batch (const struct dn_case *c,
+                                   double quantile,
+                                   double headroom)
 {
     const int64_t most = (int64_t) 1 << 30;
-    struct dn_case c = dn_case_of (constants, spec, graph, device, 0);
+    struct dn_setup setup;
     int64_t good = 0;
     int64_t bad = 1;
 
-    while (bad < most && holds_batch (&c, quantile, headroom, bad)) {
+    dn_setup_init (&setup, c);
+    while (bad < most && holds_batch (&setup, quantile, headroom, bad)) {
         good = bad;
         bad *= 4;
     }
     while (bad - good > 1) {
         int64_t middle = good + (bad - good) / 2;
 
-        if (holds_batch (&c, quantile, headroom, middle))
+        if (holds_batch (&setup, quantile, headroom, middle))
             good = middle;
         else
             bad = middle;

@@ -6,11 +6,18 @@
  */
 #include "predict/stages.h"
 
-static const char *const bottleneck_text[] =
-    {"unknown", "compute", "bandwidth", "launch", "host", "input", "network"};
+static const char *const bottleneck_text[] = {
+    [DN_BOTTLENECK_UNKNOWN] = "unknown",
+    [DN_BOTTLENECK_COMPUTE] = "compute",
+    [DN_BOTTLENECK_BANDWIDTH] = "bandwidth",
+    [DN_BOTTLENECK_LAUNCH] = "launch",
+    [DN_BOTTLENECK_HOST] = "host",
+    [DN_BOTTLENECK_INPUT] = "input",
+    [DN_BOTTLENECK_NETWORK] = "network",
+};
 
-const struct dn_names dn_bottleneck_names = {bottleneck_text,
-                                             (int) DN_N_ELEMENTS (bottleneck_text)};
+const struct dn_names dn_bottleneck_names =
+    DN_NAMES (bottleneck_text, DN_N_BOTTLENECKS);
 
 double dn_op_seconds (const struct dn_op_time *time)
 {
@@ -51,16 +58,13 @@ void dn_op_add (struct dn_op_time *sum, const struct dn_op_time *time)
     sum->bottleneck = find_bottleneck (sum);
 }
 
-void dn_predict_operators (const struct dn_constants *constants,
-                           const struct dn_spec *spec,
-                           const struct dn_graph *graph,
-                           const struct dn_device *device,
-                           struct dn_op_time times[])
+void dn_whitebox_operators (const struct dn_case *c, struct dn_op_time times[])
 {
-    struct dn_case c = dn_case_of (constants, spec, graph, device, 0);
+    struct dn_setup setup;
 
-    dn_step_operators (&c, times);
-    for (int i = 0; i < graph->n_ops; i++)
+    dn_setup_init (&setup, c);
+    dn_step_operators (&setup, times);
+    for (int i = 0; i < c->graph->n_ops; i++)
         times[i].bottleneck = find_bottleneck (&times[i]);
 }
 

@@ -1,4 +1,19 @@
-/* predict.c - one run on one device: the parts in order, and how sure they are
+/* predict.c - the one way to a prediction: the white box and what was learned
+ *
+ * prediction = white box (site's constants)
+ *              * exp (residual (features at the shipped constants)) * site's scales
+ *
+ * The residual was trained on the shipped constants; features are computed with them
+ * also where a site has its own, lest the two correct the same thing twice. How much of
+ * the residual counts, and how far the truth may be off, depends on the distance from
+ * the training runs. Far away nothing of it is left but a wide bound.
+ *
+ * What a site has measured of its devices is for runs that the residual does not know:
+ * of those it knows it has learned, from data sheets, what such devices reach. So much
+ * as counts of the residual goes with the data sheet, the rest with what was measured.
+ *
+ * The residual moves a whole step: it cannot know which stage is wrong. The stages are
+ * scaled alike, so that their shares stay.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,199 +23,265 @@
 #include <string.h>
 
 #include "predict/stages.h"
+#include "predict/tuning.h"
 
-static const char *const stage_text[] = {"forward",
-                                         "backward_data",
-                                         "backward_weight",
-                                         "recompute",
-                                         "optimizer",
-                                         "communication",
-                                         "exposed_communication",
-                                         "input",
-                                         "host"};
-static const char *const memory_text[] = {"weights",
-                                          "gradients",
-                                          "optimizer",
-                                          "activations",
-                                          "workspace",
-                                          "buckets",
-                                          "context",
-                                          "slack"};
+/* Rows of one call of a residual. A decision never has more, and its rows then take 9
+ * KiB of the stack.
+ */
+#define ROWS_MAX DN_CANDIDATES_MAX
 
-const struct dn_names dn_stage_names = {stage_text, (int) DN_N_ELEMENTS (stage_text)};
-const struct dn_names dn_memory_class_names = {memory_text,
-                                               (int) DN_N_ELEMENTS (memory_text)};
-
-double dn_activation_bytes (enum dn_precision precision)
+const char *dn_network_kind (const struct dn_graph *graph)
 {
-    return precision == DN_PRECISION_FP16 || precision == DN_PRECISION_BF16
-                   || precision == DN_PRECISION_HALF
-               ? 2
-               : 4;
-}
-
-bool dn_is_sparse (const struct dn_op *op)
-{
-    /* Language models read hundreds of rows per sample; the tables of NCF are smaller.
-     */
-    return op->kind == DN_OP_EMBEDDING && op->in <= 64 && op->params > 64e6;
-}
-
-static double dense_params (const struct dn_graph *graph)
-{
-    double params = graph->params;
+    double flops[DN_N_OP_KINDS] = {0};
 
     for (int i = 0; i < graph->n_ops; i++)
-        if (dn_is_sparse (&graph->ops[i]))
-            params -= graph->ops[i].repeat * graph->ops[i].params;
-    return params;
+        flops[graph->ops[i].kind] += graph->ops[i].repeat * graph->ops[i].flops;
+    if (flops[DN_OP_RNN] > 0.25 * graph->flops)
+        return "recurrent";
+    if (flops[DN_OP_CONV] > 0.5 * graph->flops)
+        return "conv";
+    return flops[DN_OP_MATMUL] > 0 ? "attention" : "other";
 }
 
-/* tf32 work runs as fp32 where the catalogue has no such unit. Without a stated
- * precision the slowest is assumed: a limit must not be built on hope.
- */
-static enum dn_precision effective_precision (const struct dn_spec *spec,
-                                              const struct dn_device *device)
+/* One call's worth of devices. */
+struct batch {
+    const struct dn_predictor *predictor;
+    struct dn_case any; /* on any device: of the call, with the predictor's constants */
+    const struct dn_device *const *devices;
+    int n;
+    struct dn_estimate *estimates;
+    const char *kind;  /* of network */
+    struct dn_mix mix; /* of its operators; both with a bundle alone */
+};
+
+static bool is_same (const struct dn_constants *a, const struct dn_constants *b)
 {
-    if (spec->precision == DN_PRECISION_UNKNOWN)
-        return DN_PRECISION_FP32;
-    if (spec->precision == DN_PRECISION_TF32 && device->tf32 <= 0)
-        return DN_PRECISION_FP32;
-    return spec->precision;
+    /* The same bytes are meant: what was not learnt is a copy.
+     * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
+    return memcmp (a, b, sizeof (*a)) == 0;
 }
 
-/* Jobs of more devices than a node holds run across nodes, whatever was said. */
-static double node_count (const struct dn_spec *spec, const struct dn_device *device)
+static struct dn_case case_on (const struct batch *batch,
+                               const struct dn_device *device)
 {
-    return fmax ((double) spec->nodes,
-                 ceil ((double) spec->gpus / (double) device->per_node));
+    struct dn_case c = batch->any;
+
+    c.device = device;
+    return c;
 }
 
-/* A run of forward and backward passes alone on several GPUs of one node times a
- * network, it does not train one. In PyTorch that takes one line, nn.DataParallel; all
- * else needs a launcher, process groups and a sampler, which belong to a training
- * script, and that has an optimizer.
- */
-static enum dn_parallel effective_parallel (const struct dn_spec *spec)
-{
-    bool simple = spec->framework == DN_FRAMEWORK_PYTORCH && spec->stack != DN_STACK_NGC
-                  && spec->nodes <= 1 && spec->tp <= 1 && spec->pp <= 1;
-
-    if (spec->parallel != DN_PARALLEL_UNKNOWN)
-        return spec->parallel;
-    return simple && spec->gpus > 1 && spec->optimizer == DN_OPTIMIZER_NONE
-               ? DN_PARALLEL_DATAPARALLEL
-               : DN_PARALLEL_DP;
-}
-
-double dn_step_doubt (const struct dn_case *c, bool learned)
-{
-    const struct dn_constants *k = c->constants;
-    const struct dn_spec *spec = c->spec;
-    double variance = 0;
-    int n_assumed = 0;
-
-    if (spec->precision == DN_PRECISION_UNKNOWN)
-        variance += k->sigma_precision * k->sigma_precision;
-    /* No run of learn/data is on a CPU, and libraries make all the difference there: a
-     * factor of ten either way is two and a half standard deviations, a guess. */
-    if (c->device->arch == DN_ARCH_CPU)
-        variance += 0.9 * 0.9;
-    n_assumed += spec->optimizer == DN_OPTIMIZER_UNKNOWN ? 1 : 0;
-    n_assumed += spec->model[0] == '\0' ? 1 : 0;
-    n_assumed += !learned && c->device->sms == 0 ? 1 : 0;
-    /* The network between nodes is not known. */
-    n_assumed += !learned && spec->nodes > 1 ? 1 : 0;
-    variance += n_assumed * k->sigma_assumed * k->sigma_assumed;
-    if (c->model_parallel > 1 && !learned)
-        variance += k->sigma_parallel * k->sigma_parallel;
-    return variance;
-}
-
-struct dn_case dn_case_of (const struct dn_constants *constants,
-                           const struct dn_spec *spec,
-                           const struct dn_graph *graph,
-                           const struct dn_device *device,
-                           double cpus_per_gpu)
-{
-    double model_parallel = (double) (spec->tp * spec->pp);
-
-    return (struct dn_case){
-        .constants = constants,
-        .spec = spec,
-        .graph = graph,
-        .device = device,
-        .precision = effective_precision (spec, device),
-        .batch = (double) spec->batch,
-        .padded = (double) spec->batch * graph->padding,
-        .replicas = (double) spec->gpus / model_parallel,
-        .model_parallel = model_parallel,
-        .dense_params = dense_params (graph),
-        .nodes = node_count (spec, device),
-        .parallel = effective_parallel (spec),
-        .cpus_per_gpu = cpus_per_gpu,
-    };
-}
-
-/* The power law was fitted to what data sheets say of a step: how busy the device is by
- * them. What was measured would count twice.
- */
-static void predict_power (const struct dn_case *c, struct dn_estimate *estimate)
+/* The white box by the data sheet alone. */
+static void predict_sheet (const struct batch *batch,
+                           int i,
+                           const struct dn_constants *constants,
+                           struct dn_estimate *estimate)
 {
     struct dn_device sheet;
-    struct dn_case other = *c;
-    struct dn_estimate by_sheet = *estimate;
+    struct dn_case c = case_on (batch, &sheet);
 
-    if (!dn_device_is_measured (c->device)) {
-        dn_predict_power (c, estimate);
+    dn_device_sheet (batch->devices[i], &sheet);
+    c.constants = constants;
+    dn_whitebox (&c, estimate);
+    estimate->device = batch->devices[i];
+}
+
+/* The white box on the device, and what the residual is to see of it. */
+static void predict_one (const struct batch *batch, int i, float *features)
+{
+    const struct dn_predictor *predictor = batch->predictor;
+    const struct dn_constants *made_with =
+        predictor->shipped ? predictor->shipped : &dn_constants_default;
+    struct dn_case c = case_on (batch, batch->devices[i]);
+    struct dn_estimate *estimate = &batch->estimates[i];
+    struct dn_estimate shipped;
+
+    dn_whitebox (&c, estimate);
+    if (!features)
+        return;
+    if (is_same (c.constants, made_with) && !dn_device_is_measured (c.device)) {
+        dn_features_of (&batch->mix, &c, estimate, features);
         return;
     }
-    sheet = dn_device_sheet (c->device);
-    other.device = by_sheet.device = &sheet;
-    dn_predict_step (&other, &by_sheet);
-    dn_predict_power (&other, &by_sheet);
-    estimate->power_w = by_sheet.power_w;
+    predict_sheet (batch, i, made_with, &shipped);
+    dn_features_of (&batch->mix, &c, &shipped, features);
+    estimate->white_step_s = shipped.white_step_s;
 }
 
-void dn_predict (const struct dn_constants *constants,
-                 const struct dn_spec *spec,
-                 const struct dn_graph *graph,
-                 const struct dn_device *device,
-                 double cpus_per_gpu,
-                 struct dn_estimate *estimate)
+/* By what the quantity is to be multiplied. */
+static double factor_of (const struct dn_correction *correction,
+                         double known,
+                         double sum)
 {
-    struct dn_case c = dn_case_of (constants, spec, graph, device, cpus_per_gpu);
+    double moved = known * correction->shrink * sum;
 
-    memset (estimate, 0, sizeof (*estimate));
-    estimate->device = device;
-    estimate->supported = dn_device_supports (device, spec->precision);
-    dn_predict_step (&c, estimate);
-    estimate->white_step_s = estimate->step_s.p50;
-    estimate->site = 1;
-    /* What the white box misses on a model it has never seen, and every assumption. */
-    estimate->step_s.sigma = sqrt (constants->sigma_step * constants->sigma_step
-                                   + dn_step_doubt (&c, false));
+    if (!correction->trees || !isfinite (moved))
+        return 1;
+    return exp (fmin (fmax (moved, -correction->limit), correction->limit));
+}
+
+static void scale_all (double *values, int n, double factor)
+{
+    for (int i = 0; i < n; i++)
+        values[i] *= factor;
+}
+
+static void correct_step (const struct batch *batch,
+                          const struct dn_case *c,
+                          const struct dn_knot *at,
+                          const float *features,
+                          double factor,
+                          struct dn_estimate *estimate)
+{
+    const struct dn_bundle *bundle = batch->predictor->bundle;
+    const struct dn_domain *domain = &bundle->domain;
+    const struct dn_tuning *tuning = bundle->tuning;
+    struct dn_range site = dn_tuning_step (tuning, c->spec, c->device, features);
+    double edge = domain->knots[domain->n_knots - 1].distance;
+    struct dn_range base = {
+        1, at->sigma, dn_bounds_of (&bundle->bounds[DN_QUANTITY_STEP], batch->kind)};
+    struct dn_range spread = dn_tuning_spread (tuning, &site, base);
+
+    if (estimate->white_step_s > 0)
+        estimate->site = estimate->step_s.p50 * site.p50 / estimate->white_step_s;
+    estimate->step_s.p50 *= factor * site.p50;
+    scale_all (estimate->stage_s, DN_N_STAGES, factor * site.p50);
+    estimate->step_s.sigma =
+        sqrt (spread.sigma * spread.sigma + dn_whitebox_doubt (c, true));
+    estimate->step_s.quantiles = spread.quantiles;
     estimate->confidence = exp (-estimate->step_s.sigma);
-    dn_predict_memory (&c, estimate);
-    estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= device->memory;
-    predict_power (&c, estimate);
-    dn_predict_run (&c, estimate);
+    /* Beyond the last knot nobody but the site has looked: the spread is a guess. */
+    if (edge > 0 && at->distance > edge && !(spread.sigma < at->sigma))
+        estimate->confidence *= edge / at->distance;
 }
 
-double dn_estimate_cost (const struct dn_estimate *estimate,
-                         int64_t n_gpus,
-                         double cost_per_hour)
+/* What to multiply a step time with that what was measured has in it, where the
+ * residual counts by 'known'.
+ */
+static double sheet_factor (const struct batch *batch, int i, double known)
 {
-    if (estimate->train_s.p50 < 0)
-        return -1;
-    return estimate->train_s.p50 / 3600 * (double) n_gpus * cost_per_hour;
+    const struct dn_correction *step =
+        &batch->predictor->bundle->corrections[DN_QUANTITY_STEP];
+    struct dn_estimate sheet;
+
+    if (!step->trees || !dn_device_is_measured (batch->devices[i]))
+        return 1;
+    predict_sheet (batch, i, batch->predictor->constants, &sheet);
+    return pow (sheet.step_s.p50 / batch->estimates[i].step_s.p50,
+                fmin (fmax (known, 0), 1));
 }
 
-double dn_estimate_price_performance (const struct dn_estimate *estimate,
-                                      int64_t n_gpus,
-                                      double cost_per_hour)
+static void correct_one (const struct batch *batch,
+                         int i,
+                         const float *features,
+                         double distance,
+                         const float sums[DN_N_QUANTITIES][ROWS_MAX])
 {
-    if (cost_per_hour <= 0 || n_gpus < 1)
+    const struct dn_bundle *bundle = batch->predictor->bundle;
+    struct dn_estimate *estimate = &batch->estimates[i];
+    struct dn_case c = case_on (batch, batch->devices[i]);
+    struct dn_knot at = dn_domain_at (&bundle->domain, distance);
+    double factors[DN_N_QUANTITIES];
+
+    for (int q = 0; q < DN_N_QUANTITIES; q++)
+        factors[q] =
+            factor_of (&bundle->corrections[q], at.residual, (double) sums[q][i]);
+    factors[DN_QUANTITY_STEP] *= sheet_factor (batch, i, at.residual);
+    if (bundle->tuning) {
+        factors[DN_QUANTITY_MEMORY] *= bundle->tuning->memory.scale;
+        factors[DN_QUANTITY_POWER] *= bundle->tuning->power.scale;
+    }
+    correct_step (batch, &c, &at, features, factors[DN_QUANTITY_STEP], estimate);
+    estimate->known = at.residual;
+    estimate->bundle = bundle->name;
+    estimate->gpu_mem.p50 *= factors[DN_QUANTITY_MEMORY];
+    scale_all (estimate->memory, DN_N_MEMORY_CLASSES, factors[DN_QUANTITY_MEMORY]);
+    estimate->gpu_mem.quantiles =
+        dn_bounds_of (&bundle->bounds[DN_QUANTITY_MEMORY], batch->kind);
+    estimate->fits =
+        estimate->supported && estimate->gpu_mem.p50 <= estimate->device->memory;
+    estimate->power_w = fmin (estimate->power_w * factors[DN_QUANTITY_POWER],
+                              fmax (estimate->device->tdp_w, estimate->power_w));
+    dn_run_fill (&c, estimate);
+}
+
+/* What has no residual is 0: the white box stays. */
+static int predict_sums (const struct batch *batch,
+                         const float *features,
+                         float sums[DN_N_QUANTITIES][ROWS_MAX],
+                         struct dn_err *err)
+{
+    const struct dn_predictor *predictor = batch->predictor;
+
+    for (int q = 0; q < DN_N_QUANTITIES; q++) {
+        const struct dn_trees *trees = predictor->bundle->corrections[q].trees;
+
+        memset (sums[q], 0, ROWS_MAX * sizeof (*sums[q]));
+        if (trees
+            && (dn_deadline_check (predictor->deadline, "residual", err) < 0
+                || dn_trees_predict (trees, features, batch->n, sums[q], err) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+/* The white box on all devices; 'features' is NULL where nobody is to see any. */
+static int predict_white (const struct batch *batch,
+                          float *features,
+                          struct dn_err *err)
+{
+    for (int i = 0; i < batch->n; i++) {
+        if (dn_deadline_check (batch->predictor->deadline, "estimate", err) < 0)
+            return -1;
+        predict_one (
+            batch, i, features ? features + (ptrdiff_t) i * DN_N_FEATURES : NULL);
+    }
+    return 0;
+}
+
+static int predict_batch (const struct batch *batch, struct dn_err *err)
+{
+    float features[ROWS_MAX * DN_N_FEATURES];
+    float sums[DN_N_QUANTITIES][ROWS_MAX];
+    double distances[ROWS_MAX];
+
+    if (predict_white (batch, features, err) < 0
+        || predict_sums (batch, features, sums, err) < 0)
         return -1;
-    return estimate->samples_per_s / ((double) n_gpus * cost_per_hour);
+    dn_domain_distances (
+        &batch->predictor->bundle->domain, features, batch->n, distances);
+    for (int i = 0; i < batch->n; i++) {
+        if (dn_deadline_check (batch->predictor->deadline, "refined estimate", err) < 0)
+            return -1;
+        correct_one (
+            batch, i, features + (ptrdiff_t) i * DN_N_FEATURES, distances[i], sums);
+    }
+    return 0;
+}
+
+int dn_predict (const struct dn_predictor *predictor,
+                const struct dn_case *c,
+                const struct dn_device *const devices[],
+                int n_devices,
+                struct dn_estimate estimates[],
+                struct dn_err *err)
+{
+    struct batch batch = {.predictor = predictor,
+                          .any = *c,
+                          .devices = devices,
+                          .n = n_devices,
+                          .estimates = estimates};
+
+    batch.any.constants = predictor->constants;
+    if (!predictor->bundle)
+        return predict_white (&batch, NULL, err);
+    batch.kind = dn_network_kind (c->graph);
+    dn_mix_init (&batch.mix, c->graph);
+    for (int i = 0; i < n_devices; i += ROWS_MAX) {
+        batch.devices = devices + i;
+        batch.estimates = estimates + i;
+        batch.n = n_devices - i < ROWS_MAX ? n_devices - i : ROWS_MAX;
+        if (predict_batch (&batch, err) < 0)
+            return -1;
+    }
+    return 0;
 }

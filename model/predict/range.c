@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "predict/predict.h"
+#include "predict/estimate.h"
 
 #include <math.h>
 

@@ -51,24 +51,20 @@ struct group {
  * pass of host work. The backward pass runs outside of the interpreter, a thread per
  * device.
  */
-static double host_copies (const struct dn_case *c, int direction)
+static double host_copies (const struct dn_setup *c, int direction)
 {
-    const double copying = 0.5;
-
     if (c->parallel != DN_PARALLEL_DATAPARALLEL || direction != DN_FORWARD)
         return 1;
-    return c->replicas > 1 ? c->replicas * (1 + copying) : 1;
+    return c->replicas > 1 ? c->replicas * (1 + c->constants->dataparallel_host) : 1;
 }
 
-/* Stages of a pipeline wait for one another. So do the parts of one in Megatron-LM: the
- * head's time adds to that of blocks whose launches take longer than their work.
- */
-static bool waits_between (const struct dn_case *c)
+/* Stages of a pipeline wait for one another, and so may the parts of one. */
+static bool waits_between (const struct dn_setup *c)
 {
-    return c->spec->pp > 1 || dn_is_megatron (c->spec);
+    return c->spec->pp > 1 || dn_has_habit (c, DN_HABIT_IN_TURN);
 }
 
-static void close_group (const struct dn_case *c,
+static void close_group (const struct dn_setup *c,
                          const struct dn_rates *r,
                          struct group *group,
                          struct lag *lag,
@@ -107,7 +103,7 @@ static void close_group (const struct dn_case *c,
     *group = (struct group){0};
 }
 
-static void add_turn (const struct dn_case *c,
+static void add_turn (const struct dn_setup *c,
                       const struct dn_rates *r,
                       const struct dn_turn *turn,
                       struct group *group,
@@ -122,13 +118,16 @@ static void add_turn (const struct dn_case *c,
     }
 }
 
-static struct pass pass_time (const struct dn_case *c, const struct dn_rates *r)
+static void find_pass (const struct dn_setup *c,
+                       const struct dn_rates *r,
+                       struct pass *pass)
 {
-    struct dn_rates loss = dn_rates_of_loss (c, r);
-    struct pass pass = {{0}, {0}, 0, 0, 0, 0};
+    struct dn_rates loss;
     struct group group = {0};
     struct lag lag = {0, 0, 0};
 
+    dn_rates_of_loss (&loss, c, r);
+    *pass = (struct pass){.host = 0};
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
         struct dn_turn turn;
@@ -136,91 +135,46 @@ static struct pass pass_time (const struct dn_case *c, const struct dn_rates *r)
         dn_turn_of (c, op->kind == DN_OP_LOSS ? &loss : r, op, &turn);
         if (turn.block != group.block
             || (!turn.block && (op->repeat != group.repeat || op->repeat <= 1)))
-            close_group (c, r, &group, &lag, &pass);
+            close_group (c, r, &group, &lag, pass);
         group.repeat = op->repeat;
         group.block = turn.block;
-        add_turn (c, r, &turn, &group, &pass);
+        add_turn (c, r, &turn, &group, pass);
     }
-    close_group (c, r, &group, &lag, &pass);
-    pass.seconds = pass.host + pass.waits + fmax (lag.now + lag.slope, lag.floor);
-    return pass;
+    close_group (c, r, &group, &lag, pass);
+    pass->seconds = pass->host + pass->waits + fmax (lag.now + lag.slope, lag.floor);
 }
 
 /* Seconds of all passes of one optimizer step when one takes 'blocks' in the pipeline's
  * blocks and 'rest' besides: p stages work m micro-batches; the slowest stage sets the
  * pace, and filling the pipe takes one pass through all stages.
  */
-static double pipeline (const struct dn_case *c, double blocks, double rest)
+static double pipeline (const struct dn_setup *c, double blocks, double rest)
 {
     double turns = (double) c->spec->grad_accum - 1;
 
     return turns * (blocks / (double) c->spec->pp + rest) + blocks + rest;
 }
 
-/* Elements of parameter-sized arrays that an optimizer reads and writes per parameter.
- */
-static double optimizer_passes (enum dn_optimizer optimizer)
-{
-    switch (optimizer) {
-    case DN_OPTIMIZER_NONE:
-        return 0;
-    case DN_OPTIMIZER_SGD:
-        return 3;
-    case DN_OPTIMIZER_ADAM:
-    case DN_OPTIMIZER_ADAMW:
-    case DN_OPTIMIZER_ADADELTA:
-        return 7;
-    case DN_OPTIMIZER_LAMB:
-    case DN_OPTIMIZER_NOVOGRAD:
-        return 12;
-    default: /* one state: momentum, LARS, Adagrad, RMSprop; also when not stated */
-        return 5;
-    }
-}
-
-/* XLA compiles a step with its optimizer in it; torch.compile leaves that alone. */
-static bool has_fused_optimizer (const struct dn_spec *spec)
-{
-    bool xla = spec->framework == DN_FRAMEWORK_JAX
-               || spec->framework == DN_FRAMEWORK_TENSORFLOW;
-
-    return dn_is_tuned (spec) || (xla && spec->compile == 1);
-}
-
-/* Operators per tensor of parameters. Tuned code takes fused optimizers, and those of
- * Megatron-LM take a hundred tensors and more into one kernel.
- */
-static double optimizer_launches (const struct dn_case *c)
+/* Operators of the optimizer per tensor of parameters. */
+static double optimizer_launches (const struct dn_setup *c)
 {
     if (c->spec->optimizer == DN_OPTIMIZER_NONE || c->graph->whole_step)
         return 0;
-    if (dn_is_megatron (c->spec))
-        return 0.05;
-    return has_fused_optimizer (c->spec) ? 1 : c->constants->optimizer_launches;
+    return dn_habit_number (c->constants, c->spec, DN_HABIT_OPTIMIZER_LAUNCHES);
 }
 
-/* How often an optimizer passes over its arrays, of the least. Megatron-LM copies
- * gradients to fp32, unscales, measures and clips them, runs a fused Adam and copies
- * the weights back: 60 bytes per parameter, not 28.
- */
-static double optimizer_factor (const struct dn_case *c)
+static double optimizer_time (const struct dn_setup *c)
 {
-    if (dn_is_megatron (c->spec))
-        return 2.1;
-    return has_fused_optimizer (c->spec) ? 1 : c->constants->optimizer;
-}
-
-static double optimizer_time (const struct dn_case *c)
-{
-    const double reached = 0.8; /* of the bandwidth, by long element-wise kernels */
+    const struct dn_constants *k = c->constants;
     double per_device = c->dense_params / c->model_parallel;
 
     if (c->graph->whole_step)
         return 0;
     if (c->parallel >= DN_PARALLEL_ZERO1)
         per_device /= c->replicas;
-    return per_device * 4 * optimizer_passes (c->spec->optimizer)
-           / (reached * dn_bandwidth (c)) * optimizer_factor (c);
+    return per_device * 4 * dn_optimizer_traits[c->spec->optimizer].passes
+           / (k->optimizer_memory * dn_bandwidth (c))
+           * dn_habit_number (k, c->spec, DN_HABIT_OPTIMIZER_TRAFFIC);
 }
 
 /* Two things that run side by side: their maximum, without a kink. */
@@ -230,13 +184,13 @@ static double norm (double a, double b, double p)
 }
 
 /* The host's seconds to launch the optimizer. */
-static double optimizer_host (const struct dn_case *c, const struct dn_rates *r)
+static double optimizer_host (const struct dn_setup *c, const struct dn_rates *r)
 {
     return c->graph->tensors / (double) c->spec->pp * optimizer_launches (c)
            * r->launch_s;
 }
 
-static struct dn_op_time op_time (const struct dn_case *c,
+static struct dn_op_time op_time (const struct dn_setup *c,
                                   const struct dn_rates *r,
                                   const struct dn_op *op,
                                   bool recompute)
@@ -266,12 +220,14 @@ static struct dn_op_time op_time (const struct dn_case *c,
     return time;
 }
 
-void dn_step_operators (const struct dn_case *c, struct dn_op_time times[])
+void dn_step_operators (const struct dn_setup *c, struct dn_op_time times[])
 {
-    struct dn_rates r = dn_rates_of (c);
-    struct dn_rates loss = dn_rates_of_loss (c, &r);
+    struct dn_rates r;
+    struct dn_rates loss;
     bool recompute = c->spec->checkpointing == DN_CHECKPOINTING_FULL;
 
+    dn_rates_init (&r, c);
+    dn_rates_of_loss (&loss, c, &r);
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
 
@@ -280,7 +236,7 @@ void dn_step_operators (const struct dn_case *c, struct dn_op_time times[])
 }
 
 /* The device's seconds by stage, of one optimizer step. */
-static void fill_stages (const struct dn_case *c,
+static void fill_stages (const struct dn_setup *c,
                          const struct pass *pass,
                          struct dn_estimate *estimate)
 {
@@ -301,7 +257,7 @@ static void fill_stages (const struct dn_case *c,
 /* Seconds of the backward pass of the last micro-batch: gradients of its last layers
  * are sent while the first ones are still computed.
  */
-static double last_backward (const struct dn_case *c, const struct pass *pass)
+static double last_backward (const struct dn_setup *c, const struct pass *pass)
 {
     double all = 0;
     double forward = pass->device[DN_FORWARD] + pass->block_device[DN_FORWARD];
@@ -311,18 +267,20 @@ static double last_backward (const struct dn_case *c, const struct pass *pass)
     return all > 0 ? pass->seconds * (1 - forward / all) / (double) c->spec->pp : 0;
 }
 
-void dn_predict_step (const struct dn_case *c, struct dn_estimate *estimate)
+void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
 {
     const struct dn_constants *k = c->constants;
-    struct dn_rates r = dn_rates_of (c);
-    struct pass pass = pass_time (c, &r);
+    struct dn_rates r;
+    struct pass pass;
     double *stage = estimate->stage_s;
     double split_s = pipeline (c, dn_split_passes (c) * dn_split_traffic (c), 0);
-    double fixed = k->step_s * (dn_is_tuned (c->spec) ? k->ngc_step : 1);
+    double fixed = k->step_s * (dn_has_habit (c, DN_HABIT_TUNED) ? k->ngc_step : 1);
     double optimizer_s;
     double compute;
     struct dn_traffic traffic = dn_data_traffic (c);
 
+    dn_rates_init (&r, c);
+    find_pass (c, &r, &pass);
     fill_stages (c, &pass, estimate);
     optimizer_s = fmax (stage[DN_STAGE_OPTIMIZER], optimizer_host (c, &r));
     compute = pipeline (c, pass.block_seconds, pass.seconds - pass.block_seconds)
@@ -342,7 +300,7 @@ void dn_predict_step (const struct dn_case *c, struct dn_estimate *estimate)
                                  ? (double) c->spec->grad_accum * pass.seconds
                                  : last_backward (c, &pass)),
                 traffic.last);
-    stage[DN_STAGE_INPUT] = dn_predict_input (c, compute, estimate);
+    stage[DN_STAGE_INPUT] = dn_whitebox_input (c, compute, estimate);
     estimate->step_s.p50 = norm (compute, stage[DN_STAGE_INPUT], 4)
                                * (1 + k->straggler * log2 (c->replicas))
                            + stage[DN_STAGE_EXPOSED];

@@ -25,7 +25,7 @@ struct ring {
     double sharing; /* rings of the same job that share a node's network */
 };
 
-static bool has_nvlink (const struct dn_case *c)
+static bool has_nvlink (const struct dn_setup *c)
 {
     return c->device->link == DN_LINK_NVLINK && c->spec->link != DN_LINK_PCIE;
 }
@@ -34,7 +34,7 @@ static bool has_nvlink (const struct dn_case *c)
  * each: so many links carry a ring of n. Only 16 in one node have switches, as all have
  * since NVLink 3.
  */
-static double mesh_links (const struct dn_case *c, double n)
+static double mesh_links (const struct dn_setup *c, double n)
 {
     static const double links[] = {6, 6, 1, 2, 4, 2, 2, 4, 6};
     const double last_mesh = 150e9; /* byte/s and direction, NVLink 2 */
@@ -45,13 +45,13 @@ static double mesh_links (const struct dn_case *c, double n)
 }
 
 /* Was an all-reduce measured, over the link that the job uses? */
-static bool is_measured (const struct dn_case *c)
+static bool is_measured (const struct dn_setup *c)
 {
     return c->device->measured.ring > 0
            && (c->device->link == DN_LINK_NVLINK) == has_nvlink (c);
 }
 
-static double start_time (const struct dn_case *c)
+static double start_time (const struct dn_setup *c)
 {
     if (is_measured (c) && c->device->measured.ring_start_s > 0)
         return c->device->measured.ring_start_s;
@@ -61,7 +61,7 @@ static double start_time (const struct dn_case *c)
 /* Byte/s that a ring of n devices of one node carries. All devices of a node were
  * measured; fewer that are wired to one another may have fewer links.
  */
-static double ring_rate (const struct dn_case *c, double n)
+static double ring_rate (const struct dn_setup *c, double n)
 {
     const struct dn_constants *k = c->constants;
     double links = mesh_links (c, n);
@@ -76,7 +76,7 @@ static double ring_rate (const struct dn_case *c, double n)
 }
 
 /* Seconds of a reduce-scatter or an all-gather of 'bytes' among n devices of a node. */
-static double half_ring (const struct dn_case *c, double bytes, double n)
+static double half_ring (const struct dn_setup *c, double bytes, double n)
 {
     const struct dn_constants *k = c->constants;
 
@@ -89,7 +89,7 @@ static double half_ring (const struct dn_case *c, double bytes, double n)
 /* The middle of a hierarchical all-reduce, halved too. Nodes with NVLink have a network
  * adapter per device or two, others one adapter.
  */
-static double half_between (const struct dn_case *c,
+static double half_between (const struct dn_setup *c,
                             double bytes,
                             const struct ring *ring)
 {
@@ -104,7 +104,7 @@ static double half_between (const struct dn_case *c,
     return k->pcie_start_s / 2 + (n - 1) * k->hop_s + (n - 1) / n * bytes / rate;
 }
 
-static double half_reduce (const struct dn_case *c,
+static double half_reduce (const struct dn_setup *c,
                            double bytes,
                            const struct ring *ring)
 {
@@ -115,7 +115,7 @@ static double half_reduce (const struct dn_case *c,
 }
 
 /* The same sent in buckets. */
-static double half_buckets (const struct dn_case *c,
+static double half_buckets (const struct dn_setup *c,
                             double bytes,
                             double bucket,
                             const struct ring *ring)
@@ -126,7 +126,7 @@ static double half_buckets (const struct dn_case *c,
 }
 
 /* The copies of one model: those that share one sit next to each other. */
-static struct ring find_copies (const struct dn_case *c)
+static struct ring find_copies (const struct dn_setup *c)
 {
     double in_node = (double) c->spec->gpus / c->nodes;
     double copies = fmax (in_node / c->model_parallel, 1);
@@ -140,37 +140,33 @@ static struct ring find_copies (const struct dn_case *c)
  * containers and Megatron-LM reduce those of their fp16 weights. Without an optimizer
  * nothing needs fp32: such runs turn the whole network to half precision.
  */
-static double gradient_bytes (const struct dn_case *c)
+static double gradient_bytes (const struct dn_setup *c)
 {
-    bool tuned =
-        c->spec->stack == DN_STACK_NGC || c->spec->framework == DN_FRAMEWORK_MEGATRON;
+    bool tuned = dn_has_habit (c, DN_HABIT_SHORT_GRADIENTS);
 
-    return tuned || c->spec->optimizer == DN_OPTIMIZER_NONE
-                   || c->precision == DN_PRECISION_HALF
-               ? dn_activation_bytes (c->precision)
-               : 4;
+    return tuned || c->spec->optimizer == DN_OPTIMIZER_NONE ? c->traits->activation
+                                                            : c->traits->gradients;
 }
 
 /* nn.DataParallel: before each step the weights go from the first device to all others,
  * along a ring, and the gradients come back when all are there. Over PCIe they flow in
  * one direction only and so faster than around a ring of all-reduces.
  */
-static struct dn_traffic data_parallel (const struct dn_case *c, double bytes)
+static struct dn_traffic data_parallel (const struct dn_setup *c, double bytes)
 {
-    const double reached = 0.8; /* of the rate of PCIe, 10-11 GB/s of 12.5 */
-    double rate =
-        has_nvlink (c) ? ring_rate (c, c->replicas) : reached * c->device->pcie_bw;
+    double rate = has_nvlink (c) ? ring_rate (c, c->replicas)
+                                 : c->constants->dataparallel_pcie * c->device->pcie_bw;
 
     return (struct dn_traffic){.open = 2 * bytes / rate};
 }
 
-struct dn_traffic dn_data_traffic (const struct dn_case *c)
+struct dn_traffic dn_data_traffic (const struct dn_setup *c)
 {
     const double bucket = 25e6; /* DistributedDataParallel */
     struct ring copies = find_copies (c);
     double params = c->dense_params / c->model_parallel;
     double bytes = params * gradient_bytes (c);
-    double weights = params * dn_activation_bytes (c->precision);
+    double weights = params * c->traits->activation;
     double accum = (double) c->spec->grad_accum;
     double layers = fmax ((double) c->graph->block_layers, 1);
     double scatter = half_buckets (c, bytes, bucket, &copies);
@@ -204,32 +200,30 @@ struct dn_traffic dn_data_traffic (const struct dn_case *c)
 /* The block's output is reduced behind the attention and behind the feed-forward part,
  * forward and backward (Megatron-LM).
  */
-double dn_split_calls (const struct dn_case *c)
+double dn_split_calls (const struct dn_setup *c)
 {
     return c->spec->tp > 1 ? 2 * (double) c->graph->block_layers : 0;
 }
 
-double dn_split_traffic (const struct dn_case *c)
+double dn_split_traffic (const struct dn_setup *c)
 {
     double in_node = (double) c->spec->gpus / c->nodes;
     double n = (double) c->spec->tp;
     struct ring ring = {.n = n, .nodes = fmax (ceil (n / in_node), 1), .sharing = 1};
-    double bytes =
-        c->graph->block_boundary * c->batch * dn_activation_bytes (c->precision);
+    double bytes = c->graph->block_boundary * c->batch * c->traits->activation;
 
     return dn_split_calls (c) * 2 * half_reduce (c, bytes, &ring);
 }
 
-double dn_split_passes (const struct dn_case *c)
+double dn_split_passes (const struct dn_setup *c)
 {
     return c->spec->checkpointing == DN_CHECKPOINTING_FULL ? 3 : 2;
 }
 
-double dn_handing_time (const struct dn_case *c)
+double dn_handing_time (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
-    double bytes =
-        c->graph->block_boundary * c->batch * dn_activation_bytes (c->precision);
+    double bytes = c->graph->block_boundary * c->batch * c->traits->activation;
     double rate = ring_rate (c, DN_PER_NODE);
 
     if (c->nodes > 1)

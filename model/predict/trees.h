@@ -1,9 +1,8 @@
-/* trees.h - an XGBoost model file, read without belief in any of it
+/* trees.h - boosted trees: read with distrust, and what they say of a row
  *
- * libxgboost trusts its model files: an index out of range is a crash, and in slurmctld
- * the end of the controller. So a file is read here, and only what was found right goes
- * on: residual.c predicts with these trees, and to confirm them it hands libxgboost a
- * model that is written from them.
+ * In: the bytes of a file of trees (flat.h). Out: trees that are const from then on:
+ * any number of threads may predict with them at once. A prediction neither allocates
+ * nor fails but for a sum that is no number, and ends after the depth of the trees.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,17 +12,14 @@
 #include "base/text.h"
 
 struct dn_node {
-    int32_t left; /* below the same tree's first node; -1 for both: a leaf */
-    int32_t right;
-    int32_t parent;    /* -1: the first node */
-    int32_t feature;   /* goes left where it is less than 'value' ... */
-    bool missing_left; /* ... or missing */
     float value;       /* of a leaf: what the tree adds */
+    int32_t child;     /* the left one, below the tree's first node; the right one is
+                        * the next; 0: a leaf */
+    uint16_t feature;  /* goes left where it is less than 'value' ... */
+    bool missing_left; /* ... or missing */
 };
 
-/* Regression trees whose leaves' values are added up. Every node but the first of a
- * tree has one parent, which stands in front of it.
- */
+/* Regression trees whose leaves' values are added up. */
 struct dn_trees {
     int n_features;
     int n_trees;
@@ -32,15 +28,26 @@ struct dn_trees {
     double base;           /* added to the sum */
 };
 
-/* Read the JSON of a "gbtree" regression model of 'n_features' features, as any XGBoost
- * from 1.0 on writes it. Return -1 with 'err' and 'trees' empty. Free with
- * dn_trees_free
- * ().
- */
-int dn_trees_read (struct dn_span json,
-                   int n_features,
-                   struct dn_trees *trees,
-                   struct dn_err *err);
+/* Make room for trees of so many nodes in all. NULL without memory. */
+struct dn_trees *dn_trees_new (int n_features, int n_trees, int n_nodes);
+
+/* NULL-safe. No thread may be predicting with them. */
 void dn_trees_free (struct dn_trees *trees);
+
+/* Read trees of 'n_features' features from the bytes of a file. NULL with 'err'. Free
+ * with dn_trees_free ().
+ */
+struct dn_trees *dn_trees_read (struct dn_span file,
+                                int n_features,
+                                struct dn_err *err);
+
+/* Predict 'n_rows' rows of features; NaN is a value that is missing. -1 with 'err' when
+ * a sum is no finite number; 'out' is not to be used then.
+ */
+int dn_trees_predict (const struct dn_trees *trees,
+                      const float *rows,
+                      int n_rows,
+                      float *out,
+                      struct dn_err *err);
 
 #endif

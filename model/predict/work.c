@@ -12,36 +12,25 @@
 
 #include <math.h>
 
-bool dn_is_megatron (const struct dn_spec *spec)
-{
-    return spec->framework == DN_FRAMEWORK_MEGATRON;
-}
-
-bool dn_is_tuned (const struct dn_spec *spec)
-{
-    return spec->stack == DN_STACK_NGC || dn_is_megatron (spec);
-}
-
 /* Do neighbouring element-wise operators share kernels? */
-static bool is_fused (const struct dn_spec *spec)
+static bool is_fused (const struct dn_setup *c)
 {
-    return spec->compile == 1 || dn_is_megatron (spec);
+    return c->spec->compile == 1 || dn_has_habit (c, DN_HABIT_FUSED);
 }
 
-/* A third of Kepler's cores works only on instructions that pair up, and error
- * correction takes a fifth of its bandwidth, which later memories do beside. What was
- * measured has that in it.
- */
-static void slow_kepler (const struct dn_case *c, struct dn_rates *r)
+/* What was measured has in it what Kepler's cores and memory do not reach. */
+static void slow_kepler (const struct dn_setup *c, struct dn_rates *r)
 {
+    const struct dn_constants *k = c->constants;
+
     if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0)
-        r->linear *= 2.0 / 3;
+        r->linear *= k->kepler_compute;
     if (dn_device_rate (c->device, DN_RATE_CONV, c->precision) <= 0)
-        r->conv *= 2.0 / 3;
-    r->grouped *= 2.0 / 3;
+        r->conv *= k->kepler_compute;
+    r->grouped *= k->kepler_compute;
     if (c->device->measured.stream <= 0) {
-        r->memory *= 0.8;
-        r->light *= 0.8;
+        r->memory *= k->kepler_memory;
+        r->light *= k->kepler_memory;
     }
 }
 
@@ -50,7 +39,7 @@ static void slow_kepler (const struct dn_case *c, struct dn_rates *r)
  * How short kernels fall behind is left to the padding and the least time of a kernel:
  * with a measured half-way point on top of these, predictions got worse.
  */
-static void take_rate (const struct dn_case *c,
+static void take_rate (const struct dn_setup *c,
                        enum dn_rate_class class,
                        double seen,
                        double *rate)
@@ -62,7 +51,7 @@ static void take_rate (const struct dn_case *c,
         *rate *= measured / (seen * dn_device_peak (c->device, c->precision, &matrix));
 }
 
-static void take_measured (const struct dn_case *c, struct dn_rates *r)
+static void take_measured (const struct dn_setup *c, struct dn_rates *r)
 {
     const struct dn_constants *k = c->constants;
 
@@ -74,72 +63,69 @@ static void take_measured (const struct dn_case *c, struct dn_rates *r)
         c, DN_RATE_CONV, r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32, &r->conv);
 }
 
-double dn_bandwidth (const struct dn_case *c)
+double dn_bandwidth (const struct dn_setup *c)
 {
     return c->device->measured.stream > 0
                ? c->device->measured.stream / c->constants->seen_stream
                : c->device->bandwidth;
 }
 
-struct dn_rates dn_rates_of (const struct dn_case *c)
+void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_device *device = c->device;
-    bool ngc = dn_is_tuned (c->spec);
-    struct dn_rates r = {.bytes = dn_activation_bytes (c->precision),
-                         .launch_s = k->launch_s,
-                         .kernel_s = k->kernel_s,
-                         .slowdown =
-                             dn_power_slowdown (k, device, c->spec->power_limit)};
-    double peak = dn_device_peak (device, c->precision, &r.tensor);
+    bool tuned = dn_has_habit (c, DN_HABIT_TUNED);
+    double peak;
 
-    if (r.tensor) {
-        double factor = (ngc ? k->ngc_tensor : 1)
-                        * (c->precision == DN_PRECISION_TF32 ? k->eff_tf32 : 1);
+    *r = (struct dn_rates){.bytes = c->traits->activation,
+                           .launch_s = k->launch_s,
+                           .kernel_s = k->kernel_s,
+                           .slowdown =
+                               dn_power_slowdown (k, device, c->spec->power_limit)};
+    peak = dn_device_peak (device, c->precision, &r->tensor);
+    if (r->tensor) {
+        double factor =
+            (tuned ? k->ngc_tensor : 1) * (c->traits->rounds ? k->eff_tf32 : 1);
 
-        r.linear = peak * k->eff_linear_tensor * factor;
-        r.conv = peak * k->eff_conv_tensor * factor;
+        r->linear = peak * k->eff_linear_tensor * factor;
+        r->conv = peak * k->eff_conv_tensor * factor;
     } else {
-        r.linear = peak * k->eff_linear_fp32;
-        r.conv = peak * k->eff_conv_fp32;
+        r->linear = peak * k->eff_linear_fp32;
+        r->conv = peak * k->eff_conv_fp32;
     }
-    r.tile = r.tensor ? 128 : 64;
-    r.grouped = device->fp32 * k->eff_grouped * (ngc ? k->ngc_grouped : 1);
-    if (r.bytes < 4 && r.tensor)
-        r.grouped *= 2;
+    r->tile = r->tensor ? 128 : 64;
+    r->grouped = device->fp32 * k->eff_grouped * (tuned ? k->ngc_grouped : 1);
+    if (r->bytes < 4 && r->tensor)
+        r->grouped *= 2;
     /* Without fast units for them 16-bit numbers are converted to and fro. */
-    if (!r.tensor && peak <= device->fp32)
-        r.bytes = 4;
-    r.memory = dn_bandwidth (c) * k->eff_memory * (ngc ? k->ngc_memory : 1);
-    r.light = dn_bandwidth (c) * k->eff_light * (ngc ? k->ngc_memory : 1);
+    if (!r->tensor && peak <= device->fp32)
+        r->bytes = 4;
+    r->memory = dn_bandwidth (c) * k->eff_memory * (tuned ? k->ngc_memory : 1);
+    r->light = dn_bandwidth (c) * k->eff_light * (tuned ? k->ngc_memory : 1);
     if (device->arch == DN_ARCH_KEPLER)
-        slow_kepler (c, &r);
-    r.light_launches = 1;
-    if (is_fused (c->spec)) {
-        r.light /= k->fused_bytes;
-        r.light_launches = k->fused_launch;
+        slow_kepler (c, r);
+    r->light_launches = 1;
+    if (is_fused (c)) {
+        r->light /= k->fused_bytes;
+        r->light_launches = k->fused_launch;
     }
-    /* Megatron-LM's kernels are tuned, but its host code launches them one by one. */
-    if (c->spec->stack == DN_STACK_NGC) {
-        r.launch_s *= k->ngc_launch;
-        r.kernel_s *= k->ngc_launch;
+    if (dn_has_habit (c, DN_HABIT_TUNED_LAUNCH)) {
+        r->launch_s *= k->ngc_launch;
+        r->kernel_s *= k->ngc_launch;
     }
-    take_measured (c, &r);
-    return r;
+    take_measured (c, r);
 }
 
-/* Nothing fuses a loss. Where tensor parallelism splits the vocabulary, log-softmax
- * falls apart: maximum, difference, exponential, sum and quotient are kernels of their
- * own in Megatron-LM.
- */
-struct dn_rates dn_rates_of_loss (const struct dn_case *c, const struct dn_rates *r)
+/* Nothing fuses a loss. */
+void dn_rates_of_loss (struct dn_rates *loss,
+                       const struct dn_setup *c,
+                       const struct dn_rates *r)
 {
-    struct dn_rates loss = *r;
-
-    if (is_fused (c->spec))
-        loss.light *= c->constants->fused_bytes;
-    loss.light_launches = dn_is_megatron (c->spec) ? 4 : 1;
-    return loss;
+    *loss = *r;
+    if (is_fused (c))
+        loss->light *= c->constants->fused_bytes;
+    loss->light_launches =
+        dn_habit_number (c->constants, c->spec, DN_HABIT_LOSS_LAUNCHES);
 }
 
 /* Padded over useful outputs of a tiled product, at least 1. */
@@ -176,13 +162,13 @@ static void set_traffic (struct dn_work *work, double bytes, double rate)
  * for sequences; TensorFlow's volumes are channels last and its kernels for them want
  * channels first. Of images nobody says, and most are right.
  */
-static double relayout (const struct dn_case *c,
+static double relayout (const struct dn_setup *c,
                         const struct dn_rates *r,
                         const struct dn_op *op)
 {
-    bool tensorflow = c->spec->framework == DN_FRAMEWORK_TENSORFLOW;
-    bool moved =
-        tensorflow ? op->dims == 3 : op->dims == 1 && op->batches == 1 && r->tensor;
+    bool moved = dn_has_habit (c, DN_HABIT_CHANNELS_FIRST)
+                     ? op->dims == 3
+                     : op->dims == 1 && op->batches == 1 && r->tensor;
 
     return op->kind == DN_OP_CONV && moved ? 2 * (op->in + op->out) * c->padded : 0;
 }
@@ -190,7 +176,7 @@ static double relayout (const struct dn_case *c,
 /* Seconds that the kernels of an operator wait for one another in one pass, unless the
  * host launches them one by one anyway.
  */
-static double wait_time (const struct dn_case *c, const struct dn_op *op)
+static double wait_time (const struct dn_setup *c, const struct dn_op *op)
 {
     double measured = c->device->measured.recurrence_s;
     double step_s = measured > 0 ? measured : c->constants->recurrence_s;
@@ -203,7 +189,7 @@ static double wait_time (const struct dn_case *c, const struct dn_op *op)
  * these until it is that of others.
  */
 static void set_product (struct dn_work *work,
-                         const struct dn_case *c,
+                         const struct dn_setup *c,
                          const struct dn_rates *r,
                          const struct dn_op *op,
                          double rows,
@@ -259,7 +245,7 @@ static void light_passes (enum dn_op_kind kind, double *forward, double *backwar
 
 /* An operator without products: casts to single precision and back where it needs it.
  */
-static void light_work (const struct dn_case *c,
+static void light_work (const struct dn_setup *c,
                         const struct dn_rates *r,
                         const struct dn_op *op,
                         struct dn_work work[DN_N_DIRECTIONS])
@@ -282,7 +268,7 @@ static void light_work (const struct dn_case *c,
 /* Work on the device of one pass of one operator, by direction, where there was none;
  * none stays in a direction that it does not have.
  */
-static void find_work (const struct dn_case *c,
+static void find_work (const struct dn_setup *c,
                        const struct dn_rates *r,
                        const struct dn_op *op,
                        struct dn_work work[DN_N_DIRECTIONS])
@@ -354,7 +340,7 @@ static double launches_of (const struct dn_rates *r,
     }
 }
 
-void dn_turn_of (const struct dn_case *c,
+void dn_turn_of (const struct dn_setup *c,
                  const struct dn_rates *r,
                  const struct dn_op *op,
                  struct dn_turn *turn)

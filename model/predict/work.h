@@ -52,21 +52,17 @@ struct dn_turn {
     bool block;
 };
 
-/* Was the code tuned for the device: the vendor's container, or Megatron-LM, which
- * comes from the same house?
- */
-bool dn_is_megatron (const struct dn_spec *spec);
-bool dn_is_tuned (const struct dn_spec *spec);
-
-struct dn_rates dn_rates_of (const struct dn_case *c);
+void dn_rates_init (struct dn_rates *r, const struct dn_setup *c);
 
 /* The memory's data-sheet bandwidth, or what takes its place where it was measured. */
-double dn_bandwidth (const struct dn_case *c);
+double dn_bandwidth (const struct dn_setup *c);
 
-/* The rates of a loss, where those of other operators are 'r'. */
-struct dn_rates dn_rates_of_loss (const struct dn_case *c, const struct dn_rates *r);
+/* Fill 'loss' with the rates of a loss, where those of other operators are 'r'. */
+void dn_rates_of_loss (struct dn_rates *loss,
+                       const struct dn_setup *c,
+                       const struct dn_rates *r);
 
-void dn_turn_of (const struct dn_case *c,
+void dn_turn_of (const struct dn_setup *c,
                  const struct dn_rates *r,
                  const struct dn_op *op,
                  struct dn_turn *turn);

@@ -54,6 +54,13 @@ bool dn_job_script_names (const struct dn_job *job, const char *word)
     return dn_script_names (job->script, word);
 }
 
+void dn_request_keep_all (struct dn_request *request, const char *reason)
+{
+    dn_request_keep (request->keep_time, reason);
+    dn_request_keep (request->keep_gpu, reason);
+    dn_request_keep (request->keep_cpus, reason);
+}
+
 static bool is_given (const char *text)
 {
     return text && text[0] != '\0';
@@ -229,11 +236,8 @@ static void read_conditions (struct dn_request *request)
         dn_request_keep (request->keep_gpu, "only batch jobs can change their GPUs");
         dn_request_keep (request->keep_cpus, "only batch jobs can change their CPUs");
     }
-    if (job->het) {
-        dn_request_keep (request->keep_time, "component of a heterogeneous job");
-        dn_request_keep (request->keep_gpu, "component of a heterogeneous job");
-        dn_request_keep (request->keep_cpus, "component of a heterogeneous job");
-    }
+    if (job->het)
+        dn_request_keep_all (request, "component of a heterogeneous job");
     if (job->time_limit_min == DN_UNLIMITED)
         dn_request_keep (request->keep_time, "an unlimited time was requested");
     if (is_given (job->prefer) || is_given (job->batch_features))

@@ -156,4 +156,7 @@ int dn_request_read (const struct dn_job *job,
                      struct dn_request *request,
                      struct dn_err *err);
 
+/* Keep time, GPUs and CPUs as they are because of 'reason'; an earlier reason stays. */
+void dn_request_keep_all (struct dn_request *request, const char *reason);
+
 #endif

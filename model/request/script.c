@@ -158,7 +158,12 @@ static bool counts_cpus (struct dn_span line, const char *word)
 
 bool dn_script_names (const char *script, const char *word)
 {
-    return script && any_line (script, holds_word, word);
+    size_t len = script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0;
+
+    /* Most scripts do not hold the word at all, which is found without their lines. */
+    if (len <= DN_SCRIPT_MAX && !(len > 0 && memmem (script, len, word, strlen (word))))
+        return false;
+    return any_line (script, holds_word, word);
 }
 
 bool dn_script_counts_cpus (const char *script)

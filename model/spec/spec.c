@@ -10,14 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const precision_text[] = {
-    [DN_PRECISION_UNKNOWN] = "unknown",
-    [DN_PRECISION_FP32] = "fp32",
-    [DN_PRECISION_TF32] = "tf32",
-    [DN_PRECISION_FP16] = "fp16",
-    [DN_PRECISION_BF16] = "bf16",
-    [DN_PRECISION_HALF] = "half",
-};
 static const char *const optimizer_text[] = {
     [DN_OPTIMIZER_UNKNOWN] = "unknown",
     [DN_OPTIMIZER_NONE] = "none",
@@ -103,13 +95,9 @@ static const char *const head_text[] = {
     [DN_HEAD_ADAPTIVE] = "adaptive",
     [DN_HEAD_NONE] = "none",
 };
-static const char *const objective_text[] = {
-    [DN_OBJECTIVE_UNKNOWN] = "unknown",
-    [DN_OBJECTIVE_COST] = "cost",
-    [DN_OBJECTIVE_TIME] = "time",
-    [DN_OBJECTIVE_ENERGY] = "energy",
-};
+static const char *const objective_text[] = DN_OBJECTIVE_WORDS;
 
+const struct dn_names dn_link_names = DN_NAMES (link_text, DN_N_LINKS);
 const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
 
 #define INT(group, key, min, max, help)                                                \
@@ -185,10 +173,14 @@ static const struct dn_key keys[] = {
     INT (TRAIN, batch, 1, 1e8, "samples per GPU and step"),
     INT (TRAIN, global_batch, 1, 1e9, "samples per optimizer step of the whole job"),
     INT (TRAIN, grad_accum, 1, 1e5, "forward and backward passes per optimizer step"),
-    ENUM (TRAIN,
-          precision,
-          DN_N_PRECISIONS,
-          "fp16 and bf16 mean mixed precision, half pure fp16"),
+    {"precision",
+     TRAIN,
+     DN_KEY_ENUM,
+     offsetof (struct dn_spec, precision),
+     0,
+     0,
+     DN_NAMES (dn_precision_text, DN_N_PRECISIONS),
+     "fp16 and bf16 mean mixed precision, half pure fp16"},
     ENUM (TRAIN, optimizer, DN_N_OPTIMIZERS, "none: forward and backward only"),
     ENUM (TRAIN, checkpointing, DN_N_CHECKPOINTINGS, "activation recomputation"),
     INT (TRAIN, compile, 0, 1, "1 with torch.compile or XLA"),

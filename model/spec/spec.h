@@ -12,16 +12,7 @@
 
 #include "base/limits.h"
 #include "base/text.h"
-
-enum dn_precision {
-    DN_PRECISION_UNKNOWN,
-    DN_PRECISION_FP32,
-    DN_PRECISION_TF32,
-    DN_PRECISION_FP16, /* mixed precision */
-    DN_PRECISION_BF16, /* mixed precision */
-    DN_PRECISION_HALF, /* pure fp16, weights too */
-    DN_N_PRECISIONS
-};
+#include "spec/precision.h"
 
 enum dn_optimizer {
     DN_OPTIMIZER_UNKNOWN,
@@ -105,6 +96,7 @@ enum dn_decode {
     DN_N_DECODES
 };
 
+extern const struct dn_names dn_link_names;
 extern const struct dn_names dn_decode_names;
 
 enum dn_input {
@@ -139,6 +131,12 @@ enum dn_objective {
     DN_OBJECTIVE_ENERGY,
     DN_N_OBJECTIVES
 };
+/* Words of objective= and of the rule Objective. */
+#define DN_OBJECTIVE_WORDS                                                             \
+    {                                                                                  \
+        [DN_OBJECTIVE_UNKNOWN] = "unknown", [DN_OBJECTIVE_COST] = "cost",              \
+        [DN_OBJECTIVE_TIME] = "time", [DN_OBJECTIVE_ENERGY] = "energy"                 \
+    }
 
 /* Spatial size of one input: n_dims is 1 (audio), 2 (image) or 3 (volume); 0 unset. */
 struct dn_image {

@@ -1,8 +1,8 @@
 /* host.h - what slurmctld exports to its plugins without publishing it in a header
  *
  * These symbols are resolved from the daemon when the plugin is loaded; we never link
- * libslurm. They have been the same from 22.05 to 26.05 (slurm_conf: the same name, a
- * layout per release, which the exact-version rule guards).
+ * libslurm. They are the same in all versions that versions.h names (slurm_conf: the
+ * same name, a layout per release, which the exact-version rule guards).
  *
  * Strings of a job description belong to Slurm's allocator: they are made and freed
  * here, nowhere else.

@@ -16,9 +16,8 @@
  * run another program at once; the child has no keeper and does not need one, but it
  * may call exit (), which must not wait for a thread that is not there.
  *
- * slurmctld may end without fini (), through exit (), which destroys libxgboost's
- * objects. So the keeper is stopped by an exit handler as well, which is called before
- * theirs, since it was registered after them.
+ * slurmctld may end without fini (), through exit (). So the keeper is stopped by an
+ * exit handler as well, and writes what waits for the decision log.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,7 +49,8 @@
 #define START_MS 10000
 #define STOP_MS  5000
 
-/* The deepest that is called is the parser of boosters; libxgboost needs some 100 KiB.
+/* Our own code needs 64 KiB. getpwnam_r () and getgrnam_r () run modules of the name
+ * service, which may need more.
  */
 #define STACK_SIZE (1024 * 1024)
 

@@ -25,6 +25,7 @@
 
 struct dn_snapshot {
     struct dn_site *site;
+    struct dn_shared_cache *cache; /* of estimates on the site; NULL: without memory */
     time_t since;
     int n_users;                /* the present state's own place counts as one */
     struct dn_snapshot *lender; /* whose bundle the site has; NULL: its own */
@@ -40,6 +41,7 @@ static struct dn_snapshot *free_snapshot (struct dn_snapshot *snapshot)
 
     if (lender && snapshot->site)
         snapshot->site->bundle = NULL;
+    dn_shared_cache_free (snapshot->cache);
     dn_load_free (snapshot->site);
     free (snapshot);
     return lender;
@@ -72,6 +74,11 @@ struct dn_snapshot *dn_state_take (void)
 const struct dn_site *dn_state_site (const struct dn_snapshot *snapshot)
 {
     return snapshot->site;
+}
+
+struct dn_cache_access *dn_state_cache (struct dn_snapshot *snapshot)
+{
+    return dn_shared_cache_access (snapshot->cache);
 }
 
 int64_t dn_state_since (const struct dn_snapshot *snapshot)
@@ -172,6 +179,7 @@ static struct dn_snapshot *load_snapshot (const char *conf,
         return NULL;
     }
     borrow_bundle (snapshot);
+    snapshot->cache = dn_shared_cache_new ();
     return snapshot;
 }
 

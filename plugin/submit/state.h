@@ -7,6 +7,7 @@
 
 #include "host/load.h"
 #include "site.h"
+#include "submit/shared_cache.h"
 
 /* Build a new state from 'conf' and what it names, with what 'context' has of
  * slurm.conf on top, and put it in the place of the present one. Cannot fail: what is
@@ -26,6 +27,9 @@ struct dn_snapshot;
 /* The present state; NULL: do nothing. Callable from any thread. */
 struct dn_snapshot *dn_state_take (void);
 const struct dn_site *dn_state_site (const struct dn_snapshot *snapshot);
+
+/* The estimates of earlier jobs on that site, for dn_advise (); NULL: none are kept. */
+struct dn_cache_access *dn_state_cache (struct dn_snapshot *snapshot);
 
 /* NULL-safe. */
 void dn_state_give (struct dn_snapshot *snapshot);

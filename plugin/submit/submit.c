@@ -169,12 +169,14 @@ static struct dn_event *leave_traces (const struct dn_site *site,
     return event;
 }
 
-static struct dn_event *advise (const struct dn_site *site,
+static struct dn_event *advise (struct dn_snapshot *snapshot,
                                 struct dn_job *job,
                                 job_desc_msg_t *desc,
                                 char **err_msg,
                                 bool *wanted)
 {
+    const struct dn_site *site = dn_state_site (snapshot);
+    struct dn_cache_access *cache = dn_state_cache (snapshot);
     struct dn_err err = {.code = DN_E_NONE};
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_advice *advice = dn_advice_new ();
@@ -185,7 +187,7 @@ static struct dn_event *advise (const struct dn_site *site,
     if (!advice)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (!advice || find_sidecar (site, job, &sidecar, &err) < 0
-        || dn_advise (site, job, &watch.deadline, advice, &err) < 0) {
+        || dn_advise (site, job, &watch.deadline, cache, advice, &err) < 0) {
         refuse (site, job, &err, err_msg);
         event = leave_traces (site, job, NULL, &err, wanted);
     } else {
@@ -245,7 +247,7 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
         dn_state_give (snapshot);
         return;
     }
-    event = advise (dn_state_site (snapshot), &job, desc, err_msg, &wanted);
+    event = advise (snapshot, &job, desc, err_msg, &wanted);
     if (job.option || job.sidecar)
         dn_adapter_forget (desc);
     dn_state_give (snapshot);

@@ -44,6 +44,7 @@ struct dn_counters {
     dn_counter modifications; /* calls of job_modify () */
     dn_counter described;     /* jobs with a description, understood or not */
     dn_counter opted_out;
+    dn_counter estimates_reused; /* decisions with the estimates of an earlier job */
     dn_counter verdicts[DN_N_VERDICTS];
     dn_counter abstained[DN_N_ABSTAIN];
     dn_counter changed[DN_N_CHANGES]; /* fields that were rewritten */

@@ -191,11 +191,12 @@ static void add_bare (struct bench *bench)
     bench->measured = allocate (n, sizeof (*bench->measured));
     for (int i = 0; i < n; i++) {
         const struct bench_run *run = &bench->set.runs[i];
+        const struct dn_case c = {&constants, &run->spec, &run->graph, run->device, 0};
         struct dn_estimate e;
 
-        dn_predict (&constants, &run->spec, &run->graph, run->device, 0, &e);
+        dn_whitebox (&c, &e);
         bench->bare[i] = bench->runs.runs[i];
-        dn_features (&run->spec, &run->graph, run->device, &e, bench->bare[i].features);
+        dn_features (&c, &e, bench->bare[i].features);
         bench->bare[i].ratio[DN_QUANTITY_STEP] = log (run->step_s / e.step_s.p50);
         bench->measured[i] = log (run->step_s);
     }

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "host/load.h"
-#include "predict/refine.h"
+#include "predict/predict.h"
 
 #define N_DEVICES 8
 
@@ -114,14 +114,14 @@ static void time_decision (const struct scene *scene, bool learned)
     for (int i = 0; i < N; i++) {
         double start = now ();
 
-        if (dn_predict_devices (&predictor,
-                                &scene->spec,
-                                &scene->graph,
-                                scene->devices,
-                                N_DEVICES,
-                                0,
-                                estimates,
-                                NULL)
+        if (dn_predict (&predictor,
+                        &(struct dn_case){.spec = &scene->spec,
+                                          .graph = &scene->graph,
+                                          .cpus_per_gpu = 0},
+                        scene->devices,
+                        N_DEVICES,
+                        estimates,
+                        NULL)
             < 0)
             exit (1);
         times[i] = now () - start;
@@ -144,26 +144,20 @@ static void time_parts (const struct scene *scene)
     float out[N_DEVICES];
 
     for (int i = 0; i < N_DEVICES; i++) {
-        dn_predict (&scene->site->constants,
-                    &scene->spec,
-                    &scene->graph,
-                    scene->devices[i],
-                    0,
-                    &estimate);
-        dn_features (&scene->spec,
-                     &scene->graph,
-                     scene->devices[i],
-                     &estimate,
-                     features + (ptrdiff_t) i * DN_N_FEATURES);
+        const struct dn_case c = {
+            &scene->site->constants, &scene->spec, &scene->graph, scene->devices[i], 0};
+
+        dn_whitebox (&c, &estimate);
+        dn_features (&c, &estimate, features + (ptrdiff_t) i * DN_N_FEATURES);
     }
     for (int q = 0; q < DN_N_QUANTITIES; q++) {
-        const struct dn_residual *residual = bundle->corrections[q].residual;
+        const struct dn_trees *trees = bundle->corrections[q].trees;
         char what[80];
 
-        for (int i = 0; residual && i < N; i++) {
+        for (int i = 0; trees && i < N; i++) {
             double start = now ();
 
-            if (dn_residual_predict (residual, features, N_DEVICES, out, NULL) < 0)
+            if (dn_trees_predict (trees, features, N_DEVICES, out, NULL) < 0)
                 exit (1);
             times[i] = now () - start;
         }
@@ -171,7 +165,7 @@ static void time_parts (const struct scene *scene)
                   sizeof (what),
                   "residual of %s for 8 devices, one call",
                   dn_names_get (&dn_quantity_names, q));
-        if (residual)
+        if (trees)
             print_times (what, times, N);
     }
     for (int i = 0; i < N; i++) {

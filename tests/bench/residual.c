@@ -56,10 +56,11 @@ static int refit (void *context,
     bench_fit (&bench->set, bench->sweeps, &constants);
     for (int i = 0; i < runs->n; i++) {
         const struct bench_run *run = &bench->set.runs[i];
+        const struct dn_case c = {&constants, &run->spec, &run->graph, run->device, 0};
         struct dn_estimate e;
 
-        dn_predict (&constants, &run->spec, &run->graph, run->device, 0, &e);
-        dn_features (&run->spec, &run->graph, run->device, &e, runs->runs[i].features);
+        dn_whitebox (&c, &e);
+        dn_features (&c, &e, runs->runs[i].features);
         runs->runs[i].ratio[DN_QUANTITY_STEP] = log (run->step_s / e.step_s.p50);
     }
     return 0;
@@ -149,7 +150,8 @@ int main (int argc, char *argv[])
         bench_die ("training", err.text);
     flattering = bound_of (&bench.training);
     free (bench.training.manifest);
-    free (bench.training.step);
+    free (bench.training.step.data);
+    free (bench.training.points.data);
     bench.training.refit = refit;
     if (dn_training_run (&bench.training, &err) < 0)
         bench_die ("training", err.text);

@@ -27,7 +27,7 @@
 
 #include "learn/score.h"
 #include "learn/site_fit.h"
-#include "predict/refine.h"
+#include "predict/predict.h"
 #include "site_sources.h"
 
 static const int given[] = {0, 3, 10, 20, 50};
@@ -172,8 +172,14 @@ static void judge (const struct curve *curve,
         if (curve->given[i] || strcmp (run->source, source) != 0
             || (model && strcmp (run->model, model) != 0))
             continue;
-        if (dn_predict_devices (
-                &predictor, &run->spec, &run->graph, &run->device, 1, 0, &e, &err)
+        if (dn_predict (&predictor,
+                        &(struct dn_case){.spec = &run->spec,
+                                          .graph = &run->graph,
+                                          .cpus_per_gpu = 0},
+                        &run->device,
+                        1,
+                        &e,
+                        &err)
             < 0)
             bench_die ("predict", err.text);
         bounds[DN_BOUND_P95] = dn_range_at (e.step_s, 0.95);

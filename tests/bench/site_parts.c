@@ -84,11 +84,12 @@ void bench_point_set (const struct bench_run *run,
                       struct bench_point *point)
 {
     const double stride = 0.02;
+    const struct dn_case c = {constants, &run->spec, &run->graph, run->device, 0};
     struct dn_estimate e;
     double error;
 
-    dn_predict (constants, &run->spec, &run->graph, run->device, 0, &e);
-    dn_features (&run->spec, &run->graph, run->device, &e, point->features);
+    dn_whitebox (&c, &e);
+    dn_features (&c, &e, point->features);
     error = log (run->step_s / e.step_s.p50);
     point->run = run;
     point->error = fmin (fmax (error, -ERROR_MAX), ERROR_MAX);

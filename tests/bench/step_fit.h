@@ -6,7 +6,7 @@
 #define DN_STEP_FIT_H
 
 #include "bench.h"
-#include "predict/predict.h"
+#include "predict/whitebox.h"
 
 /* One measured run, ready to be predicted. */
 struct bench_run {

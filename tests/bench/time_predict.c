@@ -91,7 +91,7 @@ static void call (struct scene *scene)
     struct dn_err err = {0};
 
     if (!scene->what->spec) {
-        if (dn_advise (scene->site, &scene->job, NULL, scene->advice, &err) < 0)
+        if (dn_advise (scene->site, &scene->job, NULL, NULL, scene->advice, &err) < 0)
             bench_die (scene->what->name, err.text);
         return;
     }
@@ -104,12 +104,10 @@ static void call (struct scene *scene)
     for (int i = 0; scene->what->predict && i < N_DEVICES; i++) {
         struct dn_estimate estimate;
 
-        dn_predict (&scene->site->constants,
-                    &scene->spec,
-                    graph,
-                    scene->devices[i],
-                    8,
-                    &estimate);
+        dn_whitebox (
+            &(struct dn_case){
+                &scene->site->constants, &scene->spec, graph, scene->devices[i], 8},
+            &estimate);
         sink = estimate.step_s.p50;
     }
     dn_graph_free (&built);

@@ -94,25 +94,32 @@ lies() {
     (cd "$work/bad" && "${@:3}")
     refuses "$1" 4 "$work/bad.*$2" predict $gpu --model "$work/bad" $near
 }
-lies 'a missing file is named' 'cannot be opened: No such file' rm step.json
+lies 'a missing file is named' 'cannot be opened: No such file' rm step.trees
 lies 'a missing manifest is named' 'cannot be opened: No such file' rm manifest.json
-lies 'a changed file is found by its checksum' 'step.json: its SHA-256 is not' \
-    sed -i s/5e-1/6e-1/\;s/0.2/0.3/ step.json
-lies 'a longer file is found by its size' 'memory.json: .* bytes, the manifest says' \
-    bash -c 'echo >> memory.json'
-lies 'another format is named' 'dnnest_bundle: format 3, this program reads 1' \
-    sed -i 's/"dnnest_bundle":1/"dnnest_bundle":3/' manifest.json
+lies 'a changed file is found by its checksum' 'step.trees: its SHA-256 is not' \
+    bash -c 'printf X | dd of=step.trees bs=1 seek=40 conv=notrunc status=none'
+lies 'a longer file is found by its size' 'memory.trees: .* bytes, the manifest says' \
+    bash -c 'echo >> memory.trees'
+lies 'another format is named' \
+    'dnnest_bundle: format 1, this program reads 2; train or install it again' \
+    sed -i 's/"dnnest_bundle":2/"dnnest_bundle":1/' manifest.json
+lies 'trees that libxgboost has not confirmed are refused' \
+    'residuals: step: libxgboost has not confirmed step.trees; train the bundle again' \
+    sed -i 's/"confirmed"/"said"/' manifest.json
+lies 'trees other than those that libxgboost has confirmed are refused' \
+    'residuals: step: libxgboost has confirmed another step.trees than this' \
+    sed -i 's/"1.7.4","sha256":"......../"1.7.4","sha256":"00000000/' manifest.json
 lies 'other features are named' 'features: number 0 is ' \
     sed -i 's/"names":\["/&x/' manifest.json
 lies 'text that is no JSON is named' 'manifest.json: line 1, column .*: no JSON' bash -c 'echo } > manifest.json'
 lies 'a file that others may write is not trusted' 'writable by group or others' \
-    chmod o+w step.json
+    chmod o+w step.trees
 lies 'a directory that others may write is not trusted' 'writable by group or others' \
     chmod g+w .
-lies 'a symbolic link is not followed' 'step.json: is a symbolic link' \
-    bash -c 'mv step.json x && ln -s x step.json'
-lies 'a pipe does not hang' 'step.json: not a regular file' \
-    bash -c 'rm step.json && mkfifo step.json'
+lies 'a symbolic link is not followed' 'step.trees: is a symbolic link' \
+    bash -c 'mv step.trees x && ln -s x step.trees'
+lies 'a pipe does not hang' 'step.trees: not a regular file' \
+    bash -c 'rm step.trees && mkfifo step.trees'
 lies 'a large manifest is not read' '2000000 bytes, at most 1048576' \
     bash -c 'head -c 2000000 /dev/zero > manifest.json'
 rm -rf "$work/bad"

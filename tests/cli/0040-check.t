@@ -51,6 +51,9 @@ refuses '--keys takes no argument' 2 'one argument too many' check --keys x
 is '--keys needs no installation' \
     "$("$DNNEST" check --keys --hardware /nonexistent | cksum)" "$(dn check --keys | cksum)"
 
+documented 'dnnest(1) names every member of the JSON' check $spec
+documented 'dnnest(1) names every member of the JSON of --keys' check --keys
+
 # What check says is right must be right for predict and the other way round.
 for text in $spec model=resnet50 batch=4 model=gpt2,batch=4,precision=x params=1M,flops=1G,batch=1; do
     try check "$text"

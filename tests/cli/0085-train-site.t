@@ -56,10 +56,10 @@ print(bool(eval("(" + sys.argv[1] + ")")))' "$2" "$3" 2>&1)" True
 gives 'train --site shows what was learned' 0 'device a100_sxm4_40gb .*application vgg16 ' \
     train --site "$runs" --out "$work/one"
 is 'train --site puts the bundle in its place' "$(ls "$work/one")" \
-    "$(printf '%s\n' manifest.json memory.json site.json step.json)"
+    "$(printf '%s\n' domain.points manifest.json memory.trees site.json step.trees)"
 is 'no other file is left beside the bundle' "$(cd "$work" && echo one*)" one
 holds 'the manifest has size and checksum of site.json' \
-    'm["dnnest_bundle"] == 1 and m["files"]["site.json"]["bytes"] == len(b)
+    'm["dnnest_bundle"] == 2 and m["files"]["site.json"]["bytes"] == len(b)
      and m["files"]["site.json"]["sha256"] == hashlib.sha256(b).hexdigest()' "$work/one"
 holds 'site.json has the members of its contract' \
     'list(s) == ["dnnest_site", "runs", "constants", "step", "memory", "devices", "history"]
@@ -145,7 +145,7 @@ gives 'explain has no factor of the site without runs' 0 '"site_factor": *1[.0]*
 gives '--base names the bundle to start from' 0 \
     '' train --site "$runs" --out "$work/based" --base "$work/small"
 is 'the files of the base are copied' \
-    "$(cmp "$work/based/step.json" "$work/small/step.json" 2>&1)" ''
+    "$(cmp "$work/based/step.trees" "$work/small/step.trees" 2>&1)" ''
 is '--base and Bundle= make the same bundle' "$(diff -r "$work/one" "$work/based")" ''
 gives 'a tuned base loses its tuning' 0 '' \
     train --site "$runs" --out "$work/again" --base "$work/one"
@@ -160,8 +160,8 @@ cd - > /dev/null || exit
 refuses 'a base that is not there is refused' 4 'nowhere: .*No such file' \
     train --site "$runs" --out "$work/no" --base "$work/nowhere"
 cp -R "$work/small" "$work/base"
-sed -i s/5e-1/6e-1/\;s/0.2/0.3/ "$work/base/step.json"
-refuses 'a base whose file was changed is refused' 4 'step.json: its SHA-256 is not' \
+printf X | dd of="$work/base/step.trees" bs=1 seek=40 conv=notrunc status=none
+refuses 'a base whose file was changed is refused' 4 'step.trees: its SHA-256 is not' \
     train --site "$runs" --out "$work/no" --base "$work/base"
 is 'no failure leaves anything behind' "$(cd "$work" && ls -d no* 2>/dev/null)" ''
 

@@ -53,14 +53,14 @@ predict() { # BUNDLE EXPRESSION SPEC, of the first candidate as c
 less() { is "$1" "$(python3 -c "print('' if $2 < $3 else '$2 is not less than $3')")" ''; }
 
 train --out "$work/one" "$work/runs.csv"
-is 'a bundle is made' "$(cd "$work/one" && echo *)" 'manifest.json step.json'
+is 'a bundle is made' "$(cd "$work/one" && echo *)" 'domain.points manifest.json step.trees'
 like 'a table says what was left out' "$(cat "$work/out")" 'source +[0-9]+ '
 train --out "$work/two" "$work/runs.csv"
 is 'the same runs make the same bytes' "$(diff -r "$work/one" "$work/two" 2>&1)" ''
 train --seed 2 --out "$work/two" "$work/runs.csv"
 isnt_same() { if cmp -s "$1" "$2"; then echo same; fi; }
 is 'another seed makes other bytes, in place of the old ones' \
-    "$(isnt_same "$work/one/step.json" "$work/two/step.json")" ''
+    "$(isnt_same "$work/one/step.trees" "$work/two/step.trees")" ''
 is 'no other file is left beside the bundle' \
     "$(find "$work" -maxdepth 1 -name 'two*' | wc -l)" 1
 is 'predict reads the bundle' "$(predict one 'c["fits"]' "$short")" True
@@ -74,6 +74,9 @@ less 'a margin widens the bounds' "$(value "$work/one/manifest.json" "$all")" \
 is 'the manifest names the table and its checksum' \
     "$(value "$work/one/manifest.json" 'd["data"]["files"][0]["name"], d["data"]["files"][0]["sha256"]')" \
     "('runs.csv', '$(sha256sum "$work/runs.csv" | cut -d' ' -f1)')"
+is 'the manifest says that libxgboost has confirmed the trees that were written' \
+    "$(value "$work/one/manifest.json" '(lambda c: (c["sha256"], c["rows"] > 2100, 0 <= c["difference"] < 1e-5, c["xgboost"] == d["training"]["xgboost"]))(d["residuals"]["step"]["confirmed"])')" \
+    "('$(sha256sum "$work/one/step.trees" | cut -d' ' -f1)', True, True, True)"
 is 'the manifest has no date and no path' \
     "$(grep -c -e 20[0-9][0-9]- -e "$work" "$work/one/manifest.json")" 0
 

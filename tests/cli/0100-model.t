@@ -23,13 +23,13 @@ make_mock mock
 gives 'a bundle is shown' 0 'name +mock.*version 3, 2 of them.*4812 rows, 140 models' \
     model show "$work/mock"
 gives 'the metrics, bounds, files and site part of a bundle are shown' 0 \
-    '37 runs, 1 constants, 1 devices.*step.median_ape +0.113.*0.95: 1.7.*step.json +[0-9]+ ' \
+    '37 runs, 1 constants, 1 devices.*step.median_ape +0.113.*0.95: 1.7.*step.trees +[0-9]+ ' \
     model show "$work/mock"
 json 'JSON has what is shown of a bundle' \
-    'd["name"] == "mock" and d["format"] == 1 and d["features"] == {"version": 3, "count": 2}
+    'd["name"] == "mock" and d["format"] == 2 and d["features"] == {"version": 3, "count": 2}
      and d["data"]["rows"] == 4812 and d["metrics"]["step"]["median_ape"] == 0.113
      and d["site"] == {"runs": 37, "n_constants": 1, "n_devices": 1, "n_applications": 1}
-     and sorted(f["file"] for f in d["files"]) == ["site.json", "step.json"]
+     and sorted(f["file"] for f in d["files"]) == ["site.json", "step.trees"]
      and d["signed"] is False' model show "$work/mock"
 refuses 'where no bundle is installed none is shown' 4 'No such file' \
     model --dir "$place" show
@@ -54,15 +54,15 @@ damage() {
     (cd "$work/bad" && eval "$command")
     refuses "$title" 4 "bad: $regex" model verify "$work/bad"
 }
-damage 'a changed byte is found' 'step.json: its SHA-256 is not' \
-    "printf X | dd of=step.json bs=1 seek=100 conv=notrunc status=none"
-damage 'a shorter file is found' 'step.json: 50 bytes, the manifest says' 'truncate -s 50 step.json'
-damage 'a longer file is found' 'step.json: [0-9]+ bytes, the manifest says' 'echo x >> step.json'
-damage 'a missing file is found' 'step.json: missing' 'rm step.json'
+damage 'a changed byte is found' 'step.trees: its SHA-256 is not' \
+    "printf X | dd of=step.trees bs=1 seek=100 conv=notrunc status=none"
+damage 'a shorter file is found' 'step.trees: 50 bytes, the manifest says' 'truncate -s 50 step.trees'
+damage 'a longer file is found' 'step.trees: [0-9]+ bytes, the manifest says' 'echo x >> step.trees'
+damage 'a missing file is found' 'step.trees: missing' 'rm step.trees'
 damage 'a file that is not listed is found' "'extra' is not in the manifest" 'touch extra'
 damage 'a hidden file is found' "'.x' is not in the manifest" 'touch .x'
-damage 'a link is no file' 'step.json: is a symbolic link' 'mv step.json ../s.json; ln -s ../s.json step.json'
-damage 'a FIFO is no file' 'step.json: not a regular file' 'rm step.json; mkfifo step.json'
+damage 'a link is no file' 'step.trees: is a symbolic link' 'mv step.trees ../s.json; ln -s ../s.json step.trees'
+damage 'a FIFO is no file' 'step.trees: not a regular file' 'rm step.trees; mkfifo step.trees'
 damage 'a missing manifest is named' 'manifest.json: missing' 'rm manifest.json'
 damage 'a manifest that is no JSON is named' 'manifest.json: .*: ends in the middle of JSON' 'echo "{" > manifest.json'
 damage 'a manifest with text after the JSON is refused' \
@@ -75,8 +75,9 @@ damage 'a deep manifest is refused' 'manifest.json: .*: nested too deeply' \
 damage 'a manifest of more than 1 MiB is refused' 'manifest.json: 2097152 bytes, at most 1048576' \
     'truncate -s 2M manifest.json'
 entry() { damage "$1" "manifest.json: $2" "change . '$3'"; }
-entry 'another format is refused by name' 'dnnest_bundle: format 2, this version reads format 1' \
-    'm["dnnest_bundle"] = 2'
+entry 'another format is refused by name' \
+    'dnnest_bundle: format 1, this program reads 2; train or install it again' \
+    'm["dnnest_bundle"] = 1'
 entry 'a manifest without a format is refused' 'dnnest_bundle: missing' 'del m["dnnest_bundle"]'
 entry 'a manifest without a name is refused' 'name: missing' 'del m["name"]'
 entry 'a manifest with a name of special characters is refused' \
@@ -84,28 +85,68 @@ entry 'a manifest with a name of special characters is refused' \
 entry 'a manifest without files is refused' 'files: missing' 'm["files"] = {}'
 for name in '../x' '/etc/x' '.x' '..' '' '-x' 'a b' manifest.json manifest.json.sig; do
     entry "a file is not called '$name'" "files: '$name' is not a plain file name" \
-        "m[\"files\"] = {\"$name\": m[\"files\"][\"step.json\"]}"
+        "m[\"files\"] = {\"$name\": m[\"files\"][\"step.trees\"]}"
 done
-entry 'a size is not negative' 'files: step.json: bytes: -1 out of range 0..8388608' \
-    'm["files"]["step.json"]["bytes"] = -1'
-entry 'a size has a limit' 'files: step.json: bytes: 8388609 out of range' \
-    'm["files"]["step.json"]["bytes"] = 8388609'
+entry 'a size is not negative' 'files: step.trees: bytes: -1 out of range 0..8388608' \
+    'm["files"]["step.trees"]["bytes"] = -1'
+entry 'a size has a limit' 'files: step.trees: bytes: 8388609 out of range' \
+    'm["files"]["step.trees"]["bytes"] = 8388609'
 entry 'the site part has a smaller limit of its size' \
     'files: site.json: bytes: 262145 out of range' \
     'm["files"]["site.json"]["bytes"] = 262145'
-entry 'a size is a number' 'files: step.json: bytes: missing' \
-    'm["files"]["step.json"]["bytes"] = "12"'
-entry 'a digest has 64 digits' 'files: step.json: sha256: expected 64' \
-    'm["files"]["step.json"]["sha256"] = "00" * 31'
-entry 'a digest has hexadecimal digits' 'files: step.json: sha256: expected 64' \
-    'm["files"]["step.json"]["sha256"] = "zz" * 32'
+entry 'a size is a number' 'files: step.trees: bytes: missing' \
+    'm["files"]["step.trees"]["bytes"] = "12"'
+entry 'a digest has 64 digits' 'files: step.trees: sha256: expected 64' \
+    'm["files"]["step.trees"]["sha256"] = "00" * 31'
+entry 'a digest has hexadecimal digits' 'files: step.trees: sha256: expected 64' \
+    'm["files"]["step.trees"]["sha256"] = "zz" * 32'
 entry 'there are not too many files' 'files: more than 16' \
-    'm["files"] = {"f%d" % i: m["files"]["step.json"] for i in range(17)}'
+    'm["files"] = {"f%d" % i: m["files"]["step.trees"] for i in range(17)}'
 
 new_bundle useless
-change "$work/useless" 'm["residuals"]["step"]["file"] = "power.json"'
-refuses 'a residual without its file is refused' 4 'useless: .*power.json' \
+change "$work/useless" 'm["residuals"]["step"]["file"] = "power.trees"'
+refuses 'a residual without its file is refused' 4 'useless: .*power.trees' \
     model verify "$work/useless"
+new_bundle unconfirmed
+change "$work/unconfirmed" 'del m["residuals"]["step"]["confirmed"]'
+refuses 'trees that libxgboost has not confirmed are of no use' 4 \
+    'unconfirmed: .*libxgboost has not confirmed step.trees; train' \
+    model verify "$work/unconfirmed"
+refuses 'trees that libxgboost has not confirmed are not installed' 4 \
+    'libxgboost has not confirmed step.trees' \
+    model --dir "$place" install "$work/unconfirmed"
+change "$work/unconfirmed" \
+    'm["residuals"]["step"]["confirmed"] = m["residuals"]["memory"]["confirmed"]'
+refuses 'a record of other trees does not confirm these' 4 \
+    'libxgboost has confirmed another step.trees than this' \
+    model --dir "$place" install "$work/unconfirmed"
+
+# The record is good, but libxgboost adds in single precision: 1e8 + 3 - 1e8 is 0.
+new_bundle differing
+python3 - "$work/differing" <<'PYTHON'
+import hashlib
+import json
+import struct
+import sys
+
+path = sys.argv[1]
+with open(path + "/manifest.json", encoding="utf-8") as file:
+    m = json.load(file)
+trees = b"dnntrees" + struct.pack("<4Id3I", 1, len(m["features"]["names"]), 3, 3, 0, 1, 1, 1)
+trees += b"".join(struct.pack("<fHH", leaf, 0, 0) for leaf in (1e8, 3, -1e8))
+digest = hashlib.sha256(trees).hexdigest()
+m["files"]["step.trees"] = {"bytes": len(trees), "sha256": digest}
+m["residuals"]["step"]["confirmed"]["sha256"] = digest
+with open(path + "/step.trees", "wb") as file:
+    file.write(trees)
+with open(path + "/manifest.json", "w", encoding="utf-8") as file:
+    json.dump(m, file)
+PYTHON
+for verb in verify install; do
+    refuses "model $verb compares with libxgboost itself" 4 \
+        'differing: step.trees: libxgboost predicts 0, expected 3 of these trees' \
+        model --dir "$place" "$verb" "$work/differing"
+done
 damage 'a bundle of other features is refused' \
     'manifest.json: features: version 3, this program has' 'true'
 
@@ -125,7 +166,7 @@ is 'the last three older bundles are kept, the newest first' "$(slots)" 'current
 before=$(listing)
 refuses 'a bad bundle is not installed' 4 'bad: ' model --dir "$place" install "$work/bad"
 refuses 'a file is not installed' 4 \
-    'Not a directory' model --dir "$place" install "$work/a/step.json"
+    'Not a directory' model --dir "$place" install "$work/a/step.trees"
 is 'a bundle that is refused leaves everything as it was' "$(listing) $(current)" "$before e"
 json 'list has JSON' \
     '[(s["slot"], s["name"], s["damage"]) for s in d["slots"]][:2]
@@ -142,7 +183,7 @@ is 'after a second rollback the last undone bundle is aside' "$(slots)" 'current
 gives 'a bundle that is aside can be installed again' 0 'installed \(d, ' \
     model --dir "$place" install "$place.aside"
 is 'installing a bundle from aside moves the others down' "$(slots)" 'current=d 1=c 2=b aside=d'
-truncate -s 9 "$place.1/step.json"
+truncate -s 9 "$place.1/step.trees"
 gives 'rollback passes over a damaged bundle' 0 \
     'rolled back \(b, ' model --dir "$place" rollback
 refuses 'rollback says when no older bundle is left' 1 \
@@ -150,10 +191,10 @@ refuses 'rollback says when no older bundle is left' 1 \
 is 'rollback without an older bundle changes nothing' "$(slots)" 'current=b aside=d'
 
 # Damage in the place itself
-echo x >> "$place/step.json"
-refuses 'a damaged bundle is not shown' 4 'model: step.json: ' model --dir "$place" show
+echo x >> "$place/step.trees"
+refuses 'a damaged bundle is not shown' 4 'model: step.trees: ' model --dir "$place" show
 gives 'list shows the damage of a bundle' 0 \
-    'current .*step.json: [0-9]+ bytes' model --dir "$place" list
+    'current .*step.trees: [0-9]+ bytes' model --dir "$place" list
 try model --dir "$place" install "$work/a"
 like 'install replaces a damaged bundle and reports it' \
     "$code $err" '^0 .*damaged; it is now .*model.aside'

@@ -76,15 +76,15 @@ hostile() {
 # The private key in the form of RFC 8410, so that OpenSSL can sign what dnnest would not.
 { printf '\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20'
     tail -1 key | base64 -d; } | openssl pkey -inform DER -out key.ssl
-hostile up 'm["files"] = {"../../../../evil": m["files"]["step.json"]}'
-hostile absolute 'm["files"] = {"/etc/evil": m["files"]["step.json"]}'
-hostile dotted 'm["files"] = {".evil": m["files"]["step.json"]}'
-hostile query 'm["files"] = {"evil?x": m["files"]["step.json"]}'
-hostile itself 'm["files"] = {"manifest.json": m["files"]["step.json"]}'
-hostile wrong 'm["files"]["step.json"]["sha256"] = "00" * 32'
-hostile huge 'm["files"]["step.json"]["bytes"] = 10 ** 9'
-hostile absent 'm["files"] = {"absent.json": m["files"]["step.json"]}'
-hostile later 'm["dnnest_bundle"] = 2'
+hostile up 'm["files"] = {"../../../../evil": m["files"]["step.trees"]}'
+hostile absolute 'm["files"] = {"/etc/evil": m["files"]["step.trees"]}'
+hostile dotted 'm["files"] = {".evil": m["files"]["step.trees"]}'
+hostile query 'm["files"] = {"evil?x": m["files"]["step.trees"]}'
+hostile itself 'm["files"] = {"manifest.json": m["files"]["step.trees"]}'
+hostile wrong 'm["files"]["step.trees"]["sha256"] = "00" * 32'
+hostile huge 'm["files"]["step.trees"]["bytes"] = 10 ** 9'
+hostile absent 'm["files"] = {"absent.json": m["files"]["step.trees"]}'
+hostile later 'm["dnnest_bundle"] = 3'
 
 # --- Good ones --------------------------------------------------------------------------
 
@@ -136,45 +136,45 @@ bad_url() {
 }
 bad() { bad_url "$1" "127.0.0.1: .*$2" "$good/$3" "${@:4}"; }
 
-bad 'a wrong checksum is found' 'step.json: its SHA-256 is not' changed:step.json/new/
-bad 'a wrong checksum in the manifest is found' 'step.json: its SHA-256 is not' good/wrong/
+bad 'a wrong checksum is found' 'step.trees: its SHA-256 is not' changed:step.trees/new/
+bad 'a wrong checksum in the manifest is found' 'step.trees: its SHA-256 is not' good/wrong/
 bad 'a changed manifest is found' 'manifest.json.sig: none of the 1' changed:manifest.json/new/
 bad 'a changed signature is found' 'manifest.json.sig: ' changed:manifest.json.sig/new/
 bad 'a signature of another key is refused' 'none of the 1 known keys' good/forged/
 bad 'a bundle without a signature is refused' \
     'manifest.json.sig: HTTP status 404' good/unsigned/
-bad 'a truncated body is found' 'step.json: .*(closed|remaining|EOF)' truncated:step.json/new/
+bad 'a truncated body is found' 'step.trees: .*(closed|remaining|EOF)' truncated:step.trees/new/
 bad 'a truncated manifest is found' 'manifest.json: ' truncated/new/
 bad 'a body that is shorter than the manifest says is found' \
-    'step.json: [0-9]+ bytes, the manifest says' shorter:step.json/new/
-bad 'a body that is declared too large is refused' 'step.json: larger than [0-9]+ bytes' \
-    declared:step.json/new/
+    'step.trees: [0-9]+ bytes, the manifest says' shorter:step.trees/new/
+bad 'a body that is declared too large is refused' 'step.trees: larger than [0-9]+ bytes' \
+    declared:step.trees/new/
 bad 'a body that is larger than the manifest says is refused' \
-    'step.json: larger than [0-9]+ bytes' \
-    endless:step.json/new/
+    'step.trees: larger than [0-9]+ bytes' \
+    endless:step.trees/new/
 bad 'a manifest has a limit' 'manifest.json: larger than 1048576 bytes' endless/new/
 bad 'a signature has a limit' 'manifest.json.sig: larger than 1024 bytes' endless:manifest.json.sig/new/
 bad 'a manifest that is declared too large is refused' \
     'manifest.json: larger than 1048576' declared/new/
 bad 'a header has a limit' 'manifest.json: (more than 65536 bytes of header|.*[Hh]eader)' headers/new/
 bad 'a manifest of huge files is refused' 'bytes: 1000000000 out of range' good/huge/
-bad 'a slow body ends with the time' 'step.json: .*timed out' drip:step.json/new/ --max-time 1
+bad 'a slow body ends with the time' 'step.trees: .*timed out' drip:step.trees/new/ --max-time 1
 bad 'a server that is silent ends with the time' \
     'manifest.json: .*timed out' silent/new/ --max-time 1
-bad 'a server that closes is an error' 'step.json: .*(Empty reply|EOF|closed)' closed:step.json/new/
-bad 'a server that closes within a body is an error' 'step.json: ' reset:step.json/new/
+bad 'a server that closes is an error' 'step.trees: .*(Empty reply|EOF|closed)' closed:step.trees/new/
+bad 'a server that closes within a body is an error' 'step.trees: ' reset:step.trees/new/
 bad 'a missing file is named' 'absent.json: HTTP status 404' good/absent/
 bad 'a missing bundle is named' 'manifest.json: HTTP status 404' good/none/
-bad 'an error of the server is named' 'step.json: HTTP status 503' error:step.json/new/
+bad 'an error of the server is named' 'step.trees: HTTP status 503' error:step.trees/new/
 bad 'status 206 is an error' 'HTTP status 206' partial/new/
 bad 'status 304 is an error' 'HTTP status 304' unmodified/new/
-bad 'another format is refused by name' 'format 2, this version reads' good/later/
+bad 'another format is refused by name' 'format 3, this program reads 2' good/later/
 for how in host port plain plain-port file user nowhere; do
     bad "a redirect elsewhere is refused ($how)" 'manifest.json: redirected to .* not the same server' \
         "moved-$how/new/"
 done
 bad 'a redirect of a file of the bundle is refused' \
-    'step.json: redirected to' moved-host:step.json/new/
+    'step.trees: redirected to' moved-host:step.trees/new/
 bad 'more than three redirects are refused' 'more than 3 redirects' moved-often/new/
 bad 'redirects in a circle are refused' 'more than 3 redirects' moved-round/new/
 for name in up absolute dotted query itself; do
@@ -236,7 +236,7 @@ for signal in INT TERM HUP; do
     is "SIG$signal in the middle ends fetch, as that signal does" \
         "$(python3 - "$signal" "$DNNEST" model \
         --conf site.conf --dir "$place" --cacert ca.crt --keys key.pub --install \
-        fetch "$good/drip:step.json/new/" <<'PYTHON'
+        fetch "$good/drip:step.trees/new/" <<'PYTHON'
 import signal
 import subprocess
 import sys
@@ -251,7 +251,7 @@ child.send_signal(number)
 message = child.communicate()[1].decode()
 print(child.returncode == -number, time.monotonic() - started < 5, message, end="")
 PYTHON
-    )" 'True True dnnest: 127.0.0.1: step.json: interrupted'
+    )" 'True True dnnest: 127.0.0.1: step.trees: interrupted'
     is 'SIG$signal leaves the installed bundle as before, and no file behind' \
         "$(listing) $(current)" "$before_place old"
 done

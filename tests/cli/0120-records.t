@@ -110,7 +110,7 @@ print([x["rows"] for x in d["data"]["files"]] if "files" in d["data"] else d["da
       d["metrics"]["run_left_out"]["rows"])'; }
 is 'train learns from a store as from the table' "$(rows b1 many.db | sed 's/many.db//')" \
     "$(rows b2 many.csv | sed 's/many.csv//')"
-ok 'the trees of a store are those of its table' cmp b1/step.json b2/step.json
+ok 'the trees of a store are those of its table' cmp b1/step.trees b2/step.trees
 
 # --- hostile -------------------------------------------------------------------------------
 

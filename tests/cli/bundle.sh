@@ -28,7 +28,7 @@ import os
 import sys
 
 path, name = sys.argv[1:]
-files = {"step.json": json.dumps({"learner": name, "trees": list(range(2000))}),
+files = {"step.trees": "dnntrees " + name + " ".join(map(str, range(2000))),
          "site.json": json.dumps({"dnnest_site": 3, "runs": 37,
                                   "constants": {"launch_s": {"value": 4e-05}},
                                   "devices": {"t4_16gb": {"scale": 1.1}},
@@ -38,12 +38,12 @@ for file, text in files.items():
     with open(path + "/" + file, "w", encoding="utf-8") as out:
         out.write(text)
 manifest = {
-    "dnnest_bundle": 1, "name": name,
+    "dnnest_bundle": 2, "name": name,
     "features": {"version": 3, "names": ["a", "b"]},
     "data": {"rows": 4812, "models": 140, "sources": 9, "gpus": 24,
              "files": [{"name": "training_runs.csv", "rows": 4812, "sha256": "00" * 32}]},
     "training": {"seed": 1},
-    "residuals": {"step": {"file": "step.json", "shrink": 0.5, "limit": 1}},
+    "residuals": {"step": {"file": "step.trees", "shrink": 0.5, "limit": 1}},
     "bounds": {"levels": [0.5, 0.95], "step": {"all": [0, 1.7], "groups": {"conv": [0, 1.6]}}},
     "metrics": {"step": {"median_ape": 0.113}},
     "files": {file: {"bytes": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}

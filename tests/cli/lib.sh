@@ -8,6 +8,7 @@
 #                                         one message that matches
 #   json TITLE EXPRESSION ARGUMENT...     dn --json prints JSON, for which the Python
 #                                         expression over 'd' is true
+#   documented TITLE ARGUMENT...          dnnest(1) names every member that dn --json prints
 #
 # $work is a new directory that goes away at the end. Trusted files lie there as copies,
 # since a checkout may be writable by a group.
@@ -118,6 +119,16 @@ except Exception as error:
     print(type(error).__name__, error)
 PYTHON
     ) || problem=${problem:-python failed}
+    verdict "$title"
+}
+
+documented() {
+    local title=$1 problem=
+    shift
+    try "$1" --json "${@:2}"
+    cp "$work/out" "$work/documented.json"
+    problem=$(python3 "$top/tests/cli/members.py" "$top/cli/dnnest.1.scd" "$work" documented \
+        2>&1) || problem=${problem:-python failed}
     verdict "$title"
 }
 

@@ -1,7 +1,7 @@
 /* bundle.c - fuzz target: the manifest of a model bundle
  *
  * Whoever publishes a bundle writes it. What is read predicts numbers, with whatever
- * domain and bounds the manifest has. The small bundle's boosters are added where the
+ * domain and bounds the manifest has. The small bundle's files are added where the
  * manifest still has their checksums.
  *
  * Aims at: model/predict/bundle.c model/predict/domain.c model/base/json_read.c
@@ -55,11 +55,11 @@ static void check_bounds (const struct dn_bounds *bounds)
         expect (is_printable (bounds->groups[i].name), "a name", NULL);
 }
 
-static void add_file (struct dn_bundle *bundle, const char *name, const char *text)
+static void add_file (struct dn_bundle *bundle, const struct small_file *file)
 {
     struct dn_err err = {0};
 
-    if (dn_bundle_add (bundle, name, dn_span_of (text), &err) < 0)
+    if (dn_bundle_add (bundle, file->name, small_file_span (file), &err) < 0)
         expect_message (&err);
 }
 
@@ -73,8 +73,8 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         expect_message (&err);
         return 0;
     }
-    add_file (bundle, "step.json", small ()->step);
-    add_file (bundle, "memory.json", small ()->memory);
+    for (int i = 0; i < N_SMALL_FILES; i++)
+        add_file (bundle, &small ()->files[i]);
     if (dn_bundle_close (bundle, &err) < 0) {
         expect_message (&err);
     } else {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "hardware/hardware.h"
-#include "predict/predict.h"
+#include "predict/whitebox.h"
 
 static struct dn_graph graph;
 static struct dn_spec spec;
@@ -47,7 +47,8 @@ static void check_device (const struct dn_catalogue *catalogue,
     for (int i = 0; i < n; i++)
         expect (is_printable (values[i].text), "a value", NULL);
     dn_catalogue_find_product (catalogue, device->name, device->memory);
-    dn_predict (&dn_constants_default, &spec, &graph, device, 0, &estimate);
+    dn_whitebox (&(struct dn_case){&dn_constants_default, &spec, &graph, device, 0},
+                 &estimate);
     expect (isfinite (estimate.step_s.p50) && estimate.step_s.p50 > 0
                 && isfinite (estimate.step_s.sigma),
             "no step time",

@@ -5,6 +5,7 @@
 #include "fake_state.h"
 
 #include <json-c/json.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,7 +88,6 @@ struct dn_snapshot {
     struct dn_site *site;
 };
 
-/* Never freed: libxgboost is gone before any exit handler of ours. */
 static struct dn_snapshot snapshots[N_SITES];
 static unsigned present;
 
@@ -112,8 +112,12 @@ static void write_files (void)
     write_text ("datasets.conf", datasets);
     scratch_folder ("bundle");
     write_text ("bundle/manifest.json", bundle.manifest);
-    write_text ("bundle/step.json", bundle.step);
-    write_text ("bundle/memory.json", bundle.memory);
+    for (int i = 0; i < N_SMALL_FILES; i++) {
+        char name[64];
+
+        snprintf (name, sizeof (name), "bundle/%s", bundle.files[i].name);
+        scratch_write (name, bundle.files[i].data, bundle.files[i].len);
+    }
     small_bundle_free (&bundle);
     scratch_folder ("sidecars");
     write_text ("sidecars/job.json", sidecar);
@@ -196,6 +200,13 @@ void dn_keeper_notice (void)
 struct dn_snapshot *dn_state_take (void)
 {
     return &snapshots[present];
+}
+
+/* Every input is judged by itself. */
+struct dn_cache_access *dn_state_cache (struct dn_snapshot *snapshot)
+{
+    (void) snapshot;
+    return NULL;
 }
 
 const struct dn_site *dn_state_site (const struct dn_snapshot *snapshot)

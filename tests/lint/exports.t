@@ -37,7 +37,8 @@ readonly PEOPLE='getgrnam_r getpwnam_r'
 # host/files.c: a file of the user; syscall is openat2. In slurmctld only with
 # SidecarDir=, and never one that could block.
 readonly FILES='close fstat open open64 read syscall'
-readonly THREADS='clock_gettime time pthread_mutex_lock pthread_mutex_unlock'
+readonly THREADS='clock_gettime time pthread_mutex_lock pthread_mutex_trylock
+pthread_mutex_unlock'
 # All in memory: json-c's own files and descriptors are banned.
 readonly JSON='json_object_array_add json_object_array_get_idx json_object_array_length
 json_object_free_userdata json_object_set_serializer json_object_userdata_to_json_string
@@ -59,10 +60,6 @@ pthread_attr_setstacksize pthread_clockjoin_np pthread_cond_broadcast pthread_co
 pthread_cond_timedwait pthread_condattr_destroy pthread_condattr_init
 pthread_condattr_setclock pthread_create pthread_detach pthread_self pthread_setname_np
 pthread_sigmask pthread_timedjoin_np'
-# model/predict/residual.c: one booster, read at the same times, and one prediction per job,
-# by one thread.
-readonly XGBOOST='XGBGetLastError XGBoosterBoostedRounds XGBoosterCreate XGBoosterFree
-XGBoosterLoadModelFromBuffer XGBoosterPredictFromDense XGBoosterSetParam'
 # On the client: what an outer job left in the environment, and --dnnest=help.
 readonly USER='getenv unsetenv exit printf putchar puts __printf_chk'
 # Made by the compiler: hardening, clean-up at unload, sanitizers.
@@ -84,11 +81,13 @@ setenv putenv unsetenv getenv secure_getenv setlocale strtok strtod strtof atof 
 gets strcpy strcat sprintf vsprintf alloca printf puts putchar fputs perror syslog
 fopen fdopen fwrite mkdir chmod chown symlink link json_object_from_file json_object_to_file
 json_object_from_fd json_object_to_fd strerror
-XGBoosterLoadModel XGBoosterSaveModel XGDMatrixCreateFromFile XGBRegisterLogCallback
+XGBGetLastError XGBoosterCreate XGBoosterFree XGBoosterSetParam XGBoosterLoadModel
+XGBoosterLoadModelFromBuffer XGBoosterPredict XGBoosterPredictFromDense XGBoosterSaveModel
+XGDMatrixCreateFromFile XGDMatrixCreateFromMat XGBRegisterLogCallback
 slurm_xmalloc slurm_xstrdup slurm_load_jobs slurm_load_node slurm_update_job slurm_fatal'
 
 plan_later
-for tool in nm readelf; do
+for tool in nm readelf ldd; do
     if ! command -v "$tool" >/dev/null; then skip_all "$tool is not installed"; fi
 done
 
@@ -129,15 +128,28 @@ check_plugin() {
 is 'nothing that could hurt slurmctld is on a list' "$(comm -12 \
     <(printf '%s\n' $BANNED | sort -u) \
     <(printf '%s\n' $SLURMCTLD $LIBC $LIBM $JSON $LOAD $TRACE $PEOPLE $FILES $THREADS \
-        $KEEPER $XGBOOST $COMPILER | sort -u) | xargs)" ''
+        $KEEPER $COMPILER | sort -u) | xargs)" ''
 
 check_plugin job_submit_dnnest plugin/submit/job_submit_dnnest.sym "$SLURMCTLD" \
-    "$LOAD $TRACE $PEOPLE $THREADS $KEEPER $XGBOOST"
+    "$LOAD $TRACE $PEOPLE $THREADS $KEEPER"
 check_plugin spank_dnnest plugin/spank/spank_dnnest.sym "$CLIENT" "$USER"
-if [[ -e $libs/spank_dnnest.so ]]; then
-    needed=$(readelf -d "$libs/spank_dnnest.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
-        grep -Ev '^(libjson-c|libm|libc|libasan|libubsan)\.so' || true)
-    is 'every sbatch loads json-c for it, and no other library' "$needed" ''
-fi
+
+# --- libraries -------------------------------------------------------------------------
+
+# loads FILE: the libraries that come with it, those of libraries too; the loader, what the
+# kernel maps and sanitizers aside.
+loads() {
+    ldd "$1" | awk '{ print $1 }' | sed 's|.*/||' |
+        grep -Ev '^(linux-vdso|linux-gate|ld-linux|ld64|lib[alut]*san)[.-]' |
+        { if grep -q '__asan\|__ubsan\|__tsan' <(nm -D "$1"); then
+            # of which the sanitizers are made
+            grep -Ev '^(libgcc_s|libstdc\+\+|libdl|librt|libpthread)\.so'
+        else cat; fi; } | sed 's/\.so.*//' | sort | xargs
+}
+for name in job_submit_dnnest spank_dnnest; do
+    if [[ ! -e $libs/$name.so ]]; then continue; fi
+    is "$name loads libc, libm and json-c, and no other library" \
+        "$(loads "$libs/$name.so")" 'libc libjson-c libm'
+done
 
 done_testing

@@ -33,9 +33,9 @@ for room in "${rooms[@]}"; do
         done)$(violations "model/$room" "$allowed|[a-z_]+\.h")" ''
 done
 
-is 'no room includes site.h or advise.h' \
+is 'no room includes site.h, cache.h or advise.h' \
     "$(for file in $(c_files "${rooms[@]/#/model/}"); do
-        own_includes "$file" | grep -E '^(site|advise)\.h$' | sed "s|^|$file includes |"
+        own_includes "$file" | grep -E '^(site|cache|advise)\.h$' | sed "s|^|$file includes |"
     done)" ''
 is 'every folder of model/ is a room' \
     "$(cd "$top/model" && for dir in */; do
@@ -56,7 +56,7 @@ knows() {
     done
 }
 
-model="$allowed|site\\.h|advise\\.h"
+model="$allowed|site\\.h|cache\\.h|advise\\.h"
 is 'host/ knows model/' "$(knows host "$model")" ''
 is 'plugin/ knows model/ and host/' "$(knows plugin "$model|host/.*")" ''
 is 'learn/ knows the rooms' "$(knows learn "$allowed")" ''
@@ -80,13 +80,17 @@ who_includes() {
 
 is 'only learn/, cli/ and bench/ read and write CSV' \
     "$(who_includes '^csv\.h$' | grep -vE '^(learn|cli|bench)/')" ''
-is 'only learn/ and one file of model/ know libxgboost' \
-    "$(who_includes '^xgboost/' | grep -v '^learn/')" 'model/predict/residual.c'
+is 'only learn/ knows libxgboost' "$(who_includes '^xgboost/' | grep -v '^learn/')" ''
 is 'only the store of records knows SQLite' \
     "$(who_includes '^sqlite3\.h$')" 'learn/records_db.h'
 is 'only import/ knows protobuf' "$(who_includes '^protobuf-c/' | grep -v '^import/')" ''
-is 'only cli/ knows libsodium and libcurl' \
-    "$(who_includes '^(sodium\.h|curl/)' | grep -v '^cli/')" ''
+is 'only cli/ knows libcurl' "$(who_includes '^curl/' | grep -v '^cli/')" ''
+is 'only cli/ and the digests of learn/ know libsodium' \
+    "$(who_includes '^sodium\.h' | grep -v '^cli/')" 'learn/sha256.h'
+is 'only model/ computes SHA-256 without libsodium' \
+    "$(for file in $(c_files "${OURS[@]}"); do
+        if grep -qE 'dn_digest_(of|begin)' "$top/$file"; then echo "$file"; fi
+    done | grep -v '^model/')" ''
 is 'model/ includes no header of Slurm, of files or of the system' \
     "$(who_includes '^(slurm/|sys/|unistd|fcntl|dirent|time\.h|pthread|signal|locale|assert|errno|curl/|sqlite|csv\.h|protobuf)' \
         | grep '^model/')" 'model/base/err.c'

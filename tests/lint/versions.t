@@ -8,6 +8,8 @@
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/lib/versions.sh
+. "$top/tests/live/lib/versions.sh"
 plan_later
 
 readonly HEADER=plugin/submit/versions.h
@@ -30,6 +32,12 @@ is "only $HEADER asks for the version of Slurm" \
         grep -vE ':[0-9]+: *assert_int_equal \(\*version, SLURM_VERSION_NUMBER\);$')" ''
 
 like 'a file that asks for the version of Slurm is seen' "$(mentions "$HEADER")" 'SLURM_VERSION_NUM'
+
+mapfile -t versions < <(awk '{ print $1 }' <<<"$SLURM_VERSIONS")
+for file in README.md "$HEADER"; do
+    like "$file names the oldest and the newest version" "$(<"$top/$file")" \
+        "${versions[0]} to ${versions[-1]}[^0-9]"
+done
 
 # --- compiling -----------------------------------------------------------------------
 
@@ -71,7 +79,7 @@ compiles() {
 }
 
 ok "the plugins and their tests compile with the headers of Slurm $real" compiles
-for version in 22.05 23.02 23.11 24.05 24.11 25.05 25.11 26.05; do
+for version in "${versions[@]}"; do
     if [[ $real = "$version".* ]]; then continue; fi
     major=${version%.*} minor=${version#*.}
     ok "the plugins and their tests compile with headers that call themselves $version" \

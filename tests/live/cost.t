@@ -19,25 +19,31 @@ export abs_top_srcdir=$top abs_top_builddir=$build
 # It looks itself whether dnnest has decided what it should, and nothing else.
 status=0
 table=$("$top/tests/bench/submit" --quick 2>"$dir/said") || status=$?
-is 'submissions are timed in five controllers' "$status" 0
+is 'submissions are timed in six controllers' "$status" 0
 diag "$(<"$dir/said")"
 for queue in 0 100; do
-    for name in 'no plugin' 'no plugin, again' 'dnnest, no metadata' 'dnnest, eight candidates'; do
+    for name in 'no plugin' 'no plugin, again' 'dnnest, no metadata' \
+        'dnnest, eight candidates, repeated' 'dnnest, eight candidates, new'; do
         like "$name is timed with $queue jobs in the queue" "$table" \
             "\| $queue \| $name \| 20 \| [0-9]+ \| [+-][0-9]+ \| [0-9.]+ \|"
     done
 done
-like 'what was asked for is compared' "$table" 'full decision at most 150 us: us, sdiag \| -?[0-9]+ \| -?[0-9]+ \|'
+for goal in 'a repeated full decision at most 60 us' 'a new full decision at most 150 us'; do
+    like "what came out is in the table beside the goal: $goal" "$table" \
+        "\| $goal: us, sdiag \| -?[0-9]+ \| -?[0-9]+ \|"
+done
 like "the plugin's own time is in the table" \
     "$table" "own clock: mean us \| [0-9]+ \| [0-9]+ \|"
+like 'the decisions that were given up are counted' "$table" \
+    'new: [0-9]+ of 60 jobs were decided, [0-9]+ given up after DecisionTime'
 
-# The plugin's one thread, and none of OpenMP's.
+# The plugin's one thread.
 threads() {
     sed -nE "s/^\| $1 \| [0-9.]+ \| ([0-9]+) \|$/\1/p" <<<"$table"
 }
 is 'a controller that decides has the same threads as one that need not' \
-    "$(threads 'dnnest, eight candidates')" "$(threads 'dnnest, no metadata')"
-resident=$(sed -nE 's/^\| dnnest, eight candidates \| ([0-9]+)[0-9.]* \| [0-9]+ \|$/\1/p' <<<"$table")
+    "$(threads 'dnnest, eight candidates, new')" "$(threads 'dnnest, no metadata')"
+resident=$(sed -nE 's/^\| dnnest, eight candidates, new \| ([0-9]+)[0-9.]* \| [0-9]+ \|$/\1/p' <<<"$table")
 plain=$(sed -nE 's/^\| no plugin \| ([0-9]+)[0-9.]* \| [0-9]+ \|$/\1/p' <<<"$table")
 ok 'a controller with the plugin has at most 64 MiB more than one without it' \
     test "$((resident - plain))" -le 64

@@ -254,10 +254,10 @@ if [[ -x $make_bundle ]]; then
     use_bundle "$dir/etc/bundle"
     like 'a model bundle is loaded' "$(logged)" 'model bundle small'
     not_ok 'a model bundle changes the time limit' test "$limit" = "$white"
-    echo >>"$dir/etc/bundle/step.json"
+    echo >>"$dir/etc/bundle/step.trees"
     mark
     use_bundle "$dir/etc/bundle"
-    like 'a broken bundle is named' "$(logged)" 'step.json: .*(in use stays|going on without a model bundle)'
+    like 'a broken bundle is named' "$(logged)" 'step.trees: .*(in use stays|going on without a model bundle)'
     if (($(_cluster_version) < 2311)); then
         not_ok 'a broken bundle leaves the old one in force' test "$limit" = "$white"
     else # another process, which has never had another one

@@ -275,16 +275,16 @@ if [[ -x $make_bundle ]]; then
     bundle=$dir/etc/bundle
     write_conf Mode=enforce
     ok 'a model bundle is found, and the record names it' cluster_until "$FIND_S" bundle_is small
-    cp "$bundle/step.json" "$dir/step.json"
-    echo >>"$bundle/step.json"
+    cp "$bundle/step.trees" "$dir/step.trees"
+    echo >>"$bundle/step.trees"
     ok 'a broken model bundle is named' \
-        cluster_until "$FIND_S" has_logged 'step.json: .*the model bundle in use stays'
+        cluster_until "$FIND_S" has_logged 'step.trees: .*the model bundle in use stays'
     ok 'a broken model bundle leaves the old one in force' bundle_is small
     write_conf Mode=observe
     ok 'the rest of the site can change with a broken model bundle' \
         cluster_until "$FIND_S" mode_is observe
     ok 'the old model bundle predicts after another change of the site' bundle_is small
-    cp "$dir/step.json" "$bundle/step.json"
+    cp "$dir/step.trees" "$bundle/step.trees"
     write_conf Mode=enforce
     ok 'a model bundle that is right again is in force' cluster_until "$FIND_S" mode_is enforce
     bundle=none

@@ -640,14 +640,14 @@ static void a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it (void 
     assert_contains (stand_in_info, "model bundle small");
     bounded = limit_given ();
     assert_true (bounded != white);
-    write_file ("bundle/step.json", "{}", "");
+    write_file ("bundle/step.trees", "{}", "");
     stand_in_forget ();
     for (int i = 0; i < 2; i++) {
         reconfigure ();
         assert_int_equal (limit_given (), bounded);
         assert_int_equal (stand_in_n_errors, 1);
         assert_contains (stand_in_error,
-                         "bundle: step.json: 2 bytes, the manifest says");
+                         "bundle: step.trees: 2 bytes, the manifest says");
         assert_contains (stand_in_error, "the model bundle in use stays");
     }
     stop_plugin ();

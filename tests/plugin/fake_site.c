@@ -209,8 +209,11 @@ void make_bundle (void)
 
 void remove_bundle (void)
 {
-    static const char *const names[] = {
-        "bundle/manifest.json", "bundle/step.json", "bundle/memory.json", "bundle"};
+    static const char *const names[] = {"bundle/manifest.json",
+                                        "bundle/step.trees",
+                                        "bundle/memory.trees",
+                                        "bundle/domain.points",
+                                        "bundle"};
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
         remove (site_path (names[i]));

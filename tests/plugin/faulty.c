@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include <json-c/json.h>
-#include <xgboost/c_api.h>
 
 #include "fake_site.h"
 
@@ -211,7 +210,7 @@ SLURM_SYMBOL time_t time (time_t *at)
     return now.tv_sec;
 }
 
-/* --- libraries that do not get over it (see model/base/base.h) -------------------- */
+/* --- json-c does not get over it (see model/base/base.h) -------------------------- */
 
 SLURM_SYMBOL struct json_object *json_tokener_parse_ex (struct json_tokener *tokener,
                                                         const char *text,
@@ -227,116 +226,4 @@ SLURM_SYMBOL struct json_object *json_tokener_parse_ex (struct json_tokener *tok
     json = parse (tokener, text, len);
     stand_in_essential = false;
     return json;
-}
-
-/* --- libxgboost ------------------------------------------------------------------ */
-
-static struct {
-    int (*create) (const DMatrixHandle matrices[], bst_ulong n, BoosterHandle *out);
-    int (*free) (BoosterHandle booster);
-    int (*set) (BoosterHandle booster, const char *name, const char *value);
-    int (*rounds) (BoosterHandle booster, int *out);
-    int (*load) (BoosterHandle booster, const void *bytes, bst_ulong n);
-    int (*predict) (BoosterHandle booster,
-                    const char *values,
-                    const char *config,
-                    DMatrixHandle matrix,
-                    const bst_ulong **shape,
-                    bst_ulong *n_dimensions,
-                    const float **result);
-    const char *(*last_error) (void);
-} real;
-
-/* As the library's own, below the plugin. */
-static void find (void *function, const char *name)
-{
-    *(void **) function = dlsym (plugin_handle, name);
-    assert_non_null (*(void **) function);
-}
-
-void faulty_begin (void)
-{
-    find (&real.create, "XGBoosterCreate");
-    find (&real.free, "XGBoosterFree");
-    find (&real.set, "XGBoosterSetParam");
-    find (&real.rounds, "XGBoosterBoostedRounds");
-    find (&real.load, "XGBoosterLoadModelFromBuffer");
-    find (&real.predict, "XGBoosterPredictFromDense");
-    find (&real.last_error, "XGBGetLastError");
-}
-
-static bool fails (const char *function)
-{
-    return faulty.booster && strcmp (faulty.booster, function) == 0;
-}
-
-static int done (int rc)
-{
-    stand_in_essential = false;
-    return rc;
-}
-
-/* Its own allocations do not fail here: there it ends the process (see residual.c). */
-#define CALL(name, call) (fails (name) ? -1 : (stand_in_essential = true, done (call)))
-
-SLURM_SYMBOL int XGBoosterCreate (const DMatrixHandle matrices[],
-                                  bst_ulong n,
-                                  BoosterHandle *out)
-{
-    return CALL ("XGBoosterCreate", real.create (matrices, n, out));
-}
-
-SLURM_SYMBOL int XGBoosterFree (BoosterHandle booster)
-{
-    return CALL ("XGBoosterFree", real.free (booster));
-}
-
-SLURM_SYMBOL int XGBoosterSetParam (BoosterHandle booster,
-                                    const char *name,
-                                    const char *value)
-{
-    return CALL ("XGBoosterSetParam", real.set (booster, name, value));
-}
-
-SLURM_SYMBOL int XGBoosterBoostedRounds (BoosterHandle booster, int *out)
-{
-    return CALL ("XGBoosterBoostedRounds", real.rounds (booster, out));
-}
-
-SLURM_SYMBOL int XGBoosterLoadModelFromBuffer (BoosterHandle booster,
-                                               const void *bytes,
-                                               bst_ulong n)
-{
-    return CALL ("XGBoosterLoadModelFromBuffer", real.load (booster, bytes, n));
-}
-
-SLURM_SYMBOL int XGBoosterPredictFromDense (BoosterHandle booster,
-                                            const char *values,
-                                            const char *config,
-                                            DMatrixHandle matrix,
-                                            const bst_ulong **shape,
-                                            bst_ulong *n_dimensions,
-                                            const float **result)
-{
-    static float no_numbers[64];
-    static bst_ulong no_rows;
-    int rc = CALL (
-        "XGBoosterPredictFromDense",
-        real.predict (booster, values, config, matrix, shape, n_dimensions, result));
-
-    faulty.n_predicted++;
-    if (faulty.predicts_fewer)
-        *shape = &no_rows;
-    if (faulty.predicts_nan) {
-        for (size_t i = 0; i < sizeof (no_numbers) / sizeof (no_numbers[0]); i++)
-            no_numbers[i] = NAN;
-        *result = no_numbers;
-    }
-    return rc;
-}
-
-SLURM_SYMBOL const char *XGBGetLastError (void)
-{
-    return faulty.booster ? "[00:00:00] ./src/c_api.cc:1: Check failed: it is broken"
-                          : real.last_error ();
 }

@@ -1,7 +1,7 @@
 /* faulty.h - a computer that fails on demand, for a plugin loaded into a test
  *
- * What the plugin wants of libc and libxgboost it finds in the program first. Here
- * these functions do what they always do, unless a test has ordered otherwise.
+ * What the plugin wants of libc and json-c it finds in the program first. Here these
+ * functions do what they always do, unless a test has ordered otherwise.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -28,21 +28,13 @@ struct faulty {
     int opens_left;             /* but not before the first so many */
     /* Of all files that are written: each write () takes so many bytes, then fails. */
     int write_errno;
-    int write_takes; /* by the first one, if there is an error */
-    /* libxgboost: this function returns an error, or predicts no numbers. */
-    const char *booster;
-    bool predicts_nan;
-    bool predicts_fewer; /* rows */
-    int n_predicted;     /* calls, counted */
-    int thread_errno;    /* there is no thread */
+    int write_takes;  /* by the first one, if there is an error */
+    int thread_errno; /* there is no thread */
     /* Seconds that the clock on the wall is wrong. */
     int64_t clock_off_s;
 };
 
 extern struct faulty faulty;
-
-/* To be called when the plugin has been loaded. */
-void faulty_begin (void);
 
 /* Of the allocations from now on, by any thread, the n-th fails (1: the first), with
  * 'all' those behind it, too. 0: none does.

@@ -224,6 +224,49 @@ static int remove_all (void **state)
     return remove_site (state);
 }
 
+/* Decisions so far that needed no prediction; ends the plugin. */
+static long stop_and_count_reused (void)
+{
+    static const char name[] = "dnnest_estimates_reused_total ";
+    FILE *file;
+    char line[256];
+    long n = -1;
+
+    stop_plugin ();
+    file = fopen (site_path ("dnnest.prom"), "r");
+    while (file && fgets (line, sizeof (line), file))
+        if (strncmp (line, name, strlen (name)) == 0)
+            n = strtol (line + strlen (name), NULL, 10);
+    if (file)
+        fclose (file);
+    forget_traces ();
+    return n;
+}
+
+static void estimates_are_reused_until_the_site_is_loaded_again (void **state)
+{
+    job_desc_msg_t desc;
+    uint32_t limit;
+    long before;
+
+    (void) state;
+    start_plugin (with_traces ());
+    before = stop_and_count_reused ();
+    start_plugin (with_traces ());
+    limit = limit_given ();
+    assert_true (limit < 1440);
+    assert_int_equal (limit_given (), limit);
+    assert_int_equal (limit_given (), limit);
+    make_job (&desc, SHORT_RESNET);
+    assert_moved (&desc);
+    assert_true (desc.time_limit < limit);
+    job_free (&desc);
+    reconfigure ();
+    assert_int_equal (limit_given (), limit);
+    assert_int_equal (limit_given (), limit);
+    assert_int_equal (stop_and_count_reused () - before, 3);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +281,8 @@ int main (void)
               a_child_of_a_fork_does_not_wait_for_a_thread_it_has_not),
 #endif
         TEST ("threads do not pile up", threads_do_not_pile_up),
+        TEST ("estimates are reused until the site is loaded again",
+              estimates_are_reused_until_the_site_is_loaded_again),
     };
 
     return cmocka_run_group_tests_name ("keep", tests, load_plugin, remove_all);

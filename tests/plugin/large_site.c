@@ -4,25 +4,63 @@
  */
 #include "large_site.h"
 
-const char *const large_job_names[N_LARGE_JOBS] = {"no comment",
-                                                   "a comment of its owner's",
-                                                   "resnet50, eight candidates",
-                                                   "bert_large, eight candidates",
-                                                   "a sidecar, eight candidates",
-                                                   "metadata with a mistake"};
+const char *const large_job_names[N_LARGE_JOBS] = {
+    [LARGE_SILENT] = "no comment",
+    [LARGE_REMARK] = "a comment of its owner's",
+    [LARGE_RESNET] = "resnet50, eight candidates, repeated",
+    [LARGE_NEW_RESNET] = "resnet50, eight candidates, new",
+    [LARGE_BERT] = "bert_large, eight candidates, repeated",
+    [LARGE_NEW_BERT] = "bert_large, eight candidates, new",
+    [LARGE_SIDECAR] = "a sidecar, eight candidates, repeated",
+    [LARGE_NEW_SIDECAR] = "a sidecar, eight candidates, new",
+    [LARGE_MISTAKEN] = "metadata with a mistake",
+};
 
-static const char *const comments[N_LARGE_JOBS] = {
-    NULL,
-    "ticket:4711, second series",
-    RESNET,
-    "dnnest:model=bert_large,batch=16,precision=fp16,seq_len=512,optimizer=lamb,"
-    "steps=20000",
-    NULL,
-    "dnnest:model=resnet50,batch=64,colour=red"};
-
-#define SIDECAR                                                                        \
+/* The number of a new job goes into the amount of its work, where it changes the
+ * estimates by next to nothing.
+ */
+#define RESNET_TEXT                                                                    \
+    "dnnest:model=resnet50,batch=64,precision=fp16,epochs=20.%09u,dataset=imagenet"
+#define BERT_TEXT                                                                      \
+    "dnnest:model=bert_large,batch=16,precision=fp16,seq_len=512,optimizer=lamb,"      \
+    "epochs=2.%09u,samples=1000000"
+#define SIDECAR_TEXT                                                                   \
     "DNNEST_SIDECAR={\"dnnest\":1,\"spec\":{\"model\":\"vgg16\",\"batch\":32,"         \
-    "\"precision\":\"fp32\",\"epochs\":20,\"dataset\":\"imagenet\"}}"
+    "\"precision\":\"fp32\",\"epochs\":20.%09u,\"dataset\":\"imagenet\"}}"
+
+static const char *const texts[N_LARGE_JOBS] = {
+    [LARGE_REMARK] = "ticket:4711, second series",
+    [LARGE_RESNET] = RESNET_TEXT,
+    [LARGE_NEW_RESNET] = RESNET_TEXT,
+    [LARGE_BERT] = BERT_TEXT,
+    [LARGE_NEW_BERT] = BERT_TEXT,
+    [LARGE_SIDECAR] = SIDECAR_TEXT,
+    [LARGE_NEW_SIDECAR] = SIDECAR_TEXT,
+    [LARGE_MISTAKEN] = "dnnest:model=resnet50,batch=64,colour=red",
+};
+
+static bool is_new (enum large_job kind)
+{
+    return kind == LARGE_NEW_RESNET || kind == LARGE_NEW_BERT
+           || kind == LARGE_NEW_SIDECAR;
+}
+
+/* 'text' with 'number' in the place of its "%09u", if it has one. */
+static void number_text (const char *text, unsigned number, char *out, size_t size)
+{
+    const char *place = strstr (text, "%09u");
+
+    if (place)
+        snprintf (out,
+                  size,
+                  "%.*s%09u%s",
+                  (int) (place - text),
+                  text,
+                  number,
+                  place + strlen ("%09u"));
+    else
+        snprintf (out, size, "%s", text);
+}
 
 /* As long as people's scripts are. */
 static void set_script (job_desc_msg_t *desc)
@@ -39,12 +77,18 @@ static void set_script (job_desc_msg_t *desc)
 
 void make_large_job (job_desc_msg_t *desc, enum large_job kind)
 {
-    static const char *const sidecar[] = {SIDECAR, NULL};
+    static unsigned n_new;
+    char text[512];
+    const char *const entries[] = {text, NULL};
+    bool sidecar = kind == LARGE_SIDECAR || kind == LARGE_NEW_SIDECAR;
 
-    make_job (desc, comments[kind]);
+    if (texts[kind])
+        number_text (
+            texts[kind], is_new (kind) ? ++n_new % 1000000000 : 0, text, sizeof (text));
+    make_job (desc, sidecar || !texts[kind] ? NULL : text);
     set_script (desc);
-    if (kind == LARGE_SIDECAR)
-        job_set_spank_env (desc, sidecar);
+    if (sidecar)
+        job_set_spank_env (desc, entries);
 }
 
 static void run_shell (const char *command)

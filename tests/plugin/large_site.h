@@ -26,12 +26,16 @@
 
 /* The jobs of a site: what a submission can be. */
 enum large_job {
-    LARGE_SILENT,   /* says nothing of itself */
-    LARGE_REMARK,   /* has a comment of its owner's, which has to be looked at */
-    LARGE_RESNET,   /* describes itself */
-    LARGE_BERT,     /* the same, another network */
-    LARGE_SIDECAR,  /* the same, by a sidecar */
-    LARGE_MISTAKEN, /* describes itself wrongly */
+    LARGE_SILENT,      /* says nothing of itself */
+    LARGE_REMARK,      /* has a comment of its owner's, which has to be looked at */
+    LARGE_RESNET,      /* describes itself, always in the same way: a repeated job */
+    LARGE_NEW_RESNET,  /* the same, every time with another number of epochs: a new one
+                        */
+    LARGE_BERT,        /* another network, repeated */
+    LARGE_NEW_BERT,    /* and new */
+    LARGE_SIDECAR,     /* a description in a sidecar, repeated */
+    LARGE_NEW_SIDECAR, /* and new */
+    LARGE_MISTAKEN,    /* describes itself wrongly */
     N_LARGE_JOBS
 };
 extern const char *const large_job_names[N_LARGE_JOBS];

@@ -22,19 +22,6 @@ enum {
     STORM_S = 6
 };
 
-#if defined(__SANITIZE_THREAD__)
-/* libgomp is not built for the sanitizer, which sees none of its locks and takes what
- * libxgboost does between them for races. Nothing of ours is left out.
- */
-const char *__tsan_default_suppressions (void);
-
-__attribute__ ((visibility ("default"))) const char *__tsan_default_suppressions (void)
-{
-    return "called_from_lib:libgomp.so\n"
-           "called_from_lib:libxgboost.so\n";
-}
-#endif
-
 /* Sixteen readers without a pause would never let a writer in otherwise. */
 static pthread_rwlock_t conf_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static atomic_bool over;

@@ -52,6 +52,7 @@ static void the_time_is_looked_at_before_every_stage (void **state)
                                          "network",
                                          "estimate",
                                          "estimate",
+                                         "estimate",
                                          "residual",
                                          "residual",
                                          "refined estimate",
@@ -72,7 +73,8 @@ static void the_time_is_looked_at_before_every_stage (void **state)
                   sizeof (expected),
                   "took longer than DecisionTime=5 ms, given up before the %s",
                   stages[i]);
-        assert_int_equal (dn_advise (site, &job, &clock.deadline, advice, &err), -1);
+        assert_int_equal (dn_advise (site, &job, &clock.deadline, NULL, advice, &err),
+                          -1);
         assert_int_equal (err.code, DN_E_TIME);
         assert_string_equal (err.text, expected);
         assert_int_equal (clock.looks, i + 1);
@@ -92,34 +94,173 @@ static void in_time_a_decision_is_the_same (void **state)
     struct clock clock = clock_that_jumps_at (0);
 
     (void) state;
-    assert_int_equal (dn_advise (site, &job, NULL, without, NULL), 0);
-    assert_int_equal (dn_advise (site, &job, &clock.deadline, with, NULL), 0);
-    assert_int_equal (clock.looks, 11);
+    assert_int_equal (dn_advise (site, &job, NULL, NULL, without, NULL), 0);
+    assert_int_equal (dn_advise (site, &job, &clock.deadline, NULL, with, NULL), 0);
+    assert_int_equal (clock.looks, 12);
     assert_true (with->patch.n_edits > 1);
     assert_string_equal (with->patch.log_text, without->patch.log_text);
     /* Without a limit nobody looks at all. */
     clock = clock_that_jumps_at (1);
     clock.deadline.limit_ms = 0;
-    assert_int_equal (dn_advise (site, &job, &clock.deadline, with, NULL), 0);
+    assert_int_equal (dn_advise (site, &job, &clock.deadline, NULL, with, NULL), 0);
     assert_int_equal (clock.looks, 0);
     dn_advice_free (without);
     dn_advice_free (with);
     scene_free (site);
 }
 
-/* A job that says nothing of itself costs next to nothing. */
-static void a_silent_job_is_in_time (void **state)
+static void the_time_of_a_silent_job_is_looked_at_too (void **state)
 {
+    static const char *const stages[] = {
+        "description", "request", "policy", "rewrite", NULL};
     struct dn_site *site = scene_site ("OptIn=all\n");
     struct dn_job job = scene_job ();
     struct dn_advice *advice = dn_advice_new ();
-    struct clock clock = clock_that_jumps_at (2);
 
     (void) state;
     job.comment = NULL;
-    assert_int_equal (dn_advise (site, &job, &clock.deadline, advice, NULL), 0);
+    for (int i = 0; i < (int) DN_N_ELEMENTS (stages); i++) {
+        struct clock clock = clock_that_jumps_at (i + 1);
+        struct dn_err err = {0};
+        int rc = dn_advise (site, &job, &clock.deadline, NULL, advice, &err);
+
+        assert_int_equal (rc, stages[i] ? -1 : 0);
+        if (stages[i])
+            assert_contains (err.text, stages[i]);
+    }
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
     dn_advice_free (advice);
+    scene_free (site);
+}
+
+/* A cache without a lock that counts. */
+struct counted_cache {
+    struct dn_cache_access access;
+    struct dn_cache *cache;
+    int n_found;
+    int n_put;
+};
+
+static bool find (struct dn_cache_access *self,
+                  const struct dn_cache_key *key,
+                  struct dn_estimate estimates[])
+{
+    struct counted_cache *counted = (struct counted_cache *) (void *) self;
+    bool found = dn_cache_find (counted->cache, key, estimates);
+
+    counted->n_found += found;
+    return found;
+}
+
+static void put (struct dn_cache_access *self,
+                 const struct dn_cache_key *key,
+                 const struct dn_estimate estimates[])
+{
+    struct counted_cache *counted = (struct counted_cache *) (void *) self;
+
+    counted->n_put++;
+    dn_cache_put (counted->cache, key, estimates);
+}
+
+static struct counted_cache new_cache (void)
+{
+    struct dn_cache *cache = calloc (1, sizeof (*cache));
+
+    assert_non_null (cache);
+    return (struct counted_cache){.access = {find, put}, .cache = cache};
+}
+
+#define N_RUNS 6
+
+/* Runs that differ in one thing each, and two users with the same one. */
+static void set_run (struct dn_job *job, int run)
+{
+    static const char network[] =
+        "{\"dnnest\":1,\"spec\":{\"batch\":128,\"precision\":\"fp16\",\"steps\":%d},"
+        "\"graph\":{\"ops\":[{\"op\":\"linear\",\"in\":[[1024]],\"out\":[[%d]],"
+        "\"params\":%d}]}}";
+    static char texts[N_RUNS][sizeof (network) + 64];
+
+    *job = scene_job ();
+    job->user_id = 1000 + run;
+    if (run == 2)
+        job->cpus_per_task = job->pn_min_cpus = job->min_cpus = 4;
+    if (run == 3)
+        job->comment = "dnnest:model=resnet50,batch=32,precision=fp16,epochs=2,"
+                       "dataset=imagenet";
+    if (run < 4)
+        return;
+    snprintf (texts[run],
+              sizeof (texts[run]),
+              network,
+              100000,
+              run * 1024,
+              run * 1024 * 1024);
+    job->sidecar = texts[run];
+    job->comment = NULL;
+}
+
+static void assert_same (const struct dn_advice *a, const struct dn_advice *b)
+{
+    for (int i = 0; i < b->candidates.n_candidates; i++) {
+        assert_true (a->estimates[i].device == b->estimates[i].device);
+        assert_true (a->estimates[i].step_s.p50 == b->estimates[i].step_s.p50);
+        assert_true (a->estimates[i].gpu_mem.p50 == b->estimates[i].gpu_mem.p50);
+        assert_true (a->estimates[i].step_s.quantiles
+                     == b->estimates[i].step_s.quantiles);
+    }
+    assert_string_equal (a->patch.log_text, b->patch.log_text);
+    assert_string_equal (a->patch.record, b->patch.record);
+    assert_int_equal (a->patch.n_edits, b->patch.n_edits);
+    assert_int_equal (a->decision.n_reasons, b->decision.n_reasons);
+}
+
+static void with_a_cache_every_advice_is_the_same (void **state)
+{
+    struct dn_site *site = learned_site ();
+    struct counted_cache counted = new_cache ();
+    struct dn_advice *without = dn_advice_new ();
+    struct dn_advice *with = dn_advice_new ();
+    struct dn_err err = {0};
+
+    (void) state;
+    for (int i = 0; i < 4 * N_RUNS; i++) {
+        struct dn_job job;
+
+        set_run (&job, i * 5 % N_RUNS);
+        if (dn_advise (site, &job, NULL, NULL, without, &err) < 0
+            || dn_advise (site, &job, NULL, &counted.access, with, &err) < 0)
+            fail_msg ("%s", err.text);
+        assert_int_equal (with->candidates.n_candidates, 2);
+        assert_same (with, without);
+    }
+    /* Run 0 and run 1 are the same of two users. */
+    assert_int_equal (counted.n_put, N_RUNS - 1);
+    assert_int_equal (counted.n_found, 4 * N_RUNS - (N_RUNS - 1));
+    dn_advice_free (without);
+    dn_advice_free (with);
+    free (counted.cache);
+    scene_free (site);
+}
+
+static void what_failed_is_not_cached (void **state)
+{
+    struct dn_site *site = learned_site ();
+    struct counted_cache counted = new_cache ();
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = dn_advice_new ();
+    struct clock clock = clock_that_jumps_at (9);
+
+    (void) state;
+    assert_int_equal (
+        dn_advise (site, &job, &clock.deadline, &counted.access, advice, NULL), -1);
+    job.comment = "dnnest:model=nosuchnet,batch=128,precision=fp16";
+    assert_int_equal (dn_advise (site, &job, NULL, &counted.access, advice, NULL), -1);
+    job.comment = NULL;
+    assert_int_equal (dn_advise (site, &job, NULL, &counted.access, advice, NULL), 0);
+    assert_int_equal (counted.n_put, 0);
+    dn_advice_free (advice);
+    free (counted.cache);
     scene_free (site);
 }
 
@@ -161,7 +302,11 @@ int main (void)
         TEST ("the time is looked at before every stage",
               the_time_is_looked_at_before_every_stage),
         TEST ("in time, a decision is the same", in_time_a_decision_is_the_same),
-        TEST ("a silent job is in time", a_silent_job_is_in_time),
+        TEST ("the time of a silent job is looked at, too",
+              the_time_of_a_silent_job_is_looked_at_too),
+        TEST ("with a cache every advice is the same",
+              with_a_cache_every_advice_is_the_same),
+        TEST ("what failed is not cached", what_failed_is_not_cached),
         TEST ("what is computed counts, and what is waited does not",
               what_is_computed_counts_and_what_is_waited_does_not),
     };

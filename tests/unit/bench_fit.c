@@ -7,7 +7,7 @@
 #include "unit.h"
 
 #include "learn/bench_fit.h"
-#include "predict/refine.h"
+#include "predict/predict.h"
 #include "scene.h"
 
 #define HEAD "op,precision,pass,shape,devices,flops,bytes,seconds,spread,runs\n"
@@ -262,14 +262,14 @@ static void what_was_measured_is_found (void **state)
     make_samples (&samples);
     assert_int_equal (dn_bench_analyse (&samples, k, &result, NULL), 0);
 #define SHARE(value, expected) assert_true (fabs ((value) / (expected) -1) < 0.02)
-    SHARE (result.curves[DN_RATE_LINEAR][DN_PRECISION_FP32].rate,
+    SHARE (result.curves[DN_RATE_LINEAR][DN_FORMAT_FP32].rate,
            19.5e12 * k->seen_linear_fp32);
-    SHARE (result.curves[DN_RATE_LINEAR][DN_PRECISION_BF16].rate,
+    SHARE (result.curves[DN_RATE_LINEAR][DN_FORMAT_BF16].rate,
            312e12 * k->seen_linear_tensor);
-    SHARE (result.curves[DN_RATE_CONV][DN_PRECISION_FP32].rate,
+    SHARE (result.curves[DN_RATE_CONV][DN_FORMAT_FP32].rate,
            19.5e12 * k->seen_conv_fp32);
-    assert_near (result.curves[DN_RATE_CONV][DN_PRECISION_BF16].rate, 0);
-    assert_near (result.curves[DN_RATE_LINEAR][DN_PRECISION_FP16].rate, 0);
+    assert_near (result.curves[DN_RATE_CONV][DN_FORMAT_BF16].rate, 0);
+    assert_near (result.curves[DN_RATE_LINEAR][DN_FORMAT_FP16].rate, 0);
     SHARE (result.stream.rate, 1555e9 * k->seen_stream);
     SHARE (result.pcie.rate, 22e9);
     SHARE (result.ring.rate, 200e9);
@@ -314,7 +314,7 @@ static void products_that_wait_for_the_memory_do_not_count (void **state)
     }
     assert_int_equal (dn_bench_analyse (&samples, &dn_constants_default, &result, NULL),
                       0);
-    assert_true (fabs (result.curves[DN_RATE_LINEAR][DN_PRECISION_FP32].rate / 1e13 - 1)
+    assert_true (fabs (result.curves[DN_RATE_LINEAR][DN_FORMAT_FP32].rate / 1e13 - 1)
                  < 1e-6);
     dn_samples_free (&samples);
 }
@@ -355,7 +355,8 @@ static double step_of (const struct dn_device *device, const char *metadata)
         || dn_spec_resolve (&spec, &datasets, DN_UNSET, &err) < 0
         || dn_graph_build (&spec, &graph, &err) < 0)
         fail_msg ("%s", err.text);
-    dn_predict (&dn_constants_default, &spec, &graph, device, 0, &estimate);
+    dn_whitebox (&(struct dn_case){&dn_constants_default, &spec, &graph, device, 0},
+                 &estimate);
     dn_graph_free (&graph);
     return estimate.step_s.p50;
 }

@@ -8,7 +8,7 @@
 
 #define DIGEST "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define FILES  "\"files\":{\"step.json\":{\"bytes\":0,\"sha256\":\"" DIGEST "\"}}"
-#define GOOD   "{\"dnnest_bundle\":1,\"name\":\"default\"," FILES "}"
+#define GOOD   "{\"dnnest_bundle\":2,\"name\":\"default\"," FILES "}"
 
 static int read_text (const char *text,
                       struct dn_manifest *manifest,
@@ -47,26 +47,26 @@ static void a_wrong_manifest_is_refused (void **state)
         {"[]", "no JSON object"},
         {"{}", "dnnest_bundle: missing"},
         {"null", "ends in the middle of JSON"},
-        {"{\"dnnest_bundle\":1", "ends in the middle of JSON"},
+        {"{\"dnnest_bundle\":2", "ends in the middle of JSON"},
         {GOOD "{}", "text behind the JSON value"},
         {GOOD "x", "text behind the JSON value"},
         {"{\"name\":1,\"name\":2}", "'name': stands twice"},
         {"{\"dnnest_bundle\":\"1\"," FILES "}", "dnnest_bundle: missing"},
-        {"{\"dnnest_bundle\":1.0," FILES "}", "dnnest_bundle: missing"},
+        {"{\"dnnest_bundle\":2.0," FILES "}", "dnnest_bundle: missing"},
         {"{\"dnnest_bundle\":99999999999," FILES "}", "format 99999999999, this"},
-        {"{\"dnnest_bundle\":1," FILES "}", "name: missing"},
-        {"{\"dnnest_bundle\":1,\"name\":7," FILES "}", "name: missing"},
-        {"{\"dnnest_bundle\":1,\"name\":\"\"," FILES "}", "name: ''"},
-        {"{\"dnnest_bundle\":1,\"name\":\"a\\u0000b\"}", "name: 'a'"},
-        {"{\"dnnest_bundle\":1,\"name\":\"a\\u001bb\"}", "name: 'a?b'"},
-        {"{\"dnnest_bundle\":1,\"name\":\"a\",\"files\":[]}", "files: missing"},
-        {"{\"dnnest_bundle\":1,\"name\":\"a\",\"files\":{\"x\":null}}", "x: bytes"},
-        {"{\"dnnest_bundle\":1,\"name\":\"a\",\"files\":{\"x\":{\"bytes\":1e2}}}",
+        {"{\"dnnest_bundle\":2," FILES "}", "name: missing"},
+        {"{\"dnnest_bundle\":2,\"name\":7," FILES "}", "name: missing"},
+        {"{\"dnnest_bundle\":2,\"name\":\"\"," FILES "}", "name: ''"},
+        {"{\"dnnest_bundle\":2,\"name\":\"a\\u0000b\"}", "name: 'a'"},
+        {"{\"dnnest_bundle\":2,\"name\":\"a\\u001bb\"}", "name: 'a?b'"},
+        {"{\"dnnest_bundle\":2,\"name\":\"a\",\"files\":[]}", "files: missing"},
+        {"{\"dnnest_bundle\":2,\"name\":\"a\",\"files\":{\"x\":null}}", "x: bytes"},
+        {"{\"dnnest_bundle\":2,\"name\":\"a\",\"files\":{\"x\":{\"bytes\":1e2}}}",
          "x: bytes: missing"},
-        {"{\"dnnest_bundle\":1,\"name\":\"a\",\"files\":{\"x\":{\"bytes\":"
+        {"{\"dnnest_bundle\":2,\"name\":\"a\",\"files\":{\"x\":{\"bytes\":"
          "99999999999999999999}}}",
          "out of range"},
-        {"{\"dnnest_bundle\":1,\"name\":\"a\",\"files\":{\"x\":{\"bytes\":1,"
+        {"{\"dnnest_bundle\":2,\"name\":\"a\",\"files\":{\"x\":{\"bytes\":1,"
          "\"sha256\":\"" DIGEST "00\"}}}",
          "expected 64"},
     };

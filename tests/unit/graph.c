@@ -356,6 +356,30 @@ static void test_overrides (void **state)
     dn_graph_free (&same);
 }
 
+static void test_aliases (void **state)
+{
+    static const struct {
+        const char *alias;
+        const char *row;
+    } aliases[] = {
+        {"model=transformer", "model=gpt2"},
+        {"model=rnn", "model=lstm_lm"},
+        {"model=recsys", "model=dlrm"},
+        /* End of aliases */
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (aliases); i++) {
+        struct dn_graph alias = build (aliases[i].alias);
+        struct dn_graph row = build (aliases[i].row);
+
+        assert_true (alias.params == row.params);
+        assert_true (alias.flops == row.flops);
+        dn_graph_free (&alias);
+        dn_graph_free (&row);
+    }
+}
+
 static void test_experts (void **state)
 {
     struct dn_graph few = build ("model=switch_xl4");
@@ -550,6 +574,7 @@ int main (void)
         TEST ("every name of the zoo has a reference", test_all_proven),
         TEST ("twice the image is four times the convolutions", test_image),
         TEST ("layers override a name, and families are general names", test_overrides),
+        TEST ("an alias of a family builds the row that it stands for", test_aliases),
         TEST ("experts add parameters, not work; top_k adds work", test_experts),
         TEST ("a discriminator that passes three times is learned once",
               test_adversaries),

@@ -81,6 +81,42 @@ static void bf16_runs_only_where_there_is_a_unit_for_it (void **state)
     dn_catalogue_free (&catalogue);
 }
 
+/* By their rows alone: no precision is named but where the devices differ. */
+static void a_precision_runs_as_its_row_says (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+    const struct dn_device *v100;
+    const struct dn_device *a100;
+
+    (void) state;
+    assert_int_equal (add (&catalogue, V100, NULL), 0);
+    assert_int_equal (add (&catalogue, A100, NULL), 0);
+    v100 = &catalogue.devices[0];
+    a100 = &catalogue.devices[1];
+    for (int i = 0; i < DN_N_PRECISIONS; i++) {
+        enum dn_precision precision = (enum dn_precision) i;
+        const struct dn_precision_traits *traits = &dn_precision_traits[i];
+        enum dn_precision runs = dn_device_precision (v100, precision);
+        double unit = dn_device_unit (a100, traits->format);
+        bool matrix;
+        double peak = dn_device_peak (a100, precision, &matrix);
+
+        assert_int_equal (dn_device_precision (a100, precision),
+                          unit > 0 ? precision : traits->fallback);
+        assert_int_equal (dn_device_precision (v100, runs), runs);
+        assert_int_equal (matrix, traits->matrix);
+        assert_near (peak, matrix ? unit : a100->fp32);
+        assert_true (traits->activation > 0 && traits->weights > 0
+                     && traits->gradients > 0 && traits->state > 0);
+        assert_true (traits->copy == 0 || traits->copy == traits->activation);
+    }
+    assert_int_equal (dn_device_precision (v100, DN_PRECISION_TF32), DN_PRECISION_FP32);
+    assert_int_equal (dn_device_precision (a100, DN_PRECISION_UNKNOWN),
+                      DN_PRECISION_FP32);
+    assert_near (dn_device_unit (a100, DN_FORMAT_FP8), 0);
+    dn_catalogue_free (&catalogue);
+}
+
 static int amend (struct dn_catalogue *catalogue, const char *text, struct dn_err *err)
 {
     return dn_catalogue_amend (catalogue, dn_span_of (text), "own", err);
@@ -489,6 +525,7 @@ int main (void)
         TEST ("a device is read in SI units", a_device_is_read_in_si_units),
         TEST ("bf16 runs only where there is a unit for it",
               bf16_runs_only_where_there_is_a_unit_for_it),
+        TEST ("a precision runs as its row says", a_precision_runs_as_its_row_says),
         TEST ("own values go over those of the catalogue",
               own_values_go_over_those_of_the_catalogue),
         TEST ("an own device has to be whole", an_own_device_has_to_be_whole),

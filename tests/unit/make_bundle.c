@@ -3,17 +3,18 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "small_bundle.h"
 
-static int write_file (const char *dir, const char *name, const char *text)
+static int write_file (const char *dir, const char *name, const char *data, size_t len)
 {
     char path[512];
     FILE *file;
 
     snprintf (path, sizeof (path), "%s/%s", dir, name);
     file = fopen (path, "w");
-    if (!file || fputs (text, file) < 0 || fclose (file) != 0) {
+    if (!file || fwrite (data, 1, len, file) != len || fclose (file) != 0) {
         perror (path);
         return -1;
     }
@@ -23,10 +24,14 @@ static int write_file (const char *dir, const char *name, const char *text)
 int main (int argc, char **argv)
 {
     struct small_bundle bundle = small_bundle_make ();
-    int rc = argc != 2 || write_file (argv[1], "manifest.json", bundle.manifest) < 0
-             || write_file (argv[1], "step.json", bundle.step) < 0
-             || write_file (argv[1], "memory.json", bundle.memory) < 0;
+    int rc = argc != 2
+             || write_file (
+                    argv[1], "manifest.json", bundle.manifest, strlen (bundle.manifest))
+                    < 0;
 
+    for (int i = 0; i < N_SMALL_FILES && rc == 0; i++)
+        rc = write_file (
+            argv[1], bundle.files[i].name, bundle.files[i].data, bundle.files[i].len);
     small_bundle_free (&bundle);
-    return rc;
+    return rc != 0;
 }

@@ -30,6 +30,7 @@ static const struct dn_names *const tables[] = {
     &dn_field_names,
     &dn_grouping_names,
     &dn_layer_kind_names,
+    &dn_link_names,
     &dn_memory_class_names,
     &dn_metric_names,
     &dn_mode_names,

@@ -29,8 +29,11 @@ static void predict (struct run *run, double cpus_per_gpu)
     free (run->times);
     run->times = calloc ((size_t) run->graph.n_ops, sizeof (*run->times));
     assert_non_null (run->times);
-    dn_predict (k, &run->spec, &run->graph, run->device, cpus_per_gpu, &run->estimate);
-    dn_predict_operators (k, &run->spec, &run->graph, run->device, run->times);
+    dn_whitebox (
+        &(struct dn_case){k, &run->spec, &run->graph, run->device, cpus_per_gpu},
+        &run->estimate);
+    dn_whitebox_operators (
+        &(struct dn_case){k, &run->spec, &run->graph, run->device, 0}, run->times);
 }
 
 static struct run run_of (const char *text, int device, double cpus_per_gpu)
@@ -250,8 +253,10 @@ static void a_step_of_short_kernels_is_bound_by_their_launch (void **state)
 static int64_t largest (const char *text, int device, double quantile, double headroom)
 {
     struct run run = run_of (text, device, 0);
-    int64_t batch = dn_predict_largest_batch (
-        &run.site->constants, &run.spec, &run.graph, run.device, quantile, headroom);
+    int64_t batch = dn_whitebox_largest_batch (
+        &(struct dn_case){&run.site->constants, &run.spec, &run.graph, run.device, 0},
+        quantile,
+        headroom);
 
     run_free (&run);
     return batch;
@@ -290,7 +295,8 @@ static void the_policys_largest_batch_is_the_last_that_fits (void **state)
     struct run run = run_of ("model=resnet50,batch=3,precision=fp16", V100, 0);
     const struct dn_rules *rules = &run.site->rules;
     int64_t batch = dn_policy_largest_batch (
-        rules, &run.site->constants, &run.spec, &run.graph, run.device);
+        rules,
+        &(struct dn_case){&run.site->constants, &run.spec, &run.graph, run.device, 0});
 
     (void) state;
     assert_true (batch > 1);
@@ -342,11 +348,10 @@ static void the_largest_batch_is_found_quickly (void **state)
         double us;
 
         for (int turn = 0; turn < turns; turn++)
-            batch = dn_policy_largest_batch (&run.site->rules,
-                                             &run.site->constants,
-                                             &run.spec,
-                                             &run.graph,
-                                             run.device);
+            batch = dn_policy_largest_batch (
+                &run.site->rules,
+                &(struct dn_case){
+                    &run.site->constants, &run.spec, &run.graph, run.device, 0});
         us = (now_us () - started) / turns;
         print_message ("# %s: %d operators, largest batch %lld, %.0f us\n",
                        texts[i],

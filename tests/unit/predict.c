@@ -4,6 +4,7 @@
  */
 #include "unit.h"
 
+#include "predict/habits.h"
 #include "rows.h"
 #include "scene.h"
 
@@ -23,12 +24,12 @@ static struct dn_estimate estimate (const char *text, int device, double cpus_pe
         || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
         || dn_graph_build (&spec, &graph, &err) < 0)
         fail_msg ("%s: %s", text, err.text);
-    dn_predict (&site->constants,
-                &spec,
-                &graph,
-                &site->catalogue.devices[device],
-                cpus_per_gpu,
-                &result);
+    dn_whitebox (&(struct dn_case){&site->constants,
+                                   &spec,
+                                   &graph,
+                                   &site->catalogue.devices[device],
+                                   cpus_per_gpu},
+                 &result);
     result.device = NULL;
     dn_graph_free (&graph);
     scene_free (site);
@@ -140,6 +141,62 @@ static void tuned_optimizers_are_fused (void **state)
     (void) state;
     assert_true (estimate (tuned, A100, 0).stage_s[DN_STAGE_OPTIMIZER]
                  < estimate (text, A100, 0).stage_s[DN_STAGE_OPTIMIZER]);
+}
+
+static void a_run_has_the_habits_of_its_framework_and_its_stack (void **state)
+{
+    struct dn_spec spec = dn_spec_empty ();
+
+    (void) state;
+    spec.framework = DN_FRAMEWORK_PYTORCH;
+    assert_int_equal (dn_habits_of (&spec), DN_HABIT_TORCH);
+    spec.stack = DN_STACK_PLAIN;
+    assert_int_equal (dn_habits_of (&spec), DN_HABIT_TORCH);
+    spec.stack = DN_STACK_NGC;
+    assert_int_equal (dn_habits_of (&spec) & DN_HABIT_FUSED, 0);
+    assert_true ((dn_habits_of (&spec) & DN_HABIT_FAST_LOADER) != 0);
+    spec.framework = DN_FRAMEWORK_MEGATRON;
+    assert_true ((dn_habits_of (&spec) & DN_HABIT_FUSED) != 0);
+    assert_true ((dn_habits_of (&spec) & DN_HABIT_FAST_LOADER) != 0);
+}
+
+/* The framework's number comes before the stack's. */
+static void a_number_of_a_habit_is_a_constant (void **state)
+{
+    static const struct {
+        enum dn_framework framework;
+        enum dn_stack stack;
+        int64_t compile;
+        double expected[DN_N_HABIT_NUMBERS];
+    } rows[] = {
+        {DN_FRAMEWORK_UNKNOWN, DN_STACK_UNKNOWN, DN_UNSET, {2, 3, 4}},
+        {DN_FRAMEWORK_PYTORCH, DN_STACK_PLAIN, 1, {2, 3, 4}},
+        {DN_FRAMEWORK_JAX, DN_STACK_UNKNOWN, 0, {2, 3, 4}},
+        {DN_FRAMEWORK_JAX, DN_STACK_UNKNOWN, 1, {5, 6, 4}},
+        {DN_FRAMEWORK_PYTORCH, DN_STACK_NGC, DN_UNSET, {5, 6, 4}},
+        {DN_FRAMEWORK_MEGATRON, DN_STACK_UNKNOWN, 1, {7, 8, 9}},
+        {DN_FRAMEWORK_MEGATRON, DN_STACK_NGC, DN_UNSET, {7, 8, 9}},
+    };
+    const struct dn_constants constants = {.optimizer = 2,
+                                           .optimizer_launches = 3,
+                                           .loss_launches = 4,
+                                           .fused_optimizer = 5,
+                                           .fused_launches = 6,
+                                           .megatron_optimizer = 7,
+                                           .megatron_launches = 8,
+                                           .megatron_loss = 9};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        struct dn_spec spec = dn_spec_empty ();
+
+        spec.framework = rows[i].framework;
+        spec.stack = rows[i].stack;
+        spec.compile = rows[i].compile;
+        for (int n = 0; n < DN_N_HABIT_NUMBERS; n++)
+            assert_near (dn_habit_number (&constants, &spec, (enum dn_habit_number) n),
+                         rows[i].expected[n]);
+    }
 }
 
 static void the_parts_of_memory_add_up (void **state)
@@ -454,12 +511,12 @@ static int add_anchor (const struct dn_row *row, void *context, struct dn_err *e
         || dn_spec_resolve (&spec, &anchors->site->datasets, DN_UNSET, err) < 0
         || dn_graph_build (&spec, &graph, err) < 0)
         fail_msg ("%s: %s", text, err->text);
-    dn_predict (&anchors->site->constants,
-                &spec,
-                &graph,
-                dn_catalogue_find (&anchors->catalogue, gpu),
-                0,
-                &e);
+    dn_whitebox (&(struct dn_case){&anchors->site->constants,
+                                   &spec,
+                                   &graph,
+                                   dn_catalogue_find (&anchors->catalogue, gpu),
+                                   0},
+                 &e);
     dn_graph_free (&graph);
     for (int i = 0; i < n_keys; i++)
         if (strcmp (keys[i].name, "precision") == 0)
@@ -525,6 +582,9 @@ int main (void)
         TEST ("loops cost the host", loops_cost_the_host),
         TEST ("dense rows need loaders", dense_rows_need_loaders),
         TEST ("tuned optimizers are fused", tuned_optimizers_are_fused),
+        TEST ("a run has the habits of its framework and its stack",
+              a_run_has_the_habits_of_its_framework_and_its_stack),
+        TEST ("a number of a habit is a constant", a_number_of_a_habit_is_a_constant),
         TEST ("the parts of memory add up", the_parts_of_memory_add_up),
         TEST ("sharding and checkpointing save memory",
               sharding_and_checkpointing_save_memory),

@@ -41,7 +41,9 @@ static struct dn_estimate estimate (const char *text, int device)
     struct run run = run_of (text, device);
     struct dn_estimate result;
 
-    dn_predict (&run.site->constants, &run.spec, &run.graph, run.device, 0, &result);
+    dn_whitebox (
+        &(struct dn_case){&run.site->constants, &run.spec, &run.graph, run.device, 0},
+        &result);
     run_free (&run);
     result.device = NULL;
     return result;
@@ -192,18 +194,18 @@ static void the_largest_batch_fits_and_one_more_does_not (void **state)
     for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
         struct run run = run_of (texts[i], V100);
         const struct dn_constants *k = &run.site->constants;
-        int64_t median =
-            dn_predict_largest_batch (k, &run.spec, &run.graph, run.device, 0.5, 0);
-        int64_t bound =
-            dn_predict_largest_batch (k, &run.spec, &run.graph, run.device, 0.95, 0);
+        int64_t median = dn_whitebox_largest_batch (
+            &(struct dn_case){k, &run.spec, &run.graph, run.device, 0}, 0.5, 0);
+        int64_t bound = dn_whitebox_largest_batch (
+            &(struct dn_case){k, &run.spec, &run.graph, run.device, 0}, 0.95, 0);
         struct dn_estimate e;
 
         assert_true (bound >= 1 && bound < median);
         run.spec.batch = median;
-        dn_predict (k, &run.spec, &run.graph, run.device, 0, &e);
+        dn_whitebox (&(struct dn_case){k, &run.spec, &run.graph, run.device, 0}, &e);
         assert_true (e.gpu_mem.p50 <= run.device->memory);
         run.spec.batch = median + 1;
-        dn_predict (k, &run.spec, &run.graph, run.device, 0, &e);
+        dn_whitebox (&(struct dn_case){k, &run.spec, &run.graph, run.device, 0}, &e);
         assert_true (e.gpu_mem.p50 > run.device->memory);
         run_free (&run);
     }
@@ -215,8 +217,11 @@ static void no_batch_fits_a_network_that_does_not (void **state)
 
     (void) state;
     assert_int_equal (
-        dn_predict_largest_batch (
-            &run.site->constants, &run.spec, &run.graph, run.device, 0.5, 0),
+        dn_whitebox_largest_batch (
+            &(struct dn_case){
+                &run.site->constants, &run.spec, &run.graph, run.device, 0},
+            0.5,
+            0),
         0);
     run_free (&run);
 }
@@ -285,19 +290,21 @@ static void throughput_rises_with_cpus_and_levels_off (void **state)
         {1, 0.3}, {2, 0.66}, {4, 1.25}, {5, 1.53}, {6, 1.75}, {9, 2}, {24, 2}};
     struct run run = run_of ("model=alexnet,image=224,batch=512,decode=jpeg", V100);
     const struct dn_constants *k = &run.site->constants;
-    double three = dn_predict_throughput (k, &run.spec, &run.graph, run.device, 3);
+    double three = dn_whitebox_throughput (
+        &(struct dn_case){k, &run.spec, &run.graph, run.device, 3});
     double last = 0;
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (measured); i++) {
-        double rate = dn_predict_throughput (
-            k, &run.spec, &run.graph, run.device, measured[i][0]);
+        double rate = dn_whitebox_throughput (
+            &(struct dn_case){k, &run.spec, &run.graph, run.device, measured[i][0]});
 
         assert_true (rate >= last);
         assert_true (fabs (rate / three - measured[i][1]) < 0.3);
         last = rate;
     }
-    assert_true (dn_predict_throughput (k, &run.spec, &run.graph, run.device, 96)
+    assert_true (dn_whitebox_throughput (
+                     &(struct dn_case){k, &run.spec, &run.graph, run.device, 96})
                  < 1.05 * last);
     run_free (&run);
 }
@@ -309,11 +316,11 @@ static void crowded_workers_deliver_less (void **state)
 
     (void) state;
     assert_true (
-        dn_predict_throughput (
-            &run.site->constants, &run.spec, &run.graph, run.device, 4)
+        dn_whitebox_throughput (&(struct dn_case){
+            &run.site->constants, &run.spec, &run.graph, run.device, 4})
         < 0.6
-              * dn_predict_throughput (
-                  &fair.site->constants, &fair.spec, &fair.graph, fair.device, 4));
+              * dn_whitebox_throughput (&(struct dn_case){
+                  &fair.site->constants, &fair.spec, &fair.graph, fair.device, 4}));
     run_free (&run);
     run_free (&fair);
 }

@@ -313,7 +313,7 @@ static void a_probe_that_cannot_be_is_told (void **state)
 
         snprintf (site->probe_dir, sizeof (site->probe_dir), "%s", cases[i].dir);
         job.kind = cases[i].kind;
-        assert_int_equal (dn_advise (site, &job, NULL, advice, &err), 0);
+        assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, &err), 0);
         assert_contains (advice->patch.user_text, cases[i].says);
         assert_null (find_new_variable (advice, DN_PROBE_SPEC));
         assert_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
@@ -506,7 +506,7 @@ static void bad_metadata_leaves_an_empty_patch_and_a_message (void **state)
         struct dn_err err = {0};
 
         job.comment = cases[i].comment;
-        if (dn_advise (site, &job, NULL, advice, &err) == 0) {
+        if (dn_advise (site, &job, NULL, NULL, advice, &err) == 0) {
             assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
             continue;
         }

@@ -18,43 +18,87 @@ static struct dn_buf new_text (void)
     return dn_buf_on (text, TEXT_MAX);
 }
 
-/* Two trees: a leaf, and a split on the first feature with two equal leaves. */
-static char *write_model (double sum)
+/* Little-endian, as all of predict/flat.h. */
+static void put (struct small_file *file, uint64_t number, int n_bytes)
 {
-    struct dn_buf buf = new_text ();
-
-    dn_buf_add (&buf,
-                "{\"learner\":{\"gradient_booster\":{\"name\":\"gbtree\",\"model\":{"
-                "\"tree_info\":[0,0],\"trees\":[");
-    dn_buf_add (&buf,
-                "{\"left_children\":[-1],\"right_children\":[-1],\"split_indices\":[0],"
-                "\"split_conditions\":[%.9g],\"default_left\":[0],\"tree_param\":{"
-                "\"num_feature\":\"%d\",\"num_nodes\":\"1\"}},",
-                sum / 2,
-                DN_N_FEATURES);
-    dn_buf_add (&buf,
-                "{\"left_children\":[1,-1,-1],\"right_children\":[2,-1,-1],"
-                "\"split_indices\":[0,0,0],\"split_conditions\":[0,%.9g,%.9g],"
-                "\"default_left\":[1,0,0],\"tree_param\":{\"num_feature\":\"%d\","
-                "\"num_nodes\":\"3\"}}]}},",
-                sum / 2,
-                sum / 2,
-                DN_N_FEATURES);
-    dn_buf_add (&buf,
-                "\"objective\":{\"name\":\"reg:squarederror\"},"
-                "\"learner_model_param\":{\"num_feature\":\"%d\",\"num_class\":\"0\","
-                "\"base_score\":\"0E0\"}},\"version\":[1,7,4]}",
-                DN_N_FEATURES);
-    return buf.text;
+    for (int i = 0; i < n_bytes; i++)
+        file->data[file->len++] = (char) (number >> (8 * i));
 }
 
-static void add_file (struct dn_buf *buf, const char *name, const char *text)
+static void put_float (struct small_file *file, float value)
+{
+    uint32_t bits;
+
+    memcpy (&bits, &value, sizeof (bits));
+    put (file, bits, 4);
+}
+
+static struct small_file begin_file (const char *name,
+                                     const char *magic,
+                                     uint64_t n_rows,
+                                     uint64_t n_nodes)
+{
+    struct small_file file = {.name = name, .data = malloc (TEXT_MAX), .len = 8};
+
+    if (!file.data)
+        abort ();
+    memcpy (file.data, magic, 8);
+    put (&file, 1, 4);
+    put (&file, DN_N_FEATURES, 4);
+    put (&file, n_rows, 4);
+    put (&file, n_nodes, 4);
+    return file;
+}
+
+static void put_node (struct small_file *file, double value, int feature, int kind)
+{
+    put_float (file, (float) value);
+    put (file, (uint64_t) feature, 2);
+    put (file, (uint64_t) kind, 2);
+}
+
+/* Two trees: a leaf, and a split on the first feature with two equal leaves. */
+static struct small_file write_trees (const char *name, double sum)
+{
+    struct small_file file = begin_file (name, "dnntrees", 2, 4);
+
+    put (&file, 0, 8); /* the base */
+    put (&file, 1, 4);
+    put (&file, 3, 4);
+    put_node (&file, sum / 2, 0, 0);
+    put_node (&file, 0, 0, 2); /* missing: to the left */
+    put_node (&file, sum / 2, 0, 0);
+    put_node (&file, sum / 2, 0, 0);
+    return file;
+}
+
+/* Two points that differ in the batch. */
+static struct small_file write_points (void)
+{
+    static const float batches[] = {-40, 4.15888308F};
+    struct small_file file = begin_file ("domain.points", "dnnpoint", 2, 0);
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (batches); i++)
+        for (int f = 0; f < DN_N_FEATURES; f++)
+            put_float (&file, f == (int) DN_FEATURE_BATCH ? batches[i] : 0);
+    return file;
+}
+
+static const char *digest_of (const struct small_file *file)
+{
+    static struct dn_digest digest;
+
+    digest = dn_digest_of (small_file_span (file));
+    return digest.hex;
+}
+
+static void add_file (struct dn_buf *buf, const struct small_file *file)
 {
     dn_buf_add (buf,
                 "\"%s\":{\"bytes\":%zu,\"sha256\":\"%s\"}",
-                name,
-                strlen (text),
-                dn_digest_of (dn_span_of (text)).hex);
+                file->name,
+                file->len,
+                digest_of (file));
 }
 
 /* An array with 'usual' everywhere but for one feature. */
@@ -80,36 +124,51 @@ static void add_features (struct dn_buf *buf)
 
 static void add_domain (struct dn_buf *buf)
 {
-    dn_buf_add (buf, "\"domain\":{");
+    dn_buf_add (buf, "\"domain\":{\"file\":\"domain.points\",");
     add_axis (buf, "\"mean\":", 0, DN_FEATURE_BATCH, 1);
     add_axis (buf, ",\"scale\":", 1, DN_FEATURE_BATCH, 1);
     add_axis (buf, ",\"weight\":", 0, DN_FEATURE_BATCH, 1);
-    add_axis (buf, ",\"prototypes\":[", 0, DN_FEATURE_BATCH, -40);
-    add_axis (buf, ",", 0, DN_FEATURE_BATCH, 4.15888308);
     dn_buf_add (buf,
-                "],\"knots\":[{\"distance\":0,\"residual\":1,\"sigma\":0.1},"
+                ",\"knots\":[{\"distance\":0,\"residual\":1,\"sigma\":0.1},"
                 "{\"distance\":2,\"residual\":0,\"sigma\":0.9}]},");
 }
 
-static char *write_manifest (const char *step, const char *memory)
+static void add_residual (struct dn_buf *buf,
+                          const char *quantity,
+                          const struct small_file *file,
+                          double shrink)
+{
+    dn_buf_add (buf,
+                "\"%s\":{\"file\":\"%s\",\"shrink\":%g,\"limit\":1,\"confirmed\":{"
+                "\"xgboost\":\"1.7.4\",\"sha256\":\"%s\",\"rows\":2002,"
+                "\"difference\":1e-07}}",
+                quantity,
+                file->name,
+                shrink,
+                digest_of (file));
+}
+
+static char *write_manifest (const struct small_file *files)
 {
     struct dn_buf buf = new_text ();
 
-    dn_buf_add (&buf, "{\"dnnest_bundle\":1,\"name\":\"small\",");
+    dn_buf_add (&buf, "{\"dnnest_bundle\":2,\"name\":\"small\",");
     add_features (&buf);
-    dn_buf_add (&buf,
-                "\"residuals\":{\"step\":{\"file\":\"step.json\",\"shrink\":1,"
-                "\"limit\":1},\"memory\":{\"file\":\"memory.json\",\"shrink\":0.5,"
-                "\"limit\":1}},");
+    dn_buf_add (&buf, "\"residuals\":{");
+    add_residual (&buf, "step", &files[SMALL_STEP_FILE], 1);
+    dn_buf_add (&buf, ",");
+    add_residual (&buf, "memory", &files[SMALL_MEMORY_FILE], 0.5);
+    dn_buf_add (&buf, "},");
     add_domain (&buf);
     dn_buf_add (&buf,
                 "\"bounds\":{\"levels\":[0.5,0.9,0.95,0.99],"
                 "\"step\":{\"all\":[0,1,2,4],\"groups\":{\"conv\":[0,1,3,6]}},"
                 "\"memory\":{\"all\":[0,1,1.5,2]}},");
     dn_buf_add (&buf, "\"files\":{");
-    add_file (&buf, "step.json", step);
-    dn_buf_add (&buf, ",");
-    add_file (&buf, "memory.json", memory);
+    for (int i = 0; i < N_SMALL_FILES; i++) {
+        dn_buf_add (&buf, "%s", i > 0 ? "," : "");
+        add_file (&buf, &files[i]);
+    }
     dn_buf_add (&buf, "}}");
     return buf.text;
 }
@@ -118,28 +177,35 @@ struct small_bundle small_bundle_make (void)
 {
     struct small_bundle bundle;
 
-    bundle.step = write_model (SMALL_STEP);
-    bundle.memory = write_model (SMALL_MEMORY);
-    bundle.manifest = write_manifest (bundle.step, bundle.memory);
+    bundle.files[SMALL_STEP_FILE] = write_trees ("step.trees", SMALL_STEP);
+    bundle.files[SMALL_MEMORY_FILE] = write_trees ("memory.trees", SMALL_MEMORY);
+    bundle.files[SMALL_POINTS_FILE] = write_points ();
+    bundle.manifest = write_manifest (bundle.files);
     return bundle;
 }
 
 void small_bundle_free (struct small_bundle *bundle)
 {
     free (bundle->manifest);
-    free (bundle->step);
-    free (bundle->memory);
+    for (int i = 0; i < N_SMALL_FILES; i++)
+        free (bundle->files[i].data);
+}
+
+struct dn_span small_file_span (const struct small_file *file)
+{
+    return (struct dn_span){file->data, file->len};
 }
 
 struct dn_bundle *small_bundle_read (const struct small_bundle *small,
                                      struct dn_err *err)
 {
     struct dn_bundle *bundle = dn_bundle_open (dn_span_of (small->manifest), err);
+    int rc = bundle ? 0 : -1;
 
-    if (bundle
-        && dn_bundle_add (bundle, "step.json", dn_span_of (small->step), err) == 0
-        && dn_bundle_add (bundle, "memory.json", dn_span_of (small->memory), err) == 0
-        && dn_bundle_close (bundle, err) == 0)
+    for (int i = 0; i < N_SMALL_FILES && rc == 0; i++)
+        rc = dn_bundle_add (
+            bundle, small->files[i].name, small_file_span (&small->files[i]), err);
+    if (rc == 0 && dn_bundle_close (bundle, err) == 0)
         return bundle;
     dn_bundle_free (bundle);
     return NULL;

@@ -14,14 +14,28 @@
 #define SMALL_STEP   0.405465108 /* ln 1.5 */
 #define SMALL_MEMORY (-0.223143551)
 
+struct small_file {
+    const char *name;
+    char *data;
+    size_t len;
+};
+
+enum {
+    SMALL_STEP_FILE,
+    SMALL_MEMORY_FILE,
+    SMALL_POINTS_FILE,
+    N_SMALL_FILES
+};
+
 struct small_bundle {
     char *manifest;
-    char *step;
-    char *memory;
+    struct small_file files[N_SMALL_FILES];
 };
 
 struct small_bundle small_bundle_make (void);
 void small_bundle_free (struct small_bundle *bundle);
+
+struct dn_span small_file_span (const struct small_file *file);
 
 /* Read it. */
 struct dn_bundle *small_bundle_read (const struct small_bundle *bundle,

@@ -7,7 +7,7 @@
 #include <json-c/json.h>
 
 #include "learn/site_fit.h"
-#include "predict/refine.h"
+#include "predict/predict.h"
 #include "scene.h"
 
 #define LENGTHS                                                                        \
@@ -161,12 +161,19 @@ static struct dn_site_run run_of (const struct dn_site *site,
     return run;
 }
 
+static struct dn_case case_of (const struct dn_constants *constants,
+                               const struct dn_site_run *run)
+{
+    return (struct dn_case){constants, &run->spec, &run->graph, run->device, 0};
+}
+
 static struct dn_estimate estimate_of (const struct dn_constants *constants,
                                        const struct dn_site_run *run)
 {
+    const struct dn_case c = case_of (constants, run);
     struct dn_estimate estimate;
 
-    dn_predict (constants, &run->spec, &run->graph, run->device, 0, &estimate);
+    dn_whitebox (&c, &estimate);
     return estimate;
 }
 
@@ -189,10 +196,15 @@ static struct dn_estimate refined (struct dn_tuning *tuning,
                                      .bundle = &bundle};
     struct dn_estimate estimate;
 
-    assert_int_equal (
-        dn_predict_devices (
-            &predictor, &run->spec, &run->graph, &run->device, 1, 0, &estimate, NULL),
-        0);
+    assert_int_equal (dn_predict (&predictor,
+                                  &(struct dn_case){.spec = &run->spec,
+                                                    .graph = &run->graph,
+                                                    .cpus_per_gpu = 0},
+                                  &run->device,
+                                  1,
+                                  &estimate,
+                                  NULL),
+                      0);
     return estimate;
 }
 
@@ -477,10 +489,11 @@ static void a_residual_is_not_learned_twice (void **state)
 static struct dn_range step_of (const struct dn_tuning *tuning,
                                 const struct dn_site_run *run)
 {
+    const struct dn_case c = case_of (&dn_constants_default, run);
     struct dn_estimate estimate = estimate_of (&dn_constants_default, run);
     float features[DN_N_FEATURES];
 
-    dn_features (&run->spec, &run->graph, run->device, &estimate, features);
+    dn_features (&c, &estimate, features);
     return dn_tuning_step (tuning, &run->spec, run->device, features);
 }
 

@@ -127,4 +127,5 @@ static void build_dlrm (struct dn_build *build, const void *data)
     dn_build_loss (build);
 }
 
-const struct dn_zoo_family dn_zoo_dlrm = DN_ZOO_FAMILY (rows, build_dlrm);
+const struct dn_zoo_family dn_zoo_dlrm =
+    DN_ZOO_FAMILY_OF (rows, build_dlrm, "recsys", "dlrm");

@@ -2,8 +2,8 @@
  *
  * cnn is a plain stack: layers= 3x3 convolutions with normalisation and rectifier, of
  * hidden= channels at first, doubled with each halving of the resolution (STAGES times
- * at most), then the usual classifier. The other families' names stand for the general
- * member of their zoo file (graph.c).
+ * at most), then the usual classifier. The other families' names are aliases of the
+ * general member of their zoo file.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -150,4 +150,5 @@ static void build_gpt (struct dn_build *build, const void *data)
     dn_build_loss (build);
 }
 
-const struct dn_zoo_family dn_zoo_gpt = DN_ZOO_FAMILY (rows, build_gpt);
+const struct dn_zoo_family dn_zoo_gpt =
+    DN_ZOO_FAMILY_OF (rows, build_gpt, "transformer", "gpt2");

@@ -45,4 +45,5 @@ static void build_lstm (struct dn_build *build, const void *data)
     dn_build_loss (build);
 }
 
-const struct dn_zoo_family dn_zoo_lstm = DN_ZOO_FAMILY (rows, build_lstm);
+const struct dn_zoo_family dn_zoo_lstm =
+    DN_ZOO_FAMILY_OF (rows, build_lstm, "rnn", "lstm_lm");

@@ -18,53 +18,69 @@ struct dn_zoo_family {
     size_t row_size;
     int n_rows;
     dn_zoo_build_f build;
+    const char *alias; /* a word that means the row 'alias_of'; NULL: none */
+    const char *alias_of;
 };
 
-#define DN_ZOO_FAMILY(table, function)                                                 \
+#define DN_ZOO_FAMILY(table, function) DN_ZOO_FAMILY_OF (table, function, NULL, NULL)
+
+/* The same with an alias: model=transformer means the row gpt2, sizes override it. */
+#define DN_ZOO_FAMILY_OF(table, function, name, row)                                   \
     {                                                                                  \
-        (table), sizeof ((table)[0]), (int) DN_N_ELEMENTS (table), (function)          \
+        (table), sizeof ((table)[0]), (int) DN_N_ELEMENTS (table), (function), (name), \
+            (row)                                                                      \
     }
 
-extern const struct dn_zoo_family dn_zoo_resnet;
-extern const struct dn_zoo_family dn_zoo_vgg;
-extern const struct dn_zoo_family dn_zoo_squeezenet;
-extern const struct dn_zoo_family dn_zoo_densenet;
-extern const struct dn_zoo_family dn_zoo_mobilenet;
-extern const struct dn_zoo_family dn_zoo_shufflenet;
-extern const struct dn_zoo_family dn_zoo_efficientnet;
-extern const struct dn_zoo_family dn_zoo_regnet;
-extern const struct dn_zoo_family dn_zoo_convnext;
-extern const struct dn_zoo_family dn_zoo_vit;
-extern const struct dn_zoo_family dn_zoo_swin;
-extern const struct dn_zoo_family dn_zoo_unet;
-extern const struct dn_zoo_family dn_zoo_nnunet;
-extern const struct dn_zoo_family dn_zoo_detection;
-extern const struct dn_zoo_family dn_zoo_bert;
-extern const struct dn_zoo_family dn_zoo_gpt;
-extern const struct dn_zoo_family dn_zoo_seq2seq;
-extern const struct dn_zoo_family dn_zoo_txl;
-extern const struct dn_zoo_family dn_zoo_lstm;
-extern const struct dn_zoo_family dn_zoo_jasper;
-extern const struct dn_zoo_family dn_zoo_mlp;
-extern const struct dn_zoo_family dn_zoo_ncf;
-extern const struct dn_zoo_family dn_zoo_dlrm;
-extern const struct dn_zoo_family dn_zoo_autoencoder;
-extern const struct dn_zoo_family dn_zoo_fastpitch;
-extern const struct dn_zoo_family dn_zoo_inception;
-extern const struct dn_zoo_family dn_zoo_vnet;
-extern const struct dn_zoo_family dn_zoo_wav2vec2;
-extern const struct dn_zoo_family dn_zoo_deepspeech;
-extern const struct dn_zoo_family dn_zoo_gnmt;
-extern const struct dn_zoo_family dn_zoo_quartznet;
-extern const struct dn_zoo_family dn_zoo_ssd;
-extern const struct dn_zoo_family dn_zoo_wide_deep;
-extern const struct dn_zoo_family dn_zoo_dcgan;
-extern const struct dn_zoo_family dn_zoo_efficientdet;
-extern const struct dn_zoo_family dn_zoo_hifigan;
-extern const struct dn_zoo_family dn_zoo_science;
-extern const struct dn_zoo_family dn_zoo_tacotron2;
-extern const struct dn_zoo_family dn_zoo_waveglow;
-extern const struct dn_zoo_family dn_zoo_yolo;
+/* The families, in the order of dn_zoo_at (): dn_zoo_NAME is defined in NAME.c. A new
+ * one is registered by its line here.
+ */
+/* clang-format off */
+#define DN_ZOO_FAMILIES(X)                                                             \
+    X (resnet)                                                                         \
+    X (vgg)                                                                            \
+    X (squeezenet)                                                                     \
+    X (densenet)                                                                       \
+    X (mobilenet)                                                                      \
+    X (shufflenet)                                                                     \
+    X (efficientnet)                                                                   \
+    X (regnet)                                                                         \
+    X (convnext)                                                                       \
+    X (vit)                                                                            \
+    X (swin)                                                                           \
+    X (unet)                                                                           \
+    X (nnunet)                                                                         \
+    X (detection)                                                                      \
+    X (bert)                                                                           \
+    X (gpt)                                                                            \
+    X (seq2seq)                                                                        \
+    X (txl)                                                                            \
+    X (lstm)                                                                           \
+    X (jasper)                                                                         \
+    X (mlp)                                                                            \
+    X (ncf)                                                                            \
+    X (dlrm)                                                                           \
+    X (autoencoder)                                                                    \
+    X (fastpitch)                                                                      \
+    X (inception)                                                                      \
+    X (vnet)                                                                           \
+    X (wav2vec2)                                                                       \
+    X (deepspeech)                                                                     \
+    X (gnmt)                                                                           \
+    X (quartznet)                                                                      \
+    X (ssd)                                                                            \
+    X (wide_deep)                                                                      \
+    X (dcgan)                                                                          \
+    X (efficientdet)                                                                   \
+    X (hifigan)                                                                        \
+    X (science)                                                                        \
+    X (tacotron2)                                                                      \
+    X (waveglow)                                                                       \
+    X (yolo)                                                                           \
+    /* End of DN_ZOO_FAMILIES */
+/* clang-format on */
+
+#define DN_ZOO_DECLARE(name) extern const struct dn_zoo_family dn_zoo_##name;
+DN_ZOO_FAMILIES (DN_ZOO_DECLARE)
 
 /* Clips of LJSpeech last 6.6 s in the mean and 10.1 s at most; loaders of speech
  * synthesis draw them at random and pad a batch to its longest.

@@ -413,7 +413,7 @@ class Cluster:
                     self.bundle = name
 
     def damage(self):
-        with open(self.path("site/model/step.json"), "ab") as file:
+        with open(self.path("site/model/step.trees"), "ab") as file:
             file.write(b" ")
         self.bundle_is = "damaged"
 

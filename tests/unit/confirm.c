@@ -1,41 +1,38 @@
-/* residual.c - tests of the boosted trees: right answers, and files that lie
+/* confirm.c - tests of trees from libxgboost: read, written, and compared with it
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "unit.h"
 
-#include <dirent.h>
 #include <pthread.h>
 
 #include "base/limits.h"
 #include "booster.h"
-#include "predict/residual.h"
-#include "predict/trees.h"
+#include "learn/boost.h"
+#include "learn/booster_json.h"
+#include "learn/confirm.h"
+#include "learn/flat_write.h"
+#include "small_bundle.h"
 
 #define F 6
 
-static int count_threads (void)
-{
-    DIR *dir = opendir ("/proc/self/task");
-    const struct dirent *entry;
-    int n = 0;
-
-    if (!dir)
-        return -1;
-    while ((entry = readdir (dir)))
-        n += entry->d_name[0] != '.';
-    closedir (dir);
-    return n;
-}
-
-static struct dn_residual *load (const char *json)
+/* The trees of a model, as a bundle's file brings them. */
+static struct dn_trees *load (const char *json)
 {
     struct dn_err err = {0};
-    struct dn_residual *residual = dn_residual_new (dn_span_of (json), F, &err);
+    struct dn_trees *trees = dn_booster_json_read (dn_span_of (json), F, &err);
+    struct dn_flat_file file = {NULL, 0};
+    struct dn_trees *read;
 
-    if (!residual)
+    if (!trees || dn_flat_write_trees (trees, &file, &err) < 0)
         fail_msg ("%s", err.text);
-    return residual;
+    read = dn_trees_read (dn_flat_file_span (&file), F, &err);
+    if (!read)
+        fail_msg ("%s", err.text);
+    assert_int_equal (read->n_trees, trees->n_trees);
+    dn_trees_free (trees);
+    free (file.data);
+    return read;
 }
 
 /* --- right answers --------------------------------------------------------------- */
@@ -47,17 +44,17 @@ static void expect_same (const struct booster_parameter *parameters)
     float out[BOOSTER_ROWS];
     struct dn_err err = {0};
     char *json = booster_json (F, 20, parameters, expected);
-    struct dn_residual *residual = load (json);
+    struct dn_trees *trees = load (json);
 
     for (int i = 0; i < BOOSTER_ROWS; i++)
         booster_row (i, F, rows + (ptrdiff_t) i * F);
-    assert_int_equal (dn_residual_predict (residual, rows, BOOSTER_ROWS, out, &err), 0);
+    assert_int_equal (dn_trees_predict (trees, rows, BOOSTER_ROWS, out, &err), 0);
     for (int i = 0; i < BOOSTER_ROWS; i++)
         if (fabsf (out[i] - expected[i]) > 1e-5F)
             fail_msg (
                 "row %d: %g, expected %g", i, (double) out[i], (double) expected[i]);
     assert_true (fabsf (out[0] - out[1]) > 1e-4F);
-    dn_residual_free (residual);
+    dn_trees_free (trees);
     free (json);
 }
 
@@ -84,50 +81,24 @@ static void one_row_gives_what_many_give (void **state)
     float one;
     struct dn_err err = {0};
     char *json = booster_json (F, 20, NULL, NULL);
-    struct dn_residual *residual = load (json);
+    struct dn_trees *trees = load (json);
 
     (void) state;
     for (int i = 0; i < BOOSTER_ROWS; i++)
         booster_row (i, F, rows + (ptrdiff_t) i * F);
-    assert_int_equal (dn_residual_predict (residual, rows, BOOSTER_ROWS, many, &err),
-                      0);
+    assert_int_equal (dn_trees_predict (trees, rows, BOOSTER_ROWS, many, &err), 0);
     for (int i = 0; i < BOOSTER_ROWS; i++) {
         float *row = rows + (ptrdiff_t) i * F;
 
-        assert_int_equal (dn_residual_predict (residual, row, 1, &one, &err), 0);
+        assert_int_equal (dn_trees_predict (trees, row, 1, &one, &err), 0);
         assert_true (one == many[i]);
     }
-    dn_residual_free (residual);
+    dn_trees_free (trees);
     free (json);
 }
-
-static void no_thread_is_started (void **state)
-{
-    int before = count_threads ();
-    char *json = booster_json (F, 200, NULL, NULL);
-    struct dn_residual *residual;
-    float row[F];
-    float out;
-    struct dn_err err = {0};
-
-    (void) state;
-    if (before < 0)
-        skip (); /* no /proc */
-    assert_int_equal (count_threads (), before);
-    residual = load (json);
-    assert_int_equal (count_threads (), before);
-    booster_row (1, F, row);
-    for (int i = 0; i < 10; i++)
-        assert_int_equal (dn_residual_predict (residual, row, 1, &out, &err), 0);
-    assert_int_equal (count_threads (), before);
-    dn_residual_free (residual);
-    free (json);
-}
-
-/* --- many threads ---------------------------------------------------------------- */
 
 struct worker {
-    const struct dn_residual *residual;
+    const struct dn_trees *trees;
     const float *expected;
     int n_wrong;
 };
@@ -142,7 +113,7 @@ static void *predict_often (void *context)
         int which = (i * 7) % BOOSTER_ROWS;
 
         booster_row (which, F, row);
-        if (dn_residual_predict (worker->residual, row, 1, &out, NULL) < 0
+        if (dn_trees_predict (worker->trees, row, 1, &out, NULL) < 0
             || fabsf (out - worker->expected[which]) > 1e-5F)
             worker->n_wrong++;
     }
@@ -153,13 +124,13 @@ static void threads_do_not_disturb_each_other (void **state)
 {
     float expected[BOOSTER_ROWS];
     char *json = booster_json (F, 20, NULL, expected);
-    struct dn_residual *residual = load (json);
+    struct dn_trees *trees = load (json);
     struct worker workers[6];
     pthread_t threads[6];
 
     (void) state;
     for (int i = 0; i < 6; i++) {
-        workers[i] = (struct worker){residual, expected, 0};
+        workers[i] = (struct worker){trees, expected, 0};
         assert_int_equal (
             pthread_create (&threads[i], NULL, predict_often, &workers[i]), 0);
     }
@@ -167,8 +138,143 @@ static void threads_do_not_disturb_each_other (void **state)
         pthread_join (threads[i], NULL);
         assert_int_equal (workers[i].n_wrong, 0);
     }
-    dn_residual_free (residual);
+    dn_trees_free (trees);
     free (json);
+}
+
+/* --- comparing ------------------------------------------------------------------- */
+
+#define N_ROWS 64
+
+/* What libxgboost has made of some rows, and the trees read out of it. */
+struct trained {
+    float rows[N_ROWS * F];
+    struct dn_boost *boost;
+    struct dn_trees *trees;
+};
+
+static void train (struct trained *trained)
+{
+    float targets[N_ROWS];
+    float weights[N_ROWS];
+    struct dn_err err = {0};
+    const char *text;
+    size_t len;
+
+    for (int i = 0; i < N_ROWS; i++) {
+        float *row = trained->rows + (ptrdiff_t) i * F;
+
+        booster_row (i, F, row);
+        targets[i] = isnan (row[0]) ? 2 : row[0] + (isnan (row[3]) ? 0 : row[3]);
+        weights[i] = 1;
+    }
+    trained->boost =
+        dn_boost_train (trained->rows, N_ROWS, F, targets, weights, NULL, 1, &err);
+    if (!trained->boost || dn_boost_save (trained->boost, &text, &len, &err) < 0)
+        fail_msg ("%s", err.text);
+    trained->trees = dn_booster_json_read ((struct dn_span){text, len}, F, &err);
+    assert_non_null (trained->trees);
+}
+
+static void free_trained (struct trained *trained)
+{
+    dn_boost_free (trained->boost);
+    dn_trees_free (trained->trees);
+}
+
+static void libxgboost_confirms_what_it_has_made (void **state)
+{
+    struct trained trained;
+    struct dn_confirmed confirmed;
+    struct dn_err err = {0};
+
+    (void) state;
+    train (&trained);
+    if (dn_confirm_trees (
+            trained.trees, trained.boost, trained.rows, N_ROWS, &confirmed, &err)
+        < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (confirmed.n_rows, N_ROWS + 2002);
+    assert_true (confirmed.difference >= 0 && confirmed.difference < 1e-5);
+    assert_int_equal (dn_confirm_trees (trained.trees, NULL, NULL, 0, &confirmed, &err),
+                      0);
+    assert_int_equal (confirmed.n_rows, 2002);
+    free_trained (&trained);
+}
+
+static void trees_that_are_not_what_it_has_made_are_found (void **state)
+{
+    struct trained trained;
+    struct dn_confirmed confirmed;
+    struct dn_node *split;
+    struct dn_node kept;
+
+    (void) state;
+    train (&trained);
+    split = &trained.trees->nodes[0];
+    assert_true (split->child > 0);
+    kept = *split;
+    for (int i = 0; i < 5; i++) {
+        struct dn_err err = {0};
+        double base = trained.trees->base;
+
+        if (i == 0)
+            split->missing_left = !split->missing_left;
+        if (i == 1)
+            split->value += 0.25F;
+        if (i == 2)
+            split->feature = (uint16_t) ((split->feature + 1) % F);
+        if (i == 3)
+            trained.trees->base += 0.01;
+        if (i == 4)
+            *split = (struct dn_node){.value = 1};
+        assert_int_equal (
+            dn_confirm_trees (trained.trees, trained.boost, NULL, 0, &confirmed, &err),
+            -1);
+        assert_contains (err.text, "libxgboost predicts ");
+        trained.trees->base = base;
+        *split = kept;
+    }
+    free_trained (&trained);
+}
+
+/* libxgboost adds in single precision: 1e8 + 3 - 1e8 is 0. */
+static void trees_that_it_adds_up_otherwise_are_found (void **state)
+{
+    static const float leaves[] = {1e8F, 3, -1e8F};
+    struct dn_trees *trees = dn_trees_new (F, 3, 3);
+    struct dn_confirmed confirmed;
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_non_null (trees);
+    for (int i = 0; i < 3; i++) {
+        trees->nodes[i].value = leaves[i];
+        trees->first[++trees->n_trees] = i + 1;
+    }
+    assert_int_equal (dn_confirm_trees (trees, NULL, NULL, 0, &confirmed, &err), -1);
+    assert_string_equal (err.text, "libxgboost predicts 0, expected 3 of these trees");
+    dn_trees_free (trees);
+}
+
+static void a_bundle_is_confirmed_whole (void **state)
+{
+    struct small_bundle small = small_bundle_make ();
+    struct dn_err err = {0};
+    struct dn_bundle *bundle = small_bundle_read (&small, &err);
+    struct dn_trees *memory;
+
+    (void) state;
+    assert_non_null (bundle);
+    if (dn_confirm_bundle (bundle, &err) < 0)
+        fail_msg ("%s", err.text);
+    memory = bundle->corrections[DN_QUANTITY_MEMORY].trees;
+    for (int i = 0; i < memory->first[memory->n_trees]; i++)
+        memory->nodes[i].value = 3e38F; /* two of them are no number */
+    assert_int_equal (dn_confirm_bundle (bundle, &err), -1);
+    assert_contains (err.text, "memory.trees: ");
+    dn_bundle_free (bundle);
+    small_bundle_free (&small);
 }
 
 /* --- files that lie -------------------------------------------------------------- */
@@ -207,7 +313,7 @@ static char *replace (const char *json,
 
 static void a_model_written_by_hand_is_read (void **state)
 {
-    struct dn_residual *residual = load (MODEL (GOOD));
+    struct dn_trees *trees = load (MODEL (GOOD));
     float rows[3 * F] = {0};
     float out[3];
     struct dn_err err = {0};
@@ -216,11 +322,11 @@ static void a_model_written_by_hand_is_read (void **state)
     rows[5] = NAN;
     rows[F + 5] = 0.5F; /* not less than 0.5 */
     rows[2 * F + 5] = 0.25F;
-    assert_int_equal (dn_residual_predict (residual, rows, 3, out, &err), 0);
+    assert_int_equal (dn_trees_predict (trees, rows, 3, out, &err), 0);
     assert_near ((double) out[0], -0.5);
     assert_near ((double) out[1], 2.5);
     assert_near ((double) out[2], -0.5);
-    dn_residual_free (residual);
+    dn_trees_free (trees);
 }
 
 /* Each leaf is a number; two of them are none any more. */
@@ -228,27 +334,27 @@ static void a_sum_beyond_all_numbers_is_an_error (void **state)
 {
 #define FAR TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "100,-1,3E38", "1,0,0")
     char *json = replace (MODEL (FAR "," FAR), "tree_info", "[0]", "[0,0]");
-    struct dn_residual *residual = load (json);
+    struct dn_trees *trees = load (json);
     float row[F] = {0};
     float out;
     struct dn_err err = {0};
 
     (void) state;
-    assert_int_equal (dn_residual_predict (residual, row, 1, &out, &err), 0);
+    assert_int_equal (dn_trees_predict (trees, row, 1, &out, &err), 0);
     assert_near ((double) out, -1.5);
     row[5] = 101;
-    assert_int_equal (dn_residual_predict (residual, row, 1, &out, &err), -1);
+    assert_int_equal (dn_trees_predict (trees, row, 1, &out, &err), -1);
     assert_string_equal (err.text, "model bundle: a sum is no number");
-    dn_residual_free (residual);
+    dn_trees_free (trees);
     free (json);
 }
 
 static void expect_refused (const char *json, const char *says)
 {
     struct dn_err err = {0};
-    struct dn_residual *residual = dn_residual_new (dn_span_of (json), F, &err);
+    struct dn_trees *trees = dn_booster_json_read (dn_span_of (json), F, &err);
 
-    if (residual)
+    if (trees)
         fail_msg ("taken, expected '%s'", says);
     assert_contains (err.text, says);
 }
@@ -364,11 +470,11 @@ static void models_of_other_versions_are_read (void **state)
     (void) state;
     row[5] = NAN;
     for (int i = 0; i < 2; i++) {
-        struct dn_residual *residual = load (i == 0 ? old : new);
+        struct dn_trees *trees = load (i == 0 ? old : new);
 
-        assert_int_equal (dn_residual_predict (residual, row, 1, &out, NULL), 0);
+        assert_int_equal (dn_trees_predict (trees, row, 1, &out, NULL), 0);
         assert_near ((double) out, -0.5);
-        dn_residual_free (residual);
+        dn_trees_free (trees);
     }
     free (old);
     free (new);
@@ -412,12 +518,12 @@ static void files_of_other_versions_predict_the_same (void **state)
         booster_row (i, F, rows + (ptrdiff_t) i * F);
     for (size_t f = 0; f < DN_N_ELEMENTS (files); f++) {
         char *json = read_data (files[f].name);
-        struct dn_residual *residual = load (json);
+        struct dn_trees *trees = load (json);
 
-        assert_int_equal (dn_residual_predict (residual, rows, 4, out, NULL), 0);
+        assert_int_equal (dn_trees_predict (trees, rows, 4, out, NULL), 0);
         for (int i = 0; i < 4; i++)
             assert_true (fabsf (out[i] - files[f].expected[i]) < 1e-6F);
-        dn_residual_free (residual);
+        dn_trees_free (trees);
         free (json);
     }
 }
@@ -470,18 +576,18 @@ static void depth_and_size_are_limited (void **state)
         if (says[i])
             expect_refused (json, says[i]);
         else
-            dn_residual_free (load (json));
+            dn_trees_free (load (json));
         free (tree);
         free (json);
     }
-    deep = malloc (DN_BOOSTER_MAX + 2);
+    deep = malloc (DN_BOOSTER_JSON_MAX + 2);
     assert_non_null (deep);
-    memset (deep, '[', DN_BOOSTER_MAX + 1);
-    deep[DN_BOOSTER_MAX + 1] = '\0';
+    memset (deep, '[', DN_BOOSTER_JSON_MAX + 1);
+    deep[DN_BOOSTER_JSON_MAX + 1] = '\0';
     expect_refused (deep, "8388609 bytes, at most 8388608 expected");
-    deep[DN_BOOSTER_MAX] = '\0';
+    deep[DN_BOOSTER_JSON_MAX] = '\0';
     expect_refused (deep, "nested too deeply");
-    memset (deep, ',', DN_BOOSTER_MAX);
+    memset (deep, ',', DN_BOOSTER_JSON_MAX);
     expect_refused (deep, "more than 1000000 values");
     free (deep);
 }
@@ -498,19 +604,19 @@ static unsigned next (unsigned *seed)
 static bool try_model (const char *json, size_t len)
 {
     struct dn_err err = {0};
-    struct dn_residual *residual =
-        dn_residual_new ((struct dn_span){json, len}, F, &err);
+    struct dn_trees *trees =
+        dn_booster_json_read ((struct dn_span){json, len}, F, &err);
     float rows[4 * F];
     float out[4];
 
-    if (!residual) {
+    if (!trees) {
         assert_true (err.text[0] != '\0');
         return false;
     }
     for (int i = 0; i < 4; i++)
         booster_row (i, F, rows + (ptrdiff_t) i * F);
-    assert_int_equal (dn_residual_predict (residual, rows, 4, out, &err), 0);
-    dn_residual_free (residual);
+    assert_int_equal (dn_trees_predict (trees, rows, 4, out, &err), 0);
+    dn_trees_free (trees);
     return true;
 }
 
@@ -585,8 +691,14 @@ int main (void)
     static const struct CMUnitTest tests[] = {
         TEST ("The trainer's predictions come out", the_trainers_predictions_come_out),
         TEST ("One row gives what many give", one_row_gives_what_many_give),
-        TEST ("No thread is started", no_thread_is_started),
         TEST ("Threads do not disturb each other", threads_do_not_disturb_each_other),
+        TEST ("libxgboost confirms what it has made",
+              libxgboost_confirms_what_it_has_made),
+        TEST ("Trees that are not what it has made are found",
+              trees_that_are_not_what_it_has_made_are_found),
+        TEST ("Trees that it adds up otherwise are found",
+              trees_that_it_adds_up_otherwise_are_found),
+        TEST ("A bundle is confirmed whole", a_bundle_is_confirmed_whole),
         TEST ("A model written by hand is read", a_model_written_by_hand_is_read),
         TEST ("A sum beyond all numbers is an error",
               a_sum_beyond_all_numbers_is_an_error),
@@ -602,5 +714,5 @@ int main (void)
               a_damaged_file_is_refused_or_harmless),
     };
 
-    return cmocka_run_group_tests_name ("residual", tests, NULL, NULL);
+    return cmocka_run_group_tests_name ("confirm", tests, NULL, NULL);
 }

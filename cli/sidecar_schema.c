@@ -1,0 +1,115 @@
+/* sidecar_schema.c - writes the schema of sidecars when dnnest is built
+ *
+ * Copies etc/sidecar.schema.json.in from stdin to stdout, with the metadata keys in the
+ * place of the line KEYS_MARK. A new key is a row of spec.c, and the schema has it.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "spec/spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KEYS_MARK "@KEYS@\n"
+
+/* Longer than any line of the template, which is ours. */
+#define LINE_MAX_BYTES 1024
+
+#define MEMBER   "     "
+#define CHOICE   "      "
+#define PROPERTY "       "
+
+/* One of the ways in which a value may be written; 'first': opens the list of them. */
+static void print_choice (const char *type, bool first)
+{
+    printf ("%s\n" CHOICE "{\n" PROPERTY "\"type\": \"%s\"", first ? "" : ",", type);
+}
+
+static void print_bounds (double min, double max)
+{
+    printf (",\n" PROPERTY "\"minimum\": %.15g", min);
+    if (max > min)
+        printf (",\n" PROPERTY "\"maximum\": %.15g", max);
+    printf ("\n" CHOICE "}");
+}
+
+static void print_pattern (const char *pattern)
+{
+    printf (",\n" PROPERTY "\"pattern\": \"%s\"\n" CHOICE "}", pattern);
+}
+
+/* A number in range, or a text that is read as in "key=value". */
+static void print_number (const struct dn_key *key)
+{
+    const char *pattern = "^[0-9.]+([eE][+]?[0-9]+)?[kMGT]?$";
+    double min = key->min;
+    double max = key->max;
+
+    if (key->type == DN_KEY_REAL)
+        pattern = "^[0-9.]+([eE][+-]?[0-9]+)?[kMGT]?$";
+    if (key->type == DN_KEY_IMAGE)
+        pattern = "^[0-9]+(x[0-9]+){0,2}$";
+    if (key->type == DN_KEY_TIME) {
+        /* A bare number is in minutes, the range in seconds: only the text has it. */
+        pattern = "^([0-9]+-)?[0-9]+(:[0-9]+){0,2}$";
+        min = 1;
+        max = 0;
+    }
+    printf (MEMBER "\"anyOf\": [");
+    print_choice (key->type == DN_KEY_REAL ? "number" : "integer", true);
+    print_bounds (min, max);
+    if (key->type == DN_KEY_INT && min == 0 && max == 1) {
+        print_choice ("boolean", false);
+        printf ("\n" CHOICE "}");
+    }
+    print_choice ("string", false);
+    print_pattern (pattern);
+    printf ("\n" MEMBER "]\n");
+}
+
+static void print_names (const struct dn_names *names)
+{
+    printf (MEMBER "\"enum\": [");
+    /* The first is "unknown", which cannot be written. */
+    for (int i = 1; i < names->n_names; i++)
+        printf ("%s\n" CHOICE "\"%s\"", i > 1 ? "," : "", names->names[i]);
+    printf ("\n" MEMBER "]\n");
+}
+
+static void print_key (const struct dn_key *key)
+{
+    printf (
+        "    \"%s\": {\n" MEMBER "\"description\": \"%s\",\n", key->name, key->help);
+    if (key->type == DN_KEY_ENUM)
+        print_names (&key->names);
+    else if (key->type == DN_KEY_NAME)
+        printf (MEMBER "\"type\": \"string\",\n" MEMBER
+                       "\"pattern\": \"^[A-Za-z0-9_.-]{1,%d}$\"\n",
+                DN_NAME_MAX - 1);
+    else
+        print_number (key);
+}
+
+static void print_keys (void)
+{
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++) {
+        print_key (&keys[i]);
+        printf ("    }%s\n", i + 1 < n_keys ? "," : "");
+    }
+}
+
+int main (void)
+{
+    char line[LINE_MAX_BYTES];
+
+    while (fgets (line, sizeof (line), stdin)) {
+        if (strcmp (line, KEYS_MARK) == 0)
+            print_keys ();
+        else
+            fputs (line, stdout);
+    }
+    return ferror (stdin) || fflush (stdout) != 0 ? 1 : 0;
+}

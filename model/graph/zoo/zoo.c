@@ -1,0 +1,206 @@
+/* zoo.c - from a specification to the operators of its network
+ *
+ * First the names of the zoo, then the families under their own names, then the bare
+ * numbers params=, flops=, activations= of a network that nobody here knows. The same
+ * numbers given besides a name are taken as better knowledge of its totals.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "zoo.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FAMILY(name) &dn_zoo_##name,
+static const struct dn_zoo_family *const families[] = {DN_ZOO_FAMILIES (FAMILY)};
+
+#define N_FAMILIES ((int) DN_N_ELEMENTS (families))
+
+/* A hint further away than this is not worth giving. */
+#define HINT_DISTANCE_MAX 3
+
+static const struct dn_zoo_entry *entry_of (const struct dn_zoo_family *family, int i)
+{
+    return (const void *) ((const char *) family->rows + (size_t) i * family->row_size);
+}
+
+const struct dn_zoo_entry *dn_zoo_at (int i)
+{
+    if (i < 0)
+        return NULL;
+    for (int f = 0; f < N_FAMILIES; f++) {
+        if (i < families[f]->n_rows)
+            return entry_of (families[f], i);
+        i -= families[f]->n_rows;
+    }
+    return NULL;
+}
+
+static bool is_word (const char *word, const char *name)
+{
+    return dn_word_equal (word, strlen (word), name, strlen (name));
+}
+
+/* The row of 'family' that is called 'name', or NULL. */
+static const struct dn_zoo_entry *find_row (const struct dn_zoo_family *family,
+                                            const char *name)
+{
+    if (family->alias && is_word (family->alias, name))
+        name = family->alias_of;
+    for (int i = 0; i < family->n_rows; i++) {
+        const struct dn_zoo_entry *entry = entry_of (family, i);
+
+        if (is_word (entry->name, name))
+            return entry;
+    }
+    return NULL;
+}
+
+/* The family that has 'name', and its row. */
+static const struct dn_zoo_family *find_family (const char *name,
+                                                const struct dn_zoo_entry **entry)
+{
+    for (int f = 0; f < N_FAMILIES; f++) {
+        *entry = find_row (families[f], name);
+        if (*entry)
+            return families[f];
+    }
+    *entry = find_row (&dn_zoo_generic, name);
+    return *entry ? &dn_zoo_generic : NULL;
+}
+
+/* Insertions, deletions and replacements from 'a' to 'b' (Levenshtein). Both are
+ * shorter than DN_NAME_MAX.
+ */
+static int distance (const char *a, const char *b)
+{
+    int row[DN_NAME_MAX + 1];
+    size_t n = strnlen (b, DN_NAME_MAX);
+
+    for (size_t j = 0; j <= n; j++)
+        row[j] = (int) j;
+    for (size_t i = 1; a[i - 1] && i <= DN_NAME_MAX; i++) {
+        int corner = row[0];
+
+        row[0] = (int) i;
+        for (size_t j = 1; j <= n; j++) {
+            int change = corner + (dn_word_equal (&a[i - 1], 1, &b[j - 1], 1) ? 0 : 1);
+            int shift = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+
+            corner = row[j];
+            row[j] = change < shift ? change : shift;
+        }
+    }
+    return row[n];
+}
+
+static const char *nearest_name (const char *name)
+{
+    const char *nearest = NULL;
+    int least = HINT_DISTANCE_MAX + 1;
+    const struct dn_zoo_entry *entry;
+
+    for (int i = 0; (entry = dn_zoo_at (i)); i++) {
+        int d = distance (name, entry->name);
+
+        /* Short names are near to everything. */
+        if (d < least && 3 * d <= (int) strlen (entry->name)) {
+            least = d;
+            nearest = entry->name;
+        }
+    }
+    return nearest;
+}
+
+static int fail_unknown (const char *name, struct dn_err *err)
+{
+    const char *nearest = nearest_name (name);
+    struct dn_quoted quoted = dn_quote (name, strlen (name));
+
+    if (name[0] == '\0')
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "model: missing, expected a name of the zoo, a family (cnn "
+                           "transformer rnn mlp recsys), or params, flops and "
+                           "activations");
+    if (nearest)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "model: '%s' is not in the zoo, did you mean %s?",
+                           quoted.text,
+                           nearest);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "model: '%s' is not in the zoo, expected one of its names, a "
+                       "family (cnn transformer rnn mlp recsys), or params, flops and "
+                       "activations",
+                       quoted.text);
+}
+
+/* What the specification says of the totals, which may be known better than the graph:
+ * a changed network keeps the shape of the one it came from.
+ */
+static void scale_totals (struct dn_graph *graph,
+                          double params,
+                          double flops,
+                          double activations)
+{
+    double saved = 0;
+    double by_params;
+    double by_flops;
+    double by_saved;
+
+    for (int i = 0; i < graph->n_ops; i++)
+        saved += graph->ops[i].repeat * graph->ops[i].saved;
+    by_params = params > 0 && graph->params > 0 ? params / graph->params : 1;
+    by_flops = flops > 0 && graph->flops > 0 ? flops / graph->flops : 1;
+    by_saved = activations > 0 && saved > 0 ? activations / saved : 1;
+    for (int i = 0; i < graph->n_ops; i++) {
+        struct dn_op *op = &graph->ops[i];
+
+        op->params *= by_params;
+        op->weights *= by_params;
+        op->flops *= by_flops;
+        op->k *= by_flops;
+        op->saved *= by_saved;
+        op->in *= by_saved;
+        op->out *= by_saved;
+        op->masks *= by_saved;
+    }
+    graph->params *= by_params;
+    graph->flops *= by_flops;
+    graph->block_boundary *= by_saved;
+}
+
+static bool has_totals (const struct dn_spec *spec)
+{
+    return spec->params > 0 && spec->flops > 0 && spec->activations > 0;
+}
+
+int dn_graph_build (const struct dn_spec *spec,
+                    struct dn_graph *graph,
+                    struct dn_err *err)
+{
+    const struct dn_zoo_entry *entry;
+    const struct dn_zoo_family *family = find_family (spec->model, &entry);
+    struct dn_build build;
+    double params;
+    double flops;
+    double activations;
+
+    *graph = (struct dn_graph){0};
+    if (!entry && !has_totals (spec))
+        return fail_unknown (spec->model, err);
+    dn_build_start (&build, spec, spec->model, err);
+    params = DN_WANT_REAL (&build, params, 0);
+    flops = DN_WANT_REAL (&build, flops, 0);
+    activations = DN_WANT_REAL (&build, activations, 0);
+    if (family && !build.failed)
+        family->build (&build, entry);
+    else if (!build.failed)
+        dn_zoo_unknown (&build);
+    if (dn_build_finish (&build, graph) < 0)
+        return -1;
+    scale_totals (graph, params, flops, activations);
+    return 0;
+}

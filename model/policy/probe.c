@@ -1,0 +1,46 @@
+/* probe.c - what the rules make of a job that wants to be measured (probe=)
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "policy/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void dn_policy_keep_for_probe (const struct dn_spec *spec, struct dn_request *request)
+{
+    if (spec->probe > 0)
+        dn_request_keep_all (request, "probe= measures it on what it asked for");
+}
+
+/* Why the job does not become a probe; NULL if it does. */
+static const char *refuses_probe (const struct dn_rules *rules,
+                                  const struct dn_job *job,
+                                  const char *hook_dir)
+{
+    if (job->kind != DN_JOB_BATCH || !job->env)
+        return "probe= is for batch jobs";
+    if (rules->mode != DN_MODE_ENFORCE)
+        return "probe= needs Mode=enforce here; 'dnnest probe' in the script does not";
+    /* The hook is found by PYTHONPATH, whose directories ':' separates. */
+    if (!hook_dir || strchr (hook_dir, ':'))
+        return "probe= is off here (ProbeDir)";
+    return NULL;
+}
+
+void dn_policy_probe (const struct dn_rules *rules,
+                      const struct dn_job *job,
+                      const struct dn_spec *spec,
+                      const char *hook_dir,
+                      struct dn_decision *decision)
+{
+    const char *why;
+
+    if (spec->probe <= 0)
+        return;
+    why = refuses_probe (rules, job, hook_dir);
+    if (why)
+        snprintf (decision->note, sizeof (decision->note), "%s", why);
+    else
+        decision->hook_dir = hook_dir;
+}

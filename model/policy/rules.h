@@ -1,0 +1,248 @@
+/* rules.h - the admin's rules: what dnnest may do to a job
+ *
+ * In: the keys and values of dnnest.conf and slurm.conf. Out: struct dn_rules, each
+ * value within its range. Never: a file, or a job.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_RULES_H
+#define DN_RULES_H
+
+#include "spec/spec.h"
+
+/* The values of a rule that has words, in the order of strictness, and the words. The
+ * first cannot be written.
+ */
+enum dn_mode {
+    DN_MODE_UNKNOWN,
+    DN_MODE_OBSERVE,
+    DN_MODE_ADVISE,
+    DN_MODE_ENFORCE,
+    DN_N_MODES
+};
+#define DN_MODE_WORDS                                                                  \
+    {                                                                                  \
+        [DN_MODE_UNKNOWN] = "unknown", [DN_MODE_OBSERVE] = "observe",                  \
+        [DN_MODE_ADVISE] = "advise", [DN_MODE_ENFORCE] = "enforce"                     \
+    }
+
+enum dn_opt_in {
+    DN_OPT_IN_UNKNOWN,
+    DN_OPT_IN_METADATA,
+    DN_OPT_IN_ALL,
+    DN_N_OPT_INS
+};
+#define DN_OPT_IN_WORDS                                                                \
+    {                                                                                  \
+        [DN_OPT_IN_UNKNOWN] = "unknown", [DN_OPT_IN_METADATA] = "metadata",            \
+        [DN_OPT_IN_ALL] = "all"                                                        \
+    }
+
+enum dn_time_mode {
+    DN_TIME_UNKNOWN,
+    DN_TIME_KEEP,
+    DN_TIME_TIME_MIN, /* leave the limit, set the least time */
+    DN_TIME_LIMIT,
+    DN_N_TIME_MODES
+};
+#define DN_TIME_WORDS                                                                  \
+    {                                                                                  \
+        [DN_TIME_UNKNOWN] = "unknown", [DN_TIME_KEEP] = "keep",                        \
+        [DN_TIME_TIME_MIN] = "time_min", [DN_TIME_LIMIT] = "limit"                     \
+    }
+
+enum dn_choice {
+    DN_CHOICE_UNKNOWN,
+    DN_CHOICE_KEEP,
+    DN_CHOICE_CHOOSE,
+    DN_N_CHOICES
+};
+#define DN_CHOICE_WORDS                                                                \
+    {                                                                                  \
+        [DN_CHOICE_UNKNOWN] = "unknown", [DN_CHOICE_KEEP] = "keep",                    \
+        [DN_CHOICE_CHOOSE] = "choose"                                                  \
+    }
+
+enum dn_message {
+    DN_MESSAGE_UNKNOWN,
+    DN_MESSAGE_CHANGE,
+    DN_MESSAGE_ALWAYS,
+    DN_MESSAGE_NEVER,
+    DN_N_MESSAGES
+};
+#define DN_MESSAGE_WORDS                                                               \
+    {                                                                                  \
+        [DN_MESSAGE_UNKNOWN] = "unknown", [DN_MESSAGE_CHANGE] = "change",              \
+        [DN_MESSAGE_ALWAYS] = "always", [DN_MESSAGE_NEVER] = "never"                   \
+    }
+
+enum dn_record {
+    DN_RECORD_UNKNOWN,
+    DN_RECORD_ADMIN_COMMENT,
+    DN_RECORD_NONE,
+    DN_N_RECORDS
+};
+#define DN_RECORD_WORDS                                                                \
+    {                                                                                  \
+        [DN_RECORD_UNKNOWN] = "unknown", [DN_RECORD_ADMIN_COMMENT] = "admin_comment",  \
+        [DN_RECORD_NONE] = "none"                                                      \
+    }
+
+enum dn_yes {
+    DN_YES_UNKNOWN,
+    DN_YES_NO,
+    DN_YES_YES,
+    DN_N_YES
+};
+#define DN_YES_WORDS                                                                   \
+    {                                                                                  \
+        [DN_YES_UNKNOWN] = "unknown", [DN_YES_NO] = "no", [DN_YES_YES] = "yes"         \
+    }
+
+extern const struct dn_names dn_mode_names;
+
+/* One entry per key. It gives the member of struct dn_rules and the row of the key
+ * table, which the parser, the defaults, 'dnnest config', the tests of the man page and
+ * of the sample file read.
+ *
+ * ENUM: enum, member, key, stricter, default, help, number of constants, their words.
+ * NUMBER: type, member, key, least, largest (of a time in seconds), stricter, default,
+ * help. Stricter is LOWER, HIGHER or NONE of the values.
+ */
+/* clang-format off */
+#define DN_RULES(ENUM, NUMBER)                                                         \
+    ENUM (dn_mode, mode, "Mode", LOWER, "advise",                                      \
+          "observe: record only; advise: tell the user as well; enforce: rewrite the " \
+          "job",                                                                       \
+          DN_N_MODES, DN_MODE_WORDS)                                                   \
+    ENUM (dn_opt_in, opt_in, "OptIn", LOWER, "metadata",                               \
+          "judge the jobs that describe themselves, or record all that want GPUs",     \
+          DN_N_OPT_INS, DN_OPT_IN_WORDS)                                               \
+    NUMBER (PERCENT, control_group, "ControlGroup", 0, 100, HIGHER, "0",               \
+            "share of the jobs that is left alone, to measure against")                \
+    ENUM (dn_time_mode, time_limit, "TimeLimit", LOWER, "limit",                       \
+          "keep the limit, set --time-min to the bound, or lower the limit to it",     \
+          DN_N_TIME_MODES, DN_TIME_WORDS)                                              \
+    NUMBER (RATIO, time_quantile, "TimeQuantile", 0.5, 0.9999, HIGHER, "0.99",         \
+            "share of jobs that must finish within the bound")                         \
+    NUMBER (RATIO, time_margin, "TimeMargin", 0, 10, HIGHER, "0.1",                    \
+            "added to the bound, as a share of it")                                    \
+    NUMBER (TIME, time_min_s, "TimeMin", 60, 3.2e7, HIGHER, "00:30:00",                \
+            "no limit is set below this")                                              \
+    NUMBER (TIME, time_max_s, "TimeMax", 60, 3.2e7, LOWER, "1-00:00:00",               \
+            "no limit is raised above this, or set above it where the user gave none") \
+    ENUM (dn_yes, fill_unset, "FillUnset", LOWER, "no",                                \
+          "set a limit where the user gave none",                                      \
+          DN_N_YES, DN_YES_WORDS)                                                      \
+    ENUM (dn_choice, gpu_type, "GpuType", LOWER, "choose",                             \
+          "keep the GPU type, or choose the best one for the objective",               \
+          DN_N_CHOICES, DN_CHOICE_WORDS)                                               \
+    ENUM (dn_objective, objective, "Objective", NONE, "cost",                          \
+          "what a choice of GPU minimises; the job's own objective= goes first",       \
+          DN_N_OBJECTIVES, DN_OBJECTIVE_WORDS)                                         \
+    NUMBER (RATIO, max_slowdown, "MaxSlowdown", 1, 1000, LOWER, "2.5",                 \
+            "longest predicted time on another GPU type, relative to the requested "   \
+            "one")                                                                     \
+    NUMBER (RATIO, min_gain, "MinGain", 0, 1, HIGHER, "0.1",                           \
+            "smallest gain, as a share of the objective, that is worth another GPU "   \
+            "type")                                                                    \
+    NUMBER (RATIO, memory_headroom, "MemoryHeadroom", 0, 10, HIGHER, "0.05",           \
+            "GPU memory left free above the bound, as a share of it, on another type") \
+    ENUM (dn_choice, cpus, "Cpus", LOWER, "choose",                                    \
+          "keep the CPU count, or lower it to what the input pipeline needs",          \
+          DN_N_CHOICES, DN_CHOICE_WORDS)                                               \
+    NUMBER (COUNT, cpus_per_gpu_min, "CpusPerGpuMin", 1, 1024, HIGHER, "2",            \
+            "fewest CPUs per GPU that a job is left with")                             \
+    NUMBER (COUNT, cpus_per_gpu_max, "CpusPerGpuMax", 1, 1024, LOWER, "64",            \
+            "a job that needs more CPUs per GPU than this keeps what it asked for")    \
+    NUMBER (RATIO, min_confidence, "MinConfidence", 0, 1, HIGHER, "0.5",               \
+            "predictions less sure than this change nothing")                          \
+    ENUM (dn_yes, never_raise, "NeverRaise", HIGHER, "yes",                            \
+          "no: raise a time limit or CPUs that do not suffice",                        \
+          DN_N_YES, DN_YES_WORDS)                                                      \
+    ENUM (dn_message, message, "Message", NONE, "change",                              \
+          "when the user is told: if something changes, always, or never",             \
+          DN_N_MESSAGES, DN_MESSAGE_WORDS)                                             \
+    ENUM (dn_record, record, "Record", NONE, "admin_comment",                          \
+          "where the decision and the original request are kept",                      \
+          DN_N_RECORDS, DN_RECORD_WORDS)                                               \
+    /* End of DN_RULES */
+/* clang-format on */
+
+#define DN_RULE_TYPE_RATIO   double
+#define DN_RULE_TYPE_PERCENT double
+#define DN_RULE_TYPE_COUNT   int64_t
+#define DN_RULE_TYPE_TIME    int64_t
+
+#define DN_RULE_ENUM_MEMBER(type, member, ...)   enum type member;
+#define DN_RULE_NUMBER_MEMBER(type, member, ...) DN_RULE_TYPE_##type member;
+
+/* The admin's rules. Times are in seconds; the key list has every range. */
+struct dn_rules {
+    DN_RULES (DN_RULE_ENUM_MEMBER, DN_RULE_NUMBER_MEMBER)
+};
+
+enum dn_rule_type {
+    DN_RULE_ENUM,
+    DN_RULE_RATIO,
+    DN_RULE_COUNT,
+    DN_RULE_TIME,
+    DN_RULE_PERCENT,
+    DN_N_RULE_TYPES
+};
+
+/* Which of two values of a key is stricter: intervenes less, or with more care. Names
+ * of enums are listed in their order.
+ */
+enum dn_strict {
+    DN_STRICT_NONE, /* neither is */
+    DN_STRICT_LOWER,
+    DN_STRICT_HIGHER
+};
+
+struct dn_rule_key {
+    const char *name; /* as in dnnest.conf */
+    enum dn_rule_type type;
+    size_t offset; /* in struct dn_rules */
+    double min;
+    double max;
+    struct dn_names names;
+    enum dn_strict strict;
+    const char *value; /* the default, as one writes it */
+    const char *help;
+};
+
+/* Keys that a set of them can hold. */
+#define DN_RULE_KEYS_MAX 64
+
+const struct dn_rule_key *dn_rule_keys (int *n_keys);
+
+/* All defaults. */
+struct dn_rules dn_rules_default (void);
+
+/* Set one rule. -1 with DN_E_RANGE for an unknown key or a value outside of its range.
+ */
+int dn_rules_set (struct dn_rules *rules,
+                  struct dn_span key,
+                  struct dn_span value,
+                  struct dn_err *err);
+
+/* The row of a key, or NULL. */
+const struct dn_rule_key *dn_rules_find (struct dn_span key);
+
+/* Read 'value' into the rule of that row. */
+int dn_rules_read (const struct dn_rule_key *key,
+                   struct dn_span value,
+                   struct dn_rules *rules,
+                   struct dn_err *err);
+
+void dn_rules_copy (const struct dn_rule_key *key,
+                    const struct dn_rules *from,
+                    struct dn_rules *to);
+
+/* Is the key's value in 'a' stricter than in 'b'? */
+bool dn_rules_is_stricter (const struct dn_rule_key *key,
+                           const struct dn_rules *a,
+                           const struct dn_rules *b);
+
+#endif

@@ -1,0 +1,111 @@
+/* estimate.h - what a prediction says of a run on one device
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_ESTIMATE_H
+#define DN_ESTIMATE_H
+
+#include "base/limits.h"
+#include "hardware/hardware.h"
+
+/* How far measured values were from predicted ones, in units of the predicted spread:
+ * quantiles of ln (measured / predicted) / sigma at ascending normal scores.
+ */
+struct dn_quantiles {
+    int n;
+    double scores[DN_LEVELS_MAX];
+    double values[DN_LEVELS_MAX];
+};
+
+/* A positive quantity known up to a factor: median p50 and the spread 'sigma' of its
+ * natural logarithm, normal unless 'quantiles' tell better. They are borrowed of the
+ * bundle, and live as long as the site.
+ */
+struct dn_range {
+    double p50;
+    double sigma;
+    const struct dn_quantiles *quantiles; /* NULL: the normal law */
+};
+
+/* The value that the quantity stays below with probability 'quantile' (0..1). */
+double dn_range_at (struct dn_range range, double quantile);
+
+/* The standard normal quantile. */
+double dn_normal_score (double quantile);
+
+/* Where the time of one optimizer step goes, seconds on one device. The stages overlap:
+ * their sum is not the step.
+ */
+enum dn_stage {
+    DN_STAGE_FORWARD,
+    DN_STAGE_BACKWARD_DATA,   /* gradients of activations */
+    DN_STAGE_BACKWARD_WEIGHT, /* gradients of parameters */
+    DN_STAGE_RECOMPUTE,       /* forward again, under checkpointing */
+    DN_STAGE_OPTIMIZER,
+    DN_STAGE_COMMUNICATION, /* all of it */
+    DN_STAGE_EXPOSED,       /* the part of it that nothing hides */
+    DN_STAGE_INPUT,         /* the loader's time for one step's samples */
+    DN_STAGE_HOST,          /* fixed host time of a step */
+    DN_N_STAGES
+};
+
+extern const struct dn_names dn_stage_names;
+
+/* What fills the GPU's memory at its peak, bytes on one device. Gradients and buckets
+ * are not there yet when activations peak: what they take over counts as theirs.
+ */
+enum dn_memory_class {
+    DN_MEMORY_WEIGHTS,
+    DN_MEMORY_GRADIENTS,
+    DN_MEMORY_OPTIMIZER,
+    DN_MEMORY_ACTIVATIONS,
+    DN_MEMORY_WORKSPACE,
+    DN_MEMORY_BUCKETS, /* communication */
+    DN_MEMORY_CONTEXT, /* of the driver and the framework's kernels */
+    DN_MEMORY_SLACK,   /* rounding and fragmentation of the allocator */
+    DN_N_MEMORY_CLASSES
+};
+
+extern const struct dn_names dn_memory_class_names;
+
+struct dn_estimate {
+    const struct dn_device *device;
+    bool supported;         /* the device can run this precision */
+    bool fits;              /* median memory is within the device's */
+    struct dn_range step_s; /* wall time of one optimizer step of the whole job */
+    double stage_s[DN_N_STAGES];
+    double n_steps;          /* of the run; -1 when the amount of work is unknown */
+    struct dn_range train_s; /* of the run; p50 -1 when unknown */
+    struct dn_range gpu_mem; /* bytes on one device */
+    double memory[DN_N_MEMORY_CLASSES];
+    double host_mem;      /* bytes per node */
+    int64_t cpus_per_gpu; /* the fewest that do not slow the step; DN_UNSET unknown */
+    double power_w;       /* mean board power */
+    double energy_j;      /* of the run, all devices; -1 when unknown */
+    double samples_per_s; /* of the whole job */
+    double confidence;    /* 0..1 */
+    double known;         /* share of the learned residual that counts, 0 without one */
+    const char *bundle;   /* the name of the bundle, borrowed of it; NULL without one */
+    double white_step_s;  /* step_s.p50 of the shipped white box alone */
+    double site;          /* factor on it by the site's own runs, 1 without any */
+};
+
+/* Cost of the run at 'cost_per_hour' and device, or -1 when its time is unknown. */
+double dn_estimate_cost (const struct dn_estimate *estimate,
+                         int64_t n_gpus,
+                         double cost_per_hour);
+
+/* Samples per second of the whole job for each unit of money that an hour of its
+ * devices costs, Centimani's price-performance ratio (Xie et al., USENIX ATC
+ * 2024, 6.2); -1 where the devices have no price.
+ */
+double dn_estimate_price_performance (const struct dn_estimate *estimate,
+                                      int64_t n_gpus,
+                                      double cost_per_hour);
+
+/* Grams of CO2 for the energy of a run, with the data centre's overhead 'pue' (at least
+ * 1) and the grid's 'g_per_kwh'; -1 when the energy or the intensity is unknown (< 0).
+ */
+double dn_estimate_carbon_g (double energy_j, double pue, double g_per_kwh);
+
+#endif

@@ -1,0 +1,60 @@
+/* habits.h - what the code of a framework, a stack or an optimizer does; private to
+ * predict/
+ *
+ * A new framework is a row of the table in habits.c, besides its name (spec/).
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_HABITS_H
+#define DN_HABITS_H
+
+#include "predict/constants.h"
+#include "spec/spec.h"
+
+/* A run has those of its framework and those of its stack. */
+enum dn_habit {
+    /* Which framework the learned residual takes it for */
+    DN_HABIT_TORCH = 1 << 0, /* PyTorch */
+    DN_HABIT_GRAPH = 1 << 1, /* one that compiles graphs */
+    /* Code tuned for the device: ngc_tensor, ngc_memory, ngc_grouped and ngc_step count
+     * (struct dn_constants) */
+    DN_HABIT_TUNED = 1 << 2,
+    DN_HABIT_TUNED_LAUNCH = 1 << 3,   /* ngc_launch as well */
+    DN_HABIT_FUSED = 1 << 4,          /* element-wise operators share kernels */
+    DN_HABIT_COMPILES_STEP = 1 << 5,  /* compile=1 takes in the optimizer */
+    DN_HABIT_IN_TURN = 1 << 6,        /* parts of a step wait for one another */
+    DN_HABIT_CHANNELS_FIRST = 1 << 7, /* volumes lie channels last, kernels do not */
+    /* What is kept in memory and sent */
+    DN_HABIT_SCORES = 1 << 8,           /* attention's scores, unless compile=1 */
+    DN_HABIT_OUTPUTS = 1 << 9,          /* every output, unless compile=1 */
+    DN_HABIT_SHORT_LOSS = 1 << 10,      /* losses in the precision of activations */
+    DN_HABIT_SHORT_GRADIENTS = 1 << 11, /* gradients are sent so, too */
+    DN_HABIT_IN_PLACE = 1 << 12,        /* the optimizer needs no copy while it works */
+    /* The host's side */
+    DN_HABIT_LAUNCHER = 1 << 13,   /* a process per GPU, whatever the run is for */
+    DN_HABIT_FAST_LOADER = 1 << 14 /* images are decoded by compiled code */
+};
+
+/* All of a run, or-ed. */
+unsigned dn_habits_of (const struct dn_spec *spec);
+
+/* Numbers that differ, each a constant. */
+enum dn_habit_number {
+    DN_HABIT_OPTIMIZER_TRAFFIC,  /* of the optimizer, over the least */
+    DN_HABIT_OPTIMIZER_LAUNCHES, /* operators per tensor of parameters */
+    DN_HABIT_LOSS_LAUNCHES,      /* kernels of log-softmax */
+    DN_N_HABIT_NUMBERS
+};
+
+double dn_habit_number (const struct dn_constants *constants,
+                        const struct dn_spec *spec,
+                        enum dn_habit_number number);
+
+struct dn_optimizer_traits {
+    double states; /* kept per parameter */
+    double passes; /* over arrays of the parameters' size, in one step */
+};
+
+extern const struct dn_optimizer_traits dn_optimizer_traits[DN_N_OPTIMIZERS];
+
+#endif

@@ -1,0 +1,118 @@
+/* power.c - mean power of a board, and what a limit of it costs
+ *
+ * A board that works all the time draws what its chip needs up to its limit; one
+ * that waits for the host draws a floor. The floor is high where the memory sits on
+ * the board (GDDR): its pins are clocked whether they carry data or not, as soon as a
+ * process holds the device. How hard the kernels work matters little: ResNet-50 and
+ * BERT differ by 3 % on one board, batch 8 and batch 360 by 2 %. What matters is
+ * whether they work at all, and that is known from the step's stages. An energy per
+ * FLOP and per byte (Choi et al., IPDPS 2013) did no better on these rows.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/stages.h"
+
+#include <math.h>
+
+/* Is the memory beside the package, on the board? No catalogue says so, but stacked
+ * memory feeds each FLOP with more bytes. The data-centre generations have nothing
+ * else.
+ */
+static bool is_memory_on_board (const struct dn_device *device)
+{
+    const double flops_per_byte = 21;
+
+    if (device->arch == DN_ARCH_VOLTA || device->arch == DN_ARCH_HOPPER
+        || device->arch == DN_ARCH_CDNA || device->bandwidth <= 0)
+        return false;
+    return device->fp32 / device->bandwidth > flops_per_byte;
+}
+
+/* Power of a device whose process only waits. */
+static double floor_power (const struct dn_constants *k, const struct dn_device *device)
+{
+    double watts = k->power_floor * device->tdp_w;
+
+    if (is_memory_on_board (device))
+        watts += k->power_pin * device->bandwidth;
+    return fmin (fmax (watts, device->idle_w), device->tdp_w);
+}
+
+/* Power of a device that computes all the time with this share of its arithmetic: what
+ * the chip asks for, regulated to the limit; no kink where the two meet, since the
+ * demand varies within a step.
+ */
+static double full_power (const struct dn_constants *k,
+                          const struct dn_device *device,
+                          double intensity,
+                          double limit)
+{
+    const double sharpness = 6;
+    bool old = device->arch == DN_ARCH_KEPLER || device->arch == DN_ARCH_PASCAL;
+    double demand = device->tdp_w * (k->power_traffic + k->power_work * intensity)
+                    * (old ? k->power_old : 1);
+    double regulated = limit * k->power_regulated;
+
+    if (demand <= 0 || regulated <= 0)
+        return 0;
+    return demand / pow (1 + pow (demand / regulated, sharpness), 1 / sharpness);
+}
+
+double dn_power_slowdown (const struct dn_constants *constants,
+                          const struct dn_device *device,
+                          int64_t power_limit)
+{
+    const double usual = 0.6; /* share of the arithmetic that training reaches */
+    double lack;
+
+    if (power_limit <= 0 || (double) power_limit >= device->tdp_w)
+        return 1;
+    lack = full_power (constants, device, usual, device->tdp_w)
+               / full_power (constants, device, usual, (double) power_limit)
+           - 1;
+    return 1 + constants->power_slow * lack
+           + constants->power_slow_deep * lack * lack * lack;
+}
+
+/* Seconds of a step in which the device computes. What kernels take at least, however
+ * little they do, does not count: it draws next to nothing.
+ */
+static double work_time (const struct dn_setup *c, const struct dn_estimate *estimate)
+{
+    const double directions = 3;
+    double work = 0;
+
+    for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
+        work += estimate->stage_s[i];
+    for (int i = 0; i < c->graph->n_ops; i++)
+        work -= directions * c->graph->ops[i].repeat * c->constants->kernel_s
+                * (double) c->spec->grad_accum / c->model_parallel;
+    return fmin (fmax (work, 0), estimate->step_s.p50);
+}
+
+static double mean_power (const struct dn_setup *c, const struct dn_estimate *estimate)
+{
+    const struct dn_constants *k = c->constants;
+    const double directions = 3;
+    double limit = c->device->tdp_w;
+    bool matrix;
+    double floor = floor_power (k, c->device);
+    double work = work_time (c, estimate);
+    double arithmetic = directions * c->graph->flops * c->batch
+                        * (double) c->spec->grad_accum / c->model_parallel
+                        / dn_device_peak (c->device, c->precision, &matrix);
+    double intensity = work > 0 ? fmin (arithmetic / work, 1) : 0;
+    double drawn =
+        1 - exp (-pow (work / estimate->step_s.p50 / k->power_half, k->power_steep));
+
+    if (c->spec->power_limit > 0)
+        limit = fmin (limit, (double) c->spec->power_limit);
+    return fmin (
+        floor + fmax (full_power (k, c->device, intensity, limit) - floor, 0) * drawn,
+        limit);
+}
+
+void dn_whitebox_power (const struct dn_setup *c, struct dn_estimate *estimate)
+{
+    estimate->power_w = mean_power (c, estimate);
+}

@@ -1,0 +1,45 @@
+/* setup.h - what a case comes to: the precision that runs, copies, nodes; private to
+ * predict/
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SETUP_H
+#define DN_SETUP_H
+
+#include "predict/habits.h"
+#include "predict/whitebox.h"
+
+/* A case, and what follows from it: the parts of the white box hand it on. */
+struct dn_setup {
+    const struct dn_constants *constants;
+    const struct dn_spec *spec;
+    const struct dn_graph *graph;
+    const struct dn_device *device;
+    double cpus_per_gpu;                      /* of the job; <= 0 unknown */
+    enum dn_precision precision;              /* what runs, where nothing was given */
+    const struct dn_precision_traits *traits; /* of this precision */
+    unsigned habits;                          /* of framework and stack, or-ed */
+    double batch;                             /* samples per device and pass */
+    double padded;             /* the same, padded to the longest of a batch */
+    double replicas;           /* data-parallel copies */
+    double model_parallel;     /* tp * pp: devices that share one copy */
+    double dense_params;       /* parameters whose whole gradient exists */
+    double nodes;              /* that the job spreads over */
+    enum dn_parallel parallel; /* what runs, where nothing was given */
+};
+
+/* Find it, with the batch of the case. Valid as long as what the case is made of. */
+void dn_setup_init (struct dn_setup *setup, const struct dn_case *c);
+
+/* Another batch per device and pass. */
+void dn_setup_batch (struct dn_setup *setup, int64_t batch);
+
+/* Has the run's code this habit? */
+bool dn_has_habit (const struct dn_setup *setup, enum dn_habit habit);
+
+/* Is this a table of which a step touches few rows? Frameworks made for such tables
+ * update them row by row, and spread them over the devices.
+ */
+bool dn_is_sparse (const struct dn_op *op);
+
+#endif

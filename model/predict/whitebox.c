@@ -1,0 +1,84 @@
+/* whitebox.c - one run on one device: the parts in order, and how sure they are
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/whitebox.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "predict/stages.h"
+
+double dn_whitebox_doubt (const struct dn_case *c, bool learned)
+{
+    const struct dn_constants *k = c->constants;
+    const struct dn_spec *spec = c->spec;
+    double variance = 0;
+    int n_assumed = 0;
+
+    if (spec->precision == DN_PRECISION_UNKNOWN)
+        variance += k->sigma_precision * k->sigma_precision;
+    /* No run of learn/data is on a CPU, and libraries make all the difference there: a
+     * factor of ten either way is two and a half standard deviations, a guess. */
+    if (c->device->arch == DN_ARCH_CPU)
+        variance += 0.9 * 0.9;
+    n_assumed += spec->optimizer == DN_OPTIMIZER_UNKNOWN ? 1 : 0;
+    n_assumed += spec->model[0] == '\0' ? 1 : 0;
+    n_assumed += !learned && c->device->sms == 0 ? 1 : 0;
+    /* The network between nodes is not known. */
+    n_assumed += !learned && spec->nodes > 1 ? 1 : 0;
+    variance += n_assumed * k->sigma_assumed * k->sigma_assumed;
+    if (spec->tp * spec->pp > 1 && !learned)
+        variance += k->sigma_parallel * k->sigma_parallel;
+    return variance;
+}
+
+/* The power law was fitted to what data sheets say of a step: how busy the device is by
+ * them. What was measured would count twice.
+ */
+static void fill_power (const struct dn_setup *setup, struct dn_estimate *estimate)
+{
+    struct dn_device sheet;
+    struct dn_setup other = *setup;
+    struct dn_estimate by_sheet = *estimate;
+
+    if (!dn_device_is_measured (setup->device)) {
+        dn_whitebox_power (setup, estimate);
+        return;
+    }
+    dn_device_sheet (setup->device, &sheet);
+    other.device = by_sheet.device = &sheet;
+    dn_whitebox_step (&other, &by_sheet);
+    dn_whitebox_power (&other, &by_sheet);
+    estimate->power_w = by_sheet.power_w;
+}
+
+void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate)
+{
+    const struct dn_constants *k = c->constants;
+    struct dn_setup setup;
+
+    dn_setup_init (&setup, c);
+    memset (estimate, 0, sizeof (*estimate));
+    estimate->device = c->device;
+    estimate->supported = dn_device_supports (c->device, c->spec->precision);
+    dn_whitebox_step (&setup, estimate);
+    estimate->white_step_s = estimate->step_s.p50;
+    estimate->site = 1;
+    /* What the white box misses on a model it has never seen, and every assumption. */
+    estimate->step_s.sigma =
+        sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, false));
+    estimate->confidence = exp (-estimate->step_s.sigma);
+    dn_whitebox_memory (&setup, estimate);
+    estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= c->device->memory;
+    fill_power (&setup, estimate);
+    dn_run_fill (c, estimate);
+}
+
+double dn_whitebox_throughput (const struct dn_case *c)
+{
+    struct dn_estimate estimate;
+
+    dn_whitebox (c, &estimate);
+    return estimate.samples_per_s;
+}

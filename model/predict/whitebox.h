@@ -1,0 +1,110 @@
+/* whitebox.h - time, memory, CPUs, power and energy of a run on one device, by formulas
+ *
+ * In: a case. Out: struct dn_estimate as the constants alone give it, the breakdown of
+ * a step by operator, the largest batch. Never: what was learned (predict.h), what the
+ * user asked for.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_WHITEBOX_H
+#define DN_WHITEBOX_H
+
+#include "graph/graph.h"
+#include "predict/constants.h"
+#include "predict/estimate.h"
+
+/* A run on a device. All is borrowed. */
+struct dn_case {
+    const struct dn_constants *constants;
+    const struct dn_spec *spec; /* resolved */
+    const struct dn_graph *graph;
+    const struct dn_device *device;
+    double cpus_per_gpu; /* of the job; <= 0 unknown */
+};
+
+/* Estimate a case. Cannot fail: what is not known is marked so in the estimate. */
+void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate);
+
+/* Samples per second of the whole job. */
+double dn_whitebox_throughput (const struct dn_case *c);
+
+/* The largest batch per GPU whose memory, with the share 'headroom' on top, stays below
+ * the device's with probability 'quantile' (0.5: the median). 0 when not even one
+ * sample fits. Gradient accumulation and all else stay as the case has them; its own
+ * batch does not matter. Costs some twenty estimates of the memory.
+ */
+int64_t dn_whitebox_largest_batch (const struct dn_case *c,
+                                   double quantile,
+                                   double headroom);
+
+/* The part of the step's variance that comes from facts that had to be assumed, and of
+ * what the white box knows little; where something was learned, the distance from the
+ * runs tells the latter better.
+ */
+double dn_whitebox_doubt (const struct dn_case *c, bool learned);
+
+/* Seconds of a run whose steps take 'step_s', that works 'start_s' before its steps are
+ * steady and turns to a new epoch so many times; -1 when the amount of work is unknown.
+ */
+double dn_run_seconds (const struct dn_constants *constants,
+                       const struct dn_spec *spec,
+                       double step_s,
+                       double start_s,
+                       double epoch_starts);
+
+/* How many times longer kernels take on 'device' when its board may only draw
+ * 'power_limit' watts; 1 at the board's own limit and where none is given.
+ */
+double dn_power_slowdown (const struct dn_constants *constants,
+                          const struct dn_device *device,
+                          int64_t power_limit);
+
+/* What holds work up. The first three are of operators as well, all of a step. */
+enum dn_bottleneck {
+    DN_BOTTLENECK_UNKNOWN,
+    DN_BOTTLENECK_COMPUTE,   /* arithmetic */
+    DN_BOTTLENECK_BANDWIDTH, /* traffic with the device's memory */
+    DN_BOTTLENECK_LAUNCH,    /* kernels too short: their start, on device or host */
+    DN_BOTTLENECK_HOST,      /* work of the host around the kernels */
+    DN_BOTTLENECK_INPUT,     /* loaders */
+    DN_BOTTLENECK_NETWORK,   /* communication that nothing hides */
+    DN_N_BOTTLENECKS
+};
+
+extern const struct dn_names dn_bottleneck_names;
+
+/* One operator of a graph with its repetitions in one optimizer step, as the stages of
+ * the step count it: over all operators forward_s, backward_data_s, backward_weight_s
+ * and recompute_s add up to these stages. Their sum is compute_s + memory_s + fixed_s.
+ */
+struct dn_op_time {
+    double forward_s;
+    double backward_data_s;
+    double backward_weight_s;
+    double recompute_s;
+    double compute_s;
+    double memory_s;
+    double fixed_s; /* least time of kernels, and of those that wait for one another */
+    double host_s;  /* the host launches them meanwhile */
+    double flops;   /* of products, all directions */
+    double bytes;   /* moved, all directions */
+    enum dn_bottleneck bottleneck;
+};
+
+/* Where the time of a step goes, by operator: fill 'times', an entry per operator of
+ * the graph, in its order.
+ */
+void dn_whitebox_operators (const struct dn_case *c, struct dn_op_time times[]);
+
+/* Seconds on the device of one operator, all directions. */
+double dn_op_seconds (const struct dn_op_time *time);
+
+/* Add 'time' to 'sum' (zeroed at first) and judge again what holds the sum up. */
+void dn_op_add (struct dn_op_time *sum, const struct dn_op_time *time);
+
+/* What the step that was estimated spends most of its time on. */
+enum dn_bottleneck dn_step_bottleneck (const struct dn_estimate *estimate,
+                                       const struct dn_op_time times[],
+                                       int n_times);
+
+#endif

@@ -1,0 +1,70 @@
+/* shared_cache.c - a cache of estimates that the threads of slurmctld share
+ *
+ * The lock is held for a comparison and a copy of some KiB. A thread that finds it
+ * taken predicts by itself: no submission waits for another one, and no child that was
+ * forked meanwhile waits for ever.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "submit/shared_cache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "trace/trace.h"
+
+struct dn_shared_cache {
+    struct dn_cache_access access; /* first: it is known by this */
+    pthread_mutex_t lock;
+    struct dn_cache cache; /* under the lock */
+};
+
+static bool find (struct dn_cache_access *self,
+                  const struct dn_cache_key *key,
+                  struct dn_estimate estimates[])
+{
+    struct dn_shared_cache *shared = (struct dn_shared_cache *) (void *) self;
+    bool found;
+
+    if (pthread_mutex_trylock (&shared->lock) != 0)
+        return false;
+    found = dn_cache_find (&shared->cache, key, estimates);
+    pthread_mutex_unlock (&shared->lock);
+    if (found)
+        dn_count (&dn_counters.estimates_reused);
+    return found;
+}
+
+static void put (struct dn_cache_access *self,
+                 const struct dn_cache_key *key,
+                 const struct dn_estimate estimates[])
+{
+    struct dn_shared_cache *shared = (struct dn_shared_cache *) (void *) self;
+
+    if (pthread_mutex_trylock (&shared->lock) != 0)
+        return;
+    dn_cache_put (&shared->cache, key, estimates);
+    pthread_mutex_unlock (&shared->lock);
+}
+
+struct dn_shared_cache *dn_shared_cache_new (void)
+{
+    struct dn_shared_cache *shared = calloc (1, sizeof (*shared));
+
+    if (!shared)
+        return NULL;
+    shared->lock = (pthread_mutex_t) PTHREAD_MUTEX_INITIALIZER;
+    shared->access.find = find;
+    shared->access.put = put;
+    return shared;
+}
+
+void dn_shared_cache_free (struct dn_shared_cache *cache)
+{
+    free (cache);
+}
+
+struct dn_cache_access *dn_shared_cache_access (struct dn_shared_cache *cache)
+{
+    return cache ? &cache->access : NULL;
+}

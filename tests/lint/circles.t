@@ -1,0 +1,100 @@
+#!/bin/bash
+# circles.t - no file of a folder calls one that calls it back, directly or through others
+#
+# Two files that need one another can be neither read nor tested one by one. What a file
+# calls is read from the built objects: whose function or variable does it want?
+
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+build=${abs_top_builddir:-$top}
+plan_later
+if ! command -v nm >/dev/null; then skip_all 'nm is not installed'; fi
+
+# Arrows that are still allowed to close a circle, "FROM TO" a line: the list may only get
+# shorter.
+readonly KNOWN='
+cli/process/sbatch.c cli/options.c
+import/onnx_shape.c import/onnx_rules.c
+learn/records_db.c learn/records.c
+model/predict/history.c model/predict/tuning.c
+'
+
+# The global symbols of every object whose source is in the tree: "SOURCE TYPE SYMBOL".
+symbols() {
+    (cd "$build" && find "${OURS[@]}" -name '*.o' -exec nm -A -g -P {} + 2>/dev/null) \
+        | sed -E 's|^(.*/)([^/:]*-)?([^/:]*)\.o: ([^ ]+) ([^ ]+).*|\1\3.c \5 \4|; s|/\.libs/|/|' \
+        | LC_ALL=C sort -u \
+        | awk -v top="$top/" '
+            !($1 in here) {
+                here[$1] = (getline line < (top $1)) >= 0
+                close (top $1)
+            }
+            here[$1]'
+}
+
+# Arrows between the files, "FROM TO" a line.
+arrows() {
+    symbols | awk '
+        $3 == "main" { next }
+        $2 == "U" { from[++n] = $1; wants[n] = $3; next }
+        { home[$3] = $1 }
+        END {
+            for (i = 1; i <= n; i++)
+                if (wants[i] in home && home[wants[i]] != from[i])
+                    print from[i], home[wants[i]]
+        }' | LC_ALL=C sort -u
+}
+
+# Of arrows on standard input those on a circle or between two: what is left when files
+# that call none of the rest, or that none of the rest calls, are taken away.
+circles() {
+    awk '
+        { from[NR] = $1; to[NR] = $2 }
+        END {
+            do {
+                left = 0
+                delete out
+                delete into
+                for (i = 1; i <= NR; i++)
+                    if (from[i]) { out[from[i]] = 1; into[to[i]] = 1 }
+                for (i = 1; i <= NR; i++)
+                    if (from[i] && (!(to[i] in out) || !(from[i] in into))) {
+                        from[i] = ""
+                        left = 1
+                    }
+            } while (left)
+            for (i = 1; i <= NR; i++) if (from[i]) print from[i], to[i]
+        }'
+}
+
+all=$(arrows)
+known=$(grep . <<< "$KNOWN")
+ok 'the objects of the build show arrows' test "$(wc -l <<< "$all")" -gt 100
+is 'a circle of two is found' "$(printf 'a b\nb a\nb c\nd a\n' | circles)" $'a b\nb a'
+is 'a circle of three is found' "$(printf 'a b\nb c\nc a\nc d\n' | circles)" \
+    $'a b\nb c\nc a'
+is 'no file calls one that calls it back' \
+    "$(grep -vxF "$known" <<< "$all" | circles | head -n 20)" ''
+while read -r arrow; do
+    [[ $arrow ]] || continue
+    others=$(grep -vxF "$arrow" <<< "$known")
+    is "of the circles that are allowed, one still has the arrow $arrow" \
+        "$(grep -vxF "$others" <<< "$all" | circles | grep -cxF "$arrow")" 1
+done <<< "$known"
+
+# --- the order in which a room lists its files ---------------------------------------
+
+# listed HEADER: the C files that the first comment of a room's header lists, in order.
+listed() {
+    local dir=${1%/*}
+    sed -nE '/\*\//q; s|^ \*     ([a-z_]+\.c) .*|\1|p' "$top/$1" | sed "s|^|$dir/|"
+}
+
+order=$(listed model/predict/predict.h)
+is 'predict.h lists the files of its room' "$(LC_ALL=C sort <<< "$order")" \
+    "$(c_files model/predict | grep '\.c$')"
+is 'a file of model/predict calls only those that predict.h lists above it' \
+    "$(grep -vxF "$known" <<< "$all" | awk -v order="$order" '
+        BEGIN { n = split(order, list, "\n"); for (i = 1; i <= n; i++) at[list[i]] = i }
+        $1 in at && $2 in at && at[$1] < at[$2]')" ''
+done_testing

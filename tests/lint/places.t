@@ -1,0 +1,112 @@
+#!/bin/bash
+# places.t - a change touches few files, and CONTRIBUTING.md names them
+
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+plan_later
+
+readonly FILES_MAX=5
+contributing=$(<"$top/CONTRIBUTING.md")
+
+# chapter TITLE: its text
+chapter() {
+    awk -v title="## $1" '/^## / { inside = $0 == title } inside' <<<"$contributing"
+}
+
+# What stands between backticks on standard input, a line each.
+quoted() {
+    tr '`' '\n' | sed -n 'n;p'
+}
+
+# exists PATH: of a file or folder; NAME stands for any
+exists() {
+    compgen -G "$top/${1//NAME/*}" >/dev/null
+}
+
+# --- the table -------------------------------------------------------------------------
+
+mapfile -t rows < <(chapter 'Where a change goes' | grep '^| ' | tail -n +2)
+ok 'the table has the changes that are counted' test "${#rows[@]}" -ge 11
+for row in "${rows[@]}"; do
+    IFS='|' read -r _ change files proof _ <<<"$row"
+    change=${change# } change=${change% }
+    mapfile -t paths < <(quoted <<<"$files")
+    ok "$change: touches 1 to $FILES_MAX files" \
+        test "${#paths[@]}" -ge 1 -a "${#paths[@]}" -le "$FILES_MAX"
+    is "$change: its files exist" \
+        "$(for path in "${paths[@]}"; do exists "$path" || echo "$path"; done)" ''
+    is "$change: what proves it exists" \
+        "$(quoted <<<"$proof" | while read -r path; do
+            exists "$path" || exists "$path.c" || echo "$path"
+        done)" ''
+done
+not_ok 'a file that is not there is seen' exists model/graph/zoo/NAME.h.c
+
+# --- the walk-through ------------------------------------------------------------------
+
+# missing FILE FUNCTION...: those that FILE, or a file of that folder, does not have
+missing() {
+    local function
+    [[ -e $top/$1 ]] || echo "$1 is not there"
+    for function in "${@:2}"; do
+        grep -rqE "(^|[ *])$function \(" "$top/$1" || echo "$1: no $function ()"
+    done
+}
+
+# misplaced: of steps on standard input, a line each, the functions that are not in the
+# file that is named after them, or before them where none is
+misplaced() {
+    local step word functions path
+    while read -r step; do
+        functions=() path=
+        while read -r word; do
+            if [[ $word = *' ()' ]]; then
+                functions+=("${word% ()}")
+            elif [[ $word = */* && $word != *' '* ]]; then
+                path=$word
+                missing "$path" "${functions[@]}"
+                functions=()
+            fi
+        done < <(quoted <<<"$step")
+        if ((${#functions[@]} > 0)); then missing "$path" "${functions[@]}"; fi
+    done
+}
+
+steps=$(chapter 'A walk-through' | sed -E 's/^[0-9]+\. /\f/' | tr '\n\f' ' \n')
+is 'the walk-through names functions where they are' "$(misplaced <<<"$steps")" ''
+is 'a function that is elsewhere is seen' \
+    "$(misplaced <<<"a step: \`dn_advise ()\` in \`model/site.c\`")" \
+    'model/site.c: no dn_advise ()'
+like 'the walk-through has functions' "$steps" 'dn_advise \(\)'
+
+# --- files that a list must have -------------------------------------------------------
+
+# unlisted GLOB FILE...: what of GLOB none of the files has
+unlisted() {
+    local path
+    (
+        cd "$top" || exit
+        for path in $1; do
+            grep -qF "$path" "${@:2}" || echo "$path"
+        done
+    )
+}
+
+is 'etc.am installs every file of the catalogue' \
+    "$(unlisted 'etc/hardware/*.conf' etc/etc.am)" ''
+is 'graph.am compiles every file of the zoo' \
+    "$(unlisted 'model/graph/zoo/*.[ch]' model/graph/graph.am)" ''
+is 'zoo.h registers every family that is defined' \
+    "$(cd "$top/model/graph/zoo" && sed -n 's/^const struct dn_zoo_family dn_zoo_\(\w*\) .*/\1/p' \
+        ./*.c | grep -vx generic | while read -r family; do
+        grep -q "^ *X ($family) " zoo.h || echo "$family"
+    done)" ''
+is 'cli.am runs every test of the command' "$(unlisted 'tests/cli/*.t' cli/cli.am)" ''
+is 'every rule of the tree is run' \
+    "$(unlisted 'tests/lint/*.t' tests/tests-cli.am plugin/plugin.am)" ''
+is 'every test on a private Slurm is distributed' \
+    "$(unlisted 'tests/live/*.t' plugin/plugin.am tests/tests.am)" ''
+is 'unit.am compiles every test of a room' \
+    "$(unlisted 'tests/unit/*.c' tests/unit/unit.am)" ''
+like 'what is not listed is seen' "$(unlisted 'tests/cli/*.t' etc/etc.am)" '0001-usage.t'
+done_testing
