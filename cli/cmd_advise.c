@@ -158,7 +158,7 @@ static void add_decision (struct json_object *json, const struct dn_advice *advi
  */
 static int find_runs (const struct dn_site *site,
                       const struct dn_advice *advice,
-                      struct dn_run runs[DN_CANDIDATES_MAX])
+                      struct dn_forecast runs[DN_CANDIDATES_MAX])
 {
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.spec = advice->spec};
     struct dn_err err;
@@ -183,7 +183,7 @@ static void add_candidates (struct json_object *json,
                             const struct dn_advice *advice)
 {
     struct json_object *array = dn_json_add_array (json, "candidates");
-    struct dn_run runs[DN_CANDIDATES_MAX];
+    struct dn_forecast runs[DN_CANDIDATES_MAX];
     int n_runs = find_runs (site, advice, runs);
 
     for (int i = 0; i < n_runs; i++) {
@@ -326,7 +326,7 @@ static int print_edits (const struct dn_patch *patch)
 
 static int print_candidates (const struct dn_site *site, const struct dn_advice *advice)
 {
-    struct dn_run runs[DN_CANDIDATES_MAX];
+    struct dn_forecast runs[DN_CANDIDATES_MAX];
     int n_runs = find_runs (site, advice, runs);
 
     if (n_runs == 0)

@@ -99,7 +99,7 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
         dn_predictions_add (&call->predictions, row, &result);
     if (!call->plot)
         return 0;
-    return dn_scores_plot_add (&call->picture, &call->evaluation, row, &result, err);
+    return dn_scores_plot_add (&call->picture, &call->evaluation, &result, err);
 }
 
 static void show_progress (struct dn_span piece, double share, void *context)

@@ -128,11 +128,11 @@ static void print_json (const struct dn_site *site,
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     const struct dn_subject *subject = anatomy->subject;
     const struct dn_device *device = anatomy->estimate.device;
-    struct dn_run best = dn_subject_run (site,
-                                         subject,
-                                         device->name,
-                                         dn_subject_cost (site, device),
-                                         &anatomy->estimate);
+    struct dn_forecast best = dn_subject_run (site,
+                                              subject,
+                                              device->name,
+                                              dn_subject_cost (site, device),
+                                              &anatomy->estimate);
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));

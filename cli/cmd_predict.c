@@ -151,7 +151,7 @@ static int predict_all (const struct dn_site *site,
                         const struct dn_subject *subject,
                         const struct dn_device *const devices[],
                         int n,
-                        struct dn_run *runs,
+                        struct dn_forecast *runs,
                         struct dn_estimate *estimates,
                         struct dn_err *err)
 {
@@ -169,7 +169,7 @@ static int predict_all (const struct dn_site *site,
 /* Samples per second of the whole job with so many CPUs per GPU. */
 static double throughput (const struct dn_site *site,
                           const struct dn_subject *subject,
-                          const struct dn_run *run,
+                          const struct dn_forecast *run,
                           double cpus)
 {
     const struct dn_case c =
@@ -179,7 +179,7 @@ static double throughput (const struct dn_site *site,
 }
 
 /* Is it known what the CPUs of this run would do? */
-static bool has_curve (const struct dn_run *run)
+static bool has_curve (const struct dn_forecast *run)
 {
     return run->estimate->supported && run->estimate->cpus_per_gpu >= 0;
 }
@@ -187,7 +187,7 @@ static bool has_curve (const struct dn_run *run)
 static void add_curve (struct json_object *row,
                        const struct dn_site *site,
                        const struct dn_subject *subject,
-                       const struct dn_run *run,
+                       const struct dn_forecast *run,
                        int64_t n_cpus)
 {
     struct json_object *curve;
@@ -225,7 +225,7 @@ static int pick_columns (int64_t n_cpus, int64_t columns[])
 
 static int print_curves (const struct dn_site *site,
                          const struct dn_subject *subject,
-                         const struct dn_run *runs,
+                         const struct dn_forecast *runs,
                          int n_runs,
                          int64_t n_cpus)
 {
@@ -259,7 +259,7 @@ static int print_curves (const struct dn_site *site,
 
 static void print_json (const struct dn_site *site,
                         const struct dn_subject *subject,
-                        const struct dn_run *runs,
+                        const struct dn_forecast *runs,
                         int n_runs,
                         int64_t n_cpus,
                         const struct dn_batches *batches)
@@ -329,7 +329,7 @@ static int predict (const struct dn_site *site,
     dn_cleanup (dn_batches_free) struct dn_batches batches = {.n_rows = 0};
     dn_cleanup (dn_free_ptr) struct dn_estimate *estimates =
         calloc (DN_DEVICES_MAX, sizeof (*estimates));
-    struct dn_run runs[DN_DEVICES_MAX];
+    struct dn_forecast runs[DN_DEVICES_MAX];
     struct dn_err err = {0};
     int exit_code = DN_EXIT_DONE;
 

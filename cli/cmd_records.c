@@ -152,48 +152,41 @@ static const struct dn_grid_column grid_columns[] = {{"RECORD", true},
                                                      {"SOURCE", false},
                                                      {"JOB", false}};
 
-static void add_word (struct dn_grid *grid,
-                      const struct dn_row *row,
-                      const char *column)
+static void add_word (struct dn_grid *grid, const char *text)
 {
-    const char *text = dn_row_get (row, column);
-
     dn_grid_add (grid, "%s", text[0] ? dn_quote (text, strlen (text)).text : "-");
 }
 
-static double number_of (const struct dn_row *row, const char *column)
+static double known_or_less (double value)
 {
-    double value = 0;
-
-    return dn_row_measured (row, column, &value, NULL) == 0 && value > 0 ? value : -1;
+    return value > 0 ? value : -1;
 }
 
 static int list_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
     struct call *call = context;
-    double memory = number_of (row, "peak_mem_gb");
+    struct dn_run run;
 
-    (void) err;
+    if (dn_run_read (row, DN_RUN_SHOW, &run, err) < 0)
+        return -1;
     dn_grid_add (&call->grid, "%lld", (long long) row->line);
-    add_word (&call->grid, row, "time");
-    add_word (&call->grid, row, "group");
-    add_word (&call->grid, row, "gpu");
-    dn_grid_add (&call->grid, "%s", dn_show_real (number_of (row, "step_ms"), 1).text);
-    dn_grid_add (
-        &call->grid, "%s", dn_show_bytes (memory < 0 ? -1 : memory * DN_GIB).text);
-    add_word (&call->grid, row, "source");
-    add_word (&call->grid, row, "job");
+    add_word (&call->grid, run.time);
+    add_word (&call->grid, run.group);
+    add_word (&call->grid, run.gpu);
+    dn_grid_add (&call->grid, "%s", dn_show_real (known_or_less (run.step_ms), 1).text);
+    dn_grid_add (&call->grid,
+                 "%s",
+                 dn_show_bytes (known_or_less (run.peak_mem_gb * DN_GIB)).text);
+    add_word (&call->grid, run.source);
+    add_word (&call->grid, run.job);
     call->n_shown++;
     return 0;
 }
 
 static void print_csv_head (void)
 {
-    int n;
-    const struct dn_record_column *columns = dn_record_columns (&n);
-
-    for (int i = 0; i < n; i++)
-        printf ("%s%s", i > 0 ? "," : "", columns[i].name);
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++)
+        printf ("%s%s", i > 0 ? "," : "", dn_run_columns[i].name);
     putchar ('\n');
 }
 
@@ -212,7 +205,7 @@ static int print_csv_row (const struct dn_row *row, void *context, struct dn_err
 }
 
 static void add_json_cell (struct json_object *to,
-                           const struct dn_record_column *column,
+                           const struct dn_run_column *column,
                            const char *text)
 {
     double value = 0;
@@ -220,11 +213,11 @@ static void add_json_cell (struct json_object *to,
 
     if (text[0] == '\0')
         json_object_object_add (to, column->name, NULL);
-    else if (strcmp (column->name, "sidecar") == 0)
+    else if (column->type == DN_RUN_SIDECAR)
         json_object_object_add (to, column->name, json_tokener_parse (text));
-    else if (column->type == DN_RECORD_TEXT)
+    else if (column->type == DN_RUN_TEXT)
         dn_json_add_text (to, column->name, text);
-    else if (column->type == DN_RECORD_REAL
+    else if ((column->type == DN_RUN_REAL || column->type == DN_RUN_MEASURED)
              && dn_real_read (dn_span_of (text), "", 0, 1e300, &value, NULL) == 0)
         dn_json_add_real (to, column->name, value);
     else if (dn_int_read (dn_span_of (text), "", 0, INT64_MAX, &count, NULL) == 0)
@@ -238,11 +231,10 @@ static int print_json_row (const struct dn_row *row, void *context, struct dn_er
 {
     struct call *call = context;
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
-    const struct dn_record_column *columns = dn_record_columns (&(int){0});
 
     dn_json_add_count (json, "record", row->line);
     for (int i = 0; i < row->n_columns; i++)
-        add_json_cell (json, &columns[i], row->values[i]);
+        add_json_cell (json, &dn_run_columns[i], row->values[i]);
     printf ("%s\n    %s",
             call->n_shown++ > 0 ? "," : "",
             json_object_to_json_string_ext (
@@ -298,27 +290,23 @@ static int show (const struct dn_options *given, struct call *call)
 
 static void warn_of_columns (const struct dn_row *row)
 {
-    int n;
-    const struct dn_record_column *columns = dn_record_columns (&n);
-
-    for (int i = 0; i < row->n_columns; i++) {
-        int at = 0;
-
-        while (at < n && strcmp (columns[at].name, row->names[i]) != 0)
-            at++;
-        if (at == n)
+    for (int i = 0; i < row->n_columns; i++)
+        if (!dn_run_column_find (row->names[i]))
             dn_complain ("warning: the column '%s' is not kept",
                          dn_quote (row->names[i], strlen (row->names[i])).text);
-    }
 }
 
 static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
     struct call *call = context;
+    struct dn_run run;
 
     if (call->n_added == 0)
         warn_of_columns (row);
-    if (dn_records_add (call->records, row, err) < 0)
+    if (dn_run_check (row, NULL) < 0)
+        return dn_err_set (err, DN_E_SYNTAX, "a record needs spec and gpu");
+    if (dn_run_read (row, DN_RUN_KEEP, &run, err) < 0
+        || dn_records_add (call->records, &run, err) < 0)
         return -1;
     call->n_added++;
     return 0;

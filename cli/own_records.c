@@ -56,13 +56,13 @@ int dn_records_make (const char *path, struct dn_records **records, struct dn_er
     return dn_records_open (path, DN_RECORDS_ADD, records, err);
 }
 
-int dn_records_keep (const char *path, const struct dn_row *row, struct dn_err *err)
+int dn_records_keep (const char *path, const struct dn_run *run, struct dn_err *err)
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
 
     if (dn_records_make (path, &records, err) < 0)
         return -1;
-    if ((!row || dn_records_add (records, row, err) == 0)
+    if ((!run || dn_records_add (records, run, err) == 0)
         && dn_records_commit (records, err) == 0)
         return 0;
     return dn_err_wrap (err, "%s", path);

@@ -17,7 +17,7 @@ int dn_records_usual_path (char *path, size_t size, struct dn_err *err);
  */
 int dn_records_make (const char *path, struct dn_records **records, struct dn_err *err);
 
-/* Add one row, or none (NULL: only make the store), and be done. */
-int dn_records_keep (const char *path, const struct dn_row *row, struct dn_err *err);
+/* Add one run, or none (NULL: only make the store), and be done. */
+int dn_records_keep (const char *path, const struct dn_run *run, struct dn_err *err);
 
 #endif

@@ -20,6 +20,7 @@
 #include "output/json.h"
 #include "learn/confirm.h"
 #include "learn/sha256.h"
+#include "learn/measured_run.h"
 #include "learn/site_rows.h"
 #include "output/progress.h"
 #include "read_runs.h"
@@ -84,9 +85,8 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     struct dn_site_run run;
     struct dn_err why = {0};
 
-    if (!dn_row_get (row, "spec") || !dn_row_get (row, "gpu"))
-        return dn_err_set (
-            err, DN_E_SYNTAX, "the table needs the columns spec and gpu");
+    if (dn_run_check (row, err) < 0)
+        return -1;
     work->n_rows++;
     if (dn_site_run_read (
             row, &work->site->catalogue, &work->site->datasets, &run, &why)

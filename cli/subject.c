@@ -197,16 +197,16 @@ int dn_subject_predict (const struct dn_site *site,
     return dn_predict (&predictor, &c, devices, n_devices, estimates, err);
 }
 
-struct dn_run dn_subject_run (const struct dn_site *site,
-                              const struct dn_subject *subject,
-                              const char *name,
-                              double cost_per_hour,
-                              const struct dn_estimate *estimate)
+struct dn_forecast dn_subject_run (const struct dn_site *site,
+                                   const struct dn_subject *subject,
+                                   const char *name,
+                                   double cost_per_hour,
+                                   const struct dn_estimate *estimate)
 {
     const struct dn_case c =
         dn_subject_case (site, subject, estimate->device, CPUS_UNKNOWN);
 
-    return (struct dn_run){
+    return (struct dn_forecast){
         .name = name,
         .estimate = estimate,
         .cost_per_hour = cost_per_hour,

@@ -96,10 +96,10 @@ int dn_subject_predict (const struct dn_site *site,
                         struct dn_err *err);
 
 /* What follows from 'estimate' at this site, for a GPU of this name and price. */
-struct dn_run dn_subject_run (const struct dn_site *site,
-                              const struct dn_subject *subject,
-                              const char *name,
-                              double cost_per_hour,
-                              const struct dn_estimate *estimate);
+struct dn_forecast dn_subject_run (const struct dn_site *site,
+                                   const struct dn_subject *subject,
+                                   const char *name,
+                                   double cost_per_hour,
+                                   const struct dn_estimate *estimate);
 
 #endif

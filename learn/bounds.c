@@ -125,7 +125,7 @@ static int list_scores (const struct dn_training *training,
     int n = 0;
 
     for (int i = 0; i < set->n; i++) {
-        const struct dn_run *run = &runs->runs[set->index[i]];
+        const struct dn_example *run = &runs->runs[set->index[i]];
         double error = run->ratio[quantity];
         double sigma = run->memory_sigma;
 
@@ -296,7 +296,7 @@ static int count_values (const struct dn_training *training,
 
     *n_runs = 0;
     for (int i = 0; seen && i < set->n; i++) {
-        const struct dn_run *run = &runs->runs[set->index[i]];
+        const struct dn_example *run = &runs->runs[set->index[i]];
 
         if (strcmp (run->kind, kind) != 0)
             continue;
@@ -365,7 +365,7 @@ static double over_models (const struct dn_runs *runs,
         int n = 0;
 
         for (int i = 0; i < set->n; i++) {
-            const struct dn_run *run = &runs->runs[set->index[i]];
+            const struct dn_example *run = &runs->runs[set->index[i]];
 
             if (run->label[DN_LABEL_MODEL] == m && !run->censored)
                 work[n++] = values[i];
@@ -485,7 +485,7 @@ static int bound_cases (const struct dn_training *training,
         int n_skipped = 0;
 
         for (int i = 0; i < n; i++) {
-            const struct dn_run *run = &runs->runs[set->index[bench->place[i]]];
+            const struct dn_example *run = &runs->runs[set->index[bench->place[i]]];
 
             bench->skip[i] = run->label[DN_LABEL_MODEL] == m;
             n_skipped += bench->skip[i];

@@ -18,13 +18,15 @@
 
 #include <math.h>
 
-static const char *const basis_text[] = {"unknown",
-                                         "measured",
-                                         "same chip",
-                                         "scaled",
-                                         "model"};
+static const char *const basis_text[] = {
+    [DN_BASIS_UNKNOWN] = "unknown",
+    [DN_BASIS_MEASURED] = "measured",
+    [DN_BASIS_CHIP] = "same chip",
+    [DN_BASIS_SCALED] = "scaled",
+    [DN_BASIS_MODEL] = "model",
+};
 
-const struct dn_names dn_basis_names = {basis_text, (int) DN_N_ELEMENTS (basis_text)};
+const struct dn_names dn_basis_names = DN_NAMES (basis_text, DN_N_BASES);
 
 /* Parts of the logarithm that carry over, and by how much of it that may be wrong. */
 static const struct carry {

@@ -30,7 +30,8 @@ enum dn_basis {
     DN_BASIS_MEASURED,
     DN_BASIS_CHIP,   /* measured on the same chip, on another board */
     DN_BASIS_SCALED, /* measured on another device, moved by the model */
-    DN_BASIS_MODEL   /* by the model alone */
+    DN_BASIS_MODEL,  /* by the model alone */
+    DN_N_BASES
 };
 
 extern const struct dn_names dn_basis_names;

@@ -1,18 +1,16 @@
 /* evaluate.h - predictions against measured runs
  *
- * In: rows of a table with the columns spec (row_spec.h), gpu and, where
- * there are any, step_ms, peak_mem_gb (GiB), oom (1: the run failed for lack of
- * memory), power_w, group, source, cores_per_gpu (CPUs that the run had). Out: the
- * figures of 'dnnest evaluate' (cli/dnnest.1.scd). An empty cell leaves its metric
- * out. Memory is bounded (score.h).
+ * In: rows that are measured runs (measured_run.h). Out: the figures of 'dnnest
+ * evaluate' (cli/dnnest.1.scd). An empty cell leaves its metric out. Memory is bounded
+ * (score.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_EVALUATE_H
 #define DN_EVALUATE_H
 
+#include "learn/run_spec.h"
 #include "learn/score.h"
-#include "learn/table.h"
 #include "policy/policy.h"
 #include "predict/predict.h"
 
@@ -72,6 +70,7 @@ struct dn_row_result {
     char reason[DN_ERR_TEXT_MAX]; /* why not */
     struct dn_estimate estimate;
     double measured[DN_N_METRICS]; /* in the units of the table; 0: not */
+    bool grouped[DN_N_GROUPINGS];  /* the row is in a group of the kind */
 };
 
 /* An evaluation with nothing in it. Freed with dn_evaluation_free (). */

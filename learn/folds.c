@@ -15,10 +15,14 @@
 
 #define RANDOM_FOLDS 10
 
-static const char *const scheme_text[] = {"run", "model", "source", "gpu"};
+static const char *const scheme_text[] = {
+    [DN_SCHEME_RUN] = "run",
+    [DN_SCHEME_MODEL] = "model",
+    [DN_SCHEME_SOURCE] = "source",
+    [DN_SCHEME_GPU] = "gpu",
+};
 
-const struct dn_names dn_scheme_names = {scheme_text,
-                                         (int) DN_N_ELEMENTS (scheme_text)};
+const struct dn_names dn_scheme_names = DN_NAMES (scheme_text, DN_N_SCHEMES);
 
 /* The label whose values a scheme leaves out. */
 static int label_of (int scheme)
@@ -136,7 +140,7 @@ static int fill_table (const struct dn_runs *runs,
     if (!table->features || !table->targets || !table->weights || !table->floor)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < n; i++) {
-        const struct dn_run *run = &runs->runs[index[i]];
+        const struct dn_example *run = &runs->runs[index[i]];
         double target = run->ratio[DN_QUANTITY_STEP];
 
         memcpy (table->features + (size_t) i * DN_N_FEATURES,
@@ -257,7 +261,7 @@ static int judge_fold (struct dn_training *training,
         return -1;
     for (int i = split->n_kept; i < split->n; i++) {
         size_t at = (size_t) scheme * (size_t) set->n + (size_t) split->place[i];
-        const struct dn_run *run = &runs->runs[split->index[i]];
+        const struct dn_example *run = &runs->runs[split->index[i]];
 
         set->residual[at] = (double) split->sums[i - split->n_kept];
         set->distance[at] = dn_domain_distance (&domain, run->features);
@@ -291,7 +295,7 @@ static int run_fold (struct dn_training *training,
     dn_cleanup (free_split) struct split split = {0};
     struct dn_runs *runs = &training->runs;
     size_t bytes = (size_t) runs->n * sizeof (*runs->runs);
-    dn_cleanup (dn_free_ptr) struct dn_run *before = NULL;
+    dn_cleanup (dn_free_ptr) struct dn_example *before = NULL;
     int rc;
 
     if (split_set (set, fold_of, fold, &split, err) < 0)

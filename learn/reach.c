@@ -185,7 +185,7 @@ double dn_case_sigma (const struct dn_case_set *set,
 }
 
 /* A run that was killed is off only if more was predicted to be left than it took. */
-static double absolute (const struct dn_run *run, double error)
+static double absolute (const struct dn_example *run, double error)
 {
     return run->censored ? fmax (error, 0) : fabs (error);
 }

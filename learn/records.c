@@ -1,68 +1,96 @@
-/* records.c - the store of measured runs: its columns, adding, reading
+/* records.c - the store of measured runs: adding, reading
  *
  * Rows are read a piece at a time into memory, and only then handed on: predicting a
  * piece may take seconds, and who wants to add in the meantime must not wait.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "learn/records_db.h"
+#include "learn/records.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/row_spec.h"
+#include "learn/records_db.h"
+#include "learn/run_spec.h"
 #include "learn/sha256.h"
 
 /* A piece is full at so many rows, or bytes. */
 #define PIECE_ROWS 256
 #define PIECE_LEN  ((size_t) 4 * 1024 * 1024)
 
-#define COLUMNS_MAX 40
+#define COLUMNS_MAX 48
 
-/* dnnest probe fills all down to 'torch' but what has no GPU; the rest is for what
- * accounting knows of a job. Their order and names are version 1.
- */
-static const struct dn_record_column columns[] = {
-    {"spec", DN_RECORD_TEXT, "the run: metadata, or @FILE"},
-    {"gpu", DN_RECORD_TEXT, "device of the catalogue"},
-    {"step_ms", DN_RECORD_REAL, "wall time of an optimizer step [ms]"},
-    {"peak_mem_gb", DN_RECORD_REAL, "peak memory of one GPU [GiB]"},
-    {"power_w", DN_RECORD_REAL, "mean power of one GPU [W]"},
-    {"cores_per_gpu", DN_RECORD_REAL, "CPUs per GPU that the run had"},
-    {"group", DN_RECORD_TEXT, "application"},
-    {"source", DN_RECORD_TEXT, "where the figures are from"},
-    {"time", DN_RECORD_TEXT, "when it was measured, UTC"},
-    {"host", DN_RECORD_TEXT, "node that it was measured on"},
-    {"steps", DN_RECORD_COUNT, "steps measured"},
-    {"sigma", DN_RECORD_REAL, "spread of the mean step, as a fraction"},
-    {"confidence", DN_RECORD_REAL, "in the step time, 0 to 1"},
-    {"start_s", DN_RECORD_REAL, "until steps were steady [s]"},
-    {"loader_share", DN_RECORD_REAL, "of a step that waits for data"},
-    {"loader_workers", DN_RECORD_COUNT, "workers of the loader"},
-    {"cores_busy", DN_RECORD_REAL, "CPUs that worked, of the whole run"},
-    {"gpu_utilisation", DN_RECORD_REAL, "share of time that the GPU worked"},
-    {"torch", DN_RECORD_TEXT, "version of PyTorch"},
-    {"gpus", DN_RECORD_COUNT, "GPUs of the job"},
-    {"oom", DN_RECORD_FLAG, "1: failed for lack of GPU memory"},
-    {"censored", DN_RECORD_FLAG, "1: killed at its limit, figures are at least these"},
-    {"elapsed_s", DN_RECORD_REAL, "of the job [s]"},
-    {"state", DN_RECORD_TEXT, "of the job, as Slurm names it"},
-    {"cluster", DN_RECORD_TEXT, "cluster of the job"},
-    {"job", DN_RECORD_TEXT, "number of the job, or ARRAY_TASK"},
-    {"user", DN_RECORD_TEXT, "who ran it, or a hash of that"},
-    {"sidecar", DN_RECORD_TEXT, "JSON of the sidecar"},
+_Static_assert(DN_N_RUN_COLUMNS <= COLUMNS_MAX, "room for all columns");
+
+struct dn_records {
+    struct dn_records_db db;
+    sqlite3_stmt *add; /* each NULL until it is needed */
+    sqlite3_stmt *add_sidecar;
+    sqlite3_stmt *find_sidecar;
+    sqlite3_stmt *select;
 };
 
-#define N_COLUMNS ((int) DN_N_ELEMENTS (columns))
-#define SIDECAR   (N_COLUMNS - 1)
-
-_Static_assert(DN_N_ELEMENTS (columns) <= COLUMNS_MAX, "room for all columns");
-
-const struct dn_record_column *dn_record_columns (int *n_columns)
+static int fail (const struct dn_records *records, struct dn_err *err)
 {
-    *n_columns = N_COLUMNS;
-    return columns;
+    return dn_sql_fail (records->db.sql, err);
+}
+
+/* --- open and close -------------------------------------------------------------- */
+
+bool dn_records_is (const char *path)
+{
+    return dn_records_db_is (path);
+}
+
+int dn_records_open_as (const char *path,
+                        enum dn_records_use use,
+                        const struct dn_records_schema *schema,
+                        struct dn_records **out,
+                        struct dn_err *err)
+{
+    struct dn_records *records = calloc (1, sizeof (*records));
+
+    *out = NULL;
+    if (!records)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (dn_records_db_open (&records->db, path, use == DN_RECORDS_ADD, schema, err)
+        < 0) {
+        dn_records_close (records);
+        return dn_err_wrap (err, "%s", path);
+    }
+    *out = records;
+    return 0;
+}
+
+int dn_records_open (const char *path,
+                     enum dn_records_use use,
+                     struct dn_records **out,
+                     struct dn_err *err)
+{
+    return dn_records_open_as (path, use, &dn_records_schema, out, err);
+}
+
+int dn_records_commit (struct dn_records *records, struct dn_err *err)
+{
+    return dn_records_db_commit (&records->db, err);
+}
+
+void dn_records_close (struct dn_records *records)
+{
+    if (!records)
+        return;
+    sqlite3_finalize (records->add);
+    sqlite3_finalize (records->add_sidecar);
+    sqlite3_finalize (records->find_sidecar);
+    sqlite3_finalize (records->select);
+    dn_records_db_close (&records->db);
+    free (records);
+}
+
+void dn_records_cleanup (struct dn_records **records)
+{
+    dn_records_close (*records);
 }
 
 /* --- adding ---------------------------------------------------------------------- */
@@ -74,21 +102,24 @@ static int prepare (struct dn_records *records,
 {
     if (*statement)
         return 0;
-    return sqlite3_prepare_v2 (records->db, sql, -1, statement, NULL) == SQLITE_OK
+    return sqlite3_prepare_v2 (records->db.sql, sql, -1, statement, NULL) == SQLITE_OK
                ? 0
-               : dn_records_fail (records, err);
+               : fail (records, err);
 }
 
 static int prepare_adding (struct dn_records *records, struct dn_err *err)
 {
+    const struct dn_records_schema *schema = records->db.schema;
     char sql[2048];
     struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
 
+    if (records->find_sidecar)
+        return 0;
     dn_buf_add (&buf, "INSERT INTO records (");
-    for (int i = 0; i < N_COLUMNS; i++)
-        dn_buf_add (&buf, "%s\"%s\"", i > 0 ? ", " : "", columns[i].name);
+    for (int i = 0; i < schema->n_columns; i++)
+        dn_buf_add (&buf, "%s\"%s\"", i > 0 ? ", " : "", schema->columns[i].name);
     dn_buf_add (&buf, ") VALUES (?");
-    for (int i = 1; i < N_COLUMNS; i++)
+    for (int i = 1; i < schema->n_columns; i++)
         dn_buf_add (&buf, ", ?");
     dn_buf_add (&buf, ")");
     if (prepare (records, sql, &records->add, err) < 0
@@ -105,58 +136,65 @@ static int prepare_adding (struct dn_records *records, struct dn_err *err)
 }
 
 static int bind_text (struct dn_records *records,
-                      int i,
+                      int at,
+                      const char *name,
                       const char *text,
                       struct dn_err *err)
 {
     size_t len = strlen (text);
 
+    if (len == 0)
+        return 0;
     if (len > DN_RECORD_TEXT_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,
                            "%s: %zu bytes, expected at most %d",
-                           columns[i].name,
+                           name,
                            len,
                            DN_RECORD_TEXT_MAX);
-    return sqlite3_bind_text (records->add, i + 1, text, (int) len, SQLITE_TRANSIENT)
+    return sqlite3_bind_text (records->add, at, text, (int) len, SQLITE_TRANSIENT)
                    == SQLITE_OK
                ? 0
-               : dn_records_fail (records, err);
+               : fail (records, err);
 }
 
-static int bind_cell (struct dn_records *records,
-                      int i,
-                      const char *text,
+static int bind_real (struct dn_records *records,
+                      int at,
+                      const char *name,
+                      double value,
                       struct dn_err *err)
 {
-    const struct dn_record_column *column = &columns[i];
-    int64_t max = column->type == DN_RECORD_FLAG ? 1 : INT64_C (1) << 53;
-    int64_t count;
-    double value;
-
-    if (column->type == DN_RECORD_TEXT)
-        return bind_text (records, i, text, err);
-    if (column->type == DN_RECORD_REAL) {
-        if (dn_real_read (dn_span_of (text), column->name, 0, 1e15, &value, err) < 0)
-            return -1;
-        return sqlite3_bind_double (records->add, i + 1, value) == SQLITE_OK
-                   ? 0
-                   : dn_records_fail (records, err);
-    }
-    if (dn_int_read (dn_span_of (text), column->name, 0, max, &count, err) < 0)
-        return -1;
-    return sqlite3_bind_int64 (records->add, i + 1, count) == SQLITE_OK
+    if (isnan (value))
+        return 0;
+    if (value < 0 || value > DN_RUN_REAL_MAX)
+        return dn_err_set (
+            err, DN_E_RANGE, "%s: %g out of range 0..%g", name, value, DN_RUN_REAL_MAX);
+    return sqlite3_bind_double (records->add, at, value) == SQLITE_OK
                ? 0
-               : dn_records_fail (records, err);
+               : fail (records, err);
+}
+
+static int bind_count (struct dn_records *records,
+                       int at,
+                       int64_t count,
+                       struct dn_err *err)
+{
+    if (count == DN_UNSET)
+        return 0;
+    return sqlite3_bind_int64 (records->add, at, count) == SQLITE_OK
+               ? 0
+               : fail (records, err);
 }
 
 /* Run a statement that gives no row. */
-static int run (struct dn_records *records, sqlite3_stmt *statement, struct dn_err *err)
+static int finish (struct dn_records *records,
+                   sqlite3_stmt *statement,
+                   struct dn_err *err)
 {
     int rc = sqlite3_step (statement);
 
     if (rc != SQLITE_DONE)
-        dn_records_fail (records, err);
+        fail (records, err);
     sqlite3_reset (statement);
     return rc == SQLITE_DONE ? 0 : -1;
 }
@@ -176,27 +214,28 @@ static int keep_sidecar (struct dn_records *records,
         || sqlite3_bind_text (records->add_sidecar, 2, text, -1, SQLITE_TRANSIENT)
                != SQLITE_OK
         || sqlite3_bind_text (find, 1, digest.hex, -1, SQLITE_TRANSIENT) != SQLITE_OK)
-        return dn_records_fail (records, err);
-    if (run (records, records->add_sidecar, err) < 0)
+        return fail (records, err);
+    if (finish (records, records->add_sidecar, err) < 0)
         return -1;
     rc = sqlite3_step (find);
     if (rc == SQLITE_ROW)
         *id = sqlite3_column_int64 (find, 0);
     else
-        dn_records_fail (records, err);
+        fail (records, err);
     sqlite3_reset (find);
     return rc == SQLITE_ROW ? 0 : -1;
 }
 
 static int bind_sidecar (struct dn_records *records,
-                         const struct dn_row *row,
+                         int at,
+                         const struct dn_run *run,
                          struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *text = NULL;
     dn_cleanup (dn_free_ptr) char *json = NULL;
     int64_t id = 0;
 
-    if (dn_row_sidecar (row, &text, err) < 0)
+    if (dn_run_sidecar (run, &text, err) < 0)
         return -1;
     if (!text)
         return 0;
@@ -204,29 +243,44 @@ static int bind_sidecar (struct dn_records *records,
         return dn_err_wrap (err, "sidecar");
     if (keep_sidecar (records, json, &id, err) < 0)
         return -1;
-    return sqlite3_bind_int64 (records->add, SIDECAR + 1, id) == SQLITE_OK
-               ? 0
-               : dn_records_fail (records, err);
+    return bind_count (records, at, id, err);
+}
+
+/* What is unknown is not bound: NULL. */
+static int bind_column (struct dn_records *records,
+                        int i,
+                        const struct dn_run *run,
+                        struct dn_err *err)
+{
+    const struct dn_run_column *column = &records->db.schema->columns[i];
+    const void *member = dn_run_member (run, column);
+
+    switch (column->type) {
+    case DN_RUN_MEASURED:
+    case DN_RUN_REAL:
+        return bind_real (records, i + 1, column->name, *(const double *) member, err);
+    case DN_RUN_COUNT:
+    case DN_RUN_FLAG:
+        return bind_count (records, i + 1, *(const int64_t *) member, err);
+    case DN_RUN_SIDECAR:
+        return bind_sidecar (records, i + 1, run, err);
+    default:
+        return bind_text (
+            records, i + 1, column->name, *(const char *const *) member, err);
+    }
 }
 
 int dn_records_add (struct dn_records *records,
-                    const struct dn_row *row,
+                    const struct dn_run *run,
                     struct dn_err *err)
 {
-    if (!dn_row_get (row, "spec") || !dn_row_get (row, "gpu"))
-        return dn_err_set (err, DN_E_SYNTAX, "a record needs spec and gpu");
     if (prepare_adding (records, err) < 0)
         return -1;
     sqlite3_clear_bindings (records->add);
-    for (int i = 0; i < SIDECAR; i++) {
-        const char *text = dn_row_get (row, columns[i].name);
-
-        if (text && text[0] != '\0' && bind_cell (records, i, text, err) < 0)
+    for (int i = 0; i < records->db.schema->n_columns; i++)
+        if (bind_column (records, i, run, err) < 0)
             return -1;
-    }
-    if (bind_sidecar (records, row, err) < 0)
-        return -1;
-    return run (records, records->add, err);
+    return finish (records, records->add, err);
 }
 
 /* --- reading --------------------------------------------------------------------- */
@@ -273,18 +327,18 @@ static int add_text (struct piece *piece,
 /* Is the value of a type that the column may have? CHECK says so of what was added, and
  * nothing of what somebody has written into the file.
  */
-static bool is_right (sqlite3_stmt *select, int i)
+static bool is_right (sqlite3_stmt *select, int at, enum dn_run_type column)
 {
-    int type = sqlite3_column_type (select, i + 1);
+    int type = sqlite3_column_type (select, at);
     double value;
 
     if (type == SQLITE_NULL)
         return true;
-    if (columns[i].type == DN_RECORD_TEXT)
+    if (column == DN_RUN_TEXT || column == DN_RUN_SIDECAR)
         return type == SQLITE_TEXT;
-    if (columns[i].type != DN_RECORD_REAL)
+    if (column == DN_RUN_COUNT || column == DN_RUN_FLAG)
         return type == SQLITE_INTEGER;
-    value = sqlite3_column_double (select, i + 1);
+    value = sqlite3_column_double (select, at);
     return (type == SQLITE_FLOAT || type == SQLITE_INTEGER) && isfinite (value);
 }
 
@@ -293,29 +347,31 @@ static int add_cell (struct dn_records *records,
                      int i,
                      struct dn_err *err)
 {
-    size_t max = i == SIDECAR ? DN_RECORD_SIDECAR_MAX : DN_RECORD_TEXT_MAX;
+    const struct dn_run_column *column = &records->db.schema->columns[i];
+    bool sidecar = column->type == DN_RUN_SIDECAR;
+    size_t max = sidecar ? DN_RECORD_SIDECAR_MAX : DN_RECORD_TEXT_MAX;
     const char *text;
     size_t len;
 
     piece->start[piece->n][i] = piece->len;
-    if (!is_right (records->select, i))
+    if (!is_right (records->select, i + 1, column->type))
         return dn_err_set (
-            err, DN_E_SYNTAX, "%s has a value of another type", columns[i].name);
+            err, DN_E_SYNTAX, "%s has a value of another type", column->name);
     text = (const char *) sqlite3_column_text (records->select, i + 1);
-    if (!text && sqlite3_errcode (records->db) == SQLITE_NOMEM)
-        return dn_records_fail (records, err);
+    if (!text && sqlite3_errcode (records->db.sql) == SQLITE_NOMEM)
+        return fail (records, err);
     len = text ? (size_t) sqlite3_column_bytes (records->select, i + 1) : 0;
     text = text ? text : "";
     if (len > max)
         return dn_err_set (err,
                            DN_E_LIMIT,
                            "%s: %zu bytes, expected at most %zu",
-                           columns[i].name,
+                           column->name,
                            len,
                            max);
     if (len > 0 && memchr (text, '\0', len))
         return dn_err_set (
-            err, DN_E_SYNTAX, "%s has a NUL byte, expected text", columns[i].name);
+            err, DN_E_SYNTAX, "%s has a NUL byte, expected text", column->name);
     return add_text (piece, text, len, err);
 }
 
@@ -330,23 +386,33 @@ static int add_row (struct dn_records *records,
     if (id <= after)
         return dn_err_set (err, DN_E_SYNTAX, "the records are not in order");
     piece->id[piece->n] = id;
-    for (int i = 0; i < N_COLUMNS; i++)
+    for (int i = 0; i < records->db.schema->n_columns; i++)
         if (add_cell (records, piece, i, err) < 0)
             return dn_err_wrap (err, "record %lld", (long long) id);
     piece->n++;
     return 0;
 }
 
+/* Columns that the file's version has not are NULL. */
 static int prepare_reading (struct dn_records *records, struct dn_err *err)
 {
+    const struct dn_records_db *db = &records->db;
     char sql[2048];
     struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
 
     dn_buf_add (&buf, "SELECT r.id");
-    for (int i = 0; i < SIDECAR; i++)
-        dn_buf_add (&buf, ", r.\"%s\"", columns[i].name);
+    for (int i = 0; i < db->schema->n_columns; i++) {
+        const struct dn_run_column *column = &db->schema->columns[i];
+
+        if (column->since > db->version)
+            dn_buf_add (&buf, ", NULL");
+        else if (column->type == DN_RUN_SIDECAR)
+            dn_buf_add (&buf, ", s.text");
+        else
+            dn_buf_add (&buf, ", r.\"%s\"", column->name);
+    }
     dn_buf_add (&buf,
-                ", s.text FROM records AS r LEFT JOIN sidecars AS s"
+                " FROM records AS r LEFT JOIN sidecars AS s"
                 " ON s.id = r.sidecar WHERE r.id > ?1 AND r.id <= ?2"
                 " AND (?3 IS NULL OR r.\"group\" = ?3)"
                 " AND (?4 IS NULL OR r.gpu = ?4)"
@@ -355,26 +421,41 @@ static int prepare_reading (struct dn_records *records, struct dn_err *err)
     return prepare (records, sql, &records->select, err);
 }
 
-/* One number that a question has for its answer; 'none' where there is none. */
-static int ask (struct dn_records *records,
-                const char *sql,
-                const struct dn_records_filter *filter,
-                int64_t none,
-                int64_t *answer,
-                struct dn_err *err)
+/* Bind the texts of a filter to ?3, ?4 and ?5. Return SQLite's code. */
+static int bind_filter (sqlite3_stmt *statement, const struct dn_records_filter *filter)
 {
-    sqlite3_stmt *question = NULL;
-    int rc = sqlite3_prepare_v2 (records->db, sql, -1, &question, NULL);
+    const char *const texts[] = {filter->group, filter->gpu, filter->source};
+    int rc = SQLITE_OK;
 
-    if (rc == SQLITE_OK && filter)
-        rc = dn_records_bind (question, filter);
-    if (rc == SQLITE_OK && filter)
+    for (int i = 0; i < (int) DN_N_ELEMENTS (texts) && rc == SQLITE_OK; i++)
+        if (texts[i])
+            rc = sqlite3_bind_text (statement, i + 3, texts[i], -1, SQLITE_TRANSIENT);
+    return rc;
+}
+
+/* The number of the record behind which the newest 'filter->last' begin; 0: before all.
+ */
+static int find_first (struct dn_records *records,
+                       const struct dn_records_filter *filter,
+                       int64_t *first,
+                       struct dn_err *err)
+{
+    static const char sql[] =
+        "SELECT id FROM records WHERE (?3 IS NULL OR \"group\" = ?3)"
+        " AND (?4 IS NULL OR gpu = ?4) AND (?5 IS NULL OR source = ?5)"
+        " ORDER BY id DESC LIMIT 1 OFFSET ?1";
+    sqlite3_stmt *question = NULL;
+    int rc = sqlite3_prepare_v2 (records->db.sql, sql, -1, &question, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = bind_filter (question, filter);
+    if (rc == SQLITE_OK)
         rc = sqlite3_bind_int64 (question, 1, filter->last);
     if (rc == SQLITE_OK)
         rc = sqlite3_step (question);
-    *answer = rc == SQLITE_ROW ? sqlite3_column_int64 (question, 0) : none;
+    *first = rc == SQLITE_ROW ? sqlite3_column_int64 (question, 0) : 0;
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        dn_records_fail (records, err);
+        fail (records, err);
     sqlite3_finalize (question);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
 }
@@ -387,18 +468,9 @@ static int find_ends (struct dn_records *records,
                       struct dn_err *err)
 {
     *first = 0;
-    if (ask (records, "SELECT max (id) FROM records", NULL, 0, last, err) < 0)
+    if (dn_sql_ask (records->db.sql, "SELECT max (id) FROM records", last, err) < 0)
         return -1;
-    if (filter->last <= 0)
-        return 0;
-    return ask (records,
-                "SELECT id FROM records WHERE (?3 IS NULL OR \"group\" = ?3)"
-                " AND (?4 IS NULL OR gpu = ?4) AND (?5 IS NULL OR source = ?5)"
-                " ORDER BY id DESC LIMIT 1 OFFSET ?1",
-                filter,
-                0,
-                first,
-                err);
+    return filter->last > 0 ? find_first (records, filter, first, err) : 0;
 }
 
 /* Fill a piece with what stands behind 'after'. Fewer rows than fit: it is the last. */
@@ -417,7 +489,7 @@ static int fill (struct dn_records *records,
     *end = false;
     if (sqlite3_bind_int64 (select, 1, after) != SQLITE_OK
         || sqlite3_bind_int64 (select, 2, last) != SQLITE_OK)
-        return dn_records_fail (records, err);
+        return fail (records, err);
     while (piece->n < PIECE_ROWS && piece->len < PIECE_LEN
            && (rc = sqlite3_step (select)) == SQLITE_ROW) {
         if (add_row (records, piece, after, err) < 0) {
@@ -427,25 +499,27 @@ static int fill (struct dn_records *records,
         after = piece->id[piece->n - 1];
     }
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        dn_records_fail (records, err);
+        fail (records, err);
     sqlite3_reset (select);
     *end = rc == SQLITE_DONE;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
 }
 
-static int hand_on (const struct piece *piece,
+static int hand_on (const struct dn_records_schema *schema,
+                    const struct piece *piece,
                     dn_row_f row,
                     void *context,
                     struct dn_err *err)
 {
     const char *names[COLUMNS_MAX];
     const char *values[COLUMNS_MAX];
-    struct dn_row given = {.n_columns = N_COLUMNS, .names = names, .values = values};
+    struct dn_row given = {
+        .n_columns = schema->n_columns, .names = names, .values = values};
 
-    for (int i = 0; i < N_COLUMNS; i++)
-        names[i] = columns[i].name;
+    for (int i = 0; i < schema->n_columns; i++)
+        names[i] = schema->columns[i].name;
     for (int at = 0; at < piece->n; at++) {
-        for (int i = 0; i < N_COLUMNS; i++)
+        for (int i = 0; i < schema->n_columns; i++)
             values[i] = piece->text + piece->start[at][i];
         given.line = piece->id[at];
         if (row (&given, context, err) < 0)
@@ -473,11 +547,11 @@ int dn_records_read (struct dn_records *records,
     if (find_ends (records, filter, &at, &last, err) < 0
         || prepare_reading (records, err) < 0)
         return -1;
-    if (dn_records_bind (records->select, filter) != SQLITE_OK)
-        return dn_records_fail (records, err);
+    if (bind_filter (records->select, filter) != SQLITE_OK)
+        return fail (records, err);
     while (!end) {
         if (fill (records, piece, at, last, &end, err) < 0
-            || hand_on (piece, row, context, err) < 0)
+            || hand_on (records->db.schema, piece, row, context, err) < 0)
             return -1;
         if (piece->n > 0)
             at = piece->id[piece->n - 1];

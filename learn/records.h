@@ -1,54 +1,31 @@
 /* records.h - the store of measured runs: records.db, on SQLite
  *
- * In: rows with the columns of 'dnnest evaluate' and those below, of which what nobody
- * knows is empty. Out: the same, in the order in which they came, each number in the
- * form of a table's cell; so whatever reads tables reads a store. A sidecar is kept
- * with the run that it describes, equal ones once.
+ * In: measured runs (measured_run.h). Out: rows with the columns of a run, in the order
+ * in which they came, each number in the form of a table's cell; so whatever reads
+ * tables reads a store. A sidecar is kept with the run that it describes, equal ones
+ * once.
  *
  * Several programs may add at the same time, from several nodes: each waits for the
  * others, and a row is there whole or not at all. The journal is SQLite's rollback
  * journal and never its write-ahead log, whose shared memory does not work across nodes
  * on NFS, where home directories are.
  *
- * A store may come from anybody: what is not as this version makes it is an error, and
- * whatever is in it, memory stays bounded.
+ * A store may come from anybody: what is not as a version up to this one makes it is an
+ * error, and whatever is in it, memory stays bounded. A store of an older version is
+ * read as it is, and becomes one of this version with the first record that is added.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_RECORDS_H
 #define DN_RECORDS_H
 
-#include "learn/table.h"
-
-#define DN_RECORDS_VERSION 1
+#include "learn/measured_run.h"
 
 /* A row's texts, and its sidecar with equal operators put together: with every quote
  * doubled the row is still one of a table (DN_FILE_MAX).
  */
 #define DN_RECORD_TEXT_MAX    8192
 #define DN_RECORD_SIDECAR_MAX (256 * 1024)
-
-/* Bytes of a store: 10^8 rows. */
-#define DN_RECORDS_FILE_MAX (INT64_C (64) << 30)
-
-/* SQLite's own memory. */
-#define DN_RECORDS_MEMORY_MAX (INT64_C (64) << 20)
-
-enum dn_record_type {
-    DN_RECORD_TEXT,
-    DN_RECORD_REAL,
-    DN_RECORD_COUNT,
-    DN_RECORD_FLAG /* 0 or 1 */
-};
-
-struct dn_record_column {
-    const char *name;
-    enum dn_record_type type;
-    const char *help; /* with its unit */
-};
-
-/* The columns in order; spec comes first, sidecar last. */
-const struct dn_record_column *dn_record_columns (int *n_columns);
 
 /* Is the file a store, by its first bytes? False where it cannot be read. */
 bool dn_records_is (const char *path);
@@ -59,6 +36,7 @@ enum dn_records_use {
 };
 
 struct dn_records;
+struct dn_records_schema;
 
 /* Open a store: a regular file of ours or of root, not writable by others, in a
  * directory that not everybody may write to. To add is one transaction, from here to
@@ -70,17 +48,22 @@ int dn_records_open (const char *path,
                      struct dn_records **out,
                      struct dn_err *err);
 
+/* The same with the versions of another program: what a later one will do (tests). */
+int dn_records_open_as (const char *path,
+                        enum dn_records_use use,
+                        const struct dn_records_schema *schema,
+                        struct dn_records **out,
+                        struct dn_err *err);
+
 /* NULL-safe. What was not committed is gone. */
 void dn_records_close (struct dn_records *records);
 
 /* dn_records_close () for dn_cleanup. */
 void dn_records_cleanup (struct dn_records **records);
 
-/* Add a row; columns that the store has not are passed over. -1 with 'err', which names
- * the column, and nothing added.
- */
+/* Add a run. -1 with 'err', which names the column, and nothing added. */
 int dn_records_add (struct dn_records *records,
-                    const struct dn_row *row,
+                    const struct dn_run *run,
                     struct dn_err *err);
 
 /* Make what was added last; nothing can be added any more. */

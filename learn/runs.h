@@ -1,17 +1,17 @@
 /* runs.h - the measured runs that are learned from
  *
- * In: rows of a table with the columns of 'dnnest evaluate' (spec, gpu, step_ms,
- * peak_mem_gb, oom, group, source), and 'censored': 1 where the job was killed at its
- * limit, so that step_ms is what a step took at least. Out: features and ln (measured /
- * white box) of each, by the constants that ship. Memory is bounded: of a table longer
- * than 'max' rows a sample stays, drawn evenly (reservoir) by the seed.
+ * In: rows that are measured runs (measured_run.h), of which those that are 'censored'
+ * were killed at their limit, so that step_ms is what a step took at least. Out:
+ * features and ln (measured / white box) of each, by the constants that ship. Memory is
+ * bounded: of a table longer than 'max' rows a sample stays, drawn evenly (reservoir)
+ * by the seed.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_RUNS_H
 #define DN_RUNS_H
 
-#include "learn/table.h"
+#include "learn/measured_run.h"
 #include "predict/bundle.h"
 
 /* 350 bytes each. More rows do not make better trees: rows of one model are alike. */
@@ -32,7 +32,8 @@ struct dn_label_names {
     int size;
 };
 
-struct dn_run {
+/* What is learned from one run. */
+struct dn_example {
     float features[DN_N_FEATURES];
     double ratio[DN_N_QUANTITIES]; /* ln (measured / white box); NaN: not measured */
     double doubt;                  /* variance of what the job did not tell */
@@ -43,7 +44,7 @@ struct dn_run {
 };
 
 struct dn_runs {
-    struct dn_run *runs; /* owned */
+    struct dn_example *runs; /* owned */
     int n;
     int size;
     int max;

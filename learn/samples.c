@@ -14,23 +14,50 @@ const char dn_samples_head[] =
     "op,precision,pass,shape,devices,flops,bytes,seconds,spread,runs\n";
 
 static const char *const op_text[] = {
-    "unknown", "fact",    "gemm",        "bmm",       "conv", "depthwise", "attention",
-    "norm",    "softmax", "elementwise", "embedding", "rnn",  "optimizer", "copy",
-    "h2d",     "launch",  "sync",        "allreduce", "jpeg", "text",      "array"};
-static const char *const pass_text[] = {"none",
-                                        "forward",
-                                        "backward_data",
-                                        "backward_weight",
-                                        "backward"};
-static const char *const precision_text[] = {"none", "fp32", "tf32", "fp16", "bf16"};
+    [DN_SAMPLE_UNKNOWN] = "unknown",
+    [DN_SAMPLE_FACT] = "fact",
+    [DN_SAMPLE_GEMM] = "gemm",
+    [DN_SAMPLE_BMM] = "bmm",
+    [DN_SAMPLE_CONV] = "conv",
+    [DN_SAMPLE_DEPTHWISE] = "depthwise",
+    [DN_SAMPLE_ATTENTION] = "attention",
+    [DN_SAMPLE_NORM] = "norm",
+    [DN_SAMPLE_SOFTMAX] = "softmax",
+    [DN_SAMPLE_ELEMENTWISE] = "elementwise",
+    [DN_SAMPLE_EMBEDDING] = "embedding",
+    [DN_SAMPLE_RNN] = "rnn",
+    [DN_SAMPLE_OPTIMIZER] = "optimizer",
+    [DN_SAMPLE_COPY] = "copy",
+    [DN_SAMPLE_H2D] = "h2d",
+    [DN_SAMPLE_LAUNCH] = "launch",
+    [DN_SAMPLE_SYNC] = "sync",
+    [DN_SAMPLE_ALLREDUCE] = "allreduce",
+    [DN_SAMPLE_JPEG] = "jpeg",
+    [DN_SAMPLE_TEXT] = "text",
+    [DN_SAMPLE_ARRAY] = "array",
+};
 
-_Static_assert(DN_N_ELEMENTS (op_text) == DN_N_SAMPLE_OPS, "a name per operator");
+static const char *const pass_text[] = {
+    [DN_SAMPLE_NO_PASS] = "none",
+    [DN_SAMPLE_FORWARD] = "forward",
+    [DN_SAMPLE_BACKWARD_DATA] = "backward_data",
+    [DN_SAMPLE_BACKWARD_WEIGHT] = "backward_weight",
+    [DN_SAMPLE_BACKWARD] = "backward",
+};
 
-const struct dn_names dn_sample_op_names = {op_text, (int) DN_N_ELEMENTS (op_text)};
-const struct dn_names dn_sample_pass_names = {pass_text,
-                                              (int) DN_N_ELEMENTS (pass_text)};
-static const struct dn_names precision_names = {precision_text,
-                                                (int) DN_N_ELEMENTS (precision_text)};
+/* Those that kernels are measured in. */
+static const char *const precision_text[] = {
+    [DN_PRECISION_UNKNOWN] = "none",
+    [DN_PRECISION_FP32] = "fp32",
+    [DN_PRECISION_TF32] = "tf32",
+    [DN_PRECISION_FP16] = "fp16",
+    [DN_PRECISION_BF16] = "bf16",
+};
+
+const struct dn_names dn_sample_op_names = DN_NAMES (op_text, DN_N_SAMPLE_OPS);
+const struct dn_names dn_sample_pass_names = DN_NAMES (pass_text, DN_N_SAMPLE_PASSES);
+static const struct dn_names precision_names =
+    DN_NAMES (precision_text, DN_PRECISION_BF16 + 1);
 
 /* An empty cell is constant 0 of the table. */
 static int read_name (const struct dn_row *row,

@@ -49,7 +49,8 @@ enum dn_sample_pass {
     DN_SAMPLE_FORWARD,
     DN_SAMPLE_BACKWARD_DATA,
     DN_SAMPLE_BACKWARD_WEIGHT,
-    DN_SAMPLE_BACKWARD /* both */
+    DN_SAMPLE_BACKWARD, /* both */
+    DN_N_SAMPLE_PASSES
 };
 
 extern const struct dn_names dn_sample_pass_names;

@@ -6,45 +6,22 @@
 
 #include <string.h>
 
-#include "learn/row_spec.h"
+#include "learn/run_spec.h"
 
-#define GIB (1024.0 * 1024 * 1024)
-
-/* A measured value in our units. */
-static int read_measured (const struct dn_row *row,
-                          const char *column,
-                          double unit,
-                          double *value,
-                          struct dn_err *err)
-{
-    if (dn_row_measured (row, column, value, err) < 0)
-        return -1;
-    *value *= unit;
-    return 0;
-}
-
-static int read_device (const struct dn_row *row,
+static int read_device (const struct dn_run *measured,
                         const struct dn_catalogue *catalogue,
                         struct dn_site_run *run,
                         struct dn_err *err)
 {
-    const char *gpu = dn_row_get (row, "gpu");
-
-    run->device = dn_catalogue_find (catalogue, gpu);
+    run->device = dn_run_device (measured, catalogue, err);
     if (!run->device)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "gpu: '%s' is not in the hardware catalogue",
-                           dn_quote (gpu, strlen (gpu)).text);
+        return -1;
     if (run->device->arch == DN_ARCH_CPU)
         return dn_err_set (err,
                            DN_E_RANGE,
                            "gpu: %s is a CPU, whose runs tell nothing of GPUs",
                            run->device->name);
-    if (!dn_device_supports (run->device, run->spec.precision))
-        return dn_err_set (
-            err, DN_E_RANGE, "gpu: %s cannot run this precision", run->device->name);
-    return 0;
+    return dn_run_supported (run->device, &run->spec, err);
 }
 
 static int check_measured (const struct dn_site_run *run, struct dn_err *err)
@@ -61,18 +38,20 @@ int dn_site_run_read (const struct dn_row *row,
                       struct dn_site_run *run,
                       struct dn_err *err)
 {
+    struct dn_run measured;
+
     memset (run, 0, sizeof (*run));
     run->spec = dn_spec_empty ();
-    if (!dn_row_get (row, "spec") || !dn_row_get (row, "gpu"))
-        return dn_err_set (
-            err, DN_E_SYNTAX, "the table needs the columns spec and gpu");
-    if (read_measured (row, "step_ms", 1e-3, &run->step_s, err) < 0
-        || read_measured (row, "peak_mem_gb", GIB, &run->gpu_mem, err) < 0
-        || read_measured (row, "power_w", 1, &run->power_w, err) < 0
-        || read_measured (row, "cores_per_gpu", 1, &run->cpus_per_gpu, err) < 0
-        || dn_row_spec (row, datasets, &run->spec, &run->graph, err) < 0)
+    if (dn_run_check (row, err) < 0
+        || dn_run_read (row, DN_RUN_JUDGE, &measured, err) < 0
+        || dn_run_spec (&measured, datasets, &run->spec, &run->graph, err) < 0)
         return -1;
-    if (read_device (row, catalogue, run, err) == 0 && check_measured (run, err) == 0)
+    run->step_s = dn_run_known (measured.step_ms) * 1e-3;
+    run->gpu_mem = dn_run_known (measured.peak_mem_gb) * DN_GIB;
+    run->power_w = dn_run_known (measured.power_w);
+    run->cpus_per_gpu = dn_run_known (measured.cores_per_gpu);
+    if (read_device (&measured, catalogue, run, err) == 0
+        && check_measured (run, err) == 0)
         return 0;
     dn_graph_free (&run->graph);
     return -1;

@@ -1,6 +1,6 @@
 /* site_rows.h - a site's runs out of a table
  *
- * In: rows with the columns of 'dnnest evaluate' (learn/evaluate.h). Out: struct
+ * In: rows that are measured runs (measured_run.h). Out: struct
  * dn_site_run.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

@@ -495,6 +495,29 @@ static bool iterate (struct dn_site_solution *solution)
     return factor_normal (solution, 0);
 }
 
+/* With the runs' names and coordinates, and what may move. */
+static int begin (struct dn_site_solution *solution,
+                  const struct dn_site_prior *prior,
+                  const struct dn_site_run *const *runs,
+                  int n)
+{
+    size_t most = (size_t) n + DN_CONSTANT_FIELDS + 1;
+
+    solution->members = calloc ((size_t) n + 1, sizeof (*solution->members));
+    solution->parameters = calloc (most, sizeof (*solution->parameters));
+    if (!solution->members || !solution->parameters)
+        return -1;
+    solution->likeness = prior->likeness;
+    solution->n_members = n;
+    for (int i = 0; i < n; i++)
+        set_member (&solution->base, runs[i], &solution->members[i]);
+    if (end_of_block (solution, 0) < n)
+        add_parameters (solution, prior);
+    else
+        add_nothing (solution, prior);
+    return make_room (solution);
+}
+
 struct dn_site_solution *dn_site_solve (const struct dn_constants *base,
                                         const struct dn_site_prior *prior,
                                         const struct dn_site_run *const *runs,
@@ -502,27 +525,13 @@ struct dn_site_solution *dn_site_solve (const struct dn_constants *base,
                                         struct dn_err *err)
 {
     struct dn_site_solution *solution = calloc (1, sizeof (*solution));
-    size_t most = (size_t) n + DN_CONSTANT_FIELDS + 1;
 
-    if (solution) {
-        solution->members = calloc ((size_t) n + 1, sizeof (*solution->members));
-        solution->parameters = calloc (most, sizeof (*solution->parameters));
-    }
-    if (!solution || !solution->members || !solution->parameters) {
-        dn_site_solution_free (&solution);
+    if (!solution) {
         dn_err_set (err, DN_E_NOMEM, "out of memory");
         return NULL;
     }
     solution->base = *base;
-    solution->likeness = prior->likeness;
-    solution->n_members = n;
-    for (int i = 0; i < n; i++)
-        set_member (base, runs[i], &solution->members[i]);
-    if (end_of_block (solution, 0) < n)
-        add_parameters (solution, prior);
-    else
-        add_nothing (solution, prior);
-    if (make_room (solution) < 0) {
+    if (begin (solution, prior, runs, n) < 0) {
         dn_err_set (err, DN_E_NOMEM, "out of memory");
     } else if (!iterate (solution)) {
         dn_err_set (err, DN_E_BUG, "the fit has no curvature");

@@ -32,6 +32,11 @@
 #define LONG_DEVIATIONS 6.0
 #define LONG_RATIO      2.0
 
+/* Judged: the confidence is a half with so many intervals, and with such a spread of
+ * the mean. */
+#define HALF_INTERVALS 5.0
+#define HALF_SIGMA     0.15
+
 /* The mean of the steps between two marks. */
 struct interval {
     double each_s;
@@ -162,8 +167,8 @@ static void judge (struct interval intervals[],
     steady->sigma =
         sqrt (noise * noise + doubt * doubt + pow (log (all / steady->step_s), 2)
               + BETWEEN_RUNS * BETWEEN_RUNS);
-    /* Judged: half of it at 5 steps, and half at a spread of 15 %. */
-    steady->confidence = (double) n / (n + 5.0) / (1 + pow (steady->sigma / 0.15, 2));
+    steady->confidence =
+        (double) n / (n + HALF_INTERVALS) / (1 + pow (steady->sigma / HALF_SIGMA, 2));
 }
 
 /* The marks from the end of the warm-up on, in order. Those of one moment are one: a

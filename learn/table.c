@@ -46,19 +46,6 @@ const char *dn_row_get (const struct dn_row *row, const char *column)
     return NULL;
 }
 
-int dn_row_measured (const struct dn_row *row,
-                     const char *column,
-                     double *value,
-                     struct dn_err *err)
-{
-    const char *text = dn_row_get (row, column);
-
-    *value = 0;
-    if (!text || text[0] == '\0')
-        return 0;
-    return dn_real_read (dn_span_of (text), column, 1e-9, 1e15, value, err);
-}
-
 struct dn_table *dn_table_new (dn_row_f row, void *context)
 {
     struct dn_table *table = calloc (1, sizeof (*table));

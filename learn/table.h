@@ -37,12 +37,6 @@ struct dn_row {
 /* The value of a column, or NULL when the table has no such column. */
 const char *dn_row_get (const struct dn_row *row, const char *column);
 
-/* A measured value: 0 where the cell is empty or the column is missing. */
-int dn_row_measured (const struct dn_row *row,
-                     const char *column,
-                     double *value,
-                     struct dn_err *err);
-
 /* Called for every row; -1 with 'err' ends the reading. */
 typedef int (*dn_row_f) (const struct dn_row *row, void *context, struct dn_err *err);
 

@@ -83,7 +83,7 @@ static int confirm (struct dn_training *training,
     if (!rows)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < set->n; i++) {
-        const struct dn_run *run = &training->runs.runs[set->index[i]];
+        const struct dn_example *run = &training->runs.runs[set->index[i]];
 
         memcpy (
             rows + (size_t) i * DN_N_FEATURES, run->features, sizeof (run->features));

@@ -66,19 +66,7 @@ int dn_scores_plot_open (struct dn_scores_plot *picture,
     return dn_plot_open (&picture->plot, path, 1300, 640, err);
 }
 
-/* A row without a name is not of any of the table's own groups. */
-static bool has_group (const struct dn_row *row, int grouping)
-{
-    const char *text;
-
-    if (grouping != DN_BY_GROUP && grouping != DN_BY_SOURCE)
-        return true;
-    text = dn_row_get (row, dn_names_get (&dn_grouping_names, grouping));
-    return text && text[0] != '\0';
-}
-
 static struct dn_plot_point point_of (const struct dn_evaluation *evaluation,
-                                      const struct dn_row *row,
                                       const struct dn_row_result *result,
                                       int metric)
 {
@@ -92,7 +80,7 @@ static struct dn_plot_point point_of (const struct dn_evaluation *evaluation,
 
     for (int g = 0; g < DN_N_GROUPINGS; g++)
         point.groups[g] =
-            (int16_t) (has_group (row, g) ? evaluation->scores[metric][g].last : -1);
+            (int16_t) (result->grouped[g] ? evaluation->scores[metric][g].last : -1);
     return point;
 }
 
@@ -116,7 +104,6 @@ static bool grow (struct dn_scores_plot *picture)
 
 int dn_scores_plot_add (struct dn_scores_plot *picture,
                         const struct dn_evaluation *evaluation,
-                        const struct dn_row *row,
                         const struct dn_row_result *result,
                         struct dn_err *err)
 {
@@ -143,7 +130,7 @@ int dn_scores_plot_add (struct dn_scores_plot *picture,
     else
         at = (size_t) (dn_random (&picture->random) % picture->n_seen);
     if (at < DN_PLOT_POINTS_MAX)
-        picture->points[at] = point_of (evaluation, row, result, metric);
+        picture->points[at] = point_of (evaluation, result, metric);
     return 0;
 }
 

@@ -36,7 +36,6 @@ int dn_scores_plot_open (struct dn_scores_plot *picture,
 /* Add the row that was added to the evaluation just now; -1 with DN_E_NOMEM. */
 int dn_scores_plot_add (struct dn_scores_plot *picture,
                         const struct dn_evaluation *evaluation,
-                        const struct dn_row *row,
                         const struct dn_row_result *result,
                         struct dn_err *err);
 

@@ -144,7 +144,7 @@ static int64_t all_cpus (const struct dn_estimate *estimate, const struct dn_spe
 }
 
 static void add_money (struct json_object *json,
-                       const struct dn_run *run,
+                       const struct dn_forecast *run,
                        const struct dn_spec *spec)
 {
     const struct dn_estimate *e = run->estimate;
@@ -158,7 +158,7 @@ static void add_money (struct json_object *json,
     dn_json_add_count (json, "largest_batch", e->supported ? run->largest_batch : -1);
 }
 
-struct json_object *dn_show_run_json (const struct dn_run *run,
+struct json_object *dn_show_run_json (const struct dn_forecast *run,
                                       const struct dn_spec *spec)
 {
     const struct dn_estimate *estimate = run->estimate;
@@ -191,8 +191,8 @@ struct json_object *dn_show_run_json (const struct dn_run *run,
 /* What fits before what does not, before what cannot run at all; then by time. */
 static int compare_runs (const void *a, const void *b)
 {
-    const struct dn_estimate *x = ((const struct dn_run *) a)->estimate;
-    const struct dn_estimate *y = ((const struct dn_run *) b)->estimate;
+    const struct dn_estimate *x = ((const struct dn_forecast *) a)->estimate;
+    const struct dn_estimate *y = ((const struct dn_forecast *) b)->estimate;
     int x_class = x->fits + x->supported;
     int y_class = y->fits + y->supported;
 
@@ -211,7 +211,7 @@ static const char *fit_text (const struct dn_estimate *estimate)
 }
 
 static void add_run (struct dn_grid *grid,
-                     const struct dn_run *run,
+                     const struct dn_forecast *run,
                      const struct dn_spec *spec,
                      bool carbon)
 {
@@ -249,7 +249,7 @@ static void add_run (struct dn_grid *grid,
     dn_grid_add (grid, "%s", dn_show_real (e->confidence, 2).text);
 }
 
-int dn_show_runs (struct dn_run *runs, int n_runs, const struct dn_spec *spec)
+int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *spec)
 {
     /* The last but one only where it is known. */
     struct dn_grid_column columns[] = {

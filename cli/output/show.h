@@ -42,7 +42,7 @@ void dn_show_range_json (struct json_object *to,
                          bool known);
 
 /* One run on one device: the estimate, and what follows from it at this site. */
-struct dn_run {
+struct dn_forecast {
     const char *name; /* of the device or of the gres type */
     const struct dn_estimate *estimate;
     double cost_per_hour;  /* of one GPU */
@@ -52,13 +52,13 @@ struct dn_run {
 
 /* One entry of "candidates". What is unknown, and all of a device that cannot run the
  * precision, is null. */
-struct json_object *dn_show_run_json (const struct dn_run *run,
+struct json_object *dn_show_run_json (const struct dn_forecast *run,
                                       const struct dn_spec *spec);
 
 /* Print the table, what fits first, then by time; carbon where it is known of any.
  * Sorts 'runs'. Return an enum dn_exit.
  */
-int dn_show_runs (struct dn_run *runs, int n_runs, const struct dn_spec *spec);
+int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *spec);
 
 /* "resnet50: 25.56 M parameters, 8.178 GFLOP per sample forward" */
 void dn_show_model (const struct dn_graph *graph);

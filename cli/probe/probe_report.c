@@ -15,8 +15,6 @@
 #include "predict/history.h"
 #include "own_records.h"
 
-#define CELLS_MAX 32
-
 /* Limits are asked for in such steps, as the policy does. */
 #define TIME_STEP_S 300
 
@@ -394,64 +392,59 @@ void dn_probe_report_free (struct dn_probe_report *report)
 
 /* --- history --------------------------------------------------------------------- */
 
-/* Texts of the cells, "" where a value is unknown. */
-struct texts {
-    char text[24][64];
-    int n;
-};
-
-static const char *number (struct texts *texts, double value, int digits)
+/* The value with so many digits, as cells of a table have; NaN where it is unknown. */
+static double rounded (double value, int digits)
 {
-    char *text = texts->text[texts->n++];
-    struct dn_buf buf = dn_buf_on (text, sizeof (texts->text[0]));
+    char text[32];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+    double result;
 
-    if (value >= 0 && isfinite (value))
-        dn_buf_add (&buf, "%.*g", digits, value);
-    return text;
+    if (!(value >= 0) || !isfinite (value))
+        return NAN;
+    dn_buf_add (&buf, "%.*g", digits, value);
+    return dn_real_read (dn_span_of (text), "", 0, DN_RUN_REAL_MAX, &result, NULL) == 0
+               ? result
+               : NAN;
 }
 
-static const char *utc_now (struct texts *texts)
+/* Texts of a run that have no other owner, "" where one is unknown. */
+struct texts {
+    char time[32];
+    char host[64];
+    char job[64];
+};
+
+static void find_time (struct texts *texts)
 {
-    char *text = texts->text[texts->n++];
     time_t now = time (NULL);
     struct tm parts;
 
     if (!gmtime_r (&now, &parts)
-        || strftime (text, sizeof (texts->text[0]), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
-        text[0] = '\0';
-    return text;
+        || strftime (texts->time, sizeof (texts->time), "%Y-%m-%dT%H:%M:%SZ", &parts)
+               == 0)
+        texts->time[0] = '\0';
 }
 
-static const char *host_name (struct texts *texts)
+static void find_host (struct texts *texts)
 {
-    char *text = texts->text[texts->n++];
-
-    if (gethostname (text, sizeof (texts->text[0]) - 1) < 0)
-        text[0] = '\0';
-    return text;
-}
-
-static double or_unknown (double value)
-{
-    return value > 0 ? value : -1;
+    if (gethostname (texts->host, sizeof (texts->host) - 1) < 0)
+        texts->host[0] = '\0';
 }
 
 /* Of the job that we are in, as sacct names it. */
-static const char *job_number (struct texts *texts)
+static void find_job (struct texts *texts)
 {
     const char *array = getenv ("SLURM_ARRAY_JOB_ID");
     const char *task = getenv ("SLURM_ARRAY_TASK_ID");
     const char *job = getenv ("SLURM_JOB_ID");
-    char *text = texts->text[texts->n++];
-    struct dn_buf buf = dn_buf_on (text, sizeof (texts->text[0]));
+    struct dn_buf buf = dn_buf_on (texts->job, sizeof (texts->job));
 
     if (array && task)
         dn_buf_add (&buf, "%s_%s", array, task);
     else if (job)
         dn_buf_add (&buf, "%s", job);
     if (buf.cut)
-        text[0] = '\0';
-    return text;
+        texts->job[0] = '\0';
 }
 
 static const char *cluster_name (void)
@@ -461,27 +454,6 @@ static const char *cluster_name (void)
     return name && strlen (name) < DN_NAME_MAX ? name : "";
 }
 
-struct cell {
-    const char *column;
-    const char *text; /* "": unknown */
-};
-
-static int keep_cells (const char *path,
-                       const struct cell cells[],
-                       int n,
-                       struct dn_err *err)
-{
-    const char *names[CELLS_MAX];
-    const char *values[CELLS_MAX];
-    const struct dn_row row = {.n_columns = n, .names = names, .values = values};
-
-    for (int i = 0; i < n; i++) {
-        names[i] = cells[i].column;
-        values[i] = cells[i].text;
-    }
-    return dn_records_keep (path, &row, err);
-}
-
 int dn_probe_report_record (const struct dn_probe_report *report,
                             const char *path,
                             struct dn_err *err)
@@ -489,35 +461,36 @@ int dn_probe_report_record (const struct dn_probe_report *report,
     const struct dn_steady *steady = &report->steady;
     const struct dn_probed *m = &report->measured;
     double gpus = (double) report->subject->spec.gpus;
-    bool hooked = report->stall_share >= 0;
-    double workers = hooked ? (double) report->run->feed.workers : -1;
-    struct texts t = {.n = 0};
-    const struct cell cells[] = {
-        {"spec", report->spec},
-        {"sidecar", report->sidecar ? report->sidecar : ""},
-        {"gpu", m->device->name},
-        {"gpus", number (&t, gpus, 10)},
-        {"step_ms", number (&t, steady->step_s * 1000, 6)},
-        {"peak_mem_gb", number (&t, or_unknown (m->gpu_mem / DN_GIB), 4)},
-        {"power_w", number (&t, or_unknown (m->power_w), 4)},
-        {"cores_per_gpu", number (&t, (double) report->cpus / gpus, 4)},
-        {"group", dn_application_of (&report->subject->spec)},
-        {"source", "probe"},
-        {"time", utc_now (&t)},
-        {"cluster", cluster_name ()},
-        {"job", job_number (&t)},
-        {"host", host_name (&t)},
-        {"steps", number (&t, (double) steady->steps, 10)},
-        {"sigma", number (&t, steady->sigma, 3)},
-        {"confidence", number (&t, steady->confidence, 3)},
-        {"start_s", number (&t, steady->start_s, 4)},
-        {"loader_share", number (&t, report->stall_share, 3)},
-        {"loader_workers", number (&t, workers, 10)},
-        {"cores_busy", number (&t, report->cores, 3)},
-        {"gpu_utilisation", number (&t, report->gpus.utilisation, 3)},
-        {"torch", report->run->feed.torch},
-    };
+    struct texts texts = {.time = ""};
+    struct dn_run run;
 
-    _Static_assert(DN_N_ELEMENTS (cells) <= CELLS_MAX, "room for all cells");
-    return keep_cells (path, cells, (int) DN_N_ELEMENTS (cells), err);
+    find_time (&texts);
+    find_host (&texts);
+    find_job (&texts);
+    dn_run_clear (&run);
+    run.spec = report->spec;
+    run.sidecar = report->sidecar ? report->sidecar : "";
+    run.gpu = m->device->name;
+    run.gpus = report->subject->spec.gpus;
+    run.step_ms = rounded (steady->step_s * 1000, 6);
+    run.peak_mem_gb = rounded (m->gpu_mem > 0 ? m->gpu_mem / DN_GIB : -1, 4);
+    run.power_w = rounded (m->power_w > 0 ? m->power_w : -1, 4);
+    run.cores_per_gpu = rounded ((double) report->cpus / gpus, 4);
+    run.group = dn_application_of (&report->subject->spec);
+    run.source = "probe";
+    run.time = texts.time;
+    run.cluster = cluster_name ();
+    run.job = texts.job;
+    run.host = texts.host;
+    run.steps = steady->steps;
+    run.sigma = rounded (steady->sigma, 3);
+    run.confidence = rounded (steady->confidence, 3);
+    run.start_s = rounded (steady->start_s, 4);
+    run.loader_share = rounded (report->stall_share, 3);
+    run.loader_workers =
+        report->stall_share >= 0 ? report->run->feed.workers : DN_UNSET;
+    run.cores_busy = rounded (report->cores, 3);
+    run.gpu_utilisation = rounded (report->gpus.utilisation, 3);
+    run.torch = report->run->feed.torch;
+    return dn_records_keep (path, &run, err);
 }

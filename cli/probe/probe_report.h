@@ -14,7 +14,7 @@
 /* One device of the table. */
 struct dn_probe_row {
     struct dn_estimate estimate;
-    struct dn_run run; /* borrows the estimate */
+    struct dn_forecast run; /* borrows the estimate */
     enum dn_basis basis;
 };
 

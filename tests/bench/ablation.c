@@ -121,8 +121,8 @@ struct errors {
 struct bench {
     struct bench_set set;
     struct dn_runs runs;
-    struct dn_run *bare; /* the same runs as the bare white box sees them */
-    double *measured;    /* ln s */
+    struct dn_example *bare; /* the same runs as the bare white box sees them */
+    double *measured;        /* ln s */
     struct errors errors[N_HELD][N_SIZES][N_LEARNERS];
     double n_rows[N_HELD][N_SIZES]; /* learned from, mean over the folds */
 };
@@ -209,7 +209,7 @@ static int width_of (enum vector vector)
     return vector == VECTOR_FULL ? DN_N_FEATURES : N_TABULAR + (vector == VECTOR_FED);
 }
 
-static float *fill_vectors (const struct dn_run *runs,
+static float *fill_vectors (const struct dn_example *runs,
                             enum vector vector,
                             const int *index,
                             int n)
@@ -251,7 +251,7 @@ static void add_error (struct errors *errors, double value, int model)
 /* ln of what is learned of run 'i'. */
 static double target_of (const struct bench *bench,
                          const struct learner *learner,
-                         const struct dn_run *runs,
+                         const struct dn_example *runs,
                          int i)
 {
     double ratio = runs[i].ratio[DN_QUANTITY_STEP];
@@ -330,7 +330,7 @@ static void learn_tuned (const float *vectors,
  */
 static void learn (const struct bench *bench,
                    const struct learner *learner,
-                   const struct dn_run *runs,
+                   const struct dn_example *runs,
                    const int *index,
                    int n,
                    const int *test,
@@ -366,13 +366,13 @@ static void judge (const struct bench *bench,
                    int n_test,
                    struct errors *errors)
 {
-    const struct dn_run *runs = learner->bare ? bench->bare : bench->runs.runs;
+    const struct dn_example *runs = learner->bare ? bench->bare : bench->runs.runs;
     float *sums = allocate (n_test, sizeof (*sums));
 
     if (learner->vector != VECTOR_NONE)
         learn (bench, learner, runs, index, n, test, n_test, sums);
     for (int i = 0; i < n_test; i++) {
-        const struct dn_run *run = &runs[test[i]];
+        const struct dn_example *run = &runs[test[i]];
         double truth =
             learner->ratio ? run->ratio[DN_QUANTITY_STEP] : bench->measured[test[i]];
 

@@ -4,8 +4,8 @@
  * from, and taken for one of the site's own; it is read in two pieces and in one, which
  * must be the same.
  *
- * Aims at: learn/table.c learn/evaluate.c learn/runs.c
- * learn/site_rows.c learn/score.c
+ * Aims at: learn/table.c learn/measured_run.c learn/run_spec.c learn/evaluate.c
+ * learn/runs.c learn/site_rows.c learn/score.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -82,7 +82,7 @@ is 'only learn/, cli/ and bench/ read and write CSV' \
     "$(who_includes '^csv\.h$' | grep -vE '^(learn|cli|bench)/')" ''
 is 'only learn/ knows libxgboost' "$(who_includes '^xgboost/' | grep -v '^learn/')" ''
 is 'only the store of records knows SQLite' \
-    "$(who_includes '^sqlite3\.h$')" 'learn/records_db.h'
+    "$(who_includes '^sqlite3\.h$')" 'learn/records_sql.h'
 is 'only import/ knows protobuf' "$(who_includes '^protobuf-c/' | grep -v '^import/')" ''
 is 'only cli/ knows libcurl' "$(who_includes '^curl/' | grep -v '^cli/')" ''
 is 'only cli/ and the digests of learn/ know libsodium' \

@@ -1,0 +1,162 @@
+/* measured_run.c - one measured run, and the one table of its columns
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "learn/measured_run.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* What is less was not measured, but is a mistake of a table. */
+#define MEASURED_MIN 1e-9
+
+const struct dn_run_column dn_run_columns[DN_N_RUN_COLUMNS] = {
+#define DN_RUN_COLUMN(name, type, since, help)                                         \
+    {#name, DN_RUN_##type, since, offsetof (struct dn_run, name), help},
+#include "learn/run_columns.inc"
+#undef DN_RUN_COLUMN
+};
+
+const struct dn_run_column *dn_run_column_find (const char *name)
+{
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++)
+        if (strcmp (dn_run_columns[i].name, name) == 0)
+            return &dn_run_columns[i];
+    return NULL;
+}
+
+const void *dn_run_member (const struct dn_run *run, const struct dn_run_column *column)
+{
+    return (const char *) run + column->offset;
+}
+
+double dn_run_known (double value)
+{
+    return isnan (value) ? 0 : value;
+}
+
+static void *member_of (struct dn_run *run, const struct dn_run_column *column)
+{
+    return (char *) run + column->offset;
+}
+
+void dn_run_clear (struct dn_run *run)
+{
+    run->files = NULL;
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++) {
+        void *member = member_of (run, &dn_run_columns[i]);
+
+        switch (dn_run_columns[i].type) {
+        case DN_RUN_MEASURED:
+        case DN_RUN_REAL:
+            *(double *) member = NAN;
+            break;
+        case DN_RUN_COUNT:
+        case DN_RUN_FLAG:
+            *(int64_t *) member = DN_UNSET;
+            break;
+        default:
+            *(const char **) member = "";
+            break;
+        }
+    }
+}
+
+int dn_run_check (const struct dn_row *row, struct dn_err *err)
+{
+    if (dn_row_get (row, "spec") && dn_row_get (row, "gpu"))
+        return 0;
+    return dn_err_set (err, DN_E_SYNTAX, "the table needs the columns spec and gpu");
+}
+
+static bool is_needed (const struct dn_run_column *column, enum dn_run_use use)
+{
+    return use == DN_RUN_KEEP || (column->type == DN_RUN_MEASURED && use != DN_RUN_SHOW)
+           || (column->type == DN_RUN_FLAG && use == DN_RUN_LEARN);
+}
+
+static int read_flag (const char *cell,
+                      const char *name,
+                      int64_t *flag,
+                      struct dn_err *err)
+{
+    struct dn_span text = dn_span_of (cell);
+
+    if (dn_int_read (text, name, 0, 1, flag, NULL) == 0)
+        return 0;
+    return dn_err_set (err,
+                       DN_E_SYNTAX,
+                       "%s: '%s', expected 0 or 1",
+                       name,
+                       dn_quote (text.text, text.len).text);
+}
+
+/* Read a cell that is not empty. What cannot be read leaves the member as it was. */
+static int read_cell (const struct dn_run_column *column,
+                      const char *cell,
+                      enum dn_run_use use,
+                      void *member,
+                      struct dn_err *err)
+{
+    bool positive = column->type == DN_RUN_MEASURED && use != DN_RUN_KEEP;
+
+    switch (column->type) {
+    case DN_RUN_MEASURED:
+    case DN_RUN_REAL:
+        return dn_real_read (dn_span_of (cell),
+                             column->name,
+                             positive ? MEASURED_MIN : 0,
+                             DN_RUN_REAL_MAX,
+                             member,
+                             err);
+    case DN_RUN_COUNT:
+        return dn_int_read (
+            dn_span_of (cell), column->name, 0, DN_RUN_COUNT_MAX, member, err);
+    case DN_RUN_FLAG:
+        return read_flag (cell, column->name, member, err);
+    default:
+        *(const char **) member = cell;
+        return 0;
+    }
+}
+
+/* The cell of a column, or NULL. Tables mostly have our order: the search begins behind
+ * the column that was found last.
+ */
+static const char *find_cell (const struct dn_row *row, const char *name, int *next)
+{
+    for (int i = 0; i < row->n_columns; i++) {
+        int at = (*next + i) % row->n_columns;
+
+        if (strcmp (row->names[at], name) == 0) {
+            *next = at + 1;
+            return row->values[at];
+        }
+    }
+    return NULL;
+}
+
+int dn_run_read (const struct dn_row *row,
+                 enum dn_run_use use,
+                 struct dn_run *run,
+                 struct dn_err *err)
+{
+    int next = 0;
+    int rc = 0;
+
+    dn_run_clear (run);
+    run->files = row->files;
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++) {
+        const char *cell = find_cell (row, dn_run_columns[i].name, &next);
+        bool needed = rc == 0 && is_needed (&dn_run_columns[i], use);
+        void *member = member_of (run, &dn_run_columns[i]);
+
+        if (cell && cell[0] != '\0'
+            && read_cell (&dn_run_columns[i], cell, use, member, needed ? err : NULL)
+                   < 0
+            && needed)
+            rc = -1;
+    }
+    return rc;
+}

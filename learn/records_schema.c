@@ -1,0 +1,204 @@
+/* records_schema.c - the versions of the store, and how an older one becomes the newest
+ *
+ * What a store of a version must be is what the steps make of an empty database in
+ * memory: the statements that SQLite keeps of its tables are compared with those of the
+ * file.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "learn/records_schema.h"
+
+#include <string.h>
+
+/* "dnst" in the file's header. */
+#define APPLICATION_ID 0x646e7374
+
+static const char *const steps[DN_RECORDS_VERSION] = {
+    "CREATE TABLE sidecars (id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, text "
+    "TEXT NOT NULL)",
+};
+
+const struct dn_records_schema dn_records_schema = {
+    .version = DN_RECORDS_VERSION,
+    .steps = steps,
+    .columns = dn_run_columns,
+    .n_columns = DN_N_RUN_COLUMNS,
+};
+
+/* --- making ---------------------------------------------------------------------- */
+
+/* The definition of a column. Rows that are there already have NULL in a new one. */
+static void write_column (struct dn_buf *sql, const struct dn_run_column *column)
+{
+    static const struct {
+        const char *type;
+        const char *kind; /* that typeof () gives */
+    } types[] = {
+        [DN_RUN_TEXT] = {"TEXT", "text"},
+        [DN_RUN_MEASURED] = {"REAL", "real"},
+        [DN_RUN_REAL] = {"REAL", "real"},
+        [DN_RUN_COUNT] = {"INTEGER", "integer"},
+        [DN_RUN_FLAG] = {"INTEGER", "integer"},
+        [DN_RUN_SIDECAR] = {NULL, NULL},
+    };
+
+    _Static_assert(DN_N_ELEMENTS (types) == DN_N_RUN_TYPES, "all types");
+    if (column->type == DN_RUN_SIDECAR)
+        dn_buf_add (sql, "%s INTEGER REFERENCES sidecars (id)", column->name);
+    else
+        dn_buf_add (sql,
+                    "\"%s\" %s CHECK (typeof (\"%s\") IN ('%s', 'null'))",
+                    column->name,
+                    types[column->type].type,
+                    column->name,
+                    types[column->type].kind);
+}
+
+/* The table of version 1, or what a later version adds to it. */
+static void write_columns (struct dn_buf *sql,
+                           const struct dn_records_schema *schema,
+                           int version)
+{
+    if (version == 1)
+        dn_buf_add (sql, "CREATE TABLE records (id INTEGER PRIMARY KEY");
+    for (int i = 0; i < schema->n_columns; i++)
+        if (schema->columns[i].since == version) {
+            dn_buf_add (
+                sql, "%s", version == 1 ? ", " : "; ALTER TABLE records ADD COLUMN ");
+            write_column (sql, &schema->columns[i]);
+        }
+    if (version == 1)
+        dn_buf_add (sql, "); PRAGMA application_id = %d", APPLICATION_ID);
+}
+
+static int make_versions (sqlite3 *db,
+                          const struct dn_records_schema *schema,
+                          int from,
+                          int to,
+                          struct dn_err *err)
+{
+    char sql[8192];
+
+    for (int version = from + 1; version <= to; version++) {
+        struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
+
+        dn_buf_add (&buf, "%s; ", schema->steps[version - 1]);
+        write_columns (&buf, schema, version);
+        dn_buf_add (&buf, "; PRAGMA user_version = %d", version);
+        if (buf.cut)
+            return dn_err_set (err, DN_E_BUG, "version %d: too much SQL", version);
+        if (dn_sql_run (db, sql, err) < 0)
+            return dn_err_wrap (err, "from version %d to %d", version - 1, version);
+    }
+    return 0;
+}
+
+/* --- checking -------------------------------------------------------------------- */
+
+static bool same_text (sqlite3_stmt *a, sqlite3_stmt *b, int i)
+{
+    const char *x = (const char *) sqlite3_column_text (a, i);
+    const char *y = (const char *) sqlite3_column_text (b, i);
+
+    return x && y ? strcmp (x, y) == 0 : x == y;
+}
+
+/* Has the file the tables that it must have, and nothing else? */
+static int compare (sqlite3 *db, sqlite3 *made, struct dn_err *err)
+{
+    static const char sql[] = "SELECT type, name, sql FROM sqlite_master";
+    sqlite3_stmt *list = NULL;
+    sqlite3_stmt *want = NULL;
+    int rc = sqlite3_prepare_v2 (db, sql, -1, &list, NULL);
+    int rc_want = sqlite3_prepare_v2 (made, sql, -1, &want, NULL);
+    bool same = true;
+
+    while (same && rc == SQLITE_OK && rc_want == SQLITE_OK) {
+        rc = sqlite3_step (list);
+        rc_want = sqlite3_step (want);
+        same = rc == rc_want && same_text (list, want, 0) && same_text (list, want, 1)
+               && same_text (list, want, 2);
+        if (rc == SQLITE_ROW && rc_want == SQLITE_ROW)
+            rc = rc_want = SQLITE_OK;
+    }
+    if (rc != SQLITE_OK && rc != SQLITE_ROW && rc != SQLITE_DONE)
+        dn_sql_fail (db, err);
+    else if (rc_want != SQLITE_OK && rc_want != SQLITE_ROW && rc_want != SQLITE_DONE)
+        dn_sql_fail (made, err);
+    else if (!same)
+        dn_err_set (err, DN_E_SYNTAX, "has other tables than a store of records");
+    sqlite3_finalize (list);
+    sqlite3_finalize (want);
+    return same && rc == SQLITE_DONE && rc_want == SQLITE_DONE ? 0 : -1;
+}
+
+static int check_tables (sqlite3 *db,
+                         const struct dn_records_schema *schema,
+                         int version,
+                         struct dn_err *err)
+{
+    sqlite3 *made = NULL;
+    int rc;
+
+    if (sqlite3_open (":memory:", &made) != SQLITE_OK) {
+        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        rc = -1;
+    } else {
+        rc = make_versions (made, schema, 0, version, err);
+    }
+    if (rc == 0)
+        rc = compare (db, made, err);
+    sqlite3_close (made);
+    return rc;
+}
+
+int dn_records_schema_check (sqlite3 *db,
+                             const struct dn_records_schema *schema,
+                             struct dn_err *err)
+{
+    int64_t application;
+    int64_t version;
+
+    if (dn_sql_ask (db, "PRAGMA application_id", &application, err) < 0
+        || dn_sql_ask (db, "; PRAGMA user_version", &version, err) < 0)
+        return -1;
+    if (application != APPLICATION_ID)
+        return dn_err_set (err, DN_E_SYNTAX, "is a database of another program");
+    if (version < 1 || version > schema->version)
+        return dn_err_set (err,
+                           DN_E_VERSION,
+                           "is of version %lld, expected %d",
+                           (long long) version,
+                           schema->version);
+    return check_tables (db, schema, (int) version, err) < 0 ? -1 : (int) version;
+}
+
+static int is_empty (sqlite3 *db, bool *empty, struct dn_err *err)
+{
+    int64_t application;
+    int64_t version;
+    int64_t n_objects;
+
+    if (dn_sql_ask (db, "PRAGMA application_id", &application, err) < 0
+        || dn_sql_ask (db, "; PRAGMA user_version", &version, err) < 0
+        || dn_sql_ask (db, "SELECT count (*) FROM sqlite_master", &n_objects, err) < 0)
+        return -1;
+    *empty = application == 0 && version == 0 && n_objects == 0;
+    return 0;
+}
+
+int dn_records_schema_upgrade (sqlite3 *db,
+                               const struct dn_records_schema *schema,
+                               struct dn_err *err)
+{
+    int version = 0;
+    bool empty;
+
+    if (is_empty (db, &empty, err) < 0)
+        return -1;
+    if (!empty)
+        version = dn_records_schema_check (db, schema, err);
+    if (version < 0 || make_versions (db, schema, version, schema->version, err) < 0)
+        return -1;
+    return schema->version;
+}

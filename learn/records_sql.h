@@ -1,0 +1,27 @@
+/* records_sql.h - questions to SQLite, and its errors as ours; private to learn/
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_RECORDS_SQL_H
+#define DN_RECORDS_SQL_H
+
+#include <sqlite3.h>
+
+#include "base/err.h"
+
+/* A second or so for each of a sweep's tasks that end at the same moment. */
+#define DN_SQL_BUSY_MS 60000
+
+/* SQLite's own memory. */
+#define DN_SQL_MEMORY_MAX (INT64_C (64) << 20)
+
+/* Set 'err' to the last error of the connection; -1. */
+int dn_sql_fail (sqlite3 *db, struct dn_err *err);
+
+/* Run statements that give no rows. */
+int dn_sql_run (sqlite3 *db, const char *sql, struct dn_err *err);
+
+/* The first number of an answer. */
+int dn_sql_ask (sqlite3 *db, const char *sql, int64_t *answer, struct dn_err *err);
+
+#endif

@@ -1,0 +1,692 @@
+/* records_versions.c - tests of the store's versions: an older one is read, and grows
+ *
+ * Versions to come are made up here: the program's own, and two more.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "learn/records.h"
+#include "learn/records_schema.h"
+
+#define NOW   DN_RECORDS_VERSION
+#define LATER (NOW + 2)
+
+/* So many rows that a step that changes all of them writes many pages. */
+#define ROWS 300
+
+/* Rows that are in the store of version 1 of tests/data. */
+#define ROWS_V1 3
+
+static char dir[] = "/tmp/dnnest-versions.XXXXXX";
+static char store[64];
+
+static const char *steps_later[LATER];
+static struct dn_run_column columns_later[DN_N_RUN_COLUMNS + 2];
+static const struct dn_records_schema later = {LATER,
+                                               steps_later,
+                                               columns_later,
+                                               DN_N_RUN_COLUMNS + 2};
+
+/* A version with a column, and one with a column, an index and other values. */
+static void make_later (void)
+{
+    memcpy (steps_later, dn_records_schema.steps, NOW * sizeof (steps_later[0]));
+    steps_later[NOW] = "";
+    steps_later[NOW + 1] = "CREATE INDEX by_job ON records (cluster, job); "
+                           "UPDATE records SET user = coalesce (user, 'somebody')";
+    memcpy (columns_later, dn_run_columns, sizeof (dn_run_columns));
+    columns_later[DN_N_RUN_COLUMNS] = (struct dn_run_column){
+        "a_number", DN_RUN_REAL, NOW + 1, offsetof (struct dn_run, elapsed_s), ""};
+    columns_later[DN_N_RUN_COLUMNS + 1] = (struct dn_run_column){
+        "a_text", DN_RUN_TEXT, NOW + 2, offsetof (struct dn_run, host), ""};
+}
+
+static void remove_store (void)
+{
+    char name[80];
+
+    snprintf (name, sizeof (name), "%s-journal", store);
+    remove (name);
+    remove (store);
+}
+
+static int add (const struct dn_records_schema *schema, int n, struct dn_err *err)
+{
+    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
+    struct dn_run run;
+
+    dn_run_clear (&run);
+    run.spec = "model=resnet50,batch=64,precision=fp16,optimizer=momentum";
+    run.gpu = "t4_16gb";
+    run.step_ms = 90;
+    run.elapsed_s = 7;
+    run.host = "n1";
+    if (dn_records_open_as (store, DN_RECORDS_ADD, schema, &records, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (dn_records_add (records, &run, err) < 0)
+            return -1;
+    return dn_records_commit (records, err);
+}
+
+static void add_well (const struct dn_records_schema *schema, int n)
+{
+    struct dn_err err = {0};
+
+    if (add (schema, n, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+/* What all rows together are. */
+struct seen {
+    int n;
+    int n_text;  /* that have the newest column */
+    int n_user;  /* of whom something is known */
+    int columns; /* of a row */
+    char first[1024];
+};
+
+static int see (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct seen *seen = context;
+    const char *text = dn_row_get (row, "a_text");
+
+    (void) err;
+    if (seen->n++ == 0) {
+        struct dn_buf buf = dn_buf_on (seen->first, sizeof (seen->first));
+
+        for (int i = 0; i < row->n_columns; i++)
+            dn_buf_add (&buf, "%s|", row->values[i]);
+    }
+    seen->columns = row->n_columns;
+    seen->n_text += text && strcmp (text, "n1") == 0;
+    seen->n_user += dn_row_get (row, "user")[0] != '\0';
+    return 0;
+}
+
+static int look (const struct dn_records_schema *schema,
+                 struct seen *seen,
+                 struct dn_err *err)
+{
+    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
+
+    memset (seen, 0, sizeof (*seen));
+    if (dn_records_open_as (store, DN_RECORDS_READ, schema, &records, err) < 0)
+        return -1;
+    return dn_records_read (records, NULL, see, NULL, seen, err);
+}
+
+static void look_well (const struct dn_records_schema *schema, struct seen *seen)
+{
+    struct dn_err err = {0};
+
+    if (look (schema, seen, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+/* A number out of the file, by SQLite alone. */
+static int ask (const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *question;
+    int answer;
+
+    assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_prepare_v2 (db, sql, -1, &question, NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_step (question), SQLITE_ROW);
+    answer = sqlite3_column_int (question, 0);
+    sqlite3_finalize (question);
+    sqlite3_close (db);
+    return answer;
+}
+
+static char *read_all (const char *path, size_t *len)
+{
+    FILE *file = fopen (path, "r");
+    char *bytes = calloc (1, 1024 * 1024);
+
+    if (!file)
+        fail_msg ("cannot open %s", path);
+    assert_non_null (bytes);
+    *len = fread (bytes, 1, 1024 * 1024 - 1, file);
+    fclose (file);
+    return bytes;
+}
+
+static void put_bytes (const char *bytes, size_t len)
+{
+    FILE *file = fopen (store, "w");
+
+    assert_non_null (file);
+    assert_int_equal (fwrite (bytes, 1, len, file), len);
+    assert_int_equal (fclose (file), 0);
+}
+
+/* The store of version 1 that the first program has made. */
+static void make_version_1 (void)
+{
+    const char *srcdir = getenv ("srcdir");
+    char name[512];
+    char *why = NULL;
+    char *sql;
+    sqlite3 *db;
+    size_t len;
+
+    remove_store ();
+    snprintf (
+        name, sizeof (name), "%s/tests/data/records_v1.sql", srcdir ? srcdir : ".");
+    sql = read_all (name, &len);
+    assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
+    if (sqlite3_exec (db, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg ("%s", why);
+    sqlite3_close (db);
+    free (sql);
+}
+
+/* --- the table of columns -------------------------------------------------------- */
+
+static void every_column_is_of_a_version_up_to_the_newest (void **state)
+{
+    int n_sidecars = 0;
+
+    (void) state;
+    for (int i = 0; i < DN_N_RUN_COLUMNS; i++) {
+        const struct dn_run_column *column = &dn_run_columns[i];
+
+        assert_in_range (column->since, 1, DN_RECORDS_VERSION);
+        assert_ptr_equal (dn_run_column_find (column->name), column);
+        assert_true (column->help[0] != '\0');
+        n_sidecars += column->type == DN_RUN_SIDECAR;
+    }
+    assert_int_equal (n_sidecars, 1);
+    assert_null (dn_run_column_find ("colour"));
+    for (int i = 0; i < DN_RECORDS_VERSION; i++)
+        assert_non_null (dn_records_schema.steps[i]);
+}
+
+static void a_cell_is_read_by_its_type (void **state)
+{
+    const char *const names[] = {
+        "oom", "gpus", "colour", "step_ms", "sigma", "gpu", "spec", "group"};
+    const char *const values[] = {"1", "8", "red", "0", "0", "t4_16gb", "a", ""};
+    const char *const wrong[] = {"maybe", "x", "red", "fast", "-1", "t4_16gb", "a", ""};
+    struct dn_row row = {.n_columns = 8, .names = names, .values = values};
+    struct dn_err err = {0};
+    struct dn_run run;
+
+    (void) state;
+    assert_int_equal (dn_run_read (&row, DN_RUN_KEEP, &run, &err), 0);
+    assert_int_equal (run.oom, 1);
+    assert_int_equal (run.gpus, 8);
+    assert_true (run.step_ms == 0 && run.sigma == 0 && isnan (run.power_w));
+    assert_int_equal (run.censored, DN_UNSET);
+    assert_string_equal (run.gpu, "t4_16gb");
+    assert_string_equal (run.group, "");
+    assert_string_equal (run.job, "");
+    assert_int_equal (dn_run_read (&row, DN_RUN_JUDGE, &run, &err), -1);
+    assert_string_equal (err.text, "step_ms: 0 out of range 1e-09..1e+15");
+    row.values = wrong;
+    assert_int_equal (dn_run_read (&row, DN_RUN_SHOW, &run, &err), 0);
+    assert_true (isnan (run.step_ms) && isnan (run.sigma));
+    assert_int_equal (run.oom, DN_UNSET);
+    assert_int_equal (dn_run_read (&row, DN_RUN_JUDGE, &run, &err), -1);
+    assert_contains (err.text, "step_ms: 'fast' is not a number, expected 1e-09..");
+    assert_string_equal (run.gpu, "t4_16gb");
+    assert_int_equal (dn_run_read (&row, DN_RUN_KEEP, &run, &err), -1);
+    assert_contains (err.text, "step_ms: 'fast' is not a number, expected 0..");
+}
+
+/* --- versions -------------------------------------------------------------------- */
+
+static const char first_of_version_1[] =
+    "model=resnet50,batch=64,precision=fp16|v100_sxm2_32gb|90.0|8.0|||cnn|ours|"
+    "2026-01-02T03:04:05Z||100|0.01||||||||1|0|0|3600.0|COMPLETED||12_3|||";
+
+static void a_store_of_version_1_is_read_and_added_to (void **state)
+{
+    struct seen seen;
+
+    (void) state;
+    make_version_1 ();
+    look_well (&dn_records_schema, &seen);
+    assert_int_equal (seen.n, ROWS_V1);
+    assert_memory_equal (
+        seen.first, first_of_version_1, sizeof (first_of_version_1) - 1);
+    add_well (&dn_records_schema, 1);
+    assert_int_equal (ask ("PRAGMA user_version"), NOW);
+    look_well (&dn_records_schema, &seen);
+    assert_int_equal (seen.n, ROWS_V1 + 1);
+}
+
+static void a_later_program_reads_an_older_store_and_leaves_it (void **state)
+{
+    struct seen seen;
+    size_t len;
+    size_t len_after;
+    char *before;
+    char *after;
+
+    (void) state;
+    make_version_1 ();
+    before = read_all (store, &len);
+    look_well (&later, &seen);
+    after = read_all (store, &len_after);
+    assert_int_equal (seen.n, ROWS_V1);
+    assert_int_equal (seen.columns, DN_N_RUN_COLUMNS + 2);
+    assert_int_equal (seen.n_text, 0);
+    assert_memory_equal (
+        seen.first, first_of_version_1, sizeof (first_of_version_1) - 1);
+    assert_int_equal (len, len_after);
+    assert_memory_equal (before, after, len);
+    free (before);
+    free (after);
+}
+
+static void a_store_that_cannot_be_written_is_read_in_its_version (void **state)
+{
+    int status;
+    pid_t pid;
+
+    (void) state;
+    make_version_1 ();
+    assert_int_equal (chmod (store, 0444), 0);
+    assert_int_equal (chmod (dir, 0755), 0);
+    pid = fork ();
+    assert_true (pid >= 0);
+    if (pid == 0) {
+        struct dn_err err = {0};
+        struct seen seen;
+
+        /* root may write to everything; the store may be root's */
+        if (geteuid () == 0 && seteuid (65534) < 0)
+            _exit (1);
+        if (look (&later, &seen, &err) < 0 || seen.n != ROWS_V1)
+            _exit (2);
+        if (add (&later, 1, &err) == 0 || !strstr (err.text, "records.db: from version")
+            || !strstr (err.text, "attempt to write a readonly database"))
+            _exit (3);
+        _exit (0);
+    }
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_true (WIFEXITED (status));
+    assert_int_equal (WEXITSTATUS (status), 0);
+    assert_int_equal (ask ("PRAGMA user_version"), 1);
+    assert_int_equal (chmod (store, 0644), 0);
+    assert_int_equal (chmod (dir, 0700), 0);
+}
+
+/* All statements that SQLite keeps, as one number. */
+static int schema_of_store (void)
+{
+    int hash = 0;
+    sqlite3 *db;
+    sqlite3_stmt *list;
+
+    assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
+    assert_int_equal (
+        sqlite3_prepare_v2 (db, "SELECT sql FROM sqlite_master", -1, &list, NULL),
+        SQLITE_OK);
+    while (sqlite3_step (list) == SQLITE_ROW) {
+        const char *text = (const char *) sqlite3_column_text (list, 0);
+
+        for (; text && *text; text++)
+            hash = (hash * 31 + *text) % 1000003;
+    }
+    sqlite3_finalize (list);
+    sqlite3_close (db);
+    return hash;
+}
+
+static void adding_makes_an_older_store_one_of_the_newest_version (void **state)
+{
+    struct seen seen;
+    int grown;
+
+    (void) state;
+    make_version_1 ();
+    add_well (&later, 1);
+    assert_int_equal (ask ("PRAGMA user_version"), LATER);
+    look_well (&later, &seen);
+    assert_int_equal (seen.n, ROWS_V1 + 1);
+    assert_int_equal (seen.n_text, 1);
+    assert_int_equal (seen.n_user, ROWS_V1);
+    assert_int_equal (ask ("SELECT count (*) FROM records WHERE a_number = 7"), 1);
+    grown = schema_of_store ();
+    remove_store ();
+    add_well (&later, 1);
+    assert_int_equal (schema_of_store (), grown);
+}
+
+static void a_store_that_is_opened_and_not_committed_keeps_its_version (void **state)
+{
+    struct dn_records *records;
+    struct dn_err err = {0};
+
+    (void) state;
+    make_version_1 ();
+    assert_int_equal (
+        dn_records_open_as (store, DN_RECORDS_ADD, &later, &records, &err), 0);
+    dn_records_close (records);
+    assert_int_equal (ask ("PRAGMA user_version"), 1);
+    add_well (&dn_records_schema, 1);
+}
+
+static void a_later_version_is_refused_and_not_touched (void **state)
+{
+    struct dn_err err = {0};
+    struct seen seen;
+    char says[80];
+    size_t len;
+    size_t len_after;
+    char *before;
+    char *after;
+
+    (void) state;
+    remove_store ();
+    add_well (&later, 1);
+    before = read_all (store, &len);
+    snprintf (
+        says, sizeof (says), "records.db: is of version %d, expected %d", LATER, NOW);
+    assert_int_equal (look (&dn_records_schema, &seen, &err), -1);
+    assert_contains (err.text, says);
+    assert_int_equal (add (&dn_records_schema, 1, &err), -1);
+    assert_contains (err.text, says);
+    after = read_all (store, &len_after);
+    assert_int_equal (len, len_after);
+    assert_memory_equal (before, after, len);
+    free (before);
+    free (after);
+}
+
+static void a_step_that_fails_changes_nothing (void **state)
+{
+    const char *step = steps_later[NOW + 1];
+    struct dn_err err = {0};
+    struct seen seen;
+
+    (void) state;
+    make_version_1 ();
+    steps_later[NOW + 1] = "UPDATE records SET gpu = 'none'; CREATE TABLE records (x)";
+    assert_int_equal (add (&later, 1, &err), -1);
+    assert_contains (err.text, "table records already exists");
+    steps_later[NOW + 1] = step;
+    look_well (&dn_records_schema, &seen);
+    assert_int_equal (seen.n, ROWS_V1);
+    assert_int_equal (ask ("SELECT count (*) FROM records WHERE gpu = 'none'"), 0);
+}
+
+/* A version that somebody wrote over another's tables. */
+static void what_is_not_as_its_version_is_refused (void **state)
+{
+    static const char *const changes[] = {
+        "CREATE TABLE more (x)",
+        "CREATE TRIGGER more AFTER INSERT ON records BEGIN DELETE FROM records; END",
+        "ALTER TABLE records ADD COLUMN a_number REAL",
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (changes); i++) {
+        struct dn_err err = {0};
+        struct seen seen;
+        sqlite3 *db;
+
+        make_version_1 ();
+        assert_int_equal (sqlite3_open (store, &db), SQLITE_OK);
+        assert_int_equal (sqlite3_exec (db, changes[i], NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close (db);
+        assert_int_equal (look (&later, &seen, &err), -1);
+        assert_contains (err.text, "has other tables than a store of records");
+        assert_int_equal (add (&later, 1, &err), -1);
+        assert_contains (err.text, "has other tables than a store of records");
+        assert_int_equal (ask ("PRAGMA user_version"), 1);
+    }
+}
+
+/* --- several at a time ----------------------------------------------------------- */
+
+static int grow_meanwhile (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    int *n = context;
+    int status = -1;
+    pid_t pid = (*n)++ == 0 ? fork () : -1;
+
+    (void) row;
+    if (*n > 1)
+        return 0;
+    if (pid == 0)
+        _exit (add (&later, 1, err) == 0 ? 0 : 1);
+    if (waitpid (pid, &status, 0) == pid && status == 0)
+        return 0;
+    return dn_err_set (err, DN_E_BUG, "the other cannot add");
+}
+
+static void a_reader_goes_on_while_another_makes_a_new_version (void **state)
+{
+    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
+    struct dn_err err = {0};
+    int n = 0;
+
+    (void) state;
+    remove_store ();
+    add_well (&dn_records_schema, 2 * ROWS); /* more than a piece */
+    assert_int_equal (dn_records_open (store, DN_RECORDS_READ, &records, &err), 0);
+    if (dn_records_read (records, NULL, grow_meanwhile, NULL, &n, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (n, 2 * ROWS);
+    assert_int_equal (ask ("PRAGMA user_version"), LATER);
+}
+
+static void many_that_make_a_new_version_at_once_lose_no_row (void **state)
+{
+    pid_t pids[8];
+    struct seen seen;
+    struct dn_err err = {0};
+
+    (void) state;
+    make_version_1 ();
+    for (size_t i = 0; i < DN_N_ELEMENTS (pids); i++) {
+        pids[i] = fork ();
+        assert_true (pids[i] >= 0);
+        if (pids[i] == 0)
+            _exit (add (&later, 5, &err) == 0 ? 0 : 1);
+    }
+    for (size_t i = 0; i < DN_N_ELEMENTS (pids); i++) {
+        int status;
+
+        assert_int_equal (waitpid (pids[i], &status, 0), pids[i]);
+        assert_int_equal (status, 0);
+    }
+    look_well (&later, &seen);
+    assert_int_equal (seen.n, ROWS_V1 + 8 * 5);
+    assert_int_equal (seen.n_text, 8 * 5);
+}
+
+/* --- killed ---------------------------------------------------------------------- */
+
+/* SQLite's own file system, which kills the process at the n-th change of a file. */
+static sqlite3_vfs deadly;
+static sqlite3_vfs *usual;
+static sqlite3_io_methods methods;
+static const sqlite3_io_methods *usual_methods;
+static int n_left;
+
+static void count_down (void)
+{
+    if (n_left-- == 0)
+        kill (getpid (), SIGKILL);
+}
+
+/* Half of what is to be written is. */
+static int deadly_write (sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
+{
+    if (n_left == 0)
+        usual_methods->xWrite (file, bytes, n / 2, at);
+    count_down ();
+    return usual_methods->xWrite (file, bytes, n, at);
+}
+
+static int deadly_sync (sqlite3_file *file, int flags)
+{
+    count_down ();
+    return usual_methods->xSync (file, flags);
+}
+
+static int deadly_truncate (sqlite3_file *file, sqlite3_int64 size)
+{
+    count_down ();
+    return usual_methods->xTruncate (file, size);
+}
+
+static int deadly_delete (sqlite3_vfs *vfs, const char *name, int sync)
+{
+    (void) vfs;
+    count_down ();
+    return usual->xDelete (usual, name, sync);
+}
+
+static int deadly_open (sqlite3_vfs *vfs,
+                        const char *name,
+                        sqlite3_file *file,
+                        int flags,
+                        int *given)
+{
+    int rc = usual->xOpen (usual, name, file, flags, given);
+
+    (void) vfs;
+    if (rc != SQLITE_OK || !file->pMethods)
+        return rc;
+    usual_methods = file->pMethods;
+    methods = *usual_methods;
+    methods.xWrite = deadly_write;
+    methods.xSync = deadly_sync;
+    methods.xTruncate = deadly_truncate;
+    file->pMethods = &methods;
+    return rc;
+}
+
+/* Add a row by a later program that is killed at the n-th change. Is it alive? */
+static bool survives (int n)
+{
+    int status;
+    pid_t pid = fork ();
+
+    assert_true (pid >= 0);
+    if (pid == 0) {
+        struct dn_err err = {0};
+
+        usual = sqlite3_vfs_find (NULL);
+        deadly = *usual;
+        deadly.zName = "deadly";
+        deadly.xOpen = deadly_open;
+        deadly.xDelete = deadly_delete;
+        n_left = n;
+        _exit (sqlite3_vfs_register (&deadly, 1) == SQLITE_OK
+                       && add (&later, 1, &err) == 0
+                   ? 0
+                   : 1);
+    }
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_true (WIFSIGNALED (status) || status == 0);
+    return !WIFSIGNALED (status);
+}
+
+static void whoever_is_killed_leaves_the_old_version_or_the_new (void **state)
+{
+    struct seen seen;
+    size_t len;
+    char *bytes;
+    bool alive = false;
+    int n_old = 0;
+    int n;
+
+    (void) state;
+    remove_store ();
+    add_well (&dn_records_schema, ROWS);
+    bytes = read_all (store, &len);
+    for (n = 0; !alive; n++) {
+        int version;
+
+        assert_in_range (n, 0, 10000);
+        remove_store ();
+        put_bytes (bytes, len);
+        alive = survives (n);
+        look_well (&later, &seen);
+        version = ask ("PRAGMA user_version");
+        if (version == NOW) {
+            assert_int_equal (seen.n, ROWS);
+            assert_int_equal (seen.n_user, 0);
+            look_well (&dn_records_schema, &seen);
+            n_old++;
+        } else {
+            assert_int_equal (version, LATER);
+            assert_int_equal (seen.n, ROWS + 1);
+            assert_int_equal (seen.n_text, 1);
+            assert_int_equal (seen.n_user, ROWS);
+        }
+        add_well (&later, 1);
+        look_well (&later, &seen);
+        assert_int_equal (seen.n, version == NOW ? ROWS + 1 : ROWS + 2);
+    }
+    free (bytes);
+    /* the journal, all pages, and the end of the journal */
+    assert_true (n > 40);
+    assert_true (n_old > 40 && n_old < n);
+}
+
+static int make_dir (void **state)
+{
+    (void) state;
+    umask (022);
+    if (!mkdtemp (dir))
+        return -1;
+    snprintf (store, sizeof (store), "%s/records.db", dir);
+    make_later ();
+    return 0;
+}
+
+static int remove_dir (void **state)
+{
+    (void) state;
+    remove_store ();
+    return rmdir (dir);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("every column is of a version up to the newest",
+              every_column_is_of_a_version_up_to_the_newest),
+        TEST ("a cell is read by its type", a_cell_is_read_by_its_type),
+        TEST ("a store of version 1 is read and added to",
+              a_store_of_version_1_is_read_and_added_to),
+        TEST ("a later program reads an older store and leaves it as it is",
+              a_later_program_reads_an_older_store_and_leaves_it),
+        TEST ("a store that cannot be written is read in its version",
+              a_store_that_cannot_be_written_is_read_in_its_version),
+        TEST ("adding makes an older store one of the newest version",
+              adding_makes_an_older_store_one_of_the_newest_version),
+        TEST ("a store that is opened and not committed keeps its version",
+              a_store_that_is_opened_and_not_committed_keeps_its_version),
+        TEST ("a later version is refused and not touched",
+              a_later_version_is_refused_and_not_touched),
+        TEST ("a step that fails changes nothing", a_step_that_fails_changes_nothing),
+        TEST ("a store that is not as its version is refused",
+              what_is_not_as_its_version_is_refused),
+        TEST ("a reader goes on while another program makes a new version",
+              a_reader_goes_on_while_another_makes_a_new_version),
+        TEST ("many programs that make a new version at once lose no row",
+              many_that_make_a_new_version_at_once_lose_no_row),
+        TEST ("a program that is killed leaves the old version or the new one",
+              whoever_is_killed_leaves_the_old_version_or_the_new),
+    };
+
+    return cmocka_run_group_tests_name (
+        "records_versions", tests, make_dir, remove_dir);
+}
