@@ -624,7 +624,7 @@ static void what_is_near_the_history_is_known_better (void **state)
     scene_free (site);
 }
 
-/* More runs than anchors, and several of one spec. */
+/* More runs than are kept, and several of one spec. */
 static void a_long_history_is_kept_short (void **state)
 {
     struct dn_site *site = scene_site ("");
