@@ -206,7 +206,7 @@ int dn_problems_take (struct dn_problems *problems, const struct dn_err *err)
     if (!problems)
         return -1;
     problems->n++;
-    problems->tell (problems->to, err);
+    problems->report (problems->to, err);
     return 0;
 }
 

@@ -85,7 +85,7 @@ int dn_site_read_paths (struct dn_site *site,
 
 /* Receives the errors when the first one must not end the reading. */
 struct dn_problems {
-    void (*tell) (void *to, const struct dn_err *err);
+    void (*report) (void *to, const struct dn_err *err);
     void *to;
     int n; /* reported so far */
 };

@@ -117,7 +117,7 @@ static void note_gpus (const struct scene *scene)
 }
 
 /* Is a decision about this job possible? If not, the reason is recorded. */
-static bool can_tell (const struct scene *scene, int base)
+static bool can_decide (const struct scene *scene, int base)
 {
     const struct dn_request *request = scene->request;
     const struct dn_estimate *estimate;
@@ -267,7 +267,7 @@ static int64_t needed_cpus (const struct scene *scene, int i, const char **why)
     else if (per_gpu > rules->cpus_per_gpu_max)
         *why = "more CPUs per GPU are needed than CpusPerGpuMax";
     else if (!keeps_memory (scene, i))
-        *why = "memory follows CPUs and may be spread over nodes";
+        *why = "memory is requested per CPU and may not fit one node";
     if (*why)
         return requested;
     if (per_gpu < rules->cpus_per_gpu_min)
@@ -389,7 +389,7 @@ static bool may_move (const struct scene *scene, int i, int base, char *why)
     else if (cpus != DN_UNSET && cpus > candidate->gpu->node_cpus)
         snprintf (why,
                   DN_REASON_MAX,
-                  "%" PRId64 " CPUs on a node, it has %" PRId64,
+                  "would need %" PRId64 " CPUs per node, it has %" PRId64,
                   cpus,
                   candidate->gpu->node_cpus);
     else
@@ -491,7 +491,7 @@ static const char *keeps_time (const struct scene *scene)
         return "a minimum time was requested (--time-min)";
     if (job->deadline_s != DN_UNSET)
         return "a deadline was requested";
-    return job->array ? "the tasks of an array are planned together" : NULL;
+    return job->array ? "--time-min is not set on job arrays" : NULL;
 }
 
 /* May the limit become 'needed', more than was requested? If not, 'why' gets the
@@ -594,7 +594,7 @@ void dn_policy_decide (const struct dn_rules *rules,
 
     dn_policy_begin (decision);
     decision->chosen = base;
-    if (!can_tell (&scene, base)) {
+    if (!can_decide (&scene, base)) {
         decision->verdict = DN_VERDICT_ABSTAIN;
         return;
     }

@@ -439,7 +439,7 @@ static void the_least_time_is_left_where_it_would_hurt (void **state)
         {DN_UNLIMITED, DN_UNSET, DN_UNSET, false, "an unlimited time was requested"},
         {1440, 60, DN_UNSET, false, "a minimum time was requested"},
         {1440, DN_UNSET, 1000000, false, "a deadline was requested"},
-        {1440, DN_UNSET, DN_UNSET, true, "the tasks of an array"},
+        {1440, DN_UNSET, DN_UNSET, true, "not set on job arrays"},
         {30, DN_UNSET, DN_UNSET, false, "time: kept, the bound is"},
     };
 

@@ -89,7 +89,7 @@ static void slurm_conf_overrides_single_rules (void **state)
     scene_free (site);
 }
 
-static void a_least_time_is_a_wish_only_where_slurm_says_so (void **state)
+static void time_min_is_a_soft_limit_only_where_slurm_has_it_so (void **state)
 {
     static const struct {
         int version;
@@ -197,8 +197,8 @@ int main (void)
               bad_configuration_is_named_by_file_and_line),
         TEST ("paths must be absolute", paths_must_be_absolute),
         TEST ("slurm.conf overrides single rules", slurm_conf_overrides_single_rules),
-        TEST ("a least time is a wish only where Slurm says so",
-              a_least_time_is_a_wish_only_where_slurm_says_so),
+        TEST ("--time-min is a soft limit only where Slurm has it so",
+              time_min_is_a_soft_limit_only_where_slurm_has_it_so),
         TEST ("all problems are reported where requested",
               all_problems_are_reported_where_requested),
         TEST ("every rule knows where it came from",
