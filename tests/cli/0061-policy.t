@@ -126,7 +126,7 @@ conf Mode=enforce 'Policy Partition=debug Mode=observe' 'Policy Account=course C
     'Policy QOS=all OptIn=all' "Policy User=$uid MinGain=0"
 json 'advise has the rules of the job' 'd["decision"]["mode"] == "observe" and d["message"] is None' \
     advise --conf "$work/new.conf" -p debug "${job[@]}"
-json 'a job of the control group is not changed, but recorded' \
+json 'a job of the control group is left alone and recorded' \
     'd["decision"]["verdict"] == "control" and d["record"]["verdict"] == "control"
      and d["record"]["set"]["gpu"] == "twin" and d["message"] is None
      and [e["field"] for e in d["edits"]] == ["admin_comment"]' \
