@@ -21,8 +21,8 @@
  *     operators.c  the time of a step by operator, and its bottleneck
  *     whitebox.c   all of these in order: an estimate by formulas alone
  *     features.c   the features of a run for the learned residual
+ *     flat.c       the binary files of a bundle: rows of numbers after a header
  *     domain.c     the distance of a run from the training runs
- *     flat.c       the binary files of a bundle: their headers and numbers
  *     trees.c      boosted trees, read from a file, and their sums
  *     history.c    what a site's own runs say of another run
  *     history_json.c  the same in site.json
