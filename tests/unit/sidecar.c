@@ -270,16 +270,16 @@ static void bad_json_is_refused (void **state)
     (void) state;
     expect_bad ("", "empty");
     expect_bad ("{", "ends in the middle");
-    expect_bad ("[]", "no JSON object");
-    expect_bad ("\"7\"", "no JSON object");
-    expect_bad ("{\"dnnest\":1}}", "behind the JSON value");
-    expect_bad ("{\"dnnest\":1,}", "no JSON");
-    expect_bad ("{'dnnest':1}", "no JSON");
-    expect_bad ("{\"dnnest\":1,\"spec\":{\"model\":\"a\xff\"}}", "no JSON");
-    expect_bad ("{\"dnnest\":1,\"dnnest\":1}", "'dnnest': stands twice");
+    expect_bad ("[]", "not a JSON object");
+    expect_bad ("\"7\"", "not a JSON object");
+    expect_bad ("{\"dnnest\":1}}", "after the JSON value");
+    expect_bad ("{\"dnnest\":1,}", "not JSON");
+    expect_bad ("{'dnnest':1}", "not JSON");
+    expect_bad ("{\"dnnest\":1,\"spec\":{\"model\":\"a\xff\"}}", "not JSON");
+    expect_bad ("{\"dnnest\":1,\"dnnest\":1}", "'dnnest': given twice");
     expect_bad ("{\"dnnest\":1,\"\\u0064nnest\":1}", "a key with an escape");
     expect_bad ("{\"dnnest\":1,\"spec\":[[[[[[[[[[1]]]]]]]]]]}", "nested too deeply");
-    expect_bad ("\xff\xfe{\"dnnest\":1}", "no JSON");
+    expect_bad ("\xff\xfe{\"dnnest\":1}", "not JSON");
 }
 
 static void a_nul_byte_is_refused (void **state)
@@ -347,7 +347,7 @@ static void depth_keys_and_values_are_limited (void **state)
     if (!json)
         fail_msg ("%s", err.text);
     expect_unread (more, 2, SIZE_MAX, "'k2048': more than 2048 keys");
-    expect_unread (twice, 2, SIZE_MAX, "'k0': stands twice in one object");
+    expect_unread (twice, 2, SIZE_MAX, "'k0': given twice in one object");
     expect_unread ("{\"a\":[1,2,3]}", 3, 1, "more than 1 values");
     expect_unread ("{\"a\":[1]}", 2, 9, "nested too deeply");
     free (most);
@@ -361,11 +361,11 @@ static void the_place_of_an_error_is_named (void **state)
     expect_unread ("{\"a\":1,\n \"b\":{},\n  \"a\":2}",
                    4,
                    9,
-                   "line 3, column 4: 'a': stands twice");
-    expect_unread ("{\"o\":{\"b\":1,\"c\":2,\"b\":3}}", 4, 9, "'b': stands twice");
-    expect_unread ("{\"a\":[1,\n2 x]}", 4, 9, "line 2, column 3: no JSON");
+                   "line 3, column 4: 'a': given twice");
+    expect_unread ("{\"o\":{\"b\":1,\"c\":2,\"b\":3}}", 4, 9, "'b': given twice");
+    expect_unread ("{\"a\":[1,\n2 x]}", 4, 9, "line 2, column 3: not JSON");
     /* the same key in two objects, or as a value, is another thing */
-    expect_unread ("{\"a\":{\"a\":[\"a\",\"a\",{\"a\":1}]}} x", 5, 9, "text behind");
+    expect_unread ("{\"a\":{\"a\":[\"a\",\"a\",{\"a\":1}]}} x", 5, 9, "text after");
 }
 
 static void what_must_be_there_is_asked_for (void **state)
@@ -414,7 +414,7 @@ static void what_must_be_there_is_asked_for (void **state)
     REFUSED (dn_json_need_reals (json, "a", 0, 9, r, 1, &err) == 0,
              "a: 2 values, expected 1");
     REFUSED (dn_json_need_reals (json, "a", 0, 1, r, 2, &err) == 0,
-             "a: value 1 is no number of 0..1");
+             "a: value 1 is not a number in 0..1");
     REFUSED (dn_json_need_array (json, "a", 3, 4, &err), "a: 2 values, expected 3..4");
     REFUSED (dn_json_need_array (json, "o", 0, 4, &err), "expected an array");
     REFUSED (dn_json_need_object (json, "x", &err), "x: missing, expected an object");
@@ -440,7 +440,7 @@ static void bad_members_are_named (void **state)
     expect_bad ("{\"dnnest\":1,\"graph\":{}}", "graph: ops: none");
     expect_bad ("{\"dnnest\":1,\"graph\":{\"ops\":[]}}", "graph: ops: none");
     expect_bad ("{\"dnnest\":1,\"graph\":{\"ops\":{}}}", "ops: found object");
-    expect_bad_op ("7", "graph: ops[0]: no object");
+    expect_bad_op ("7", "graph: ops[0]: not an object");
     expect_bad_op ("{}", "ops[0]: op: missing");
     expect_bad_op ("{\"op\":\"conv4d\"}", "op: 'conv4d'");
     expect_bad_op ("{\"op\":\"copy\",\"kernal\":[3]}", "'kernal': unknown");

@@ -86,7 +86,7 @@ static void hostile_documents_are_refused (void **state)
     "\"constants\": {\"launch_s\": {\"value\": " v ", \"shipped\": 1, \"sigma\": 0}}, "
     static const char *const texts[][2] = {
         {"", "empty"},
-        {"[]", "no JSON object"},
+        {"[]", "not a JSON object"},
         {"{}", "dnnest_site: missing"},
         {"{\"dnnest_site\": 3, \"runs\": 3, " SPREAD, "version 3, expected 2"},
         {"{\"dnnest_site\": 1, " SPREAD, "runs: missing"},
@@ -106,7 +106,7 @@ static void hostile_documents_are_refused (void **state)
         {HEAD ONE ("1e999") SPREAD, ""},
         {HEAD ONE ("NaN") SPREAD, ""},
         {HEAD ONE ("\"4e-5\"") SPREAD, "value: found string, expected a number"},
-        {HEAD "\"constants\": {\"launch_s\": 4e-5}, " SPREAD, "'launch_s': no object"},
+        {HEAD "\"constants\": {\"launch_s\": 4e-5}, " SPREAD, "'launch_s': not an object"},
         {HEAD "\"constants\": [], " SPREAD,
          "constants: found array, expected an object"},
         {HEAD "\"constants\": {\"sigma_step\": {\"value\": 1}}, " SPREAD,
@@ -119,9 +119,9 @@ static void hostile_documents_are_refused (void **state)
         {HEAD
          "\"devices\": {\"a\": {\"scale\": 1, \"runs\": 1, \"sigma\": 0, \"x\": 1}}, " SPREAD,
          "'x': unknown, expected one of scale"},
-        {HEAD "\"step\": 1, " SPREAD, "step: no object"},
-        {HEAD SPREAD "x", "text behind the JSON value"},
-        {HEAD "\"runs\": 3, " SPREAD, "'runs': stands twice"},
+        {HEAD "\"step\": 1, " SPREAD, "step: not an object"},
+        {HEAD SPREAD "x", "text after the JSON value"},
+        {HEAD "\"runs\": 3, " SPREAD, "'runs': given twice"},
     };
 
     (void) state;
