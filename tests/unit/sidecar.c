@@ -437,8 +437,9 @@ static void bad_members_are_named (void **state)
     expect_bad ("{\"dnnest\":1,\"spec\":{\"batch\":\"1,epochs=2\"}}",
                 "one short value");
     expect_bad ("{\"dnnest\":1,\"spec\":{\"btach\":4}}", "btach");
-    expect_bad ("{\"dnnest\":1,\"graph\":{}}", "graph: ops: none");
-    expect_bad ("{\"dnnest\":1,\"graph\":{\"ops\":[]}}", "graph: ops: none");
+    expect_bad ("{\"dnnest\":1,\"graph\":{}}", "graph: ops: missing or empty");
+    expect_bad ("{\"dnnest\":1,\"graph\":{\"ops\":[]}}",
+                "graph: ops: missing or empty");
     expect_bad ("{\"dnnest\":1,\"graph\":{\"ops\":{}}}", "ops: found object");
     expect_bad_op ("7", "graph: ops[0]: not an object");
     expect_bad_op ("{}", "ops[0]: op: missing");
@@ -451,7 +452,7 @@ static void bad_members_are_named (void **state)
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[3,0]]}", "in: 0 in a shape");
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[3,-1]]}", "in: -1 in a shape");
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[1.5]]}", "in: 1.5 in a shape");
-    expect_bad_op ("{\"op\":\"copy\",\"in\":[3]}", "in: a shape that is no array");
+    expect_bad_op ("{\"op\":\"copy\",\"in\":[3]}", "in: a shape is not an array");
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[1,1,1,1,1,1,1]]}", "7 dimensions");
     expect_bad_op ("{\"op\":\"copy\",\"kernel\":[]}",
                    "kernel: 0 values, expected 1..3");
@@ -466,7 +467,7 @@ static void layers_that_do_not_fit_together_are_named (void **state)
                      "kernel: missing");
     expect_no_graph ("{\"op\":\"conv2d\",\"in\":[[3,8,8]],\"out\":[[8,8,8]],"
                      "\"kernel\":[3,3],\"groups\":2}",
-                     "groups: 2 do not divide 3");
+                     "groups: 2, expected a divisor of 3");
     expect_no_graph ("{\"op\":\"linear\",\"in\":[[8]]}", "out: 0 dimensions");
     expect_no_graph ("{\"op\":\"rnn\",\"in\":[[5,8]],\"out\":[[5,8]]}",
                      "hidden, gates");
