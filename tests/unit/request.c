@@ -1,4 +1,4 @@
-/* request.c - tests of request/: tres strings and what a submission amounts to
+/* request.c - tests of request/: tres strings and what a submission requests
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -207,7 +207,7 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
 }
 #undef KEPT
 
-static void scripts_that_name_no_resources_are_no_hindrance (void **state)
+static void scripts_that_name_no_resources_allow_changes (void **state)
 {
     static const char *const harmless[] = {
         "#!/bin/sh\n#SBATCH --gres=gpu:a100:4\n#SBATCH -c 80\nsrun python train.py\n",
@@ -373,7 +373,7 @@ static void cpus_of_tres_per_task_are_found_where_the_field_is_open (void **stat
     assert_int_equal (dn_request_read (&job, &request, NULL), -1);
 }
 
-static void only_plain_constraints_are_taken_apart (void **state)
+static void only_plain_constraints_are_parsed (void **state)
 {
     static const char *const plain[] = {
         "a100", "a100&ib", "a&b&c&d&e&f&g&h", "gpu:a100+x_1.0-2=3/4"};
@@ -425,8 +425,8 @@ int main (void)
               forms_with_a_trap_keep_the_gpu_type_with_a_reason),
         TEST ("forms with a trap keep time and CPUs with a reason",
               forms_with_a_trap_keep_time_and_cpus_with_a_reason),
-        TEST ("scripts that name no resources are no hindrance",
-              scripts_that_name_no_resources_are_no_hindrance),
+        TEST ("scripts that name no resources allow changes",
+              scripts_that_name_no_resources_allow_changes),
         TEST ("memory per CPU is known as memory per node",
               memory_per_cpu_is_known_as_memory_per_node),
         TEST ("the same GPUs may be counted in several fields",
@@ -434,8 +434,7 @@ int main (void)
         TEST ("CPUs and memory may follow GPUs", cpus_and_memory_may_follow_gpus),
         TEST ("CPUs of tres_per_task are found where the field is open",
               cpus_of_tres_per_task_are_found_where_the_field_is_open),
-        TEST ("only plain constraints are taken apart",
-              only_plain_constraints_are_taken_apart),
+        TEST ("only plain constraints are parsed", only_plain_constraints_are_parsed),
         TEST ("a broken tres string empties the request",
               a_broken_tres_string_empties_the_request),
         TEST ("the environment is searched by whole names",

@@ -1,4 +1,4 @@
-/* sidecar.c - tests of descriptions in JSON: read strictly, made into a graph
+/* sidecar.c - tests of descriptions in JSON: strict reading, and their graphs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -210,7 +210,7 @@ static const struct {
     {"{\"op\":\"other\",\"flops\":0,\"bytes\":4e6}", DN_OP_COPY, 0},
 };
 
-/* Spatial dimensions of a convolution, which decide about its order in memory. */
+/* Spatial dimensions of a convolution, which determine its layout in memory. */
 static int dims_of (const char *op)
 {
     return strstr (op, "conv1d")           ? 1
@@ -219,7 +219,7 @@ static int dims_of (const char *op)
                                            : 0;
 }
 
-/* And is the same where all that predicts nothing was left out. */
+/* Simplified layers give the same operators. */
 static void every_kind_becomes_an_operator (void **state)
 {
     (void) state;
@@ -364,11 +364,11 @@ static void the_place_of_an_error_is_named (void **state)
                    "line 3, column 4: 'a': given twice");
     expect_unread ("{\"o\":{\"b\":1,\"c\":2,\"b\":3}}", 4, 9, "'b': given twice");
     expect_unread ("{\"a\":[1,\n2 x]}", 4, 9, "line 2, column 3: not JSON");
-    /* the same key in two objects, or as a value, is another thing */
+    /* the same key in two objects, or as a value, is allowed */
     expect_unread ("{\"a\":{\"a\":[\"a\",\"a\",{\"a\":1}]}} x", 5, 9, "text after");
 }
 
-static void what_must_be_there_is_asked_for (void **state)
+static void missing_members_are_refused (void **state)
 {
     static const char text[] = "{\"n\":7,\"r\":-0.5,\"t\":\"x\",\"a\":[1,2],\"o\":{},"
                                "\"null\":null,\"big\":9223372036854775807}";
@@ -495,7 +495,7 @@ int main (void)
         TEST ("a million brackets take no time", a_million_brackets_take_no_time),
         TEST ("depth, keys and values are limited", depth_keys_and_values_are_limited),
         TEST ("the place of an error is named", the_place_of_an_error_is_named),
-        TEST ("what must be there is asked for", what_must_be_there_is_asked_for),
+        TEST ("missing members are refused", missing_members_are_refused),
         TEST ("bad members are named", bad_members_are_named),
         TEST ("layers that do not fit together are named",
               layers_that_do_not_fit_together_are_named),
