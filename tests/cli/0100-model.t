@@ -66,7 +66,7 @@ damage 'a FIFO is no file' 'step.trees: not a regular file' 'rm step.trees; mkfi
 damage 'a missing manifest is named' 'manifest.json: missing' 'rm manifest.json'
 damage 'a manifest that is no JSON is named' 'manifest.json: .*: ends in the middle of JSON' 'echo "{" > manifest.json'
 damage 'a manifest with text after the JSON is refused' \
-    'manifest.json: .*: text behind the JSON value' 'echo "{}" >> manifest.json'
+    'manifest.json: .*: text after the JSON value' 'echo "{}" >> manifest.json'
 damage 'an empty manifest is refused' \
     'manifest.json: empty, expected a JSON object' ': > manifest.json'
 # shellcheck disable=SC2016  # 'damage' expands it

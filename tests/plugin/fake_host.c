@@ -290,7 +290,7 @@ static void forged_entries_are_refused_and_taken_out (void **state)
 
     (void) state;
     start_plugin (ENFORCE);
-    assert_forgery ("DNNEST_OPTION=", "--dnnest: nothing behind it");
+    assert_forgery ("DNNEST_OPTION=", "--dnnest: no metadata");
     assert_forgery ("DNNEST_OPTION=/etc/shadow",
                     "'/etc/shadow': the file was not read");
     assert_forgery ("DNNEST_OPTION=batch=\033[31m", "--dnnest: column 7");
