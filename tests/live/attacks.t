@@ -103,7 +103,7 @@ head -c 1000000 /dev/zero | tr '\0' '[' >"$dir/home/large.json"
 forge DNNEST_SIDECAR=@deep.json
 left 'a forged sidecar of 16000 brackets' 'sidecar: .*'
 forge DNNEST_SIDECAR=@large.json
-left 'a forged sidecar of 1 MB' 'sidecar: more than 16384 bytes were handed over'
+left 'a forged sidecar of 1 MB' 'sidecar: more than 16384 bytes were passed'
 for file in deep large; do
     submit --dnnest=$file.json job.sh
     is "sbatch does not send $file.json" "$status $(shown "$job")" "0 $plain"

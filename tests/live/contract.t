@@ -308,7 +308,7 @@ is 'the first folder of PluginDir with a plugin that can be loaded wins' \
     "$(loaded_from)" "$dir/other/job_submit_witness.so"
 _cluster_end slurmctld
 set_conf JobSubmitPlugins absent
-ends 'a plugin that is not there ends slurmctld' 'failed to initialize job_submit plugin'
+ends 'a missing plugin ends slurmctld' 'failed to initialize job_submit plugin'
 set_conf JobSubmitPlugins witness
 set_conf PluginDir "$system_plugins"
 echo 'DnnestConfig=1' >>"$SLURM_CONF"

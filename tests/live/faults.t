@@ -53,7 +53,7 @@ is 'a decision over DecisionTime leaves the job' \
 like 'the user of a decision over DecisionTime reads why' "$said" \
     '^sbatch: dnnest: took longer than DecisionTime=0\.0001 ms, .*; job submitted as written$'
 is 'a decision over DecisionTime has one line in the log' \
-    "$(logged | grep -c 'uid=.* took longer than DecisionTime=.*; job left as it is')" 1
+    "$(logged | grep -c 'uid=.* took longer than DecisionTime=.*; job unchanged')" 1
 
 is 'slurmctld never complained about itself' \
     "$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)" 0

@@ -115,7 +115,7 @@ is 'a group is known by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'ob
 
 use 'Policy User=no-such-user Mode=observe'
 like 'a user that does not exist is an error with file and line' "$(logged)" \
-    "dnnest.conf: line 9: User: 'no-such-user' is not known: jobs are left as they are"
+    "dnnest.conf: line 9: User: 'no-such-user' is not known: jobs are not changed"
 held "${A100[@]}" --comment="$RESNET"
 is 'a user that does not exist leaves jobs as they are' \
     "$(cluster_job_field "$job" AdminComment || true)" ''

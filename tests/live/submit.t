@@ -230,7 +230,7 @@ for case in "${garbage[@]}"; do
         "$said" "^sbatch: dnnest: .*$expected.*; job submitted as written\$"
     is "${title:0:60} is reported in one printable line" \
         "$(tr -d '\n' <<<"$said" | LC_ALL=C tr -d ' -~')" ''
-    is "${title:0:60} has one line in the log" "$(logged | grep -c 'job left as it is')" 1
+    is "${title:0:60} has one line in the log" "$(logged | grep -c 'job unchanged')" 1
 done
 
 # Slurm itself refuses comments above 1 KiB; the plugin sees them before.
@@ -257,7 +257,7 @@ if [[ -x $make_bundle ]]; then
     echo >>"$dir/etc/bundle/step.trees"
     mark
     use_bundle "$dir/etc/bundle"
-    like 'a broken bundle is named' "$(logged)" 'step.trees: .*(in use stays|going on without a model bundle)'
+    like 'a broken bundle is named' "$(logged)" 'step.trees: .*(in use is kept|going on without a model bundle)'
     if (($(_cluster_version) < 2311)); then
         not_ok 'a broken bundle leaves the old one in force' test "$limit" = "$white"
     else # another process, which has never had another one
@@ -335,9 +335,9 @@ rm "$dir/etc/dnnest.conf"
 mark
 ok 'slurmctld starts without dnnest.conf' cluster_restart_ctld
 held "${A100[@]}" --comment="$RESNET"
-is 'without dnnest.conf jobs are left as they are' "$(shown "$job")" "$plain_a100"
+is 'without dnnest.conf jobs are not changed' "$(shown "$job")" "$plain_a100"
 is 'one line of the log says that dnnest.conf is missing' \
-    "$(logged | grep -c 'not found: jobs are left as they are')" 1
+    "$(logged | grep -c 'not found: jobs are not changed')" 1
 
 write_conf Mode=enforce
 sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"

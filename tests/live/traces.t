@@ -235,7 +235,7 @@ like 'the log says that the changed dnnest.conf is in force' \
 mark
 write_conf Mode=sideways
 ok 'a broken dnnest.conf is named' \
-    cluster_until "$FIND_S" has_logged 'sideways.*the configuration in use stays'
+    cluster_until "$FIND_S" has_logged 'sideways.*the configuration in use is kept'
 ok 'a broken dnnest.conf leaves the old one in force' mode_is observe
 touch "$dir/etc/dnnest.conf"
 sleep 6
@@ -278,7 +278,7 @@ if [[ -x $make_bundle ]]; then
     cp "$bundle/step.trees" "$dir/step.trees"
     echo >>"$bundle/step.trees"
     ok 'a broken model bundle is named' \
-        cluster_until "$FIND_S" has_logged 'step.trees: .*the model bundle in use stays'
+        cluster_until "$FIND_S" has_logged 'step.trees: .*the model bundle in use is kept'
     ok 'a broken model bundle leaves the old one in force' bundle_is small
     write_conf Mode=observe
     ok 'the rest of the site can change with a broken model bundle' \

@@ -114,7 +114,7 @@ static void sentinels_become_unset_and_unlimited (void **state)
     assert_int_equal (job.mem_per_node_mb, 0);
 }
 
-static void what_was_handed_over_is_read_and_taken_out (void **state)
+static void what_was_passed_on_is_read_and_removed (void **state)
 {
     static const char *const spank[] = {"OTHER=1",
                                         "DNNEST_OPTION=batch=4",
@@ -285,7 +285,7 @@ static void a_patch_is_applied_in_all_places (void **state)
     assert_int_equal (stand_in_blocks, 0);
 }
 
-static void new_variables_stand_behind_the_others (void **state)
+static void new_variables_follow_the_others (void **state)
 {
     job_desc_msg_t desc;
     struct dn_patch patch = {.n_edits = 0};
@@ -437,8 +437,8 @@ int main (void)
         TEST ("every field reaches the model", every_field_reaches_the_model),
         TEST ("sentinels become unset and unlimited",
               sentinels_become_unset_and_unlimited),
-        TEST ("what was handed over is read and taken out",
-              what_was_handed_over_is_read_and_taken_out),
+        TEST ("what was passed on is read and removed",
+              what_was_passed_on_is_read_and_removed),
         TEST ("without a SPANK environment nothing is read",
               without_a_spank_environment_nothing_is_read),
         TEST ("flags are seen one by one", flags_are_seen_one_by_one),
@@ -447,8 +447,7 @@ int main (void)
         TEST ("the default memory per CPU is the cluster's",
               the_default_memory_per_cpu_is_the_clusters),
         TEST ("a patch is applied in all places", a_patch_is_applied_in_all_places),
-        TEST ("new variables stand behind the others",
-              new_variables_stand_behind_the_others),
+        TEST ("new variables follow the others", new_variables_follow_the_others),
         TEST ("the variables of a probe do not outlive a submission",
               the_variables_of_a_probe_do_not_outlive_a_submission),
         TEST ("a field that holds something else stops the whole patch",

@@ -322,7 +322,7 @@ static void break_bundle (const char *name, const struct breakage *breakage)
     restore ();
 }
 
-static void a_broken_bundle_is_as_none (void **state)
+static void a_broken_bundle_counts_as_none (void **state)
 {
     static const char *const files[] = {
         "bundle/manifest.json", "bundle/step.trees", "bundle/domain.points"};
@@ -377,7 +377,7 @@ static void a_bundle_of_another_version_is_refused_by_name (void **state)
 /* A bit of every byte. The checksum sees it in the trees; in the manifest, which has
  * none, it is seen unless what it makes is a manifest, too.
  */
-static void a_flipped_bit_of_a_bundle_is_seen (void **state)
+static void a_flipped_bit_of_a_bundle_is_detected (void **state)
 {
     (void) state;
     make_bundle ();
@@ -757,7 +757,7 @@ static bool submit_without_memory (long n,
     faulty_memory (0, false);
     if (desc.time_limit == 1440) {
         photo_compare (&photo, &desc);
-        assert_one_line ("job left as it is");
+        assert_one_line ("job unchanged");
     } else {
         ++*n_same;
         assert_one_line ("verdict=change");
@@ -836,7 +836,7 @@ static bool start_without_memory (long n, bool all, int n_said[2])
     return failed;
 }
 
-static void without_memory_a_start_is_told_and_harms_nothing (void **state)
+static void without_memory_a_start_is_reported_and_harms_nothing (void **state)
 {
     (void) state;
     make_bundle ();
@@ -879,7 +879,7 @@ static void without_a_thread_the_site_is_what_it_was_at_the_start (void **state)
 
 /* --- trees that libxgboost has not confirmed ------------------------------------- */
 
-static void trees_that_libxgboost_has_not_confirmed_are_as_no_bundle (void **state)
+static void trees_that_libxgboost_has_not_confirmed_count_as_no_bundle (void **state)
 {
     static const struct {
         const char *from;
@@ -909,7 +909,7 @@ static void trees_that_libxgboost_has_not_confirmed_are_as_no_bundle (void **sta
     remove_bundle ();
 }
 
-static void trees_other_than_those_confirmed_are_as_no_bundle (void **state)
+static void trees_other_than_those_confirmed_count_as_no_bundle (void **state)
 {
     static const char record[] = "\"xgboost\":\"1.7.4\",\"sha256\":\"";
     char from[128];
@@ -1030,7 +1030,7 @@ static void a_clock_that_jumps_changes_nothing (void **state)
         stand_in_forget ();
         write_conf ("Mode=sideways\n");
         reconfigure ();
-        assert_contains (stand_in_error, "the configuration in use stays");
+        assert_contains (stand_in_error, "the configuration in use is kept");
         outcome = submit_resnet ();
         assert_same (&outcome, &sound);
         stop_plugin ();
@@ -1227,10 +1227,11 @@ static int end_faults (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        FAULT ("a broken bundle is as none", a_broken_bundle_is_as_none),
+        FAULT ("a broken bundle counts as none", a_broken_bundle_counts_as_none),
         FAULT ("a bundle of another version is refused by name",
                a_bundle_of_another_version_is_refused_by_name),
-        FAULT ("a flipped bit of a bundle is seen", a_flipped_bit_of_a_bundle_is_seen),
+        FAULT ("a flipped bit of a bundle is detected",
+               a_flipped_bit_of_a_bundle_is_detected),
         FAULT ("a bundle replaced during a load is used whole or not at all",
                a_bundle_replaced_during_a_load_is_used_whole_or_not_at_all),
         FAULT ("a broken catalogue leaves jobs alone",
@@ -1248,15 +1249,15 @@ int main (void)
 #if !FAULTY_SANITIZED
         FAULT ("without memory a decision is whole or not made",
                without_memory_a_decision_is_whole_or_not_made),
-        FAULT ("without memory a start is told and harms nothing",
-               without_memory_a_start_is_told_and_harms_nothing),
+        FAULT ("without memory a start is reported and harms nothing",
+               without_memory_a_start_is_reported_and_harms_nothing),
         FAULT ("without a thread the site is what it was at the start",
                without_a_thread_the_site_is_what_it_was_at_the_start),
 #endif
-        FAULT ("trees that libxgboost has not confirmed are as no bundle",
-               trees_that_libxgboost_has_not_confirmed_are_as_no_bundle),
-        FAULT ("trees other than those confirmed are as no bundle",
-               trees_other_than_those_confirmed_are_as_no_bundle),
+        FAULT ("trees that libxgboost has not confirmed count as no bundle",
+               trees_that_libxgboost_has_not_confirmed_count_as_no_bundle),
+        FAULT ("trees other than those confirmed count as no bundle",
+               trees_other_than_those_confirmed_count_as_no_bundle),
         FAULT ("a bundle brings no library into the process",
                a_bundle_brings_no_library_into_the_process),
         FAULT ("a full disk holds up the log and nothing else",

@@ -98,8 +98,8 @@ class Log:
     def take_error(self, text, line):
         if " a submission took " in text:
             self.slow += 1
-        elif re.search(r": (the configuration in use stays|jobs are left as they are|"
-                       r"the model bundle in use stays|going on without a model bundle|"
+        elif re.search(r": (the configuration in use is kept|jobs are not changed|"
+                       r"the model bundle in use is kept|going on without a model bundle|"
                        r"not loaded yet: .*)$", text):
             self.errors.append(line)
         else:
@@ -112,12 +112,12 @@ class Log:
             conf = self.cluster.conf_of(loaded[1], int(loaded[2]))
             bundle = self.cluster.bundle_of(loaded[3])
             self.states.append((at, (conf, bundle)))
-        elif text.endswith("the model bundle in use stays"):
+        elif text.endswith("the model bundle in use is kept"):
             self.states.append((at, (self.cluster.conf_at(at), state[1])))
         elif text.endswith("going on without a model bundle"):
             self.states.append((at, (self.cluster.conf_at(at), "none")))
-        elif " not found: jobs are left as they are" in text or \
-                re.match(r"error: .*: jobs are left as they are", text) or \
+        elif " not found: jobs are not changed" in text or \
+                re.match(r"error: .*: jobs are not changed", text) or \
                 "not loaded yet" in text:
             self.states.append((at, INERT))
 
