@@ -1,4 +1,5 @@
-/* apply.c - tests of the adapter: fields are translated, patches applied whole or not
+/* apply.c - tests of the adapter: fields are translated, patches applied completely or
+ * not
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -163,7 +164,7 @@ static void without_a_spank_environment_nothing_is_read (void **state)
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (sizes); i++) {
-        job_init (&desc); /* no list at all, whatever its count says */
+        job_init (&desc); /* no list, with any count */
         desc.spank_job_env_size = sizes[i];
         dn_adapter_read (&desc, &job);
         assert_null (job.option);
@@ -354,7 +355,7 @@ static void a_field_that_holds_something_else_stops_the_whole_patch (void **stat
     for (int i = 0; i < whole_patch ().n_edits; i++) {
         patch = whole_patch ();
         if (patch.edits[i].field == DN_FIELD_MEM_PER_NODE)
-            continue; /* replaces whatever is per CPU */
+            continue; /* replaces memory per CPU */
         if (dn_field_is_number (patch.edits[i].field))
             patch.edits[i].old_number++;
         else

@@ -1,4 +1,4 @@
-/* fake_client.c - the built SPANK plugin in a pretended sbatch
+/* fake_client.c - the built SPANK plugin in a simulated sbatch
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -78,7 +78,7 @@ SYMBOL void slurm_error (const char *format, ...)
     n_said++;
 }
 
-/* Run one command of Slurm's: 'values' are those of --dnnest=, NULL at the end. */
+/* Run one command of Slurm: 'values' are those of --dnnest=, NULL at the end. */
 static void run_command (spank_context_t where, const char *const values[])
 {
     context = where;

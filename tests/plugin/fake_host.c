@@ -1,6 +1,6 @@
-/* fake_host.c - the built plugin in a pretended slurmctld
+/* fake_host.c - the built plugin in a simulated slurmctld
  *
- * Submits jobs to it by hand; see fake_site.h.
+ * Calls job_submit () directly; see fake_site.h.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -100,8 +100,8 @@ static void a_job_that_has_been_advised_is_not_advised_again (void **state)
     stop_plugin ();
 }
 
-/* A sibling of a federation sees the job as the first cluster has left it; a job that
- * is submitted from within a probe is not that job.
+/* A sibling of a federation gets the job as the first cluster left it. A job that is
+ * submitted from within a probe is another job.
  */
 static void a_probe_stays_one_on_a_sibling (void **state)
 {
@@ -211,7 +211,8 @@ static void long_texts_are_bounded (void **state)
     stop_plugin ();
 }
 
-/* Give the job one carrier by the client's plugin, and what comes with it. */
+/* Give the job one carrier of the client's plugin, and the entries that come with it.
+ */
 static void carry (job_desc_msg_t *desc, const char *entry, const char *more)
 {
     const char *const spank[] = {
@@ -256,8 +257,8 @@ static void every_carrier_moves_the_job_in_the_same_way (void **state)
     stop_plugin ();
 }
 
-/* Submit a job with what a client of ours would not hand over: the job stays, but for
- * the entries.
+/* Submit a job with entries that spank_dnnest would not send: the job is unchanged,
+ * except that the entries are removed.
  */
 static void assert_forgery (const char *entry, const char *expected)
 {
@@ -516,7 +517,7 @@ static void slurm_conf_overrides_the_configuration (void **state)
     stop_plugin ();
 }
 
-/* slurm_conf.last_update counts seconds: two changes may have the same. */
+/* slurm_conf.last_update counts seconds: two changes may have the same value. */
 static void other_parameters_are_detected_with_the_same_time_stamp (void **state)
 {
     char parameters[] = "dnnest_mode=observe";
@@ -609,7 +610,7 @@ static void job_modify_changes_nothing (void **state)
     stop_plugin ();
 }
 
-/* The time limit, in minutes, that the demonstration's job is given. */
+/* The time limit, in minutes, that the demonstration's job gets. */
 static uint32_t limit_given (void)
 {
     job_desc_msg_t desc;
@@ -668,7 +669,7 @@ static void a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it (void 
 /* As slurmctld does: job_submit () runs with its configuration locked for reading. */
 static pthread_rwlock_t conf_lock = PTHREAD_RWLOCK_INITIALIZER;
 
-/* cmocka's assertions belong to its own thread: count here, judge there. */
+/* cmocka's assertions work only in its own thread: count here, assert there. */
 static void *submit_many (void *n_moved)
 {
     for (int i = 0; i < 50; i++) {

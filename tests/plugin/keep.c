@@ -1,4 +1,5 @@
-/* keep.c - tests of the plugin's thread: changed files, traces, forks and ends
+/* keep.c - tests of the plugin's thread: changed files, log and counters, forks and
+ * exits
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A change is found within four seconds; a busy machine gets more. */
+/* A change is found within four seconds; the limit allows for a busy machine. */
 #define FIND_S 60
 
-/* What a job is given, 1440 where it is left alone. */
+/* The time limit that a job gets, 1440 if it is unchanged. */
 static uint32_t limit_given (void)
 {
     job_desc_msg_t desc;
@@ -156,7 +157,7 @@ static void wait_for_child (pid_t child)
     fail_msg ("the child does not end");
 }
 
-/* fini () is not called on every way out. */
+/* fini () is not called on every exit. */
 static void a_controller_that_only_exits_writes_the_remaining_lines (void **state)
 {
     pid_t child;
@@ -173,8 +174,7 @@ static void a_controller_that_only_exits_writes_the_remaining_lines (void **stat
     forget_traces ();
 }
 
-/* With a sanitizer the child would end with the leaks of what its thread had at hand.
- */
+/* With a sanitizer the child would report memory of its missing thread as leaks. */
 #if !defined(__SANITIZE_ADDRESS__)
 static void a_child_of_a_fork_does_not_wait_for_a_thread_it_lacks (void **state)
 {
