@@ -90,7 +90,7 @@ make_busy() {
     ok 'a job runs on every node, two hours by its limit' cluster_wait_job "$job" RUNNING 60
     submit -N 4 --exclusive -t 10 --comment="$OFF" <<<$'#!/bin/sh\nsleep 1'
     wide=$job
-    ok 'another job wants every node whole, and has a planned start' \
+    ok 'another job requests every node whole, and has a planned start' \
         cluster_until 60 planned "$wide"
     submit "${DAY[@]}" --comment="$OFF" <<<$'#!/bin/sh\nsleep 1'
     twin=$job
@@ -99,7 +99,7 @@ make_busy() {
 end_busy() {
     end "$1"
     ok 'the job without dnnest runs in the end' cluster_wait_job "$twin" COMPLETED 120
-    ok 'the job that wanted every node runs in the end' cluster_wait_job "$wide" COMPLETED 120
+    ok 'the job that requested every node runs in the end' cluster_wait_job "$wide" COMPLETED 120
 }
 
 # --- a lower limit -------------------------------------------------------------------
@@ -113,7 +113,7 @@ ok 'the job with the lower limit has less than two hours' \
     test "$(seconds_of "$(field "$small" TimeLimit)")" -lt 7200
 is 'the twin without dnnest came first and waits with its own limit' \
     "$(field "$twin" JobState) $(field "$twin" TimeLimit)" 'PENDING 1-00:00:00'
-is 'the job that wants every node waits' "$(field "$wide" JobState)" PENDING
+is 'the job that requests every node waits' "$(field "$wide" JobState)" PENDING
 end_busy first
 earlier 'the job with a lowered limit started before its twin' "$small" "$twin"
 earlier 'jobs without dnnest kept their order' "$wide" "$twin"

@@ -102,7 +102,7 @@ not_ok 'the comment changes the job' test "$plain" = "$want"
 
 same '--dnnest=FILE has the same result as the comment' "$want" --dnnest=train.json job.sh
 same '--dnnest=KEYS has the same result as the comment' "$want" --dnnest="$KEYS" job.sh
-same '#DNNEST lines come to the same as the comment' "$want" lines.sh
+same '#DNNEST lines have the same result as the comment' "$want" lines.sh
 same '#SBATCH --dnnest=KEYS has the same result as the comment' "$want" option.sh
 same '#SBATCH --dnnest=FILE has the same result as the comment' "$want" file.sh
 same '#SBATCH --comment= has the same result as the comment' "$want" comment.sh
@@ -112,7 +112,7 @@ same 'keys beside a file override those of the file' \
     "$want" --dnnest=@first.json,batch=64 job.sh
 same '#DNNEST lines override the sidecar, and the option the comment' "$want" \
     --dnnest=@first.json,epochs=20 --comment=dnnest:batch=64,epochs=1 lines.sh
-same 'the option of the command line replaces that of the script'"'"'s' "$want" \
+same 'the option of the command line replaces that of the script' "$want" \
     --dnnest="$KEYS" file.sh
 ln -s train.json "$home/link.json"
 same 'a link of the user is followed on the client' "$want" --dnnest=link.json job.sh

@@ -23,7 +23,7 @@ v1 idle gpu:v100:4 96 512000
 v2 idle gpu:v100:4 96 512000'
 
 config=$(scontrol show config)
-like 'no job submit plugin is loaded unless asked for' "$config" 'JobSubmitPlugins += \(null\)'
+like 'no job submit plugin is loaded unless requested' "$config" 'JobSubmitPlugins += \(null\)'
 like 'a line of --conf replaces the default' "$config" \
     'SchedulerParameters += batch_sched_delay=0,bf_interval=1'$'\n'
 ok 'no line of slurm.conf is given twice' \

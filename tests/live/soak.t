@@ -42,6 +42,6 @@ is 'slurmctld was killed' "$(told kills)" 1
 is 'munge was stopped' "$(told 'munge stops')" 1
 ok 'configurations were swapped' test "$(told 'configurations swapped')" -gt 0
 ok 'jobs were changed' test "$(told changed)" -gt 5
-ok 'jobs were left as written' test "$(told 'as written')" -gt 10
+ok 'jobs were submitted as written' test "$(told 'as written')" -gt 10
 
 done_testing

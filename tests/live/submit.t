@@ -171,7 +171,7 @@ held "${A100[@]}" -w a1 --comment="$RESNET"
 like 'a job that names its node keeps its type' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
 
 held -t 1-0 -c 80 --gres=gpu:a100:4 --comment="$RESNET" --exclusive
-like 'a job that wants whole nodes keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task)" '^80$'
+like 'a job that requests whole nodes keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task)" '^80$'
 
 held "${A100[@]}" --comment="$RESNET" --array=1-4%2
 like 'a job array moves as a whole' "$(cluster_job_field "$job" TresPerNode)" 'gpu:v100:4 *$'
@@ -185,7 +185,7 @@ like 'a heterogeneous job keeps its GPU types' \
 mark
 seq 20 | xargs -P 10 -I@ setpriv --reuid="$CLUSTER_USER" --clear-groups --regid="$(id -g "$CLUSTER_USER")" \
     sbatch -Q -H --chdir="$dir/home" "${A100[@]}" --comment="$RESNET" "$dir/home/job.sh" 2>/dev/null
-is 'twenty submissions at once are all served' "$(logged | grep -c 'verdict=change')" 20
+is 'twenty parallel submissions are all served' "$(logged | grep -c 'verdict=change')" 20
 
 # --- time only -----------------------------------------------------------------------
 

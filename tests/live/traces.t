@@ -297,7 +297,7 @@ fi
 cluster_until "$FIND_S" lines "$decisions" "len(d) > 10" || true
 mv "$decisions" "$decisions.old"
 held "${A100[@]}" -J rotated --comment="$RESNET"
-logs_job 'a log that was moved away is made anew' "[x for x in d if x['name'] == 'rotated']"
+logs_job 'a log that was renamed is created again' "[x for x in d if x['name'] == 'rotated']"
 
 if mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
     decisions=$dir/full/decisions.jsonl

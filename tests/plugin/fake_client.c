@@ -57,7 +57,7 @@ SYMBOL spank_err_t spank_job_control_setenv (spank_t spank,
     else if (strcmp (name, DN_CARRY_SIDECAR) == 0)
         snprintf (sidecar_entry, sizeof (sidecar_entry), "%s", value);
     else
-        fail_msg ("%s handed over", name);
+        fail_msg ("%s passed on", name);
     n_entries++;
     return ESPANK_SUCCESS;
 }

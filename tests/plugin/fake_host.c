@@ -534,7 +534,7 @@ static void other_parameters_are_detected_with_the_same_time_stamp (void **state
     stop_plugin ();
 }
 
-static void a_reconfiguration_loads_anew_and_a_broken_one_keeps_the_old (void **state)
+static void a_reconfiguration_loads_again_and_a_broken_one_keeps_the_old (void **state)
 {
     job_desc_msg_t desc;
 
@@ -688,7 +688,7 @@ static void *submit_many (void *n_moved)
     return NULL;
 }
 
-static void threads_submit_at_once_while_the_site_is_reloaded (void **state)
+static void threads_submit_in_parallel_while_the_site_is_reloaded (void **state)
 {
     enum {
         N_THREADS = 4
@@ -759,15 +759,15 @@ int main (void)
               slurm_conf_overrides_the_configuration),
         TEST ("other parameters are detected with the same time stamp",
               other_parameters_are_detected_with_the_same_time_stamp),
-        TEST ("a reconfiguration loads anew and a broken one keeps the old",
-              a_reconfiguration_loads_anew_and_a_broken_one_keeps_the_old),
+        TEST ("a reconfiguration loads again and a broken one keeps the old",
+              a_reconfiguration_loads_again_and_a_broken_one_keeps_the_old),
         TEST ("without Slurm's memory the job is untouched",
               without_slurms_memory_the_job_is_untouched),
         TEST ("job_modify changes nothing", job_modify_changes_nothing),
         TEST ("a bundle bounds the time, and a broken one does not replace it",
               a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it),
-        TEST ("threads submit at once while the site is reloaded",
-              threads_submit_at_once_while_the_site_is_reloaded),
+        TEST ("threads submit in parallel while the site is reloaded",
+              threads_submit_in_parallel_while_the_site_is_reloaded),
     };
 
     return cmocka_run_group_tests_name ("fake_host", tests, load_plugin, remove_site);

@@ -1,8 +1,8 @@
 """soak_advice.py - the job that tests/live/soak expects, compared with the job
 
-What a job is without dnnest was seen on a controller without the plugin. With it, the job
-is that, with the edits of 'dnnest advise' under one of the states that were in force when
-it was submitted.
+A controller without the plugin shows the job without dnnest. The expected job is that
+one with the edits of 'dnnest advise' under one of the states that were in force when it
+was submitted.
 """
 import concurrent.futures
 import json
@@ -139,7 +139,7 @@ class Judge:
         if said is None or state is not INERT and not job.template.advice:
             return []
         if message not in said if message else "dnnest: " in said:
-            return ["its user was told '%s', expected '%s'" % (said, message or "")]
+            return ["its user got '%s', expected '%s'" % (said, message or "")]
         return []
 
     def judge(self, job, row):

@@ -1,7 +1,7 @@
 """soak_cluster.py - the private Slurm of tests/live/soak, its faults and its log
 
-The controller is a child of this process, so that nothing of its end is missed; what it
-says in its log tells at every moment which configuration and bundle were in force.
+The controller is a child of this process, so that its exit status is known. Its log
+shows for every moment which configuration and bundle were in force.
 """
 import datetime
 import os
@@ -40,7 +40,7 @@ BROKEN = {
     "half a line": "Mode=enforce\nMaxSlowdown=9 MinConf",
     "junk": "\x01\x02 = \xff\x00[{\n",
     "a wrong number": "Mode=enforce\nTimeMargin=-1e999\n",
-    "a device that nobody makes": "Gpu Type=a100 Device=q900\n",
+    "a device that does not exist": "Gpu Type=a100 Device=q900\n",
 }
 
 
@@ -310,7 +310,7 @@ class Cluster:
         with self.lock:
             if self.process.poll() is None:
                 return
-            self.unexpected.append("slurmctld has ended by itself, with status %d"
+            self.unexpected.append("slurmctld has ended unexpectedly, with status %d"
                                    % self.process.returncode)
             self.start()
 

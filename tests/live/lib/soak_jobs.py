@@ -1,8 +1,8 @@
 """soak_jobs.py - the jobs of tests/live/soak: drawn from a seed, good, unusual and hostile
 
-A template is a request in one of the forms that users have, with one way to describe
-itself. It goes through the client of libslurm (crowd), as fields, or through sbatch, as
-options; 'options' are those that 'dnnest advise' is given for the same job.
+A template is a request in one of the forms that users have, with one carrier of a
+description. It is submitted by the client of libslurm (crowd), as fields, or by sbatch,
+as options; 'options' are those of 'dnnest advise' for the same job.
 """
 import json
 import os

@@ -3,7 +3,7 @@
 usage: soak_run.py DIR TOP BUILD USER OPTION...
 
 DIR is that of a private Slurm whose controller is not running. Prints a table; the status
-is 1 if anything was not as it must be.
+is 1 if a check failed.
 """
 import argparse
 import collections
@@ -271,7 +271,7 @@ class Run:
     def take_row(self, row, counts):
         job = self.by_name.get(row["name"])
         if job is None:
-            self.violation("a job that nobody submitted: %s" % row["name"])
+            self.violation("a job that was not submitted: %s" % row["name"])
             return
         key = row["het_job_offset"]
         counts[row["name"], key] += 1
