@@ -136,11 +136,11 @@ static void keep_cpus (struct dn_request *request)
         && (request->cpus_each_gpu == DN_UNSET || request->cpus_per_task != DN_UNSET))
         dn_request_keep (request->keep_cpus, "CPUs are requested per task and per GPU");
     if (request->cpus_each_gpu != DN_UNSET && request->n_gpus == DN_UNSET)
-        dn_request_keep (request->keep_cpus, "the number of GPUs is open");
+        dn_request_keep (request->keep_cpus, "the number of GPUs is unknown");
     if (request->cpus_per_task == DN_UNSET && request->cpus_each_gpu == DN_UNSET)
         dn_request_keep (request->keep_cpus, "no CPUs per task were requested (-c)");
     if (request->n_tasks == DN_UNSET)
-        dn_request_keep (request->keep_cpus, "the number of tasks is open");
+        dn_request_keep (request->keep_cpus, "the number of tasks is unknown");
     if (job->exclusive)
         dn_request_keep (request->keep_cpus, "whole nodes were requested");
     if (job->overcommit)

@@ -17,7 +17,6 @@ plan_later
 # File: project
 readonly FOREIGN='slurm.h: Slurm
 slurm_errno.h: Slurm
-slurm_version.h: Slurm
 spank.h: Slurm
 nvml.h: NVIDIA
 data/openwebtext/readme.md: karpathy/nanoGPT

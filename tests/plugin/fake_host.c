@@ -376,7 +376,7 @@ static void advise_reports_and_changes_nothing (void **state)
     photo = photo_take (&desc);
     message = submit (&desc);
     assert_non_null (message);
-    assert_contains (message, "job kept as written");
+    assert_contains (message, "job unchanged");
     photo_compare (&photo, &desc);
     photo_free (&photo);
     slurm_text_free (&message);

@@ -1,4 +1,4 @@
-/* files.c - tests of reading users' files: nothing hangs, nothing leads elsewhere
+/* files.c - tests of reading users' files: no read hangs or leaves the directory
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
