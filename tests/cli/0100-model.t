@@ -203,7 +203,7 @@ is 'a damaged bundle is put aside, not among the older ones' \
     "$(slots)" 'current=a aside=damaged'
 mkdir -p "$work/other/sub"
 touch "$work/other/sub/file"
-refuses 'a directory that is no bundle is not replaced' 4 'no bundle, and so not replaced' \
+refuses 'a directory that is no bundle is not replaced' 4 'not a bundle, so not replaced' \
     model --dir "$work/other" install "$work/a"
 ok 'a directory that is no bundle is as it was' test -e "$work/other/sub/file"
 mkdir "$work/empty"
@@ -212,7 +212,7 @@ mkdir "$work/open"
 chmod 777 "$work/open"
 refuses 'a place where others may write is refused' 4 'writable by group or others' \
     model --dir "$work/open/model" install "$work/a"
-refuses 'a place must have a name' 4 'not the name of a place' model --dir / install "$work/a"
+refuses 'a place must have a name' 4 'expected a directory name' model --dir / install "$work/a"
 ln -s "$work/a" "$work/var/dnnest/link"
 refuses 'a link is not replaced' 4 'not replaced' model --dir "$work/var/dnnest/link" install "$work/b"
 rm "$work/var/dnnest/link"
