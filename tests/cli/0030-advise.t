@@ -146,7 +146,7 @@ refuses 'a DecisionTime out of range is refused' 3 \
 try advise --made-up=3 -K "$job"
 is 'an unknown option of sbatch is passed over' "$code" 0
 like 'an unknown long option has a warning' \
-    "$err" "^dnnest: warning: option '--made-up=3' is not known and passed over"
+    "$err" "^dnnest: warning: option '--made-up=3' is unknown and ignored"
 like 'an unknown short option has a warning' "$err" "warning: option '-K' is not known"
 try advise --array=1-9 --hold -J name -o out -d afterok:1 --mail-type=END -H --nice -Q \
     --parsable --time-min=1 -A acct -q qos --export ALL "$job"
