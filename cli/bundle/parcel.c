@@ -134,10 +134,8 @@ int dn_parcel_check_file (const struct dn_parcel *parcel, int i, struct dn_err *
                            blob->len,
                            file->size);
     if (strcmp (dn_sha256_of (dn_blob_span (blob)).hex, file->digest.hex) != 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "%s: its SHA-256 is not the manifest's",
-                           file->name);
+        return dn_err_set (
+            err, DN_E_RANGE, "%s: its SHA-256 is not the manifest's", file->name);
     return 0;
 }
 

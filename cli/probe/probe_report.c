@@ -108,7 +108,8 @@ static const struct dn_device *find_cpu (const struct dn_catalogue *catalogue)
     return NULL;
 }
 
-/* The GPU that the driver reports, else the one that the program reports, else a CPU. */
+/* The GPU that the driver reports, else the one that the program reports, else a CPU.
+ */
 static const struct dn_device *guess_device (const struct dn_probe_report *report)
 {
     const struct dn_catalogue *catalogue = &report->site->catalogue;

@@ -1,4 +1,5 @@
-/* probe_run.c - run a program for a number of steps, watch it, and end all its processes
+/* probe_run.c - run a program for a number of steps, watch it, and end all its
+ * processes
  *
  * With the hook, the program ends with SystemExit after its last step. A program that
  * does not, or has no hook, gets SIGTERM and then SIGKILL, each after a grace time. The
@@ -272,8 +273,8 @@ static bool pass_on (int fd, const char *bytes, size_t len)
     return true;
 }
 
-/* Forward the program's output. If our own output is closed, close the pipe, so that the
- * program gets the same error as without us. */
+/* Forward the program's output. If our own output is closed, close the pipe, so that
+ * the program gets the same error as without us. */
 static void pump (struct runner *runner, int which)
 {
     char bytes[PIECE];

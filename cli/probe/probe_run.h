@@ -1,4 +1,5 @@
-/* probe_run.h - run a program for a number of steps, watch it, and end all its processes
+/* probe_run.h - run a program for a number of steps, watch it, and end all its
+ * processes
  *
  * The program has its own process group. Processes that it leaves, also daemons, become
  * our children (PR_SET_CHILD_SUBREAPER), so that dn_probe_run () ends them all before

@@ -280,12 +280,11 @@ char *dn_sweep_script (const struct dn_sweep_job *job, struct dn_err *err)
 
     for (int i = 0; i < job->sweep->n_keys; i++)
         if (!job->sweep->keys[i].is_spec && !is_held (job, i)) {
-            dn_err_set (
-                err,
-                DN_E_RANGE,
-                "--sweep: %s is not a metadata key, and COMMAND has no {%s}",
-                job->sweep->keys[i].name,
-                job->sweep->keys[i].name);
+            dn_err_set (err,
+                        DN_E_RANGE,
+                        "--sweep: %s is not a metadata key, and COMMAND has no {%s}",
+                        job->sweep->keys[i].name,
+                        job->sweep->keys[i].name);
             return NULL;
         }
     for (int i = 0; i < job->n_directives; i++)

@@ -262,7 +262,7 @@ flock 9
 (sleep 0.5; dn model --dir "$place" list) > "$work/out.list" &
 timeout 20 "$DNNEST" model --dir "$place" rollback > "$work/out.2" 2> "$work/err.2"
 is 'a second command waits, and then says that another one runs' \
-    "$? $(grep -c 'another dnnest model' "$work/err.2")" '4 1'
+    "$? $(grep -c "another 'dnnest model'" "$work/err.2")" '4 1'
 wait
 exec 9<&-
 ok 'list does not wait for another command' grep -q '^current' "$work/out.list"
@@ -314,7 +314,7 @@ wrong_keys() {
     printf '%b' "$2" > wrong.pub
     refuses "$1" 3 "wrong.pub: $3" model --keys wrong.pub verify a
 }
-wrong_keys 'a file without keys is an error' '# none\n' 'no public key'
+wrong_keys 'a file without keys is an error' '# none\n' 'contains no public key'
 wrong_keys 'a key that is too short is an error' \
     '# x\nAAAA\n' 'line 2: expected the base64 of 32 bytes'
 wrong_keys 'a key that is no base64 is an error' '%%%%\n' 'line 1: expected the base64'

@@ -116,11 +116,11 @@ is 'another task of a step ends after as many steps' \
     "$code $(calls):$(tail -1 "$work/out")" '0 0:steps 40'
 XDG_DATA_HOME=/proc/none job python3 train.py 1000
 like 'a job without a store is probed all the same' "$code $out $err" \
-    '^0 .*steps 40.*30 steps after.*nothing is kept: /proc/none'
+    '^0 .*steps 40.*30 steps after.*the result is not stored: /proc/none'
 chmod -x "$work/bin/dnnest"
 PATH=/usr/bin:/bin goes_on 'a program goes on where dnnest is not found' \
     0 'no probe: dnnest is not found' \
     python3 train.py 60
-refuses '--within-job refuses a SPEC' 2 'within-job finds the metadata by itself' \
+refuses '--within-job refuses a SPEC' 2 'within-job takes no SPEC' \
     probe --within-job model=resnet18,batch=1 -- true
 done_testing
