@@ -153,5 +153,5 @@ refuses '--last is a number' 2 '^dnnest: --last: ' records --last 0 two.db
 refuses 'records takes one store at a time' 2 '' records two.db two.db
 is 'without a home directory the store has to be named' \
     "$(env -u HOME -u XDG_DATA_HOME "$(realpath "$DNNEST")" records 2>&1)" \
-    'dnnest: neither XDG_DATA_HOME nor HOME tells where records are, expected the name of a file'
+    'dnnest: neither XDG_DATA_HOME nor HOME is an absolute path, expected the name of a file'
 done_testing
