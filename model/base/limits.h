@@ -77,8 +77,11 @@
 #define DN_TUNING_MAX        (256 * 1024)
 #define DN_TUNING_SCALES_MAX 1024
 
-/* Runs of a site that others are compared with: their square is the time it takes. */
-#define DN_ANCHORS_MAX 64
+/* Runs that a site.json keeps: of all applications, some 300 bytes each, and of one,
+ * whose square is the time that a prediction takes.
+ */
+#define DN_HISTORY_MAX     512
+#define DN_HISTORY_OWN_MAX 32
 
 /* A configuration, catalogue or data-set file. */
 #define DN_FILE_MAX (1024 * 1024)
@@ -98,9 +101,6 @@
 #define DN_TREES_MAX      2000
 #define DN_TREE_NODES_MAX 65536
 #define DN_TREE_DEPTH_MAX 32
-
-/* A site's own constants in a bundle. */
-#define DN_TUNING_MAX (256 * 1024)
 
 /* Files beside the manifest, runs that stand for the training domain, points of the
  * spread over the distance from it, levels of the bounds, and groups that have their

@@ -20,9 +20,9 @@
  *     operators.c  where the time of a step goes, by operator
  *     whitebox.c   all of these in order: an estimate by formulas alone
  *     features.c   what the learned residual sees of a run
+ *     flat.c       the binary files of a bundle: rows of numbers behind a header
  *     domain.c     how far a run is from those that were trained on
- *     trees.c      boosted trees, read from a file
- *     residual.c   and asked
+ *     trees.c      boosted trees, read from a file, and their sums
  *     history.c    what a site's own runs say of another run
  *     history_json.c  the same in site.json
  *     tuning.c     site.json: read, written, applied

@@ -28,8 +28,7 @@ gives 'the metrics, bounds, files and site part of a bundle are shown' 0 \
 json 'JSON has what is shown of a bundle' \
     'd["name"] == "mock" and d["format"] == 2 and d["features"] == {"version": 3, "count": 2}
      and d["data"]["rows"] == 4812 and d["metrics"]["step"]["median_ape"] == 0.113
-     and d["site"] == {"runs": 37, "n_constants": 1, "n_devices": 1, "n_applications": 0,
-                       "n_anchors": None}
+     and d["site"] == {"runs": 37, "n_constants": 1, "n_devices": 1, "n_applications": 1}
      and sorted(f["file"] for f in d["files"]) == ["site.json", "step.trees"]
      and d["signed"] is False' model show "$work/mock"
 refuses 'where no bundle is installed none is shown' 4 'No such file' \

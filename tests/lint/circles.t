@@ -15,7 +15,6 @@ if ! command -v nm >/dev/null; then skip_all 'nm is not installed'; fi
 readonly KNOWN='
 cli/process/sbatch.c cli/options.c
 import/onnx_shape.c import/onnx_rules.c
-learn/records_db.c learn/records.c
 model/predict/history.c model/predict/tuning.c
 '
 

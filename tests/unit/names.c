@@ -26,7 +26,7 @@ static const struct dn_names *const tables[] = {
     &dn_basis_names,
     &dn_bottleneck_names,
     &dn_decode_names,
-    &dn_effect_names,
+    &dn_axis_names,
     &dn_field_names,
     &dn_grouping_names,
     &dn_layer_kind_names,
