@@ -68,7 +68,7 @@ array_done() { [[ -z $(squeue -h -j "$job") ]]; }
 ok 'all tasks end' cluster_until 600 array_done
 for task in 0 1 2; do
     like "task $task has measured" "$(cat "$dir/home/task-$task.out")" \
-        '[0-9]+ steps behind [0-9]+ of warm-up, on cpu:'
+        '[0-9]+ steps after [0-9]+ of warm-up, on cpu:'
 done
 # The file may be visible only after the end of the jobs.
 records() { cluster_as_user "$dir/bin/dnnest" records "$@" "$dir/home/rows.db"; }
@@ -118,7 +118,7 @@ child_done() { array_done && [[ -s $dir/home/child.out ]]; }
 ok 'the probe and the job that it submits end' cluster_until 600 child_done
 out=$(<"$dir/home/job.out")
 like 'the training of a probe was measured' \
-    "$out" '[0-9]+ steps behind [0-9]+ of warm-up, on cpu:'
+    "$out" '[0-9]+ steps after [0-9]+ of warm-up, on cpu:'
 like 'the line to submit is in the output of a probe' "$out" \
     'sbatch --cpus-per-task=[0-9]+ --time=.* --comment=dnnest:probe=0,.*app=tiny.* job.sh'
 like 'the script of a probe continues after its training' "$out" 'the script goes on: 0'
