@@ -7,14 +7,14 @@
 
 #include "common.h"
 
-/* What the command line says; a command takes what it knows. */
+/* The command line; each command uses its own options. */
 struct dn_bench_given {
     const char *samples;  /* --samples */
     const char *device;   /* --device: an index or a name */
     const char *hardware; /* --hardware */
     const char *out;      /* --out */
     const char *images;   /* --images */
-    int64_t cores;        /* --cores; 0: all that we may use */
+    int64_t cores;        /* --cores; 0: all usable ones */
     bool quick;           /* --quick */
     char **args;
     int n_args;

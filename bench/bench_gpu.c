@@ -13,7 +13,7 @@
 
 #ifdef DN_CUDA
 
-/* What the measuring works for. */
+/* The context of the sink's functions. */
 struct work {
     struct dn_recorder recorder;
     struct dn_progress progress;
@@ -145,7 +145,7 @@ int dn_bench_gpu (const struct dn_bench_given *given)
                  work.recorder.samples.n_rows,
                  work.n_new,
                  work.n_skipped,
-                 work.stopped ? "; stopped, the same command goes on" : "");
+                 work.stopped ? "; stopped, run the same command to continue" : "");
     dn_recorder_close (&work.recorder);
     dn_interrupt_release ();
     return exit_code;

@@ -1,7 +1,7 @@
-/* bench_host.c - dnnest-bench host: what the cores of this machine load
+/* bench_host.c - dnnest-bench host: the rates of the loaders on this machine's cores
  *
- * All cores that we may use work at once, as loaders do: memory and clock are shared.
- * One is enough to ask how much faster a core is alone.
+ * All usable cores work at the same time, as in training, because they share memory
+ * bandwidth and clocks. --cores=1 measures a single core alone.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,7 +20,7 @@
 #include "process/interrupt.h"
 #include "output/progress.h"
 
-/* Slices of time, the median of which counts, after one that warms up. */
+/* Number of time slices after a warm-up slice; the result is their median. */
 #define SLICES      9
 #define SLICE_S     0.3
 #define QUICK_S     0.05
@@ -77,7 +77,8 @@ static double now_s (void)
     return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
 }
 
-/* Until some time has passed and a sample is done. Return seconds per sample and core.
+/* Run until 'least_s' has passed and a sample is done. Return seconds per sample and
+ * core.
  */
 static double slice (struct crew *crew, double least_s)
 {
@@ -148,7 +149,7 @@ static int run_crew (struct crew *crew,
     return 0;
 }
 
-/* Measure one kind of sample, unless it was before. */
+/* Measure one kind of sample, unless the file already has it. */
 static int measure (const struct dn_bench_given *given,
                     const struct dn_loader *loader,
                     int n_threads,
@@ -196,7 +197,7 @@ static void find_processor (char name[DN_SAMPLE_SHAPE_MAX / 2])
         fclose (file);
 }
 
-/* Cores that we may use: those of the job, where one runs us. */
+/* Cores that this process may use, such as those of its job. */
 static int usable_cores (void)
 {
     cpu_set_t set;
@@ -234,7 +235,7 @@ int dn_bench_host (const struct dn_bench_given *given)
 
 #ifndef DN_JPEG
     if (given->images) {
-        dn_complain ("built without libjpeg: --images has no use");
+        dn_complain ("built without libjpeg: --images has no effect");
         return DN_EXIT_USAGE;
     }
 #endif

@@ -1,4 +1,4 @@
-/* bench_main.c - dnnest-bench: what the site's own machines reach
+/* bench_main.c - dnnest-bench: measures the site's own machines
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -37,7 +37,7 @@ static const struct option all_options[] = {
 struct command {
     const char *name;
     int (*run) (const struct dn_bench_given *given);
-    const char *options; /* that it takes, beside --help */
+    const char *options; /* that it takes, besides --help */
     int max_args;
 };
 
@@ -50,22 +50,22 @@ static const struct command commands[] = {
 
 static const char help[] =
     "Usage: dnnest-bench COMMAND [OPTION]... [SAMPLES.csv]...\n"
-    "Measure what the site's own devices and loaders reach.\n"
+    "Measure the performance of the site's own devices and loaders.\n"
     "\n"
     "Commands:\n"
-    "  gpu      measure the kernels of a GPU, and all-reduces of all of them\n"
-    "  host     measure what a core decodes, tokenises and reads\n"
+    "  gpu      measure the kernels of a GPU, and all-reduces of all GPUs\n"
+    "  host     measure how fast a core decodes, tokenises and reads samples\n"
     "  entry    make a file of the hardware catalogue from samples of a GPU\n"
     "  conf     make lines of dnnest.conf from samples of a host\n"
     "\n"
     "Options:\n"
-    "      --samples=FILE   gpu, host: append to this file and leave out what it\n"
-    "                       has (default: dnnest-bench.csv)\n"
+    "      --samples=FILE   gpu, host: append to this file, and skip samples that\n"
+    "                       it has (default: dnnest-bench.csv)\n"
     "      --device=WHICH   gpu: the number of the device (default: 0); entry: its\n"
     "                       name in the catalogue (default: by the driver's name)\n"
-    "      --quick          gpu, host: a part of the set\n"
-    "      --images=DIR     host: decode these JPEG files, not pictures of our own\n"
-    "      --cores=N        host: so many at once (default: all)\n"
+    "      --quick          gpu, host: measure a part of the set\n"
+    "      --images=DIR     host: decode these JPEG files, not generated ones\n"
+    "      --cores=N        host: use N cores at the same time (default: all)\n"
     "      --hardware=DIR   entry: the catalogue (default: the installed one)\n"
     "      --out=PATH       entry: write to this file, or to DEVICE.conf in this\n"
     "                       directory (default: stdout)\n"
@@ -93,7 +93,7 @@ static bool takes (const struct command *command, const char *name)
     return false;
 }
 
-/* Return an exit code, or -1 to go on. */
+/* Return an exit code, or -1 to continue. */
 static int take_option (int option, struct dn_bench_given *given)
 {
     struct dn_err err = {0};

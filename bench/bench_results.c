@@ -1,4 +1,4 @@
-/* bench_results.c - dnnest-bench entry, conf: samples into what dnnest reads
+/* bench_results.c - dnnest-bench entry, conf: converts samples to dnnest's files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -30,8 +30,8 @@ static int read_one (const char *path, struct dn_samples *samples, struct dn_err
     return 0;
 }
 
-/* Samples of one kind of device may come in several files: those of one device, and
- * those of a whole node.
+/* Samples of one type of device may be in several files: those of one device, and those
+ * of a whole node. All must be of the same type.
  */
 static int same_device (const char *path,
                         const struct dn_samples *all,
@@ -81,7 +81,7 @@ static int check_name (const char *name, struct dn_err *err)
     if (len == 0 || len >= DN_NAME_MAX || name[0] == '.')
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "--device: '%s' is no name of a device, expected letters, "
+                           "--device: '%s' is not a device name, expected letters, "
                            "digits, '_', '.' and '-'",
                            dn_quote (name, strlen (name)).text);
     return 0;
@@ -100,7 +100,7 @@ static int load_catalogue (const struct dn_bench_given *given,
     return dn_load_catalogue (path, catalogue, err);
 }
 
-/* Which device it is: as the command line says, or the driver. */
+/* Find the device by the name on the command line, or by the driver's name. */
 static int find_device (const struct dn_bench_given *given,
                         const struct dn_catalogue *catalogue,
                         struct dn_bench_entry *entry,
@@ -116,10 +116,9 @@ static int find_device (const struct dn_bench_given *given,
         return check_name (given->device, err);
     }
     if (!gpu)
-        return dn_err_set (
-            err,
-            DN_E_RANGE,
-            "the samples do not say of which GPU: name it with --device");
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "the samples do not name their GPU: name it with --device");
     if (memory
         && dn_real_read (dn_span_of (memory), "memory", 0, 1e15, &bytes, err) < 0)
         return -1;

@@ -1,7 +1,7 @@
-/* gpu.h - the micro-benchmarks of a GPU, as C sees them
+/* gpu.h - the C interface of the GPU's micro-benchmarks
  *
- * In: where the samples go. Out: samples. The other side is CUDA, which compiles as
- * C++: so only plain types are here, and nothing of model/.
+ * In: a sink for the samples. Out: samples. The implementation is CUDA, which compiles
+ * as C++, so this header uses only plain types and nothing of model/.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +18,7 @@ extern "C" {
 /* One measured kernel; columns of dnnest-bench(1). */
 struct dn_gpu_sample {
     const char *op;
-    const char *precision; /* "" where it has none */
+    const char *precision; /* "" if it has none */
     const char *pass;      /* the same */
     const char *shape;
     int devices;
@@ -29,24 +29,24 @@ struct dn_gpu_sample {
     int runs;
 };
 
-/* What the caller does with them. 'context' is handed to every call. */
+/* The caller's functions. 'context' is passed to every call. */
 struct dn_gpu_sink {
     void *context;
-    /* Tell a fact of the device; -1 ends the measuring. */
+    /* Take a fact of the device; -1 ends the measurement. */
     int (*fact) (void *context, const char *key, const char *value);
     /* Has it been measured already? seconds, spread and runs are not set. */
     bool (*has) (void *context, const struct dn_gpu_sample *sample);
-    /* Take a sample; -1 ends the measuring. */
+    /* Take a sample; -1 ends the measurement. */
     int (*put) (void *context, const struct dn_gpu_sample *sample);
-    /* A kernel that cannot be run here, with the reason. */
+    /* A kernel that cannot run here, with the reason. */
     void (*skip) (void *context, const struct dn_gpu_sample *sample, const char *why);
-    /* So many of all kernels are done; true: stop now. */
+    /* 'done' of 'all' kernels are done. Return true to stop. */
     bool (*step) (void *context, int done, int all);
 };
 
-/* Measure device 'device' (an index as CUDA counts those it sees), and with it all
- * others in the all-reduce; a part of the set when 'quick'. Return -1 with a message in
- * 'why' of 'size' bytes; what the sink has got until then stays good.
+/* Measure device 'device' (CUDA's index of the visible devices), and the all-reduce of
+ * all devices; a part of the set if 'quick'. Return -1 with a message in 'why' of
+ * 'size' bytes; samples that the sink has got before are valid.
  */
 int dn_gpu_measure (const struct dn_gpu_sink *sink,
                     int device,

@@ -1,9 +1,9 @@
-/* gpu_bench.cuh - what the parts of the GPU's micro-benchmarks share
+/* gpu_bench.cuh - the shared parts of the GPU's micro-benchmarks
  *
- * A task is one kernel of one shape. Its operands lie in one pool, in as many sets as
- * it takes to be larger than the last cache, and each launch takes the next set, so
- * that no kernel finds its operands in the cache that the one before has left there.
- * Sets are filled with random numbers: zeros need less power, and clocks rise.
+ * A task is one kernel of one shape. Its operands are in one pool, in enough sets to
+ * exceed the last-level cache. Each launch takes the next set, so that no kernel finds
+ * its operands in the cache. Sets are filled with random numbers, because zeros need
+ * less power and so raise the clocks.
  *
  * Every function that returns int returns -1 with gpu->why set.
  *
@@ -68,23 +68,23 @@ struct task {
     task_f run;
     enum precision precision;
     enum pass pass;
-    bool typed; /* its precision is part of what was measured */
-    bool quick; /* of the smaller set, too */
+    bool typed; /* the sample has a precision */
+    bool quick; /* also in the smaller set */
     char shape[96];
-    int d[6]; /* its numbers, as its function counts them */
+    int d[6]; /* its dimensions, in the order of its function */
     double flops;
     double bytes;
 };
 
 typedef std::vector<struct task> tasks;
 
-/* What can be measured on the device, by part. */
+/* Add the tasks of each part that the device can run. */
 void add_products (tasks &all, const struct gpu *gpu);
 void add_convolutions (tasks &all, const struct gpu *gpu);
 void add_layers (tasks &all, const struct gpu *gpu);
 void add_light (tasks &all, const struct gpu *gpu);
 
-/* Does the device have the precision? */
+/* Does the device support the precision? */
 bool has_precision (const struct gpu *gpu, enum precision precision);
 
 size_t size_of (enum precision precision);
@@ -113,14 +113,14 @@ void gpu_find_nvml (struct gpu *gpu, const struct dn_gpu_sink *sink);
             return gpu_fail (gpu, #call, cudnnGetErrorString (status_));               \
     } while (0)
 
-/* Operands: 'n' sets of 'bytes' each, one behind the other. */
+/* Operands: 'n' consecutive sets of 'bytes' each. */
 struct sets {
     char *base;
     size_t bytes;
     int n;
 };
 
-/* Tensors lie on such boundaries, as those of cudaMalloc () do. */
+/* Alignment of tensors in bytes, at least that of cudaMalloc (). */
 #define ALIGNMENT ((size_t) 1024)
 
 static inline size_t aligned (size_t bytes)
@@ -139,16 +139,16 @@ static inline char *set_of (const struct sets *sets, int turn)
     return sets->base + (size_t) (turn % sets->n) * sets->bytes;
 }
 
-/* Launch what is to be measured once, on gpu->stream, with operands of 'turn'. */
+/* Launch the measured kernel once, on gpu->stream, with the operands of 'turn'. */
 typedef int (*launch_f) (struct gpu *gpu, const void *context, int turn);
 
-/* Launch again and again and fill seconds, spread and runs. */
+/* Launch repeatedly and fill seconds, spread and runs. */
 int measure (struct gpu *gpu,
              launch_f launch,
              const void *context,
              struct dn_gpu_sample *out);
 
-/* Median and half the distance of the quartiles over it, of n > 0 values. */
+/* The median of n > 0 values, and half the interquartile range divided by it. */
 void summarise (std::vector<double> &values, struct dn_gpu_sample *out);
 
 /* Random numbers of the precision in -1..1. */
@@ -185,8 +185,8 @@ static inline __device__ void store (__nv_bfloat16 *at, float x)
     *at = __float2bfloat16 (x);
 }
 
-/* All-reduces among all visible devices: so many steps, the first of which is 'done' of
- * 'all'.
+/* All-reduces among all visible devices. ring_steps () is the number of steps; the
+ * first of them is step 'done' of 'all'.
  */
 int ring_steps (int n_devices, bool quick);
 int measure_rings (const struct dn_gpu_sink *sink,

@@ -1,10 +1,9 @@
 /* gpu_convolutions.cu - convolutions in their three directions, dense and depthwise
  *
- * cuDNN's older interface: version 8 and 9 have it, it needs a tenth of the code of the
- * graphs that followed it, and asks the same libraries. The algorithm is the one that
- * cuDNN finds fastest by trying, among those that need no more workspace than we have.
- * Half precision is channels last, as matrix units want it; single precision is not, as
- * frameworks have it.
+ * This uses cuDNN's older interface, which versions 8 and 9 have. It needs a tenth of
+ * the code of the newer graph interface. The algorithm is the one that cuDNN measures
+ * as the fastest, among those whose workspace fits. Half precision is channels last, as
+ * matrix units require; single precision is channels first, as in frameworks.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,7 +20,7 @@ enum {
     STRIDE
 };
 
-/* Algorithms that cuDNN has of a kind; it returns at most as many. */
+/* Maximum number of algorithms that cuDNN returns. */
 #define ALGORITHMS 16
 
 struct conv {
@@ -106,9 +105,8 @@ static int launch_conv (struct gpu *gpu, const void *context, int turn)
     return 0;
 }
 
-/* Take the first result that could be run and that fits into the workspace: they come
- * in the order of their time. It is that fast with its own kind of arithmetic; fp32
- * stays fp32.
+/* Take the first result that could be run and whose workspace fits: results are sorted
+ * by time. Its math type is used too, except that fp32 stays fp32.
  */
 template <typename Result, typename Algorithm>
 static int take_best (struct gpu *gpu,
@@ -201,7 +199,7 @@ static int choose_weight (struct gpu *gpu, struct conv *v)
     return take_best (gpu, v, results, n, &v->weight);
 }
 
-/* fp32 shall not become tf32 on the way. */
+/* Prevents the use of tf32 for fp32. */
 static cudnnMathType_t math_type (enum precision precision)
 {
     return precision == FP32   ? CUDNN_FMA_MATH
@@ -366,7 +364,7 @@ void add_convolutions (tasks &all, const struct gpu *gpu)
                                    {64, 512, 28, 128, 1, 1},
                                    {64, 1024, 14, 256, 1, 1},
                                    {64, 128, 56, 128, 3, 2}};
-    /* Of MobileNet and EfficientNet. */
+    /* Layers of MobileNet and EfficientNet. */
     static const int depthwise[][6] = {{64, 32, 112, 32, 3, 1},
                                        {64, 192, 28, 192, 3, 1},
                                        {64, 576, 14, 576, 3, 1},

@@ -1,9 +1,9 @@
 /* gpu_core.cu - the device, its memory, and how a kernel is timed
  *
- * A kernel is launched until it has warmed up the clocks and whatever its library loads
- * or chooses at first, then in bursts between two events, each burst long against the
- * events' resolution and the host's launch of its first kernel. The median of the
- * bursts counts: a burst that another process disturbed does not.
+ * A kernel is first launched for a warm-up of the clocks and its library, then in
+ * bursts between two events. Each burst is long compared with the events' resolution
+ * and with the launch of its first kernel. The median of the bursts is the result, so
+ * that a burst disturbed by another process has no effect.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,13 +18,14 @@
 
 #define MIB ((size_t) 1 << 20)
 
-/* Of operands: the largest task takes 768 MiB a set. And of the libraries' workspace,
- * more than any algorithm asks for that a framework would take.
+/* Bytes of the operands' pool: the largest task takes 768 MiB per set. And bytes of the
+ * libraries' workspace, more than any algorithm needs that a framework would choose.
  */
 #define POOL_MAX ((size_t) 3 << 30)
 #define WORK_MAX ((size_t) 1 << 30)
 
-/* Milliseconds of warm-up, of a burst, and of all bursts; and how many there are. */
+/* Milliseconds of the warm-up, of a burst, and of all bursts; and the number of bursts.
+ */
 #define WARM_MS            15.0f
 #define BURST_MS           2.0f
 #define TOTAL_MS           300.0f
@@ -119,7 +120,7 @@ int fill_random (struct gpu *gpu, enum precision precision, void *at, size_t byt
     return 0;
 }
 
-/* Three times the last cache, so that nothing of the set before last is left in it. */
+/* Three times the last-level cache, so that it has no data of the set before last. */
 int take_sets (struct gpu *gpu,
                enum precision precision,
                size_t bytes,
@@ -131,7 +132,7 @@ int take_sets (struct gpu *gpu,
 
     bytes = aligned (bytes);
     if (bytes == 0 || bytes > gpu->pool_size)
-        return gpu_fail (gpu, "operands", "larger than the memory at hand");
+        return gpu_fail (gpu, "operands", "larger than the available memory");
     n = std::max ((size_t) 2, cache / bytes + 1);
     n = std::min (std::min (n, most), gpu->pool_size / bytes);
     *sets = (struct sets){gpu->pool, bytes, (int) n};
@@ -180,8 +181,7 @@ int measure (struct gpu *gpu,
     int turn = 0;
     int n = 1;
 
-    /* The first launch loads code and chooses algorithms: it says nothing of the next.
-     */
+    /* The first launch also loads code and chooses algorithms: its time is not used. */
     if (burst (gpu, launch, context, 1, &turn, &ms) < 0)
         return -1;
     for (n = 1;; n *= 2) {
@@ -209,7 +209,7 @@ int measure (struct gpu *gpu,
 
 /* --- the device ------------------------------------------------------------------- */
 
-/* Half of what is free is left to the libraries and to whoever else is there. */
+/* Half of the free memory is left to the libraries and other processes. */
 static int take_memory (struct gpu *gpu)
 {
     size_t free_bytes = 0;
@@ -240,7 +240,7 @@ static int open_device (struct gpu *gpu)
     return take_memory (gpu);
 }
 
-/* Nothing can be done about errors here. */
+/* Errors are ignored here. */
 static void close_device (struct gpu *gpu)
 {
     if (gpu->pool)
@@ -259,9 +259,8 @@ static void close_device (struct gpu *gpu)
         cudaStreamDestroy (gpu->stream);
 }
 
-/* The driver's own tool library tells the power limit; without it, nobody does. Its
- * functions have been stable since 2013; it is not linked, since it comes with the
- * driver alone.
+/* Report the power limit by NVML; without it the limit is unknown. NVML is loaded at
+ * run time because it comes with the driver only. Its functions are stable since 2013.
  */
 void gpu_find_nvml (struct gpu *gpu, const struct dn_gpu_sink *sink)
 {
@@ -306,7 +305,7 @@ static int tell_facts (struct gpu *gpu, const struct dn_gpu_sink *sink)
     char text[64];
     int driver = 0;
 
-    /* First the name: samples of another device must not go on in the same file. */
+    /* The name first, because a file must not mix samples of different devices. */
     if (sink->fact (sink->context, "gpu", prop->name) < 0)
         return -1;
     CUDA (gpu, cudaDriverGetVersion (&driver));
@@ -331,7 +330,7 @@ static int tell_facts (struct gpu *gpu, const struct dn_gpu_sink *sink)
 
 /* --- the set ---------------------------------------------------------------------- */
 
-/* A task that fails is passed over, unless the device itself has failed. */
+/* A task that fails is skipped, unless the device itself has failed. */
 static int run_task (struct gpu *gpu,
                      const struct dn_gpu_sink *sink,
                      const struct task *task)
@@ -360,8 +359,7 @@ static int run_task (struct gpu *gpu,
         return gpu_fail (gpu, task->op, cudaGetErrorString (error));
     if (rc == 0)
         return sink->put (sink->context, &sample);
-    (void)
-        cudaGetLastError (); /* of a launch; those of the device have been met above */
+    (void) cudaGetLastError (); /* clears a launch error; device errors return above */
     sink->skip (sink->context, &sample, gpu->why);
     return 0;
 }

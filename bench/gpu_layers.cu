@@ -20,8 +20,8 @@ struct norm {
     cudnnTensorDescriptor_t channels;
 };
 
-/* Running averages are left out, as an evaluation alone needs them; what the backward
- * pass needs is kept.
+/* Running averages are left out, because only evaluation needs them. The values for the
+ * backward pass are kept.
  */
 static int launch_norm (struct gpu *gpu, const void *context, int turn)
 {
@@ -98,7 +98,7 @@ static int time_norm (struct gpu *gpu, struct norm *n, struct dn_gpu_sample *out
          cudnnDeriveBNTensorDescriptor (n->channels, n->desc, CUDNN_BATCHNORM_SPATIAL));
     if (take_sets (gpu, n->task->precision, bytes, &n->sets) < 0)
         return -1;
-    /* Scales are single precision, whatever the tensor is. */
+    /* Scales are single precision for any tensor. */
     for (int i = 0; i < n->sets.n; i++)
         if (fill_random (gpu,
                          FP32,
@@ -195,8 +195,8 @@ static int run_softmax (struct gpu *gpu,
 
 /* --- recurrent layers ------------------------------------------------------------- */
 
-/* One LSTM layer. Its operands are not rotated: its steps depend on one another, and
- * what counts is their number. They lie in the pool one behind the other.
+/* One LSTM layer. Its operands are not rotated, because the time depends mainly on the
+ * number of sequential steps. They are consecutive in the pool.
  */
 struct lstm {
     const struct task *task;
@@ -256,8 +256,8 @@ static int launch_lstm (struct gpu *gpu, const void *context, int turn)
     (void) turn;
     if (l->task->pass == FORWARD)
         return go_forward (gpu, l);
-    /* Each launch works on the reserve that the one before has changed: its numbers
-     * mean nothing, its time does. */
+    /* Each launch uses the reserve that the previous one has changed. The numbers are
+     * meaningless, but the time is valid. */
     DNN (gpu,
          cudnnRNNBackwardData_v8 (gpu->dnn,
                                   l->rnn,
@@ -347,12 +347,12 @@ static int describe_lstm (struct gpu *gpu, struct lstm *l)
                                     &l->workspace,
                                     &l->reserve));
     if (l->workspace > gpu->work_size)
-        return gpu_fail (gpu, "workspace", "larger than the memory at hand");
+        return gpu_fail (gpu, "workspace", "larger than the available memory");
     return 0;
 }
 
-/* What lies in the pool: x, y and their gradients, the weights and theirs, the reserve,
- * and the lengths.
+/* Place in the pool: x, y and their gradients, the weights and their gradients, the
+ * reserve, and the lengths.
  */
 static int place_lstm (struct gpu *gpu, struct lstm *l)
 {
@@ -390,7 +390,7 @@ static int time_lstm (struct gpu *gpu, struct lstm *l, struct dn_gpu_sample *out
 {
     if (describe_lstm (gpu, l) < 0 || place_lstm (gpu, l) < 0)
         return -1;
-    /* The backward pass reads what the forward one leaves. */
+    /* The backward pass reads the results of the forward pass. */
     if (l->task->pass != FORWARD && go_forward (gpu, l) < 0)
         return -1;
     return measure (gpu, launch_lstm, l, out);
@@ -414,7 +414,7 @@ static int run_lstm (struct gpu *gpu,
 
     l.task = task;
     rc = create_lstm (gpu, &l) < 0 ? -1 : time_lstm (gpu, &l, out);
-    /* Nothing may still run on what is taken away. */
+    /* No kernel may still use the descriptors that are freed. */
     (void) cudaStreamSynchronize (gpu->stream);
     if (l.state)
         cudnnDestroyTensorDescriptor (l.state);

@@ -1,7 +1,7 @@
-/* gpu_light.cu - kernels that wait for the memory, copies, and launches
+/* gpu_light.cu - kernels bound by memory bandwidth, copies, and launches
  *
- * The kernels are our own, each the plainest that reaches the memory's rate: 16 bytes
- * per thread and access.
+ * The kernels are our own, each the simplest that reaches the memory bandwidth: 16
+ * bytes per thread and access.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,7 +15,7 @@
 
 #define THREADS 256
 
-/* 16 bytes of one type, moved at once. */
+/* 16 bytes of one type, moved in one access. */
 template <typename T> struct alignas (16) pack {
     T v[16 / sizeof (T)];
 };
@@ -62,7 +62,7 @@ struct light {
     size_t part; /* bytes from one operand to the next */
 };
 
-/* Blocks for 'n' threads' work: as many as keep the device busy, or fewer. */
+/* Blocks for the work of 'n' threads; at most as many as keep the device busy. */
 static unsigned blocks_for (const struct gpu *gpu, size_t n)
 {
     size_t most = (size_t) gpu->prop.multiProcessorCount * 32;
@@ -129,7 +129,7 @@ static __device__ float block_sum (float x, float *shared)
 {
     for (int offset = 16; offset > 0; offset /= 2)
         x += __shfl_xor_sync (0xffffffffu, x, offset);
-    __syncthreads (); /* who comes from the last sum may still read it */
+    __syncthreads (); /* other threads may still read the previous sum */
     if (threadIdx.x % 32 == 0)
         shared[threadIdx.x / 32] = x;
     __syncthreads ();
@@ -139,7 +139,7 @@ static __device__ float block_sum (float x, float *shared)
     return x;
 }
 
-/* A block per row; mean and variance in two passes over it, the second from a cache. */
+/* One block per row; mean and variance in two passes, the second from a cache. */
 template <typename T> static __global__ void layer_norm (const T *x, T *y, int width)
 {
     __shared__ float shared[THREADS / 32];
@@ -199,7 +199,7 @@ static int run_layer_norm (struct gpu *gpu,
 
 /* --- embedding -------------------------------------------------------------------- */
 
-/* Random rows of the table, drawn where they are used; a multiplicative hash. */
+/* Random rows of the table, computed in the kernel by a multiplicative hash. */
 static __global__ void gather (const float4 *table,
                                float4 *out,
                                int n,
@@ -221,7 +221,7 @@ static __global__ void gather (const float4 *table,
         out[(size_t) row * (size_t) width + (size_t) i] = from[i];
 }
 
-/* The table is one and larger than the cache; each launch draws other rows. */
+/* There is one table, larger than the cache; each launch reads other rows. */
 static int launch_gather (struct gpu *gpu, const void *context, int turn)
 {
     const struct light *l = (const struct light *) context;
@@ -400,7 +400,7 @@ static int run_host_copy (struct gpu *gpu,
     int rc;
 
     if (h.bytes > gpu->pool_size)
-        return gpu_fail (gpu, "operands", "larger than the memory at hand");
+        return gpu_fail (gpu, "operands", "larger than the available memory");
     CUDA (gpu, cudaMallocHost (&h.from, h.bytes));
     for (size_t i = 0; i < h.bytes; i++)
         h.from[i] = (char) ((i * 2654435761u) >> 24);
@@ -431,7 +431,7 @@ static int run_launch (struct gpu *gpu,
     return measure (gpu, launch_nothing, task, out);
 }
 
-/* By the host's clock: it is the host that waits. */
+/* Timed by the host's clock, because the host waits. */
 static int run_sync (struct gpu *gpu,
                      const struct task *task,
                      struct dn_gpu_sample *out)

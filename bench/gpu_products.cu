@@ -1,7 +1,7 @@
 /* gpu_products.cu - matrix products, alone, in batches, and as attention
  *
- * cuBLAS counts columns first, so that a row-major product Y = X W^T of a linear layer
- * is Y^T = W X^T there. fp32 is plain: cuBLAS takes tf32 only where it is told to.
+ * cuBLAS is column-major, so a row-major product Y = X W^T of a linear layer is
+ * Y^T = W X^T there. fp32 needs no option: cuBLAS uses tf32 only on request.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,13 +26,13 @@ struct gemm {
     size_t y;
 };
 
-/* An operand, columns first, and the elements from one column to the next. */
+/* A column-major operand, and the elements from one column to the next. */
 struct operand {
     const void *data;
     int stride;
 };
 
-/* out = a b as cuBLAS sees it: 'size' is its rows, its columns, and what is summed. */
+/* out = a b in the order of cuBLAS. 'size': its rows, its columns, the inner size. */
 struct product {
     cublasOperation_t op_a;
     cublasOperation_t op_b;
@@ -192,9 +192,9 @@ static int run_bmm (struct gpu *gpu, const struct task *task, struct dn_gpu_samp
 
 /* --- attention -------------------------------------------------------------------- */
 
-/* Scores, softmax and weighted values as kernels of their own, as frameworks compose
- * them where nothing is fused. Backward: the gradients of values and probabilities, of
- * the softmax, of queries and keys.
+/* Scores, softmax and weighted values as separate kernels, as in frameworks without
+ * fusion. Backward: the gradients of values and probabilities, of the softmax, of
+ * queries and keys.
  */
 struct attention {
     const struct task *task;
@@ -233,9 +233,9 @@ static int attend (struct gpu *gpu, const struct attention *a, char *q)
     return multiply (gpu, task->precision, false, batch, s, d, s, p, v, o);
 }
 
-/* Transposes cost a product nothing, so those of the gradients are left out: the four
- * products have the sizes of the right ones. Gradients lie behind what they are of, so
- * that no launch reads what another one has written and numbers stay as they are.
+/* Transposes do not change a product's time, so those of the gradients are left out:
+ * the four products only have the right sizes. Gradients are stored after their
+ * operands, so that no launch changes the operands of another.
  */
 static int attend_back (struct gpu *gpu, const struct attention *a, char *q)
 {

@@ -1,7 +1,7 @@
 /* gpu_ring.cu - all-reduces among the devices of a node, by NCCL
  *
- * One process drives all devices that it sees, as the first 2, 4, 8 ... and all of
- * them. An all-reduce has ended when it has on the last device.
+ * One process drives the first 2, 4, 8 ... and all visible devices. An all-reduce has
+ * ended when it has ended on the last device.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -46,7 +46,7 @@ struct member {
 
 typedef std::vector<struct member> members;
 
-/* A group that has been begun is always ended, or later calls would wait for it. */
+/* The group is also ended after an error, or later calls would wait for it. */
 static int enqueue (struct gpu *gpu, members &ring, size_t bytes)
 {
     ncclResult_t result = ncclGroupStart ();
@@ -209,8 +209,8 @@ static int time_sizes (const struct dn_gpu_sink *sink, struct gpu *gpu, members 
     return 0;
 }
 
-/* Devices that cannot talk to one another, or are taken, are no reason to lose the
- * rest: it is passed over, and the devices are given back.
+/* If the devices cannot communicate or are in use, the step is skipped, and the devices
+ * are released.
  */
 static int measure_ring (const struct dn_gpu_sink *sink, struct gpu *gpu, int n_devices)
 {
@@ -232,7 +232,7 @@ static int measure_ring (const struct dn_gpu_sink *sink, struct gpu *gpu, int n_
     for (struct member &m : ring)
         close_member (&m);
     CUDA (gpu, cudaSetDevice (gpu->device));
-    if (rc < 0 && gpu->why[0] == '\0') /* the sink's own reason to end */
+    if (rc < 0 && gpu->why[0] == '\0') /* the sink ends the measurement */
         return -1;
     (void) cudaGetLastError ();
     if (rc < 0)
@@ -240,7 +240,7 @@ static int measure_ring (const struct dn_gpu_sink *sink, struct gpu *gpu, int n_
     return 0;
 }
 
-/* The n-th number of devices: 2, 4, 8 ... and all; 0 behind the last. */
+/* The n-th number of devices: 2, 4, 8 ... and all; 0 after the last. */
 static int devices_of (int step, int n_devices)
 {
     int n = 2;

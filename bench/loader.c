@@ -1,4 +1,4 @@
-/* loader.c - samples that need no library: text and arrays
+/* loader.c - loaders that need no library: text and arrays
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,9 +22,9 @@ uint64_t dn_loader_random (uint64_t *state)
 
 /* --- text ------------------------------------------------------------------------- */
 
-/* A text of random words whose frequencies fall as their rank rises (Zipf), cut
- * greedily into the longest pieces of a vocabulary that ends in single letters: what
- * word-piece tokenizers do. The vocabulary's size is BERT's.
+/* A text of random words with frequencies by Zipf's law. It is cut greedily into the
+ * longest pieces of a vocabulary that includes single letters, as by word-piece
+ * tokenizers. The vocabulary's size is BERT's.
  */
 #define PIECES      30000
 #define PIECE_MAX   12
@@ -79,7 +79,7 @@ static void add_piece (struct piece *slots, const char *text, size_t len, int32_
     slot->id = id;
 }
 
-/* The word of that rank: always the same letters. */
+/* The word of that rank, which always has the same letters. */
 static size_t word_of (uint64_t rank, char word[PIECE_MAX])
 {
     uint64_t state = rank;
@@ -155,7 +155,7 @@ static void *open_text (void *shared)
     return reader;
 }
 
-/* The next piece of 'text', of which 'left' bytes are left. */
+/* The next piece of 'text', which has 'left' bytes left. */
 static const struct piece *next_piece (struct piece *slots,
                                        const char *text,
                                        size_t left)
@@ -210,8 +210,8 @@ const struct dn_loader dn_loader_text = {
 
 /* --- arrays ----------------------------------------------------------------------- */
 
-/* Records of a picture's size, read at random places of a file that the page cache
- * holds, and copied into a batch.
+/* Records of a picture's size, read at random offsets of a file in the page cache, and
+ * copied into a batch.
  */
 #define RECORD_BYTES (224 * 224 * 3)
 #define RECORDS      512
@@ -238,7 +238,7 @@ static void end_arrays (void *shared)
     free (arrays);
 }
 
-/* A file without a name, which goes when we do. */
+/* An unlinked file, which is deleted when the process ends. */
 static int make_file (struct dn_err *err)
 {
     const char *folder = getenv ("TMPDIR");

@@ -1,7 +1,7 @@
 /* loader_jpeg.c - pictures: decoded, cropped, resized and normalised
  *
- * What a loader of ImageNet does for training: a random part of 8 to 100 % of the
- * picture, brought to 224 x 224 by bilinear interpolation, as single-precision planes.
+ * As a training loader of ImageNet does: a random part of 8 to 100 % of the picture is
+ * resized to 224 x 224 by bilinear interpolation, as single-precision planes.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,16 +18,16 @@
 #include "bench/loader.h"
 #include "common.h"
 
-/* Pictures in memory: their reading is not the core's work. A larger file, or one of
- * more pixels than any camera's, is no training sample.
+/* Pictures are kept in memory, so that reading files is not measured. Larger files, or
+ * files with more pixels than any camera's, are refused.
  */
 #define PICTURES_MAX 64
 #define FILE_MAX     (16 * 1024 * 1024)
 #define PIXELS_MAX   (INT64_C (64) * 1000 * 1000)
 #define SIDE         224
 
-/* Of our own: the mean size of ImageNet's pictures, in a quality that makes its mean
- * file size of 110 kB, nearly.
+/* Generated pictures: the mean size of ImageNet's pictures, and a quality that gives
+ * about its mean file size of 110 kB.
  */
 #define OWN_PICTURES 4
 #define OWN_WIDTH    500
@@ -40,7 +40,7 @@ struct pictures {
     int n;
 };
 
-/* libjpeg ends the program on errors, unless it is led elsewhere. */
+/* libjpeg's default error handler exits the program; ours jumps to 'back'. */
 struct errors {
     struct jpeg_error_mgr manager; /* first: libjpeg knows this part */
     jmp_buf back;
@@ -67,10 +67,10 @@ static struct jpeg_error_mgr *led_back (struct errors *errors)
     return manager;
 }
 
-/* --- pictures of our own ---------------------------------------------------------- */
+/* --- generated pictures ----------------------------------------------------------- */
 
-/* Noise in octaves, each half as coarse and half as strong as the one before: the
- * spectrum of natural pictures falls about like that.
+/* Noise in octaves, each half as coarse and half as strong as the previous one, which
+ * is about the spectrum of natural pictures.
  */
 static double noise_at (int x, int y, int channel, uint64_t seed)
 {
@@ -150,7 +150,7 @@ static int make_pictures (struct pictures *pictures, struct dn_err *err)
     for (int i = 0; i < OWN_PICTURES && rc == 0; i++) {
         draw (pixels, (uint64_t) i + 1);
         if (encode (pixels, pictures) < 0)
-            rc = dn_err_set (err, DN_E_BUG, "a picture cannot be made");
+            rc = dn_err_set (err, DN_E_BUG, "a picture cannot be generated");
     }
     free (pixels);
     return rc;
@@ -166,7 +166,7 @@ static bool is_picture (const char *name)
            && (strcasecmp (dot, ".jpg") == 0 || strcasecmp (dot, ".jpeg") == 0);
 }
 
-/* The first that the folder has; which they are does not matter. */
+/* Read the first pictures of the folder, in any order. */
 static int read_pictures (const char *folder,
                           struct pictures *pictures,
                           struct dn_err *err)
@@ -274,7 +274,7 @@ static bool make_room (struct decoder *decoder, size_t size)
     return true;
 }
 
-/* Read rows of three colours into the decoder's room. */
+/* Read rows of three colours into the decoder's buffer. */
 static bool read_rows (struct jpeg_decompress_struct *info, struct decoder *decoder)
 {
     size_t row_bytes;
@@ -343,7 +343,8 @@ static struct crop random_crop (const struct decoder *decoder, uint64_t seed)
 static void resize (const struct decoder *decoder, const struct crop *crop)
 {
     int width = decoder->width;
-    const float scale = 1 / (255 * 0.225f); /* about one deviation of ImageNet */
+    const float scale =
+        1 / (255 * 0.225f); /* about the standard deviation of ImageNet */
 
     for (int row = 0; row < SIDE; row++) {
         float v = (float) (crop->y + (row + 0.5) * crop->height / SIDE - 0.5);

@@ -1,4 +1,4 @@
-/* recorder.c - appending samples, and going on where an earlier run ended
+/* recorder.c - appends samples, and continues where an earlier run ended
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -39,7 +39,7 @@ static int write_all (struct dn_recorder *recorder,
     return 0;
 }
 
-/* The file as it is, in memory of the caller's. */
+/* Read the file into memory that the caller owns. */
 static int read_whole (struct dn_recorder *recorder,
                        char **text,
                        size_t *len,
@@ -78,7 +78,7 @@ static int read_whole (struct dn_recorder *recorder,
     return 0;
 }
 
-/* Is it one of ours? A table of something else must not be cut or appended to. */
+/* Is it a samples file? Any other file must not be truncated or appended to. */
 static bool has_head (const char *text, size_t len)
 {
     size_t head = strlen (dn_samples_head);
@@ -97,12 +97,12 @@ static int take_contents (struct dn_recorder *recorder, struct dn_err *err)
         return write_all (recorder, dn_samples_head, strlen (dn_samples_head), err);
     if (!has_head (text, len))
         return dn_err_set (
-            err, DN_E_SYNTAX, "%s: no samples of dnnest-bench", recorder->path);
+            err, DN_E_SYNTAX, "%s: not a samples file of dnnest-bench", recorder->path);
     if (dn_samples_read ((struct dn_span){text, len}, &recorder->samples, err) < 0)
         return dn_err_wrap (err, "%s", recorder->path);
     if (recorder->samples.whole < len
         && ftruncate (recorder->fd, (off_t) recorder->samples.whole) < 0)
-        return fail (recorder, "cannot be cut", err);
+        return fail (recorder, "cannot be truncated", err);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* recorder.h - a samples file that is appended to, and may have been before
+/* recorder.h - a samples file that several runs append to
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,21 +13,22 @@ struct dn_recorder {
     int fd;
 };
 
-/* Open the file, or make it, and read what it has. A row that was cut off in the middle
- * of writing is taken away. One process at a time: -1 with 'err' where another one
- * writes to it, or where it is no samples file. Close with dn_recorder_close ().
+/* Open or create the file, and read its samples. An incomplete last row is removed.
+ * Only one process may write to it: -1 with 'err' if another one does, or if it is not
+ * a samples file. Close with dn_recorder_close ().
  */
 int dn_recorder_open (struct dn_recorder *recorder,
                       const char *path,
                       struct dn_err *err);
 
-/* Append a row, at once and whole. */
+/* Append a whole row in a single write. */
 int dn_recorder_put (struct dn_recorder *recorder,
                      const struct dn_sample *row,
                      struct dn_err *err);
 
-/* Append the fact "key=value", unless it is there. Where the file states another value,
- * its rows are of another machine: -1 with 'err', for keys that say which ('identity').
+/* Append the fact "key=value", unless the file has it. If the file has another value of
+ * a key that identifies the machine ('identity'), its rows are of another machine: -1
+ * with 'err'.
  */
 int dn_recorder_fact (struct dn_recorder *recorder,
                       const char *key,
@@ -35,7 +36,7 @@ int dn_recorder_fact (struct dn_recorder *recorder,
                       bool identity,
                       struct dn_err *err);
 
-/* Of an open recorder, or of one that could not be opened. */
+/* Close an open recorder, or one that could not be opened. */
 void dn_recorder_close (struct dn_recorder *recorder);
 
 #endif

@@ -28,12 +28,12 @@ enum {
 
 static const struct dn_option options[] = {
     [OPTION_DEF_MEM] = {"def-mem-per-cpu", 0, "SIZE", "DefMemPerCPU of slurm.conf"},
-    [OPTION_SET] = {"set", 0, "KEY=VALUE", "another value for a rule; may be repeated"},
-    [OPTION_SLURM] = {"slurm", 0, "VERSION", "the Slurm whose spelling to use"},
+    [OPTION_SET] = {"set", 0, "KEY=VALUE", "override a rule; may be repeated"},
+    [OPTION_SLURM] = {"slurm", 0, "VERSION", "the version of Slurm to answer for"},
     {NULL, 0, NULL, NULL},
 };
 
-/* What a call of the command was given. */
+/* The options and arguments of a call, and the submission. */
 struct call {
     struct dn_options given;
     struct dn_sbatch sbatch;
@@ -70,7 +70,7 @@ static int take_options (const struct dn_command *self, struct call *call)
     return 0;
 }
 
-/* The submission that the options and the script make. Return an enum dn_exit. */
+/* Build the submission from the options and the script. Return an enum dn_exit. */
 static int read_submission (struct call *call)
 {
     struct dn_err err = {0};
@@ -89,7 +89,7 @@ static int read_submission (struct call *call)
     return DN_EXIT_DONE;
 }
 
-/* The record's text: what was put into the admin comment, which was empty. */
+/* The decision record: the admin comment, which was empty before. */
 static const char *record_of (const struct dn_advice *advice)
 {
     for (int i = 0; i < advice->patch.n_edits; i++)
@@ -153,8 +153,8 @@ static void add_decision (struct json_object *json, const struct dn_advice *advi
     dn_json_add_text (row, "chosen", chosen);
 }
 
-/* The candidates as runs to be shown; their number. The advice keeps no network: it is
- * built again, which cannot fail a second time but for memory.
+/* Fill 'runs' with the candidates and return their number. The advice does not keep the
+ * network, so it is built again; this fails only if out of memory.
  */
 static int find_runs (const struct dn_site *site,
                       const struct dn_advice *advice,
@@ -240,7 +240,7 @@ static void add_proposal (struct dn_grid *grid,
     dn_grid_add (grid, "%s", new_text);
 }
 
-/* What the decision asks for, in the user's terms. */
+/* The requests of the decision, by the names of sbatch's options. */
 static void add_proposals (struct dn_grid *grid, const struct dn_advice *advice)
 {
     const struct dn_decision *decision = &advice->decision;
@@ -297,7 +297,7 @@ static void add_number (struct dn_grid *grid, int64_t number)
         dn_grid_add (grid, "%" PRId64, number);
 }
 
-/* The fields of the submission; the record in the admin comment is for programs. */
+/* The changed fields of the submission, without the record in the admin comment. */
 static int print_edits (const struct dn_patch *patch)
 {
     static const struct dn_grid_column columns[] = {
@@ -369,9 +369,9 @@ static void free_advice (struct dn_advice **advice)
     dn_advice_free (*advice);
 }
 
-/* What slurmctld gives up after DecisionTime is decided here all the same, and told:
- * this computer may be a slower one, and a process that has just begun is slow on any,
- * so the fastest of some attempts counts.
+/* Decide without the limit DecisionTime, and print a message if slurmctld would exceed
+ * it. The fastest of several attempts is compared, because a new process is slow at
+ * first.
  */
 static int advise_and_time (const struct dn_site *site,
                             const struct dn_job *job,
@@ -393,8 +393,8 @@ static int advise_and_time (const struct dn_site *site,
     }
     if (least_ms > limit_ms)
         dn_complain (
-            "the decision takes %.2g ms here; in slurmctld it would be given up "
-            "after DecisionTime=%g ms, and the job left as it is",
+            "the decision takes %.2g ms here; slurmctld would give it up after "
+            "DecisionTime=%g ms and leave the job unchanged",
             least_ms,
             limit_ms);
     return 0;

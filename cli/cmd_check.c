@@ -38,7 +38,7 @@ static bool has_range (const struct dn_key *key)
     return key->type != DN_KEY_ENUM && key->type != DN_KEY_NAME;
 }
 
-/* "1..4096", "fp32 tf32 ...": what a value may be. */
+/* The valid values: "1..4096", "fp32 tf32 ...". */
 static void write_range (const struct dn_key *key, struct dn_buf *buf)
 {
     if (key->type == DN_KEY_TIME)
@@ -110,15 +110,15 @@ static int print_keys (bool as_json)
     return DN_EXIT_DONE;
 }
 
-/* What was given, before anything is derived from it. */
+/* The metadata as given, before values are derived. */
 struct finding {
     enum dn_metadata metadata;
     struct dn_spec given;
     struct dn_subject subject;
 };
 
-/* Is the argument metadata, a comment, or a script's path? A path that has a '=' begins
- * with '/' or '.'.
+/* Is the argument metadata or a comment, and not a script's path? A path with a '='
+ * must begin with '/' or '.'.
  */
 static bool is_metadata (const char *argument)
 {
@@ -133,7 +133,7 @@ static bool is_comment (const char *argument)
            && dn_word_equal (argument, sizeof (mark) - 1, mark, sizeof (mark) - 1);
 }
 
-/* Read all that the job carries. Return an enum dn_exit. */
+/* Read all metadata of the job. Return an enum dn_exit. */
 static int describe (const struct dn_site *site,
                      struct dn_job *job,
                      struct finding *finding,
@@ -153,7 +153,7 @@ static int describe (const struct dn_site *site,
     return DN_EXIT_DONE;
 }
 
-/* The metadata of a script, its own options included, and the GPUs that it requests. */
+/* The metadata of a script, including its #SBATCH options, and its requested GPUs. */
 static int collect_script (const struct dn_site *site,
                            const char *path,
                            struct finding *finding,

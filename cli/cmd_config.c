@@ -1,4 +1,4 @@
-/* cmd_config.c - the rules in force, and whether a dnnest.conf is right
+/* cmd_config.c - shows the rules that apply, and checks a dnnest.conf
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,17 +26,14 @@ enum {
 
 static const struct dn_option options[] = {
     [OPTION_ACCOUNT] = {"account", 'A', "NAME", "the rules for jobs of this account"},
-    [OPTION_CHECK] = {"check",
-                      0,
-                      "[=FILE]",
-                      "say all that is wrong with this dnnest.conf"},
+    [OPTION_CHECK] = {"check", 0, "[=FILE]", "print all errors of this dnnest.conf"},
     [OPTION_GROUP] = {"group", 0, "NAME", "the rules for jobs of this group"},
     [OPTION_PARTITION] = {"partition",
                           'p',
                           "NAME",
                           "the rules for jobs in this partition"},
     [OPTION_QOS] = {"qos", 'q', "NAME", "the rules for jobs of this QOS"},
-    [OPTION_SET] = {"set", 0, "KEY=VALUE", "another value for a rule; may be repeated"},
+    [OPTION_SET] = {"set", 0, "KEY=VALUE", "override a rule; may be repeated"},
     [OPTION_USER] = {"user", 0, "NAME", "the rules for jobs of this user"},
     {NULL, 0, NULL, NULL},
 };
@@ -50,18 +47,18 @@ static const char *const type_text[] = {
 };
 static const struct dn_names type_names = DN_NAMES (type_text, DN_N_RULE_TYPES);
 
-/* What a call of the command was given, and the answer. */
+/* The options of a call, and the rules that apply. */
 struct call {
     struct dn_options given;
     struct dn_settings settings;
     struct dn_submitter submitter;
-    bool submits; /* somebody was named */
+    bool submits; /* a submitter was named */
     bool check;
     struct dn_rules rules;
     struct dn_origins origins;
 };
 
-/* The value of a rule as one writes it in dnnest.conf. */
+/* The value of a rule in the syntax of dnnest.conf. */
 static struct dn_shown rule_value (const struct dn_rules *rules,
                                    const struct dn_rule_key *key)
 {
@@ -96,7 +93,7 @@ static struct dn_shown rule_value (const struct dn_rules *rules,
     return out;
 }
 
-/* "0.5..0.9999", "keep limit": what a value may be. */
+/* The valid values: "0.5..0.9999", "keep limit". */
 static void write_range (const struct dn_rule_key *key, struct dn_buf *buf)
 {
     if (key->type == DN_RULE_TIME)
@@ -113,8 +110,8 @@ static void write_range (const struct dn_rule_key *key, struct dn_buf *buf)
         dn_buf_add (buf, "%s%s", i > 1 ? " " : "", key->names.names[i]);
 }
 
-/* The values from the strictest on, or which of two numbers is stricter; NULL: the
- * keys' values have no order.
+/* The values from the strictest on, or which of two numbers is stricter. NULL: the
+ * key's values have no order.
  */
 static const char *write_order (const struct dn_rule_key *key, struct dn_buf *buf)
 {
@@ -258,7 +255,7 @@ static void add_site (struct json_object *json, const struct dn_site *site)
     }
 }
 
-/* The longest time of a type's partition, as one writes it; NULL: not stated. */
+/* The maximum time of a type's partition; NULL: not given. */
 static struct json_object *max_time_json (int64_t seconds)
 {
     if (seconds == DN_UNSET)
@@ -342,7 +339,7 @@ static int print_rules (const struct call *call)
     return dn_grid_print (&grid);
 }
 
-/* Every Policy line as it is written, and whether it is for the one who was named. */
+/* Print every Policy line, and whether it matches the named submitter. */
 static void print_policies (const struct dn_site *site, const struct call *call)
 {
     const struct dn_scope_key *scopes = dn_scope_keys ();
@@ -395,7 +392,7 @@ static void add_count (struct dn_grid *grid, int64_t count)
         dn_grid_add (grid, "%" PRId64, count);
 }
 
-/* How jobs ask for the type, other than by gres: "-p gpu-v100", "-C v100". */
+/* How jobs request the type, other than by gres: "-p gpu-v100", "-C v100". */
 static void add_by (struct dn_grid *grid, const struct dn_gpu_type *type)
 {
     bool partition = type->by_partition[0] != '\0';
@@ -459,12 +456,12 @@ static int print_text (const struct dn_site *site, const struct call *call)
     return print_gpus (&site->gpu_types);
 }
 
-/* More than anybody reads at once. */
+/* Errors that are printed; the others are counted. */
 #define PROBLEMS_MAX 100
 
-/* What a check has found: told at once, or kept for the JSON. */
+/* The errors of a check: printed immediately, or collected for the JSON. */
 struct findings {
-    struct json_object *array; /* NULL: told */
+    struct json_object *array; /* NULL: print them */
     int n;
 };
 
@@ -480,7 +477,7 @@ static void find (void *to, const struct dn_err *err)
         dn_complain ("%s", err->text);
 }
 
-/* Every error of the file, each on a line of its own. Return an enum dn_exit. */
+/* Report every error of the file, one per line. Return an enum dn_exit. */
 static int check (struct call *call)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
@@ -502,13 +499,13 @@ static int check (struct call *call)
     if (findings.array)
         dn_json_print (json);
     if (findings.n > 0 || site->bundle_err.code != DN_E_NONE)
-        return DN_EXIT_CONF; /* dn_options_site_with () has told of the bundle */
+        return DN_EXIT_CONF; /* dn_options_site_with () has reported the bundle */
     if (!findings.array)
         printf ("%s: ok\n", conf ? conf : "no dnnest.conf");
     return DN_EXIT_DONE;
 }
 
-/* Somebody of this system, by name or number. */
+/* Look up a user of this system, by name or number. */
 static bool find_user (const char *name, struct dn_submitter *submitter)
 {
     const struct dn_people *system = &dn_people_of_system;
@@ -628,7 +625,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 
 const struct dn_command dn_cmd_config = {
     .name = "config",
-    .summary = "Show the rules in force, for whom they are, or check a dnnest.conf",
+    .summary = "Show the rules that apply, and to whom, or check a dnnest.conf",
     .arguments = "",
     .options = options,
     .run = run,

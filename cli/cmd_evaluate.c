@@ -22,7 +22,7 @@ static const struct dn_option options[] = {
     [OPTION_PREDICTIONS] = {"predictions",
                             0,
                             "OUT.csv",
-                            "write every row with what was predicted for it"},
+                            "write every row with its prediction"},
     [OPTION_BY] = {"by",
                    0,
                    "KEY",
@@ -31,7 +31,7 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What a call of the command was given. */
+/* The options of a call. */
 struct call {
     struct dn_progress progress;
     struct dn_evaluation evaluation;
@@ -82,7 +82,7 @@ static int take_options (const struct dn_command *self,
     }
     if (option != DN_OPTION_END || !dn_options_count (given, 1, 1))
         return -1;
-    /* People want to know which models are bad; programs look for themselves. */
+    /* By default the tables group by model, and the JSON has all groupings. */
     for (int g = DN_BY_GPU; g < DN_N_GROUPINGS && !call->by_given; g++)
         call->by[g] = given->json || g == DN_BY_MODEL;
     return 0;
@@ -122,8 +122,8 @@ static int read_runs (const char *path, struct call *call, struct dn_err *err)
     return rc;
 }
 
-/* Before anything is read: a name that is wrong is told at once. Return an exit code.
- */
+/* Open the outputs before the input is read, so that a bad name is reported first.
+ * Return an exit code. */
 static int open_outputs (struct call *call)
 {
     struct dn_err err = {0};
@@ -135,7 +135,7 @@ static int open_outputs (struct call *call)
     return DN_EXIT_DONE;
 }
 
-/* The first grouping that was asked for; DN_BY_ALL: none was. */
+/* The first grouping that was requested; DN_BY_ALL: none. */
 static enum dn_grouping grouping_of (const struct call *call)
 {
     int grouping = DN_BY_GPU;
@@ -169,7 +169,8 @@ static int show (const struct dn_options *given, struct call *call)
         exit_code = dn_scores_print (&call->evaluation, call->by);
     }
     if (exit_code == DN_EXIT_DONE && call->plot && call->picture.n == 0) {
-        dn_complain ("%s: not drawn: no row was predicted and measured", call->plot);
+        dn_complain ("%s: not drawn, no row has a prediction and a measurement",
+                     call->plot);
         return DN_EXIT_ABSTAINED;
     }
     if (exit_code == DN_EXIT_DONE && call->evaluation.n_predicted == 0)

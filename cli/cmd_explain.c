@@ -1,4 +1,4 @@
-/* cmd_explain.c - where the time and the memory of a run go, and what holds it up
+/* cmd_explain.c - where the time and the memory of a run go, and its bottleneck
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 #include "output/show.h"
 #include "subject.h"
 
-/* The operators that take longest, where nobody says how many. */
+/* Default of --top. */
 #define TOP_USUAL 10
 
 enum {
@@ -29,7 +29,7 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What a call of the command was given. */
+/* The options of a call. */
 struct call {
     const char *gpu;
     const char *plot; /* NULL: no picture */
@@ -156,13 +156,13 @@ static void add_ms (struct dn_grid *grid, double seconds)
     dn_grid_add (grid, "%s", dn_show_real (seconds * 1000, 2).text);
 }
 
-/* Has the site run anything that says how long its steps take? */
+/* Print the correction that was fitted to the site's own runs, if there is one. */
 static void print_site (const struct dn_estimate *estimate)
 {
     if (fabs (estimate->site - 1) < 5e-4)
         return;
-    printf ("By the site's own runs a step takes %s times as long as the white box\n"
-            "says alone.\n",
+    printf ("By the site's own runs a step takes %s times as long as by the white box\n"
+            "alone.\n",
             dn_show_real (estimate->site, 3).text);
 }
 
@@ -214,7 +214,7 @@ static void add_times (struct dn_grid *grid,
     dn_grid_add (grid, "%s", bound_text (time->bottleneck));
 }
 
-/* The optimizer is no operator of the network, but the device works for it. */
+/* The optimizer is not an operator of the network, but it takes device time. */
 static void add_optimizer (struct dn_grid *grid, const struct dn_anatomy *anatomy)
 {
     double seconds = anatomy->estimate.stage_s[DN_STAGE_OPTIMIZER];
@@ -361,7 +361,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (dn_anatomy_find (site, &subject, device, &anatomy, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
-    /* The picture first: where it cannot be drawn, nothing else is said. */
+    /* The picture first: if it cannot be drawn, only the error is printed. */
     if (call.plot && anatomy.estimate.supported
         && dn_anatomy_plot (&anatomy, call.plot, &err) < 0)
         return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);

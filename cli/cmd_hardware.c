@@ -9,7 +9,7 @@
 #include "subject.h"
 #include "output/grid.h"
 
-/* Every value that was stated of a device, and the file that states it. */
+/* Every value of a device in the catalogue, and the file that contains it. */
 static void add_sources (struct json_object *json,
                          const struct dn_site *site,
                          const struct dn_device *device)
@@ -131,7 +131,7 @@ static int select_devices (const struct dn_site *site,
 }
 
 static const struct dn_option options[] = {
-    {"sources", 's', NULL, "show every value, and the file that states it"},
+    {"sources", 's', NULL, "show every value, and the file that contains it"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -1,4 +1,4 @@
-/* cmd_import.c - a sidecar from what another program says of a network
+/* cmd_import.c - a sidecar from the network description of another program
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -38,7 +38,7 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What a call of the command was given. */
+/* The options of a call. */
 struct call {
     const char *hlo;
     const char *onnx;
@@ -156,13 +156,14 @@ static int read_hlo (const struct call *call,
 static void warn_hlo (const struct dn_hlo_summary *summary)
 {
     if (summary->unknown_trips > 0)
-        dn_complain ("warning: %d loops do not say how often they run: counted once",
+        dn_complain ("warning: %d loops have no known trip count, counted once",
                      summary->unknown_trips);
     if (summary->unknown_calls > 0)
-        dn_complain ("warning: %d custom calls are not known: only their bytes count",
-                     summary->unknown_calls);
+        dn_complain (
+            "warning: %d custom calls are unknown, only their bytes are counted",
+            summary->unknown_calls);
     if (summary->products <= 0)
-        dn_complain ("warning: no matrix product and no convolution in it");
+        dn_complain ("warning: the module has no matrix product and no convolution");
 }
 
 static void print_hlo_json (const struct dn_sidecar *sidecar,
@@ -203,7 +204,7 @@ static void print_hlo (const struct dn_sidecar *sidecar,
             dn_show_real (summary->kernels, 0).text,
             summary->optimised ? "as XLA fused them" : "fusions estimated");
     if (summary->replicas > 1)
-        printf ("on %s devices, of which this is one\n",
+        printf ("on %s devices, this is the part of one\n",
                 dn_show_real (summary->replicas, 0).text);
 }
 
@@ -292,8 +293,8 @@ static int import_onnx (struct call *call, struct dn_sidecar *sidecar, bool json
         || write_sidecar (call, sidecar, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (summary.n_unknown > 0)
-        dn_complain ("warning: %d operators are not known, such as %s: only their "
-                     "bytes count",
+        dn_complain ("warning: %d operators are unknown, such as %s, only their bytes "
+                     "are counted",
                      summary.n_unknown,
                      summary.unknown);
     if (call->out)
@@ -320,7 +321,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 
 const struct dn_command dn_cmd_import = {
     .name = "import",
-    .summary = "Make a sidecar of what another program says of a network",
+    .summary = "Make a sidecar from another program's description of a network",
     .arguments = "[SPEC]",
     .options = options,
     .run = run,

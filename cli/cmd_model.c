@@ -1,4 +1,4 @@
-/* cmd_model.c - the bundles that predictions are made with: look, check, install, fetch
+/* cmd_model.c - shows, verifies, installs and fetches model bundles
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -41,9 +41,9 @@ static const struct dn_option options[] = {
     [OPTION_DIR] = {"dir",
                     0,
                     "DIR",
-                    "the installed bundle, instead of the usual place"},
+                    "directory of the installed bundle, not the default"},
     [OPTION_KEYS] = {"keys", 0, "PATH", "public keys, instead of those of BundleKeys"},
-    [OPTION_UNSIGNED] = {"unsigned", 0, NULL, "verify, install: look at no signature"},
+    [OPTION_UNSIGNED] = {"unsigned", 0, NULL, "verify, install: check no signature"},
     [OPTION_INSTALL] = {"install", 0, NULL, "fetch: install the bundle"},
     [OPTION_OUT] = {"out", 0, "DIR", "fetch: write the bundle into this new directory"},
     [OPTION_CACERT] = {"cacert",
@@ -58,7 +58,7 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What a call of the command was given. */
+/* The options and arguments of a call. */
 struct call {
     const struct dn_command *command;
     struct dn_options given;
@@ -81,8 +81,8 @@ static void store_cleanup (struct dn_store *store)
     dn_store_close (store);
 }
 
-/* Where BundleKeys= of dnnest.conf points, or "none". Nothing else of the site is
- * loaded: a bundle must be replaceable also when the site cannot be read for its sake.
+/* The path BundleKeys= of dnnest.conf, or "none". Nothing else of the site is loaded,
+ * so that a bundle that makes the site unreadable can still be replaced.
  */
 static int configured_keys (struct call *call,
                             char path[DN_SITE_PATH_MAX],
@@ -106,8 +106,8 @@ static int configured_keys (struct call *call,
         dn_span_of (site->bundle_keys), path, DN_SITE_PATH_MAX, "BundleKeys", err);
 }
 
-/* Load the keys that signatures are checked against; none where none are named. Return
- * an enum dn_exit. */
+/* Load the public keys that signatures are checked with; no keys if no path is set.
+ * Return an enum dn_exit. */
 static int load_keys (struct call *call, struct dn_keys *keys)
 {
     char configured[DN_SITE_PATH_MAX];
@@ -125,8 +125,8 @@ static int load_keys (struct call *call, struct dn_keys *keys)
     return DN_EXIT_DONE;
 }
 
-/* Read the installed bundle; where none is installed, the one that came with dnnest, in
- * 'path' too. Return 1 with 'err' where there is neither. */
+/* Read the installed bundle, or else the one that is shipped with dnnest; 'path' gets
+ * its directory. Return 1 with 'err' if there is neither. */
 static int read_installed (const struct call *call,
                            const char **path,
                            struct dn_parcel *parcel,
@@ -150,7 +150,7 @@ static int read_installed (const struct call *call,
     return -1;
 }
 
-/* The bundle that show and verify are asked about. */
+/* Read the bundle of 'show' and 'verify': the argument, or the installed one. */
 static int read_subject (const struct call *call,
                          const char **path,
                          struct dn_parcel *parcel)
@@ -205,7 +205,7 @@ static int check_signature (struct call *call,
     return dn_fail (DN_EXIT_DATA, &err);
 }
 
-/* What stands behind the name of a bundle: ", signed by x". */
+/* The state of the signature, printed after the bundle's name. */
 static struct dn_shown signature_text (const struct dn_parcel *parcel,
                                        const struct dn_public_key *key)
 {
@@ -252,7 +252,7 @@ static void print_bundle (const struct call *call,
     dn_json_print (json);
 }
 
-/* Whatever is to be used must be of use to this version. Return an enum dn_exit. */
+/* Check that this version can predict with the bundle. Return an enum dn_exit. */
 static int check_use (const char *path, const struct dn_parcel *parcel)
 {
     struct dn_err err = {0};
@@ -280,7 +280,7 @@ static int verify (struct call *call)
     return code;
 }
 
-/* Bring a verified bundle into force. */
+/* Install a verified bundle. */
 static int install_parcel (const struct call *call,
                            const struct dn_parcel *parcel,
                            const struct dn_public_key *key)
@@ -296,7 +296,7 @@ static int install_parcel (const struct call *call,
         || dn_store_install (&store, parcel, &stored, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (stored == DN_STORED_ASIDE)
-        dn_complain ("%s: the bundle before was damaged; it is now %s.aside",
+        dn_complain ("%s: the previous bundle was damaged; it is now %s.aside",
                      store.path,
                      store.path);
     print_bundle (call, store.path, parcel, key, done[stored]);
@@ -430,7 +430,7 @@ static int list (struct call *call)
 }
 
 #ifdef DN_FETCH
-/* What is known before anything is asked of the network. */
+/* Check everything that needs no network access. */
 static int check_fetch (struct call *call, struct dn_keys *keys)
 {
     int code;
@@ -442,14 +442,13 @@ static int check_fetch (struct call *call, struct dn_keys *keys)
         return dn_options_misuse (call->command,
                                   "fetch: one of --install and --out=DIR is expected");
     if (call->out && access (call->out, F_OK) == 0) {
-        dn_complain ("%s: is there already", call->out);
+        dn_complain ("%s: exists already", call->out);
         return DN_EXIT_USAGE;
     }
     code = load_keys (call, keys);
     if (code != DN_EXIT_DONE || keys->n_keys > 0)
         return code;
-    dn_complain (
-        "no public keys: name them by BundleKeys= in dnnest.conf or by --keys");
+    dn_complain ("no public keys: set BundleKeys= in dnnest.conf or --keys");
     return DN_EXIT_CONF;
 }
 
@@ -489,7 +488,7 @@ static int fetch (struct call *call)
 }
 #endif
 
-/* Put the signature beside the manifest, whole or not at all. */
+/* Write the signature into the manifest's directory, whole or not at all. */
 static int write_signature (const char *dir, const char *text, struct dn_err *err)
 {
     char path[PATH_MAX];
@@ -540,7 +539,7 @@ static int keygen (struct call *call)
     if (dn_keys_generate (call->argument, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (!call->given.json)
-        printf ("%s: private, keep it\n%s.pub: public, give it away\n",
+        printf ("%s: private, keep it secret\n%s.pub: public, distribute it\n",
                 call->argument,
                 call->argument);
     return DN_EXIT_DONE;
@@ -673,8 +672,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
         dn_complain ("libsodium cannot be used");
         return DN_EXIT_BUG;
     }
-    /* A signal ends a transfer at once, and the steps of an installation behind the
-     * last of them. */
+    /* A signal ends a transfer immediately, but an installation only after its last
+     * step. */
     dn_interrupt_hold ();
     code = verb->run (&call);
     dn_interrupt_release ();

@@ -13,11 +13,11 @@
 #include "output/show.h"
 #include "subject.h"
 
-/* Length of a curve where none is given, and at most. */
+/* Default and maximum number of CPUs of --cpu-curve. */
 #define CURVE_USUAL "16"
 #define CURVE_MAX   1024
 
-/* CPUs per GPU with which no loader is short of any. */
+/* CPUs per GPU that are more than enough for every loader. */
 #define CPUS_PLENTY 1e4
 
 enum {
@@ -43,14 +43,14 @@ static const struct dn_option options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* What a call of the command was given; devices by name, none: all. */
+/* The options of a call; devices by name, none: all. */
 struct call {
     const char *names[DN_DEVICES_MAX];
     int n_names;
     bool all;
-    int64_t curve; /* CPUs per GPU up to which the throughput is told, 0 not at all */
+    int64_t curve; /* maximum CPUs per GPU of --cpu-curve, 0: no curve */
     bool by_batch;
-    struct dn_batch_sizes sizes; /* none: the usual ones */
+    struct dn_batch_sizes sizes; /* none: powers of two */
     const char *plot;            /* NULL: no picture */
 };
 
@@ -126,8 +126,7 @@ static int take_options (const struct dn_command *self,
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
 }
 
-/* The devices that were asked for, all but CPUs where none is named; return how many,
- * or -1.
+/* The named devices, or all but CPUs if none is named; return their number, or -1.
  */
 static int find_devices (const struct dn_site *site,
                          const struct call *call,
@@ -146,7 +145,7 @@ static int find_devices (const struct dn_site *site,
     return n;
 }
 
-/* One run per device; the estimates stand in 'estimates'. -1 with 'err'. */
+/* Predict one run per device; 'runs' borrows 'estimates'. -1 with 'err'. */
 static int predict_all (const struct dn_site *site,
                         const struct dn_subject *subject,
                         const struct dn_device *const devices[],
@@ -178,7 +177,7 @@ static double throughput (const struct dn_site *site,
     return dn_whitebox_throughput (&c);
 }
 
-/* Is it known what the CPUs of this run would do? */
+/* Does the throughput of this run depend on the number of CPUs in a known way? */
 static bool has_curve (const struct dn_forecast *run)
 {
     return run->estimate->supported && run->estimate->cpus_per_gpu >= 0;
@@ -209,7 +208,7 @@ static void add_curve (struct json_object *row,
     }
 }
 
-/* Few enough to stand side by side: 1 2 3 4 6 8 12 16 24 ..., and the last. */
+/* The columns of the curve: 1 2 3 4 6 8 12 16 24 ..., and the last. */
 static int pick_columns (int64_t n_cpus, int64_t columns[])
 {
     int n_columns = 0;
@@ -283,7 +282,7 @@ static void print_json (const struct dn_site *site,
     dn_json_print (json);
 }
 
-/* Read SPEC. Where batches are compared it need not tell one. */
+/* Read SPEC. With --batch-sizes it needs no batch. */
 static int read_subject (const struct dn_site *site,
                          const char *text,
                          const struct call *call,
@@ -313,7 +312,7 @@ static int compare_batches (const struct dn_site *site,
 
     if (dn_batches_predict (site, subject, &call->sizes, devices, n, batches, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    /* The picture first: where it cannot be drawn, nothing else is said. */
+    /* The picture first: if it cannot be drawn, only the error is printed. */
     if (call->plot && dn_batches_plot (batches, &subject->graph, call->plot, &err) < 0)
         return dn_fail (err.code == DN_E_RANGE ? DN_EXIT_USAGE : DN_EXIT_BUG, &err);
     return DN_EXIT_DONE;

@@ -1,4 +1,4 @@
-/* cmd_probe.c - run a program for some steps, and predict the whole of it
+/* cmd_probe.c - runs a program for some steps, and predicts the whole run
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,7 +25,7 @@
 
 #define DIRECTIVES_MAX 64
 
-/* Words in front of the metadata in a task of an array. */
+/* Maximum number of words before the metadata in the command of an array task. */
 #define WORDS_MAX 24
 
 enum {
@@ -46,33 +46,30 @@ enum {
 };
 
 static const struct dn_option options[] = {
-    [OPTION_STEPS] = {"steps", 0, "N", "measure so many steps (30)"},
-    [OPTION_WARMUP] = {"warmup", 0, "N", "behind so many others (10)"},
-    [OPTION_SECONDS] = {"seconds", 0, "S", "end the program after so long (600)"},
-    [OPTION_GRACE] = {"grace", 0, "S", "let it end by itself for so long (10)"},
+    [OPTION_STEPS] = {"steps", 0, "N", "measure N steps (30)"},
+    [OPTION_WARMUP] = {"warmup", 0, "N", "leave out N steps before them (10)"},
+    [OPTION_SECONDS] = {"seconds", 0, "S", "end the program after S seconds (600)"},
+    [OPTION_GRACE] = {"grace", 0, "S", "wait S seconds before each signal (10)"},
     [OPTION_PATTERN] = {"pattern",
                         0,
                         "REGEX",
                         "count lines of its output instead of PyTorch's steps"},
     [OPTION_EVERY] = {"every", 0, "N", "a line of --pattern stands for N steps (1)"},
-    [OPTION_GPU] = {"gpu", 0, "NAME", "the device that it runs on (found out)"},
+    [OPTION_GPU] = {"gpu", 0, "NAME", "the device that it runs on (detected)"},
     [OPTION_SIDECAR] = {"sidecar", 0, "FILE", "metadata, instead of SPEC"},
-    [OPTION_RECORD] = {"record", 0, "FILE", "keep the result in this store, or none"},
+    [OPTION_RECORD] = {"record", 0, "FILE", "add the result to this store, or none"},
     [OPTION_HOOK] = {"hook", 0, "DIR", "where the hook for Python is"},
-    [OPTION_WITHIN_JOB] = {"within-job",
-                           0,
-                           NULL,
-                           "as the hook of a job with probe= calls it"},
+    [OPTION_WITHIN_JOB] = {"within-job", 0, NULL, "for the hook in jobs with probe="},
     [OPTION_SWEEP] = {"sweep",
                       0,
                       "KEY=LIST",
                       "print a job array of probes; may be repeated"},
-    [OPTION_SBATCH] = {"sbatch", 0, "OPTION", "of --sweep: an option for sbatch"},
-    [OPTION_SUBMIT] = {"submit", 0, NULL, "of --sweep: submit it"},
+    [OPTION_SBATCH] = {"sbatch", 0, "OPTION", "with --sweep: an option for sbatch"},
+    [OPTION_SUBMIT] = {"submit", 0, NULL, "with --sweep: submit the job array"},
     {NULL, 0, NULL, NULL},
 };
 
-/* What a call of the command was given. */
+/* The options and arguments of a call. */
 struct call {
     struct dn_probe_task task;
     int64_t grace;
@@ -83,7 +80,7 @@ struct call {
     const char *gpu;
     const char *spec; /* argument or sidecar; NULL none */
     const char *sidecar;
-    const char *record; /* NULL: the usual one */
+    const char *record; /* NULL: the default store */
     struct dn_sweep sweep;
     const char *directives[DIRECTIVES_MAX];
     int n_directives;
@@ -202,7 +199,7 @@ static int take_option (const struct dn_command *self,
     }
 }
 
-/* What does not go together. */
+/* Refuse options that exclude each other. */
 static int check_options (const struct dn_command *self,
                           const struct dn_options *given,
                           const struct call *call)
@@ -211,7 +208,7 @@ static int check_options (const struct dn_command *self,
         return dn_options_misuse (self, "COMMAND is missing, expected -- COMMAND");
     if (call->within_job
         && (call->sidecar || given->n_args > 0 || call->sweep.n_keys > 0))
-        return dn_options_misuse (self, "--within-job finds the metadata by itself");
+        return dn_options_misuse (self, "--within-job takes no SPEC and no --sidecar");
     if (call->sidecar && given->n_args > 0)
         return dn_options_misuse (self, "--sidecar and SPEC");
     if (call->task.every > 1 && !call->pattern)
@@ -223,7 +220,8 @@ static int check_options (const struct dn_command *self,
     return DN_EXIT_DONE;
 }
 
-/* What stands behind "--" is the program's. Return the number of words before it. */
+/* The words after "--" are the program's command. Return the number of words before
+ * it. */
 static int cut_command (int argc, char **argv, struct call *call)
 {
     for (int i = 1; i < argc; i++)
@@ -259,8 +257,8 @@ static int take_options (const struct dn_command *self,
 
 /* --- metadata -------------------------------------------------------------------- */
 
-/* A sidecar is named by its absolute path, text is written anew: on one line, without
- * what was read from stdin going astray.
+/* Set the SPEC of the report: the absolute path of a sidecar, else the metadata written
+ * again on one line, so that text from stdin is kept.
  */
 static int name_spec (struct call *call,
                       const struct dn_subject *subject,
@@ -281,8 +279,9 @@ static int name_spec (struct call *call,
     return buf.cut ? dn_err_set (err, DN_E_LIMIT, "%s: the path is too long", path) : 0;
 }
 
-/* Of a job that is a probe of itself: what the plugin has put into its environment
- * (rewrite.h). It goes out of there, so that jobs that the program submits are none.
+/* In a job with probe=: read the metadata that the plugin has put into the environment
+ * (rewrite.h). forget_job () removes them, so that jobs that the program submits are
+ * not probed.
  */
 static int parse_job (struct call *call, struct dn_subject *subject, struct dn_err *err)
 {
@@ -324,7 +323,7 @@ static int parse_subject (struct call *call,
         return parse_job (call, subject, err);
     if (dn_subject_parse (call->spec, subject, err) < 0)
         return -1;
-    subject->spec.probe = DN_UNSET; /* it is one */
+    subject->spec.probe = DN_UNSET; /* this already is the probe */
     return name_spec (call, subject, err);
 }
 
@@ -344,8 +343,8 @@ static int read_subject (const struct dn_site *site,
 
 /* --- a probe --------------------------------------------------------------------- */
 
-/* Where the result is to be kept. The store is made now: a name that is wrong is told
- * before the program has run.
+/* Find the store for the result. It is created now, so that a bad name is reported
+ * before the program runs.
  */
 static int find_record (struct call *call, struct dn_err *err)
 {
@@ -390,14 +389,14 @@ static void explain_failure (const struct call *call,
     dn_complain ("%s%s", report->why.text, hint);
 }
 
-/* With which to leave: a program that has failed by itself says so. */
+/* The exit code: that of the program if it failed on its own. */
 static int exit_of (const struct call *call,
                     const struct dn_probe_report *report,
                     int exit_code)
 {
     int status = report->run->status;
 
-    /* Scripts go on as if nobody had watched. */
+    /* The job's script must continue as without the probe. */
     if (call->within_job)
         exit_code = DN_EXIT_DONE;
     if (report->run->end == DN_PROBE_ENDED && WIFSIGNALED (status))
@@ -463,7 +462,7 @@ static int probe (const struct dn_options *given,
     }
     dn_interrupt_hold ();
     rc = dn_probe_run (&call->task, run, &err);
-    dn_interrupt_release (); /* and end here, if a signal came */
+    dn_interrupt_release (); /* ends this process if a signal came */
     if (rc < 0 && run->unable) {
         dn_complain ("%s", err.text);
         return WEXITSTATUS (run->status);
@@ -602,8 +601,8 @@ static void forget_job (void)
     unsetenv (DN_PROBE_SIDECAR);
 }
 
-/* In a job everything that is wrong with the probe leaves the program as it is: it is
- * run, and all of it.
+/* In a job, if the probe fails before the program has started, run the whole program
+ * without it.
  */
 static int go_on (const struct call *call, int exit_code)
 {
@@ -617,7 +616,7 @@ static int go_on (const struct call *call, int exit_code)
     return 127;
 }
 
-/* Everything that is to be known before the program runs. */
+/* Read and check everything that is needed before the program runs. */
 static int prepare (const struct dn_site *site,
                     struct call *call,
                     struct dn_subject *subject)
@@ -629,7 +628,7 @@ static int prepare (const struct dn_site *site,
     if (call->within_job) {
         forget_job ();
         call->spec = call->spec_text;
-        call->seconds = 86400; /* the job's own limit counts */
+        call->seconds = 86400; /* the job's time limit ends it earlier */
         call->task.seconds = (double) call->seconds;
     }
     if (call->gpu && !dn_subject_device (site, call->gpu, &err))
@@ -638,7 +637,7 @@ static int prepare (const struct dn_site *site,
         return DN_EXIT_DONE;
     if (!call->within_job)
         return dn_fail (DN_EXIT_DATA, &err);
-    dn_complain ("nothing is kept: %s", err.text);
+    dn_complain ("the result is not stored: %s", err.text);
     call->record_path[0] = '\0';
     return DN_EXIT_DONE;
 }
@@ -685,7 +684,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 
 const struct dn_command dn_cmd_probe = {
     .name = "probe",
-    .summary = "Run a program for some steps, and predict the whole of it",
+    .summary = "Run a program for some steps, and predict the whole run",
     .arguments = "[SPEC] -- COMMAND [ARGUMENT]...",
     .options = options,
     .run = run,

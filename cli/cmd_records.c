@@ -1,4 +1,4 @@
-/* cmd_records.c - show the store of measured runs, take tables into it
+/* cmd_records.c - shows the store of measured runs, and imports tables into it
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,7 +16,7 @@
 #include "own_records.h"
 #include "read_runs.h"
 
-/* Rows of the list, unless more are asked for. */
+/* Default number of rows of the list. */
 #define LAST_USUAL 30
 
 enum {
@@ -34,11 +34,11 @@ static const struct dn_option options[] = {
     [OPTION_GPU] = {"gpu", 0, "NAME", "on this device only"},
     [OPTION_SOURCE] = {"source", 0, "NAME", "from this source only"},
     [OPTION_LAST] = {"last", 'n', "N", "the newest N only (30; of --csv, --json all)"},
-    [OPTION_IMPORT] = {"import", 0, "FILE", "take in a table or another store"},
+    [OPTION_IMPORT] = {"import", 0, "FILE", "add the rows of a table or another store"},
     {NULL, 0, NULL, NULL},
 };
 
-/* What a call of the command was given. */
+/* The options of a call, and its state. */
 struct call {
     struct dn_records_filter filter;
     bool last_given;
@@ -49,7 +49,7 @@ struct call {
     /* showing */
     struct dn_grid grid;
     int64_t n_shown;
-    /* taking in */
+    /* importing */
     struct dn_records *records;
     struct dn_progress progress;
     int64_t n_added;
@@ -108,7 +108,8 @@ static int check_options (const struct dn_command *self,
     if (call->csv && given->json)
         return dn_options_misuse (self, "--csv and --json");
     if (call->import && (call->csv || call->filtered))
-        return dn_options_misuse (self, "--import goes with no option of showing");
+        return dn_options_misuse (self,
+                                  "--import excludes the options that show records");
     return DN_EXIT_DONE;
 }
 
@@ -226,7 +227,7 @@ static void add_json_cell (struct json_object *to,
         json_object_object_add (to, column->name, NULL);
 }
 
-/* A record at a time: the whole document may not fit into the memory. */
+/* Print one record at a time: the whole document may not fit into memory. */
 static int print_json_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
     struct call *call = context;
@@ -249,7 +250,7 @@ static int read_all (struct call *call, dn_row_f row, struct dn_err *err)
     return 0;
 }
 
-/* What follows an error is not printed: a document that is cut short is none. */
+/* After an error the rest is not printed, so that the document is invalid JSON. */
 static int show_json (struct call *call, struct dn_err *err)
 {
     dn_cleanup (dn_json_free) struct json_object *path = dn_json_text (call->path);
@@ -286,13 +287,13 @@ static int show (const struct dn_options *given, struct call *call)
                                                      : dn_grid_print (&call->grid);
 }
 
-/* --- taking in ------------------------------------------------------------------- */
+/* --- importing ------------------------------------------------------------------- */
 
 static void warn_of_columns (const struct dn_row *row)
 {
     for (int i = 0; i < row->n_columns; i++)
         if (!dn_run_column_find (row->names[i]))
-            dn_complain ("warning: the column '%s' is not kept",
+            dn_complain ("warning: the column '%s' is not stored",
                          dn_quote (row->names[i], strlen (row->names[i])).text);
 }
 
@@ -320,7 +321,7 @@ static void show_progress (struct dn_span piece, double share, void *context)
     dn_progress_show (&call->progress, call->n_added, share);
 }
 
-/* A store that is opened twice would lose its locks (records_db.c). */
+/* A store that is opened twice by one process loses its locks (records_db.c). */
 static bool is_itself (const struct call *call)
 {
     struct stat a;
@@ -352,7 +353,7 @@ static int take_in (const struct dn_options *given, struct call *call)
     if (rc < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (!given->json) {
-        printf ("%lld records taken in\n", (long long) call->n_added);
+        printf ("%lld records added\n", (long long) call->n_added);
         return DN_EXIT_DONE;
     }
     json = json_object_new_object ();
@@ -375,7 +376,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 
 const struct dn_command dn_cmd_records = {
     .name = "records",
-    .summary = "Show the store of measured runs, or take in tables",
+    .summary = "Show the store of measured runs, or import tables",
     .arguments = "[RECORDS.db]",
     .options = options,
     .run = run,

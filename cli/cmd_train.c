@@ -1,4 +1,4 @@
-/* cmd_train.c - a model bundle from measured runs
+/* cmd_train.c - makes a model bundle from measured runs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -32,28 +32,25 @@ static const struct dn_option options[] = {
     [OPTION_OUT] = {"out",
                     'o',
                     "DIR",
-                    "write the bundle there; one that is there goes"},
+                    "write the bundle there, replacing an existing one"},
     [OPTION_NAME] = {"name", 0, "NAME", "name of the bundle (default)"},
-    [OPTION_SEED] = {"seed", 0, "N", "of the random numbers (1)"},
-    [OPTION_FOLDS] = {"folds",
-                      0,
-                      "N",
-                      "leave values out in at most so many groups (12)"},
-    [OPTION_MAX_ROWS] = {"max-rows", 0, "N", "learn from a sample of so many (100000)"},
+    [OPTION_SEED] = {"seed", 0, "N", "seed of the random numbers (1)"},
+    [OPTION_FOLDS] = {"folds", 0, "N", "leave values out in at most N groups (12)"},
+    [OPTION_MAX_ROWS] = {"max-rows", 0, "N", "train on a sample of N rows (100000)"},
     [OPTION_MARGIN] = {"margin",
                        0,
                        "F",
-                       "widen the bounds by so much, in logarithms (1)"},
-    [OPTION_FEATURES] = {"features", 0, NULL, "print what the trees see of a run"},
+                       "widen the bounds: factor on their logarithm (1)"},
+    [OPTION_FEATURES] = {"features", 0, NULL, "print the features that the trees use"},
     [OPTION_SITE] = {"site",
                      0,
                      "RECORDS",
-                     "fit a bundle to a site's own runs, instead; may be repeated"},
+                     "fit a bundle to the site's own runs; may be repeated"},
     [OPTION_BASE] = {"base", 0, "DIR", "the bundle that --site starts from"},
     {NULL, 0, NULL, NULL},
 };
 
-/* What a call of the command was given. */
+/* The options of a call. */
 struct call {
     struct dn_training training;
     struct dn_training_file files[FILES_MAX];
@@ -64,7 +61,7 @@ struct call {
     const char *site_records[FILES_MAX]; /* none: train a bundle */
     int n_site_records;
     const char *base;
-    const char *training_only; /* an option that was given and has no use with these */
+    const char *training_only; /* an option given that is not for --site; or NULL */
 };
 
 static void free_call (struct call *call)
@@ -72,7 +69,7 @@ static void free_call (struct call *call)
     dn_training_free (&call->training);
 }
 
-/* A bad value is reported as misuse. */
+/* A bad value is a usage error. */
 static int take_number (const struct dn_command *self,
                         const char *name,
                         const char *text,
@@ -149,11 +146,11 @@ static int print_features (void)
     return DN_EXIT_DONE;
 }
 
-/* What does not go together; DN_EXIT_DONE if all does. */
+/* Refuse options that exclude each other. Return an enum dn_exit. */
 static int check_options (const struct dn_command *self, const struct call *call)
 {
     if (!call->out)
-        return dn_options_misuse (self, "--out missing");
+        return dn_options_misuse (self, "--out=DIR is missing");
     if (call->base && call->n_site_records == 0)
         return dn_options_misuse (self, "--base goes with --site only");
     if (call->n_site_records > 0 && call->training_only)
@@ -310,7 +307,7 @@ static void print_table (const struct call *call)
         call->out);
 }
 
-/* The manifest says it all. */
+/* Print the members of the manifest that describe the training. */
 static int print_json (const struct call *call)
 {
     dn_cleanup (dn_json_free) struct json_object *manifest =

@@ -1,4 +1,4 @@
-/* common.c - exit codes, messages, and what every command does at its ends
+/* common.c - exit codes, messages, input and output of all commands
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -81,7 +81,7 @@ static bool is_larger (FILE *stream, size_t max)
            && status.st_size > (off_t) max;
 }
 
-/* Room for what comes, by doubling: the size that a file claims proves nothing. */
+/* Double the buffer; the size that a file reports is not relied on. */
 static int grow (char **bytes, size_t *size, struct dn_err *err)
 {
     size_t wanted = *size ? 2 * *size : 65536;

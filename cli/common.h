@@ -1,4 +1,4 @@
-/* common.h - exit codes, messages, and what every command does at its ends
+/* common.h - exit codes, messages, input and output of all commands
  *
  * Data goes to stdout, messages to stderr with the prefix "dnnest: ". The program never
  * calls setlocale (): its output is the same everywhere.
@@ -14,25 +14,26 @@
 
 enum dn_exit {
     DN_EXIT_DONE,
-    DN_EXIT_ABSTAINED, /* nothing wrong, but no answer */
+    DN_EXIT_ABSTAINED, /* no error, but no answer */
     DN_EXIT_USAGE,     /* an option or the metadata */
     DN_EXIT_CONF,      /* dnnest.conf, the catalogue or the table of data sets */
     DN_EXIT_DATA,      /* a file of the user, a model bundle */
-    DN_EXIT_BUG        /* memory, output, or a mistake of ours */
+    DN_EXIT_BUG        /* memory, output, or a bug */
 };
 
 /* The name of the program in messages; "dnnest" unless it is another one. */
 extern const char *dn_program;
 
-/* Print "dnnest: <formatted>" on stderr. Anything but printable ASCII becomes '?'. */
+/* Print "dnnest: <formatted>" on stderr. Other bytes than printable ASCII become '?'.
+ */
 void dn_complain (const char *format, ...) DN_PRINTF (1, 2);
 
-/* Complain about 'err' and return the exit code that belongs to it: 'code', unless the
- * error is of a kind that no user can mend.
+/* Print 'err' and return its exit code: 'code', unless it is an error that the user
+ * cannot correct.
  */
 int dn_fail (enum dn_exit code, const struct dn_err *err);
 
-/* Flush stdout and turn a write error into a complaint and DN_EXIT_BUG. */
+/* Flush stdout; on a write error print a message and return DN_EXIT_BUG. */
 int dn_finish (int exit_code);
 
 /* Open a file of the user for reading, "-" being stdin; NULL with 'err'. */
@@ -55,13 +56,12 @@ int dn_read_bytes (const char *path,
                    size_t *len,
                    struct dn_err *err);
 
-/* Write a file of the user, and a newline behind 'text'. What cannot be written whole
- * does not stay.
+/* Write 'text' and a newline to a file of the user. An incomplete file is removed.
  */
 int dn_write_output (const char *path, const char *text, struct dn_err *err);
 
 /* Add ", near: a b c" to 'buf': those of the names that resemble 'wanted'. 'name' gives
- * the i-th name, NULL behind the last.
+ * the i-th name, NULL after the last.
  */
 void dn_add_near (struct dn_buf *buf,
                   const char *wanted,

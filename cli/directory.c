@@ -1,4 +1,4 @@
-/* directory.c - writing a model bundle: there as a whole or not at all
+/* directory.c - writes the directory of a model bundle, whole or not at all
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What may be in a bundle that is replaced, one of format 1 included. */
+/* Files that are removed with a bundle that is replaced, including those of format 1.
+ */
 static const char *const bundle_files[] = {"manifest.json",
                                            "domain.points",
                                            "step.trees",
@@ -25,14 +26,14 @@ static const char *const bundle_files[] = {"manifest.json",
                                            "power.json",
                                            "site.json"};
 
-/* '/' at the end would name what is inside. */
+/* Strip '/' at the end, because names with suffixes are made of the path. */
 static int plain_path (const char *path, char plain[PATH_MAX], struct dn_err *err)
 {
     size_t len = strlen (path);
 
     while (len > 1 && path[len - 1] == '/')
         len--;
-    /* Room for what is put behind it. */
+    /* Leaves room for suffixes. */
     if (len == 0 || len > PATH_MAX - 64)
         return dn_err_set (err, DN_E_LIMIT, "--out: the path is too long or empty");
     memcpy (plain, path, len);
@@ -58,7 +59,7 @@ static bool is_empty (const char *path)
         n++;
     if (dir)
         closedir (dir);
-    return dir && n <= 2; /* itself and the one above */
+    return dir && n <= 2; /* "." and ".." */
 }
 
 int dn_directory_check (const char *path, struct dn_err *err)
@@ -106,7 +107,7 @@ static int write_file (int dir, const struct dn_output *file, struct dn_err *err
 
     if (fd < 0)
         return dn_err_set (err, DN_E_IO, "%s: %s", file->name, strerror (errno));
-    /* Others read it whatever the mask, and only the owner writes. */
+    /* Readable by all users and writable by the owner, independent of the umask. */
     rc = fchmod (fd, 0644) < 0 || write_all (fd, file->text) < 0
              ? dn_err_set (err, DN_E_IO, "%s: %s", file->name, strerror (errno))
              : 0;
@@ -115,7 +116,7 @@ static int write_file (int dir, const struct dn_output *file, struct dn_err *err
     return rc;
 }
 
-/* Remove the files of a bundle and its directory; other files keep it alive. */
+/* Remove the files of a bundle, and its directory if no other files are in it. */
 static void remove_bundle (const char *path)
 {
     int dir = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -147,7 +148,7 @@ static int fill (const char *path,
     return rc;
 }
 
-/* Put 'made' in the place of 'path'. */
+/* Replace 'path' by 'made'. */
 static int replace (const char *made, const char *path, struct dn_err *err)
 {
     char aside[PATH_MAX + 64];
@@ -182,7 +183,7 @@ int dn_directory_write (const char *path,
     snprintf (made, sizeof (made), "%s.XXXXXX", plain);
     if (!mkdtemp (made))
         return dn_err_set (
-            err, DN_E_IO, "%s: cannot be made: %s", plain, strerror (errno));
+            err, DN_E_IO, "%s: cannot be created: %s", plain, strerror (errno));
     if (fill (made, files, n_files, err) == 0 && replace (made, plain, err) == 0)
         return 0;
     remove_bundle (made);

@@ -1,4 +1,4 @@
-/* directory.h - writing a model bundle: there as a whole or not at all
+/* directory.h - writes the directory of a model bundle, whole or not at all
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,13 +12,13 @@ struct dn_output {
     struct dn_span text;
 };
 
-/* May a bundle be written to 'path'? Yes, if there is nothing, or a bundle that is not
- * tuned to a site. -1 with 'err'.
+/* May a bundle be written to 'path'? Yes, if it does not exist, is empty, or is a
+ * bundle that is not tuned to a site. -1 with 'err'.
  */
 int dn_directory_check (const char *path, struct dn_err *err);
 
-/* Write the files into a new directory beside 'path', then put it there in place of
- * what there is. On failure nothing is left but what was there.
+/* Write the files into a new directory next to 'path', then replace 'path' by it. On
+ * failure 'path' is unchanged.
  */
 int dn_directory_write (const char *path,
                         const struct dn_output *files,

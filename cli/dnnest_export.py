@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-# dnnest_export.py - a PyTorch module as a sidecar, dnnest.sidecar(5)
+# dnnest_export.py - writes a PyTorch module as a sidecar, dnnest.sidecar(5)
 #
-# The module runs forward twice on the CPU, with two and with three samples: what grows
-# between the two runs is the batch, wherever it stands in a shape. A dispatch mode sees
-# every operator below autograd, as kernels of a GPU would run; hooks on saved tensors
-# see what autograd keeps, each storage once. Where the CPU's kernels are not a GPU's
-# (dropout, recurrent layers) or a choice of kernels is to be made (attention), the
-# function is replaced meanwhile. Nothing is trained, and the module is left as it was.
+# The module runs forward twice on the CPU, with two and with three samples. Dimensions
+# that differ between the two runs contain the batch. A dispatch mode records every
+# operator below autograd, as GPU kernels would run; hooks on saved tensors record what
+# autograd keeps, each storage once. Functions whose CPU kernels differ from those of a
+# GPU (dropout, recurrent layers), or that choose between kernels (attention), are
+# replaced during the runs. Nothing is trained, and the module is restored.
 #
-# Needs nothing but torch, 1.13 or later.
+# Needs only torch, 1.13 or later.
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Describe a PyTorch module to dnnest."""
@@ -30,8 +30,8 @@ RANK_MAX = 6
 NAME_MAX = 63
 OPS_MAX = 20000
 
-# Two sizes of a batch whose quotient is in lowest terms, and above 1 since batch
-# normalisation refuses a single value per channel.
+# Two batch sizes without a common factor. Both are above 1 because batch normalisation
+# refuses a single value per channel.
 SMALL, LARGE = 2, 3
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
@@ -94,7 +94,7 @@ KINDS = {
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
 
-# Reserve memory, or say what is there, without a kernel.
+# Functions that reserve memory or return properties, without a kernel.
 FREE = ("empty", "scalar_tensor", "lift", "sym_size", "local_scalar_dense", "set",
         "resize", "is_same_size", "equal", "record_stream", "as_strided")
 
@@ -113,7 +113,7 @@ def storage_key(tensor):
 
 
 def tensors_in(value):
-    """All tensors within lists, tuples, dicts and named results."""
+    """All tensors in lists, tuples, dicts and named results."""
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, dict):
@@ -129,7 +129,7 @@ def writes(schema):
 
 
 class Ref:
-    """A tensor as it was: its shape, and a number for its storage."""
+    """A tensor at the time of a call: its shape, and a number for its storage."""
 
     def __init__(self, token, shape, floating=True):
         self.token = token
@@ -164,11 +164,11 @@ class Run(TorchDispatchMode):
         self.tokens = {}     # of a storage's address
         self.producer = {}   # of a token: index of the operator that wrote it last
         self.saved = set()
-        self.alive = []      # so that no address is used twice
+        self.alive = []      # keeps storages, so that no address is reused
         self.paused = 0
         self.path = []
         self.n_tokens = 0
-        self.blocks = {}     # shape that goes into a module, by its name
+        self.blocks = {}     # shape of a module's first input, by its name
         self.params = {}     # of a token: (number, elements, trainable)
         self.names = {module: name for name, module in model.named_modules()}
         for i, tensor in enumerate(model.parameters()):
@@ -206,7 +206,7 @@ class Run(TorchDispatchMode):
         raw = make_raw(func, args, kwargs, ins, outs)
         raw.view = view
         if raw.kind in ("layernorm", "groupnorm") and not args[0].is_contiguous():
-            # Its kernel makes a copy for itself, which no dispatcher sees.
+            # Its kernel makes an internal copy, which the dispatcher does not see.
             self.add(Raw("contiguous", "copy", ins[:1], [Ref(self.new_token(),
                                                              ins[0].shape)]))
         self.add(raw)
@@ -285,7 +285,7 @@ class Run(TorchDispatchMode):
                 self.add(raw)
                 source = dropped
 
-    # What stands in place of functions of torch.
+    # Replacements of functions of torch.
 
     def dropout(self, input, p=0.5, training=True, inplace=False):
         """One kernel with a mask of bytes; the CPU's keeps a mask of floats."""
@@ -294,7 +294,7 @@ class Run(TorchDispatchMode):
         return torch.native_dropout(input, p, True)[0]
 
     def linear(self, input, weight, bias=None):
-        """One kernel whatever the input's shape, as torch 2 has it."""
+        """One kernel for any shape of the input, as in torch 2."""
         rows = input.reshape(-1, input.size(-1))
         out = torch.mm(rows, weight.t()) if bias is None \
             else torch.addmm(bias, rows, weight.t())
@@ -332,21 +332,22 @@ class Run(TorchDispatchMode):
             if ref.token not in self.saved:
                 raw.saved += math.prod(ref.shape)
                 self.saved.add(ref.token)
-        # And the logarithm of the sum, of each row.
+        # It also keeps the logarithm of the sum of each row.
         raw.saved += math.prod(query.shape[:-1])
         self.add(raw)
         return result
 
     def attention_of_1_13(self, q, k, v, attn_mask=None, dropout_p=0.0,
                           need_attn_weights=False, is_causal=False):
-        """Gave the weights besides; its caller knows their shape."""
+        """The function of torch 1.13, which also returns the weights; the caller uses
+        only their shape."""
         out = self.attention(q, k, v, attn_mask, dropout_p, is_causal)
         return out, q.new_empty(q.shape[:-1] + (k.size(-2),))
 
     def multi_head(self, query, key, value, size, heads, weight, bias, bias_k, bias_v,
                    add_zero, dropout_p, out_weight, out_bias, **more):
-        """Puts the sequence first, and copies what a module with the batch first has
-        in order already; here the batch stays first."""
+        """torch's function puts the sequence first, and so copies inputs that have the
+        batch first; here the batch stays first."""
         plain = {"training", "need_weights", "attn_mask", "average_attn_weights",
                  "is_causal"}
         if query.dim() != 3 or bias_k is not None or add_zero or weight is None \
@@ -366,7 +367,7 @@ class Run(TorchDispatchMode):
         made = [part for whole in made for part in whole.split(size, -1)]
         q, k, v = (t.unflatten(-1, (heads, size // heads)).transpose(1, 2) for t in made)
         mask = more.get("attn_mask")
-        if mask is not None:  # that of True where nobody looks, there where they do
+        if mask is not None:  # True: masked out here, but kept in the function below
             mask = ~mask if mask.dtype == torch.bool else mask
             mask = mask.unflatten(0, (-1, heads)) if mask.dim() == 3 else mask
         dropout_p = dropout_p if more.get("training", True) else 0.0
@@ -378,7 +379,7 @@ class Run(TorchDispatchMode):
 
     @contextlib.contextmanager
     def replaced(self):
-        """Replace functions of torch, for as long as this lasts."""
+        """Replace functions of torch within the context."""
         self.old_multi_head = functional.multi_head_attention_forward
         new = {
             (functional, "multi_head_attention_forward"): self.multi_head,
@@ -401,8 +402,8 @@ class Run(TorchDispatchMode):
 
 
 def as_a_gpu_lays_it_out(func, args, out):
-    """The CPU's depthwise convolution keeps the channels last where they came so; that
-    of a GPU does not, and what needs them last behind it has to copy."""
+    """The CPU's depthwise convolution keeps a channels-last layout. A GPU's does not,
+    so that later operators that need channels last must copy."""
     name = func._schema.name.split("::")[-1].strip("_")
     if KIND_OF.get(name) == "conv" and isinstance(out, torch.Tensor) \
             and out.dim() > 2 and args[1].size(1) == 1 and args[0].size(1) > 1:
@@ -438,25 +439,25 @@ def make_raw(func, args, kwargs, ins, outs):
         if torch.Tag.pointwise in getattr(func, "tags", ()) \
                 if hasattr(torch, "Tag") and hasattr(torch.Tag, "pointwise") else False:
             raw.kind = "elementwise"
-    # Statistics and masks besides the result are kept, not passed on.
+    # The other outputs, statistics and masks, are kept for the backward pass only.
     if raw.kind in ("batchnorm", "layernorm", "groupnorm", "dropout", "pool"):
         raw.outs_used = 1
     return raw
 
 
 def counted_flops(func, args, kwargs, outs):
-    """FLOPs as torch 2.1 and later can count them; else one per element written."""
+    """FLOPs as counted by torch 2.1 or later, else one per element written."""
     try:
         from torch.utils.flop_counter import flop_registry
         shapes = [torch.Size(ref.shape) for ref in outs]
         return flop_registry[func._overloadpacket](
             *args, **kwargs, out_val=None, out_shape=shapes[0])
-    except Exception:  # not there, not known, or of another signature
+    except Exception:  # no registry, operator unknown, or another signature
         return sum(math.prod(ref.shape) for ref in outs)
 
 
 class Scale:
-    """Numbers of the two runs as numbers per sample."""
+    """Converts numbers of the two runs to numbers per sample."""
 
     @staticmethod
     def number(small, large):
@@ -468,8 +469,8 @@ class Scale:
 
     @staticmethod
     def shape(small, large):
-        """The shape of one sample: the dimension that grows is divided, and goes where
-        only the batch is left of it."""
+        """The shape of one sample: the dimension that grows is divided by the batch,
+        and removed if it is the batch alone."""
         shape = []
         if len(small.shape) != len(large.shape):
             raise ValueError("a shape's rank depends on the batch")
@@ -485,7 +486,7 @@ class Scale:
 
 
 def fold(shape):
-    """No more dimensions than a sidecar has, and none of size 0."""
+    """Limit the number of dimensions to RANK_MAX, and sizes to at least 1."""
     shape = [max(1, int(size)) for size in shape]
     while len(shape) > RANK_MAX:
         shape[:2] = [shape[0] * shape[1]]
@@ -493,7 +494,7 @@ def fold(shape):
 
 
 def channels_first(shape, n_dims):
-    """(C, ...) of a convolution; what else grew with the batch are positions."""
+    """(C, ...) of a convolution; other dimensions with the batch become positions."""
     more = len(shape) - n_dims - 1
     if more > 0:
         shape = [shape[more], math.prod(shape[:more]) * shape[more + 1]] \
@@ -502,7 +503,7 @@ def channels_first(shape, n_dims):
 
 
 class Export:
-    """Two runs put together."""
+    """The sidecar's operators from two runs."""
 
     def __init__(self, small, large):
         self.small = small
@@ -543,7 +544,7 @@ class Export:
         return self.ops
 
     def is_copy(self, i):
-        """Whole, of one tensor that has samples."""
+        """Does the operator copy one whole tensor that depends on the samples?"""
         a, b = self.small.raws[i], self.large.raws[i]
         return a.kind == "copy" and not a.view and len(a.outs) == 1 and bool(a.ins) \
             and Scale.grows(a.outs[0], b.outs[0]) \
@@ -551,8 +552,9 @@ class Export:
             and not any(map(Scale.grows, a.ins[1:], b.ins[1:]))
 
     def find_narrow(self):
-        """Element-wise operators whose inputs are all made of one array by others such:
-        of an activation function in parts, of which the zoo has each read one array."""
+        """Element-wise operators whose inputs all derive from one array by other such
+        operators, as in a composed activation function. In the zoo each of them reads
+        one array."""
         sources = {}
         narrow = set()
         for i, (a, b) in enumerate(zip(self.small.raws, self.large.raws)):
@@ -570,15 +572,16 @@ class Export:
         return narrow
 
     def is_product(self, i):
-        """Of two activations."""
+        """Is it a product of two activations?"""
         a, b = self.small.raws[i], self.large.raws[i]
         return a.kind == "product" \
             and all(map(Scale.grows, a.facts["factors"], b.facts["factors"]))
 
     def join_copies(self):
-        """Copies that count as a part of an earlier one, as the zoo has it: of what was
-        copied for nothing else, such as a shift that is then cut into windows; and the
-        transposes of query, key and value, which are one. Raw operators by number."""
+        """Copies that count as a part of an earlier copy, as in the zoo: a copy of a
+        copy that is read only once, such as a shift that is then cut into windows; and the
+        transposes of query, key and value, which count as one. Maps the indexes of raw
+        operators."""
         makers = {}
         joined = {}
         steps = []
@@ -618,8 +621,8 @@ class Export:
         return found
 
     def operator(self, a, b):
-        """The operator of a sidecar, or None where there is no kernel, or one that runs
-        once for all samples."""
+        """The operator of a sidecar, or None if it has no kernel, or one that runs once
+        for all samples."""
         params = self.parameters_of(a)
         grows = any(map(Scale.grows, a.outs, b.outs)) \
             or (a.kind in ("reduce", "loss") and any(map(Scale.grows, a.ins, b.ins)))
@@ -639,9 +642,9 @@ class Export:
         return op
 
     def is_small_change(self, a, b):
-        """What is taken for a part of its neighbour, as the zoo has it: a number per
-        sample that is drawn and scaled (stochastic depth), and the copy that autograd
-        makes of what an activation function overwrites."""
+        """Does it count as a part of its neighbour, as in the zoo? These are random
+        numbers, one per sample (stochastic depth), and the copy that autograd makes of
+        an array that an activation function overwrites."""
         if a.kind == "elementwise":
             return math.prod(Scale.shape(a.outs[0], b.outs[0])) == 1
         return a.name == "clone" and a.outs[0].token not in self.readers
@@ -664,7 +667,7 @@ class Export:
             op.update(a.facts)
             ins = [channels_first(s, n_dims) for s in ins[:1]]
             outs = [channels_first(s, n_dims) for s in outs]
-            # No gradient towards what is not computed from parameters.
+            # The input does not depend on parameters: it needs no gradient.
             if a.ins[0].token in self.small.samples:
                 op["first"] = True
         elif a.kind == "product":
@@ -698,7 +701,7 @@ class Export:
         """A product with weights is a linear layer, one of two activations a matmul."""
         (x, w), (x2, w2) = a.facts["factors"], b.facts["factors"]
         out = Scale.shape(a.outs[0], b.outs[0])
-        if not Scale.grows(x, x2):  # weights stand first
+        if not Scale.grows(x, x2):  # the weights are the first factor
             x, x2, w, w2 = w, w2, x, x2
             out = out[::-1]
         if Scale.grows(w, w2):
@@ -710,8 +713,8 @@ class Export:
         return [Scale.shape(x, x2) or [1]], [out or [1]]
 
     def factors(self, a, b):
-        """Both factors and the result with two dimensions at least: one that was only
-        the batch becomes 1."""
+        """Both factors and the result with at least two dimensions; a dimension that is
+        the batch alone becomes 1."""
         def full(x, y):
             shape = [size if size == other else size // SMALL
                      for size, other in zip(x.shape, y.shape)]
@@ -722,14 +725,14 @@ class Export:
             [full(a.outs[0], b.outs[0])]
 
     def add_saved(self):
-        """Charge what autograd keeps to the operator that made it; the sample itself to
-        the first that keeps it."""
+        """Charge the tensors that autograd keeps to the operator that made them; the
+        sample itself to the first operator that keeps it."""
         if len(self.small.saves) != len(self.large.saves):
             raise ValueError("autograd keeps other tensors when the batch changes")
         for a, b in zip(self.small.saves, self.large.saves):
             at = self.index[a[3]] if a[3] is not None else None
             if a[3] is not None and self.small.raws[a[3]].kind == "dropout" and not a[2]:
-                at = None  # it keeps no more than its mask
+                at = None  # dropout keeps only its mask
             later = (i for i in self.index[a[4]:] if i is not None)
             if at is None:
                 at = next(later, len(self.ops) - 1)
@@ -740,7 +743,7 @@ class Export:
                 op["saved"] += Scale.number(a[1], b[1])
 
     def add_rest(self):
-        """Parameters that no operator reads are learned all the same."""
+        """Add parameters that no operator reads: the optimizer still updates them."""
         rest = [(n, s, t) for params in self.small.params.values()
                 for n, s, t in params if t and n not in self.counted]
         if rest:
@@ -755,7 +758,7 @@ def warn(text):
 
 
 def losses(small, large):
-    """A loss for each result that is no loss itself."""
+    """A loss for each result that is not a loss itself."""
     ops = []
     for a, b in zip(small.results, large.results):
         shape = Scale.shape(a, b)
@@ -769,7 +772,7 @@ def losses(small, large):
 
 
 def results_of(out):
-    """Of a model that computes its loss nothing, else its scores."""
+    """The scores of a model; none if it computes its loss itself."""
     for name in ("loss", "logits"):
         value = out.get(name) if isinstance(out, dict) else None
         if isinstance(value, torch.Tensor):
@@ -813,7 +816,8 @@ def trace(model, inputs, size, dim, fused):
 
 @contextlib.contextmanager
 def left_as_it_was(model):
-    """In training mode meanwhile; counters and statistics come back."""
+    """Put the model into training mode within the context; then restore its modes,
+    buffers and the random state."""
     modes = [(module, module.training) for module in model.modules()]
     buffers = [(tensor, tensor.clone()) for tensor in model.buffers()]
     state = torch.get_rng_state()
@@ -830,7 +834,7 @@ def left_as_it_was(model):
 
 
 def blocks_of(model, small, large):
-    """Equal blocks that hold most parameters, and what goes from one to the next."""
+    """Equal blocks that hold most parameters, and the size of the data between two."""
     total = sum(p.numel() for p in model.parameters())
     for name, module in model.named_modules():
         children = list(module.named_children())
@@ -869,10 +873,10 @@ def describe(model, example_inputs, batch=None, name=None, spec=None, batch_dim=
              fused=False, loss=True, merged=False):
     """Describe a training step of 'model' as a sidecar: a dict, to be written as JSON.
 
-    example_inputs: what the model is called with, a tensor, a tuple of them, or a dict
-    of keywords. Dimension batch_dim of each tensor is that of the samples.
+    example_inputs: the arguments of the model, a tensor, a tuple of tensors, or a dict
+    of keywords. Dimension batch_dim of each tensor is the batch.
     batch, spec: keys of dnnest.spec(5). fused: attention in one kernel. loss: add a
-    loss behind the results. merged: equal operators once.
+    loss of the results. merged: equal operators once.
     """
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
@@ -885,7 +889,7 @@ def describe(model, example_inputs, batch=None, name=None, spec=None, batch_dim=
         ops += losses(small, large)
     export.add_rest()
     if export.unknown:
-        warn("operators that are not known, counted by their elements: "
+        warn("unknown operators, counted by their elements: "
              + ", ".join(sorted(export.unknown)))
     for op in ops:
         for key, value in op.items():
@@ -908,7 +912,7 @@ def describe(model, example_inputs, batch=None, name=None, spec=None, batch_dim=
 
 
 def load_model(text, arguments):
-    """MODULE:NAME, a module or what makes one."""
+    """MODULE:NAME, a module or a function that makes one."""
     place, _, name = text.partition(":")
     if not name:
         raise ValueError("%r: expected MODULE:NAME" % text)
@@ -927,7 +931,7 @@ def key_value(text):
 
 
 def argument(text):
-    """A keyword of the model's function; the value is JSON, or else text."""
+    """A keyword argument of the model's function; the value is JSON or else text."""
     key, value = key_value(text)
     try:
         return key, json.loads(value)
@@ -960,14 +964,14 @@ def parse(argv):
     parser.add_argument("--batch", type=int, metavar="N", help="samples per GPU")
     parser.add_argument("--spec", default="", metavar="KEY=VALUE,...",
                         help="further keys of dnnest.spec(5)")
-    parser.add_argument("--name", help="what the network is called")
+    parser.add_argument("--name", help="name of the network")
     parser.add_argument("--fused", action="store_true",
                         help="attention in one kernel that keeps no probabilities")
     parser.add_argument("--no-loss", action="store_true",
                         help="the module computes its loss itself")
     parser.add_argument("--merge", action="store_true",
                         help="write equal operators once, without names")
-    parser.add_argument("-o", "--output", metavar="FILE", help="else stdout")
+    parser.add_argument("-o", "--output", metavar="FILE", help="default: stdout")
     return parser.parse_args(argv)
 
 

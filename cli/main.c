@@ -1,4 +1,4 @@
-/* main.c - picks the command and runs it
+/* main.c - runs the command
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +18,7 @@ static int print_help (void)
     for (size_t i = 0; i < DN_N_ELEMENTS (commands); i++)
         printf ("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     printf ("\nOptions:\n"
-            "  -h, --help     print this help; behind a command, the command's\n"
+            "  -h, --help     print this help; after a command, the command's\n"
             "  -V, --version  print the version\n"
             "\nExit codes: 0 done, 1 abstained, 2 usage or metadata, 3 configuration,\n"
             "4 model or data, 5 bug, memory or write error.\n");
@@ -65,7 +65,7 @@ static int dispatch (int argc, char **argv)
 
 int main (int argc, char **argv)
 {
-    /* A closed pipe is a write error that is told, not a silent death. */
+    /* A closed pipe is reported as a write error. */
     signal (SIGPIPE, SIG_IGN);
     return dn_finish (dispatch (argc, argv));
 }

@@ -1,4 +1,4 @@
-/* options.c - one table of options per command: parsing and help read the same rows
+/* options.c - one table of options per command, used for parsing and help
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 #include "slurm_conf.h"
 #include "slurm_version.h"
 
-/* Values of getopt_long () for rows without a letter: above all characters. */
+/* Values of getopt_long () for rows without a letter; larger than any character. */
 #define FIRST_ROW_VALUE 1000
 
 enum {
@@ -40,7 +40,7 @@ static const struct dn_option common_options[] = {
     [COMMON_MODEL] = {"model",
                       0,
                       "BUNDLE",
-                      "directory of a model bundle, or none, for that of dnnest.conf"},
+                      "model bundle, or none, instead of that of dnnest.conf"},
     [COMMON_HELP] = {"help", 'h', NULL, "print this help"},
     [COMMON_VERSION] = {"version", 'V', NULL, "print the version"},
     {NULL, 0, NULL, NULL},
@@ -100,7 +100,7 @@ static void begin (struct dn_options *o,
         add_rows (o, common_options);
         o->n_common = o->n_options - n_own;
     }
-    optind = 0; /* glibc: begin afresh, also behind another argv */
+    optind = 0; /* glibc: reset, also after another argv */
     opterr = 0;
 }
 
@@ -154,7 +154,7 @@ static void print_help (const struct dn_command *command)
     print_rows (command->options);
     print_rows (common_options);
     if (command->guest_options) {
-        printf ("\nOptions of sbatch that matter here; all others are passed over:\n");
+        printf ("\nOptions of sbatch that are used; all others are ignored:\n");
         print_rows (command->guest_options);
     }
 }
@@ -241,9 +241,8 @@ static int find_row (const struct dn_options *o, int value)
     return -1;
 }
 
-/* getopt_long () found something that is no option, or that lacks its argument or has
- * one too many. It leaves the option's value in optopt; 0 for a long one it does not
- * know.
+/* getopt_long () found an unknown option, a missing argument, or an argument that the
+ * option does not take. optopt is the option's value; 0 for an unknown long option.
  */
 static int take_error (struct dn_options *o, int found)
 {
@@ -350,7 +349,8 @@ struct dn_site *dn_options_site_with (struct dn_options *o,
     }
     if (site->bundle_err.code == DN_E_NONE)
         return site;
-    /* What the plugin does without: say so and go on. What was asked for: do not. */
+    /* The plugin runs without its bundle: warn and continue. A bundle that was named by
+     * --model is required. */
     if (!o->paths.model) {
         dn_complain ("%s; going on without a model bundle", site->bundle_err.text);
         return site;

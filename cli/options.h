@@ -1,4 +1,4 @@
-/* options.h - one table of options per command: parsing and help read the same rows
+/* options.h - one table of options per command, used for parsing and help
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,20 +21,20 @@ struct dn_option {
 struct dn_command {
     const char *name;
     const char *summary;   /* one sentence without its full stop */
-    const char *arguments; /* behind the options, for the usage line */
+    const char *arguments; /* after the options, for the usage line */
     /* Ends with a row without name; may be NULL. */
     const struct dn_option *options;
-    /* A second table of options; its rows are counted on from those of the first. An
+    /* A second table of options; its rows are numbered after those of the first. An
      * option in neither table is then returned instead of refused, and options end at
-     * the first argument, as those of sbatch do. */
+     * the first argument, as in sbatch. */
     const struct dn_option *guest_options;
     /* Return an enum dn_exit. */
     int (*run) (const struct dn_command *self, int argc, char **argv);
 };
 
-/* Options of a command, guests' and common ones included: "advise" has some 115, most
- * of them those of sbatch. More are an error of the program, at any call of the
- * command.
+/* Maximum number of options of a command, including the guest's and common ones.
+ * "advise" has about 115, most of them those of sbatch. More are a bug, which any call
+ * of the command reports.
  */
 #define DN_OPTIONS_MAX 160
 
@@ -42,14 +42,14 @@ struct dn_options {
     /* what the options common to all commands have set */
     bool json;
     struct dn_load_paths paths;
-    /* 2411 for 24.11; 0: that of which the plugins are. Set by the command. */
+    /* 2411 for 24.11; 0: the version of the plugins. Set by the command. */
     int slurm_version;
     /* the argument of the option just returned, NULL if it has none */
     const char *argument;
-    /* what the command was called with besides options, after DN_OPTION_END */
+    /* the arguments that are not options, after DN_OPTION_END */
     char **args;
     int n_args;
-    /* with which to leave, after DN_OPTION_LEAVE */
+    /* the exit code, after DN_OPTION_LEAVE */
     int exit_code;
     /* private */
     const struct dn_command *command;
@@ -70,13 +70,13 @@ enum {
     DN_OPTION_UNKNOWN = -3 /* 'argument' is its text */
 };
 
-/* Begin with the arguments of a command; argv[0] is its name. */
+/* Begin to parse the arguments of a command; argv[0] is its name. */
 void dn_options_begin (struct dn_options *options,
                        const struct dn_command *command,
                        int argc,
                        char **argv);
 
-/* The same without the options common to all commands: for directives of a script. */
+/* The same without the options common to all commands, for directives of a script. */
 void dn_options_begin_bare (struct dn_options *options,
                             const struct dn_command *command,
                             int argc,
@@ -85,18 +85,17 @@ void dn_options_begin_bare (struct dn_options *options,
 /* Return the row of the next option, or one of the constants above. */
 int dn_options_next (struct dn_options *options);
 
-/* Complain about the way a command was called, point to its help, and return
- * DN_EXIT_USAGE. */
+/* Print a usage error with a hint to the command's help, and return DN_EXIT_USAGE. */
 int dn_options_misuse (const struct dn_command *command, const char *format, ...)
     DN_PRINTF (2, 3);
 
-/* For commands without options of their own: go through all, and check that there are
- * at least 'min' and at most 'max' arguments (-1: any). Return true to go on. */
+/* For commands with only the common options: parse all, and check that there are at
+ * least 'min' and at most 'max' arguments (-1: any). Return true to continue. */
 bool dn_options_only_common (struct dn_options *options, int min, int max);
 bool dn_options_count (struct dn_options *options, int min, int max);
 
-/* Trusted files are opened by absolute paths; people type relative ones. Return 'path'
- * or its absolute form in 'text'. */
+/* Trusted files are opened by absolute paths, but users may give relative ones. Return
+ * 'path' or its absolute form in 'text'. */
 const char *dn_options_absolute (char text[PATH_MAX], const char *path);
 
 /* Use the configuration 'file', as --conf does. */
@@ -105,13 +104,14 @@ void dn_options_conf (struct dn_options *options, const char *file);
 /* Use the bundle in 'dir', or "none", as --model does. */
 void dn_options_model (struct dn_options *options, const char *dir);
 
-/* Load the site that the options name, as the plugin would: with what slurm.conf beside
- * dnnest.conf says, and then 'settings' ("key=value,...", may be NULL) over it.
- * Complain and return NULL where that fails. Free with dn_load_free ().
+/* Load the site that the options name, as the plugin does: with the parameters of
+ * slurm.conf in the directory of dnnest.conf, overridden by 'settings'
+ * ("key=value,...", may be NULL). On failure print a message and return NULL. Free with
+ * dn_load_free ().
  */
 struct dn_site *dn_options_site (struct dn_options *options, const char *settings);
 
-/* The same with every error told to 'problems' (NULL: the first is complained of). */
+/* The same; 'problems' gets every error. If it is NULL, the first one is printed. */
 struct dn_site *dn_options_site_with (struct dn_options *options,
                                       const char *settings,
                                       struct dn_problems *problems);
@@ -125,12 +125,12 @@ struct dn_settings {
     size_t len;
 };
 
-/* Take "KEY=VALUE" of --set; complain and return false if it is anything else. */
+/* Add "KEY=VALUE" of --set. Print a message and return false if it is malformed. */
 bool dn_settings_add (struct dn_settings *settings,
                       const struct dn_command *command,
                       const char *argument);
 
-/* "-V" and its like. */
+/* For -V, --version. */
 void dn_print_version (void);
 
 #endif

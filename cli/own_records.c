@@ -17,7 +17,7 @@ int dn_records_usual_path (char *path, size_t size, struct dn_err *err)
     const char *home = getenv ("HOME");
     struct dn_buf buf = dn_buf_on (path, size);
 
-    /* a relative one is to be passed over (XDG base directory specification) */
+    /* a relative path must be ignored (XDG base directory specification) */
     if (data && data[0] == '/')
         dn_buf_add (&buf, "%s/dnnest/records.db", data);
     else if (home && home[0] == '/')
@@ -25,14 +25,14 @@ int dn_records_usual_path (char *path, size_t size, struct dn_err *err)
     else
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "neither XDG_DATA_HOME nor HOME tells where records are, "
+                           "neither XDG_DATA_HOME nor HOME is an absolute path, "
                            "expected the name of a file");
     if (buf.cut)
         return dn_err_set (err, DN_E_LIMIT, "the path of the records is too long");
     return 0;
 }
 
-/* Make the folders that lead to a file, as mkdir -p does. */
+/* Create the parent directories of a file, as mkdir -p does. */
 static int make_folders (const char *path, struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) char *copy = strdup (path);

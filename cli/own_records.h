@@ -7,17 +7,17 @@
 
 #include "learn/records.h"
 
-/* Where records are kept if nobody says otherwise: below XDG_DATA_HOME or
- * ~/.local/share. -1 with 'err' where neither is known.
+/* The default path of the store: below XDG_DATA_HOME or ~/.local/share. -1 with 'err'
+ * if neither is known.
  */
 int dn_records_usual_path (char *path, size_t size, struct dn_err *err);
 
-/* Open the store 'path' to add to it; make it, and the folders to it, where there is
- * none.
+/* Open the store 'path' to add to it. Create it and its parent directories if they do
+ * not exist.
  */
 int dn_records_make (const char *path, struct dn_records **records, struct dn_err *err);
 
-/* Add one run, or none (NULL: only make the store), and be done. */
+/* Add one run to the store and close it. If 'run' is NULL, only create the store. */
 int dn_records_keep (const char *path, const struct dn_run *run, struct dn_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* read_runs.c - measured runs out of a table (CSV) or a store of records
+/* read_runs.c - measured runs from a table (CSV) or a store of records
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -37,7 +37,7 @@ static int read_sidecar (const char *path,
     return dn_read_input (whole, text, err);
 }
 
-/* Bytes of the file; 0 where that cannot be told, as of a pipe. */
+/* Bytes of the file; 0 if unknown, as for a pipe. */
 static double size_of (FILE *stream)
 {
     struct stat st;

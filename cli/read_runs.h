@@ -1,4 +1,4 @@
-/* read_runs.h - measured runs out of a table (CSV) or a store of records
+/* read_runs.h - measured runs from a table (CSV) or a store of records
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,15 +9,15 @@
 
 struct dn_reading {
     dn_row_f row;
-    /* Called behind the rows of every piece that was read, with its bytes and the share
-     * of all that there is; -1: not known. The last piece may be empty. */
+    /* Called after the rows of every piece that was read, with its bytes and the share
+     * of the input that was read; -1: unknown. The last piece may be empty. */
     void (*piece) (struct dn_span piece, double share, void *context);
     void *context; /* of both */
     bool is_store; /* set before the first row: its lines are numbers of records */
 };
 
 /* Read the whole file, "-" being a table on stdin. Sidecars that a table names are
- * looked for beside it. -1 with 'err', which names the file.
+ * looked up in its directory. -1 with 'err', which names the file.
  */
 int dn_read_runs (const char *path, struct dn_reading *reading, struct dn_err *err);
 

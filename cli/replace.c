@@ -1,4 +1,4 @@
-/* replace.c - a file that appears under its name when it is whole, and not before
+/* replace.c - replaces a file only when the new one is complete
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 
-/* The permissions that an ordinary new file gets; mkstemp () gives fewer. */
+/* The permissions of an ordinary new file; mkstemp () gives fewer. */
 static mode_t new_file_mode (void)
 {
     mode_t mask = umask (0);
@@ -27,7 +27,7 @@ static int fail (const char *path, struct dn_err *err)
     return dn_err_set (err, DN_E_IO, "%s: %s", path, strerror (errno));
 }
 
-/* Where a file is to be replaced: at the end of symbolic links, and never a device. */
+/* Find the file to replace: symbolic links are followed, and devices are refused. */
 static int find_place (const char *path, char place[PATH_MAX], struct dn_err *err)
 {
     struct stat st;

@@ -1,6 +1,6 @@
-/* replace.h - a file that appears under its name when it is whole, and not before
+/* replace.h - replaces a file only when the new one is complete
  *
- * Until then it is a temporary one beside it, so that a rename puts it in its place.
+ * The new file is written under a temporary name in the same directory, then renamed.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,22 +14,22 @@
 
 /* Empty when zeroed. */
 struct dn_replace {
-    FILE *file;          /* to be written to; NULL: none is being written */
-    char path[PATH_MAX]; /* at the end of symbolic links */
+    FILE *file;          /* write to it; NULL: no file is open */
+    char path[PATH_MAX]; /* with symbolic links resolved */
     char temporary[PATH_MAX];
 };
 
-/* Begin the file 'path'; -1 with 'err' and nothing left behind. What is there and no
- * regular file, such as a device, is refused. Free with dn_replace_free ().
+/* Begin to write the file 'path'. -1 with 'err' and no temporary file left. An existing
+ * file that is not regular, such as a device, is refused. Free with dn_replace_free ().
  */
 int dn_replace_open (struct dn_replace *replace, const char *path, struct dn_err *err);
 
-/* Put the file in its place; errors of writing are told here. On failure the old file
- * stays.
+/* Rename the file to its name. Earlier write errors are also returned here. On failure
+ * the old file is unchanged.
  */
 int dn_replace_finish (struct dn_replace *replace, struct dn_err *err);
 
-/* Take away what is not finished. NULL-safe. */
+/* Remove an unfinished file. NULL-safe. */
 void dn_replace_free (struct dn_replace *replace);
 
 #endif

@@ -1,7 +1,7 @@
 /* sidecar_schema.c - writes the schema of sidecars when dnnest is built
  *
- * Copies etc/sidecar.schema.json.in from stdin to stdout, with the metadata keys in the
- * place of the line KEYS_MARK. A new key is a row of spec.c, and the schema has it.
+ * Copies etc/sidecar.schema.json.in from stdin to stdout, and replaces the line
+ * KEYS_MARK by the metadata keys of the table in spec.c.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,14 +12,14 @@
 
 #define KEYS_MARK "@KEYS@\n"
 
-/* Longer than any line of the template, which is ours. */
+/* Longer than any line of the template. */
 #define LINE_MAX_BYTES 1024
 
 #define MEMBER   "     "
 #define CHOICE   "      "
 #define PROPERTY "       "
 
-/* One of the ways in which a value may be written; 'first': opens the list of them. */
+/* Print one of the forms of a value; 'first' opens the list of forms. */
 static void print_choice (const char *type, bool first)
 {
     printf ("%s\n" CHOICE "{\n" PROPERTY "\"type\": \"%s\"", first ? "" : ",", type);
@@ -38,7 +38,7 @@ static void print_pattern (const char *pattern)
     printf (",\n" PROPERTY "\"pattern\": \"%s\"\n" CHOICE "}", pattern);
 }
 
-/* A number in range, or a text that is read as in "key=value". */
+/* Print the forms of a number: a number in range, or a text as in "key=value". */
 static void print_number (const struct dn_key *key)
 {
     const char *pattern = "^[0-9.]+([eE][+]?[0-9]+)?[kMGT]?$";
@@ -50,7 +50,8 @@ static void print_number (const struct dn_key *key)
     if (key->type == DN_KEY_IMAGE)
         pattern = "^[0-9]+(x[0-9]+){0,2}$";
     if (key->type == DN_KEY_TIME) {
-        /* A bare number is in minutes, the range in seconds: only the text has it. */
+        /* A plain number is in minutes, but the range in seconds: only text is valid.
+         */
         pattern = "^([0-9]+-)?[0-9]+(:[0-9]+){0,2}$";
         min = 1;
         max = 0;
@@ -70,7 +71,7 @@ static void print_number (const struct dn_key *key)
 static void print_names (const struct dn_names *names)
 {
     printf (MEMBER "\"enum\": [");
-    /* The first is "unknown", which cannot be written. */
+    /* The first name is "unknown", which is not a valid value. */
     for (int i = 1; i < names->n_names; i++)
         printf ("%s\n" CHOICE "\"%s\"", i > 1 ? "," : "", names->names[i]);
     printf ("\n" MEMBER "]\n");

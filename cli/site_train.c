@@ -1,7 +1,7 @@
-/* site_train.c - fit a site's own runs and write the bundle that holds the result
+/* site_train.c - fits a site's own runs and writes the tuned bundle
  *
- * It is the base bundle with another site.json. What the base's residual says of a run
- * is taken as given, and the base's own site.json is not.
+ * The result is the base bundle with a new site.json. The base's residuals are applied
+ * to the runs before the fit; the base's own site.json is not.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -51,8 +51,8 @@ static void free_tuning (struct dn_tuning **tuning)
     dn_tuning_free (*tuning);
 }
 
-/* What the base's residuals add to the white box as it is shipped. Frees the run's
- * graph where that cannot be told.
+/* Set the corrections of the base's residuals to the white box with its default
+ * constants. On failure the run's graph is freed.
  */
 static int set_residuals (const struct work *work,
                           struct dn_site_run *run,
@@ -125,16 +125,14 @@ static int read_records (struct work *work, struct dn_err *err)
         dn_complain ("%lld more rows are left out",
                      (long long) (work->n_skipped - REASONS_MAX));
     if (rc == 0 && work->n_skipped == work->n_rows)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "%s: no row is a run that can be used",
-                           work->train->records[0]);
+        return dn_err_set (
+            err, DN_E_RANGE, "%s: no row is a usable run", work->train->records[0]);
     return rc;
 }
 
 /* --- the bundle ------------------------------------------------------------------ */
 
-/* Names may have a '/', and a key with an escape is refused. */
+/* Names may contain '/', and the reader refuses keys with escapes. */
 #define PLAIN (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
 #define PRETTY                                                                         \
     (JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
@@ -222,8 +220,8 @@ static int add_manifest (const struct dn_site *site,
     return add_document (made, DN_BUNDLE_MANIFEST, manifest, PLAIN, err);
 }
 
-/* Read what was made as the plugin will, before it is written: the base may have
- * changed meanwhile.
+/* Read the new bundle as the plugin will, before it is written, because the base may
+ * have changed meanwhile.
  */
 static int check_made (const struct made *made, struct dn_err *err)
 {

@@ -1,4 +1,4 @@
-/* site_train.h - fit a site's own runs and write the bundle that holds the result
+/* site_train.h - fits a site's own runs and writes the tuned bundle
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,8 +15,9 @@ struct dn_site_train {
     bool json;
 };
 
-/* Read, fit, write, print. The site's bundle is what it starts from, and loses its
- * tuning. Returns an enum dn_exit, having complained.
+/* Read the runs, fit them, write the bundle and print a summary. It starts from the
+ * bundle of 'site', whose tuning is removed. Return an enum dn_exit; errors are
+ * printed.
  */
 int dn_site_train (struct dn_site *site, const struct dn_site_train *train);
 

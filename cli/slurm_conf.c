@@ -1,4 +1,4 @@
-/* slurm_conf.c - what the plugin is told by slurm.conf, for the command line
+/* slurm_conf.c - the plugin's parameters in slurm.conf, for the command line
  *
  * Slurm's own grammar (src/common/parse_config.c): "Key = Value" with or without
  * blanks, several to a line; a value with blanks in double quotes; '#' begins a
@@ -16,7 +16,7 @@
 
 #include "host/files.h"
 
-/* NodeName lines of the largest clusters take some hundred KB. */
+/* NodeName lines of the largest clusters take a few hundred KB. */
 #define FILE_MAX (16 * 1024 * 1024)
 
 static bool is_blank (char c)
@@ -31,8 +31,8 @@ static char *skip_blanks (char *at)
     return at;
 }
 
-/* The line at '*rest' on its own, without comment and joined with those that continue
- * it; NULL behind the last.
+/* Cut the next line off '*rest', without its comment and joined with its continuation
+ * lines. NULL after the last.
  */
 static char *cut_line (char **rest)
 {

@@ -1,7 +1,7 @@
-/* slurm_conf.h - what the plugin is told by slurm.conf, for the command line
+/* slurm_conf.h - the plugin's parameters in slurm.conf, for the command line
  *
- * slurmctld has read slurm.conf itself; here it is read from the file beside
- * dnnest.conf. It is not trusted with anything: it only changes what is shown.
+ * slurmctld passes slurm.conf to the plugin; here it is read from the directory of
+ * dnnest.conf. The file need not be trusted, because it only affects the output.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,9 +18,9 @@ struct dn_slurm_conf {
 };
 
 /* Read the slurm.conf in the directory of 'dnnest_conf' (NULL: there is none). Of a key
- * that stands twice the last counts, as for Slurm; Include lines are not followed. No
- * such file means no parameters. Return -1 with 'err' and no parameters where it cannot
- * be read.
+ * that occurs twice the last counts, as in Slurm; Include lines are not followed. If
+ * there is no such file, there are no parameters. Return -1 with 'err' and no
+ * parameters if it cannot be read.
  */
 int dn_slurm_conf_read (const char *dnnest_conf,
                         struct dn_slurm_conf *conf,

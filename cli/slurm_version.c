@@ -1,4 +1,4 @@
-/* slurm_version.c - for which version of Slurm the command line answers
+/* slurm_version.c - the version of Slurm that the command line answers for
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* Where there are no headers of Slurm: the oldest version that is supported. */
+/* Without Slurm's headers: the oldest version that is supported. */
 #ifndef DN_SLURM_VERSION
 #define DN_SLURM_VERSION "22.05"
 #endif

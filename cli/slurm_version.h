@@ -1,4 +1,4 @@
-/* slurm_version.h - for which version of Slurm the command line answers
+/* slurm_version.h - the version of Slurm that the command line answers for
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

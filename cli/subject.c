@@ -1,4 +1,4 @@
-/* subject.c - what a command is asked about: a specification, its network, devices
+/* subject.c - the subject of a command: a specification, its network, devices
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,8 +9,7 @@
 #include "common.h"
 #include "host/carry.h"
 
-/* dn_predict () takes this for "not known": the run has the CPUs that it needs.
- */
+/* dn_predict () takes this as unknown: the run then has all CPUs that it needs. */
 #define CPUS_UNKNOWN (-1)
 
 const char *dn_subject_unread (const struct dn_subject *subject, int i)
@@ -31,7 +30,7 @@ int dn_subject_write (const struct dn_spec *spec,
 {
     return dn_spec_write (spec, text, size)
                ? 0
-               : dn_err_set (err, DN_E_LIMIT, "metadata: too long to be kept");
+               : dn_err_set (err, DN_E_LIMIT, "metadata: too long");
 }
 
 int dn_subject_build (const struct dn_site *site,
@@ -44,7 +43,7 @@ int dn_subject_build (const struct dn_site *site,
     if (dn_sidecar_graph (&subject->layers, &subject->spec, &subject->graph, err) < 0)
         return -1;
     for (int i = 0; dn_subject_unread (subject, i); i++)
-        dn_complain ("warning: %s: means nothing to %s",
+        dn_complain ("warning: %s: has no effect on %s",
                      dn_subject_unread (subject, i),
                      subject->graph.name);
     return 0;

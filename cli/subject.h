@@ -1,4 +1,4 @@
-/* subject.h - what a command is asked about: a specification, its network, devices
+/* subject.h - the subject of a command: a specification, its network, devices
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,7 +23,7 @@ int dn_subject_read_sidecar (const char *argument,
                              struct dn_subject *subject,
                              struct dn_err *err);
 
-/* The keys that 'spec' has, as one writes them: "model=resnet50,batch=32". -1 with
+/* The keys of 'spec' in the form of metadata: "model=resnet50,batch=32". -1 with
  * DN_E_LIMIT if 'text' is too short.
  */
 int dn_subject_write (const struct dn_spec *spec,
@@ -31,8 +31,7 @@ int dn_subject_write (const struct dn_spec *spec,
                       size_t size,
                       struct dn_err *err);
 
-/* The i-th key that was given but means nothing to the network, NULL behind the last.
- */
+/* The i-th key that was given but has no effect on the network, NULL after the last. */
 const char *dn_subject_unread (const struct dn_subject *subject, int i);
 
 /* Read metadata text ("-": from stdin; or a sidecar's path) into spec and layers as it
@@ -40,7 +39,7 @@ const char *dn_subject_unread (const struct dn_subject *subject, int i);
  */
 int dn_subject_parse (const char *text, struct dn_subject *subject, struct dn_err *err);
 
-/* The same, resolve it and build its network. Complain about keys that mean nothing to
+/* The same, resolve it and build its network. Warn about keys that have no effect on
  * it. Return -1 with 'err' and 'subject' empty.
  */
 int dn_subject_read (const struct dn_site *site,
@@ -55,7 +54,7 @@ int dn_subject_build (const struct dn_site *site,
                       struct dn_err *err);
 
 /* Read the sidecar that the option or the comment of 'job' names, as the plugins do at
- * a submission. It becomes that of 'job', and is to be freed by the caller.
+ * submission. It is stored in 'job', and the caller must free it.
  */
 int dn_subject_carry (const struct dn_site *site,
                       struct dn_job *job,
@@ -65,13 +64,13 @@ int dn_subject_carry (const struct dn_site *site,
 /* NULL-safe. */
 void dn_subject_free (struct dn_subject *subject);
 
-/* The device of that name, or NULL with 'err' that names similar ones. */
+/* The device of that name, or NULL with 'err', which names similar ones. */
 const struct dn_device *dn_subject_device (const struct dn_site *site,
                                            const char *name,
                                            struct dn_err *err);
 
-/* All devices of the catalogue but CPUs into 'devices', which has room for
- * DN_DEVICES_MAX; return how many.
+/* Fill 'devices', which has room for DN_DEVICES_MAX, with all devices of the catalogue
+ * but CPUs. Return their number.
  */
 int dn_subject_devices (const struct dn_site *site, const struct dn_device *devices[]);
 
@@ -85,8 +84,8 @@ struct dn_case dn_subject_case (const struct dn_site *site,
                                 const struct dn_device *device,
                                 double cpus_per_gpu);
 
-/* Predict on devices, with as many CPUs as are needed. -1 with 'err' when a
- * residual cannot be told.
+/* Predict on devices, with as many CPUs as are needed. -1 with 'err' if a residual
+ * cannot be computed.
  */
 int dn_subject_predict (const struct dn_site *site,
                         const struct dn_subject *subject,
@@ -95,7 +94,7 @@ int dn_subject_predict (const struct dn_site *site,
                         struct dn_estimate estimates[],
                         struct dn_err *err);
 
-/* What follows from 'estimate' at this site, for a GPU of this name and price. */
+/* The cost and limits of 'estimate' at this site, for a GPU of this name and price. */
 struct dn_forecast dn_subject_run (const struct dn_site *site,
                                    const struct dn_subject *subject,
                                    const char *name,

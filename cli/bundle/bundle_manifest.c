@@ -1,4 +1,4 @@
-/* bundle_manifest.c - what a bundle says of itself, and which files belong to it
+/* bundle_manifest.c - the manifest of a bundle: its description and its files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,7 +15,7 @@ static bool is_name_char (char c)
            || c == '_' || c == '-' || c == '.';
 }
 
-/* A name that is safe below any directory and in any message. */
+/* A name that is safe in any directory and in any message. */
 static bool is_plain_name (const char *name)
 {
     size_t len = strlen (name);
@@ -32,7 +32,7 @@ static int read_format (const struct json_object *json, struct dn_err *err)
 
     if (!json_object_is_type (format, json_type_int))
         return dn_err_set (
-            err, DN_E_SYNTAX, "dnnest_bundle: missing, so this is no bundle");
+            err, DN_E_SYNTAX, "dnnest_bundle: missing, expected in a bundle");
     if (json_object_get_int64 (format) != DN_BUNDLE_FORMAT)
         return dn_err_set (err,
                            DN_E_VERSION,

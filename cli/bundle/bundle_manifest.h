@@ -1,7 +1,8 @@
-/* bundle_manifest.h - what a bundle says of itself, and which files belong to it
+/* bundle_manifest.h - the manifest of a bundle: its description and its files
  *
- * The manifest is read here for its files and for display. Whether the program can use
- * the bundle (features, trees, bounds) is for the reader of the predictor to say.
+ * The manifest is read here for its files and for display. The predictor's reader
+ * (model/predict/bundle.h) checks whether the program can use the bundle (features,
+ * trees, bounds).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,10 +19,10 @@
 #define DN_MANIFEST_NAME  "manifest.json"
 #define DN_SIGNATURE_NAME "manifest.json.sig"
 
-/* Trees, points, site part, and room for kinds to come. */
+/* Trees, points, site part, and room for future kinds. */
 #define DN_MANIFEST_FILES_MAX 16
 
-/* Bytes. The default bundle's manifest has some 6 KB, its trees and points 250 KB. */
+/* Bytes. The default bundle's manifest has about 6 KB, its trees and points 250 KB. */
 #define DN_BUNDLE_FILE_MAX (8 * 1024 * 1024)
 #define DN_BUNDLE_SITE_MAX (256 * 1024)
 #define DN_SIGNATURE_MAX   1024

@@ -1,7 +1,7 @@
-/* bundle_show.c - what a bundle has in it, for programs and for people
+/* bundle_show.c - the contents of a bundle, as JSON and as tables
  *
- * Only names and sizes of files were checked in a manifest; of the rest, what is
- * missing or of another type is shown as unknown.
+ * Only the names and sizes of files were checked in a manifest. Any other member that
+ * is missing or of another type is shown as unknown.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,7 +21,7 @@
 
 static const char site_name[] = "site.json";
 
-/* What a manifest has below these is shown in JSON as it is there. */
+/* These members of the manifest are copied to the JSON output unchanged. */
 static const char *const parts[] = {"data",
                                     "training",
                                     "residuals",
@@ -57,7 +57,7 @@ int64_t dn_bundle_show_bytes (const struct dn_parcel *parcel)
     return sum;
 }
 
-/* The number of members or elements; -1 of anything else. */
+/* The number of members or elements; -1 for any other type. */
 static int64_t count_of (const struct json_object *json)
 {
     if (json_object_is_type (json, json_type_object))
@@ -67,8 +67,8 @@ static int64_t count_of (const struct json_object *json)
     return -1;
 }
 
-/* The part of the bundle that was learnt at the site. json_object_put () it; NULL where
- * there is none, or none that can be read. */
+/* The part of the bundle that was learned at the site. json_object_put () it; NULL if
+ * it is absent or cannot be read. */
 static struct json_object *read_site (const struct dn_parcel *parcel)
 {
     const struct dn_manifest_file *file =
@@ -164,7 +164,7 @@ struct json_object *dn_bundle_show_json (const char *path,
     return json;
 }
 
-/* "4812 rows, 140 models, ..."; what is not given is left out. */
+/* "4812 rows, 140 models, ..."; missing counts are left out. */
 static void print_counts (const char *title, const struct json_object *json)
 {
     const char *between = " ";
@@ -196,7 +196,7 @@ static struct dn_shown number_text (struct json_object *json)
 }
 
 /* Every number below 'json', under its path: "step.mape". */
-/* NOLINTNEXTLINE(misc-no-recursion): no deeper than a manifest is read */
+/* NOLINTNEXTLINE(misc-no-recursion): the manifest's reader limits the depth */
 static void add_metrics (struct dn_grid *grid,
                          const char *path,
                          struct json_object *json)
@@ -295,7 +295,7 @@ static int print_files (const struct dn_manifest *manifest)
     return dn_grid_print (&grid);
 }
 
-/* How far off predictions were at this site. */
+/* Print the spread of the predictions' errors at this site. */
 static void print_history (const struct json_object *history)
 {
     struct json_object *level = dn_json_member (history, "level");
@@ -312,7 +312,7 @@ static void print_site (const struct dn_parcel *parcel)
     dn_cleanup (dn_json_free) struct json_object *site = read_site (parcel);
 
     if (!site) {
-        printf ("site       nothing learnt here\n");
+        printf ("site       not tuned to a site\n");
         return;
     }
     printf ("site       %" PRId64 " runs, %" PRId64 " constants, %" PRId64

@@ -1,4 +1,4 @@
-/* bundle_show.h - what a bundle has in it, for programs and for people
+/* bundle_show.h - the contents of a bundle, as JSON and as tables
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,7 +20,7 @@ void dn_bundle_show_files (struct json_object *json, const struct dn_parcel *par
 /* Sum of the sizes of its files. */
 int64_t dn_bundle_show_bytes (const struct dn_parcel *parcel);
 
-/* A whole number of the manifest, such as rows of data; -1 where it is not given. */
+/* A whole number of the manifest, such as rows of data; -1 if it is absent. */
 int64_t dn_bundle_show_count (const struct dn_manifest *manifest,
                               const char *object,
                               const char *key);

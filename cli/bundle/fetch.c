@@ -1,10 +1,9 @@
-/* fetch.c - a bundle from a web server, trusted only as far as its signature goes
+/* fetch.c - fetches a bundle from a web server and checks its signature
  *
- * The server may be hostile up to the moment its signature has been checked, and slow,
- * broken or endless at any time. So every transfer has a size it may not pass, all
- * share one deadline, and a server that trickles is left. Redirects are followed by
- * hand, and only to the same scheme, host and port: the admin named a server, not a
- * chain of them.
+ * The server may be hostile, slow or broken, and may send without end. So every
+ * transfer has a maximum size, all transfers share one deadline, and a server that
+ * sends too slowly is given up. Redirects are followed here, not by libcurl, and only
+ * to the same scheme, host and port, because the admin named one server.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,7 +22,7 @@
 #define IGNORED_MAX   65536
 #define CONNECT_MS    15000L
 
-/* Bytes per second that must come within so many seconds. */
+/* A transfer fails after SLOW_S seconds with fewer than SLOW_BYTES per second. */
 #define SLOW_BYTES 100L
 #define SLOW_S     30L
 
@@ -41,7 +40,7 @@ struct session {
     char reason[CURL_ERROR_SIZE];
 };
 
-/* One answer of the server. */
+/* One response of the server. */
 struct transfer {
     struct session *session;
     struct dn_blob *blob;
@@ -67,8 +66,7 @@ static long status_of (const struct session *session)
     return status;
 }
 
-/* Anything but a success has a body that nobody wants: some is passed over, since the
- * answer counts only at its end. */
+/* The body of a response other than a success is discarded, up to a limit. */
 static size_t take_body (char *data, size_t size, size_t n, void *to)
 {
     struct transfer *transfer = to;
@@ -128,7 +126,7 @@ static void only_https (CURL *curl)
 #endif
 }
 
-/* What holds for every transfer. */
+/* Options of every transfer. */
 static int open_session (const struct dn_fetch *fetch,
                          struct session *session,
                          struct dn_err *err)
@@ -153,7 +151,7 @@ static int open_session (const struct dn_fetch *fetch,
     curl_easy_setopt (curl, CURLOPT_XFERINFOFUNCTION, watch);
     curl_easy_setopt (curl, CURLOPT_XFERINFODATA, session);
     curl_easy_setopt (curl, CURLOPT_NOPROGRESS, 0L);
-    /* Without a directory of the system's beside it. */
+    /* Do not also trust the system's certificate directory. */
     if (fetch->ca_file
         && (curl_easy_setopt (curl, CURLOPT_CAPATH, (char *) NULL) != CURLE_OK
             || curl_easy_setopt (curl, CURLOPT_CAINFO, fetch->ca_file) != CURLE_OK))
@@ -168,7 +166,7 @@ static void close_session (struct session *session)
     curl_url_cleanup (session->base);
 }
 
-/* A part of a URL, NULL where it has none. curl_free () it. */
+/* A part of a URL, NULL if it has none. curl_free () it. */
 static char *url_part (CURLU *url, CURLUPart part, unsigned flags)
 {
     char *text = NULL;
@@ -203,7 +201,7 @@ static bool same_server (CURLU *a, CURLU *b)
            && !has_part (b, CURLUPART_PASSWORD);
 }
 
-/* Make the URL one of manifest.json: what ends otherwise is the directory. */
+/* Make the URL that of manifest.json; any other URL is taken as its directory. */
 static int name_manifest (CURLU *url, const char *text, struct dn_err *err)
 {
     dn_cleanup (free_part) char *path = url_part (url, CURLUPART_PATH, 0);
@@ -248,13 +246,13 @@ static int read_url (const char *text, struct session *session, struct dn_err *e
         || has_part (session->base, CURLUPART_FRAGMENT))
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "'%s': a URL without user, '?' and '#' is expected",
+                           "'%s': expected a URL without user, '?' and '#'",
                            shown.text);
     dn_buf_add (&buf, "%s", dn_quote (host, strlen (host)).text);
     return name_manifest (session->base, text, err);
 }
 
-/* What went wrong with a transfer, in one line. */
+/* Set 'err' to the reason why a transfer failed. */
 static int fail (struct session *session,
                  const struct transfer *transfer,
                  CURLcode result,
@@ -284,7 +282,7 @@ static int fail (struct session *session,
         err, DN_E_IO, "%s: %s: %.*s", session->host, name, REASON_MAX, reason);
 }
 
-/* Go where the server points, if that is the server itself. */
+/* Follow a redirect if it is to the same server. */
 static int follow (struct session *session,
                    CURLU *url,
                    const char *name,
@@ -313,7 +311,7 @@ static int follow (struct session *session,
                        target ? dn_quote (target, strlen (target)).text : "");
 }
 
-/* Ask once. Return the status, or -1 with 'err'. */
+/* Send one request. Return the status, or -1 with 'err'. */
 static int ask (struct session *session,
                 CURLU *url,
                 const char *name,
@@ -328,7 +326,7 @@ static int ask (struct session *session,
     long status;
 
     if (left_s < 0.001)
-        return dn_err_set (err, DN_E_IO, "%s: %s: the time is up", session->host, name);
+        return dn_err_set (err, DN_E_IO, "%s: %s: out of time", session->host, name);
     if (!text)
         return dn_err_set (err, DN_E_NOMEM, "libcurl: out of memory");
     blob->len = 0;
@@ -347,7 +345,7 @@ static int ask (struct session *session,
     return (int) status;
 }
 
-/* Fetch the file 'name' beside the manifest, at most 'max' bytes of it. */
+/* Fetch the file 'name' from the manifest's directory; at most 'max' bytes. */
 static int get (struct session *session,
                 CURLU *url,
                 const char *name,
@@ -390,7 +388,7 @@ static int get_file (struct session *session,
     int status = -1;
 
     blob->data = malloc (max + 1);
-    /* A relative URL replaces what stands behind the last slash. */
+    /* A relative URL replaces the part after the last slash. */
     if (!url || !blob->data || curl_url_set (url, CURLUPART_URL, name, 0) != CURLUE_OK)
         dn_err_set (err, DN_E_NOMEM, "%s: out of memory", name);
     else
@@ -411,7 +409,7 @@ static const struct dn_public_key *get_all (const struct dn_fetch *fetch,
                session, DN_SIGNATURE_NAME, DN_SIGNATURE_MAX, &parcel->signature, err)
                < 0)
         return NULL;
-    /* Nothing of the manifest is looked at before. */
+    /* The manifest is not parsed before its signature has been checked. */
     key = dn_signature_check (fetch->keys,
                               dn_blob_span (&parcel->text),
                               dn_blob_span (&parcel->signature),

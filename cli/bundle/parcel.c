@@ -1,4 +1,4 @@
-/* parcel.c - a bundle in memory, as it travels: its manifest, its signature, its files
+/* parcel.c - a bundle in memory: its manifest, its signature, its files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -31,7 +31,7 @@ static int fail_errno (const char *name, const char *what, struct dn_err *err)
     return dn_err_set (err, DN_E_IO, "%s: %s: %s", name, what, strerror (errno));
 }
 
-/* Read until the end, or 'size' bytes; a longer file is for the caller to refuse. */
+/* Read until the end, or 'size' bytes; the caller refuses a longer file. */
 static int read_whole (int fd,
                        const char *name,
                        size_t size,
@@ -57,8 +57,7 @@ static int read_whole (int fd,
     return 0;
 }
 
-/* O_NONBLOCK keeps a FIFO in the place of a file from hanging us. Return 1 when there
- * is no such file. */
+/* O_NONBLOCK: opening a FIFO does not hang. Return 1 if there is no such file. */
 static int read_at (int dir,
                     const char *name,
                     int64_t max,
@@ -99,7 +98,7 @@ static bool belongs (const struct dn_manifest *manifest, const char *name)
            || dn_manifest_find (manifest, name);
 }
 
-/* Nothing else may stand in the directory: what nobody signed nobody should install. */
+/* Refuse a directory with other files: the manifest's signature does not cover them. */
 static int check_strangers (int dir,
                             const struct dn_manifest *manifest,
                             struct dn_err *err)
@@ -135,10 +134,8 @@ int dn_parcel_check_file (const struct dn_parcel *parcel, int i, struct dn_err *
                            blob->len,
                            file->size);
     if (strcmp (dn_sha256_of (dn_blob_span (blob)).hex, file->digest.hex) != 0)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "%s: its SHA-256 is not the one of the manifest",
-                           file->name);
+        return dn_err_set (
+            err, DN_E_RANGE, "%s: its SHA-256 is not the manifest's", file->name);
     return 0;
 }
 
@@ -272,7 +269,7 @@ int dn_parcel_write (int parent,
     dn_cleanup (dn_fd_cleanup) int dir = -1;
 
     if (mkdirat (parent, name, DIR_MODE) < 0)
-        return fail_errno (name, "cannot be made", err);
+        return fail_errno (name, "cannot be created", err);
     dir = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0 || fchmod (dir, DIR_MODE) < 0)
         fail_errno (name, "cannot be opened", err);

@@ -1,7 +1,7 @@
-/* parcel.h - a bundle in memory, as it travels: its manifest, its signature, its files
+/* parcel.h - a bundle in memory: its manifest, its signature, its files
  *
- * What is installed is what was verified: a parcel is read or fetched once, checked,
- * and written from memory. The largest has some 30 MB.
+ * A parcel is read or fetched once, checked, and written from memory, so that the bytes
+ * that are installed are those that were verified. The largest has about 30 MB.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,7 +11,7 @@
 #include "bundle_manifest.h"
 
 struct dn_blob {
-    char *data; /* owned; NULL: there is none */
+    char *data; /* owned; NULL: absent */
     size_t len;
 };
 
@@ -24,8 +24,8 @@ struct dn_parcel {
 
 struct dn_span dn_blob_span (const struct dn_blob *blob);
 
-/* Read and verify the bundle in an open directory, which must have nothing else in it;
- * in the directory 'path'. Return -1 with 'err' that begins with 'path', and 'parcel'
+/* Read and verify the bundle in an open directory, or in the directory 'path', which
+ * must contain nothing else. Return -1 with 'err' that begins with 'path', and 'parcel'
  * empty.
  */
 int dn_parcel_read_at (int dir,
@@ -34,7 +34,7 @@ int dn_parcel_read_at (int dir,
                        struct dn_err *err);
 int dn_parcel_read (const char *path, struct dn_parcel *parcel, struct dn_err *err);
 
-/* Read manifest and files out of what has been put into 'text' and 'files'. */
+/* Parse the manifest in 'text'; dn_parcel_check_file () compares file 'i' with it. */
 int dn_parcel_open (struct dn_parcel *parcel, struct dn_err *err);
 int dn_parcel_check_file (const struct dn_parcel *parcel, int i, struct dn_err *err);
 
@@ -43,21 +43,21 @@ int dn_parcel_check_file (const struct dn_parcel *parcel, int i, struct dn_err *
  */
 int dn_parcel_try (const struct dn_parcel *parcel, struct dn_err *err);
 
-/* Write the bundle into a new directory 'name' below the open directory 'parent', down
- * to the disk. Root and whoever writes it may change it, all may read it: what the
- * controller asks for. What was begun is taken away again after an error.
+/* Write the bundle into a new directory 'name' in the open directory 'parent', and sync
+ * it to disk. Only the user who writes it may change it; all users may read it, as the
+ * controller requires. After an error the directory is removed again.
  */
 int dn_parcel_write (int parent,
                      const char *name,
                      const struct dn_parcel *parcel,
                      struct dn_err *err);
 
-/* Remove the directory 'name' below 'parent' with the files in it. NULL 'err' for those
- * who have an error already. What is not there is no error.
+/* Remove the directory 'name' in 'parent' with the files in it. 'err' may be NULL. An
+ * absent directory is no error.
  */
 int dn_parcel_remove (int parent, const char *name, struct dn_err *err);
 
-/* The SHA-256 of the manifest, and so of everything. */
+/* The SHA-256 of the manifest, which lists the SHA-256 of every file. */
 struct dn_digest dn_parcel_id (const struct dn_parcel *parcel);
 bool dn_parcel_same (const struct dn_parcel *a, const struct dn_parcel *b);
 

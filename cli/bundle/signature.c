@@ -1,4 +1,4 @@
-/* signature.c - who made a bundle: Ed25519 over manifest.json, keys the admin named
+/* signature.c - Ed25519 signatures of manifest.json, and the site's trusted keys
  *
  * Ed25519 as in RFC 8032, by libsodium; 'openssl pkeyutl -sign -rawin' makes the same
  * 64 bytes.
@@ -28,7 +28,7 @@ static int compare_names (const void *a, const void *b)
     return strcmp (a, b);
 }
 
-/* The next line with something on it; its first word and the rest. */
+/* The next line that is not empty or a comment; its first word and the rest. */
 static bool next_line (struct dn_span *text,
                        int *line,
                        struct dn_span *word,
@@ -162,7 +162,7 @@ static int load_key_dir (DIR *dir,
     if ((st.st_uid != 0 && st.st_uid != geteuid ())
         || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return dn_err_set (
-            err, DN_E_IO, "%s: others than root and you may write to it", path);
+            err, DN_E_IO, "%s: users other than root and you may write to it", path);
     if (list_names (dir, path, &list, err) < 0)
         return -1;
     for (int i = 0; i < list.n_names; i++) {
@@ -190,7 +190,7 @@ int dn_keys_load (const char *path, struct dn_keys *keys, struct dn_err *err)
         return 0;
     return dn_err_set (err,
                        DN_E_SYNTAX,
-                       "%s: no public key in it%s",
+                       "%s: contains no public key%s",
                        path,
                        dir ? ", expected files *.pub" : "");
 }
@@ -231,7 +231,7 @@ const struct dn_public_key *dn_signature_check (const struct dn_keys *keys,
     return NULL;
 }
 
-/* Nobody else may read a private key. */
+/* A private key must be readable by its owner only. */
 static int check_secret (const char *path, struct dn_err *err)
 {
     struct stat st;

@@ -1,8 +1,8 @@
-/* signature.h - who made a bundle: Ed25519 over manifest.json, keys the admin named
+/* signature.h - Ed25519 signatures of manifest.json, and the site's trusted keys
  *
- * A signature is 64 bytes, a public key 32, a private key the 32 bytes it grows from;
- * in files each is base64 on a line of its own, with a comment behind it, and lines
- * that begin with '#'.
+ * A signature has 64 bytes, a public key 32, a private key (the seed) 32. In files each
+ * is base64 on its own line, with an optional comment after it. Lines that begin with
+ * '#' are comments.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,12 +26,12 @@ struct dn_keys {
 };
 
 /* Read public keys from a trusted file, or from the files *.pub of a trusted directory
- * (load.h says what trusted is). The path is absolute. No key at all is an error.
+ * (load.h defines trusted). The path is absolute. No key at all is an error.
  */
 int dn_keys_load (const char *path, struct dn_keys *keys, struct dn_err *err);
 
 /* Return the key that signed 'text', or NULL with 'err'. 'signature' is the text of a
- * manifest.json.sig, text NULL: there is none.
+ * manifest.json.sig; its text is NULL if there is none.
  */
 const struct dn_public_key *dn_signature_check (const struct dn_keys *keys,
                                                 struct dn_span text,
@@ -47,7 +47,7 @@ int dn_signature_make (const char *key_file,
                        char out[DN_SIGNATURE_TEXT_MAX],
                        struct dn_err *err);
 
-/* Make a key pair: 'path', private, and 'path'.pub. Neither may be there. */
+/* Make a key pair: 'path', private, and 'path'.pub. Neither file may exist. */
 int dn_keys_generate (const char *path, struct dn_err *err);
 
 #endif

@@ -1,18 +1,17 @@
-/* store.c - where the bundle in force is installed, and those before it
+/* store.c - the directory of the installed bundle, and the previous bundles
  *
- * Every change is made of steps after which a kill does no harm:
+ * Every change is a sequence of steps; a kill after any of them does no harm:
  *
- *   1. the new bundle is written to .PLACE.tmp-X, down to the disk;
- *   2. a copy of the one in force is written to .PLACE.tmp-Y;
- *   3. the slots move up, the oldest goes, and the copy becomes PLACE.1;
- *   4. .PLACE.tmp-X and PLACE are exchanged, in one step of the kernel;
- *   5. .PLACE.tmp-X, now the old one, of which PLACE.1 is a copy, is removed.
+ *   1. the new bundle is written to .PLACE.tmp-X and synced to disk;
+ *   2. a copy of the installed bundle is written to .PLACE.tmp-Y;
+ *   3. the slots move up, the oldest is removed, and the copy becomes PLACE.1;
+ *   4. .PLACE.tmp-X and PLACE are exchanged atomically by one system call;
+ *   5. .PLACE.tmp-X, now the old bundle, of which PLACE.1 is a copy, is removed.
  *
- * The copy costs some megabytes and spares a journal: a name .PLACE.tmp-* is rubbish at
- * every moment, so the next command may sweep it. A kill between 3 and 4 leaves PLACE.1
- * equal to PLACE, one in the middle of 3 a hole between the slots; both are put right
- * before the next change. The lock is on the directory, so there is no lock file to be
- * left behind.
+ * The copy costs some megabytes but makes a journal unnecessary: .PLACE.tmp-* is never
+ * needed after a kill, so the next command may remove it. A kill between 3 and 4 leaves
+ * PLACE.1 equal to PLACE, one during 3 a gap between the slots. Both are repaired
+ * before the next change. The directory itself is locked, so there is no lock file.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -37,7 +36,7 @@
 #define LOCK_TRIES  100
 #define LOCK_WAIT_S 0.1
 
-/* Room behind the name of the place for ".tmp-12345678" and the dot before it. */
+/* Leaves room for ".tmp-12345678" after the name, and for the dot before it. */
 #define BASE_MAX (NAME_MAX - 16)
 
 static int fail_errno (const struct dn_store *store,
@@ -60,7 +59,7 @@ struct dn_slot_name dn_store_slot (const struct dn_store *store, int slot)
     return out;
 }
 
-/* ".PLACE.tmp-": how the names of unfinished work begin. */
+/* ".PLACE.tmp-", the prefix of temporary directories. */
 static struct dn_slot_name temporary_prefix (const struct dn_store *store)
 {
     struct dn_slot_name out = {""};
@@ -98,7 +97,7 @@ static int split_path (const char *path,
         if (rest.text[i] == '/')
             base = i + 1;
     if (base == rest.len || store->path[base] == '.' || rest.len - base > BASE_MAX)
-        return dn_err_set (err, DN_E_RANGE, "%s: not the name of a place", path);
+        return dn_err_set (err, DN_E_RANGE, "%s: expected a directory name", path);
     memcpy (store->base, store->path + base, rest.len - base + 1);
     if (base == 0)
         return dn_span_copy (dn_span_of ("."), parent, PATH_MAX, "path", err);
@@ -122,7 +121,7 @@ int dn_store_open (const char *path, struct dn_store *store, struct dn_err *err)
         return -1;
     if (open_parent (store, parent) >= 0)
         return 0;
-    fail_errno (store, "cannot be looked at", err);
+    fail_errno (store, "cannot be examined", err);
     return errno == ENOENT ? 1 : -1;
 }
 
@@ -132,7 +131,7 @@ void dn_store_close (struct dn_store *store)
     store->parent = -1;
 }
 
-/* Whoever may write to the directory may put another bundle in the place. */
+/* A user who can write to the parent directory could replace the bundle. */
 static int check_parent (const struct dn_store *store,
                          const char *parent,
                          struct dn_err *err)
@@ -173,7 +172,7 @@ static int take_lock (const struct dn_store *store,
             return dn_err_set (err, DN_E_IO, "%s: interrupted", parent);
     }
     return dn_err_set (
-        err, DN_E_IO, "%s: another dnnest model is at work there", parent);
+        err, DN_E_IO, "%s: another 'dnnest model' is running there", parent);
 }
 
 static int sweep (const struct dn_store *store, struct dn_err *err)
@@ -184,7 +183,7 @@ static int sweep (const struct dn_store *store, struct dn_err *err)
     const struct dirent *entry;
 
     if (!list) {
-        fail_errno (store, "cannot be looked at", err);
+        fail_errno (store, "cannot be examined", err);
         dn_fd_cleanup (&fd);
         return -1;
     }
@@ -204,9 +203,9 @@ int dn_store_lock (const char *path, struct dn_store *store, struct dn_err *err)
     if (split_path (path, store, parent, err) < 0)
         return -1;
     if (mkdir (parent, 0755) < 0 && errno != EEXIST)
-        return fail_errno (store, "the directory around it cannot be made", err);
+        return fail_errno (store, "its parent directory cannot be created", err);
     if (open_parent (store, parent) < 0)
-        return fail_errno (store, "the directory around it cannot be opened", err);
+        return fail_errno (store, "its parent directory cannot be opened", err);
     if (check_parent (store, parent, err) == 0 && take_lock (store, parent, err) == 0
         && sweep (store, err) == 0)
         return 0;
@@ -264,7 +263,7 @@ static int sync_parent (const struct dn_store *store, struct dn_err *err)
     return fsync (store->parent) == 0 ? 0 : fail_errno (store, "fsync", err);
 }
 
-/* Nobody ever sees half of a slot: it gets a name for rubbish first. */
+/* The slot is renamed to a temporary name first, so that it is never half removed. */
 static int discard (const struct dn_store *store, int slot, struct dn_err *err)
 {
     struct dn_slot_name name = dn_store_slot (store, slot);
@@ -290,7 +289,7 @@ static int move_slot (const struct dn_store *store,
     return move (store, from_name.text, to_name.text, RENAME_NOREPLACE, err);
 }
 
-/* Close the holes between the slots, keeping their order. */
+/* Close gaps between the slots, keeping their order. */
 static int compact (const struct dn_store *store, struct dn_err *err)
 {
     int n = 0;
@@ -304,15 +303,15 @@ static int compact (const struct dn_store *store, struct dn_err *err)
     return 0;
 }
 
-/* What stands in the place. */
+/* What PLACE contains. */
 enum current {
     CURRENT_NONE,
     CURRENT_GOOD,
-    CURRENT_DAMAGED, /* a bundle that is not what its manifest says */
-    CURRENT_FOREIGN  /* something else, which is not ours to move */
+    CURRENT_DAMAGED, /* a bundle that does not match its manifest */
+    CURRENT_FOREIGN  /* something else, which must not be moved */
 };
 
-/* Is it a directory with at least a manifest? Then we put it here, or one like us. */
+/* Is it a directory with a manifest? Then this program has installed it. */
 static bool has_manifest (const struct dn_store *store)
 {
     dn_cleanup (dn_fd_cleanup) int dir = openat (
@@ -340,7 +339,7 @@ static enum current read_current (const struct dn_store *store,
     return CURRENT_FOREIGN;
 }
 
-/* Put right what a kill may have left, and read the bundle in force. */
+/* Repair what a kill may have left, and read the installed bundle. */
 static int prepare (const struct dn_store *store,
                     struct dn_parcel *current,
                     enum current *state,
@@ -350,7 +349,7 @@ static int prepare (const struct dn_store *store,
 
     *state = read_current (store, current, err);
     if (*state == CURRENT_FOREIGN)
-        return dn_err_wrap (err, "no bundle, and so not replaced");
+        return dn_err_wrap (err, "not a bundle, so not replaced");
     if (compact (store, err) < 0)
         return -1;
     if (*state != CURRENT_GOOD || dn_store_read (store, 1, &first, NULL) != 0
@@ -359,7 +358,7 @@ static int prepare (const struct dn_store *store,
     return discard (store, 1, err) < 0 ? -1 : compact (store, err);
 }
 
-/* Keep a copy of the bundle in force as the newest of the older ones. */
+/* Keep a copy of the installed bundle as the newest of the previous ones. */
 static int keep (const struct dn_store *store,
                  const struct dn_parcel *current,
                  struct dn_err *err)
@@ -377,7 +376,7 @@ static int keep (const struct dn_store *store,
         store, copy.text, dn_store_slot (store, 1).text, RENAME_NOREPLACE, err);
 }
 
-/* Bring the new bundle 'name' into the place; afterwards 'name' is the one before, if
+/* Exchange the new bundle 'name' with PLACE. 'name' is then the previous bundle, if
  * there was one. */
 static int bring (const struct dn_store *store,
                   const char *name,
@@ -430,7 +429,7 @@ int dn_store_install (const struct dn_store *store,
                                     : dn_parcel_remove (store->parent, name.text, err);
 }
 
-/* The newest older bundle that is whole; 'err' tells of the last that is not. */
+/* The newest previous bundle that is whole; 'err' is about the last one that is not. */
 static int find_older (const struct dn_store *store,
                        struct dn_parcel *parcel,
                        struct dn_err *err)

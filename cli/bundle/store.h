@@ -1,10 +1,10 @@
-/* store.h - where the bundle in force is installed, and those before it
+/* store.h - the directory of the installed bundle, and the previous bundles
  *
- * The place is a directory; beside it stand PLACE.1 (the newest) to PLACE.3, the
- * bundles that were in force before, and PLACE.aside, the last one that was damaged
- * when it was replaced, or undone by a rollback. At every moment, a kill included,
- * PLACE is whole: it is only ever exchanged. What a killed command leaves is swept by
- * the next.
+ * PLACE is the directory of the installed bundle. Next to it are PLACE.1 (the newest)
+ * to PLACE.3, the previous bundles, and PLACE.aside, the last one that was damaged when
+ * it was replaced, or was replaced by a rollback. PLACE is always whole, also after a
+ * kill, because it is only exchanged atomically. The next command removes what a killed
+ * command has left.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,7 +17,7 @@
 
 #define DN_STORE_KEPT 3
 
-/* Slots: 0 is the place itself, then the older ones. */
+/* Slots: 0 is PLACE itself, then the previous bundles. */
 enum {
     DN_SLOT_CURRENT = 0,
     DN_SLOT_ASIDE = DN_STORE_KEPT + 1,
@@ -25,8 +25,8 @@ enum {
 };
 
 struct dn_store {
-    int parent;              /* the directory around the place, owned */
-    char path[PATH_MAX];     /* of the place */
+    int parent;              /* the parent directory of PLACE, owned */
+    char path[PATH_MAX];     /* of PLACE */
     char base[NAME_MAX + 1]; /* its last component */
 };
 
@@ -35,12 +35,12 @@ struct dn_slot_name {
 };
 struct dn_slot_name dn_store_slot (const struct dn_store *store, int slot);
 
-/* Open the place for reading, which need not be there yet. Return 1 when not even the
- * directory around it is. */
+/* Open PLACE for reading; it need not exist. Return 1 if its parent directory does not
+ * exist either. */
 int dn_store_open (const char *path, struct dn_store *store, struct dn_err *err);
 
-/* Open it for changes: make the directory around it, see that nobody else can write
- * there, keep others out until it is closed, and sweep what a killed command left.
+/* Open it for changes: make its parent directory, check that no other user can write
+ * there, lock it until it is closed, and remove what a killed command left.
  */
 int dn_store_lock (const char *path, struct dn_store *store, struct dn_err *err);
 
@@ -53,21 +53,21 @@ int dn_store_read (const struct dn_store *store,
                    struct dn_err *err);
 
 enum dn_stored {
-    DN_STORED,        /* in force now */
-    DN_STORED_BEFORE, /* was in force already, nothing has changed */
-    DN_STORED_ASIDE   /* in force now; the one before was damaged and put aside */
+    DN_STORED,        /* installed */
+    DN_STORED_BEFORE, /* was installed already, nothing has changed */
+    DN_STORED_ASIDE   /* installed; the previous one was damaged and put aside */
 };
 
-/* Put the bundle into force, the one before into the first slot. Return -1 with 'err'
- * and the bundle in force as it was.
+/* Install the bundle and move the previous one to the first slot. Return -1 with 'err'
+ * and the installed bundle unchanged.
  */
 int dn_store_install (const struct dn_store *store,
                       const struct dn_parcel *parcel,
                       enum dn_stored *stored,
                       struct dn_err *err);
 
-/* Put the newest older bundle that is whole into force again, and read it into
- * 'parcel'; the one before is put aside. Return 1 with 'err' when there is none.
+/* Install the newest previous bundle that is whole again, and read it into 'parcel';
+ * the replaced one is put aside. Return 1 with 'err' if there is none.
  */
 int dn_store_rollback (const struct dn_store *store,
                        struct dn_parcel *parcel,

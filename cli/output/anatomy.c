@@ -52,7 +52,7 @@ static int compare (double a, double b)
     return (a > b) - (a < b);
 }
 
-/* By what makes two operators alike: equal ones stand side by side. */
+/* Sorts by kind and size, so that equal operators are adjacent. */
 static int by_size (const void *a, const void *b)
 {
     const struct dn_op *x = ((const struct dn_op_group *) a)->op;
@@ -73,7 +73,7 @@ static int by_size (const void *a, const void *b)
     return rc;
 }
 
-/* The longest first; where two are equal, the one that comes first in the network. */
+/* Longest first; equal ones in the order of the network. */
 static int by_time (const void *a, const void *b)
 {
     const struct dn_op_group *x = a;
@@ -83,7 +83,7 @@ static int by_time (const void *a, const void *b)
     return rc != 0 ? rc : (x->op > y->op) - (x->op < y->op);
 }
 
-/* Put equal operators together. */
+/* Merge equal operators. */
 static void merge_tops (struct dn_anatomy *anatomy)
 {
     struct dn_op_group *tops = anatomy->tops;

@@ -5,8 +5,8 @@
 #include "anatomy.h"
 #include "plot.h"
 
-/* The parts of an operator's time, as the legend names them. Colours that colour-blind
- * eyes tell apart (Paul Tol's "bright" scheme).
+/* The parts of an operator's time, as the legend names them. The colours can be
+ * distinguished by colour-blind readers (Paul Tol's "bright" scheme).
  */
 static const struct part {
     enum dn_bottleneck bottleneck;

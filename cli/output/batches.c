@@ -14,7 +14,7 @@
 
 #define UPPER_QUANTILE 0.95
 
-/* The largest size that is tried where nobody says which. */
+/* The largest size that is tried if --batch-sizes has no list. */
 #define USUAL_MAX 65536
 
 static int compare_sizes (const void *a, const void *b)
@@ -74,7 +74,7 @@ int dn_batch_sizes_read (const char *text,
     return 0;
 }
 
-/* The powers of two up to what some device holds, at least one. */
+/* The powers of two up to the largest that fits any device, at least one size. */
 static void set_usual (struct dn_batches *batches)
 {
     int64_t largest = 1;
@@ -86,7 +86,7 @@ static void set_usual (struct dn_batches *batches)
         batches->sizes.sizes[batches->sizes.n++] = size;
 }
 
-/* 'count' steps of the old size in steps of the new one. */
+/* Convert 'count' steps of the old size to steps of the new size. */
 static int64_t rescale (int64_t count, int64_t old_samples, int64_t new_samples)
 {
     double scaled = (double) count * (double) old_samples / (double) new_samples;
@@ -94,7 +94,7 @@ static int64_t rescale (int64_t count, int64_t old_samples, int64_t new_samples)
     return scaled < 1 ? 1 : (int64_t) ceil (fmin (scaled, 1e15));
 }
 
-/* The subject with another batch; its layers stay the other's. */
+/* A copy of the subject with another batch; it borrows the layers. */
 static int set_batch (const struct dn_site *site,
                       const struct dn_subject *subject,
                       int64_t size,
@@ -334,7 +334,7 @@ static int print_knees (const struct dn_batches *batches)
     return dn_grid_print (&grid);
 }
 
-/* What a table is of. Memory is told of what does not fit, too. */
+/* The quantity of a table. Memory is also shown for sizes that do not fit. */
 enum quantity {
     QUANTITY_RATE,
     QUANTITY_MEMORY,

@@ -9,8 +9,8 @@
 
 #define DN_BATCHES_MAX 32
 
-/* The knee is the smallest batch with this share of the best throughput. Beyond it a
- * larger batch costs memory, and often accuracy, for little speed.
+/* The knee is the smallest batch with this share of the best throughput. A larger batch
+ * needs more memory, and often loses accuracy, for little speed.
  */
 #define DN_KNEE_SHARE 0.9
 
@@ -31,8 +31,8 @@ struct dn_batch_point {
 struct dn_batch_row {
     const struct dn_device *device;
     double cost_per_hour;
-    int64_t largest;               /* that the policy would move there; 0 none */
-    int knee;                      /* its place among the sizes; -1: none fits */
+    int64_t largest;               /* batch that the policy accepts there; 0 none */
+    int knee;                      /* index of the size; -1: none fits */
     struct dn_batch_point *points; /* one per size, of the table */
 };
 
@@ -49,10 +49,11 @@ int dn_batch_sizes_read (const char *text,
                          struct dn_batch_sizes *sizes,
                          struct dn_err *err);
 
-/* Predict 'subject' with each of the sizes instead of its batch on each device, the
- * best throughput at the knee first. No sizes: the powers of two that fit some device.
- * Gradient accumulation stays; a number of steps, and how often they are evaluated,
- * follows so that the samples stay. Free with dn_batches_free ().
+/* Predict 'subject' with each of the sizes instead of its batch on each device. The row
+ * with the best throughput at the knee comes first. Without sizes, the powers of two
+ * that fit any device are used. Gradient accumulation is unchanged; the number of steps
+ * and the evaluation interval are scaled so that the number of samples is the same.
+ * Free with dn_batches_free ().
  */
 int dn_batches_predict (const struct dn_site *site,
                         const struct dn_subject *subject,

@@ -5,8 +5,8 @@
 #include "batches.h"
 #include "plot.h"
 
-/* Colours that colour-blind eyes tell apart (Paul Tol's "muted" scheme, and black). The
- * rows come by throughput: what is left out are the slowest.
+/* Colours that colour-blind readers can distinguish (Paul Tol's "muted" scheme, and
+ * black). Rows are sorted by throughput, so that the slowest are left out.
  */
 static const char *const colours[] = {"#332288",
                                       "#CC6677",
@@ -40,8 +40,8 @@ static void write_number (struct dn_plot *plot, double value, bool known)
         fputs (" ?", plot->script);
 }
 
-/* Columns: batch, the quantities of the panels. What does not fit has its memory only.
- */
+/* Columns: batch, the quantities of the panels. A size that does not fit has only its
+ * memory. */
 static void write_point (struct dn_plot *plot,
                          int64_t size,
                          const struct dn_batch_point *point)
@@ -97,7 +97,7 @@ static void write_panel (struct dn_plot *plot,
                  panel->column,
                  colours[i]);
     }
-    fputs ("\nunset key\n", plot->script); /* one is enough */
+    fputs ("\nunset key\n", plot->script); /* the first panel has the legend */
 }
 
 int dn_batches_plot (const struct dn_batches *batches,

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Readers strip blanks from the ends of what is not quoted. */
+/* Readers strip blanks from the ends of unquoted cells. */
 static bool needs_quotes (const char *text)
 {
     size_t len = strlen (text);

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Write one cell, in quotes where it would mean something else without (RFC 4180). */
+/* Write one cell, quoted where necessary (RFC 4180). */
 void dn_csv_cell (FILE *file, const char *text);
 
 #endif

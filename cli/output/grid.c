@@ -48,7 +48,7 @@ static int width_of (const struct dn_grid *grid, int column)
     return (int) width;
 }
 
-/* The last column is not filled up with blanks. */
+/* The last column is not padded with blanks. */
 static void print_cell (const struct dn_grid *grid, int column, const char *text)
 {
     bool last = column == grid->n_columns - 1;

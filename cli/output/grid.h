@@ -25,7 +25,7 @@ struct dn_grid dn_grid_of (const struct dn_grid_column *columns, int n_columns);
 /* Add the next cell, to the right of the last, then in the next row. */
 void dn_grid_add (struct dn_grid *grid, const char *format, ...) DN_PRINTF (2, 3);
 
-/* Print on stdout. Return an enum dn_exit: DONE, or BUG without memory. */
+/* Print on stdout. Return an enum dn_exit: DONE, or BUG if out of memory. */
 int dn_grid_print (const struct dn_grid *grid);
 
 /* NULL-safe. */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to here every whole number is exact in a double; from a million on nobody needs a
- * fraction. */
+/* Every whole number up to this one is exact in a double. Numbers from a million on are
+ * printed without a fraction. */
 #define WHOLE_MAX 9007199254740992.0
 #define WHOLE_MIN 1e6
 

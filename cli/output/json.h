@@ -1,4 +1,4 @@
-/* json.h - building and printing JSON: what is unknown is null, never a trick number
+/* json.h - building and printing JSON; unknown values are null
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,4 +1,4 @@
-/* plot.c - pictures by gnuplot
+/* plot.c - pictures drawn by gnuplot
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,10 +15,10 @@
 #include "process/child.h"
 #include "host/files.h"
 
-#define SAID_MAX 160 /* of gnuplot's complaint */
+#define SAID_MAX 160 /* of gnuplot's error message */
 
-/* A format by its extension. The terminal is set with "noenhanced": names have
- * underscores, which would become subscripts. cairo counts in inches.
+/* A format by its extension. The terminal is set with "noenhanced" because underscores
+ * in names would become subscripts. cairo takes sizes in inches.
  */
 static const struct format {
     const char *extension;
@@ -78,8 +78,8 @@ void dn_plot_text (struct dn_plot *plot, const char *text)
     fputc ('"', plot->script);
 }
 
-/* The first line that gnuplot complained with. It shows the command and a caret above
- * what it has to say, which is behind "line N: ".
+/* Read gnuplot's error message, which begins with "line N: ". The lines above it repeat
+ * the command and show a caret.
  */
 static void read_complaint (int fd, char said[SAID_MAX])
 {
@@ -121,7 +121,7 @@ static int run (struct dn_plot *plot, struct dn_err *err)
     if (WIFSIGNALED (status))
         return dn_err_set (err,
                            DN_E_IO,
-                           "gnuplot was ended by signal %d: %s",
+                           "gnuplot was killed by signal %d: %s",
                            WTERMSIG (status),
                            said);
     return dn_err_set (err, DN_E_IO, "gnuplot failed: %s", said);

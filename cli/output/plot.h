@@ -1,10 +1,10 @@
-/* plot.h - pictures by gnuplot
+/* plot.h - pictures drawn by gnuplot
  *
- * A program of gnuplot is written to 'script' and run when it is whole. gnuplot is
- * started without a shell; it reads the program from stdin and the picture is what it
- * writes to stdout, so no path is ever quoted. The picture takes its place when it is
- * whole. Text that comes from outside goes through dn_plot_text () only: gnuplot runs
- * commands that stand between back quotes.
+ * A gnuplot script is written to 'script' and run when it is complete. gnuplot is
+ * started without a shell. It reads the script from stdin and writes the picture to
+ * stdout, so no path needs quoting. The complete picture then replaces the file. Text
+ * from outside must be written by dn_plot_text (), because gnuplot runs commands
+ * between back quotes.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,12 +21,12 @@ struct dn_plot {
     struct dn_replace out;
 };
 
-/* What it takes to draw: to be said wherever a plot is offered. */
+/* The help of every --plot option. */
 #define DN_PLOT_HELP "draw it into FILE.svg, .png or .pdf (needs gnuplot)"
 
 /* Begin the picture 'path' of 'width' x 'height' pixels; its extension, .svg, .png or
- * .pdf, chooses the format, which the script has set already. Free with dn_plot_free
- * ().
+ * .pdf, chooses the format. The script already sets its terminal. Free with
+ * dn_plot_free ().
  */
 int dn_plot_open (struct dn_plot *plot,
                   const char *path,
@@ -34,17 +34,17 @@ int dn_plot_open (struct dn_plot *plot,
                   int height,
                   struct dn_err *err);
 
-/* Write 'text' as a quoted string of gnuplot. What could mean something to it, and all
- * but printable ASCII, becomes '?'.
+/* Write 'text' as a quoted string of gnuplot. Special characters, and all characters
+ * that are not printable ASCII, become '?'.
  */
 void dn_plot_text (struct dn_plot *plot, const char *text);
 
-/* Run gnuplot and put the picture in its place. Errors say whether gnuplot is missing
- * (and which package has it) or what it complained about.
+/* Run gnuplot and replace the file with the picture. The error states that gnuplot is
+ * missing (and which package has it), or contains gnuplot's message.
  */
 int dn_plot_finish (struct dn_plot *plot, struct dn_err *err);
 
-/* Take away what is not finished. NULL-safe. */
+/* Remove an unfinished picture. NULL-safe. */
 void dn_plot_free (struct dn_plot *plot);
 
 #endif

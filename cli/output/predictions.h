@@ -1,7 +1,7 @@
 /* predictions.h - a table of runs with what was predicted for each, as CSV
  *
- * The file appears under its name when it is whole, and not before: until then it is a
- * temporary one beside it.
+ * The rows are written to a temporary file in the same directory, which is renamed when
+ * it is complete.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 
 struct dn_predictions {
     struct dn_replace out;
-    bool begun; /* the head is written */
+    bool begun; /* the header line is written */
 };
 
 /* Begin the file 'path'. Free with dn_predictions_free (). */
@@ -21,17 +21,17 @@ int dn_predictions_open (struct dn_predictions *predictions,
                          const char *path,
                          struct dn_err *err);
 
-/* Add a row: its own columns, then ours. Columns of the table that are named as ours
- * are left out. An error of writing is kept for dn_predictions_finish ().
+/* Add a row: its own columns, then ours. Columns of the table with the names of ours
+ * are left out. dn_predictions_finish () reports write errors.
  */
 void dn_predictions_add (struct dn_predictions *predictions,
                          const struct dn_row *row,
                          const struct dn_row_result *result);
 
-/* Put the file in its place. */
+/* Rename the file to its name. */
 int dn_predictions_finish (struct dn_predictions *predictions, struct dn_err *err);
 
-/* Take away what is not finished. NULL-safe. */
+/* Remove an unfinished file. NULL-safe. */
 void dn_predictions_free (struct dn_predictions *predictions);
 
 #endif

@@ -1,4 +1,4 @@
-/* progress.c - how far long work has come, for those who wait at a terminal
+/* progress.c - a progress line on a terminal
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,7 +11,7 @@
 
 #include "common.h"
 
-/* What is done within a second needs no progress; more often than this flickers. */
+/* Work shorter than QUIET_S shows no progress; faster updates would flicker. */
 #define QUIET_S    1.0
 #define INTERVAL_S 0.25
 

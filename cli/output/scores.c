@@ -1,4 +1,4 @@
-/* scores.c - how good predictions were, for programs and for people
+/* scores.c - the accuracy of predictions, as JSON and as tables
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,10 +14,10 @@
 #include "grid.h"
 #include "show.h"
 
-/* So many skipped rows are shown to people; programs get all that are kept. */
+/* Skipped rows that the tables show; the JSON has all that are kept. */
 #define SKIPPED_SHOWN 10
 
-/* The one group of everything; NULL where nothing was measured. */
+/* The group of all rows; NULL if nothing was measured. */
 static struct dn_pairs *all_pairs (struct dn_evaluation *evaluation, int metric)
 {
     struct dn_score *score = &evaluation->scores[metric][DN_BY_ALL];
@@ -25,7 +25,7 @@ static struct dn_pairs *all_pairs (struct dn_evaluation *evaluation, int metric)
     return score->n_groups > 0 ? &score->groups[0] : NULL;
 }
 
-/* One vote per model: the table's own groups, where it has them. */
+/* Mean over models, or over the table's own groups if it has them. */
 static double macro (struct dn_evaluation *evaluation, int metric)
 {
     struct dn_score *scores = evaluation->scores[metric];
@@ -34,7 +34,7 @@ static double macro (struct dn_evaluation *evaluation, int metric)
     return dn_score_macro (&scores[grouped ? DN_BY_GROUP : DN_BY_MODEL]);
 }
 
-/* What the rows are compared by in groups: the first metric that the table has. */
+/* The metric of the tables of groups: the first that the table of runs has. */
 static int first_metric (struct dn_evaluation *evaluation)
 {
     int metric = 0;
@@ -97,7 +97,7 @@ static void add_metric (struct json_object *json,
     json_object_object_add (json, dn_names_get (&dn_metric_names, metric), member);
 }
 
-/* What the step time would be without the learned residual. */
+/* The accuracy of the step time without the learned residual. */
 static void add_white_box (struct json_object *json, struct dn_evaluation *evaluation)
 {
     struct dn_figures figures = dn_pairs_figures (evaluation->white_box.groups);
@@ -152,7 +152,7 @@ struct json_object *dn_scores_json (struct dn_evaluation *evaluation,
     return json;
 }
 
-/* A fraction in percent, with its sign where it may have one. */
+/* A fraction in percent, with its sign if 'sign' is set. */
 static void add_percent (struct dn_grid *grid, double fraction, bool sign)
 {
     if (isnan (fraction))

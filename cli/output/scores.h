@@ -1,4 +1,4 @@
-/* scores.h - how good predictions were, for programs and for people
+/* scores.h - the accuracy of predictions, as JSON and as tables
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +14,7 @@
 struct json_object *dn_scores_json (struct dn_evaluation *evaluation,
                                     const bool by[DN_N_GROUPINGS]);
 
-/* Print the figures of every metric, then those of the groups, the worst first. Return
+/* Print the figures of every metric, then those of the groups, worst first. Return
  * an enum dn_exit.
  */
 int dn_scores_print (struct dn_evaluation *evaluation, const bool by[DN_N_GROUPINGS]);

@@ -10,16 +10,16 @@
 
 #include "learn/runs.h"
 
-/* What is not told apart any more. */
+/* Colour of all groups after the last that has its own. */
 #define GREY 0xBBBBBB
 
-/* Bars that can still be read: of the groups whose bound holds worst. */
+/* Maximum number of bars, for legibility: the groups with the lowest coverage. */
 #define BARS_MAX 30
 
 #define LABEL_LEN 28
 
-/* Colours that colour-blind eyes tell apart: Paul Tol's "muted" scheme, filled up with
- * two of his "vibrant" one and black. The largest group has the first.
+/* Colours that colour-blind readers can distinguish: Paul Tol's "muted" scheme, two of
+ * his "vibrant" scheme, and black. The largest group has the first.
  */
 static const unsigned colours[] = {0x332288,
                                    0xCC6677,
@@ -134,7 +134,7 @@ int dn_scores_plot_add (struct dn_scores_plot *picture,
     return 0;
 }
 
-/* The largest first; those of equal size in the order of the table. */
+/* Largest first; groups of equal size in the order of the table. */
 static int by_size (const void *a, const void *b)
 {
     const struct bar *x = a;
@@ -145,7 +145,7 @@ static int by_size (const void *a, const void *b)
     return (x->pairs > y->pairs) - (x->pairs < y->pairs);
 }
 
-/* The worst first. */
+/* Worst first. */
 static int by_coverage (const void *a, const void *b)
 {
     const struct bar *x = a;
@@ -156,13 +156,13 @@ static int by_coverage (const void *a, const void *b)
     return x->rank - y->rank;
 }
 
-/* A group without a bound is behind all others, and has no bar. */
+/* A group without a bound comes after all others, and has no bar. */
 static double coverage_of (const struct dn_coverage *bound)
 {
     return bound->n > 0 ? (double) bound->n_covered / (double) bound->n : INFINITY;
 }
 
-/* The largest first. */
+/* Largest first. */
 static void rank_groups (struct dn_score *score, struct ranking *ranking)
 {
     ranking->n = score->n_groups;
@@ -198,8 +198,8 @@ static void write_name (struct dn_plot *plot, const char *name, size_t n)
     dn_plot_text (plot, text);
 }
 
-/* The points of each colour as a block of data, the others' the last. Return which
- * blocks have any, a bit each.
+/* Write the points of each colour as a data block; the last block is of all other
+ * groups. Return a bit for each block that has points.
  */
 static unsigned write_points (const struct dn_scores_plot *picture,
                               const struct ranking *ranking,
@@ -228,7 +228,7 @@ static unsigned write_points (const struct dn_scores_plot *picture,
     return filled;
 }
 
-/* Both axes are the same, so that the diagonal is one. */
+/* Both axes have the same range, so that the line y = x is the diagonal. */
 static void write_ranges (const struct dn_scores_plot *picture)
 {
     float low = INFINITY;
@@ -265,7 +265,7 @@ static void plot_points (struct dn_scores_plot *picture,
            " 2*x with lines dt 2 lc rgb 'black' title 'twice, half',"
            " x/2 with lines dt 2 lc rgb 'black' notitle",
            plot->script);
-    /* The others first: they must not hide what has a colour. */
+    /* The other groups are drawn first, so that they do not hide coloured points. */
     if (filled & 1U << N_COLOURS)
         fprintf (plot->script,
                  ", $points%d with points pt 7 ps 0.4 lc rgb '#%06X' title 'others'",
@@ -295,7 +295,8 @@ static void write_bar (struct dn_plot *plot,
     fputc ('\n', plot->script);
 }
 
-/* Names stand as labels beside the bars: those of an axis are formats. Sorts. */
+/* Names are labels next to the bars, because names on an axis would be read as formats.
+ * Sorts the bars. */
 static void plot_coverage (struct dn_plot *plot,
                            struct ranking *ranking,
                            const struct dn_pairs *all,

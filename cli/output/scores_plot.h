@@ -1,7 +1,7 @@
 /* scores_plot.h - predictions against measured runs as a picture
  *
- * Runs are handed over one by one, while the table is read. Memory is bounded: of more
- * than DN_PLOT_POINTS_MAX runs a random sample, always the same, is drawn.
+ * Runs are added one by one while the table is read. Memory is bounded: of more than
+ * DN_PLOT_POINTS_MAX runs a random sample with a fixed seed is drawn.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,22 +33,22 @@ int dn_scores_plot_open (struct dn_scores_plot *picture,
                          const char *path,
                          struct dn_err *err);
 
-/* Add the row that was added to the evaluation just now; -1 with DN_E_NOMEM. */
+/* Add the row that was added to the evaluation last; -1 with DN_E_NOMEM. */
 int dn_scores_plot_add (struct dn_scores_plot *picture,
                         const struct dn_evaluation *evaluation,
                         const struct dn_row_result *result,
                         struct dn_err *err);
 
-/* Draw it, and put it in its place; not where no point was added. Colours and shares
- * are those of one grouping; with DN_BY_ALL, of the table's own groups, or without them
- * of the models. Sorts the scores.
+/* Draw the picture and write its file; do nothing if no point was added. Colours and
+ * shares are those of one grouping; with DN_BY_ALL, of the table's own groups, or of
+ * the models if it has none. Sorts the scores.
  */
 int dn_scores_plot_finish (struct dn_scores_plot *picture,
                            struct dn_evaluation *evaluation,
                            enum dn_grouping grouping,
                            struct dn_err *err);
 
-/* Take away what is not finished. NULL-safe. */
+/* Remove an unfinished picture. NULL-safe. */
 void dn_scores_plot_free (struct dn_scores_plot *picture);
 
 #endif

@@ -1,4 +1,4 @@
-/* show.c - specifications, networks and estimates, for programs and for people
+/* show.c - specifications, networks and estimates, as JSON and as tables
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -137,7 +137,7 @@ void dn_show_range_json (struct json_object *to,
         json, "p95", known ? dn_range_at (range, UPPER_QUANTILE) * scale : -1);
 }
 
-/* CPUs of the whole job, or -1 when what they feed is not known. */
+/* CPUs of the whole job, or -1 if the demand of the loaders is unknown. */
 static int64_t all_cpus (const struct dn_estimate *estimate, const struct dn_spec *spec)
 {
     return estimate->cpus_per_gpu < 0 ? -1 : estimate->cpus_per_gpu * spec->gpus;
@@ -188,7 +188,8 @@ struct json_object *dn_show_run_json (const struct dn_forecast *run,
     return json;
 }
 
-/* What fits before what does not, before what cannot run at all; then by time. */
+/* Runs that fit first, then runs that do not, then runs that are not supported; each
+ * by time. */
 static int compare_runs (const void *a, const void *b)
 {
     const struct dn_estimate *x = ((const struct dn_forecast *) a)->estimate;
@@ -251,7 +252,7 @@ static void add_run (struct dn_grid *grid,
 
 int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *spec)
 {
-    /* The last but one only where it is known. */
+    /* The last column but one is printed only if any run has its value. */
     struct dn_grid_column columns[] = {
         {"GPU", false},
         {"FITS", false},

@@ -1,4 +1,4 @@
-/* show.h - specifications, networks and estimates, for programs and for people
+/* show.h - specifications, networks and estimates, as JSON and as tables
  *
  * The JSON objects here are contracts (dnnest.1), the same in every command.
  *
@@ -22,13 +22,13 @@ struct dn_shown dn_show_time (double seconds);
 struct dn_shown dn_show_bytes (double bytes);
 /* Four significant digits with k, M, G, T, P: "25.56 M". */
 struct dn_shown dn_show_count (double count);
-/* A bound of a range as one writes it: "4096", "1M", "0.01". */
+/* A bound of a range in short form: "4096", "1M", "0.01". */
 struct dn_shown dn_show_bound (double bound);
-/* With 'decimals' digits behind the point, "-" when unknown. */
+/* With 'decimals' digits after the point, "-" when unknown. */
 struct dn_shown dn_show_real (double value, int decimals);
 
-/* All keys that are set, given or resolved: numbers as numbers, the rest as one writes
- * them in metadata. */
+/* All keys that are set, given or resolved: numbers as numbers, other values as in
+ * metadata. */
 struct json_object *dn_show_spec_json (const struct dn_spec *spec);
 
 /* {"name", "params", "forward_flops_per_sample"} */
@@ -41,22 +41,22 @@ void dn_show_range_json (struct json_object *to,
                          double scale,
                          bool known);
 
-/* One run on one device: the estimate, and what follows from it at this site. */
+/* One run on one device: the estimate, and its cost and limits at this site. */
 struct dn_forecast {
     const char *name; /* of the device or of the gres type */
     const struct dn_estimate *estimate;
     double cost_per_hour;  /* of one GPU */
     double carbon_g;       /* of the run, -1 unknown */
-    int64_t largest_batch; /* per GPU, that the policy would move there; 0 none */
+    int64_t largest_batch; /* per GPU, that the policy accepts there; 0 none */
 };
 
-/* One entry of "candidates". What is unknown, and all of a device that cannot run the
- * precision, is null. */
+/* One entry of "candidates". Unknown values are null, and so are all values of a device
+ * that does not support the precision. */
 struct json_object *dn_show_run_json (const struct dn_forecast *run,
                                       const struct dn_spec *spec);
 
-/* Print the table, what fits first, then by time; carbon where it is known of any.
- * Sorts 'runs'. Return an enum dn_exit.
+/* Print the table: runs that fit first, then by time; a carbon column if any run has
+ * it. Sorts 'runs'. Return an enum dn_exit.
  */
 int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *spec);
 

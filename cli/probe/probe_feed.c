@@ -1,4 +1,4 @@
-/* probe_feed.c - when a probed program has taken a step
+/* probe_feed.c - the times at which a probed program has taken steps
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 /* Marks of one counter: a probe of an hour at 250 steps per second. */
 #define MARKS_MAX 1000000
 
-/* Beyond a year it is no clock of ours. */
+/* Seconds. A larger number is no valid time of the monotonic clock. */
 #define TIME_MAX 1e10
 
 void dn_feed_begin (struct dn_feed *feed, const regex_t *pattern, double start_s)
@@ -63,7 +63,7 @@ static bool grow (struct dn_feed_counter *counter)
     return true;
 }
 
-/* So many steps have been done at 'time_s' of the monotonic clock. */
+/* Record that so many steps were done at 'time_s' of the monotonic clock. */
 static void add_mark (struct dn_feed *feed,
                       struct dn_feed_counter *counter,
                       double time_s,
@@ -93,7 +93,7 @@ static bool cut_real (struct dn_span *rest, double max, double *value)
     return dn_real_read (dn_span_cut (rest, " "), "", 0, max, value, NULL) == 0;
 }
 
-/* What the program says of itself ends up on terminals. */
+/* Copy printable characters only: the text is printed on terminals. */
 static void copy_name (struct dn_span span, char *out, size_t size)
 {
     size_t len = 0;
@@ -121,7 +121,7 @@ static void take_step (struct dn_feed *feed,
     counter = find_counter (feed, pid, optimizer);
     if (!counter)
         return;
-    /* In another name space of clocks its time is not ours. */
+    /* A process in another time namespace has another clock. */
     if (time_s < feed->start_s || time_s > now_s + 1)
         time_s = now_s;
     feed->workers = workers;
@@ -178,7 +178,7 @@ static void take_hook_line (struct dn_feed *feed, struct dn_span rest, double no
 
 /* --- lines of the program -------------------------------------------------------- */
 
-/* A number in the first parentheses of the pattern counts the steps itself. */
+/* A number that matches the pattern's first group is the number of steps so far. */
 static void take_output_line (struct dn_feed *feed, const char *text, double now_s)
 {
     struct dn_feed_counter *counter;
@@ -213,8 +213,8 @@ static void end_line (struct dn_feed *feed, struct dn_feed_line *line, double no
     line->too_long = false;
 }
 
-/* A progress bar ends its lines with a carriage return. Of a line that is too long the
- * beginning is looked at.
+/* A carriage return also ends a line, as in progress bars. Of a line that is too long
+ * only the beginning is matched.
  */
 void dn_feed_take (struct dn_feed *feed,
                    struct dn_feed_line *line,

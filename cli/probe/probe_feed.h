@@ -1,9 +1,9 @@
-/* probe_feed.h - when a probed program has taken a step
+/* probe_feed.h - the times at which a probed program has taken steps
  *
  * In: the lines that the hook in the program writes to a file (hook/sitecustomize.py),
- * or the program's own output and a pattern. Out: marks of steps, and what else the
- * hook knows. All of it comes from outside: lines that are not of the form are passed
- * over, and there is a limit to each number.
+ * or the program's own output and a pattern. Out: marks of steps, and the other facts
+ * that the hook reports. The input is untrusted: malformed lines are ignored, and each
+ * number has a limit.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,13 +16,13 @@
 
 #define DN_FEED_LINE_MAX 4096
 
-/* Several processes and optimizers may take steps; one of them is counted. */
+/* The steps of one optimizer in one process. The report uses one counter. */
 struct dn_feed_counter {
     int64_t pid;
     int64_t optimizer;
     int64_t n_steps;
     struct dn_mark *marks; /* owned */
-    double *loader_s;      /* owned, waited for data by then */
+    double *loader_s;      /* owned, seconds waited for data until each mark */
     int n_marks;
     int size;
 };
@@ -46,21 +46,22 @@ struct dn_feed {
     /* of the hook */
     bool hooked;      /* torch has been imported */
     char torch[32];   /* its version */
-    bool told_device; /* the next three are known */
+    bool told_device; /* the next three are set */
     bool cuda;
     char product[96];    /* of the GPU */
     double memory;       /* bytes of it */
-    double reserved;     /* at most, by torch */
+    double reserved;     /* peak, by torch */
     int64_t workers;     /* of the loader */
-    int64_t n_exhausted; /* how often loaders came to their ends */
+    int64_t n_exhausted; /* how often loaders were exhausted */
     struct dn_feed_line line;
 };
 
 /* Begin at 'start_s' of the monotonic clock. */
 void dn_feed_begin (struct dn_feed *feed, const regex_t *pattern, double start_s);
 
-/* Take some bytes that came by 'now_s' of the monotonic clock, lines by lines, of which
- * 'line' keeps the last: of the hook's file, or of an output where there is a pattern.
+/* Parse bytes that were read at 'now_s' of the monotonic clock, line by line: from the
+ * hook's file, or from the program's output if there is a pattern. 'line' keeps an
+ * incomplete last line.
  */
 void dn_feed_take (struct dn_feed *feed,
                    struct dn_feed_line *line,
@@ -68,7 +69,7 @@ void dn_feed_take (struct dn_feed *feed,
                    size_t len,
                    double now_s);
 
-/* The counter with most steps, the first of several; NULL: no steps. */
+/* The counter with the most steps, the first of equal ones; NULL: no steps. */
 const struct dn_feed_counter *dn_feed_best (const struct dn_feed *feed);
 
 /* NULL-safe. */

@@ -1,8 +1,8 @@
-/* probe_gpu.c - GPUs as the driver sees them, while a program runs
+/* probe_gpu.c - memory, utilisation and power of GPUs while a program runs
  *
- * libnvidia-ml.so.1 comes with the driver, not with a distribution, so that it can
- * neither be required nor linked. Its functions and structures are those of nvml.h,
- * which has kept them since version 5 (2013).
+ * libnvidia-ml.so.1 comes with the driver, not with the distribution, so it is loaded
+ * at run time. The functions and structures are those of nvml.h, unchanged since
+ * version 5 (2013).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,10 +18,10 @@
 
 #define GPUS_MAX 16
 
-/* An hour at four looks per second. */
+/* One hour at four samples per second. */
 #define LOOKS_MAX 14400
 
-/* A context alone takes more. */
+/* Bytes; even an empty CUDA context takes more. */
 #define USED_MIN (64.0 * 1024 * 1024)
 
 struct memory_info {
@@ -70,7 +70,7 @@ struct dn_gpu_watch {
     int size;
 };
 
-/* POSIX has it that a function's address may be had like this. */
+/* POSIX allows to copy a function's address from an object pointer. */
 static bool load_symbol (void *handle, const char *name, void *function)
 {
     void *symbol = dlsym (handle, name);
@@ -126,8 +126,8 @@ static void add_all (struct dn_gpu_watch *watch)
     }
 }
 
-/* Those of the list, numbers or "GPU-..."; what it names and is not there (in a
- * container GPUs are renumbered) makes it worthless.
+/* Add the GPUs of the list, numbers or "GPU-...". Return false if one is absent, as in
+ * a container that renumbers GPUs; the list is then not used.
  */
 static bool add_listed (struct dn_gpu_watch *watch, const char *list)
 {
@@ -219,7 +219,7 @@ static bool is_used (const struct gpu *gpu)
     return gpu->peak - gpu->before > USED_MIN;
 }
 
-/* Mean over the GPUs in use and the looks between two times, of what is known. */
+/* Mean of the known values, over the GPUs in use and the samples between two times. */
 static double mean_of (const struct dn_gpu_watch *watch,
                        double from_s,
                        double to_s,
@@ -276,7 +276,7 @@ void dn_gpu_watch_free (struct dn_gpu_watch *watch)
 {
     if (!watch)
         return;
-    /* where init failed a shutdown is refused, which does no harm */
+    /* shutdown fails without effect if init has failed */
     if (watch->nvml.handle && watch->nvml.shutdown)
         watch->nvml.shutdown ();
     if (watch->nvml.handle)

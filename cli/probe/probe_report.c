@@ -1,4 +1,4 @@
-/* probe_report.c - what a probe has found, and what follows for the whole run
+/* probe_report.c - the result of a probe, and the prediction of the whole run
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,10 +15,10 @@
 #include "predict/history.h"
 #include "own_records.h"
 
-/* Limits are asked for in such steps, as the policy does. */
+/* Time limits are rounded up to multiples of this, as in the policy. */
 #define TIME_STEP_S 300
 
-/* Cores beyond those that were busy on average. */
+/* CPUs requested per core that was busy on average. */
 #define CPU_ROOM 1.2
 
 void dn_shell_word (struct dn_buf *buf, const char *text)
@@ -108,7 +108,8 @@ static const struct dn_device *find_cpu (const struct dn_catalogue *catalogue)
     return NULL;
 }
 
-/* What the driver says first, then what the program says, else a CPU. */
+/* The GPU that the driver reports, else the one that the program reports, else a CPU.
+ */
 static const struct dn_device *guess_device (const struct dn_probe_report *report)
 {
     const struct dn_catalogue *catalogue = &report->site->catalogue;
@@ -130,7 +131,7 @@ static const struct dn_device *guess_device (const struct dn_probe_report *repor
     return device;
 }
 
-/* --- what follows ---------------------------------------------------------------- */
+/* --- prediction of the whole run ------------------------------------------------- */
 
 static int compare_rows (const void *a, const void *b)
 {
@@ -150,7 +151,7 @@ static int compare_rows (const void *a, const void *b)
     return strcmp (x->estimate.device->name, y->estimate.device->name);
 }
 
-/* A CPU stands in the table where it was measured. */
+/* All GPUs, and a CPU if it was measured. */
 static int list_devices (const struct dn_probe_report *report,
                          const struct dn_device *devices[])
 {
@@ -215,7 +216,7 @@ static const struct dn_gpu_type *type_of (const struct dn_site *site,
     return NULL;
 }
 
-/* What the site's objective would have least of. */
+/* The quantity that the objective minimises. */
 static double price_of (const struct dn_probe_report *report,
                         const struct dn_probe_row *row)
 {
@@ -232,8 +233,8 @@ static double price_of (const struct dn_probe_report *report,
     return dn_estimate_cost (e, spec->gpus, row->run.cost_per_hour);
 }
 
-/* The device to submit to: the measured one, or a GPU type of the site that is better
- * and of which enough is known.
+/* The device to submit to: the measured one, or a better GPU type of the site whose
+ * prediction is reliable enough.
  */
 static const struct dn_probe_row *choose (const struct dn_probe_report *report)
 {
@@ -255,8 +256,8 @@ static const struct dn_probe_row *choose (const struct dn_probe_report *report)
     return best;
 }
 
-/* CPUs of the whole job: those that were busy, for as many samples per second as there
- * will be; the model's where nothing was seen.
+/* CPUs of the whole job: the busy cores, scaled to the predicted throughput; the
+ * model's estimate if they were not measured.
  */
 static double cpus_for (const struct dn_probe_report *report,
                         const struct dn_probe_row *row)
@@ -296,7 +297,7 @@ static void add_gpus (struct dn_buf *buf,
 
     if (spec->nodes > 1)
         dn_buf_add (buf, " --nodes=%lld", (long long) spec->nodes);
-    /* where partitions or features tell the type, gres may not */
+    /* types that are selected by partition or feature may have no gres type */
     if (type && type->by_partition[0] != '\0')
         dn_buf_add (buf, " --partition=%s", type->by_partition);
     else if (type && type->by_feature[0] != '\0')
@@ -307,7 +308,7 @@ static void add_gpus (struct dn_buf *buf,
     dn_buf_add (buf, "%lld", (long long) spec->gpus);
 }
 
-/* The script of a job that is a probe says so; its comment goes over that. */
+/* If the job's script has probe=, the option or comment must override it. */
 static void add_metadata (struct dn_buf *buf, const struct dn_probe_report *report)
 {
     bool sidecar = dn_subject_is_sidecar (report->spec);
@@ -392,7 +393,7 @@ void dn_probe_report_free (struct dn_probe_report *report)
 
 /* --- history --------------------------------------------------------------------- */
 
-/* The value with so many digits, as cells of a table have; NaN where it is unknown. */
+/* The value with so many digits, as in cells of a table; NaN if it is unknown. */
 static double rounded (double value, int digits)
 {
     char text[32];
@@ -407,7 +408,7 @@ static double rounded (double value, int digits)
                : NAN;
 }
 
-/* Texts of a run that have no other owner, "" where one is unknown. */
+/* Texts of a run that have no other owner; "" if unknown. */
 struct texts {
     char time[32];
     char host[64];
@@ -431,7 +432,7 @@ static void find_host (struct texts *texts)
         texts->host[0] = '\0';
 }
 
-/* Of the job that we are in, as sacct names it. */
+/* Find the ID of the job that this process runs in, in the form of sacct. */
 static void find_job (struct texts *texts)
 {
     const char *array = getenv ("SLURM_ARRAY_JOB_ID");

@@ -1,4 +1,4 @@
-/* probe_report.h - what a probe has found, and what follows for the whole run
+/* probe_report.h - the result of a probe, and the prediction of the whole run
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,16 +22,16 @@ struct dn_probe_report {
     const struct dn_site *site;
     const struct dn_subject *subject; /* NULL: nothing can be predicted */
     const char *spec;                 /* as it was given, on one line */
-    const char *sidecar;              /* JSON of the one it names; NULL: none */
+    const char *sidecar;              /* JSON of the sidecar it names; NULL: none */
     const struct dn_probe_run *run;
     char *const *argv;
-    bool within_job; /* whose script says probe= */
+    bool within_job; /* in a job with probe= */
     bool steady_known;
     struct dn_steady steady;
-    struct dn_err why; /* steps are not known */
+    struct dn_err why; /* why no step time is known */
     struct dn_gpu_use gpus;
     struct dn_probed measured;
-    double cores;              /* that worked at a time; -1 unknown */
+    double cores;              /* mean number that was busy; -1 unknown */
     int64_t cpus;              /* that the program may use */
     double stall_share;        /* of a step; -1 unknown */
     double model_step_s;       /* of the measured device, by the model; -1 unknown */
@@ -41,9 +41,9 @@ struct dn_probe_report {
     char record[4096];                /* where the row was kept; "" nowhere */
 };
 
-/* Find what the run tells behind so many steps of warm-up; 'gpu' is the device that it
- * was on, by name, or NULL: find it. -1 with 'err' for an unknown name, or without
- * memory. Free with dn_probe_report_free ().
+/* Evaluate the run after so many steps of warm-up. 'gpu' is the name of the device that
+ * it ran on; NULL: find it. -1 with 'err' for an unknown name, or if out of memory.
+ * Free with dn_probe_report_free ().
  */
 int dn_probe_report_find (struct dn_probe_report *report,
                           int64_t warmup,

@@ -1,12 +1,13 @@
-/* probe_run.c - run a program for a number of steps, watch it, and leave nothing behind
+/* probe_run.c - run a program for a number of steps, watch it, and end all its
+ * processes
  *
- * With the hook, the program ends itself by SystemExit behind its last step. What does
- * not, or knows no hook, gets SIGTERM and then SIGKILL, each after a time of grace. The
- * program's own process stays a zombie until all others are gone, so that its number,
- * which is that of the group, cannot be another's.
+ * With the hook, the program ends with SystemExit after its last step. A program that
+ * does not, or has no hook, gets SIGTERM and then SIGKILL, each after a grace time. The
+ * program's own process stays a zombie until all others have ended, so that its PID,
+ * which is also the process group's, is not reused.
  *
- * The hook's lines come through a file rather than a pipe: launchers close descriptors
- * that they do not know, and a file blocks nobody.
+ * The hook writes to a file instead of a pipe: launchers close descriptors that they do
+ * not know, and a write to a file does not block.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -39,16 +40,17 @@
 #define LOOK_GPU_S 0.25
 #define LOOKS_MAX  8192
 
-/* For what is left when the program has ended: to end by itself, and to be killed. */
+/* Seconds for processes that are left when the program has ended: until they are
+ * killed, and until they are given up. */
 #define LEAVE_S 1.0
 #define KILL_S  10.0
 
 #define PIECE 65536
 
-/* How far we are with ending the program. */
+/* The stages of ending the program. */
 enum stage {
     STAGE_RUNNING,
-    STAGE_ASKED, /* it is to end itself */
+    STAGE_ASKED, /* the hook ends it */
     STAGE_TERMINATED,
     STAGE_KILLED
 };
@@ -59,7 +61,7 @@ struct runner {
     struct dn_processes processes;
     char path[256]; /* of the hook's file; "" none */
     int hook_fd;
-    int pipes[2]; /* its stdout and stderr, where there is a pattern; else -1 */
+    int pipes[2]; /* its stdout and stderr if there is a pattern, else -1 */
     struct dn_feed_line lines[2];
     pid_t pid;
     double start_s;
@@ -67,7 +69,7 @@ struct runner {
     double cpu_look_s;
     double gpu_look_s;
     enum stage stage;
-    double deadline_s; /* of the stage */
+    double deadline_s; /* end of the stage */
 };
 
 static double now_s (void)
@@ -80,7 +82,7 @@ static double now_s (void)
 
 /* --- starting -------------------------------------------------------------------- */
 
-/* A file of ours alone, below TMPDIR. */
+/* Create a new private file in TMPDIR. */
 static int open_hook_file (struct runner *runner, struct dn_err *err)
 {
     const char *dir = getenv ("TMPDIR");
@@ -97,7 +99,7 @@ static int open_hook_file (struct runner *runner, struct dn_err *err)
     return -1;
 }
 
-/* Set what the hook needs in the environment of the program, which is ours now. */
+/* In the child: set the environment variables that the hook needs. */
 static int set_environment (const struct runner *runner)
 {
     const struct dn_probe_task *task = runner->task;
@@ -106,7 +108,7 @@ static int set_environment (const struct runner *runner)
     char *joined;
     int rc;
 
-    if (task->pattern) /* or lines come when a buffer is full */
+    if (task->pattern) /* so that lines come when they are printed */
         return setenv ("PYTHONUNBUFFERED", "1", 1);
     rc = asprintf (&joined,
                    "%s%s%s",
@@ -126,7 +128,7 @@ static int set_environment (const struct runner *runner)
     return setenv ("DNNEST_PROBE_STOP", number, 1);
 }
 
-/* Somebody who reads a terminal from the background is stopped. */
+/* A background process group is stopped when it reads the terminal: use /dev/null. */
 static int set_files (const struct runner *runner, const int outputs[2])
 {
     if (isatty (STDIN_FILENO)) {
@@ -157,7 +159,7 @@ static void reset_signals (void)
     }
 }
 
-/* In the child. What fails is told to the parent as an errno. */
+/* In the child: exec the program. On failure the parent gets errno through 'report'. */
 static void become (const struct runner *runner,
                     pid_t parent,
                     const int outputs[2],
@@ -184,7 +186,7 @@ static void close_fd (int *fd)
     *fd = -1;
 }
 
-/* A pipe per output of the program, if its lines are looked at. */
+/* Open a pipe per output of the program if there is a pattern. */
 static int open_outputs (struct runner *runner, int outputs[2])
 {
     int pair[2];
@@ -255,7 +257,7 @@ static int start (struct runner *runner, struct dn_err *err)
 
 /* --- watching -------------------------------------------------------------------- */
 
-/* All of it, or as much as somebody wants to have. */
+/* Write all bytes; false if the reader has gone. */
 static bool pass_on (int fd, const char *bytes, size_t len)
 {
     while (len > 0) {
@@ -271,7 +273,8 @@ static bool pass_on (int fd, const char *bytes, size_t len)
     return true;
 }
 
-/* Where nobody reads our output any more, the program is to know. */
+/* Forward the program's output. If our own output is closed, close the pipe, so that
+ * the program gets the same error as without us. */
 static void pump (struct runner *runner, int which)
 {
     char bytes[PIECE];
@@ -324,7 +327,7 @@ static double reaped_cpu (void)
            + (double) usage.ru_stime.tv_sec + 1e-6 * (double) usage.ru_stime.tv_usec;
 }
 
-/* Take leave of zombies that have become ours. */
+/* Reap zombies that have become our children. */
 static void reap (struct runner *runner)
 {
     for (int i = 0; i < runner->processes.n; i++) {
@@ -386,7 +389,7 @@ static void go_to (struct runner *runner, enum stage stage)
     runner->deadline_s = now_s () + runner->task->grace_s;
     if (stage == STAGE_TERMINATED) {
         kill (-runner->pid, SIGTERM);
-        kill (-runner->pid, SIGCONT); /* what is stopped hears nothing */
+        kill (-runner->pid, SIGCONT); /* a stopped process does not handle SIGTERM */
     } else if (stage == STAGE_KILLED) {
         kill (-runner->pid, SIGKILL);
     }
@@ -399,7 +402,7 @@ static bool has_enough (const struct runner *runner)
     return best && best->n_steps >= runner->task->warmup + runner->task->steps;
 }
 
-/* Is there a reason to end the program? */
+/* End the program if there is a reason to. */
 static void judge (struct runner *runner)
 {
     const struct dn_probe_task *task = runner->task;
@@ -439,10 +442,11 @@ static void watch (struct runner *runner)
     look (runner, true);
     read_hook (runner);
     if (runner->stage == STAGE_RUNNING && has_enough (runner))
-        runner->run->end = DN_PROBE_STEPS; /* the hook was faster than we */
+        runner->run->end = DN_PROBE_STEPS; /* the hook had ended it already */
 }
 
-/* Our children but the program itself, which is dead. */
+/* Count the processes that are left, without the program itself, which has ended; kill
+ * our children among them if 'end' is set. */
 static int count_left (struct runner *runner, bool end)
 {
     int n = 0;
@@ -456,17 +460,16 @@ static int count_left (struct runner *runner, bool end)
         if (!process->below || process->zombie || process->pid == runner->pid)
             continue;
         n++;
-        /* only children of ours cannot have given their numbers to others; theirs
-         * become ours when they are dead */
+        /* only the PIDs of our own children cannot have been reused; grandchildren
+         * become our children when their parents are dead */
         if (end && process->parent == getpid ())
             kill (process->pid, SIGKILL);
     }
     return n;
 }
 
-/* What the program has left behind may end by itself for a moment; then it is killed,
- * and what comes to light by that.
- */
+/* Give the processes that the program has left a short time to end, then kill them and
+ * the descendants that become our children. */
 static void sweep (struct runner *runner)
 {
     double leave_s = now_s () + LEAVE_S;
@@ -481,7 +484,7 @@ static void sweep (struct runner *runner)
         wait_for_output (runner, TICK_MS);
     }
     runner->run->n_left = n_left;
-    /* what stands in the pipes still */
+    /* read the rest of the pipes */
     for (int i = 0; i < 2; i++)
         if (runner->pipes[i] >= 0)
             fcntl (runner->pipes[i], F_SETFL, O_NONBLOCK);
@@ -516,7 +519,7 @@ int dn_probe_run (const struct dn_probe_task *task,
     if (!task->pattern && open_hook_file (&runner, err) < 0)
         return -1;
     run->gpus = dn_gpu_watch_new ();
-    signal (SIGCHLD, SIG_DFL); /* whoever started us may have ignored it */
+    signal (SIGCHLD, SIG_DFL); /* our parent may have ignored it */
     prctl (PR_SET_CHILD_SUBREAPER, 1);
     if (start (&runner, err) < 0)
         return -1;
@@ -527,7 +530,7 @@ int dn_probe_run (const struct dn_probe_task *task,
     return 0;
 }
 
-/* The CPU time at a time, between two looks. */
+/* The CPU time at 'time_s', interpolated between two samples. */
 static double cpu_at (const struct dn_probe_run *run, double time_s)
 {
     int i = 1;

@@ -1,4 +1,4 @@
-/* probe_show.c - what a probe has found, for people and for programs
+/* probe_show.c - the result of a probe, as tables and as JSON
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -83,10 +83,10 @@ static void print_measured (const struct dn_probe_report *report)
     const struct dn_gpu_use *gpus = &report->gpus;
     const struct dn_device *device = report->measured.device;
 
-    printf ("\n%lld steps behind %lld of warm-up, on %s:\n",
+    printf ("\n%lld steps after %lld of warm-up, on %s:\n",
             (long long) s->steps,
             (long long) s->warmup,
-            device ? device->name : "a device that is not known");
+            device ? device->name : "an unknown device");
     printf ("  step    %s ms, known to %s %% (median %s ms)\n",
             dn_show_real (s->step_s * 1000, 1).text,
             dn_show_real (100 * s->sigma, 1).text,
@@ -105,7 +105,7 @@ static void print_measured (const struct dn_probe_report *report)
                 dn_show_real (100 * gpus->utilisation, 0).text,
                 dn_show_real (gpus->power_w, 0).text);
     if (report->model_step_s > 0)
-        printf ("  model   %s ms by itself: measured / predicted is %s\n",
+        printf ("  model   %s ms predicted; measured / predicted is %s\n",
                 dn_show_real (report->model_step_s * 1000, 1).text,
                 dn_show_real (s->step_s / report->model_step_s, 2).text);
 }
@@ -119,11 +119,11 @@ int dn_probe_report_print (const struct dn_probe_report *report)
         return DN_EXIT_ABSTAINED;
     print_measured (report);
     if (!report->subject) {
-        printf ("\nWithout SPEC nothing can be said of the whole run.\n");
+        printf ("\nThe whole run cannot be predicted without SPEC.\n");
         return DN_EXIT_DONE;
     }
     if (device && device->arch == DN_ARCH_CPU)
-        printf ("\nA CPU tells nothing of GPUs: theirs is by the model alone.\n");
+        printf ("\nA CPU was measured; times on GPUs are by the model alone.\n");
     printf ("\n");
     exit_code = print_rows (report);
     if (report->sbatch[0] != '\0')

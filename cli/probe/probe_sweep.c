@@ -1,7 +1,7 @@
 /* probe_sweep.c - many probes as one job array
  *
- * The script has a case per task with the whole command in it, quoted: nothing is put
- * together by the shell at run time, so that no value can mean anything to it.
+ * The script contains the whole command of every task, quoted. The shell combines no
+ * values at run time, so it cannot interpret any of them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,7 +20,7 @@
 #include "host/files.h"
 #include "probe_report.h"
 
-/* --- what is swept --------------------------------------------------------------- */
+/* --- the keys -------------------------------------------------------------------- */
 
 static bool is_spec_key (const char *name)
 {
@@ -121,7 +121,7 @@ static const char *value_of (const struct dn_sweep *sweep, int at, int task)
     return sweep->keys[at].values[task % sweep->keys[at].n_values];
 }
 
-/* The key of the place holder "{key}" at 'text', -1: none. */
+/* The key of the placeholder "{key}" at 'text', -1: none. */
 static int holder_at (const struct dn_sweep *sweep, const char *text)
 {
     for (int i = 0; i < sweep->n_keys; i++) {
@@ -163,7 +163,7 @@ static bool is_held (const struct dn_sweep_job *job, int key)
     return false;
 }
 
-/* The metadata of a task: place holders first, then keys that are swept over them. */
+/* The metadata of a task: placeholders are replaced, then swept keys are set. */
 static int write_spec (const struct dn_sweep_job *job,
                        int task,
                        char *text,
@@ -207,7 +207,7 @@ static void write_word (FILE *script, const char *text)
     fputs (word, script);
 }
 
-/* A word may become four times as long by its quotes. */
+/* Quoting may make a word four times as long. */
 #define WORD_MAX (DN_COMMAND_TEXT_MAX / 4 - 4)
 
 static int write_task (const struct dn_sweep_job *job,
@@ -280,12 +280,11 @@ char *dn_sweep_script (const struct dn_sweep_job *job, struct dn_err *err)
 
     for (int i = 0; i < job->sweep->n_keys; i++)
         if (!job->sweep->keys[i].is_spec && !is_held (job, i)) {
-            dn_err_set (
-                err,
-                DN_E_RANGE,
-                "--sweep: %s is no key of the metadata, and COMMAND has no {%s}",
-                job->sweep->keys[i].name,
-                job->sweep->keys[i].name);
+            dn_err_set (err,
+                        DN_E_RANGE,
+                        "--sweep: %s is not a metadata key, and COMMAND has no {%s}",
+                        job->sweep->keys[i].name,
+                        job->sweep->keys[i].name);
             return NULL;
         }
     for (int i = 0; i < job->n_directives; i++)

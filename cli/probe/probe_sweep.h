@@ -10,7 +10,7 @@
 #define DN_SWEEP_KEYS_MAX   8
 #define DN_SWEEP_VALUES_MAX 64
 
-/* Slurm's usual MaxArraySize allows so many tasks. */
+/* Slurm's default MaxArraySize (1001) allows this many tasks. */
 #define DN_SWEEP_TASKS_MAX 1000
 
 struct dn_sweep_key {
@@ -29,7 +29,7 @@ struct dn_sweep {
 /* Take "batch=32,64,128" of --sweep. */
 int dn_sweep_add (struct dn_sweep *sweep, const char *text, struct dn_err *err);
 
-/* What the tasks have in common. */
+/* The parts that all tasks share. */
 struct dn_sweep_job {
     const struct dn_site *site;
     const struct dn_sweep *sweep;
@@ -40,13 +40,13 @@ struct dn_sweep_job {
     int n_directives;
 };
 
-/* The script of the array, owned by the caller; every task's metadata are right. NULL
- * with 'err'.
+/* The script of the array, owned by the caller. The metadata of every task have been
+ * checked. NULL with 'err'.
  */
 char *dn_sweep_script (const struct dn_sweep_job *job, struct dn_err *err);
 
-/* Hand a script to sbatch, whose output is ours. Return its exit status, -1 with 'err'
- * when it could not be run.
+/* Pass a script to sbatch, which prints to our stdout. Return its exit status, -1 with
+ * 'err' if it could not be run.
  */
 int dn_sweep_submit (const char *script, struct dn_err *err);
 

@@ -1,4 +1,4 @@
-/* interrupt.c - ending in an orderly way when a signal comes
+/* interrupt.c - orderly termination on a signal
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,7 +26,7 @@ void dn_interrupt_hold (void)
     sigemptyset (&action.sa_mask);
     for (size_t i = 0; i < DN_N_ELEMENTS (signals); i++) {
         sigaction (signals[i], NULL, &before[i]);
-        /* nohup stays in force */
+        /* a signal that is ignored, as by nohup, stays ignored */
         if (before[i].sa_handler != SIG_IGN)
             sigaction (signals[i], &action, NULL);
     }

@@ -1,4 +1,4 @@
-/* interrupt.h - ending in an orderly way when a signal comes
+/* interrupt.h - orderly termination on a signal
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,14 +7,14 @@
 
 #include "base/base.h"
 
-/* From now on SIGHUP, SIGINT and SIGTERM only leave a note. */
+/* From now on SIGHUP, SIGINT and SIGTERM only set a flag. */
 void dn_interrupt_hold (void);
 
-/* Has one come? */
+/* Has a signal come? */
 bool dn_interrupted (void);
 
-/* Let go: the first signal that came ends the program now, so that whoever waits for it
- * sees how it ended. */
+/* Restore the signals. The first signal that came ends the program now, so that its
+ * parent sees which signal ended it. */
 void dn_interrupt_release (void);
 
 #endif

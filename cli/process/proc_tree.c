@@ -1,4 +1,4 @@
-/* proc_tree.c - the processes below this one, out of /proc
+/* proc_tree.c - the descendants of this process, from /proc
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,10 +14,10 @@
 #include "base/text.h"
 #include "host/files.h"
 
-/* Nobody has more; a fork bomb is looked at in part, and again when that is dead. */
+/* Maximum number of processes in a list. Of a fork bomb, later lists have the rest. */
 #define PROCESSES_MAX 65536
 
-/* Fields of /proc/PID/stat behind the name (proc(5)), the state being the first. */
+/* Fields of /proc/PID/stat after the name (proc(5)); the state is the first. */
 enum {
     FIELD_STATE,
     FIELD_PARENT,
@@ -36,7 +36,7 @@ static double ticks (struct dn_span span)
     return value / (double) sysconf (_SC_CLK_TCK);
 }
 
-/* The name, in parentheses, may hold anything, parentheses too. */
+/* The name, in parentheses, may contain any characters, also parentheses. */
 static bool parse (const char *text, struct dn_process *process)
 {
     const char *end = strrchr (text, ')');
@@ -62,7 +62,7 @@ static bool parse (const char *text, struct dn_process *process)
     return true;
 }
 
-/* A process that is gone meanwhile is none. */
+/* Return false if the process has ended meanwhile. */
 static bool look_at (pid_t pid, struct dn_process *process)
 {
     char path[64];
@@ -104,8 +104,7 @@ static int compare_pids (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Passes over the list until no descendant is added: as many as there are generations.
- */
+/* Repeat over the list until no descendant is added: one pass per generation. */
 static void find_descendants (struct dn_processes *processes, double born_s)
 {
     const pid_t self = getpid ();

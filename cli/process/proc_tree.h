@@ -1,4 +1,4 @@
-/* proc_tree.h - the processes below this one
+/* proc_tree.h - the descendants of this process
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,15 +24,15 @@ struct dn_processes {
     int size;
 };
 
-/* List all processes that can be seen; those that were 'born' before are none of ours.
- * What was in the list is replaced. -1 without /proc or memory.
+/* Replace the list by all visible processes. Those that started before 'born_s' are not
+ * descendants. -1 without /proc, or if out of memory.
  */
 int dn_processes_look (struct dn_processes *processes, double born_s);
 
-/* The CPU time of those below us. */
+/* The CPU time of all descendants. */
 double dn_processes_cpu (const struct dn_processes *processes);
 
-/* When this process was born, since boot; -1. */
+/* When the process started, in seconds since boot; -1 if it is unknown. */
 double dn_process_born (pid_t pid);
 
 /* NULL-safe. */

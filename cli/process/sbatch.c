@@ -1,9 +1,8 @@
-/* sbatch.c - a batch submission as job_submit would see it
+/* sbatch.c - a batch submission as the job_submit plugin gets it
  *
- * What sbatch makes of its options was observed on real controllers. The
- * differences between versions that matter: the spelling of gres entries (23.11), -c
- * repeated in tres_per_task (23.11, with '=' from 24.11), min_cpus from --cpus-per-gpu
- * (24.05).
+ * The values that sbatch sends were observed on real controllers. The relevant
+ * differences between versions: the spelling of gres entries (23.11), -c repeated in
+ * tres_per_task (23.11, with '=' from 24.11), min_cpus from --cpus-per-gpu (24.05).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -40,7 +39,7 @@ const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_CORES_PER_SOCKET] = {"cores-per-socket", 0, "N", "cores per socket"},
     [DN_SBATCH_CPUS_PER_GPU] = {"cpus-per-gpu", 0, "N", "CPUs per GPU"},
     [DN_SBATCH_CPUS_PER_TASK] = {"cpus-per-task", 'c', "N", "CPUs per task"},
-    [DN_SBATCH_DEADLINE] = {"deadline", 0, "TIME", "when it must have ended"},
+    [DN_SBATCH_DEADLINE] = {"deadline", 0, "TIME", "latest end of the job"},
     [DN_SBATCH_DNNEST] = {"dnnest", 0, "SPEC|FILE", "metadata, or a sidecar"},
     [DN_SBATCH_EXCLUDE] = {"exclude", 'x', "NODES", "nodes to avoid"},
     [DN_SBATCH_EXCLUSIVE] = {"exclusive", 0, "[=KIND]", "whole nodes"},
@@ -54,7 +53,7 @@ const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_MEM] = {"mem", 0, "SIZE", "memory per node"},
     [DN_SBATCH_MEM_PER_CPU] = {"mem-per-cpu", 0, "SIZE", "memory per CPU"},
     [DN_SBATCH_MEM_PER_GPU] = {"mem-per-gpu", 0, "SIZE", "memory per GPU"},
-    [DN_SBATCH_MINCPUS] = {"mincpus", 0, "N", "CPUs of a node at least"},
+    [DN_SBATCH_MINCPUS] = {"mincpus", 0, "N", "minimum CPUs per node"},
     [DN_SBATCH_NODEFILE] = {"nodefile", 'F', "FILE", "file that names nodes"},
     [DN_SBATCH_NODELIST] = {"nodelist", 'w', "NODES", "nodes by name"},
     [DN_SBATCH_NODES] = {"nodes", 'N', "N[-M]", "number of nodes"},
@@ -74,11 +73,11 @@ const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_THREADS_PER_CORE] = {"threads-per-core", 0, "N", "threads per core"},
     [DN_SBATCH_SOCKETS_PER_NODE] = {"sockets-per-node", 0, "N", "sockets of a node"},
     [DN_SBATCH_TIME] = {"time", 't', "TIME", "time limit"},
-    [DN_SBATCH_TIME_MIN] = {"time-min", 0, "TIME", "time limit at least"},
+    [DN_SBATCH_TIME_MIN] = {"time-min", 0, "TIME", "minimum time limit"},
     [DN_SBATCH_TMP] = {"tmp", 0, "SIZE", "temporary disk of a node"},
     [DN_SBATCH_TRES_PER_TASK] = {"tres-per-task", 0, "LIST", "resources per task"},
     [DN_SBATCH_WRAP] = {"wrap", 0, "COMMAND", "a command instead of SCRIPT"},
-    /* Known, so that their arguments are not taken for the script. */
+    /* Listed so that their arguments are not taken for the script. */
     KNOWN ("acctg-freq", 0, "X"),
     KNOWN ("bb", 0, "X"),
     KNOWN ("bbf", 0, "X"),
@@ -139,8 +138,8 @@ const struct dn_option dn_sbatch_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* Options that exclude each other: given on the command line, one puts those of the
- * script out of force.
+/* Options that exclude each other: one on the command line overrides the others in the
+ * script.
  */
 static const int rivals[][3] = {
     {DN_SBATCH_MEM, DN_SBATCH_MEM_PER_CPU, DN_SBATCH_MEM_PER_GPU},
@@ -156,7 +155,7 @@ void dn_sbatch_set (struct dn_sbatch *sbatch, int option, const char *argument)
 
 void dn_sbatch_unknown (const char *option)
 {
-    dn_complain ("warning: option '%s' is not known and passed over",
+    dn_complain ("warning: option '%s' is unknown and ignored",
                  dn_quote (option, strlen (option)).text);
 }
 
@@ -173,8 +172,8 @@ static bool is_blank (char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Cut one word off 'line' in place: quotes and backslashes are taken away, a bare '#'
- * begins a comment. Return the word, or NULL at the end; '*open' is set when a quote is
+/* Cut one word off 'line' in place: quotes and backslashes are removed, an unquoted '#'
+ * begins a comment. Return the word, or NULL at the end; '*open' is set if a quote is
  * not closed.
  */
 static char *cut_word (char **line, bool *open)
@@ -224,7 +223,7 @@ static int split_line (char *line, int number, struct words *words, struct dn_er
     return 0;
 }
 
-/* Is the line a command, which ends the head of a script? */
+/* Is the line a command? No #SBATCH line is read after the first command. */
 static bool is_command (const char *line)
 {
     while (is_blank (*line))
@@ -232,8 +231,8 @@ static bool is_command (const char *line)
     return *line != '\0' && *line != '#';
 }
 
-/* Collect the words of the script's head. Options behind "#SBATCH hetjob" are those of
- * another component.
+/* Collect the words of the script's #SBATCH lines. Options after "#SBATCH hetjob"
+ * belong to another component.
  */
 static int split_head (struct dn_sbatch *sbatch,
                        struct words *words,
@@ -352,7 +351,7 @@ static int read_time (const struct dn_sbatch *sbatch,
     return 0;
 }
 
-/* "+N" with a unit, seconds without: of "now+2hours". False if it is none of them. */
+/* The delay of "now+2hours": a number with a unit, or in seconds. False if invalid. */
 static bool read_delay (struct dn_span text, int64_t *seconds)
 {
     static const struct {
@@ -384,8 +383,8 @@ static bool read_delay (struct dn_span text, int64_t *seconds)
     return false;
 }
 
-/* The seconds that are left until --deadline, where it is given in one of the forms of
- * sbatch.1 that are the same on every day.
+/* The seconds until --deadline. Only absolute dates and "now+DELAY" of sbatch.1 are
+ * supported.
  */
 static void read_deadline (const struct dn_sbatch *sbatch, int64_t *seconds)
 {
@@ -410,11 +409,11 @@ static void read_deadline (const struct dn_sbatch *sbatch, int64_t *seconds)
             *seconds = 0;
         return;
     }
-    dn_complain ("warning: --deadline=%s is not understood and passed over",
+    dn_complain ("warning: --deadline=%s is not supported and ignored",
                  dn_quote (text, strlen (text)).text);
 }
 
-/* "[R|B:]SIGNAL[@SECONDS]"; a minute where no time is given (sbatch.1). */
+/* "[R|B:]SIGNAL[@SECONDS]"; 60 seconds by default (sbatch.1). */
 static int read_signal (const struct dn_sbatch *sbatch,
                         int64_t *seconds,
                         struct dn_err *err)
@@ -475,14 +474,14 @@ static int read_nodes (struct dn_sbatch *sbatch, struct dn_err *err)
     if (job->max_nodes < job->min_nodes)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "nodes: '%s' ends below its begin",
+                           "nodes: '%s' ends below its start",
                            dn_quote (sbatch->value[DN_SBATCH_NODES],
                                      strlen (sbatch->value[DN_SBATCH_NODES]))
                                .text);
     return 0;
 }
 
-/* Append every piece of 'list' behind 'prefix': "gres:gpu" and "a100:4,2" make
+/* Append every item of 'list' with 'prefix': "gres:gpu" and "a100:4,2" make
  * "gres:gpu:a100:4,gres:gpu:2". 'equals' puts '=' before the counts.
  */
 static void add_tres (struct dn_buf *buf,
@@ -514,7 +513,7 @@ static const char *gpu_prefix (int version)
     return version < VERSION_SLASH ? "gres:gpu" : "gres/gpu";
 }
 
-/* --gres: names as given, each behind the prefix, whatever prefix it came with. */
+/* --gres: each entry gets the version's prefix instead of its own. */
 static void add_gres (struct dn_buf *buf, const char *list, int version)
 {
     struct dn_span rest = dn_span_of (list);
@@ -537,7 +536,7 @@ static void add_gres (struct dn_buf *buf, const char *list, int version)
     }
 }
 
-/* tres_per_task: as typed, or CPUs (from 23.11) and GPUs of a task. */
+/* tres_per_task: as given, or CPUs (from 23.11) and GPUs of a task. */
 static void add_task_tres (const struct dn_sbatch *sbatch,
                            int version,
                            struct dn_buf *buf)
@@ -597,7 +596,7 @@ static int64_t count_gpus (const char *tres)
     return n_gpus;
 }
 
-/* GPUs of the job, 0 if that cannot be told on the client. */
+/* GPUs of the job, 0 if the client cannot know them. */
 static int64_t total_gpus (const struct dn_job *job)
 {
     int64_t nodes = job->min_nodes > 0 ? job->min_nodes : 1;
@@ -684,7 +683,7 @@ static int read_counts (struct dn_sbatch *sbatch, int version, struct dn_err *er
     return 0;
 }
 
-/* What sbatch derives from the counts: tasks, and CPUs of the job and of a node. */
+/* The values that sbatch derives from counts: tasks, CPUs of the job and of a node. */
 static void derive_counts (struct dn_job *job)
 {
     int64_t tasks;
@@ -717,8 +716,8 @@ static int64_t count_entry (const char *tres)
     return list.n_entries == 1 && list.entries[0].gpu ? list.entries[0].count : 0;
 }
 
-/* What sbatch derives from GPUs that are asked for in two options, when all else is
- * done: CPUs stay those of before. It refuses what does not go together.
+/* The values that sbatch derives from two GPU options. It does so last, so CPUs are not
+ * derived again. sbatch itself refuses contradictory options.
  */
 static void derive_from_gpus (struct dn_job *job)
 {
@@ -793,7 +792,7 @@ static void add_env (struct dn_sbatch *sbatch, const char *name, const char *val
     sbatch->job.n_env++;
 }
 
-/* sbatch repeats what it was given in the job's environment; --gres alone is not. */
+/* sbatch repeats the GPU options in the job's environment, except --gres. */
 static void fill_env (struct dn_sbatch *sbatch, int version)
 {
     const char *const *value = sbatch->value;

@@ -1,8 +1,8 @@
-/* sbatch.h - a batch submission as job_submit would see it, from options and a script
+/* sbatch.h - a batch submission as the job_submit plugin gets it
  *
  * In: the options of sbatch, on the command line and in #SBATCH lines. Out: struct
  * dn_job filled as sbatch and slurmctld of a given version fill the job description.
- * Never: the SBATCH_* environment, defaults of partitions.
+ * The SBATCH_* environment and the defaults of partitions are not used.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,7 +12,7 @@
 #include "options.h"
 #include "request/request.h"
 
-/* The options that have a say in struct dn_job. */
+/* The options that affect struct dn_job. */
 enum dn_sbatch_option {
     DN_SBATCH_ACCOUNT,
     DN_SBATCH_ARRAY,
@@ -73,7 +73,7 @@ struct dn_sbatch {
     char *script;                           /* owned */
     char *words; /* owned: what the values of #SBATCH lines point into */
     bool het;
-    struct dn_job job; /* points into all of this */
+    struct dn_job job; /* points into this structure */
     char tres[DN_N_GPU_FIELDS][DN_SBATCH_TEXT_MAX];
     char cpus_per_tres[DN_NAME_MAX];
     char mem_per_tres[DN_NAME_MAX];
@@ -81,18 +81,18 @@ struct dn_sbatch {
     const char *env[DN_SBATCH_ENV_MAX];
 };
 
-/* All options of sbatch; those behind DN_N_SBATCH_OPTIONS are known and without effect
- * here. Ends with a row without name. */
+/* All options of sbatch; those after DN_N_SBATCH_OPTIONS have no effect here. Ends with
+ * a row without name. */
 extern const struct dn_option dn_sbatch_options[];
 
 /* Take one option of the command line. */
 void dn_sbatch_set (struct dn_sbatch *sbatch, int option, const char *argument);
 
-/* Warn that an option is not known. */
+/* Warn that an option is unknown. */
 void dn_sbatch_unknown (const char *option);
 
-/* Take over 'script' (freed with free ()) and its #SBATCH lines, below what the command
- * line has set. Return an enum dn_exit, DONE or USAGE with a complaint.
+/* Take ownership of 'script' (allocated by malloc ()) and read its #SBATCH lines, which
+ * the command line overrides. Return an enum dn_exit: DONE, or USAGE after a message.
  */
 int dn_sbatch_read_script (struct dn_sbatch *sbatch, char *script);
 

@@ -15,16 +15,17 @@ void dn_help_print (void)
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    printf ("--dnnest=KEY=VALUE,...     what the job trains, so that dnnest can lower "
-            "its\n"
-            "                           time limit, GPU price and CPU count\n"
-            "--dnnest=FILE, @FILE       the same in a sidecar, dnnest.sidecar(5)\n"
-            "--dnnest=@FILE,KEY=VALUE   a sidecar, and keys that go over its own\n"
-            "--dnnest=off               leave the job as it is\n"
-            "\n"
-            "Of sbatch, salloc, srun and in #SBATCH lines. See dnnest.spec(5); 'dnnest "
-            "advise'\n"
-            "takes the same options and submits nothing.\n");
+    printf (
+        "--dnnest=KEY=VALUE,...     what the job trains, so that dnnest can lower "
+        "its\n"
+        "                           time limit, GPU price and CPU count\n"
+        "--dnnest=FILE, @FILE       the same in a sidecar, dnnest.sidecar(5)\n"
+        "--dnnest=@FILE,KEY=VALUE   a sidecar, and keys that override its own\n"
+        "--dnnest=off               do not change the job\n"
+        "\n"
+        "For sbatch, salloc, srun and in #SBATCH lines. See dnnest.spec(5); 'dnnest "
+        "advise'\n"
+        "takes the same options and submits nothing.\n");
     for (int i = 0; i < n_keys; i++) {
         if (strcmp (group, keys[i].group) != 0)
             printf ("\n%s:\n", keys[i].group);

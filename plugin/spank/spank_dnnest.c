@@ -1,17 +1,16 @@
 /* spank_dnnest.c - the option --dnnest= of sbatch, salloc and srun
  *
- * On the client, as the user: the option's text is checked, the file that it names is
- * read and compacted, and both are handed over to slurmctld in the job's SPANK
- * environment, where job_submit_dnnest reads them and takes them out again. A job whose
- * option is wrong is submitted all the same, as it is written; that is why "off" is
- * handed over then, lest lines of the script alone decide.
+ * On the client, as the user: check the option's text, read and compact the file that
+ * it names, and pass both to slurmctld in the job's SPANK environment, where
+ * job_submit_dnnest reads and removes them. A job with a wrong option is submitted as
+ * written. "off" is passed for it, so that lines of the script alone do not decide.
  *
- * sbatch and srun inside of a job take options of plugins from the job's environment,
- * as if they had been given anew: a script would carry the description of the one that
- * submits it. So what an outer job has left is taken out before options are read.
+ * sbatch and srun inside a job read options of plugins from the job's environment, as
+ * if they had been given again: the inner job would get the description of the outer
+ * one. So the entries of an outer job are removed before options are read.
  *
- * Everything but the seven symbols is hidden: sbatch has a global 'opt' and some 30
- * more, and a loader that finds two takes the program's.
+ * All but seven symbols are hidden: sbatch exports 'opt' and about 30 others, and of
+ * two equal names the loader takes the program's.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,26 +32,27 @@ DN_EXPORT extern const unsigned int spank_plugin_version;
 
 SPANK_PLUGIN (dnnest, 1)
 
-/* NOLINTBEGIN(readability-redundant-declaration): those of spank.h, and visible */
+/* NOLINTBEGIN(readability-redundant-declaration): as in spank.h, but visible */
 DN_EXPORT int slurm_spank_init (spank_t spank, int argc, char **argv);
 DN_EXPORT int slurm_spank_init_post_opt (spank_t spank, int argc, char **argv);
 DN_EXPORT int slurm_spank_exit (spank_t spank, int argc, char **argv);
 /* NOLINTEND(readability-redundant-declaration) */
 
-/* Slurm's commands have one thread when they call us. What follows is meant for that:
- * NOLINTBEGIN(concurrency-mt-unsafe) */
+/* Slurm's commands have one thread when they call a plugin.
+ * NOLINTBEGIN(concurrency-mt-unsafe)
+ */
 
-/* What a job's SPANK environment leaves in the environment of its processes. */
+/* Copies of a job's SPANK environment in the environment of its processes. */
 static const char *const inherited[] = {
     "SLURM_SPANK_" DN_CARRY_OPTION,
     "SLURM_SPANK_" DN_CARRY_SIDECAR,
     "SLURM_SPANK_" DN_CARRY_AUTOMATIC,
 };
 
-/* What stands behind the last --dnnest=. */
+/* The value of the last --dnnest=. */
 static char *given;
 
-/* Of a script first, then of the command line: the last one counts. */
+/* Called for the script first, then for the command line: the last one counts. */
 static int take_option (int value, const char *argument, int remote)
 {
     (void) value;
@@ -60,7 +60,7 @@ static int take_option (int value, const char *argument, int remote)
         return 0;
     if (dn_note_of_option (argument).help) {
         dn_help_print ();
-        exit (EXIT_SUCCESS); /* of the user's own command, as --help does */
+        exit (EXIT_SUCCESS); /* ends the user's command, as --help does */
     }
     free (given);
     given = strdup (argument);
@@ -82,10 +82,10 @@ static int set (spank_t spank, const char *name, const char *value, struct dn_er
     if (rc == ESPANK_SUCCESS)
         return 0;
     return dn_err_set (
-        err, DN_E_IO, "--dnnest: cannot be handed over: %s", spank_strerror (rc));
+        err, DN_E_IO, "--dnnest: cannot be passed on: %s", spank_strerror (rc));
 }
 
-/* Check what was given and hand it over: the sidecar, and what stands beside it. */
+/* Check the option and pass it on: the sidecar, and the other keys. */
 static int hand_over (spank_t spank, const char *text, struct dn_err *err)
 {
     struct dn_note note = dn_note_of_option (text);
@@ -117,7 +117,7 @@ int slurm_spank_init (spank_t spank, int argc, char **argv)
         for (size_t i = 0; i < DN_N_ELEMENTS (inherited); i++)
             unsetenv (inherited[i]);
         break;
-    case S_CTX_REMOTE: /* slurmstepd warns of options that it does not know */
+    case S_CTX_REMOTE: /* slurmstepd warns about options that are not registered */
         break;
     default:
         return 0;
@@ -127,7 +127,7 @@ int slurm_spank_init (spank_t spank, int argc, char **argv)
     return 0;
 }
 
-/* srun inside of a job makes a step: there is nothing left to decide. */
+/* srun inside a job starts a step: there is no decision. */
 static bool is_step (void)
 {
     return spank_context () == S_CTX_LOCAL && getenv ("SLURM_JOB_ID");

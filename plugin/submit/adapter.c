@@ -1,8 +1,8 @@
 /* adapter.c - job_desc_msg_t to struct dn_job, struct dn_patch to job_desc_msg_t
  *
- * Which option of sbatch fills which field, and what has to change together, is known
- * in model/request and model/rewrite; here every field is only translated. Slurm has a
- * sentinel per width (NO_VAL16, NO_VAL, NO_VAL64); they end here.
+ * model/request and model/rewrite know which option of sbatch fills which field, and
+ * which fields must change together. This file only translates fields. Slurm has a
+ * sentinel per width (NO_VAL16, NO_VAL, NO_VAL64); no other file sees them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -38,7 +38,7 @@ static int64_t memory_per_cpu (uint64_t value)
                : (int64_t) (value & ~(uint64_t) MEM_PER_CPU);
 }
 
-/* DefMemPerCPU of slurm.conf. A partition's own is private to slurmctld. */
+/* DefMemPerCPU of slurm.conf. That of a partition is private to slurmctld. */
 static int64_t default_memory_per_cpu (void)
 {
     int64_t memory = memory_per_cpu (slurm_conf.def_mem_per_cpu);
@@ -86,7 +86,7 @@ static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
         desc->core_spec != NO_VAL16 /* 0 is a request, too */
         || is_special (desc->threads_per_core) || is_special (desc->cores_per_socket)
         || is_special (desc->ntasks_per_core) || is_special (desc->ntasks_per_socket);
-    /* scrontab does not say that its jobs have no components, they never have. */
+    /* scrontab leaves het_job_offset at 0; its jobs never have components. */
     job->het = desc->het_job_offset != NO_VAL && !(desc->bitflags & CRON_JOB);
     job->special_nodes = (desc->pn_min_tmp_disk != NO_VAL && desc->pn_min_tmp_disk != 0)
                          || is_special (desc->sockets_per_node)
@@ -94,7 +94,7 @@ static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
                          || is_special (desc->boards_per_node);
 }
 
-/* Is 'entry' the variable 'name', which has 'prefix' in front? */
+/* Is 'entry' the variable 'name' with 'prefix' in front? */
 static bool is_variable (const char *entry, const char *prefix, const char *name)
 {
     size_t prefix_len = strlen (prefix);
@@ -121,7 +121,7 @@ static const char *default_partition (void)
     return &default_part_name ? default_part_name : NULL;
 }
 
-/* Seconds from the earliest start on until --deadline, or DN_UNSET. */
+/* Seconds from the earliest start to --deadline, or DN_UNSET. */
 static int64_t deadline_of (const job_desc_msg_t *desc)
 {
     time_t start = time (NULL);
@@ -185,7 +185,7 @@ static bool is_of_probe (const char *entry, const char *prefix)
     return entry && strncmp (entry, prefix, strlen (prefix)) == 0;
 }
 
-/* Free those entries of a list that are ours and close the gaps. */
+/* Free the entries of a list that are ours, and close the gaps. */
 static void drop_entries (char **entries,
                           uint32_t *n,
                           bool (*is_ours) (const char *entry, const char *prefix),
@@ -218,7 +218,7 @@ void dn_adapter_forget_probe (job_desc_msg_t *desc)
     drop_entries (desc->environment, &desc->env_size, is_of_probe, DN_PROBE_VARIABLES);
 }
 
-/* What a numeric field holds now, in the model's terms. */
+/* The value of a numeric field now, in the model's terms. */
 static int64_t get_number (const job_desc_msg_t *desc, enum dn_field field)
 {
     switch (field) {
@@ -239,7 +239,7 @@ static int64_t get_number (const job_desc_msg_t *desc, enum dn_field field)
     }
 }
 
-/* The largest value of a numeric field: what lies above are sentinels and flags. */
+/* The largest value of a numeric field. Larger ones are sentinels and flags. */
 static int64_t max_number (enum dn_field field)
 {
     switch (field) {
@@ -348,11 +348,11 @@ static int check_number (const job_desc_msg_t *desc,
     return 0;
 }
 
-/* The new texts, in memory, with their places, and an environment with room for those
- * that are new there.
+/* The new texts and the places that they go to, and a larger environment if there are
+ * new variables.
  */
 struct staging {
-    char **env; /* NULL: none is new */
+    char **env; /* NULL: no new variables */
     struct {
         char **place;
         char *text;
@@ -373,7 +373,7 @@ static bool is_new_variable (const struct dn_edit *edit)
     return edit->field == DN_FIELD_ENV && !edit->old_text && edit->new_text;
 }
 
-/* Make room for the variables that are new. Their texts follow one by one. */
+/* Allocate room for the new variables. stage_text () adds their texts. */
 static int stage_env (const job_desc_msg_t *desc,
                       const struct dn_patch *patch,
                       struct staging *staging,
@@ -406,7 +406,7 @@ static int stage_text (job_desc_msg_t *desc,
 
     if (!place || !edit->new_text || !is_same_text (*place, edit->old_text))
         return dn_err_set (
-            err, DN_E_BUG, "%s: does not hold the value that is to change", name);
+            err, DN_E_BUG, "%s: does not hold the value to be replaced", name);
     for (int i = 0; i < staging->n_entries; i++)
         if (staging->entries[i].place == place)
             return dn_err_set (err, DN_E_BUG, "%s: edited twice", name);
@@ -433,7 +433,7 @@ static void commit (job_desc_msg_t *desc,
     staging->n_entries = 0;
     if (!staging->env)
         return;
-    /* the new ones stand behind the room for the old ones */
+    /* the new variables follow the old ones */
     memcpy (
         staging->env, desc->environment, desc->env_size * sizeof (*desc->environment));
     dn_host_free_texts (&desc->environment);

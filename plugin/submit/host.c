@@ -1,7 +1,7 @@
 /* host.c - strings in Slurm's memory
  *
- * Slurm's own slurm_xstrdup () ends the daemon when there is no memory; its allocator
- * asked to try only does not.
+ * slurm_xstrdup () ends the daemon when there is no memory. slurm_xcalloc () does not
+ * if its argument 'try_only' is set.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,11 +1,12 @@
-/* host.h - what slurmctld exports to its plugins without publishing it in a header
+/* host.h - symbols of slurmctld that no public header declares
  *
  * These symbols are resolved from the daemon when the plugin is loaded; we never link
- * libslurm. They are the same in all versions that versions.h names (slurm_conf: the
- * same name, a layout per release, which the exact-version rule guards).
+ * libslurm. They are the same in all versions that versions.h names. slurm_conf has
+ * another layout in each release; the plugin loads only into the exact release that it
+ * was built for.
  *
- * Strings of a job description belong to Slurm's allocator: they are made and freed
- * here, nowhere else.
+ * Strings of a job description belong to Slurm's allocator: they are allocated and
+ * freed only here.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,8 +19,8 @@
 #include <slurm/spank.h>
 
 extern slurm_conf_t slurm_conf;
-/* The partition of jobs that name none; to be read with the lock that job_submit () is
- * called with. Not in the list above: where there is none, its address is NULL.
+/* The partition of jobs that name none; read it only with the lock that job_submit ()
+ * is called with. Weak: its address is NULL where slurmctld does not export it.
  */
 extern char *default_part_name __attribute__ ((weak));
 extern void *slurm_xcalloc (size_t count,
@@ -34,20 +35,20 @@ extern char *slurm_get_extra_conf_path (char *name);
 
 #define DN_LOG_PREFIX "job_submit/dnnest: "
 
-/* A copy of 'text' in Slurm's memory; NULL without memory, never an abort. */
+/* A copy of 'text' in Slurm's memory; NULL without memory; never aborts. */
 char *dn_host_dup (const char *text);
 
-/* Append 'line' to '*text' as a line of its own; '*text' may be NULL, and 'text', which
- * then has no reader. Without memory it stays as it is.
+/* Append 'line' to '*text' as a separate line. '*text' may be NULL. If 'text' is NULL
+ * the caller wants no text, and nothing is done. Without memory '*text' is unchanged.
  */
 void dn_host_append_line (char **text, const char *line);
 
-/* Room for so many texts and a NULL behind them, all NULL; NULL without memory. Freed
- * as Slurm frees its own.
+/* An array of 'n' texts and a terminating NULL, all NULL; NULL without memory. In
+ * Slurm's memory, so that Slurm can free it.
  */
 char **dn_host_texts (uint32_t n);
 
-/* Free such an array, not what is in it, and set it to NULL. */
+/* Free such an array, but not its texts, and set it to NULL. */
 void dn_host_free_texts (char ***texts);
 
 /* Free '*text' and set it to NULL. */

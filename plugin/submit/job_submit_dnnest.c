@@ -1,7 +1,7 @@
-/* job_submit_dnnest.c - what slurmctld calls
+/* job_submit_dnnest.c - the functions that slurmctld calls
  *
- * Slurm ends slurmctld when one of these symbols is missing or init () fails, so init
- * () never does, and no return value ever refuses a job.
+ * slurmctld ends if one of these symbols is missing or init () fails. So init () always
+ * succeeds. No return value refuses a job.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,8 +15,7 @@
 #include "submit/versions.h"
 #include "trace/trace.h"
 
-/* Everything else in the plugin is hidden: slurmctld has some 750 symbols of its own.
- */
+/* All other symbols of the plugin are hidden, because slurmctld exports some 750. */
 #define DN_EXPORT __attribute__ ((visibility ("default")))
 
 DN_EXPORT extern const char plugin_name[];
@@ -51,7 +50,7 @@ int job_submit (job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg)
     return SLURM_SUCCESS;
 }
 
-/* A limit that somebody sets by hand is never overruled. */
+/* A limit set by hand is never overridden. */
 int job_modify (DN_JOB_MODIFY_PARAMETERS)
 {
     DN_JOB_MODIFY_IGNORE ();

@@ -1,23 +1,23 @@
 /* keeper.c - the one thread of the plugin
  *
  * Up to 23.02 slurmctld reads slurm.conf again without loading its plugins again, and
- * tells nobody. A changed slurm_conf.last_update, or other SlurmctldParameters or
- * SchedulerParameters, is our signal, but only a caller of job_submit () may look at
- * them, who has Slurm's own lock on the configuration. So that caller takes a copy,
- * wakes the keeper, and waits until the site has been loaded, yet no longer than
- * PATIENCE_MS, once per change: then it goes on with what is in force. From 23.11 on
- * slurmctld starts a new process, and init () is called anew.
+ * calls no function of a plugin. We detect it by a changed slurm_conf.last_update, or
+ * by other SlurmctldParameters or SchedulerParameters. Only a caller of job_submit ()
+ * may read them, because it has Slurm's lock on the configuration. So that caller
+ * copies them, wakes the keeper, and waits until the site has been loaded, at most
+ * PATIENCE_MS and once per change. After that time it uses the site in force. From
+ * 23.11 on slurmctld starts a new process, and init () is called again.
  *
- * All other changes the keeper finds by itself. It waits until a change has been the
- * same at two looks: an editor or an installation may be half-way.
+ * The keeper detects all other changes alone. It waits until two checks have seen the
+ * same change, because an editor or an installation may not have finished.
  *
- * The keeper takes no lock of Slurm's but that of its log, and reads nothing that is
- * Slurm's. All its signals are blocked: they are slurmctld's. slurmctld forks only to
- * run another program at once; the child has no keeper and does not need one, but it
- * may call exit (), which must not wait for a thread that is not there.
+ * The keeper takes no lock of Slurm except that of the log, and reads no data of Slurm.
+ * It blocks all signals, because they are for slurmctld. slurmctld forks only to run
+ * another program immediately. The child has no keeper and does not need one, but it
+ * may call exit (), which must not wait for a thread that the child does not have.
  *
- * slurmctld may end without fini (), through exit (). So the keeper is stopped by an
- * exit handler as well, and writes what waits for the decision log.
+ * slurmctld may end through exit () without calling fini (). So an exit handler stops
+ * the keeper as well, and the keeper writes the lines that wait for the decision log.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -39,13 +39,13 @@
 #include "trace/trace.h"
 
 #define TICK_MS        1000
-#define WATCH_TICKS    2 /* a look at the files */
+#define WATCH_TICKS    2 /* ticks between two checks of the files */
 #define COUNTERS_TICKS 5
 
-/* What one caller waits for a reconfiguration: a load takes some ten. */
+/* How long one caller waits for a reconfiguration. A load takes about 10 ms. */
 #define PATIENCE_MS 100
 
-/* What slurmctld waits at its start, and at its end. */
+/* How long slurmctld waits when it starts, and when it ends. */
 #define START_MS 10000
 #define STOP_MS  5000
 
@@ -54,7 +54,7 @@
  */
 #define STACK_SIZE (1024 * 1024)
 
-/* Which the thread sanitizer does not know. */
+/* The thread sanitizer does not know pthread_clockjoin_np (). */
 #if defined(__GLIBC_PREREQ) && !defined(__SANITIZE_THREAD__)
 #if __GLIBC_PREREQ(2, 31)
 #define HAVE_CLOCKJOIN
@@ -67,20 +67,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed; /* to the keeper: look at 'ordered' and 'stop' */
 static pthread_cond_t loaded;  /* from the keeper: look at 'done' */
 
-/* What a site depends on of slurm.conf. Without memory for a copy it is NULL. */
+/* The parts of slurm.conf that a site depends on. NULL without memory for a copy. */
 struct texts {
     char *slurmctld_parameters;
     char *scheduler_parameters;
 };
 
-/* What is in force of slurm.conf, and what was ordered of the keeper. Under the lock.
- */
+/* The parts of slurm.conf in force, and the loads ordered. Under the lock. */
 static struct {
     time_t last_update;
     struct texts texts;
-    unsigned ordered; /* loads, counted */
+    unsigned ordered; /* number of loads ordered */
     unsigned done;
-    bool patience; /* nobody has waited in vain for the last one */
+    bool patience; /* no caller has timed out waiting for the last load */
     bool stop;
 } order;
 
@@ -88,7 +87,7 @@ static struct {
 static char *conf;
 static pthread_t thread;
 static bool running;
-static bool stuck; /* the last keeper has not ended */
+static bool stuck; /* the last keeper did not end in time */
 static pid_t owner;
 static int64_t started_s;
 
@@ -102,7 +101,7 @@ static bool is_same_text (const char *a, const char *b)
     return a && b ? strcmp (a, b) == 0 : !a && !b;
 }
 
-/* Replace 'texts' by copies of these two. */
+/* Replace 'texts' by copies of 'slurmctld' and 'scheduler'. */
 static void set_texts (struct texts *texts,
                        const char *slurmctld,
                        const char *scheduler)
@@ -129,12 +128,12 @@ static struct timespec in_ms (long ms)
 
 /* --- the thread ------------------------------------------------------------------ */
 
-/* What the keeper alone knows. */
+/* Data of the keeper's thread only. */
 struct keeper {
-    struct texts texts; /* as they were ordered last */
+    struct texts texts; /* of the last order */
     struct dn_watch watch;
     uint64_t identity;  /* of the files that were loaded */
-    uint64_t candidate; /* of those seen at the last look */
+    uint64_t candidate; /* of those seen at the last check */
     struct dn_writer *writer;
 };
 
@@ -155,8 +154,8 @@ static struct dn_load_context context_of (const struct texts *texts)
     };
 }
 
-/* What changes while it is read is loaded once more at the next look: the identity is
- * that of before, and none if dnnest.conf came to name other files meanwhile.
+/* A file that changes while it is read is loaded again at the next check: the identity
+ * is taken before the load. It is 0 if dnnest.conf names other files after the load.
  */
 static void load (struct keeper *keeper, bool again)
 {
@@ -182,8 +181,8 @@ static void look (struct keeper *keeper)
         keeper->candidate = identity;
 }
 
-/* Sleep a tick, or until something is ordered. Return the number of the order, 0 for
- * none; false in '*more' is the last one.
+/* Sleep for a tick, or until a load is ordered. Return the number of the order, 0 for
+ * none. Set '*more' to false when the thread must end.
  */
 static unsigned wait_for_order (struct keeper *keeper, bool *more)
 {
@@ -224,7 +223,7 @@ static void write_counters (struct keeper *keeper, const struct dn_snapshot *sna
         keeper->writer, dn_state_site (snapshot)->counters, &gauges, say);
 }
 
-/* Where no configuration is in force, there is nowhere to write. */
+/* Without a configuration in force, no file is named, and nothing is written. */
 static void write_traces (struct keeper *keeper, bool counters)
 {
     struct dn_snapshot *snapshot = dn_state_take ();
@@ -261,9 +260,9 @@ static void *keep (void *unused)
     return unused;
 }
 
-/* --- what others do with it ------------------------------------------------------ */
+/* --- calls from other threads ---------------------------------------------------- */
 
-/* Remember what slurm.conf says now, and order a load. Under the lock. */
+/* Copy the parameters that slurm.conf has now, and order a load. Under the lock. */
 static void place_order (void)
 {
     set_texts (&order.texts, slurm_conf.slurmctld_params, slurm_conf.sched_params);
@@ -273,7 +272,7 @@ static void place_order (void)
     pthread_cond_signal (&changed);
 }
 
-/* Wait until what was ordered is done; false if that takes too long. Under the lock. */
+/* Wait until all ordered loads are done; false on a timeout. Under the lock. */
 static bool wait_until_loaded (long ms)
 {
     const struct timespec end = in_ms (ms);
@@ -316,7 +315,7 @@ static void init_conditions (void)
     pthread_condattr_destroy (&attr);
 }
 
-/* With all signals blocked, and a stack of its own size if that can be had. */
+/* With all signals blocked, and with STACK_SIZE if the system allows it. */
 static int start_thread (void)
 {
     pthread_attr_t attr;
@@ -334,8 +333,8 @@ static int start_thread (void)
     return rc;
 }
 
-/* A clock that somebody sets meanwhile would let the thread look as if it hung, or hold
- * slurmctld up; before glibc 2.31 there is no other.
+/* Uses the monotonic clock. If the real-time clock is set meanwhile, the wait is too
+ * short or too long; before glibc 2.31 there is no other.
  */
 static bool join_within (long ms)
 {
@@ -352,8 +351,8 @@ static bool join_within (long ms)
 #endif
 }
 
-/* Ask the thread to end, and wait for it; what it waits for itself may be a file system
- * that hangs.
+/* Ask the thread to end, and wait for it. It may itself wait for a file system that
+ * hangs.
  */
 static bool end_thread (void)
 {
@@ -364,26 +363,26 @@ static bool end_thread (void)
     return join_within (STOP_MS);
 }
 
-/* The child of a fork () has no keeper, and all locks may be taken in it. */
+/* The child of a fork () has no keeper, and any lock may be held in it. */
 static bool is_ours (void)
 {
     return running && owner == getpid ();
 }
 
-/* Others may still submit: nothing is taken from them. */
+/* Other threads may still submit: free nothing. */
 static void stop_at_exit (void)
 {
     if (is_ours ())
         end_thread ();
 }
 
-/* Without a thread, the site is what it is now until slurmctld ends. */
+/* Without a thread, the site does not change until slurmctld ends. */
 static void go_without (const char *why)
 {
     const struct dn_load_context context = context_of (&order.texts);
 
-    slurm_error (DN_LOG_PREFIX
-                 "no thread (%s): changes need a restart, and there are no traces",
+    slurm_error (DN_LOG_PREFIX "no thread (%s): changes need a restart, "
+                               "decision log and counters are not written",
                  why);
     dn_state_load (conf, &context, false);
 }
@@ -398,7 +397,7 @@ static void start (void)
     rc = start_thread ();
     running = rc == 0;
     if (running && !wait_until_loaded (START_MS))
-        say (true, "not loaded yet: jobs are left as they are until then");
+        say (true, "not loaded yet: jobs are not changed until then");
     pthread_mutex_unlock (&lock);
     if (!running)
         go_without (dn_errno_text (rc).text);
@@ -411,7 +410,7 @@ void dn_keeper_start (void)
 
     dn_keeper_stop ();
     if (stuck) {
-        say (true, "a thread of before hangs: jobs are left as they are");
+        say (true, "an earlier thread hangs: jobs are not changed");
         return;
     }
     if (!prepared) {
@@ -423,7 +422,7 @@ void dn_keeper_start (void)
     conf = path ? strdup (path) : NULL;
     dn_host_free (&path);
     if (!conf) {
-        say (true, "out of memory: jobs are left as they are");
+        say (true, "out of memory: jobs are not changed");
         return;
     }
     owner = getpid ();
@@ -439,7 +438,7 @@ void dn_keeper_stop (void)
     running = false;
     if (stuck) {
         pthread_detach (thread);
-        say (true, "the thread that reads and writes files hangs, and is left");
+        say (true, "the thread that reads and writes files hangs, and is abandoned");
         return;
     }
     dn_state_forget ();

@@ -1,6 +1,6 @@
-/* keeper.h - the one thread of the plugin, for all that must not cost a submission
+/* keeper.h - the one thread of the plugin, for work that must not delay submissions
  *
- * It loads the site, looks every other second whether its files have changed, and
+ * It loads the site, checks every two seconds whether its files have changed, and
  * writes the decision log and the counters.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -8,20 +8,20 @@
 #ifndef DN_KEEPER_H
 #define DN_KEEPER_H
 
-/* Start, and load dnnest.conf, which lies beside slurm.conf. Cannot fail: where
- * something is broken, the plugin does nothing and has said so in the log. Called with
- * slurm.conf at rest, as dn_keeper_notice () is.
+/* Start, and load dnnest.conf from the directory of slurm.conf. Cannot fail: on an
+ * error the plugin does nothing, and the log has a line. slurm_conf must not change
+ * during the call, nor during dn_keeper_notice ().
  */
 void dn_keeper_start (void);
 
-/* Write what is left, end the thread, and forget everything. No submission may be in
- * progress. Does not wait for a file system that hangs.
+/* Write the remaining lines, end the thread, and free everything. No submission may be
+ * in progress. Does not wait for a file system that hangs.
  */
 void dn_keeper_stop (void);
 
-/* Has slurm.conf been read again? Then have the site loaded, and wait for that a
- * moment, so that the very next job after a reconfiguration is treated by it. Costs a
- * comparison otherwise. Callable from any thread.
+/* If slurm.conf has been read again, order a load of the site, and wait for it a short
+ * time, so that it applies to the first job after a reconfiguration. Otherwise the call
+ * costs a comparison. Callable from any thread.
  */
 void dn_keeper_notice (void);
 

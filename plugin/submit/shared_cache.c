@@ -1,8 +1,8 @@
 /* shared_cache.c - a cache of estimates that the threads of slurmctld share
  *
- * The lock is held for a comparison and a copy of some KiB. A thread that finds it
- * taken predicts by itself: no submission waits for another one, and no child that was
- * forked meanwhile waits for ever.
+ * The lock is held for a comparison and a copy of some KiB. A thread that finds it held
+ * predicts without the cache: no submission waits for another one, and a child that was
+ * forked meanwhile does not wait forever.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +14,7 @@
 #include "trace/trace.h"
 
 struct dn_shared_cache {
-    struct dn_cache_access access; /* first: it is known by this */
+    struct dn_cache_access access; /* first: the callbacks get its address */
     pthread_mutex_t lock;
     struct dn_cache cache; /* under the lock */
 };

@@ -9,8 +9,8 @@
 
 struct dn_shared_cache;
 
-/* An empty cache of one site; NULL without memory. Freed with dn_shared_cache_free (),
- * when no thread uses it, and before its site.
+/* An empty cache of one site; NULL without memory. Free it with dn_shared_cache_free ()
+ * when no thread uses it, before its site.
  */
 struct dn_shared_cache *dn_shared_cache_new (void);
 void dn_shared_cache_free (struct dn_shared_cache *cache);

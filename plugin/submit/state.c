@@ -1,9 +1,9 @@
 /* state.c - the site as the plugin sees it
  *
- * From Slurm 23.02 on, job_submit () runs in several threads at once. Each takes the
- * present snapshot and gives it back; a snapshot that has been replaced is freed by the
- * last one who gives it back. The mutex is held for a few instructions only, never
- * while files are read: that is done by a thread of our own, see keeper.c.
+ * From Slurm 23.02 on, job_submit () runs in several threads at the same time. Each
+ * takes the present snapshot and gives it back. The last thread that gives back a
+ * replaced snapshot frees it. The mutex is held for a few instructions only, never
+ * while files are read: a separate thread reads them, see keeper.c.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,16 +25,16 @@
 
 struct dn_snapshot {
     struct dn_site *site;
-    struct dn_shared_cache *cache; /* of estimates on the site; NULL: without memory */
+    struct dn_shared_cache *cache; /* of estimates; NULL: no memory for it */
     time_t since;
-    int n_users;                /* the present state's own place counts as one */
-    struct dn_snapshot *lender; /* whose bundle the site has; NULL: its own */
+    int n_users;                /* 'present' counts as one */
+    struct dn_snapshot *lender; /* owns the bundle of the site; NULL: the site does */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dn_snapshot *present; /* under the lock, as all n_users */
+static struct dn_snapshot *present; /* under the lock, like all n_users */
 
-/* Return who is to be given back then. */
+/* Return the lender, which the caller must then give back. */
 static struct dn_snapshot *free_snapshot (struct dn_snapshot *snapshot)
 {
     struct dn_snapshot *lender = snapshot->lender;
@@ -86,7 +86,7 @@ int64_t dn_state_since (const struct dn_snapshot *snapshot)
     return snapshot->since;
 }
 
-/* Make 'snapshot' the present one; the old one goes when nobody uses it. */
+/* Make 'snapshot' the present one; the old one is freed when no thread uses it. */
 static void install (struct dn_snapshot *snapshot)
 {
     struct dn_snapshot *old;
@@ -98,14 +98,14 @@ static void install (struct dn_snapshot *snapshot)
     dn_state_give (old);
 }
 
-/* The last line about an attempt to load, of the one thread that loads. */
+/* The last line logged about a load. Only the thread that loads uses it. */
 static struct {
     char text[DN_ERR_TEXT_MAX + DN_SITE_PATH_MAX];
     int64_t at;
 } said;
 
-/* Not the clock on the wall: while that, set back, caught up with itself, nothing would
- * be said twice.
+/* Monotonic: if the real-time clock were set back, repeated lines would be suppressed
+ * until it reached the old time again.
  */
 static int64_t now_s (void)
 {
@@ -115,9 +115,9 @@ static int64_t now_s (void)
     return (int64_t) now.tv_sec;
 }
 
-/* Write to the log, but the same words not twice for one change: slurmctld touches its
- * configuration several times within its first seconds, and a file that is still broken
- * after it was touched is no news.
+/* Write to the log, but not the same line twice for one change. slurmctld changes its
+ * configuration several times within its first seconds, and a file that was touched and
+ * is still broken needs no second line.
  */
 static void say (bool error, bool again, const char *text)
 {
@@ -133,8 +133,8 @@ static void say (bool error, bool again, const char *text)
         slurm_info (DN_LOG_PREFIX "%s", text);
 }
 
-/* A bundle that cannot be read must not worsen predictions that are made with another:
- * that stays, while all else of the site is new.
+/* If the new bundle cannot be read, keep the bundle in use, so that predictions do not
+ * get worse. All other parts of the site are new.
  */
 static void borrow_bundle (struct dn_snapshot *snapshot)
 {
@@ -183,7 +183,7 @@ static struct dn_snapshot *load_snapshot (const char *conf,
     return snapshot;
 }
 
-/* One line: what is in force, or, as an error, what of it is missing. */
+/* Log one line: what was loaded, or, as an error, what is missing. */
 static void say_loaded (const char *conf, const struct dn_site *site, bool again)
 {
     char text[sizeof (said.text)];
@@ -194,7 +194,7 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
         dn_buf_add (&buf,
                     "%s: %s",
                     site->bundle_err.text,
-                    site->bundle ? "the model bundle in use stays"
+                    site->bundle ? "the model bundle in use is kept"
                                  : "going on without a model bundle");
     else
         dn_buf_add (
@@ -212,14 +212,14 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
     say (broken || site->time_min_refused, again, text);
 }
 
-/* No dnnest.conf at all is an admin's way to switch dnnest off. */
+/* An admin switches dnnest off by removing dnnest.conf. */
 static bool is_switched_off (const char *conf, bool again)
 {
     char text[sizeof (said.text)];
 
     if (access (conf, F_OK) == 0 || errno != ENOENT)
         return false;
-    snprintf (text, sizeof (text), "%s not found: jobs are left as they are", conf);
+    snprintf (text, sizeof (text), "%s not found: jobs are not changed", conf);
     say (false, again, text);
     install (NULL);
     return true;
@@ -234,7 +234,7 @@ static void say_broken (const struct dn_err *err, bool again)
               sizeof (text),
               "%s: %s",
               err->text,
-              old ? "the configuration in use stays" : "jobs are left as they are");
+              old ? "the configuration in use is kept" : "jobs are not changed");
     dn_state_give (old);
     dn_count (&dn_counters.loads[DN_RESULT_FAILURE]);
     say (true, again, text);

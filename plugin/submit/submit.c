@@ -1,8 +1,8 @@
-/* submit.c - one submission from end to end: read, advise, edit, tell
+/* submit.c - one submission from start to end: read, advise, edit, report
  *
  * slurmctld holds its locks meanwhile, so the call is timed: it takes less than a
- * millisecond, and one that takes 50 is reported. Everything large is on the heap, for
- * the stack of a controller's thread may be small.
+ * millisecond, and one of more than 50 ms is reported. Large data is on the heap,
+ * because the stack of a slurmctld thread may be small.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,7 +26,7 @@
 #define SLOW_US          50000
 #define SLOW_INTERVAL_US 60000000 /* between two reports */
 
-static atomic_llong slow_reported_us; /* when; 0 never */
+static atomic_llong slow_reported_us; /* 0: never */
 
 static long long now_us (void)
 {
@@ -36,7 +36,7 @@ static long long now_us (void)
     return (long long) now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* One thread reports, and not more often than the interval. */
+/* One thread reports, at most once per SLOW_INTERVAL_US. */
 static void report_if_slow (long long start_us)
 {
     long long end_us = now_us ();
@@ -50,8 +50,8 @@ static void report_if_slow (long long start_us)
                      (end_us - start_us) / 1000);
 }
 
-/* The job stays as it is. A user whose metadata was not understood is told so, unless
- * the site wants dnnest to be silent.
+/* The job is not changed. The user gets the error as a message, unless the rules of the
+ * site suppress messages.
  */
 static void refuse (const struct dn_site *site,
                     const struct dn_job *job,
@@ -62,7 +62,7 @@ static void refuse (const struct dn_site *site,
     const struct dn_rules rules = dn_site_rules (site, &submitter, NULL);
     char line[DN_ERR_TEXT_MAX + 64];
 
-    slurm_info (DN_LOG_PREFIX "uid=%lld %s; job left as it is",
+    slurm_info (DN_LOG_PREFIX "uid=%lld %s; job unchanged",
                 (long long) job->user_id,
                 err->text);
     if (rules.message == DN_MESSAGE_NEVER || rules.mode == DN_MODE_OBSERVE)
@@ -78,9 +78,8 @@ static int follow (const struct dn_patch *patch,
                    struct dn_err *err)
 {
     if (dn_adapter_apply (desc, patch, err) < 0) {
-        slurm_error (DN_LOG_PREFIX "uid=%lld %s; job left as it is",
-                     (long long) user_id,
-                     err->text);
+        slurm_error (
+            DN_LOG_PREFIX "uid=%lld %s; job unchanged", (long long) user_id, err->text);
         return -1;
     }
     slurm_info (DN_LOG_PREFIX "%s", patch->log_text);
@@ -89,8 +88,8 @@ static int follow (const struct dn_patch *patch,
     return 0;
 }
 
-/* Judge the sidecar that came with the job, or read the one that its comment names;
- * '*text' is what was read, or NULL.
+/* Check the size of the sidecar that came with the job, or read the one that its
+ * comment names. '*text' is the text read, or NULL.
  */
 static int find_sidecar (const struct dn_site *site,
                          struct dn_job *job,
@@ -101,7 +100,7 @@ static int find_sidecar (const struct dn_site *site,
 
     if (job->sidecar && strnlen (job->sidecar, max + 1) > max)
         return dn_err_set (
-            err, DN_E_LIMIT, "sidecar: more than %zu bytes were handed over", max);
+            err, DN_E_LIMIT, "sidecar: more than %zu bytes were passed", max);
     if (dn_carry_comment (job, site->sidecar_dir, text, err) < 0)
         return -1;
     if (*text)
@@ -109,7 +108,7 @@ static int find_sidecar (const struct dn_site *site,
     return 0;
 }
 
-/* Does the patch rewrite the job, and not only keep its record? */
+/* Does the patch change more than the record in AdminComment? */
 static bool rewrites (const struct dn_patch *patch)
 {
     for (int i = 0; i < patch->n_edits; i++)
@@ -136,9 +135,9 @@ static void count_decision (const struct dn_advice *advice)
         dn_count (&changes[DN_CHANGE_CPUS]);
 }
 
-/* 'advice' is NULL where none could be given; 'err' says what went wrong, if anything.
- * Return what is to be handed over to the log when all is done; 'wanted' if there is
- * one.
+/* Count the outcome. 'advice' is NULL if there is none; 'err' has the error, if any.
+ * Return the event for finish () to pass to the log; 'wanted' is set if there is a log.
+ * NULL with 'wanted' means that there was no memory.
  */
 static struct dn_event *leave_traces (const struct dn_site *site,
                                       const struct dn_job *job,
@@ -199,7 +198,7 @@ static struct dn_event *advise (struct dn_snapshot *snapshot,
     return event;
 }
 
-/* The last that happens to a described job. */
+/* The last step for a job that concerns dnnest. */
 static void finish (struct dn_event *event, bool wanted, long long start_us)
 {
     struct timespec now;
@@ -216,8 +215,8 @@ static void finish (struct dn_event *event, bool wanted, long long start_us)
     dn_trace_hand_over (event);
 }
 
-/* In a federation every sibling is given the job as the first cluster has left it, and
- * no user can write an admin comment.
+/* In a federation every sibling gets the job as the first cluster left it. Users cannot
+ * write an admin comment.
  */
 static bool is_advised (const job_desc_msg_t *desc)
 {
@@ -233,7 +232,7 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     bool wanted;
 
     dn_count (&dn_counters.submissions);
-    /* The variables of a probe that it brings are not its mother's, but its own. */
+    /* Probe variables of such a job are its own, not inherited; keep them. */
     if (is_advised (desc))
         return;
     dn_adapter_forget_probe (desc);

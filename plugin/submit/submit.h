@@ -1,4 +1,4 @@
-/* submit.h - one submission from end to end
+/* submit.h - one submission from start to end
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,9 +7,9 @@
 
 #include <slurm/slurm.h>
 
-/* Advise on 'desc' and edit it as the advice says; lines for the user are appended to
- * '*err_msg'. A job that does not concern dnnest, and any that raises a doubt, stays
- * byte for byte as it is. Callable from any thread.
+/* Advise on 'desc' and edit it accordingly. Lines for the user are appended to
+ * '*err_msg'. A job that does not concern dnnest, or that causes an error, is not
+ * changed. Callable from any thread.
  */
 void dn_submit_job (job_desc_msg_t *desc, char **err_msg);
 

@@ -1,9 +1,8 @@
-/* versions.h - where the versions of Slurm differ, and nothing else
+/* versions.h - the differences between versions of Slurm
  *
- * Slurm loads a job_submit plugin only into the very release (major, minor and micro)
- * whose headers it was built with, so all of this is decided when it is compiled. What
- * is not here is the same from 22.05 to 26.05: the names of the fields, not their
- * places.
+ * slurmctld loads a job_submit plugin only if it was built with the headers of the same
+ * release (major, minor and micro), so all of this is decided at compile time. Other
+ * names of fields are the same from 22.05 to 26.05; the offsets differ.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +17,7 @@
 #error "dnnest needs Slurm 22.05 or later"
 #endif
 
-/* The release as people write it, "22.05.8": the headers do not have it as text. */
+/* The release as text, "22.05.8". The headers have it only as a number. */
 #define DN_SLURM_VERSION_MAX 16
 static inline const char *dn_slurm_version (char text[DN_SLURM_VERSION_MAX])
 {
@@ -37,10 +36,10 @@ static inline const char *dn_slurm_version (char text[DN_SLURM_VERSION_MAX])
 #define DN_SLURM_RELEASE                                                               \
     ((SLURM_VERSION_NUMBER >> 16) * 100 + ((SLURM_VERSION_NUMBER >> 8) & 0xff))
 
-/* A job of slurmctld's table; its members are private in every version. */
+/* A job in slurmctld's table; its members are private in all versions. */
 struct job_record;
 
-/* job_modify () can speak to the user since 23.02. */
+/* job_modify () can send a message to the user since 23.02. */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
 #define DN_JOB_MODIFY_SPEAKS 1
 #define DN_JOB_MODIFY_PARAMETERS                                                       \
@@ -54,8 +53,8 @@ struct job_record;
 #define DN_JOB_MODIFY_IGNORE() ((void) desc, (void) job, (void) submit_uid)
 #endif
 
-/* The bit of slurm_conf.select_type_param that makes memory a resource which jobs use
- * up; it got another name after 24.11, up to 25.11.
+/* The bit of slurm_conf.select_type_param that makes memory a resource that jobs
+ * consume. It was renamed after 24.11, in 25.11 at the latest.
  */
 #ifdef CR_MEMORY
 #define DN_SELECT_MEMORY CR_MEMORY
@@ -63,8 +62,8 @@ struct job_record;
 #define DN_SELECT_MEMORY SELECT_MEMORY
 #endif
 
-/* How job_submit () reads a GPU in a request, whoever sent it. What dnnest changes
- * keeps its spelling, so only tests need it.
+/* How a GPU is spelled in the request that job_submit () gets, from any client. dnnest
+ * keeps the spelling of the request, so only tests need this.
  */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
 #define DN_TRES_GPU "gres/gpu:"

@@ -1,7 +1,8 @@
 /* counters.c - what the plugin has done since it was loaded, for Prometheus
  *
- * The file is for the textfile collector of node_exporter, which reads *.prom of one
- * directory; the new one is written beside it under a name that it does not read.
+ * The file is for the textfile collector of node_exporter, which reads *.prom in one
+ * directory. The new file is written beside it under a name that the collector does not
+ * read.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +19,7 @@
 
 #include "host/files.h"
 
-/* All families together have some 6 KiB. */
+/* All families together take about 6 KiB. */
 #define TEXT_MAX 16384
 
 static const char *const change_text[] = {
@@ -55,12 +56,12 @@ static const struct dn_names drop_names = DN_NAMES (drop_text, DN_N_DROPS);
 static const struct dn_names result_names = DN_NAMES (result_text, DN_N_RESULTS);
 static const struct dn_names error_names = DN_NAMES (error_text, DN_N_ERRORS);
 
-/* Counters of one name: a single one, or one per value of a label. */
+/* Counters with one name: a single one, or one per value of a label. */
 struct family {
     const char *name;
     size_t offset; /* in struct dn_counters */
     const char *label;
-    const struct dn_names *values; /* NULL: a single one */
+    const struct dn_names *values; /* NULL: a single counter */
     const char *help;
 };
 
@@ -71,29 +72,29 @@ static const struct family families[] = {
      MEMBER (submissions),
      NULL,
      NULL,
-     "Jobs that slurmctld has shown to the plugin."},
+     "Jobs that slurmctld passed to the plugin."},
     {"modifications",
      MEMBER (modifications),
      NULL,
      NULL,
-     "Updates of jobs, none of which the plugin touches."},
+     "Updates of jobs, which the plugin never changes."},
     {"described",
      MEMBER (described),
      NULL,
      NULL,
      "Jobs that described their network, understood or not."},
-    {"opted_out", MEMBER (opted_out), NULL, NULL, "Jobs that asked to be left alone."},
+    {"opted_out", MEMBER (opted_out), NULL, NULL, "Jobs that opted out."},
     {"estimates_reused",
      MEMBER (estimates_reused),
      NULL,
      NULL,
-     "Decisions that needed no prediction, since an earlier job was the same."},
+     "Decisions with the estimates of an earlier, equal job."},
     {"verdicts", MEMBER (verdicts), "verdict", &dn_verdict_names, "Decisions."},
     {"abstained",
      MEMBER (abstained),
      "reason",
      &dn_abstain_names,
-     "Decisions to tell nothing."},
+     "Decisions without advice."},
     {"changed", MEMBER (changed), "field", &change_names, "Fields rewritten."},
     {"advised",
      MEMBER (advised),
@@ -104,18 +105,22 @@ static const struct family families[] = {
      MEMBER (errors),
      "kind",
      &error_names,
-     "Jobs left as they were since something was wrong."},
-    {"decision_log_lines", MEMBER (lines), NULL, NULL, "Lines of the decision log."},
+     "Jobs unchanged because of an error."},
+    {"decision_log_lines",
+     MEMBER (lines),
+     NULL,
+     NULL,
+     "Lines written to the decision log."},
     {"decision_log_dropped",
      MEMBER (dropped),
      "reason",
      &drop_names,
-     "Lines that the decision log lacks."},
+     "Lines missing from the decision log."},
     {"config_loads",
      MEMBER (loads),
      "result",
      &result_names,
-     "Configurations, with catalogue, data sets and bundle, that were loaded."},
+     "Loads of the configuration, with catalogue, data sets and bundle."},
 };
 
 static const int latency_us[DN_LATENCY_BUCKETS] =
@@ -167,13 +172,14 @@ static void add_family (struct dn_buf *buf,
                     get (&first[i]));
 }
 
-/* Without the locale's decimal point. */
+/* With a decimal point in any locale. */
 static void add_seconds (struct dn_buf *buf, unsigned long long us)
 {
     dn_buf_add (buf, "%llu.%06llu", us / 1000000, us % 1000000);
 }
 
-/* Buckets are cumulative, and the last one is the count, whatever is counted meanwhile.
+/* Buckets are cumulative. The count is the sum of the buckets that were read, so that
+ * it agrees with them if a job is counted meanwhile.
  */
 static void add_latency (struct dn_buf *buf, struct dn_counters *counters)
 {
@@ -182,7 +188,7 @@ static void add_latency (struct dn_buf *buf, struct dn_counters *counters)
     add_head (buf,
               "submission_seconds",
               "",
-              "Time that jobs took at which the plugin looked closer.",
+              "Time that the plugin took for jobs that concern it.",
               "histogram");
     for (int i = 0; i < DN_LATENCY_BUCKETS; i++) {
         sum += get (&counters->latency[i]);
@@ -235,7 +241,7 @@ static int fail_errno (const char *path, const char *what, struct dn_err *err)
         err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
 }
 
-/* All of 'text' in the new file 'path'. */
+/* Write all of 'text' to the new file 'path'. */
 static int write_new (const char *path, const char *text, struct dn_err *err)
 {
     dn_cleanup (dn_fd_cleanup) int fd = -1;
@@ -246,8 +252,8 @@ static int write_new (const char *path, const char *text, struct dn_err *err)
         return fail_errno (path, "cannot be removed", err);
     fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
-        return fail_errno (path, "cannot be made", err);
-    /* For the exporter's user, whatever slurmctld's umask is. */
+        return fail_errno (path, "cannot be created", err);
+    /* Readable for the exporter's user, with any umask of slurmctld. */
     if (fchmod (fd, 0644) < 0)
         return fail_errno (path, "cannot be made readable", err);
     while (done < len) {

@@ -1,7 +1,7 @@
 /* counters.h - what the plugin has done since it was loaded, for Prometheus
  *
- * Counting is an addition to an atomic and nothing else; the text is made by another
- * thread. Labels take few values, all of them known here: no user can make more.
+ * Counting is only an addition to an atomic; another thread writes the text. Labels
+ * have few values, which are fixed here: users cannot add values.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,8 +24,8 @@ enum dn_change {
 };
 enum dn_drop {
     DN_DROP_NONE,
-    DN_DROP_FULL,   /* the queue was, since the log could not be written */
-    DN_DROP_MEMORY, /* there was none for the line */
+    DN_DROP_FULL,   /* the queue was full */
+    DN_DROP_MEMORY, /* no memory for the line */
     DN_N_DROPS
 };
 enum dn_result {
@@ -35,10 +35,10 @@ enum dn_result {
     DN_N_RESULTS
 };
 
-/* Upper bounds of the latency's buckets; one more for what lies above. */
+/* Number of latency buckets with an upper bound; one more is unbounded. */
 #define DN_LATENCY_BUCKETS 10
 
-/* Index 0 of the arrays is "none" and is not shown. */
+/* Index 0 of the arrays, except latency, is "none" and is not written. */
 struct dn_counters {
     dn_counter submissions;   /* calls of job_submit () */
     dn_counter modifications; /* calls of job_modify () */
@@ -48,7 +48,8 @@ struct dn_counters {
     dn_counter verdicts[DN_N_VERDICTS];
     dn_counter abstained[DN_N_ABSTAIN];
     dn_counter changed[DN_N_CHANGES]; /* fields that were rewritten */
-    dn_counter advised[DN_N_CHANGES]; /* fields that would have been in mode enforce */
+    dn_counter advised[DN_N_CHANGES]; /* fields that would have been rewritten in mode
+                                         enforce */
     dn_counter errors[DN_N_ERRORS];
     dn_counter lines; /* of the decision log */
     dn_counter dropped[DN_N_DROPS];
@@ -62,21 +63,23 @@ static inline void dn_count (dn_counter *counter)
     atomic_fetch_add_explicit (counter, 1, memory_order_relaxed);
 }
 
-/* A job that may describe itself took that long. */
+/* Count a job that concerns dnnest and took 'us' microseconds. */
 void dn_counters_took (struct dn_counters *counters, int64_t us);
 
-/* What is known apart from the counters. */
+/* Values that are not counters. */
 struct dn_gauges {
     const char *slurm;    /* version */
-    int64_t started_s;    /* since 1970 */
-    int64_t configured_s; /* the configuration in force was loaded */
+    int64_t started_s;    /* start of the plugin, since 1970 */
+    int64_t configured_s; /* load of the configuration in force */
 };
 
-/* All of it in the text format 0.0.4. NULL without memory. Freed with free (). */
+/* All counters and gauges in Prometheus' text format 0.0.4. NULL without memory. Free
+ * it with free ().
+ */
 char *dn_counters_text (struct dn_counters *counters, const struct dn_gauges *gauges);
 
-/* Replace the file 'path' by 'text' in one step, mode 0644; what stands in its place
- * beforehand is not followed. -1 with 'err'.
+/* Replace the file 'path' by 'text' atomically, mode 0644. A symbolic link there is
+ * replaced, not followed. Return 0, or -1 with 'err'.
  */
 int dn_counters_write (const char *path, const char *text, struct dn_err *err);
 

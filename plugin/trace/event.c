@@ -1,12 +1,12 @@
-/* event.c - one submission that was looked at, as a line of the decision log
+/* event.c - one decision as a line of the decision log
  *
  * {"time":"2026-11-21T16:07:06.123Z","uid":1000,"kind":"batch","name":"train",
- *  "partition":"gpu","account":"research","verdict":"change","applied":true,
- *  "us":412,"reasons":["gpu: ..."],"record":{"dnnest":1,...}}
+ * "partition":"gpu","account":"research","verdict":"change","applied":true,
+ * "us":412,"reasons":["gpu: ..."],"record":{"dnnest":1,...}}
  *
- * etc/decision-log.schema.json and job_submit_dnnest(8) say what each member means.
- * Names are a user's: what is not printable ASCII becomes '?', lest a terminal that
- * shows the log obeys it; json-c escapes quotes.
+ * etc/decision-log.schema.json and job_submit_dnnest(8) explain the members. Users
+ * choose the names: a character that is not printable ASCII becomes '?', so that a
+ * terminal that shows the log does not obey it. json-c escapes quotes.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -142,7 +142,7 @@ static int put_reasons (struct json_object *line, const struct dn_event *event)
     return 0;
 }
 
-/* The record is JSON already, and is shown as it is. */
+/* The record is JSON already, and is copied unchanged. */
 static int put_record (struct json_object *line, const struct dn_event *event)
 {
     struct json_object *record;

@@ -1,7 +1,7 @@
-/* event.h - one submission that was looked at, as a line of the decision log
+/* event.h - one decision as a line of the decision log
  *
- * A submission only copies what its line needs, some kilobytes at most; the line is
- * written later, by another thread.
+ * A submission only copies the data for its line, some kilobytes at most. Another
+ * thread writes the line later.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,7 +10,9 @@
 
 #include "advise.h"
 
-/* Job, partition, account and QOS: this much of a name, "..." behind a longer one. */
+/* Characters of the name of a job, partition, account or QOS. Longer names are cut and
+ * end in "...".
+ */
 #define DN_EVENT_NAME_MAX 128
 
 struct dn_event {
@@ -31,15 +33,15 @@ struct dn_event {
     char reasons[][DN_REASON_MAX];
 };
 
-/* What happened to 'job'. Either 'advice' or, with its text, 'err' says it. NULL
- * without memory. Freed with free ().
+/* The event of 'job', from 'advice' and 'err'; either may be NULL. Return NULL without
+ * memory. Free it with free ().
  */
 struct dn_event *dn_event_new (const struct dn_job *job,
                                const struct dn_advice *advice,
                                const struct dn_err *err);
 
-/* The line, with a newline at its end: a JSON object of printable ASCII. NULL without
- * memory. Freed with free ().
+/* The line, a JSON object of printable ASCII, with a newline at its end. NULL without
+ * memory. Free it with free ().
  */
 char *dn_event_line (const struct dn_event *event);
 

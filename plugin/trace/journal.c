@@ -1,7 +1,7 @@
-/* journal.c - the file that grows by a line per decision
+/* journal.c - the file of the decision log
  *
- * While slurmctld starts itself anew (23.11 and later) two processes write for a
- * moment: O_APPEND and one write () per line keep their lines apart.
+ * When slurmctld restarts itself (23.11 and later), two processes write for a short
+ * time. O_APPEND and one write () per line keep their lines apart.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -35,7 +35,7 @@ void dn_journal_close (struct dn_journal *journal)
     journal->fd = -1;
 }
 
-/* Nobody else's file, nor one that has a second name elsewhere. */
+/* Refuse a file of another user, and one with more than one hard link. */
 static int check_file (int fd, const char *path, struct dn_err *err)
 {
     struct stat st;
@@ -52,11 +52,11 @@ static int check_file (int fd, const char *path, struct dn_err *err)
                            (unsigned long) st.st_uid,
                            (unsigned long) geteuid ());
     if (st.st_nlink > 1)
-        return dn_err_set (err, DN_E_IO, "%s: has another name, too", path);
+        return dn_err_set (err, DN_E_IO, "%s: has more than one hard link", path);
     return 0;
 }
 
-/* O_NONBLOCK keeps a FIFO in its place from hanging the open. */
+/* O_NONBLOCK: open () must not wait if the path is a FIFO. */
 static int open_file (struct dn_journal *journal, struct dn_err *err)
 {
     int fd = open (journal->path,
@@ -76,7 +76,7 @@ static int open_file (struct dn_journal *journal, struct dn_err *err)
     return 0;
 }
 
-/* Is the open file no longer what its path names? */
+/* Does the path name another file than the open one? */
 static bool is_moved (const struct dn_journal *journal)
 {
     struct stat at_path;
@@ -93,8 +93,8 @@ static bool is_large (const struct dn_journal *journal)
     return fstat (journal->fd, &st) == 0 && st.st_size >= journal->size_max;
 }
 
-/* PATH to PATH.1, that to PATH.2, the last one goes. What cannot be moved stays, and
- * the file grows.
+/* Rename PATH to PATH.1, that to PATH.2, and so on; the last one is lost. If PATH
+ * cannot be renamed, it grows.
  */
 static void move_away (struct dn_journal *journal)
 {
@@ -147,9 +147,9 @@ int dn_journal_append (struct dn_journal *journal, const char *line, struct dn_e
         return 0;
     if (written < 0)
         return fail_errno (journal->path, "cannot be written", err);
-    /* The disk is full. Take the piece back. */
+    /* The disk is full. Remove the part of the line that was written. */
     if (fstat (journal->fd, &st) < 0 || st.st_size < written
         || ftruncate (journal->fd, st.st_size - written) < 0)
-        return fail_errno (journal->path, "a piece of a line stays", err);
+        return fail_errno (journal->path, "part of a line remains", err);
     return dn_err_set (err, DN_E_IO, "%s: cannot be written: disk full", journal->path);
 }

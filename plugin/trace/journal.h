@@ -1,9 +1,9 @@
-/* journal.h - the file that grows by a line per decision
+/* journal.h - the file of the decision log
  *
- * Opened with care, since slurmctld is root: an absolute path, no symbolic link at its
- * end, a regular file of our own with one name, mode 0640. It is opened anew when
- * somebody has moved it away, and moved away (PATH.1, PATH.2, ...) when it is large.
- * One thread at a time.
+ * slurmctld may be root, so the file is checked when it is opened: the last component
+ * is no symbolic link, the file is regular, is owned by slurmctld's user, and has one
+ * hard link. It is created with mode 0640. It is opened again if it was renamed or
+ * removed, and renamed (PATH.1, PATH.2, ...) when it is large. One thread at a time.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,8 +16,8 @@
 
 #define DN_JOURNAL_PATH_MAX 512
 
-/* Moved away above this size, and so many of the moved ones are kept: 320 MiB in all,
- * some 200,000 decisions.
+/* The file is renamed at this size, and so many renamed files are kept: 320 MiB in all,
+ * about 200,000 decisions.
  */
 #define DN_JOURNAL_SIZE_MAX (64 * 1024 * 1024)
 #define DN_JOURNAL_KEEP     4
@@ -32,12 +32,12 @@ struct dn_journal {
 /* Not open yet. */
 struct dn_journal dn_journal_empty (void);
 
-/* Have the file 'path' open, and not too large: open it, or open it anew if need be.
- * Return 0, or -1 with 'err'; may be tried again at any time.
+/* Open the file 'path' if it is not open, was renamed or is too large. Return 0, or -1
+ * with 'err'; may be called again at any time.
  */
 int dn_journal_ready (struct dn_journal *journal, const char *path, struct dn_err *err);
 
-/* Append 'line', whole or not at all. -1 with 'err'. */
+/* Append 'line' completely, or not at all. Return 0, or -1 with 'err'. */
 int dn_journal_append (struct dn_journal *journal,
                        const char *line,
                        struct dn_err *err);

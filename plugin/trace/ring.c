@@ -1,4 +1,4 @@
-/* ring.c - a bounded queue from many threads to one, in which nobody waits
+/* ring.c - a bounded queue from many threads to one, in which no thread waits
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -6,10 +6,10 @@
 
 #include <stdint.h>
 
-/* Every failed attempt is another's success. So many in a row are a storm. */
+/* An attempt fails only if another thread succeeds. After so many failures, give up. */
 #define ATTEMPTS 256
 
-_Static_assert((DN_RING_SIZE & (DN_RING_SIZE - 1)) == 0, "numbers may run over");
+_Static_assert((DN_RING_SIZE & (DN_RING_SIZE - 1)) == 0, "numbers may wrap around");
 
 void dn_ring_init (struct dn_ring *ring)
 {
@@ -31,7 +31,7 @@ bool dn_ring_put (struct dn_ring *ring, void *item)
             (intptr_t) (atomic_load_explicit (turn, memory_order_acquire) - mine);
 
         if (ahead < 0)
-            return false; /* it holds what was put in a round ago */
+            return false; /* it still holds the item of the previous round */
         if (ahead > 0) {
             mine = atomic_load_explicit (&ring->in, memory_order_relaxed);
             continue;

@@ -1,8 +1,8 @@
-/* ring.h - a bounded queue from many threads to one, in which nobody waits
+/* ring.h - a bounded queue from many threads to one, in which no thread waits
  *
- * Each slot has a turn of its own, so threads that put something in only compete for
- * its number, and one that is held up half-way holds up nobody but the reader. A full
- * queue refuses; so does one for which too many others compete.
+ * Each slot has its own turn, so threads that put items in compete only for its number.
+ * A thread that is stopped half-way delays only the reader. dn_ring_put () fails if the
+ * queue is full or if too many threads compete.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,24 +13,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A power of two. At 2000 decisions a second, and no site comes near them, it is full
- * after a second.
+/* A power of two. About one second of 2000 decisions per second, which is more than any
+ * site makes.
  */
 #define DN_RING_SIZE 2048
 
 struct dn_ring {
     struct {
-        _Atomic size_t turn; /* whose it is: N is free for N, N + 1 holds N's item */
+        _Atomic size_t turn; /* N: free for item N; N + 1: holds item N */
         void *item;
     } slots[DN_RING_SIZE];
-    _Atomic size_t in; /* the next to be put in */
-    size_t out;        /* the next to be taken out; the reader's own */
+    _Atomic size_t in; /* number of the next item put in */
+    size_t out;        /* number of the next item taken out; only the reader uses it */
 };
 
-/* An empty queue. Nobody may use it yet, or any more. */
+/* Make the queue empty. No other thread may use it meanwhile. */
 void dn_ring_init (struct dn_ring *ring);
 
-/* Put 'item' in; false if it was refused. Callable from any thread. */
+/* Put 'item' in; false if that failed. Callable from any thread. */
 bool dn_ring_put (struct dn_ring *ring, void *item);
 
 /* Take the oldest item out; NULL when there is none. One thread at a time. */

@@ -1,4 +1,4 @@
-/* trace.c - decisions on their way to the decision log and the counters
+/* trace.c - passes decisions to the decision log and the counters
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,10 +13,10 @@ struct dn_counters dn_counters;
 
 static struct dn_ring ring;
 
-/* One of the writer's two files: what is wrong with it is said once. */
+/* The state of one of the writer's two files. An error is logged once. */
 struct trouble {
     bool failing;
-    unsigned long long dropped; /* in all, when it began */
+    unsigned long long dropped; /* total lost lines when the error began */
 };
 
 struct dn_writer {
@@ -63,7 +63,7 @@ void dn_writer_free (struct dn_writer *writer)
     free (writer);
 }
 
-/* Lines that the log lacks up to now. */
+/* Number of lines lost since the plugin was loaded. */
 static unsigned long long lost (void)
 {
     unsigned long long sum = 0;
@@ -101,7 +101,7 @@ static void say_no_trouble (struct trouble *trouble,
     say (false, text);
 }
 
-/* Have the next line at hand; false: there is none. */
+/* Make 'held' the next line; false: there is none. */
 static bool hold_next (struct dn_writer *writer)
 {
     struct dn_event *event;
@@ -121,7 +121,7 @@ static void let_go (struct dn_writer *writer)
     writer->held = NULL;
 }
 
-/* Nobody wants what may be left from a log that was switched off. */
+/* The log was switched off. Discard the lines that wait. */
 static void switch_off (struct dn_writer *writer)
 {
     void *event;
@@ -145,7 +145,8 @@ void dn_writer_log (struct dn_writer *writer, const char *path, dn_writer_say *s
         say_trouble (&writer->log, &err, say);
         return;
     }
-    /* No more than fit into the queue, lest a flood keeps us from all else. */
+    /* At most DN_RING_SIZE lines per call, so that a flood does not block the thread.
+     */
     for (int i = 0; i < DN_RING_SIZE && hold_next (writer); i++) {
         if (dn_journal_append (&writer->journal, writer->held, &err) < 0) {
             say_trouble (&writer->log, &err, say);

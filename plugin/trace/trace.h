@@ -1,6 +1,6 @@
-/* trace.h - decisions on their way to the decision log and the counters
+/* trace.h - passes decisions to the decision log and the counters
  *
- * Submissions only count and hand over; one writer, on a thread of its own, writes.
+ * Submissions only count and queue events; a writer in another thread writes the files.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,27 +12,28 @@
 
 extern struct dn_counters dn_counters;
 
-/* Nobody submits yet. What an earlier writer has left is thrown away. */
+/* Discard the events of an earlier writer. No submission may be in progress. */
 void dn_trace_start (void);
 
-/* Hand 'event' over to the writer; it is freed, and counted, where that cannot be.
- * Callable from any thread, and never waits. NULL (no memory for it) is counted.
+/* Pass 'event' to the writer. If the queue is full, it is freed and counted as lost.
+ * NULL (there was no memory for the event) is counted as lost. Callable from any
+ * thread, and never waits.
  */
 void dn_trace_hand_over (struct dn_event *event);
 
-/* What the writer needs to remember; its own thread's. */
+/* The state of the writer. Only one thread may use it. */
 struct dn_writer;
 
 struct dn_writer *dn_writer_new (void);
 void dn_writer_free (struct dn_writer *writer);
 
-/* Where a writer tells what it cannot do, and that it can again: a line for
- * slurmctld's log, an error or not.
+/* Called when the writer cannot write a file, and when it can again. 'text' is a line
+ * for slurmctld's log.
  */
 typedef void dn_writer_say (bool error, const char *text);
 
-/* Write what was handed over to the decision log 'path'. "": there is no log, and what
- * was handed over is thrown away. While it cannot be written, lines wait in the queue.
+/* Write the queued events to the decision log 'path'. "": there is no log, and the
+ * events are discarded. While the log cannot be written, events wait in the queue.
  */
 void dn_writer_log (struct dn_writer *writer, const char *path, dn_writer_say *say);
 

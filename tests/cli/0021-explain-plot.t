@@ -58,7 +58,7 @@ broken 'a missing gnuplot' '^dnnest: gnuplot is not installed \(package gnuplot-
 fake 'echo "line 3: no such terminal" >&2; exit 1'
 broken 'a gnuplot that fails' '^dnnest: gnuplot failed: line 3: no such terminal$'
 fake 'kill -KILL $$'
-broken 'a gnuplot that is killed' '^dnnest: gnuplot was ended by signal 9: $'
+broken 'a gnuplot that is killed' '^dnnest: gnuplot was killed by signal 9: $'
 fake 'exit 0'
 broken 'a gnuplot that draws nothing' '^dnnest: gnuplot drew nothing$'
 fake 'printf "\033[31mred\n" >&2; exit 2'

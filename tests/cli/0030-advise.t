@@ -136,7 +136,7 @@ json 'no time limit is not set' 'd["decision"]["time_limit_s"] is None' \
 try advise --set=DecisionTime=0.0001 "$job"
 is 'a decision that takes too long for slurmctld is made all the same' "$code" 0
 like 'a decision that takes too long for slurmctld has a warning' "$err" \
-    '^dnnest: the decision takes .* ms here; in slurmctld it would be given up after DecisionTime='
+    '^dnnest: the decision takes .* ms here; slurmctld would give it up after DecisionTime='
 try advise --set=DecisionTime=0 "$job"
 is 'DecisionTime=0 has no warning' "$code:$err" '0:'
 refuses 'a DecisionTime out of range is refused' 3 \
@@ -146,8 +146,8 @@ refuses 'a DecisionTime out of range is refused' 3 \
 try advise --made-up=3 -K "$job"
 is 'an unknown option of sbatch is passed over' "$code" 0
 like 'an unknown long option has a warning' \
-    "$err" "^dnnest: warning: option '--made-up=3' is not known and passed over"
-like 'an unknown short option has a warning' "$err" "warning: option '-K' is not known"
+    "$err" "^dnnest: warning: option '--made-up=3' is unknown and ignored"
+like 'an unknown short option has a warning' "$err" "warning: option '-K' is unknown"
 try advise --array=1-9 --hold -J name -o out -d afterok:1 --mail-type=END -H --nice -Q \
     --parsable --time-min=1 -A acct -q qos --export ALL "$job"
 is 'options without effect are taken in silence, with their arguments' "$code:$err" '0:'

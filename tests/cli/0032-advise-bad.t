@@ -14,7 +14,7 @@ bad '-c takes a count' "cpus-per-task: 'many' is not a whole number" -c many
 bad '-c takes one at least' 'cpus-per-task: 0 out of range 1\.\.' -c 0
 bad '-n has an upper bound' 'ntasks: 9999999999 out of range' -n 9999999999
 bad '-N takes a range' "nodes: '1-2-x'|nodes: 'x' is not" -N 1-2-x
-bad '-N takes a rising range' "nodes: '4-2' ends below its begin" -N 4-2
+bad '-N takes a rising range' "nodes: '4-2' ends below its start" -N 4-2
 bad '-t takes a time' "time: 'soon' is not a time" -t soon
 bad '--time-min takes a time' "time-min: 'soon' is not a time" --time-min=soon
 bad '--mem takes a size' "mem: '4X' is not a whole number" --mem=4X

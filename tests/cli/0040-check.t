@@ -31,7 +31,7 @@ is 'a script may come from stdin' "$(dn check - < "$work/job.sh")" 'no metadata'
 json 'a key that means nothing to the network is listed' 'd["unread"] == ["heads"]' \
     check $spec,heads=4
 is 'a key that means nothing to the network has a warning' \
-    "$err" 'dnnest: warning: heads: means nothing to resnet50'
+    "$err" 'dnnest: warning: heads: has no effect on resnet50'
 json 'keys that the network reads are not listed as unread' 'd["unread"] == []' check $spec
 
 refuses 'an unknown key is named' 2 "unknown key 'bacth'" check model=resnet50,bacth=4

@@ -85,11 +85,11 @@ head -c 2000000 /dev/zero > "$work/large.csv"
 refuses_so 'a large file is refused' 4 'large.csv' \
     entry --hardware "$work/hardware" "$work/large.csv"
 printf '%s' "$head" > "$work/empty.csv"
-refuses_so 'samples of no GPU are refused' 4 'do not say of which GPU' \
+refuses_so 'samples of no GPU are refused' 4 'the samples do not name their GPU' \
     entry --hardware "$work/hardware" "$work/empty.csv"
 refuses_so 'too few samples make no entry' 4 'no kernel of a device' \
     entry --hardware "$work/hardware" --device t4_16gb "$work/empty.csv"
-refuses_so 'a name that is no file name is refused' 4 'is no name of a device' \
+refuses_so 'a name that is no file name is refused' 4 'is not a device name' \
     entry --hardware "$work/hardware" --device ../x --out "$work" "$work/t4.csv"
 printf '%sfact,,,gpu=NVIDIA A100,,,,,,\n' "$head" > "$work/a100.csv"
 refuses_so 'a GPU that may be several is not guessed' 4 'a100_[a-z0-9_]*, a100_.*--device' \
@@ -133,7 +133,7 @@ sed -i 's/processor=.*/processor=Z80,,,,,,/' "$work/host.csv"
 refuses_so 'samples of another machine are not mixed' 4 "has samples of processor 'Z80'" \
     host --quick --samples="$work/host.csv"
 printf 'a table of something else\n' > "$work/other.csv"
-refuses_so 'another file is not appended to' 4 'other.csv: no samples of dnnest-bench' \
+refuses_so 'another file is not appended to' 4 'other.csv: not a samples file of dnnest-bench' \
     host --quick --samples="$work/other.csv"
 is 'another file is left as it is' "$(< "$work/other.csv")" 'a table of something else'
 refuses_so 'a directory is no file' 4 "$work: " host --samples="$work"

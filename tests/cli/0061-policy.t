@@ -146,7 +146,7 @@ json 'a deadline that is far away does not matter' 'd["decision"]["gpu"] == "twi
     advise --conf "$work/new.conf" --deadline=now+2days "${job[@]}"
 try advise --conf "$work/new.conf" --deadline=teatime "${job[@]}"
 like 'a deadline in another form has a warning and is ignored' "$code $err" \
-    '^0 dnnest: warning: --deadline=teatime is not understood'
+    '^0 dnnest: warning: --deadline=teatime is not supported'
 
 # --- all errors ----------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ nothing() {
     without_gnuplot "$work/nothing.csv"
     is "$1 has no picture" "$code" 1
     is "$1: a message says that nothing was drawn" "$(cat "$work/err")" \
-        "dnnest: $work/kept.svg: not drawn: no row was predicted and measured"
+        "dnnest: $work/kept.svg: not drawn, no row has a prediction and a measurement"
     like "$1: the rows are reported" "$(cat "$work/out")" '^[0-9]+ rows, '
     is "$1: the old picture stays" "$(cat "$work/kept.svg")" old
     is "$1: nothing is left behind" "$(find "$work" -name 'kept.svg.*' | wc -l)" 0

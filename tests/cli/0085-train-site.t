@@ -219,7 +219,7 @@ bundle=$work/small
 refuses 'a bundle with a site.json is not overwritten' 4 \
     'one: has a site.json, which would be lost' \
     train --site "$runs" --out "$work/one"
-refuses 'train --site needs --out' 2 '--out missing' train --site "$runs"
+refuses 'train --site needs --out' 2 '--out=DIR is missing' train --site "$runs"
 refuses 'train --site takes no other table' 2 \
     'one argument too many' train --site "$runs" --out "$work/no" "$runs"
 refuses 'train --site refuses the options of training' 2 '--seed does not go with --site' \
@@ -231,7 +231,7 @@ refuses 'a table without the columns is refused' 4 'needs the columns spec and g
 try train --site /dev/stdin --out "$work/no" <<< $'spec,gpu,step_ms\nmodel=nobody,t4_16gb,1'
 like 'a row that cannot be read is named' "$err" 'line 2 is left out: '
 like 'without any usable run no bundle is made' \
-    "$code $err" '^4 .*no row is a run that can be used'
+    "$code $err" '^4 .*no row is a usable run'
 try train --site /dev/stdin --out "$work/some" \
     < <(cat "$runs"; printf '"model=resnet50,batch=4",t4_16gb,,,\n')
 is 'bad rows do not stop good ones' "$code" 0

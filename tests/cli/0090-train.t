@@ -114,7 +114,7 @@ is 'a sample of a long table is used' \
 # --- what is refused -------------------------------------------------------------------
 
 new=$work/new
-refuses 'train needs --out' 2 '--out missing' train "$work/runs.csv"
+refuses 'train needs --out' 2 '--out=DIR is missing' train "$work/runs.csv"
 refuses 'train needs a table' 2 'missing' train --out "$new"
 refuses 'one fold is refused' 2 \
     '--folds: 1 out of range' train --folds 1 --out "$new" "$work/runs.csv"

@@ -66,7 +66,7 @@ damage 'a FIFO is no file' 'step.trees: not a regular file' 'rm step.trees; mkfi
 damage 'a missing manifest is named' 'manifest.json: missing' 'rm manifest.json'
 damage 'a manifest that is no JSON is named' 'manifest.json: .*: ends in the middle of JSON' 'echo "{" > manifest.json'
 damage 'a manifest with text after the JSON is refused' \
-    'manifest.json: .*: text behind the JSON value' 'echo "{}" >> manifest.json'
+    'manifest.json: .*: text after the JSON value' 'echo "{}" >> manifest.json'
 damage 'an empty manifest is refused' \
     'manifest.json: empty, expected a JSON object' ': > manifest.json'
 # shellcheck disable=SC2016  # 'damage' expands it
@@ -202,7 +202,7 @@ is 'a damaged bundle is put aside, not among the older ones' \
     "$(slots)" 'current=a aside=damaged'
 mkdir -p "$work/other/sub"
 touch "$work/other/sub/file"
-refuses 'a directory that is no bundle is not replaced' 4 'no bundle, and so not replaced' \
+refuses 'a directory that is no bundle is not replaced' 4 'not a bundle, so not replaced' \
     model --dir "$work/other" install "$work/a"
 ok 'a directory that is no bundle is as it was' test -e "$work/other/sub/file"
 mkdir "$work/empty"
@@ -211,7 +211,7 @@ mkdir "$work/open"
 chmod 777 "$work/open"
 refuses 'a place where others may write is refused' 4 'writable by group or others' \
     model --dir "$work/open/model" install "$work/a"
-refuses 'a place must have a name' 4 'not the name of a place' model --dir / install "$work/a"
+refuses 'a place must have a name' 4 'expected a directory name' model --dir / install "$work/a"
 ln -s "$work/a" "$work/var/dnnest/link"
 refuses 'a link is not replaced' 4 'not replaced' model --dir "$work/var/dnnest/link" install "$work/b"
 rm "$work/var/dnnest/link"
@@ -261,7 +261,7 @@ flock 9
 (sleep 0.5; dn model --dir "$place" list) > "$work/out.list" &
 timeout 20 "$DNNEST" model --dir "$place" rollback > "$work/out.2" 2> "$work/err.2"
 is 'a second command waits, and then says that another one runs' \
-    "$? $(grep -c 'another dnnest model' "$work/err.2")" '4 1'
+    "$? $(grep -c "another 'dnnest model'" "$work/err.2")" '4 1'
 wait
 exec 9<&-
 ok 'list does not wait for another command' grep -q '^current' "$work/out.list"
@@ -313,7 +313,7 @@ wrong_keys() {
     printf '%b' "$2" > wrong.pub
     refuses "$1" 3 "wrong.pub: $3" model --keys wrong.pub verify a
 }
-wrong_keys 'a file without keys is an error' '# none\n' 'no public key'
+wrong_keys 'a file without keys is an error' '# none\n' 'contains no public key'
 wrong_keys 'a key that is too short is an error' \
     '# x\nAAAA\n' 'line 2: expected the base64 of 32 bytes'
 wrong_keys 'a key that is no base64 is an error' '%%%%\n' 'line 1: expected the base64'

@@ -220,11 +220,11 @@ like 'a control character is not echoed' \
 refuses 'fetch takes --install or --out' 2 'one of --install and --out' model fetch "$good/good/new/"
 refuses 'fetch does not take --install and --out together' 2 'one of --install and --out' \
     model --install --out fetched fetch "$good/good/new/"
-refuses 'fetch needs public keys' 3 'no public keys: name them by BundleKeys=' \
+refuses 'fetch needs public keys' 3 'no public keys: set BundleKeys=' \
     model --cacert ca.crt --out fetched fetch "$good/good/new/"
 fetch 'a signature cannot be waived' 2 'must be signed' --unsigned --out fetched fetch "$good/good/new/"
 mkdir there
-fetch 'a directory that is there is not written to' 2 'there: is there already' --out there \
+fetch 'a directory that is there is not written to' 2 'there: exists already' --out there \
     fetch "$good/good/new/"
 fetch 'a directory is not made in a missing one' 4 \
     'No such file' --out no/where fetch "$good/good/new/"

@@ -40,7 +40,7 @@ try probe "${lines[@]}" --gpu t4_16gb $spec -- "$work/steps.sh"
 is 'a program is ended after its steps' "$code" 0
 like 'the output of a program passes through' "$out" $'step 1\nstep 2\n'
 like 'the report follows the output of the program' \
-    "$out" '1[0-9] steps behind [0-9]+ of warm-up, on t4_16gb'
+    "$out" '1[0-9] steps after [0-9]+ of warm-up, on t4_16gb'
 like 'the measured device has a row of its own, and others are scaled by it' "$out" \
     't4_16gb +measured .*scaled '
 like 'the report has a line for sbatch' "$out" \
@@ -95,22 +95,22 @@ gives 'train --site learns from records' 0 'device t4_16gb .*application tiny ' 
 try probe "${lines[@]}" --record none $spec -- "$work/steps.sh" 13
 is 'a program may end by itself' "$code" 0
 like 'without a GPU the CPU is measured' "$out" \
-    'on cpu:.*A CPU tells nothing of GPUs.*cpu +measured .* model .*sbatch --cpus-per-task='
+    'on cpu:.*A CPU was measured; times on GPUs.*cpu +measured .* model .*sbatch --cpus-per-task='
 sed 's/,t4_16gb,/,cpu,/' "$work/two.csv" > "$work/cpu.csv"
 try train --site "$work/cpu.csv" --base "$work/small" --out "$work/site2"
 like 'train --site leaves rows of a CPU out' "$code $err" \
     '^4 .*line 2 is left out: gpu: cpu is a CPU, whose runs tell nothing of GPUs'
-gives 'without SPEC a probe only measures' 0 'Without SPEC nothing can be said' \
+gives 'without SPEC a probe only measures' 0 'The whole run cannot be predicted without SPEC' \
     probe "${lines[@]}" -- "$work/steps.sh"
 try probe --pattern 'at ([0-9]+)' --steps 50 --warmup 20 --record none $spec -- \
     bash -c 'for ((i = 10; i < 100000; i += 10)); do echo "at $i"; sleep 0.02; done'
-like 'a number in parentheses counts the steps itself' "$out" '50 steps behind 20 of warm-up'
+like 'a number in parentheses counts the steps itself' "$out" '50 steps after 20 of warm-up'
 try probe --pattern '^tick' --every 5 --steps 50 --warmup 20 --record none $spec -- \
     bash -c 'while echo tick; do sleep 0.02; done'
-like '--every gives the steps that a line stands for' "$out" '50 steps behind 20 of warm-up'
+like '--every gives the steps that a line stands for' "$out" '50 steps after 20 of warm-up'
 try probe "${lines[@]}" --record none $spec -- \
     bash -c 'while printf "step\r" >&2; do sleep 0.02; done'
-like 'lines of a progress bar on stderr count' "$out" '[0-9]+ steps behind [0-9]+ of warm-up'
+like 'lines of a progress bar on stderr count' "$out" '[0-9]+ steps after [0-9]+ of warm-up'
 
 # --- what goes wrong ---------------------------------------------------------------------
 
@@ -236,7 +236,7 @@ is 'optimizer steps are counted, and end the program' "$code" 0
 like 'the program is ended as by sys.exit, after the last step' "$out" 'steps 13 '
 like 'another sitecustomize is loaded as well' "$out" 'chained True of 9\.9'
 like 'the steps that the hook reports are measured' \
-    "$out" '10 steps behind 3 of warm-up, on cpu'
+    "$out" '10 steps after 3 of warm-up, on cpu'
 try probe "${few[@]}" --json $spec -- python3 "$work/plain.py"
 like 'the report has the version of torch' "$(flat)" '"torch":"9.9"'
 python 'class Mine(SGD):
@@ -246,7 +246,7 @@ for i in range(1000):
     a.step()
     if i % 2: b.step()' nested
 try probe "${few[@]}" $spec -- python3 "$work/nested.py"
-like 'a step that calls that of its base class is one' "$out" '10 steps behind 3 of warm-up'
+like 'a step that calls that of its base class is one' "$out" '10 steps after 3 of warm-up'
 python 'sgd = SGD()
 while True:
     try: sgd.step()

@@ -19,7 +19,7 @@ probe=(probe --hook "$top/cli/probe/hook" --record none --steps 30 --warmup 10)
 
 try "${probe[@]}" "$spec" -- "${tiny[@]}" 300 16
 is 'the training is ended after 40 steps' "$code" 0
-like '30 steps are measured on the CPU' "$out" '30 steps behind [0-9]+ of warm-up, on cpu:'
+like '30 steps are measured on the CPU' "$out" '30 steps after [0-9]+ of warm-up, on cpu:'
 like 'the report has what the loader takes' \
     "$out" 'loader +[0-9]+ % of a step waits for data \(no workers\)'
 like 'the report has the cores that are busy' "$out" 'CPU +[0-9.]+ cores busy, of [0-9]+'

@@ -94,7 +94,7 @@ bad 'a value that is too long is refused' \
 bad 'a key given twice is refused' \
     "sweep: batch is given twice" --sweep batch=1 --sweep Batch=2 $spec -- x
 bad 'a key that nothing takes is refused' \
-    "lr is no key of the metadata, and COMMAND has no .lr." \
+    "lr is not a metadata key, and COMMAND has no .lr." \
     --sweep lr=1 $spec -- x
 bad 'a value that the metadata refuse is refused' \
     "batch: 0 out of range" --sweep batch=8,0 $spec -- x

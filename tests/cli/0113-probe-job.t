@@ -65,12 +65,12 @@ is 'a training is begun anew under dnnest probe, once' "$code $(calls)" '0 1'
 like 'the probe has the words and the directory of the program' \
     "$out" "begun $work \['1000', \"it's \\\$x\"\] False"
 like 'the probe is ended after 40 steps' \
-    "$out" 'steps 40.*30 steps behind 10 of warm-up, on cpu:'
+    "$out" 'steps 40.*30 steps after 10 of warm-up, on cpu:'
 like 'the report has a line to submit that is no probe' "$out" \
     'sbatch --cpus-per-task=.* --comment=dnnest:probe=0,model=resnet18,.* job.sh'
 like 'the record is kept with its job' "$(dn records)" 'tiny +cpu .* probe +42'
 DNNEST_JOB_PROBE_STEPS=5 job python3 train.py 1000
-like 'probe=5 measures five steps' "$out" 'steps 15.*5 steps behind 10 of warm-up'
+like 'probe=5 measures five steps' "$out" 'steps 15.*5 steps after 10 of warm-up'
 echo '{"dnnest":1,"spec":{"batch":4,"steps":100},"graph":{"ops":[{"op":"linear","in":[[64]],"out":[[8]],"params":520}]}}' \
     > "$work/net.json"
 DNNEST_JOB_PROBE_SIDECAR=$(cat "$work/net.json") DNNEST_JOB_PROBE_SPEC=batch=8,app=side \
@@ -87,7 +87,7 @@ is 'a program without torch is left alone' "$code $(calls):$out" '0 0:other'
 job python3 train.py 20
 is 'a program that ends early has its own exit status' "$code" 0
 like 'the steps of a program that ends early are reported' \
-    "$out" 'steps 20.*steps behind 10 of warm-up'
+    "$out" 'steps 20.*steps after 10 of warm-up'
 
 # goes_on TITLE CALLS ERR-REGEX COMMAND...: all 60 steps are taken
 goes_on() {
@@ -116,11 +116,11 @@ is 'another task of a step ends after as many steps' \
     "$code $(calls):$(tail -1 "$work/out")" '0 0:steps 40'
 XDG_DATA_HOME=/proc/none job python3 train.py 1000
 like 'a job without a store is probed all the same' "$code $out $err" \
-    '^0 .*steps 40.*30 steps behind.*nothing is kept: /proc/none'
+    '^0 .*steps 40.*30 steps after.*the result is not stored: /proc/none'
 chmod -x "$work/bin/dnnest"
 PATH=/usr/bin:/bin goes_on 'a program goes on where dnnest is not found' \
     0 'no probe: dnnest is not found' \
     python3 train.py 60
-refuses '--within-job refuses a SPEC' 2 'within-job finds the metadata by itself' \
+refuses '--within-job refuses a SPEC' 2 'within-job takes no SPEC' \
     probe --within-job model=resnet18,batch=1 -- true
 done_testing

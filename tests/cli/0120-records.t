@@ -23,7 +23,7 @@ CSV
 # --- taking in -----------------------------------------------------------------------------
 
 refuses 'records names a store that does not exist' 4 'records.db: No such file' records
-gives 'a table is taken in' 0 '^3 records taken in$' records --import rows.csv
+gives 'a table is taken in' 0 '^3 records added$' records --import rows.csv
 ok 'a table is taken into the usual store' test -f data/dnnest/records.db
 json 'a store can be taken into another one' 'd["imported"] == 3 and d["store"] == "two.db"' \
     records --import data/dnnest/records.db two.db
@@ -35,12 +35,12 @@ dn records --csv three.db > three.csv
 is 'a printed table that is taken in is printed the same again' \
     "$(cmp one.csv three.csv 2>&1)" ''
 is 'a table from stdin is taken in' \
-    "$(dn records --import - three.db < rows.csv)" '3 records taken in'
+    "$(dn records --import - three.db < rows.csv)" '3 records added'
 is 'a table from stdin is added to the store' "$(dn records --csv three.db | wc -l)" 7
 printf 'spec,gpu,colour,note\n%s,t4_16gb,red,1\n' '"model=alexnet,batch=1"' > more.csv
 try records --import more.csv four.db
-is 'columns that are not kept are named' "$err" "dnnest: warning: the column 'colour' is not kept
-dnnest: warning: the column 'note' is not kept"
+is 'columns that are not kept are named' "$err" "dnnest: warning: the column 'colour' is not stored
+dnnest: warning: the column 'note' is not stored"
 printf 'spec,gpu,step_ms\na,b,1\na,b,fast\n' > bad.csv
 refuses 'a wrong cell is named with its line' 4 'bad.csv: line 3: step_ms: ' \
     records --import bad.csv two.db
@@ -145,7 +145,7 @@ done
 
 refuses '--csv and --json do not go together' 2 'csv and --json' records --csv --json two.db
 refuses '--import does not go with options of showing' 2 \
-    'import goes with no option of showing' \
+    'import excludes the options that show records' \
     records --import rows.csv --csv two.db
 refuses '--import takes one table at a time' 2 \
     'import: more than one' records --import a --import b two.db
@@ -153,5 +153,5 @@ refuses '--last is a number' 2 '^dnnest: --last: ' records --last 0 two.db
 refuses 'records takes one store at a time' 2 '' records two.db two.db
 is 'without a home directory the store has to be named' \
     "$(env -u HOME -u XDG_DATA_HOME "$(realpath "$DNNEST")" records 2>&1)" \
-    'dnnest: neither XDG_DATA_HOME nor HOME tells where records are, expected the name of a file'
+    'dnnest: neither XDG_DATA_HOME nor HOME is an absolute path, expected the name of a file'
 done_testing

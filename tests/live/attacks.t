@@ -1,8 +1,8 @@
 #!/bin/bash
-# attacks.t - what plugin/THREATS.md says of users, tried by one on a real Slurm
+# attacks.t - attacks of plugin/THREATS.md, tried by a user on a real Slurm
 #
-# With sbatch, and with a client of the user's own (forge.c) that sends what sbatch would
-# not: a user's program may say anything to slurmctld.
+# With sbatch, and with the user's own client (forge.c), which sends requests that sbatch
+# would not: a user's program may send anything to slurmctld.
 
 set -euo pipefail
 
@@ -41,15 +41,15 @@ shown() {
         grep -E '^(TimeLimit|NumCPUs|CPUs/Task|TresPerNode|ReqTRES|MinMemoryNode|MinCPUsNode)=' || true
 }
 
-# What is no printable ASCII.
+# Characters that are not printable ASCII.
 unprintable() {
     LC_ALL=C tr -d ' -~\n' <<<"$1" | od -An -tx1
 }
 
-# left TITLE REGEX: the job that 'forge' made is as it was asked for, and the user is told.
+# left TITLE REGEX: the job that 'forge' made is as requested, and the user gets a message.
 left() {
-    is "$1: the job stays as it is" "$status $(shown "$job")" "0 $plain"
-    like "$1: the owner is told in one line" "$said" \
+    is "$1: the job is not changed" "$status $(shown "$job")" "0 $plain"
+    like "$1: the owner gets one line" "$said" \
         "^dnnest: $2; job submitted as written\$"
 }
 
@@ -71,7 +71,7 @@ pass 'Slurm starts with both plugins'
 
 printf '#!/bin/sh\ntrue\n' >"$dir/home/job.sh"
 
-# --- a client that says what it likes ------------------------------------------------
+# --- a client that sends anything ----------------------------------------------------
 
 forge
 plain=$(shown "$job")
@@ -96,20 +96,20 @@ forge admin_comment='{"dnnest":1,"verdict":"change"}' comment="dnnest:$KEYS"
 is 'only an admin can write a record' "$status $said" \
     '1 forge: refused: Access/permission denied'
 
-# --- much ----------------------------------------------------------------------------
+# --- large inputs --------------------------------------------------------------------
 
 printf '{"dnnest":1,"graph":%s' "$(printf '[%.0s' {1..16000})" >"$dir/home/deep.json"
 head -c 1000000 /dev/zero | tr '\0' '[' >"$dir/home/large.json"
 forge DNNEST_SIDECAR=@deep.json
 left 'a forged sidecar of 16000 brackets' 'sidecar: .*'
 forge DNNEST_SIDECAR=@large.json
-left 'a forged sidecar of 1 MB' 'sidecar: more than 16384 bytes were handed over'
+left 'a forged sidecar of 1 MB' 'sidecar: more than 16384 bytes were passed'
 for file in deep large; do
     submit --dnnest=$file.json job.sh
     is "sbatch does not send $file.json" "$status $(shown "$job")" "0 $plain"
 done
 
-# Slurm takes scripts of 4 MiB: half a million lines.
+# Slurm accepts scripts of 4 MiB: half a million lines.
 readonly SCRIPT_SIZE=4000000
 head -c $SCRIPT_SIZE <(printf '#!/bin/sh\n'; yes '#DNNEST a=1') >"$dir/home/wrong.sh"
 head -c $SCRIPT_SIZE <(printf '#!/bin/sh\n#DNNEST %s\n' "$KEYS"; yes '#DNNEST') >"$dir/home/bare.sh"
@@ -138,8 +138,8 @@ done
 
 # --- terminals and logs --------------------------------------------------------------
 
-# injected TITLE ARGUMENT...: what dnnest says of the job is one printable line in the log,
-# and printable to the user. Slurm itself echoes some fields as they are: not its lines.
+# injected TITLE ARGUMENT...: dnnest writes one printable line in the log, and printable
+# text to the user. Lines of Slurm are not checked: it echoes some fields unchanged.
 injected() {
     local title=$1
     shift
@@ -150,7 +150,7 @@ injected() {
     is "$title: the user gets printable text" \
         "$(unprintable "$(grep -a dnnest "$dir/said" || true)")" ''
     if [[ $job != '' ]]; then
-        # What scontrol shows of the next field may begin a new line: that is Slurm's.
+        # scontrol may begin a new line in the next field: that is Slurm's output.
         record=$(cluster_job_field "$job" AdminComment | head -1) || record=
         ok "$title: the record is JSON, if there is one" python3 -c \
             'import json,sys; sys.argv[1] in ("", "(null)") or json.loads(sys.argv[1])' "$record"
@@ -182,8 +182,8 @@ is 'sbatch reports escapes in --dnnest= in one line' "$(wc -l <"$dir/said")" 1
 
 # --- gaming --------------------------------------------------------------------------
 
-# A lie can lower what was asked for, which its owner could have done with -t, -c and
-# --gres=; no lie raises anything.
+# A lie can lower the request, as its owner can with -t, -c and --gres=. No lie raises
+# anything.
 for lie in epochs=1 epochs=100000 batch=1 batch=65536 deadline=30-0 objective=time; do
     # shellcheck disable=SC2001
     keys=$(sed "s/${lie%%=*}=[^,]*,//" <<<"$KEYS"),$lie
@@ -200,6 +200,6 @@ done
 
 crashes=$(grep -aciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
 is 'slurmctld never complained about itself' "$crashes" 0
-ok 'slurmctld is there' scontrol ping
+ok 'slurmctld runs' scontrol ping
 
 done_testing

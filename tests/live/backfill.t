@@ -1,10 +1,9 @@
 #!/bin/bash
 # backfill.t - on a busy cluster a job that dnnest describes starts before its twin
 #
-# What a right limit is good for: a job holds every node for two hours to come, the next
-# one wants all of them, and whatever comes later has to end before that one starts. A
-# day's job cannot, its twin with a lowered limit can. Only the order of starts counts
-# here, never a duration.
+# The use of a right limit: a job holds every node for two more hours, the next one requests
+# all of them, and any later job must end before that one starts. A job of a day cannot, its
+# twin with a lowered limit can. Only the order of starts is checked, never a duration.
 
 set -euo pipefail
 
@@ -20,12 +19,12 @@ readonly SOFT_SINCE=2311 POLICY_SINCE=2411
 
 # --- helpers -------------------------------------------------------------------------
 
-# Of a job only the time changes, so that a twin is one in everything else.
+# Only the time of a job changes, so that its twin is the same in everything else.
 write_conf() {
     live_conf Bundle=none Mode=enforce GpuType=keep Cpus=keep "$@"
 }
 
-# A job that ends when 'end NAME' says so, and not before.
+# A job that ends at 'end NAME', and not before.
 waits_for() {
     printf '#!/bin/sh\nuntil [ -e %s ]; do sleep 0.2; done\n' "$dir/home/$1.end"
 }
@@ -33,7 +32,7 @@ end() {
     touch "$dir/home/$1.end"
 }
 
-# Sets 'job'; the script comes on stdin. Nothing here makes sense without the job.
+# Sets 'job'; the script is read from stdin. Without the job the test ends.
 submit() {
     if ! job=$(cluster_as_user sbatch --parsable -o /dev/null "$@" 2>"$dir/said"); then
         echo "Bail out! sbatch: $(<"$dir/said")"
@@ -85,13 +84,13 @@ pass 'slurmctld starts with the plugin'
 
 # --- a busy cluster ------------------------------------------------------------------
 
-# make_busy NAME: sets 'wide' and 'twin', the first job without dnnest that comes then
+# make_busy NAME: sets 'wide' and 'twin', the first job without dnnest after it
 make_busy() {
     submit -N 4 --ntasks-per-node=1 -c 4 -t 2:00:00 --comment="$OFF" < <(waits_for "$1")
     ok 'a job runs on every node, two hours by its limit' cluster_wait_job "$job" RUNNING 60
     submit -N 4 --exclusive -t 10 --comment="$OFF" <<<$'#!/bin/sh\nsleep 1'
     wide=$job
-    ok 'another job wants every node whole, and has a planned start' \
+    ok 'another job requests every node whole, and has a planned start' \
         cluster_until 60 planned "$wide"
     submit "${DAY[@]}" --comment="$OFF" <<<$'#!/bin/sh\nsleep 1'
     twin=$job
@@ -100,7 +99,7 @@ make_busy() {
 end_busy() {
     end "$1"
     ok 'the job without dnnest runs in the end' cluster_wait_job "$twin" COMPLETED 120
-    ok 'the job that wanted every node runs in the end' cluster_wait_job "$wide" COMPLETED 120
+    ok 'the job that requested every node runs in the end' cluster_wait_job "$wide" COMPLETED 120
 }
 
 # --- a lower limit -------------------------------------------------------------------
@@ -114,14 +113,14 @@ ok 'the job with the lower limit has less than two hours' \
     test "$(seconds_of "$(field "$small" TimeLimit)")" -lt 7200
 is 'the twin without dnnest came first and waits with its own limit' \
     "$(field "$twin" JobState) $(field "$twin" TimeLimit)" 'PENDING 1-00:00:00'
-is 'the job that wants every node waits' "$(field "$wide" JobState)" PENDING
+is 'the job that requests every node waits' "$(field "$wide" JobState)" PENDING
 end_busy first
 earlier 'the job with a lowered limit started before its twin' "$small" "$twin"
 earlier 'jobs without dnnest kept their order' "$wide" "$twin"
 
 # --- a soft limit --------------------------------------------------------------------
 
-# What sets time_min: the policy where it can, else the user.
+# Who sets time_min: the policy if possible, else the user.
 knows_soft_limits() {
     ((version >= POLICY_SINCE)) &&
         "$dnnest" config --check="$dir/etc/dnnest.conf"
@@ -149,11 +148,11 @@ soft_limit() {
     ok 'the job with time_min has one below two hours' \
         test "$(seconds_of "$(field "$gentle" TimeMin)")" -lt 7200
 
-    # dnnest always leaves minutes for the start of a run, so this time_min is another's.
+    # dnnest always adds minutes for the start of a run, so it did not set this time_min.
     submit "${DAY[@]}" --comment="$OFF" --time-min=1 < <(waits_for patient)
     patient=$job
     ok 'a job with a time_min of one minute runs in the gap' cluster_wait_job "$patient" RUNNING 120
-    # A clock to compare with: the controller's own, on a job that started later.
+    # For comparison: the controller's clock, on a job that started later.
     submit -c 1 -t 1 --comment="$OFF" < <(waits_for hard)
     hard=$job
     ok 'a later job with a hard limit of one minute runs' cluster_wait_job "$hard" RUNNING 60
@@ -165,13 +164,14 @@ soft_limit() {
         test "$(seconds_of "$(field "$patient" RunTime)")" -gt 60
     end patient
     ok 'the job with time_min ends well' cluster_wait_job "$patient" COMPLETED 60
-    # Up to 24.11 the job that wants every node is now planned behind the day of this one, so
-    # that the twin need not wait for it: which of these two is first is not told here.
+    # Up to 24.11 the job that requests every node is now planned after the day of this one,
+    # so that the twin need not wait for it. Which of these two starts first is not checked.
     end_busy second
     earlier 'the job with a soft limit started before its twin' "$gentle" "$twin"
 }
 
-# Why dnnest sets no time_min without soft limits. From 25.05.3 on the job keeps what fits.
+# The reason why dnnest sets no time_min without soft limits. From 25.05.3 on the job keeps
+# the time that fits.
 hard_limit() {
     local cut
     make_busy third

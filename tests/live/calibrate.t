@@ -1,8 +1,8 @@
 #!/bin/bash
 # calibrate.t - every GPU type of a real Slurm is measured by a job and gets its entry
 #
-# There is no GPU: a stand-in gives kernels that others have recorded (learn/data) in place
-# of 'dnnest-bench gpu'; all else is the real program.
+# There is no GPU: a stand-in replaces 'dnnest-bench gpu' and returns recorded kernels
+# (learn/data). All other parts are real.
 
 set -euo pipefail
 
@@ -12,9 +12,9 @@ unset DNNEST_BENCH
 live_begin calibrate
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
 [[ -x $build/dnnest-bench ]] || skip_all 'dnnest-bench is not built'
-readonly LIMIT_S=240 # for all jobs, which take seconds where the machine has nothing else
+readonly LIMIT_S=240 # for all jobs, which take seconds on an idle machine
 
-# Jobs run as an ordinary user, who may not look into a checkout of root's.
+# Jobs run as an ordinary user, who may not read a checkout of root.
 umask 022
 chmod 755 "$dir"
 mkdir "$dir/bin" "$dir/lib" "$dir/recorded" "$dir/conf"
@@ -32,7 +32,7 @@ Bundle=none
 Gpu Type=a100 Device=a100_pcie_40gb
 Gpu Type=v100 Device=v100_pcie_32gb
 END
-# What the file has is not written again, as the real one would not measure it.
+# Kernels in the file are not written again; the real program would not measure them.
 cat >"$dir/bin/dnnest-bench" <<END
 #!/bin/bash
 if [[ \$1 != gpu ]]; then exec '$dir/bin/real-bench' "\$@"; fi
@@ -66,7 +66,7 @@ is 'the entries are named at the end' "$(grep '\.conf$' "$dir/said" | sed 's|.*/
     'a100_pcie_40gb.conf v100_pcie_32gb.conf'
 like 'an entry has what was measured' "$(<"$dir/out/site/v100_pcie_32gb.conf")" \
     $'Device=v100_pcie_32gb\n.*LinearFp32=1\.[0-9]+e\+13'
-like 'each type is measured on a node of its own' \
+like 'each type is measured on a separate node' \
     "$(cat "$dir/out/v100.calls" "$dir/out/a100.calls")" '^v[12] .*a[12] '
 like 'the loaders of the node become lines of dnnest.conf' "$(<"$dir/out/a100.conf")" \
     'CoreTokens=[0-9.e+]+'
@@ -84,7 +84,7 @@ status=0
 calibrate --quick --wait --type=v100 --one --conf="$dir/conf/dnnest.conf" "$dir/out" \
     >"$dir/again" 2>&1 || status=$?
 is 'calibrate may be called again for one type' "$status $(grep -c ': job ' "$dir/again")" '0 1'
-is 'what was measured stays when calibrate is called again' \
+is 'earlier entries are kept when calibrate is called again' \
     "$(sha256sum <"$dir/out/v100.csv")" "$before"
 job=$(sed -n 's/^v100: job //p' "$dir/again")
 like 'with --one a job has one GPU' "$(scontrol show job -o "$job")" 'gpu:v100:1'

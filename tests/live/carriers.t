@@ -1,8 +1,8 @@
 #!/bin/bash
 # carriers.t - every way for a job to describe itself, in a real Slurm, by an ordinary user
 #
-# What one carrier makes of a job is not written down here: all of them must make the same
-# of it as the comment does, and wrong ones what no carrier at all does.
+# The expected jobs are not written here: every carrier must have the same result as the
+# comment, and a wrong one the same as no carrier.
 
 set -euo pipefail
 
@@ -45,22 +45,22 @@ script() {
     printf 'srun hostname\n'
 }
 
-# same TITLE WANT OPTION...: the submission comes to what 'want' shows, with one line.
+# same TITLE WANT OPTION...: the submission is as 'want' shows, with one line.
 same() {
     local title=$1 want=$2
     shift 2
     submit "$@"
     is "$title" "$(shown "$job")" "$want"
-    like "$title: the user reads one line" "$said" "$one_line"
+    like "$title: the user gets one line" "$said" "$one_line"
 }
 
-# wrong TITLE REGEX OPTION...: the job is submitted as written, and the user told so.
+# wrong TITLE REGEX OPTION...: the job is submitted as written, and the user gets a message.
 wrong() {
     local title=$1 regex=$2
     shift 2
     submit "$@"
-    is "$title leaves the job as it is" "$status $(shown "$job")" "0 $plain"
-    like "$title: the user reads why in one line" "$said" \
+    is "$title does not change the job" "$status $(shown "$job")" "0 $plain"
+    like "$title: the user gets the reason in one line" "$said" \
         "^sbatch: (error: )?dnnest: $regex; job submitted as written\$"
 }
 
@@ -100,19 +100,19 @@ want=$(shown "$job")
 like 'the comment moves a job' "$said" "$one_line"
 not_ok 'the comment changes the job' test "$plain" = "$want"
 
-same '--dnnest=FILE comes to the same as the comment' "$want" --dnnest=train.json job.sh
-same '--dnnest=KEYS comes to the same as the comment' "$want" --dnnest="$KEYS" job.sh
-same '#DNNEST lines come to the same as the comment' "$want" lines.sh
-same '#SBATCH --dnnest=KEYS comes to the same as the comment' "$want" option.sh
-same '#SBATCH --dnnest=FILE comes to the same as the comment' "$want" file.sh
-same '#SBATCH --comment= comes to the same as the comment' "$want" comment.sh
+same '--dnnest=FILE has the same result as the comment' "$want" --dnnest=train.json job.sh
+same '--dnnest=KEYS has the same result as the comment' "$want" --dnnest="$KEYS" job.sh
+same '#DNNEST lines have the same result as the comment' "$want" lines.sh
+same '#SBATCH --dnnest=KEYS has the same result as the comment' "$want" option.sh
+same '#SBATCH --dnnest=FILE has the same result as the comment' "$want" file.sh
+same '#SBATCH --comment= has the same result as the comment' "$want" comment.sh
 
 json "${KEYS/batch=64/batch=1}" | give "$home/first.json"
 same 'keys beside a file override those of the file' \
     "$want" --dnnest=@first.json,batch=64 job.sh
 same '#DNNEST lines override the sidecar, and the option the comment' "$want" \
     --dnnest=@first.json,epochs=20 --comment=dnnest:batch=64,epochs=1 lines.sh
-same 'the option of the command line takes the place of the script'"'"'s' "$want" \
+same 'the option of the command line replaces that of the script' "$want" \
     --dnnest="$KEYS" file.sh
 ln -s train.json "$home/link.json"
 same 'a link of the user is followed on the client' "$want" --dnnest=link.json job.sh
@@ -130,7 +130,7 @@ like 'a network of the user'"'"'s own is predicted by its layers' \
 
 for off in --dnnest=off --comment=dnnest:off; do
     submit "$off" lines.sh
-    is "$off opts out, whatever the script says" "$said $(shown "$job")" " $plain"
+    is "$off opts out, with any lines in the script" "$said $(shown "$job")" " $plain"
 done
 
 # --- help ----------------------------------------------------------------------------
@@ -153,7 +153,7 @@ script '#DNNEST batch=many' | give "$home/bad.sh"
 mkfifo -m 644 "$home/fifo"
 install -m 600 "$home/train.json" "$home/secret.json"
 truncate -s 1G "$home/sparse.json"
-for i in {0..624}; do # none of which is like another
+for i in {0..624}; do # no two of which are equal
     printf '%s{"op":"linear","in":[[%d]],"out":[[%d]]}' "${sep-}" $((2**(i%25))) $((2**(i/25)))
     sep=,
 done | { printf '{"dnnest":1,"graph":{"ops":['; cat; echo ']}}'; } | give "$home/large.json"
@@ -167,18 +167,18 @@ wrong 'a missing file' '--dnnest: none.json: No such file or directory' --dnnest
 wrong 'a FIFO' '--dnnest: fifo: not a regular file' --dnnest=fifo job.sh
 wrong 'a directory' '--dnnest: .: not a regular file' --dnnest=. job.sh
 wrong 'a device' '--dnnest: /dev/zero: not a regular file' --dnnest=/dev/zero job.sh
-wrong 'a file of somebody else' '--dnnest: secret.json: Permission denied' \
+wrong 'a file of another user' '--dnnest: secret.json: Permission denied' \
     --dnnest=secret.json job.sh
 wrong 'a file of 1 GiB' '--dnnest: sparse.json: 1073741824 bytes, .*' --dnnest=sparse.json job.sh
-wrong 'a graph that is too large to travel' \
+wrong 'a graph that is too large to send' \
     '--dnnest: large.json: .*625 are left., expected at most 16384' --dnnest=large.json job.sh
 wrong 'a wrong line of the script' 'script line 2: column 15: batch: .*' \
     bad.sh
 submit --dnnest=none.json --quiet job.sh
-job=$(squeue -h -o %A | sort -n | tail -1) # it does not say
-is 'with --quiet a wrong sidecar leaves the job as it is' "$status $(shown "$job")" "0 $plain"
+job=$(squeue -h -o %A | sort -n | tail -1) # --quiet prints no number
+is 'with --quiet a wrong sidecar does not change the job' "$status $(shown "$job")" "0 $plain"
 
-# --- inside of a job -----------------------------------------------------------------
+# --- inside a job --------------------------------------------------------------------
 
 script | give "$home/inner.sh"
 give "$home/outer.sh" 755 <<'END'
@@ -191,18 +191,18 @@ END
 cluster_as_user sbatch -Q -o /dev/null -n 1 -t 60 --dnnest=@train.json,batch=64 outer.sh
 ok 'a job with a sidecar runs' cluster_until 120 test -e "$home/inner.done"
 is 'a job with a sidecar does not have it in its environment' "$(<"$home/inner.env")" ''
-is 'srun inside of a job with a sidecar is silent' "$(<"$home/inner.srun")" 'status 0'
-is 'sbatch inside of a job with a sidecar does not take it over' \
+is 'srun inside a job with a sidecar is silent' "$(<"$home/inner.srun")" 'status 0'
+is 'sbatch inside a job with a sidecar does not inherit it' \
     "$(<"$home/inner.said") $(shown "$(<"$home/inner.id")")" " $plain"
 
-# As in a job of a cluster whose slurmctld leaves it there.
+# As in a job of a cluster whose slurmctld does not remove it.
 inherit=(env "SLURM_SPANK__SLURM_SPANK_OPTION_dnnest_dnnest=none.json"
     "SLURM_SPANK_DNNEST_OPTION=$KEYS")
 for script in job.sh lines.sh option.sh; do
     expect=$want
     if [[ $script = job.sh ]]; then expect=$plain; fi
     id=$(cluster_as_user "${inherit[@]}" sbatch --parsable -H "${A100[@]}" $script 2>"$dir/said")
-    is "what an outer job has left means nothing to $script" "$(shown "$id")" "$expect"
+    is "entries of an outer job are ignored by $script" "$(shown "$id")" "$expect"
     not_ok "what an outer job has left is no error to $script" grep -q error "$dir/said"
 done
 
@@ -211,7 +211,7 @@ done
 limit() {
     sed -En 's/.*TimeLimit=([^ ]+).*/\1/p'
 }
-# What an allocation with that option shows of itself, steps and all.
+# What an allocation with that option shows of itself, including its steps.
 allocate() {
     status=0
     # shellcheck disable=SC2016
@@ -223,17 +223,17 @@ for how in salloc srun; do
     time_want=$(limit <<<"$shows")
     not_ok "$how --comment= has its time limit lowered" test "$time_want" = 1-00:00:00
     allocate "$how" --dnnest=train.json
-    is "$how --dnnest=FILE comes to the same" "$status $(limit <<<"$shows")" "0 $time_want"
+    is "$how --dnnest=FILE has the same result" "$status $(limit <<<"$shows")" "0 $time_want"
     like "$how --dnnest=FILE keeps the GPUs" "$shows" 'gpu:a100:4'
     like "$how --dnnest=FILE reports the new time limit" \
         "$(<"$dir/said")" "$how: dnnest: time 1-00:00:00 -> $time_want"
     is "$how --dnnest=FILE has one line of dnnest" "$(grep -c dnnest "$dir/said")" 1
     allocate "$how" --dnnest=none.json
-    is "$how with a wrong sidecar runs as it is" "$status $(limit <<<"$shows")" '0 1-00:00:00'
-    like "$how with a wrong sidecar says why" \
+    is "$how with a wrong sidecar runs unchanged" "$status $(limit <<<"$shows")" '0 1-00:00:00'
+    like "$how with a wrong sidecar prints the reason" \
         "$(<"$dir/said")" "$how: error: dnnest: --dnnest: none.json: No such"
 done
-like 'srun without GPUs or description is left alone' \
+like 'srun without GPUs or description is not changed' \
     "$(cluster_as_user timeout 120 srun -n 1 -t 60 hostname 2>&1)" '^[^ ]+$'
 
 # --- SidecarDir ----------------------------------------------------------------------
@@ -267,7 +267,7 @@ submit --comment=dnnest:@train.json job.sh
 if [[ $said = *openat2* ]]; then
     skip 'files of comments are read' 'the kernel has no openat2'
 else
-    same 'a file below SidecarDir comes to the same as the comment' "$want" \
+    same 'a file below SidecarDir has the same result as the comment' "$want" \
         --comment=dnnest:@train.json job.sh
     same 'keys after a file below SidecarDir override those of the file' "$want" \
         --comment=dnnest:@sub/train.json,batch=64 job.sh
@@ -292,7 +292,8 @@ else
     wrong 'a file of 1 GiB there' 'comment: sparse.json: 1073741824 bytes, .*' \
         --comment=dnnest:@sparse.json job.sh
 
-    # Swapped all the time for a link to another's, which is good for another job.
+    # Swapped continuously with a link to another user's file, which is valid for another
+    # job.
     json "${KEYS/epochs=20/epochs=1}" >"$below/victim.json"
     (
         while [[ -e $below/victim.json ]]; do

@@ -23,13 +23,13 @@ v1 idle gpu:v100:4 96 512000
 v2 idle gpu:v100:4 96 512000'
 
 config=$(scontrol show config)
-like 'no job submit plugin is loaded unless asked for' "$config" 'JobSubmitPlugins += \(null\)'
-like 'a line of --conf takes the place of the default' "$config" \
+like 'no job submit plugin is loaded unless requested' "$config" 'JobSubmitPlugins += \(null\)'
+like 'a line of --conf replaces the default' "$config" \
     'SchedulerParameters += batch_sched_delay=0,bf_interval=1'$'\n'
 ok 'no line of slurm.conf is given twice' \
     bash -c '! scontrol ping 2>&1 | grep -i "more than once"'
 
-# An ordinary user's job, its step, its traces
+# An ordinary user's job, its step, its records
 cat >"$dir/home/job.sh" <<'END'
 #!/bin/sh
 #SBATCH --gres=gpu:a100:4 -c 80 -t 1-0 -J train
@@ -40,7 +40,7 @@ id=$(cluster_as_user sbatch --parsable --comment='two words' job.sh)
 ok 'a job of an ordinary user ends well' cluster_wait_job "$id" COMPLETED 60
 like 'the job of the user ran on a node with a100' \
     "$(cluster_job_field "$id" NodeList)" '^a[12]$'
-is 'the time limit of the job is the one asked for' \
+is 'the time limit of the job is the requested one' \
     "$(cluster_job_field "$id" TimeLimit)" 1-00:00:00
 is 'the job had 80 CPUs' "$(cluster_job_field "$id" NumCPUs)" 80
 is 'the comment of the job is kept with its blanks' \
@@ -75,7 +75,7 @@ not_ok 'waiting for a cancelled job to complete is an error' \
     cluster_wait_job "$id" COMPLETED 60
 ok 'a cancelled job is noticed within 5 seconds' test $((SECONDS - started)) -le 5
 
-# The end: jobs run, one of them does all it can to be forgotten.
+# The end: jobs run, one of them with a process that leaves it.
 cat >"$dir/home/stray.sh" <<'END'
 #!/bin/sh
 #SBATCH -c 1 -t 10

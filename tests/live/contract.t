@@ -1,9 +1,9 @@
 #!/bin/bash
-# contract.t - what plugin/CONTRACT.md says of Slurm, asked of the Slurm at hand
+# contract.t - the facts of plugin/CONTRACT.md, checked on the installed Slurm
 #
-# A plugin of the test's own (witness.c) writes into the controller's log what slurmctld
-# gives it, and does to the job what words of its comment say. It is compiled here in
-# several variants; dnnest is not loaded. Jobs are only submitted: there are no nodes.
+# A plugin of this test (witness.c) writes the data that slurmctld gives it into the
+# controller's log, and changes the job as words of its comment request. It is compiled here
+# in several variants; dnnest is not loaded. Jobs are only submitted: there are no nodes.
 
 set -euo pipefail
 
@@ -44,12 +44,12 @@ count() {
     testimony | grep -c "$1" || true
 }
 
-# seen NAME: of the fields that the plugin has seen last
+# seen NAME: one of the fields of the plugin's last call
 seen() {
     testimony | tail -1 | tr ' ' '\n' | sed -n "s/^$1=//p" | xargs
 }
 
-# Sets 'job', 'said' and 'status'; what the plugin sees is in testimony.
+# Sets 'job', 'said' and 'status'; what the plugin saw is in testimony.
 submit() {
     status=0
     mark
@@ -72,7 +72,7 @@ set_conf() {
     echo "$1=$2" >>"$SLURM_CONF"
 }
 
-# ends TITLE REGEX: slurmctld does not start, and says this
+# ends TITLE REGEX: slurmctld does not start, and logs this
 ends() {
     local status=0
     mark
@@ -108,7 +108,7 @@ is 'a batch job has a script and an environment' "$(seen script) $(seen environm
 
 mark
 timeout 20 sbatch --parsable -H --uid="$CLUSTER_USER" --chdir=/tmp --wrap true >/dev/null
-is 'the owner of a job is another one than its submitter' \
+is 'the owner of a job can differ from its submitter' \
     "$(seen owner) $(seen submitter)" "$(id -u "$CLUSTER_USER") 0"
 
 mark
@@ -191,7 +191,7 @@ submit --comment="tres_per_node=$other:a100:4"
 like 'a TRES in the spelling of other versions is refused' "$status $said" \
     '^1 .*Invalid (Trackable|TRES|generic resource)'
 submit --comment='cpus_per_task=2' -c 8
-is 'CPUs that are lowered in one field alone stay' "$(cluster_job_field "$job" NumCPUs)" 8
+is 'CPUs that are lowered in one field alone do not change' "$(cluster_job_field "$job" NumCPUs)" 8
 submit --comment='time_min=90' -t 60
 like 'a time_min above time_limit is refused' "$status $said" '^1 .*[Tt]ime'
 submit -t 3-0
@@ -214,9 +214,9 @@ is 'an update shows what changes, and nothing else' \
     "$(seen time_limit) $(seen cpus_per_task) $(seen tres_per_node) $(seen script)" \
     '30 NO_VAL NULL NULL'
 if ((version < 2302)); then
-    is 'job_modify has words for the user from 23.02 on' "$(<"$dir/said")" ''
+    is 'job_modify can send a message to the user from 23.02 on' "$(<"$dir/said")" ''
 else
-    like 'job_modify has words for the user from 23.02 on' "$(<"$dir/said")" 'witness speaks'
+    like 'job_modify can send a message to the user from 23.02 on' "$(<"$dir/said")" 'witness speaks'
 fi
 is 'an owner lowers the limit' "$(cluster_job_field "$job" TimeLimit)" 00:30:00
 cluster_as_user scontrol update job="$job" TimeLimit=90 >"$dir/said" 2>&1 || true
@@ -233,10 +233,10 @@ wait
 took=$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { printf "%d", (b - a) * 1000 }')
 diag "three submissions of a second each took $took ms"
 if ((version < 2302)); then
-    ok 'submissions come one after another up to 22.05, side by side from 23.02 on' \
+    ok 'submissions are serial up to 22.05, and parallel from 23.02 on' \
         test "$took" -ge 3000
 else
-    ok 'submissions come one after another up to 22.05, side by side from 23.02 on' \
+    ok 'submissions are serial up to 22.05, and parallel from 23.02 on' \
         test "$took" -lt 2500
 fi
 
@@ -260,7 +260,7 @@ has_slow() {
 }
 submit -J slow --comment=sleep=6
 like 'sbatch gives up after MessageTimeout' "$status $said" '^1 sbatch: error: Batch job submission failed'
-ok 'a job that sbatch has given up is made all the same' \
+ok 'a job that sbatch has given up is still created' \
     cluster_until 20 has_slow
 
 # --- several plugins -----------------------------------------------------------------
@@ -308,7 +308,7 @@ is 'the first folder of PluginDir with a plugin that can be loaded wins' \
     "$(loaded_from)" "$dir/other/job_submit_witness.so"
 _cluster_end slurmctld
 set_conf JobSubmitPlugins absent
-ends 'a plugin that is not there ends slurmctld' 'failed to initialize job_submit plugin'
+ends 'a missing plugin ends slurmctld' 'failed to initialize job_submit plugin'
 set_conf JobSubmitPlugins witness
 set_conf PluginDir "$system_plugins"
 echo 'DnnestConfig=1' >>"$SLURM_CONF"

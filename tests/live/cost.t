@@ -1,7 +1,7 @@
 #!/bin/bash
-# cost.t - what measures the cost of submissions works, on a few of them
+# cost.t - the programs that measure the cost of submissions work, on a few submissions
 #
-# What it costs is no matter of a test: tests/bench/cost says it.
+# The cost itself is not tested: tests/bench/cost measures it.
 
 set -euo pipefail
 
@@ -16,7 +16,7 @@ export abs_top_srcdir=$top abs_top_builddir=$build
 
 # --- in a controller -----------------------------------------------------------------
 
-# It looks itself whether dnnest has decided what it should, and nothing else.
+# The program itself checks that dnnest has decided only what it should.
 status=0
 table=$("$top/tests/bench/submit" --quick 2>"$dir/said") || status=$?
 is 'submissions are timed in six controllers' "$status" 0

@@ -1,7 +1,7 @@
 #!/bin/bash
-# faults.t - a real slurmctld with faults that only a real one has
+# faults.t - faults that only a real slurmctld can have
 #
-# All others are forced in tests/plugin/faults.c; plugin/FAULTS.md lists them.
+# tests/plugin/faults.c forces all others; plugin/FAULTS.md lists them.
 
 set -euo pipefail
 
@@ -11,7 +11,7 @@ live_begin faults job_submit_dnnest
 
 readonly RESNET='dnnest:model=resnet50,batch=64,precision=fp16,epochs=5,dataset=imagenet'
 
-# submit: a job that is held; $job, and $said to its user.
+# submit: a held job; sets $job, and $said, the message to its user.
 submit() {
     job=$(cluster_as_user sbatch --parsable -H --gres=gpu:a100:4 -t 1-0 --comment="$RESNET" \
         --wrap=true 2>"$dir/said")
@@ -35,7 +35,7 @@ submit
 sound=$(cluster_job_field "$job" TimeLimit)
 not_ok 'the job is not what its user wrote' [ "$sound" = '1-00:00:00' ]
 
-# With 64 KiB slurmctld 22.05 itself ends at its start, without any plugin of ours, too.
+# With 64 KiB slurmctld 22.05 itself ends at its start, also without the plugin.
 CLUSTER_CTLD_VIA=(prlimit --stack=131072:131072)
 ok 'slurmctld starts with a stack limit of 128 KiB' restart
 is 'slurmctld has a stack limit of 128 KiB' "$(awk '/^Max stack size/ { print $4, $5 }' \
@@ -50,10 +50,10 @@ ok 'slurmctld starts with a DecisionTime in slurm.conf' restart
 submit
 is 'a decision over DecisionTime leaves the job' \
     "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
-like 'the user of a decision over DecisionTime reads why' "$said" \
+like 'the user of a decision over DecisionTime gets the reason' "$said" \
     '^sbatch: dnnest: took longer than DecisionTime=0\.0001 ms, .*; job submitted as written$'
 is 'a decision over DecisionTime has one line in the log' \
-    "$(logged | grep -c 'uid=.* took longer than DecisionTime=.*; job left as it is')" 1
+    "$(logged | grep -c 'uid=.* took longer than DecisionTime=.*; job unchanged')" 1
 
 is 'slurmctld never complained about itself' \
     "$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)" 0

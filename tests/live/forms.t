@@ -1,10 +1,10 @@
 #!/bin/bash
 # forms.t - every form of a request that the installed Slurm has, through its own clients
 #
-# Each form is submitted twice, held: with metadata, and opted out. What differs between
-# the two jobs is what dnnest has changed, and must be what is written here. The same
-# submission then runs, and its srun with it: a job whose fields contradict each other or
-# its environment loses that. The forms are those of the table in job_submit_dnnest(8).
+# Each form is submitted twice, held: with metadata, and opted out. The differences between
+# the two jobs are the changes of dnnest, and must be those written here. The same
+# submission then runs, and so does srun in it: srun fails if the fields of a job contradict
+# each other or its environment. The forms are those of the table in job_submit_dnnest(8).
 
 set -euo pipefail
 
@@ -12,7 +12,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin forms job_submit_dnnest
 
-# The limit is TimeMin and the CPUs are CpusPerGpuMin, whatever the predictor says.
+# The limit is TimeMin and the CPUs are CpusPerGpuMin, for any prediction.
 readonly WORK='model=resnet50,batch=64,precision=fp16,epochs=2,dataset=imagenet,input=synthetic'
 readonly METADATA="dnnest:$WORK"
 
@@ -62,8 +62,8 @@ submit() {
     cluster_as_user sbatch --parsable "$@" job.sh 2>"$dir/said" || { cat "$dir/said" >&2 && return 1; }
 }
 
-# What was asked for, one "Key=Value" a line, spelled alike for all versions. From 23.11 on
-# CPUs per task are in TresPerTask as well; whether they agree, the job's srun finds out.
+# The request, one "Key=Value" per line, in the same spelling for all versions. From 23.11
+# on CPUs per task are in TresPerTask as well; the job's srun fails if they disagree.
 asked() {
     scontrol show job -o "$1" | tr ' ' '\n' |
         sed -E -e 's|gres/gpu|gres:gpu|g' -e '/^TresPerTask=/{s/cpu[=:][0-9]+,?//;s/(gpu:[a-z0-9]+)=/\1:/}' \
@@ -82,7 +82,7 @@ changes_of() {
     scancel -Q "$with" "$without" || true
 }
 
-# Forms: options | all changes | the nodes where it runs. Every job asks for a day.
+# Forms: options | all changes | the nodes where it runs. Every job requests a day.
 readonly T='TimeLimit=12:00:00'
 forms=(
     "--gres=gpu:a100:4 --mem=256000|$T TresPerNode=gres:gpu:v100:4|v"
@@ -123,7 +123,7 @@ forms=(
     "--gres=gpu:a100:4 --time-min=13:00:00 --mem=64000|TimeLimit=13:00:00 TresPerNode=gres:gpu:v100:4|v"
 )
 
-# A '|' of an option is a '|' of the list, too: the first and the last two are ours.
+# An option may contain a '|', too: the first and the last two separate the parts.
 split_form() {
     where=${1##*|}
     expected=${1%|*}
@@ -169,7 +169,7 @@ unset SLURM_GRES SLURM_CONSTRAINT
 SRUN_CPUS_PER_TASK=80 changes_of -t 1-0 --gres=gpu:v100:4 -c 80 --mem=64000
 is 'SRUN_CPUS_PER_TASK keeps the CPUs' "$changes" "$T"
 
-# --- the user is told of a number of GPUs that is not his ------------------------------
+# --- metadata with another number of GPUs ----------------------------------------------
 
 said=$(cluster_as_user sbatch -H -t 1-0 --gres=gpu:v100:4 --comment="$METADATA,gpus=2" job.sh 2>&1)
 like 'one line says that the metadata have fewer GPUs' "$said" \
@@ -190,15 +190,15 @@ is 'all tasks of a moved array run on the new nodes' \
     "$(sort -u "$dir/home/out-$job"-* | grep -vc 'step on v[12]')" 0
 
 changes_of -t 1-0 --gres=gpu:a100:4 --mem=64000 : --gres=gpu:a100:2 -c 40 --mem=64000
-is 'components of a heterogeneous job stay' "$changes" ''
+is 'components of a heterogeneous job are not changed' "$changes" ''
 
 before=$(squeue -h | wc -l)
 said=$(cluster_as_user sbatch --test-only -t 1-0 --comment="$METADATA" --gres=gpu:a100:4 \
     --mem=64000 job.sh 2>&1) || said="failed: $said"
-like '--test-only says what would change' \
+like '--test-only reports what would change' \
     "$said" 'dnnest: time 1-00:00:00 -> 12:00:00, gpu a100:4 -> v100:4'
-like '--test-only answers for the job as it would be' "$said" 'to start at .* on nodes? v[12]'
-is '--test-only makes no job' "$(squeue -h | wc -l)" "$before"
+like '--test-only answers for the rewritten job' "$said" 'to start at .* on nodes? v[12]'
+is '--test-only creates no job' "$(squeue -h | wc -l)" "$before"
 
 # --- srun and salloc -------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# policy.t - for whom which rules hold, in a real slurmctld, for an ordinary user
+# policy.t - which rules apply to which jobs, in a real slurmctld, for an ordinary user
 #
-# What a job would be without dnnest is not written down here: the same request without a
+# The expected job without dnnest is not written here: the same request without a
 # description shows it.
 
 set -euo pipefail
@@ -24,7 +24,7 @@ write_conf() {
     live_conf Bundle=none Mode=enforce "$@"
 }
 
-# A controller with these lines in its dnnest.conf; what it logs from then on.
+# Start a controller with these lines in its dnnest.conf, and mark its log.
 use() {
     write_conf "$@"
     log_mark=$(wc -l <"$dir/log/slurmctld.log")
@@ -49,7 +49,7 @@ judged() {
     echo "${BASH_REMATCH[1]-none} ${BASH_REMATCH[2]-none}"
 }
 
-# A job as scontrol shows it, without what differs between any two jobs.
+# A job as scontrol shows it, without the fields that differ between any two jobs.
 shown() {
     scontrol show job "$1" | sed -E \
         -e 's/JobId=[0-9]+/JobId=ID/g' -e 's/Priority=[0-9]+/Priority=P/' \
@@ -88,11 +88,11 @@ echo 'PartitionName=debug Nodes=v[1-2],a[1-2] MaxTime=2-0 State=UP' >>"$SLURM_CO
 use 'Policy Partition=debug Mode=observe' 'Policy Account=research Mode=advise'
 is 'a job that no line matches has the rules of the site' \
     "$(judged -p gpu "${A100[@]}" --comment="$RESNET")" 'enforce change'
-is 'a job in a partition has that one'\''s' \
+is 'a job in a partition has the rules of its line'\''s' \
     "$(judged -p debug "${A100[@]}" --comment="$RESNET")" 'observe change'
 is 'a job in several partitions has the rules of the one that matches' \
     "$(judged -p gpu,debug "${A100[@]}" --comment="$RESNET")" 'observe change'
-is 'a job of an account has that one'\''s' \
+is 'a job of an account has the rules of its line'\''s' \
     "$(judged -p gpu -A research "${A100[@]}" --comment="$RESNET")" 'advise change'
 is 'of two lines the stricter one holds' \
     "$(judged -p debug -A research "${A100[@]}" --comment="$RESNET")" 'observe change'
@@ -108,16 +108,16 @@ is 'a user is known by name' "$(judged "${A100[@]}" --comment="$RESNET")" 'obser
 use "Policy User=$(id -u "$CLUSTER_USER") Mode=advise"
 is 'a user is known by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'advise change'
 use 'Policy User=root Mode=observe' "Policy Group=$group Mode=advise"
-is 'another user is not meant, a group is known by name' \
+is 'a line of a user does not match another user, a group is known by name' \
     "$(judged "${A100[@]}" --comment="$RESNET")" 'advise change'
 use "Policy Group=$gid Mode=observe"
 is 'a group is known by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
 
 use 'Policy User=no-such-user Mode=observe'
 like 'a user that does not exist is an error with file and line' "$(logged)" \
-    "dnnest.conf: line 9: User: 'no-such-user' is not known: jobs are left as they are"
+    "dnnest.conf: line 9: User: 'no-such-user' is not known: jobs are not changed"
 held "${A100[@]}" --comment="$RESNET"
-is 'a user that does not exist leaves jobs as they are' \
+is 'with a user that does not exist no job is changed' \
     "$(cluster_job_field "$job" AdminComment || true)" ''
 
 # --- slurm.conf ----------------------------------------------------------------------
@@ -133,10 +133,10 @@ judges() {
     [[ $(judged "${A100[@]}" --comment="$RESNET") = "$1" ]]
 }
 parameters dnnest_mode=observe
-ok 'dnnest_mode=observe in slurm.conf stops dnnest also for whom a line says more' \
+ok 'dnnest_mode=observe in slurm.conf stops dnnest also for users of a line with another mode' \
     cluster_until 30 judges 'observe change'
 parameters dnnest_mode=enforce
-ok 'dnnest_mode=enforce does not touch those whom a line spares' \
+ok 'dnnest_mode=enforce does not affect users of a line with a weaker mode' \
     cluster_until 30 judges 'advise change'
 parameters dnnest_cpus=keep
 ok 'another key of slurm.conf leaves the mode' cluster_until 30 judges 'advise change'
@@ -161,8 +161,8 @@ use ControlGroup=100 Message=always
 held "${A100[@]}"
 plain=$(shown "$job")
 held "${A100[@]}" --comment="$RESNET"
-is 'a job of the control group is as one without metadata' "$(shown "$job")" "$plain"
-is 'the user of a job of the control group is told nothing' "$said" ''
+is 'a job of the control group is like one without metadata' "$(shown "$job")" "$plain"
+is 'the user of a job of the control group gets no message' "$said" ''
 like 'the record of a job of the control group has what would have changed' \
     "$(cluster_job_field "$job" AdminComment)" \
     '"verdict":"control",.*"set":\{"time_s":[0-9]+,"gpu":"v100","cpus_per_task":[0-9]+\}'
@@ -174,19 +174,19 @@ groups=()
 for batch in {1..16}; do
     comment="dnnest:model=resnet50,precision=fp16,batch=$batch,epochs=20,dataset=imagenet"
     groups+=("$(judged "${A100[@]}" --comment="$comment")")
-    # Asking for something else does not change the group.
+    # Another request does not change the group.
     [[ $(judged --gres=gpu:a100:4 -c 40 -t 20:00:00 --mem=200000 --comment="$comment") = "${groups[-1]}" ]] ||
         groups+=(moved)
 done
-# One in 2^15 or so: that all are in one group by chance.
-is 'half of the jobs are in the control group, and stay where they are' \
+# The chance that all are in one group is about one in 2^15.
+is 'half of the jobs are in the control group, and stay in their group' \
     "$(printf '%s\n' "${groups[@]}" | sort -u | xargs)" 'enforce change enforce control'
 
 # --- OptIn ---------------------------------------------------------------------------
 
 use OptIn=all
 held "${A100[@]}"
-is 'with OptIn=all a job without metadata stays as it is' "$(shown "$job")" "$plain"
+is 'with OptIn=all a job without metadata is not changed' "$(shown "$job")" "$plain"
 like 'with OptIn=all a job without metadata is recorded' \
     "$(cluster_job_field "$job" AdminComment)" \
     '"verdict":"abstain",.*"why":"the job has no metadata"'
@@ -206,8 +206,8 @@ is 'with OptIn=metadata a job without metadata is not recorded' \
 readonly SHORT=(--gres=gpu:v100:4 -c 4 -t 40 --mem=300000)
 use
 held "${SHORT[@]}" --comment="$RESNET"
-is 'a limit that is too low stays' "$(minutes "$(cluster_job_field "$job" TimeLimit)")" 40
-is 'CPUs that are too few stay' "$(cluster_job_field "$job" CPUs/Task)" 4
+is 'a limit that is too low is kept' "$(minutes "$(cluster_job_field "$job" TimeLimit)")" 40
+is 'CPUs that are too few are kept' "$(cluster_job_field "$job" CPUs/Task)" 4
 
 use NeverRaise=no GpuType=keep
 submit "${SHORT[@]}" --comment="$RESNET" -o out-%j job.sh
@@ -236,7 +236,7 @@ held --gres=gpu:a100:4 -c 80 -t 60 --mem=300000 --deadline=now+2hours --comment=
 like 'a job with a deadline does not miss it on another type' \
     "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
 
-# --- the least time ------------------------------------------------------------------
+# --- the minimum time ----------------------------------------------------------------
 
 use TimeLimit=time_min Cpus=keep GpuType=keep
 is 'without a soft limit TimeLimit=time_min is refused in one line' \
@@ -244,7 +244,7 @@ is 'without a soft limit TimeLimit=time_min is refused in one line' \
 held "${V100[@]}" --comment="$RESNET"
 is 'without a soft limit TimeLimit=time_min keeps the time limit' \
     "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
-is 'without a soft limit TimeLimit=time_min sets no least time' \
+is 'without a soft limit TimeLimit=time_min sets no minimum time' \
     "$(cluster_job_field "$job" TimeMin)" 'N/A'
 is 'a job adds no line about TimeLimit=time_min' \
     "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
@@ -254,15 +254,15 @@ use TimeLimit=time_min Cpus=keep GpuType=keep
 held "${V100[@]}" -c 80 --comment="$RESNET" # with fewer the loaders take days
 limits="$(cluster_job_field "$job" TimeLimit) $(cluster_job_field "$job" TimeMin)"
 if (($(_cluster_version) < 2411)); then
-    is 'before Slurm 24.11 SchedulerParameters alone sets no least time' \
+    is 'before Slurm 24.11 SchedulerParameters alone sets no minimum time' \
         "$limits" '1-00:00:00 N/A'
     is 'before Slurm 24.11 the log says that TimeLimit=time_min is refused' \
         "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
 else
-    like 'with a soft limit a least time is set, and the limit left' \
+    like 'with a soft limit a minimum time is set, and the limit is kept' \
         "$limits" '^1-00:00:00 [0-9:]+$'
     held "${V100[@]}" --comment="$RESNET" --array=1-2
-    is 'no least time is set on an array' "$(cluster_job_field "$job" TimeMin | head -1)" 'N/A'
+    is 'no minimum time is set on an array' "$(cluster_job_field "$job" TimeMin | head -1)" 'N/A'
 fi
 
 crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)

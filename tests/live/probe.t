@@ -1,9 +1,9 @@
 #!/bin/bash
-# probe.t - probes on a real Slurm, by an ordinary user: a sweep, and a job that is one
+# probe.t - probes on a real Slurm, by an ordinary user: a sweep, and a job that is a probe
 #
 # Every task runs a real training with PyTorch on the CPU. The nodes of the cluster are all
-# this machine, so that tasks disturb one another: what is asserted is that every one of
-# them measures and keeps its record, not what it measures.
+# this machine, so that tasks disturb one another. The test checks that each of them
+# measures and keeps its record, not the values.
 
 set -euo pipefail
 
@@ -13,7 +13,7 @@ readonly PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
 live_begin probe job_submit_dnnest
 if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torch"; fi
 
-# What the user may read, and nobody but us write.
+# Files that the user may read, and only root may write.
 umask 022
 hook=$dir/share/dnnest/probe
 mkdir -p "$dir/bin" "$dir/lib" "$dir/etc/hardware" "$hook"
@@ -31,7 +31,7 @@ Bundle=none
 Mode=enforce
 ProbeDir=$hook
 END
-# The command as it is installed, but for its configuration: beside the hook's prefix.
+# The command as installed, except its configuration: beside the hook's prefix.
 cat >"$dir/bin/dnnest" <<END
 #!/bin/bash
 exec "$dir/lib/dnnest" "\$1" --conf "$dir/etc/dnnest.conf" --hardware "$dir/etc/hardware" \\
@@ -62,15 +62,15 @@ is 'the script has a task for every value' "$(grep -c '^#SBATCH --array=0-2$' "$
 ok 'the script has no error of syntax' bash -n "$dir/script"
 
 printed=$(probe --submit "${sweep[@]}" 2>&1)
-like '--submit hands it to sbatch' "$printed" '^Submitted batch job [0-9]+$'
+like '--submit passes the script to sbatch' "$printed" '^Submitted batch job [0-9]+$'
 job=${printed##* }
 array_done() { [[ -z $(squeue -h -j "$job") ]]; }
 ok 'all tasks end' cluster_until 600 array_done
 for task in 0 1 2; do
     like "task $task has measured" "$(cat "$dir/home/task-$task.out")" \
-        '[0-9]+ steps behind [0-9]+ of warm-up, on cpu:'
+        '[0-9]+ steps after [0-9]+ of warm-up, on cpu:'
 done
-# The file may reach us later than the end of the jobs.
+# The file may be visible only after the end of the jobs.
 records() { cluster_as_user "$dir/bin/dnnest" records "$@" "$dir/home/rows.db"; }
 rows_there() { records --csv >"$dir/rows.csv" && [[ $(wc -l <"$dir/rows.csv") = 4 ]]; }
 ok 'there is a record of each task' cluster_until 30 rows_there
@@ -111,19 +111,19 @@ END
 sed -i 's/,batch=16,probe=1/ batch=16 probe=1/; /^#DNNEST/s/,/ /g' "$dir/job.sh"
 job=$(cluster_as_user env PYTHONPATH=/my/lib sbatch --parsable --partition=gpu --time=30 \
     --cpus-per-task=1 --output="$dir/home/job.out" "$dir/job.sh" 2>"$dir/said")
-like 'the user is told what happens' "$(<"$dir/said")" \
+like 'the user gets a message about the probe' "$(<"$dir/said")" \
     '^sbatch: dnnest: the job is a probe: its training with PyTorch ends after the first steps'
-is 'the limit of a probe stays as it is' "$(cluster_job_field "$job" TimeLimit)" 00:30:00
+is 'the limit of a probe is not changed' "$(cluster_job_field "$job" TimeLimit)" 00:30:00
 child_done() { array_done && [[ -s $dir/home/child.out ]]; }
 ok 'the probe and the job that it submits end' cluster_until 600 child_done
 out=$(<"$dir/home/job.out")
 like 'the training of a probe was measured' \
-    "$out" '[0-9]+ steps behind [0-9]+ of warm-up, on cpu:'
+    "$out" '[0-9]+ steps after [0-9]+ of warm-up, on cpu:'
 like 'the line to submit is in the output of a probe' "$out" \
     'sbatch --cpus-per-task=[0-9]+ --time=.* --comment=dnnest:probe=0,.*app=tiny.* job.sh'
-like 'the script of a probe goes on after its training' "$out" 'the script goes on: 0'
+like 'the script of a probe continues after its training' "$out" 'the script goes on: 0'
 unlike() { if [[ $2 =~ $3 ]]; then fail "$1"; diag "$2"; else pass "$1"; fi; }
-unlike 'the training of a probe did not go to its end' "$out" 'steps 300'
+unlike 'the training of a probe did not run to its end' "$out" 'steps 300'
 kept() { cluster_as_user "$dir/bin/dnnest" records --csv >"$dir/kept.csv" && [[ $(wc -l <"$dir/kept.csv") = 2 ]]; }
 ok 'the record is in the store of the user' cluster_until 30 kept
 like 'the record has the number of the job' "$(tail -1 "$dir/kept.csv")" ",$job,"

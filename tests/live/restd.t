@@ -1,9 +1,9 @@
 #!/bin/bash
-# restd.t - a job that comes through slurmrestd is right-sized as sbatch's own is
+# restd.t - a job submitted by slurmrestd is right-sized like one submitted by sbatch
 #
-# In every version of its interface that this slurmrestd speaks: the fields that ask for
-# GPUs and time are not the same in all of them. What a job should become is not written
-# down here, sbatch's submission of the same says it.
+# In every version of its interface that this slurmrestd supports: the fields for GPUs and
+# time are not the same in all of them. The expected job is not written here: the same
+# submission by sbatch shows it.
 
 set -euo pipefail
 
@@ -16,7 +16,7 @@ done
 home=$dir/home
 
 readonly SPEC='dnnest:model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
-# The first version that speaks of TRES and of numbers that may be unset.
+# The first version with TRES and with numbers that may be unset.
 readonly TRES_SINCE=39
 
 # --- helpers -------------------------------------------------------------------------
@@ -26,8 +26,8 @@ write_conf() {
     live_conf Bundle=none Mode=enforce
 }
 
-# request METHOD PATH [FILE]: the answer's body, then its status in a line of its own. As
-# the user, by whose socket slurmrestd knows who asks.
+# request METHOD PATH [FILE]: the answer's body, then its status on a separate line. As the
+# user, whom slurmrestd knows by the socket.
 write_client() {
     cat >"$home/request.py" <<'END'
 import http.client, socket, sys
@@ -53,7 +53,7 @@ answers() {
     [[ $(request GET /openapi/v3 | tail -1) = 200 ]]
 }
 
-# body NUMBER COMMENT HOLD: a job in the words of v0.0.NUMBER
+# body NUMBER COMMENT HOLD: a job in the format of v0.0.NUMBER
 body() {
     # shellcheck disable=SC2016  # the variables are jq's
     local job='{name: "rest", partition: "gpu", comment: $comment, hold: $hold, tasks: 1,
@@ -150,7 +150,7 @@ for number in "${numbers[@]}"; do
     like "v0.0.$number: the record is kept" "$(cluster_job_field "$job" AdminComment)" \
         '^\{"dnnest":1,.*"verdict":"change"'
     post "$number" "${SPEC/epochs=20/epochs=many}" true
-    is "v0.0.$number: a job with wrong metadata stays as it is" \
+    is "v0.0.$number: a job with wrong metadata is not changed" \
         "$status $(shown "$job")" "200 $plain"
     like "v0.0.$number: a job with wrong metadata gets the reason" \
         "$said" '^dnnest: .*epochs.*; job submitted as written$'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # soak.t - the soak of tests/live/soak, for a minute at most
 #
-# Three hundred submissions, one restart, one kill, munge stopped once. What it checks is
-# said there; here it must find nothing, and must not have been idle.
+# Three hundred submissions, one restart, one kill, munge stopped once. tests/live/soak
+# describes the checks. Here it must find nothing, and must have done its work.
 
 set -euo pipefail
 
@@ -24,7 +24,7 @@ soak() {
     DNNEST=$dnnest DNNEST_PLUGIN_DIR=$plugin_dir abs_top_builddir=$build \
         "$here/soak" "$@" >"$said" 2>&1
 }
-# What the table says of it; 0 if nothing.
+# Its value in the table; 0 if absent.
 told() {
     sed -n "s/^ *$1  *\([0-9]*\).*/\1/p" "$said" | grep . || echo 0
 }
@@ -39,9 +39,9 @@ diag "$(grep -A99 '^submissions' "$said" || tail -20 "$said")"
 is 'three hundred jobs were submitted' "$(told submissions)" 300
 is 'slurmctld was restarted' "$(told restarts)" 1
 is 'slurmctld was killed' "$(told kills)" 1
-is 'munge stood still' "$(told 'munge stops')" 1
+is 'munge was stopped' "$(told 'munge stops')" 1
 ok 'configurations were swapped' test "$(told 'configurations swapped')" -gt 0
 ok 'jobs were changed' test "$(told changed)" -gt 5
-ok 'jobs were left as written' test "$(told 'as written')" -gt 10
+ok 'jobs were submitted as written' test "$(told 'as written')" -gt 10
 
 done_testing

@@ -1,9 +1,9 @@
 #!/bin/bash
 # submit.t - the plugin in a real slurmctld, seen by an ordinary user
 #
-# Jobs whose request matters are only submitted, held; those whose life matters run. What
-# a job would be without the plugin is not written down here: the same submissions are
-# made to the same controller without it, and compared.
+# Jobs of which only the request is checked are submitted held; the others run. The expected
+# job without the plugin is not written here: the same submissions are made to the same
+# controller without it, and compared.
 
 set -euo pipefail
 
@@ -32,8 +32,8 @@ held() {
     submit -H "$@" job.sh
 }
 
-# A job as scontrol shows it, without what differs between any two jobs (priorities are
-# counted down) and without the comment, which is the carrier, and the command line.
+# A job as scontrol shows it, without the fields that differ between any two jobs
+# (priorities count down), without the comment, which is the carrier, and the command line.
 shown() {
     scontrol show job "$1" | sed -E \
         -e 's/JobId=[0-9]+/JobId=ID/g' -e 's/Priority=[0-9]+/Priority=P/' \
@@ -41,8 +41,8 @@ shown() {
         -e 's/-[0-9]+((_[0-9]+)?\.out)/-ID\1/' -e '/^ +(AdminComment|Comment|SubmitLine)=/d'
 }
 
-# use_conf LINE...: until the plugin has read it. Up to 23.02 it is the first described
-# job after a reconfiguration that tells it.
+# use_conf LINE...: set dnnest.conf, and wait until the plugin has read it. Up to 23.02 the
+# first job after a reconfiguration causes that.
 use_conf() {
     local from
     from=$(wc -l <"$dir/log/slurmctld.log")
@@ -101,9 +101,9 @@ END
 
 # --- a job is moved and runs ---------------------------------------------------------
 
-# Every way to ask for four a100, each with its way of asking for memory; then the memory
-# in MB that the request amounts to (the cluster has DefMemPerCPU=5000), and the GPU type
-# that it runs on: a job that wants all of a node's memory keeps its own.
+# Every way to request four a100, each with another way to request memory; then the memory
+# in MB of the request (the cluster has DefMemPerCPU=5000), and the GPU type that it runs
+# on: a job that requests all memory of a node keeps its type.
 forms=(
     '--gres=gpu:a100:4|-c 80 --mem=300000|300000M|v100'
     '--gpus=a100:4|-c 80 --mem-per-cpu=4000|320000M|v100'
@@ -119,17 +119,17 @@ for form in "${forms[@]}"; do
     # shellcheck disable=SC2086
     submit $gpu $options -t 1-0 --comment="$RESNET" -o out-%j job.sh
     ids+=("$job")
-    is "a user who asks $gpu $options reads one line" "$(grep -c . <<<"$said")" 1
+    is "a user who requests $gpu $options gets one line" "$(grep -c . <<<"$said")" 1
     like "the line for $gpu $options says what changed and how to opt out" "$said" \
         "^sbatch: dnnest: time 1-00:00:00 -> [0-9:]+$moves, cpus 80 -> [0-9]+ .*opt out"
 done
 
-# What a job was given; 'TRES' became 'AllocTRES' in 23.11.
+# The allocation of a job; 'TRES' became 'AllocTRES' in 23.11.
 tres_of() {
     cluster_job_field "$1" AllocTRES || cluster_job_field "$1" TRES
 }
 
-# In one unit, whatever scontrol prefers.
+# In one unit, for any unit of scontrol.
 in_mb() {
     awk '{ u = substr($1, length($1)); v = $1 + 0
            if (u == "G") v *= 1024; if (u == "T") v *= 1048576; printf "%dM\n", v }' <<<"$1"
@@ -171,7 +171,7 @@ held "${A100[@]}" -w a1 --comment="$RESNET"
 like 'a job that names its node keeps its type' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
 
 held -t 1-0 -c 80 --gres=gpu:a100:4 --comment="$RESNET" --exclusive
-like 'a job that wants whole nodes keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task)" '^80$'
+like 'a job that requests whole nodes keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task)" '^80$'
 
 held "${A100[@]}" --comment="$RESNET" --array=1-4%2
 like 'a job array moves as a whole' "$(cluster_job_field "$job" TresPerNode)" 'gpu:v100:4 *$'
@@ -185,7 +185,7 @@ like 'a heterogeneous job keeps its GPU types' \
 mark
 seq 20 | xargs -P 10 -I@ setpriv --reuid="$CLUSTER_USER" --clear-groups --regid="$(id -g "$CLUSTER_USER")" \
     sbatch -Q -H --chdir="$dir/home" "${A100[@]}" --comment="$RESNET" "$dir/home/job.sh" 2>/dev/null
-is 'twenty submissions at once are all served' "$(logged | grep -c 'verdict=change')" 20
+is 'twenty parallel submissions are all served' "$(logged | grep -c 'verdict=change')" 20
 
 # --- time only -----------------------------------------------------------------------
 
@@ -193,10 +193,10 @@ for command in srun 'salloc srun'; do
     # shellcheck disable=SC2016,SC2086  # the job's shell expands
     out=$(cluster_as_user ${command%% *} "${A100[@]}" --comment="$RESNET" ${command#"${command%% *}"} \
         sh -c 'echo "on $SLURMD_NODENAME $(scontrol show job "$SLURM_JOB_ID")"' 2>"$dir/said") || out=failed
-    like "${command%% *} runs on what was asked for" "$out" '^on a[12]'
-    like "${command%% *} has the CPUs that were asked for" "$out" 'NumCPUs=80'
+    like "${command%% *} runs on the requested GPUs" "$out" '^on a[12]'
+    like "${command%% *} has the requested CPUs" "$out" 'NumCPUs=80'
     like "${command%% *} has a lower time limit" "$out" 'TimeLimit=[0-9]+:'
-    like "${command%% *} tells the user of the lower time limit" \
+    like "${command%% *} reports the lower time limit to the user" \
         "$(<"$dir/said")" 'dnnest: time 1-00:00:00 -> [0-9:]+ \('
 done
 
@@ -225,15 +225,15 @@ for case in "${garbage[@]}"; do
     printf -v title '%q' "$comment"
     mark
     held "${A100[@]}" --comment="$comment"
-    is "${title:0:60} leaves the job as it is" "$(shown "$job")" "$plain_a100"
+    is "${title:0:60} does not change the job" "$(shown "$job")" "$plain_a100"
     like "${title:0:60} is reported to the user" \
         "$said" "^sbatch: dnnest: .*$expected.*; job submitted as written\$"
     is "${title:0:60} is reported in one printable line" \
         "$(tr -d '\n' <<<"$said" | LC_ALL=C tr -d ' -~')" ''
-    is "${title:0:60} has one line in the log" "$(logged | grep -c 'job left as it is')" 1
+    is "${title:0:60} has one line in the log" "$(logged | grep -c 'job unchanged')" 1
 done
 
-# Slurm itself refuses comments above 1 KiB; the plugin sees them before.
+# Slurm itself refuses comments above 1 KiB; the plugin gets them before that.
 held "${A100[@]}" --comment="$RESNET $(printf 'x%.0s' {1..100000})"
 ok 'a comment of 100 KB does not hurt the controller' scontrol ping
 
@@ -257,10 +257,10 @@ if [[ -x $make_bundle ]]; then
     echo >>"$dir/etc/bundle/step.trees"
     mark
     use_bundle "$dir/etc/bundle"
-    like 'a broken bundle is named' "$(logged)" 'step.trees: .*(in use stays|going on without a model bundle)'
+    like 'a broken bundle is named' "$(logged)" 'step.trees: .*(in use is kept|going on without a model bundle)'
     if (($(_cluster_version) < 2311)); then
         not_ok 'a broken bundle leaves the old one in force' test "$limit" = "$white"
-    else # another process, which has never had another one
+    else # a new process, which has no previous bundle
         is 'a broken bundle leaves the white box in force' "$limit" "$white"
     fi
     use_bundle none
@@ -268,7 +268,7 @@ else
     skip 'a model bundle is loaded' 'tests/unit/make_bundle is not built'
 fi
 
-# --- what is left alone --------------------------------------------------------------
+# --- jobs that are not changed -------------------------------------------------------
 
 mark
 with_plugin=$(show_plain_jobs)
@@ -284,7 +284,7 @@ like 'observe records the decision' "$(cluster_job_field "$job" AdminComment)" \
 use_mode advise
 held "${A100[@]}" --comment="$RESNET"
 is 'advise changes nothing' "$(shown "$job")" "$plain_a100"
-like 'advise tells the user what would suffice' \
+like 'advise reports to the user what would be enough' \
     "$said" '^sbatch: dnnest: would suffice: .*job unchanged\)$'
 
 # --- accounting ----------------------------------------------------------------------
@@ -308,7 +308,7 @@ ok 'the record reaches sacct' cluster_until 60 in_sacct
 mark
 use_mode sideways
 held "${A100[@]}" --comment="$RESNET"
-is 'after a reconfiguration with a broken dnnest.conf jobs stay as they are' \
+is 'after a reconfiguration with a broken dnnest.conf jobs are not changed' \
     "$(shown "$job")" "$plain_a100"
 like 'the log names file, line and value of a broken dnnest.conf' \
     "$(logged)" "dnnest.conf: line [0-9]+: .*sideways"
@@ -316,28 +316,28 @@ like 'the log names file, line and value of a broken dnnest.conf' \
 mark
 ok 'slurmctld starts with a broken dnnest.conf' cluster_restart_ctld
 held "${A100[@]}" --comment="$RESNET"
-is 'a slurmctld started with a broken dnnest.conf leaves jobs as they are' \
+is 'a slurmctld started with a broken dnnest.conf changes no job' \
     "$(shown "$job")" "$plain_a100"
-is 'a slurmctld started with a broken dnnest.conf tells the user nothing' "$said" ''
+is 'a slurmctld started with a broken dnnest.conf sends the user no message' "$said" ''
 is 'a broken dnnest.conf is logged once' "$(logged | grep -c sideways)" 1
 
 write_conf Mode=enforce
 chmod 666 "$dir/etc/dnnest.conf"
 mark
-ok 'slurmctld starts with a dnnest.conf that anybody may write' cluster_restart_ctld
+ok 'slurmctld starts with a dnnest.conf that any user may write' cluster_restart_ctld
 held "${A100[@]}" --comment="$RESNET"
-is 'a dnnest.conf that anybody may write leaves jobs as they are' \
+is 'with a dnnest.conf that any user may write no job is changed' \
     "$(shown "$job")" "$plain_a100"
-like 'the log says why a dnnest.conf that anybody may write is not read' \
+like 'the log has the reason why a dnnest.conf that any user may write is not read' \
     "$(logged)" 'dnnest.conf: writable by group or others'
 
 rm "$dir/etc/dnnest.conf"
 mark
 ok 'slurmctld starts without dnnest.conf' cluster_restart_ctld
 held "${A100[@]}" --comment="$RESNET"
-is 'without dnnest.conf jobs are left as they are' "$(shown "$job")" "$plain_a100"
+is 'without dnnest.conf jobs are not changed' "$(shown "$job")" "$plain_a100"
 is 'one line of the log says that dnnest.conf is missing' \
-    "$(logged | grep -c 'not found: jobs are left as they are')" 1
+    "$(logged | grep -c 'not found: jobs are not changed')" 1
 
 write_conf Mode=enforce
 sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"

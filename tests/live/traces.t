@@ -1,8 +1,8 @@
 #!/bin/bash
-# traces.t - what the plugin leaves behind, and what it finds by itself
+# traces.t - the plugin's records, log and counters, and how it finds changed files
 #
 # Changed files without a reconfiguration, records in slurmdbd on MariaDB, the decision log,
-# the counters, and limits that people have set by hand.
+# the counters, and limits set by hand.
 
 set -euo pipefail
 
@@ -16,7 +16,7 @@ readonly RESNET='dnnest:model=resnet50,precision=fp16,batch=64,epochs=20,dataset
 readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
 decisions=$dir/trace/decisions.jsonl
 bundle=none
-# What a change may take to be found on a slow machine; it takes four seconds.
+# The time to find a change on a slow machine; usually four seconds.
 readonly FIND_S=60
 
 # --- helpers -------------------------------------------------------------------------
@@ -53,13 +53,13 @@ print(result)
 sys.exit(not result)
 PYTHON
 }
-# The same of the job's line, once it is there.
+# The same for the job's line, when it has been written.
 logs_job() {
     cluster_until "$FIND_S" lines "$decisions" "$2" || true
     ok "$1" lines "$decisions" "$2"
 }
 
-# What a file of Prometheus' text format must be: exposition PATH EXPRESSION-ON-v
+# Checks a file in Prometheus' text format: exposition PATH EXPRESSION-ON-v
 exposition() {
     python3 - "$@" <<'PYTHON'
 import re
@@ -132,7 +132,7 @@ thread=
 for pid in $(cluster_pids slurmctld); do
     thread+=$(grep -lsx dnnest /proc/"$pid"/task/*/comm || true)
 done
-ok 'the plugin has a thread of its own' test -n "$thread"
+ok 'the plugin has its own thread' test -n "$thread"
 blocked=$(sed -n 's/^SigBlk:\t//p' "${thread%comm}status")
 # All but SIGKILL, SIGSTOP and the two of libc.
 is 'the thread of the plugin takes no signals of slurmctld' "$blocked" fffffffe7ffbfeff
@@ -151,7 +151,7 @@ logs_job 'the decision is in the log, with its old and new values and how long i
       and x['record']['req']['gpu'] == 'a100' and x['record']['set']['gpu'] == 'v100'
       and x['record']['pred']['bound_s'] > x['record']['pred']['train_s'] > 0
       and 0 < x['record']['pred']['conf'] <= 100]"
-is 'the log has the very record of the job' "$(lines "$decisions" \
+is 'the log has the same record as the job' "$(lines "$decisions" \
     "json.dumps([x['record'] for x in d if x['name'] == 'first'][0], separators=(',', ':'))")" \
     "$record"
 is 'the log is for its owner and group only' "$(stat -c '%a %U' "$decisions")" '640 root'
@@ -235,13 +235,13 @@ like 'the log says that the changed dnnest.conf is in force' \
 mark
 write_conf Mode=sideways
 ok 'a broken dnnest.conf is named' \
-    cluster_until "$FIND_S" has_logged 'sideways.*the configuration in use stays'
+    cluster_until "$FIND_S" has_logged 'sideways.*the configuration in use is kept'
 ok 'a broken dnnest.conf leaves the old one in force' mode_is observe
 touch "$dir/etc/dnnest.conf"
 sleep 6
 is 'a broken dnnest.conf is named once, touched or not' "$(logged | grep -c sideways)" 1
 write_conf Mode=enforce
-ok 'a dnnest.conf that is right again is in force' cluster_until "$FIND_S" mode_is enforce
+ok 'a repaired dnnest.conf is in force' cluster_until "$FIND_S" mode_is enforce
 
 mark
 device=$dir/etc/hardware/v100_sxm2_16gb.conf
@@ -250,7 +250,7 @@ echo 'Nonsense=1' >>"$device"
 ok 'a broken file of the catalogue is named' cluster_until "$FIND_S" has_logged 'v100_sxm2_16gb.conf.*stays'
 ok 'a broken file of the catalogue leaves the old catalogue in force' mode_is enforce
 cp "$dir/v100.conf" "$device"
-ok 'a catalogue that is right again is in force' \
+ok 'a repaired catalogue is in force' \
     cluster_until "$FIND_S" has_logged 'mode enforce'
 
 mark
@@ -259,7 +259,7 @@ ok 'a changed table of data sets is found' cluster_until "$FIND_S" has_logged ' 
 
 mark
 chmod 666 "$dir/etc/dnnest.conf"
-ok 'a dnnest.conf that anybody may write is not trusted any more' \
+ok 'a dnnest.conf that any user may write is no longer used' \
     cluster_until "$FIND_S" has_logged 'writable by group or others.*stays'
 chmod 644 "$dir/etc/dnnest.conf"
 
@@ -278,7 +278,7 @@ if [[ -x $make_bundle ]]; then
     cp "$bundle/step.trees" "$dir/step.trees"
     echo >>"$bundle/step.trees"
     ok 'a broken model bundle is named' \
-        cluster_until "$FIND_S" has_logged 'step.trees: .*the model bundle in use stays'
+        cluster_until "$FIND_S" has_logged 'step.trees: .*the model bundle in use is kept'
     ok 'a broken model bundle leaves the old one in force' bundle_is small
     write_conf Mode=observe
     ok 'the rest of the site can change with a broken model bundle' \
@@ -286,7 +286,7 @@ if [[ -x $make_bundle ]]; then
     ok 'the old model bundle predicts after another change of the site' bundle_is small
     cp "$dir/step.trees" "$bundle/step.trees"
     write_conf Mode=enforce
-    ok 'a model bundle that is right again is in force' cluster_until "$FIND_S" mode_is enforce
+    ok 'a repaired model bundle is in force' cluster_until "$FIND_S" mode_is enforce
     bundle=none
 else
     skip 'a model bundle is found' 'tests/unit/make_bundle is not built'
@@ -297,7 +297,7 @@ fi
 cluster_until "$FIND_S" lines "$decisions" "len(d) > 10" || true
 mv "$decisions" "$decisions.old"
 held "${A100[@]}" -J rotated --comment="$RESNET"
-logs_job 'a log that was moved away is made anew' "[x for x in d if x['name'] == 'rotated']"
+logs_job 'a log that was renamed is created again' "[x for x in d if x['name'] == 'rotated']"
 
 if mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
     decisions=$dir/full/decisions.jsonl
@@ -310,11 +310,11 @@ if mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
     ok 'a full disk is logged' \
         cluster_until "$FIND_S" has_logged "$decisions: .*\(written\|disk full\|No space\)"
     held "${A100[@]}" -J lost --comment="$RESNET"
-    like 'a full disk does not hold jobs up' "$said" 'dnnest: time'
+    like 'a full disk does not delay jobs' "$said" 'dnnest: time'
     sleep 3
     is 'a full disk is logged once' "$(logged | grep -c "$decisions")" 1
     rm "$dir/full/filler"
-    ok 'lines of the decision log are written when there is room again' \
+    ok 'lines of the decision log are written when there is space again' \
         cluster_until "$FIND_S" \
         lines "$decisions" "len([x for x in d if x['name'] == 'lost']) == 3"
     ok 'the log says that lines are written again' \
@@ -326,7 +326,7 @@ if mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
         sleep 2
         lines "$decisions" "any(x['name'] == 'back' for x in d)"
     }
-    ok 'the log goes back to its place' cluster_until "$FIND_S" logs_back
+    ok 'the log is written at its old path again' cluster_until "$FIND_S" logs_back
     umount "$dir/full"
 else
     skip 'a full disk is logged' 'no file system can be mounted here'
@@ -343,11 +343,11 @@ counts 'counters are written as Prometheus reads them' \
      and v['dnnest_submission_seconds_count'] >= v['dnnest_described_total']"
 held --comment=dnnest:off
 counts 'a job that opts out is counted' "v['dnnest_opted_out_total'] == 1"
-is 'the file is for everybody' "$(stat -c %a "$dir/trace/dnnest.prom")" 644
+is 'every user may read the file' "$(stat -c %a "$dir/trace/dnnest.prom")" 644
 if command -v promtool >/dev/null; then
-    is 'promtool has nothing to say' "$(promtool check metrics 2>&1 <"$dir/trace/dnnest.prom")" ''
+    is 'promtool reports nothing' "$(promtool check metrics 2>&1 <"$dir/trace/dnnest.prom")" ''
 else
-    skip 'promtool has nothing to say' 'promtool is not installed'
+    skip 'promtool reports nothing' 'promtool is not installed'
 fi
 
 # --- limits set by hand --------------------------------------------------------------
@@ -360,16 +360,16 @@ ok 'the owner of a job sets another limit' \
 is 'the limit of the owner is in force' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
 before=$(cluster_job_field "$mine" AdminComment)
 cluster_as_user scontrol update job="$mine" Comment="$RESNET"
-is 'the limit of the owner stays when the description is updated' \
+is 'the limit of the owner is kept when the description is updated' \
     "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
 cluster_reconfigure
-is 'the limit of the owner stays after a reconfiguration' \
+is 'the limit of the owner is kept after a reconfiguration' \
     "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
 cluster_restart_ctld
-is 'the limit of the owner stays after a restart' \
+is 'the limit of the owner is kept after a restart' \
     "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
 scontrol update job="$mine" TimeLimit=1-12:00:00
-is 'an admin may set a limit above what was asked for' \
+is 'an admin may set a limit above the request' \
     "$(cluster_job_field "$mine" TimeLimit)" 1-12:00:00
 
 submit "${A100[@]}" --comment="$RESNET" --requeue job.sh 600
@@ -391,7 +391,7 @@ write_conf Mode=enforce
 held "${A100[@]}" -J last --comment="$RESNET"
 started=$SECONDS
 _cluster_end slurmctld
-ok 'slurmctld ends soon' test $((SECONDS - started)) -le 8
+ok 'slurmctld ends quickly' test $((SECONDS - started)) -le 8
 ok 'the last decision is in the log' lines "$decisions" "d[-1]['name'] == 'last'"
 crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
 is 'slurmctld never complained about itself' "$crashes" 0

@@ -1,4 +1,5 @@
-/* apply.c - tests of the adapter: fields are translated, patches applied whole or not
+/* apply.c - tests of the adapter: fields are translated, patches applied completely or
+ * not
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -114,7 +115,7 @@ static void sentinels_become_unset_and_unlimited (void **state)
     assert_int_equal (job.mem_per_node_mb, 0);
 }
 
-static void what_was_handed_over_is_read_and_taken_out (void **state)
+static void what_was_passed_on_is_read_and_removed (void **state)
 {
     static const char *const spank[] = {"OTHER=1",
                                         "DNNEST_OPTION=batch=4",
@@ -163,7 +164,7 @@ static void without_a_spank_environment_nothing_is_read (void **state)
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (sizes); i++) {
-        job_init (&desc); /* no list at all, whatever its count says */
+        job_init (&desc); /* no list, with any count */
         desc.spank_job_env_size = sizes[i];
         dn_adapter_read (&desc, &job);
         assert_null (job.option);
@@ -285,7 +286,7 @@ static void a_patch_is_applied_in_all_places (void **state)
     assert_int_equal (stand_in_blocks, 0);
 }
 
-static void new_variables_stand_behind_the_others (void **state)
+static void new_variables_follow_the_others (void **state)
 {
     job_desc_msg_t desc;
     struct dn_patch patch = {.n_edits = 0};
@@ -354,7 +355,7 @@ static void a_field_that_holds_something_else_stops_the_whole_patch (void **stat
     for (int i = 0; i < whole_patch ().n_edits; i++) {
         patch = whole_patch ();
         if (patch.edits[i].field == DN_FIELD_MEM_PER_NODE)
-            continue; /* replaces whatever is per CPU */
+            continue; /* replaces memory per CPU */
         if (dn_field_is_number (patch.edits[i].field))
             patch.edits[i].old_number++;
         else
@@ -437,8 +438,8 @@ int main (void)
         TEST ("every field reaches the model", every_field_reaches_the_model),
         TEST ("sentinels become unset and unlimited",
               sentinels_become_unset_and_unlimited),
-        TEST ("what was handed over is read and taken out",
-              what_was_handed_over_is_read_and_taken_out),
+        TEST ("what was passed on is read and removed",
+              what_was_passed_on_is_read_and_removed),
         TEST ("without a SPANK environment nothing is read",
               without_a_spank_environment_nothing_is_read),
         TEST ("flags are seen one by one", flags_are_seen_one_by_one),
@@ -447,8 +448,7 @@ int main (void)
         TEST ("the default memory per CPU is the cluster's",
               the_default_memory_per_cpu_is_the_clusters),
         TEST ("a patch is applied in all places", a_patch_is_applied_in_all_places),
-        TEST ("new variables stand behind the others",
-              new_variables_stand_behind_the_others),
+        TEST ("new variables follow the others", new_variables_follow_the_others),
         TEST ("the variables of a probe do not outlive a submission",
               the_variables_of_a_probe_do_not_outlive_a_submission),
         TEST ("a field that holds something else stops the whole patch",

@@ -1,12 +1,12 @@
-/* cost.c - how long the built plugin takes for a submission, in a pretended slurmctld
+/* cost.c - how long the built plugin takes for a submission, in a simulated slurmctld
  *
  * usage: cost [ROUNDS | --list | --once JOB]
  *
- * CPU time of the thread that submits, in microseconds: what others do on the machine
- * falls out, but for what they do to caches and clock rates. "warm" is one submission
- * after another; "cold" is the first one of a new thread that finds other data in the
- * caches, which is what slurmctld does. --once submits JOB once to warm up and once in
- * measured (), for a program that counts instructions.
+ * CPU time of the thread that submits, in microseconds. Other work on the machine
+ * affects it only by caches and clock rates. "warm" is one submission after another;
+ * "cold" is the first one of a new thread with other data in the caches, as in
+ * slurmctld. --once submits JOB once to warm up and once in measured (), for a program
+ * that counts instructions.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -63,7 +63,7 @@ static void *time_in_thread (void *of)
     return NULL;
 }
 
-/* What else a controller has to do. */
+/* Other work of a controller, which fills the caches. */
 static void use_caches (void)
 {
     static volatile char other[OTHER_DATA];

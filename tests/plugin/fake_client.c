@@ -1,4 +1,4 @@
-/* fake_client.c - the built SPANK plugin in a pretended sbatch
+/* fake_client.c - the built SPANK plugin in a simulated sbatch
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -57,7 +57,7 @@ SYMBOL spank_err_t spank_job_control_setenv (spank_t spank,
     else if (strcmp (name, DN_CARRY_SIDECAR) == 0)
         snprintf (sidecar_entry, sizeof (sidecar_entry), "%s", value);
     else
-        fail_msg ("%s handed over", name);
+        fail_msg ("%s passed on", name);
     n_entries++;
     return ESPANK_SUCCESS;
 }
@@ -78,7 +78,7 @@ SYMBOL void slurm_error (const char *format, ...)
     n_said++;
 }
 
-/* Run one command of Slurm's: 'values' are those of --dnnest=, NULL at the end. */
+/* Run one command of Slurm: 'values' are those of --dnnest=, NULL at the end. */
 static void run_command (spank_context_t where, const char *const values[])
 {
     context = where;
@@ -105,7 +105,7 @@ static void run_with (const char *value)
 
 /* --- tests ----------------------------------------------------------------------- */
 
-static void unused_it_says_and_does_nothing (void **state)
+static void an_unused_plugin_prints_and_does_nothing (void **state)
 {
     static const char *const none[] = {NULL};
     static const spank_context_t contexts[] = {
@@ -128,7 +128,7 @@ static void on_the_node_the_option_means_nothing (void **state)
     assert_int_equal (n_said + n_entries, 0);
 }
 
-static void keys_are_handed_over_as_they_are (void **state)
+static void keys_are_passed_on_unchanged (void **state)
 {
     static const char *const values[] = {"batch=none", "model=gpt2,batch=4", NULL};
 
@@ -143,7 +143,7 @@ static void keys_are_handed_over_as_they_are (void **state)
     assert_string_equal (option_entry, "off");
 }
 
-static void a_file_is_compacted_and_handed_over (void **state)
+static void a_file_is_compacted_and_passed_on (void **state)
 {
     char path[] = "/tmp/dnnest-client.XXXXXX";
     char value[64];
@@ -165,10 +165,10 @@ static void a_file_is_compacted_and_handed_over (void **state)
     unlink (path);
 }
 
-static void a_wrong_option_opts_out_and_is_told_once (void **state)
+static void a_wrong_option_opts_out_and_is_reported_once (void **state)
 {
     static const char *const wrong[][2] = {
-        {"", "--dnnest: nothing behind it"},
+        {"", "--dnnest: no metadata"},
         {"batch=-4", "--dnnest: column 7: batch: -4"},
         {"/nonexistent", "--dnnest: /nonexistent: No such file"},
         {"@/dev/null,batch=4", "--dnnest: /dev/null: not a regular file"},
@@ -186,7 +186,7 @@ static void a_wrong_option_opts_out_and_is_told_once (void **state)
     }
 }
 
-static void what_cannot_be_handed_over_is_told (void **state)
+static void what_cannot_be_passed_on_is_reported (void **state)
 {
     (void) state;
     setenv_result = ESPANK_NOSPACE;
@@ -194,7 +194,7 @@ static void what_cannot_be_handed_over_is_told (void **state)
     setenv_result = ESPANK_SUCCESS;
     assert_int_equal (n_said, 1);
     assert_int_equal (n_entries, 0);
-    assert_contains (said, "cannot be handed over: no reason");
+    assert_contains (said, "cannot be passed on: no reason");
 }
 
 static void a_step_of_a_job_is_left_alone (void **state)
@@ -212,7 +212,7 @@ static void a_step_of_a_job_is_left_alone (void **state)
     assert_int_equal (n_said, 1);
 }
 
-static void what_an_outer_job_left_is_taken_out (void **state)
+static void what_an_outer_job_left_is_removed (void **state)
 {
     static const char *const names[] = {"SLURM_SPANK_" DN_CARRY_AUTOMATIC,
                                         "SLURM_SPANK_" DN_CARRY_OPTION,
@@ -264,19 +264,18 @@ static int unload (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        LOADED ("unused it says and does nothing", unused_it_says_and_does_nothing),
+        LOADED ("an unused plugin prints and does nothing",
+                an_unused_plugin_prints_and_does_nothing),
         LOADED ("on the node the option means nothing",
                 on_the_node_the_option_means_nothing),
-        LOADED ("keys are handed over as they are", keys_are_handed_over_as_they_are),
-        LOADED ("a file is compacted and handed over",
-                a_file_is_compacted_and_handed_over),
-        LOADED ("a wrong option opts out and is told once",
-                a_wrong_option_opts_out_and_is_told_once),
-        LOADED ("what cannot be handed over is told",
-                what_cannot_be_handed_over_is_told),
+        LOADED ("keys are passed on unchanged", keys_are_passed_on_unchanged),
+        LOADED ("a file is compacted and passed on", a_file_is_compacted_and_passed_on),
+        LOADED ("a wrong option opts out and is reported once",
+                a_wrong_option_opts_out_and_is_reported_once),
+        LOADED ("what cannot be passed on is reported",
+                what_cannot_be_passed_on_is_reported),
         LOADED ("a step of a job is left alone", a_step_of_a_job_is_left_alone),
-        LOADED ("what an outer job left is taken out",
-                what_an_outer_job_left_is_taken_out),
+        LOADED ("what an outer job left is removed", what_an_outer_job_left_is_removed),
     };
 
     return cmocka_run_group_tests_name ("fake_client", tests, NULL, NULL);

@@ -1,6 +1,6 @@
-/* fake_host.c - the built plugin in a pretended slurmctld
+/* fake_host.c - the built plugin in a simulated slurmctld
  *
- * Submits jobs to it by hand; see fake_site.h.
+ * Calls job_submit () directly; see fake_site.h.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -71,7 +71,7 @@ static void memory_per_cpu_is_kept_whole (void **state)
     stop_plugin ();
 }
 
-static void the_record_goes_behind_the_admin_comment (void **state)
+static void the_record_is_appended_to_the_admin_comment (void **state)
 {
     job_desc_msg_t desc;
 
@@ -100,8 +100,8 @@ static void a_job_that_has_been_advised_is_not_advised_again (void **state)
     stop_plugin ();
 }
 
-/* A sibling of a federation sees the job as the first cluster has left it; a job that
- * is submitted from within a probe is not that job.
+/* A sibling of a federation gets the job as the first cluster left it. A job that is
+ * submitted from within a probe is another job.
  */
 static void a_probe_stays_one_on_a_sibling (void **state)
 {
@@ -128,7 +128,7 @@ static void a_probe_stays_one_on_a_sibling (void **state)
     stop_plugin ();
 }
 
-static void the_message_goes_behind_those_of_others (void **state)
+static void the_message_is_appended_to_those_of_others (void **state)
 {
     job_desc_msg_t desc;
     char *message;
@@ -161,7 +161,7 @@ static void jobs_that_do_not_concern_dnnest_are_untouched (void **state)
     stop_plugin ();
 }
 
-static void bad_metadata_leaves_the_job_and_says_so_once (void **state)
+static void bad_metadata_leaves_the_job_and_is_reported_once (void **state)
 {
     static const char *const bad[] = {
         "dnnest:",
@@ -211,7 +211,8 @@ static void long_texts_are_bounded (void **state)
     stop_plugin ();
 }
 
-/* Give the job one carrier by the client's plugin, and what comes with it. */
+/* Give the job one carrier of the client's plugin, and the entries that come with it.
+ */
 static void carry (job_desc_msg_t *desc, const char *entry, const char *more)
 {
     const char *const spank[] = {
@@ -224,7 +225,7 @@ static void carry (job_desc_msg_t *desc, const char *entry, const char *more)
     "DNNEST_SIDECAR={\"dnnest\":1,\"spec\":{\"model\":\"resnet50\",\"batch\":64,"      \
     "\"precision\":\"fp16\",\"epochs\":20,\"dataset\":\"imagenet\"}}"
 
-static void every_carrier_moves_the_job_alike (void **state)
+static void every_carrier_moves_the_job_in_the_same_way (void **state)
 {
     static const char *const entries[][2] = {
         {"DNNEST_OPTION=model=resnet50,batch=64,precision=fp16,epochs=20,"
@@ -256,8 +257,8 @@ static void every_carrier_moves_the_job_alike (void **state)
     stop_plugin ();
 }
 
-/* Submit a job with what a client of ours would not hand over: the job stays, but for
- * the entries.
+/* Submit a job with entries that spank_dnnest would not send: the job is unchanged,
+ * except that the entries are removed.
  */
 static void assert_forgery (const char *entry, const char *expected)
 {
@@ -281,7 +282,7 @@ static void assert_forgery (const char *entry, const char *expected)
     job_free (&desc);
 }
 
-static void forged_entries_are_refused_and_taken_out (void **state)
+static void forged_entries_are_refused_and_removed (void **state)
 {
     enum {
         SIZE = 1024 * 1024
@@ -290,7 +291,7 @@ static void forged_entries_are_refused_and_taken_out (void **state)
 
     (void) state;
     start_plugin (ENFORCE);
-    assert_forgery ("DNNEST_OPTION=", "--dnnest: nothing behind it");
+    assert_forgery ("DNNEST_OPTION=", "--dnnest: no metadata");
     assert_forgery ("DNNEST_OPTION=/etc/shadow",
                     "'/etc/shadow': the file was not read");
     assert_forgery ("DNNEST_OPTION=batch=\033[31m", "--dnnest: column 7");
@@ -300,7 +301,7 @@ static void forged_entries_are_refused_and_taken_out (void **state)
     memset (text, '[', SIZE);
     text[SIZE] = '\0';
     memcpy (text, "DNNEST_SIDECAR=", 15);
-    assert_forgery (text, "sidecar: more than 16384 bytes were handed over");
+    assert_forgery (text, "sidecar: more than 16384 bytes were passed");
     text[15 + 16384] = '\0';
     assert_forgery (text, "sidecar: line 1, column");
     memset (text, 'x', SIZE);
@@ -362,7 +363,7 @@ static void observe_records_and_says_nothing (void **state)
     stop_plugin ();
 }
 
-static void advise_tells_and_changes_nothing (void **state)
+static void advise_reports_and_changes_nothing (void **state)
 {
     job_desc_msg_t desc;
     struct photo photo;
@@ -516,8 +517,8 @@ static void slurm_conf_overrides_the_configuration (void **state)
     stop_plugin ();
 }
 
-/* slurm_conf.last_update counts seconds: two changes may have the same. */
-static void other_parameters_are_seen_without_another_time_stamp (void **state)
+/* slurm_conf.last_update counts seconds: two changes may have the same value. */
+static void other_parameters_are_detected_with_the_same_time_stamp (void **state)
 {
     char parameters[] = "dnnest_mode=observe";
 
@@ -533,7 +534,7 @@ static void other_parameters_are_seen_without_another_time_stamp (void **state)
     stop_plugin ();
 }
 
-static void a_reconfiguration_loads_anew_and_a_broken_one_keeps_the_old (void **state)
+static void a_reconfiguration_loads_again_and_a_broken_one_keeps_the_old (void **state)
 {
     job_desc_msg_t desc;
 
@@ -609,7 +610,7 @@ static void job_modify_changes_nothing (void **state)
     stop_plugin ();
 }
 
-/* The time limit, in minutes, that the demonstration's job is given. */
+/* The time limit, in minutes, that the demonstration's job gets. */
 static uint32_t limit_given (void)
 {
     job_desc_msg_t desc;
@@ -648,7 +649,7 @@ static void a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it (void 
         assert_int_equal (stand_in_n_errors, 1);
         assert_contains (stand_in_error,
                          "bundle: step.trees: 2 bytes, the manifest says");
-        assert_contains (stand_in_error, "the model bundle in use stays");
+        assert_contains (stand_in_error, "the model bundle in use is kept");
     }
     stop_plugin ();
     start_plugin (ENFORCE);
@@ -668,7 +669,7 @@ static void a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it (void 
 /* As slurmctld does: job_submit () runs with its configuration locked for reading. */
 static pthread_rwlock_t conf_lock = PTHREAD_RWLOCK_INITIALIZER;
 
-/* cmocka's assertions belong to its own thread: count here, judge there. */
+/* cmocka's assertions work only in its own thread: count here, assert there. */
 static void *submit_many (void *n_moved)
 {
     for (int i = 0; i < 50; i++) {
@@ -687,7 +688,7 @@ static void *submit_many (void *n_moved)
     return NULL;
 }
 
-static void threads_submit_at_once_while_the_site_is_reloaded (void **state)
+static void threads_submit_in_parallel_while_the_site_is_reloaded (void **state)
 {
     enum {
         N_THREADS = 4
@@ -721,26 +722,27 @@ int main (void)
         TEST ("the plugin names itself and its version",
               the_plugin_names_itself_and_its_version),
         TEST ("a job is rewritten in all places", a_job_is_rewritten_in_all_places),
-        TEST ("memory per CPU is kept whole", memory_per_cpu_is_kept_whole),
-        TEST ("the record goes behind the admin comment",
-              the_record_goes_behind_the_admin_comment),
+        TEST ("the whole memory per CPU is kept", memory_per_cpu_is_kept_whole),
+        TEST ("the record is appended to the admin comment",
+              the_record_is_appended_to_the_admin_comment),
         TEST ("a job that has been advised is not advised again",
               a_job_that_has_been_advised_is_not_advised_again),
         TEST ("a probe stays one on a sibling", a_probe_stays_one_on_a_sibling),
-        TEST ("the message goes behind those of others",
-              the_message_goes_behind_those_of_others),
+        TEST ("the message is appended to those of others",
+              the_message_is_appended_to_those_of_others),
         TEST ("jobs that do not concern dnnest are untouched",
               jobs_that_do_not_concern_dnnest_are_untouched),
-        TEST ("bad metadata leaves the job and says so once",
-              bad_metadata_leaves_the_job_and_says_so_once),
+        TEST ("bad metadata leaves the job and is reported once",
+              bad_metadata_leaves_the_job_and_is_reported_once),
         TEST ("long texts are bounded", long_texts_are_bounded),
-        TEST ("every carrier moves the job alike", every_carrier_moves_the_job_alike),
-        TEST ("forged entries are refused and taken out",
-              forged_entries_are_refused_and_taken_out),
+        TEST ("every carrier moves the job in the same way",
+              every_carrier_moves_the_job_in_the_same_way),
+        TEST ("forged entries are refused and removed",
+              forged_entries_are_refused_and_removed),
         TEST ("a comment names a file below the directory",
               a_comment_names_a_file_below_the_directory),
         TEST ("observe records and says nothing", observe_records_and_says_nothing),
-        TEST ("advise tells and changes nothing", advise_tells_and_changes_nothing),
+        TEST ("advise reports and changes nothing", advise_reports_and_changes_nothing),
         TEST ("srun and salloc change their time only",
               srun_and_salloc_change_their_time_only),
         TEST ("components of heterogeneous jobs keep what they ask",
@@ -755,17 +757,17 @@ int main (void)
               a_catalogue_that_others_could_write_is_not_trusted),
         TEST ("slurm.conf overrides the configuration",
               slurm_conf_overrides_the_configuration),
-        TEST ("other parameters are seen without another time stamp",
-              other_parameters_are_seen_without_another_time_stamp),
-        TEST ("a reconfiguration loads anew and a broken one keeps the old",
-              a_reconfiguration_loads_anew_and_a_broken_one_keeps_the_old),
+        TEST ("other parameters are detected with the same time stamp",
+              other_parameters_are_detected_with_the_same_time_stamp),
+        TEST ("a reconfiguration loads again and a broken one keeps the old",
+              a_reconfiguration_loads_again_and_a_broken_one_keeps_the_old),
         TEST ("without Slurm's memory the job is untouched",
               without_slurms_memory_the_job_is_untouched),
         TEST ("job_modify changes nothing", job_modify_changes_nothing),
         TEST ("a bundle bounds the time, and a broken one does not replace it",
               a_bundle_bounds_the_time_and_a_broken_one_does_not_replace_it),
-        TEST ("threads submit at once while the site is reloaded",
-              threads_submit_at_once_while_the_site_is_reloaded),
+        TEST ("threads submit in parallel while the site is reloaded",
+              threads_submit_in_parallel_while_the_site_is_reloaded),
     };
 
     return cmocka_run_group_tests_name ("fake_host", tests, load_plugin, remove_site);

@@ -43,7 +43,7 @@ void write_file (const char *name, const char *text, const char *more)
     assert_int_equal (fclose (file), 0);
 }
 
-/* The checkout may be writable by a group, which the plugin does not trust: copy. */
+/* Copy: the checkout may be writable by a group, and the plugin refuses such files. */
 static void copy_device (const char *name)
 {
     const char *top = getenv ("abs_top_srcdir");
@@ -60,7 +60,7 @@ static void copy_device (const char *name)
     write_file (from, text, "");
 }
 
-/* The decisions of a busy or sanitized run may take their time. */
+/* Decisions on a busy machine or with a sanitizer may be slow. */
 void write_conf (const char *text)
 {
     char head[1024];
@@ -118,7 +118,7 @@ void make_job (job_desc_msg_t *desc, const char *comment)
     job_set_env (desc, env);
 }
 
-/* Submit and return what the user sees, in Slurm's memory. */
+/* Submit and return the message to the user, in Slurm's memory. */
 char *submit (job_desc_msg_t *desc)
 {
     char *message = NULL;
@@ -127,7 +127,7 @@ char *submit (job_desc_msg_t *desc)
     return message;
 }
 
-/* The job comes back as it went, and the user reads 'expected' (NULL: nothing). */
+/* The job is unchanged, and the user gets 'expected' (NULL: nothing). */
 void assert_untouched (job_desc_msg_t *desc, const char *expected)
 {
     struct photo photo = photo_take (desc);
@@ -173,8 +173,8 @@ static long now_ms (void)
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A job that opts out waits for what is new, and where that took as long as the plugin
- * has patience for, the machine is busy.
+/* A job that opts out waits for the new configuration. If that times out in the plugin,
+ * the machine is busy.
  */
 void await_news (void)
 {

@@ -1,7 +1,7 @@
 /* fake_site.h - the built plugin, a site for it, and jobs
  *
  * Loads job_submit_dnnest.so as slurmctld does, gives it a site in a temporary
- * directory, and submits jobs to it by hand.
+ * directory, and calls job_submit () directly.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,7 +15,7 @@
 #define RESNET                                                                         \
     "dnnest:model=resnet50,batch=64,precision=fp16,epochs=20,dataset=imagenet"
 
-/* Within the limit on both types even by twice the time. */
+/* Within the limit on both types even if it takes twice as long. */
 #define SHORT_RESNET                                                                   \
     "dnnest:model=resnet50,batch=64,precision=fp16,epochs=5,dataset=imagenet"
 
@@ -35,11 +35,13 @@ struct plugin {
 extern struct plugin plugin;
 extern void *plugin_handle;
 
-/* For the group of tests: load the plugin and make the site's directory, remove it. */
+/* For the group of tests: load the plugin and create the site's directory; remove the
+ * directory.
+ */
 int load_plugin (void **state);
 int remove_site (void **state);
 
-/* The site's directory, and a file of it, which lives until the next call. */
+/* The site's directory, and the path of a file in it, valid until the next call. */
 extern char site_dir[];
 char *site_path (const char *name);
 void write_file (const char *name, const char *text, const char *more);
@@ -58,23 +60,23 @@ extern char bundle_dir[256];
 void start_plugin (const char *conf);
 void stop_plugin (void);
 
-/* Reconfigure: the next job sees what is new. */
+/* Reconfigure: the next job gets the new configuration. */
 void reconfigure (void);
 
-/* The same, of what has changed in slurm_conf without another last_update. */
+/* The same for a change of slurm_conf with an unchanged last_update. */
 void await_news (void);
 
 /* sbatch --gres=gpu:a100:4 -c 80 -t 1-0 --mem=400000 */
 void make_job (job_desc_msg_t *desc, const char *comment);
 
-/* Submit and return what the user sees, in Slurm's memory. */
+/* Submit and return the message to the user, in Slurm's memory. */
 char *submit (job_desc_msg_t *desc);
 
-/* The job comes back as it went, and the user reads 'expected' (NULL: nothing). */
+/* The job is unchanged, and the user gets 'expected' (NULL: nothing). */
 void assert_untouched (job_desc_msg_t *desc, const char *expected);
 void assert_comment_untouched (const char *comment, const char *expected);
 
-/* The job is rewritten, and the user told. */
+/* The job is rewritten, and the user gets a message. */
 void assert_moved (job_desc_msg_t *desc);
 
 #endif

@@ -1,9 +1,9 @@
 /* faults.c - everything that can break under the plugin, broken on purpose
  *
- * Each fault is forced on the built plugin in a pretended slurmctld. It must end in one
- * line of the log that names what is broken, and in a job that is byte for byte as it
- * was; or, where the job is none the worse for it, in the job that it would have been
- * without the fault. plugin/FAULTS.md lists them.
+ * Each fault is forced on the built plugin in a simulated slurmctld. It must cause one
+ * line in the log that names the broken thing, and leave the job byte for byte
+ * unchanged; or, if the fault has no effect on jobs, rewrite the job as without the
+ * fault. plugin/FAULTS.md lists the faults.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,9 +33,9 @@ __attribute__ ((visibility ("default"))) const char *__lsan_default_suppressions
 
 #define N(array) (sizeof (array) / sizeof ((array)[0]))
 
-/* --- what is asserted ------------------------------------------------------------ */
+/* --- assertions ------------------------------------------------------------------ */
 
-/* Since the log was looked at last, it got one line, which has 'part'. */
+/* Since the last check the log got one line, which contains 'part'. */
 static void assert_one_line (const char *part)
 {
     if (stand_in_n_errors + stand_in_n_infos != 1)
@@ -60,7 +60,7 @@ static void assert_silent (void)
         fail_msg ("'%s', '%s'", stand_in_error, stand_in_info);
 }
 
-/* The plugin starts with what is broken, says so in one line, and does nothing. */
+/* The plugin starts with the fault, logs one line about it, and does nothing. */
 static void assert_inert (const char *conf, const char *part)
 {
     start_plugin (conf);
@@ -70,7 +70,7 @@ static void assert_inert (const char *conf, const char *part)
     stop_plugin ();
 }
 
-/* What became of a job. */
+/* The result of a submission. */
 struct outcome {
     uint32_t time_limit;
     uint16_t cpus_per_task;
@@ -116,7 +116,7 @@ static void assert_same (const struct outcome *a, const struct outcome *b)
     assert_string_equal (a->message, b->message);
 }
 
-/* The job that a sound plugin makes of it, with this configuration. */
+/* The result without a fault, with this configuration. */
 static struct outcome sound_outcome (const char *conf)
 {
     struct outcome outcome;
@@ -207,7 +207,7 @@ static void restore (void)
     kept.text = NULL;
 }
 
-/* As it is opened: below its directory, by its own name. */
+/* The path as the plugin opens it: its own name, below its directory. */
 static const char *kept_base (void)
 {
     const char *slash = strrchr (kept.name, '/');
@@ -267,7 +267,7 @@ static void make_binary (void)
     write_bytes (kept.name, bytes, sizeof (bytes));
 }
 
-/* When it is about to be read, and its directory has been listed. */
+/* After its directory has been listed, before it is read. */
 static void make_missing_meanwhile (void)
 {
     faulty.file = kept_base ();
@@ -299,7 +299,7 @@ static const struct breakage breakages[] = {
 
 static struct outcome white; /* without a bundle */
 
-/* It is said once, and jobs are predicted as with Bundle=none. */
+/* It is logged once, and jobs are predicted as with Bundle=none. */
 static void assert_goes_without_bundle (const char *said)
 {
     struct outcome outcome;
@@ -322,7 +322,7 @@ static void break_bundle (const char *name, const struct breakage *breakage)
     restore ();
 }
 
-static void a_broken_bundle_is_as_none (void **state)
+static void a_broken_bundle_counts_as_none (void **state)
 {
     static const char *const files[] = {
         "bundle/manifest.json", "bundle/step.trees", "bundle/domain.points"};
@@ -374,10 +374,10 @@ static void a_bundle_of_another_version_is_refused_by_name (void **state)
     remove_bundle ();
 }
 
-/* A bit of every byte. The checksum sees it in the trees; in the manifest, which has
- * none, it is seen unless what it makes is a manifest, too.
+/* One bit of every byte. The checksum detects it in the trees. The manifest has no
+ * checksum: a flipped bit is detected unless the result is a valid manifest.
  */
-static void a_flipped_bit_of_a_bundle_is_seen (void **state)
+static void a_flipped_bit_of_a_bundle_is_detected (void **state)
 {
     (void) state;
     make_bundle ();
@@ -406,7 +406,7 @@ static void a_flipped_bit_of_a_bundle_is_seen (void **state)
     remove_bundle ();
 }
 
-/* Another bundle of the same form, in the place of the one that is being read. */
+/* Another bundle of the same form replaces the one that is being read. */
 static void swap_bundle_file (void)
 {
     move ("bundle/memory.trees", "bundle/step.trees");
@@ -487,7 +487,7 @@ static void a_broken_table_of_data_sets_leaves_jobs_alone (void **state)
         break_file ("datasets.conf", &more[i]);
 }
 
-/* A bit of every byte. There is no checksum: what is still a device is one. */
+/* One bit of every byte. There is no checksum: a valid device is accepted. */
 static void a_flipped_bit_of_the_catalogue_is_named_or_a_valid_device (void **state)
 {
     int n_named = 0;
@@ -523,7 +523,7 @@ static void break_conf (void)
 
 static void a_configuration_that_cannot_be_read_leaves_jobs_alone (void **state)
 {
-    /* Not missing: that is how dnnest is switched off. */
+    /* A missing file is no fault: it switches dnnest off. */
     static const struct breakage ways[] = {
         {make_unreadable, "dnnest.conf: cannot be opened: Permission denied"},
         {make_unreliable, "dnnest.conf: cannot be read: Input/output error"},
@@ -549,7 +549,7 @@ static void a_configuration_that_cannot_be_read_leaves_jobs_alone (void **state)
     }
     faulty.file = "dnnest.conf";
     faulty.before_open = break_conf;
-    faulty.opens_left = 1; /* the look at what it names */
+    faulty.opens_left = 1; /* the check of the files that it names */
     assert_inert (ENFORCE, "dnnest.conf: line 3: Mode: 'sideways'");
     memset (&faulty, 0, sizeof (faulty));
 }
@@ -734,8 +734,8 @@ static void every_override_that_is_wrong_is_named_with_slurm_conf (void **state)
 /* --- memory ---------------------------------------------------------------------- */
 
 #if !FAULTY_SANITIZED
-/* The job once more, while one allocation fails, or all from one on. False when there
- * were not so many.
+/* Submit the job again while one allocation fails, or all from one on. False if there
+ * were fewer allocations.
  */
 static bool submit_without_memory (long n,
                                    bool all,
@@ -757,7 +757,7 @@ static bool submit_without_memory (long n,
     faulty_memory (0, false);
     if (desc.time_limit == 1440) {
         photo_compare (&photo, &desc);
-        assert_one_line ("job left as it is");
+        assert_one_line ("job unchanged");
     } else {
         ++*n_same;
         assert_one_line ("verdict=change");
@@ -836,7 +836,7 @@ static bool start_without_memory (long n, bool all, int n_said[2])
     return failed;
 }
 
-static void without_memory_a_start_is_told_and_harms_nothing (void **state)
+static void without_memory_a_start_is_reported_and_harms_nothing (void **state)
 {
     (void) state;
     make_bundle ();
@@ -879,7 +879,7 @@ static void without_a_thread_the_site_is_what_it_was_at_the_start (void **state)
 
 /* --- trees that libxgboost has not confirmed ------------------------------------- */
 
-static void trees_that_libxgboost_has_not_confirmed_are_as_no_bundle (void **state)
+static void trees_that_libxgboost_has_not_confirmed_count_as_no_bundle (void **state)
 {
     static const struct {
         const char *from;
@@ -909,7 +909,7 @@ static void trees_that_libxgboost_has_not_confirmed_are_as_no_bundle (void **sta
     remove_bundle ();
 }
 
-static void trees_other_than_those_confirmed_are_as_no_bundle (void **state)
+static void trees_other_than_those_confirmed_count_as_no_bundle (void **state)
 {
     static const char record[] = "\"xgboost\":\"1.7.4\",\"sha256\":\"";
     char from[128];
@@ -981,7 +981,7 @@ static int count_lines (const char *name)
     return n;
 }
 
-/* Nothing of a decision is lost but its line, and that only when many wait. */
+/* Only the line of a decision can be lost, and only if many lines wait. */
 static void a_full_disk_holds_up_the_log_and_nothing_else (void **state)
 {
     char conf[2048];
@@ -999,7 +999,7 @@ static void a_full_disk_holds_up_the_log_and_nothing_else (void **state)
         assert_same (&outcome, &sound);
     }
     wait_until_said ("log.jsonl: cannot be written: ", stand_in_error);
-    usleep (2500000); /* it is tried again, and not said again */
+    usleep (2500000); /* it is tried again, and not logged again */
     outcome = submit_resnet ();
     assert_same (&outcome, &sound);
     assert_int_equal (stand_in_n_errors, 1);
@@ -1011,7 +1011,7 @@ static void a_full_disk_holds_up_the_log_and_nothing_else (void **state)
     unlink (site_path ("log.jsonl"));
 }
 
-/* Years and hours, both ways, before and after the start, and at the end. */
+/* Years and hours, forward and back, before and after the start, and at the end. */
 static void a_clock_that_jumps_changes_nothing (void **state)
 {
     static const int64_t jumps_s[] = {
@@ -1030,7 +1030,7 @@ static void a_clock_that_jumps_changes_nothing (void **state)
         stand_in_forget ();
         write_conf ("Mode=sideways\n");
         reconfigure ();
-        assert_contains (stand_in_error, "the configuration in use stays");
+        assert_contains (stand_in_error, "the configuration in use is kept");
         outcome = submit_resnet ();
         assert_same (&outcome, &sound);
         stop_plugin ();
@@ -1041,7 +1041,7 @@ static void a_clock_that_jumps_changes_nothing (void **state)
     }
 }
 
-/* The same words are not said twice for one change, but they are for two. */
+/* The same line is not logged twice for one change, but for two changes. */
 static void a_clock_set_back_does_not_silence_the_log (void **state)
 {
     (void) state;
@@ -1059,7 +1059,7 @@ static void a_clock_set_back_does_not_silence_the_log (void **state)
 }
 
 /* glibc's own form of LC_NUMERIC, as localedef(1) writes it: magic, the number of
- * values, where each begins, the values. No locale need be installed.
+ * values, the offset of each, the values. No locale needs to be installed.
  */
 static void write_locale (void)
 {
@@ -1122,7 +1122,7 @@ static void *submit_on_it (void *outcome)
     return NULL;
 }
 
-/* Bytes of a stack, filled before, that were written. */
+/* Number of bytes of a filled stack that were overwritten. */
 static size_t used_of (const unsigned char *stack)
 {
     size_t left = 0;
@@ -1138,7 +1138,7 @@ static void a_stack_of_64_KiB_suffices (void **state)
     struct outcome outcome = {0};
     pthread_attr_t attr;
     pthread_t thread;
-    /* One page below that nobody may write. */
+    /* One page below that cannot be written. */
     unsigned char *stack = mmap (NULL,
                                  STACK_SIZE + 4096,
                                  PROT_NONE,
@@ -1167,7 +1167,7 @@ static void a_stack_of_64_KiB_suffices (void **state)
 }
 #endif
 
-/* The text of the file of counters, when the plugin has ended. */
+/* The text of the file of counters after the plugin has ended. */
 static void assert_counted (const char *line)
 {
     size_t size;
@@ -1208,7 +1208,7 @@ static void a_decision_that_takes_too_long_is_given_up (void **state)
     unlink (site_path ("dnnest.prom"));
 }
 
-/* Whatever a test that has failed left behind. */
+/* Undo what a failed test may have left. */
 static int end_faults (void **state)
 {
     (void) state;
@@ -1227,10 +1227,11 @@ static int end_faults (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        FAULT ("a broken bundle is as none", a_broken_bundle_is_as_none),
+        FAULT ("a broken bundle counts as none", a_broken_bundle_counts_as_none),
         FAULT ("a bundle of another version is refused by name",
                a_bundle_of_another_version_is_refused_by_name),
-        FAULT ("a flipped bit of a bundle is seen", a_flipped_bit_of_a_bundle_is_seen),
+        FAULT ("a flipped bit of a bundle is detected",
+               a_flipped_bit_of_a_bundle_is_detected),
         FAULT ("a bundle replaced during a load is used whole or not at all",
                a_bundle_replaced_during_a_load_is_used_whole_or_not_at_all),
         FAULT ("a broken catalogue leaves jobs alone",
@@ -1248,15 +1249,15 @@ int main (void)
 #if !FAULTY_SANITIZED
         FAULT ("without memory a decision is whole or not made",
                without_memory_a_decision_is_whole_or_not_made),
-        FAULT ("without memory a start is told and harms nothing",
-               without_memory_a_start_is_told_and_harms_nothing),
+        FAULT ("without memory a start is reported and harms nothing",
+               without_memory_a_start_is_reported_and_harms_nothing),
         FAULT ("without a thread the site is what it was at the start",
                without_a_thread_the_site_is_what_it_was_at_the_start),
 #endif
-        FAULT ("trees that libxgboost has not confirmed are as no bundle",
-               trees_that_libxgboost_has_not_confirmed_are_as_no_bundle),
-        FAULT ("trees other than those confirmed are as no bundle",
-               trees_other_than_those_confirmed_are_as_no_bundle),
+        FAULT ("trees that libxgboost has not confirmed count as no bundle",
+               trees_that_libxgboost_has_not_confirmed_count_as_no_bundle),
+        FAULT ("trees other than those confirmed count as no bundle",
+               trees_other_than_those_confirmed_count_as_no_bundle),
         FAULT ("a bundle brings no library into the process",
                a_bundle_brings_no_library_into_the_process),
         FAULT ("a full disk holds up the log and nothing else",

@@ -47,7 +47,7 @@ void *__libc_malloc (size_t size);
 void *__libc_calloc (size_t n, size_t size);
 void *__libc_realloc (void *ptr, size_t size);
 
-/* What Slurm itself cannot do without is not for the plugin to answer for. */
+/* Allocations that Slurm itself needs are no fault of the plugin. */
 static bool is_out_of_memory (void)
 {
     long at = atomic_load (&memory_at);
@@ -130,7 +130,7 @@ static int open_really (int dir, const char *path, int flags, mode_t mode)
     return fd;
 }
 
-/* The mode is only there where a file may be made. */
+/* The mode is passed only if a file may be created. */
 #define MODE(flags, args)                                                              \
     (((flags) & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg (args, mode_t) : 0)
 
@@ -166,7 +166,7 @@ SLURM_SYMBOL ssize_t read (int fd, void *bytes, size_t size)
     return syscall (SYS_read, fd, bytes, size);
 }
 
-/* What read () is in a build with _FORTIFY_SOURCE. */
+/* read () in a build with _FORTIFY_SOURCE. */
 ssize_t __read_chk (int fd, void *bytes, size_t size, size_t room);
 
 SLURM_SYMBOL ssize_t __read_chk (int fd, void *bytes, size_t size, size_t room)
@@ -210,7 +210,7 @@ SLURM_SYMBOL time_t time (time_t *at)
     return now.tv_sec;
 }
 
-/* --- json-c does not get over it (see model/base/base.h) -------------------------- */
+/* --- json-c does not handle it (see model/base/base.h) ---------------------------- */
 
 SLURM_SYMBOL struct json_object *json_tokener_parse_ex (struct json_tokener *tokener,
                                                         const char *text,

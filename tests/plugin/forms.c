@@ -1,8 +1,8 @@
-/* forms.c - golden submissions: every form of a request, and what becomes of it
+/* forms.c - golden submissions: every form of a request, and its edits
  *
  * The submissions are in forms.txt, as the clients of several versions fill them. Each
- * goes the plugin's way, from the job description to its edits, and all that is
- * different afterwards must be what the file says.
+ * passes through the plugin, from the job description to its edits, and all differences
+ * must be those of the file.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -132,7 +132,7 @@ static uint64_t memory_of (const char *value)
     return strtoull (value, NULL, 10);
 }
 
-/* The names that are no field, or not a plain one. */
+/* Names that are no field, or no plain field. */
 static bool set_special (job_desc_msg_t *desc, const char *name, const char *value)
 {
     if (strcmp (name, "pn_min_memory") == 0)
@@ -213,7 +213,7 @@ static bool next_golden (FILE *file, struct golden *golden, int *number)
     return golden->line != 0;
 }
 
-/* Cut 'text' at its blanks; the number of pieces. */
+/* Cut 'text' at its blanks. Return the number of pieces. */
 static int cut (char *text, char *tokens[TOKENS_MAX])
 {
     int n = 0;
@@ -263,14 +263,14 @@ static void make_job (const struct golden *golden, job_desc_msg_t *desc)
     job_set_env (desc, env);
 }
 
-/* --- what has become of it ------------------------------------------------------- */
+/* --- the result ------------------------------------------------------------------ */
 
 static void add_line (struct dn_buf *buf, const char *name, const char *value)
 {
     dn_buf_add (buf, "%s=%s\n", name, value);
 }
 
-/* All that a client may fill, a line each: a field that changes unasked shows. */
+/* All that a client may fill, one per line, so that an unexpected change is seen. */
 static void write_job (job_desc_msg_t *desc, struct dn_buf *buf)
 {
     static const char *const names[] = {

@@ -1,4 +1,5 @@
-/* keep.c - tests of the plugin's thread: changed files, traces, forks and ends
+/* keep.c - tests of the plugin's thread: changed files, log and counters, forks and
+ * exits
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A change is found within four seconds; a busy machine gets more. */
+/* A change is found within four seconds; the limit allows for a busy machine. */
 #define FIND_S 60
 
-/* What a job is given, 1440 where it is left alone. */
+/* The time limit that a job gets, 1440 if it is unchanged. */
 static uint32_t limit_given (void)
 {
     job_desc_msg_t desc;
@@ -53,7 +54,7 @@ static void assert_said (const char *text)
     }
 }
 
-static void changed_files_are_found_and_broken_ones_said_once (void **state)
+static void changed_files_are_found_and_broken_ones_reported_once (void **state)
 {
     (void) state;
     start_plugin (ENFORCE);
@@ -65,7 +66,7 @@ static void changed_files_are_found_and_broken_ones_said_once (void **state)
     stand_in_forget ();
     write_file ("datasets.conf", "Dataset=imagenet Samples=many\n", "");
     assert_said ("datasets.conf: line 1");
-    assert_contains (stand_in_error, "the configuration in use stays");
+    assert_contains (stand_in_error, "the configuration in use is kept");
     assert_true (limit_given () < 1440);
     chmod (site_path ("datasets.conf"), 0600); /* changed, and as broken as before */
     sleep (5);
@@ -156,8 +157,8 @@ static void wait_for_child (pid_t child)
     fail_msg ("the child does not end");
 }
 
-/* fini () is not called on every way out. */
-static void a_controller_that_just_exits_writes_what_is_left (void **state)
+/* fini () is not called on every exit. */
+static void a_controller_that_only_exits_writes_the_remaining_lines (void **state)
 {
     pid_t child;
 
@@ -173,10 +174,9 @@ static void a_controller_that_just_exits_writes_what_is_left (void **state)
     forget_traces ();
 }
 
-/* With a sanitizer the child would end with the leaks of what its thread had at hand.
- */
+/* With a sanitizer the child would report memory of its missing thread as leaks. */
 #if !defined(__SANITIZE_ADDRESS__)
-static void a_child_of_a_fork_does_not_wait_for_a_thread_it_has_not (void **state)
+static void a_child_of_a_fork_does_not_wait_for_a_thread_it_lacks (void **state)
 {
     time_t start = time (NULL);
     pid_t child;
@@ -270,15 +270,15 @@ static void estimates_are_reused_until_the_site_is_loaded_again (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST ("changed files are found, and broken ones said once",
-              changed_files_are_found_and_broken_ones_said_once),
+        TEST ("changed files are found, and broken ones reported once",
+              changed_files_are_found_and_broken_ones_reported_once),
         TEST ("every decision is in the log when the plugin ends",
               every_decision_is_in_the_log_when_the_plugin_ends),
-        TEST ("a controller that just exits writes what is left",
-              a_controller_that_just_exits_writes_what_is_left),
+        TEST ("a controller that only exits writes the remaining lines",
+              a_controller_that_only_exits_writes_the_remaining_lines),
 #if !defined(__SANITIZE_ADDRESS__)
-        TEST ("a child of a fork does not wait for a thread it has not",
-              a_child_of_a_fork_does_not_wait_for_a_thread_it_has_not),
+        TEST ("a child of a fork does not wait for a thread it lacks",
+              a_child_of_a_fork_does_not_wait_for_a_thread_it_lacks),
 #endif
         TEST ("threads do not pile up", threads_do_not_pile_up),
         TEST ("estimates are reused until the site is loaded again",

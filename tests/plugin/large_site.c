@@ -16,8 +16,8 @@ const char *const large_job_names[N_LARGE_JOBS] = {
     [LARGE_MISTAKEN] = "metadata with a mistake",
 };
 
-/* The number of a new job goes into the amount of its work, where it changes the
- * estimates by next to nothing.
+/* The number of a new job changes the amount of its work, and so the estimates by very
+ * little.
  */
 #define RESNET_TEXT                                                                    \
     "dnnest:model=resnet50,batch=64,precision=fp16,epochs=20.%09u,dataset=imagenet"
@@ -62,7 +62,7 @@ static void number_text (const char *text, unsigned number, char *out, size_t si
         snprintf (out, size, "%s", text);
 }
 
-/* As long as people's scripts are. */
+/* A script of usual length. */
 static void set_script (job_desc_msg_t *desc)
 {
     char text[4096] = "#!/bin/bash\n#SBATCH --job-name=train --time=1-00:00:00\n"

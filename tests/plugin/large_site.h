@@ -1,6 +1,6 @@
 /* large_site.h - a site of eight GPU types with the bundle that comes with dnnest
  *
- * For what measures decisions rather than tests them.
+ * For programs that measure decisions and do not test them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,8 +9,8 @@
 
 #include "fake_site.h"
 
-/* The rules and the GPU types, for start_plugin () or write_conf (). Any job that asks
- * for an a100 may be moved to any other of them.
+/* The rules and the GPU types, for start_plugin () or write_conf (). Any job that
+ * requests an a100 may be moved to any other of them.
  */
 #define LARGE_GPU(type, device)                                                        \
     "Gpu Type=" type " Device=" device " Cost=4 PerNode=4 Nodes=2 NodeCpus=96 "        \
@@ -24,10 +24,10 @@
                         LARGE_GPU ("h100", "h100_sxm5_80gb")                           \
                             LARGE_GPU ("h200", "h200_sxm_141gb")
 
-/* The jobs of a site: what a submission can be. */
+/* The kinds of submissions of a site. */
 enum large_job {
-    LARGE_SILENT,      /* says nothing of itself */
-    LARGE_REMARK,      /* has a comment of its owner's, which has to be looked at */
+    LARGE_SILENT,      /* has no description */
+    LARGE_REMARK,      /* has a comment of its owner, which must be checked */
     LARGE_RESNET,      /* describes itself, always in the same way: a repeated job */
     LARGE_NEW_RESNET,  /* the same, every time with another number of epochs: a new one
                         */
@@ -41,8 +41,8 @@ enum large_job {
 extern const char *const large_job_names[N_LARGE_JOBS];
 void make_large_job (job_desc_msg_t *desc, enum large_job kind);
 
-/* After load_plugin (): copy what the site needs, of another bundle if DNNEST_BUNDLE
- * names one; and remove it, before remove_site ().
+/* After load_plugin (): copy the files of the site, with another bundle if
+ * DNNEST_BUNDLE names one. Before remove_site (): remove them.
  */
 void make_large_site (void);
 void remove_large_site (void);

@@ -1,8 +1,8 @@
-/* memory.c - what the built plugin takes in a pretended slurmctld: memory and threads
+/* memory.c - memory and threads of the built plugin in a simulated slurmctld
  *
- * DNNEST_DECISIONS in the environment says how many submissions are made; the default
- * is for the check, a million for those who want to know. What was measured is printed
- * as comments.
+ * DNNEST_DECISIONS in the environment sets the number of submissions. The default is
+ * for the check; use a million for a close measurement. Results are printed as
+ * comments.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,14 +21,13 @@
 #define N_SAMPLES      10
 #define RESIDENT_MAX_K (64 * 1024)
 
-/* What the heap may differ by from one moment to the other: how malloc () cuts its
- * blocks settles slowly. A block has 32 bytes: one that is lost in every hundredth
- * submission is found.
+/* By how much the heap may grow: the way in which malloc () splits blocks settles
+ * slowly. A block has 32 bytes: a leak of one in every hundredth submission is found.
  */
 #define GROWTH_MAX 3000
 
-/* The same where two threads take and free: one event has more than 1 KiB, and hundreds
- * are handed over.
+/* The same where two threads allocate and free: an event has more than 1 KiB, and
+ * hundreds are queued.
  */
 #define TRACE_GROWTH_MAX 32000
 
@@ -68,7 +67,7 @@ static int count_threads (void)
     return n;
 }
 
-/* Bytes of blocks that are in use; 0 where nobody can tell. */
+/* Bytes of blocks that are in use; 0 if unknown. */
 static size_t heap_bytes (void)
 {
     return SANITIZED ? 0 : mallinfo2 ().uordblks;
@@ -128,8 +127,9 @@ static void decisions_leave_no_memory_behind (void **state)
 
     (void) state;
     start_plugin (LARGE_SITE);
-    /* The first lap warms up: this program and its streams, and malloc ()'s caches of
-     * blocks, which count as in use. */
+    /* The first round warms up this program, its streams, and malloc ()'s caches of
+     * blocks, which count as in use.
+     */
     for (long i = 0; i <= N_SAMPLES; i++) {
         submit_many (i > 0 ? n / N_SAMPLES : 1000L * N_LARGE_JOBS);
         after = heap_bytes ();
@@ -145,7 +145,7 @@ static void decisions_leave_no_memory_behind (void **state)
         fail_msg ("%zu bytes more", after - before);
 }
 
-/* A line of the counters' file. */
+/* A line of the file of counters. */
 static long counter (const char *name)
 {
     FILE *file = fopen (site_path ("dnnest.prom"), "r");
@@ -160,7 +160,7 @@ static long counter (const char *name)
     return value;
 }
 
-/* Wait until the plugin's thread has taken and freed what it was handed over. */
+/* Wait until the plugin's thread has taken and freed all queued events. */
 static void wait_for_lines (long n)
 {
     for (int i = 0; i < 600; i++) {
@@ -239,7 +239,7 @@ static void predicting_starts_no_thread (void **state)
     assert_int_equal (count_threads (), before);
 }
 
-/* The limit that a job is given, 0 to 255: what a child can tell. */
+/* The limit that a job gets, 0 to 255: the range of an exit status. */
 static int limit_given (enum large_job kind)
 {
     job_desc_msg_t desc;
@@ -250,7 +250,7 @@ static int limit_given (enum large_job kind)
     message = submit (&desc);
     limit = (int) (desc.time_limit % 251);
     if (desc.time_limit == 1440)
-        limit = 255; /* left alone */
+        limit = 255; /* unchanged */
     slurm_text_free (&message);
     job_free (&desc);
     return limit;
@@ -272,7 +272,9 @@ static int limit_in_child (enum large_job kind)
     return WEXITSTATUS (status);
 }
 
-/* slurmctld forks to run other programs. Nobody decides there, but it must not hurt. */
+/* slurmctld forks to run other programs. It does not submit in the child, but a
+ * submission there must do no harm.
+ */
 static void a_child_decides_as_its_parent_does (void **state)
 {
     (void) state;
@@ -289,7 +291,7 @@ static void a_child_decides_as_its_parent_does (void **state)
 
 static int begin (void **state)
 {
-    /* A warm-up, lest the first call of malloc () and printf () be counted. */
+    /* A warm-up, so that the first call of malloc () and printf () is not counted. */
     print_message ("# the plugin under test, and the bundle that comes with it\n");
     resident_before_k = resident_k ();
     if (load_plugin (state) < 0)

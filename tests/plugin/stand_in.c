@@ -1,4 +1,4 @@
-/* stand_in.c - what slurmctld gives its plugins, pretended for tests
+/* stand_in.c - a simulation of what slurmctld gives its plugins
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,7 +1,7 @@
-/* stand_in.h - what slurmctld gives its plugins, pretended for tests
+/* stand_in.h - a simulation of what slurmctld gives its plugins
  *
- * The allocator marks its blocks as Slurm's does, so that memory that is freed by the
- * wrong side ends the test; it counts them, and can be told to fail.
+ * Like Slurm's, the allocator marks its blocks, so that memory freed by the wrong
+ * allocator ends the test. It counts blocks, and can be made to fail.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,7 +26,7 @@ extern SLURM_SYMBOL slurm_conf_t slurm_conf;
 extern int stand_in_blocks;
 extern int stand_in_allocations_left;
 
-/* This thread is at an allocation without which slurmctld itself would end. */
+/* This thread is in an allocation without which slurmctld itself would end. */
 extern _Thread_local volatile bool stand_in_essential;
 
 /* What was logged since the last stand_in_forget (). */
@@ -56,12 +56,12 @@ const char *job_getenv (const job_desc_msg_t *desc, const char *name);
 /* Free all that the job holds. */
 void job_free (job_desc_msg_t *desc);
 
-/* The i-th string of a job, those that the plugin reads, environments apart; NULL
- * behind the last.
+/* The i-th string of a job that the plugin reads, without the environments; NULL after
+ * the last.
  */
 char **job_text (job_desc_msg_t *desc, int i);
 
-/* All of a job that the plugin could touch, for comparison. */
+/* All parts of a job that the plugin could change, for comparison. */
 #define PHOTO_TEXTS 64
 struct photo {
     job_desc_msg_t desc;

@@ -1,10 +1,11 @@
 /* storm.c - sixteen threads submit while everything under them is replaced
  *
- * The site is loaded anew because of reconfigurations, because its files change, and
- * now and then they are broken; the decision log is moved away. Every job must be what
- * one of the sites makes of it, whole; every decision is in the log or counted as lost.
+ * The site is loaded again because of reconfigurations and because its files change,
+ * sometimes to broken ones; the decision log is renamed. Every job must be rewritten
+ * completely as one of the sites requires; every decision is in the log or counted as
+ * lost.
  *
- * Built with --enable-tsan, the thread sanitizer looks on; packaging/check does that.
+ * With --enable-tsan, the thread sanitizer checks it; packaging/check does that.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,11 +19,11 @@
 
 enum {
     N_THREADS = 16,
-    N_JOBS = 400, /* of a thread, at least */
+    N_JOBS = 400, /* per thread, at least */
     STORM_S = 6
 };
 
-/* Sixteen readers without a pause would never let a writer in otherwise. */
+/* Otherwise sixteen readers without a pause would block the writer forever. */
 static pthread_rwlock_t conf_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static atomic_bool over;
 
@@ -48,8 +49,8 @@ static void judge (const job_desc_msg_t *desc, struct tally *tally)
         tally->n_torn++;
 }
 
-/* cmocka's assertions belong to its own thread: count here, judge there. slurmctld has
- * its configuration locked for reading meanwhile.
+/* cmocka's assertions work only in its own thread: count here, assert there. slurmctld
+ * has its configuration locked for reading meanwhile.
  */
 static void *submit_until_over (void *of)
 {
@@ -78,7 +79,7 @@ static void bump (char *parameters)
     pthread_rwlock_unlock (&conf_lock);
 }
 
-/* As an admin's editor does it: in one step. */
+/* Atomically, as an admin's editor does. */
 static void replace_conf (const char *more)
 {
     char text[2048];
@@ -185,7 +186,7 @@ static void jobs_are_whole_and_every_decision_is_accounted_for (void **state)
     print_message ("%d jobs, %d moved, %d kept\n", all.n_jobs, all.n_moved, all.n_kept);
     assert_int_equal (all.n_torn, 0);
     assert_true (all.n_moved > 0 && all.n_kept > 0);
-    /* The job that opts out in reconfigure () is no decision. */
+    /* The job that opts out in reconfigure () causes no decision. */
     assert_int_equal (counter ("dnnest_described_total"), all.n_jobs);
     assert_int_equal (counter ("dnnest_submission_seconds_count"), all.n_jobs + 2);
     assert_int_equal (

@@ -81,7 +81,7 @@ static void hostile_documents_are_refused (void **state)
     ", \"constants\": {\"launch_s\": {\"value\": " v ", \"shipped\": 1, \"sigma\": 0}}"
     static const char *const texts[][2] = {
         {"", "empty"},
-        {"[]", "no JSON object"},
+        {"[]", "not a JSON object"},
         {"{}", "dnnest_site: missing"},
         {"{\"dnnest_site\": 4, \"runs\": 3}",
          "version 4, expected 3; make it anew with 'dnnest train --site'"},
@@ -97,7 +97,7 @@ static void hostile_documents_are_refused (void **state)
         {HEAD ONE ("1e999") "}", ""},
         {HEAD ONE ("NaN") "}", ""},
         {HEAD ONE ("\"4e-5\"") "}", "value: found string, expected a number"},
-        {HEAD ", \"constants\": {\"launch_s\": 4e-5}}", "'launch_s': no object"},
+        {HEAD ", \"constants\": {\"launch_s\": 4e-5}}", "'launch_s': not an object"},
         {HEAD ", \"constants\": []}", "constants: found array, expected an object"},
         {HEAD ", \"constants\": {\"sigma_step\": {\"value\": 1}}}",
          "'sigma_step': no constant that a site may set"},
@@ -108,10 +108,10 @@ static void hostile_documents_are_refused (void **state)
         {HEAD ", \"devices\": {\"a\": {\"scale\": 1, \"runs\": 1, \"sigma\": 0,"
               " \"x\": 1}}}",
          "'x': unknown, expected one of scale"},
-        {HEAD ", \"step\": 1}", "step: no object"},
+        {HEAD ", \"step\": 1}", "step: not an object"},
         {HEAD ", \"history\": 1}", "history"},
-        {HEAD "}x", "text behind the JSON value"},
-        {HEAD ", \"runs\": 3}", "'runs': stands twice"},
+        {HEAD "}x", "text after the JSON value"},
+        {HEAD ", \"runs\": 3}", "'runs': given twice"},
     };
 
     (void) state;

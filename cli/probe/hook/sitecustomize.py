@@ -1,33 +1,32 @@
-# sitecustomize.py - tells 'dnnest probe' when a PyTorch program has taken a step
+# sitecustomize.py - reports the steps of a PyTorch program to 'dnnest probe'
 #
-# Python imports a module of this name at its start, out of the first directory of
-# PYTHONPATH that has one; 'dnnest probe' puts this one's there, and the next one is
-# loaded behind it. When torch comes to be imported, and not before, two things are
-# wrapped: the step of every optimizer, and the iterators of data loaders. A line per step
-# goes to the file that DNNEST_PROBE_FILE names, in one write each, so that processes
-# share it:
+# Python imports a module of this name at its start, from the first directory of
+# PYTHONPATH that has one. 'dnnest probe' puts this file's directory first; the next
+# sitecustomize is loaded after it. When the program imports torch, two things are
+# wrapped: the step of every optimizer, and the iterators of data loaders. Each step
+# appends a line to the file DNNEST_PROBE_FILE in a single write, so that processes can
+# share the file:
 #
 #   H PID VERSION                      torch has been imported
 #   D PID cpu|cuda [BYTES NAME]        where the program computes
 #   S PID OPTIMIZER TIME LOADER WORKERS
 #                                      a step of the OPTIMIZERth has ended at TIME of the
-#                                      monotonic clock; LOADER: seconds spent in waiting
-#                                      for data so far, with so many workers
-#   E PID TIME                         a loader has come to its end
-#   M PID RESERVED ALLOCATED           bytes of the GPU at their peak
+#                                      monotonic clock; LOADER: seconds spent waiting for
+#                                      data so far, with so many workers
+#   E PID TIME                         a loader is exhausted
+#   M PID RESERVED ALLOCATED           peak bytes of the GPU
 #
-# Kernels of a GPU are launched ahead, so that the end of a single step tells nothing. The
-# device is waited for twice, at the end of the warm-up and of the last step: time in
-# between is right in sum and goes on undisturbed. Behind the last step the program is
-# ended by SystemExit, as if it had called sys.exit().
+# GPU kernels are launched asynchronously, so the end time of a single step means little.
+# The device is synchronised only twice, at the end of the warm-up and of the last step, so
+# that the total time between is exact and the steps are not slowed down. After the last
+# step the program ends by SystemExit, as if it had called sys.exit().
 #
-# In a batch job with the metadata probe= (job_submit_dnnest(8)) there is no such file yet,
-# but DNNEST_JOB_PROBE_SPEC. Then the program is begun anew under 'dnnest probe' when torch
-# comes to be imported, with the same words. Where that cannot be, it goes on as it is: a
-# probe that is not made costs less than a run that is lost.
+# In a batch job with the metadata probe= (job_submit_dnnest(8)) DNNEST_JOB_PROBE_SPEC is
+# set instead. When the program imports torch, it is then restarted under 'dnnest probe'
+# with the same arguments. If that is not possible, it continues without a probe.
 #
-# Nothing in here may ever break the program: what fails is given up in silence, and then
-# no steps are seen. Needs Python 3.6 and torch 1.13 or later.
+# The hook must never break the program: errors are ignored, and then no steps are seen.
+# Needs Python 3.6 and torch 1.13 or later.
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
@@ -50,7 +49,7 @@ def _load_next():
 
 
 def _restart_at_torch():
-    """Begin anew under 'dnnest probe' when torch is about to be loaded."""
+    """Restart under 'dnnest probe' when torch is about to be loaded."""
     import importlib.abc
     import importlib.util
     import os
@@ -70,7 +69,7 @@ def _restart_at_torch():
         return None
 
     def words():
-        """Those that this program was called with."""
+        """The command line of this program."""
         given = getattr(sys, "orig_argv", None)  # Python 3.10
         if not given:
             with open("/proc/self/cmdline", "rb") as file:
@@ -78,7 +77,7 @@ def _restart_at_torch():
         return [sys.executable or given[0]] + given[1:]
 
     def count_along():
-        """Another task of a step of Slurm: it ends where the first one does."""
+        """In the other tasks of a Slurm step: stop after as many steps as the first."""
         steps = int(os.environ.get("DNNEST_JOB_PROBE_STEPS", "1"))
         warmup = 10  # as in cmd_probe.c
         os.environ["DNNEST_PROBE_FILE"] = os.devnull
@@ -87,7 +86,7 @@ def _restart_at_torch():
         _count_steps()
 
     def restart():
-        # A program out of stdin has been read by now, in part at least.
+        # A program from stdin has been read already, at least in part.
         if not sys.argv or sys.argv[0] in ("", "-"):
             raise RuntimeError("the program does not come from a file")
         dnnest = find_dnnest()
@@ -161,7 +160,7 @@ def _count_steps():
         return
 
     class State:
-        """Of this process; a forked one begins anew."""
+        """The state of this process; a forked process gets a new one."""
 
         def __init__(self):
             self.pid = os.getpid()
@@ -191,7 +190,7 @@ def _count_steps():
             pass
 
     def cuda():
-        """torch.cuda where the program uses it."""
+        """torch.cuda if the program uses it."""
         torch = sys.modules.get("torch")
         try:
             if torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -222,7 +221,7 @@ def _count_steps():
                                      device.max_memory_allocated()))
 
     def count(optimizer):
-        """Count a step; is it the last one?"""
+        """Count a step. Return whether it is the last one."""
         now = current()
         entry = now.optimizers.get(optimizer)
         if entry is None:
@@ -308,7 +307,7 @@ def _count_steps():
                "torch.utils.data.dataloader": patch_loader}
 
     class Loader(importlib.abc.Loader):
-        """A module's own loader, and what is to be done behind it."""
+        """A module's own loader, followed by the patch of the module."""
 
         def __init__(self, loader, patch):
             self.loader = loader

@@ -2,18 +2,18 @@
 # cluster.sh - a complete private Slurm in one directory, to be sourced
 #
 # munged, MariaDB, slurmdbd, slurmctld and four slurmd on this host, as root, without
-# systemd and without cgroups. Nodes v1 v2 have four pretended v100 each, a1 a2 four
-# a100, every node 96 CPUs and 512000 MB; partition gpu, account research. Every port,
-# socket, key and file is the cluster's own, so that several clusters, and a Slurm of the
-# system, live side by side.
+# systemd and without cgroups. Nodes v1 v2 have four simulated v100 each, a1 a2 four a100,
+# every node 96 CPUs and 512000 MB; partition gpu, account research. Every port, socket, key
+# and file belongs to the cluster only, so that several clusters, and a Slurm of the system,
+# can run side by side.
 #
 #   cluster_start DIR [--plugin-dir PATH] [--no-accounting] [--no-nodes]
 #       [--conf 'Key=value ...']...
-#       DIR is made if need be. Files that the caller has put in DIR/etc before (dnnest.conf,
+#       DIR is created if absent. Files that the caller has put in DIR/etc before (dnnest.conf,
 #       plugstack.conf) are used. --plugin-dir loads job_submit/dnnest from a copy of PATH/*.so.
 #       --no-nodes starts no slurmd: jobs can be submitted, but not run.
 #       --conf adds a line to slurm.conf, in place of the lines of the same key, if any.
-#   cluster_stop                        ends everything, jobs too; may be called again
+#   cluster_stop                        ends all processes and jobs; may be called again
 #   cluster_trap [COMMAND]              cluster_stop, then COMMAND, on EXIT INT TERM HUP
 #   cluster_reconfigure                 scontrol reconfigure, until the controller answers
 #   cluster_restart_ctld                ends the controller and starts it again
@@ -25,7 +25,7 @@
 #   cluster_log [LINES]                 the end of every log
 #   cluster_missing                     prints why no cluster can run here; fails if one can
 #   cluster_pids [COMMAND-NAME]         processes that belong to the cluster
-#   cluster_listening                   those of the cluster's ports that somebody listens on
+#   cluster_listening                   those of the cluster's ports with a listener
 #
 # After cluster_start, and only in the sourcing shell: CLUSTER_DIR, CLUSTER_USER and an
 # exported SLURM_CONF, so that root's own sbatch and scontrol reach the cluster as well.
@@ -33,12 +33,13 @@
 
 # Jobs need a user that is not root, whose name every daemon can look up. 'daemon' is on
 # every system, so nothing is added to /etc/passwd that a killed test would leave there.
-# ('nobody' is, too, but to Slurm 26.05 that is the one whom it does not know.) No other
-# cluster minds sharing it: processes are told apart by their environment and their
-# directory, never by their user alone.
+# ('nobody' is, too, but Slurm 26.05 uses it for an unknown user.) Several clusters can
+# share it: processes are distinguished by their environment and their directory, never by
+# their user alone.
 CLUSTER_USER=daemon
 
-# What the controller is started by, such as (prlimit --nofile=100); the caller may set it.
+# The command that starts the controller, such as (prlimit --nofile=100); the caller may set
+# it.
 CLUSTER_CTLD_VIA=()
 
 CLUSTER_DIR=
@@ -84,8 +85,8 @@ _cluster_port_busy() {
 }
 
 # Seven ports in a row, below the range from which the kernel takes ports for outgoing
-# connections. The block is drawn at random: two clusters that start in the same second
-# hit the same one in one case of 1500, and then one of them fails to start, loudly.
+# connections. The block is drawn at random: two clusters that start in the same second get
+# the same one in one case of 1500, and then one of them fails to start with an error.
 _cluster_pick_ports() {
     local base port _
     for _ in {1..50}; do
@@ -101,9 +102,9 @@ _cluster_pick_ports() {
     return 1
 }
 
-# setsid keeps a Ctrl-C in the terminal away from the daemons, so that the clean-up can
-# end them in order. Descriptors above 2 are closed, or a daemon that got away would keep
-# the pipe of 'test | tee' open. SLURM_CONF in the environment marks what is ours.
+# setsid keeps a Ctrl-C in the terminal away from the daemons, so that the clean-up can end
+# them in order. Descriptors above 2 are closed, or a daemon that got away would keep the
+# pipe of 'test | tee' open. SLURM_CONF in the environment marks the cluster's processes.
 # With --wait, $! lives as long as the daemon even where setsid has to fork.
 # usage: _cluster_spawn NAME-OF-LOG COMMAND...
 _cluster_spawn() {
@@ -120,8 +121,8 @@ _cluster_spawn() {
     disown
 }
 
-# Polls COMMAND until the daemon spawned last is ready; one that has ended already does
-# not cost the whole waiting time.
+# Polls COMMAND until the daemon spawned last is ready; does not wait for one that has
+# already ended.
 _cluster_ready() {
     cluster_until "$CLUSTER_START_S" _cluster_ready_or_gone "$@" && "$@" >/dev/null 2>&1
 }
@@ -137,23 +138,23 @@ _cluster_ready_or_gone() {
 cluster_pids() {
     local pid comm
 
-    # Without SLURM_CONF, or the tools that look would find each other.
+    # Without SLURM_CONF, or these tools would find each other.
     _cluster_candidates "$CLUSTER_DIR" | env -u SLURM_CONF sort -nu | while read -r pid; do
         if ((pid == $$)); then continue; fi
         read -r comm 2>/dev/null <"/proc/$pid/comm" || continue
-        # A slurmctld that has started itself anew bears the name of Debian's own file.
+        # A slurmctld that has restarted itself has the name of Debian's file.
         if [[ -z ${1-} || ${comm%-wlm} = "$1" ]]; then echo "$pid"; fi
     done
 }
 
 _cluster_candidates() (
-    # Processes come and go while we look: that some file cannot be read is no failure.
+    # Processes start and end meanwhile: a file that cannot be read is no failure.
     set +e +o pipefail
     unset SLURM_CONF
-    # Daemons, their children and the jobs have it from us or from sbatch.
+    # Daemons, their children and the jobs get it from here or from sbatch.
     grep -lszxF "SLURM_CONF=$1/etc/slurm.conf" /proc/[0-9]*/environ | cut -d / -f 3
     # slurmstepd (24.11) and some process of a job may have wiped their environment, but
-    # they still stand or write in our directory. Only these: a person may have a shell there.
+    # they still run or write in our directory. Only these: a person may have a shell there.
     {
         find /proc -maxdepth 1 -name '[0-9]*' -user "$CLUSTER_USER" 2>/dev/null
         grep -lsE '^slurmstepd' /proc/[0-9]*/comm
@@ -169,7 +170,7 @@ _cluster_none() {
     [[ -z $(cluster_pids "$1") ]]
 }
 
-# Ends the daemons of that name and waits; what does not listen is killed.
+# Ends the daemons of that name and waits; a daemon that does not end is killed.
 _cluster_end() {
     local name=$1 pids
     pids=$(cluster_pids "$name")
@@ -182,8 +183,8 @@ _cluster_end() {
     kill -KILL $(cluster_pids "$name") 2>/dev/null || true
 }
 
-# Kills all that is left. One look is not enough: a process may be between fork and exec,
-# where it does not yet carry our mark.
+# Kills all remaining processes. One pass is not enough: a process may be between fork and
+# exec, where it does not yet have our mark.
 _cluster_sweep() {
     local pids quiet=0 end=$((SECONDS + CLUSTER_END_S))
     while ((quiet < 2)); do
@@ -242,10 +243,10 @@ _cluster_copy_plugins() {
 _cluster_slurm_conf() {
     local with_plugin=$1 accounting=$2 system_plugins host
     system_plugins=$(_cluster_plugin_dir) || return 1
-    # The nodes bear this host's own name, since srun gives that as its address: for a name
-    # that is a node's the controller takes NodeAddr, any other it looks up. Where that
-    # fails, as in a bare chroot, Debian's Slurm tries for 10 s, with all jobs locked, and
-    # that is as long as slurmstepd waits: jobs stay COMPLETING.
+    # The nodes have this host's own name, because srun sends that as its address: for the
+    # name of a node the controller uses NodeAddr, any other name it looks up. Where that
+    # fails, as in a bare chroot, Debian's Slurm tries for 10 s, with all jobs locked.
+    # slurmstepd waits no longer than that: jobs stay COMPLETING.
     host=$(uname -n)
     host=${host%%.*}
 
@@ -288,8 +289,8 @@ PartitionName=gpu Nodes=v[1-2],a[1-2] Default=YES MaxTime=2-0 State=UP
 END
     if [[ $with_plugin = yes ]]; then echo 'JobSubmitPlugins=dnnest'; fi
     if [[ $accounting = no ]]; then return 0; fi
-    # The pass of the accounting storage is munge's socket again, or slurmctld would talk
-    # to slurmdbd through the munged of the system.
+    # AccountingStoragePass is munge's socket again, or slurmctld would talk to slurmdbd
+    # through the munged of the system.
     cat <<END
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
@@ -299,8 +300,8 @@ AccountingStorageTRES=gres/gpu,gres/gpu:a100,gres/gpu:v100
 END
 }
 
-# Slurm takes the later of two equal keys but complains in every command, so a line of the
-# caller's takes the place of ours.
+# Slurm uses the later of two equal keys but complains in every command, so a line of the
+# caller replaces ours.
 _cluster_write_slurm_conf() {
     local conf=$CLUSTER_DIR/etc/slurm.conf line
     _cluster_slurm_conf "$1" "$2" >"$conf" || return 1
@@ -312,14 +313,14 @@ _cluster_write_slurm_conf() {
 }
 
 _cluster_write_gres_conf() {
-    # Plain files do for slurmd, and a Count without File would be refused.
+    # Plain files are enough for slurmd, and a Count without File would be refused.
     cat >"$CLUSTER_DIR/etc/gres.conf" <<END
 NodeName=v[1-2] Name=gpu Type=v100 File=$CLUSTER_DIR/dev/gpu[0-3]
 NodeName=a[1-2] Name=gpu Type=a100 File=$CLUSTER_DIR/dev/gpu[0-3]
 END
-    # slurmd looks for cgroups although nothing here uses them, and ends where it can have
-    # none. From 24.05 on it can be told not to; before, that word would end it too, but
-    # version 1 is not touched until it is used, mounted or not.
+    # slurmd looks for cgroups although nothing here uses them, and ends if there are none.
+    # From 24.05 on an option disables that; before, that option would end it too, but
+    # cgroup version 1 is not accessed until it is used, mounted or not.
     if (($(_cluster_version) >= 2405)); then
         echo 'CgroupPlugin=disabled'
     else
@@ -361,13 +362,13 @@ _cluster_start_munged() {
 
 _cluster_start_mariadb() {
     local db=$CLUSTER_DIR/db port=${CLUSTER_PORTS[2]} password=$1
-    # No file of the system's is read. Durability is worth nothing here and costs seconds.
+    # No file of the system is read. Durability is not needed here and costs seconds.
     local options=(--no-defaults --user=root --datadir="$db/data" --tmpdir="$db"
         --innodb-buffer-pool-size=32M --innodb-log-file-size=16M
         --innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --skip-sync-frm)
 
     # Root of the operating system is root of the data base, by its socket only: no
-    # password to know, no door for others on the machine. --force: go on where the name
+    # password, and no access for other users of the machine. --force: go on where the name
     # of the host cannot be looked up, which is common in a bare container.
     SLURM_CONF=$CLUSTER_DIR/etc/slurm.conf mariadb-install-db "${options[@]}" \
         --force --skip-name-resolve --skip-test-db --auth-root-authentication-method=socket \
@@ -391,7 +392,7 @@ _cluster_start_dbd() {
     _cluster_write_slurmdbd_conf "$password" || return 1
     _cluster_start_mariadb "$password" || return 1
     _cluster_spawn slurmdbd slurmdbd -D
-    # Without its cluster in the data base slurmctld ends at once, so this comes first.
+    # Without its cluster in the database slurmctld ends immediately, so this comes first.
     _cluster_ready sacctmgr -n list cluster || return 1
     {
         sacctmgr -i add cluster private &&
@@ -498,8 +499,9 @@ cluster_start() {
     fi
 }
 
-# The jobs go first, while there are still daemons that know their processes; then the
-# controller, lest it starts new ones; then from the nodes down to what all others need.
+# Jobs end first, while there are still daemons that know their processes; then the
+# controller, so that it does not start new ones; then the nodes, and last the daemons that
+# the others need.
 cluster_stop() {
     local jobs name
     if [[ -z $CLUSTER_DIR || ! -d $CLUSTER_DIR ]] || _cluster_none ''; then return 0; fi
@@ -517,9 +519,9 @@ cluster_stop() {
     _cluster_sweep
 }
 
-# COMMAND runs after the stop, for what else the test wants to remove.
+# COMMAND runs after the stop, to remove other files of the test.
 cluster_trap() {
-    # shellcheck disable=SC2064  # COMMAND is wanted as it is now
+    # shellcheck disable=SC2064  # expand COMMAND now
     trap "trap '' INT TERM HUP; cluster_stop || :; ${1-:}" EXIT
     # An exit goes through the trap above, with the status that a signal has in a shell.
     trap 'exit 129' HUP
@@ -548,7 +550,7 @@ cluster_as_user() (
 cluster_job_field() {
     local text
     text=" $(scontrol show job -o "$1")" || return 1
-    # Values may hold blanks: a value goes on to the next word that looks like a key.
+    # Values may contain blanks: a value ends at the next word that looks like a key.
     [[ $text =~ " $2="(.*) ]] || return 1
     sed -E 's/ +[A-Z][A-Za-z_]*([/:][A-Za-z:]+)*=.*//' <<<"${BASH_REMATCH[1]}"
 }
@@ -573,7 +575,7 @@ cluster_log() {
     local file
     for file in "$CLUSTER_DIR"/log/*; do
         if [[ ! -s $file ]]; then continue; fi
-        # Slurm's daemons say everything twice; only before it has read its configuration
+        # Slurm's daemons log every line twice; only before it has read its configuration
         # does one write to .out alone.
         if [[ $file = *.out && -s ${file%.out}.log ]]; then continue; fi
         printf '==> %s <==\n' "${file##*/}"

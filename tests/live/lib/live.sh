@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# live.sh - what every test on a private Slurm begins with, to be sourced
+# live.sh - the common start of every test on a private Slurm, to be sourced
 #
-#   live_begin NAME [PLUGIN]...   after that, $dir is a directory that goes with the cluster
+#   live_begin NAME [PLUGIN]...   after that, $dir is a directory, removed with the cluster
 #   live_hardware                 the catalogue and a data set, in $dir/etc
 #   live_conf [LINE]...           $dir/etc/dnnest.conf: two GPU types, and these lines
 #   mark; logged                  what dnnest wrote since then into the controller's log
@@ -15,7 +15,7 @@ top=${abs_top_srcdir:-$(cd "$here/../.." && pwd)}
 build=${abs_top_builddir:-$top}
 plugin_dir=${DNNEST_PLUGIN_DIR:-$build/.libs}
 dnnest=${DNNEST:-$build/dnnest}
-# The suite's own, which sbatch would hand to the jobs; no user has them.
+# Variables of the test suite, which sbatch would pass to the jobs; no user has them.
 for variable in "${!DNNEST@}"; do export -n "$variable"; done
 # shellcheck source=tests/live/lib/tap.sh
 . "$here/lib/tap.sh"
@@ -43,8 +43,8 @@ live_hardware() {
         >"$dir/etc/datasets.conf"
 }
 
-# A v100 for a quarter of the price of an a100; nodes are those of cluster_start. A file
-# is replaced whole: a controller that runs may read it at any time.
+# A v100 for a quarter of the price of an a100; nodes are those of cluster_start. A file is
+# replaced atomically: a running controller may read it at any time.
 live_partitions=ALL
 live_conf() {
     local nodes="PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=$live_partitions"

@@ -1,8 +1,8 @@
-"""soak_advice.py - what tests/live/soak expects of a job, and whether it is so
+"""soak_advice.py - the job that tests/live/soak expects, compared with the job
 
-What a job is without dnnest was seen on a controller without the plugin. With it, the job
-is that, with the edits of 'dnnest advise' under one of the states that were in force when
-it was submitted.
+A controller without the plugin shows the job without dnnest. The expected job is that
+one with the edits of 'dnnest advise' under one of the states that were in force when it
+was submitted.
 """
 import concurrent.futures
 import json
@@ -19,42 +19,42 @@ EDITED = {"time_limit": "time_limit", "time_min": "time_min",
           "tres_per_socket": "tres_per_socket", "tres_per_task": "tres_per_task",
           "cpus_per_tres": "cpus_per_tres", "partition": "partition",
           "features": "features", "admin_comment": "admin_comment"}
-# What Slurm makes of these and others: lower than without, or the same.
+# Slurm computes these from other fields: lower than without dnnest, or the same.
 DERIVED = ("num_cpus", "pn_min_cpus")
-# Its guess of how many nodes that may be; how many there are to be is in tres_req_str.
+# Slurm's estimate of the number of nodes; the requested number is in tres_req_str.
 GUESSED = ("num_nodes",)
-# The rest of an edit shows in no field of the job.
+# The rest of an edit is in no field of the job.
 UNSEEN = ("environment", "min_cpus", "pn_min_cpus")
-# Of a job that runs or has run, Slurm has changed the others.
+# Slurm changes the other fields when the job runs.
 LASTING = ("admin_comment", "comment", "cpus_per_task", "features", "num_tasks",
            "partition", "pn_min_memory", "time_limit", "tres_per_job", "tres_per_node",
            "user_id")
-# What no job shares with another.
+# Fields that differ between any two jobs.
 OWN = ("name", "job_state", "tres_req_str")
 
 
 def nodes_of(row):
-    """How many nodes there are to be: in a text like cpu=4,mem=5000M,node=1,billing=4."""
+    """The requested number of nodes, in a text like cpu=4,mem=5000M,node=1,billing=4."""
     found = re.search(r"\bnode=(\d+)", row["tres_req_str"])
     return found and found[1]
 
 
 def gpus_of(row):
-    """How many GPUs there are to be, whatever their type, in each of the four ways."""
+    """The requested number of GPUs of any type, in each of the four ways."""
     return [sum(int(n or 1) for n in
                 re.findall(r"gpu(?::[a-z]\w*)?(?:[:=](\d+))?(?:,|$)", row["tres_per_" + what]))
             for what in ("job", "node", "socket", "task")]
 
 
 class Advice:
-    """Answers of 'dnnest advise', each asked for once."""
+    """Answers of 'dnnest advise', each requested once."""
 
     def __init__(self, cluster):
         self.cluster = cluster
         self.answers = {}
         self.lock = threading.Lock()
         self.failures = []
-        self.gently = ["nice"]  # as long as there are submissions
+        self.gently = ["nice"]  # during submissions
         self.pool = concurrent.futures.ThreadPoolExecutor(2)
 
     def ask(self, template, state):
@@ -74,7 +74,7 @@ class Advice:
         if template.comment is not None:
             command.append(b"--comment=" + template.comment)
         done = subprocess.run([*command, template.path], capture_output=True)
-        if done.returncode == 2:  # not understood: the job stays, and its user is told
+        if done.returncode == 2:  # an error: job unchanged, its user gets a message
             return {}, None if state[0] == "observe" else "; job submitted as written"
         if done.returncode not in (0, 1):
             self.failures.append("dnnest advise ended with %d: %r: %r"
@@ -103,7 +103,7 @@ class Judge:
         return fields
 
     def differences(self, template, row, edits):
-        """Between the job and what it should be, as text; empty: none."""
+        """The differences between the job and the expected one, as text; empty: none."""
         offset = row["het_job_offset"]
         fields = self.without(template, offset)
         if fields is None:
@@ -134,16 +134,16 @@ class Judge:
 
     @staticmethod
     def wrong_words(job, state, message):
-        """What the user read is what he should; nothing where nothing was to be said."""
+        """Checks that the user got the expected message, or none if none is expected."""
         said = job.message
         if said is None or state is not INERT and not job.template.advice:
             return []
         if message not in said if message else "dnnest: " in said:
-            return ["its user was told '%s', expected '%s'" % (said, message or "")]
+            return ["its user got '%s', expected '%s'" % (said, message or "")]
         return []
 
     def judge(self, job, row):
-        """(state, edits) that explain the job, or None and why not."""
+        """(state, edits) that explain the job, or None and the reason."""
         states = [INERT] if self.cluster.control else \
             self.cluster.log.in_force(job.begin, job.end)
         if job.template.kind in ("plain", "off"):

@@ -1,7 +1,7 @@
-"""soak_cluster.py - what tests/live/soak does to a private Slurm, and sees of it
+"""soak_cluster.py - the private Slurm of tests/live/soak, its faults and its log
 
-The controller is a child of this process, so that nothing of its end is missed; what it
-says in its log tells at every moment which configuration and bundle were in force.
+The controller is a child of this process, so that its exit status is known. Its log
+shows for every moment which configuration and bundle were in force.
 """
 import datetime
 import os
@@ -12,9 +12,9 @@ import subprocess
 import threading
 import time
 
-END_S = 90        # what slurmctld may take to end, or to answer after its start
-SETTLE_S = 180    # what a change may take to be found on a slow machine; it takes four
-INSTALL_S = 5     # between the line in the log and what it tells, on a slow machine
+END_S = 90        # for slurmctld to end, or to answer after its start
+SETTLE_S = 180    # to find a change on a slow machine; usually four
+INSTALL_S = 5     # between the line in the log and its change, on a slow machine
 INERT = None      # no configuration is in force
 
 GPU_LINES = """\
@@ -25,7 +25,7 @@ Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 \
 NodeMemory=512000 Partitions=ALL ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta \
 Features=ib
 """
-# What the log says of a configuration are its mode and how many data sets it has.
+# Of a configuration the log has its mode and the number of data sets.
 CONFS = {
     "enforce": ("enforce", 1, "MaxSlowdown=9 MinConfidence=0"),
     "fast": ("enforce", 2, "Objective=time MinConfidence=0 TimeMargin=2 CpusPerGpuMin=12"),
@@ -40,12 +40,12 @@ BROKEN = {
     "half a line": "Mode=enforce\nMaxSlowdown=9 MinConf",
     "junk": "\x01\x02 = \xff\x00[{\n",
     "a wrong number": "Mode=enforce\nTimeMargin=-1e999\n",
-    "a device that nobody makes": "Gpu Type=a100 Device=q900\n",
+    "a device that does not exist": "Gpu Type=a100 Device=q900\n",
 }
 
 
 class Log:
-    """slurmctld.log, as far as it has been read; 'states' are what was in force since."""
+    """slurmctld.log, as far as it has been read; 'states' are those in force since."""
 
     TIME = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})\] (.*)")
     LOADED = re.compile(r"dnnest\.conf: mode (\w+), \d+ GPU types, \d+ devices, "
@@ -98,8 +98,8 @@ class Log:
     def take_error(self, text, line):
         if " a submission took " in text:
             self.slow += 1
-        elif re.search(r": (the configuration in use stays|jobs are left as they are|"
-                       r"the model bundle in use stays|going on without a model bundle|"
+        elif re.search(r": (the configuration in use is kept|jobs are not changed|"
+                       r"the model bundle in use is kept|going on without a model bundle|"
                        r"not loaded yet: .*)$", text):
             self.errors.append(line)
         else:
@@ -112,18 +112,18 @@ class Log:
             conf = self.cluster.conf_of(loaded[1], int(loaded[2]))
             bundle = self.cluster.bundle_of(loaded[3])
             self.states.append((at, (conf, bundle)))
-        elif text.endswith("the model bundle in use stays"):
+        elif text.endswith("the model bundle in use is kept"):
             self.states.append((at, (self.cluster.conf_at(at), state[1])))
         elif text.endswith("going on without a model bundle"):
             self.states.append((at, (self.cluster.conf_at(at), "none")))
-        elif " not found: jobs are left as they are" in text or \
-                re.match(r"error: .*: jobs are left as they are", text) or \
+        elif " not found: jobs are not changed" in text or \
+                re.match(r"error: .*: jobs are not changed", text) or \
                 "not loaded yet" in text:
             self.states.append((at, INERT))
 
     def in_force(self, begin, end):
-        """All states that were in force at some time of these; a line comes before what
-        it tells."""
+        """All states that were in force between 'begin' and 'end'; a line is logged before
+        its state is in force."""
         found = []
         for i, (since, state) in enumerate(self.states):
             until = self.states[i + 1][0] if i + 1 < len(self.states) else end + 1
@@ -133,7 +133,7 @@ class Log:
 
 
 class Cluster:
-    """The controller, its files, and all that is done to them."""
+    """The controller, its files, and all changes of them."""
 
     def __init__(self, directory, args, top, build):
         self.dir = directory
@@ -144,14 +144,14 @@ class Cluster:
         self.process = None
         self.lock = threading.RLock()
         self.events = []      # (begin, end, what)
-        self.kills = []       # (when, what was saved before)
+        self.kills = []       # (when, time of the state saved before)
         self.unexpected = []
-        self.conf = "enforce"  # the good one that stands, or stood, in dnnest.conf
+        self.conf = "enforce"  # the last good one in dnnest.conf
         self.conf_is = "good"
         self.confs = [(0.0, self.conf)]
         self.bundle = None
         self.bundle_is = "good"
-        self.deck = []         # what is swapped next
+        self.deck = []         # the next swaps
         self.names = {}
         self.log = Log(os.path.join(directory, "log/slurmctld.log"), self)
         self.counts = dict.fromkeys(
@@ -181,7 +181,7 @@ class Cluster:
         raise ValueError("the log speaks of mode %s with %d data sets" % (mode, sets))
 
     def conf_at(self, at):
-        """Where the log does not tell: a damaged bundle has its line to itself."""
+        """For lines that do not name it: a damaged bundle has a separate line."""
         return [name for since, name in self.confs if since <= at][-1]
 
     def bundle_of(self, said):
@@ -310,7 +310,7 @@ class Cluster:
         with self.lock:
             if self.process.poll() is None:
                 return
-            self.unexpected.append("slurmctld has ended by itself, with status %d"
+            self.unexpected.append("slurmctld has ended unexpectedly, with status %d"
                                    % self.process.returncode)
             self.start()
 
@@ -326,8 +326,8 @@ class Cluster:
         self.event("restarts", lambda: (self.stop(), self.start()))
 
     def saved(self):
-        """Until when what was accepted is surely on disk: the state before the last one
-        was written after that."""
+        """The time until which all accepted jobs are certainly on disk: the state before
+        the last one was written after it."""
         try:
             return os.stat(self.path("state/job_state.old")).st_mtime
         except FileNotFoundError:
@@ -355,7 +355,7 @@ class Cluster:
     # --- swaps -----------------------------------------------------------------------
 
     def swap(self, draw):
-        """Another configuration or bundle, as it comes."""
+        """Swap to a random configuration or bundle."""
         with self.lock:
             if self.bundle_is != "good":  # its line in the log does not name the rules
                 self.event("bundles installed",
@@ -422,28 +422,28 @@ class Cluster:
 
     @staticmethod
     def tell():
-        # From 23.11 on it is a restart: another process, of which this one is no parent.
+        # From 23.11 on it is a restart: a new process, which is no child of this one.
         version = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True).stdout
         major, minor = map(int, re.search(r"(\d+)\.(\d+)", version).groups())
         if (major, minor) < (23, 11):
             subprocess.run(["scontrol", "reconfigure"], capture_output=True)
 
-    # --- what is in force ------------------------------------------------------------
+    # --- state in force --------------------------------------------------------------
 
     def settled(self):
-        """Is in force what the files say?"""
+        """Is the content of the files in force?"""
         if self.control:
             return True
         state = self.log.read()
         if self.conf_is == "gone":
             return state is INERT
         if self.conf_is == "broken":
-            return True  # what was in force may stay, or nothing was
+            return True  # the previous state may be kept, or there was none
         return state is not INERT and state[0] == self.conf and \
             (self.bundle_is != "good" or state[1] == self.bundle)
 
     def settle(self):
-        """Good files, and that they are found."""
+        """Write good files, and wait until they are found."""
         with self.lock:
             self.install("shipped")
             self.use("enforce", True)
@@ -456,13 +456,13 @@ class Cluster:
             time.sleep(0.2)
 
     def disturbed(self, begin, end):
-        """Was the controller, or munge, away at that time?"""
+        """Was the controller, or munge, stopped at that time?"""
         return any(b - 1 < end and begin < e + 30 for b, e, what in list(self.events)
                    if what in ("restarts", "kills", "munge stops"))
 
 
 class Pulse(threading.Thread):
-    """Looks at the controller's process every second."""
+    """Samples the controller's process every second."""
 
     def __init__(self, cluster, progress):
         super().__init__(daemon=True)

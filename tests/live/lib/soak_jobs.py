@@ -1,8 +1,8 @@
-"""soak_jobs.py - what tests/live/soak submits: drawn from a seed, good, odd and hostile
+"""soak_jobs.py - the jobs of tests/live/soak: drawn from a seed, good, unusual and hostile
 
-A template is a request in one of the forms that users have, with one way to describe
-itself. It goes through the client of libslurm (crowd), as fields, or through sbatch, as
-options; 'options' are those that 'dnnest advise' is given for the same job.
+A template is a request in one of the forms that users have, with one carrier of a
+description. It is submitted by the client of libslurm (crowd), as fields, or by sbatch,
+as options; 'options' are those of 'dnnest advise' for the same job.
 """
 import json
 import os
@@ -11,7 +11,7 @@ GOOD, ODD, HOSTILE, PLAIN, OFF = "good", "odd", "hostile", "plain", "off"
 DAY = {"time_limit": "1440"}
 ONE = {"min_nodes": "1", "max_nodes": "1", "num_tasks": "1", "min_cpus": "1"}
 ESCAPE = b"\x1b]0;gone\x07\x1b[31m\nslurmctld: error: forged \"},\\ \x9b31m\xc3"
-# Slurm takes comments below this.
+# Slurm accepts comments below this length.
 COMMENT_MAX = 1024
 
 
@@ -61,7 +61,7 @@ FORMS = [
     (["--gres=gpu:a100:4", "-c80", "-N1", "-n1"],
      {**ONE, **cpus(80), "tres_per_node": "gres:gpu:a100:4"}),
     (["-c4", "-N1", "-n1", "-t60"], {**ONE, **cpus(4), "time_limit": "60"}),
-    # What nobody has.
+    # Resources that no node has.
     (["--gres=gpu:h900:4", "-N1", "-n1", "-t60"],
      {**ONE, "time_limit": "60", "tres_per_node": "gres:gpu:h900:4"}),
     (["--gres=gpu:a100:4", "-c80", "-N1", "-n1", "-t1-0", "-pdebug"],
@@ -72,7 +72,7 @@ FORMS = [
       "tres_per_node": "gres:gpu:a100:4"}),
 ]
 
-# Forms that only sbatch makes.
+# Forms that only sbatch creates.
 SBATCH_FORMS = [
     "--gres=gpu:a100:4 -t 1-0 --mem=256000",
     "--gres=gpu:a100:1,gpu:v100:1 -t 1-0",
@@ -94,7 +94,7 @@ SBATCH_FORMS = [
 ]
 HET = ["--gres=gpu:a100:4", "-t1-0", "--mem=64000", ":", "--gres=gpu:a100:2", "-c40",
        "--mem=64000"]
-# Small, and over at once; they leave their number.
+# Small, and end immediately; they write their number.
 RUNNING = (["--gres=gpu:1", "-c2", "-N1", "-n1", "-t90", "--mem=1000"],
            {**ONE, **cpus(2), "time_limit": "90", "pn_min_memory": "1000",
             "tres_per_node": "gres:gpu:1", "priority": None})
@@ -110,7 +110,7 @@ WRONG = ["colour=red", "batch=-4", "batch=0", "batch=99999999999999999999",
 
 
 class Template:
-    """One thing to submit; 'advice' says whether 'dnnest advise' can be asked."""
+    """One thing to submit; 'advice': 'dnnest advise' can predict its result."""
 
     def __init__(self, kind, options, fields=None):
         self.kind = kind
@@ -124,14 +124,14 @@ class Template:
         self.held = True
         self.number = None
         self.path = None
-        self.like = None  # whose fields are the same, for one that is drawn once
+        self.like = None  # template with the same fields, for one that is drawn once
 
     def carry_comment(self, text):
         self.comment = text
 
 
 def keys_of(draw):
-    """A description that is understood."""
+    """A valid description."""
     keys = {"model": draw.choice(NETWORKS), "batch": draw.choice([1, 8, 32, 64, 128]),
             "precision": draw.choice(["fp32", "fp16", "bf16"])}
     if draw.random() < 0.5:
@@ -160,7 +160,7 @@ def junk(draw, length):
 
 
 def mutated(draw, text):
-    """Some bytes of a description are others."""
+    """A description with some bytes changed."""
     text = bytearray(text)
     for _ in range(draw.randrange(1, 4)):
         at = draw.randrange(len(text))
@@ -194,7 +194,7 @@ class Maker:
         return path
 
     def carry(self, template, keys):
-        """Let 'template' describe itself by 'keys', in one of the ways."""
+        """Describe 'template' by 'keys', with one of the carriers."""
         how = self.draw.choice(["comment", "comment", "script", "option", "sidecar",
                                 "both"])
         text = text_of(keys)
@@ -311,7 +311,7 @@ class Maker:
         if self.draw.random() < 0.1:
             template = make(HET, None)
             template.het = True
-            template.advice = False  # its components stay as they are, on record or not
+            template.advice = False  # its components are not changed, recorded or not
         else:
             template = make(self.draw.choice(SBATCH_FORMS).split(), None)
         return template
@@ -339,7 +339,7 @@ class Maker:
         return templates
 
     def once(self, templates):
-        """One of its kind: a description with some bytes changed."""
+        """A unique template: a description with some bytes changed."""
         like = templates[self.draw.randrange(len(FORMS))]
         template = Template(HOSTILE, like.options, like.fields)
         template.carry_comment(b"dnnest:" + mutated(

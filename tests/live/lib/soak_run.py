@@ -1,9 +1,9 @@
-"""soak_run.py - the run of tests/live/soak: clients, weather, audit, verdict
+"""soak_run.py - the run of tests/live/soak: clients, faults, audit, verdict
 
 usage: soak_run.py DIR TOP BUILD USER OPTION...
 
 DIR is that of a private Slurm whose controller is not running. Prints a table; the status
-is 1 if anything was not as it must be.
+is 1 if a check failed.
 """
 import argparse
 import collections
@@ -22,15 +22,15 @@ from soak_jobs import Maker
 
 QUEUE = 400          # held jobs that are kept; older ones are cancelled
 AUDIT_S = 1.5
-ONCE = 0.05          # of all submissions: drawn for this one time
+ONCE = 0.05          # share of submissions that are drawn only once
 SHOWN = 20           # violations that are printed in full
-# Growth of slurmctld that is not put down to a leak; without the plugin it was 403
+# Growth of slurmctld that does not count as a leak; without the plugin it was 403
 # (--control, 14000 jobs), and the record of a decision has up to a kilobyte.
 GROWTH_MAX = 600     # bytes per submission
-GROWTH_JOBS = 10000  # a process that saw fewer says nothing, it still fills up
+GROWTH_JOBS = 10000  # a process with fewer jobs is not judged, it still fills caches
 PENDING = 0
 
-# Answers that say nothing of the job: the controller, or munge, was away.
+# Answers that do not concern the job: the controller, or munge, was stopped.
 AWAY = re.compile(
     r"Unable to contact slurm controller|Zero Bytes were transmitted|Socket timed out|"
     r"authentication|Authentication|Message receive failure|Connection|Unexpected message|"
@@ -53,7 +53,7 @@ def decoded(text):
 
 
 class Job:
-    """One submission and what is known of it."""
+    """One submission and its results."""
 
     def __init__(self, number, template):
         self.number = number
@@ -100,7 +100,7 @@ class Client:
         return int(number), None, decoded(text)
 
     def jobs(self):
-        """All rows, or None when the controller is away."""
+        """All rows, or None when the controller does not answer."""
         self.say("jobs")
         rows = []
         while True:
@@ -173,7 +173,7 @@ class Run:
         return client.submit(name, template)
 
     def baseline(self):
-        """What becomes of every template without the plugin."""
+        """The result of every template without the plugin."""
         client = Client(self)
         found = {}
         for template in self.templates:
@@ -220,10 +220,10 @@ class Run:
             with self.lock:
                 self.returned += 1
 
-    # --- weather ---------------------------------------------------------------------
+    # --- faults ----------------------------------------------------------------------
 
     def plan(self):
-        """What happens when so many jobs are submitted. The second half belongs to the
+        """The faults after so many submissions. The second half is for measuring
         memory: nothing ends the process there."""
         args = self.args
         ends = ["restart"] * args.restarts + ["kill"] * args.kills
@@ -264,14 +264,14 @@ class Run:
             return set()
 
     def may_be_lost(self, job):
-        """Slurm saves its jobs every few seconds; what is killed before has been lost."""
+        """Slurm saves its jobs every few seconds; later ones are lost by a kill."""
         return any(job.begin < killed and job.end >= saved
                    for killed, saved in self.cluster.kills)
 
     def take_row(self, row, counts):
         job = self.by_name.get(row["name"])
         if job is None:
-            self.violation("a job that nobody submitted: %s" % row["name"])
+            self.violation("a job that was not submitted: %s" % row["name"])
             return
         key = row["het_job_offset"]
         counts[row["name"], key] += 1
@@ -280,7 +280,7 @@ class Run:
             self.violation("a job that was lost is back", job)
         if key not in job.rows:
             job.rows[key] = row
-            if not self.args.control:  # it will be asked for; there is time now
+            if not self.args.control:  # it is needed later; there is time now
                 self.advice.ask(job.template, self.cluster.log.states[-1][1])
             return
         before = job.rows[key]
@@ -292,7 +292,7 @@ class Run:
                 job.rows[key] = row
 
     def audit(self, client):
-        """Is every job there that must be, once, and as it was?"""
+        """Does every expected job exist, once, and unchanged?"""
         self.cluster.log.read()
         with self.lock:
             due = [job for job in self.jobs if job.id is not None and job.end is not None
@@ -323,7 +323,7 @@ class Run:
         return True
 
     def check_ids(self):
-        """The number that a client was told is that of its job."""
+        """Checks that the number that a client got is that of its job."""
         out = subprocess.run(["squeue", "-h", "-a", "-t", "all", "-o", "%A %i %j"],
                              capture_output=True, text=True)
         if out.returncode != 0:
@@ -336,7 +336,7 @@ class Run:
                 self.violation("the job of this submission is %s" % full, job)
 
     def cancel(self, due):
-        """Keep the queue short: the oldest go, once they have been seen."""
+        """Keep the queue short: cancel the oldest jobs after their check."""
         held = [job for job in due if job.rows and not job.lost]
         old = held[:max(0, len(held) - QUEUE)]
         if not old:
@@ -362,7 +362,7 @@ class Run:
     # --- verdict ---------------------------------------------------------------------
 
     def check_answer(self, job):
-        """Was the answer that which Slurm gives without the plugin?"""
+        """Is the answer the same as without the plugin?"""
         base = self.base[(job.template.like or job.template).number]
         refused = isinstance(base, str)
         if job.error is None and refused:
@@ -388,8 +388,8 @@ class Run:
 
     def memory(self):
         """Of each process: its memory and descriptors, at the start and in tenths of its
-        life. Whether they grow, the second half of a long one tells: before, the queue,
-        what Slurm has not purged yet and the allocator's arenas fill up."""
+        life. Only the second half of a long one shows whether they grow: before, the
+        queue, jobs that Slurm has not purged yet and the allocator's arenas fill up."""
         by_pid = collections.defaultdict(list)
         for sample in self.pulse.samples:
             by_pid[sample[1]].append(sample)
@@ -416,7 +416,7 @@ class Run:
         return lines
 
     def check_decisions(self):
-        """Every line of the decision log is one."""
+        """Checks that every line of the decision log is valid."""
         path = os.path.join(self.args.dir, "trace/decisions.jsonl")
         count = 0
         if os.path.exists(path):
