@@ -145,7 +145,7 @@ with open(path + "/manifest.json", "w", encoding="utf-8") as file:
 PYTHON
 for verb in verify install; do
     refuses "model $verb compares with libxgboost itself" 4 \
-        'differing: step.trees: libxgboost predicts 0, expected 3 of these trees' \
+        'differing: step.trees: libxgboost predicts 0, expected 3 from these trees' \
         model --dir "$place" "$verb" "$work/differing"
 done
 damage 'a bundle of other features is refused' \

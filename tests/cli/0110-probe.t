@@ -134,7 +134,7 @@ ends 'a program that fails after some steps passes its status on' 7 '' "${lines[
 ends 'a program that ends without a step is reported' 1 \
     'no step was seen \(does a line match' "${lines[@]}" $spec -- true
 ends 'a program with too few steps is reported' 1 \
-    '2 steps measured behind 3 of warm-up, expected at least 3' \
+    '2 steps measured after 3 of warm-up, expected at least 3' \
     "${lines[@]}" $spec -- "$work/steps.sh" 5
 ends 'a missing program has the status of a shell' 127 'No such file' $spec -- "$work/none"
 ends 'a program that may not be run has the status of a shell' 126 \
@@ -381,7 +381,7 @@ done
 ok 'a wrong command line runs nothing' test ! -e "$work/ran"
 echo 'a,b' > "$work/other.csv"
 refuses 'a file that is no store is refused before anything runs' 4 \
-    'other.csv: is no store of records .*records --import' \
+    'other.csv: is not a store of records .*records --import' \
     probe "${lines[@]}" --record "$work/other.csv" --gpu t4_16gb $spec -- touch "$work/ran"
 is 'a file that is no store is left alone' "$(cat "$work/other.csv")" a,b
 refuses 'a device file is no store' 4 '/dev/null: not a regular file' \

@@ -120,7 +120,7 @@ refuses 'a store that others may write is refused' 4 'two.db: writable by group 
 chmod g-w two.db
 ln -s two.db link.db
 refuses 'a link to a store is refused' 4 'link.db: is a symbolic link' records link.db
-refuses 'a table is no store' 4 'rows.csv: is no store of records' records rows.csv
+refuses 'a table is not a store' 4 'rows.csv: is not a store of records' records rows.csv
 head -c 9000 two.db > cut.db
 refuses 'a store that is cut short is refused' 4 'cut.db: damaged' evaluate cut.db
 python3 - <<'PYTHON'

@@ -95,10 +95,10 @@ static void bad_samples_are_named_with_their_line (void **state)
         {HEAD "gemm,fp32,forward,m1,-1,1,1,1,0,1\n", "devices: -1 out of range"},
         {HEAD "gemm,fp32,forward,m1,1,nan,1,1,0,1\n", "flops: 'nan' is not a number"},
         {HEAD "gemm,fp32,forward,m1,1,1,1e30,1,0,1\n", "bytes: 1e30 out of range"},
-        {HEAD "gemm,fp32,forward,m1,1,1,1,0,0,1\n", "seconds: 0 is no time"},
+        {HEAD "gemm,fp32,forward,m1,1,1,1,0,0,1\n", "seconds: 0 is not the time"},
         {HEAD "gemm,fp32,forward,m1,1,1,1,-1,0,1\n", "seconds: -1 out of range"},
-        {HEAD "gemm,fp32,forward,m1,1,1,1,,0,1\n", "seconds: 0 is no time"},
-        {HEAD "fact,,,alone,,,,,,\n", "'alone' is no fact"},
+        {HEAD "gemm,fp32,forward,m1,1,1,1,,0,1\n", "seconds: 0 is not the time"},
+        {HEAD "fact,,,alone,,,,,,\n", "'alone' is not a fact"},
         {HEAD "gemm,fp32,forward,"
               "0123456789012345678901234567890123456789012345678901234567890123456789"
               "0123456789012345678901234567890123456789,1,1,1,1,0,1\n",

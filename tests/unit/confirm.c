@@ -253,7 +253,8 @@ static void trees_that_it_adds_up_otherwise_are_found (void **state)
         trees->first[++trees->n_trees] = i + 1;
     }
     assert_int_equal (dn_confirm_trees (trees, NULL, NULL, 0, &confirmed, &err), -1);
-    assert_string_equal (err.text, "libxgboost predicts 0, expected 3 of these trees");
+    assert_string_equal (err.text,
+                         "libxgboost predicts 0, expected 3 from these trees");
     dn_trees_free (trees);
 }
 

@@ -154,7 +154,7 @@ static void too_few_steps_are_an_error (void **state)
 
     (void) state;
     assert_int_equal (dn_steady_find (marks, n, 10, &steady, &err), -1);
-    assert_contains (err.text, "0 steps measured behind 10 of warm-up");
+    assert_contains (err.text, "0 steps measured after 10 of warm-up");
     assert_int_equal (dn_steady_find (marks, 0, 0, &steady, &err), -1);
     assert_int_equal (dn_steady_find (marks, n, 6, &steady, &err), -1);
     assert_int_equal (dn_steady_find (marks, n, 5, &steady, &err), 0);

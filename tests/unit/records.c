@@ -455,9 +455,10 @@ static void other_files_are_refused (void **state)
     remove_store ();
     expect_refused ("No such file");
     put_bytes ("", 0);
-    expect_refused ("is no store of records");
+    expect_refused ("is not a store of records");
     put_bytes ("spec,gpu\n", 9);
-    expect_refused ("is no store of records (tables are taken in by 'dnnest records");
+    expect_refused (
+        "is not a store of records (tables are imported with 'dnnest records");
     remove_store ();
     add_well (SPEC, "1", "");
     chmod (store, 0664);
