@@ -10,7 +10,7 @@
 
 /* --- reading --------------------------------------------------------------------- */
 
-static void a_bundle_is_read_whole (void **state)
+static void a_bundle_is_read_completely (void **state)
 {
     struct small_bundle small = small_bundle_make ();
     struct dn_err err = {0};
@@ -121,7 +121,7 @@ static const struct {
      "memory: found array, expected an"},
 };
 
-static void a_manifest_that_lies_is_named (void **state)
+static void an_error_in_a_manifest_is_named (void **state)
 {
     struct small_bundle small = small_bundle_make ();
 
@@ -192,7 +192,7 @@ static void expect_lie (int file, size_t at, char byte, const char *says)
     small_bundle_free (&small);
 }
 
-static void a_lie_with_a_right_checksum_is_seen (void **state)
+static void a_wrong_value_with_a_right_checksum_is_detected (void **state)
 {
     (void) state;
     /* the split's feature; the version; a point's first value, 0 before */
@@ -305,7 +305,7 @@ static void free_run (struct run *run)
 
 #define NET "model=resnet50,precision=fp16,optimizer=sgd,steps=1000,input=synthetic,"
 
-static void the_residual_moves_what_it_is_of (void **state)
+static void a_residual_changes_its_quantity_and_what_depends_on_it (void **state)
 {
     struct run run;
 
@@ -352,7 +352,7 @@ static void bounds_are_the_quantiles_of_the_kind_of_network (void **state)
     free_run (&run);
 }
 
-static void far_from_the_training_runs_the_white_box_is_left (void **state)
+static void far_from_the_training_runs_only_the_white_box_counts (void **state)
 {
     struct run run;
 
@@ -372,7 +372,7 @@ static void far_from_the_training_runs_the_white_box_is_left (void **state)
     free_run (&run);
 }
 
-static void what_is_not_known_widens_the_bound_as_before (void **state)
+static void missing_metadata_widen_the_bound_with_a_bundle_too (void **state)
 {
     struct run run;
     double white;
@@ -428,7 +428,7 @@ static void predict_measured (const struct run *run,
     predict_on (&predictor, &run->spec, &run->graph, devices, 1, white);
 }
 
-static void what_the_bundle_knows_goes_over_what_was_measured (void **state)
+static void what_the_bundle_knows_overrides_measured_rates (void **state)
 {
     struct run run;
     struct dn_estimate white;
@@ -455,7 +455,7 @@ static void what_the_bundle_knows_goes_over_what_was_measured (void **state)
     free_run (&run);
 }
 
-static void many_devices_get_what_one_gets (void **state)
+static void many_devices_get_the_same_predictions_as_one (void **state)
 {
     enum {
         N = 77
@@ -483,7 +483,7 @@ static void many_devices_get_what_one_gets (void **state)
 
 /* --- quantiles ------------------------------------------------------------------- */
 
-static void quantiles_are_interpolated_and_go_on (void **state)
+static void quantiles_are_interpolated_and_extrapolated (void **state)
 {
     struct dn_quantiles q = {
         .n = 3,
@@ -631,7 +631,7 @@ static void make_runs (const struct dn_domain *domain,
             runs[r][2] = 5e18F; /* its square is one, that of its double is none */
 }
 
-static void runs_together_have_the_distances_of_each (void **state)
+static void runs_together_have_the_same_distances_as_alone (void **state)
 {
     enum {
         N_USED = 31,
@@ -675,30 +675,32 @@ int main (void)
         TEST ("a sketch changes no distance", a_sketch_changes_no_distance),
         TEST ("equal coordinates are sketched once",
               equal_coordinates_are_sketched_once),
-        TEST ("runs together have the distances of each",
-              runs_together_have_the_distances_of_each),
-        TEST ("A bundle is read whole", a_bundle_is_read_whole),
-        TEST ("A manifest that lies is named", a_manifest_that_lies_is_named),
+        TEST ("runs together have the same distances as alone",
+              runs_together_have_the_same_distances_as_alone),
+        TEST ("A bundle is read completely", a_bundle_is_read_completely),
+        TEST ("An error in a manifest is named", an_error_in_a_manifest_is_named),
         TEST ("Files must be those of the manifest",
               files_must_be_those_of_the_manifest),
-        TEST ("A lie with a right checksum is seen",
-              a_lie_with_a_right_checksum_is_seen),
+        TEST ("A wrong value with a right checksum is detected",
+              a_wrong_value_with_a_right_checksum_is_detected),
         TEST ("A cut or damaged manifest is refused or harmless",
               a_cut_or_damaged_manifest_is_refused_or_harmless),
-        TEST ("The residual moves what it is of", the_residual_moves_what_it_is_of),
+        TEST ("A residual changes its quantity and what depends on it",
+              a_residual_changes_its_quantity_and_what_depends_on_it),
         TEST ("Bounds are the quantiles of the kind of network",
               bounds_are_the_quantiles_of_the_kind_of_network),
-        TEST ("Far from the training runs the white box is left",
-              far_from_the_training_runs_the_white_box_is_left),
-        TEST ("what the bundle knows goes over what was measured",
-              what_the_bundle_knows_goes_over_what_was_measured),
-        TEST ("What is not known widens the bound as before",
-              what_is_not_known_widens_the_bound_as_before),
+        TEST ("Far from the training runs only the white box counts",
+              far_from_the_training_runs_only_the_white_box_counts),
+        TEST ("what the bundle knows overrides measured rates",
+              what_the_bundle_knows_overrides_measured_rates),
+        TEST ("Missing metadata widen the bound with a bundle too",
+              missing_metadata_widen_the_bound_with_a_bundle_too),
         TEST ("A site's constants do not shift the features",
               a_sites_constants_do_not_shift_the_features),
-        TEST ("Many devices get what one gets", many_devices_get_what_one_gets),
-        TEST ("Quantiles are interpolated and go on",
-              quantiles_are_interpolated_and_go_on),
+        TEST ("Many devices get the same predictions as one",
+              many_devices_get_the_same_predictions_as_one),
+        TEST ("Quantiles are interpolated and extrapolated",
+              quantiles_are_interpolated_and_extrapolated),
         TEST ("The ladder predicts with the bundle",
               the_ladder_predicts_with_the_bundle),
     };

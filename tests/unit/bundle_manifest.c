@@ -103,7 +103,7 @@ static void a_cut_manifest_is_refused (void **state)
     }
 }
 
-static void a_changed_byte_is_no_harm (void **state)
+static void a_changed_byte_does_no_harm (void **state)
 {
     (void) state;
     for (size_t i = 0; i < strlen (GOOD); i++)
@@ -129,7 +129,7 @@ int main (void)
         TEST ("a manifest is read", a_manifest_is_read),
         TEST ("a wrong manifest is refused", a_wrong_manifest_is_refused),
         TEST ("a cut manifest is refused", a_cut_manifest_is_refused),
-        TEST ("a changed byte is no harm", a_changed_byte_is_no_harm),
+        TEST ("a changed byte does no harm", a_changed_byte_does_no_harm),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

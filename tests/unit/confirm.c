@@ -58,7 +58,7 @@ static void expect_same (const struct booster_parameter *parameters)
     free (json);
 }
 
-static void the_trainers_predictions_come_out (void **state)
+static void predictions_equal_those_of_the_trainer (void **state)
 {
     static const struct booster_parameter variants[][3] = {
         {{NULL, NULL}},
@@ -74,7 +74,7 @@ static void the_trainers_predictions_come_out (void **state)
         expect_same (variants[i]);
 }
 
-static void one_row_gives_what_many_give (void **state)
+static void one_row_gives_the_same_sum_as_among_many (void **state)
 {
     float rows[BOOSTER_ROWS * F];
     float many[BOOSTER_ROWS];
@@ -182,7 +182,7 @@ static void free_trained (struct trained *trained)
     dn_trees_free (trained->trees);
 }
 
-static void libxgboost_confirms_what_it_has_made (void **state)
+static void libxgboost_confirms_the_trees_that_it_trained (void **state)
 {
     struct trained trained;
     struct dn_confirmed confirmed;
@@ -202,7 +202,7 @@ static void libxgboost_confirms_what_it_has_made (void **state)
     free_trained (&trained);
 }
 
-static void trees_that_are_not_what_it_has_made_are_found (void **state)
+static void trees_that_libxgboost_did_not_train_are_detected (void **state)
 {
     struct trained trained;
     struct dn_confirmed confirmed;
@@ -239,7 +239,7 @@ static void trees_that_are_not_what_it_has_made_are_found (void **state)
 }
 
 /* libxgboost adds in single precision: 1e8 + 3 - 1e8 is 0. */
-static void trees_that_it_adds_up_otherwise_are_found (void **state)
+static void trees_that_libxgboost_sums_differently_are_detected (void **state)
 {
     static const float leaves[] = {1e8F, 3, -1e8F};
     struct dn_trees *trees = dn_trees_new (F, 3, 3);
@@ -258,7 +258,7 @@ static void trees_that_it_adds_up_otherwise_are_found (void **state)
     dn_trees_free (trees);
 }
 
-static void a_bundle_is_confirmed_whole (void **state)
+static void all_trees_of_a_bundle_are_confirmed (void **state)
 {
     struct small_bundle small = small_bundle_make ();
     struct dn_err err = {0};
@@ -331,7 +331,7 @@ static void a_model_written_by_hand_is_read (void **state)
 }
 
 /* Each leaf is a number; two of them are none any more. */
-static void a_sum_beyond_all_numbers_is_an_error (void **state)
+static void a_sum_that_overflows_is_an_error (void **state)
 {
 #define FAR TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "100,-1,3E38", "1,0,0")
     char *json = replace (MODEL (FAR "," FAR), "tree_info", "[0]", "[0,0]");
@@ -419,7 +419,7 @@ static const struct {
     {MODEL (GOOD "," GOOD), "tree_info: 1 values, expected 2"},
 };
 
-static void trees_that_lie_are_named (void **state)
+static void errors_in_trees_are_named (void **state)
 {
 
     (void) state;
@@ -690,20 +690,22 @@ static void a_damaged_file_is_refused_or_harmless (void **state)
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST ("The trainer's predictions come out", the_trainers_predictions_come_out),
-        TEST ("One row gives what many give", one_row_gives_what_many_give),
+        TEST ("Predictions equal those of the trainer",
+              predictions_equal_those_of_the_trainer),
+        TEST ("One row gives the same sum as among many",
+              one_row_gives_the_same_sum_as_among_many),
         TEST ("Threads do not disturb each other", threads_do_not_disturb_each_other),
-        TEST ("libxgboost confirms what it has made",
-              libxgboost_confirms_what_it_has_made),
-        TEST ("Trees that are not what it has made are found",
-              trees_that_are_not_what_it_has_made_are_found),
-        TEST ("Trees that it adds up otherwise are found",
-              trees_that_it_adds_up_otherwise_are_found),
-        TEST ("A bundle is confirmed whole", a_bundle_is_confirmed_whole),
+        TEST ("libxgboost confirms the trees that it trained",
+              libxgboost_confirms_the_trees_that_it_trained),
+        TEST ("Trees that libxgboost did not train are detected",
+              trees_that_libxgboost_did_not_train_are_detected),
+        TEST ("Trees that libxgboost sums differently are detected",
+              trees_that_libxgboost_sums_differently_are_detected),
+        TEST ("All trees of a bundle are confirmed",
+              all_trees_of_a_bundle_are_confirmed),
         TEST ("A model written by hand is read", a_model_written_by_hand_is_read),
-        TEST ("A sum beyond all numbers is an error",
-              a_sum_beyond_all_numbers_is_an_error),
-        TEST ("Trees that lie are named", trees_that_lie_are_named),
+        TEST ("A sum that overflows is an error", a_sum_that_overflows_is_an_error),
+        TEST ("Errors in trees are named", errors_in_trees_are_named),
         TEST ("Other kinds of models are named", other_kinds_of_models_are_named),
         TEST ("Models of other versions are read", models_of_other_versions_are_read),
         TEST ("Files of other versions predict the same",

@@ -196,7 +196,7 @@ static int by_value (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void measured_kernels_are_met (void **state)
+static void measured_kernels_are_predicted (void **state)
 {
     double errors[DN_N_ELEMENTS (kernels)];
     size_t n = DN_N_ELEMENTS (kernels);
@@ -341,7 +341,7 @@ static struct dn_kernel_constants with_matrix_energy (double joule)
     return changed;
 }
 
-static void matrix_units_keep_to_the_power_of_the_board (void **state)
+static void matrix_units_stay_within_the_power_of_the_board (void **state)
 {
     static const struct dn_device h200 =
         CHIP (DN_ARCH_HOPPER, 67e12, 989e12, 4800e9, 132, 700);
@@ -391,7 +391,7 @@ static double cost_of_the_limit (const struct dn_kernel_constants *constants,
            / dn_kernel_time (constants, &unlimited, kernel);
 }
 
-static void the_limit_slows_what_matrix_units_do (void **state)
+static void the_power_limit_slows_matrix_units (void **state)
 {
     struct dn_kernel_constants two = with_matrix_energy (2e-12);
     struct dn_kernel large = product (LINEAR, 1, 8192, 8192, 8192);
@@ -457,7 +457,7 @@ static void passes_of_an_operator_do_the_same_work (void **state)
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST ("measured kernels are met", measured_kernels_are_met),
+        TEST ("measured kernels are predicted", measured_kernels_are_predicted),
         TEST ("more work takes longer", more_work_takes_longer),
         TEST ("nothing beats the roofline", nothing_beats_the_roofline),
         TEST ("Winograd saves at most four-fold", winograd_saves_at_most_four_fold),
@@ -465,10 +465,9 @@ int main (void)
         TEST ("skinny products are bound by memory",
               skinny_products_are_bound_by_memory),
         TEST ("boards with little power slow down", boards_with_little_power_slow_down),
-        TEST ("matrix units keep to the power of the board",
-              matrix_units_keep_to_the_power_of_the_board),
-        TEST ("the limit slows what matrix units do",
-              the_limit_slows_what_matrix_units_do),
+        TEST ("matrix units stay within the power of the board",
+              matrix_units_stay_within_the_power_of_the_board),
+        TEST ("the power limit slows matrix units", the_power_limit_slows_matrix_units),
         TEST ("matrix units are faster", matrix_units_are_faster),
         TEST ("passes of an operator do the same work",
               passes_of_an_operator_do_the_same_work),

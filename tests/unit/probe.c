@@ -70,7 +70,7 @@ static void recorded_steps_bound_the_long_run (void **state)
     assert_true (steady.sigma < 0.2);
 }
 
-static void a_single_long_step_is_left_out_but_doubted (void **state)
+static void a_single_long_step_is_left_out_but_widens_the_spread (void **state)
 {
     double steps[40];
     struct dn_steady steady;
@@ -101,7 +101,7 @@ static void long_steps_that_recur_count (void **state)
     assert_near (steady.median_s, 0.1);
 }
 
-static void slow_steps_behind_the_warm_up_belong_to_the_start (void **state)
+static void slow_steps_after_the_warm_up_belong_to_the_start (void **state)
 {
     double steps[40];
     struct dn_steady steady;
@@ -116,7 +116,7 @@ static void slow_steps_behind_the_warm_up_belong_to_the_start (void **state)
     assert_near (steady.start_s, 5 + 14 * 0.9);
 }
 
-static void a_drift_is_doubted (void **state)
+static void a_drift_widens_the_spread (void **state)
 {
     double steps[60];
     struct dn_steady steady;
@@ -161,7 +161,7 @@ static void too_few_steps_are_an_error (void **state)
     assert_int_equal (steady.steps, 3);
 }
 
-static void marks_that_make_no_sense_harm_nothing (void **state)
+static void invalid_marks_do_no_harm (void **state)
 {
     struct dn_mark marks[30];
     struct dn_steady steady;
@@ -249,7 +249,7 @@ static void the_measured_device_is_as_measured (void **state)
     assert_true (estimate.supported);
 }
 
-static void another_device_moves_by_a_part_and_widens (void **state)
+static void another_device_is_scaled_by_a_part_and_its_spread_widens (void **state)
 {
     struct dn_probed measured = measure (&v100, 0.2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
@@ -295,7 +295,7 @@ static void loaders_do_not_become_faster_with_the_device (void **state)
     assert_near (other.step_s.p50, 0.05 * pow (2, 0.36));
 }
 
-static void a_cpu_tells_nothing_of_gpus (void **state)
+static void a_step_time_on_a_cpu_is_not_used_for_gpus (void **state)
 {
     struct dn_probed measured = measure (&cpu, 2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
@@ -340,25 +340,25 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST ("equal steps are found exactly", equal_steps_are_found_exactly),
         TEST ("recorded steps bound the long run", recorded_steps_bound_the_long_run),
-        TEST ("a single long step is left out but doubted",
-              a_single_long_step_is_left_out_but_doubted),
+        TEST ("a single long step is left out but widens the spread",
+              a_single_long_step_is_left_out_but_widens_the_spread),
         TEST ("long steps that recur count", long_steps_that_recur_count),
-        TEST ("slow steps behind the warm-up belong to the start",
-              slow_steps_behind_the_warm_up_belong_to_the_start),
-        TEST ("a drift is doubted", a_drift_is_doubted),
+        TEST ("slow steps after the warm-up belong to the start",
+              slow_steps_after_the_warm_up_belong_to_the_start),
+        TEST ("a drift widens the spread", a_drift_widens_the_spread),
         TEST ("marks of several steps and of one moment count",
               marks_of_several_steps_and_of_one_moment_count),
         TEST ("too few steps are an error", too_few_steps_are_an_error),
-        TEST ("marks that make no sense harm nothing",
-              marks_that_make_no_sense_harm_nothing),
+        TEST ("invalid marks do no harm", invalid_marks_do_no_harm),
         TEST ("the measured device is as measured", the_measured_device_is_as_measured),
-        TEST ("another device moves by a part and widens",
-              another_device_moves_by_a_part_and_widens),
+        TEST ("another device is scaled by a part and its spread widens",
+              another_device_is_scaled_by_a_part_and_its_spread_widens),
         TEST ("a measurement as predicted changes nothing",
               a_measurement_as_predicted_changes_nothing),
         TEST ("loaders do not become faster with the device",
               loaders_do_not_become_faster_with_the_device),
-        TEST ("a CPU tells nothing of GPUs", a_cpu_tells_nothing_of_gpus),
+        TEST ("a step time on a CPU is not used for GPUs",
+              a_step_time_on_a_cpu_is_not_used_for_gpus),
         TEST ("what is unknown stays unknown", what_is_unknown_stays_unknown),
     };
 

@@ -136,7 +136,7 @@ static void change (const char *sql)
     sqlite3_close (db);
 }
 
-static void what_goes_in_comes_out (void **state)
+static void records_are_read_as_they_were_added (void **state)
 {
     (void) state;
     remove_store ();
@@ -170,7 +170,7 @@ static void a_sidecar_is_kept_once_and_describes_its_run (void **state)
     sqlite3_close (db);
 }
 
-static void the_metadata_go_over_the_sidecar (void **state)
+static void the_metadata_override_the_sidecar (void **state)
 {
     const struct dn_datasets datasets = {.n_rows = 0};
     struct dn_spec spec;
@@ -237,7 +237,7 @@ static struct dn_run some_run (void)
     return run;
 }
 
-static void what_is_not_committed_is_gone (void **state)
+static void uncommitted_records_are_discarded (void **state)
 {
     struct dn_run run = some_run ();
     struct dn_records *records;
@@ -252,7 +252,7 @@ static void what_is_not_committed_is_gone (void **state)
     expect (SPEC "|1.0|;");
 }
 
-static void filters_choose_the_newest_too (void **state)
+static void filters_select_records_also_the_newest (void **state)
 {
     const struct dn_records_filter last = {.gpu = "t4_16gb", .last = 2};
     const struct dn_records_filter other = {.gpu = "k80_12gb"};
@@ -324,7 +324,7 @@ static int add_from_outside (const struct dn_row *row,
     return dn_err_set (err, DN_E_BUG, "locked out");
 }
 
-static void reading_locks_nobody_out_and_ends (void **state)
+static void reading_locks_no_writer_out_and_ends (void **state)
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
     struct dn_err err = {0};
@@ -372,7 +372,7 @@ static void a_writer_that_was_killed_leaves_no_half_row (void **state)
 /* --- hostile files --------------------------------------------------------------- */
 
 /* Who writes to a named pipe waits for its reader, and ends when that has gone. */
-static void a_pipe_is_not_even_opened (void **state)
+static void a_named_pipe_is_not_opened (void **state)
 {
     int watch = inotify_init1 (IN_NONBLOCK);
     char event[sizeof (struct inotify_event)];
@@ -544,18 +544,21 @@ static int remove_dir (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST ("what goes in comes out", what_goes_in_comes_out),
+        TEST ("records are read as they were added",
+              records_are_read_as_they_were_added),
         TEST ("a sidecar is kept once and describes its run",
               a_sidecar_is_kept_once_and_describes_its_run),
-        TEST ("the metadata go over the sidecar", the_metadata_go_over_the_sidecar),
+        TEST ("the metadata override the sidecar", the_metadata_override_the_sidecar),
         TEST ("a wrong cell adds nothing", a_wrong_cell_adds_nothing),
-        TEST ("what is not committed is gone", what_is_not_committed_is_gone),
-        TEST ("filters choose, the newest too", filters_choose_the_newest_too),
+        TEST ("uncommitted records are discarded", uncommitted_records_are_discarded),
+        TEST ("filters select records, also the newest",
+              filters_select_records_also_the_newest),
         TEST ("many writers lose no row", many_writers_lose_no_row),
-        TEST ("reading locks nobody out and ends", reading_locks_nobody_out_and_ends),
+        TEST ("reading locks no writer out and ends",
+              reading_locks_no_writer_out_and_ends),
         TEST ("a writer that was killed leaves no half row",
               a_writer_that_was_killed_leaves_no_half_row),
-        TEST ("a pipe is not even opened", a_pipe_is_not_even_opened),
+        TEST ("a named pipe is not opened", a_named_pipe_is_not_opened),
         TEST ("other databases are refused", other_databases_are_refused),
         TEST ("other files are refused", other_files_are_refused),
         TEST ("damaged files do no harm", damaged_files_do_no_harm),

@@ -265,7 +265,7 @@ static void a_store_of_version_1_is_read_and_added_to (void **state)
     assert_int_equal (seen.n, ROWS_V1 + 1);
 }
 
-static void a_later_program_reads_an_older_store_and_leaves_it (void **state)
+static void a_later_program_reads_an_older_store_without_changing_it (void **state)
 {
     struct seen seen;
     size_t len;
@@ -344,7 +344,7 @@ static int schema_of_store (void)
     return hash;
 }
 
-static void adding_makes_an_older_store_one_of_the_newest_version (void **state)
+static void adding_upgrades_an_older_store_to_the_newest_version (void **state)
 {
     struct seen seen;
     int grown;
@@ -378,7 +378,7 @@ static void a_store_that_is_opened_and_not_committed_keeps_its_version (void **s
     add_well (&dn_records_schema, 1);
 }
 
-static void a_later_version_is_refused_and_not_touched (void **state)
+static void a_later_version_is_refused_and_not_changed (void **state)
 {
     struct dn_err err = {0};
     struct seen seen;
@@ -423,7 +423,7 @@ static void a_step_that_fails_changes_nothing (void **state)
 }
 
 /* A version that somebody wrote over another's tables. */
-static void what_is_not_as_its_version_is_refused (void **state)
+static void a_store_that_does_not_match_its_version_is_refused (void **state)
 {
     static const char *const changes[] = {
         "CREATE TABLE more (x)",
@@ -467,7 +467,7 @@ static int grow_meanwhile (const struct dn_row *row, void *context, struct dn_er
     return dn_err_set (err, DN_E_BUG, "the other cannot add");
 }
 
-static void a_reader_goes_on_while_another_makes_a_new_version (void **state)
+static void a_reader_continues_while_another_program_upgrades_the_store (void **state)
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
     struct dn_err err = {0};
@@ -483,7 +483,7 @@ static void a_reader_goes_on_while_another_makes_a_new_version (void **state)
     assert_int_equal (ask ("PRAGMA user_version"), LATER);
 }
 
-static void many_that_make_a_new_version_at_once_lose_no_row (void **state)
+static void programs_that_upgrade_a_store_at_the_same_time_lose_no_row (void **state)
 {
     pid_t pids[8];
     struct seen seen;
@@ -666,23 +666,23 @@ int main (void)
         TEST ("a cell is read by its type", a_cell_is_read_by_its_type),
         TEST ("a store of version 1 is read and added to",
               a_store_of_version_1_is_read_and_added_to),
-        TEST ("a later program reads an older store and leaves it as it is",
-              a_later_program_reads_an_older_store_and_leaves_it),
+        TEST ("a later program reads an older store without changing it",
+              a_later_program_reads_an_older_store_without_changing_it),
         TEST ("a store that cannot be written is read in its version",
               a_store_that_cannot_be_written_is_read_in_its_version),
-        TEST ("adding makes an older store one of the newest version",
-              adding_makes_an_older_store_one_of_the_newest_version),
+        TEST ("adding upgrades an older store to the newest version",
+              adding_upgrades_an_older_store_to_the_newest_version),
         TEST ("a store that is opened and not committed keeps its version",
               a_store_that_is_opened_and_not_committed_keeps_its_version),
-        TEST ("a later version is refused and not touched",
-              a_later_version_is_refused_and_not_touched),
+        TEST ("a later version is refused and not changed",
+              a_later_version_is_refused_and_not_changed),
         TEST ("a step that fails changes nothing", a_step_that_fails_changes_nothing),
-        TEST ("a store that is not as its version is refused",
-              what_is_not_as_its_version_is_refused),
-        TEST ("a reader goes on while another program makes a new version",
-              a_reader_goes_on_while_another_makes_a_new_version),
-        TEST ("many programs that make a new version at once lose no row",
-              many_that_make_a_new_version_at_once_lose_no_row),
+        TEST ("a store that does not match its version is refused",
+              a_store_that_does_not_match_its_version_is_refused),
+        TEST ("a reader continues while another program upgrades the store",
+              a_reader_continues_while_another_program_upgrades_the_store),
+        TEST ("programs that upgrade a store at the same time lose no row",
+              programs_that_upgrade_a_store_at_the_same_time_lose_no_row),
         TEST ("a program that is killed leaves the old version or the new one",
               whoever_is_killed_leaves_the_old_version_or_the_new),
     };

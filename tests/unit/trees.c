@@ -119,7 +119,7 @@ static void a_file_written_by_hand_predicts (void **state)
 }
 
 /* The second split is the first one's right child: its children are nodes 3 and 4. */
-static void children_stand_in_the_order_of_their_parents (void **state)
+static void children_are_in_the_order_of_their_parents (void **state)
 {
     enum {
         LEN = 36 + 4 + 6 * 8
@@ -151,7 +151,7 @@ static void children_stand_in_the_order_of_their_parents (void **state)
 }
 
 /* Each leaf is a number; two of them are none any more. */
-static void a_sum_beyond_all_numbers_is_an_error (void **state)
+static void a_sum_that_overflows_is_an_error (void **state)
 {
     enum {
         LEN = 40 + 2 * 8
@@ -213,7 +213,7 @@ static const struct {
     {AT_RIGHT + KIND, 1, 2, "tree 0: 3 nodes, but its splits have 5"},
 };
 
-static void a_file_that_lies_is_named (void **state)
+static void an_error_in_a_file_is_named (void **state)
 {
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++) {
@@ -320,11 +320,10 @@ int main (void)
 {
     static const struct CMUnitTest tests[] = {
         TEST ("A file written by hand predicts", a_file_written_by_hand_predicts),
-        TEST ("Children stand in the order of their parents",
-              children_stand_in_the_order_of_their_parents),
-        TEST ("A sum beyond all numbers is an error",
-              a_sum_beyond_all_numbers_is_an_error),
-        TEST ("A file that lies is named", a_file_that_lies_is_named),
+        TEST ("Children are in the order of their parents",
+              children_are_in_the_order_of_their_parents),
+        TEST ("A sum that overflows is an error", a_sum_that_overflows_is_an_error),
+        TEST ("An error in a file is named", an_error_in_a_file_is_named),
         TEST ("A file that is cut or longer is refused",
               a_file_that_is_cut_or_longer_is_refused),
         TEST ("Depth is limited", depth_is_limited),
