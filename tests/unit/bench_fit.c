@@ -1,6 +1,6 @@
-/* bench_fit.c - tests of samples, of what is found in them, and of what it does
+/* bench_fit.c - tests of samples, of the rates fitted to them, and of their effect
  *
- * All samples here are made up, of curves that are known.
+ * All samples here are made up, from known curves.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -118,7 +118,7 @@ static void bad_samples_are_named_with_their_line (void **state)
     }
 }
 
-/* What stands in a shape becomes a comment of a catalogue file. */
+/* The text of a shape becomes a comment of a catalogue file. */
 static void a_shape_cannot_break_out_of_its_line (void **state)
 {
     struct dn_samples samples;
@@ -199,7 +199,7 @@ static void put_fact (struct dn_samples *samples, const char *fact)
     assert_int_equal (dn_samples_add (samples, &row, NULL), 0);
 }
 
-/* Made up: an A100 that reaches just what the constants expect of one. */
+/* Made up: an A100 that reaches exactly what the constants expect. */
 static void make_samples (struct dn_samples *samples)
 {
     const struct dn_constants *k = &dn_constants_default;

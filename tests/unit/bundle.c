@@ -170,7 +170,7 @@ static void files_must_be_those_of_the_manifest (void **state)
 }
 
 /* Read the small bundle after the byte 'at' of a file has changed, with the checksum of
- * the new file wherever the manifest had the old one.
+ * the new file in place of the old one in the manifest.
  */
 static void expect_lie (int file, size_t at, char byte, const char *says)
 {
@@ -367,7 +367,7 @@ static void far_from_the_training_runs_only_the_white_box_counts (void **state)
     assert_near (run.with[0].known, 0);
     assert_near (run.with[0].step_s.p50, run.white[0].step_s.p50);
     assert_about (run.with[0].step_s.sigma, 0.9);
-    /* and beyond the last knot nobody is sure any more */
+    /* and beyond the last knot the confidence falls further */
     assert_about (run.with[0].confidence, exp (-0.9) * 2 / log (4096.0 / 64));
     free_run (&run);
 }
@@ -387,7 +387,7 @@ static void missing_metadata_widen_the_bound_with_a_bundle_too (void **state)
     free_run (&run);
 }
 
-/* The features are those of the shipped constants, whatever the site's own. */
+/* The features are computed with the shipped constants, not with those of the site. */
 static void a_sites_constants_do_not_shift_the_features (void **state)
 {
     struct run run;
@@ -412,7 +412,7 @@ static void a_sites_constants_do_not_shift_the_features (void **state)
     free_run (&run);
 }
 
-/* The same run on the first device, of which half the rates were measured. */
+/* The same run on the first device, with half of the rates measured. */
 static void predict_measured (const struct run *run,
                               struct dn_estimate *white,
                               struct dn_estimate *with)
@@ -442,14 +442,14 @@ static void what_the_bundle_knows_overrides_measured_rates (void **state)
     assert_about (with.step_s.p50, run.with[0].step_s.p50);
     assert_about (with.power_w, run.with[0].power_w);
     free_run (&run);
-    predict (NET "batch=174", &run); /* known by half */
+    predict (NET "batch=174", &run); /* half known */
     predict_measured (&run, &white, &with);
     assert_true (
         fabs (with.step_s.p50 / sqrt (1.5 * run.white[0].step_s.p50 * white.step_s.p50)
               - 1)
         < 2e-3);
     free_run (&run);
-    predict (NET "batch=4096", &run); /* not at all */
+    predict (NET "batch=4096", &run); /* not known */
     predict_measured (&run, &white, &with);
     assert_about (with.step_s.p50, white.step_s.p50);
     free_run (&run);
@@ -496,7 +496,7 @@ static void quantiles_are_interpolated_and_extrapolated (void **state)
     assert_near (log (dn_range_at (range, 0.9)), 1);
     assert_near (log (dn_range_at (range, 0.99)), 1.1);
     assert_near (dn_range_at (range, 0.5), 1); /* the median stays the median */
-    /* Above the last level not slower than the normal law, whatever the last piece. */
+    /* Above the last level the growth is not slower than that of the normal law. */
     assert_near (log (dn_range_at (range, 0.999)),
                  1.1 + dn_normal_score (0.999) - dn_normal_score (0.99));
     for (double level = 0.01; level < 1; level += 0.01) {
@@ -536,7 +536,7 @@ static void the_ladder_predicts_with_the_bundle (void **state)
     small_bundle_free (&small);
 }
 
-/* Numbers as they come, between -4 and 4, the same every time. */
+/* Pseudo-random numbers between -4 and 4, the same every time. */
 static float arbitrary (uint64_t *seed)
 {
     *seed = *seed * 6364136223846793005U + 1442695040888963407U;
@@ -561,7 +561,7 @@ static void a_sketch_changes_no_distance (void **state)
         domain.used[i] = i;
         domain.scale[i] = (float) (1 + i % 5) / 5;
     }
-    /* Some twice, so that the least is not the only one. */
+    /* Some twice, so that the minimum is not unique. */
     for (int i = 0; i < N_USED * N_POINTS; i++)
         domain.points[i] = i % (5 * N_USED) < N_USED && i >= N_USED
                                ? domain.points[i - N_USED]
@@ -587,7 +587,7 @@ static void a_sketch_changes_no_distance (void **state)
     dn_domain_free (&domain);
 }
 
-/* The variance of equal numbers is nothing but what was rounded, perhaps below 0. */
+/* The variance of equal numbers is only the rounding error, perhaps below 0. */
 static void equal_coordinates_are_sketched_once (void **state)
 {
     enum {
@@ -609,7 +609,7 @@ static void equal_coordinates_are_sketched_once (void **state)
     dn_domain_free (&domain);
 }
 
-/* Eight runs that differ in few coordinates, some in none, or lie on points. */
+/* Eight runs that differ in few coordinates, some in none, or are at points. */
 static void make_runs (const struct dn_domain *domain,
                        int turn,
                        uint64_t *seed,
@@ -625,10 +625,10 @@ static void make_runs (const struct dn_domain *domain,
                 shared + (k % 5 == turn % 5 ? (float) r * arbitrary (seed) : 0);
     }
     if (turn % 7 == 0)
-        runs[3][2] = 3e38F; /* times its scale it is no number */
+        runs[3][2] = 3e38F; /* times its scale it overflows */
     if (turn % 7 == 1)
         for (int r = 0; r < 8; r++)
-            runs[r][2] = 5e18F; /* its square is one, that of its double is none */
+            runs[r][2] = 5e18F; /* its square is finite, that of its double overflows */
 }
 
 static void runs_together_have_the_same_distances_as_alone (void **state)

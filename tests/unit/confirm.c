@@ -1,4 +1,4 @@
-/* confirm.c - tests of trees from libxgboost: read, written, and compared with it
+/* confirm.c - tests of trees from libxgboost: reading, writing, comparing
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,7 +16,7 @@
 
 #define F 6
 
-/* The trees of a model, as a bundle's file brings them. */
+/* The trees of a model, as read from a bundle's file. */
 static struct dn_trees *load (const char *json)
 {
     struct dn_err err = {0};
@@ -146,7 +146,7 @@ static void threads_do_not_disturb_each_other (void **state)
 
 #define N_ROWS 64
 
-/* What libxgboost has made of some rows, and the trees read out of it. */
+/* The model that libxgboost trained on some rows, and the trees read from it. */
 struct trained {
     float rows[N_ROWS * F];
     struct dn_boost *boost;
@@ -271,16 +271,16 @@ static void all_trees_of_a_bundle_are_confirmed (void **state)
         fail_msg ("%s", err.text);
     memory = bundle->corrections[DN_QUANTITY_MEMORY].trees;
     for (int i = 0; i < memory->first[memory->n_trees]; i++)
-        memory->nodes[i].value = 3e38F; /* two of them are no number */
+        memory->nodes[i].value = 3e38F; /* the sum of two overflows */
     assert_int_equal (dn_confirm_bundle (bundle, &err), -1);
     assert_contains (err.text, "memory.trees: ");
     dn_bundle_free (bundle);
     small_bundle_free (&small);
 }
 
-/* --- files that lie -------------------------------------------------------------- */
+/* --- invalid files --------------------------------------------------------------- */
 
-/* 'json' with the first 'from' behind 'behind' replaced. */
+/* 'json' with the first 'from' after 'behind' replaced. */
 static char *replace (const char *json,
                       const char *behind,
                       const char *from,
@@ -330,7 +330,7 @@ static void a_model_written_by_hand_is_read (void **state)
     dn_trees_free (trees);
 }
 
-/* Each leaf is a number; two of them are none any more. */
+/* Each leaf is a number, but the sum of two overflows. */
 static void a_sum_that_overflows_is_an_error (void **state)
 {
 #define FAR TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "100,-1,3E38", "1,0,0")
@@ -373,7 +373,7 @@ static const struct {
     {"{\"learner\":{}}", "objective: missing"},
     {"{\"learner\":[]}", "learner: found array, expected an object"},
     {"{}", "learner: missing, expected an object"},
-    /* a child that is not there, the root, a second parent, itself */
+    /* a missing child, the root, a second parent, itself */
     {MODEL (TREE ("3,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
      "tree 0: left_children: value 0 is out of range"},
     {MODEL (TREE ("-2,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
@@ -499,8 +499,8 @@ static char *read_data (const char *name)
     return text;
 }
 
-/* Made by booster_json () with four rounds of depth 3, by XGBoost 1.7.4 and 3.2.0, and
- * what these have predicted.
+/* Made by booster_json () with four rounds of depth 3, by XGBoost 1.7.4 and 3.2.0, with
+ * the predictions of these.
  */
 static void files_of_other_versions_predict_the_same (void **state)
 {
@@ -593,7 +593,7 @@ static void depth_and_size_are_limited (void **state)
     free (deep);
 }
 
-/* --- chance ---------------------------------------------------------------------- */
+/* --- random damage --------------------------------------------------------------- */
 
 static unsigned next (unsigned *seed)
 {
@@ -601,7 +601,7 @@ static unsigned next (unsigned *seed)
     return *seed >> 8;
 }
 
-/* Whatever becomes of it, a model that is taken predicts numbers. */
+/* A damaged model that is accepted predicts numbers. */
 static bool try_model (const char *json, size_t len)
 {
     struct dn_err err = {0};
@@ -633,7 +633,7 @@ static void a_cut_file_is_refused_wherever_it_ends (void **state)
     free (json);
 }
 
-/* Bits, bytes, digits, and pieces in other places. */
+/* Change bits, bytes or digits, or move pieces. */
 static void damage (char *json, size_t len, unsigned *seed)
 {
     static const char bytes[] = "0123456789-+.eE,:[]{}\"nNtfI \\\n";
@@ -678,8 +678,8 @@ static void a_damaged_file_is_refused_or_harmless (void **state)
         damage (copy, len, &seed);
         n_taken += try_model (copy, len);
     }
-    /* Digits of leaves may change unseen, that is what checksums are for; most damage
-     * is seen. */
+    /* Digits of leaves may change undetected, which is why files have checksums; most
+     * damage is detected. */
     assert_true (n_taken > 0);
     assert_true (n_taken < n_tries);
     print_message ("# %d of %d damaged models could be read\n", n_taken, n_tries);

@@ -35,7 +35,7 @@ static void the_examples_of_the_standard_give_their_digests (void **state)
     free (many);
 }
 
-/* What sha256sum (1) prints of 'len' bytes of 'text', or "". */
+/* The output of sha256sum (1) for 'len' bytes of 'text', or "". */
 static void ask_sha256sum (const char *text, size_t len, char hex[DN_DIGEST_LEN + 1])
 {
     char name[] = "/tmp/dnnest-digest.XXXXXX";
@@ -59,7 +59,7 @@ static void ask_sha256sum (const char *text, size_t len, char hex[DN_DIGEST_LEN 
     remove (name);
 }
 
-/* One block, its edges, two blocks: where the padding goes. */
+/* One block, its edges, two blocks: the places of the padding. */
 static void sha256sum_agrees_for_every_length (void **state)
 {
     static const size_t lengths[] = {0, 1, 54, 55, 56, 57, 63, 64, 65, 119, 120, 8191};

@@ -166,7 +166,7 @@ static double time_of_product (enum dn_kernel_class class,
     return time_on (A100, DN_PRECISION_FP32, &kernel);
 }
 
-/* As it was measured: from a cool start, with what a timed call adds. */
+/* As measured: from a cool start, with the overhead of a timed call. */
 static double timed (const struct measured *row)
 {
     const int *s = row->size;
@@ -231,7 +231,7 @@ static void more_work_takes_longer (void **state)
                          <= time_of_product (c, 3, 200, more, 300));
             assert_true (time_of_product (c, 3, 200, 100, less)
                          < time_of_product (c, 3, 200, 100, more));
-            /* From one group to two, a convolution changes its algorithm. */
+            /* With the second group a convolution changes its algorithm. */
             assert_true (time_of_product (c, less + 1, 200, 100, 300)
                          < time_of_product (c, more + 1, 200, 100, 300));
         }
@@ -331,7 +331,7 @@ static void boards_with_little_power_slow_down (void **state)
     assert_true (dn_kernel_time (k, &t4, &kernel) < lasting);
 }
 
-/* Joule per FLOP of matrix units, made up: watts are then easy to say. */
+/* Joule per FLOP of matrix units, made up so that watts are easy to compute. */
 static struct dn_kernel_constants with_matrix_energy (double joule)
 {
     struct dn_kernel_constants changed = *k;
@@ -357,15 +357,15 @@ static void matrix_units_stay_within_the_power_of_the_board (void **state)
     /* 8 nm: 312 TFLOP/s at 2 pJ times 8/12 are 416 W of 250. */
     d = dn_kernel_device_of (&two, &chips[A100], DN_PRECISION_FP16);
     assert_near (d.clock[LINEAR], 250 / 416.0);
-    /* 112 TFLOP/s at 2 pJ are 224 W of 250: nothing to limit. */
+    /* 112 TFLOP/s at 2 pJ are 224 W of 250: no limit. */
     d = dn_kernel_device_of (&two, &chips[V100], DN_PRECISION_FP16);
     assert_near (d.clock[LINEAR], 1);
-    /* The vector units of the same board have an energy of their own. */
+    /* The vector units of the same board have another energy. */
     d = dn_kernel_device_of (&two, &chips[T4], DN_PRECISION_FP32);
     assert_int_equal (d.unit, DN_KERNEL_VECTOR);
     assert_near (d.clock[LINEAR], 70 / (8.1e12 * k->energy[LINEAR][DN_KERNEL_VECTOR]));
-    /* As shipped: H200 keeps its clock, which is where the energy comes from; T4 and
-     * the 250 W A100 do not. */
+    /* As shipped: H200 keeps its clock, which the energy was derived from; T4 and the
+     * 250 W A100 do not. */
     d = dn_kernel_device_of (k, &h200, DN_PRECISION_FP16);
     assert_near (d.clock[LINEAR], 1);
     d = dn_kernel_device_of (k, &chips[T4], DN_PRECISION_FP16);
@@ -374,7 +374,7 @@ static void matrix_units_stay_within_the_power_of_the_board (void **state)
     assert_true (d.clock[LINEAR] < 1 && d.clock[LINEAR] > 0.5);
 }
 
-/* Time on a T4 in half precision over the time on one that may draw any power. */
+/* Time on a T4 in half precision over the time on one without a power limit. */
 static double cost_of_the_limit (const struct dn_kernel_constants *constants,
                                  const struct dn_kernel *kernel,
                                  bool rested)
@@ -404,10 +404,10 @@ static void the_power_limit_slows_matrix_units (void **state)
     /* Under a lasting load a product takes 130 / 70 of its time, short or long. */
     assert_near (cost_of_the_limit (&two, &large, false), 130 / 70.0);
     assert_near (cost_of_the_limit (&two, &small, false), 130 / 70.0);
-    /* From a cool start a short one is over before the clock falls. */
+    /* From a cool start a short product ends before the clock falls. */
     assert_true (cost_of_the_limit (&two, &small, true) < 1.05);
     assert_true (cost_of_the_limit (&two, &large, true) > 0.95 * 130 / 70);
-    /* What waits for memory does not notice. */
+    /* Kernels bound by memory do not slow down. */
     assert_true (cost_of_the_limit (&two, &row, false) < 1.2);
     assert_near (cost_of_the_limit (&two, &light, false), 1);
 }

@@ -9,13 +9,13 @@
 
 #define ROW_MAX (1024 * 1024)
 
-/* What a table was read as: "LINE|name=value|name=value\n" per row. */
+/* The rows of a table: "LINE|name=value|name=value\n" per row. */
 struct trace {
     char text[4096];
     struct dn_buf buf;
     struct dn_err err;
     int rc;
-    bool stop; /* the callback is to fail */
+    bool stop; /* the callback must fail */
 };
 
 static int write_row (const struct dn_row *row, void *context, struct dn_err *err)
@@ -289,7 +289,7 @@ static void a_measured_value_at_its_bound_is_covered (void **state)
     dn_score_free (&score);
 }
 
-/* Sums are exact, the median is that of a sample: errors are spread evenly over 0..1.
+/* Sums are exact, the median is that of a sample. Errors are spread evenly over 0..1.
  */
 static void many_pairs_are_held_in_bounded_memory (void **state)
 {
@@ -334,7 +334,7 @@ static void groups_beyond_the_limit_are_merged (void **state)
     dn_score_free (&score);
 }
 
-/* An evaluation over the scene's site. */
+/* An evaluation on the scene's site. */
 struct judged {
     struct dn_site *site;
     struct dn_evaluation evaluation;

@@ -1,4 +1,4 @@
-/* probe.c - tests of what is concluded from a probe: steady steps, other devices
+/* probe.c - tests of the results of a probe: steady steps, other devices
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,7 +9,7 @@
 
 #define MARKS_MAX 400
 
-/* Marks of steps that take so long each, behind 'start_s'. */
+/* Marks of steps that each take this long, after 'start_s'. */
 static int mark (struct dn_mark marks[], double start_s, const double steps_s[], int n)
 {
     double now = start_s;
@@ -33,7 +33,7 @@ static struct dn_steady find (const double steps_s[], int n, int64_t warmup)
 }
 
 /* A convolutional network on a CPU of two cores that other programs shared, torch 1.13:
- * the first 40 of 300 steps, whose mean behind the tenth is RECORDED_MEAN.
+ * the first 40 of 300 steps. The mean after the tenth is RECORDED_MEAN.
  */
 static const double recorded[] = {
     0.3499, 0.1236, 0.2216, 0.1946, 0.2232, 0.1484, 0.1618, 0.1407, 0.1423, 0.1440,
@@ -84,7 +84,7 @@ static void a_single_long_step_is_left_out_but_widens_the_spread (void **state)
     steady = find (steps, 40, 10);
     assert_int_equal (steady.outliers, 1);
     assert_true (steady.step_s < 0.11);
-    assert_true (steady.sigma > 5 * calm); /* it may come again */
+    assert_true (steady.sigma > 5 * calm); /* it may recur */
 }
 
 static void long_steps_that_recur_count (void **state)
@@ -169,10 +169,10 @@ static void invalid_marks_do_no_harm (void **state)
 
     (void) state;
     for (int i = 0; i < 30; i++)
-        marks[i] = (struct dn_mark){10 - i, 5}; /* backwards, and no steps */
+        marks[i] = (struct dn_mark){10 - i, 5}; /* backwards, without steps */
     assert_int_equal (dn_steady_find (marks, 30, 0, &steady, &err), -1);
     for (int i = 0; i < 30; i++)
-        marks[i] = (struct dn_mark){7, i + 1}; /* all at once */
+        marks[i] = (struct dn_mark){7, i + 1}; /* all at the same time */
     assert_int_equal (dn_steady_find (marks, 30, 0, &steady, &err), -1);
     for (int i = 0; i < 30; i++)
         marks[i] =
@@ -235,7 +235,7 @@ static void the_measured_device_is_as_measured (void **state)
     (void) state;
     measured.gpu_mem = 5e9;
     measured.power_w = 250;
-    estimate.supported = false; /* whatever the catalogue says */
+    estimate.supported = false; /* even if the catalogue states this */
     assert_int_equal (calibrate (&measured, 0.1, &estimate), DN_BASIS_MEASURED);
     assert_near (estimate.step_s.p50, 0.2);
     assert_near (estimate.step_s.sigma, 0.03);
@@ -282,10 +282,10 @@ static void loaders_do_not_become_faster_with_the_device (void **state)
     struct dn_estimate other = estimate_of (&a100, 0.05);
 
     (void) state;
-    measured.stall_s = 0.1; /* beside the computation: nothing gets below */
+    measured.stall_s = 0.1; /* in parallel: a lower limit of the step */
     calibrate (&measured, 0.1, &other);
     assert_near (other.step_s.p50, 0.2);
-    measured.serial = true; /* in between: it adds */
+    measured.serial = true; /* between steps: added to the step */
     other = estimate_of (&a100, 0.05);
     calibrate (&measured, 0.1, &other);
     assert_near (other.step_s.p50, 0.15);

@@ -1,4 +1,4 @@
-/* records.c - tests of the store: what goes in comes out, whatever the file is
+/* records.c - tests of the store: adding, reading, and hostile files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,7 +22,7 @@
     "{\"dnnest\": 1, \"spec\": {\"batch\": 4, \"steps\": 100}, \"graph\": {\"ops\": "  \
     "[{\"op\": \"linear\", \"in\": [[64]], \"out\": [[8]], \"params\": 520}]}}"
 
-/* KiB. The address sanitizer keeps 256 MiB of what was freed. */
+/* KiB. The address sanitizer keeps 256 MiB of freed memory. */
 #if defined(__SANITIZE_ADDRESS__)
 #define RSS_MAX (512 * 1024)
 #else
@@ -124,7 +124,7 @@ static void expect_refused (const char *says)
     assert_contains (err.text, says);
 }
 
-/* Change the store behind our back. */
+/* Change the store without its interface. */
 static void change (const char *sql)
 {
     sqlite3 *db;
@@ -276,7 +276,7 @@ static void filters_select_records_also_the_newest (void **state)
     assert_int_equal (seen.n, 0);
 }
 
-/* --- several at a time ----------------------------------------------------------- */
+/* --- parallel use ---------------------------------------------------------------- */
 
 static void many_writers_lose_no_row (void **state)
 {
@@ -285,7 +285,7 @@ static void many_writers_lose_no_row (void **state)
     struct dn_err err = {0};
 
     (void) state;
-    remove_store (); /* the first of them makes it */
+    remove_store (); /* the first process creates it */
     for (int i = 0; i < WRITERS; i++) {
         pids[i] = fork ();
         assert_true (pids[i] >= 0);
@@ -371,7 +371,9 @@ static void a_writer_that_was_killed_leaves_no_half_row (void **state)
 
 /* --- hostile files --------------------------------------------------------------- */
 
-/* Who writes to a named pipe waits for its reader, and ends when that has gone. */
+/* The writer of a named pipe waits for a reader, and ends when the reader closes it. So
+ * the pipe must not be opened.
+ */
 static void a_named_pipe_is_not_opened (void **state)
 {
     int watch = inotify_init1 (IN_NONBLOCK);
@@ -482,7 +484,7 @@ static void other_files_are_refused (void **state)
     remove_store ();
 }
 
-/* Whatever is in it: an answer, of bounded size, and no crash. */
+/* For any content: an answer of bounded size, and no crash. */
 static void damaged_files_do_no_harm (void **state)
 {
     static char bytes[65536];
@@ -509,7 +511,7 @@ static void damaged_files_do_no_harm (void **state)
         memcpy (copy, bytes, len);
         for (int i = 0; i < 1 + round % 20; i++) {
             random = random * UINT64_C (6364136223846793005) + 1442695040888963407;
-            /* often in the heads of pages */
+            /* often in the headers of pages */
             copy[(random >> 33) % (round % 3 ? len : 200)] = (char) (random >> 25);
         }
         if (round % 10 == 0)

@@ -1,6 +1,6 @@
-/* records_versions.c - tests of the store's versions: an older one is read, and grows
+/* records_versions.c - tests of the store's versions: reading and upgrading older ones
  *
- * Versions to come are made up here: the program's own, and two more.
+ * Later versions are made up here: the program's own, and two more.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,7 +21,7 @@
 /* So many rows that a step that changes all of them writes many pages. */
 #define ROWS 300
 
-/* Rows that are in the store of version 1 of tests/data. */
+/* Rows in the store of version 1 of tests/data. */
 #define ROWS_V1 3
 
 static char dir[] = "/tmp/dnnest-versions.XXXXXX";
@@ -84,11 +84,11 @@ static void add_well (const struct dn_records_schema *schema, int n)
         fail_msg ("%s", err.text);
 }
 
-/* What all rows together are. */
+/* Totals over all rows. */
 struct seen {
     int n;
     int n_text;  /* that have the newest column */
-    int n_user;  /* of whom something is known */
+    int n_user;  /* with a known user */
     int columns; /* of a row */
     char first[1024];
 };
@@ -131,7 +131,7 @@ static void look_well (const struct dn_records_schema *schema, struct seen *seen
         fail_msg ("%s", err.text);
 }
 
-/* A number out of the file, by SQLite alone. */
+/* A number from the file, by SQLite alone. */
 static int ask (const char *sql)
 {
     sqlite3 *db;
@@ -169,7 +169,7 @@ static void put_bytes (const char *bytes, size_t len)
     assert_int_equal (fclose (file), 0);
 }
 
-/* The store of version 1 that the first program has made. */
+/* The store of version 1 that the first version of the program has made. */
 static void make_version_1 (void)
 {
     const char *srcdir = getenv ("srcdir");
@@ -322,7 +322,7 @@ static void a_store_that_cannot_be_written_is_read_in_its_version (void **state)
     assert_int_equal (chmod (dir, 0700), 0);
 }
 
-/* All statements that SQLite keeps, as one number. */
+/* A hash of all statements that SQLite keeps. */
 static int schema_of_store (void)
 {
     int hash = 0;
@@ -422,7 +422,7 @@ static void a_step_that_fails_changes_nothing (void **state)
     assert_int_equal (ask ("SELECT count (*) FROM records WHERE gpu = 'none'"), 0);
 }
 
-/* A version that somebody wrote over another's tables. */
+/* A version number on tables that another version or program has changed. */
 static void a_store_that_does_not_match_its_version_is_refused (void **state)
 {
     static const char *const changes[] = {
@@ -449,7 +449,7 @@ static void a_store_that_does_not_match_its_version_is_refused (void **state)
     }
 }
 
-/* --- several at a time ----------------------------------------------------------- */
+/* --- parallel use ---------------------------------------------------------------- */
 
 static int grow_meanwhile (const struct dn_row *row, void *context, struct dn_err *err)
 {
@@ -510,7 +510,7 @@ static void programs_that_upgrade_a_store_at_the_same_time_lose_no_row (void **s
 
 /* --- killed ---------------------------------------------------------------------- */
 
-/* SQLite's own file system, which kills the process at the n-th change of a file. */
+/* SQLite's own file system, but it kills the process at the n-th change of a file. */
 static sqlite3_vfs deadly;
 static sqlite3_vfs *usual;
 static sqlite3_io_methods methods;
@@ -523,7 +523,7 @@ static void count_down (void)
         kill (getpid (), SIGKILL);
 }
 
-/* Half of what is to be written is. */
+/* Write only half of the data. */
 static int deadly_write (sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
 {
     if (n_left == 0)
@@ -571,7 +571,7 @@ static int deadly_open (sqlite3_vfs *vfs,
     return rc;
 }
 
-/* Add a row by a later program that is killed at the n-th change. Is it alive? */
+/* Add a row with a later program that is killed at the n-th change. Is it alive? */
 static bool survives (int n)
 {
     int status;

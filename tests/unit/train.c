@@ -1,4 +1,4 @@
-/* train.c - learning from measured runs: features, samples, quantiles
+/* train.c - tests of training on measured runs: features, samples, quantiles
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -115,7 +115,7 @@ static void a_sample_is_drawn_evenly_and_bounded (void **state)
     for (int i = 0; i < runs.n; i++)
         late += runs.runs[i].ratio[DN_QUANTITY_STEP] > runs.runs[0].ratio[0] - 1
                 && runs.runs[i].ratio[DN_QUANTITY_STEP] < runs.runs[0].ratio[0] + 1;
-    /* Half of them are of either half: 50, and the spread is 5. */
+    /* Each half of the rows gives half of the sample: 50, with a spread of 5. */
     assert_in_range (late, 30, 70);
     dn_runs_free (&runs);
 }
@@ -160,7 +160,7 @@ static void a_quantile_is_corrected_for_the_finite_sample (void **state)
     assert_float_equal (quantile (0, 0.95, 200), 191, 1e-9);
     assert_float_equal (quantile (0, 0.5, 200), 101, 1e-9);
     assert_float_equal (quantile (0, 0.95, 20), 20, 1e-9);
-    /* Nothing above the largest was ever seen. */
+    /* No value above the largest was seen. */
     assert_float_equal (quantile (0, 0.99, 20), 20, 1e-9);
 }
 

@@ -1,4 +1,4 @@
-/* trees.c - tests of the trees of a bundle: right sums, and files that lie
+/* trees.c - tests of the trees of a bundle: correct sums, and invalid files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -150,7 +150,7 @@ static void children_are_in_the_order_of_their_parents (void **state)
     dn_trees_free (trees);
 }
 
-/* Each leaf is a number; two of them are none any more. */
+/* Each leaf is a number, but the sum of two overflows. */
 static void a_sum_that_overflows_is_an_error (void **state)
 {
     enum {
@@ -174,7 +174,7 @@ static void a_sum_that_overflows_is_an_error (void **state)
     dn_trees_free (trees);
 }
 
-/* --- files that lie -------------------------------------------------------------- */
+/* --- invalid files --------------------------------------------------------------- */
 
 #define INFINITE  0x7f800000
 #define NO_NUMBER 0x7fc00000
@@ -280,7 +280,7 @@ static unsigned next (unsigned *seed)
     return *seed >> 8;
 }
 
-/* What is taken predicts numbers, or says that it cannot; it ends in any case. */
+/* Trees that are accepted predict numbers or give an error, and the walk ends. */
 static void a_damaged_file_is_refused_or_harmless (void **state)
 {
     static const float rows[2 * F] = {NAN, 1, -1, 0, 1e30F, NAN, 0, 0, 0, 0, 0, 1};
@@ -311,7 +311,7 @@ static void a_damaged_file_is_refused_or_harmless (void **state)
             assert_true (isfinite (out[0]) && isfinite (out[1]));
         dn_trees_free (trees);
     }
-    /* Values may change unseen, that is what checksums are for. */
+    /* Values may change undetected, which is why files have checksums. */
     assert_true (n_taken > 0 && n_taken < n_tries);
     print_message ("# %d of %d damaged files could be read\n", n_taken, n_tries);
 }
