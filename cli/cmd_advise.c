@@ -341,7 +341,7 @@ static int print_text (const struct dn_site *site, const struct dn_advice *advic
 
     if (advice->metadata != DN_METADATA_GIVEN) {
         printf (
-            "job kept as written: %s\n",
+            "job unchanged: %s\n",
             advice->metadata == DN_METADATA_OFF
                 ? "it opts out (dnnest:off)"
                 : "it has no metadata (--dnnest=..., --comment=dnnest:... or #DNNEST "

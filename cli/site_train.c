@@ -255,19 +255,54 @@ static int write_bundle (const struct work *work,
 
 /* --- showing --------------------------------------------------------------------- */
 
-static void add_scale_rows (struct dn_grid *grid,
-                            const char *kind,
-                            const struct dn_scales *scales)
+static void add_devices (struct dn_grid *grid, const struct dn_scales *devices)
 {
-    for (int i = 0; i < scales->n_rows; i++) {
-        const struct dn_scale *scale = &scales->rows[i];
+    for (int i = 0; i < devices->n_rows; i++) {
+        const struct dn_scale *scale = &devices->rows[i];
 
-        dn_grid_add (grid, "%s %s", kind, scale->name);
+        dn_grid_add (grid, "device %s", scale->name);
         dn_grid_add (grid, "%.3f", scale->scale);
         dn_grid_add (grid, "1");
         dn_grid_add (grid, "%.0f %%", 100 * scale->sigma);
         dn_grid_add (grid, "%lld", (long long) scale->runs);
     }
+}
+
+/* The mean factor of each application's runs, and how far they are from it. */
+static void add_applications (struct dn_grid *grid, const struct dn_history *history)
+{
+    int end;
+
+    for (int first = 0; first < history->n; first = end) {
+        const char *name = history->runs[first].trace.application;
+        double sum = 0;
+        double squares = 0;
+        double mean;
+
+        for (end = first; end < history->n
+                          && strcmp (history->runs[end].trace.application, name) == 0;
+             end++) {
+            sum += history->runs[end].error;
+            squares += history->runs[end].error * history->runs[end].error;
+        }
+        mean = sum / (end - first);
+        dn_grid_add (grid, "application %s", name);
+        dn_grid_add (grid, "%.3f", exp (mean));
+        dn_grid_add (grid, "1");
+        dn_grid_add (grid,
+                     "%.0f %%",
+                     100 * sqrt (fmax (squares / (end - first) - mean * mean, 0)));
+        dn_grid_add (grid, "%d", end - first);
+    }
+}
+
+/* The spread of a run, 'own' being that of its application. */
+static double spread_left (const struct dn_history *history, double own)
+{
+    double shared = own > 0 ? history->shared : 0;
+    double noise = history->likeness.noise;
+
+    return history->level * sqrt (own * own + shared * shared + noise * noise);
 }
 
 static int print_tuning (const struct dn_tuning *tuning)
@@ -290,16 +325,15 @@ static int print_tuning (const struct dn_tuning *tuning)
         dn_grid_add (&grid, "%.0f %%", 100 * tuning->tuned[i].sigma);
         dn_grid_add (&grid, "-");
     }
-    add_scale_rows (&grid, "device", &tuning->devices);
-    add_scale_rows (&grid, "application", &tuning->applications);
+    add_devices (&grid, &tuning->devices);
+    if (tuning->history)
+        add_applications (&grid, tuning->history);
     exit_code = dn_grid_print (&grid);
-    printf ("\nSpread left: %.0f %% where the application has been seen on the device, "
-            "%.0f %% where both have,\n%.0f %% where only the device has, %.0f %% "
-            "elsewhere\n",
-            100 * tuning->cell,
-            100 * tuning->known,
-            100 * tuning->device,
-            100 * tuning->none);
+    if (tuning->history)
+        printf ("\nSpread left: %.0f %% where a run of the application is like this "
+                "one, %.0f %% where none is\n",
+                100 * spread_left (tuning->history, 0),
+                100 * spread_left (tuning->history, tuning->history->likeness.spread));
     return exit_code;
 }
 

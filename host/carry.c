@@ -1,4 +1,4 @@
-/* carry.c - the sidecar that a job's option or comment names, brought to its job
+/* carry.c - reads the sidecar that a job's option or comment names
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

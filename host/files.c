@@ -1,13 +1,13 @@
-/* files.c - files of users, read by their commands and by slurmctld
+/* files.c - reads files of users, in commands and in slurmctld
  *
- * Everything is checked on the opened file, so that nothing can be swapped between
- * check and use. O_NONBLOCK keeps FIFOs, devices and files with a lease from hanging
- * the open; on what is left, a regular file, it has no effect.
+ * All checks are on the opened file, so that it cannot be replaced between check and
+ * use. With O_NONBLOCK, open () does not hang on FIFOs, devices and files with a lease;
+ * on a regular file it has no other effect.
  *
- * Below a directory of users' files the kernel itself walks the path (openat2, Linux
- * 5.6): a walk of our own, component by component, would still touch what somebody has
- * mounted there, and a FUSE that does not answer would stop slurmctld with all its
- * locks held. Where there is no openat2, no such file is read.
+ * Below a directory of users' files the kernel resolves the path (openat2, Linux 5.6).
+ * Opening component by component would access file systems that a user has mounted
+ * there, and a FUSE that does not answer would block slurmctld with its locks held.
+ * Without openat2 no such file is read.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -40,7 +40,8 @@ static int fail_errno (struct dn_err *err)
     return dn_err_set (err, DN_E_IO, "%s", dn_errno_text (errno).text);
 }
 
-/* Examine an open file; its size in *size. 'owner' is NULL where anybody's will do. */
+/* Check an open file; its size in *size. 'owner' is NULL where any owner is accepted.
+ */
 static int check_file (int fd,
                        const uid_t *owner,
                        size_t max,
@@ -74,7 +75,7 @@ static int check_file (int fd,
     return 0;
 }
 
-/* Fill 'text' with 'size' bytes, or fewer when the file has become shorter. */
+/* Read 'size' bytes into 'text', or fewer when the file has become shorter. */
 static int fill (int fd, char *text, size_t size, struct dn_err *err)
 {
     size_t len = 0;
@@ -151,7 +152,7 @@ static int open_below (int dir, const char *name)
 }
 #endif
 
-/* What openat2 () says of a path that it does not walk. */
+/* The errors of openat2 () for a path that it refuses. */
 static int fail_open (struct dn_err *err)
 {
     switch (errno) {

@@ -1,9 +1,9 @@
-/* files.h - files of users, read by their commands and by slurmctld
+/* files.h - reads files of users, in commands and in slurmctld
  *
- * On the client the file is read with the rights of whoever submits, who could as well
- * print it: what is kept off is only what hangs or fills the memory. In slurmctld,
- * which is root, the file lies below one directory that the admin has named, and is the
- * submitting user's own.
+ * On the client the file is read with the rights of the submitting user. Only files
+ * that would hang the reader or exhaust memory are refused. In slurmctld, which is
+ * root, the file must be below one directory that the admin has configured, and the
+ * submitting user must own it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,16 +14,16 @@
 
 #include "base/text.h"
 
-/* Read a file as the user that we are: a regular file, links followed, at most 'max'
- * bytes and no NUL among them. '*text' is terminated and freed with free (). Return -1
+/* Read a file with the rights of the process: a regular file, links followed, at most
+ * 'max' bytes without a NUL. '*text' is terminated and freed with free (). Return -1
  * with 'err', which names the path.
  */
 int dn_file_read (const char *path, size_t max, char **text, struct dn_err *err);
 
-/* Read the file 'name' below the directory 'dir' (an absolute path): no part of the
- * name leads out of it, through a symbolic link or into another file system; a regular
- * file of 'owner', not writable by others, at most 'max' bytes and no NUL among them.
- * Never waits for another process.
+/* Read the file 'name' below the directory 'dir' (an absolute path). No part of the
+ * name may lead out of it, through a symbolic link or into another file system. The
+ * file must be a regular file of 'owner', not writable by group or others, with at most
+ * 'max' bytes and no NUL. Never waits for another process.
  */
 int dn_file_read_below (const char *dir,
                         const char *name,

@@ -1,12 +1,12 @@
-/* load.c - the site's files, opened safely and handed to the pure parsers
+/* load.c - opens the site's files safely and passes them to the pure parsers
  *
- * The checks are made on the opened file, not on its name, so nothing can be swapped
- * between check and use. O_NONBLOCK keeps a FIFO that somebody put in the place from
- * hanging the controller; it has no effect on a regular file.
+ * The checks are on the opened file, not on its name, so that it cannot be replaced
+ * between check and use. With O_NONBLOCK a FIFO in place of a file does not hang
+ * slurmctld; on a regular file it has no effect.
  *
  * An installation has one configuration, some 40 catalogue files of 1 KB and one table
- * of data sets: about a millisecond, at start and at a reconfiguration. A bundle takes
- * some ten.
+ * of data sets. Loading takes about a millisecond, at start and at a reconfiguration. A
+ * bundle takes about ten.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -26,7 +26,7 @@
 #include "host/people.h"
 #include "predict/tuning.h"
 
-/* Of the catalogue: what a site has measured itself. */
+/* The folder of the catalogue with the site's own measurements. */
 static const char site_folder[] = "site";
 static const char catalogue_suffix[] = ".conf";
 
@@ -42,7 +42,8 @@ static int fail_errno (const char *path, const char *what, struct dn_err *err)
         err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
 }
 
-/* Owner and mode: nobody but root and ourselves may have written it. */
+/* Check owner and mode: only root and the user of this process may be able to write it.
+ */
 static int check_trust (const struct stat *st, const char *path, struct dn_err *err)
 {
     if (st->st_uid != 0 && st->st_uid != geteuid ())
@@ -86,7 +87,7 @@ static int check_file (int fd,
     return 0;
 }
 
-/* Read 'size' bytes into 'text', or fewer when the file has become shorter. */
+/* Read 'size' bytes into 'text', or fewer if the file has become shorter. */
 static int read_whole (int fd,
                        const char *path,
                        char *text,
@@ -235,7 +236,7 @@ static DIR *open_trusted_dir (const char *path, struct dn_err *err)
     return dir;
 }
 
-/* How a catalogue takes a file: dn_catalogue_add () or dn_catalogue_amend (). */
+/* Adds a file to a catalogue: dn_catalogue_add () or dn_catalogue_amend (). */
 typedef int (*take_f) (struct dn_catalogue *catalogue,
                        struct dn_span text,
                        const char *file,
@@ -276,8 +277,8 @@ static int load_folder (DIR *dir,
     return 0;
 }
 
-/* What the site knows of its own devices lies in a folder of the catalogue, which need
- * not be there.
+/* Load the site's own values of devices from a folder of the catalogue, which is
+ * optional.
  */
 static int load_own (int parent,
                      const char *parent_path,
@@ -409,7 +410,7 @@ int dn_load_member (const char *dir_path,
     return 0;
 }
 
-/* Fail open: a site without a bundle predicts with the white box alone. */
+/* Fail open: a site without a bundle predicts with the white box only. */
 static void load_site_bundle (const struct dn_load_paths *paths, struct dn_site *site)
 {
     if (strcmp (site->bundle_dir, DN_SITE_NONE) == 0
@@ -430,7 +431,7 @@ static int set_bundle_dir (struct dn_site *site, const char *path, struct dn_err
         dn_span_of (path), site->bundle_dir, sizeof (site->bundle_dir), "Bundle", err);
 }
 
-/* What 'dnnest model' has installed goes before what came with dnnest. */
+/* A bundle that 'dnnest model' has installed takes precedence over the packaged one. */
 static const char *default_bundle (void)
 {
     return access (DNNEST_MODEL_DIR, F_OK) == 0 ? DNNEST_MODEL_DIR : DNNEST_BUNDLE_DIR;
@@ -444,7 +445,7 @@ struct dn_load_paths dn_load_default_paths (void)
                                   .bundle = default_bundle ()};
 }
 
-/* A step that has failed; where all problems are wanted, it is one of them. */
+/* Report the error of a step, if all problems are reported; else -1. */
 static int take (const struct dn_load_context *context, const struct dn_err *err)
 {
     return dn_problems_take (context->problems, err);
@@ -483,7 +484,7 @@ static int follow_slurm (const struct dn_load_context *context,
     return 0;
 }
 
-/* The order matters: the configuration says where the catalogue is, and its Gpu lines
+/* The order matters: the configuration has the path of the catalogue, and its Gpu lines
  * name the catalogue's devices.
  */
 static int fill_site (const struct dn_load_paths *paths,

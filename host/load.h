@@ -1,9 +1,9 @@
-/* load.h - the site's files, opened safely and handed to the pure parsers
+/* load.h - opens the site's files safely and passes them to the pure parsers
  *
  * A trusted file has an absolute path without a symbolic link at its end. It is a
- * regular file, owned by root or by the caller's own user, not writable by group or
- * others, and no larger than limits.h says. It is read whole and parsed from memory.
- * Used by the plugin and by the command line.
+ * regular file, owned by root or by the user of the process, not writable by group or
+ * others, and no larger than the limit in limits.h. It is read whole and parsed from
+ * memory. The plugin and the command line use this.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,49 +15,48 @@
 #include "site.h"
 
 /* Read a trusted file whole. '*text' is terminated, owned by the caller and freed with
- * free (). Return -1 with 'err' naming the path and what is wrong with it.
+ * free (). Return -1 with 'err', which names the path and the error.
  */
 int dn_load_file (const char *path, char **text, size_t *len, struct dn_err *err);
 
-/* Where an installation keeps its files; what a configuration does not override. */
+/* The files of an installation, unless the configuration sets others. */
 struct dn_load_paths {
     const char *conf;     /* dnnest.conf; NULL: none, all defaults */
     const char *hardware; /* directory of catalogue files */
     const char *datasets;
     const char *bundle; /* directory of the model bundle, or "none" */
-    /* The directory of a bundle that is used whatever the configuration says, or
-     * "none"; NULL: the configuration's. */
+    /* The directory of a bundle that overrides the configuration, or "none"; NULL: the
+     * configured one. */
     const char *model;
 };
 
 /* The paths chosen at configure time. */
 struct dn_load_paths dn_load_default_paths (void);
 
-/* What a site depends on besides its own files. All may be NULL or 0. */
+/* What a site depends on apart from its files. All may be NULL or 0. */
 struct dn_load_context {
     const char *slurmctld_parameters; /* of slurm.conf: "dnnest_<key>=<value>" */
     const char *scheduler_parameters; /* of slurm.conf */
     int slurm_version;                /* 2411 for 24.11 */
-    const char *settings;             /* "key=value,...", over everything */
+    const char *settings;             /* "key=value,...", overrides everything */
     const struct dn_people *people;   /* NULL: those of the system */
-    struct dn_problems *problems;     /* NULL: the first error ends it */
+    struct dn_problems *problems;     /* NULL: the first error ends the loading */
 };
 
-/* Load a site: configuration, catalogue, data sets, then what 'context' says (NULL:
- * nothing). A missing dnnest.conf is an error when 'paths->conf' is given. Return NULL
- * with 'err'; nothing is kept open. Free with dn_load_free ().
+/* Load a site: configuration, catalogue, data sets, then apply 'context' (may be NULL).
+ * A missing dnnest.conf is an error when 'paths->conf' is given. Return NULL with
+ * 'err'; nothing is kept open. Free with dn_load_free ().
  *
- * A bundle that is missing or broken leaves a site without one, and the reason in its
- * 'bundle_err'. None at all in the directory of 'paths->bundle' is in order.
+ * If the bundle is missing or broken, the site has none, and 'bundle_err' has the
+ * reason. It is no error if the default 'paths->bundle' does not exist.
  */
 struct dn_site *dn_load_site (const struct dn_load_paths *paths,
                               const struct dn_load_context *context,
                               struct dn_err *err);
 void dn_load_free (struct dn_site *site);
 
-/* Load the catalogue in a directory and what the site has of its own in the folder
- * site/ below, which need not be there. -1 with 'err', and the catalogue holds what was
- * read until then.
+/* Load the catalogue in a directory and the site's own values in its optional folder
+ * site/. -1 with 'err'; the catalogue then has what was read before.
  */
 int dn_load_catalogue (const char *path,
                        struct dn_catalogue *catalogue,

@@ -1,7 +1,7 @@
 /* people.c - users and groups of the system
  *
- * A group's members are asked for by name, each one's number after that. A member that
- * no longer exists is passed over; a name that somebody has written down is an error.
+ * The system lists a group's members by name; each is then looked up. A member that
+ * does not exist is skipped, but an unknown name in dnnest.conf is an error.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,11 +16,11 @@
 #include "base/limits.h"
 #include "host/files.h"
 
-/* What the system keeps of one user, or of a group with all of its members. */
+/* Bytes of the system's entry of one user, or of a group with all its members. */
 #define ENTRY_FIRST 4096
 #define ENTRY_MAX   (16 * 1024 * 1024)
 
-/* Room for an entry, twice as large each time that it does not do. */
+/* Memory for an entry. It is doubled each time that it is too small. */
 struct room {
     char *text;
     size_t size;
@@ -31,7 +31,8 @@ static void free_room (struct room *room)
     free (room->text);
 }
 
-/* Another attempt after 'code'? The first one comes before there is any room. */
+/* Allocate memory for the next attempt after 'code'. False if there must be none.
+ * Before the first attempt nothing is allocated. */
 static bool make_room (struct room *room, int code)
 {
     char *grown;
@@ -45,7 +46,7 @@ static bool make_room (struct room *room, int code)
     return grown != NULL;
 }
 
-/* Nobody found: because there is none, or because of 'code'. */
+/* The error of a failed lookup: the name is unknown, or 'code' has the reason. */
 static int fail (const char *what, const char *name, int code, struct dn_err *err)
 {
     struct dn_quoted quoted = dn_quote (name, strlen (name));

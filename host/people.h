@@ -1,7 +1,7 @@
 /* people.h - users and groups of the system, for the Policy lines of dnnest.conf
  *
- * Looking somebody up may ask a server of the network. It is done when slurmctld loads
- * the plugin, as slurmctld itself does then, and never while a job waits.
+ * A lookup may query a server over the network. It is done when slurmctld loads the
+ * plugin, as slurmctld itself does then, and never during a submission.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,18 +1,15 @@
-/* stopwatch.c - how long a decision computes: the clock that model/ does without
+/* stopwatch.c - measures how long a decision computes; model/ itself reads no clock
  *
- * What counts is the time that the thread itself has computed. A decision takes less
- * than one millisecond; where 5 have passed on the clock on the wall, it was most
- * probably not the decision that took them: the kernel had the thread wait for a CPU or
- * a page. That time is lost whatever we do next, the rest would take a fraction of a
- * millisecond, and to give up would make what happens to a job a matter of how busy the
- * computer is. What has computed for so long, on the other hand, has a description that
- * is out of the ordinary, and it is the stages to come that would take the longest. (A
- * submission that takes long on the wall is reported, see plugin/submit/submit.c.)
+ * The limit is on the CPU time of the thread. A decision takes less than one
+ * millisecond. When 5 have passed in wall time, most probably the thread waited for a
+ * CPU or a page. Giving up then would save only a fraction of a millisecond, and the
+ * result would depend on the load of the host. A decision that has used so much CPU
+ * time has an unusual description, and the later stages would take longest. (A
+ * submission that takes long in wall time is reported, see plugin/submit/submit.c.)
  *
- * The CPU time of a thread is a system call, and on some kernels it moves on by ten
- * milliseconds at a time, so it is only asked for when the other clock, which costs
- * nothing, says that the limit is near; the smaller of the two counts. Neither can be
- * set by anybody.
+ * Reading the CPU time of a thread is a system call, and on some kernels it advances in
+ * steps of ten milliseconds. So it is read only when the wall time, which is cheap to
+ * read, exceeds the limit; the smaller of the two counts. Neither clock can be set.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

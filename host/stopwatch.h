@@ -1,4 +1,4 @@
-/* stopwatch.h - how long a decision computes: the clock that model/ does without
+/* stopwatch.h - measures how long a decision computes; model/ itself reads no clock
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,16 +8,16 @@
 #include "base/deadline.h"
 
 struct dn_stopwatch {
-    struct dn_deadline deadline; /* the first member: hand its address over */
+    struct dn_deadline deadline; /* the first member: pass its address */
     double wall_ms;
     double computing_ms;
 };
 
-/* Begin to run in this thread, which alone may look at it. 'limit_ms' 0: no limit. */
+/* Start in this thread; only this thread may read it. 'limit_ms' 0: no limit. */
 void dn_stopwatch_start (struct dn_stopwatch *watch, double limit_ms);
 
-/* Milliseconds that this thread has computed since then, and never more than have
- * passed.
+/* Milliseconds of CPU time of this thread since the start, or of wall time if that is
+ * less.
  */
 double dn_stopwatch_ms (const struct dn_stopwatch *watch);
 

@@ -1,8 +1,7 @@
-/* watch.c - whether the files of a site are still what they were
+/* watch.c - detects changes of a site's files
  *
- * What stat () tells of them is condensed to one number, times with their nanoseconds.
- * The time of the inode's last change tells chmod () and chown (), and writers that
- * reset the other time.
+ * The results of stat (), times with nanoseconds, are hashed to one number. ctime
+ * changes with chmod () and chown (), and when a writer resets mtime.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,7 +16,7 @@
 
 #include "host/load.h"
 
-/* Of one directory; a catalogue has DN_DEVICES_MAX at most. */
+/* Entries of one directory; a catalogue has at most DN_DEVICES_MAX. */
 #define ENTRIES_MAX 1024
 
 /* FNV-1a: https://datatracker.ietf.org/doc/html/draft-eastlake-fnv */
@@ -58,7 +57,8 @@ static uint64_t identify (int dir, const char *name)
     return add_time (add_time (hash, st.st_mtim), st.st_ctim);
 }
 
-/* The entries of a directory, in whatever order: a sum. 0 for what is none. */
+/* The entries of a directory; a sum, because their order may vary. 0 if it is not one.
+ */
 static uint64_t identify_entries (const char *path)
 {
     dn_cleanup (dn_dir_cleanup) DIR *dir = opendir (path);
@@ -96,8 +96,8 @@ static void add_path (struct dn_watch *watch, const char *path)
         watch->n_paths++;
 }
 
-/* The paths that 'conf' names, up to its first error; what stands behind that does not
- * count before 'conf' itself changes.
+/* Add the paths in 'conf' up to its first error; later ones have no effect until 'conf'
+ * itself changes.
  */
 static void add_named_paths (struct dn_watch *watch,
                              const char *conf,
@@ -123,7 +123,7 @@ void dn_watch_conf (struct dn_watch *watch, const char *conf)
 
     memset (watch, 0, sizeof (*watch));
     add_path (watch, conf);
-    /* Whether this one is there decides which bundle is the default. */
+    /* The default bundle depends on whether this directory exists. */
     add_path (watch, DNNEST_MODEL_DIR);
     add_path (watch, defaults.bundle);
     add_named_paths (watch, conf, &defaults);

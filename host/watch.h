@@ -1,4 +1,4 @@
-/* watch.h - whether the files of a site are still what they were
+/* watch.h - detects changes of a site's files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,7 +7,7 @@
 
 #include "site.h"
 
-/* A file, or a directory with all files in it. */
+/* A path is a file, or a directory with all files in it. */
 #define DN_WATCH_PATHS_MAX 8
 
 struct dn_watch {
@@ -15,11 +15,11 @@ struct dn_watch {
     int n_paths;
 };
 
-/* The files that a site is made of: 'conf', and those that it names. */
+/* The files of a site: 'conf', and those that it names. */
 void dn_watch_conf (struct dn_watch *watch, const char *conf);
 
-/* A number that is another as soon as one of the files is: has been written, replaced,
- * removed, or has another owner or mode. It costs a look at each file; none is opened.
+/* A number that changes when a file is written, replaced or removed, or its owner or
+ * mode changes. It calls stat () for each file and opens no file.
  */
 uint64_t dn_watch_identity (const struct dn_watch *watch);
 

@@ -1,16 +1,19 @@
 /* site_fit.h - fit the white box to one site's runs, with the shipped values as prior
  *
- * In: runs that the site has measured. Out: struct dn_tuning: constants, scales per
- * device and application, and how much is still not known.
+ * In: runs that the site has measured. Out: struct dn_tuning: constants, scales of the
+ * site and per device, the runs of each application, and how much is still not known.
  *
  * ln (measured) = ln (white box with the site's constants) + residual of the bundle
- *     + scales + a smooth function of the features (predict/history.h) + noise. Every
- * logarithm that may move is drawn from a normal law around the shipped value; the
- * spread of that law is how much sites differ, found on the sources of
- * training_runs.csv (tests/bench/site-curve). What the runs cannot tell
- * stays where it is: three runs help a little, fifty decide. Runs that lie far out
- * count less (Student's t), and what runs of one cell (application, device, precision)
- * have in common is not counted once per run.
+ *     + scales + what runs of the application that are alike have in common
+ *     (predict/history.h) + noise. Every logarithm that may move is drawn from a normal
+ * law around the shipped value; the spread of that law is how much sites differ, found
+ * on the sources of training_runs.csv (tests/bench/site-curve). What the runs cannot
+ * tell stays where it is: three runs help a little, fifty decide. Runs that lie far out
+ * count less (Student's t), and alike runs of one application are not counted once per
+ * run. Parts that were tried and earned too little are in learn/ABLATION.md.
+ *
+ * One application cannot separate the site from itself: constants and scales stay as
+ * shipped until the runs are of two.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,22 +22,21 @@
 
 #include "predict/tuning.h"
 
-/* Runs that take part; of more, every run has the same chance to be among them. Beyond
- * that many what is left is the form of the model, which no run mends.
- */
+/* Runs that are kept; of more, every run has the same chance to be among them. */
 #define DN_SITE_RUNS_MAX 2048
 
 /* How far sites are from one another: standard deviations of logarithms. */
 struct dn_site_prior {
     double constants[DN_CONSTANT_FIELDS]; /* 0: does not move */
-    struct dn_kernel kernel;              /* of what they leave over */
+    double site;                          /* of the scale of all runs */
+    double device;                        /* of that of a device */
+    struct dn_likeness likeness;          /* of what they leave over */
     /* Of errors in units of the stated spread: of applications that are among the
      * runs, and of others. */
     struct dn_quantiles seen;
     struct dn_quantiles unseen;
-    double n_effect; /* the spread of an effect is worth so many labels */
-    double n_level;  /* the stated spread is worth so many runs */
-    double memory;   /* of a site's scale of GPU memory, and of power */
+    double n_level; /* the stated spread is worth so many runs */
+    double memory;  /* of a site's scale of GPU memory, and of power */
     double power;
 };
 

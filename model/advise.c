@@ -1,4 +1,4 @@
-/* advise.c - the ladder
+/* advise.c - the stages from a submission to its patch
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,8 +9,8 @@
 
 #include "graph/describe.h"
 
-/* Nothing is known yet. What only counts where something else says so, the sentences of
- * the decision and the estimates, is most of the advice and left as it is.
+/* Start with an empty advice. The reasons of the decision and the estimates are most of
+ * it and are not cleared: other members state how many of them are valid.
  */
 static void begin (struct dn_advice *advice)
 {
@@ -35,7 +35,7 @@ void dn_advice_free (struct dn_advice *advice)
     free (advice);
 }
 
-/* A fast look for a mark; what it finds is read carefully later. */
+/* A fast search for a mark; the text is parsed later. */
 static bool has_mark (const char *text, size_t limit, const char *mark)
 {
     return text && memmem (text, strnlen (text, limit), mark, strlen (mark));
@@ -53,24 +53,24 @@ bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job)
 {
     const char *comment = job->comment;
 
-    /* The comment's mark ignores case; its colon does not have any. */
+    /* The mark in the comment, "dnnest:", ignores case, so search for its colon. */
     return job->option || job->sidecar
            || (comment && memchr (comment, ':', strnlen (comment, DN_COMMENT_MAX)))
            || has_mark (job->script, DN_SCRIPT_HEAD_MAX, "#DNNEST")
            || (site->opt_in_all && has_tres (job));
 }
 
-/* An advice in the making, handed from stage to stage. */
+/* The state of one advice, passed from stage to stage. */
 struct making {
     const struct dn_site *site;
     const struct dn_job *job;
     const struct dn_deadline *deadline;
-    struct dn_cache_access *cache; /* NULL: there is none */
+    struct dn_cache_access *cache; /* NULL: none */
     struct dn_cache_key key;
     struct dn_layers layers; /* the job's own network, if it describes one */
     struct dn_graph graph;
     const struct dn_device *devices[DN_CANDIDATES_MAX];
-    bool control; /* one of the control group */
+    bool control; /* in the control group */
     bool cached;  /* the estimates are those of an earlier job */
     struct dn_advice *advice;
     struct dn_err *err;
@@ -82,15 +82,13 @@ static void free_making (struct making *m)
     dn_graph_free (&m->graph);
 }
 
-/* What a stage returns; -1 where it failed. */
+/* What a stage returns; -1 on failure. */
 enum {
     DONE, /* there is nothing more to advise */
     NEXT
 };
 
-/* Read what the job says of itself. A job that says nothing is advised on where all
- * jobs are in.
- */
+/* Read the job's description. A job without one goes on only where OptIn=all. */
 static int describe (struct making *m)
 {
     const struct dn_carriers carriers = dn_carriers_of (m->job);
@@ -109,20 +107,20 @@ static int describe (struct making *m)
     return NEXT;
 }
 
-/* What the request knows and the metadata leaves open. When neither says how many GPUs
- * work together, the time that they take is unknown.
+/* Take from the request what the metadata lack. When neither states the number of GPUs,
+ * the training time is unknown.
  */
 static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
 {
     if (spec->gpus == DN_UNSET && request->n_gpus == DN_UNSET)
-        dn_request_keep_all (request, "the number of GPUs is open (gpus=)");
+        dn_request_keep_all (request, "the number of GPUs is unknown (gpus=)");
     if (spec->nodes == DN_UNSET && request->n_nodes > 1
         && request->n_gpus >= request->n_nodes)
         spec->nodes = request->n_nodes;
 }
 
-/* The mistakes in the request of a job that says nothing of itself are Slurm's to
- * report.
+/* Slurm reports the errors in the request of a job without metadata, so they are
+ * ignored here.
  */
 static int read_request (struct making *m)
 {
@@ -174,7 +172,7 @@ static int build_network (struct making *m)
                                                                                : NEXT;
 }
 
-/* What the run would be on each candidate. */
+/* Estimate the run on each candidate. */
 static int estimate (struct making *m)
 {
     struct dn_predictor predictor = dn_site_predictor (m->site);
@@ -205,7 +203,7 @@ static int decide (struct making *m)
     struct dn_decision *decision = &advice->decision;
 
     if (advice->metadata == DN_METADATA_NONE) {
-        dn_policy_abstain (decision, "it does not describe itself");
+        dn_policy_abstain (decision, "the job has no metadata");
         return NEXT;
     }
     dn_policy_decide (&advice->rules,
@@ -234,11 +232,12 @@ static int plan (struct making *m)
                             m->err);
 }
 
-/* The way of a submission, in order. A message about the deadline names the stage. */
+/* The stages of a submission, in order. A message about the deadline names the stage.
+ */
 static const struct stage {
     const char *name;
     int (*run) (struct making *m);
-    bool described; /* only of jobs that describe themselves */
+    bool described; /* only for jobs with metadata */
 } stages[] = {
     {"description", describe, false},
     {"request", read_request, false},

@@ -1,7 +1,7 @@
-/* advise.h - the ladder: from a submission to its patch
+/* advise.h - from a submission to its patch
  *
- * The plugin and "dnnest advise" call this same function, so the dry run is the real
- * run.
+ * The plugin and "dnnest advise" call the same function, so a dry run gives the result
+ * of a real submission.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,11 +14,11 @@
 #include "rewrite/rewrite.h"
 #include "site.h"
 
-/* Everything that was found out about one submission. Allocate it with dn_advice_new
- * (): it is tens of kilobytes, and the stack of a controller's thread may be small.
+/* All results about one submission. Allocate it with dn_advice_new (): it is tens of
+ * kilobytes, and the stack of a slurmctld thread may be small.
  */
 struct dn_advice {
-    struct dn_rules rules; /* in force for this job; set whatever else fails */
+    struct dn_rules rules; /* in force for this job; set also on failure */
     enum dn_metadata metadata;
     struct dn_spec spec;
     struct dn_request request;
@@ -32,23 +32,22 @@ struct dn_advice {
 struct dn_advice *dn_advice_new (void);
 void dn_advice_free (struct dn_advice *advice);
 
-/* Cheap test whether a submission could concern dnnest at all: does it have the option
- * or a sidecar, or is there a "dnnest:" in the comment or a "#DNNEST" in the head of
- * the script? Where OptIn=all holds for somebody: does it ask for any resource that may
- * be a GPU?
+/* Cheap test whether a submission may concern dnnest: has it the option or a sidecar, a
+ * colon in the comment or "#DNNEST" in the head of the script? Where OptIn=all holds
+ * for any job: does it request any resource that may be a GPU?
  */
 bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
 
-/* Advise on 'job'. Return 0 with 'advice' filled: without a verdict the job is not ours
- * and the patch is empty; otherwise decision and patch are set. A job without metadata,
- * or whose metadata is "off", is not ours, but one without that wants GPUs gets a
- * verdict, to abstain, where OptIn=all. Return -1 with 'err' when metadata or request
- * cannot be understood, something failed, or 'deadline' (NULL: none), which is looked
- * at before each stage, has passed; the patch is empty then and the job must stay as it
- * is.
+/* Advise on 'job'. Return 0 with 'advice' filled: with a verdict, decision and patch
+ * are set. Without a verdict dnnest ignores the job, and the patch is empty. It ignores
+ * jobs without metadata and jobs whose metadata are "off"; but where OptIn=all, a job
+ * without metadata that requests GPUs gets the verdict abstain. Return -1 with 'err'
+ * when metadata or request cannot be parsed, something failed, or 'deadline' (NULL:
+ * none), which is checked before each stage, has passed. The patch is empty then, and
+ * the job must not be changed.
  *
- * 'cache' (NULL: none) is asked for the estimates before they are computed, and given
- * those that were. It must be of the same 'site': the answer is the same without it.
+ * Estimates are looked up in 'cache' (NULL: none) before they are computed, and stored
+ * there. It must belong to 'site'. The result is the same without a cache.
  */
 int dn_advise (const struct dn_site *site,
                const struct dn_job *job,

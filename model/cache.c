@@ -1,8 +1,8 @@
-/* cache.c - estimates of earlier jobs, for those that are the same
+/* cache.c - estimates of earlier jobs, for jobs with the same input
  *
- * Keys are compared whole: the hash only spares comparisons, so that no text that a
- * user can think of gets the estimates of another one. The entries are searched one
- * after another, since a cache has few.
+ * Whole keys are compared; the hash only saves comparisons. So a user cannot construct
+ * a text that gets the estimates of another one. The search is linear, since a cache
+ * has few entries.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Append 'size' bytes. What does not fit makes the key useless. */
+/* Append 'size' bytes. If they do not fit, the key becomes invalid ('len' 0). */
 static void add_bytes (struct dn_cache_key *key, const void *bytes, size_t size)
 {
     if (key->len == 0 || size > sizeof (key->bytes) - key->len) {
@@ -21,7 +21,7 @@ static void add_bytes (struct dn_cache_key *key, const void *bytes, size_t size)
     key->len += size;
 }
 
-/* The value of one key, without the bytes of the structure that mean nothing. */
+/* The value of one metadata key, without padding bytes. */
 static void add_value (struct dn_cache_key *key,
                        const struct dn_spec *spec,
                        const struct dn_key *row)
@@ -105,7 +105,7 @@ static int find_entry (const struct dn_cache *cache, const struct dn_cache_key *
     return -1;
 }
 
-/* The entry that was used longest ago; an empty one before all others. */
+/* The least recently used entry; an empty one if there is one. */
 static int oldest_entry (const struct dn_cache *cache)
 {
     int oldest = 0;
@@ -140,7 +140,7 @@ void dn_cache_put (struct dn_cache *cache,
 
     if (key->len == 0)
         return;
-    /* Two threads may have estimated the same. */
+    /* Another thread may have added the same key since the search. */
     if (i < 0)
         i = oldest_entry (cache);
     cache->used[i] = ++cache->n_calls;

@@ -1,12 +1,12 @@
-/* cache.h - estimates of earlier jobs, for those that are the same
+/* cache.h - estimates of earlier jobs, for jobs with the same input
  *
- * A prediction depends on nothing but the site and what is in the key, so a job whose
- * network, run and candidates were seen before needs no second one: the tasks of a
- * sweep, a script that is submitted every night. A cache belongs to one site, whose
- * devices and bundle its estimates point to, and must not outlive it.
+ * A prediction depends only on the site and the key, so a job with the network, run and
+ * candidates of an earlier one needs no new prediction. Examples are the jobs of a
+ * sweep and a script that is submitted every night. A cache belongs to one site and
+ * must not outlive it, because the estimates point to the site's devices and bundle.
  *
- * The cache is plain memory of a fixed size without a lock. Who shares one among
- * threads locks it, see struct dn_cache_access.
+ * The cache is memory of a fixed size without a lock. A caller with several threads
+ * must lock it, see struct dn_cache_access.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,28 +16,28 @@
 #include "graph/sidecar.h"
 #include "predict/predict.h"
 
-/* Different runs that are kept. A user who submits more of them replaces those that
- * were not asked for the longest, which costs others a prediction and nothing else. An
- * entry has 27 KiB, 16 of them for a sidecar: all together stay below 2 MiB.
+/* Number of entries. A user who submits more different runs evicts the least recently
+ * used entries, which only costs other users a prediction. An entry has 27 KiB, 16 of
+ * them for a sidecar, so a cache is smaller than 2 MiB.
  */
 #define DN_CACHE_ENTRIES_MAX 64
 
 /* The values of all keys of a specification, and the addresses of the devices. */
 #define DN_CACHE_KEY_MAX 1280
 
-/* What decides the estimates of a job on its site. */
+/* The input of a job's estimates, apart from the site. */
 struct dn_cache_key {
-    uint64_t hash; /* keys with different ones differ */
-    size_t len;    /* 0: the job is not to be kept */
+    uint64_t hash; /* equal for equal keys */
+    size_t len;    /* 0: the job is not cached */
     unsigned char bytes[DN_CACHE_KEY_MAX];
-    struct dn_span sidecar; /* that describes the network, borrowed; empty: none does */
-    int n_devices;          /* and so estimates */
+    struct dn_span sidecar; /* describes the network; borrowed; empty: none */
+    int n_devices;          /* also the number of estimates */
 };
 
-/* Write the key of a run: the resolved specification, the text of the sidecar if the
- * network is described there (NULL: 'spec' names it), the devices in their order, and
- * the CPUs per GPU of the request. False, and a key with 'len' 0, where the sidecar is
- * longer than what travels with a job.
+/* Write the key of a run: the resolved specification, the text of the sidecar if that
+ * describes the network (NULL: 'spec' names it), the devices in their order, and the
+ * CPUs per GPU of the request. False, and a key with 'len' 0, where the sidecar is
+ * longer than a job may carry.
  */
 bool dn_cache_key_of (const struct dn_spec *spec,
                       const char *sidecar,
@@ -55,27 +55,26 @@ struct dn_cache_entry {
     struct dn_estimate estimates[DN_CANDIDATES_MAX];
 };
 
-/* All bytes 0: an empty cache. What is searched lies together. */
+/* All bytes 0: an empty cache. The members that are searched are adjacent in memory. */
 struct dn_cache {
-    uint64_t n_calls;                    /* of the functions below */
-    uint64_t used[DN_CACHE_ENTRIES_MAX]; /* at which call; 0: the entry is empty */
+    uint64_t n_calls;                    /* uses of entries so far */
+    uint64_t used[DN_CACHE_ENTRIES_MAX]; /* the call of its last use; 0: empty */
     uint64_t hashes[DN_CACHE_ENTRIES_MAX];
     struct dn_cache_entry entries[DN_CACHE_ENTRIES_MAX];
 };
 
-/* Fill 'estimates' with those of the same key, byte for byte; false if there are none.
- */
+/* Copy the estimates of 'key' to 'estimates'; false if there are none. */
 bool dn_cache_find (struct dn_cache *cache,
                     const struct dn_cache_key *key,
                     struct dn_estimate estimates[]);
 
-/* Keep 'estimates' under 'key', in the place of those that were used longest ago. */
+/* Store 'estimates' under 'key'; the least recently used entry is replaced. */
 void dn_cache_put (struct dn_cache *cache,
                    const struct dn_cache_key *key,
                    const struct dn_estimate estimates[]);
 
-/* A cache as dn_advise () is given it: the same two functions, locked where threads
- * share it. Each may do nothing, find () then returns false.
+/* A cache as dn_advise () uses it: the same two functions, with a lock where threads
+ * share it. Both may do nothing; find () then returns false.
  */
 struct dn_cache_access {
     bool (*find) (struct dn_cache_access *self,

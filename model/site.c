@@ -2,7 +2,7 @@
  *
  * A line is a rule ("Mode=enforce"), a path ("HardwareDir=/..."), or begins with a
  * word: "Gpu Type=a100 Device=..." maps a GPU type, "Policy User=... Mode=..." sets
- * other rules for some.
+ * other rules for some jobs.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,11 +13,11 @@
 
 #include "base/keyline.h"
 
-/* 24.11: the first whose backfill has been seen to leave the limit alone. */
+/* 24.11: the first version whose backfill was observed to keep the limit. */
 #define TIME_MIN_VERSION 2411
 
 /* Many times what a decision takes with a handful of GPU types, and twice what the
- * largest network of the zoo takes with 32 (2.5 ms): no ordinary job is given up.
+ * largest network of the zoo takes with 32 (2.5 ms). No ordinary job exceeds it.
  */
 #define DECISION_MS 5
 
@@ -42,7 +42,7 @@ static const struct dn_site_key site_keys[] = {
      0},
     {"BundleKeys",
      offsetof (struct dn_site, bundle_keys),
-     "public keys that model bundles are signed with, a file or a directory, or none",
+     "public keys for the signatures of model bundles, a file or a directory, or none",
      DN_SITE_PATH_OR_NONE,
      0,
      0},
@@ -60,19 +60,19 @@ static const struct dn_site_key site_keys[] = {
      0},
     {"DecisionLog",
      offsetof (struct dn_site, decision_log),
-     "file that gets a line of JSON per decision",
+     "file to which a line of JSON is appended per decision",
      DN_SITE_PATH,
      0,
      0},
     {"Counters",
      offsetof (struct dn_site, counters),
-     "file of counters for Prometheus, rewritten every few seconds",
+     "file of counters for Prometheus, rewritten every five seconds",
      DN_SITE_PATH,
      0,
      0},
     {"DecisionTime",
      offsetof (struct dn_site, decision_ms),
-     "milliseconds of computing after which a decision is given up; 0: never",
+     "CPU time in milliseconds after which a decision is given up; 0: no limit",
      DN_SITE_REAL,
      0,
      1000},
@@ -84,25 +84,25 @@ static const struct dn_site_key site_keys[] = {
      2000},
     {"PUE",
      offsetof (struct dn_site, pue),
-     "energy of the data centre per energy of its computers",
+     "energy of the data centre divided by that of its computers",
      DN_SITE_REAL,
      1,
      10},
     {"CoreJpeg",
      offsetof (struct dn_site, core_jpeg),
-     "images that one core decodes and resizes per second",
+     "images per second that one core decodes and resizes",
      DN_SITE_REAL,
      20,
      10000},
     {"CoreTokens",
      offsetof (struct dn_site, core_tokens),
-     "tokens of text per second from one core",
+     "tokens of text per second that one core delivers",
      DN_SITE_REAL,
      1000,
      1e8},
     {"CoreBytes",
      offsetof (struct dn_site, core_bytes),
-     "bytes of undecoded arrays per second from one core",
+     "bytes of undecoded arrays per second that one core delivers",
      DN_SITE_REAL,
      1e6,
      1e11},
@@ -188,7 +188,8 @@ static int set_real (struct dn_site *site,
     return 0;
 }
 
-/* A key of the site itself: paths are set in the first pass, all else in the second. */
+/* A key of the site itself. Paths are set in the first pass, the others in the second.
+ */
 static int set_key (struct dn_site *site,
                     const struct dn_site_key *key,
                     struct dn_span value,
@@ -205,11 +206,11 @@ int dn_problems_take (struct dn_problems *problems, const struct dn_err *err)
     if (!problems)
         return -1;
     problems->n++;
-    problems->tell (problems->to, err);
+    problems->report (problems->to, err);
     return 0;
 }
 
-/* What is read in one pass: the first takes the paths, the second all else. */
+/* One pass over the lines: the first reads the paths, the second everything else. */
 struct pass {
     struct dn_site *site;
     const char *file;
@@ -217,7 +218,7 @@ struct pass {
     struct dn_problems *problems;
 };
 
-/* The bit of a key that is known, in a set of them. */
+/* The bit of an existing key in a set of keys. */
 static uint64_t bit_of (struct dn_span key)
 {
     int n_keys;
@@ -253,7 +254,8 @@ static int read_pair (const struct pass *pass,
     return pass->reading ? read_rule (pass->site, pair, line, err) : 0;
 }
 
-/* Of a line that cannot be taken apart one pass is to tell, not both. */
+/* Only the second pass reports a line that cannot be parsed, so that it is not reported
+ * twice. */
 static bool leaves_to_second (const struct pass *pass)
 {
     return pass->problems && !pass->reading;
@@ -282,7 +284,7 @@ static int read_word_line (const struct pass *pass,
                        dn_quote (line->word.text, line->word.len).text);
 }
 
-/* Say where the error is; go on where that is wanted. */
+/* Add file and line to the error. With 'problems' reading goes on. */
 static int take_error (const struct pass *pass,
                        const struct dn_keyline *line,
                        struct dn_err *err)
@@ -324,7 +326,7 @@ static int read_lines (const struct pass *pass, struct dn_span text, struct dn_e
     return 0;
 }
 
-/* What a submission asks of the site before it has any rules. */
+/* Compute what is needed of the rules before those of a job are known. */
 static void settle (struct dn_site *site)
 {
     const struct dn_policies *policies = &site->policies;
@@ -377,8 +379,8 @@ int dn_site_read (struct dn_site *site,
         site, text, file, &(struct dn_site_reading){.gpus = true}, err);
 }
 
-/* A number of the site, as slurm.conf or the command line has it. Return 1 when the key
- * is none.
+/* Set a number of the site from slurm.conf or the command line. Return 1 when the key
+ * is not one.
  */
 static int set_number (struct dn_site *site,
                        struct dn_span name,
@@ -390,7 +392,7 @@ static int set_number (struct dn_site *site,
     return key && key->type == DN_SITE_REAL ? set_real (site, key, value, err) : 1;
 }
 
-/* Set what 'pair' says, for everybody. */
+/* Apply 'pair' to all jobs. */
 static int override_pair (struct dn_site *site,
                           const struct dn_pair *pair,
                           int origin,

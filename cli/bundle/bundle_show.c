@@ -95,6 +95,14 @@ static int64_t site_count (const struct json_object *site, const char *key)
     return count_of (dn_json_member (site, key));
 }
 
+static int64_t site_applications (const struct json_object *site)
+{
+    int64_t n =
+        count_of (dn_json_member (dn_json_member (site, "history"), "applications"));
+
+    return n > 0 ? n : 0;
+}
+
 static void add_site (struct json_object *json, const struct dn_parcel *parcel)
 {
     dn_cleanup (dn_json_free) struct json_object *site = read_site (parcel);
@@ -108,11 +116,7 @@ static void add_site (struct json_object *json, const struct dn_parcel *parcel)
     dn_json_add_count (to, "runs", site_runs (site));
     dn_json_add_count (to, "n_constants", site_count (site, "constants"));
     dn_json_add_count (to, "n_devices", site_count (site, "devices"));
-    dn_json_add_count (to, "n_applications", site_count (site, "applications"));
-    dn_json_add_count (
-        to,
-        "n_anchors",
-        count_of (dn_json_member (dn_json_member (site, "history"), "anchors")));
+    dn_json_add_count (to, "n_applications", site_applications (site));
 }
 
 void dn_bundle_show_files (struct json_object *json, const struct dn_parcel *parcel)
@@ -291,21 +295,16 @@ static int print_files (const struct dn_manifest *manifest)
     return dn_grid_print (&grid);
 }
 
-/* Runs that others are compared with, and how far off predictions were at this site. */
+/* How far off predictions were at this site. */
 static void print_history (const struct json_object *history)
 {
-    int64_t n = count_of (dn_json_member (history, "anchors"));
     struct json_object *level = dn_json_member (history, "level");
     double value = 1;
 
-    if (n < 0)
+    if (!level)
         return;
-    if (level)
-        (void) dn_json_number (level, &value);
-    printf ("history    %" PRId64
-            " runs that others are compared with, spreads times %.2f\n",
-            n,
-            value);
+    (void) dn_json_number (level, &value);
+    printf ("history    the site's spreads times %.2f\n", value);
 }
 
 static void print_site (const struct dn_parcel *parcel)
@@ -321,7 +320,7 @@ static void print_site (const struct dn_parcel *parcel)
             site_runs (site),
             site_count (site, "constants"),
             site_count (site, "devices"),
-            site_count (site, "applications"));
+            site_applications (site));
     print_history (dn_json_member (site, "history"));
 }
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common.h"
-#include "predict/tuning.h"
+#include "predict/history.h"
 #include "own_records.h"
 
 /* Limits are asked for in such steps, as the policy does. */
@@ -476,7 +476,7 @@ int dn_probe_report_record (const struct dn_probe_report *report,
     run.peak_mem_gb = rounded (m->gpu_mem > 0 ? m->gpu_mem / DN_GIB : -1, 4);
     run.power_w = rounded (m->power_w > 0 ? m->power_w : -1, 4);
     run.cores_per_gpu = rounded ((double) report->cpus / gpus, 4);
-    run.group = dn_tuning_application (&report->subject->spec);
+    run.group = dn_application_of (&report->subject->spec);
     run.source = "probe";
     run.time = texts.time;
     run.cluster = cluster_name ();

@@ -48,7 +48,7 @@ void dn_free_ptr (void *ptr_to_ptr)
 
 bool dn_has_room (size_t size)
 {
-    void *volatile room = malloc (size); /* lest the compiler leave both out */
+    void *volatile room = malloc (size); /* or the compiler removes both calls */
 
     free (room);
     return room != NULL;

@@ -1,4 +1,4 @@
-/* base.h - what every room shares: the missing values, enums' names, clean-up
+/* base.h - what every room shares: values for absent, names of enums, clean-up
  *
  * Ownership, for all of model/: the caller owns what it passes in and what it gets
  * out; a function keeps nothing after it returns. Where a structure borrows a string
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The two named negatives of every quantity that may be absent. */
+/* Values of a quantity that is absent, and of one without a limit. */
 #define DN_UNSET     (INT64_C (-1))
 #define DN_UNLIMITED (INT64_C (-2))
 
@@ -57,8 +57,8 @@ int dn_names_find (const struct dn_names *names, const char *text, size_t len);
 /* Return true when the two words are equal, ignoring case and taking '-' for '_'. */
 bool dn_word_equal (const char *a, size_t a_len, const char *b, size_t b_len);
 
-/* Is there as much memory at this moment? To be asked before a library is called that
- * does not get over it when there is none: json-c's parser crashes (0.16: a key that
+/* Return true when 'size' bytes can be allocated now. Call it before a library function
+ * that does not handle a failed allocation: json-c's parser crashes (0.16, when a key
  * cannot be copied).
  */
 bool dn_has_room (size_t size);

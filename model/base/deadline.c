@@ -1,4 +1,4 @@
-/* deadline.c - how long something may take
+/* deadline.c - the time limit of a call
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

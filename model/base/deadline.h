@@ -1,8 +1,8 @@
-/* deadline.h - how long something may take
+/* deadline.h - the time limit of a call
  *
- * Whoever calls model/ brings the clock, since here there is none. What takes long
- * looks at it before each of its stages, and fails where the time is up: nothing is
- * ever interrupted in the middle.
+ * The caller supplies the clock, since model/ reads none. A function that may take long
+ * checks the deadline before each of its stages, and fails when the time is up. No
+ * stage is interrupted.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,11 +14,11 @@
 struct dn_deadline {
     /* Milliseconds since it began to run. */
     double (*spent_ms) (const struct dn_deadline *self);
-    double limit_ms; /* 0: there is none */
+    double limit_ms; /* 0: no limit */
 };
 
-/* 0 while 'deadline' (NULL: none) has not passed, else -1 with DN_E_TIME: 'stage' would
- * have been the next.
+/* Return 0 while 'deadline' (NULL: none) has not passed, else -1 with DN_E_TIME.
+ * 'stage' names the stage that is not run.
  */
 int dn_deadline_check (const struct dn_deadline *deadline,
                        const char *stage,

@@ -1,7 +1,7 @@
 /* digest.c - SHA-256, as FIPS 180-4 defines it
  *
- * It finds a file that was cut, mixed up or damaged. It does not say who wrote the
- * file: that is the business of its owner and mode (host/load.h).
+ * It detects a file that was truncated, exchanged or damaged. It does not prove who
+ * wrote the file; host/load.h checks owner and mode for that.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -37,8 +37,8 @@ static uint32_t big_endian (const unsigned char *at)
            | at[3];
 }
 
-/* One step of 6.2.2. Instead of moving all eight variables on, the caller names them
- * one place further round.
+/* One step of 6.2.2. Instead of rotating the eight variables, it shifts their indices
+ * by 't'.
  */
 static inline void step (uint32_t s[8], int t, uint32_t key)
 {

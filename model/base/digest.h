@@ -1,8 +1,8 @@
-/* digest.h - SHA-256: whether a file is the one that was written
+/* digest.h - SHA-256, to check that a file is unchanged
  *
- * slurmctld loads what is in model/: to compare a bundle's files with its manifest, and
- * to draw control groups. It and the SPANK plugin in sbatch are to load libc, libm and
- * json-c only; so this is written here. Everything else has learn/sha256.h, by
+ * slurmctld uses it to compare a bundle's files with its manifest, and to draw control
+ * groups. The plugins in slurmctld and sbatch must load only libc, libm and json-c, so
+ * SHA-256 is implemented here. All other code uses learn/sha256.h, which calls
  * libsodium; tests/unit/digest.c compares the two.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -20,10 +20,10 @@ struct dn_digest {
 
 struct dn_digest dn_digest_of (struct dn_span data);
 
-/* The same of data that comes in pieces. */
+/* The same for data that comes in pieces. */
 struct dn_digester {
     uint32_t state[8];
-    unsigned char block[64]; /* what does not fill one yet */
+    unsigned char block[64]; /* bytes that do not fill a block yet */
     uint64_t len;            /* bytes so far */
 };
 

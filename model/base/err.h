@@ -19,7 +19,7 @@ enum dn_errc {
     DN_E_NONE,
     DN_E_NOMEM,   /* try later */
     DN_E_IO,      /* look at the file system */
-    DN_E_SYNTAX,  /* the text is not of the grammar */
+    DN_E_SYNTAX,  /* the text does not follow the grammar */
     DN_E_RANGE,   /* a value is outside of its range, or a name is unknown */
     DN_E_LIMIT,   /* larger than a limit of limits.h */
     DN_E_VERSION, /* made by another version */
@@ -42,8 +42,8 @@ int dn_err_set (struct dn_err *err, enum dn_errc code, const char *format, ...)
 /* Put "<formatted>: " in front of the text of 'err' and return -1. */
 int dn_err_wrap (struct dn_err *err, const char *format, ...) DN_PRINTF (2, 3);
 
-/* That it is always -1 is said where callers are compiled, so that compilers and
- * analyzers know that nothing goes on behind an error.
+/* dn_err_set () and dn_err_wrap () always return -1. The macros below make this visible
+ * where callers are compiled, so that compilers and analyzers know it.
  */
 static inline int dn_err_always (int minus_one)
 {
@@ -53,7 +53,7 @@ static inline int dn_err_always (int minus_one)
 #define dn_err_set(...)  dn_err_always (dn_err_set (__VA_ARGS__))
 #define dn_err_wrap(...) dn_err_always (dn_err_wrap (__VA_ARGS__))
 
-/* At most this much of a user's value is echoed in a message. */
+/* Maximum number of characters of a user's value in a message. */
 #define DN_QUOTE_MAX 40
 
 /* A user's text made safe for logs, terminals and JSON: printable ASCII only (anything
@@ -65,8 +65,7 @@ struct dn_quoted {
 
 struct dn_quoted dn_quote (const char *text, size_t len);
 
-/* What a code of errno means. strerror () is not meant for threads before glibc 2.32.
- */
+/* What a code of errno means. strerror () is not thread-safe before glibc 2.32. */
 struct dn_errno_text {
     char text[80];
 };

@@ -1,4 +1,4 @@
-/* json_read.c - JSON that comes from others, read strictly
+/* json_read.c - strict reading of untrusted JSON
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,18 +17,18 @@ void dn_json_free (struct json_object **json)
     *json = NULL;
 }
 
-/* Keys of the objects that are open while the text is read once more: json-c keeps the
- * last of two equal ones without a word.
+/* Keys of the objects that are open while the text is scanned a second time. Of
+ * duplicate keys json-c silently keeps the last.
  */
 struct scan {
     struct dn_span keys[DN_JSON_KEYS_MAX];
     int n_keys;                        /* of all open objects */
     int first_key[DN_JSON_DEPTH_MAX];  /* of each open object or array */
-    bool is_object[DN_JSON_DEPTH_MAX]; /* what is open there */
+    bool is_object[DN_JSON_DEPTH_MAX]; /* else an array */
     int depth;
 };
 
-/* Where a byte stands, as editors count. */
+/* The position of a byte, as editors count. */
 struct place {
     size_t line;
     size_t column;
@@ -63,8 +63,8 @@ static int fail_at (struct dn_span text,
     return wrap_place (text, at, err);
 }
 
-/* The string that begins at 'at', without its quotes; *at comes to stand behind it. The
- * text is valid JSON.
+/* The string that begins at 'at', without its quotes; *at is moved to the character
+ * after it. The text is valid JSON.
  */
 static struct dn_span scan_string (struct dn_span text, size_t *at)
 {
@@ -101,7 +101,7 @@ static int scan_key (struct scan *scan, struct dn_span key, struct dn_err *err)
     return 0;
 }
 
-/* Equal ones in the order of the text. */
+/* Equal keys are ordered by their place in the text. */
 static int compare_keys (const void *a, const void *b)
 {
     const struct dn_span *x = a;
@@ -114,7 +114,9 @@ static int compare_keys (const void *a, const void *b)
     return order != 0 ? order : (x->text > y->text) - (x->text < y->text);
 }
 
-/* Sorted, since a text of nothing but keys must not take the square of its length. */
+/* The keys are sorted, so that the time for a text of many keys does not grow with the
+ * square of its length.
+ */
 static int close_object (const struct scan *scan,
                          struct dn_span *keys,
                          struct dn_span text,
@@ -130,7 +132,7 @@ static int close_object (const struct scan *scan,
             continue;
         dn_err_set (err,
                     DN_E_SYNTAX,
-                    "'%s': stands twice in one object",
+                    "'%s': given twice in one object, expected once",
                     dn_quote (keys[i].text, keys[i].len).text);
         return wrap_place (text, (size_t) (keys[i].text - text.text), err);
     }
@@ -161,7 +163,7 @@ static int scan_bracket (struct scan *scan,
     return 0;
 }
 
-/* What the scan does not pass over. Most of a text are numbers. */
+/* Characters at which the scan stops. Most of a text is numbers. */
 static const bool stops[UCHAR_MAX + 1] = {['"'] = true,
                                           ['\''] = true,
                                           ['{'] = true,
@@ -169,7 +171,7 @@ static const bool stops[UCHAR_MAX + 1] = {['"'] = true,
                                           ['['] = true,
                                           [']'] = true};
 
-/* Look at the keys of 'text', which json-c has found to be valid and no deeper than
+/* Check the keys of 'text', which json-c has parsed as valid and no deeper than
  * DN_JSON_DEPTH_MAX.
  */
 static int scan_keys (struct dn_span text, struct dn_err *err)
@@ -178,15 +180,15 @@ static int scan_keys (struct dn_span text, struct dn_err *err)
     struct dn_span string;
     size_t at = 0;
 
-    scan.n_keys = scan.depth = 0; /* the rest is written before it is read */
+    scan.n_keys = scan.depth = 0; /* other members are written before they are read */
     for (;;) {
         while (at < text.len && !stops[(unsigned char) text.text[at]])
             at++;
         if (at >= text.len)
             return 0;
-        /* json-c takes these for keys even when it is strict. */
+        /* json-c accepts keys in single quotes even in strict mode. */
         if (text.text[at] == '\'')
-            return fail_at (text, at, DN_E_SYNTAX, "no JSON (single quotes)", err);
+            return fail_at (text, at, DN_E_SYNTAX, "not JSON (single quotes)", err);
         if (text.text[at] != '"') {
             if (scan_bracket (&scan, text, text.text[at++], err) < 0)
                 return -1;
@@ -199,7 +201,7 @@ static int scan_keys (struct dn_span text, struct dn_err *err)
     }
 }
 
-/* What json-c made of the text. */
+/* Check the result of json-c. */
 static int judge (struct json_tokener *tokener,
                   struct json_object *json,
                   struct dn_span text,
@@ -213,18 +215,19 @@ static int judge (struct json_tokener *tokener,
     if (error == json_tokener_continue)
         return fail_at (text, text.len, DN_E_SYNTAX, "ends in the middle of JSON", err);
     if (error != json_tokener_success) {
-        dn_err_set (err, DN_E_SYNTAX, "no JSON (%s)", json_tokener_error_desc (error));
+        dn_err_set (err, DN_E_SYNTAX, "not JSON (%s)", json_tokener_error_desc (error));
         return wrap_place (text, end, err);
     }
     if (dn_span_trim ((struct dn_span){text.text + end, text.len - end}).len > 0)
-        return fail_at (text, end, DN_E_SYNTAX, "text behind the JSON value", err);
+        return fail_at (
+            text, end, DN_E_SYNTAX, "text after the JSON value, expected none", err);
     if (!json_object_is_type (json, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, "no JSON object, expected {...}");
+        return dn_err_set (err, DN_E_SYNTAX, "not a JSON object, expected {...}");
     return scan_keys (text, err);
 }
 
-/* Every value but one of an array or object ends at a comma. Those within strings count
- * too: it is a bound.
+/* A comma follows every value of an array or object but the last. Commas within strings
+ * are counted too, so the result is an upper bound.
  */
 static bool has_more_values (struct dn_span text, size_t n_values)
 {
@@ -238,8 +241,7 @@ static bool has_more_values (struct dn_span text, size_t n_values)
     return n_commas > n_values;
 }
 
-/* What json-c takes to parse a text: eight times the length of one that is mostly
- * numbers.
+/* Bytes that json-c needs to parse a text: 8 times its length if it is mostly numbers.
  */
 #define ROOM        65536
 #define ROOM_FACTOR 16
@@ -283,7 +285,7 @@ struct json_object *dn_json_read (struct dn_span text,
     return json;
 }
 
-/* "a, b, c": what a key may be called. */
+/* Write the allowed keys as "a b c". */
 static void write_keys (const char *const keys[], struct dn_buf *buf)
 {
     for (int i = 0; keys[i]; i++)
@@ -303,7 +305,7 @@ int dn_json_read_keys (struct json_object *json,
                        struct dn_err *err)
 {
     if (!json_object_is_type (json, json_type_object))
-        return dn_err_set (err, DN_E_SYNTAX, "no object, expected {...}");
+        return dn_err_set (err, DN_E_SYNTAX, "not an object, expected {...}");
     json_object_object_foreach (json, key, value)
     {
         char known[DN_ERR_TEXT_MAX];
@@ -526,7 +528,7 @@ int dn_json_read_reals (const struct json_object *json,
             || out[i] < min || out[i] > max)
             return dn_err_set (err,
                                DN_E_RANGE,
-                               "%s: value %zu is no number of %g..%g",
+                               "%s: value %zu is not a number in %g..%g",
                                key,
                                i,
                                min,
@@ -551,7 +553,7 @@ int dn_json_read_object (const struct json_object *json,
     return 0;
 }
 
-/* --- members that must be there -------------------------------------------------- */
+/* --- required members ------------------------------------------------------------ */
 
 static int need (const struct json_object *json,
                  const char *key,

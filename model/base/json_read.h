@@ -1,13 +1,12 @@
-/* json_read.h - JSON that comes from others, read strictly
+/* json_read.h - strict reading of untrusted JSON
  *
- * In: text of which nothing is trusted. Out: a json-c object, or one error that names
- * the place. Stricter than json-c: no key twice in an object, no text behind the value,
- * no NaN or infinity, bounded depth, keys per object and values.
+ * In: untrusted text. Out: a json-c object, or one error that names the place. Stricter
+ * than json-c: no duplicate keys in an object, no text after the value, no NaN or
+ * infinity, and bounds on depth, keys per object and number of values.
  *
- * Members are read by name. dn_json_read_... leave the caller's variable as it was
- * where the member is missing, so that it holds the default; for dn_json_need_... that
- * is an error. Errors name the member; the caller wraps them in where the object
- * stands.
+ * Members are read by name. If a member is missing, dn_json_read_... leave the caller's
+ * variable unchanged, so that it keeps its default, and dn_json_need_... fail. Errors
+ * name the member; the caller adds the place of the object.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,16 +17,16 @@
 
 struct json_object;
 
-/* No object of ours has as many members: the longest are the scales of a site. */
+/* No object that dnnest writes has as many members; the scales of a site have most. */
 #define DN_JSON_KEYS_MAX 2048
 
-/* Nesting that can be asked for. */
+/* Largest value of 'depth'. */
 #define DN_JSON_DEPTH_MAX 32
 
 /* Parse the whole of 'text', an object nested at most 'depth' deep, the innermost
- * number counted. Before json-c makes anything of it, it is refused if it may have more
- * than 'n_values' values. Return the object, to be freed with json_object_put (), or
- * NULL with 'err'.
+ * number counted. A text that may have more than 'n_values' values is refused before
+ * json-c parses it. Return the object, to be freed with json_object_put (), or NULL
+ * with 'err'.
  */
 struct json_object *dn_json_read (struct dn_span text,
                                   int depth,
@@ -44,10 +43,12 @@ int dn_json_read_keys (struct json_object *json,
                        const char *const keys[],
                        struct dn_err *err);
 
-/* The member of an object, or NULL where there is none or 'json' is no object. */
+/* The member of an object, or NULL if it is missing or 'json' is not an object. */
 struct json_object *dn_json_member (const struct json_object *json, const char *key);
 
-/* An element of an array: a finite number. Return false if it is none. */
+/* Read a finite number, such as an element of an array. Return false for any other
+ * value.
+ */
 bool dn_json_number (const struct json_object *value, double *out);
 
 /* A number within min..max, whole or not. */
@@ -75,15 +76,15 @@ int dn_json_read_text (const struct json_object *json,
                        size_t size,
                        struct dn_err *err);
 
-/* The index of a string among 'names'; 0 of the table cannot be written. */
+/* The index of a string among 'names'; index 0 of the table is not accepted. */
 int dn_json_read_enum (const struct json_object *json,
                        const char *key,
                        const struct dn_names *names,
                        int *out,
                        struct dn_err *err);
 
-/* An array of min_n..max_n numbers within min..max; their count in *n, which stays as
- * it was where the member is missing.
+/* An array of min_n..max_n numbers within min..max; their count in *n, which is
+ * unchanged if the member is missing.
  */
 int dn_json_read_reals (const struct json_object *json,
                         const char *key,
@@ -95,8 +96,8 @@ int dn_json_read_reals (const struct json_object *json,
                         int *n,
                         struct dn_err *err);
 
-/* A member that must be an array of at most 'max_n' (an object); NULL in *out where it
- * is missing.
+/* A member that must be an array of at most 'max_n' (an object); NULL in *out if it is
+ * missing.
  */
 int dn_json_read_array (const struct json_object *json,
                         const char *key,
@@ -108,8 +109,8 @@ int dn_json_read_object (const struct json_object *json,
                          struct json_object **out,
                          struct dn_err *err);
 
-/* The same of members that must be there. Objects and arrays are borrowed, NULL is an
- * error; of 'reals' there are exactly 'n'.
+/* The same for required members. Objects and arrays are borrowed; NULL means an error.
+ * 'reals' must be exactly 'n' numbers.
  */
 struct json_object *dn_json_need_object (const struct json_object *json,
                                          const char *key,

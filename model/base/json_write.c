@@ -1,4 +1,4 @@
-/* json_write.c - building JSON objects where memory may end: every step can fail
+/* json_write.c - building JSON objects; every step reports a failed allocation
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,7 +25,7 @@ int dn_json_put_number (struct json_object *object, const char *key, int64_t val
 
 int dn_json_put_real (struct json_object *object, const char *key, double value)
 {
-    /* Not for a NaN, either. */
+    /* False for a NaN too. */
     return value >= 0 && value <= 9e15
                ? dn_json_put_number (object, key, llround (value))
                : 0;
@@ -44,7 +44,7 @@ struct json_object *dn_json_put_object (struct json_object *object, const char *
     return dn_json_put (object, key, part) < 0 ? NULL : part;
 }
 
-/* The first that writes the object makes room for all of it. */
+/* A serializer that only grows the buffer, to the size of the longest line. */
 static int reserve (struct json_object *object,
                     struct printbuf *out,
                     int level,
@@ -56,10 +56,9 @@ static int reserve (struct json_object *object,
     return printbuf_memset (out, 0, ' ', DN_JSON_LINE_MAX);
 }
 
-/* json-c leaves out what it has no memory for and goes on behind it (0.16: nobody looks
- * whether the buffer could grow), so that a key or a digit of a number may be missing.
- * It keeps an object's buffer, however: have that grow before there is anything to
- * lose.
+/* If json-c cannot grow its buffer, it omits the text that does not fit and continues
+ * (0.16 does not check whether the buffer grew), so a key or a digit may be missing. It
+ * reuses an object's buffer, so the buffer is grown before the object is written.
  */
 const char *dn_json_line (struct json_object *object)
 {

@@ -1,6 +1,6 @@
-/* json_write.h - building JSON objects where memory may end: every step can fail
+/* json_write.h - building JSON objects; every step reports a failed allocation
  *
- * What is unknown (a negative number, an empty text) is left out.
+ * Unknown values (a negative number, an empty text) are left out.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,8 +11,8 @@
 
 #include "base/base.h"
 
-/* Add 'value' to 'object' and take it over; NULL, which is no memory, is an error.
- * Return 0 or -1.
+/* Add 'value' to 'object', which takes ownership. NULL, from a failed allocation, is an
+ * error. Return 0 or -1.
  */
 int dn_json_put (struct json_object *object,
                  const char *key,
@@ -21,8 +21,8 @@ int dn_json_put (struct json_object *object,
 /* Add a whole number, unless it is negative. */
 int dn_json_put_number (struct json_object *object, const char *key, int64_t value);
 
-/* Add a real, rounded to whole, so that no locale can spoil it; one that is negative or
- * absurd is left out.
+/* Add a real, rounded to a whole number, so that the locale has no effect. One that is
+ * negative or above 9e15 is left out.
  */
 int dn_json_put_real (struct json_object *object, const char *key, double value);
 
@@ -32,11 +32,12 @@ int dn_json_put_text (struct json_object *object, const char *key, const char *v
 /* Add the empty object 'key' and return it, or NULL. It belongs to 'object'. */
 struct json_object *dn_json_put_object (struct json_object *object, const char *key);
 
-/* A line is shorter: a record has 1 KiB at most, a decision with all of its reasons 10.
+/* Longer than any line: a record has at most 1 KiB, a decision with all reasons 10 KiB.
  */
 #define DN_JSON_LINE_MAX 16384
 
-/* The object on one line, without blanks; NULL without memory. It belongs to 'object'.
+/* The object on one line, without blanks; NULL if out of memory. It belongs to
+ * 'object'.
  */
 const char *dn_json_line (struct json_object *object);
 

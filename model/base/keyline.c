@@ -11,7 +11,7 @@ static bool is_blank (char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Cut a '#' comment off, unless it stands in quotes. */
+/* Cut a comment off, which begins at a '#' outside of quotes. */
 static struct dn_span without_comment (struct dn_span line)
 {
     bool quoted = false;
@@ -57,7 +57,7 @@ static size_t key_length (struct dn_span text)
     return len;
 }
 
-static struct dn_span behind (struct dn_span text, size_t len)
+static struct dn_span after (struct dn_span text, size_t len)
 {
     return (struct dn_span){text.text + len, text.len - len};
 }
@@ -72,7 +72,7 @@ static int read_pairs (struct dn_span text,
 
         if (len == text.len || text.text[len] != '=') {
             keyline->word = (struct dn_span){text.text, len};
-            text = dn_span_trim (behind (text, len));
+            text = dn_span_trim (after (text, len));
         }
     }
     while (text.len > 0) {
@@ -84,7 +84,7 @@ static int read_pairs (struct dn_span text,
                                DN_E_SYNTAX,
                                "'%s' is not of the form Key=Value",
                                dn_quote (pair.key.text, pair.key.len).text);
-        text = behind (text, pair.key.len + 1);
+        text = after (text, pair.key.len + 1);
         if (cut_value (&text, &pair.value, err) < 0)
             return -1;
         if (keyline->n_pairs == DN_KEYLINE_PAIRS_MAX)

@@ -1,7 +1,7 @@
-/* keyline.h - lines of "Key=Value Key=Value", Slurm's own configuration style
+/* keyline.h - lines of "Key=Value Key=Value", the style of Slurm's configuration
  *
  * Configuration, hardware catalogue and data-set table are written in it. '#' begins a
- * comment, a value with blanks stands in double quotes, keys ignore case.
+ * comment, a value with blanks is in double quotes, keys ignore case.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,8 +25,9 @@ struct dn_keyline {
     int n_pairs;
 };
 
-/* Read the next line that has a pair from 'rest' into 'keyline', whose 'line' counts on
- * from its old value. Return 1, 0 at the end of the text, or -1 with 'err' ("line N:").
+/* Read the next line that has a pair from 'rest' into 'keyline', whose 'line' continues
+ * from its previous value. Return 1, 0 at the end of the text, or -1 with 'err' ("line
+ * N:").
  */
 int dn_keyline_next (struct dn_span *rest,
                      struct dn_keyline *keyline,

@@ -1,4 +1,4 @@
-/* limits.h - every bound on what comes from outside, with its reason
+/* limits.h - every bound on external input, with its reason
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,25 +11,25 @@
 #define DN_NAME_MAX 64
 
 /* Slurm rejects comment, features and tres strings above 1024 bytes; a longer comment
- * reaches the plugin before that check and must not be scanned without end.
+ * reaches the plugin before that check, so its scan needs a bound.
  */
 #define DN_COMMENT_MAX  65536
 #define DN_METADATA_MAX 4096
 #define DN_TRES_MAX     1024
 
-/* #DNNEST lines stand before the first command; nobody's header is longer. */
+/* #DNNEST lines come before the first command, in the header of a script. */
 #define DN_SCRIPT_HEAD_MAX 65536
 
-/* How much of a script is searched for steps that name their resources: a millisecond's
- * work. Longer scripts (Slurm allows 4 MiB) keep their GPUs and CPUs.
+/* Bytes of a script that are searched for steps that name their resources, in about a
+ * millisecond. A job with a longer script (Slurm allows 4 MiB) keeps its GPUs and CPUs.
  */
 #define DN_SCRIPT_MAX (1024 * 1024)
 
 /* Entries of one tres string ("gpu:a100:2,gpu:v100:1,shard:4"). */
 #define DN_TRES_ENTRIES_MAX 16
 
-/* Names of one constraint that is taken apart ("a100&ib"), and its characters: it has
- * to fit into the line for the user.
+/* Names in a constraint that is parsed ("a100&ib"), and its characters, which must fit
+ * into the line for the user.
  */
 #define DN_FEATURES_MAX      8
 #define DN_FEATURES_TEXT_MAX 128
@@ -48,7 +48,7 @@
  */
 #define DN_GRAPH_OPS_MAX 20000
 
-/* Layers that a specification may ask for: GPT-3 has 96. */
+/* Layers that a specification may give: GPT-3 has 96. */
 #define DN_LAYERS_MAX 4096
 
 /* Policy lines of one configuration, names of one of their scopes, and members of a
@@ -77,14 +77,17 @@
 #define DN_TUNING_MAX        (256 * 1024)
 #define DN_TUNING_SCALES_MAX 1024
 
-/* Runs of a site that others are compared with: their square is the time it takes. */
-#define DN_ANCHORS_MAX 64
+/* Runs that a site.json keeps: of all applications, some 300 bytes each, and of one,
+ * whose square is the time that a prediction takes.
+ */
+#define DN_HISTORY_MAX     512
+#define DN_HISTORY_OWN_MAX 32
 
 /* A configuration, catalogue or data-set file. */
 #define DN_FILE_MAX (1024 * 1024)
 
-/* The manifest of a model bundle. One of this format has some 6 KB; the larger ones of
- * format 1 are to be refused by their number, and so have to be read.
+/* The manifest of a model bundle. One of the current format has about 6 KB. Larger ones
+ * of format 1 are refused by their version number, which must be read first.
  */
 #define DN_MANIFEST_MAX        (1024 * 1024)
 #define DN_MANIFEST_VALUES_MAX 100000
@@ -99,12 +102,9 @@
 #define DN_TREE_NODES_MAX 65536
 #define DN_TREE_DEPTH_MAX 32
 
-/* A site's own constants in a bundle. */
-#define DN_TUNING_MAX (256 * 1024)
-
-/* Files beside the manifest, runs that stand for the training domain, points of the
- * spread over the distance from it, levels of the bounds, and groups that have their
- * own.
+/* Files besides the manifest, runs that represent the training domain, points of the
+ * spread as a function of the distance from it, levels of the bounds, and groups with
+ * their own bounds.
  */
 #define DN_BUNDLE_FILES_MAX 8
 #define DN_PROTOTYPES_MAX   1024

@@ -1,8 +1,7 @@
 /* text.c - strings of bounded length, and numbers without the locale
  *
  * strtod () and printf ("%f") obey LC_NUMERIC; slurmctld may run under any locale. So
- * numbers are read by hand here and reals are never printed with a comma or a point of
- * the locale's choice by this file.
+ * this file parses numbers itself.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -40,8 +39,8 @@ bool dn_span_is (struct dn_span span, const char *word)
     return span.text && dn_word_equal (span.text, span.len, word, strlen (word));
 }
 
-/* How much of 'text' stands before the first of 'separators', or of a NUL. One is what
- * lines are cut at, of which a script may have a megabyte.
+/* Length of 'text' before the first of 'separators' or a NUL. A single separator is
+ * searched with memchr (), since a script may have a megabyte of lines.
  */
 static size_t length_until (struct dn_span text, const char *separators)
 {
@@ -136,7 +135,7 @@ void dn_buf_add (struct dn_buf *buf, const char *format, ...)
     }
 }
 
-/* The power of 1000 that a last letter stands for, 0 for none of them. */
+/* The power of 1000 that a suffix letter means, 0 for any other letter. */
 static double multiplier (char c)
 {
     switch (c) {
@@ -224,7 +223,7 @@ int dn_int_read (struct dn_span span,
     double value;
     bool number = read_decimal (span, &value);
 
-    /* "32.7M" is whole but for the rounding of 32.7. */
+    /* "32.7M" is a whole number except for the rounding of 32.7. */
     if (number && fabs (value - round (value)) <= 1e-12 * fabs (value))
         value = round (value);
     if (!number || value != floor (value))

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* A piece of somebody else's text: not owned, not terminated. */
+/* A piece of a text: not owned, not terminated. */
 struct dn_span {
     const char *text;
     size_t len;
@@ -30,16 +30,15 @@ int dn_span_copy (struct dn_span span,
                   const char *what,
                   struct dn_err *err);
 
-/* The same of a name that people get to see: printable ASCII, or -1 with DN_E_SYNTAX.
- */
+/* The same for a name that users see: printable ASCII, else -1 with DN_E_SYNTAX. */
 int dn_name_copy (struct dn_span span,
                   char *out,
                   size_t size,
                   const char *what,
                   struct dn_err *err);
 
-/* Appending to a caller's buffer. What does not fit is dropped and 'cut' is set, the
- * text stays terminated.
+/* A caller's buffer that text is appended to. Text that does not fit is dropped and
+ * 'cut' is set; the buffer stays terminated.
  */
 struct dn_buf {
     char *text;
@@ -71,7 +70,7 @@ int dn_real_read (struct dn_span span,
                   double *out,
                   struct dn_err *err);
 
-/* Read the name of a constant; index 0 of the table, "unknown", cannot be written. */
+/* Read the name of a constant; index 0 of the table, "unknown", is not accepted. */
 int dn_enum_read (struct dn_span span,
                   const char *what,
                   const struct dn_names *names,

@@ -1,8 +1,8 @@
 /* attention.c - multi-head attention as its kernels
  *
  * Unfused, as eager PyTorch and Megatron run it: a product for the scores, scaling and
- * mask, softmax, dropout, a product with the values. The probabilities and what dropout
- * makes of them are kept: the 5 a s / h of Korthikanti et al. (arXiv 2205.05198, eq.
+ * mask, softmax, dropout, a product with the values. The probabilities and the output
+ * of their dropout are kept: the 5 a s / h of Korthikanti et al. (arXiv 2205.05198, eq.
  * 2).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -14,8 +14,8 @@ struct sizes {
     double heads;
     double kv_heads;
     double dim;    /* of a head */
-    double tokens; /* that ask */
-    double keys;   /* that are asked */
+    double tokens; /* of the queries */
+    double keys;   /* and values */
 };
 
 static struct sizes measure (const struct dn_build *build,
@@ -32,7 +32,7 @@ static struct sizes measure (const struct dn_build *build,
     };
 }
 
-/* Keys and values of their own tokens: two equal layers. The cursor stays. */
+/* The layers of keys and values, which are equal. The cursor does not move. */
 static void add_key_value (struct dn_build *build,
                            const struct dn_attention *attention,
                            const struct sizes *size,
@@ -53,7 +53,7 @@ static void add_key_value (struct dn_build *build,
     build->at = at;
 }
 
-/* The layers in front of the products; behind it the cursor stands on the query. */
+/* The layers before the products. The cursor is then on the query. */
 static void add_projections (struct dn_build *build,
                              const struct dn_attention *attention,
                              const struct sizes *size)
@@ -62,7 +62,8 @@ static void add_projections (struct dn_build *build,
     double features = size->heads * size->dim;
 
     if (attention->fused) {
-        /* Remembered tokens pass through the same layer, their queries are dropped. */
+        /* Tokens of the memory pass through the same layer; their queries are dropped.
+         */
         if (attention->memory_keys > 0) {
             build->at.dim[0] = size->keys;
             dn_build_copy (build);
@@ -92,7 +93,7 @@ static void add_rotation (struct dn_build *build, const struct sizes *size)
     dn_build_op (build, &op);
 }
 
-/* Transposes to (heads, tokens, size) and back; shared keys are spread to all heads. */
+/* Transposes to (heads, tokens, size) and back; shared keys are copied to all heads. */
 static void add_transposes (struct dn_build *build, const struct sizes *size)
 {
     double query = size->heads * size->tokens * size->dim;

@@ -1,4 +1,4 @@
-/* build.c - the cursor: beginning, keys, the list of operators, the end
+/* build.c - the cursor: start, keys, list of operators, finish
  *
  * The verbs are in verbs.c. A graph of the zoo has 10 to 700 operators and takes a few
  * to some tens of microseconds; the list grows by doubling.
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whole numbers are exact in a double up to here; nobody's network is larger. */
+/* Whole numbers are exact in a double up to here; no network is larger. */
 #define COUNT_MAX 9007199254740992.0
 
 #define FIRST_CAPACITY 64
@@ -109,7 +109,7 @@ void dn_build_start (struct dn_build *build,
     }
 }
 
-/* Remember that the builder has looked at the key at 'offset'. */
+/* Remember that the builder has read the key at 'offset'. */
 static void want (struct dn_build *build, size_t offset)
 {
     int n_keys;
@@ -152,7 +152,7 @@ enum dn_stem dn_build_stem (struct dn_build *build, enum dn_stem otherwise)
 }
 
 /* Read the size of the image that the specification gives, if it does. One number
- * stands for all dimensions.
+ * applies to all dimensions.
  */
 static void read_image (struct dn_build *build, double *dims, int n_dims)
 {
@@ -174,7 +174,7 @@ static void read_image (struct dn_build *build, double *dims, int n_dims)
         dims[i] = (double) image->dim[image->n_dims == 1 ? 0 : i];
 }
 
-/* The sample has 'elements' more, of 'bytes' each. */
+/* Add 'elements' of 'bytes' each to the sample. */
 static void add_input (struct dn_build *build, double elements, double bytes)
 {
     build->graph.input += elements;
@@ -256,7 +256,7 @@ void dn_build_blocks (struct dn_build *build, double n)
     build->graph.block_boundary = dn_shape_elements (&build->at);
 }
 
-/* Make room for one operator more. */
+/* Make room for one more operator. */
 static bool grow (struct dn_build *build)
 {
     int capacity = build->capacity ? 2 * build->capacity : FIRST_CAPACITY;
@@ -327,7 +327,7 @@ double dn_build_round (double channels, double divisor)
     return rounded < 0.9 * channels ? rounded + divisor : rounded;
 }
 
-/* Keys that were given and that no builder asked for. */
+/* Keys that were given and that no builder read. */
 static uint64_t unread_keys (const struct dn_build *build)
 {
     uint64_t unread = 0;

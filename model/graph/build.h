@@ -1,17 +1,17 @@
 /* build.h - the toolkit that the zoo's builders are written with
  *
- * A cursor walks through the network as the data does: it knows the shape of the
- * activation it stands on, and each verb appends one operator and moves it on. Image
- * networks have channels and up to three spatial dimensions, sequence networks features
- * and one dimension of tokens, a flat vector has none.
+ * A cursor follows the data through the network. It has the shape of the current
+ * activation; each verb appends one operator and advances the cursor. Image networks
+ * have channels and up to three spatial dimensions, sequence networks features and one
+ * dimension of tokens, a flat vector has none.
  *
- * The first error sticks: from then on verbs do nothing, so builders need no checks.
- * Loops of a builder are bounded by the limits of the key table, which
- * dn_build_start () enforces; element counts are doubles, which cannot wrap.
+ * After the first error verbs do nothing, so builders need no checks. Loops of a
+ * builder are bounded by the limits of the key table, which dn_build_start () enforces;
+ * element counts are doubles, which cannot wrap.
  *
  * What backward keeps is counted as eager PyTorch keeps it. An activation that several
  * operators need is counted by the first of them and marked 'kept'; rectifiers work in
- * place, so their output takes the place of their input.
+ * place, so their output replaces their input.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,7 +25,7 @@ struct dn_shape {
     double channels; /* or features */
     double dim[3];   /* depth, height, width; height, width; or tokens */
     int n_dims;
-    bool kept;  /* counted as saved already */
+    bool kept;  /* already counted as saved */
     bool input; /* the sample itself: needs no gradient */
 };
 
@@ -35,14 +35,14 @@ struct dn_build {
     struct dn_graph graph;
     int capacity;
     struct dn_shape at;
-    double repeat;   /* how often what follows stands in the network */
-    bool shared;     /* what follows uses parameters that were counted before */
-    bool frozen;     /* what follows does not learn, nor does what stands before it */
-    bool fixed_norm; /* normalisation keeps its statistics: a scale and a shift */
-    double calls;    /* the host launches what follows as often, in a loop; 0: once */
-    double pending;  /* kept elements that the next operator is charged with */
+    double repeat;   /* how often the following operators occur in the network */
+    bool shared;     /* the following operators use parameters already counted */
+    bool frozen;     /* neither the following operators nor those before learn */
+    bool fixed_norm; /* normalisation has fixed statistics: a scale and a shift */
+    double calls;    /* times that the host launches them in a loop; 0: once */
+    double pending;  /* kept elements that are counted with the next operator */
     bool failed;     /* 'err' holds the first error */
-    uint64_t wanted; /* keys of the specification that the builder has looked at */
+    uint64_t wanted; /* keys of the specification that the builder has read */
 };
 
 enum dn_norm {
@@ -83,7 +83,7 @@ struct dn_pool {
     int kernel;
     int stride;
     int pad;
-    bool ceil; /* a window that leaves the input half is used */
+    bool ceil; /* a window that is partly outside the input is used */
 };
 
 struct dn_attention {
@@ -91,8 +91,8 @@ struct dn_attention {
     double kv_heads; /* 0: as 'heads' */
     double head_dim;
     struct dn_shape *memory; /* keys and values come from here; NULL: self-attention */
-    double memory_keys;      /* keys besides the tokens' own (Transformer-XL) */
-    double out;              /* features behind it; 0: those in front of it */
+    double memory_keys;      /* keys in addition to the tokens' own (Transformer-XL) */
+    double out;              /* features of the output; 0: those of the input */
     bool bias;               /* of the query, key and value layers */
     bool out_bias;
     bool fused;    /* one layer gives query, key and value */
@@ -116,8 +116,8 @@ void dn_build_start (struct dn_build *build,
                      const char *name,
                      struct dn_err *err);
 
-/* Sum up, and move the graph to 'graph'. Return 0, or -1 with the first error and
- * 'graph' empty. Keys that were given but not asked for are left in graph->unread.
+/* Compute the totals, and move the graph to 'graph'. Return 0, or -1 with the first
+ * error and 'graph' empty. graph->unread has the keys that were given but not read.
  */
 int dn_build_finish (struct dn_build *build, struct dn_graph *graph);
 
@@ -125,8 +125,8 @@ int dn_build_finish (struct dn_build *build, struct dn_graph *graph);
 void dn_build_fail (struct dn_build *build, enum dn_errc code, const char *format, ...)
     DN_PRINTF (3, 4);
 
-/* The value of a key of the specification, or what stands for it where it was not
- * given: DN_WANT (build, layers, 12).
+/* The value of a key of the specification, or 'otherwise' if it was not given: DN_WANT
+ * (build, layers, 12).
  */
 #define DN_WANT(build, key, otherwise)                                                 \
     dn_build_int ((build), offsetof (struct dn_spec, key), (otherwise))
@@ -138,8 +138,9 @@ double dn_build_real (struct dn_build *build, size_t offset, double otherwise);
 enum dn_head dn_build_head (struct dn_build *build, enum dn_head otherwise);
 enum dn_stem dn_build_stem (struct dn_build *build, enum dn_stem otherwise);
 
-/* Stand on the input: an image of 'n_dims' dimensions, by default 'channels' x size x
- * ..., as image= and in_channels= say. 'bytes' per element on its way to the device.
+/* Put the cursor on the input: an image of 'n_dims' dimensions, 'channels' x size x ...
+ * unless image= and in_channels= are given. An element has 'bytes' bytes when it is
+ * copied to the device.
  */
 void dn_build_image (struct dn_build *build,
                      double channels,
@@ -147,26 +148,26 @@ void dn_build_image (struct dn_build *build,
                      int n_dims,
                      double bytes);
 
-/* The same where the default image is not square. */
+/* The same for a default image that is not square. */
 void dn_build_image_of (struct dn_build *build,
                         double channels,
                         const double *dims,
                         int n_dims,
                         double bytes);
 
-/* Stand on a sequence of 'tokens' token numbers of 8 bytes; adds to what the input has
- * already.
+/* Put the cursor on a sequence of 'tokens' token numbers of 8 bytes, which are added to
+ * the input.
  */
 void dn_build_tokens (struct dn_build *build, double tokens);
 
-/* Stand on 'features' real numbers for each of 'tokens' (0: a flat vector). */
+/* Put the cursor on 'features' real numbers for each of 'tokens' (0: a flat vector). */
 void dn_build_features (struct dn_build *build, double features, double tokens);
 
 double dn_shape_elements (const struct dn_shape *shape);
 double dn_shape_positions (const struct dn_shape *shape);
 
-/* What follows, until the end, stands 'n' times in a row (0: not at all). The end
- * takes what the beginning returned. The activation must be the same at both.
+/* The operators up to the end occur 'n' times in a row (0: not at all). The end takes
+ * the value that the beginning returned. The activation must be the same at both.
  */
 double dn_build_repeat (struct dn_build *build, double n);
 void dn_build_repeat_end (struct dn_build *build, double outer);
@@ -191,7 +192,7 @@ void dn_build_conv_transpose (struct dn_build *build,
 void dn_build_norm (struct dn_build *build, enum dn_norm norm);
 void dn_build_activation (struct dn_build *build, enum dn_activation activation);
 void dn_build_pool (struct dn_build *build, const struct dn_pool *pool);
-/* Average over all positions; the activation is flat behind it. */
+/* Average over all positions; the result is flat. */
 void dn_build_pool_global (struct dn_build *build);
 /* Average pooling to 'size' positions per dimension. */
 void dn_build_pool_to (struct dn_build *build, double size);
@@ -199,7 +200,9 @@ void dn_build_flatten (struct dn_build *build);
 void dn_build_linear (struct dn_build *build, double out, bool bias);
 /* The same with the weights of an embedding: only a bias is added. */
 void dn_build_linear_tied (struct dn_build *build, double out, bool bias);
-/* A batched product (m, k) x (k, n) that keeps 'saved' elements. The cursor stays. */
+/* A batched product (m, k) x (k, n) that keeps 'saved' elements. The cursor does not
+ * move.
+ */
 void dn_build_matmul (struct dn_build *build,
                       double batches,
                       double m,
@@ -235,17 +238,17 @@ void dn_build_copy (struct dn_build *build);
 /* Spatial dimensions times 'factor', by interpolation. */
 void dn_build_upsample (struct dn_build *build, double factor);
 void dn_build_loss (struct dn_build *build);
-/* The loss of an alignment (CTC): one kernel that walks from token to token. */
+/* The loss of an alignment (CTC): one kernel that processes the tokens in sequence. */
 void dn_build_loss_ctc (struct dn_build *build);
 /* 'n' small kernels for each sample: matching, sampling and suppression of boxes. */
 void dn_build_each (struct dn_build *build, double n);
-/* An operator that none of the verbs makes; the cursor stays. */
+/* An operator that no verb appends; the cursor does not move. */
 void dn_build_op (struct dn_build *build, const struct dn_op *op);
 
-/* Count the activation as kept, by the next operator. */
+/* Count the activation as kept, with the next operator. */
 void dn_build_keep (struct dn_build *build);
 
-/* The usual pairs. */
+/* Usual combinations. */
 void dn_build_conv_norm (struct dn_build *build,
                          double out,
                          int kernel,
@@ -258,13 +261,12 @@ void dn_build_conv_norm_relu (struct dn_build *build,
                               double groups);
 
 /* The classifier of an image network: average over positions, dropout if wanted, a
- * linear layer to classes= (default 'classes'), loss; head=none ends behind the
- * average.
+ * linear layer to classes= (default 'classes'), loss; head=none ends after the average.
  */
 void dn_build_classifier (struct dn_build *build, double classes, bool dropout);
 
 /* Channels rounded to a multiple of 'divisor', never below 90 % of 'channels': the rule
- * of MobileNet and its kin.
+ * of MobileNet and its variants.
  */
 double dn_build_round (double channels, double divisor);
 

@@ -1,8 +1,8 @@
-/* compact.c - fewer layers that say the same, or nearly
+/* compact.c - merging layers that are equal or similar
  *
  * The time of an operator is nearly linear in its sizes, so that two of nearly equal
- * sizes take twice the time of their mean; the error is of second order. DenseNet,
- * whose layers are all different, grows by a few percent from one to the next.
+ * sizes take twice the time of their mean; the error is of second order. The layers of
+ * DenseNet are all different; their sizes differ by a few percent from one to the next.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,13 +18,13 @@
 /* Sizes by which layers are compared. */
 #define N_SIZES 5
 
-/* One layer on its way to be put together with others. */
+/* One layer that may be merged with others. */
 struct entry {
     const struct dn_layer *layer;
     int at;                /* its place */
     double type[7];        /* equal within a bucket */
-    double sizes[N_SIZES]; /* alike within a bucket */
-    int bucket;            /* the place of the first of those that are put together */
+    double sizes[N_SIZES]; /* similar within a bucket */
+    int bucket;            /* the place of the first layer of its bucket */
 };
 
 static bool is_conv (const struct dn_layer *layer)
@@ -32,13 +32,13 @@ static bool is_conv (const struct dn_layer *layer)
     return layer->kind >= DN_LAYER_CONV1D && layer->kind <= DN_LAYER_CONV_TRANSPOSE;
 }
 
-/* Kinds of which only the elements count. */
+/* Kinds for which only the number of elements counts. */
 static bool is_light (const struct dn_layer *layer)
 {
     return layer->kind >= DN_LAYER_BATCHNORM && layer->kind <= DN_LAYER_LOSS;
 }
 
-/* The dimensions of an extent from 'from' up to 'to' as one. */
+/* Join the dimensions of an extent from 'from' up to, but not including, 'to'. */
 static void flatten (struct dn_extent *extent, int from, int to)
 {
     double product = 1;
@@ -54,7 +54,7 @@ static void flatten (struct dn_extent *extent, int from, int to)
     extent->rank -= gone;
 }
 
-/* All inputs as one, if only their elements count. */
+/* Join all inputs to one; only their elements count. */
 static void join_inputs (struct dn_layer *layer)
 {
     double elements = dn_layer_in (layer);
@@ -115,7 +115,9 @@ static double usual_groups (const struct dn_layer *layer)
     return is_conv (layer) ? layer->groups : 1;
 }
 
-/* What is alike in alike layers. A layer without sizes stays alone. */
+/* The sizes that must be similar in layers that are merged. A layer without sizes is
+ * not merged.
+ */
 static void measure (struct entry *entry)
 {
     const struct dn_layer *layer = entry->layer;
@@ -149,7 +151,7 @@ static void measure (struct entry *entry)
 static struct entry entry_of (const struct dn_layers *layers, int i)
 {
     const struct dn_layer *layer = &layers->list[i];
-    bool behind = i > 0 && layers->list[i - 1].kind == DN_LAYER_SOFTMAX;
+    bool follows = i > 0 && layers->list[i - 1].kind == DN_LAYER_SOFTMAX;
     struct entry entry = {
         .layer = layer,
         .at = i,
@@ -158,8 +160,8 @@ static struct entry entry_of (const struct dn_layers *layers, int i)
                  layer->kernel,
                  layer->first ? 1 : 0,
                  /* Dropout of probabilities is a part of attention. */
-                 behind && layer->kind == DN_LAYER_DROPOUT ? 1 : 0,
-                 /* Operators of blocks, and others. */
+                 follows && layer->kind == DN_LAYER_DROPOUT ? 1 : 0,
+                 /* Operators of blocks are not merged with others. */
                  layers->blocks > 1 && layer->repeat >= layers->blocks ? 1 : 0,
                  usual_groups (layer) > 1 ? 1 : 0,
                  layer->in[0].rank + 10 * layer->n_in + 100 * layer->out.rank}};
@@ -197,7 +199,7 @@ static bool are_alike (const struct entry *a, const struct entry *b, double alik
     return true;
 }
 
-/* Totals of those that are put together. */
+/* Totals of the layers of a bucket. */
 struct bucket {
     double n;
     double sizes[N_SIZES];
@@ -233,9 +235,9 @@ static double whole (double number)
     return fmin (fmax (1, round (number)), EXTENT_MAX);
 }
 
-/* Mean sizes, whole ones: positions, and input and output features of a group. The
- * larger one of positions and input features is such that the operations are right;
- * what its rounding leaves is 'owed', and the next one makes up for it.
+/* Mean sizes as whole numbers: positions, and input and output features of a group. The
+ * larger of positions and input features is derived from the operations; the rest after
+ * rounding is 'owed' and added to the next bucket.
  */
 static void shape_product (struct dn_layer *layer, struct bucket *b, double *owed)
 {
@@ -284,8 +286,8 @@ static struct dn_layer make_mean (const struct entry *first,
     return layer;
 }
 
-/* The members of every bucket, which stand one behind the other, as one layer each in
- * the place of their first. 'entries' become those that are left.
+/* Replace the members of each bucket, which are adjacent, by one layer in the place of
+ * the first. 'entries' become the layers that are left.
  */
 static int fill_all (struct entry *entries, int n, struct dn_layer *means)
 {

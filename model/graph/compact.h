@@ -1,10 +1,11 @@
-/* compact.h - fewer layers that say the same, or nearly
+/* compact.h - merging layers that are equal or similar
  *
- * In: the layers of a network. Out: the same for its journey to slurmctld. First what
- * changes nothing: shapes without what no operator asks for, equal layers together.
- * Then what changes little: layers whose sizes are alike as so many of their mean size,
- * with the totals of parameters and of what is kept as they were, those of operations
- * and elements but for rounding. Never: the order of those that are left.
+ * In: the layers of a network. Out: fewer of them, to be sent to slurmctld. The first
+ * step changes no prediction: it drops sizes that no operator reads and merges equal
+ * layers. The second step changes predictions little: it replaces layers of similar
+ * sizes by as many of their mean size. The totals of parameters and saved elements stay
+ * the same, those of operations and elements but for rounding. Never: the order of the
+ * layers that are left.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,11 +14,11 @@
 
 #include "graph/layer.h"
 
-/* Drop names and all that predicts nothing; put equal layers together. */
+/* Drop names and all that has no effect on predictions; merge equal layers. */
 void dn_layers_simplify (struct dn_layers *layers);
 
-/* Put layers together whose sizes differ by no more than 'alike', a fraction. 'fewer'
- * is to be freed; -1 without memory.
+/* Merge layers whose sizes differ by at most the fraction 'alike', but keep at least
+ * 'n_min'. The caller frees 'fewer'; -1 if out of memory.
  */
 int dn_layers_fewer (const struct dn_layers *layers,
                      double alike,

@@ -1,4 +1,4 @@
-/* describe.c - what a job says of itself, put together from all that carries it
+/* describe.c - a job's description, collected from all carriers
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,7 +17,7 @@ static int describe (const struct dn_carriers *carriers,
                      enum dn_metadata *state,
                      struct dn_err *err)
 {
-    /* Somebody who opts out does not want to hear what is wrong with the rest. */
+    /* A job that opts out gets no message about errors in the rest. */
     if (dn_note_of_comment (carriers->comment).off
         || dn_note_of_option (carriers->option).off) {
         *state = DN_METADATA_OFF;

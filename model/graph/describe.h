@@ -1,8 +1,8 @@
-/* describe.h - what a job says of itself, put together from all that carries it
+/* describe.h - a job's description, collected from all carriers
  *
  * In: the texts that came with a job. Out: the specification and, where there is a
- * sidecar with a graph, its layers. Never: a file; whoever calls has read it. All of it
- * is hostile.
+ * sidecar with a graph, its layers. Never: a file, which the caller has read. All texts
+ * may be hostile.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,14 +12,14 @@
 #include "graph/sidecar.h"
 #include "request/request.h"
 
-/* What a submission brings. Borrowed from 'job'. */
+/* The carriers of a submission, borrowed from 'job'. */
 struct dn_carriers dn_carriers_of (const struct dn_job *job);
 
-/* Describe a job: the sidecar, over it the lines of the script, over them the comment,
- * over it the option. "off" in the comment, the option or the script opts out. Return 0
- * with *state set and 'sidecar' to be freed with dn_sidecar_free (), filled where
- * *state is GIVEN; or -1 with 'err', which names the carrier and the place in it, and
- * 'sidecar' empty.
+/* Describe a job from the sidecar, the lines of the script, the comment and the option;
+ * each overrides those before it. "off" in the comment, the option or the script opts
+ * out. Return 0 with *state set and 'sidecar' to be freed with dn_sidecar_free (),
+ * filled where *state is GIVEN; or -1 with 'err', which names the carrier and the place
+ * in it, and 'sidecar' empty.
  */
 int dn_describe (const struct dn_carriers *carriers,
                  struct dn_sidecar *sidecar,

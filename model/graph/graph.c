@@ -1,4 +1,4 @@
-/* graph.c - a list of operators: its names and its end
+/* graph.c - names of operators, and freeing a graph
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -3,8 +3,8 @@
  * In: a resolved specification. Out: the forward operators, with shapes, FLOPs, bytes,
  * parameters and what backward needs saved, all per sample. Backward operators follow
  * from the forward ones and are derived in predict/. Equal operators of a network, such
- * as the blocks of a transformer, stand once with 'repeat'.
- * Never: the device, the batch size, precision.
+ * as the blocks of a transformer, are listed once with 'repeat'. Never: the device, the
+ * batch size, precision.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -58,7 +58,7 @@ struct dn_op {
     double each;    /* launches for each sample: where the host loops over them; 0 */
     int dims;       /* spatial ones of a convolution */
     bool first;     /* reads the input: no gradient towards it is computed */
-    bool frozen;    /* nothing in front of it or in it learns: no backward pass */
+    bool frozen;    /* nothing before it or in it learns: no backward pass */
     bool single;    /* in single precision, whatever the network's: losses, powers */
 };
 
@@ -70,8 +70,8 @@ struct dn_graph {
     double tensors; /* parameter tensors */
     double flops;   /* forward FLOPs per sample of convolutions and matrix products */
     double input;   /* elements of one input sample */
-    double input_bytes; /* of one sample as it travels to the device */
-    uint64_t unread;    /* keys that were given but mean nothing here, a bit per key */
+    double input_bytes; /* of one sample as it is copied to the device */
+    uint64_t unread;    /* keys that were given but have no effect, a bit per key */
     double padding;     /* of a batch to its longest sample: padded over real; 1 */
     bool whole_step;    /* the operators are those of a whole training step: nothing is
                            added for its backward pass or optimizer */
@@ -79,7 +79,7 @@ struct dn_graph {
     double block_boundary; /* elements between two blocks */
 };
 
-/* Build the graph that 'spec' describes: a name of the zoo, a family with its sizes, or
+/* Build the graph that 'spec' describes: a name in the zoo, a family with its sizes, or
  * params/flops/activations. Return 0, or -1 with 'err' set and 'graph' empty; the
  * caller frees it with dn_graph_free ().
  */
@@ -96,7 +96,7 @@ struct dn_zoo_entry {
     const char *family; /* the builder's name: "resnet", "transformer", ... */
 };
 
-/* The i-th name of the zoo, in order of families, or NULL behind the last. */
+/* The i-th name of the zoo, in order of families, or NULL after the last. */
 const struct dn_zoo_entry *dn_zoo_at (int i);
 
 #endif

@@ -1,8 +1,8 @@
 /* layer.c - from the layers of a framework to operators
  *
- * What a layer keeps for backward follows the rules of verbs.c where it is not told, an
- * activation function being taken for a rectifier in place: what it keeps is what the
- * next layer reads, counted once.
+ * If the description does not give what a layer keeps for backward, the rules of
+ * verbs.c apply. An activation function is treated as a rectifier in place: what it
+ * keeps is what the next layer reads, counted once.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -148,7 +148,7 @@ void dn_layers_merge (struct dn_layers *layers)
     int n = 0;
 
     dn_layers_settle (layers);
-    if (!slots) /* nothing is lost by leaving them apart */
+    if (!slots) /* unmerged layers are correct too */
         return;
     for (int i = 0; i < layers->n; i++) {
         uint32_t at = hash_layer (&layers->list[i]) % N_SLOTS;
@@ -193,7 +193,7 @@ static bool keeps_input (enum dn_layer_kind kind)
            || kind == DN_LAYER_POOL;
 }
 
-/* Elements that a layer keeps when its description does not tell. */
+/* Elements that a layer keeps if its description does not give them. */
 static double usual_saved (const struct dn_layer *layer, const struct dn_layer *before)
 {
     bool kept = before && keeps_output (before->kind)
@@ -219,7 +219,7 @@ void dn_layers_settle (struct dn_layers *layers)
                 usual_saved (&layers->list[i], i > 0 ? &layers->list[i - 1] : NULL);
 }
 
-/* One layer on its way to operators. */
+/* One layer that is converted to operators. */
 struct making {
     const struct dn_layer *layer;
     struct dn_build *build;
@@ -259,7 +259,7 @@ static int divide (const struct making *making, double channels)
         return 0;
     return dn_err_set (making->build->err,
                        DN_E_RANGE,
-                       "groups: %g do not divide %g channels",
+                       "groups: %g, expected a divisor of %g channels",
                        making->layer->groups,
                        channels);
 }
@@ -306,7 +306,7 @@ static int make_linear (struct making *making)
     op->k = last (&layer->in[0], 1);
     op->m = dn_extent_elements (&layer->out) / op->n;
     op->flops = 2 * op->m * op->n * op->k;
-    /* Weights that another layer counts are read all the same. */
+    /* Weights that another layer counts are read here too. */
     op->weights = fmax (layer->params, op->n * op->k);
     return 0;
 }
@@ -430,7 +430,7 @@ static int make_other (struct making *making)
     return 0;
 }
 
-/* Kinds that read and write their activation, and compute next to nothing. */
+/* Kinds that read and write their activation, and compute very little. */
 static enum dn_op_kind light_kind (enum dn_layer_kind kind)
 {
     switch (kind) {
@@ -525,7 +525,7 @@ static int add_layer (struct dn_build *build, const struct dn_layer *layer)
     return rc;
 }
 
-/* What a sample is made of: what the first layer reads. */
+/* The elements of a sample are those that the first layer reads. */
 static void measure_input (const struct dn_layers *layers, struct dn_graph *graph)
 {
     for (int i = 0; i < layers->n && graph->input == 0; i++)

@@ -1,9 +1,9 @@
-/* layer.h - operators as frameworks describe them, and the graph made of them
+/* layer.h - operators as frameworks describe them, and the graph made from them
  *
- * In: layers with the shapes of what goes in and comes out, read from a sidecar or made
- * by an importer. Out: struct dn_graph, as the zoo's builders make it. Shapes are per
- * sample, without the batch dimension: channels first for convolutions and pools, in
- * front of depth, height, width; features last for everything else.
+ * In: layers with the shapes of inputs and outputs, read from a sidecar or made by an
+ * importer. Out: struct dn_graph, as the zoo's builders make it. Shapes are per sample,
+ * without the batch dimension: channels first for convolutions and pools, before depth,
+ * height, width; features last for everything else.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -43,7 +43,7 @@ extern const struct dn_names dn_layer_kind_names;
 
 #define DN_LAYER_RANK_MAX 6
 
-/* Inputs whose shapes are kept; of further ones only the elements count. */
+/* Inputs whose shapes are kept; of further ones only the elements are counted. */
 #define DN_LAYER_INPUTS_MAX 3
 
 struct dn_extent {
@@ -84,10 +84,10 @@ struct dn_layers {
     bool whole_step;    /* of a training step: backward and optimizer are among them */
     double blocks;      /* equal blocks of the network; 0 none */
     double boundary;    /* elements between two of them */
-    double input_bytes; /* of one sample on its way to the device; -1 */
+    double input_bytes; /* of one sample as it is copied to the device; -1 */
 };
 
-/* A layer of which nothing is known yet. */
+/* A layer of which only the kind is known. */
 struct dn_layer dn_layer_empty (enum dn_layer_kind kind);
 
 double dn_extent_elements (const struct dn_extent *extent);
@@ -97,15 +97,15 @@ int dn_layers_add (struct dn_layers *layers,
                    const struct dn_layer *layer,
                    struct dn_err *err);
 
-/* Put equal layers together, in the place of the first: they only count. */
+/* Merge equal layers in the place of the first, whose 'repeat' counts them. */
 void dn_layers_merge (struct dn_layers *layers);
 
-/* What a layer keeps where it does not tell depends on its neighbour: settle it before
- * the order is lost.
+/* Set what a layer keeps if its description does not give it. This depends on the layer
+ * before it, so call it before the order changes.
  */
 void dn_layers_settle (struct dn_layers *layers);
 
-/* The usual tensors and masks of a layer that does not tell, else what it tells. */
+/* The tensors and masks of a layer as given, else the usual ones. */
 double dn_layer_tensors (const struct dn_layer *layer);
 double dn_layer_masks (const struct dn_layer *layer);
 

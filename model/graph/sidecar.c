@@ -85,7 +85,7 @@ static int read_extent (struct json_object *array,
 
     if (!json_object_is_type (array, json_type_array))
         return dn_err_set (
-            err, DN_E_SYNTAX, "a shape that is no array, expected [[3, 224, 224]]");
+            err, DN_E_SYNTAX, "a shape is not an array, expected [[3, 224, 224]]");
     rank = json_object_array_length (array);
     if (rank > DN_LAYER_RANK_MAX)
         return dn_err_set (err,
@@ -112,7 +112,7 @@ static int read_extent (struct json_object *array,
     return 0;
 }
 
-/* The shapes of 'key'; beyond the first 'max' only their elements count. */
+/* The shapes of 'key'; beyond the first 'max' only their elements are counted. */
 static int read_extents (struct json_object *op,
                          const char *key,
                          int max,
@@ -230,14 +230,16 @@ static int read_graph (struct json_object *json,
         return -1;
     if (!ops || json_object_array_length (ops) == 0)
         return dn_err_set (
-            err, DN_E_RANGE, "ops: none, expected the operators of the network");
+            err,
+            DN_E_RANGE,
+            "ops: missing or empty, expected the operators of the network");
     if (layers->name[0] == '\0')
         snprintf (layers->name, sizeof (layers->name), "graph");
     return read_layers (ops, layers, err);
 }
 
-/* The values of 'spec' are written as they are in metadata, so that one parser judges
- * them: "key=value".
+/* The values of 'spec' are written as in metadata, "key=value", so that the same parser
+ * checks them.
  */
 static int read_key (const char *key,
                      struct json_object *value,
@@ -303,7 +305,7 @@ static int read_version (struct json_object *json, struct dn_err *err)
 static const char name_letters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 
-/* A network that is described has a name; one that metadata may carry. */
+/* A described network needs a name, of characters that metadata allows. */
 static void name_model (struct dn_sidecar *sidecar)
 {
     char *name = sidecar->spec.model;
@@ -352,7 +354,7 @@ int dn_sidecar_read (struct dn_span text,
     return 0;
 }
 
-/* Alike is what differs by this much, at first and at most, and from try to try. */
+/* Difference of sizes that is similar: at first, at most, and the factor per try. */
 #define ALIKE_FIRST 1e-4
 #define ALIKE_MAX   0.5
 #define ALIKE_STEP  1.4
@@ -360,7 +362,7 @@ int dn_sidecar_read (struct dn_span text,
 /* No operator is written in fewer bytes. */
 #define OP_BYTES_MIN 32
 
-/* The text, if it is short enough to travel; else NULL and its length. */
+/* The text, if it has at most 'max' bytes; else NULL and its length. */
 static char *write_short (const struct dn_sidecar *sidecar, size_t max, size_t *len)
 {
     char *json;
@@ -395,8 +397,8 @@ static char *write_fewer (const struct dn_sidecar *sidecar,
     return write_short (&fewer, max, len);
 }
 
-/* Put together as much as it takes for the text to be short enough: of the least
- * tolerance that will do as few operators as possible.
+/* Merge as much as is needed for a text of at most 'max' bytes: with the smallest
+ * tolerance that suffices, as few operators as possible.
  */
 static char *shorten (const struct dn_sidecar *sidecar, size_t max, size_t *len, int *n)
 {
@@ -450,8 +452,8 @@ int dn_sidecar_compact (struct dn_span text,
         return dn_err_set (err, DN_E_NOMEM, "sidecar: out of memory");
     return dn_err_set (err,
                        DN_E_LIMIT,
-                       "sidecar: %zu bytes or more with alike operators put together "
-                       "(%d are left), expected at most %zu",
+                       "sidecar: at least %zu bytes after similar operators are merged "
+                       "(%d are left), expected at most %zu bytes",
                        len,
                        n,
                        max);
@@ -473,7 +475,7 @@ void dn_sidecar_free (struct dn_sidecar *sidecar)
         dn_layers_free (&sidecar->layers);
 }
 
-/* Numbers are whole where they can be: "%.17g" would be the locale's, and long. */
+/* Whole numbers are written as integers: "%.17g" depends on the locale and is long. */
 static struct json_object *number_json (double value)
 {
     if (value == floor (value) && fabs (value) < 1e15)
@@ -490,7 +492,7 @@ static struct json_object *extent_json (const struct dn_extent *extent)
     return array;
 }
 
-/* Shapes, and one flat shape for the elements of those that were not kept. */
+/* Shapes, and one flat shape for the elements of the other inputs or outputs. */
 static void add_extents (struct json_object *op,
                          const char *key,
                          const struct dn_extent extents[],

@@ -1,9 +1,9 @@
 /* sidecar.h - a job's description in JSON, version 1: see dnnest.sidecar(5)
  *
- * In: the text of a sidecar. Out: the specification, and the layers of a network that
- * stand in place of the zoo's. etc/sidecar.schema.json.in has the same for programs.
- * All of it is hostile: unknown keys are errors, every number has a range, and the
- * caller bounds the length.
+ * In: the text of a sidecar. Out: the specification, and the layers of a network, which
+ * replace the zoo's. etc/sidecar.schema.json.in is the same for programs. The text may
+ * be hostile: unknown keys are errors, every number has a range, and the caller bounds
+ * the length.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,9 +14,9 @@
 
 #define DN_SIDECAR_VERSION 1
 
-/* What slurmctld reads from a file, what travels with a job, and what a client reads:
- * large graphs are merged on the client. A variable of Slurm's environment holds 128
- * KiB, but with 16 a job's record in slurmctld stays small.
+/* Bytes that slurmctld reads from a file, that are sent with a job, and that a client
+ * reads. The client merges large graphs. A variable of the environment can hold 128
+ * KiB, but with 16 KiB the job's record in slurmctld stays small.
  */
 #define DN_SIDECAR_SERVER_MAX   (64 * 1024)
 #define DN_SIDECAR_HANDOVER_MAX (16 * 1024)
@@ -27,27 +27,28 @@ struct dn_sidecar {
     struct dn_layers layers; /* n 0: the zoo builds the network */
 };
 
-/* Read a sidecar; its keys go over those that 'sidecar->spec' holds already. -1 with
- * 'err' naming the place and 'sidecar' as it was.
+/* Read a sidecar; its keys override those in 'sidecar->spec'. -1 with 'err' naming the
+ * place and 'sidecar' unchanged.
  */
 int dn_sidecar_read (struct dn_span text,
                      struct dn_sidecar *sidecar,
                      struct dn_err *err);
 
-/* The same as JSON, without blanks, to be freed by the caller; NULL without memory. */
+/* The same as JSON, without blanks, to be freed by the caller; NULL if out of memory.
+ */
 char *dn_sidecar_write (const struct dn_sidecar *sidecar);
 
-/* Check a sidecar and write it anew for its journey to slurmctld, or to be kept:
- * without blanks and names, equal operators put together, and where it is longer than
- * 'max' then, alike ones too. *json is freed by the caller; -1 with 'err' where the
- * sidecar is wrong or still too long.
+/* Check a sidecar and rewrite it, to be sent to slurmctld or stored: without blanks and
+ * names, with equal operators merged, and if it is still longer than 'max' bytes,
+ * similar ones too. *json is freed by the caller; -1 with 'err' if the sidecar is
+ * invalid or still too long.
  */
 int dn_sidecar_compact (struct dn_span text,
                         size_t max,
                         char **json,
                         struct dn_err *err);
 
-/* The graph of the layers, or where there are none the one that 'spec' describes. */
+/* The graph of the layers, or if there are none, the one that 'spec' describes. */
 int dn_sidecar_graph (const struct dn_layers *layers,
                       const struct dn_spec *spec,
                       struct dn_graph *graph,

@@ -1,4 +1,4 @@
-/* transformer.c - the block that bert, gpt, t5 and their kin are made of
+/* transformer.c - the block of bert, gpt, t5 and similar networks
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,7 +20,7 @@ static double scaled_ffn (const struct dn_transformer_sizes *sizes, double hidde
     return ceil (hidden * sizes->ffn / sizes->hidden / FFN_MULTIPLE) * FFN_MULTIPLE;
 }
 
-/* Heads of a changed hidden size: the size of a head stays if it can. */
+/* Heads of a changed hidden size: the size of a head is kept if possible. */
 static double scaled_heads (const struct dn_transformer_sizes *sizes, double hidden)
 {
     double head_dim = sizes->hidden / sizes->heads;

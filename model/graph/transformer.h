@@ -1,4 +1,4 @@
-/* transformer.h - the block that bert, gpt, t5 and their kin are made of
+/* transformer.h - the block of bert, gpt, t5 and similar networks
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,15 +15,15 @@ struct dn_transformer {
     struct dn_attention attention;
     enum dn_norm norm;
     enum dn_activation activation;
-    bool gated;      /* two layers whose product goes on (GLU) */
-    bool norm_first; /* in front of attention and feed-forward, not behind their sums */
-    bool bias;       /* of the feed-forward layers */
-    bool dropout;    /* behind attention and feed-forward */
+    bool gated;            /* the product of two layers is passed on (GLU) */
+    bool norm_first;       /* before attention and feed-forward, not after their sums */
+    bool bias;             /* of the feed-forward layers */
+    bool dropout;          /* after attention and feed-forward */
     bool inner_dropout;    /* within the feed-forward layers */
-    bool ffn_dropout_only; /* not behind attention */
+    bool ffn_dropout_only; /* not after attention */
 };
 
-/* Sizes that a model has of itself, before keys override them. */
+/* Default sizes of a model, before keys override them. */
 struct dn_transformer_sizes {
     double layers;
     double hidden;
@@ -33,9 +33,9 @@ struct dn_transformer_sizes {
     double tokens;
 };
 
-/* Read layers=, hidden=, heads=, kv_heads=, head_dim=, ffn= and seq_len= over 'sizes'.
- * Where only hidden= is given, the size of a head stays and ffn grows with it. Fails
- * when heads do not divide what they share.
+/* Read layers=, hidden=, heads=, kv_heads=, head_dim=, ffn= and seq_len=, with 'sizes'
+ * as defaults. If only hidden= is given, the size of a head is kept and ffn grows with
+ * it. Fails when heads do not divide what they share.
  */
 void dn_transformer_sizes_read (struct dn_build *build,
                                 const struct dn_transformer_sizes *sizes,

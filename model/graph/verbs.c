@@ -47,7 +47,7 @@ static double slide (double size,
     return out + 1;
 }
 
-/* A layer without output: the sample is too small for the network. */
+/* Fail if a layer has no output: the sample is too small for the network. */
 static bool fits (struct dn_build *build, double size)
 {
     const struct dn_image *image = &build->spec->image;
@@ -58,8 +58,8 @@ static bool fits (struct dn_build *build, double size)
         return true;
     dn_build_fail (build,
                    DN_E_RANGE,
-                   "%s: %" PRId64 " is too small for %s, whose layers shrink it to "
-                   "nothing; expected more",
+                   "%s: %" PRId64 " is too small for %s, whose layers reduce it to "
+                   "less than 1, expected a larger size",
                    key,
                    value,
                    build->graph.name);
@@ -72,7 +72,7 @@ static bool divides (struct dn_build *build, double parts, double whole)
         return true;
     dn_build_fail (build,
                    DN_E_RANGE,
-                   "width: %g channels of %s do not divide into %g groups",
+                   "width: %g channels of %s, expected a multiple of %g groups",
                    whole,
                    build->graph.name,
                    parts);
@@ -212,7 +212,7 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
 }
 
 /* The rest of 0.5 x (1 + tanh (sqrt (2 / pi) (x + 0.044715 x^3))), kernel by kernel: of
- * eight in all, three keep an operand more.
+ * eight in all, three keep one more operand.
  */
 static void add_gelu_parts (struct dn_build *build, double elements)
 {
@@ -294,7 +294,7 @@ void dn_build_flatten (struct dn_build *build)
     build->at.n_dims = 0;
 }
 
-/* A linear layer that adds 'params' parameters. */
+/* A linear layer. If it is tied, it adds no weights. */
 static void add_linear (struct dn_build *build, double out, bool bias, bool tied)
 {
     struct dn_shape *at = &build->at;
@@ -517,7 +517,7 @@ void dn_build_loss (struct dn_build *build)
     struct dn_op op = {
         .kind = DN_OP_LOSS, .in = elements, .out = elements, .saved = elements};
 
-    /* The right answers, as 64-bit numbers. */
+    /* The labels, as 64-bit numbers. */
     op.masks = 8 * dn_shape_positions (&build->at);
     dn_build_op (build, &op);
 }

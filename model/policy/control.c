@@ -1,7 +1,7 @@
-/* control.c - which jobs are left alone to measure against
+/* control.c - which jobs are left unchanged as the control group
  *
- * SHA-256 is used because it is there and spreads evenly; a submission is hashed in
- * some microseconds, and only where a ControlGroup is set.
+ * SHA-256 is used because the library has it and it is uniform. Hashing a submission
+ * takes a few microseconds, and is only done where ControlGroup is set.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 
 #include "base/digest.h"
 
-/* Two texts never hash as one: each stands behind its length. */
+/* Each text is preceded by its length, so that two texts never hash as one. */
 static void add_text (struct dn_digester *digester, const char *text, size_t len)
 {
     char head[24];
@@ -58,7 +58,7 @@ bool dn_policy_in_control (const struct dn_rules *rules,
     struct dn_digest digest;
     char owner[64];
 
-    /* Where nothing is done to anybody, there is nothing to measure against. */
+    /* Mode observe changes no job, so it needs no control group. */
     if (rules->control_group <= 0 || rules->mode == DN_MODE_OBSERVE)
         return false;
     digester = dn_digest_begin ();
@@ -80,5 +80,5 @@ void dn_policy_spare (struct dn_decision *decision)
     if (decision->n_reasons < DN_REASONS_MAX)
         snprintf (decision->reasons[decision->n_reasons++],
                   DN_REASON_MAX,
-                  "left alone: one of the control group");
+                  "unchanged: the job is in the control group");
 }

@@ -1,10 +1,10 @@
 /* decide.c - whether to change a job, and to what
  *
- * The order: may we tell at all (estimates, confidence); which GPU type; how many CPUs
- * there; how long there. Each step either finds a value that is not above the user's
- * own or leaves the field, and says why. Nothing is raised, unless NeverRaise=no: then
- * a time limit and CPUs that do not suffice, within TimeMax, CpusPerGpuMax and the
- * node.
+ * The order: is a decision possible (estimates, confidence); the GPU type; the CPUs on
+ * it; the time limit on it. Each step either finds a value that is not above the
+ * requested one or keeps the field, and gives the reason. Nothing is raised, unless
+ * NeverRaise=no: then a time limit and CPUs that do not suffice are raised, within
+ * TimeMax, CpusPerGpuMax and the node.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,13 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* GPU memory of a move is judged by this bound, MemoryHeadroom on top. */
+/* The bound on the GPU memory of a move; MemoryHeadroom is added to it. */
 #define MEMORY_QUANTILE 0.95
 
-/* Reals are written as whole numbers: a decimal point would be the locale's. */
+/* Reals are written as whole numbers, because the decimal point depends on the locale.
+ */
 #define MIB (1024.0 * 1024)
 
-/* Limits are set in steps of five minutes: nobody reads 03:37:00 as an estimate. */
+/* Limits are multiples of five minutes: 03:37:00 would look more exact than it is. */
 #define TIME_STEP_S 300
 
 static const char *const verdict_text[] = {
@@ -46,7 +47,7 @@ static const char *const abstain_text[] = {
 const struct dn_names dn_verdict_names = DN_NAMES (verdict_text, DN_N_VERDICTS);
 const struct dn_names dn_abstain_names = DN_NAMES (abstain_text, DN_N_ABSTAIN);
 
-/* Everything one decision looks at. */
+/* The input and output of one decision. */
 struct scene {
     const struct dn_rules *rules;
     const struct dn_request *request;
@@ -56,7 +57,7 @@ struct scene {
     struct dn_decision *decision;
 };
 
-/* What a choice of GPU saves, by what it minimises. */
+/* What the choice of a GPU type saves, per objective. */
 static const char *const saved_text[] = {
     [DN_OBJECTIVE_UNKNOWN] = "cost",
     [DN_OBJECTIVE_COST] = "cost",
@@ -83,8 +84,8 @@ static const char *type_of (const struct scene *scene, int i)
     return scene->candidates->list[i].gpu->type;
 }
 
-/* The candidate that the job runs on as it is written: the requested type, or the
- * slowest of all that may serve an untyped request. -1 when none is mapped.
+/* The candidate that the job runs on as submitted: the requested type, or the slowest
+ * of those that an untyped request may get. -1 when none is mapped.
  */
 static int find_base (const struct scene *scene)
 {
@@ -104,7 +105,7 @@ static bool abstain (const struct scene *scene, enum dn_abstain why)
     return false;
 }
 
-/* The number of GPUs is never changed, so this is for the user to settle. */
+/* The number of GPUs is never changed, so only the user can correct this. */
 static void note_gpus (const struct scene *scene)
 {
     snprintf (scene->decision->note,
@@ -115,8 +116,8 @@ static void note_gpus (const struct scene *scene)
     say (scene, "%s", scene->decision->note);
 }
 
-/* Can anything be told about this job? Says why not. */
-static bool can_tell (const struct scene *scene, int base)
+/* Is a decision about this job possible? If not, the reason is recorded. */
+static bool can_decide (const struct scene *scene, int base)
 {
     const struct dn_request *request = scene->request;
     const struct dn_estimate *estimate;
@@ -159,7 +160,8 @@ static bool can_tell (const struct scene *scene, int base)
     return true;
 }
 
-/* The limit that a run on candidate 'i' needs, in whole steps; DN_UNSET if unknown. */
+/* The time limit that a run on candidate 'i' needs, a multiple of TIME_STEP_S; DN_UNSET
+ * if unknown. */
 static int64_t needed_time (const struct scene *scene, int i)
 {
     const struct dn_rules *rules = scene->rules;
@@ -168,8 +170,8 @@ static int64_t needed_time (const struct scene *scene, int i)
 
     if (bound < 0)
         return DN_UNSET;
-    /* A job that is warned before its limit has to be done before the warning, which
-     * Slurm may send a minute early. */
+    /* A job with --signal must be done before the signal, which Slurm may send a minute
+     * early. */
     if (scene->request->job->signal_s > 0)
         bound += (double) scene->request->job->signal_s + 60;
     bound = fmax (bound, (double) rules->time_min_s);
@@ -178,8 +180,7 @@ static int64_t needed_time (const struct scene *scene, int i)
     return (int64_t) ceil (bound / TIME_STEP_S) * TIME_STEP_S;
 }
 
-/* The CPUs that were requested, per GPU or per task, and how many of these there are.
- */
+/* The requested CPUs, per GPU or per task; '*times' is the number of GPUs or tasks. */
 static int64_t requested_cpus (const struct dn_request *request, int64_t *times)
 {
     bool each_gpu = request->cpus_each_gpu != DN_UNSET;
@@ -188,8 +189,8 @@ static int64_t requested_cpus (const struct dn_request *request, int64_t *times)
     return each_gpu ? request->cpus_each_gpu : request->cpus_per_task;
 }
 
-/* CPUs per GPU that keep candidate 'i' busy. Where the job may land on several types,
- * the most that any of them needs.
+/* CPUs per GPU that keep candidate 'i' busy; the maximum over all types that the job
+ * may run on.
  */
 static int64_t busy_cpus (const struct scene *scene, int i)
 {
@@ -206,7 +207,8 @@ static int64_t busy_cpus (const struct scene *scene, int i)
     return most;
 }
 
-/* Memory that is kept whole per node while CPUs go down has to fit a node. */
+/* When the CPUs change, memory per CPU becomes memory per node, which must fit a node.
+ */
 static bool keeps_memory (const struct scene *scene, int i)
 {
     int64_t node = scene->candidates->list[i].gpu->node_mem_mb;
@@ -215,8 +217,8 @@ static bool keeps_memory (const struct scene *scene, int i)
            || scene->request->mem_per_node_mb <= node;
 }
 
-/* CPUs on one node when each task or GPU has 'count'; all of them if the spread is
- * open. */
+/* CPUs on one node when each task or GPU has 'count'; all of them if the number of
+ * nodes is open. */
 static int64_t cpus_on_node (const struct dn_request *request, int64_t count)
 {
     int64_t all = request->n_cpus;
@@ -230,7 +232,8 @@ static int64_t cpus_on_node (const struct dn_request *request, int64_t count)
     return all;
 }
 
-/* Whether tasks or GPUs may get that many more CPUs: a node must be known to have them.
+/* May each task or GPU get 'count' CPUs, more than requested? A node must be known to
+ * have them.
  */
 static bool may_raise_cpus (const struct scene *scene, int i, int64_t count)
 {
@@ -240,8 +243,8 @@ static bool may_raise_cpus (const struct scene *scene, int i, int64_t count)
            && cpus <= scene->candidates->list[i].gpu->node_cpus;
 }
 
-/* CPUs that a run on candidate 'i' needs, counted as the user has counted them; the
- * user's own where that must stay.
+/* CPUs that a run on candidate 'i' needs, in the unit of the request (per GPU or per
+ * task); the requested ones where these must be kept.
  */
 static int64_t needed_cpus (const struct scene *scene, int i, const char **why)
 {
@@ -258,18 +261,18 @@ static int64_t needed_cpus (const struct scene *scene, int i, const char **why)
     else if (request->keep_cpus[0] != '\0')
         *why = request->keep_cpus;
     else if (request->n_gpus <= 0)
-        *why = "the number of GPUs is open";
+        *why = "the number of GPUs is unknown";
     else if (per_gpu == DN_UNSET)
         *why = "what the input pipeline needs is unknown (decode=)";
     else if (per_gpu > rules->cpus_per_gpu_max)
         *why = "more CPUs per GPU are needed than CpusPerGpuMax";
     else if (!keeps_memory (scene, i))
-        *why = "memory follows CPUs and may be spread over nodes";
+        *why = "memory is requested per CPU and may not fit one node";
     if (*why)
         return requested;
     if (per_gpu < rules->cpus_per_gpu_min)
         per_gpu = rules->cpus_per_gpu_min;
-    /* No task goes without a CPU. */
+    /* Every task has at least one CPU. */
     needed = per_gpu * request->n_gpus;
     if (needed < request->n_tasks)
         needed = request->n_tasks;
@@ -285,7 +288,7 @@ static enum dn_objective objective_of (const struct scene *scene)
                                                           : scene->rules->objective;
 }
 
-/* What the objective charges for one step on candidate 'i'. */
+/* The objective's value of one step on candidate 'i'. */
 static double price (const struct scene *scene, int i)
 {
     const struct dn_estimate *estimate = &scene->estimates[i];
@@ -300,8 +303,8 @@ static double price (const struct scene *scene, int i)
     }
 }
 
-/* Is a run of that length done in time, if it starts at once? The deadline of the
- * metadata is a duration, that of --deadline a moment.
+/* Does a run of that length meet the deadlines if it starts immediately? The deadline
+ * of the metadata is a duration, that of --deadline a point in time.
  */
 static bool keeps_deadline (const struct scene *scene, int64_t needed)
 {
@@ -311,7 +314,7 @@ static bool keeps_deadline (const struct scene *scene, int64_t needed)
            && (left == DN_UNSET || needed <= left);
 }
 
-/* Would the run on candidate 'i' be done within the user's own limit and deadline? */
+/* Would the run on candidate 'i' end within the requested limit and the deadline? */
 static bool within_time (const struct scene *scene, int i, int base, char *why)
 {
     int64_t needed = needed_time (scene, i);
@@ -352,7 +355,7 @@ double dn_policy_memory (const struct dn_rules *rules,
            * (1 + rules->memory_headroom);
 }
 
-/* May the job move to candidate 'i'? Else 'why' says why not. */
+/* May the job move to candidate 'i'? If not, 'why' gets the reason. */
 static bool may_move (const struct scene *scene, int i, int base, char *why)
 {
     const struct dn_rules *rules = scene->rules;
@@ -386,7 +389,7 @@ static bool may_move (const struct scene *scene, int i, int base, char *why)
     else if (cpus != DN_UNSET && cpus > candidate->gpu->node_cpus)
         snprintf (why,
                   DN_REASON_MAX,
-                  "%" PRId64 " CPUs on a node, it has %" PRId64,
+                  "would need %" PRId64 " CPUs per node, it has %" PRId64,
                   cpus,
                   candidate->gpu->node_cpus);
     else
@@ -394,8 +397,8 @@ static bool may_move (const struct scene *scene, int i, int base, char *why)
     return false;
 }
 
-/* The candidate to run on: the cheapest by the objective that the job may move to and
- * that is worth it, else 'base'.
+/* The candidate to run on: the best by the objective among those that the job may move
+ * to and that save at least MinGain; 'base' if there is none.
  */
 static int choose_gpu (const struct scene *scene, int base)
 {
@@ -460,13 +463,15 @@ static void choose_cpus (const struct scene *scene)
              busy_cpus (scene, scene->decision->chosen));
     } else {
         say (scene,
-             "cpus: %" PRId64 " per %s are needed",
+             "cpus: kept, %" PRId64 " per %s, the input pipeline needs %" PRId64
+             " per GPU",
              requested,
-             each_gpu ? "GPU" : "task");
+             each_gpu ? "GPU" : "task",
+             busy_cpus (scene, scene->decision->chosen));
     }
 }
 
-/* Why the time limit stays whatever the bound is; NULL if it need not. */
+/* Why the time limit is kept regardless of the bound; NULL if it may change. */
 static const char *keeps_time (const struct scene *scene)
 {
     const struct dn_request *request = scene->request;
@@ -478,19 +483,19 @@ static const char *keeps_time (const struct scene *scene)
         return request->keep_time;
     if (scene->rules->time_limit != DN_TIME_TIME_MIN)
         return NULL;
-    /* Slurm refuses a least time above the limit, and a job that gives none has that of
-     * its partition. */
+    /* Slurm rejects a --time-min above the limit, and a job without a limit gets that
+     * of its partition. */
     if (request->time_limit_s == DN_UNSET)
         return "no limit was requested";
     if (job->time_min_min != DN_UNSET)
-        return "a least time was requested (--time-min)";
+        return "a minimum time was requested (--time-min)";
     if (job->deadline_s != DN_UNSET)
         return "a deadline was requested";
-    return job->array ? "the tasks of an array are planned together" : NULL;
+    return job->array ? "--time-min is not set on job arrays" : NULL;
 }
 
-/* May the limit become 'needed' although nobody asked for as much? Else 'why' says why
- * not.
+/* May the limit become 'needed', more than was requested? If not, 'why' gets the
+ * reason.
  */
 static bool may_raise_time (const struct scene *scene, int64_t needed, const char **why)
 {
@@ -589,7 +594,7 @@ void dn_policy_decide (const struct dn_rules *rules,
 
     dn_policy_begin (decision);
     decision->chosen = base;
-    if (!can_tell (&scene, base)) {
+    if (!can_decide (&scene, base)) {
         decision->verdict = DN_VERDICT_ABSTAIN;
         return;
     }

@@ -1,4 +1,4 @@
-/* probe.c - what the rules make of a job that wants to be measured (probe=)
+/* probe.c - whether a job with probe= becomes a probe
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,7 +10,7 @@
 void dn_policy_keep_for_probe (const struct dn_spec *spec, struct dn_request *request)
 {
     if (spec->probe > 0)
-        dn_request_keep_all (request, "probe= measures it on what it asked for");
+        dn_request_keep_all (request, "probe= measures the job on what it requested");
 }
 
 /* Why the job does not become a probe; NULL if it does. */
@@ -21,10 +21,11 @@ static const char *refuses_probe (const struct dn_rules *rules,
     if (job->kind != DN_JOB_BATCH || !job->env)
         return "probe= is for batch jobs";
     if (rules->mode != DN_MODE_ENFORCE)
-        return "probe= needs Mode=enforce here; 'dnnest probe' in the script does not";
+        return "probe= needs Mode=enforce at this site; 'dnnest probe' in the script "
+               "does not";
     /* The hook is found by PYTHONPATH, whose directories ':' separates. */
     if (!hook_dir || strchr (hook_dir, ':'))
-        return "probe= is off here (ProbeDir)";
+        return "probe= is off at this site (ProbeDir)";
     return NULL;
 }
 

@@ -147,7 +147,7 @@ void dn_rules_copy (const struct dn_rule_key *key,
         (char *) to + key->offset, (const char *) from + key->offset, value_size (key));
 }
 
-/* A rule as a number that compares. Counts and times are far below 2^53. */
+/* A rule as a number that can be compared. Counts and times are far below 2^53. */
 static double value_number (const struct dn_rule_key *key, const struct dn_rules *rules)
 {
     const char *at = (const char *) rules + key->offset;

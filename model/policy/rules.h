@@ -10,8 +10,8 @@
 
 #include "spec/spec.h"
 
-/* The values of a rule that has words, in the order of strictness, and the words. The
- * first cannot be written.
+/* The values of each rule whose values are words, in the order of strictness, and the
+ * words. The first cannot be configured.
  */
 enum dn_mode {
     DN_MODE_UNKNOWN,
@@ -41,7 +41,7 @@ enum dn_opt_in {
 enum dn_time_mode {
     DN_TIME_UNKNOWN,
     DN_TIME_KEEP,
-    DN_TIME_TIME_MIN, /* leave the limit, set the least time */
+    DN_TIME_TIME_MIN, /* keep the limit, set --time-min */
     DN_TIME_LIMIT,
     DN_N_TIME_MODES
 };
@@ -106,22 +106,22 @@ extern const struct dn_names dn_mode_names;
  * of the sample file read.
  *
  * ENUM: enum, member, key, stricter, default, help, number of constants, their words.
- * NUMBER: type, member, key, least, largest (of a time in seconds), stricter, default,
- * help. Stricter is LOWER, HIGHER or NONE of the values.
+ * NUMBER: type, member, key, minimum, maximum (of a time in seconds), stricter,
+ * default, help. The stricter of two values is the LOWER, the HIGHER or NONE.
  */
 /* clang-format off */
 #define DN_RULES(ENUM, NUMBER)                                                         \
     ENUM (dn_mode, mode, "Mode", LOWER, "advise",                                      \
-          "observe: record only; advise: tell the user as well; enforce: rewrite the " \
+          "observe: record only; advise: also inform the user; enforce: rewrite the "  \
           "job",                                                                       \
           DN_N_MODES, DN_MODE_WORDS)                                                   \
     ENUM (dn_opt_in, opt_in, "OptIn", LOWER, "metadata",                               \
-          "judge the jobs that describe themselves, or record all that want GPUs",     \
+          "consider jobs with metadata only, or also record all that request GPUs",    \
           DN_N_OPT_INS, DN_OPT_IN_WORDS)                                               \
     NUMBER (PERCENT, control_group, "ControlGroup", 0, 100, HIGHER, "0",               \
-            "share of the jobs that is left alone, to measure against")                \
+            "percentage of the jobs that is not changed, as the control group")        \
     ENUM (dn_time_mode, time_limit, "TimeLimit", LOWER, "limit",                       \
-          "keep the limit, set --time-min to the bound, or lower the limit to it",     \
+          "keep the limit, set --time-min to the bound, or set the limit to it",       \
           DN_N_TIME_MODES, DN_TIME_WORDS)                                              \
     NUMBER (RATIO, time_quantile, "TimeQuantile", 0.5, 0.9999, HIGHER, "0.99",         \
             "share of jobs that must finish within the bound")                         \
@@ -130,21 +130,21 @@ extern const struct dn_names dn_mode_names;
     NUMBER (TIME, time_min_s, "TimeMin", 60, 3.2e7, HIGHER, "00:30:00",                \
             "no limit is set below this")                                              \
     NUMBER (TIME, time_max_s, "TimeMax", 60, 3.2e7, LOWER, "1-00:00:00",               \
-            "no limit is raised above this, or set above it where the user gave none") \
+            "no limit is raised above this, or set above it where none was requested") \
     ENUM (dn_yes, fill_unset, "FillUnset", LOWER, "no",                                \
-          "set a limit where the user gave none",                                      \
+          "set a limit where none was requested",                                      \
           DN_N_YES, DN_YES_WORDS)                                                      \
     ENUM (dn_choice, gpu_type, "GpuType", LOWER, "choose",                             \
           "keep the GPU type, or choose the best one for the objective",               \
           DN_N_CHOICES, DN_CHOICE_WORDS)                                               \
     ENUM (dn_objective, objective, "Objective", NONE, "cost",                          \
-          "what a choice of GPU minimises; the job's own objective= goes first",       \
+          "what the choice of a GPU type minimises; objective= of a job overrides it", \
           DN_N_OBJECTIVES, DN_OBJECTIVE_WORDS)                                         \
     NUMBER (RATIO, max_slowdown, "MaxSlowdown", 1, 1000, LOWER, "2.5",                 \
-            "longest predicted time on another GPU type, relative to the requested "   \
+            "maximum predicted time on another GPU type, relative to the requested "   \
             "one")                                                                     \
     NUMBER (RATIO, min_gain, "MinGain", 0, 1, HIGHER, "0.1",                           \
-            "smallest gain, as a share of the objective, that is worth another GPU "   \
+            "minimum gain, as a share of the objective, for a move to another GPU "    \
             "type")                                                                    \
     NUMBER (RATIO, memory_headroom, "MemoryHeadroom", 0, 10, HIGHER, "0.05",           \
             "GPU memory left free above the bound, as a share of it, on another type") \
@@ -152,19 +152,19 @@ extern const struct dn_names dn_mode_names;
           "keep the CPU count, or lower it to what the input pipeline needs",          \
           DN_N_CHOICES, DN_CHOICE_WORDS)                                               \
     NUMBER (COUNT, cpus_per_gpu_min, "CpusPerGpuMin", 1, 1024, HIGHER, "2",            \
-            "fewest CPUs per GPU that a job is left with")                             \
+            "minimum number of CPUs per GPU that a job keeps")                         \
     NUMBER (COUNT, cpus_per_gpu_max, "CpusPerGpuMax", 1, 1024, LOWER, "64",            \
-            "a job that needs more CPUs per GPU than this keeps what it asked for")    \
+            "a job that needs more CPUs per GPU than this keeps what it requested")    \
     NUMBER (RATIO, min_confidence, "MinConfidence", 0, 1, HIGHER, "0.5",               \
-            "predictions less sure than this change nothing")                          \
+            "predictions with a lower confidence change nothing")                      \
     ENUM (dn_yes, never_raise, "NeverRaise", HIGHER, "yes",                            \
-          "no: raise a time limit or CPUs that do not suffice",                        \
+          "no: also raise a time limit or CPUs that do not suffice",                   \
           DN_N_YES, DN_YES_WORDS)                                                      \
     ENUM (dn_message, message, "Message", NONE, "change",                              \
-          "when the user is told: if something changes, always, or never",             \
+          "when the user gets a message: if something changes, always, or never",      \
           DN_N_MESSAGES, DN_MESSAGE_WORDS)                                             \
     ENUM (dn_record, record, "Record", NONE, "admin_comment",                          \
-          "where the decision and the original request are kept",                      \
+          "where the decision and the original request are recorded",                  \
           DN_N_RECORDS, DN_RECORD_WORDS)                                               \
     /* End of DN_RULES */
 /* clang-format on */
@@ -191,8 +191,8 @@ enum dn_rule_type {
     DN_N_RULE_TYPES
 };
 
-/* Which of two values of a key is stricter: intervenes less, or with more care. Names
- * of enums are listed in their order.
+/* Which of two values of a key is stricter: changes jobs less, or with more care. Names
+ * of enums are listed in the order of strictness.
  */
 enum dn_strict {
     DN_STRICT_NONE, /* neither is */
@@ -208,11 +208,11 @@ struct dn_rule_key {
     double max;
     struct dn_names names;
     enum dn_strict strict;
-    const char *value; /* the default, as one writes it */
+    const char *value; /* the default, as in dnnest.conf */
     const char *help;
 };
 
-/* Keys that a set of them can hold. */
+/* Capacity of a set of keys (a 64-bit mask). */
 #define DN_RULE_KEYS_MAX 64
 
 const struct dn_rule_key *dn_rule_keys (int *n_keys);
@@ -220,8 +220,7 @@ const struct dn_rule_key *dn_rule_keys (int *n_keys);
 /* All defaults. */
 struct dn_rules dn_rules_default (void);
 
-/* Set one rule. -1 with DN_E_RANGE for an unknown key or a value outside of its range.
- */
+/* Set one rule. -1 with DN_E_RANGE for an unknown key or a value out of range. */
 int dn_rules_set (struct dn_rules *rules,
                   struct dn_span key,
                   struct dn_span value,

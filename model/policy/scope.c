@@ -1,7 +1,7 @@
-/* scope.c - Policy lines: other rules for whom they match
+/* scope.c - Policy lines: other rules for the jobs that they match
  *
- * A site has a handful of lines, at most DN_POLICY_LINES_MAX; they are walked in their
- * order for each job. An index would cost more than it saves.
+ * A site has a handful of lines, at most DN_POLICY_LINES_MAX. They are checked in order
+ * for each job, because an index would cost more than it saves.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -112,7 +112,7 @@ static int count_names (const char *scope, struct dn_span list, struct dn_err *e
     return n;
 }
 
-/* A number that was written for a name; false if it is a name. */
+/* Read a numeric user or group. */
 static int read_id (const char *scope,
                     struct dn_span name,
                     int64_t *id,
@@ -182,7 +182,7 @@ static int read_people (struct dn_policy *policy,
     return 0;
 }
 
-/* Small letters without the locale, in which an I may be no i. */
+/* Lower case, independent of the locale, where the lower case of I may not be i. */
 static void fold (char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -190,7 +190,7 @@ static void fold (char *text, size_t len)
             text[i] = (char) (text[i] - 'A' + 'a');
 }
 
-/* Any order does, so the shorter ones come first. */
+/* Any total order will do. Comparing lengths first is fastest. */
 static int compare_names (const void *a, const void *b)
 {
     struct dn_span left;
@@ -258,8 +258,8 @@ static int read_rule (struct dn_policy *policy,
     if (!key)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "'%s' is neither a scope nor a rule, which alone can stand "
-                           "on a Policy line",
+                           "'%s' is neither a scope nor a rule; a Policy line takes "
+                           "only these",
                            dn_quote (pair->key.text, pair->key.len).text);
     bit = UINT64_C (1) << (key - keys);
     if (policy->set & bit)
@@ -322,16 +322,16 @@ struct dn_submitter dn_submitter_of (const struct dn_job *job)
         job->partition, job->account, job->qos, job->user_id, job->group_id};
 }
 
-/* The names of a job, taken apart once for all lines. */
+/* The names of a job, split once for all lines. */
 struct seeker {
     const struct dn_submitter *submitter;
     struct dn_span names[DN_N_NAME_SCOPES][DN_POLICY_NAMES_MAX];
     int n_names[DN_N_NAME_SCOPES];
-    char folded[2][DN_NAME_MAX]; /* account and QOS in small letters */
+    char folded[2][DN_NAME_MAX]; /* account and QOS in lower case */
 };
 
-/* Cut the job's list of one scope; a job names one account and one QOS, but maybe
- * several partitions. What no line can name is left out.
+/* Split the job's list of one scope; a job names one account and one QOS, but may name
+ * several partitions. Names too long for a Policy line are skipped.
  */
 static void cut_names (struct seeker *seeker, enum dn_scope scope, struct dn_span list)
 {
@@ -456,8 +456,8 @@ bool dn_policy_matches (const struct dn_policy *policy,
     return matches (policy, &seeker);
 }
 
-/* Over the rules in force goes what the line sets, where it is the first to do so or
- * stricter than those before it. */
+/* A value that the line sets overrides the one in force if this line is the first to
+ * set it or is stricter than the lines before. */
 static void apply_policy (const struct dn_policy *policy,
                           uint64_t *set,
                           struct dn_rules *rules,

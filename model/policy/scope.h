@@ -1,15 +1,15 @@
-/* scope.h - Policy lines: other rules for whom they match
+/* scope.h - Policy lines: other rules for the jobs that they match
  *
  * "Policy Partition=debug,test Account=course Mode=observe" sets the mode of the jobs
  * of account course in partition debug or test: the scopes of a line must all match,
- * each by one of its names. What lines set goes over the rules of the whole site. Where
- * several lines match and set the same key, the strictest value wins, whatever their
- * order, so that no line can take away the care that another one demands; of a key
- * whose values have no order, the first line's.
+ * each by one of its names. A line overrides the rules of the whole site. Where several
+ * lines match and set the same key, the strictest value holds, in any order, so that no
+ * line can relax another one. For a key whose values have no order, the first line
+ * holds.
  *
- * In: the lines of dnnest.conf, once; then, for every job, who submits it to where.
- * Out: the rules for that job. Matching allocates nothing and looks nobody up: names of
- * users and groups have become numbers when the lines were read.
+ * In: the lines of dnnest.conf, once; then, for every job, its owner, account, QOS and
+ * partition. Out: the rules for that job. Matching allocates nothing and looks up no
+ * user: names of users and groups are converted to numbers when the lines are read.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,21 +33,21 @@ struct dn_scope_key {
     const char *help;
 };
 
-/* A row per scope, in their order. */
+/* A row per scope, in the order of enum dn_scope. */
 const struct dn_scope_key *dn_scope_keys (void);
 
-/* A group and those who are members without it being their primary one. */
+/* A group and its members; users whose primary group it is are not listed. */
 struct dn_group {
     int64_t gid;
-    int64_t *members; /* rising; owned */
+    int64_t *members; /* in ascending order; owned */
     int n_members;
 };
 
-/* NULL-safe, leaves an empty one. */
+/* NULL-safe, leaves an empty group. */
 void dn_group_free (struct dn_group *group);
 
-/* Who stands behind a name. Return 0, or -1 with 'err', which names the name; of a
- * group, what is filled in belongs to the caller.
+/* Looks up users and groups. The functions return 0, or -1 with 'err', which contains
+ * the name. The caller frees a group's members.
  */
 struct dn_people {
     int (*find_user) (const void *self,
@@ -61,26 +61,27 @@ struct dn_people {
     const void *self;
 };
 
-/* Names to be found quickly: sorted, in small letters where case does not count. */
+/* Names for a fast search: sorted, and in lower case where case does not count. */
 struct dn_name_set {
     char *text;
     struct dn_span *names; /* into the text */
     int n_names;
 };
 
-/* The scopes that are names to Slurm as well come first. */
+/* The scopes that Slurm also passes by name come first. */
 #define DN_N_NAME_SCOPES DN_SCOPE_USER
 
 struct dn_policy {
     int line;              /* in dnnest.conf */
     uint64_t set;          /* bit i: the rule of row i is set */
-    struct dn_rules rules; /* of which those count */
-    /* The names of each scope between commas, as written; NULL: everything. Owned. */
+    struct dn_rules rules; /* only those of 'set' count */
+    /* The names of each scope, separated by commas, as configured; NULL: all match.
+     * Owned. */
     char *names[DN_N_SCOPES];
     struct dn_name_set sets[DN_N_NAME_SCOPES]; /* owned */
-    int64_t *users;                            /* a number per name of a user; owned */
+    int64_t *users;                            /* a uid per user name; owned */
     int n_users;
-    struct dn_group *groups; /* a group per name of one; owned */
+    struct dn_group *groups; /* one per group name; owned */
     int n_groups;
 };
 
@@ -89,20 +90,20 @@ struct dn_policies {
     int n_policies;
 };
 
-/* NULL-safe, leaves none. */
+/* NULL-safe, leaves an empty list. */
 void dn_policies_free (struct dn_policies *policies);
 
-/* Take a line that began with "Policy". 'people' may be NULL: then users and groups are
- * known by number only. Return -1 with 'err' and 'policies' as they were.
+/* Add a line that begins with "Policy". 'people' may be NULL: then users and groups can
+ * be given by number only. Return -1 with 'err' and 'policies' unchanged.
  */
 int dn_policies_add (struct dn_policies *policies,
                      const struct dn_keyline *line,
                      const struct dn_people *people,
                      struct dn_err *err);
 
-/* Who submits, to where. Texts are borrowed and NULL where nothing was given. */
+/* What the scopes are matched against. Texts are borrowed, NULL where unset. */
 struct dn_submitter {
-    const char *partition; /* several between commas: one of them must match */
+    const char *partition; /* one or a comma-separated list: one must match */
     const char *account;
     const char *qos;
     int64_t user_id; /* DN_UNSET: unknown */
@@ -114,16 +115,17 @@ struct dn_submitter dn_submitter_of (const struct dn_job *job);
 bool dn_policy_matches (const struct dn_policy *policy,
                         const struct dn_submitter *submitter);
 
-/* Where the value of each rule came from, by the row of its key: 0 from the rules of
- * the whole site, else the line.
+/* Where the value of each rule came from, by the row of its key: the number of the
+ * Policy line, or 0 for the rules of the whole site.
  */
 struct dn_origins {
     int line[DN_RULE_KEYS_MAX];
 };
 
-/* The rules for 'submitter': those of the site in 'rules' on entry, changed by the
- * lines that match. 'bound' has a bit per rule of the site that no line may undercut:
- * it counts as one more line, that matches all and comes last. 'origins' may be NULL.
+/* The rules for 'submitter': 'rules' has those of the site on entry and is changed by
+ * the lines that match. 'bound' has a bit per rule of the site that no line may relax:
+ * the site's values of these count as one more line, which matches all jobs and comes
+ * last. 'origins' may be NULL.
  */
 void dn_policies_apply (const struct dn_policies *policies,
                         uint64_t bound,

@@ -1,4 +1,4 @@
-/* history.c - what a site's own runs say of another run
+/* history.c - what a site's own runs of an application say of its next run
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,37 +8,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predict/tuning.h"
+#include "base/cholesky.h"
 
 /* No error of a white box is larger, nor may a file make one. */
 #define MOVED_MAX 3.0
 
-static const char *const effect_text[] = {"site",
-                                          "device",
-                                          "application",
-                                          "application_gpus",
-                                          "precision",
-                                          "application_device",
-                                          "application_precision",
-                                          "cell"};
+static const char *const axis_text[] = {
+    [DN_AXIS_BATCH] = "batch",
+    [DN_AXIS_ACCUMULATION] = "accumulation",
+    [DN_AXIS_GPUS] = "gpus",
+    [DN_AXIS_NODES] = "nodes",
+    [DN_AXIS_SAMPLE_FLOPS] = "sample_flops",
+    [DN_AXIS_DEVICE] = "device",
+    [DN_AXIS_PRECISION] = "precision",
+};
+const struct dn_names dn_axis_names = DN_NAMES (axis_text, DN_N_AXES);
 
-const struct dn_names dn_effect_names = {effect_text, DN_N_EFFECTS};
+static const enum dn_feature axis_features[DN_N_AXIS_FEATURES] = {
+    [DN_AXIS_BATCH] = DN_FEATURE_BATCH,
+    [DN_AXIS_ACCUMULATION] = DN_FEATURE_ACCUMULATION,
+    [DN_AXIS_GPUS] = DN_FEATURE_GPUS,
+    [DN_AXIS_NODES] = DN_FEATURE_NODES,
+    [DN_AXIS_SAMPLE_FLOPS] = DN_FEATURE_SAMPLE_FLOPS,
+};
+
+/* The runs of one application. */
+struct dn_past_group {
+    int first;
+    int n;
+    size_t factor; /* where its own begins */
+};
 
 struct dn_history *dn_history_new (int n)
 {
     struct dn_history *history = calloc (1, sizeof (*history));
-    size_t size = (size_t) n + 1;
 
     if (!history)
         return NULL;
     history->n = n;
     history->level = 1;
-    history->anchors = calloc (size, sizeof (*history->anchors));
-    history->weight = calloc (size, sizeof (*history->weight));
-    history->matrix = calloc (size * size / 2 + size, sizeof (*history->matrix));
-    if (history->anchors && history->weight && history->matrix)
+    history->runs = calloc ((size_t) n + 1, sizeof (*history->runs));
+    if (history->runs)
         return history;
-    dn_history_free (history);
+    free (history);
     return NULL;
 }
 
@@ -46,10 +58,16 @@ void dn_history_free (struct dn_history *history)
 {
     if (!history)
         return;
-    free (history->anchors);
-    free (history->weight);
-    free (history->matrix);
+    free (history->runs);
+    free (history->groups);
+    free (history->factors);
+    free (history->weights);
     free (history);
+}
+
+const char *dn_application_of (const struct dn_spec *spec)
+{
+    return spec->app[0] != '\0' ? spec->app : spec->model;
 }
 
 static void copy_name (char to[DN_NAME_MAX], const char *from)
@@ -60,46 +78,31 @@ static void copy_name (char to[DN_NAME_MAX], const char *from)
     to[len] = '\0';
 }
 
-void dn_trace_name (const struct dn_spec *spec,
-                    const struct dn_device *device,
-                    struct dn_trace *trace)
+/* The name of the precision that was asked for, or "unknown". */
+static void name_precision (const struct dn_spec *spec, char name[DN_NAME_MAX])
 {
-    copy_name (trace->application, dn_tuning_application (spec));
-    copy_name (trace->device, device->name);
-    dn_tuning_precision (spec, trace->precision);
-    trace->doublings = log2 (fmax ((double) spec->gpus, 1));
-}
+    char precision[DN_VALUE_MAX] = "";
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-void dn_trace_place (const struct dn_kernel *kernel,
-                     const float features[DN_N_FEATURES],
-                     struct dn_trace *trace)
-{
-    for (int i = 0; i < kernel->n_used; i++)
-        trace->at[i] = features[kernel->used[i]] * kernel->rate[i];
-}
-
-/* Lanes of a sum that do not wait for each other, as in domain.c. */
-#define LANES  4
-#define FLOATS 8
-
-static double distance (const struct dn_kernel *kernel,
-                        const struct dn_trace *a,
-                        const struct dn_trace *b)
-{
-    float sums[FLOATS] = {0};
-    int n = kernel->n_used;
-    int i = 0;
-
-    for (; i + FLOATS <= n; i += FLOATS)
-        for (int j = 0; j < FLOATS; j++) {
-            float apart = a->at[i + j] - b->at[i + j];
-
-            sums[j] += apart * apart;
+    for (int i = 0; i < n_keys; i++)
+        if (strcmp (keys[i].name, "precision") == 0) {
+            dn_spec_write_value (spec, &keys[i], precision);
+            break;
         }
-    for (; i < n; i++)
-        sums[i % FLOATS] += (a->at[i] - b->at[i]) * (a->at[i] - b->at[i]);
-    return sqrt ((double) ((sums[0] + sums[1]) + (sums[2] + sums[3])
-                           + ((sums[4] + sums[5]) + (sums[6] + sums[7]))));
+    copy_name (name, precision[0] != '\0' ? precision : "unknown");
+}
+
+void dn_trace_set (struct dn_trace *trace,
+                   const struct dn_spec *spec,
+                   const struct dn_device *device,
+                   const float features[DN_N_FEATURES])
+{
+    copy_name (trace->application, dn_application_of (spec));
+    copy_name (trace->device, device->name);
+    name_precision (spec, trace->precision);
+    for (int i = 0; i < DN_N_AXIS_FEATURES; i++)
+        trace->at[i] = features[axis_features[i]];
 }
 
 static double square (double value)
@@ -107,124 +110,157 @@ static double square (double value)
     return value * value;
 }
 
-static double smooth_variance (const struct dn_kernel *kernel,
-                               bool application,
-                               double apart)
+double dn_likeness_of (const struct dn_likeness *likeness,
+                       const struct dn_trace *a,
+                       const struct dn_trace *b)
 {
-    return square (kernel->smooth) * (application ? 1 : kernel->shared) * exp (-apart);
+    const double *lengths = likeness->lengths;
+    double apart = 0;
+
+    for (int i = 0; i < DN_N_AXIS_FEATURES; i++)
+        apart += square ((double) (a->at[i] - b->at[i]) / lengths[i]);
+    if (strcmp (a->device, b->device) != 0)
+        apart += square (1 / lengths[DN_AXIS_DEVICE]);
+    if (strcmp (a->precision, b->precision) != 0)
+        apart += square (1 / lengths[DN_AXIS_PRECISION]);
+    return square (likeness->spread) * exp (-sqrt (apart));
 }
 
-double dn_kernel_smooth (const struct dn_kernel *kernel,
-                         const struct dn_trace *a,
-                         const struct dn_trace *b)
+static int compare_runs (const void *a, const void *b)
 {
-    return smooth_variance (
-        kernel, strcmp (a->application, b->application) == 0, distance (kernel, a, b));
+    const struct dn_past *x = a;
+    const struct dn_past *y = b;
+
+    return strcmp (x->trace.application, y->trace.application);
 }
 
-/* What two runs have in common by their labels. */
-static double labels_variance (const struct dn_kernel *kernel,
-                               bool device,
-                               bool application,
-                               bool precision,
-                               double doublings)
+/* Group the sorted runs; return the numbers that all factors take. */
+static size_t set_groups (struct dn_history *history)
 {
-    const double *effects = kernel->effects;
-    double sum = square (effects[DN_EFFECT_SITE]);
+    size_t size = 0;
 
-    if (device)
-        sum += square (effects[DN_EFFECT_DEVICE]);
-    if (precision)
-        sum += square (effects[DN_EFFECT_PRECISION]);
-    if (!application)
-        return sum;
-    sum += square (effects[DN_EFFECT_APPLICATION])
-           + square (effects[DN_EFFECT_APPLICATION_GPUS]) * doublings;
-    if (device)
-        sum += square (effects[DN_EFFECT_APPLICATION_DEVICE]);
-    if (precision)
-        sum += square (effects[DN_EFFECT_APPLICATION_PRECISION]);
-    return device && precision ? sum + square (effects[DN_EFFECT_CELL]) : sum;
-}
-
-double dn_kernel_all (const struct dn_kernel *kernel,
-                      const struct dn_trace *a,
-                      const struct dn_trace *b)
-{
-    return dn_kernel_smooth (kernel, a, b)
-           + labels_variance (kernel,
-                              strcmp (a->device, b->device) == 0,
-                              strcmp (a->application, b->application) == 0,
-                              strcmp (a->precision, b->precision) == 0,
-                              a->doublings * b->doublings);
-}
-
-double dn_kernel_variance (const struct dn_kernel *kernel, const struct dn_trace *trace)
-{
-    return square (kernel->smooth)
-           + labels_variance (
-               kernel, true, true, true, trace->doublings * trace->doublings);
-}
-
-/* The sum of n products. */
-static double dot (const double *a, const double *b, int n)
-{
-    double sums[LANES] = {0};
-    int i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            sums[j] += a[i + j] * b[i + j];
-    for (; i < n; i++)
-        sums[i % LANES] += a[i] * b[i];
-    return sums[0] + sums[1] + (sums[2] + sums[3]);
-}
-
-/* x' M x of a symmetric matrix of which the lower triangle is kept. */
-static double product (const double *matrix, const double *x, int n)
-{
-    double sum = 0;
-
-    for (int i = 0; i < n; i++) {
-        sum += x[i] * (2 * dot (matrix, x, i) + matrix[i] * x[i]);
-        matrix += i + 1;
+    for (int i = 0; i < history->n; i++) {
+        if (i == 0 || compare_runs (&history->runs[i - 1], &history->runs[i]) != 0)
+            history->groups[history->n_groups++] =
+                (struct dn_past_group){.first = i, .factor = size};
+        size += (size_t) ++history->groups[history->n_groups - 1].n;
     }
-    return sum;
+    return size;
+}
+
+static int solve_group (struct dn_history *history,
+                        const struct dn_past_group *group,
+                        struct dn_err *err)
+{
+    const struct dn_past *runs = history->runs + group->first;
+    double *factor = history->factors + group->factor;
+    double *weights = history->weights + group->first;
+    double *at = factor;
+
+    if (group->n > DN_HISTORY_OWN_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "'%s': more than %d runs",
+                           runs->trace.application,
+                           DN_HISTORY_OWN_MAX);
+    for (int i = 0; i < group->n; i++) {
+        for (int j = 0; j <= i; j++)
+            *at++ = dn_likeness_of (&history->likeness, &runs[i].trace, &runs[j].trace);
+        at[-1] += square (runs[i].noise);
+        weights[i] = runs[i].error;
+    }
+    if (!dn_cholesky (factor, group->n))
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "'%s': the runs have no covariance",
+                           runs->trace.application);
+    dn_cholesky_lower (factor, weights, group->n);
+    dn_cholesky_upper (factor, weights, group->n);
+    return 0;
+}
+
+int dn_history_close (struct dn_history *history, struct dn_err *err)
+{
+    size_t n = (size_t) history->n;
+
+    if (n > 0)
+        qsort (history->runs, n, sizeof (*history->runs), compare_runs);
+    history->groups = calloc (n + 1, sizeof (*history->groups));
+    history->weights = calloc (n + 1, sizeof (*history->weights));
+    if (!history->groups || !history->weights)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    history->factors = calloc (set_groups (history) + 1, sizeof (*history->factors));
+    if (!history->factors)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (int i = 0; i < history->n_groups; i++)
+        if (solve_group (history, &history->groups[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* The runs of an application; NULL: none. */
+static const struct dn_past_group *find_group (const struct dn_history *history,
+                                               const char *application)
+{
+    int low = 0;
+    int high = history->n_groups;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+        const struct dn_past_group *group = &history->groups[middle];
+        int order = strcmp (history->runs[group->first].trace.application, application);
+
+        if (order == 0)
+            return group;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* What the application's runs expect of another one, and the variance that is left of
+ * the process.
+ */
+static double expect (const struct dn_history *history,
+                      const struct dn_past_group *group,
+                      const struct dn_trace *trace,
+                      double *left)
+{
+    double alike[DN_HISTORY_OWN_MAX];
+    double moved = 0;
+
+    for (int i = 0; i < group->n; i++) {
+        const struct dn_past *run = &history->runs[group->first + i];
+
+        alike[i] = dn_likeness_of (&history->likeness, trace, &run->trace);
+        moved += history->weights[group->first + i] * alike[i];
+    }
+    dn_cholesky_lower (history->factors + group->factor, alike, group->n);
+    for (int i = 0; i < group->n; i++)
+        *left -= square (alike[i]);
+    *left = fmax (*left, 0);
+    return moved;
 }
 
 struct dn_range dn_history_at (const struct dn_history *history,
-                               const struct dn_trace *trace)
+                               const struct dn_trace *trace,
+                               bool scaled)
 {
-    const struct dn_kernel *kernel = &history->kernel;
-    double alike[DN_ANCHORS_MAX];
-    double before = dn_kernel_variance (kernel, trace);
-    double moved = 0;
-    bool seen = false;
-    double left;
+    const struct dn_past_group *group = find_group (history, trace->application);
+    double before = square (history->likeness.spread);
+    double left = before;
+    double moved = group ? expect (history, group, trace, &left) : 0;
+    double shared = square (history->shared);
 
-    for (int i = 0; i < history->n; i++) {
-        const struct dn_trace *anchor = &history->anchors[i];
-        bool application = strcmp (trace->application, anchor->application) == 0;
-        double smooth =
-            smooth_variance (kernel, application, distance (kernel, trace, anchor));
-
-        seen = seen || application;
-        moved += history->weight[i] * smooth;
-        alike[i] = smooth
-                   + labels_variance (kernel,
-                                      strcmp (trace->device, anchor->device) == 0,
-                                      application,
-                                      strcmp (trace->precision, anchor->precision) == 0,
-                                      trace->doublings * anchor->doublings);
-    }
-    left = before - product (history->matrix, alike, history->n);
-    left = fmin (fmax (left, 0), before);
-    /* The constants are as little known as all else of a run. */
-    left += before > 0 ? square (history->constants) * left / before : 0;
-    left += square (kernel->noise);
+    shared += scaled ? 0 : square (history->device);
+    /* The constants and scales are as little known as all else of the run. */
+    left += before > 0 ? shared * left / before : shared;
+    left += square (history->likeness.noise);
     return (struct dn_range){
         .p50 = exp (fmin (fmax (moved, -MOVED_MAX), MOVED_MAX)),
         .sigma = history->level * sqrt (left),
-        .quantiles = seen ? &history->seen : &history->unseen,
+        .quantiles = group ? &history->seen : &history->unseen,
     };
 }

@@ -1,18 +1,18 @@
-/* history.h - what a site's own runs say of another run: the more alike, the more
+/* history.h - what a site's own runs of an application say of its next run
  *
- * In: how alike runs are (struct dn_kernel), and up to DN_ANCHORS_MAX of the site's
- * runs with what they teach (learn/site_history.h, through site.json). Out: a factor on
- * the time of another run and the spread that is left. Const after reading, shared by
- * all threads; nothing is allocated to predict.
+ * In: how alike two runs of an application are (struct dn_likeness), and what some of
+ * them took (learn/site_fit.h, through site.json). Out: a factor on the time of another
+ * run and the spread that is left. Const after dn_history_close (), shared by all
+ * threads; nothing is allocated to predict.
  *
- * What the constants and scales of a site leave over is taken as a Gaussian process
- * (Rasmussen and Williams 2006, 2.2): the errors of two runs have the covariance
+ * What the constants and scales of a site leave over of an application is taken as a
+ * Gaussian process (Rasmussen and Williams 2006, 2.2): the errors of two of its runs
+ * have the covariance
  *
- *   smooth^2 * exp (-distance of their features) [* shared, of two applications]
- *   + the squares of the spreads of those effects that they share: site, device, ...
+ *   spread^2 * exp (-distance)
  *
- * The scales hold the means of the effects, the anchors' weights that of the smooth
- * part, and the anchors' matrix the variance of all of it.
+ * over the coordinates of enum dn_axis, each divided by its length. Errors of different
+ * applications have none: what they share is in the constants and scales.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,86 +23,92 @@
 
 struct json_object;
 
-/* Parts of a run's logarithm that runs with the same label share. */
-enum dn_effect {
-    DN_EFFECT_SITE,
-    DN_EFFECT_DEVICE,
-    DN_EFFECT_APPLICATION,
-    DN_EFFECT_APPLICATION_GPUS, /* per doubling of the GPUs */
-    DN_EFFECT_PRECISION,
-    DN_EFFECT_APPLICATION_DEVICE,
-    DN_EFFECT_APPLICATION_PRECISION,
-    DN_EFFECT_CELL, /* of application, device and precision */
-    DN_N_EFFECTS
+/* What tells runs of an application apart: features, then names. */
+enum dn_axis {
+    DN_AXIS_BATCH,
+    DN_AXIS_ACCUMULATION,
+    DN_AXIS_GPUS,
+    DN_AXIS_NODES,
+    DN_AXIS_SAMPLE_FLOPS,
+    DN_N_AXIS_FEATURES,
+    DN_AXIS_DEVICE = DN_N_AXIS_FEATURES, /* 0 or 1: another device */
+    DN_AXIS_PRECISION,                   /* the same of the precision */
+    DN_N_AXES
 };
 
-extern const struct dn_names dn_effect_names;
+extern const struct dn_names dn_axis_names;
 
-/* Standard deviations of logarithms, and the features that tell how alike runs are. */
-struct dn_kernel {
-    double effects[DN_N_EFFECTS];
-    double smooth;
-    double shared;             /* of the smooth part: with other applications */
-    double noise;              /* of one run, all else known */
-    int used[DN_N_FEATURES];   /* feature of each coordinate */
-    float rate[DN_N_FEATURES]; /* one over the length at which it makes a difference */
-    int n_used;
+struct dn_likeness {
+    double spread; /* of an application's errors: standard deviation of logarithms */
+    double noise;  /* of one run, all else known */
+    double lengths[DN_N_AXES]; /* at which each makes a difference */
 };
 
-/* A run as the kernel sees it. */
+/* A run as it is compared. */
 struct dn_trace {
     char application[DN_NAME_MAX];
     char device[DN_NAME_MAX];
     char precision[DN_NAME_MAX];
-    double doublings;        /* log2 of the GPUs */
-    float at[DN_N_FEATURES]; /* coordinates: features times their rates */
+    float at[DN_N_AXIS_FEATURES];
+};
+
+/* A measured run. */
+struct dn_past {
+    struct dn_trace trace;
+    double error; /* ln (measured / predicted by the site's constants and scales) */
+    double noise; /* its spread, the larger the further it lies out */
 };
 
 struct dn_history {
-    struct dn_kernel kernel;
-    struct dn_trace *anchors; /* owned, as are the next two */
-    double *weight;
-    double *matrix; /* lower triangle by rows: what the anchors take off the variance */
+    struct dn_likeness likeness;
+    struct dn_past *runs; /* by application after dn_history_close (); owned */
     int n;
-    double constants; /* spread of predictions by what is not known of them */
-    double level;     /* factor on all spreads, by the site's own runs */
+    double shared; /* spread by what is not known of the constants and scales */
+    double device; /* more where the device has no scale */
+    double level;  /* factor on all spreads, by the site's own runs */
     /* Of errors in units of the stated spread: of applications that are among the
-     * anchors, and of others. */
+     * runs, and of others. */
     struct dn_quantiles seen;
     struct dn_quantiles unseen;
+    struct dn_past_group *groups; /* one per application; owned, as are the next two */
+    int n_groups;
+    double *factors; /* of the covariances of each application */
+    double *weights; /* the inverse times the errors */
 };
 
-/* What the spec is to the kernel: names and GPUs, then coordinates. */
-void dn_trace_name (const struct dn_spec *spec,
-                    const struct dn_device *device,
-                    struct dn_trace *trace);
-void dn_trace_place (const struct dn_kernel *kernel,
-                     const float features[DN_N_FEATURES],
-                     struct dn_trace *trace);
-
-/* Covariance of two runs: its smooth part, and all of it. */
-double dn_kernel_smooth (const struct dn_kernel *kernel,
-                         const struct dn_trace *a,
-                         const struct dn_trace *b);
-double dn_kernel_all (const struct dn_kernel *kernel,
-                      const struct dn_trace *a,
-                      const struct dn_trace *b);
-
-/* Variance of a run that nothing is known of, noise left aside. */
-double dn_kernel_variance (const struct dn_kernel *kernel,
-                           const struct dn_trace *trace);
-
-/* By what the smooth part multiplies the time of a run, and the spread of its logarithm
- * that all effects leave.
+/* The name under which runs of an application are put together: app= if it is given,
+ * else the model's; "" for neither.
  */
-struct dn_range dn_history_at (const struct dn_history *history,
-                               const struct dn_trace *trace);
+const char *dn_application_of (const struct dn_spec *spec);
 
-/* Room for 'n' anchors, all else 0. NULL without memory. */
+/* The run as it is compared; 'features' are those by the constants that ship. */
+void dn_trace_set (struct dn_trace *trace,
+                   const struct dn_spec *spec,
+                   const struct dn_device *device,
+                   const float features[DN_N_FEATURES]);
+
+/* Covariance of the errors of two runs of one application. */
+double dn_likeness_of (const struct dn_likeness *likeness,
+                       const struct dn_trace *a,
+                       const struct dn_trace *b);
+
+/* Room for 'n' runs, all else 0. NULL without memory. */
 struct dn_history *dn_history_new (int n);
+
+/* Sort the runs and prepare the predictions. -1 where an application has more than
+ * DN_HISTORY_OWN_MAX runs, or without memory.
+ */
+int dn_history_close (struct dn_history *history, struct dn_err *err);
 
 /* NULL-safe. */
 void dn_history_free (struct dn_history *history);
+
+/* By what the runs of the application multiply the time of another one, and the spread
+ * of its logarithm that is left; 'scaled' where its device has a scale.
+ */
+struct dn_range dn_history_at (const struct dn_history *history,
+                               const struct dn_trace *trace,
+                               bool scaled);
 
 /* Read the member "history" of a site.json. NULL with 'err'. */
 struct dn_history *dn_history_read (struct json_object *json, struct dn_err *err);

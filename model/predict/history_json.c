@@ -12,72 +12,34 @@
 #include "predict/history.h"
 
 #define SPREAD_MAX  5.0
+#define LENGTH_MIN  1e-3
+#define LENGTH_MAX  1e6
 #define FEATURE_MAX 1e6
-#define WEIGHT_MAX  1e6
-#define MATRIX_MAX  1e9
+#define RATIO_MAX   1000.0
+#define NOISE_MIN   1e-3
+#define NOISE_MAX   20.0
 #define SCORE_MAX   50.0
 
 /* --- reading --------------------------------------------------------------------- */
 
-static int read_effects (struct json_object *json,
-                         struct dn_kernel *kernel,
-                         struct dn_err *err)
-{
-    const char *known[DN_N_EFFECTS + 1] = {NULL};
-    struct json_object *object = dn_json_need_object (json, "effects", err);
-
-    if (!object)
-        return -1;
-    for (int i = 0; i < DN_N_EFFECTS; i++)
-        known[i] = dn_names_get (&dn_effect_names, i);
-    if (dn_json_read_keys (object, known, err) < 0)
-        return dn_err_wrap (err, "effects");
-    for (int i = 0; i < DN_N_EFFECTS; i++)
-        if (dn_json_need_real (
-                object, known[i], 0, SPREAD_MAX, &kernel->effects[i], err)
-            < 0)
-            return dn_err_wrap (err, "effects");
-    return 0;
-}
-
-static int find_feature (const char *name)
-{
-    const struct dn_feature_key *keys = dn_feature_keys ();
-
-    for (int i = 0; i < DN_N_FEATURES; i++)
-        if (strcmp (keys[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-/* The order of the members is that of the anchors' numbers. */
 static int read_lengths (struct json_object *json,
-                         struct dn_kernel *kernel,
+                         struct dn_likeness *likeness,
                          struct dn_err *err)
 {
+    const char *known[DN_N_AXES + 1] = {NULL};
     struct json_object *object = dn_json_need_object (json, "lengths", err);
-    struct json_object_iterator it;
-    struct json_object_iterator end;
 
     if (!object)
         return -1;
-    it = json_object_iter_begin (object);
-    end = json_object_iter_end (object);
-    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
-        const char *name = json_object_iter_peek_name (&it);
-        int feature = find_feature (name);
-        double length;
-
-        if (feature < 0)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               "lengths: '%s': no feature",
-                               dn_quote (name, strlen (name)).text);
-        if (dn_json_need_real (object, name, 1e-3, 1e6, &length, err) < 0)
+    for (int i = 0; i < DN_N_AXES; i++)
+        known[i] = dn_names_get (&dn_axis_names, i);
+    if (dn_json_read_keys (object, known, err) < 0)
+        return dn_err_wrap (err, "lengths");
+    for (int i = 0; i < DN_N_AXES; i++)
+        if (dn_json_need_real (
+                object, known[i], LENGTH_MIN, LENGTH_MAX, &likeness->lengths[i], err)
+            < 0)
             return dn_err_wrap (err, "lengths");
-        kernel->used[kernel->n_used] = feature;
-        kernel->rate[kernel->n_used++] = (float) (1 / length);
-    }
     return 0;
 }
 
@@ -126,125 +88,158 @@ static int read_law (struct json_object *json,
     return 0;
 }
 
-static int read_anchor (struct json_object *json,
-                        const struct dn_kernel *kernel,
-                        struct dn_trace *trace,
-                        double *weight,
-                        struct dn_err *err)
+static int read_run (struct json_object *json, struct dn_past *run, struct dn_err *err)
 {
     static const char *const known[] = {
-        "application", "device", "precision", "gpus", "weight", "at", NULL};
-    double at[DN_N_FEATURES];
-    int64_t gpus;
+        "device", "precision", "ratio", "noise", "at", NULL};
+    struct dn_trace *trace = &run->trace;
+    double at[DN_N_AXIS_FEATURES];
+    double ratio;
 
     if (dn_json_read_keys (json, known, err) < 0
-        || dn_json_need_text (json, "application", trace->application, DN_NAME_MAX, err)
-               < 0
         || dn_json_need_text (json, "device", trace->device, DN_NAME_MAX, err) < 0
         || dn_json_need_text (json, "precision", trace->precision, DN_NAME_MAX, err) < 0
-        || dn_json_need_int (json, "gpus", 1, DN_COUNT_MAX, &gpus, err) < 0
-        || dn_json_need_real (json, "weight", -WEIGHT_MAX, WEIGHT_MAX, weight, err) < 0
+        || dn_json_need_real (json, "ratio", 1 / RATIO_MAX, RATIO_MAX, &ratio, err) < 0
+        || dn_json_need_real (json, "noise", NOISE_MIN, NOISE_MAX, &run->noise, err) < 0
         || dn_json_need_reals (
-               json, "at", -FEATURE_MAX, FEATURE_MAX, at, kernel->n_used, err)
+               json, "at", -FEATURE_MAX, FEATURE_MAX, at, DN_N_AXIS_FEATURES, err)
                < 0)
         return -1;
-    trace->doublings = log2 ((double) gpus);
-    for (int i = 0; i < kernel->n_used; i++)
-        trace->at[i] = (float) at[i] * kernel->rate[i];
+    run->error = log (ratio);
+    for (int i = 0; i < DN_N_AXIS_FEATURES; i++)
+        trace->at[i] = (float) at[i];
     return 0;
 }
 
-static int read_matrix (struct json_object *json,
-                        struct dn_history *history,
-                        struct dn_err *err)
+/* The runs of one application, from 'runs' on. */
+static int read_application (const char *name,
+                             struct json_object *array,
+                             struct dn_past *runs,
+                             struct dn_err *err)
 {
-    size_t n = (size_t) history->n * ((size_t) history->n + 1) / 2;
-    struct json_object *array = dn_json_need_array (json, "matrix", n, n, err);
-
-    if (!array)
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        if (!dn_json_number (json_object_array_get_idx (array, i), &history->matrix[i])
-            || fabs (history->matrix[i]) > MATRIX_MAX)
-            return dn_err_set (err,
-                               DN_E_RANGE,
-                               "matrix: value %zu is no number of %g..%g",
-                               i,
-                               -MATRIX_MAX,
-                               MATRIX_MAX);
+    for (size_t i = 0; i < json_object_array_length (array); i++)
+        if (dn_name_copy (
+                dn_span_of (name), runs[i].trace.application, DN_NAME_MAX, "name", err)
+                < 0
+            || read_run (json_object_array_get_idx (array, i), &runs[i], err) < 0)
+            return dn_err_wrap (
+                err, "'%s': run %zu", dn_quote (name, strlen (name)).text, i);
     return 0;
 }
 
-/* All but the anchors and what is made of them. */
+/* How many runs an application has; -1 if that is no list, or too long. */
+static int count_runs (const char *name,
+                       const struct json_object *array,
+                       struct dn_err *err)
+{
+    size_t n;
+
+    if (!json_object_is_type (array, json_type_array))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "'%s': found %s, expected an array",
+                           dn_quote (name, strlen (name)).text,
+                           json_type_to_name (json_object_get_type (array)));
+    n = json_object_array_length (array);
+    if (n > DN_HISTORY_OWN_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "'%s': more than %d runs",
+                           dn_quote (name, strlen (name)).text,
+                           DN_HISTORY_OWN_MAX);
+    return (int) n;
+}
+
+/* Room for the runs of all applications. NULL with 'err'. */
+static struct dn_history *make_room (struct json_object *applications,
+                                     struct dn_err *err)
+{
+    struct json_object_iterator it = json_object_iter_begin (applications);
+    struct json_object_iterator end = json_object_iter_end (applications);
+    struct dn_history *history;
+    int64_t n = 0;
+
+    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
+        int own = count_runs (
+            json_object_iter_peek_name (&it), json_object_iter_peek_value (&it), err);
+
+        if (own < 0)
+            return NULL;
+        n += own;
+    }
+    if (n > DN_HISTORY_MAX) {
+        dn_err_set (err, DN_E_LIMIT, "more than %d runs", DN_HISTORY_MAX);
+        return NULL;
+    }
+    history = dn_history_new ((int) n);
+    if (!history)
+        dn_err_set (err, DN_E_NOMEM, "out of memory");
+    return history;
+}
+
+static int read_applications (struct json_object *applications,
+                              struct dn_history *history,
+                              struct dn_err *err)
+{
+    struct json_object_iterator it = json_object_iter_begin (applications);
+    struct json_object_iterator end = json_object_iter_end (applications);
+    struct dn_past *runs = history->runs;
+
+    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
+        struct json_object *array = json_object_iter_peek_value (&it);
+
+        if (read_application (json_object_iter_peek_name (&it), array, runs, err) < 0)
+            return -1;
+        runs += json_object_array_length (array);
+    }
+    return dn_history_close (history, err);
+}
+
+/* All but the runs. */
 static int read_head (struct json_object *json,
                       struct dn_history *history,
                       struct dn_err *err)
 {
     static const char *const known[] = {"noise",
-                                        "smooth",
-                                        "shared",
-                                        "effects",
+                                        "spread",
                                         "lengths",
-                                        "constants",
+                                        "shared",
+                                        "device",
                                         "level",
                                         "law",
-                                        "anchors",
-                                        "matrix",
+                                        "applications",
                                         NULL};
-    struct dn_kernel *kernel = &history->kernel;
+    struct dn_likeness *likeness = &history->likeness;
 
     if (dn_json_read_keys (json, known, err) < 0
-        || dn_json_need_real (json, "noise", 1e-3, SPREAD_MAX, &kernel->noise, err) < 0
-        || dn_json_need_real (json, "smooth", 0, SPREAD_MAX, &kernel->smooth, err) < 0
-        || dn_json_need_real (json, "shared", 0, 1, &kernel->shared, err) < 0
         || dn_json_need_real (
-               json, "constants", 0, SPREAD_MAX, &history->constants, err)
+               json, "noise", NOISE_MIN, SPREAD_MAX, &likeness->noise, err)
                < 0
+        || dn_json_need_real (json, "spread", 0, SPREAD_MAX, &likeness->spread, err) < 0
+        || dn_json_need_real (json, "shared", 0, SPREAD_MAX, &history->shared, err) < 0
+        || dn_json_need_real (json, "device", 0, SPREAD_MAX, &history->device, err) < 0
         || dn_json_need_real (json, "level", 0.1, 10, &history->level, err) < 0
-        || read_effects (json, kernel, err) < 0 || read_lengths (json, kernel, err) < 0)
+        || read_lengths (json, likeness, err) < 0)
         return -1;
     return read_law (json, history, err);
 }
 
-static int read_body (struct json_object *json,
-                      struct json_object *anchors,
-                      struct dn_history *history,
-                      struct dn_err *err)
-{
-    if (read_head (json, history, err) < 0)
-        return -1;
-    for (int i = 0; i < history->n; i++)
-        if (read_anchor (json_object_array_get_idx (anchors, (size_t) i),
-                         &history->kernel,
-                         &history->anchors[i],
-                         &history->weight[i],
-                         err)
-            < 0)
-            return dn_err_wrap (err, "anchor %d", i);
-    return read_matrix (json, history, err);
-}
-
 struct dn_history *dn_history_read (struct json_object *json, struct dn_err *err)
 {
-    struct json_object *anchors =
-        dn_json_need_array (json, "anchors", 0, DN_ANCHORS_MAX, err);
-    struct dn_history *history =
-        anchors ? dn_history_new ((int) json_object_array_length (anchors)) : NULL;
+    struct json_object *applications = dn_json_need_object (json, "applications", err);
+    struct dn_history *history = applications ? make_room (applications, err) : NULL;
 
-    if (anchors && !history)
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
-    if (history && read_body (json, anchors, history, err) < 0) {
-        dn_history_free (history);
-        history = NULL;
-    }
-    if (!history)
-        dn_err_wrap (err, "history");
-    return history;
+    if (history && read_head (json, history, err) == 0
+        && read_applications (applications, history, err) == 0)
+        return history;
+    dn_history_free (history);
+    dn_err_wrap (err, "history");
+    return NULL;
 }
 
 /* --- writing --------------------------------------------------------------------- */
 
-/* Weights of runs that are alike cancel one another: nine digits, as features have. */
+/* Nine digits, as features have. */
 static struct json_object *real_of (double value)
 {
     char text[32];
@@ -294,58 +289,57 @@ static void add_law (struct json_object *json, const struct dn_history *history)
     add_values (object, "unseen", &history->unseen);
 }
 
-static struct json_object *anchor_of (const struct dn_kernel *kernel,
-                                      const struct dn_trace *trace,
-                                      double weight)
+static struct json_object *run_of (const struct dn_past *run)
 {
     struct json_object *object = json_object_new_object ();
     struct json_object *at = json_object_new_array ();
 
     json_object_object_add (
-        object, "application", json_object_new_string (trace->application));
-    json_object_object_add (object, "device", json_object_new_string (trace->device));
+        object, "device", json_object_new_string (run->trace.device));
     json_object_object_add (
-        object, "precision", json_object_new_string (trace->precision));
-    json_object_object_add (
-        object, "gpus", json_object_new_int64 (llround (exp2 (trace->doublings))));
-    json_object_object_add (object, "weight", real_of (weight));
-    for (int i = 0; i < kernel->n_used; i++)
-        json_object_array_add (
-            at, real_of ((double) trace->at[i] / (double) kernel->rate[i]));
+        object, "precision", json_object_new_string (run->trace.precision));
+    json_object_object_add (object, "ratio", real_of (exp (run->error)));
+    json_object_object_add (object, "noise", real_of (run->noise));
+    for (int i = 0; i < DN_N_AXIS_FEATURES; i++)
+        json_object_array_add (at, real_of ((double) run->trace.at[i]));
     json_object_object_add (object, "at", at);
     return object;
 }
 
+/* The runs stand together by application. */
+static void add_applications (struct json_object *json,
+                              const struct dn_history *history)
+{
+    struct json_object *object = dn_json_put_object (json, "applications");
+
+    for (int i = 0; i < history->n; i++) {
+        const struct dn_past *run = &history->runs[i];
+        struct json_object *array = dn_json_member (object, run->trace.application);
+
+        if (!array) {
+            array = json_object_new_array ();
+            json_object_object_add (object, run->trace.application, array);
+        }
+        json_object_array_add (array, run_of (run));
+    }
+}
+
 struct json_object *dn_history_write (const struct dn_history *history)
 {
-    const struct dn_kernel *kernel = &history->kernel;
-    const struct dn_feature_key *keys = dn_feature_keys ();
+    const struct dn_likeness *likeness = &history->likeness;
     struct json_object *json = json_object_new_object ();
-    struct json_object *array;
     struct json_object *object;
 
-    json_object_object_add (json, "noise", real_of (kernel->noise));
-    json_object_object_add (json, "smooth", real_of (kernel->smooth));
-    json_object_object_add (json, "shared", real_of (kernel->shared));
-    object = dn_json_put_object (json, "effects");
-    for (int i = 0; i < DN_N_EFFECTS; i++)
-        json_object_object_add (
-            object, dn_names_get (&dn_effect_names, i), real_of (kernel->effects[i]));
+    json_object_object_add (json, "noise", real_of (likeness->noise));
+    json_object_object_add (json, "spread", real_of (likeness->spread));
     object = dn_json_put_object (json, "lengths");
-    for (int i = 0; i < kernel->n_used; i++)
+    for (int i = 0; i < DN_N_AXES; i++)
         json_object_object_add (
-            object, keys[kernel->used[i]].name, real_of (1 / (double) kernel->rate[i]));
-    json_object_object_add (json, "constants", real_of (history->constants));
+            object, dn_names_get (&dn_axis_names, i), real_of (likeness->lengths[i]));
+    json_object_object_add (json, "shared", real_of (history->shared));
+    json_object_object_add (json, "device", real_of (history->device));
     json_object_object_add (json, "level", real_of (history->level));
     add_law (json, history);
-    array = json_object_new_array ();
-    for (int i = 0; i < history->n; i++)
-        json_object_array_add (
-            array, anchor_of (kernel, &history->anchors[i], history->weight[i]));
-    json_object_object_add (json, "anchors", array);
-    array = json_object_new_array ();
-    for (int i = 0; i < history->n * (history->n + 1) / 2; i++)
-        json_object_array_add (array, real_of (history->matrix[i]));
-    json_object_object_add (json, "matrix", array);
+    add_applications (json, history);
     return json;
 }

@@ -2,11 +2,11 @@
  *
  * In: the text of site.json (dnnest(1), JSON), made by learn/site_fit.h and edited
  * by people. Out: struct dn_tuning: the white box's constants as they are here, a scale
- * per device and per application, and how far off a prediction still is. Const after
- * reading, shared by all threads.
+ * of the site and one per device, and what its runs of each application took. Const
+ * after reading, shared by all threads.
  *
- * time = white box (constants) * scale * those of device, application, precision and
- *        what they have together * what runs that are alike took (history.h)
+ * time = white box (constants) * scale * that of the device
+ *        * what the application's runs that are alike took (history.h)
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,19 +17,17 @@
 
 struct json_object;
 
-/* Version 1 had no history. */
-#define DN_TUNING_FORMAT 2
-
-/* An application, a device and a precision. */
-#define DN_SCALE_NAME_MAX (3 * DN_NAME_MAX)
+/* Versions 1 and 2 had scales of applications and of what they share with devices and
+ * precisions, and compared the runs of all applications.
+ */
+#define DN_TUNING_FORMAT 3
 
 /* Measured over predicted, and the standard deviation of its logarithm. */
 struct dn_scale {
-    char name[DN_SCALE_NAME_MAX];
+    char name[DN_NAME_MAX];
     double scale;
     double sigma;
-    double doubling; /* factor per doubling of the GPUs; 1 but for applications */
-    int64_t runs;    /* that it was learned from; 0: none, the scale is 1 */
+    int64_t runs; /* that it was learned from; 0: none, the scale is 1 */
 };
 
 struct dn_scales {
@@ -49,15 +47,6 @@ struct dn_tuning {
     struct dn_scale memory;
     struct dn_scale power;
     struct dn_scales devices;
-    struct dn_scales applications;
-    /* An application on one device in one precision, or "*" for any of them. */
-    struct dn_scales cells;
-    /* Spread of ln (measured / predicted) where the cell has been seen, where both
-     * application and device have, where only the device has, and where neither has. */
-    double cell;
-    double known;
-    double device;
-    double none;
     struct dn_history *history; /* NULL: none; owned */
 };
 
@@ -84,22 +73,6 @@ int dn_scales_add (struct dn_scales *scales,
 const struct dn_scale *dn_scales_find (const struct dn_scales *scales,
                                        const char *name);
 
-/* The name under which runs of an application are put together: app= if it is given,
- * else the model's; "" for neither.
- */
-const char *dn_tuning_application (const struct dn_spec *spec);
-
-/* The name of the precision that was asked for, or "unknown". */
-void dn_tuning_precision (const struct dn_spec *spec, char name[DN_NAME_MAX]);
-
-/* The name of what runs share by this effect: of a device, an application, or
- * "APPLICATION DEVICE PRECISION" with "*" for what the effect leaves open; "" of the
- * site.
- */
-void dn_tuning_label (enum dn_effect effect,
-                      const struct dn_trace *trace,
-                      char name[DN_SCALE_NAME_MAX]);
-
 /* The constants to predict with. NULL-safe: the shipped ones. */
 const struct dn_constants *dn_tuning_constants (const struct dn_tuning *tuning);
 
@@ -114,11 +87,9 @@ struct dn_range dn_tuning_step (const struct dn_tuning *tuning,
 /* The spread and the law of a step time that are those of 'base' without the site's
  * runs, 'step' being what dn_tuning_step () says. NULL-safe.
  *
- * With a history the site's own are taken where they bound the time closer, or where
- * its runs scatter more than was thought. Without one, where the site knows better it
- * is the site's, the more the more runs there are. Where it knows less, because it has
- * not seen the application, that of 'base' stays, but for what even alike runs of the
- * site scatter by.
+ * Of an application that the site has run, its own are taken where they bound the time
+ * closer, or where its runs scatter more than was thought. Of another one they are
+ * taken only where they bound it wider.
  */
 struct dn_range dn_tuning_spread (const struct dn_tuning *tuning,
                                   const struct dn_range *step,

@@ -1,9 +1,9 @@
-/* constraint.c - a constraint taken apart, if it is a plain one
+/* constraint.c - parsing a constraint, if it is a plain one
  *
  * Slurm's constraints know alternatives ("a|b"), one of several for all nodes
- * ("[a|b]"), counts ("a*2"), negation and brackets; how they bind differs by version.
- * Only names joined by "&" mean the same everywhere, and only these may be replaced one
- * by one.
+ * ("[a|b]"), counts ("a*2"), negation and brackets; their precedence differs by
+ * version. Only names joined by "&" mean the same in all versions, and only these may
+ * be replaced one by one.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the fields hold. */
+/* The GPUs in the fields. */
 struct found {
     int64_t count[DN_N_GPU_FIELDS]; /* DN_UNSET where there is no GPU */
     struct dn_span type;            /* of the first one */
@@ -56,7 +56,7 @@ static int read_field (struct dn_request *request,
         const struct dn_tres *entry = &list.entries[i];
 
         if (dn_span_is (entry->name, "shard") || dn_span_is (entry->name, "mps"))
-            dn_request_keep (request->keep_gpu, "shares of a GPU are left alone");
+            dn_request_keep (request->keep_gpu, "shares of a GPU were requested");
         if (entry->gpu)
             take_gpu (found, field, entry);
         else if (!entry->cpu)
@@ -83,7 +83,7 @@ static int64_t field_multiplier (const struct dn_request *request, int field)
     }
 }
 
-/* The GPUs of the whole job, by all fields that tell. */
+/* The GPUs of the whole job, from all fields that give their number. */
 static void count_gpus (struct dn_request *request, const struct found *found)
 {
     for (int f = DN_GPU_PER_JOB; f < DN_N_GPU_FIELDS; f++) {
@@ -100,14 +100,16 @@ static void count_gpus (struct dn_request *request, const struct found *found)
             request->n_gpus = all;
             request->gpu_field = (enum dn_gpu_field) f;
         } else if (request->n_gpus != all) {
-            dn_request_keep (request->keep_gpu, "the counts of GPUs contradict");
-            dn_request_keep (request->keep_cpus, "the counts of GPUs contradict");
+            dn_request_keep (request->keep_gpu,
+                             "the counts of GPUs contradict each other");
+            dn_request_keep (request->keep_cpus,
+                             "the counts of GPUs contradict each other");
         }
     }
 }
 
-/* Most GPUs of one node. An uneven spread puts at most this many there; one node may
- * take all when the number of nodes is open.
+/* Maximum number of GPUs on one node, also if they are spread unevenly. If the number
+ * of nodes is unknown, one node may have all GPUs.
  */
 static void count_on_node (struct dn_request *request, const struct found *found)
 {

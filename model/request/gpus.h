@@ -7,11 +7,11 @@
 
 #include "request/request.h"
 
-/* Keep a field: the first reason stays. */
+/* Keep a field unchanged; an earlier reason is kept. */
 void dn_request_keep (char reason[DN_REASON_MAX], const char *text);
 
-/* A product of counts that a hostile client may make as large as it likes; DN_UNSET
- * when it is no number of anything.
+/* A product of counts from a client that may be hostile; DN_UNSET if one is negative or
+ * the product is above DN_COUNT_MAX.
  */
 int64_t dn_request_product (int64_t a, int64_t b);
 

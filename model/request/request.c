@@ -1,10 +1,10 @@
-/* request.c - what a submission amounts to, and what of it must be left alone
+/* request.c - parsing a submission, and which of it must not be changed
  *
- * A form that is understood but whose rewriting has a trap (plugin/CONTRACT.md, The
- * form of a request) is kept as it is, with the reason. The traps that are handled: the
- * same fact in several fields, memory that follows CPUs or GPUs, CPUs that follow GPUs,
- * several tasks. Those that are kept: GPUs of several types, types mixed with untyped,
- * node lists and reservations that may name a type, whole-node and overcommitted jobs.
+ * A form that is parsed but not safe to rewrite (plugin/CONTRACT.md, The form of a
+ * request) is kept unchanged, with the reason. Handled: the same fact in several
+ * fields, memory that follows CPUs or GPUs, CPUs that follow GPUs, several tasks. Kept
+ * unchanged: GPUs of several types, types mixed with untyped, node lists and
+ * reservations that may name a type, whole-node and overcommitted jobs.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -83,13 +83,13 @@ static void read_tasks (struct dn_request *request)
                 : DN_UNSET;
     else
         request->n_tasks = request->n_nodes;
-    /* More tasks than fit on the nodes' minimum: without -N Slurm picks the nodes. */
+    /* Without -N Slurm chooses the number of nodes for several tasks. */
     if (job->min_nodes == DN_UNSET && request->n_tasks > 1)
         request->n_nodes = DN_UNSET;
 }
 
-/* The one count of a text of CPUs or memory per GPU; DN_UNSET when it has none, or is
- * anything but a single count for GPUs of any type.
+/* The count in a text of CPUs or memory per GPU; DN_UNSET unless the text has exactly
+ * one entry, for GPUs of any type.
  */
 static int read_per_gpu (const char *text,
                          const char *what,
@@ -106,8 +106,8 @@ static int read_per_gpu (const char *text,
     return 0;
 }
 
-/* CPUs per task: the field, or where --tres-per-task has left that open (23.11) the
- * entry of the text. Two that differ are a mistake of somebody else's.
+/* CPUs per task: the field, or the entry of --tres-per-task if the field is unset
+ * (23.11). If the two differ, the CPUs are kept.
  */
 static int read_cpus_per_task (struct dn_request *request, struct dn_err *err)
 {
@@ -124,7 +124,8 @@ static int read_cpus_per_task (struct dn_request *request, struct dn_err *err)
     else if (in_text > 0)
         request->cpus_per_task = in_text;
     if (in_text != DN_UNSET && in_text != request->cpus_per_task)
-        dn_request_keep (request->keep_cpus, "the counts of CPUs contradict");
+        dn_request_keep (request->keep_cpus,
+                         "the counts of CPUs contradict each other");
     return 0;
 }
 
@@ -136,25 +137,25 @@ static void keep_cpus (struct dn_request *request)
         && (request->cpus_each_gpu == DN_UNSET || request->cpus_per_task != DN_UNSET))
         dn_request_keep (request->keep_cpus, "CPUs are requested per task and per GPU");
     if (request->cpus_each_gpu != DN_UNSET && request->n_gpus == DN_UNSET)
-        dn_request_keep (request->keep_cpus, "the number of GPUs is open");
+        dn_request_keep (request->keep_cpus, "the number of GPUs is unknown");
     if (request->cpus_per_task == DN_UNSET && request->cpus_each_gpu == DN_UNSET)
         dn_request_keep (request->keep_cpus, "no CPUs per task were requested (-c)");
     if (request->n_tasks == DN_UNSET)
-        dn_request_keep (request->keep_cpus, "the number of tasks is open");
+        dn_request_keep (request->keep_cpus, "the number of tasks is unknown");
     if (job->exclusive)
         dn_request_keep (request->keep_cpus, "whole nodes were requested");
     if (job->overcommit)
-        dn_request_keep (request->keep_cpus, "overcommitted CPUs");
+        dn_request_keep (request->keep_cpus, "overcommitted CPUs were requested");
     if (job->special_cores)
         dn_request_keep (request->keep_cpus,
                          "cores, threads or tasks per core were specified");
     if (dn_job_getenv (job, "SRUN_CPUS_PER_TASK"))
         dn_request_keep (request->keep_cpus,
-                         "the environment counts CPUs (SRUN_CPUS_PER_TASK)");
+                         "the environment sets a number of CPUs (SRUN_CPUS_PER_TASK)");
 }
 
-/* CPUs of the job, and those that one GPU's processes can count on. Without -c Slurm
- * gives one CPU per task; on whole nodes there are as many as the node has.
+/* CPUs of the job, and CPUs per GPU. Without -c Slurm gives one CPU per task; a job
+ * with whole nodes gets all of their CPUs.
  */
 static int read_cpus (struct dn_request *request, struct dn_err *err)
 {
@@ -181,8 +182,8 @@ static int read_cpus (struct dn_request *request, struct dn_err *err)
     return 0;
 }
 
-/* Are the CPUs of every node known and the same? With CPUs per GPU and GPUs of the
- * whole job only if these cannot be spread.
+/* Are the CPUs of every node known and equal? With CPUs per GPU and GPUs per job, only
+ * if the GPUs cannot be spread over nodes.
  */
 static bool knows_node_cpus (const struct dn_request *request)
 {
@@ -195,8 +196,8 @@ static bool knows_node_cpus (const struct dn_request *request)
 }
 
 /* Memory per node that the request amounts to. A request per CPU, or the cluster's
- * default per CPU, shrinks with the CPUs: it can only be kept whole when the CPUs of
- * one node are known.
+ * default per CPU, shrinks with the CPUs: its total can be kept only if the CPUs of one
+ * node are known.
  */
 static int read_memory (struct dn_request *request, struct dn_err *err)
 {
@@ -207,7 +208,7 @@ static int read_memory (struct dn_request *request, struct dn_err *err)
     if (read_per_gpu (job->mem_per_tres, "memory per gpu", &per_gpu, err) < 0)
         return -1;
     if (is_given (job->mem_per_tres) && per_gpu == DN_UNSET)
-        dn_request_keep (request->keep_gpu, "memory follows GPUs of a type");
+        dn_request_keep (request->keep_gpu, "memory was requested per GPU of a type");
     if (job->mem_per_node_mb != DN_UNSET)
         request->mem_per_node_mb = job->mem_per_node_mb;
     else if (per_gpu != DN_UNSET)
@@ -223,11 +224,11 @@ static int read_memory (struct dn_request *request, struct dn_err *err)
         request->mem_per_node_mb = per_cpu * (request->n_cpus / request->n_nodes);
     else
         dn_request_keep (request->keep_cpus,
-                         "memory follows CPUs and the CPUs of a node are open");
+                         "memory follows CPUs and the CPUs per node are unknown");
     return 0;
 }
 
-/* Kinds of jobs and conditions that forbid a change altogether. */
+/* Kinds of jobs and options that forbid a change. */
 static void read_conditions (struct dn_request *request)
 {
     const struct dn_job *job = request->job;
@@ -241,32 +242,31 @@ static void read_conditions (struct dn_request *request)
     if (job->time_limit_min == DN_UNLIMITED)
         dn_request_keep (request->keep_time, "an unlimited time was requested");
     if (is_given (job->prefer) || is_given (job->batch_features))
-        dn_request_keep (request->keep_gpu,
-                         "a preference or --batch may name a GPU type");
+        dn_request_keep (request->keep_gpu, "--prefer or --batch may name a GPU type");
     if (job->memory_open) {
         dn_request_keep (request->keep_gpu,
-                         "no memory was requested: it may follow the node");
+                         "no memory was requested, its default may depend on the node");
         dn_request_keep (request->keep_cpus,
-                         "no memory was requested: it may follow the CPUs");
+                         "no memory was requested, its default may depend on the CPUs");
     }
     if (is_given (job->req_nodes) || is_given (job->exc_nodes))
         dn_request_keep (request->keep_gpu, "nodes were named");
     if (job->special_nodes || job->special_cores)
-        dn_request_keep (request->keep_gpu, "the shape of a node was specified");
+        dn_request_keep (request->keep_gpu,
+                         "disk, sockets, cores or threads of a node were specified");
     if (job->exclusive || job->mem_per_node_mb == 0)
         dn_request_keep (request->keep_gpu,
                          "a whole node or its whole memory was requested");
     if (job->pn_min_cpus > 1 && job->pn_min_cpus > job->cpus_per_task)
-        dn_request_keep (request->keep_gpu,
-                         "CPUs of a node were requested (--mincpus)");
+        dn_request_keep (request->keep_gpu, "CPUs per node were requested (--mincpus)");
     if (is_given (job->reservation))
         dn_request_keep (request->keep_gpu, "a reservation was named");
     if (is_given (job->partition) && strchr (job->partition, ','))
         dn_request_keep (request->keep_gpu, "several partitions were named");
 }
 
-/* Steps of the script, and what the environment tells them, that would fail with other
- * resources. An srun whose constraint the allocation cannot meet waits for ever.
+/* Steps of the script, and variables that they read, that would fail with other
+ * resources. An srun whose constraint the allocation cannot meet waits forever.
  */
 static void read_steps (struct dn_request *request)
 {
@@ -280,7 +280,8 @@ static void read_steps (struct dn_request *request)
         dn_request_keep (request->keep_gpu,
                          "the environment has a constraint (SLURM_CONSTRAINT)");
     if (dn_script_counts_cpus (job->script))
-        dn_request_keep (request->keep_cpus, "the script counts CPUs");
+        dn_request_keep (request->keep_cpus,
+                         "the script sets a number of CPUs or tasks");
 }
 
 static int read_resources (struct dn_request *request, struct dn_err *err)

@@ -1,9 +1,9 @@
-/* request.h - what the user asked Slurm for
+/* request.h - what the user requested from Slurm
  *
  * In: struct dn_job, the plain fields of a submission as the adapter (or the command
- * line) sees them. Out: struct dn_request, the same understood: GPUs by type, form and
- * count, CPUs, memory, time, and which of these may be rewritten at all.
- * Never: Slurm's types or sentinels, the network's metadata, a decision.
+ * line) sees them. Out: struct dn_request, the same parsed: GPUs by type, form and
+ * count, CPUs, memory, time, and which of these may be rewritten at all. Never: Slurm's
+ * types or sentinels, the network's metadata, a decision.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -58,9 +58,9 @@ struct dn_job {
     int64_t default_mem_per_cpu_mb; /* of the cluster, when the job gives no memory */
     bool exclusive;                 /* whole nodes */
     bool overcommit;
-    bool special_cores;  /* core specialisation, threads or tasks per core */
-    bool memory_open;    /* none given, and no default of the cluster: a partition's own
-                            may follow the CPUs, or the job gets all of a node */
+    bool special_cores; /* core specialisation, threads or tasks per core */
+    bool memory_open;   /* none given, and the cluster has no default: a partition's may
+                           be per CPU, or the job gets all of a node */
     bool memory_default; /* none given: the default of the cluster or a partition */
     bool array;          /* job array */
     bool het;            /* component of a heterogeneous job */
@@ -79,19 +79,19 @@ struct dn_job {
     const char *comment;
     const char *admin_comment;
     const char *script;
-    const char *option;     /* what stands behind --dnnest= */
+    const char *option;     /* the value of --dnnest= */
     const char *sidecar;    /* JSON: the file that option or comment name */
     const char *const *env; /* "NAME=value", n_env of them */
     int64_t n_env;
 };
 
-/* A job with nothing given. */
+/* A job without any request. */
 struct dn_job dn_job_empty (void);
 
 /* Value of 'name' in the job's environment, or NULL. Borrowed. */
 const char *dn_job_getenv (const struct dn_job *job, const char *name);
 
-/* Does a command of the job's script hold 'word' as a word of its own? */
+/* Does a command of the job's script contain 'word' as a separate word? */
 bool dn_job_script_names (const struct dn_job *job, const char *word);
 
 /* One entry of a tres string. Spans point into the job's text. */
@@ -109,54 +109,56 @@ struct dn_tres_list {
     int n_entries;
 };
 
-/* Take a tres string apart. Any spelling of any version is understood ("gres:gpu:2",
+/* Parse a tres string. The spellings of all versions are accepted ("gres:gpu:2",
  * "gres/gpu:a100:2", "gres/gpu:a100=2", "gpu"); entries that are not GPUs are kept
  * verbatim. Return -1 with DN_E_SYNTAX or DN_E_LIMIT.
  */
 int dn_tres_read (const char *text, struct dn_tres_list *list, struct dn_err *err);
 
-/* The names of a constraint that is nothing but "A" or "A&B&C". Spans point into it. */
+/* The names of a constraint of the form "A" or "A&B&C". Spans point into it. */
 struct dn_features {
     struct dn_span names[DN_FEATURES_MAX];
     int n_names;
 };
 
-/* Take a constraint apart. NULL and "" have no names. False, and no names, when it is
- * anything else: alternatives, counts, brackets, names of other characters.
+/* Parse a constraint. NULL and "" have no names. Return false, and no names, for any
+ * other form: alternatives, counts, brackets, names with other characters.
  */
 bool dn_features_read (const char *text, struct dn_features *features);
 
-/* What was asked for. Zero GPUs is a request like any other. */
+/* The parsed request. Zero GPUs is a valid request. */
 struct dn_request {
     const struct dn_job *job;    /* borrowed */
     int64_t time_limit_s;        /* or DN_UNSET, DN_UNLIMITED */
-    enum dn_gpu_field gpu_field; /* the field that counts them, if several do */
-    int64_t n_gpus;              /* of the whole job; DN_UNSET if it cannot be told */
-    int64_t gpus_per_node;       /* most on one node; DN_UNSET if it cannot be told */
+    enum dn_gpu_field gpu_field; /* the field that their number is taken from */
+    int64_t n_gpus;              /* of the whole job; DN_UNSET if unknown */
+    int64_t gpus_per_node;       /* maximum on one node; DN_UNSET if unknown */
     char gpu_type[DN_NAME_MAX];  /* "" when untyped, or of several types */
     int64_t n_nodes;             /* DN_UNSET if the request gives a range */
     int64_t n_tasks;
     int64_t cpus_per_task;   /* DN_UNSET when -c was not given */
     int64_t cpus_each_gpu;   /* DN_UNSET when --cpus-per-gpu was not given */
-    int64_t n_cpus;          /* of the whole job; DN_UNSET if it cannot be told */
+    int64_t n_cpus;          /* of the whole job; DN_UNSET if unknown */
     int64_t mem_per_node_mb; /* what the request amounts to; DN_UNSET if unknown */
     double cpus_per_gpu;     /* what the request amounts to; 0 if unknown */
     bool mem_follows_cpus;   /* memory shrinks when CPUs do */
     /* Empty when the field may be rewritten, else the reason why not. What partition
-     * and constraint say of the GPU type only a site knows: that is not among them. */
+     * and constraint mean for the GPU type depends on the site and is not considered
+     * here.
+     */
     char keep_time[DN_REASON_MAX];
     char keep_gpu[DN_REASON_MAX];
     char keep_cpus[DN_REASON_MAX];
 };
 
-/* Understand 'job'. Forms that are understood but must not be rewritten set keep_*.
- * Return 0, or -1 with 'err' set (a tres string that cannot be read).
+/* Parse 'job'. Forms that are parsed but must not be rewritten set keep_*. Return 0, or
+ * -1 with 'err' set for a tres string that cannot be parsed.
  */
 int dn_request_read (const struct dn_job *job,
                      struct dn_request *request,
                      struct dn_err *err);
 
-/* Keep time, GPUs and CPUs as they are because of 'reason'; an earlier reason stays. */
+/* Keep time, GPUs and CPUs unchanged because of 'reason'; an earlier reason is kept. */
 void dn_request_keep_all (struct dn_request *request, const char *reason);
 
 #endif

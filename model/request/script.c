@@ -1,7 +1,7 @@
-/* script.c - what a batch script says of its own resources
+/* script.c - resources that a batch script names
  *
- * No shell is parsed: whatever looks like a request counts, since the price of a wrong
- * guess is only that the job keeps what it asked for.
+ * Shell syntax is not parsed. Any text that looks like a request counts: after a wrong
+ * guess the job only keeps what it requested.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -40,8 +40,8 @@ static bool is_digit (char c)
     return c >= '0' && c <= '9';
 }
 
-/* Where 'text' stands in the line next, from '*at' on; false if nowhere. A script may
- * have a megabyte, so this is left to the library.
+/* Find the next 'text' in the line, from '*at' on; false if there is none. memmem () is
+ * fast enough for a script of a megabyte.
  */
 static bool find_next (struct dn_span line, const char *text, size_t len, size_t *at)
 {
@@ -64,7 +64,7 @@ static bool holds_word (struct dn_span line, const char *word)
     return false;
 }
 
-/* Does a number stand there, or a variable other than Slurm's own? */
+/* Is the argument a number, or a variable other than Slurm's? */
 static bool is_count (struct dn_span argument)
 {
     static const char slurm[] = "SLURM_";
@@ -76,10 +76,11 @@ static bool is_count (struct dn_span argument)
            || memcmp (argument.text + at, slurm, sizeof (slurm) - 1) != 0;
 }
 
-/* CPUs per task or GPU, and tasks. No word begins with two of these. */
+/* Options for CPUs per task or GPU, and for tasks. No word begins with two of them. */
 static const struct option {
     const char *text;
-    bool of_srun; /* behind srun alone: "-n" means something else to most commands */
+    bool of_srun; /* only in a line with srun: "-n" means something else to most
+                     commands */
 } options[] = {{"-c", false},
                {"--cpus-per-task", false},
                {"--cpus-per-gpu", false},
@@ -111,8 +112,8 @@ static int option_of (struct dn_span word, struct dn_span *argument)
     return -1;
 }
 
-/* Where the next word that begins with 'lead' does, from 'at' on; the line's length if
- * none does. A script may have a megabyte, so the looking is left to the library.
+/* Position of the next word that begins with 'lead', from 'at' on; the line's length if
+ * there is none. memchr () is fast enough for a script of a megabyte.
  */
 static size_t next_word (struct dn_span line, char lead, size_t at)
 {
@@ -128,8 +129,8 @@ static size_t next_word (struct dn_span line, char lead, size_t at)
     return line.len;
 }
 
-/* Does one of the options that begin with 'lead' count CPUs? What one is first given in
- * a line is what counts.
+/* Does one of the options that begin with 'lead' set a number of CPUs or tasks? Only
+ * the first argument of an option in a line is read.
  */
 static bool options_count (struct dn_span line, char lead)
 {
@@ -149,7 +150,7 @@ static bool options_count (struct dn_span line, char lead)
     return false;
 }
 
-/* Anywhere, for a command may go on over several lines. */
+/* Anywhere in the line, since a command may continue over several lines. */
 static bool counts_cpus (struct dn_span line, const char *word)
 {
     (void) word;
@@ -160,7 +161,7 @@ bool dn_script_names (const char *script, const char *word)
 {
     size_t len = script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0;
 
-    /* Most scripts do not hold the word at all, which is found without their lines. */
+    /* Most scripts do not contain the word, which is found without splitting lines. */
     if (len <= DN_SCRIPT_MAX && !(len > 0 && memmem (script, len, word, strlen (word))))
         return false;
     return any_line (script, holds_word, word);

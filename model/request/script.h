@@ -1,7 +1,7 @@
-/* script.h - what a batch script says of its own resources, private to request/
+/* script.h - resources that a batch script names, private to request/
  *
- * A step that names the GPU type or the CPU count of the job ("srun -c 80") fails once
- * the job has others; such a job keeps them.
+ * A step that names the GPU type or the CPU count of the job ("srun -c 80") fails if
+ * the job gets different ones; such a job keeps them.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,13 +10,13 @@
 
 #include "base/text.h"
 
-/* Does a command of the script hold 'word' as a word of its own? Comments do not count.
- * A script longer than DN_SCRIPT_MAX is taken to hold anything.
+/* Does a command of the script contain 'word' as a separate word? Comments do not
+ * count. For a script longer than DN_SCRIPT_MAX the answer is yes.
  */
 bool dn_script_names (const char *script, const char *word);
 
-/* Does a command ask for a number of CPUs per task or GPU, "-c 8", "-c8",
- * "--cpus-per-task=8", or tell srun one in SRUN_CPUS_PER_TASK?
+/* Does a command set a number of CPUs per task or GPU ("-c 8", "-c8",
+ * "--cpus-per-task=8", SRUN_CPUS_PER_TASK), or a number of tasks of srun?
  */
 bool dn_script_counts_cpus (const char *script);
 

@@ -1,9 +1,9 @@
-/* tres.c - taking a tres string apart
+/* tres.c - parsing a tres string
  *
  * The spellings differ by version and by field (plugin/CONTRACT.md, Versions):
  * "gres:gpu:a100:4" up to 23.02, "gres/gpu:a100:4" from 23.11, "=" before the count in
- * tres_per_task, a bare "gpu:4" from the command line. All are read alike, whatever
- * version we are built for.
+ * tres_per_task, a bare "gpu:4" from the command line. Every build reads all of them in
+ * the same way.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -28,7 +28,7 @@ static bool is_count (struct dn_span text)
     return text.len > 0 && text.text[0] >= '0' && text.text[0] <= '9';
 }
 
-/* One entry behind its prefix: "NAME[:TYPE][:COUNT|=COUNT]". */
+/* One entry after its prefix: "NAME[:TYPE][:COUNT|=COUNT]". */
 static int read_entry (struct dn_span whole, struct dn_tres *entry, struct dn_err *err)
 {
     struct dn_span rest = without_prefix (whole);

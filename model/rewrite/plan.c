@@ -1,9 +1,9 @@
 /* plan.c - a decision as a complete list of edits
  *
  * Slurm keeps the CPU count in up to five places and the GPU type in up to four, the
- * submission's environment among them; a job whose places disagree loses its srun
- * (plugin/CONTRACT.md). So one function knows how a tres text changes, and it is run
- * over every field and every variable that may hold such a text.
+ * submission's environment among them; in a job whose places disagree, srun fails
+ * (plugin/CONTRACT.md). So one function changes a tres text, and it is applied to every
+ * field and every variable that may hold such a text.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -42,8 +42,8 @@ bool dn_field_is_number (enum dn_field field)
     return field > DN_FIELD_NONE && field < DN_FIELD_TRES_PER_JOB;
 }
 
-/* Variables in which sbatch repeats a tres request (sbatch(1)), and SLURM_GRES,
- * which users set for their srun. Some are written as on the command line, "a100:4",
+/* Variables in which sbatch repeats a tres request (sbatch(1)), and SLURM_GRES, which
+ * users set for srun. The bare ones have the form of the command line, "a100:4",
  * without "gpu".
  */
 static const struct {
@@ -58,7 +58,7 @@ static const struct {
     {"SLURM_GRES", false},
 };
 
-/* A patch under construction; the first error stays. */
+/* A patch under construction; the first error is kept. */
 struct draft {
     const struct dn_request *request;
     const struct dn_decision *decision;
@@ -111,7 +111,7 @@ static void edit_text (struct draft *draft,
         draft->status = dn_err_set (draft->err, DN_E_NOMEM, "patch: out of memory");
 }
 
-/* "cpu:80" or "cpu=80" with the new count; the separator stays. */
+/* "cpu:80" or "cpu=80" with the new count and the same separator. */
 static bool change_cpu_entry (const struct draft *draft,
                               const struct dn_tres *entry,
                               struct dn_buf *buf)
@@ -127,13 +127,13 @@ static bool change_cpu_entry (const struct draft *draft,
     return true;
 }
 
-/* Where the type stands in a GPU entry: behind "gpu:", or in front of a bare one. */
+/* The type in a GPU entry: after "gpu:", or at the start of a bare entry. */
 static struct dn_span type_in (const struct dn_tres *entry, bool bare)
 {
     return bare && !entry->gpu ? entry->name : entry->type;
 }
 
-/* A GPU entry of the requested type with the new one; everything else in it stays. */
+/* Replace the requested type in a GPU entry by the new one; the rest is kept. */
 static bool change_gpu_entry (const struct draft *draft,
                               const struct dn_tres *entry,
                               bool bare,
@@ -157,8 +157,8 @@ static bool change_gpu_entry (const struct draft *draft,
     return true;
 }
 
-/* Write 'text' as the decision wants it behind what 'buf' holds. Return true if that is
- * something else; a text that cannot be read stays.
+/* Append 'text' to 'buf', changed as decided. Return true if it differs; a text that
+ * cannot be parsed does not change.
  */
 static bool change_tres (const struct draft *draft,
                          const char *text,
@@ -245,7 +245,8 @@ static void edit_number_variable (struct draft *draft,
     edit_variable (draft, name, value, entry);
 }
 
-/* Memory was asked for per CPU: keep it whole. The two variables exclude each other. */
+/* Memory was requested per CPU: keep its total. The two variables exclude each other.
+ */
 static void edit_memory (struct draft *draft)
 {
     const struct dn_request *request = draft->request;
@@ -266,7 +267,8 @@ static void edit_cpus_per_task (struct draft *draft, int64_t cpus)
     const struct dn_job *job = request->job;
     bool raised = cpus > request->cpus_per_task;
 
-    /* With --tres-per-task of 23.11 they are in its text alone, and 0 counts nothing.
+    /* With --tres-per-task of Slurm 23.11 the CPUs are only in that text, and this is
+     * 0.
      */
     if (job->cpus_per_task > 0)
         edit_number (draft, DN_FIELD_CPUS_PER_TASK, job->cpus_per_task, cpus);
@@ -274,13 +276,13 @@ static void edit_cpus_per_task (struct draft *draft, int64_t cpus)
         && (raised ? job->min_cpus < cpus * request->n_tasks
                    : job->min_cpus > cpus * request->n_tasks))
         edit_number (draft, DN_FIELD_MIN_CPUS, job->min_cpus, cpus * request->n_tasks);
-    /* A larger one is the user's own --mincpus. */
+    /* A larger value is the user's --mincpus. */
     if (job->cpus_per_task > 0 && job->pn_min_cpus == job->cpus_per_task)
         edit_number (draft, DN_FIELD_PN_MIN_CPUS, job->pn_min_cpus, cpus);
     edit_number_variable (draft, "SLURM_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK", cpus);
 }
 
-/* "gres:gpu:8": the one count behind what has to stay as it is. */
+/* "gres:gpu:8": replace the count at the end, keep the rest. */
 static void edit_cpus_each_gpu (struct draft *draft, int64_t cpus)
 {
     const struct dn_request *request = draft->request;
@@ -294,7 +296,7 @@ static void edit_cpus_each_gpu (struct draft *draft, int64_t cpus)
         head--;
     dn_buf_add (&buf, "%.*s%" PRId64, (int) head, old_text, cpus);
     edit_text (draft, DN_FIELD_CPUS_PER_TRES, old_text, text);
-    /* From 24.05 on sbatch multiplies. */
+    /* Since Slurm 24.05, sbatch sets this product. */
     if (job->min_cpus == request->cpus_each_gpu * request->n_gpus)
         edit_number (draft, DN_FIELD_MIN_CPUS, job->min_cpus, cpus * request->n_gpus);
     edit_number_variable (draft, "SLURM_CPUS_PER_GPU", "SLURM_CPUS_PER_GPU", cpus);
@@ -313,8 +315,8 @@ static void edit_cpus (struct draft *draft)
     edit_memory (draft);
 }
 
-/* A constraint with the feature of the new type in place of the old one's. True if that
- * is something else.
+/* A constraint with the feature of the new type in place of that of the old one. True
+ * if it differs.
  */
 static bool change_features (const struct dn_decision *decision,
                              const char *text,
@@ -337,8 +339,8 @@ static bool change_features (const struct dn_decision *decision,
     return changed && !buf->cut;
 }
 
-/* Where the decision wants the job. Slurm itself sets what the job sees of its
- * partition; a constraint that srun would take from the environment goes along.
+/* The new partition and constraint. Slurm sets the partition in the job's environment;
+ * a constraint that srun would take from the environment is changed too.
  */
 static void find_place (const struct dn_request *request,
                         const struct dn_decision *decision,
@@ -387,7 +389,7 @@ static void edit_time (struct draft *draft)
                      draft->decision->time_min_s / 60);
 }
 
-/* Set a variable of the job, which may have had another value. */
+/* Set a variable of the job, which may be set already. */
 static void set_variable (struct draft *draft,
                           const char *name,
                           const char *value,
@@ -398,7 +400,8 @@ static void set_variable (struct draft *draft,
     dn_cleanup (dn_free_ptr) char *new_entry = NULL;
     size_t size = strlen (name) + strlen (value) + 2;
 
-    /* an empty one means nothing to Python, but an empty part the present directory */
+    /* Python ignores an empty PYTHONPATH, but an empty part means the current
+     * directory. */
     if (separator && old_value && old_value[0] != '\0')
         size += strlen (separator) + strlen (old_value);
     else
@@ -426,8 +429,8 @@ static void set_variable (struct draft *draft,
     edit_text (draft, DN_FIELD_ENV, old_entry, new_entry);
 }
 
-/* The job becomes a probe of itself: Python loads the hook, which finds out from the
- * other variables what to do (cli/probe/hook).
+/* The job becomes a probe: Python loads the hook, which the other variables configure
+ * (cli/probe/hook).
  */
 static void edit_probe (struct draft *draft, const struct dn_spec *given)
 {
@@ -453,7 +456,8 @@ static void edit_probe (struct draft *draft, const struct dn_spec *given)
         set_variable (draft, DN_PROBE_SIDECAR, draft->request->job->sidecar, NULL);
 }
 
-/* The record goes behind what other plugins have put into the admin comment. */
+/* The record is appended to the content of the admin comment, which may be from other
+ * plugins. */
 static void edit_record (struct draft *draft, const struct dn_story *story)
 {
     const char *old_text = story->request->job->admin_comment;

@@ -8,12 +8,12 @@
  *          "bound_bp":9900,"mem_mb":13000,"cpus_per_gpu":6,"conf":65,"bundle":"..."},
  *  "spec":"model=resnet50,batch=256,...","why":"..."}
  *
- * etc/record.schema.json and job_submit_dnnest(8) say what each member means.
+ * etc/record.schema.json and job_submit_dnnest(8) describe each member.
  *
- * "req" is the original request, whatever was done to it; "set" is what the decision
- * asks for, applied only in mode enforce, and not for the verdict "control". All
- * numbers are whole, so that no locale can spoil them; unknown ones are left out. When
- * the whole is too long, "why" goes, then "spec".
+ * "req" is the original request; "set" is what was decided, applied only in mode
+ * enforce, and not with the verdict "control". All numbers are whole, so that they do
+ * not depend on the locale; unknown ones are omitted. When the record is too long,
+ * "why" is removed, then "spec", then "pred".
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,7 +24,8 @@
 #include "base/json_read.h"
 #include "base/json_write.h"
 
-/* The original of a place is kept where it changes: its text is known to be harmless.
+/* The original partition and constraint are recorded only where they change: then their
+ * texts were parsed and are harmless.
  */
 static int add_request (struct json_object *object, const struct dn_story *story)
 {
@@ -92,7 +93,7 @@ static int fill_record (const struct dn_story *story, struct json_object *record
     struct json_object *part;
     char spec[DN_RECORD_MAX];
 
-    /* enough to train on the job later */
+    /* enough to learn from the job later */
     dn_spec_write (story->spec, spec, sizeof (spec));
     if (dn_json_put_number (record, "dnnest", 1) < 0
         || dn_json_put_text (record, "version", PACKAGE_VERSION) < 0
@@ -124,8 +125,8 @@ static int fill_record (const struct dn_story *story, struct json_object *record
     return 0;
 }
 
-/* sacct -P parts its columns with '|' and escapes none. It stands in strings only,
- * where JSON can name it. False if the text is too long then.
+/* sacct -P separates columns by '|' and does not escape it. In JSON it occurs only in
+ * strings, which can escape it. False if the text becomes too long.
  */
 static bool write_without_bars (const char *json, char text[DN_RECORD_MAX + 1])
 {

@@ -1,9 +1,9 @@
-/* rewrite.h - a decision as edits of Slurm's fields, and as words
+/* rewrite.h - a decision as edits of Slurm's fields, and as text
  *
- * In: the request, the decision, the estimate behind it. Out: struct dn_patch, a list
- * of (field, old, new) that is complete: all places that Slurm keeps the same fact in
- * (plugin/CONTRACT.md), the environment too; and the texts for the user, the log and
- * the record. Never: Slurm's structures; the adapter applies the edits.
+ * In: the request, the decision, the estimate that it is based on. Out: struct
+ * dn_patch, a complete list of (field, old, new) with all places in which Slurm keeps
+ * the same value (plugin/CONTRACT.md), the environment too; and the texts for the user,
+ * the log and the record. Never: Slurm's structures; the adapter applies the edits.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -29,7 +29,7 @@ enum dn_field {
     DN_FIELD_CPUS_PER_TRES,
     DN_FIELD_PARTITION,
     DN_FIELD_FEATURES, /* the constraint */
-    DN_FIELD_ENV,      /* a whole entry "NAME=value", replaced by another, or new */
+    DN_FIELD_ENV,      /* a whole entry "NAME=value", replaced or added */
     DN_FIELD_ADMIN_COMMENT,
     DN_N_FIELDS
 };
@@ -47,10 +47,10 @@ struct dn_edit {
     char *new_text;
 };
 
-/* Variables of a job that is a probe of itself: its metadata, how many steps (1: as
- * many as usual), the JSON of its sidecar, if it has one.
+/* Variables of a job that is a probe: its metadata, the number of steps (1: the default
+ * number), the JSON of its sidecar, if it has one.
  */
-#define DN_PROBE_VARIABLES "DNNEST_JOB_PROBE_" /* what all of them begin with */
+#define DN_PROBE_VARIABLES "DNNEST_JOB_PROBE_" /* their common prefix */
 #define DN_PROBE_SPEC      DN_PROBE_VARIABLES "SPEC"
 #define DN_PROBE_STEPS     DN_PROBE_VARIABLES "STEPS"
 #define DN_PROBE_SIDECAR   DN_PROBE_VARIABLES "SIDECAR"
@@ -61,18 +61,17 @@ struct dn_edit {
 struct dn_patch {
     struct dn_edit edits[DN_EDITS_MAX];
     int n_edits;
-    /* Where the decision wants the job, in every mode; empty: where it is. */
+    /* The decided partition and constraint, in every mode; empty: unchanged. */
     char partition[DN_NAME_MAX];
     char features[DN_FEATURES_TEXT_MAX + DN_NAME_MAX];
-    char user_text[DN_USER_TEXT_MAX]; /* one line for the user; empty: say nothing */
+    char user_text[DN_USER_TEXT_MAX]; /* one line for the user; empty: none */
     char log_text[DN_LOG_TEXT_MAX];   /* one line for the log */
-    char record[DN_RECORD_MAX + 1];   /* the decision record, wherever it is kept */
+    char record[DN_RECORD_MAX + 1];   /* the decision record, also with Record=none */
 };
 
-/* Write the patch that 'decision' asks for. In mode observe and advise it holds the
- * texts and the record, but no other edit. 'spec' and 'estimates' (one per
- * candidate) are for the words.
- * Return 0, or -1 with 'err' and an empty patch.
+/* Write the patch for 'decision'. In modes observe and advise it holds the texts and
+ * the record, but no other edit. 'spec' and 'estimates' (one per candidate) are for the
+ * texts. Return 0, or -1 with 'err' and an empty patch.
  */
 int dn_rewrite_plan (const struct dn_rules *rules,
                      const struct dn_request *request,

@@ -1,7 +1,7 @@
 /* words.c - one line for the user, one for the log
  *
- * Numbers are written without the locale: whole minutes, whole counts. Names that users
- * wrote pass through dn_quote ().
+ * Numbers are whole minutes and whole counts, so that they do not depend on the locale.
+ * Names from users pass through dn_quote ().
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -29,7 +29,7 @@ static void add_duration (struct dn_buf *buf, double seconds)
     dn_buf_add (buf, "%" PRId64 "h%02" PRId64 "m", minutes / 60, minutes % 60);
 }
 
-/* "a100:4", or "a100" where the number is open. */
+/* "a100:4", or "a100" where the number is unknown. */
 static void add_gpus (struct dn_buf *buf, const char *type, int64_t n_gpus)
 {
     dn_buf_add (buf, "%s", dn_quote (type, strlen (type)).text);
@@ -37,7 +37,7 @@ static void add_gpus (struct dn_buf *buf, const char *type, int64_t n_gpus)
         dn_buf_add (buf, ":%" PRId64, n_gpus);
 }
 
-/* ", partition A -> B, constraint C -> D" behind a new GPU type. */
+/* ", partition A -> B, constraint C -> D" after a new GPU type. */
 static void add_place (struct dn_buf *buf,
                        const struct dn_story *story,
                        const char *is,
@@ -65,7 +65,7 @@ static void add_place (struct dn_buf *buf,
                     patch->features);
 }
 
-/* "cpus E -> F": those of the whole job, however they were counted. */
+/* "cpus E -> F": the total of the job, requested per task or per GPU. */
 static void add_cpus (struct dn_buf *buf,
                       const struct dn_story *story,
                       const char *is,
@@ -93,7 +93,7 @@ static void add_cpus (struct dn_buf *buf,
                     to * times);
 }
 
-/* "time A -> B, gpu C -> D, cpus E -> F" with the separators of the text at hand. */
+/* "time A -> B, gpu C -> D, cpus E -> F" with the separators that the text uses. */
 static void add_changes (struct dn_buf *buf,
                          const struct dn_story *story,
                          const char *is,
@@ -136,7 +136,7 @@ static void add_changes (struct dn_buf *buf,
 
 static bool user_wants (const struct dn_story *story)
 {
-    /* To be told is to be treated. */
+    /* A message is a treatment too, so the control group gets none. */
     if (story->rules->mode == DN_MODE_OBSERVE
         || story->decision->verdict == DN_VERDICT_CONTROL)
         return false;
@@ -157,9 +157,9 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
     dn_buf_add (&buf, "dnnest: ");
     if (decision->hook_dir) {
         dn_buf_add (&buf,
-                    "the job is a probe: its training with PyTorch ends behind the "
-                    "first steps, its output tells how long all of it takes (undo: "
-                    "--comment=dnnest:probe=0)");
+                    "the job is a probe: its training with PyTorch ends after the "
+                    "first steps, and its output shows how long all steps would take "
+                    "(undo: --comment=dnnest:probe=0)");
         return;
     }
     if (decision->verdict != DN_VERDICT_CHANGE) {
@@ -167,8 +167,8 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
 
         if (why[0] == '\0')
             why = decision->n_reasons > 0 ? decision->reasons[decision->n_reasons - 1]
-                                          : "it is right as it is";
-        dn_buf_add (&buf, "job kept as written (%s)", why);
+                                          : "no change is needed";
+        dn_buf_add (&buf, "job unchanged (%s)", why);
         return;
     }
     if (story->rules->mode == DN_MODE_ADVISE)
@@ -183,7 +183,7 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
     if (decision->note[0] != '\0')
         dn_buf_add (&buf, "; %s", decision->note);
     if (story->rules->mode == DN_MODE_ADVISE)
-        dn_buf_add (&buf, "; job kept as written)");
+        dn_buf_add (&buf, "; job unchanged)");
     else
         dn_buf_add (&buf, "; opt out: --comment=dnnest:off)");
 }

@@ -7,17 +7,17 @@
 
 #include "rewrite/rewrite.h"
 
-/* Everything the texts are made from. */
+/* The input of the texts. */
 struct dn_story {
     const struct dn_rules *rules;
     const struct dn_request *request;
     const struct dn_spec *spec;
     const struct dn_estimate *chosen; /* NULL when no candidate was chosen */
     const struct dn_decision *decision;
-    const struct dn_patch *patch; /* its place */
+    const struct dn_patch *patch; /* for its partition and constraint */
 };
 
-/* The one line for the user, empty when nothing is to be said. */
+/* The one line for the user, empty when there is no message. */
 void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX]);
 
 /* The one line for the log. */

@@ -22,8 +22,8 @@ static struct dn_span span_within (const char *text, size_t max)
     return (struct dn_span){text, text ? strnlen (text, max) : 0};
 }
 
-/* The text behind "dnnest:" in a comment. The mark must begin a word: "mydnnest:x" is
- * somebody else's. Return a span with text NULL if there is none.
+/* The text after "dnnest:" in a comment. The mark must begin a word: "mydnnest:x" does
+ * not count. Return a span with text NULL if there is none.
  */
 static struct dn_span find_in_comment (struct dn_span comment)
 {
@@ -44,7 +44,7 @@ static struct dn_span find_in_comment (struct dn_span comment)
     return (struct dn_span){NULL, 0};
 }
 
-/* "@FILE,key=value": the file, and what stands behind it. */
+/* "@FILE,key=value": the file, and the text after it. */
 static struct dn_note split_file (struct dn_span text)
 {
     struct dn_note note = {.off = false};
@@ -93,8 +93,8 @@ struct dn_note dn_note_of_option (const char *option)
     return note;
 }
 
-/* What a comment or an option says besides its file, which the caller has read if it
- * is there at all; 'begin' is where columns are counted from.
+/* Read the keys of a comment or an option. Its file, if it names one, was read by the
+ * caller. Columns are counted from 'begin'.
  */
 static int read_note (const struct dn_note *note,
                       const char *begin,
@@ -113,7 +113,7 @@ static int read_note (const struct dn_note *note,
     if (!note->pairs.text)
         return 0;
     if (note->pairs.len == 0 && !note->file.text)
-        return dn_err_set (err, DN_E_SYNTAX, "nothing behind it, expected key=value");
+        return dn_err_set (err, DN_E_SYNTAX, "no metadata, expected key=value");
     if (dn_spec_read_at (note->pairs, (int) (note->pairs.text - begin) + 1, spec, err)
         < 0)
         return -1;
@@ -121,8 +121,8 @@ static int read_note (const struct dn_note *note,
     return 0;
 }
 
-/* One #DNNEST line behind its mark: pairs separated by blanks or commas, or "off".
- * 'begin' is where the line begins.
+/* One #DNNEST line after its mark: pairs separated by blanks or commas, or "off".
+ * 'begin' is the start of the line.
  */
 static int read_line (struct dn_span text,
                       const char *begin,
@@ -146,7 +146,8 @@ static int read_line (struct dn_span text,
     return 0;
 }
 
-/* The #DNNEST lines of a script's head, before the first command, as #SBATCH lines. */
+/* The #DNNEST lines of a script's head, before the first command, like #SBATCH lines.
+ */
 static int read_script (struct dn_span script,
                         struct dn_spec *spec,
                         enum dn_metadata *state,
@@ -187,7 +188,9 @@ int dn_spec_collect (const struct dn_carriers *carriers,
         return 0;
     if (option.help)
         return dn_err_set (
-            err, DN_E_SYNTAX, "--dnnest=help: describes no job, expected key=value");
+            err,
+            DN_E_SYNTAX,
+            "--dnnest=help: does not describe a job, expected key=value");
     if (read_script (
             span_within (carriers->script, DN_SCRIPT_HEAD_MAX), &result, state, err)
         < 0)

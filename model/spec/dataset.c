@@ -55,7 +55,8 @@ static int read_row (const struct dn_keyline *keyline,
         if (read_pair (&keyline->pairs[i], row, err) < 0)
             return -1;
     if (row->name[0] == '\0' || row->samples == DN_UNSET)
-        return dn_err_set (err, DN_E_SYNTAX, "expected Dataset= and Samples= in a row");
+        return dn_err_set (
+            err, DN_E_SYNTAX, "a row without Dataset= or Samples=, expected both");
     return 0;
 }
 

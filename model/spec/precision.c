@@ -1,4 +1,4 @@
-/* precision.c - names and traits of precisions, made of the list in precision.h
+/* precision.c - names and traits of precisions, made from the list in precision.h
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,8 +1,8 @@
-/* precision.h - what a run computes and stores in: one row per precision
+/* precision.h - the number formats of a run: one row per precision
  *
- * A new precision is a row of DN_PRECISIONS: its constant, its name in metadata and its
- * traits are made of it. A format that no unit had before needs a rate in struct
- * dn_device as well (hardware/).
+ * A new precision is a row of DN_PRECISIONS, which defines its constant, its name in
+ * metadata and its traits. A new number format also needs a rate in struct dn_device
+ * (hardware/).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-/* The formats that units of a device multiply. */
+/* The number formats that a device can multiply. */
 enum dn_format {
     DN_FORMAT_NONE,
     DN_FORMAT_FP32,
@@ -24,8 +24,8 @@ enum dn_format {
 
 /* Bytes are per element or per parameter. Mixed precision keeps weights and gradients
  * in fp32 and computes with a copy of the weights (Micikevicius et al., ICLR 2018;
- * PyTorch's autocast): fp16, bf16. Pure fp16 (half) has weights in it too. tf32 is a
- * way to multiply fp32 elements.
+ * PyTorch's autocast): fp16, bf16. Pure fp16 (half) stores the weights in fp16 too.
+ * tf32 is a way to multiply fp32 elements.
  */
 /* clang-format off */
 #define DN_PRECISIONS(ROW)                                                             \
@@ -60,7 +60,7 @@ enum dn_precision {
 };
 
 struct dn_precision_traits {
-    enum dn_format format; /* of products: the peak and the measured rate that count */
+    enum dn_format format; /* of products: selects the peak and the measured rate */
     enum dn_precision fallback; /* what runs on a device without a unit for it */
     bool matrix;                /* matrix units do the products, where there are any */
     bool rounds;       /* they round longer elements (struct dn_constants, eff_tf32) */

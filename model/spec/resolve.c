@@ -1,4 +1,4 @@
-/* resolve.c - keys checked against each other, and what follows from them
+/* resolve.c - checking keys against each other, and deriving values
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,8 +17,8 @@ static const struct dn_dataset *find_dataset (const struct dn_datasets *datasets
     return NULL;
 }
 
-/* Fill in from the table what the metadata leaves open. An unknown data set is an error
- * only where something is needed from it.
+/* Fill in from the table what the metadata does not give. An unknown data set is an
+ * error only if one of its values is needed.
  */
 static int apply_dataset (struct dn_spec *spec,
                           const struct dn_datasets *datasets,

@@ -131,7 +131,7 @@ const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
 
 /* Upper bounds are an order of magnitude above the largest published use. */
 static const struct dn_key keys[] = {
-    NAME (ARCH, model, "name of the zoo, or a family: cnn transformer rnn mlp recsys"),
+    NAME (ARCH, model, "name in the zoo, or a family: cnn transformer rnn mlp recsys"),
     INT (ARCH, layers, 1, DN_LAYERS_MAX, "layers or blocks"),
     INT (ARCH, hidden, 1, 1e6, "hidden size"),
     INT (ARCH, heads, 1, 4096, "attention heads"),
@@ -147,7 +147,7 @@ static const struct dn_key keys[] = {
     INT (ARCH, top_k, 1, 4096, "experts that each token visits"),
     INT (ARCH, seq_len, 1, 1e8, "tokens of one sample; audio: samples or 10 ms frames"),
     INT (ARCH, tgt_len, 1, 1e8, "tokens of the target of one sample"),
-    INT (ARCH, mem_len, 0, 1e8, "remembered tokens (Transformer-XL)"),
+    INT (ARCH, mem_len, 0, 1e8, "tokens of the memory (Transformer-XL)"),
     {"image",
      ARCH,
      DN_KEY_IMAGE,
@@ -189,7 +189,7 @@ static const struct dn_key keys[] = {
     ENUM (TRAIN, stack, DN_N_STACKS, "ngc: the vendor's tuned container"),
     REAL (WORK, epochs, 0.001, 1e6, "passes over the data set"),
     INT (WORK, steps, 1, 1e12, "optimizer steps"),
-    NAME (WORK, dataset, "name of the data-set table"),
+    NAME (WORK, dataset, "name in the data-set table"),
     INT (WORK, samples, 1, 1e13, "samples of one epoch"),
     INT (WORK, eval_every, 1, 1e12, "optimizer steps between evaluations"),
     INT (WORK, eval_samples, 1, 1e12, "samples of one evaluation"),
@@ -205,7 +205,7 @@ static const struct dn_key keys[] = {
     ENUM (INPUT, decode, DN_N_DECODES, "what the loader decodes"),
     ENUM (INPUT, input, DN_N_INPUTS, "synthetic: no loader; gpu: decoded on the GPU"),
     INT (INPUT, sample_bytes, 1, 1e12, "stored bytes of one sample"),
-    INT (DEV, power_limit, 10, 5000, "W, when set below the board's own"),
+    INT (DEV, power_limit, 10, 5000, "W, when set below the board's default"),
     {"deadline",
      WISH,
      DN_KEY_TIME,
@@ -213,14 +213,10 @@ static const struct dn_key keys[] = {
      60,
      3.2e8,
      {NULL, 0},
-     "Slurm time in which the run must be done"},
+     "Slurm time within which the run must finish"},
     ENUM (WISH, objective, DN_N_OBJECTIVES, "what to minimise"),
     NAME (WISH, app, "name under which history is kept"),
-    INT (WISH,
-         probe,
-         0,
-         100000,
-         "1: the job is a probe of itself; more: of so many steps"),
+    INT (WISH, probe, 0, 100000, "1: measure the job itself; N: for N steps"),
     /* End of keys */
 };
 
@@ -237,8 +233,7 @@ static void *member (struct dn_spec *spec, const struct dn_key *key)
     return (char *) spec + key->offset;
 }
 
-/* Members are read by copying: the table's offsets say nothing of types to a compiler.
- */
+/* Members are copied, since the compiler does not know the type at an offset. */
 static int64_t int_of (const struct dn_spec *spec, const struct dn_key *key)
 {
     int64_t value;
@@ -369,7 +364,7 @@ static const struct dn_key *find_key (struct dn_span name)
     return NULL;
 }
 
-/* A name goes into logs and look-ups: letters, digits and "_.-" only. */
+/* A name is used in logs and look-ups: letters, digits and "_.-" only. */
 static int read_name (const struct dn_key *key,
                       struct dn_span value,
                       char *out,
@@ -468,8 +463,8 @@ static int read_value (const struct dn_key *key,
     return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
 }
 
-/* One "key=value" into 'spec'; 'seen' has a bit for each key of this text. *at comes to
- * stand where an error is.
+/* One "key=value" into 'spec'; 'seen' has a bit for each key of this text. *at is set
+ * to the place of an error.
  */
 static int read_pair (struct dn_span pair,
                       struct dn_spec *spec,

@@ -1,9 +1,9 @@
 /* spec.h - how a job describes its network and its training run
  *
  * In: the metadata text of dnnest.spec(5) ("model=resnet50,batch=256,..."), found in
- * #DNNEST lines of a batch script, a comment or an option. Out: struct dn_spec,
- * every key checked and typed. Never: what the network looks like (graph/), what the
- * job asked Slurm for (request/). All text here is hostile.
+ * #DNNEST lines of a batch script, a comment or an option. Out: struct dn_spec, every
+ * key checked and typed. Never: what the network looks like (graph/), what the job
+ * requested from Slurm (request/). All text here may be hostile.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -170,7 +170,7 @@ struct dn_spec {
     int64_t tables;
     int64_t embed_dim;
     enum dn_head head;
-    double params;      /* learned parameters of a network that nobody knows */
+    double params;      /* learned parameters of a network outside the zoo */
     double flops;       /* its forward FLOPs per sample */
     double activations; /* its elements saved per sample */
     /* training */
@@ -211,7 +211,7 @@ struct dn_spec {
     int64_t deadline; /* s */
     enum dn_objective objective;
     char app[DN_NAME_MAX];
-    int64_t probe; /* 0: no; 1: measure the usual number of steps and end; or so many */
+    int64_t probe; /* 0: none; 1: a probe of the usual steps; N > 1: of N steps */
 };
 
 enum dn_key_type {
@@ -248,46 +248,46 @@ void dn_spec_write_value (const struct dn_spec *spec,
                           const struct dn_key *key,
                           char text[DN_VALUE_MAX]);
 
-/* All that is given, as metadata. False, and "", where that is longer. */
+/* All keys that are set, as metadata. False, and "", if 'size' is too small. */
 bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size);
 
 /* A specification with nothing given. */
 struct dn_spec dn_spec_empty (void);
 
-/* Read "key=value,key=value" over what 'spec' holds; a key that is given again replaces
- * the older value, a key given twice in one text is an error. On failure 'spec' is as
- * it was, and 'err' names the key, the value, the column and what was expected.
+/* Read "key=value,key=value" into 'spec'. A key replaces the value in 'spec'; a key
+ * given twice in one text is an error. On failure 'spec' is unchanged, and 'err' names
+ * the key, the value, the column and what was expected.
  */
 int dn_spec_read (struct dn_span text, struct dn_spec *spec, struct dn_err *err);
 
-/* The same for a text that begins in column 'column' of something longer; 0: its
- * columns mean nothing to the user.
+/* The same for a text that begins in column 'column' of a longer one; with 0 errors
+ * name no column.
  */
 int dn_spec_read_at (struct dn_span text,
                      int column,
                      struct dn_spec *spec,
                      struct dn_err *err);
 
-/* What a job says of itself. */
+/* Whether a job has metadata. */
 enum dn_metadata {
-    DN_METADATA_NONE,  /* nothing for dnnest in it */
+    DN_METADATA_NONE,  /* no metadata */
     DN_METADATA_OFF,   /* "dnnest:off" */
     DN_METADATA_GIVEN, /* 'spec' is filled */
 };
 
-/* Where it says it, each going over those above it, key by key. All are borrowed and
- * may be NULL.
+/* The sources of metadata; each overrides those above it, key by key. All are borrowed
+ * and may be NULL.
  */
 struct dn_carriers {
     const char *sidecar; /* JSON: the text of the file that option or comment name */
     const char *script;  /* its #DNNEST lines */
-    const char *comment; /* what stands in it behind "dnnest:" */
-    const char *option;  /* what stands behind "--dnnest=" */
+    const char *comment; /* only the text after "dnnest:" counts */
+    const char *option;  /* the value of "--dnnest=" */
 };
 
-/* A comment or an option taken apart: "off", "help" (of an option), "@FILE",
- * "@FILE,key=value", "key=value", or of an option alone "FILE": what has no '=' or
- * begins with '/' or '.'. Spans with text NULL: not there. Nothing is checked.
+/* The parts of a comment or an option: "off", "help" (option only), "@FILE",
+ * "@FILE,key=value", "key=value", or "FILE" (option only): a text that has no '=' or
+ * begins with '/' or '.'. The text of an absent span is NULL. Nothing is checked.
  */
 struct dn_note {
     bool off;
@@ -299,10 +299,10 @@ struct dn_note {
 struct dn_note dn_note_of_comment (const char *comment);
 struct dn_note dn_note_of_option (const char *option);
 
-/* Collect the metadata of a job over those that 'spec' holds: all carriers but the
- * sidecar, of which only its being there matters. "off" in any of them opts out. Return
- * 0 with *state set, or -1 with 'err' naming the carrier, the line and the column, and
- * 'spec' as it was.
+/* Read the metadata of a job into 'spec', overriding its values, from all carriers but
+ * the sidecar, of which only the presence is checked. "off" in any of them opts out.
+ * Return 0 with *state set, or -1 with 'err' naming the carrier, the line and the
+ * column, and 'spec' unchanged.
  */
 int dn_spec_collect (const struct dn_carriers *carriers,
                      struct dn_spec *spec,
@@ -332,9 +332,9 @@ int dn_datasets_read (struct dn_span text,
                       struct dn_err *err);
 
 /* Check the keys against each other and fill in what follows from them: samples,
- * sample_bytes and decode from the data set, gpus from nodes, batch from global_batch.
- * 'n_gpus' is the number of GPUs that the job asks for, used where the metadata gives
- * none; DN_UNSET if there is no such number. Return -1 with 'err' naming the missing or
+ * sample_bytes and decode from the data set, gpus from 'n_gpus', batch from
+ * global_batch. 'n_gpus' is the number of GPUs that the job requests, used if the
+ * metadata gives none; DN_UNSET if unknown. Return -1 with 'err' naming the missing or
  * contradicting key.
  */
 int dn_spec_resolve (struct dn_spec *spec,

@@ -2,13 +2,14 @@
 # shellcheck disable=SC2154  # top and work are the caller's
 # build.sh - a build from a clean copy of the tree, to be sourced
 #
-# The caller sets 'top', the tree, and 'work', a directory of its own; the copy is made in
-# $work/src and built in directories beside it.
+# The caller sets 'top', the tree, and 'work', a separate directory; the copy is in $work/src,
+# and the build directories are beside it.
 
 readonly WORDS_OF_FAILURE='(^|[^a-z_-])(error|fatal|failed|sanitizer|undefined reference|\*\*\*)([^a-z_-]|$)'
 
-# Runs COMMAND with its output in a log; shows that log only where it fails. Its temporary
-# files are below $work: perl's and the compiler's outlive a Ctrl-C.
+# step NAME COMMAND...: runs COMMAND with its output in a log; shows the log only if it
+# fails. Its temporary files are below $work, since those of perl and of the compiler remain
+# after a Ctrl-C.
 step() {
     local name=$1 log started=$SECONDS
     shift
@@ -22,9 +23,9 @@ step() {
     return 1
 }
 
-# What a log says of a failure, indented, so that no line of it can be taken for the last
-# line of ours. Output is often cut short on its way to the reader: so this is short, and
-# what failed stands before the end of the log, which may have nothing to do with it.
+# The failures in a log, indented, so that no line of it looks like the last line of the
+# caller. Output is often truncated, so this is short. The failures come before the end of
+# the log, which may be unrelated.
 show() {
     {
         failures "$1"
@@ -33,13 +34,13 @@ show() {
     } | cut -c 1-300 | sed 's/^/  | /'
 }
 
-# The tests of a TAP log that failed, each with its comments, which follow it, and with what
-# is no TAP just before it (cmocka, sanitizers). Where there are none, lines that look like
-# a compiler's or a daemon's last words.
+# The failed tests of a TAP log, each with the comments after it and with the lines before it
+# that are not TAP (cmocka, sanitizers). If there are none, lines that look like errors of a
+# compiler or a daemon.
 failures() {
     awk -v most=25 '
         function put(line) { if (lines++ < most) print line }
-        # More than a few lines of one test would hide the next one.
+        # Only a few lines of each test, so that the next ones are shown too.
         /^not ok([ \t]|$)/ && toupper($0) !~ /#[ \t]*TODO/ {
             for (i = before > 3 ? before - 3 : 0; i < before; i++) put(held[i])
             put($0); room = 6; before = 0; next }
@@ -51,7 +52,8 @@ failures() {
     ' "$1" | { grep . || grep -Ein -m 15 "$WORDS_OF_FAILURE" "$1" || true; }
 }
 
-# What git knows or would add, with its times; without git, all but what builds make.
+# Files that git tracks or would add, with their times; without git, all files except those
+# that builds make.
 copy_tree() {
     local files=$work/files
     mkdir "$work/src"
@@ -61,7 +63,7 @@ copy_tree() {
             --exclude=./config.status --exclude=./Makefile -cf - . | tar -C "$work/src" -xf -
         return
     fi
-    # A file may be deleted and git not told yet.
+    # A deleted file may still be in git's index.
     while IFS= read -r -d '' file; do
         if [[ -e $top/$file || -L $top/$file ]]; then printf '%s\0' "$file"; fi
     done <"$files" | tar -C "$top" --null --no-recursion -T - -cf - |

@@ -1,12 +1,12 @@
 # DN_CUDA
-# --with-cuda=DIR|no: nvcc, cuBLAS and cuDNN below DIR, or where nvcc of PATH is. Without
-# all three the GPU's part of dnnest-bench is left out, which is an error only where it
-# was asked for. NCCL is taken if it is there.
+# --with-cuda=DIR|no: nvcc, cuBLAS and cuDNN below DIR, or beside the nvcc of PATH. If one of
+# them is missing, the GPU part of dnnest-bench is left out; this is an error only with
+# --with-cuda. NCCL is used if present.
 # Sets HAVE_CUDA, NVCC, CUDA_CPPFLAGS, CUDA_LIBS and dn_cuda_text.
 AC_DEFUN([DN_CUDA],
   [AC_ARG_WITH([cuda],
     [AS_HELP_STRING([--with-cuda=DIR],
-      [where CUDA is; --without-cuda leaves the GPU out of dnnest-bench])],
+      [directory of CUDA; --without-cuda leaves the GPU part out of dnnest-bench])],
     [], [with_cuda=check])
    AC_ARG_VAR([NVCC], [the CUDA compiler])
    AC_ARG_VAR([NVCCFLAGS], [its flags, such as -arch=native])
@@ -30,7 +30,7 @@ AC_DEFUN([DN_CUDA],
      [test "$with_cuda" != no && test -z "$dn_cuda_missing"])])
 
 # DN_CUDA_TRY(HEADER, FUNCTION-CALL, LIBS, IF-LINKED, IF-NOT)
-# Compile and link with nvcc itself: it knows where its own libraries are.
+# Compile and link with nvcc itself: it knows the directories of its libraries.
 AC_DEFUN([DN_CUDA_TRY],
   [AC_MSG_CHECKING([for $1 with $NVCC])
    cat > conftest.cu <<DN_END
@@ -44,7 +44,7 @@ DN_END
      $5])
    rm -f conftest.cu conftest])
 
-# Below the root, or beside nvcc where it is no link or script.
+# The libraries below dn_cuda_dir; without it, below the directory that nvcc reports.
 AC_DEFUN([DN_CUDA_LIBRARIES],
   [AS_IF([test -z "$dn_cuda_dir"],
     [dn_cuda_dir=`$NVCC --dryrun -x cu -c /dev/null 2>&1 | sed -n 's/^#\$ TOP=//p'`

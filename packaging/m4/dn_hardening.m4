@@ -1,5 +1,6 @@
 # DN_TRY_FLAG(VARIABLE, FLAG, [IF-NOT])
-# Adds FLAG to VARIABLE if compiler and linker take it without a word, with the user's flags.
+# Adds FLAG to VARIABLE if compiler and linker accept it without a warning, together with the
+# user's flags.
 AC_DEFUN([DN_TRY_FLAG],
   [AC_MSG_CHECKING([whether $CC takes $2])
    dn_save_CFLAGS=$CFLAGS
@@ -10,10 +11,10 @@ AC_DEFUN([DN_TRY_FLAG],
    CFLAGS=$dn_save_CFLAGS])
 
 # DN_HARDENING
-# What makes a mistake end in an error instead of in somebody else's code. Adds to DN_FLAGS
-# and sets DN_LDFLAGS, DN_PIE_CFLAGS and DN_PIE_LDFLAGS. _FORTIFY_SOURCE is the user's where
-# the user sets it, and off with sanitizers, which see more; without optimization it does
-# nothing.
+# Flags that stop a program at a memory error instead of letting it run foreign code. Adds to
+# DN_FLAGS and sets DN_LDFLAGS, DN_PIE_CFLAGS and DN_PIE_LDFLAGS. _FORTIFY_SOURCE keeps the
+# user's value, and is off with sanitizers, which find more; it has no effect without
+# optimization.
 AC_DEFUN([DN_HARDENING],
   [DN_TRY_FLAG([DN_FLAGS], [-fstack-protector-strong])
    DN_TRY_FLAG([DN_FLAGS], [-fstack-clash-protection])

@@ -1,5 +1,5 @@
 # DN_REQUIRE_PKG(VARIABLE, MODULE, DEBIAN-PACKAGE, RPM-PACKAGE)
-# pkg-config module that must be there; the error names the package to install.
+# A required pkg-config module; the error names the package to install.
 AC_DEFUN([DN_REQUIRE_PKG],
   [PKG_CHECK_MODULES([$1], [$2], [],
     [AC_MSG_ERROR([$2 not found: install $3 (Debian) or $4 (RPM systems)])])])
@@ -14,15 +14,15 @@ AC_DEFUN([DN_REQUIRE_LIB],
    AC_SUBST([$1_LIBS])])
 
 # DN_SLURM
-# --with-slurm=PREFIX|no: headers below PREFIX/include, version from slurm_version.h.
+# --with-slurm=PREFIX|no: headers below PREFIX/include, version by SLURM_VERSION_NUMBER.
 # Sets HAVE_SLURM, SLURM_CPPFLAGS, slurmplugindir and dn_slurm_text.
 AC_DEFUN([DN_SLURM],
   [AC_ARG_WITH([slurm],
     [AS_HELP_STRING([--with-slurm=PREFIX],
-      [where Slurm's headers are; --without-slurm builds everything but the plugins])],
+      [prefix of Slurm's headers; --without-slurm builds everything except the plugins])],
     [], [with_slurm=yes])
    AC_ARG_WITH([slurm-plugindir],
-    [AS_HELP_STRING([--with-slurm-plugindir=DIR], [where Slurm looks for plugins])])
+    [AS_HELP_STRING([--with-slurm-plugindir=DIR], [directory of Slurm's plugins])])
    SLURM_CPPFLAGS=
    dn_slurm_text=no
    AS_IF([test "$with_slurm" != no],
@@ -30,11 +30,11 @@ AC_DEFUN([DN_SLURM],
      dn_save_CPPFLAGS=$CPPFLAGS
      CPPFLAGS="$CPPFLAGS $SLURM_CPPFLAGS"
      AC_CHECK_HEADERS([slurm/slurm.h slurm/spank.h], [],
-       [AC_MSG_ERROR([Slurm's headers not found: install libslurm-dev (Debian) or slurm-devel (RPM systems), name their place with --with-slurm=PREFIX, or go without plugins with --without-slurm])])
+       [AC_MSG_ERROR([Slurm's headers not found: install libslurm-dev (Debian) or slurm-devel (RPM systems), give their prefix with --with-slurm=PREFIX, or leave the plugins out with --without-slurm])])
      AC_CHECK_MEMBERS([job_desc_msg_t.tres_per_task, job_desc_msg_t.container_id], [], [],
        [[#include <slurm/slurm.h>]])
      AC_COMPUTE_INT([dn_slurm_number], [SLURM_VERSION_NUMBER], [[#include <slurm/slurm.h>]],
-       [AC_MSG_ERROR([cannot tell the version of Slurm's headers])])
+       [AC_MSG_ERROR([cannot determine the version of Slurm's headers])])
      CPPFLAGS=$dn_save_CPPFLAGS
      dn_slurm_text=`printf '%d.%02d.%d' \`expr $dn_slurm_number / 65536\` \`expr $dn_slurm_number / 256 % 256\` \`expr $dn_slurm_number % 256\``
      AC_DEFINE_UNQUOTED([DN_SLURM_VERSION], ["$dn_slurm_text"],

@@ -4,7 +4,8 @@
  *
  * Rows are held out in three ways, FOLDS times each, and each way to predict learns
  * from ever more of the others, drawn by a fixed seed. The tables go to stdout, in
- * Markdown; medians to PLOT.dat, a block per way to hold out, for tests/bench/ablation.
+ * Markdown; medians to PLOT.dat, a block per way to hold out, for
+ * tests/bench/run-ablation.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

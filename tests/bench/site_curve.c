@@ -2,15 +2,14 @@
  *
  * usage: site_curve HARDWARE-FOLDER RUNS.csv SWEEPS DRAWS
  *
- * With DRAWS 0 the prior of a site is fitted to all sources and printed (site_prior.h).
+ * With DRAWS 0 the prior of a site is fitted to all sources and printed.
  *
- * Every source of the table is once a site that nobody has seen: it starts from
- * constants that were fitted to the other sources (step_fit.h), and what is known of
- * sites is what the other sources show, each against constants without either. Then 0,
- * 3, 10, 20 and 50 of its runs, drawn at random, are given to the fit of the site
- * (learn/site_fit.h), and all runs of a model that is not among them are judged; so
- * with every model of the source, DRAWS times. Sources of a single model cannot be
- * judged.
+ * Every source of the table is once a site that was not learned from: it starts from
+ * constants that were fitted to the other sources, and what is known of sites is what
+ * the other sources show (site_sources.h). Then 0, 3, 10, 20 and 50 of its runs, drawn
+ * at random, are given to the fit of the site (learn/site_fit.h), and all runs of a
+ * model that is not among them are judged; so with every model of the source, DRAWS
+ * times. Sources of a single model cannot be judged.
  *
  * A second curve draws from all runs of the source and judges those that were not
  * drawn, so that most applications are known. Then all runs of each source are fitted:
@@ -29,7 +28,7 @@
 #include "learn/score.h"
 #include "learn/site_fit.h"
 #include "predict/predict.h"
-#include "site_prior.h"
+#include "site_sources.h"
 
 static const int given[] = {0, 3, 10, 20, 50};
 
@@ -37,8 +36,7 @@ static const int given[] = {0, 3, 10, 20, 50};
 
 /* The measured runs, and which of them the site has been given: they are not judged. */
 struct curve {
-    struct bench_set set;
-    struct bench_fits fits;
+    struct bench_sources sources;
     bool *given;
     int draws;
 };
@@ -50,20 +48,45 @@ struct scores {
     struct dn_score models;
 };
 
-/* What a site starts from that nobody has seen. */
+/* What a site starts from that was not learned from. */
 struct start {
     const struct dn_constants *constants;
     struct dn_site_prior prior;
 };
 
-static struct start start_without (struct curve *curve, const char *source)
+/* What learn/site_fit.c knows of sites, by all sources but one (NULL: by all). */
+static struct dn_site_prior prior_without (const struct curve *curve,
+                                           const struct bench_source *source)
 {
-    int at = bench_fits_source (&curve->fits, source);
-    struct start start = {bench_fits_without (&curve->fits, at, at),
-                          dn_site_prior_default ()};
+    struct dn_site_prior prior = dn_site_prior_default ();
+    struct bench_way way = {.parts = WITH (SITE) | WITH (DEVICE) | WITH (CONSTANTS)
+                                     | WITH (HISTORY)};
 
-    bench_prior_fit (&curve->fits, at, &start.prior);
-    return start;
+    bench_sources_fit (&curve->sources, source, &way);
+    prior.site = exp (way.parameters[PART_SITE]);
+    prior.device = exp (way.parameters[PART_DEVICE]);
+    prior.likeness = bench_likeness (&way);
+    prior.seen = way.seen;
+    prior.unseen = way.unseen;
+    return prior;
+}
+
+/* As learn/site_fit.c has it. */
+static void print_prior (const struct dn_site_prior *prior)
+{
+    const struct dn_likeness *likeness = &prior->likeness;
+
+    for (int i = 0; i < prior->seen.n; i++)
+        printf ("    {%.4g, %.3g, %.3g},\n",
+                round (0.5 * erfc (-prior->seen.scores[i] / sqrt (2)) * 1000) / 1000,
+                prior->seen.values[i],
+                prior->unseen.values[i]);
+    printf ("    .site = %.3g,\n    .device = %.3g,\n", prior->site, prior->device);
+    printf (
+        "    .spread = %.3g,\n    .noise = %.3g,\n", likeness->spread, likeness->noise);
+    for (int i = 0; i < DN_N_AXES; i++)
+        printf (
+            "    %s %.3g\n", dn_names_get (&dn_axis_names, i), likeness->lengths[i]);
 }
 
 /* A source's runs, of all models but one or (model NULL) of all, in random order
@@ -84,11 +107,7 @@ static int draw (const struct bench_set *set,
         if (strcmp (run->source, source) != 0
             || (model && strcmp (run->model, model) == 0))
             continue;
-        /* xorshift64 (Marsaglia 2003) */
-        *random ^= *random << 13;
-        *random ^= *random >> 7;
-        *random ^= *random << 17;
-        at = (int) (*random % (uint64_t) (n + 1));
+        at = bench_below (random, n + 1);
         out[n++] = out[at];
         out[at] = i;
     }
@@ -144,8 +163,8 @@ static void judge (const struct curve *curve,
                                      .bundle = &bundle,
                                      .shipped = start->constants};
 
-    for (int i = 0; i < curve->set.n_runs; i++) {
-        const struct bench_run *run = &curve->set.runs[i];
+    for (int i = 0; i < curve->sources.set.n_runs; i++) {
+        const struct bench_run *run = &curve->sources.set.runs[i];
         struct dn_estimate e;
         double bounds[DN_N_BOUNDS];
         struct dn_err err;
@@ -177,16 +196,6 @@ static void judge (const struct curve *curve,
     }
 }
 
-/* Is this the first run of its source, or with 'model' of its model in its source? */
-static bool is_first (const struct bench_set *set, int at, bool model)
-{
-    for (int i = 0; i < at; i++)
-        if (strcmp (set->runs[i].source, set->runs[at].source) == 0
-            && (!model || strcmp (set->runs[i].model, set->runs[at].model) == 0))
-            return false;
-    return true;
-}
-
 /* Judge a model by runs of the others or (model NULL) all runs by some of them. */
 static void judge_draws (struct curve *curve,
                          const char *source,
@@ -195,7 +204,7 @@ static void judge_draws (struct curve *curve,
                          int draws,
                          struct scores scores[N_GIVEN])
 {
-    int *runs = calloc ((size_t) curve->set.n_runs, sizeof (*runs));
+    int *runs = calloc ((size_t) curve->sources.set.n_runs, sizeof (*runs));
     uint64_t random = 88172645463325252u;
 
     if (!runs)
@@ -203,12 +212,13 @@ static void judge_draws (struct curve *curve,
     for (const char *at = model ? model : source; *at != '\0'; at++)
         random = (random ^ (uint64_t) *at) * 0x100000001b3u;
     for (int d = 0; d < draws; d++) {
-        int n = draw (&curve->set, source, model, &random, runs);
+        int n = draw (&curve->sources.set, source, model, &random, runs);
 
         for (int g = 0; g < N_GIVEN && n > 0; g++) {
             int n_given = given[g] < n ? given[g] : n;
             struct dn_tuning *tuning =
-                n_given > 0 ? fit_site (&curve->set, start, runs, n_given) : NULL;
+                n_given > 0 ? fit_site (&curve->sources.set, start, runs, n_given)
+                            : NULL;
 
             for (int i = 0; i < n; i++)
                 curve->given[runs[i]] = i < n_given;
@@ -304,10 +314,9 @@ static void print_scores (struct scores scores[N_GIVEN], bool sources)
 static const char head[] =
     "## A site's own runs (training_runs.csv)\n\n"
     "Every source is left out of the constants once, then 0 to 50 of its runs are given\n"
-    "to `dnnest train --site` (tests/bench/site-curve). How alike runs of one site are,\n"
-    "and how far off they are then, is fitted to the other sources too, each against\n"
-    "constants without it and without the one that is left out. No learned residual is\n"
-    "applied.\n";
+    "to `dnnest train --site` (tests/bench/site-curve). How far sites are from one\n"
+    "another and how alike the runs of an application are is fitted to the other sources\n"
+    "too, each against constants without it. No learned residual is applied.\n";
 static const char others[] =
     "### Judged on models that are not among the runs\n\n"
     "Every model of every source that has several; the runs are drawn from the\n"
@@ -322,50 +331,43 @@ static const char between[] =
 
 /* All of one source: its constants are those of the others. */
 static void judge_source (struct curve *curve,
-                          const char *source,
+                          const struct bench_source *source,
                           struct scores scores[2][N_GIVEN],
                           struct width widths[DN_CONSTANT_FIELDS])
 {
-    const struct bench_set *set = &curve->set;
-    struct start start = start_without (curve, source);
+    const struct start start = {&source->constants, prior_without (curve, source)};
 
-    for (int i = 0; i < set->n_runs; i++)
-        if (strcmp (set->runs[i].source, source) == 0 && is_first (set, i, true))
-            judge_draws (
-                curve, source, set->runs[i].model, &start, curve->draws, scores[0]);
-    judge_draws (curve, source, NULL, &start, 4 * curve->draws, scores[1]);
-    measure_widths (set, source, &start, widths);
+    for (int m = 0; source->n_models > 1 && m < source->n_models; m++)
+        judge_draws (
+            curve, source->name, source->models[m], &start, curve->draws, scores[0]);
+    judge_draws (curve, source->name, NULL, &start, 4 * curve->draws, scores[1]);
+    measure_widths (&curve->sources.set, source->name, &start, widths);
 }
 
 int main (int argc, char *argv[])
 {
+    static struct curve curve;
     struct width widths[DN_CONSTANT_FIELDS];
     struct scores scores[2][N_GIVEN];
-    struct curve curve;
 
     memset (widths, 0, sizeof (widths));
     memset (scores, 0, sizeof (scores));
-    memset (&curve, 0, sizeof (curve));
     if (argc != 5)
         bench_die ("usage", "site_curve HARDWARE-FOLDER RUNS.csv SWEEPS DRAWS");
     curve.draws = (int) strtol (argv[4], NULL, 10);
-    bench_read_catalogue (argv[1], &curve.set.catalogue);
-    bench_read_table (argv[2], bench_add_run, &curve.set);
-    bench_weigh (&curve.set);
-    bench_fits_start (&curve.fits, &curve.set, (int) strtol (argv[3], NULL, 10));
+    bench_sources_read (
+        &curve.sources, argv[1], argv[2], (int) strtol (argv[3], NULL, 10));
     if (curve.draws == 0) {
-        struct dn_site_prior prior = dn_site_prior_default ();
+        struct dn_site_prior prior = prior_without (&curve, NULL);
 
-        bench_prior_fit (&curve.fits, -1, &prior);
-        bench_prior_print (&prior);
+        print_prior (&prior);
         return 0;
     }
-    curve.given = calloc ((size_t) curve.set.n_runs + 1, sizeof (*curve.given));
+    curve.given = calloc ((size_t) curve.sources.set.n_runs + 1, sizeof (*curve.given));
     if (!curve.given)
         bench_die ("runs", "out of memory");
-    for (int i = 0; i < curve.set.n_runs; i++)
-        if (is_first (&curve.set, i, false))
-            judge_source (&curve, curve.set.runs[i].source, scores, widths);
+    for (int i = 0; i < curve.sources.n; i++)
+        judge_source (&curve, &curve.sources.sources[i], scores, widths);
     printf ("%s\n", head);
     printf (others, curve.draws);
     print_scores (scores[0], true);

@@ -111,7 +111,7 @@ lies 'trees other than those that libxgboost has confirmed are refused' \
     sed -i 's/"1.7.4","sha256":"......../"1.7.4","sha256":"00000000/' manifest.json
 lies 'other features are named' 'features: number 0 is ' \
     sed -i 's/"names":\["/&x/' manifest.json
-lies 'text that is no JSON is named' 'manifest.json: line 1, column .*: no JSON' bash -c 'echo } > manifest.json'
+lies 'text that is no JSON is named' 'manifest.json: line 1, column .*: not JSON' bash -c 'echo } > manifest.json'
 lies 'a file that others may write is not trusted' 'writable by group or others' \
     chmod o+w step.trees
 lies 'a directory that others may write is not trusted' 'writable by group or others' \

@@ -83,14 +83,14 @@ json 'with a change the message states that the metadata name fewer GPUs' \
      and "; metadata says 2 GPUs, 4 were requested; opt out" in d["message"]' \
     advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper -G 4
 json 'without a change the message states that the metadata name fewer GPUs' \
-    'd["message"] == "dnnest: job kept as written (metadata says 2 GPUs, 4 were requested)"' \
+    'd["message"] == "dnnest: job unchanged (metadata says 2 GPUs, 4 were requested)"' \
     advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
 json 'Message=never keeps the note on fewer GPUs from the user' \
     'd["message"] is None and d["decision"]["note"]' \
     advise --set=Message=never --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
 json 'a request that leaves the number of GPUs open is kept' \
     'd["decision"]["verdict"] == "keep"
-     and "time: kept, the number of GPUs is open (gpus=)" in d["reasons"]' \
+     and "time: kept, the number of GPUs is unknown (gpus=)" in d["reasons"]' \
     advise "${job[@]}" -C hopper --gpus-per-socket=2
 json 'a request that leaves the number of GPUs open changes when the metadata name it' \
     'd["decision"]["time_limit_s"] is not None' \

@@ -55,7 +55,7 @@ refuses 'a missing file is named' 4 \
 mkfifo fifo
 refuses 'a FIFO in place of a file is refused' 4 \
     'fifo: not a regular file' advise --dnnest=fifo job.sh
-refuses 'help describes no job' 2 'dnnest=help: describes no job' advise --dnnest=help job.sh
+refuses 'help does not describe a job' 2 'dnnest=help: does not describe a job' advise --dnnest=help job.sh
 
 refuses 'a file in a comment needs SidecarDir' 4 'no SidecarDir in dnnest.conf' \
     advise --comment=dnnest:@train.json job.sh

@@ -28,8 +28,7 @@ gives 'the metrics, bounds, files and site part of a bundle are shown' 0 \
 json 'JSON has what is shown of a bundle' \
     'd["name"] == "mock" and d["format"] == 2 and d["features"] == {"version": 3, "count": 2}
      and d["data"]["rows"] == 4812 and d["metrics"]["step"]["median_ape"] == 0.113
-     and d["site"] == {"runs": 37, "n_constants": 1, "n_devices": 1, "n_applications": 0,
-                       "n_anchors": None}
+     and d["site"] == {"runs": 37, "n_constants": 1, "n_devices": 1, "n_applications": 1}
      and sorted(f["file"] for f in d["files"]) == ["site.json", "step.trees"]
      and d["signed"] is False' model show "$work/mock"
 refuses 'where no bundle is installed none is shown' 4 'No such file' \
@@ -67,7 +66,7 @@ damage 'a FIFO is no file' 'step.trees: not a regular file' 'rm step.trees; mkfi
 damage 'a missing manifest is named' 'manifest.json: missing' 'rm manifest.json'
 damage 'a manifest that is no JSON is named' 'manifest.json: .*: ends in the middle of JSON' 'echo "{" > manifest.json'
 damage 'a manifest with text after the JSON is refused' \
-    'manifest.json: .*: text behind the JSON value' 'echo "{}" >> manifest.json'
+    'manifest.json: .*: text after the JSON value' 'echo "{}" >> manifest.json'
 damage 'an empty manifest is refused' \
     'manifest.json: empty, expected a JSON object' ': > manifest.json'
 # shellcheck disable=SC2016  # 'damage' expands it

@@ -29,10 +29,10 @@ import sys
 
 path, name = sys.argv[1:]
 files = {"step.trees": "dnntrees " + name + " ".join(map(str, range(2000))),
-         "site.json": json.dumps({"dnnest_site": 1, "runs": 37,
+         "site.json": json.dumps({"dnnest_site": 3, "runs": 37,
                                   "constants": {"launch_s": {"value": 4e-05}},
                                   "devices": {"t4_16gb": {"scale": 1.1}},
-                                  "applications": {}, "spread": {}})}
+                                  "history": {"applications": {"mine": []}}})}
 os.mkdir(path)
 for file, text in files.items():
     with open(path + "/" + file, "w", encoding="utf-8") as out:

@@ -106,7 +106,7 @@ calibrate --type=h900 "$dir/out2" >"$dir/none" 2>&1 || status=$?
 is 'a type that the cluster does not have is an error' "$status" 1
 status=0
 calibrate >"$dir/none" 2>&1 || status=$?
-like 'a directory is needed' "$status $(<"$dir/none")" '^2 calibrate: which directory'
+like 'a directory is needed' "$status $(<"$dir/none")" '^2 calibrate: DIR: missing'
 like 'help is printed' "$(calibrate --help)" '^usage: calibrate'
 
 cluster_stop

@@ -176,7 +176,7 @@ like 'one line says that the metadata have fewer GPUs' "$said" \
     $'^sbatch: dnnest: time [^\n]*; metadata says 2 GPUs, 4 were requested; opt out[^\n]*\nSubmitted'
 said=$(cluster_as_user sbatch -H -t 1-0 --gres=gpu:v100:4 --comment="$METADATA,gpus=8" job.sh 2>&1)
 like 'one line says that the metadata have more GPUs' "$said" \
-    $'^sbatch: dnnest: job kept as written \(metadata says 8 GPUs, 4 were requested\)\nSubmitted'
+    $'^sbatch: dnnest: job unchanged \(metadata says 8 GPUs, 4 were requested\)\nSubmitted'
 
 # --- arrays, heterogeneous jobs, dry runs, holds ---------------------------------------
 

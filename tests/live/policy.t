@@ -167,7 +167,7 @@ like 'the record of a job of the control group has what would have changed' \
     "$(cluster_job_field "$job" AdminComment)" \
     '"verdict":"control",.*"set":\{"time_s":[0-9]+,"gpu":"v100","cpus_per_task":[0-9]+\}'
 like 'the log names the job of the control group' \
-    "$(logged)" 'verdict=control .*one of the control group'
+    "$(logged)" 'verdict=control .*the job is in the control group'
 
 use ControlGroup=50
 groups=()
@@ -189,7 +189,7 @@ held "${A100[@]}"
 is 'with OptIn=all a job without metadata stays as it is' "$(shown "$job")" "$plain"
 like 'with OptIn=all a job without metadata is recorded' \
     "$(cluster_job_field "$job" AdminComment)" \
-    '"verdict":"abstain",.*"why":"it does not describe itself"'
+    '"verdict":"abstain",.*"why":"the job has no metadata"'
 held -n 1 -t 10
 is 'with OptIn=all a job without GPUs is not recorded' \
     "$(cluster_job_field "$job" AdminComment || true)" ''

@@ -112,7 +112,7 @@ sed -i 's/,batch=16,probe=1/ batch=16 probe=1/; /^#DNNEST/s/,/ /g' "$dir/job.sh"
 job=$(cluster_as_user env PYTHONPATH=/my/lib sbatch --parsable --partition=gpu --time=30 \
     --cpus-per-task=1 --output="$dir/home/job.out" "$dir/job.sh" 2>"$dir/said")
 like 'the user is told what happens' "$(<"$dir/said")" \
-    '^sbatch: dnnest: the job is a probe: its training with PyTorch ends behind the first steps'
+    '^sbatch: dnnest: the job is a probe: its training with PyTorch ends after the first steps'
 is 'the limit of a probe stays as it is' "$(cluster_job_field "$job" TimeLimit)" 00:30:00
 child_done() { array_done && [[ -s $dir/home/child.out ]]; }
 ok 'the probe and the job that it submits end' cluster_until 600 child_done

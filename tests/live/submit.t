@@ -285,7 +285,7 @@ use_mode advise
 held "${A100[@]}" --comment="$RESNET"
 is 'advise changes nothing' "$(shown "$job")" "$plain_a100"
 like 'advise tells the user what would suffice' \
-    "$said" '^sbatch: dnnest: would suffice: .*job kept as written\)$'
+    "$said" '^sbatch: dnnest: would suffice: .*job unchanged\)$'
 
 # --- accounting ----------------------------------------------------------------------
 

@@ -168,7 +168,7 @@ static void a_file_is_compacted_and_handed_over (void **state)
 static void a_wrong_option_opts_out_and_is_told_once (void **state)
 {
     static const char *const wrong[][2] = {
-        {"", "--dnnest: nothing behind it"},
+        {"", "--dnnest: no metadata"},
         {"batch=-4", "--dnnest: column 7: batch: -4"},
         {"/nonexistent", "--dnnest: /nonexistent: No such file"},
         {"@/dev/null,batch=4", "--dnnest: /dev/null: not a regular file"},

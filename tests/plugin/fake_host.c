@@ -290,7 +290,7 @@ static void forged_entries_are_refused_and_taken_out (void **state)
 
     (void) state;
     start_plugin (ENFORCE);
-    assert_forgery ("DNNEST_OPTION=", "--dnnest: nothing behind it");
+    assert_forgery ("DNNEST_OPTION=", "--dnnest: no metadata");
     assert_forgery ("DNNEST_OPTION=/etc/shadow",
                     "'/etc/shadow': the file was not read");
     assert_forgery ("DNNEST_OPTION=batch=\033[31m", "--dnnest: column 7");
@@ -375,7 +375,7 @@ static void advise_tells_and_changes_nothing (void **state)
     photo = photo_take (&desc);
     message = submit (&desc);
     assert_non_null (message);
-    assert_contains (message, "job kept as written");
+    assert_contains (message, "job unchanged");
     photo_compare (&photo, &desc);
     photo_free (&photo);
     slurm_text_free (&message);

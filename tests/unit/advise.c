@@ -1,4 +1,4 @@
-/* advise.c - tests of the ladder: a decision and its deadline
+/* advise.c - tests of the stages of a decision, its deadline and its cache
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,11 +11,11 @@
 #include "scene.h"
 #include "small_bundle.h"
 
-/* A clock that stands at 0 until it has been looked at so many times, then jumps. */
+/* A clock that reads 0 until a given number of reads, then jumps. */
 struct clock {
     struct dn_deadline deadline;
     int looks;
-    int jumps_at; /* this look; 0: never */
+    int jumps_at; /* this read; 0: never */
 };
 
 static double spent_ms (const struct dn_deadline *deadline)
@@ -99,7 +99,7 @@ static void in_time_a_decision_is_the_same (void **state)
     assert_int_equal (clock.looks, 12);
     assert_true (with->patch.n_edits > 1);
     assert_string_equal (with->patch.log_text, without->patch.log_text);
-    /* Without a limit nobody looks at all. */
+    /* Without a limit the clock is not read. */
     clock = clock_that_jumps_at (1);
     clock.deadline.limit_ms = 0;
     assert_int_equal (dn_advise (site, &job, &clock.deadline, NULL, with, NULL), 0);
@@ -109,7 +109,7 @@ static void in_time_a_decision_is_the_same (void **state)
     scene_free (site);
 }
 
-static void the_time_of_a_silent_job_is_looked_at_too (void **state)
+static void the_deadline_of_a_job_without_metadata_is_checked_too (void **state)
 {
     static const char *const stages[] = {
         "description", "request", "policy", "rewrite", NULL};
@@ -133,7 +133,7 @@ static void the_time_of_a_silent_job_is_looked_at_too (void **state)
     scene_free (site);
 }
 
-/* A cache without a lock that counts. */
+/* A cache without a lock that counts its calls. */
 struct counted_cache {
     struct dn_cache_access access;
     struct dn_cache *cache;
@@ -172,7 +172,7 @@ static struct counted_cache new_cache (void)
 
 #define N_RUNS 6
 
-/* Runs that differ in one thing each, and two users with the same one. */
+/* Runs that differ in one property each; two of them are the same run of two users. */
 static void set_run (struct dn_job *job, int run)
 {
     static const char network[] =
@@ -234,7 +234,7 @@ static void with_a_cache_every_advice_is_the_same (void **state)
         assert_int_equal (with->candidates.n_candidates, 2);
         assert_same (with, without);
     }
-    /* Run 0 and run 1 are the same of two users. */
+    /* Runs 0 and 1 are the same run of two users. */
     assert_int_equal (counted.n_put, N_RUNS - 1);
     assert_int_equal (counted.n_found, 4 * N_RUNS - (N_RUNS - 1));
     dn_advice_free (without);
@@ -302,8 +302,8 @@ int main (void)
         TEST ("the time is looked at before every stage",
               the_time_is_looked_at_before_every_stage),
         TEST ("in time, a decision is the same", in_time_a_decision_is_the_same),
-        TEST ("the time of a silent job is looked at, too",
-              the_time_of_a_silent_job_is_looked_at_too),
+        TEST ("the deadline of a job without metadata is checked, too",
+              the_deadline_of_a_job_without_metadata_is_checked_too),
         TEST ("with a cache every advice is the same",
               with_a_cache_every_advice_is_the_same),
         TEST ("what failed is not cached", what_failed_is_not_cached),

@@ -44,13 +44,13 @@ static void a_wrong_manifest_is_refused (void **state)
         const char *message;
     } cases[] = {
         {"", "empty, expected"},
-        {"[]", "no JSON object"},
+        {"[]", "not a JSON object"},
         {"{}", "dnnest_bundle: missing"},
         {"null", "ends in the middle of JSON"},
         {"{\"dnnest_bundle\":2", "ends in the middle of JSON"},
-        {GOOD "{}", "text behind the JSON value"},
-        {GOOD "x", "text behind the JSON value"},
-        {"{\"name\":1,\"name\":2}", "'name': stands twice"},
+        {GOOD "{}", "text after the JSON value"},
+        {GOOD "x", "text after the JSON value"},
+        {"{\"name\":1,\"name\":2}", "'name': given twice"},
         {"{\"dnnest_bundle\":\"1\"," FILES "}", "dnnest_bundle: missing"},
         {"{\"dnnest_bundle\":2.0," FILES "}", "dnnest_bundle: missing"},
         {"{\"dnnest_bundle\":99999999999," FILES "}", "format 99999999999, this"},

@@ -1,4 +1,4 @@
-/* cache.c - tests of the cache of estimates: what is the same, and what is not
+/* cache.c - tests of the cache of estimates: which runs are the same
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -6,7 +6,7 @@
 
 #include "cache.h"
 
-/* Their addresses are all that counts. */
+/* Only their addresses are used. */
 static struct dn_device devices[DN_CANDIDATES_MAX + 1];
 static const struct dn_device *const both[] = {&devices[0], &devices[1]};
 static const struct dn_device *const swapped[] = {&devices[1], &devices[0]};
@@ -57,7 +57,7 @@ static double find (struct dn_cache *cache, const struct dn_cache_key *key)
     return estimates[0].step_s.p50;
 }
 
-static void what_was_put_is_found (void **state)
+static void an_entry_that_was_put_is_found (void **state)
 {
     struct dn_cache *cache = new_cache ();
     struct dn_spec spec = some_spec (1);
@@ -71,7 +71,7 @@ static void what_was_put_is_found (void **state)
     put (cache, &other_key, 20);
     assert_true (find (cache, &key) == 10);
     assert_true (find (cache, &other_key) == 20);
-    /* Again under the same key: one entry, the newer one. */
+    /* The same key again replaces the entry. */
     put (cache, &key, 30);
     assert_true (find (cache, &key) == 30);
     assert_int_equal (cache->n_calls, 6);
@@ -79,7 +79,7 @@ static void what_was_put_is_found (void **state)
     free (cache);
 }
 
-/* Another value than the one that is there. */
+/* Change the value of a key. */
 static void change (struct dn_spec *spec, const struct dn_key *row)
 {
     char *value = (char *) spec + row->offset;
@@ -130,8 +130,8 @@ static size_t size_of (const struct dn_key *row)
     }
 }
 
-/* The key is made of the rows of the table, so each member must be in one. What no row
- * has is padding, and the compiler never needs 8 bytes of it in one place.
+/* The key is made of the rows of the table, so each member must be in one. Bytes in no
+ * row are padding, of which the compiler never needs 8 in one place.
  */
 static void every_member_of_a_specification_is_a_key (void **state)
 {
@@ -173,7 +173,7 @@ static void other_devices_cpus_and_networks_are_other_runs (void **state)
     free (cache);
 }
 
-/* Somebody may find another text with the same hash. */
+/* A user may construct another text with the same hash. */
 static void keys_of_one_hash_are_not_confused (void **state)
 {
     struct dn_cache *cache = new_cache ();
@@ -192,7 +192,7 @@ static void keys_of_one_hash_are_not_confused (void **state)
     free (cache);
 }
 
-static void what_stands_after_a_name_does_not_matter (void **state)
+static void bytes_after_the_end_of_a_name_do_not_matter (void **state)
 {
     struct dn_cache *cache = new_cache ();
     struct dn_spec spec = some_spec (1);
@@ -229,7 +229,7 @@ static void what_was_not_used_for_the_longest_is_replaced (void **state)
     free (cache);
 }
 
-static void what_is_too_long_is_not_kept (void **state)
+static void a_key_that_is_too_long_is_not_cached (void **state)
 {
     static char text[DN_SIDECAR_HANDOVER_MAX + 2];
     static const struct dn_device *many[DN_CANDIDATES_MAX + 1];
@@ -251,7 +251,7 @@ static void what_is_too_long_is_not_kept (void **state)
     for (int i = 0; i <= DN_CANDIDATES_MAX; i++)
         many[i] = &devices[i];
     assert_false (dn_cache_key_of (&spec, text, many, DN_CANDIDATES_MAX + 1, 8, &key));
-    /* The longest of all has room. */
+    /* The longest key fits. */
     assert_true (dn_cache_key_of (&spec, text, many, DN_CANDIDATES_MAX, 8, &key));
     dn_cache_put (cache, &key, estimates);
     assert_true (dn_cache_find (cache, &key, estimates));
@@ -267,7 +267,7 @@ static void it_is_of_a_fixed_and_modest_size (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST ("what was put is found", what_was_put_is_found),
+        TEST ("an entry that was put is found", an_entry_that_was_put_is_found),
         TEST ("another value of any key is another run",
               another_value_of_any_key_is_another_run),
         TEST ("every member of a specification is a key",
@@ -275,11 +275,12 @@ int main (void)
         TEST ("other devices, CPUs and networks are other runs",
               other_devices_cpus_and_networks_are_other_runs),
         TEST ("keys of one hash are not confused", keys_of_one_hash_are_not_confused),
-        TEST ("what stands after a name does not matter",
-              what_stands_after_a_name_does_not_matter),
+        TEST ("bytes after the end of a name do not matter",
+              bytes_after_the_end_of_a_name_do_not_matter),
         TEST ("what was not used for the longest is replaced",
               what_was_not_used_for_the_longest_is_replaced),
-        TEST ("what is too long is not kept", what_is_too_long_is_not_kept),
+        TEST ("a key that is too long is not cached",
+              a_key_that_is_too_long_is_not_cached),
         TEST ("a cache has a fixed size of at most 2 MiB",
               it_is_of_a_fixed_and_modest_size),
     };

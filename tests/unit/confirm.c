@@ -366,9 +366,9 @@ static const struct {
 } lies[] = {
     {"", "empty, expected a JSON object"},
     {"{", "ends in the middle of JSON"},
-    {"[]", "no JSON object"},
-    {"{} {}", "text behind the JSON value"},
-    {"{\"learner\":{},\"learner\":{}}", "'learner': stands twice in one object"},
+    {"[]", "not a JSON object"},
+    {"{} {}", "text after the JSON value"},
+    {"{\"learner\":{},\"learner\":{}}", "'learner': given twice in one object"},
     {"{\"l\\u0065arner\":{}}", "a key with an escape"},
     {"{\"learner\":{}}", "objective: missing"},
     {"{\"learner\":[]}", "learner: found array, expected an object"},

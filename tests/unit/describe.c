@@ -1,4 +1,4 @@
-/* describe.c - tests of the carriers: which key counts, and what is said of wrong ones
+/* describe.c - tests of the carriers: which key counts, and messages for wrong ones
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,7 +16,7 @@
     "\"out\": [[8]], \"params\": 72}]}}"
 #define SCRIPT "#!/bin/sh\n#DNNEST batch=2 workers=2 epochs=2\ntrue\n"
 
-/* Describe a job and forget its layers. */
+/* Describe a job and free its layers. */
 static enum dn_metadata describe (struct dn_carriers carriers, struct dn_spec *spec)
 {
     struct dn_sidecar sidecar;
@@ -30,7 +30,7 @@ static enum dn_metadata describe (struct dn_carriers carriers, struct dn_spec *s
     return state;
 }
 
-static void later_carriers_go_over_earlier_ones_key_by_key (void **state)
+static void later_carriers_override_earlier_ones_key_by_key (void **state)
 {
     struct dn_carriers carriers = {.sidecar = SIDECAR,
                                    .script = SCRIPT,
@@ -79,7 +79,7 @@ static void every_carrier_alone_is_enough (void **state)
     }
 }
 
-static void off_opts_out_whatever_else_is_said (void **state)
+static void off_overrides_all_other_metadata (void **state)
 {
     static const struct dn_carriers off[] = {
         {.comment = "dnnest:off", .option = "batch=4"},
@@ -108,17 +108,17 @@ static void wrong_carriers_are_named_with_line_and_column (void **state)
         {{.comment = "run 7 dnnest:model=x,batch=-4"},
          "comment: column 28: batch: -4 out of range"},
         {{.comment = "dnnest:modle=x"}, "comment: column 8: unknown key 'modle'"},
-        {{.comment = "dnnest:"}, "comment: nothing behind it"},
+        {{.comment = "dnnest:"}, "comment: no metadata"},
         {{.comment = "dnnest:@a.json,batch=1"},
          "comment: column 9: 'a.json': the file"},
         {{.option = "model=x,batch=-4"}, "--dnnest: column 15: batch: -4"},
-        {{.option = ""}, "--dnnest: nothing behind it"},
+        {{.option = ""}, "--dnnest: no metadata"},
         {{.option = "batch=1,batch=2"}, "--dnnest: column 9: batch: given twice"},
         {{.option = "train.json"}, "--dnnest: column 1: 'train.json': the file"},
         {{.option = "@t.json"}, "--dnnest: column 2: 't.json': the file"},
         {{.option = "@t.json,batch=x", .sidecar = SIDECAR},
          "--dnnest: column 15: batch"},
-        {{.option = "help"}, "--dnnest=help: describes no job"},
+        {{.option = "help"}, "--dnnest=help: does not describe a job"},
         {{.script = "#!/bin/sh\n\n  #DNNEST a=1\n"},
          "script line 3: column 11: unknown key 'a'"},
         {{.script = "#DNNEST model=x  batch=0"}, "script line 1: column 24: batch: 0"},
@@ -127,11 +127,11 @@ static void wrong_carriers_are_named_with_line_and_column (void **state)
         {{.script = "#DNNEST @t.json"},
          "script line 1: column 9: unknown key '@t.json'"},
         {{.sidecar = "{\"dnnest\": 1,\n \"spec\": {\"batch\": }}"},
-         "sidecar: line 2, column 20: no JSON"},
+         "sidecar: line 2, column 20: not JSON"},
         {{.sidecar = "{\"dnnest\": 1,\n\n\"dnnest\": 1}"},
-         "sidecar: line 3, column 2: 'dnnest': stands twice"},
+         "sidecar: line 3, column 2: 'dnnest': given twice"},
         {{.sidecar = "{\"dnnest\": 1,\n \"spec\": {}}\n x"},
-         "sidecar: line 3, column 2: text behind"},
+         "sidecar: line 3, column 2: text after"},
         {{.sidecar = "{\"dnnest\": 1,\n"}, "sidecar: line 1, column 14: ends in the"},
         {{.sidecar = "{\"dnnest\": 1, \"spec\": {\"batch\": 0}}"},
          "sidecar: spec: batch: 0 out of range"},
@@ -150,7 +150,7 @@ static void wrong_carriers_are_named_with_line_and_column (void **state)
     }
 }
 
-static void a_graph_stays_whatever_the_model_is_called (void **state)
+static void a_graph_is_kept_under_any_model_name (void **state)
 {
     const struct dn_carriers carriers = {.sidecar = GRAPH,
                                          .option = "model=resnet50,batch=8"};
@@ -169,7 +169,7 @@ static void a_graph_stays_whatever_the_model_is_called (void **state)
     dn_sidecar_free (&sidecar);
 }
 
-static void notes_are_taken_apart (void **state)
+static void notes_are_split_into_parts (void **state)
 {
     static const struct {
         const char *option;
@@ -225,7 +225,7 @@ static char *large_sidecar (int n)
     return text;
 }
 
-static void what_travels_is_small_and_says_the_same (void **state)
+static void a_compacted_sidecar_is_small_and_has_the_same_totals (void **state)
 {
     char *text = large_sidecar (5000);
     struct dn_sidecar before = {.spec = dn_spec_empty ()};
@@ -258,7 +258,7 @@ static void what_travels_is_small_and_says_the_same (void **state)
     free (text);
 }
 
-/* Totals of a graph, which the time and the memory of a step are made of. */
+/* Totals of a graph, from which the time and the memory of a step follow. */
 struct totals {
     double sums[8];
     double kinds[DN_N_OP_KINDS]; /* launches */
@@ -294,7 +294,7 @@ static struct totals totals_of (const char *text)
     return totals;
 }
 
-/* Layers that grow step by step, as DenseNet's do: of 'n' all are different. */
+/* 'n' layers of growing sizes, as in DenseNet; all are different. */
 static void add_growing (struct dn_buf *buf, int n)
 {
     dn_buf_add (buf,
@@ -331,7 +331,7 @@ static void add_growing (struct dn_buf *buf, int n)
     dn_buf_add (buf, "]}}");
 }
 
-static void alike_operators_travel_together (void **state)
+static void similar_operators_are_merged (void **state)
 {
     static char text[400000];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
@@ -361,7 +361,7 @@ static void alike_operators_travel_together (void **state)
     free (compact);
 }
 
-static void what_is_too_large_to_travel_is_told (void **state)
+static void a_sidecar_that_stays_too_large_is_refused (void **state)
 {
     struct dn_buf buf;
     struct dn_err err;
@@ -372,7 +372,7 @@ static void what_is_too_large_to_travel_is_told (void **state)
     assert_non_null (text);
     buf = dn_buf_on (text, 100000);
     dn_buf_add (&buf, "{\"dnnest\":1,\"graph\":{\"ops\":[");
-    for (int i = 0; i < 625; i++) /* none of which is like another */
+    for (int i = 0; i < 625; i++) /* no two are similar */
         dn_buf_add (&buf,
                     "%s{\"op\":\"linear\",\"in\":[[%d]],\"out\":[[%d]]}",
                     i > 0 ? "," : "",
@@ -396,20 +396,20 @@ static void what_is_too_large_to_travel_is_told (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST ("later carriers go over earlier ones key by key",
-              later_carriers_go_over_earlier_ones_key_by_key),
+        TEST ("later carriers override earlier ones key by key",
+              later_carriers_override_earlier_ones_key_by_key),
         TEST ("every carrier alone is enough", every_carrier_alone_is_enough),
-        TEST ("off opts out whatever else is said", off_opts_out_whatever_else_is_said),
+        TEST ("off overrides all other metadata", off_overrides_all_other_metadata),
         TEST ("wrong carriers are named with line and column",
               wrong_carriers_are_named_with_line_and_column),
-        TEST ("a graph stays whatever the model is called",
-              a_graph_stays_whatever_the_model_is_called),
-        TEST ("notes are taken apart", notes_are_taken_apart),
-        TEST ("what travels is small and says the same",
-              what_travels_is_small_and_says_the_same),
-        TEST ("alike operators travel together", alike_operators_travel_together),
-        TEST ("what is too large to travel is told",
-              what_is_too_large_to_travel_is_told),
+        TEST ("a graph is kept under any model name",
+              a_graph_is_kept_under_any_model_name),
+        TEST ("notes are split into parts", notes_are_split_into_parts),
+        TEST ("a compacted sidecar is small and has the same totals",
+              a_compacted_sidecar_is_small_and_has_the_same_totals),
+        TEST ("similar operators are merged", similar_operators_are_merged),
+        TEST ("a sidecar that stays too large is refused",
+              a_sidecar_that_stays_too_large_is_refused),
     };
 
     return cmocka_run_group_tests_name ("describe", tests, NULL, NULL);

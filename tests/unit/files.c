@@ -1,4 +1,4 @@
-/* files.c - tests of reading users' files: nothing hangs, nothing leads elsewhere
+/* files.c - tests of reading users' files: no read hangs or leaves the directory
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -193,7 +193,7 @@ static void options_name_files_of_the_client (void **state)
     free (text);
     assert_int_equal (dn_carry_option (path_of ("file"), &text, &err), -1);
     assert_null (text);
-    assert_contains (err.text, "sidecar: line 1, column 1: no JSON");
+    assert_contains (err.text, "sidecar: line 1, column 1: not JSON");
     assert_int_equal (dn_carry_option ("resnet50", &text, &err), -1);
     assert_contains (err.text, "--dnnest: resnet50: No such file");
     assert_int_equal (dn_carry_option ("batch=4", &text, &err), 0);

@@ -6,8 +6,9 @@
 
 #include "graph/graph.h"
 
-/* Saved elements of the references hold statistics of normalisations too, and what
- * single operators keep changes between versions; the memory model needs no better.
+/* The saved elements of the references include statistics of normalisations, and what
+ * single operators keep changes between versions. The memory model needs no higher
+ * accuracy.
  */
 #define SAVED_TOLERANCE 0.04
 
@@ -64,8 +65,8 @@ static double sum_masks (const struct dn_graph *graph)
     return masks;
 }
 
-/* Build 'spec', which must fail with 'code' and a text that has 'part', and leave
- * nothing behind.
+/* Build 'spec', which must fail with 'code' and a text that has 'part', and leave an
+ * empty graph.
  */
 static void expect_failure_of (const struct dn_spec *spec,
                                enum dn_errc code,
@@ -182,7 +183,7 @@ static void test_unread_keys (void **state)
 }
 
 /* Every name, alone and with all sizes at their largest and smallest, either builds or
- * says why not.
+ * fails with a reason.
  */
 static void test_extremes (void **state)
 {
@@ -507,7 +508,7 @@ static void test_frozen (void **state)
 
         if (op->frozen)
             assert_near (op->saved + op->masks, 0);
-        /* The frozen ones stand in front of all others. */
+        /* The frozen ones come before all others. */
         assert_true (!op->frozen || i == n_frozen);
         n_frozen += op->frozen;
         each += op->each;
@@ -566,7 +567,7 @@ int main (void)
         TEST ("an unknown model is named with the nearest known one", test_unknown),
         TEST ("hostile sizes give errors that name the key", test_hostile),
         TEST ("keys that do not fit each other or the model are errors", test_misfits),
-        TEST ("keys without a meaning for the model are told, not refused",
+        TEST ("keys that the model does not read are reported, not refused",
               test_unread_keys),
         TEST ("every name takes the extremes of every key", test_extremes),
         TEST ("every reference is met in parameters, MACs and saved elements",
@@ -576,15 +577,15 @@ int main (void)
         TEST ("layers override a name, and families are general names", test_overrides),
         TEST ("an alias of a family builds the row that it stands for", test_aliases),
         TEST ("experts add parameters, not work; top_k adds work", test_experts),
-        TEST ("a discriminator that passes three times is learned once",
+        TEST ("the parameters of a discriminator with three passes count once",
               test_adversaries),
-        TEST ("equal blocks stand once", test_repeat),
+        TEST ("equal blocks are listed once", test_repeat),
         TEST ("only the first operator reads the sample", test_first),
         TEST ("given totals are met exactly", test_totals),
         TEST ("families build from sizes", test_families),
         TEST ("what is frozen keeps nothing", test_frozen),
         TEST ("loops of the host are counted, and joined tables", test_loops),
-        TEST ("a loss of alignment walks along the tokens", test_ctc),
+        TEST ("an alignment loss processes the tokens in sequence", test_ctc),
         TEST ("names ignore case and dashes", test_spelling),
         TEST ("each kind of operator has a name", test_names),
     };

@@ -1,4 +1,4 @@
-/* names.c - tests of the tables of names of all enums that have a public one
+/* names.c - tests of the public name tables of enums
  *
  * DN_NAMES fixes the length of a table, but designated initialisers leave NULL where a
  * constant in the middle has no name. tests/lint/names.t compares the list below with
@@ -23,10 +23,10 @@
 static const struct dn_names *const tables[] = {
     &dn_abstain_names,
     &dn_arch_names,
+    &dn_axis_names,
     &dn_basis_names,
     &dn_bottleneck_names,
     &dn_decode_names,
-    &dn_effect_names,
     &dn_field_names,
     &dn_grouping_names,
     &dn_layer_kind_names,
@@ -45,7 +45,7 @@ static const struct dn_names *const tables[] = {
 };
 /* clang-format on */
 
-/* Every constant has a name, and every name leads back to its constant. */
+/* Every constant has a name, and every name is read as its constant. */
 static void check_table (const struct dn_names *table, const char *what)
 {
     for (int i = 0; i < table->n_names; i++) {

@@ -1,4 +1,4 @@
-/* policy.c - tests of policy/: what is changed, and above all what is not
+/* policy.c - tests of policy/: what is changed, and what must not be changed
  *
  * They go through dn_advise (), so that the estimates are real ones.
  *
@@ -132,6 +132,8 @@ static void nothing_is_ever_raised (void **state)
     assert_int_equal (advice->decision.verdict, DN_VERDICT_KEEP);
     assert_reason (advice, "above the requested limit");
     assert_reason (advice, "time: kept, the bound is");
+    assert_reason (advice,
+                   "cpus: kept, 4 per task, the input pipeline needs 15 per GPU");
     dn_advice_free (advice);
 }
 
@@ -301,7 +303,7 @@ static void few_cpus_make_the_bound_longer_not_shorter (void **state)
     dn_advice_free (with_few);
 }
 
-/* Half an hour for work of hours, and one CPU per GPU. */
+/* A job with half an hour for work of hours, and one CPU per GPU. */
 static struct dn_job tight_job (void)
 {
     struct dn_job job = scene_job ();
@@ -435,9 +437,9 @@ static void the_least_time_is_left_where_it_would_hurt (void **state)
     } cases[] = {
         {DN_UNSET, DN_UNSET, DN_UNSET, false, "no limit was requested"},
         {DN_UNLIMITED, DN_UNSET, DN_UNSET, false, "an unlimited time was requested"},
-        {1440, 60, DN_UNSET, false, "a least time was requested"},
+        {1440, 60, DN_UNSET, false, "a minimum time was requested"},
         {1440, DN_UNSET, 1000000, false, "a deadline was requested"},
-        {1440, DN_UNSET, DN_UNSET, true, "the tasks of an array"},
+        {1440, DN_UNSET, DN_UNSET, true, "not set on job arrays"},
         {30, DN_UNSET, DN_UNSET, false, "time: kept, the bound is"},
     };
 
@@ -478,8 +480,7 @@ static void a_move_keeps_the_deadline_of_the_job (void **state)
     dn_advice_free (advice);
 }
 
-/* What an objective charges for a step on candidate 'i'; the scene's costs are 1 and 4.
- */
+/* The objective's value of a step on candidate 'i'; the scene's costs are 1 and 4. */
 static double price (const struct dn_advice *advice, const char *objective, int i)
 {
     const struct dn_estimate *estimate = &advice->estimates[i];
@@ -504,7 +505,7 @@ static void the_choice_minimises_the_objective (void **state)
         char conf[96];
         char comment[256];
 
-        /* In every other case the job itself says it, and the site something else. */
+        /* In every other case the job sets the objective, and the site another one. */
         snprintf (conf,
                   sizeof (conf),
                   "MaxSlowdown=99 MinGain=0 MinConfidence=0 Objective=%s",
@@ -544,7 +545,7 @@ static void the_slowdown_is_bounded_where_it_is_stated (void **state)
     dn_advice_free (advice);
 }
 
-static void all_jobs_that_want_gpus_are_in_if_the_admin_says_so (void **state)
+static void all_jobs_with_gpus_are_examined_if_the_admin_says_so (void **state)
 {
     static const struct {
         const char *conf;
@@ -585,14 +586,15 @@ static void all_jobs_that_want_gpus_are_in_if_the_admin_says_so (void **state)
         if (edit) {
             assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
             assert_contains (edit->new_text, "\"verdict\":\"abstain\"");
-            assert_contains (advice->patch.log_text, "it does not describe itself");
+            assert_contains (advice->patch.log_text, "the job has no metadata");
         }
         dn_advice_free (advice);
         scene_free (site);
     }
 }
 
-static void a_silent_job_is_told_if_the_admin_wants_it (void **state)
+static void the_user_of_an_undescribed_job_gets_a_message_if_the_admin_says_so (
+    void **state)
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
@@ -601,11 +603,11 @@ static void a_silent_job_is_told_if_the_admin_wants_it (void **state)
     job.comment = NULL;
     advice = scene_advise ("OptIn=all Message=always", &job);
     assert_string_equal (advice->patch.user_text,
-                         "dnnest: job kept as written (it does not describe itself)");
+                         "dnnest: job unchanged (the job has no metadata)");
     dn_advice_free (advice);
 }
 
-/* Of how many users out of 'n' is the job in the control group? */
+/* For how many of 'n' users is the job in the control group? */
 static int count_control (const char *percent, int n)
 {
     struct dn_rules rules = dn_rules_default ();
@@ -681,7 +683,7 @@ static void a_larger_control_group_keeps_its_members (void **state)
             assert_true (dn_policy_in_control (&large, &job, &spec));
 }
 
-static void a_job_of_the_control_group_is_left_alone (void **state)
+static void a_job_of_the_control_group_is_not_changed (void **state)
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice =
@@ -695,7 +697,7 @@ static void a_job_of_the_control_group_is_left_alone (void **state)
     assert_contains (find_edit (advice, DN_FIELD_ADMIN_COMMENT)->new_text, "\"set\":{");
     assert_string_equal (advice->patch.user_text, "");
     assert_contains (advice->patch.log_text, "verdict=control");
-    assert_reason (advice, "one of the control group");
+    assert_reason (advice, "the job is in the control group");
     dn_advice_free (advice);
     advice = scene_advise ("Mode=observe ControlGroup=100", &job);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
@@ -748,17 +750,17 @@ int main (void)
         TEST ("the choice minimises the objective", the_choice_minimises_the_objective),
         TEST ("the slowdown is bounded where it is stated",
               the_slowdown_is_bounded_where_it_is_stated),
-        TEST ("all jobs that want GPUs are in if the admin says so",
-              all_jobs_that_want_gpus_are_in_if_the_admin_says_so),
-        TEST ("a silent job is told if the admin wants it",
-              a_silent_job_is_told_if_the_admin_wants_it),
+        TEST ("all jobs with GPUs are examined if the admin says so",
+              all_jobs_with_gpus_are_examined_if_the_admin_says_so),
+        TEST ("the user of an undescribed job gets a message if the admin says so",
+              the_user_of_an_undescribed_job_gets_a_message_if_the_admin_says_so),
         TEST ("the control group has its share", the_control_group_has_its_share),
         TEST ("the draw sees owner, script and description",
               the_draw_sees_owner_script_and_description),
         TEST ("a larger control group keeps its members",
               a_larger_control_group_keeps_its_members),
-        TEST ("a job of the control group is left alone",
-              a_job_of_the_control_group_is_left_alone),
+        TEST ("a job of the control group is not changed",
+              a_job_of_the_control_group_is_not_changed),
     };
 
     return cmocka_run_group_tests_name ("policy", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* request.c - tests of request/: tres strings and what a submission amounts to
+/* request.c - tests of request/: tres strings and what a submission requests
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -156,12 +156,12 @@ static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,shard:2", keep_gpu, "shares");
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,tmp:5", keep_gpu, "other resources");
     KEPT (job.exc_nodes = "g1", keep_gpu, "nodes were named");
-    KEPT (job.special_nodes = true, keep_gpu, "shape of a node");
+    KEPT (job.special_nodes = true, keep_gpu, "sockets, cores or threads of a node");
     KEPT (job.exclusive = true, keep_gpu, "whole node");
     KEPT (job.mem_per_node_mb = 0, keep_gpu, "whole memory");
-    KEPT (job.mem_per_tres = "gres:gpu:a100:1024", keep_gpu, "GPUs of a type");
+    KEPT (job.mem_per_tres = "gres:gpu:a100:1024", keep_gpu, "GPU of a type");
     KEPT (job.pn_min_cpus = 90, keep_gpu, "--mincpus");
-    KEPT (job.prefer = "a100", keep_gpu, "preference");
+    KEPT (job.prefer = "a100", keep_gpu, "--prefer");
     KEPT (job.batch_features = "a100", keep_gpu, "--batch");
     KEPT (job.env = constraint; job.n_env = 1, keep_gpu, "SLURM_CONSTRAINT");
     KEPT (job.req_nodes = "g1", keep_gpu, "nodes were named");
@@ -178,8 +178,8 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
 
     (void) state;
     KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:8", keep_cpus, "counts of GPUs");
-    KEPT (job.script = "srun -n 8 x", keep_cpus, "counts CPUs");
-    KEPT (job.script = "srun -c $N x", keep_cpus, "counts CPUs");
+    KEPT (job.script = "srun -n 8 x", keep_cpus, "sets a number of CPUs");
+    KEPT (job.script = "srun -c $N x", keep_cpus, "sets a number of CPUs");
     KEPT (job.env = counted; job.n_env = 1, keep_cpus, "SRUN_CPUS_PER_TASK");
     KEPT (job.kind = DN_JOB_SALLOC, keep_cpus, "only batch jobs");
     KEPT (job.het = true, keep_time, "heterogeneous");
@@ -190,18 +190,24 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
     KEPT (job.cpus_per_tres = "gres:gpu:8", keep_cpus, "per task and per GPU");
     KEPT (job.cpus_per_tres = "gpu:a100:8", keep_cpus, "per task and per GPU");
     KEPT (job.tres[DN_GPU_PER_TASK] = "cpu=8", keep_cpus, "counts of CPUs");
-    KEPT (job.script = "#!/bin/sh\n srun -c 80 x\n", keep_cpus, "counts CPUs");
-    KEPT (job.script = "srun -c80 x", keep_cpus, "counts CPUs");
-    KEPT (job.script = "srun x -c -c \"8\"", keep_cpus, "counts CPUs");
-    KEPT (job.script = "time -v srun --ntasks=${N} x", keep_cpus, "counts CPUs");
-    KEPT (job.script = "srun --cpus-per-gpu=8 x", keep_cpus, "counts CPUs");
-    KEPT (job.script = "export SRUN_CPUS_PER_TASK=8", keep_cpus, "counts CPUs");
-    KEPT (job.script = "x\n\tsrun --cpus-per-task=80 x", keep_cpus, "counts CPUs");
+    KEPT (
+        job.script = "#!/bin/sh\n srun -c 80 x\n", keep_cpus, "sets a number of CPUs");
+    KEPT (job.script = "srun -c80 x", keep_cpus, "sets a number of CPUs");
+    KEPT (job.script = "srun x -c -c \"8\"", keep_cpus, "sets a number of CPUs");
+    KEPT (job.script = "time -v srun --ntasks=${N} x",
+          keep_cpus,
+          "sets a number of CPUs");
+    KEPT (job.script = "srun --cpus-per-gpu=8 x", keep_cpus, "sets a number of CPUs");
+    KEPT (
+        job.script = "export SRUN_CPUS_PER_TASK=8", keep_cpus, "sets a number of CPUs");
+    KEPT (job.script = "x\n\tsrun --cpus-per-task=80 x",
+          keep_cpus,
+          "sets a number of CPUs");
     KEPT (job.cpus_per_task = DN_UNSET, keep_cpus, "no CPUs per task");
 }
 #undef KEPT
 
-static void scripts_that_name_no_resources_are_no_hindrance (void **state)
+static void scripts_that_name_no_resources_allow_changes (void **state)
 {
     static const char *const harmless[] = {
         "#!/bin/sh\n#SBATCH --gres=gpu:a100:4\n#SBATCH -c 80\nsrun python train.py\n",
@@ -367,7 +373,7 @@ static void cpus_of_tres_per_task_are_found_where_the_field_is_open (void **stat
     assert_int_equal (dn_request_read (&job, &request, NULL), -1);
 }
 
-static void only_plain_constraints_are_taken_apart (void **state)
+static void only_plain_constraints_are_parsed (void **state)
 {
     static const char *const plain[] = {
         "a100", "a100&ib", "a&b&c&d&e&f&g&h", "gpu:a100+x_1.0-2=3/4"};
@@ -419,8 +425,8 @@ int main (void)
               forms_with_a_trap_keep_the_gpu_type_with_a_reason),
         TEST ("forms with a trap keep time and CPUs with a reason",
               forms_with_a_trap_keep_time_and_cpus_with_a_reason),
-        TEST ("scripts that name no resources are no hindrance",
-              scripts_that_name_no_resources_are_no_hindrance),
+        TEST ("scripts that name no resources allow changes",
+              scripts_that_name_no_resources_allow_changes),
         TEST ("memory per CPU is known as memory per node",
               memory_per_cpu_is_known_as_memory_per_node),
         TEST ("the same GPUs may be counted in several fields",
@@ -428,8 +434,7 @@ int main (void)
         TEST ("CPUs and memory may follow GPUs", cpus_and_memory_may_follow_gpus),
         TEST ("CPUs of tres_per_task are found where the field is open",
               cpus_of_tres_per_task_are_found_where_the_field_is_open),
-        TEST ("only plain constraints are taken apart",
-              only_plain_constraints_are_taken_apart),
+        TEST ("only plain constraints are parsed", only_plain_constraints_are_parsed),
         TEST ("a broken tres string empties the request",
               a_broken_tres_string_empties_the_request),
         TEST ("the environment is searched by whole names",

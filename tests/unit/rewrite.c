@@ -1,4 +1,5 @@
-/* rewrite.c - tests of rewrite/: every place of a fact is edited, and the words say so
+/* rewrite.c - tests of rewrite/: every place of a value is edited, and the texts are
+ * right
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -98,7 +99,7 @@ static void a_larger_minimum_per_node_is_the_users_own (void **state)
     dn_advice_free (advice);
 }
 
-/* A client of the user's own may send anything beside --tres-per-task. */
+/* A user's own client may send any value together with --tres-per-task. */
 static void a_count_of_no_cpus_is_not_raised (void **state)
 {
     struct dn_job job = scene_job ();
@@ -116,7 +117,7 @@ static void a_count_of_no_cpus_is_not_raised (void **state)
 }
 
 /* slurmrestd sends no sum of CPUs unless the user does. */
-static void a_sum_of_cpus_that_nobody_gave_is_not_set (void **state)
+static void an_unset_sum_of_cpus_stays_unset (void **state)
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
@@ -233,7 +234,7 @@ static void memory_per_cpu_becomes_the_same_memory_per_node (void **state)
     dn_advice_free (advice);
 }
 
-/* The entry that is put into the environment for 'name', or NULL. */
+/* The value that the patch sets for 'name' in the environment, or NULL. */
 static const char *find_new_variable (const struct dn_advice *advice, const char *name)
 {
     for (int i = 0; i < advice->patch.n_edits; i++) {
@@ -275,7 +276,7 @@ static void a_probe_keeps_its_request_and_gets_the_hook (void **state)
     assert_contains (advice->patch.record, "\"probe\":50,");
     assert_contains (advice->patch.user_text, "dnnest: the job is a probe");
     dn_advice_free (advice);
-    job.env = empty; /* an empty part would be the present directory */
+    job.env = empty; /* an empty part would be the current directory */
     job.n_env = 1;
     job.sidecar = "{\"dnnest\":1,\"spec\":{\"app\":\"x\"}}";
     advice = scene_advise ("Mode=enforce ControlGroup=100", &job);
@@ -284,7 +285,7 @@ static void a_probe_keeps_its_request_and_gets_the_hook (void **state)
     dn_advice_free (advice);
 }
 
-static void a_probe_that_cannot_be_is_told (void **state)
+static void the_user_gets_a_message_if_a_probe_is_not_possible (void **state)
 {
     static const char *const env[] = {"PATH=/bin"};
     static const struct {
@@ -293,10 +294,16 @@ static void a_probe_that_cannot_be_is_told (void **state)
         enum dn_job_kind kind;
         const char *says;
     } cases[] = {
-        {"Mode=advise", "/x", DN_JOB_BATCH, "(probe= needs Mode=enforce here"},
+        {"Mode=advise", "/x", DN_JOB_BATCH, "(probe= needs Mode=enforce at this site"},
         {"Mode=enforce", "/x", DN_JOB_SRUN, "(probe= is for batch jobs)"},
-        {"Mode=enforce", "none", DN_JOB_BATCH, "(probe= is off here (ProbeDir))"},
-        {"Mode=enforce", "/a:/b", DN_JOB_BATCH, "(probe= is off here (ProbeDir))"},
+        {"Mode=enforce",
+         "none",
+         DN_JOB_BATCH,
+         "(probe= is off at this site (ProbeDir))"},
+        {"Mode=enforce",
+         "/a:/b",
+         DN_JOB_BATCH,
+         "(probe= is off at this site (ProbeDir))"},
     };
     char comment[256];
     struct dn_job job = scene_job ();
@@ -338,12 +345,12 @@ static void only_enforce_edits_more_than_the_record (void **state)
         if (i == 0)
             assert_string_equal (advice->patch.user_text, "");
         else
-            assert_contains (advice->patch.user_text, "job kept as written");
+            assert_contains (advice->patch.user_text, "job unchanged");
         dn_advice_free (advice);
     }
 }
 
-static void the_user_is_told_in_one_line (void **state)
+static void the_user_gets_one_line (void **state)
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
@@ -361,8 +368,7 @@ static void the_user_is_told_in_one_line (void **state)
     dn_advice_free (advice);
     job.tres[DN_GPU_PER_NODE] = NULL;
     advice = scene_advise ("Mode=enforce\nMessage=always", &job);
-    assert_contains (advice->patch.user_text,
-                     "job kept as written (no GPU was requested)");
+    assert_contains (advice->patch.user_text, "job unchanged (no GPU was requested)");
     dn_advice_free (advice);
 }
 
@@ -525,8 +531,7 @@ int main (void)
         TEST ("a larger minimum per node is the user's own",
               a_larger_minimum_per_node_is_the_users_own),
         TEST ("a count of no CPUs is not raised", a_count_of_no_cpus_is_not_raised),
-        TEST ("a sum of CPUs that nobody gave is not set",
-              a_sum_of_cpus_that_nobody_gave_is_not_set),
+        TEST ("an unset sum of CPUs stays unset", an_unset_sum_of_cpus_stays_unset),
         TEST ("the GPU type changes in the same field and spelling",
               the_gpu_type_changes_in_the_same_field_and_spelling),
         TEST ("CPUs and GPUs of one tres text change together",
@@ -535,10 +540,11 @@ int main (void)
               memory_per_cpu_becomes_the_same_memory_per_node),
         TEST ("a probe keeps its request and gets the hook",
               a_probe_keeps_its_request_and_gets_the_hook),
-        TEST ("a probe that cannot be is told", a_probe_that_cannot_be_is_told),
+        TEST ("the user gets a message if a probe is not possible",
+              the_user_gets_a_message_if_a_probe_is_not_possible),
         TEST ("only enforce edits more than the record",
               only_enforce_edits_more_than_the_record),
-        TEST ("the user is told in one line", the_user_is_told_in_one_line),
+        TEST ("the user gets one line", the_user_gets_one_line),
         TEST ("the record holds the original request",
               the_record_holds_the_original_request),
         TEST ("the record is appended and can be switched off",

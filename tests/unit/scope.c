@@ -1,4 +1,4 @@
-/* scope.c - tests of Policy lines: for whom they are, and which of several values holds
+/* scope.c - tests of Policy lines: which jobs they match, and which value holds
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -6,7 +6,7 @@
 
 #include "scene.h"
 
-/* alice 1001, bob 1002; group staff 50 with bob as a further member, group void 51. */
+/* Users alice 1001, bob 1002; groups staff 50 with member bob, void 51. */
 static int find_user (const void *self,
                       const char *name,
                       int64_t *uid,
@@ -146,7 +146,7 @@ static bool has_order (const char *key)
            && strcmp (key, "Record") != 0;
 }
 
-/* Is the rule of 'key' in 'rules' what one writes as 'value'? */
+/* Has the rule of 'key' in 'rules' the value that is written 'value'? */
 static bool is_value (const struct dn_rules *rules, const char *key, const char *value)
 {
     struct dn_rules want = *rules;
@@ -197,7 +197,7 @@ static void of_several_lines_the_strictest_value_holds (void **state)
     }
 }
 
-static void a_line_goes_over_the_site_even_when_it_is_less_strict (void **state)
+static void a_line_overrides_the_site_even_when_it_is_less_strict (void **state)
 {
     struct dn_site *site = site_of ("Mode=observe TimeMargin=2\n"
                                     "Policy User=alice Mode=enforce TimeMargin=0.1");
@@ -250,13 +250,13 @@ static void slurm_conf_bounds_the_lines (void **state)
         rules = dn_site_rules (site, &who, &origins);
         assert_int_equal (rules.mode, cases[i].mode);
         assert_int_equal (origins.line[0], cases[i].origin);
-        /* Without an order, the line is the first. */
+        /* A key without an order has the first value, that of the line. */
         assert_int_equal (rules.objective, DN_OBJECTIVE_ENERGY);
         scene_free (site);
     }
 }
 
-static void what_is_set_by_hand_goes_over_all (void **state)
+static void a_setting_of_the_command_line_overrides_everything (void **state)
 {
     struct dn_site *site = site_of ("Policy User=7 Mode=observe Cpus=keep");
     const struct dn_submitter who = {.user_id = 7, .group_id = 8};
@@ -413,10 +413,11 @@ int main (void)
               a_line_matches_by_all_of_its_scopes),
         TEST ("of several lines the strictest value holds",
               of_several_lines_the_strictest_value_holds),
-        TEST ("a line goes over the site even when it is less strict",
-              a_line_goes_over_the_site_even_when_it_is_less_strict),
+        TEST ("a line overrides the site even when it is less strict",
+              a_line_overrides_the_site_even_when_it_is_less_strict),
         TEST ("slurm.conf bounds the lines", slurm_conf_bounds_the_lines),
-        TEST ("what is set by hand goes over all", what_is_set_by_hand_goes_over_all),
+        TEST ("a setting of the command line overrides everything",
+              a_setting_of_the_command_line_overrides_everything),
         TEST ("wrong lines are named", wrong_lines_are_named),
         TEST ("lines and names are bounded", lines_and_names_are_bounded),
         TEST ("a long list of partitions ends", a_long_list_of_partitions_ends),

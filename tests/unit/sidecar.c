@@ -1,4 +1,4 @@
-/* sidecar.c - tests of descriptions in JSON: read strictly, made into a graph
+/* sidecar.c - tests of descriptions in JSON: strict reading, and their graphs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -210,7 +210,7 @@ static const struct {
     {"{\"op\":\"other\",\"flops\":0,\"bytes\":4e6}", DN_OP_COPY, 0},
 };
 
-/* Spatial dimensions of a convolution, which decide about its order in memory. */
+/* Spatial dimensions of a convolution, which determine its layout in memory. */
 static int dims_of (const char *op)
 {
     return strstr (op, "conv1d")           ? 1
@@ -219,7 +219,7 @@ static int dims_of (const char *op)
                                            : 0;
 }
 
-/* And is the same where all that predicts nothing was left out. */
+/* Simplified layers give the same operators. */
 static void every_kind_becomes_an_operator (void **state)
 {
     (void) state;
@@ -270,16 +270,16 @@ static void bad_json_is_refused (void **state)
     (void) state;
     expect_bad ("", "empty");
     expect_bad ("{", "ends in the middle");
-    expect_bad ("[]", "no JSON object");
-    expect_bad ("\"7\"", "no JSON object");
-    expect_bad ("{\"dnnest\":1}}", "behind the JSON value");
-    expect_bad ("{\"dnnest\":1,}", "no JSON");
-    expect_bad ("{'dnnest':1}", "no JSON");
-    expect_bad ("{\"dnnest\":1,\"spec\":{\"model\":\"a\xff\"}}", "no JSON");
-    expect_bad ("{\"dnnest\":1,\"dnnest\":1}", "'dnnest': stands twice");
+    expect_bad ("[]", "not a JSON object");
+    expect_bad ("\"7\"", "not a JSON object");
+    expect_bad ("{\"dnnest\":1}}", "after the JSON value");
+    expect_bad ("{\"dnnest\":1,}", "not JSON");
+    expect_bad ("{'dnnest':1}", "not JSON");
+    expect_bad ("{\"dnnest\":1,\"spec\":{\"model\":\"a\xff\"}}", "not JSON");
+    expect_bad ("{\"dnnest\":1,\"dnnest\":1}", "'dnnest': given twice");
     expect_bad ("{\"dnnest\":1,\"\\u0064nnest\":1}", "a key with an escape");
     expect_bad ("{\"dnnest\":1,\"spec\":[[[[[[[[[[1]]]]]]]]]]}", "nested too deeply");
-    expect_bad ("\xff\xfe{\"dnnest\":1}", "no JSON");
+    expect_bad ("\xff\xfe{\"dnnest\":1}", "not JSON");
 }
 
 static void a_nul_byte_is_refused (void **state)
@@ -347,7 +347,7 @@ static void depth_keys_and_values_are_limited (void **state)
     if (!json)
         fail_msg ("%s", err.text);
     expect_unread (more, 2, SIZE_MAX, "'k2048': more than 2048 keys");
-    expect_unread (twice, 2, SIZE_MAX, "'k0': stands twice in one object");
+    expect_unread (twice, 2, SIZE_MAX, "'k0': given twice in one object");
     expect_unread ("{\"a\":[1,2,3]}", 3, 1, "more than 1 values");
     expect_unread ("{\"a\":[1]}", 2, 9, "nested too deeply");
     free (most);
@@ -361,14 +361,14 @@ static void the_place_of_an_error_is_named (void **state)
     expect_unread ("{\"a\":1,\n \"b\":{},\n  \"a\":2}",
                    4,
                    9,
-                   "line 3, column 4: 'a': stands twice");
-    expect_unread ("{\"o\":{\"b\":1,\"c\":2,\"b\":3}}", 4, 9, "'b': stands twice");
-    expect_unread ("{\"a\":[1,\n2 x]}", 4, 9, "line 2, column 3: no JSON");
-    /* the same key in two objects, or as a value, is another thing */
-    expect_unread ("{\"a\":{\"a\":[\"a\",\"a\",{\"a\":1}]}} x", 5, 9, "text behind");
+                   "line 3, column 4: 'a': given twice");
+    expect_unread ("{\"o\":{\"b\":1,\"c\":2,\"b\":3}}", 4, 9, "'b': given twice");
+    expect_unread ("{\"a\":[1,\n2 x]}", 4, 9, "line 2, column 3: not JSON");
+    /* the same key in two objects, or as a value, is allowed */
+    expect_unread ("{\"a\":{\"a\":[\"a\",\"a\",{\"a\":1}]}} x", 5, 9, "text after");
 }
 
-static void what_must_be_there_is_asked_for (void **state)
+static void missing_members_are_refused (void **state)
 {
     static const char text[] = "{\"n\":7,\"r\":-0.5,\"t\":\"x\",\"a\":[1,2],\"o\":{},"
                                "\"null\":null,\"big\":9223372036854775807}";
@@ -414,7 +414,7 @@ static void what_must_be_there_is_asked_for (void **state)
     REFUSED (dn_json_need_reals (json, "a", 0, 9, r, 1, &err) == 0,
              "a: 2 values, expected 1");
     REFUSED (dn_json_need_reals (json, "a", 0, 1, r, 2, &err) == 0,
-             "a: value 1 is no number of 0..1");
+             "a: value 1 is not a number in 0..1");
     REFUSED (dn_json_need_array (json, "a", 3, 4, &err), "a: 2 values, expected 3..4");
     REFUSED (dn_json_need_array (json, "o", 0, 4, &err), "expected an array");
     REFUSED (dn_json_need_object (json, "x", &err), "x: missing, expected an object");
@@ -437,10 +437,11 @@ static void bad_members_are_named (void **state)
     expect_bad ("{\"dnnest\":1,\"spec\":{\"batch\":\"1,epochs=2\"}}",
                 "one short value");
     expect_bad ("{\"dnnest\":1,\"spec\":{\"btach\":4}}", "btach");
-    expect_bad ("{\"dnnest\":1,\"graph\":{}}", "graph: ops: none");
-    expect_bad ("{\"dnnest\":1,\"graph\":{\"ops\":[]}}", "graph: ops: none");
+    expect_bad ("{\"dnnest\":1,\"graph\":{}}", "graph: ops: missing or empty");
+    expect_bad ("{\"dnnest\":1,\"graph\":{\"ops\":[]}}",
+                "graph: ops: missing or empty");
     expect_bad ("{\"dnnest\":1,\"graph\":{\"ops\":{}}}", "ops: found object");
-    expect_bad_op ("7", "graph: ops[0]: no object");
+    expect_bad_op ("7", "graph: ops[0]: not an object");
     expect_bad_op ("{}", "ops[0]: op: missing");
     expect_bad_op ("{\"op\":\"conv4d\"}", "op: 'conv4d'");
     expect_bad_op ("{\"op\":\"copy\",\"kernal\":[3]}", "'kernal': unknown");
@@ -451,7 +452,7 @@ static void bad_members_are_named (void **state)
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[3,0]]}", "in: 0 in a shape");
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[3,-1]]}", "in: -1 in a shape");
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[1.5]]}", "in: 1.5 in a shape");
-    expect_bad_op ("{\"op\":\"copy\",\"in\":[3]}", "in: a shape that is no array");
+    expect_bad_op ("{\"op\":\"copy\",\"in\":[3]}", "in: a shape is not an array");
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[1,1,1,1,1,1,1]]}", "7 dimensions");
     expect_bad_op ("{\"op\":\"copy\",\"kernel\":[]}",
                    "kernel: 0 values, expected 1..3");
@@ -466,7 +467,7 @@ static void layers_that_do_not_fit_together_are_named (void **state)
                      "kernel: missing");
     expect_no_graph ("{\"op\":\"conv2d\",\"in\":[[3,8,8]],\"out\":[[8,8,8]],"
                      "\"kernel\":[3,3],\"groups\":2}",
-                     "groups: 2 do not divide 3");
+                     "groups: 2, expected a divisor of 3");
     expect_no_graph ("{\"op\":\"linear\",\"in\":[[8]]}", "out: 0 dimensions");
     expect_no_graph ("{\"op\":\"rnn\",\"in\":[[5,8]],\"out\":[[5,8]]}",
                      "hidden, gates");
@@ -494,7 +495,7 @@ int main (void)
         TEST ("a million brackets take no time", a_million_brackets_take_no_time),
         TEST ("depth, keys and values are limited", depth_keys_and_values_are_limited),
         TEST ("the place of an error is named", the_place_of_an_error_is_named),
-        TEST ("what must be there is asked for", what_must_be_there_is_asked_for),
+        TEST ("missing members are refused", missing_members_are_refused),
         TEST ("bad members are named", bad_members_are_named),
         TEST ("layers that do not fit together are named",
               layers_that_do_not_fit_together_are_named),

@@ -76,7 +76,7 @@ static void slurm_conf_overrides_single_rules (void **state)
                       0);
     assert_int_equal (site->rules.mode, DN_MODE_OBSERVE);
     assert_near (site->rules.time_margin, 0.5);
-    /* Numbers of the site as well; its paths were followed before. */
+    /* Numbers of the site can be overridden too. Its paths are already in use. */
     assert_near (site->decision_ms, 5);
     assert_int_equal (
         dn_site_override (site, "dnnest_decisiontime=2.5,dnnest_PUE=1.3", &err), 0);
@@ -89,7 +89,7 @@ static void slurm_conf_overrides_single_rules (void **state)
     scene_free (site);
 }
 
-static void a_least_time_is_a_wish_only_where_slurm_says_so (void **state)
+static void time_min_is_a_soft_limit_only_where_slurm_has_it_so (void **state)
 {
     static const struct {
         int version;
@@ -136,7 +136,7 @@ static void keep_problem (void *to, const struct dn_err *err)
     strcat (text, "\n");
 }
 
-static void all_problems_are_told_where_that_is_wanted (void **state)
+static void all_problems_are_reported_where_requested (void **state)
 {
     static const char conf[] = "Mode=wild TimeMin=x\nHardwareDir=a\n\nCarbon=-1\n"
                                "Gpu Type=a Device=b\nMessage=\"open\nBogus\n"
@@ -197,10 +197,10 @@ int main (void)
               bad_configuration_is_named_by_file_and_line),
         TEST ("paths must be absolute", paths_must_be_absolute),
         TEST ("slurm.conf overrides single rules", slurm_conf_overrides_single_rules),
-        TEST ("a least time is a wish only where Slurm says so",
-              a_least_time_is_a_wish_only_where_slurm_says_so),
-        TEST ("all problems are told where that is wanted",
-              all_problems_are_told_where_that_is_wanted),
+        TEST ("--time-min is a soft limit only where Slurm has it so",
+              time_min_is_a_soft_limit_only_where_slurm_has_it_so),
+        TEST ("all problems are reported where requested",
+              all_problems_are_reported_where_requested),
         TEST ("every rule knows where it came from",
               every_rule_knows_where_it_came_from),
     };

@@ -1,4 +1,4 @@
-/* spec.c - tests of spec/: the metadata grammar, its carriers, what follows from it
+/* spec.c - tests of spec/: the metadata grammar, its carriers, derived values
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -54,7 +54,7 @@ static void bad_metadata_names_key_value_and_expectation (void **state)
     }
 }
 
-static void a_failed_reading_leaves_the_specification (void **state)
+static void a_failed_reading_leaves_the_specification_unchanged (void **state)
 {
     struct dn_spec spec;
     struct dn_err err;
@@ -344,8 +344,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST ("bad metadata names key, value and expectation",
               bad_metadata_names_key_value_and_expectation),
-        TEST ("a failed reading leaves the specification",
-              a_failed_reading_leaves_the_specification),
+        TEST ("a failed reading leaves the specification unchanged",
+              a_failed_reading_leaves_the_specification_unchanged),
         TEST ("metadata beyond the limit is refused",
               metadata_beyond_the_limit_is_refused),
         TEST ("every key survives writing and reading",
