@@ -1,4 +1,4 @@
-/* bench_entry.c - what was measured, as lines of a catalogue file or of dnnest.conf
+/* bench_entry.c - write measurements as lines of a catalogue file or of dnnest.conf
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of a data-sheet peak, and after "Linear" or "Conv" of a measured rate. */
+/* Keys of a data-sheet peak. After "Linear" or "Conv" they name a measured rate. */
 static const char *const keys[DN_N_FORMATS] = {
     [DN_FORMAT_FP32] = "Fp32",
     [DN_FORMAT_TF32] = "Tf32",
@@ -18,9 +18,9 @@ static const char *const keys[DN_N_FORMATS] = {
     [DN_FORMAT_FP8] = "Fp8",
 };
 
-/* --- which device is it ----------------------------------------------------------- */
+/* --- find the device -------------------------------------------------------------- */
 
-/* Words of letters and digits: is 'word' one of those of 'text'? */
+/* Is 'word' one of the words of 'text'? A word is letters and digits. */
 static bool has_word (const char *text, const char *word, size_t len)
 {
     while (*text) {
@@ -41,8 +41,8 @@ static bool has_word (const char *text, const char *word, size_t len)
     return false;
 }
 
-/* Do the chip's words of "rtx_2080_ti_11gb" stand in what the driver says? Form and
- * memory are judged elsewhere, since few drivers tell them.
+/* Does the driver's name contain the chip's words of "rtx_2080_ti_11gb"? Form and
+ * memory are compared elsewhere, since few drivers state them.
  */
 static bool is_chip (const char *name,
                      const char *driver_name,
@@ -68,15 +68,14 @@ static bool is_chip (const char *name,
     return true;
 }
 
-/* Drivers keep a part of the memory to themselves: up to a tenth of the data sheet's.
- */
+/* Drivers reserve up to a tenth of the memory that the data sheet states. */
 static bool is_memory (const struct dn_device *device, double memory)
 {
     return memory <= 0
            || (memory <= device->memory * 1.03 && memory >= device->memory * 0.88);
 }
 
-/* How well a device of the catalogue matches: more words, then a stated form. */
+/* How well a device of the catalogue matches: more words first, then a stated form. */
 static int match (const struct dn_device *device, const char *name, double memory)
 {
     int n_words;
@@ -109,7 +108,7 @@ const struct dn_device *dn_bench_device (const struct dn_catalogue *catalogue,
         return best;
     dn_err_set (err,
                 DN_E_RANGE,
-                n > 1 ? "'%s' may be %s: say which with --device"
+                n > 1 ? "'%s' may be %s: choose one with --device"
                       : "'%s' is not in the catalogue%s: name it with --device",
                 dn_quote (driver_name, strlen (driver_name)).text,
                 list);
@@ -125,7 +124,7 @@ static const char *fact (const struct dn_bench_entry *entry, const char *key)
     return text ? text : "";
 }
 
-/* A fact that is a number, 0 where it is none. */
+/* A fact that is a number; 0 if it is not one. */
 static double number (const struct dn_bench_entry *entry, const char *key)
 {
     double value = 0;
@@ -135,7 +134,7 @@ static double number (const struct dn_bench_entry *entry, const char *key)
     return value;
 }
 
-/* The share of the data sheet that such a curve stands for. */
+/* The share of the data-sheet peak that such a curve reaches. */
 static double seen (const struct dn_bench_entry *entry, int class, int format)
 {
     const struct dn_constants *k = entry->constants;
@@ -153,8 +152,8 @@ static void write_fit (const struct dn_bench_fit *fit, struct dn_buf *buf)
                 100 * fit->spread);
 }
 
-/* A device without a unit for a precision runs it at another's rate, and a rate of its
- * own would claim that it has one.
+/* A device without a unit for a precision runs it at the rate of another precision. A
+ * separate rate would claim that it has the unit.
  */
 static void write_rate (const struct dn_bench_entry *entry,
                         int class,
@@ -220,7 +219,7 @@ static const char *arch_of (double capability)
     return "other";
 }
 
-/* What a data sheet would say of a device that reaches so much. */
+/* Write the data sheet of a device that reaches these rates. */
 static int write_sheet (const struct dn_bench_entry *entry,
                         struct dn_buf *buf,
                         struct dn_err *err)
@@ -236,13 +235,13 @@ static int write_sheet (const struct dn_bench_entry *entry,
         return dn_err_set (
             err,
             DN_E_RANGE,
-            "'%s' is not in the catalogue, and the samples lack what an "
-            "entry of its own needs: matrix products in fp32, element-wise "
+            "'%s' is not in the catalogue, and the samples lack what its "
+            "entry needs: matrix products in fp32, element-wise "
             "kernels, and the facts memory and tdp_w",
             entry->device);
     dn_buf_add (buf,
-                "# Not in the catalogue: peaks as a data sheet would state them of a "
-                "device that\n# reaches what was measured.\n"
+                "# Not in the catalogue: peaks as a data sheet would state them for "
+                "a device that\n# reaches the measured rates.\n"
                 "Vendor=nvidia\nArch=%s\nMemory=%.0f\nTdp=%.0f\n",
                 arch_of (number (entry, "capability")),
                 memory,
@@ -304,7 +303,7 @@ int dn_bench_write_entry (const struct dn_bench_entry *entry,
         dn_buf_add (buf, "Recurrence=%.3g\n", result->recurrence_s);
     if (result->launch_s > 0)
         dn_buf_add (buf,
-                    "# An empty kernel takes %.3g us behind others, %.3g us with the "
+                    "# An empty kernel takes %.3g us after others, %.3g us with the "
                     "host waiting for it\n",
                     1e6 * result->launch_s,
                     1e6 * result->sync_s);

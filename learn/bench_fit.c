@@ -1,10 +1,10 @@
-/* bench_fit.c - a rate and a half-way point per kind of kernel
+/* bench_fit.c - fit a rate and a half-way point per kind of kernel
  *
- * The efficiency of a kernel saturates with its work W: rate W / (W + half), which is a
- * time of (W + half) / rate, a straight line. It is fitted by the least sum of
- * |ln (predicted / measured)|: kernels of all sizes count alike, and one that met a
- * busy machine does not move it. For a given half the best rate is a median, so only
- * half has to be searched for.
+ * The efficiency of a kernel saturates with its work W: the rate is proportional to W /
+ * (W + half), so the time is (W + half) / rate, a straight line. The fit minimises the
+ * sum of |ln (predicted / measured)|, so that kernels of all sizes count equally and
+ * one outlier from a busy machine has little effect. For a given half the best rate is
+ * a median, so only half is searched for.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fewer samples than that are no curve. */
+/* The minimum number of samples for a curve. */
 #define CURVE_MIN 4
 
-/* Kernels that move less may find their operands in a cache, whoever measured them. */
+/* Kernels that move fewer bytes may find their operands in a cache. */
 #define STREAM_BYTES_MIN 32e6
 
-/* Messages below are sent by another protocol, and no gradient bucket is that small. */
+/* Smaller messages use another protocol, and no gradient bucket is that small. */
 #define RING_BYTES_MIN 1e6
 
 static int compare (const void *a, const void *b)
@@ -33,7 +33,7 @@ static int compare (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of values that may be put in another order; n > 0. */
+/* Median of n > 0 values. Changes their order. */
 static double median (double values[], int n)
 {
     qsort (values, (size_t) n, sizeof (*values), compare);
@@ -60,7 +60,7 @@ static double try_half (const struct points *points, double half, double *log_ra
     return sum / points->n;
 }
 
-/* Half-way points from nothing to the largest work, each a few percent further. */
+/* Half-way points from zero to the largest work, each a few percent larger. */
 static double find_half (const struct points *points)
 {
     const double stride = 1.05;
@@ -131,7 +131,7 @@ static double shape_number (const char *shape, char letter)
     return 0;
 }
 
-/* Is this a kernel of the kind by which classes are compared? */
+/* Is this a kernel of the kind that rates are defined by? */
 static bool is_reference (const struct dn_sample *row, enum dn_rate_class class)
 {
     if (row->pass != DN_SAMPLE_FORWARD || row->flops <= 0)
@@ -142,7 +142,7 @@ static bool is_reference (const struct dn_sample *row, enum dn_rate_class class)
            && shape_number (row->shape, 's') == 1;
 }
 
-/* What to look at, and as what. */
+/* Which samples to select, and how to count their work. */
 struct choice {
     bool (*wanted) (const struct dn_sample *row, const struct choice *choice);
     double (*work) (const struct dn_sample *row, const struct choice *choice);
@@ -222,7 +222,7 @@ static int fit_choice (const struct dn_samples *samples,
 
 /* --- what has no curve ------------------------------------------------------------ */
 
-/* Least seconds of an operator; 0 where it was not measured. */
+/* Minimum seconds of an operator; 0 if it was not measured. */
 static double least_seconds (const struct dn_samples *samples, enum dn_sample_op op)
 {
     double best = 0;
@@ -233,7 +233,7 @@ static double least_seconds (const struct dn_samples *samples, enum dn_sample_op
     return best;
 }
 
-/* Are these one recurrent layer, the second over more steps? */
+/* Are these the same recurrent layer, the second with more steps? */
 static bool is_longer (const struct dn_sample *a, const struct dn_sample *b)
 {
     return b->op == DN_SAMPLE_RNN && b->pass == DN_SAMPLE_FORWARD
@@ -243,10 +243,10 @@ static bool is_longer (const struct dn_sample *a, const struct dn_sample *b)
            && shape_number (a->shape, 't') < shape_number (b->shape, 't');
 }
 
-/* A recurrent layer's time over its steps, of the one whose steps are shortest. */
+/* Time per step of a recurrent layer; the layer with the shortest steps. */
 static double find_recurrence (const struct dn_samples *samples)
 {
-    const double least = 1e-8; /* no step is shorter than some clocks */
+    const double least = 1e-8; /* no step takes less than a few clock cycles */
     double best = 0;
 
     for (int i = 0; i < samples->n_rows; i++) {
@@ -269,7 +269,7 @@ static double find_recurrence (const struct dn_samples *samples)
     return best;
 }
 
-/* What one core does per second: the median over rows of samples or bytes. */
+/* What one core does per second in samples or bytes: the median over the rows. */
 static double per_core (const struct dn_samples *samples,
                         enum dn_sample_op op,
                         bool bytes)

@@ -1,7 +1,7 @@
-/* bench_fit.h - from measured kernels to what a device reaches
+/* bench_fit.h - fit the rates that a device reaches to measured kernels
  *
  * In: the samples of one device (learn/samples.h). Out: struct dn_bench_result, and the
- * text of a catalogue file that states it (dnnest.hardware(5)). Never: what runs on it.
+ * text of a catalogue file that states it (dnnest.hardware(5)). Never: running kernels.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +14,7 @@
 
 /* seconds = (work + half) / rate */
 struct dn_bench_fit {
-    double rate;   /* per second; 0: too few samples */
+    double rate;   /* per second; 0 with too few samples */
     double half;   /* work of a kernel at half the rate */
     double spread; /* median |ln (predicted / measured)| */
     int n;         /* samples */
@@ -42,44 +42,43 @@ struct dn_bench_result {
     double array;
 };
 
-/* What the samples say. Only kernels of the kind by which the reference was found count
- * for the curves: forward products, forward 3 x 3 convolutions with stride 1; not those
- * that mostly wait for the memory. -1 without memory.
+/* Fit all curves to the samples. Only two kinds of kernels count for the curves of
+ * products, as for the reference: forward products and forward 3 x 3 convolutions with
+ * stride 1. Those bound mostly by memory do not count. -1 without memory.
  */
 int dn_bench_analyse (const struct dn_samples *samples,
                       const struct dn_constants *constants,
                       struct dn_bench_result *result,
                       struct dn_err *err);
 
-/* A device that the catalogue has, by the name that its driver gives it
- * ("NVIDIA A100-SXM4-40GB") and its memory in bytes. NULL with 'err', which lists those
- * that it may be.
+/* Find the device in the catalogue from the name that its driver reports ("NVIDIA
+ * A100-SXM4-40GB") and its memory in bytes. NULL with 'err', which lists the
+ * candidates.
  */
 const struct dn_device *dn_bench_device (const struct dn_catalogue *catalogue,
                                          const char *driver_name,
                                          double memory,
                                          struct dn_err *err);
 
-/* Who and what an entry is from. */
+/* The origin of an entry. */
 struct dn_bench_entry {
     const char *device;            /* name in the catalogue, or a new one */
-    const struct dn_device *known; /* of that name, NULL: the entry has to be whole */
+    const struct dn_device *known; /* of that name; NULL: the entry must be complete */
     const struct dn_samples *samples;
     const struct dn_bench_result *result;
     const struct dn_constants *constants;
-    const char *file; /* of the samples, for its comment */
+    const char *file; /* name of the samples file, for a comment */
 };
 
-/* Append the text of a catalogue file to 'buf'. -1 with 'err' where nothing was
- * measured that it could state, or a device that is not in the catalogue would lack
- * something.
+/* Append the text of a catalogue file to 'buf'. -1 with 'err' if no measurement can be
+ * stated, or if the device is not in the catalogue and a required value is missing.
  */
 int dn_bench_write_entry (const struct dn_bench_entry *entry,
                           struct dn_buf *buf,
                           struct dn_err *err);
 
-/* Append the lines of dnnest.conf that state what a core of the host delivers; -1 with
- * 'err' where nothing of it was measured.
+/* Append the lines of dnnest.conf that state what one core of the host delivers. -1
+ * with 'err' if no loader was measured.
  */
 int dn_bench_write_host (const struct dn_bench_result *result,
                          struct dn_buf *buf,

@@ -1,9 +1,9 @@
-/* boost.c - gradient-boosted trees, made by libxgboost
+/* boost.c - gradient-boosted trees, trained by libxgboost
  *
- * Depth, number and rate of the trees were chosen with models, sources and GPUs left
- * out, and runs at random. Each tree sees .7 of the rows and .3 of the features: what
- * a single feature betrays of the source is then not in every tree, and with a model
- * left out the error falls by a fifth against trees that see all.
+ * Depth, number and rate of the trees were chosen by leaving out models, sources, GPUs
+ * and random runs. Each tree sees .7 of the rows and .3 of the features, so that a
+ * feature that identifies the source is not in every tree. With a model left out the
+ * error is a fifth lower than with trees that see all.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -58,8 +58,8 @@ void dn_boost_version (char *text, size_t size)
     snprintf (text, size, "%d.%d.%d", major, minor, patch);
 }
 
-/* The first line of what libxgboost says, without the place in its sources in front of
- * it; the rest is a stack trace.
+/* The first line of libxgboost's message, without the source location before it. The
+ * other lines are a stack trace.
  */
 static int fail (const char *what, struct dn_err *err)
 {
@@ -96,8 +96,8 @@ static int set_parameters (BoosterHandle handle, uint64_t seed, struct dn_err *e
     return 0;
 }
 
-/* A target that only is a floor becomes the present prediction where that is above:
- * the gradient is 0 there.
+/* Raise the target of a floor row to the current prediction where that is higher, which
+ * makes the gradient 0.
  */
 static int lift_floors (BoosterHandle handle,
                         DMatrixHandle matrix,

@@ -1,8 +1,8 @@
-/* boost.h - gradient-boosted trees, made by libxgboost
+/* boost.h - gradient-boosted trees, trained by libxgboost
  *
  * In: features and targets with weights. Out: a model file in XGBoost's JSON, the same
- * bytes for the same input, and its predictions. One thread, so that no order of
- * additions depends on the machine.
+ * bytes for the same input, and its predictions. Training uses one thread, so that the
+ * order of additions does not depend on the machine.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 
 struct dn_boost;
 
-/* One of the parameters of training, for the manifest; NULL behind the last. */
+/* A training parameter, for the manifest. NULL after the last. */
 struct dn_boost_parameter {
     const char *name;
     const char *value;
@@ -21,12 +21,12 @@ struct dn_boost_parameter {
 const struct dn_boost_parameter *dn_boost_parameter_at (int i);
 int dn_boost_rounds (void);
 
-/* The version of libxgboost as "1.7.4". */
+/* The version of libxgboost, such as "1.7.4". */
 void dn_boost_version (char *text, size_t size);
 
-/* Train on 'n' rows of 'n_features'. A 'floor' row (may be NULL) only says that its
- * target is this or more: it pulls where the prediction is below. NULL with 'err'.
- * Freed with dn_boost_free ().
+/* Train on 'n' rows of 'n_features'. The target of a 'floor' row (may be NULL) is a
+ * lower limit: the row has a gradient only where the prediction is below it. NULL with
+ * 'err'. Freed with dn_boost_free ().
  */
 struct dn_boost *dn_boost_train (const float *features,
                                  int n,
@@ -48,7 +48,9 @@ int dn_boost_predict (const struct dn_boost *made,
                       float *out,
                       struct dn_err *err);
 
-/* The model file; borrowed from 'made' until it is used again. -1 with 'err'. */
+/* The model file. The text belongs to 'made' and is valid until its next use. -1 with
+ * 'err'.
+ */
 int dn_boost_save (const struct dn_boost *made,
                    const char **text,
                    size_t *len,

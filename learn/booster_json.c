@@ -1,8 +1,8 @@
-/* booster_json.c - trees out of a model file of XGBoost
+/* booster_json.c - read trees from a model file of XGBoost
  *
- * What the trees do not need (gains, covers, names) is passed over. Nodes are taken
- * from the root downwards and numbered anew; those that pruning has left behind without
- * a parent are gone then.
+ * Members that the trees do not need (gains, covers, names) are skipped. Nodes are
+ * taken from the root downwards and renumbered, which drops the nodes that pruning has
+ * left without a parent.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,7 +17,7 @@
 #include "base/json_read.h"
 #include "base/limits.h"
 
-/* A node has 11. */
+/* A node has 11 values. */
 #define VALUES_MAX 1000000
 
 /* Objectives whose prediction is the sum itself. */
@@ -26,7 +26,7 @@ static const char *const objectives[] = {"reg:squarederror",
                                          "reg:pseudohubererror",
                                          "reg:quantileerror"};
 
-/* Members of a tree with a value per node. */
+/* Members of a tree that have a value per node. */
 enum {
     ARRAY_LEFT,
     ARRAY_RIGHT,
@@ -45,13 +45,13 @@ static const char *const array_names[N_ARRAYS] = {"left_children",
                                                   "default_left",
                                                   "split_type"};
 
-/* One tree of the file. */
+/* A tree of the file. */
 struct source {
     double *arrays[N_ARRAYS]; /* NULL: not in the file */
     double *values;           /* of all arrays */
     int n_nodes;
-    int *place;  /* of each node taken, in the file; by its new number */
-    int *depth;  /* the same */
+    int *place;  /* number in the file of each node taken, by its new number */
+    int *depth;  /* of each node taken, by its new number */
     bool *taken; /* by number in the file */
 };
 
@@ -63,7 +63,8 @@ static void free_source (struct source *source)
     free (source->taken);
 }
 
-/* XGBoost writes its parameters as strings, from 3.1 on some of them in brackets. */
+/* XGBoost writes its parameters as strings. From 3.1 on some of them are in brackets.
+ */
 static int read_parameter (const struct json_object *in,
                            const char *key,
                            double min,
@@ -116,7 +117,7 @@ static int expect_name (const struct json_object *in,
                        names[0]);
 }
 
-/* A whole number of an array. */
+/* A whole number from an array. */
 static bool read_whole (const struct source *source,
                         int array,
                         int at,
@@ -161,7 +162,7 @@ static int take_child (struct source *source,
     int place = source->place[parent];
     int32_t child;
 
-    /* The root is no child, and no node has two parents: so there is no circle. */
+    /* The root is no child, and no node has two parents, so there is no cycle. */
     if (!read_whole (source, array, place, 1, source->n_nodes - 1, &child)
         || source->taken[child])
         return fail_node (array, place, err);
@@ -206,7 +207,7 @@ static int take_node (struct source *source,
     return take_child (source, at, ARRAY_RIGHT, n_taken, err) < 0 ? -1 : 0;
 }
 
-/* XGBoost up to 1.5 writes true and false for some numbers. NaN: no number. */
+/* XGBoost up to 1.5 writes true and false for some numbers. NaN if it is neither. */
 static double value_of (struct json_object *value)
 {
     double number;
@@ -216,7 +217,7 @@ static double value_of (struct json_object *value)
     return dn_json_number (value, &number) ? number : NAN;
 }
 
-/* The numbers of the arrays of a tree, which have the same length. */
+/* Read the arrays of a tree, which have the same length. */
 static int read_arrays (const struct json_object *tree,
                         int n_left,
                         struct source *source,
@@ -270,7 +271,7 @@ static int open_source (const struct json_object *tree,
     return expect_parameter (parameters, "num_nodes", source->n_nodes, err);
 }
 
-/* Read one tree behind those that are there. */
+/* Read one tree and append it. */
 static int read_tree (const struct json_object *tree,
                       struct dn_trees *trees,
                       struct dn_err *err)
@@ -293,7 +294,7 @@ static int read_tree (const struct json_object *tree,
     return 0;
 }
 
-/* Every tree belongs to the one output. */
+/* All trees must belong to the single output. */
 static int check_outputs (const struct json_object *model,
                           size_t n_trees,
                           struct dn_err *err)
@@ -309,7 +310,7 @@ static int check_outputs (const struct json_object *model,
     return 0;
 }
 
-/* Read the trees of a model into new ones, whose base is the caller's to set. */
+/* Read the trees of a model. The caller must set their base. */
 static struct dn_trees *read_trees (const struct json_object *learner,
                                     int n_features,
                                     struct dn_err *err)
@@ -343,7 +344,7 @@ static struct dn_trees *read_trees (const struct json_object *learner,
     return trees;
 }
 
-/* What is not of the trees, and the base. */
+/* Check the other members of the learner, and read the base. */
 static int check_learner (const struct json_object *learner,
                           int n_features,
                           double *base,

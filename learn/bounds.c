@@ -1,13 +1,14 @@
-/* bounds.c - upper bounds that hold for what nobody has seen
+/* bounds.c - upper bounds that hold for unseen models, sources and GPUs
  *
  * Split conformal prediction (Vovk, Gammerman, Shafer 2005) on ln (measured /
- * predicted) in units of the stated spread. The runs that calibrate were predicted by
- * trees that had not seen their model, their source, or their GPU; a bound has to hold
- * for all three, so the largest of the three quantiles is taken. Runs that were killed
- * at their limit took at least what they took: Kaplan and Meier's estimate (1958) gives
- * their weight to those that took more. And a bound that nine tenths of the runs of
- * nine tenths of the models stay below is asked of the level 0.95, of others alike:
- * half of the share that may be missed is missed by models, half by runs of one.
+ * predicted) in units of the stated spread. The calibration runs were predicted by
+ * trees that had not seen their model, their source, or their GPU. A bound must hold
+ * for all three, so the largest of the three quantiles is taken. For runs that were
+ * killed at their limit only a lower limit is known; the Kaplan-Meier estimate (1958)
+ * moves their weight to the longer runs. In addition, at level 0.95 nine tenths of the
+ * runs of nine tenths of the models must stay below the bound, and accordingly at other
+ * levels: half of the share that may be missed is whole models, half is runs of one
+ * model.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,8 +22,8 @@
 const double dn_train_levels[DN_TRAIN_LEVELS] =
     {0.5, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995};
 
-/* A kind of network has bounds of its own where so many runs, models and sources speak
- * for it: below, its quantile is chance. */
+/* A kind of network has separate bounds only with at least this many runs, models and
+ * sources. With fewer, its quantile is random. */
 #define GROUP_RUNS    200
 #define GROUP_MODELS  8
 #define GROUP_SOURCES 3
@@ -41,7 +42,7 @@ static int compare (const void *a, const void *b)
     const struct score *x = a;
     const struct score *y = b;
 
-    /* What was measured comes before what only is at least as much. */
+    /* A measured value sorts before a censored one of the same size. */
     if (x->value < y->value || x->value > y->value)
         return x->value < y->value ? -1 : 1;
     if (x->censored != y->censored)
@@ -63,7 +64,7 @@ double dn_scores_quantile (const struct dn_scores *sorted,
             at_risk += sorted->weight[i];
             squares += sorted->weight[i] * sorted->weight[i];
         }
-    /* (n + 1) / n of Vovk's, n being the number of equal weights of this variance. */
+    /* Vovk's (n + 1) / n, where n is the number of equal weights with this variance. */
     if (at_risk > 0)
         level *= 1 + squares / (at_risk * at_risk);
     for (int i = 0; i < sorted->n; i++) {
@@ -86,7 +87,7 @@ static void free_scores (struct dn_scores *scores)
     free (scores->censored);
 }
 
-/* Sort the scores; '*place' of each before. */
+/* Sort the scores; 'place' receives the previous index of each. */
 static int sort_scores (struct score *list,
                         int n,
                         struct dn_scores *sorted,
@@ -112,7 +113,8 @@ static int sort_scores (struct score *list,
     return 0;
 }
 
-/* The scores of a scheme; with 'kind' (may be NULL) those of one kind of network. */
+/* The scores of a scheme; with 'kind' (may be NULL) only those of one kind of network.
+ */
 static int list_scores (const struct dn_training *training,
                         const struct dn_case_set *set,
                         const struct dn_domain *domain,
@@ -153,16 +155,18 @@ static int compare_reals (const void *a, const void *b)
 
 /* --- quantiles over models ------------------------------------------------------- */
 
-/* Fewer models say nothing of a tenth of them. */
+/* Fewer models do not determine the quantile for nine tenths of them. */
 #define MODELS_MIN 10
 
-/* What runs of one model, and models, stay below at 'level'; none at low ones. */
+/* The share of models, and of the runs of one, that must stay below the bound at
+ * 'level'. Not positive at low levels.
+ */
 static double share_of (double level)
 {
     return 1 - 2 * (1 - level);
 }
 
-/* The quantile of each model's own scores, NaN of those without any. NULL without
+/* The quantile of each model's own scores, NaN for models without any. NULL without
  * memory. */
 static double *model_quantiles (const struct dn_runs *runs,
                                 const struct dn_case_set *set,
@@ -193,8 +197,8 @@ static double *model_quantiles (const struct dn_runs *runs,
     return values;
 }
 
-/* What that share of the models stays below, 'skip' not counted; -INFINITY where there
- * are too few. 'work' has room for all of them.
+/* The value that this share of the models stays below, without model 'skip'. -INFINITY
+ * with too few models. 'work' has room for all of them.
  */
 static double quantile_of_models (const double *values,
                                   int n_models,
@@ -252,7 +256,7 @@ static int fit_scheme (const struct dn_training *training,
     return 0;
 }
 
-/* The largest of what the schemes ask for. */
+/* The largest of the quantiles of the schemes. */
 static int fit_quantiles (const struct dn_training *training,
                           const struct dn_case_set *set,
                           const struct dn_domain *domain,
@@ -350,7 +354,8 @@ static double median (double *values, int n)
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* One value per case, averaged by model. Return the mean over models of 'of' them. */
+/* Group one value per case by model. Return the mean over models of 'of' their values.
+ */
 static double over_models (const struct dn_runs *runs,
                            const struct dn_case_set *set,
                            const double *values,
@@ -389,7 +394,7 @@ static double nine_tenths (double *covered, int n)
     return sum >= 0.9 * n ? 1 : 0;
 }
 
-/* Fill the figures of errors from |predicted / measured - 1| of each case. */
+/* Fill the error figures from |predicted / measured - 1| of each case. */
 static void sum_up (const struct dn_runs *runs,
                     const struct dn_case_set *set,
                     double *off,
@@ -410,7 +415,7 @@ static void sum_up (const struct dn_runs *runs,
     errors->median = median (work, n);
 }
 
-/* What judging one scheme works with: values per case. */
+/* Working values per case for judging one scheme. */
 struct bench {
     struct score *list;
     int *place;
@@ -449,8 +454,9 @@ static int make_bench (int n, struct bench *bench, struct dn_err *err)
     return 0;
 }
 
-/* The bound of every case, from cases of other models: nobody judges himself. The
- * schemes' own quantile is used, since the others would hide how good it is.
+/* The bound of every case, computed from cases of other models, so that no case
+ * calibrates its own bound. Only the scheme's own quantile is used, since those of the
+ * other schemes would hide its accuracy.
  */
 static int bound_cases (const struct dn_training *training,
                         const struct dn_case_set *set,

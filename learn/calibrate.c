@@ -1,16 +1,16 @@
-/* calibrate.c - predictions of all devices, corrected by a measurement on one
+/* calibrate.c - correct the predictions of all devices by a measurement on one
  *
- * On the measured device the measurement counts and the model only tells what was not
- * measured. For another device the model is moved by a part of the logarithm of
- * measured / predicted: what the application has in common on both. How much that is
- * was found on the runs of learn/data/training_runs.csv of which one source has
- * measured the same specification on several devices (tests/bench/probe-transfer): 0.85
- * of the logarithm where both have the same chip, 0.36 elsewhere. Elsewhere it differs
- * much between sources, from 0.15 to 0.83, so the bound is widened by 0.3 of what was
- * measured off, and never made narrower than the model's own.
+ * On the measured device the measurement is used, and the model adds only what was not
+ * measured. For another device the prediction is scaled by a part of ln (measured /
+ * predicted), the part that the application has in common on both. That part was fitted
+ * to the runs of learn/data/training_runs.csv in which one source measured the same
+ * specification on several devices (tests/bench/probe-transfer): 0.85 of the logarithm
+ * if both have the same chip, else 0.36. In the second case it varies between sources
+ * from 0.15 to 0.83. So 0.3 of the measured logarithm is added to the spread, which
+ * never gets smaller than the model's.
  *
- * A CPU's libraries have nothing in common with a GPU's. What is measured on one says
- * nothing of the other but how long the program takes to start.
+ * A CPU's libraries have nothing in common with a GPU's. A measurement on one is used
+ * for the other only for the time that the program takes to start.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -28,7 +28,7 @@ static const char *const basis_text[] = {
 
 const struct dn_names dn_basis_names = DN_NAMES (basis_text, DN_N_BASES);
 
-/* Parts of the logarithm that carry over, and by how much of it that may be wrong. */
+/* The part of the logarithm that carries over, and the part of it that may be wrong. */
 static const struct carry {
     double part;
     double doubt;
@@ -37,13 +37,13 @@ static const struct carry {
     [DN_BASIS_SCALED] = {0.36, 0.30},
 };
 
-/* Waiting for data that is less of a step is no bottleneck. */
+/* A smaller share of the step that waits for data is no bottleneck. */
 #define STALL_MIN 0.05
 
-/* At most so much may be believed where a CPU was measured and a GPU is asked for. */
+/* The maximum confidence if a CPU was measured and a GPU is requested. */
 #define CONFIDENCE_UNSEEN 0.1
 
-/* Memory and power as read from the driver. */
+/* Relative error of memory and power as read from the driver. */
 #define SIGMA_READ 0.05
 
 static bool is_cpu (const struct dn_device *device)
@@ -66,7 +66,7 @@ static void set_step (struct dn_estimate *estimate, double step_s)
 {
     double factor = step_s / estimate->step_s.p50;
 
-    /* nobody knows which stage was wrong: their shares stay */
+    /* it is unknown which stage was wrong, so their shares are kept */
     for (int i = 0; i < DN_N_STAGES; i++)
         estimate->stage_s[i] *= factor;
     estimate->step_s.p50 = step_s;
@@ -88,8 +88,8 @@ static void take_measured (const struct dn_probed *measured,
         estimate->power_w = measured->power_w;
 }
 
-/* Loaders do not become faster with the device: data that are loaded in between add to
- * a step, loaders beside it set its least time.
+/* Loaders are not faster on a faster device. Data loaded between steps add to the step
+ * time; loaders that run in parallel set its minimum.
  */
 static double with_stall (const struct dn_probed *measured, double device_s)
 {
@@ -117,7 +117,7 @@ static void move (const struct dn_probed *measured,
                                    + pow (carry->part * measured->sigma, 2));
 }
 
-/* What follows from the step time and from the start that was measured. */
+/* Recompute what depends on the step time and on the measured start. */
 static void follow (const struct dn_probed *measured,
                     const struct dn_constants *constants,
                     const struct dn_spec *spec,
@@ -129,7 +129,7 @@ static void follow (const struct dn_probed *measured,
                                  spec,
                                  estimate->step_s.p50,
                                  started ? measured->start_s : constants->start_s,
-                                 /* the start of the first is in what was measured */
+                                 /* the measured start includes the first epoch's */
                                  started ? fmax (epochs - 1, 0) : epochs);
 
     estimate->samples_per_s = (double) spec->global_batch / estimate->step_s.p50;
@@ -148,7 +148,7 @@ enum dn_basis dn_calibrate (const struct dn_probed *measured,
 
     if (!estimate->supported && basis != DN_BASIS_MEASURED)
         return DN_BASIS_MODEL;
-    estimate->supported = true; /* what has run can */
+    estimate->supported = true; /* it has run */
     if (basis == DN_BASIS_MEASURED)
         take_measured (measured, estimate);
     else if (basis != DN_BASIS_MODEL)

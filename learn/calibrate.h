@@ -1,8 +1,7 @@
-/* calibrate.h - predictions of all devices, corrected by a measurement on one
+/* calibrate.h - correct the predictions of all devices by a measurement on one
  *
- * In: what a probe has measured on a device, and what the predictor says of that and of
- * others. Out: the estimates with what can be concluded, and how. Never: what is
- * measured how.
+ * In: what a probe measured on a device, and the predictions for that device and for
+ * others. Out: the corrected estimates and the basis of each. Never: measuring.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,33 +10,33 @@
 
 #include "predict/whitebox.h"
 
-/* What a probe has measured. 0: unknown. */
+/* What a probe measured. 0: unknown. */
 struct dn_probed {
-    const struct dn_device *device; /* NULL unknown: nothing follows for any */
+    const struct dn_device *device; /* NULL if unknown: no estimate is corrected */
     double step_s;
     double sigma;      /* of its logarithm */
     double confidence; /* 0..1 */
-    double stall_s;    /* of a step, in which it waits for data */
-    bool serial;       /* the process that computes loads them itself */
-    double start_s;    /* before the steps were steady; -1 unknown */
+    double stall_s;    /* part of a step that waits for data */
+    bool serial;       /* the computing process loads its data itself */
+    double start_s;    /* until the steps were steady; -1 unknown */
     double gpu_mem;    /* bytes */
     double power_w;
 };
 
-/* Where an estimate is from. */
+/* What an estimate is based on. */
 enum dn_basis {
     DN_BASIS_UNKNOWN,
     DN_BASIS_MEASURED,
     DN_BASIS_CHIP,   /* measured on the same chip, on another board */
-    DN_BASIS_SCALED, /* measured on another device, moved by the model */
-    DN_BASIS_MODEL,  /* by the model alone */
+    DN_BASIS_SCALED, /* measured on another device, scaled by the model */
+    DN_BASIS_MODEL,  /* the model alone */
     DN_N_BASES
 };
 
 extern const struct dn_names dn_basis_names;
 
-/* Correct 'estimate', of a device, by what was measured; 'own' is what the predictor
- * says of the measured device.
+/* Correct 'estimate', the prediction for a device, by the measurement. 'own' is the
+ * prediction for the measured device.
  */
 enum dn_basis dn_calibrate (const struct dn_probed *measured,
                             const struct dn_constants *constants,

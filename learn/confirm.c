@@ -1,4 +1,4 @@
-/* confirm.c - does libxgboost predict what we predict with the same trees?
+/* confirm.c - compare our predictions with those of libxgboost for the same trees
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,7 +22,7 @@ static void add_number (struct json_object *to, const char *key, int number)
 {
     char text[16];
 
-    /* It writes all its parameters as strings. */
+    /* XGBoost writes all its parameters as strings. */
     snprintf (text, sizeof (text), "%d", number);
     json_object_object_add (to, key, json_object_new_string (text));
 }
@@ -59,7 +59,8 @@ struct arrays {
     struct json_object *unused[3]; /* gains and covers: no prediction needs them */
 };
 
-/* Nine digits say every float exactly; without an exponent a whole one is an integer.
+/* Nine digits represent every float exactly. Without an exponent a whole number is
+ * written as an integer.
  */
 static struct json_object *new_float (float value)
 {
@@ -105,7 +106,7 @@ static struct json_object *new_tree (const struct dn_trees *trees, int tree)
     };
     int parent = -1;
 
-    /* children stand in the order of their parents */
+    /* children are in the order of their parents */
     for (int i = 0; i < n; i++) {
         while (i > 0 && (parent < 0 || i > nodes[parent].child + 1))
             do
@@ -139,7 +140,7 @@ static void add_booster (struct json_object *learner, const struct dn_trees *tre
     }
 }
 
-/* The base is added by us: libxgboost would keep it in single precision. */
+/* The base is added here, since libxgboost would store it in single precision. */
 static struct json_object *new_model (const struct dn_trees *trees)
 {
     static const int version[] = {1, 7, 4};
@@ -179,7 +180,8 @@ static struct dn_boost *load (const struct dn_trees *trees, struct dn_err *err)
 
 /* --- rows ------------------------------------------------------------------------ */
 
-/* The limits of a feature's splits stand at limits[first[f]] to limits[first[f + 1]].
+/* The limits of the splits of feature f are limits[first[f]] to limits[first[f + 1] -
+ * 1].
  */
 struct limits {
     float *limits;
@@ -217,7 +219,7 @@ static int find_limits (const struct dn_trees *trees,
     return 0;
 }
 
-/* The same on every machine (Marsaglia's xorshift64). */
+/* The same numbers on every machine (Marsaglia's xorshift64). */
 static uint64_t draw (uint64_t *state, uint64_t n)
 {
     *state ^= *state << 13;
@@ -248,7 +250,7 @@ static float draw_value (const struct limits *limits, int feature, uint64_t *sta
     }
 }
 
-/* One row of missing features, one of zeros, and those by chance. */
+/* One row of missing features, one of zeros, and random rows. */
 static float *make_rows (const struct dn_trees *trees, int n_rows, struct dn_err *err)
 {
     dn_cleanup (free_limits) struct limits limits = {NULL, NULL};
@@ -272,7 +274,7 @@ static float *make_rows (const struct dn_trees *trees, int n_rows, struct dn_err
 
 /* --- comparing ------------------------------------------------------------------- */
 
-/* One of those that are compared with us. 'base' is not in what it predicts. */
+/* A booster to compare with. Its predictions do not include 'base'. */
 struct witness {
     const struct dn_boost *boost;
     double base;
@@ -304,7 +306,7 @@ static int compare (const struct dn_trees *trees,
         if (!(difference <= DN_CONFIRM_TOLERANCE))
             return dn_err_set (err,
                                DN_E_VERSION,
-                               "libxgboost predicts %g, expected %g of these trees",
+                               "libxgboost predicts %g, expected %g from these trees",
                                said,
                                (double) ours[i]);
         confirmed->difference = fmax (confirmed->difference, difference);
@@ -352,8 +354,8 @@ int dn_confirm_trees (const struct dn_trees *trees,
     return compare_all (trees, &witness, rows, n_rows, &again, err);
 }
 
-/* The points of a domain as they were before they were scaled, with 0 for features that
- * it does not use. NULL with 'err'.
+/* The points of a domain before scaling, with 0 for features that it does not use. NULL
+ * with 'err'.
  */
 static float *rows_of (const struct dn_domain *domain, struct dn_err *err)
 {

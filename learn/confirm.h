@@ -1,14 +1,14 @@
-/* confirm.h - does libxgboost predict what we predict with the same trees?
+/* confirm.h - compare our predictions with those of libxgboost for the same trees
  *
  * slurmctld walks trees with predict/trees.c and never loads libxgboost, which starts
- * threads, opens files, and ends the process where it has no memory. So the two are
- * compared where trees are trained, verified and installed; the manifest of a bundle
- * records it (predict/bundle.h).
+ * threads, opens files, and ends the process when memory runs out. So the two are
+ * compared when trees are trained, verified and installed. The manifest of a bundle
+ * records the result (predict/bundle.h).
  *
- * libxgboost gets a model that is written from the trees as they were read. Rows that
- * are compared: what the caller has, one of which all features are missing, one of
- * zeros, and 2000 by chance (always the same): each feature is missing, 0, exactly a
- * limit of one of its splits, just below it, or near it.
+ * libxgboost gets a model that is written from the trees as they were read. The rows
+ * compared are those of the caller, one row with all features missing, one row of
+ * zeros, and 2000 random rows (the same each time). A feature of a random row is
+ * missing, 0, exactly at a limit of one of its splits, just below it, or near it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,12 +21,12 @@ struct dn_boost;
 
 struct dn_confirmed {
     int n_rows;        /* compared */
-    double difference; /* the largest, of 1 + |our sum| */
+    double difference; /* the largest, relative to 1 + |our sum| */
 };
 
-/* Compare on 'n_rows' rows of features (may be 0) and those above. 'trained' (may be
- * NULL) is the booster that the trees were read from: it must say the same as well. -1
- * with 'err' where a difference is above DN_CONFIRM_TOLERANCE.
+/* Compare on 'n_rows' rows of features (may be 0) and on those above. 'trained' (may be
+ * NULL) is the booster that the trees were read from: its predictions must match too.
+ * -1 with 'err' if a difference is above DN_CONFIRM_TOLERANCE.
  */
 int dn_confirm_trees (const struct dn_trees *trees,
                       const struct dn_boost *trained,

@@ -1,4 +1,4 @@
-/* evaluate.c - predictions against measured runs
+/* evaluate.c - compare predictions with measured runs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -70,7 +70,7 @@ static int skip (struct dn_evaluation *evaluation,
     return 0;
 }
 
-/* The names of the groups that a row belongs to; "": of none of that kind. */
+/* The names of the groups that a row belongs to; "" if it is in none of that kind. */
 static void name_groups (const struct dn_run_case *run,
                          char precision[DN_VALUE_MAX],
                          const char *names[DN_N_GROUPINGS])
@@ -135,7 +135,7 @@ static int add_run (struct dn_evaluation *evaluation,
     char precision[DN_VALUE_MAX];
     struct dn_range step = estimate->step_s;
     struct dn_range memory = estimate->gpu_mem;
-    /* In the units of the table. No bound of the power is predicted. */
+    /* In the units of the table. Power has no predicted bound. */
     const double predicted[DN_N_METRICS] = {
         step.p50 * 1000, memory.p50 / DN_GIB, estimate->power_w};
     const double bounds[DN_N_METRICS][DN_N_BOUNDS] = {
@@ -176,7 +176,7 @@ static bool is_sound (const struct dn_estimate *estimate)
            && isfinite (estimate->power_w) && estimate->power_w > 0;
 }
 
-/* Return -1 with the reason why nothing can be predicted. */
+/* Return -1 with 'err', the reason why nothing can be predicted. */
 static int predict_run (const struct dn_evaluation *evaluation,
                         const struct dn_row *row,
                         struct dn_run_case *run,
@@ -189,7 +189,7 @@ static int predict_run (const struct dn_evaluation *evaluation,
             row, DN_RUN_JUDGE, evaluation->catalogue, evaluation->datasets, run, err)
         < 0)
         return -1;
-    /* Without a count in the table the usual number of CPUs is assumed. */
+    /* If the table states no number of CPUs, the usual number is assumed. */
     c.cpus_per_gpu = dn_run_known (run->run.cores_per_gpu);
     if (dn_predict (&evaluation->predictor,
                     &c,

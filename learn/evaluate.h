@@ -1,8 +1,8 @@
-/* evaluate.h - predictions against measured runs
+/* evaluate.h - compare predictions with measured runs
  *
  * In: rows that are measured runs (measured_run.h). Out: the figures of 'dnnest
- * evaluate' (cli/dnnest.1.scd). An empty cell leaves its metric out. Memory is bounded
- * (score.h).
+ * evaluate' (cli/dnnest.1.scd). A metric whose cell is empty is left out. Memory is
+ * bounded (score.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +14,7 @@
 #include "policy/policy.h"
 #include "predict/predict.h"
 
-/* Of so many skipped rows the reason is kept; the others are only counted. */
+/* The reasons of the first skipped rows are kept; further rows are only counted. */
 #define DN_SKIPPED_MAX 1000
 
 struct dn_skipped {
@@ -22,7 +22,7 @@ struct dn_skipped {
     char reason[DN_ERR_TEXT_MAX];
 };
 
-/* What is predicted and was measured. */
+/* What is predicted and measured. */
 enum dn_metric {
     DN_METRIC_STEP_TIME,
     DN_METRIC_GPU_MEMORY,
@@ -56,24 +56,24 @@ struct dn_evaluation {
     struct dn_skipped *skipped; /* the first DN_SKIPPED_MAX; owned */
     struct dn_score scores[DN_N_METRICS][DN_N_GROUPINGS];
     struct dn_score white_box; /* the step time without the residual, all rows */
-    int64_t n_judged;          /* rows that tell whether the run fitted */
+    int64_t n_judged;          /* rows that state whether the run fitted */
     int64_t n_oom;             /* those of them that did not fit */
-    int64_t n_false_fit;       /* predicted to fit, measured not to */
-    int64_t n_false_no_fit;    /* predicted not to fit, measured to */
-    int64_t n_false_move;      /* the same two by the policy's own rule, which ... */
+    int64_t n_false_fit;       /* predicted to fit, did not fit */
+    int64_t n_false_no_fit;    /* predicted not to fit, did fit */
+    int64_t n_false_move;      /* the same two by the policy's rule, which ... */
     int64_t n_false_stay;      /* ... adds its head room to the bound */
 };
 
-/* What was predicted for one row, for those who want to print it. */
+/* The prediction of one row, for callers that print it. */
 struct dn_row_result {
     bool predicted;
-    char reason[DN_ERR_TEXT_MAX]; /* why not */
+    char reason[DN_ERR_TEXT_MAX]; /* why there is no prediction */
     struct dn_estimate estimate;
-    double measured[DN_N_METRICS]; /* in the units of the table; 0: not */
-    bool grouped[DN_N_GROUPINGS];  /* the row is in a group of the kind */
+    double measured[DN_N_METRICS]; /* in the units of the table; 0: not measured */
+    bool grouped[DN_N_GROUPINGS];  /* the row is in a group of this kind */
 };
 
-/* An evaluation with nothing in it. Freed with dn_evaluation_free (). */
+/* An empty evaluation. Freed with dn_evaluation_free (). */
 struct dn_evaluation dn_evaluation_start (const struct dn_predictor *predictor,
                                           const struct dn_rules *rules,
                                           const struct dn_catalogue *catalogue,
@@ -81,8 +81,8 @@ struct dn_evaluation dn_evaluation_start (const struct dn_predictor *predictor,
 void dn_evaluation_free (struct dn_evaluation *evaluation);
 
 /* Predict one row and add it. A row that cannot be read or predicted is skipped with
- * its reason and is no error; -1 with DN_E_NOMEM, or DN_E_SYNTAX where the table has no
- * column spec or gpu.
+ * its reason and is no error. -1 with DN_E_NOMEM, or with DN_E_SYNTAX if the table has
+ * no column spec or gpu.
  */
 int dn_evaluation_add (struct dn_evaluation *evaluation,
                        const struct dn_row *row,

@@ -1,4 +1,4 @@
-/* flat_write.c - writing the binary files of a bundle, as predict/flat.h describes them
+/* flat_write.c - write the binary files of a bundle that predict/flat.h describes
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,4 +1,4 @@
-/* flat_write.h - writing the binary files of a bundle, as predict/flat.h describes them
+/* flat_write.h - write the binary files of a bundle that predict/flat.h describes
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,8 +20,8 @@ int dn_flat_write_trees (const struct dn_trees *trees,
                          struct dn_flat_file *file,
                          struct dn_err *err);
 
-/* Write the points of a domain that uses all features, without its scale, to four
- * digits: a distance needs no more, and what the last bits are depends on the machine.
+/* Write the points of a domain that uses all features, without its scale, rounded to
+ * four digits. Distances need no more, and the last bits depend on the machine.
  */
 int dn_flat_write_points (const struct dn_domain *domain,
                           struct dn_flat_file *file,

@@ -1,4 +1,4 @@
-/* folds.c - what the runs that stay say of those that are left out
+/* folds.c - predict the runs that are left out from those that are kept
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,8 +9,8 @@
 #include "learn/boost.h"
 #include "learn/parts.h"
 
-/* What is further off is not of the kind that trees can learn: an error of a table, or
- * a site whose input is the limit. */
+/* Larger targets are cut off. Trees cannot learn them: they are errors of a table, or
+ * sites limited by their input. */
 #define TARGET_MAX DN_TRAIN_LIMIT
 
 #define RANDOM_FOLDS 10
@@ -44,7 +44,7 @@ static void scale_to_mean_one (double *values, int n)
         values[i] *= (double) n / sum;
 }
 
-/* Runs of one model from one source are alike: how many there are is chance. */
+/* Runs of one model from one source are similar, and their number is arbitrary. */
 static int weigh (struct dn_case_set *set, const struct dn_runs *runs)
 {
     size_t n_models = (size_t) runs->labels[DN_LABEL_MODEL].n;
@@ -108,7 +108,7 @@ void dn_case_set_free (struct dn_case_set *set)
 
 /* --- trees ----------------------------------------------------------------------- */
 
-/* What libxgboost is given of some runs. */
+/* The input of libxgboost for some runs. */
 struct table {
     float *features;
     float *targets;
@@ -176,11 +176,11 @@ struct dn_boost *dn_train_trees (const struct dn_runs *runs,
 
 /* --- one fold -------------------------------------------------------------------- */
 
-/* The cases of a set, those that are left out behind the others. */
+/* The cases of a set, with those that are left out at the end. */
 struct split {
     int *place;     /* in the set */
     int *index;     /* in the runs */
-    double *weight; /* of those that stay, adding up to their number */
+    double *weight; /* of those that are kept, with mean 1 */
     float *sums;    /* of those that are left out */
     int n_kept;
     int n;
@@ -270,7 +270,7 @@ static int judge_fold (struct dn_training *training,
     return 0;
 }
 
-/* With a white box that has not seen the runs either, where that can be had. */
+/* Refit the white box without the runs that are left out. */
 static int refit (struct dn_training *training,
                   const struct split *split,
                   struct dn_err *err)
@@ -315,8 +315,8 @@ static int run_fold (struct dn_training *training,
 
 /* --- all folds ------------------------------------------------------------------- */
 
-/* The fold of every value of a label: the largest goes to the emptiest fold. Return the
- * number of folds.
+/* Assign the values of a label to folds. The largest remaining value goes to the
+ * emptiest fold. Return the number of folds.
  */
 static int assign_values (const int *counts, int n_values, int max, int *fold)
 {
@@ -346,7 +346,7 @@ static int assign_values (const int *counts, int n_values, int max, int *fold)
     }
 }
 
-/* The fold of every case. Return how many there are; -1 without memory. */
+/* Assign every case to a fold. Return the number of folds; -1 without memory. */
 static int assign_folds (const struct dn_training *training,
                          const struct dn_case_set *set,
                          int scheme,
@@ -382,7 +382,7 @@ int dn_cross_validate (struct dn_training *training,
     size_t n = (size_t) set->n;
     dn_cleanup (dn_free_ptr) int *fold_of = malloc (n * DN_N_SCHEMES * sizeof (int));
     int n_folds[DN_N_SCHEMES];
-    int total = 1; /* and the trees that are kept */
+    int total = 1; /* the trees of the bundle */
     int done = 0;
 
     if (!fold_of)

@@ -7,20 +7,20 @@
  *               * (1 + edge (1/a + 1/b)) / (1 + edge / 64) / (peak * efficiency)
  *     time    = norm (compute, bytes / (bandwidth * memory))
  *
- * Only whole tiles count, but waves are smooth: whole waves (a ceiling) lost on skinny
- * shapes. Where the contraction is split, its best split has a closed form. Long rows
- * outrun the reach of address translation, above all on Pascal (a factor 2.5 at 40,000
- * elements). 3 x 3 convolutions take the cheapest of implicit product, Winograd 2 x 2
- * and 4 x 4.
+ * Only whole tiles count, but the number of waves is not rounded up: whole waves fitted
+ * worse on skinny shapes. If the contraction may be split, the best split has a closed
+ * form. Long rows exceed the range of address translation, above all on Pascal (a
+ * factor 2.5 at 40,000 elements). 3 x 3 convolutions take the cheapest of implicit
+ * product, Winograd 2 x 2 and 4 x 4.
  *
  * Boards with little power for their peak (T4, P4, L4) leave the boost clock within a
- * millisecond. Their sustained clock is board power over (peak * energy per FLOP), the
- * energy scaling with the process: one constant per class for all GPUs. Boards can pay
- * 2.4 (L4), 8.6 (T4), 12.8 (A100 PCIe), 13.6 (P4), 17.9 (V100 PCIe) and 26.9 (P100) pJ
- * per FLOP of their FP32 peak; of these L4, T4 and P4 fall short.
+ * millisecond. Their sustained clock is board power over (peak * energy per FLOP). The
+ * energy scales with the process, with one constant per class for all GPUs. The power
+ * of boards allows 2.4 (L4), 8.6 (T4), 12.8 (A100 PCIe), 13.6 (P4), 17.9 (V100 PCIe)
+ * and 26.9 (P100) pJ per FLOP of their FP32 peak; for L4, T4 and P4 this is too little.
  *
  * Not explained: large linear layers on P4 run at either 0.2 or 0.4 of the peak, with
- * similar shapes in both groups; heat, perhaps.
+ * similar shapes in both groups. Heat may be the cause.
  *
  * Tried without gain: FLOP-dependent saturation (it is launch), six or eight tile
  * shapes in place of four, alignment of n and k to 2, 4, 8, residency in the L2 cache
@@ -36,10 +36,10 @@ const struct dn_kernel_constants dn_kernel_constants_default = {
 #include "learn/kernel_constants.inc"
 };
 
-/* Where the catalogue does not tell the multiprocessors: FLOP/s of one. */
+/* FLOP/s of one multiprocessor, if the catalogue does not state their number. */
 #define SM_PEAK 0.18e12
 
-/* Process in nm; 0 where the law of the sustained clock is not known to hold. */
+/* Process in nm; 0 if the law of the sustained clock is not known to hold. */
 static double process_of (enum dn_arch arch)
 {
     switch (arch) {
@@ -81,7 +81,7 @@ struct dn_kernel_device dn_kernel_device_of (const struct dn_kernel_constants *k
         .pascal = device->arch == DN_ARCH_KEPLER || device->arch == DN_ARCH_PASCAL,
     };
 
-    /* Half precision in vector units does two operations for the energy of one. */
+    /* Half precision in vector units does two operations with the energy of one. */
     for (int i = 0; i < DN_N_KERNEL_PRODUCTS; i++) {
         double watts =
             (matrix ? peak : device->fp32) * k->energy[i][d.unit] * process / 12;
@@ -100,13 +100,13 @@ struct shape {
     bool split;
 };
 
-/* The smaller one; fmin () is a call. */
+/* The smaller one. fmin () would be a call. */
 static double least (double a, double b)
 {
     return b < a ? b : a;
 }
 
-/* The next whole number; ceil () is a call and this the hot path. */
+/* The next whole number. ceil () would be a call, and this is the hot path. */
 static double whole (double x)
 {
     double down;
@@ -117,9 +117,9 @@ static double whole (double x)
     return down < x ? down + 1 : down;
 }
 
-/* Waves and contraction steps that 'waves' waves of tiles take. Where the contraction
- * may be split s times, (s w + tail) (k / s + ramp) is least at s = sqrt (tail k / (w
- * ramp)), which gives the square of a sum.
+/* Waves and contraction steps that 'waves' waves of tiles take. If the contraction may
+ * be split s times, (s w + tail) (k / s + ramp) is smallest at s = sqrt (tail k / (w
+ * ramp)), where it is the square of a sum.
  */
 static double tiled (const struct dn_kernel_product *p,
                      const struct shape *s,
@@ -134,7 +134,7 @@ static double tiled (const struct dn_kernel_product *p,
     return (waves + tail) * (s->k + p->ramp);
 }
 
-/* The cheapest of four tile shapes, FLOPs of full multiprocessors. */
+/* FLOPs of the cheapest of four tile shapes on fully used multiprocessors. */
 static double product_flops (const struct dn_kernel_product *p,
                              const struct shape *s,
                              double tail,
@@ -159,7 +159,7 @@ static double product_flops (const struct dn_kernel_product *p,
     return 2 * sms * best / (1 + e / 64);
 }
 
-/* The clock falls from boost to its sustained share as the kernel goes on. */
+/* The clock falls from boost to its sustained share while the kernel runs. */
 static double at_clock (const struct dn_kernel_device *d,
                         enum dn_kernel_class class,
                         double warm_s,
@@ -174,8 +174,8 @@ static double at_clock (const struct dn_kernel_device *d,
     return boost_s * (1 + (1 / clock - 1) * boost_s / (boost_s + warm_s));
 }
 
-/* Neither hides the other wholly; no kink. The longer one is taken out, so that the
- * powers stay small.
+/* A smooth combination: neither time hides the other completely. The longer one is
+ * factored out to keep the powers small.
  */
 static double overlapped (const struct dn_kernel_product *p,
                           double compute_s,
@@ -197,7 +197,7 @@ static double rate (const struct dn_kernel_device *d, double efficiency)
 }
 
 /* Winograd with output tiles of 'tile' x 'tile': (tile + 2)^2 products of 1/9 of the
- * contraction, transforms written and read back.
+ * contraction, and transforms that are written and read back.
  */
 static double winograd_time (const struct dn_kernel_constants *k,
                              const struct dn_kernel_device *d,
@@ -261,8 +261,8 @@ double dn_kernel_time (const struct dn_kernel_constants *k,
     return time;
 }
 
-/* Kernel size over stride, all dimensions: how often an input element is used by an
- * output channel. */
+/* Kernel size over stride in all dimensions: how often an output channel uses an input
+ * element. */
 static double taps_of (const struct dn_op *op)
 {
     return op->in > 0 ? op->k * op->batches * op->m / op->in : 1;

@@ -2,12 +2,12 @@
  *
  * In: the shape of a kernel (a matrix product, a convolution as an implicit product, or
  * a memory-bound kernel) and what a device reaches in one precision. Out: seconds that
- * the device is busy with it. Never: launch and host time, which the caller adds, nor
- * what overlaps with what.
+ * the device is busy with it. Never: launch and host time, which the caller adds, and
+ * overlap between kernels.
  *
- * Beside the ladder: over whole steps its sums were no better than the simpler law of
- * predict/step.c (weighted error .216 against .207 on the same rows, both refitted),
- * whose constants also absorb what a list of operators misses.
+ * Predictions do not use it. Over whole steps its sums were no better than the simpler
+ * law of predict/step.c (weighted error .216 against .207 on the same rows, both
+ * refitted), whose constants also absorb what a list of operators misses.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -28,7 +28,7 @@ enum dn_kernel_class {
     DN_N_KERNEL_CLASSES
 };
 
-/* Which units do the products. */
+/* The units that compute the products. */
 enum dn_kernel_unit {
     DN_KERNEL_VECTOR,
     DN_KERNEL_MATRIX, /* tensor cores */
@@ -42,8 +42,8 @@ struct dn_kernel_product {
     double tail;       /* waves lost at the end and to imbalance */
     double ramp;       /* of the contraction: time ~ k + ramp */
     double memory;     /* share of the memory bandwidth */
-    double overlap;    /* norm of compute and memory time: 1 their sum, the longer one
-                          the larger it is */
+    double overlap;    /* norm of compute and memory time: 1 is their sum, a large one
+                          their maximum */
     double warm_s;     /* busy time after which the power limit sets the clock */
     double row;        /* elements per row at which address translation doubles time */
     double row_pascal; /* the same on Pascal and older */
@@ -75,7 +75,7 @@ struct dn_kernel_constants {
 
 extern const struct dn_kernel_constants dn_kernel_constants_default;
 
-/* What a device does in one precision. */
+/* What a device reaches in one precision. */
 struct dn_kernel_device {
     enum dn_kernel_unit unit;
     double peak;      /* FLOP/s, data sheet */
@@ -84,21 +84,20 @@ struct dn_kernel_device {
     double sms;
     double clock[DN_N_KERNEL_PRODUCTS]; /* sustained share of the boost clock, 0..1 */
     double factor; /* measured share of what the class reaches elsewhere; 1 unknown */
-    bool pascal;   /* address translation reaches less far */
-    bool rested;   /* kernels come one by one: the clock is still to fall; else the
-                      load lasts and the clock is the sustained one */
+    bool pascal;   /* address translation covers shorter rows */
+    bool rested; /* kernels come one by one, so the clock has not fallen yet; false: the
+                    load lasts and the clock is the sustained one */
 };
 
-/* The rates of 'device' in 'precision' under a lasting load. The sustained clock
- * follows from the board's power and the process, so a row of data-sheet values is
- * enough.
+/* The rates of 'device' in 'precision' under a lasting load. The sustained clock is
+ * computed from the board's power and the process, so data-sheet values are sufficient.
  */
 struct dn_kernel_device dn_kernel_device_of (const struct dn_kernel_constants *k,
                                              const struct dn_device *device,
                                              enum dn_precision precision);
 
-/* A product (m, contract) x (contract, n), 'batches' times. Light kernels have bytes
- * alone. */
+/* A product (m, contract) x (contract, n), 'batches' times. Light kernels have only
+ * bytes. */
 struct dn_kernel {
     enum dn_kernel_class class;
     double m;
@@ -107,10 +106,10 @@ struct dn_kernel {
     double batches;
     double bytes;  /* of operands and result, each once */
     double weight; /* bytes of a convolution's weights, part of 'bytes' */
-    double row;    /* elements between rows that a tile walks along; 0: it does not */
+    double row;    /* elements between the rows that a tile reads; 0: none */
     double side;   /* of the square output of a 3 x 3 convolution, stride 1; else 0 */
     bool split;    /* the contraction may be split over multiprocessors: gradients of
-                      weights, whose result is small and whose contraction long */
+                      weights, which have a small result and a long contraction */
 };
 
 enum dn_kernel_pass {
@@ -128,8 +127,8 @@ struct dn_kernel dn_kernel_of (const struct dn_op *op,
                                double batch,
                                double bytes);
 
-/* Seconds that the device is busy. Grows with every size; never below what peak and
- * bandwidth allow (for Winograd, with a quarter of the products).
+/* Seconds that the device is busy. Increases with every size, and is never below what
+ * peak and bandwidth allow (for Winograd, with a quarter of the products).
  */
 double dn_kernel_time (const struct dn_kernel_constants *k,
                        const struct dn_kernel_device *device,

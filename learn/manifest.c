@@ -1,6 +1,6 @@
-/* manifest.c - writing what was learned: the manifest of a bundle
+/* manifest.c - write the manifest of a bundle
  *
- * No date and no name of a machine: the same runs give the same bytes.
+ * It contains no date and no machine name, so the same runs give the same bytes.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -120,7 +120,7 @@ static void add_residuals (struct json_object *manifest,
 
     dn_boost_version (version, sizeof (version));
     add_text (step, "file", DN_TRAIN_STEP_FILE);
-    add_real (step, "shrink", 1); /* the knots of the domain shrink */
+    add_real (step, "shrink", 1); /* the knots of the domain do the shrinking */
     add_real (step, "limit", DN_TRAIN_LIMIT);
     confirmed = add_object (step, "confirmed");
     add_text (confirmed, "xgboost", version);

@@ -1,4 +1,4 @@
-/* measured_run.c - one measured run, and the one table of its columns
+/* measured_run.c - one measured run, and the single table of its columns
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What is less was not measured, but is a mistake of a table. */
+/* A smaller value is an error in the table, not a measurement. */
 #define MEASURED_MIN 1e-9
 
 const struct dn_run_column dn_run_columns[DN_N_RUN_COLUMNS] = {
@@ -92,7 +92,7 @@ static int read_flag (const char *cell,
                        dn_quote (text.text, text.len).text);
 }
 
-/* Read a cell that is not empty. What cannot be read leaves the member as it was. */
+/* Read a cell that is not empty. If it cannot be read, the member is unchanged. */
 static int read_cell (const struct dn_run_column *column,
                       const char *cell,
                       enum dn_run_use use,
@@ -121,8 +121,8 @@ static int read_cell (const struct dn_run_column *column,
     }
 }
 
-/* The cell of a column, or NULL. Tables mostly have our order: the search begins behind
- * the column that was found last.
+/* The cell of a column, or NULL. Most tables have our order of columns, so the search
+ * begins after the column that was found last.
  */
 static const char *find_cell (const struct dn_row *row, const char *name, int *next)
 {

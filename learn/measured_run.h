@@ -1,8 +1,8 @@
-/* measured_run.h - one measured run, and the one table of its columns
+/* measured_run.h - one measured run, and the single table of its columns
  *
- * In: a row of a CSV table or of a store of records (table.h). Out: struct dn_run, a
- * member for each column of run_columns.inc. Everything that reads, keeps or prints a
- * measured run goes through that table.
+ * In: a row of a CSV table or of a store of records (table.h). Out: struct dn_run, with
+ * a member for each column of run_columns.inc. All code that reads, stores or prints a
+ * measured run uses that table.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -29,11 +29,11 @@ enum dn_run_type {
 #define DN_RUN_FLAG_MEMBER     int64_t
 #define DN_RUN_SIDECAR_MEMBER  const char *
 
-/* Numbers are in the units of the columns. Texts are borrowed, of a row until the next
- * one is read.
+/* Numbers are in the units of the columns. Texts are borrowed from a row and valid
+ * until the next one is read.
  */
 struct dn_run {
-    const struct dn_row_files *files; /* where @FILE is looked for; NULL: nowhere */
+    const struct dn_row_files *files; /* that @FILE may name; NULL: none */
 #define DN_RUN_COLUMN(name, type, since, help) DN_RUN_##type##_MEMBER name;
 #include "learn/run_columns.inc"
 #undef DN_RUN_COLUMN
@@ -42,7 +42,7 @@ struct dn_run {
 struct dn_run_column {
     const char *name;
     enum dn_run_type type;
-    int since;        /* version of the store that has it first */
+    int since;        /* first version of the store that has it */
     size_t offset;    /* in struct dn_run */
     const char *help; /* with its unit */
 };
@@ -54,43 +54,43 @@ enum {
     DN_N_RUN_COLUMNS
 };
 
-/* In order. */
+/* In the order of the store's table. */
 extern const struct dn_run_column dn_run_columns[DN_N_RUN_COLUMNS];
 
-/* The largest number of a cell. */
+/* The largest values that a cell may have. */
 #define DN_RUN_REAL_MAX  1e15
 #define DN_RUN_COUNT_MAX (INT64_C (1) << 53)
 
 /* The column of that name, or NULL. */
 const struct dn_run_column *dn_run_column_find (const char *name);
 
-/* The member of a run that a column is: of the C type above. */
+/* The member of a run that holds a column's value, of the C type above. */
 const void *dn_run_member (const struct dn_run *run,
                            const struct dn_run_column *column);
 
-/* Nothing is known of the run. */
+/* Set all members to unknown. */
 void dn_run_clear (struct dn_run *run);
 
-/* Which cells have to be readable: those of other columns that are not are unknown. */
+/* Which cells must be readable. In the other columns, an unreadable cell is unknown. */
 enum dn_run_use {
     DN_RUN_SHOW,  /* none */
-    DN_RUN_JUDGE, /* what was measured, from 1e-9 on */
-    DN_RUN_LEARN, /* that, and the flags */
-    DN_RUN_KEEP   /* all; 0 is a number too */
+    DN_RUN_JUDGE, /* what was measured, at least 1e-9 */
+    DN_RUN_LEARN, /* the same, and the flags */
+    DN_RUN_KEEP   /* all, and 0 is accepted */
 };
 
-/* Has the row the columns without which it is no run? -1 with DN_E_SYNTAX. */
+/* Check that the row has the columns that every run needs. -1 with DN_E_SYNTAX. */
 int dn_run_check (const struct dn_row *row, struct dn_err *err);
 
-/* Read a row. -1 with 'err', which names the first column whose cell cannot be read;
- * the others are read all the same.
+/* Read a row. -1 with 'err', which names the first column whose cell cannot be read.
+ * The other cells are read nevertheless.
  */
 int dn_run_read (const struct dn_row *row,
                  enum dn_run_use use,
                  struct dn_run *run,
                  struct dn_err *err);
 
-/* A number that was measured; 0 where it is unknown. */
+/* The number; 0 if it is unknown. */
 double dn_run_known (double value);
 
 #endif

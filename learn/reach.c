@@ -1,8 +1,8 @@
-/* reach.c - how far what was learned reaches: points, distances, and what holds there
+/* reach.c - fit how the trees' correction depends on the distance from the runs
  *
- * The trees are asked how good they were for runs that they had not seen, near and far.
- * The answer is a curve over the distance: near, all of the residual counts; where a
- * new model or source is far from all that was trained on, none of it does.
+ * The trees are evaluated on runs that they had not seen, at all distances. The result
+ * is a curve over the distance: near the training runs the residual counts in full, and
+ * far from all of them it does not count.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,13 +13,14 @@
 
 #include "learn/parts.h"
 
-/* Points that stand for the runs. So many separate known from unknown as well as
- * all 5,957 rows of training_runs.csv do, and a decision can compare itself with them.
+/* Number of points that represent the runs. So many separate known from unknown as well
+ * as all 5,957 rows of training_runs.csv, and are few enough to compare with in a
+ * decision.
  */
 #define POINTS_MAX 450
 
-/* A feature that the runs do not vary in has no scale; one that only few runs have has
- * too small a one. So much of its range is the least. */
+/* A feature that is the same in all runs has no scale, and one that few runs have has
+ * too small a scale. The minimum is this share of its range. */
 #define RANGE_SHARE 0.25
 
 /* --- points ---------------------------------------------------------------------- */
@@ -70,8 +71,8 @@ static double square_to (const float *features,
     return (double) sum;
 }
 
-/* Each point is the run that is furthest from all points so far (Gonzalez 1985): no run
- * is then further from its nearest point than twice what the best choice would be.
+/* Each point is the run that is furthest from all points so far (Gonzalez 1985). So no
+ * run is further from its nearest point than twice the distance of the best choice.
  */
 static void spread_points (const struct dn_runs *runs,
                            const int *index,
@@ -125,7 +126,7 @@ int dn_domain_fit (const struct dn_runs *runs,
 static const double shares[] = {0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 0.98};
 #define N_KNOTS ((int) DN_N_ELEMENTS (shares))
 
-/* The spread of a run never is below what repeated runs of one job differ by. */
+/* The minimum spread: repeated runs of one job differ by this. */
 #define SIGMA_MIN 0.05
 
 static int compare (const void *a, const void *b)
@@ -136,7 +137,8 @@ static int compare (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Distances between which the runs that were left out are spread evenly. */
+/* Place the knots so that the runs that were left out are spread evenly between them.
+ */
 static void place_knots (const struct dn_case_set *set,
                          double *work,
                          struct dn_domain *domain)
@@ -184,13 +186,14 @@ double dn_case_sigma (const struct dn_case_set *set,
     return sqrt (sigma * sigma + runs->runs[set->index[i]].doubt);
 }
 
-/* A run that was killed is off only if more was predicted to be left than it took. */
+/* A run that was killed has an error only if its predicted time is shorter than it ran.
+ */
 static double absolute (const struct dn_example *run, double error)
 {
     return run->censored ? fmax (error, 0) : fabs (error);
 }
 
-/* Of one scheme, by runs and by votes alike. */
+/* The loss of one scheme, half by runs and half by votes. */
 static double scheme_loss (const struct dn_case_set *set,
                            const struct dn_runs *runs,
                            const struct dn_domain *domain,
@@ -205,8 +208,8 @@ static double scheme_loss (const struct dn_case_set *set,
     return sum;
 }
 
-/* An unseen source counts twice: what trees learn of the sources that they see is
- * wrong there. */
+/* An unseen source counts twice, since what trees learn of the sources in training is
+ * wrong for it. */
 static double loss (const struct dn_case_set *set,
                     const struct dn_runs *runs,
                     const struct dn_domain *domain)
@@ -218,8 +221,8 @@ static double loss (const struct dn_case_set *set,
     return sum;
 }
 
-/* Try another share of the residual at knot 'k'; with it those before stay no smaller
- * and those behind no larger. */
+/* Try another share of the residual at knot 'k'. The shares before it must not be
+ * smaller and those after it not larger. */
 static bool improve (const struct dn_case_set *set,
                      const struct dn_runs *runs,
                      int k,
@@ -261,7 +264,7 @@ static void fit_shares (const struct dn_case_set *set,
                 improve (set, runs, k, -steps[i], domain, &best);
 }
 
-/* How much knot 'k' has to say at a distance: 1 on it, 0 on its neighbours. */
+/* The weight of knot 'k' at a distance: 1 on it, 0 on its neighbours. */
 static double hat (const struct dn_domain *domain, int k, double distance)
 {
     const struct dn_knot *knots = domain->knots;
@@ -285,8 +288,8 @@ struct weighted {
     double weight;
 };
 
-/* The spread whose normal law has the ninth decile of the errors around the knot; the
- * tails are left to the quantiles. */
+/* The spread of the normal law with the ninth decile of the errors around the knot. The
+ * quantiles cover the tails. */
 static double spread_at (const struct dn_case_set *set,
                          const struct dn_runs *runs,
                          const struct dn_domain *domain,
@@ -332,7 +335,7 @@ int dn_knots_fit (const struct dn_case_set *set,
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     place_knots (set, (double *) work, domain);
     fit_shares (set, runs, domain);
-    /* Behind it is what nobody has seen, and the white box alone. */
+    /* Beyond it no run has been seen, and only the white box counts. */
     domain->knots[domain->n_knots - 1].residual = 0;
     for (int k = 0; k < domain->n_knots; k++) {
         double sigma = spread_at (set, runs, domain, k, work);

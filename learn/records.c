@@ -1,7 +1,7 @@
 /* records.c - the store of measured runs: adding, reading
  *
- * Rows are read a piece at a time into memory, and only then handed on: predicting a
- * piece may take seconds, and who wants to add in the meantime must not wait.
+ * A piece of rows is read into memory before any of them is passed on. Predicting a
+ * piece may take seconds, and a process that adds must not wait for it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,7 +15,7 @@
 #include "learn/run_spec.h"
 #include "learn/sha256.h"
 
-/* A piece is full at so many rows, or bytes. */
+/* The maximum rows and bytes of a piece. */
 #define PIECE_ROWS 256
 #define PIECE_LEN  ((size_t) 4 * 1024 * 1024)
 
@@ -25,7 +25,7 @@ _Static_assert(DN_N_RUN_COLUMNS <= COLUMNS_MAX, "room for all columns");
 
 struct dn_records {
     struct dn_records_db db;
-    sqlite3_stmt *add; /* each NULL until it is needed */
+    sqlite3_stmt *add; /* each NULL until it is used */
     sqlite3_stmt *add_sidecar;
     sqlite3_stmt *find_sidecar;
     sqlite3_stmt *select;
@@ -186,7 +186,7 @@ static int bind_count (struct dn_records *records,
                : fail (records, err);
 }
 
-/* Run a statement that gives no row. */
+/* Run a statement that returns no row. */
 static int finish (struct dn_records *records,
                    sqlite3_stmt *statement,
                    struct dn_err *err)
@@ -199,7 +199,7 @@ static int finish (struct dn_records *records,
     return rc == SQLITE_DONE ? 0 : -1;
 }
 
-/* The number of a sidecar's text, which is kept once. */
+/* The id of a sidecar's text. Equal texts are stored once. */
 static int keep_sidecar (struct dn_records *records,
                          const char *text,
                          int64_t *id,
@@ -246,7 +246,7 @@ static int bind_sidecar (struct dn_records *records,
     return bind_count (records, at, id, err);
 }
 
-/* What is unknown is not bound: NULL. */
+/* An unknown value is not bound, which makes it NULL. */
 static int bind_column (struct dn_records *records,
                         int i,
                         const struct dn_run *run,
@@ -285,7 +285,7 @@ int dn_records_add (struct dn_records *records,
 
 /* --- reading --------------------------------------------------------------------- */
 
-/* Rows in memory, with all their texts behind one another. */
+/* Rows in memory, with all their texts in one buffer. */
 struct piece {
     char *text; /* owned */
     size_t len;
@@ -324,8 +324,8 @@ static int add_text (struct piece *piece,
     return 0;
 }
 
-/* Is the value of a type that the column may have? CHECK says so of what was added, and
- * nothing of what somebody has written into the file.
+/* Is the value of a type that the column may have? CHECK ensures this for rows that
+ * were added, but not for a file that was edited.
  */
 static bool is_right (sqlite3_stmt *select, int at, enum dn_run_type column)
 {
@@ -382,7 +382,8 @@ static int add_row (struct dn_records *records,
 {
     int64_t id = sqlite3_column_int64 (records->select, 0);
 
-    /* In a damaged file pages may stand in several places: rows without end. */
+    /* In a damaged file a page may occur several times, which gives rows without end.
+     */
     if (id <= after)
         return dn_err_set (err, DN_E_SYNTAX, "the records are not in order");
     piece->id[piece->n] = id;
@@ -393,7 +394,7 @@ static int add_row (struct dn_records *records,
     return 0;
 }
 
-/* Columns that the file's version has not are NULL. */
+/* Columns that the file's version does not have are NULL. */
 static int prepare_reading (struct dn_records *records, struct dn_err *err)
 {
     const struct dn_records_db *db = &records->db;
@@ -433,8 +434,7 @@ static int bind_filter (sqlite3_stmt *statement, const struct dn_records_filter 
     return rc;
 }
 
-/* The number of the record behind which the newest 'filter->last' begin; 0: before all.
- */
+/* The id after which the newest 'filter->last' records begin; 0: before all. */
 static int find_first (struct dn_records *records,
                        const struct dn_records_filter *filter,
                        int64_t *first,
@@ -460,7 +460,7 @@ static int find_first (struct dn_records *records,
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
 }
 
-/* The number of the record behind which reading begins, and of the last. */
+/* The id after which reading begins, and the last id. */
 static int find_ends (struct dn_records *records,
                       const struct dn_records_filter *filter,
                       int64_t *first,
@@ -473,7 +473,7 @@ static int find_ends (struct dn_records *records,
     return filter->last > 0 ? find_first (records, filter, first, err) : 0;
 }
 
-/* Fill a piece with what stands behind 'after'. Fewer rows than fit: it is the last. */
+/* Fill a piece with the rows after 'after'. Sets 'end' if it is the last. */
 static int fill (struct dn_records *records,
                  struct piece *piece,
                  int64_t after,

@@ -1,10 +1,10 @@
-/* records_db.c - opening the store, whatever the file is
+/* records_db.c - open the store safely
  *
- * A database is a program as much as a file: views, triggers, generated columns and
- * default values run when somebody reads. So the schema has to be, letter by letter,
- * the one that this version makes, before any of our questions is asked; what SQLite
- * runs to find that out is bounded by its own means: no functions and virtual tables
- * out of the schema, lengths, the depth of expressions, its memory.
+ * Opening a database can run code: views, triggers, generated columns and default
+ * values run when it is read. So the schema must be, letter by letter, the one that
+ * a version up to this one creates, before any of our queries runs. What SQLite runs
+ * for this check is limited by SQLite's own means: no functions and virtual tables from
+ * the schema, and limits on lengths, on the depth of expressions and on memory.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The header of a database: its first bytes, and where it says which journal it has. */
+/* The header of a database: its first bytes, and where it states its journal mode. */
 #define MAGIC      "SQLite format 3"
 #define MAGIC_LEN  sizeof (MAGIC)
 #define HEADER_LEN 100
@@ -38,7 +38,7 @@ static void close_fd (const int *fd)
         close (*fd);
 }
 
-/* Ours or root's, and nobody else's to write. */
+/* Owned by the caller or root, and not writable by any other user. */
 static int check_owner (const struct stat *st, struct dn_err *err)
 {
     if (!S_ISREG (st->st_mode))
@@ -63,7 +63,7 @@ static int check_owner (const struct stat *st, struct dn_err *err)
     return 0;
 }
 
-/* What is in the file before SQLite sees it. An empty one becomes a store by adding. */
+/* Check the file before SQLite opens it. An empty file becomes a store when adding. */
 static int check_header (int fd, bool adding, struct dn_err *err)
 {
     unsigned char header[HEADER_LEN];
@@ -76,8 +76,8 @@ static int check_header (int fd, bool adding, struct dn_err *err)
     if (n < HEADER_LEN || memcmp (header, MAGIC, MAGIC_LEN) != 0)
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "is no store of records (tables are taken in by 'dnnest "
-                           "records --import')");
+                           "is not a store of records (tables are imported with "
+                           "'dnnest records --import')");
     if (header[AT_JOURNAL] != ROLLBACK || header[AT_JOURNAL + 1] != ROLLBACK)
         return dn_err_set (err,
                            DN_E_SYNTAX,
@@ -86,8 +86,8 @@ static int check_header (int fd, bool adding, struct dn_err *err)
     return 0;
 }
 
-/* Look at the file, which is made where there is none. It is closed again before SQLite
- * opens it: closing it later would drop SQLite's locks (fcntl(2)).
+/* Check the file, and create it if there is none. It is closed before SQLite opens it:
+ * closing it later would release SQLite's locks (fcntl(2)).
  */
 static int check_file (const char *path,
                        bool adding,
@@ -106,7 +106,7 @@ static int check_file (const char *path,
     return check_owner (st, err) < 0 ? -1 : check_header (fd, adding, err);
 }
 
-/* SQLite obeys a journal that lies beside the file: it must be nobody else's. */
+/* SQLite applies a journal next to the file, so its owner and mode are checked too. */
 static int check_journal (const char *path, struct dn_err *err)
 {
     char name[PATH_MAX];
@@ -121,7 +121,7 @@ static int check_journal (const char *path, struct dn_err *err)
     return check_owner (&st, err) < 0 ? dn_err_wrap (err, "its journal") : 0;
 }
 
-/* The path with no symbolic link but perhaps the last part. */
+/* The path without symbolic links, except perhaps the last part. */
 static int find_path (const char *path, char whole[PATH_MAX], struct dn_err *err)
 {
     const char *slash = strrchr (path, '/');
@@ -209,7 +209,9 @@ bool dn_records_db_is (const char *path)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     struct stat st;
-    /* Who writes to a named pipe would take this for its reader, which then is gone. */
+    /* Only regular files are opened: opening a named pipe would let its writer proceed
+     * as if this were its reader.
+     */
     bool regular = stat (path, &st) == 0 && S_ISREG (st.st_mode);
     dn_cleanup (close_fd) int fd = regular ? open (path, flags) : -1;
     char magic[MAGIC_LEN];
@@ -224,7 +226,9 @@ int dn_records_db_open (struct dn_records_db *db,
                         const struct dn_records_schema *schema,
                         struct dn_err *err)
 {
-    /* To read, too: a writer that was killed has left a journal to be played back. */
+    /* Reading needs this too: a writer that was killed may leave a journal to roll
+     * back.
+     */
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
     char whole[PATH_MAX];
@@ -242,7 +246,7 @@ int dn_records_db_open (struct dn_records_db *db,
         return -1;
     if (lstat (whole, &after) < 0 || before.st_ino != after.st_ino
         || before.st_dev != after.st_dev)
-        return dn_err_set (err, DN_E_IO, "has been replaced just now");
+        return dn_err_set (err, DN_E_IO, "was replaced while it was opened");
     db->adding = adding;
     if (dn_sql_run (db->sql, adding ? "BEGIN IMMEDIATE" : "BEGIN", err) < 0)
         return -1;
@@ -250,7 +254,7 @@ int dn_records_db_open (struct dn_records_db *db,
                          : dn_records_schema_check (db->sql, schema, err);
     if (db->version < 0)
         return -1;
-    /* A question of its own for every piece: see records.c. */
+    /* Each piece is read in a separate transaction: see records.c. */
     return adding ? 0 : dn_sql_run (db->sql, "COMMIT", err);
 }
 

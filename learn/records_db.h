@@ -13,16 +13,16 @@
 struct dn_records_db {
     sqlite3 *sql;
     const struct dn_records_schema *schema;
-    int version; /* of the file; of one that is added to, the newest */
+    int version; /* of the file; the newest when adding */
     bool adding; /* in a transaction */
 };
 
-/* Is the file a store, by its first bytes? False where it cannot be read. */
+/* Check by its first bytes whether a file is a store. False if it cannot be read. */
 bool dn_records_db_is (const char *path);
 
-/* Open a store, to add to it ('adding'; it is made where there is none, and one of an
- * older version becomes the newest) or to read it as it is. -1 with 'err'; closed with
- * dn_records_db_close () in both cases.
+/* Open a store, either to add to it ('adding') or to read it unchanged. To add, it is
+ * created if there is none, and an older version is upgraded to the newest. -1 with
+ * 'err'. Closed with dn_records_db_close () in both cases.
  */
 int dn_records_db_open (struct dn_records_db *db,
                         const char *path,
@@ -30,7 +30,7 @@ int dn_records_db_open (struct dn_records_db *db,
                         const struct dn_records_schema *schema,
                         struct dn_err *err);
 
-/* Make what was added, and a new version, last. */
+/* Make the added records, and a new version, permanent. */
 int dn_records_db_commit (struct dn_records_db *db, struct dn_err *err);
 
 void dn_records_db_close (struct dn_records_db *db);

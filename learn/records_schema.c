@@ -1,8 +1,8 @@
-/* records_schema.c - the versions of the store, and how an older one becomes the newest
+/* records_schema.c - the versions of the store, and the upgrade to the newest
  *
- * What a store of a version must be is what the steps make of an empty database in
- * memory: the statements that SQLite keeps of its tables are compared with those of the
- * file.
+ * The schema that a version must have is made by running the steps on an empty database
+ * in memory. The statements that SQLite keeps for its tables are compared with those of
+ * the file.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -27,12 +27,12 @@ const struct dn_records_schema dn_records_schema = {
 
 /* --- making ---------------------------------------------------------------------- */
 
-/* The definition of a column. Rows that are there already have NULL in a new one. */
+/* The definition of a column. Rows that exist already have NULL in a new one. */
 static void write_column (struct dn_buf *sql, const struct dn_run_column *column)
 {
     static const struct {
         const char *type;
-        const char *kind; /* that typeof () gives */
+        const char *kind; /* as typeof () returns it */
     } types[] = {
         [DN_RUN_TEXT] = {"TEXT", "text"},
         [DN_RUN_MEASURED] = {"REAL", "real"},
@@ -103,7 +103,7 @@ static bool same_text (sqlite3_stmt *a, sqlite3_stmt *b, int i)
     return x && y ? strcmp (x, y) == 0 : x == y;
 }
 
-/* Has the file the tables that it must have, and nothing else? */
+/* Does the file have exactly the required tables? */
 static int compare (sqlite3 *db, sqlite3 *made, struct dn_err *err)
 {
     static const char sql[] = "SELECT type, name, sql FROM sqlite_master";

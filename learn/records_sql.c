@@ -1,4 +1,4 @@
-/* records_sql.c - questions to SQLite, and its errors as ours
+/* records_sql.c - queries to SQLite, and its errors as ours
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,4 +1,4 @@
-/* run_spec.c - what a measured run was: its device, specification and graph
+/* run_spec.c - the device, specification and graph of a measured run
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Begins the name of a file that holds the specification. */
+/* The first character of a spec that names a file. */
 #define SIDECAR_MARK '@'
 
 const struct dn_device *dn_run_device (const struct dn_run *run,
@@ -95,7 +95,9 @@ int dn_run_spec (const struct dn_run *run,
             dn_quote (names_file (pairs) ? pairs.text : "sidecar",
                       names_file (pairs) ? pairs.len : strlen ("sidecar"))
                 .text);
-    /* without a sidecar even an empty text is read, which says what is missing */
+    /* without a sidecar even an empty text is read, for an error that names what is
+     * missing
+     */
     if (!names_file (pairs) && (pairs.len > 0 || !text)
         && dn_spec_read (pairs, &sidecar.spec, err) < 0)
         return -1;
@@ -117,7 +119,7 @@ int dn_run_case_read (const struct dn_row *row,
 
     measured->spec = dn_spec_empty ();
     memset (&measured->graph, 0, sizeof (measured->graph));
-    /* An unknown device is the reason, whatever else is wrong with the row. */
+    /* An unknown device is reported before any other error of the row. */
     measured->device = dn_run_device (run, catalogue, err);
     if (!measured->device || rc < 0
         || dn_run_spec (run, datasets, &measured->spec, &measured->graph, err) < 0)

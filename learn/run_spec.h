@@ -1,7 +1,7 @@
-/* run_spec.h - what a measured run was: its device, specification and graph
+/* run_spec.h - the device, specification and graph of a measured run
  *
- * In: a run (measured_run.h), whose spec is metadata, or @FILE, a sidecar; and, where
- * there is one, its sidecar: the JSON, which goes before the file and below the
+ * In: a run (measured_run.h). Its spec is metadata or @FILE, a sidecar. It may also
+ * have a sidecar column, whose JSON overrides the file and is overridden by the
  * metadata. Out: the device, the specification and the graph.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -19,12 +19,12 @@ const struct dn_device *dn_run_device (const struct dn_run *run,
                                        struct dn_err *err);
 
 /* The text of the run's sidecar, to be freed by the caller, or NULL if it has none. -1
- * with 'err' where it cannot be had.
+ * with 'err' if it cannot be read.
  */
 int dn_run_sidecar (const struct dn_run *run, char **text, struct dn_err *err);
 
-/* Read the specification of a run; the caller frees the graph. -1 with the reason why
- * it cannot be told.
+/* Read the specification of a run. The caller frees the graph. -1 with 'err', the
+ * reason why the specification is unknown.
  */
 int dn_run_spec (const struct dn_run *run,
                  const struct dn_datasets *datasets,
@@ -32,12 +32,12 @@ int dn_run_spec (const struct dn_run *run,
                  struct dn_graph *graph,
                  struct dn_err *err);
 
-/* Can the device run the precision? -1 with 'err'. */
+/* Check that the device can run the precision. -1 with 'err'. */
 int dn_run_supported (const struct dn_device *device,
                       const struct dn_spec *spec,
                       struct dn_err *err);
 
-/* A run with all that a prediction of it needs. */
+/* A run with all that is needed to predict it. */
 struct dn_run_case {
     struct dn_run run;
     const struct dn_device *device;
@@ -45,7 +45,7 @@ struct dn_run_case {
     struct dn_graph graph; /* owned */
 };
 
-/* Read a row. -1 with the reason why it cannot be predicted. Freed with
+/* Read a row. -1 with 'err', the reason why it cannot be predicted. Freed with
  * dn_run_case_free () in both cases.
  */
 int dn_run_case_read (const struct dn_row *row,

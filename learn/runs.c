@@ -12,7 +12,9 @@
 #include "learn/run_spec.h"
 #include "predict/predict.h"
 
-/* Labels beyond are one: a table of as many names as rows must not fill the memory. */
+/* Further labels are merged into one, so that a table with a name per row does not fill
+ * the memory.
+ */
 #define LABELS_MAX   4096
 #define LABEL_OTHERS "(others)"
 
@@ -40,7 +42,7 @@ void dn_runs_free (struct dn_runs *runs)
     memset (runs, 0, sizeof (*runs));
 }
 
-/* The number of a name, or -1 without memory. */
+/* The index of a name, or -1 without memory. */
 static int find_label (struct dn_label_names *labels, const char *name)
 {
     if (labels->n >= LABELS_MAX)
@@ -73,7 +75,7 @@ static int predict_run (const struct dn_run_case *measured,
                         struct dn_err *err)
 {
     const struct dn_run *run = &measured->run;
-    /* A bundle learns, as predict.c asks it, from data sheets. */
+    /* A bundle is trained with data-sheet rates, as predict.c uses it. */
     struct dn_device sheet;
     const struct dn_case c = {.constants = &dn_constants_default,
                               .spec = &measured->spec,
@@ -86,7 +88,7 @@ static int predict_run (const struct dn_run_case *measured,
     dn_whitebox (&c, &e);
     dn_features (&c, &e, example->features);
     example->ratio[DN_QUANTITY_STEP] = ratio_of (run->step_ms / 1000, e.step_s.p50);
-    /* A run that died for lack of memory does not tell how much it wanted. */
+    /* The memory that a run needed is unknown if it failed for lack of memory. */
     example->ratio[DN_QUANTITY_MEMORY] =
         run->oom == 1 ? NAN : ratio_of (run->peak_mem_gb * DN_GIB, e.gpu_mem.p50);
     example->ratio[DN_QUANTITY_POWER] = ratio_of (run->power_w, e.power_w);
@@ -131,8 +133,8 @@ static int read_example (const struct dn_row *row,
     return 0;
 }
 
-/* Room for one more run, or that of one that is given up for it; NULL in '*place' where
- * the new one is not drawn. Algorithm R (Vitter 1985).
+/* Find a place for one more run, either a new one or that of a run that is dropped.
+ * '*place' is NULL if the new run is not drawn. Algorithm R (Vitter 1985).
  */
 static int find_place (struct dn_runs *runs,
                        struct dn_example **place,

@@ -1,10 +1,10 @@
 /* runs.h - the measured runs that are learned from
  *
- * In: rows that are measured runs (measured_run.h), of which those that are 'censored'
- * were killed at their limit, so that step_ms is what a step took at least. Out:
- * features and ln (measured / white box) of each, by the constants that ship. Memory is
- * bounded: of a table longer than 'max' rows a sample stays, drawn evenly (reservoir)
- * by the seed.
+ * In: rows that are measured runs (measured_run.h). A 'censored' run was killed at its
+ * limit, so its step_ms is a lower limit of the step time. Out: features and ln
+ * (measured / white box) of each run, with the constants that ship. Memory is bounded:
+ * of a table longer than 'max' rows an even random sample is kept (reservoir), drawn by
+ * the seed.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,10 +14,10 @@
 #include "learn/measured_run.h"
 #include "predict/bundle.h"
 
-/* 350 bytes each. More rows do not make better trees: rows of one model are alike. */
+/* 350 bytes each. More rows do not make better trees: rows of one model are similar. */
 #define DN_RUNS_MAX 100000
 
-/* What runs are told apart by, and left out by. */
+/* What distinguishes runs, and what they are left out by. */
 enum dn_label {
     DN_LABEL_MODEL, /* the table's column 'group', else the model's name */
     DN_LABEL_SOURCE,
@@ -25,7 +25,7 @@ enum dn_label {
     DN_N_LABELS
 };
 
-/* Names of one label in order of first sight. */
+/* Names of one label in order of first occurrence. */
 struct dn_label_names {
     char (*names)[DN_NAME_MAX]; /* owned */
     int n;
@@ -36,8 +36,8 @@ struct dn_label_names {
 struct dn_example {
     float features[DN_N_FEATURES];
     double ratio[DN_N_QUANTITIES]; /* ln (measured / white box); NaN: not measured */
-    double doubt;                  /* variance of what the job did not tell */
-    double memory_sigma;           /* the white box's own spread of the memory */
+    double doubt;                  /* variance of what the job did not state */
+    double memory_sigma;           /* spread of the memory that the white box states */
     int label[DN_N_LABELS];
     const char *kind; /* of network; static */
     bool censored;
@@ -49,19 +49,19 @@ struct dn_runs {
     int size;
     int max;
     uint64_t state; /* of the random numbers */
-    int64_t n_seen; /* rows that could be used */
+    int64_t n_seen; /* rows that are usable */
     int64_t n_rows; /* all of them */
     int64_t n_censored;
     struct dn_label_names labels[DN_N_LABELS];
-    char reason[DN_ERR_TEXT_MAX]; /* why the first row that was skipped was */
+    char reason[DN_ERR_TEXT_MAX]; /* why the first skipped row was skipped */
     int64_t reason_line;
 };
 
 struct dn_runs dn_runs_start (int max, uint64_t seed);
 void dn_runs_free (struct dn_runs *runs);
 
-/* Add a row. One that cannot be used is counted and no error; -1 with DN_E_NOMEM, or
- * DN_E_SYNTAX where the table has no column spec or gpu.
+/* Add a row. An unusable row is counted and is no error. -1 with DN_E_NOMEM, or with
+ * DN_E_SYNTAX if the table has no column spec or gpu.
  */
 int dn_runs_add (struct dn_runs *runs,
                  const struct dn_row *row,
@@ -72,7 +72,7 @@ int dn_runs_add (struct dn_runs *runs,
 /* A random number of 64 bits: splitmix64 (Steele, Lea, Flood 2014). */
 uint64_t dn_random (uint64_t *state);
 
-/* The runs in which a quantity was measured, as indices; owned by the caller. NULL
+/* The indices of the runs in which a quantity was measured, owned by the caller. NULL
  * without memory.
  */
 int *dn_runs_with (const struct dn_runs *runs, enum dn_quantity quantity, int *n);

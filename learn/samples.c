@@ -1,4 +1,4 @@
-/* samples.c - rows of dnnest-bench as text
+/* samples.c - read and write the rows of dnnest-bench
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -45,7 +45,7 @@ static const char *const pass_text[] = {
     [DN_SAMPLE_BACKWARD] = "backward",
 };
 
-/* Those that kernels are measured in. */
+/* The precisions that kernels are measured in. */
 static const char *const precision_text[] = {
     [DN_PRECISION_UNKNOWN] = "none",
     [DN_PRECISION_FP32] = "fp32",
@@ -59,7 +59,7 @@ const struct dn_names dn_sample_pass_names = DN_NAMES (pass_text, DN_N_SAMPLE_PA
 static const struct dn_names precision_names =
     DN_NAMES (precision_text, DN_PRECISION_BF16 + 1);
 
-/* An empty cell is constant 0 of the table. */
+/* An empty cell is entry 0 of the table. */
 static int read_name (const struct dn_row *row,
                       const char *column,
                       const struct dn_names *names,
@@ -142,11 +142,13 @@ static int read_row (const struct dn_row *row,
     if (sample->op == DN_SAMPLE_FACT && !strchr (sample->shape, '='))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "shape: '%s' is no fact of the form key=value",
+                           "shape: '%s' is not a fact of the form key=value",
                            dn_quote (sample->shape, strlen (sample->shape)).text);
     if (sample->op != DN_SAMPLE_FACT && sample->seconds < 1e-9)
-        return dn_err_set (
-            err, DN_E_RANGE, "seconds: %g is no time of a kernel", sample->seconds);
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "seconds: %g is not the time of a kernel",
+                           sample->seconds);
     return 0;
 }
 
@@ -159,7 +161,7 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     return dn_samples_add (context, &sample, err);
 }
 
-/* Bytes up to and with the last line break. */
+/* Bytes up to and including the last line break. */
 static size_t whole_lines (struct dn_span text)
 {
     while (text.len > 0 && text.text[text.len - 1] != '\n')
@@ -205,7 +207,7 @@ int dn_samples_add (struct dn_samples *samples,
 
     if (n == DN_SAMPLES_MAX)
         return dn_err_set (err, DN_E_LIMIT, "more than %d samples", DN_SAMPLES_MAX);
-    /* It grows at the powers of two. */
+    /* The array grows at powers of two. */
     if ((n & (n - 1)) == 0) {
         size_t size = n > 0 ? 2 * (size_t) n : 1;
         struct dn_sample *grown = realloc (samples->rows, size * sizeof (*grown));

@@ -1,7 +1,7 @@
-/* samples.h - what dnnest-bench has measured, a row per kernel
+/* samples.h - the measurements of dnnest-bench, a row per kernel
  *
- * In: the text of a samples file (dnnest-bench(1)), which is only ever appended to.
- * Out: struct dn_samples. Never: what it means (learn/bench_fit.h).
+ * In: the text of a samples file (dnnest-bench(1)), to which rows are only appended.
+ * Out: struct dn_samples. Never: what they mean (learn/bench_fit.h).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "spec/spec.h"
 
-/* A whole set has some 400 rows of 100 bytes. */
+/* A complete set has about 400 rows of 100 bytes. */
 #define DN_SAMPLES_TEXT_MAX (1024 * 1024)
 #define DN_SAMPLES_MAX      5000
 #define DN_SAMPLE_SHAPE_MAX 96
@@ -33,7 +33,7 @@ enum dn_sample_op {
     DN_SAMPLE_OPTIMIZER,
     DN_SAMPLE_COPY,   /* within the device */
     DN_SAMPLE_H2D,    /* from pinned memory of the host */
-    DN_SAMPLE_LAUNCH, /* an empty kernel behind others */
+    DN_SAMPLE_LAUNCH, /* an empty kernel queued after others */
     DN_SAMPLE_SYNC,   /* an empty kernel that the host waits for */
     DN_SAMPLE_ALLREDUCE,
     DN_SAMPLE_JPEG, /* of the host: one sample on one core */
@@ -57,15 +57,15 @@ extern const struct dn_names dn_sample_pass_names;
 
 struct dn_sample {
     enum dn_sample_op op;
-    enum dn_precision precision; /* unknown where it has none */
+    enum dn_precision precision; /* unknown if the row has none */
     enum dn_sample_pass pass;
     char shape[DN_SAMPLE_SHAPE_MAX];
-    int64_t devices; /* that took part: GPUs, of the host cores; 0 for a fact */
+    int64_t devices; /* that took part: GPUs, or cores of the host; 0 for a fact */
     double flops;    /* of one kernel */
-    double bytes;    /* that it has to move; tokens of a text */
+    double bytes;    /* that it must move; tokens of a text */
     double seconds;  /* median */
-    double spread;   /* half the distance of the quartiles, over the median */
-    int64_t runs;    /* that the median is of */
+    double spread;   /* half the interquartile range, over the median */
+    int64_t runs;    /* of which this is the median */
 };
 
 struct dn_samples {
@@ -77,8 +77,8 @@ struct dn_samples {
 /* The head of a samples file, with its line break. */
 extern const char dn_samples_head[];
 
-/* Read a samples file. What stands behind the last line break was cut off in the middle
- * of writing and is passed over. Return -1 with 'err' naming the line.
+/* Read a samples file. Text after the last line break was cut off during a write and is
+ * ignored. Return -1 with 'err' naming the line.
  */
 int dn_samples_read (struct dn_span text,
                      struct dn_samples *samples,
@@ -87,13 +87,14 @@ int dn_samples_read (struct dn_span text,
 /* NULL-safe, leaves none. */
 void dn_samples_free (struct dn_samples *samples);
 
-/* Add a row. What a CSV cell cannot hold in 'shape' has to be gone (dn_sample_tidy ()).
+/* Add a row. 'shape' must not contain characters that a CSV cell cannot hold
+ * (dn_sample_tidy ()).
  */
 int dn_samples_add (struct dn_samples *samples,
                     const struct dn_sample *row,
                     struct dn_err *err);
 
-/* Has this been measured: the same operator, precision, pass, shape and devices? */
+/* Has the same operator, precision, pass, shape and number of devices been measured? */
 bool dn_samples_has (const struct dn_samples *samples, const struct dn_sample *like);
 
 /* The value of the fact 'key', or NULL. */
@@ -103,7 +104,7 @@ const char *dn_samples_fact (const struct dn_samples *samples, const char *key);
 #define DN_SAMPLE_LINE_MAX 512
 void dn_sample_write (const struct dn_sample *row, char line[DN_SAMPLE_LINE_MAX]);
 
-/* Put blanks where a CSV cell cannot hold a character. */
+/* Replace characters that a CSV cell cannot hold by blanks. */
 void dn_sample_tidy (char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* score.c - how good predictions are
+/* score.c - accuracy of predictions
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,7 +14,7 @@ static bool is_named (const struct dn_pairs *pairs, const char *name)
     return strncmp (pairs->name, name, DN_NAME_MAX - 1) == 0;
 }
 
-/* Rows of one group mostly stand together. Return its index, or -1. */
+/* Rows of one group are mostly adjacent. Return its index, or -1. */
 static int find_group (const struct dn_score *score, const char *name)
 {
     if (score->last < score->n_groups && is_named (&score->groups[score->last], name))
@@ -56,7 +56,7 @@ static struct dn_pairs *get_group (struct dn_score *score, const char *name)
     return &score->groups[found];
 }
 
-/* Room for one more value. */
+/* Make room for one more value. */
 static bool grow (struct dn_reservoir *sample)
 {
     size_t size = sample->size > 0 ? 2 * sample->size : 64;
@@ -72,7 +72,7 @@ static bool grow (struct dn_reservoir *sample)
     return true;
 }
 
-/* Numbers without pattern, the same in every run (splitmix64, public domain). */
+/* Pseudo-random numbers, the same in every run (splitmix64, public domain). */
 static uint64_t mix (uint64_t x)
 {
     x += UINT64_C (0x9e3779b97f4a7c15);
@@ -82,7 +82,8 @@ static uint64_t mix (uint64_t x)
 }
 
 /* Once the sample is full, every value seen has the same chance to be in it (Vitter's
- * algorithm R). Which values stand where does not matter, so it may be sorted between.
+ * algorithm R). The order of the values has no effect, so the sample may be sorted at
+ * any time.
  */
 static void add_value (struct dn_reservoir *sample, double value)
 {
@@ -116,11 +117,11 @@ int dn_score_add (struct dn_score *score,
     struct dn_pairs *pairs = get_group (score, group);
     double ratio = predicted / measured;
 
-    /* -Wanalyzer-malloc-leak: no, 'score' keeps what it has */
+    /* -Wanalyzer-malloc-leak is wrong here: 'score' owns the memory */
     if (!pairs || !grow (&pairs->errors))
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < DN_N_BOUNDS; i++)
-        /* -Wanalyzer-malloc-leak: neither */
+        /* and here */
         if (!grow (&pairs->bounds[i].tightness))
             return dn_err_set (err, DN_E_NOMEM, "out of memory");
     pairs->n++;
@@ -144,7 +145,7 @@ static int by_value (const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Sorts. */
+/* The median. Sorts the values. */
 static double median (struct dn_reservoir *sample)
 {
     size_t half = sample->n / 2;
@@ -156,7 +157,7 @@ static double median (struct dn_reservoir *sample)
                          : (sample->values[half - 1] + sample->values[half]) / 2;
 }
 
-/* NaN of nothing. */
+/* NaN if 'n' is 0. */
 static double mean (double sum, size_t n)
 {
     return n > 0 ? sum / (double) n : NAN;

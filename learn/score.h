@@ -12,11 +12,13 @@
 #include "base/err.h"
 #include "base/limits.h"
 
-/* A median of so many lies within one percentile of that of all, 95 times of 100. */
+/* The median of a sample of this size is within one percentile of the median of all
+ * values in 95 of 100 cases.
+ */
 #define DN_SAMPLE_MAX 16384
 
-/* Groups of one score; what comes beyond is put together as DN_GROUP_OTHERS. A table
- * whose groups are as many as its rows must not fill the memory. */
+/* Groups of one score. Further groups are merged into DN_GROUP_OTHERS, so that a table
+ * with a group per row does not fill the memory. */
 #define DN_GROUPS_MAX   1024
 #define DN_GROUP_OTHERS "(others)"
 
@@ -29,15 +31,15 @@ enum dn_bound {
     DN_N_BOUNDS
 };
 
-/* Values whose median is wanted, or a random sample of them. */
+/* Values to take a median of, or a random sample of them. */
 struct dn_reservoir {
     double *values; /* owned; at most DN_SAMPLE_MAX */
     size_t n;       /* of values */
-    size_t size;    /* there is room for */
+    size_t size;    /* capacity */
     size_t n_seen;
 };
 
-/* How one bound holds. */
+/* How well one bound holds. */
 struct dn_coverage {
     size_t n; /* pairs with such a bound */
     size_t n_covered;
@@ -57,9 +59,9 @@ struct dn_pairs {
 };
 
 struct dn_score {
-    struct dn_pairs *groups; /* in order of first sight; owned */
+    struct dn_pairs *groups; /* in order of first occurrence; owned */
     int n_groups;
-    int last; /* that a pair was added to */
+    int last; /* index of the group of the last pair */
 };
 
 /* Fractions, not percent. NaN where there is no pair, or none with a bound. */
@@ -75,8 +77,8 @@ struct dn_figures {
     double tightness[DN_N_BOUNDS]; /* median of bound / measured */
 };
 
-/* Add a pair to the group; the values are positive. A bound is NaN, or 'bounds' is
- * NULL, where none is predicted. -1 with DN_E_NOMEM and the score as it was.
+/* Add a pair to the group. The values are positive. A bound is NaN, or 'bounds' is
+ * NULL, if none is predicted. On error -1 with DN_E_NOMEM and no change of the score.
  */
 int dn_score_add (struct dn_score *score,
                   const char *group,
@@ -85,7 +87,7 @@ int dn_score_add (struct dn_score *score,
                   double measured,
                   struct dn_err *err);
 
-/* Figures of one group; of none for NULL. Sorts its samples. */
+/* Figures of one group; those of no pairs for NULL. Sorts its samples. */
 struct dn_figures dn_pairs_figures (struct dn_pairs *pairs);
 
 /* Mean over groups of the group's median error: one vote per model. NaN without. */

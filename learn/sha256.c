@@ -1,4 +1,4 @@
-/* sha256.c - SHA-256 by libsodium, for all that slurmctld does not load
+/* sha256.c - SHA-256 by libsodium, for programs that slurmctld does not load
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

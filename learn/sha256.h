@@ -1,6 +1,6 @@
-/* sha256.h - SHA-256 by libsodium, for all that slurmctld does not load
+/* sha256.h - SHA-256 by libsodium, for programs that slurmctld does not load
  *
- * What slurmctld loads has base/digest.h, which says why.
+ * Code in slurmctld uses base/digest.h, which states why.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 
 struct dn_digest dn_sha256_of (struct dn_span data);
 
-/* The same of data that comes in pieces. */
+/* The same for data that arrives in pieces. */
 struct dn_sha256 {
     crypto_hash_sha256_state state;
 };

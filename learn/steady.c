@@ -1,14 +1,14 @@
-/* steady.c - the step time of a program out of the times at which its steps ended
+/* steady.c - the step time of a program from the times at which its steps ended
  *
- * A whole run takes the mean of its steps, not their median: a step that writes a log
- * or waits for a loader once in ten counts. But one long interval among thirty may be a
- * hiccup of the machine that never comes again, or the first of many. So long intervals
- * that recur count in full; a few are left out, and what they would have changed is
+ * The time of a whole run is determined by the mean of its steps, not their median: a
+ * step in ten that writes a log or waits for a loader counts. But one long interval
+ * among thirty may be a single disturbance or the first of many. So long intervals that
+ * recur count in full. A few are left out, and the change that they would have made is
  * added to the spread.
  *
  * Steps are not independent, so the spread is that of the means of successive blocks.
- * A first half that was slower or faster than the second adds to it as well, and so do
- * a few percent by which alike runs on one machine differ whatever is measured.
+ * Two terms are added: the difference between the first and the second half, and the
+ * few percent by which equal runs on one machine differ.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,17 +23,17 @@
  * deviation is 2.0 % in the median and 3.9 % in the mean. */
 #define BETWEEN_RUNS 0.03
 
-/* A block's mean should not hang on one step. */
+/* A block has several steps, so that its mean does not depend on one. */
 #define BLOCKS_MAX 8
 #define BLOCK_MIN  3
 
-/* Deviations (as of a normal law) beyond which an interval is long, if it is twice the
- * median as well. */
+/* An interval is long if it is further from the median than this many standard
+ * deviations of a normal law and is twice the median. */
 #define LONG_DEVIATIONS 6.0
 #define LONG_RATIO      2.0
 
-/* Judged: the confidence is a half with so many intervals, and with such a spread of
- * the mean. */
+/* Chosen by judgement: the confidence is halved at this number of intervals, and at
+ * this spread of the mean. */
 #define HALF_INTERVALS 5.0
 #define HALF_SIGMA     0.15
 
@@ -51,7 +51,7 @@ static int compare_reals (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts 'values'. */
+/* The median. Sorts 'values'. */
 static double median_of (double values[], int n)
 {
     qsort (values, (size_t) n, sizeof (*values), compare_reals);
@@ -65,7 +65,7 @@ static double median_interval (const struct interval intervals[], int n, double 
     return median_of (room, n);
 }
 
-/* Median of the distances from 'median', as a standard deviation. */
+/* Median of the distances from 'median', scaled to a standard deviation. */
 static double deviation_of (const struct interval intervals[],
                             int n,
                             double median,
@@ -90,7 +90,7 @@ static double mean_of (const struct interval intervals[], int n)
     return seconds / steps;
 }
 
-/* Leave the long ones out if they are few. Return how many went. */
+/* Drop the long intervals if they are few. Return how many were dropped. */
 static int drop_long (struct interval intervals[], int *n, double limit)
 {
     int n_long = 0;
@@ -107,7 +107,7 @@ static int drop_long (struct interval intervals[], int *n, double limit)
     return n_long;
 }
 
-/* Spread of the mean, from the means of blocks; Student's t of so few of them is wider
+/* Spread of the mean, from the means of blocks. With so few blocks Student's t is wider
  * than the normal law.
  */
 static double spread_of (const struct interval intervals[], int n, double mean)
@@ -129,8 +129,8 @@ static double spread_of (const struct interval intervals[], int n, double mean)
     return sqrt (sum / (n_blocks - 1) / n_blocks) * (1 + 2.0 / (n_blocks - 1));
 }
 
-/* Slow steps behind the warm-up that was asked for: the first ones while they take
- * twice as long as the second half, but at most half of all.
+/* Slow steps after the requested warm-up: the first steps that take more than twice as
+ * long as the second half, at most half of all.
  */
 static int slow_steps (const struct interval intervals[], int n, double *room)
 {
@@ -161,8 +161,8 @@ static void judge (struct interval intervals[],
     steady->drift = log (mean_of (intervals + n / 2, n - n / 2)
                          / mean_of (intervals, n / 2 > 0 ? n / 2 : 1));
     noise = spread_of (intervals, n, steady->step_s);
-    /* what the halves differ by chance is in the noise already: each has twice its
-     * variance, their difference four times */
+    /* the noise already covers the random difference of the halves: each half has twice
+     * its variance, their difference four times */
     doubt = fmax (fabs (steady->drift) - 2 * noise, 0) / 2;
     steady->sigma =
         sqrt (noise * noise + doubt * doubt + pow (log (all / steady->step_s), 2)
@@ -171,8 +171,8 @@ static void judge (struct interval intervals[],
         (double) n / (n + HALF_INTERVALS) / (1 + pow (steady->sigma / HALF_SIGMA, 2));
 }
 
-/* The marks from the end of the warm-up on, in order. Those of one moment are one: a
- * pipe was full of them.
+/* The marks from the end of the warm-up on, in order. Marks at the same time are
+ * merged, since they came from a pipe that had buffered them.
  */
 static int merge_marks (const struct dn_mark marks[],
                         int n_marks,
@@ -207,7 +207,7 @@ static int find_intervals (const struct dn_mark merged[],
     return n_merged > 0 ? n_merged - 1 : 0;
 }
 
-/* The room: intervals, the marks around them, and numbers to sort. */
+/* Working memory: intervals, the marks around them, and numbers to sort. */
 struct room {
     struct interval *intervals;
     struct dn_mark *merged;
@@ -244,7 +244,7 @@ int dn_steady_find (const struct dn_mark marks[],
     if (n < DN_STEADY_MIN)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "%d steps measured behind %lld of warm-up, expected at "
+                           "%d steps measured after %lld of warm-up, expected at "
                            "least %d",
                            n,
                            (long long) warmup,

@@ -1,8 +1,8 @@
-/* steady.h - the step time of a program out of the times at which its steps ended
+/* steady.h - the step time of a program from the times at which its steps ended
  *
- * In: marks of a short run: so many steps were done at that time. Out: struct
- * dn_steady: what a step takes in the long run, how sure that is, and what came before.
- * Never: what the program computes, or on what.
+ * In: marks of a short run: the number of steps done at a time. Out: struct dn_steady:
+ * the step time in the long run, its uncertainty, and the start-up before it. Never:
+ * what the program computes, and on which device.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 
-/* Intervals behind the warm-up without which nothing can be told. */
+/* The minimum number of intervals after the warm-up. */
 #define DN_STEADY_MIN 3
 
 struct dn_mark {
@@ -21,18 +21,18 @@ struct dn_mark {
 
 struct dn_steady {
     int64_t steps;     /* that were measured */
-    int64_t warmup;    /* steps before them: those asked for, and slow ones behind */
+    int64_t warmup;    /* steps before them: those requested, and slow ones after */
     double step_s;     /* one step */
-    double sigma;      /* standard deviation of its logarithm: how well it is known */
+    double sigma;      /* standard deviation of its logarithm */
     double median_s;   /* of single intervals */
-    double start_s;    /* until the steps were steady, but for the steps themselves */
+    double start_s;    /* until the steps were steady, without the steps */
     double drift;      /* ln (second half / first half) */
     int64_t outliers;  /* single long intervals that were left out */
     double confidence; /* 0..1 */
 };
 
-/* Find the steady state of 'marks', which are in order, behind 'warmup' steps. Return
- * -1 with 'err' when there are too few of them.
+/* Find the steady state of 'marks', which are in order, after 'warmup' steps. Return -1
+ * with 'err' if there are too few of them.
  */
 int dn_steady_find (const struct dn_mark marks[],
                     int n_marks,

@@ -1,8 +1,8 @@
-/* table.c - a CSV file with named columns, on libcsv
+/* table.c - read a CSV file with named columns, with libcsv
  *
- * libcsv knows neither lines nor limits, so the text is handed to it line by line: an
- * error names the line on which its row begins, and a quote that is never closed ends
- * the reading instead of filling the memory.
+ * libcsv reports no line numbers and has no limits, so it gets the text line by line.
+ * An error names the line on which its row begins, and a quote that is never closed
+ * ends the reading instead of filling the memory.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,17 +21,17 @@ struct dn_table {
     dn_row_f row;
     void *context;
     const struct dn_row_files *files;
-    struct dn_err *err; /* of the feed that runs */
+    struct dn_err *err; /* of the current call */
     int status;
-    size_t n_mark;    /* bytes of the mark that have been seen */
-    bool begun;       /* there can be no mark any more */
-    int64_t line;     /* that is being read */
-    int64_t row_line; /* on which the present row began */
+    size_t n_mark;    /* bytes of the mark that have been read */
+    bool begun;       /* the start has been read: no mark can follow */
+    int64_t line;     /* being read */
+    int64_t row_line; /* on which the current row began */
     size_t row_len;   /* its bytes */
     bool in_row;
     char *names[DN_COLUMNS_MAX]; /* owned */
     int n_names;
-    char *text;  /* the fields of the present row, one behind the other, terminated */
+    char *text;  /* the fields of the current row in sequence, each terminated */
     size_t size; /* of 'text' */
     size_t used;
     size_t starts[DN_COLUMNS_MAX]; /* of the fields in 'text' */
@@ -207,7 +207,7 @@ static bool is_blank (const char *text, size_t len)
     return true;
 }
 
-/* Hand at most one line to the parser. */
+/* Pass at most one line to the parser. */
 static void feed_line (struct dn_table *table, const char *text, size_t len)
 {
     if (!table->in_row) {
@@ -245,8 +245,8 @@ static void feed_lines (struct dn_table *table, const char *text, size_t len)
     }
 }
 
-/* A mark at the beginning is no text. It may come in pieces; what only looked like one
- * is handed on. Return how many bytes have been dealt with.
+/* Skip a mark at the beginning. It may arrive in pieces. Bytes that only look like the
+ * start of a mark are passed on. Return the number of bytes consumed.
  */
 static size_t skip_mark (struct dn_table *table, const char *text, size_t len)
 {
@@ -280,7 +280,7 @@ int dn_table_feed (struct dn_table *table,
 
     table->err = err;
     if (table->status < 0)
-        return dn_err_set (err, DN_E_BUG, "a table is read on behind its error");
+        return dn_err_set (err, DN_E_BUG, "a table is read after its error");
     skipped = skip_mark (table, text, len);
     if (len == 0)
         finish (table);

@@ -1,9 +1,9 @@
-/* table.h - a CSV file with named columns, row by row
+/* table.h - read a CSV file with named columns row by row
  *
  * In: the bytes of the file, in pieces of any size. Out: a call per row, so that a file
  * of any length is read in the memory of one row. RFC 4180: quotes, doubled quotes,
- * line breaks inside of quotes. Blanks around a field that is not quoted, empty lines
- * and a byte order mark are passed over; lines end in LF or CRLF.
+ * line breaks inside quotes. Blanks around an unquoted field, empty lines and a byte
+ * order mark are skipped. Lines end in LF or CRLF.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,8 +17,8 @@
 
 struct dn_table;
 
-/* Where the files are that cells name: find the text of one, to be freed by the caller;
- * -1 with 'err' when it cannot be read.
+/* Reads the files that cells name. The caller frees the text; -1 with 'err' if it
+ * cannot be read.
  */
 struct dn_row_files {
     int (*text) (const char *path, void *context, char **text, struct dn_err *err);
@@ -27,7 +27,7 @@ struct dn_row_files {
 
 /* One row. All strings live until the call ends. */
 struct dn_row {
-    int64_t line; /* on which it begins, from 1; of a store: the number of the record */
+    int64_t line; /* where it begins, from 1; in a store, the record's number */
     int n_columns;
     const char *const *names;
     const char *const *values;        /* "" where the row is short */
@@ -37,13 +37,13 @@ struct dn_row {
 /* The value of a column, or NULL when the table has no such column. */
 const char *dn_row_get (const struct dn_row *row, const char *column);
 
-/* Called for every row; -1 with 'err' ends the reading. */
+/* Called for every row. -1 with 'err' ends the reading. */
 typedef int (*dn_row_f) (const struct dn_row *row, void *context, struct dn_err *err);
 
 /* A reader, or NULL without memory. Freed with dn_table_free (). */
 struct dn_table *dn_table_new (dn_row_f row, void *context);
 
-/* From now on rows have these files; borrowed. */
+/* Use these files for the rows from now on. Borrowed. */
 void dn_table_set_files (struct dn_table *table, const struct dn_row_files *files);
 
 void dn_table_free (struct dn_table *table);
@@ -51,11 +51,11 @@ void dn_table_free (struct dn_table *table);
 /* dn_table_free () for dn_cleanup. */
 void dn_table_cleanup (struct dn_table **table);
 
-/* Hand over the next 'len' bytes; 0 bytes: the end of the file. Return -1 with 'err'
+/* Pass the next 'len' bytes; 0 bytes mark the end of the file. Return -1 with 'err',
  * naming the line on which the row begins, for a file that is no table (no head, a
  * quote that is misplaced or not closed, a NUL byte, more fields than columns, more
  * than DN_COLUMNS_MAX of them, a row of more than DN_FILE_MAX bytes), or the callback's
- * error. Behind an error nothing can be read any more.
+ * error. After an error nothing more can be read.
  */
 int dn_table_feed (struct dn_table *table,
                    const char *text,

@@ -1,4 +1,4 @@
-/* train.c - from measured runs to a model bundle: the parts in order
+/* train.c - train a model bundle from measured runs: the parts in order
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -11,7 +11,7 @@
 #include "learn/booster_json.h"
 #include "learn/parts.h"
 
-/* Fewer runs teach nothing, and let nothing be left out. */
+/* With fewer runs, nothing can be learned or left out. */
 #define RUNS_MIN 20
 
 struct dn_training dn_training_start (int max_runs, uint64_t seed)
@@ -70,7 +70,7 @@ static struct dn_trees *read_trees (const struct dn_boost *made, struct dn_err *
     return dn_booster_json_read ((struct dn_span){text, len}, DN_N_FEATURES, err);
 }
 
-/* Compare on the rows that were trained on. */
+/* Compare on the rows of the training. */
 static int confirm (struct dn_training *training,
                     const struct dn_case_set *set,
                     const struct dn_boost *made,
@@ -105,7 +105,7 @@ static int take_trees (struct dn_training *training,
     return rc;
 }
 
-/* The trees that go into the bundle have seen all runs. */
+/* The trees of the bundle are trained on all runs. */
 static int train_all (struct dn_training *training,
                       const struct dn_case_set *set,
                       struct dn_err *err)

@@ -1,14 +1,14 @@
-/* train.h - from measured runs to a model bundle
+/* train.h - train a model bundle from measured runs
  *
  * In: runs (runs.h). Out: the bytes of a bundle's files (dnnest(1), dnnest model):
- * boosted trees on ln (measured / white box) of the step time, how far the trees are to
- * be believed by the distance from the runs, the spread there, and bounds that hold for
- * models and sources that were left out; and the figures of those left out. The trees
- * have been confirmed on the features of the runs (confirm.h). The same runs, seed and
- * libxgboost give the same bytes. Never: files.
+ * boosted trees on ln (measured / white box) of the step time, the share of the trees'
+ * correction that applies at a distance from the runs, the spread there, and bounds
+ * that hold for models and sources that were left out. Also the accuracy on those left
+ * out. The trees have been confirmed on the features of the runs (confirm.h). The same
+ * runs, seed and libxgboost give the same bytes. Never: files.
  *
- * GPU memory gets bounds and no trees, power neither: their rows come from two sources
- * and one, whose habits trees would learn.
+ * GPU memory and power get no trees, because their rows come from two sources and one,
+ * whose peculiarities trees would learn. GPU memory gets bounds.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,7 +19,8 @@
 #include "learn/flat_write.h"
 #include "learn/runs.h"
 
-/* What is left out, each value of it in turn, to see what the rest says of it. */
+/* What is left out. Each value of it is left out in turn and predicted from the rest.
+ */
 enum dn_scheme {
     DN_SCHEME_RUN, /* a tenth of the runs, by chance: the same models and sources stay
                     */
@@ -31,7 +32,7 @@ enum dn_scheme {
 
 extern const struct dn_names dn_scheme_names;
 
-/* How good something is on runs that it has not seen. Fractions. */
+/* Accuracy on unseen runs. Fractions. */
 struct dn_errors {
     double mean;
     double median;
@@ -54,8 +55,8 @@ struct dn_training_file {
     struct dn_digest digest;
 };
 
-/* Change the features and ratios of the runs to what a white box without those that are
- * left out would make of them. -1 with 'err'.
+/* Recompute the features and ratios of the runs with a white box that was fitted
+ * without those left out. -1 with 'err'.
  */
 typedef int (*dn_refit_f) (void *context,
                            const bool *left_out,
@@ -67,11 +68,11 @@ struct dn_training {
     struct dn_runs runs;
     const char *name; /* of the bundle */
     uint64_t seed;
-    int max_folds; /* values are left out in so many groups at most */
-    double margin; /* factor on the bounds: what the runs do not show */
+    int max_folds; /* maximum number of groups that are left out in turn */
+    double margin; /* factor on the bounds, for what the runs do not cover */
     const struct dn_training_file *files;
     int n_files;
-    dn_refit_f refit; /* NULL: the white box does not know the runs */
+    dn_refit_f refit; /* NULL: the white box was not fitted to the runs */
     void (*progress) (void *context, int n, double share);
     void *context;
     /* out; owned */
@@ -82,7 +83,7 @@ struct dn_training {
     struct dn_judgement judgements[DN_N_SCHEMES];
 };
 
-/* The names that the manifest gives to these files. */
+/* The names of these files in the manifest. */
 #define DN_TRAIN_STEP_FILE   "step.trees"
 #define DN_TRAIN_POINTS_FILE "domain.points"
 

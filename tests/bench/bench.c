@@ -1,4 +1,4 @@
-/* bench.c - what the programs of this folder share: files, and dying of bad ones
+/* bench.c - shared by the programs of this folder: reading files, and exit on errors
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

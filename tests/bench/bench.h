@@ -1,4 +1,4 @@
-/* bench.h - what the programs of this folder share: files, and dying of bad ones
+/* bench.h - shared by the programs of this folder: reading files, and exit on errors
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,10 +10,10 @@
 #include "hardware/hardware.h"
 #include "learn/table.h"
 
-/* Say what is wrong with what, and exit with 1. */
+/* Print the error of 'what', and exit with 1. */
 _Noreturn void bench_die (const char *what, const char *why);
 
-/* The whole file, its length in *len; freed by the caller. */
+/* The whole file, its length in *len. The caller frees it. */
 char *bench_read_file (const char *path, size_t *len);
 
 /* Add all *.conf of the folder, in order of their names. */

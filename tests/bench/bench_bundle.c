@@ -1,9 +1,9 @@
-/* bench_bundle.c - what a bundle costs: bench_bundle BUNDLE-DIR HARDWARE-DIR
+/* bench_bundle.c - the cost of a bundle: bench_bundle BUNDLE-DIR HARDWARE-DIR
  *
  * DATASETS in the environment names the table of data sets. Prints CPU time of this
- * thread, not wall time, so that other work on the machine disturbs little: the least
- * and the median of many runs. A bundle is loaded at a (re)configuration, the rest
- * happens once per submission.
+ * thread, not wall time, so that other work on the machine has little effect: the
+ * minimum and the median of many runs. A bundle is loaded at a (re)configuration, the
+ * rest is done once per submission.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -64,7 +64,7 @@ static void time_load (const char *dir)
     print_times ("load the bundle", times, N);
 }
 
-/* One decision's work: a network that is there, eight devices. */
+/* The work of one decision: an existing network, eight devices. */
 struct scene {
     struct dn_site *site;
     struct dn_spec spec;

@@ -26,8 +26,8 @@
 #define CHIPS_MAX 8
 #define N_FILES   4
 
-/* Errors count by this power: some kernels run at half of what their like reach (on the
- * P4 above all), and no constant should bend to them.
+/* Errors count by this power: some kernels run at half the rate of similar ones (mainly
+ * on the P4), and should not influence the constants.
  */
 #define ROBUST 0.65
 
@@ -44,7 +44,7 @@ struct data {
     struct dn_catalogue catalogue;
     struct row *rows;
     int n_rows;
-    int file; /* that is being read */
+    int file; /* being read */
     char chip_names[CHIPS_MAX][DN_NAME_MAX];
     const struct dn_device *chips[CHIPS_MAX];
     int family[CHIPS_MAX]; /* first chip of the same name up to '_': a100 */
@@ -54,11 +54,11 @@ struct data {
 struct point {
     struct dn_kernel_constants k;
     double factor[CHIPS_MAX]; /* measured efficiency, by family */
-    double host[CHIPS_MAX];   /* measured floor, by family: each chip had its host */
+    double host[CHIPS_MAX]; /* measured floor, by family: each chip had another host */
 };
 
-/* A constant: how C writes it, where it is, its bounds, the files that fit it (a bit
- * each; 0: not fitted) and the source of one that is not fitted.
+/* A constant: its name in C, its location, its bounds, the files that it is fitted to
+ * (a bit each; 0: not fitted) and the source of one that is not fitted.
  */
 struct constant {
     const char *text;
@@ -230,7 +230,7 @@ static struct dn_kernel conv_of (const struct dn_row *line)
     kernel.weight = 4 * kernel.k * kernel.n;
     kernel.bytes =
         kernel.weight + 4 * (batch * side_in * side_in * in + kernel.m * kernel.n);
-    /* The file holds no other convolutions; 'side' is what asks for Winograd. */
+    /* The file has only such convolutions. 'side' selects Winograd. */
     kernel.side = size > 2.5 && size < 3.5 && stride < 1.5 ? side : 0;
     return kernel;
 }
@@ -267,7 +267,8 @@ static int add_row (const struct dn_row *line, void *context, struct dn_err *err
     return 0;
 }
 
-/* What a timed call takes: light kernels hide part of the launch, products none. */
+/* The overhead of a timed call. Light kernels hide part of the launch, products none.
+ */
 static double timed (const struct data *data,
                      const struct point *at,
                      const struct dn_kernel_device *device,
@@ -293,7 +294,7 @@ static void devices_of (const struct data *data,
 }
 
 /* Mean |ln (predicted / measured)|^ROBUST of the files in 'files', each with the same
- * weight; without one family of chips (-1: with all).
+ * weight, without one family of chips (-1: with all).
  */
 static double loss (const struct data *data,
                     const struct point *at,
@@ -321,7 +322,7 @@ static double loss (const struct data *data,
     return all;
 }
 
-/* Try value * e^step and value * e^-step; keep what lowers the loss. */
+/* Try value * e^step and value * e^-step, and keep the one that lowers the loss. */
 static bool improve (const struct data *data,
                      struct point *at,
                      double *value,
@@ -496,7 +497,7 @@ static void print_factors (const struct data *data, const struct point *all, int
                      own.host[i]);
 }
 
-/* Leave every family of chips out of the fit once, and judge its rows. */
+/* Leave every family of chips out of the fit once, and score its rows. */
 static void cross_validate (const struct data *data,
                             const struct point *start,
                             int sweeps)

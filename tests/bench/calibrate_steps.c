@@ -5,8 +5,8 @@
  * The fit is that of step_fit.c. With COLUMN (model, source or gpu) every value of it
  * is left out once, or ONLY that one, the constants are fitted to the rest, and the
  * errors are those of the rows that were left out. With CONSTANTS, names separated by
- * commas, these alone are fitted, all on all rows; without COLUMN, ONLY is the source
- * whose rows are taken. Empty words stand for nothing.
+ * commas, only these are fitted, each to all rows; without COLUMN, ONLY is the source
+ * whose rows are used. Empty words are ignored.
  *
  * Constants go to stdout as initialisers, errors to stderr.
  *
@@ -20,7 +20,7 @@
 #include "learn/score.h"
 #include "step_fit.h"
 
-/* Errors of one kind of rows: of all, and by model. */
+/* Errors of one group of rows, over all rows and by model. */
 struct scores {
     struct dn_score all;
     struct dn_score models;
@@ -61,7 +61,7 @@ static int by_value (const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The factor on the prediction that so large a share of the runs stays below. */
+/* The factor on the prediction that this share of the runs stays below. */
 static double factor_at (const struct scores *scores, double share)
 {
     return scores->ratios[(size_t) (share * (double) (scores->n_ratios - 1))];

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# lib.sh - what the scripts of this folder share, to be sourced
+# lib.sh - shared by the scripts of this folder, to be sourced
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$(mktemp -d)
@@ -9,7 +9,7 @@ predictor=("$top"/model/{base,spec,request,hardware,graph,graph/zoo,predict}/*.c
 trap 'rm -rf "$build"' EXIT
 
 # compile NAME [SOURCE | FLAG]... - $build/NAME of NAME.c, bench.c and these; no configured
-# tree is needed. DNNEST_COMPILE_ONLY=yes ends the script here: that everything is there.
+# tree is needed. DNNEST_COMPILE_ONLY=yes ends the script here, to test that it compiles.
 compile() {
     local name=$1
     shift

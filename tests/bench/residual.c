@@ -1,11 +1,12 @@
-/* residual.c - judge the learned residual and its bounds on what nothing has seen
+/* residual.c - judge the learned residual and its bounds on unseen rows
  *
  * usage: residual HARDWARE-FOLDER RUNS.csv SWEEPS
  *
- * As 'dnnest train' leaves models, sources and GPUs out, but the constants of the white
- * box are fitted again each time, to the rows that stay: those that ship were fitted to
- * all rows, and flatter. The tables go to stdout, in Markdown; the last line is by how
- * much the spread of what was left out grows with it, for 'dnnest train --margin'.
+ * Models, sources and GPUs are left out as in 'dnnest train', but each time the
+ * constants of the white box are fitted again to the rows that are kept. The constants
+ * that ship were fitted to all rows, so their errors are too small. The tables go to
+ * stdout, in Markdown. The last line is the factor by which the refit increases the
+ * spread of the rows left out, for 'dnnest train --margin'.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,7 +18,7 @@
 #include "learn/train.h"
 #include "step_fit.h"
 
-/* The measured runs, both as the fit and as the training see them. */
+/* The measured runs, both as the fit and as the training read them. */
 struct bench {
     struct bench_set set;
     struct dn_training training;
@@ -37,11 +38,11 @@ static int add_both (const struct dn_row *row, void *context, struct dn_err *err
                < 0)
         return -1;
     if (bench->set.n_runs - before != bench->training.runs.n - n)
-        bench_die ("rows", "the fit and the training differ in what they can use");
+        bench_die ("rows", "the fit and the training use different rows");
     return 0;
 }
 
-/* What a white box without the rows that are left out makes of all rows. */
+/* Recompute all rows with a white box fitted without the rows that are left out. */
 static int refit (void *context,
                   const bool *left_out,
                   struct dn_runs *runs,

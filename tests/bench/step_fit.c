@@ -22,7 +22,7 @@ struct knob {
     double min;
     double max;
     bool several; /* fitted on rows of several GPUs */
-    bool judged;  /* not fitted unless asked for */
+    bool judged;  /* fitted only on request */
 };
 
 #define KNOB(member, min, max, several)                                                \
@@ -135,7 +135,7 @@ static bool in_list (const char *list, const char *name)
     return false;
 }
 
-/* Mean weighted error over the rows of one kind that may be looked at. */
+/* Mean weighted error over the usable rows of one kind. */
 static double loss (const struct bench_set *set,
                     const struct dn_constants *constants,
                     bool several)
@@ -155,7 +155,7 @@ static double loss (const struct bench_set *set,
     return weights > 0 ? sum / weights : 0;
 }
 
-/* Try a factor on one constant; keep it if the loss shrinks. */
+/* Try a factor on one constant, and keep it if the loss decreases. */
 static bool improve (const struct bench_set *set,
                      const struct knob *knob,
                      double factor,

@@ -35,7 +35,7 @@ struct bench_set {
  */
 int bench_add_run (const struct dn_row *row, void *context, struct dn_err *err);
 
-/* Once all runs are there: one vote per pair of model and source. */
+/* When all runs have been read: one vote per pair of model and source. */
 void bench_weigh (struct bench_set *set);
 
 /* Seconds of one step. */
@@ -47,7 +47,7 @@ void bench_fit (const struct bench_set *set,
                 int sweeps,
                 struct dn_constants *constants);
 
-/* Those that were fitted, as initialisers. */
+/* Print the fitted constants as initialisers. */
 void bench_print_constants (const struct bench_set *set,
                             const struct dn_constants *constants);
 

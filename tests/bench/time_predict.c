@@ -1,12 +1,12 @@
-/* time_predict.c - how long predictions take
+/* time_predict.c - the time of predictions
  *
  * usage: time_predict HARDWARE-FOLDER DATASETS [ROUNDS | --list | --once CASE]
  *
  * Every round runs each case once, a batch of calls of about two milliseconds, so that
- * what else the machine does falls on all cases alike. A figure is the median over the
+ * other work on the machine affects all cases equally. A figure is the median over the
  * rounds of the time per call, in CPU time of the thread: a prediction never waits, so
- * that is what it takes on a core of its own. --once makes a call to warm up and one in
- * measured (), for a program that counts instructions.
+ * this is its time on a free core. --once makes a call to warm up and one in measured
+ * (), for a program that counts instructions.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -81,7 +81,7 @@ struct scene {
     double *seconds;          /* per call, by round; owned */
 };
 
-/* Its result must not be known before: the compiler could leave the work out. */
+/* The result is not known at compile time, or the compiler could remove the work. */
 static volatile double sink;
 
 static void call (struct scene *scene)
@@ -113,7 +113,7 @@ static void call (struct scene *scene)
     dn_graph_free (&built);
 }
 
-/* The same as a function of its own, whose instructions callgrind can count. */
+/* The same as a separate function, whose instructions callgrind can count. */
 __attribute__ ((noinline)) static void measured (struct scene *scene)
 {
     call (scene);
@@ -137,7 +137,7 @@ static double time_batch (struct scene *scene)
     return (now () - begin) / scene->calls;
 }
 
-/* A site with all devices, that any of its jobs may be moved to. */
+/* A site with all devices, to any of which its jobs may be moved. */
 static struct dn_site *site_of (const char *hardware, const char *datasets)
 {
     struct dn_site *site = malloc (sizeof (*site));

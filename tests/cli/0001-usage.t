@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0001-usage.t - help, version, and being called in the wrong way
+# 0001-usage.t - help, version, and wrong command lines
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -24,7 +24,7 @@ for option in -V --version; do
 done
 for command in $commands; do
     like "dnnest $command has --json" "$("$DNNEST" "$command" --help)" ' --json '
-    # advise takes over the command line of sbatch, whose options nobody knows all of.
+    # advise takes the command line of sbatch, not all of whose options it knows.
     [[ $command = advise ]] \
         || refuses "dnnest $command refuses an unknown option" 2 "option '--nonsense'" \
             "$command" --nonsense

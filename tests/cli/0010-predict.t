@@ -32,7 +32,7 @@ gives 'a run is timed in days and hours' 0 ' ([0-9]+-)?[0-9]{2}:[0-9]{2}:[0-9]{2
 gives 'a run of unknown length has no time' 0 't4_16gb +yes +[0-9.]+ +- +- +[0-9.]+ GiB' \
     predict --gpu t4_16gb model=resnet50,batch=8,precision=fp16
 is 'SPEC may come from stdin' "$(dn predict - <<<"$spec")" "$(dn predict $spec)"
-is 'options may stand behind SPEC' "$(dn predict $spec --gpu t4_16gb)" \
+is 'options may follow SPEC' "$(dn predict $spec --gpu t4_16gb)" \
     "$(dn predict --gpu t4_16gb $spec)"
 is 'the order of keys does not matter' \
     "$(dn predict precision=fp16,dataset=imagenet,epochs=90,batch=64,model=resnet50)" \

@@ -31,7 +31,7 @@ json 'every candidate has exactly the members of the contract' \
       "cpus", "power_w", "energy_j", "cost", "carbon_g", "samples_per_s",
       "price_performance", "largest_batch", "confidence", "breakdown_ms"]
       for c in d["candidates"])' predict $spec
-json 'what can run has numbers everywhere' \
+json 'a candidate that can run has numbers everywhere' \
     'all(isinstance(c["gpu"], str) and isinstance(c["fits"], bool)
       and all(number(c[k][q]) and c[k][q] > 0 for k in ("step_ms", "train_s", "gpu_mem_bytes")
               for q in ("p50", "p95"))
@@ -66,10 +66,10 @@ json 'cost is the price times GPUs times hours' \
 json 'four GPUs have four times the CPUs of one' \
     'd["candidates"][0]["cpus"] % 4 == 0 and d["spec"]["global_batch"] == 1024' \
     predict --gpu a100_sxm4_40gb $spec,gpus=4
-json 'a network by its sizes alone has a name and FLOPs' \
+json 'a network given by its sizes alone has a name and FLOPs' \
     'd["model"]["params"] > 1e6 and d["model"]["forward_flops_per_sample"] > 0' \
     predict model=transformer,layers=4,hidden=256,heads=4,seq_len=128,vocab=1k,batch=8
-json 'a network by parameters and FLOPs is taken as it is' \
+json 'a network given by parameters and FLOPs keeps these numbers' \
     'd["model"]["params"] == 34e6 and d["model"]["forward_flops_per_sample"] == 12e9' \
     predict params=34M,flops=12G,activations=40M,batch=64
 

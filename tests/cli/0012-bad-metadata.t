@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0012-bad-metadata.t - every wrong input has a message that says what, and what was expected
+# 0012-bad-metadata.t - every wrong input has a message with the value and what was expected
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +15,7 @@ bad 'a model that resembles none is named' "model: 'qqqqqq'" 'model=qqqqqq,batch
 bad 'a missing model is named' 'model: missing, expected model=NAME' 'batch=8'
 bad 'a missing batch is named' 'batch: missing, expected batch=N' 'model=resnet50'
 bad 'an unknown data set is named' "dataset: 'imagent' .*expected" $ok,epochs=9,dataset=imagent
-bad 'an unknown word of an enum is named with those that are known' \
+bad 'an unknown word of an enum is named with the known words' \
     "precision: 'fp17' is unknown, expected one of fp32 tf32 fp16" $ok,precision=fp17
 bad 'a key that is given twice is named' 'column 24: batch: given twice' $ok,batch=9
 bad 'a key without a value is named' 'batch: no value, expected batch=' 'model=resnet50,batch='
@@ -61,7 +61,7 @@ bad 'a quote cannot break out of the message' "model: 'a\?b' is not a name" "bat
 bad 'an absurd network is refused by a limit' '(layers|experts|hidden)' \
     'model=transformer,layers=99999,hidden=1M,heads=4,seq_len=128,batch=8'
 
-# Whatever it is, the program ends in an orderly way.
+# For any input the program exits normally.
 for i in $(seq 1 40); do
     text=$(head -c $((i * 7)) /dev/urandom | tr -d '\0')
     try predict "$text"

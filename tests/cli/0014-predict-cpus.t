@@ -42,12 +42,12 @@ json 'the curve follows the key workers' \
 json 'synthetic input needs no CPU' \
     'all(p["relative"] == 1 for p in d["candidates"][0]["cpu_curve"])' \
     predict --cpu-curve $gpu model=alexnet,batch=256,input=synthetic
-json 'where it is not known what is loaded there is no curve' \
+json 'without a known input there is no curve' \
     'd["candidates"][0]["cpu_curve"] is None and d["candidates"][0]["cpus"] is None' \
     predict --cpu-curve $gpu model=ncf,batch=256
 gives 'the table shows a missing curve as -' 0 'v100_sxm2_16gb( +-){8}$' \
     predict --cpu-curve $gpu model=ncf,batch=256
-json 'where the precision cannot run there is no curve' \
+json 'for a precision that the device cannot run there is no curve' \
     'd["candidates"][0]["cpu_curve"] is None' \
     predict --cpu-curve $gpu model=alexnet,batch=8,precision=bf16
 json 'without the option JSON has no such member' '"cpu_curve" not in d["candidates"][0]' \

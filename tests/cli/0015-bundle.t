@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0015-bundle.t - predictions with a model bundle, and bundles that lie
+# 0015-bundle.t - predictions with a model bundle, and wrong bundles
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -57,7 +57,7 @@ json 'advise predicts with the bundle' \
     'abs(d["candidates"][0]["confidence"] - 0.904837) < 1e-5' \
     advise --model "$work/small" --comment="dnnest:$near" -G a100:1 -t 1-0
 printf 'spec,gpu,step_ms\n"%s",v100_sxm2_16gb,100\n' "$near" > "$work/runs.csv"
-json 'evaluate tells the bundle from the white box' \
+json 'evaluate distinguishes the bundle from the white box' \
     'd["step_time"]["mape"] != d["white_box"]["mape"] and d["predicted"] == 1' \
     evaluate --model "$work/small" "$work/runs.csv"
 json 'without a bundle the two are the same' \
@@ -69,12 +69,12 @@ printf 'Bundle=%s\n' "$work/small" > "$work/with.conf"
 with() { "$DNNEST" predict --json --conf "$work/with.conf" --hardware "$work/hardware" \
     --datasets "$work/datasets.conf" $gpu "$@" $near; }
 like 'dnnest.conf names the bundle' "$(with)" '"model_bundle": *"small"'
-like '--model=none goes over dnnest.conf' "$(with --model none)" '"model_bundle": *null'
+like '--model=none overrides dnnest.conf' "$(with --model none)" '"model_bundle": *null'
 cd "$work" || exit
 like '--model takes a relative path' "$(with --model small)" '"model_bundle": *"small"'
 cd - > /dev/null || exit
 echo 'Bundle=none' > "$work/with.conf"
-like 'dnnest.conf may say that there is no bundle' "$(with)" '"model_bundle": *null'
+like 'dnnest.conf may select no bundle' "$(with)" '"model_bundle": *null'
 echo "Bundle=$work/nothing" > "$work/with.conf"
 like 'a bundle of dnnest.conf that is missing is named' "$(with 2>&1 > /dev/null)" \
     "^dnnest: $work/nothing: .*No such file.*; going on without a model bundle\$"
@@ -85,7 +85,7 @@ refuses 'config --check reports a bundle that is missing' 3 "$work/nothing: .*No
     config --check "$work/with.conf"
 bundle=none
 
-# --- bundles that lie ------------------------------------------------------------------
+# --- wrong bundles ---------------------------------------------------------------------
 
 # lies TITLE REGEX COMMAND...: the small bundle after COMMAND, which runs in its directory
 lies() {

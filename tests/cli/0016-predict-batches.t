@@ -42,12 +42,12 @@ value() {
 }
 one='(lambda c: (c["samples_per_s"], c["train_s"], c["cost"], c["gpu_mem_bytes"]))'
 for batch in 8 64; do
-    is "a point is what predict says of batch $batch" \
+    is "a point equals the prediction for batch $batch" \
         "$(value "$one(d['batch_sizes'][0]['points'][$((batch == 64))])" \
             --batch-sizes=8,64 --gpu t4_16gb $spec)" \
         "$(value "$one(d['candidates'][0])" --gpu t4_16gb $spec,batch=$batch)"
 done
-json 'a number of steps stands for its samples' \
+json 'a number of steps is converted to samples' \
     'abs(d["batch_sizes"][0]["points"][0]["train_s"]["p50"]
          - d["candidates"][0]["train_s"]["p50"]) < 1e-6
      and d["batch_sizes"][0]["points"][1]["train_s"]["p50"]
@@ -95,8 +95,8 @@ if ! command -v gnuplot >/dev/null; then
 fi
 refuses 'where nothing fits nothing is drawn' 2 'no batch size fits any of the devices' \
     predict --batch-sizes --plot "$work/none.svg" --gpu t4_16gb model=llama_13b
-ok 'where nothing fits no file is left behind' test ! -e "$work/none.svg"
-gives 'a picture is drawn beside the tables' 0 '^resnet50: .*KNEE' \
+ok 'where nothing fits no file remains' test ! -e "$work/none.svg"
+gives 'a picture is drawn in addition to the tables' 0 '^resnet50: .*KNEE' \
     predict --batch-sizes --plot "$work/a.svg" "${two[@]}" $spec
 texts() {
     python3 - "$1" <<'PYTHON'

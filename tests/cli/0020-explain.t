@@ -15,7 +15,7 @@ gives 'the stages of a step are listed' 0 'forward +[0-9.]+ .*backward_weight .*
     explain $gpu $spec
 gives 'the classes of memory are listed' 0 'weights .*gradients .*activations .*context ' \
     explain $gpu $spec
-gives 'the step says what it is bound by' 0 \
+gives 'the step states what it is bound by' 0 \
     'takes [0-9.]+ ms, bound by (compute|bandwidth|launch|host|input|network);' explain $gpu $spec
 gives 'the kinds of operators are listed' 0 \
     'conv +53( +[0-9.]+){5} +(compute|bandwidth|launch)'$'\n' explain $gpu $spec
@@ -74,7 +74,7 @@ json 'all single operators are those of the kinds' \
     explain $gpu --top 20000 $spec
 json 'the longest operators come first' \
     '(lambda s: s == sorted(s, reverse=True))([x["share"] for x in d["top"]])' explain $gpu $spec
-json 'no size of one kind stands twice where nothing else differs' \
+json 'no size of a kind is listed twice if nothing else differs' \
     'len({(x["kind"], x["size"]) for x in d["top"]}) >= len(d["top"]) - 3' \
     explain $gpu --top 20000 $spec
 json '--top=0 leaves no operator in JSON' 'd["top"] == []' explain $gpu --top=0 $spec
@@ -89,7 +89,7 @@ bound 'gradients over PCIe bind by the network' network \
 
 refuses 'a negative --top is out of range' 2 'top: -1 out of range 0..20000' \
     explain $gpu --top=-1 $spec
-refuses 'a --top beyond all networks is out of range' 2 '20001 out of range 0..20000' \
+refuses 'a --top larger than any network is out of range' 2 '20001 out of range 0..20000' \
     explain $gpu --top=20001 $spec
 refuses '--top that is no number is named' 2 "top: 'few' is not a" explain $gpu --top=few $spec
 refuses 'a missing device is a usage error' 2 '--gpu=NAME is missing' explain $spec

@@ -8,12 +8,12 @@ plan_later
 
 explain=(explain --gpu=v100_sxm2_32gb 'model=resnet50,batch=64,precision=fp16')
 
-# What does not need gnuplot.
+# Tests that do not need gnuplot.
 for name in picture picture.txt picture.svg.gz .svgx ''; do
     refuses "'$name' is no name of a picture" 2 'expected a name that ends in .svg, .png or .pdf' \
         "${explain[@]}" --plot="$work/new/$name"
 done
-refuses 'a folder that is not there is named' 5 'none/a.svg: No such file' \
+refuses 'a missing folder is named' 5 'none/a.svg: No such file' \
     "${explain[@]}" --plot="$work/none/a.svg"
 mkdir "$work/dir.svg"
 refuses 'a folder is no picture' 5 'dir.svg: not a regular file' \
@@ -24,7 +24,7 @@ refuses 'a device is not overwritten' 5 'null.svg: not a regular file' \
 # left NAME: how many temporary files of that name there are
 left() { find "$work" -name "$1.*" | wc -l; }
 
-# A gnuplot of ours: what is done when there is none, or when it fails.
+# A fake gnuplot: the behavior when there is none, or when it fails.
 fake() {
     mkdir -p "$work/bin"
     rm -f "$work/bin/gnuplot"
@@ -47,11 +47,11 @@ broken() {
     code=0
     dn "${explain[@]}" --plot "$work/kept.svg" >"$work/out" 2>"$work/err" || code=$?
     PATH=$path
-    is "$title is told by exit code 5" "$code" 5
+    is "$title gives exit code 5" "$code" 5
     like "$title is named" "$(cat "$work/err")" "$regex"
     is "$title prints nothing else" "$(cat "$work/out")" ''
     is "$title leaves the old picture" "$(cat "$work/kept.svg")" old
-    is "$title leaves nothing behind" "$(left kept.svg)" 0
+    is "$title leaves no other file" "$(left kept.svg)" 0
 }
 fake
 broken 'a missing gnuplot' '^dnnest: gnuplot is not installed \(package gnuplot-nox, or gnuplot\)$'
@@ -62,7 +62,7 @@ broken 'a gnuplot that is killed' '^dnnest: gnuplot was killed by signal 9: $'
 fake 'exit 0'
 broken 'a gnuplot that draws nothing' '^dnnest: gnuplot drew nothing$'
 fake 'printf "\033[31mred\n" >&2; exit 2'
-broken 'a gnuplot that says odd things' '^dnnest: gnuplot failed: \?\[31mred$'
+broken 'a gnuplot that prints control characters' '^dnnest: gnuplot failed: \?\[31mred$'
 
 if ! command -v gnuplot >/dev/null; then
     skip 'pictures are drawn' 'gnuplot is not installed'
@@ -93,11 +93,11 @@ is 'with --plot the table is printed as well' "$(dn "${explain[@]}" --plot "$wor
     "$(dn "${explain[@]}")"
 is 'with --plot JSON is printed as well' "$(dn "${explain[@]}" --json --plot "$work/a.svg")" \
     "$(dn "${explain[@]}" --json)"
-is 'no other file is left beside the picture' "$(left a.svg)" 0
+is 'no file remains besides the picture' "$(left a.svg)" 0
 is 'the picture has the permissions of an ordinary file' "$(stat -c %a "$work/a.svg")" 644
 cp "$work/a.svg" "$work/b.svg"
 dn "${explain[@]}" --plot "$work/a.svg" >/dev/null
-ok 'the same question has the same picture' cmp "$work/a.svg" "$work/b.svg"
+ok 'the same command draws the same picture' cmp "$work/a.svg" "$work/b.svg"
 ln -s a.svg "$work/link.svg"
 dn "${explain[@]/64/32}" --plot "$work/link.svg" >/dev/null
 like 'a link in the place of the picture is followed' "$(svg "$work/a.svg")" 'batch 32'
@@ -110,7 +110,7 @@ dn "${explain[@]}" --plot "$work/a.png" >/dev/null
 is '.png is PNG' "$(head -c 4 "$work/a.png" | tail -c 3)" PNG
 dn "${explain[@]}" --plot "$work/a.PDF" >/dev/null
 is '.PDF is PDF' "$(head -c 4 "$work/a.PDF")" '%PDF'
-ok 'a network of which little is known is drawn' \
+ok 'a network with few known figures is drawn' \
     dn explain --gpu t4_16gb --plot "$work/c.svg" params=1,flops=1,activations=1,batch=1
 dn explain --gpu t4_16gb --plot "$work/none.svg" model=resnet50,batch=8,precision=bf16 \
     >/dev/null 2>&1

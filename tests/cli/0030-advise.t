@@ -22,7 +22,7 @@ job=$work/job.sh
 
 gives 'the line that the user would see comes first' 0 \
     '^dnnest: time 1-00:00:00 -> 00:30:00, gpu a100:4 -> twin:4, cpus 64 -> 8 \(' advise "$job"
-gives 'the verdict and the mode are told' 0 'verdict: change \(mode enforce\)' advise "$job"
+gives 'the verdict and the mode are shown' 0 'verdict: change \(mode enforce\)' advise "$job"
 gives 'the request is shown before and after' 0 \
     'time +1-00:00:00 +00:30:00.*gpu +a100 +twin.*cpus per task +16 +2' advise "$job"
 gives 'the edits of fields are shown before and after' 0 \
@@ -30,13 +30,13 @@ gives 'the edits of fields are shown before and after' 0 \
 gives 'the reasons are shown' 0 'Reasons:.*time: the bound is 00:30:00' advise "$job"
 gives 'the candidates are shown' 0 'GPU +FITS .*twin +yes .*' advise "$job"
 is 'the script may come from stdin' "$(dn advise - < "$job")" "$(dn advise "$job")"
-is 'arguments behind the script belong to the script' \
+is 'arguments after the script belong to the script' \
     "$(dn advise "$job" --time=7 -x --json)" "$(dn advise "$job")"
 
 json 'the members of the contract are there' \
     'list(d) == ["metadata", "spec", "decision", "message", "edits", "reasons", "record",
      "candidates"]' advise "$job"
-json 'the decision says what changes' \
+json 'the decision states what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
      "time_min_s": None, "gpu": "twin", "partition": None, "features": None,
      "cpus_per_task": 2, "cpus_each_gpu": None, "note": None, "chosen": "twin"}' \
@@ -52,16 +52,16 @@ json 'the record keeps the original request' \
 json 'the record is that of the admin comment' \
     '[json.loads(e["new"]) for e in d["edits"] if e["field"] == "admin_comment"]
      == [d["record"]]' advise "$job"
-json 'candidates are objects of predict with what the site knows of them' \
+json 'candidates are objects of predict with the figures of the site' \
     '[c["type"] for c in d["candidates"]] == ["a100", "twin"]
      and [c["requested"] for c in d["candidates"]] == [True, False]
      and all(c["gpu"] == "a100_sxm4_40gb" and c["blocked"] is None
              and c["step_ms"]["p50"] > 0 for c in d["candidates"])' advise "$job"
 json 'the number of GPUs comes from the request' 'd["spec"]["gpus"] == 4' advise "$job"
 
-json 'the command line goes over the script' \
+json 'the command line overrides the script' \
     '{"field": "time_limit", "old": 7200, "new": 30} in d["edits"]' advise -t 5-0 "$job"
-json '--mem of the command line puts --mem-per-cpu of the script out of force' \
+json '--mem of the command line overrides --mem-per-cpu of the script' \
     'd["decision"]["cpus_per_task"] == 2
      and not any(e["field"] == "mem_per_node" for e in d["edits"])' \
     advise --mem=8G - \
@@ -70,14 +70,14 @@ json '--set=Mode=advise proposes without edits' \
     'd["decision"]["mode"] == "advise" and d["decision"]["verdict"] == "change"
      and [e["field"] for e in d["edits"]] == ["admin_comment"]
      and "would suffice" in d["message"]' advise --set=Mode=advise "$job"
-json '--set=Mode=observe says nothing to the user' 'd["message"] is None' \
+json '--set=Mode=observe gives the user no message' 'd["message"] is None' \
     advise --set=mode=observe "$job"
 json '--set may be repeated' \
     'd["decision"]["time_limit_s"] is None and d["decision"]["gpu"] is None' \
     advise --set=TimeLimit=keep --set=GpuType=keep "$job"
 json '--set=Record=none leaves the record out' 'd["record"] is None' \
     advise --set=Record=none "$job"
-json 'the comment goes over #DNNEST lines' 'd["spec"]["batch"] == 16' \
+json 'the comment overrides #DNNEST lines' 'd["spec"]["batch"] == 16' \
     advise --comment=dnnest:batch=16 "$job"
 json 'the comment alone is enough' 'd["decision"]["verdict"] == "change"' \
     advise --comment="mine; dnnest:$short" -G a100:1 -t 1-0 --wrap=true
@@ -88,19 +88,19 @@ abstains() {
     gives "$title" 1 "$regex" advise "$@"
 }
 abstains 'without metadata the exit code is 1' 'no metadata' -G a100:1 -t 60
-abstains 'a job that opts out is left alone' 'opts out' --comment=dnnest:off "$job"
-abstains 'an unmapped GPU type is left alone' "type 'h100' is not mapped" -G h100:4 "$job"
-abstains 'a job without GPUs is left alone' 'no GPU was requested' \
+abstains 'a job that opts out is unchanged' 'opts out' --comment=dnnest:off "$job"
+abstains 'a job with an unmapped GPU type is unchanged' "type 'h100' is not mapped" -G h100:4 "$job"
+abstains 'a job without GPUs is unchanged' 'no GPU was requested' \
     --comment="dnnest:$short" -c 4 -t 60
-abstains 'a network that does not fit is told' 'GPU memory' \
+abstains 'a network that does not fit is reported' 'GPU memory' \
     --comment=dnnest:model=gpt2_xl,batch=512,seq_len=1024,steps=10 -G a100:1 -t 60
-abstains 'a prediction without confidence is told' 'confidence .* below MinConfidence' \
+abstains 'a prediction without confidence is reported' 'confidence .* below MinConfidence' \
     --set=MinConfidence=1 "$job"
-json 'what was abstained from is null in JSON' \
+json 'without a decision its members are null in JSON' \
     'd["metadata"] == "none" and d["spec"] is None and d["record"] is None
      and d["edits"] == [] and d["candidates"] == []
      and d["decision"]["verdict"] == "none"' advise -t 60
-json 'JSON says that a job opts out' 'd["metadata"] == "off"' advise --comment=dnnest:off
+json 'JSON states that a job opts out' 'd["metadata"] == "off"' advise --comment=dnnest:off
 
 keeps() {
     local title=$1 reason=$2
@@ -134,7 +134,7 @@ json 'no time limit is not set' 'd["decision"]["time_limit_s"] is None' \
     advise --comment="dnnest:$short" -G a100:1
 
 try advise --set=DecisionTime=0.0001 "$job"
-is 'a decision that takes too long for slurmctld is made all the same' "$code" 0
+is 'a decision that takes too long for slurmctld is still made' "$code" 0
 like 'a decision that takes too long for slurmctld has a warning' "$err" \
     '^dnnest: the decision takes .* ms here; slurmctld would give it up after DecisionTime='
 try advise --set=DecisionTime=0 "$job"
@@ -144,11 +144,11 @@ refuses 'a DecisionTime out of range is refused' 3 \
     advise --set=DecisionTime=1001 "$job"
 
 try advise --made-up=3 -K "$job"
-is 'an unknown option of sbatch is passed over' "$code" 0
+is 'an unknown option of sbatch is ignored' "$code" 0
 like 'an unknown long option has a warning' \
     "$err" "^dnnest: warning: option '--made-up=3' is unknown and ignored"
 like 'an unknown short option has a warning' "$err" "warning: option '-K' is unknown"
 try advise --array=1-9 --hold -J name -o out -d afterok:1 --mail-type=END -H --nice -Q \
     --parsable --time-min=1 -A acct -q qos --export ALL "$job"
-is 'options without effect are taken in silence, with their arguments' "$code:$err" '0:'
+is 'options without effect are accepted without a message, with their arguments' "$code:$err" '0:'
 done_testing

@@ -1,8 +1,8 @@
 #!/bin/bash
 # 0031-advise-fields.t - fields of the submission, as sbatch of each version fills them
 #
-# Observed on real controllers. What a field held before shows in the edits: each row
-# wants exactly these, in their order.
+# Observed on real controllers. The edits show the previous value of a field. Each row
+# expects exactly these edits, in this order.
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -112,8 +112,8 @@ time_of -1 ''
 fields $v '--set=GpuType=keep -G a100:1 -t 90 --time-min=60' 'time_limit 90 -> 60' \
     'no limit goes below --time-min'
 
-# counts_of OPTIONS NODES TASKS: as they are on record; sbatch derives them from GPUs that
-# are asked for in two options.
+# counts_of OPTIONS NODES TASKS: as recorded; sbatch derives them from GPUs that
+# are requested by two options.
 counts_of() {
     local options=$1 nodes=$2 tasks=$3
     # shellcheck disable=SC2086

@@ -11,7 +11,7 @@ bad() {
     refuses "$title" 2 "$regex" advise "$@"
 }
 bad '-c takes a count' "cpus-per-task: 'many' is not a whole number" -c many
-bad '-c takes one at least' 'cpus-per-task: 0 out of range 1\.\.' -c 0
+bad '-c takes at least one' 'cpus-per-task: 0 out of range 1\.\.' -c 0
 bad '-n has an upper bound' 'ntasks: 9999999999 out of range' -n 9999999999
 bad '-N takes a range' "nodes: '1-2-x'|nodes: 'x' is not" -N 1-2-x
 bad '-N takes a rising range' "nodes: '4-2' ends below its start" -N 4-2
@@ -29,7 +29,7 @@ bad '--slurm takes no version before 20.02' "--slurm: '19.05' is not a version" 
 bad '--set takes KEY=VALUE' "--set: 'Mode', expected KEY=VALUE" --set=Mode
 bad 'an option without its argument is named' 'option --time needs an argument' -t
 bad 'a script and --wrap exclude each other' '--wrap and a script' --wrap=true job.sh
-bad 'a GPU list that makes no sense is shown' "gpu:a:b:c.* too many parts" \
+bad 'an invalid GPU list is shown' "gpu:a:b:c.* too many parts" \
     --comment="dnnest:$short" -G a:b:c
 bad 'a GPU count out of range is named' 'GPU count: .* out of range' \
     --comment="dnnest:$short" -G a100:99999999999

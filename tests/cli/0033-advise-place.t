@@ -21,7 +21,7 @@ json 'a partition names the type, and a move changes it' \
      and {"field": "partition", "old": "dear", "new": "cheap"} in d["edits"]
      and not any(e["field"].startswith("tres") for e in d["edits"])' \
     advise "${job[@]}" -p dear -G 4
-json 'the user is told of a move to another partition' \
+json 'the user gets a message about a move to another partition' \
     '", gpu a100:4 -> twin:4, partition dear -> cheap" in d["message"]' \
     advise "${job[@]}" -p dear -G 4
 json 'the record keeps where the job was' \
@@ -44,7 +44,7 @@ json 'in mode advise the decision names the partition, and nothing is edited' \
      and "partition dear -> cheap" in d["message"]' \
     advise --set=Mode=advise "${job[@]}" -p dear -G 4
 
-# stays TITLE REASON OPTION...: neither type nor place change, for that reason
+# stays TITLE REASON OPTION...: neither type nor partition changes, for that reason
 stays() {
     local title=$1 reason=$2
     shift 2
@@ -78,11 +78,11 @@ json 'config has in JSON how jobs ask for a type' \
      [("dear", "2-00:00:00", None, None), ("cheap", "1-00:00:00", None, None),
       (None, None, "hopper", "ib"), (None, None, "hopper2", "ib")]' config
 
-json 'the user is told with a change that the metadata name fewer GPUs' \
+json 'with a change the message states that the metadata name fewer GPUs' \
     'd["decision"]["note"] == "metadata says 2 GPUs, 4 were requested"
      and "; metadata says 2 GPUs, 4 were requested; opt out" in d["message"]' \
     advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper -G 4
-json 'the user is told without a change that the metadata name fewer GPUs' \
+json 'without a change the message states that the metadata name fewer GPUs' \
     'd["message"] == "dnnest: job unchanged (metadata says 2 GPUs, 4 were requested)"' \
     advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
 json 'Message=never keeps the note on fewer GPUs from the user' \

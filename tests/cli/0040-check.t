@@ -15,7 +15,7 @@ gives 'check reports that a job opts out' 1 'opts out' check dnnest:off
 json 'JSON separates what was given from what follows' \
     'd["metadata"] == "given" and "samples" not in d["given"]
      and d["spec"]["samples"] == 1281167 and d["model"]["params"] == 25557032' check $spec
-json 'JSON says that a job opts out of dnnest' 'd["metadata"] == "off" and d["spec"] is None' \
+json 'JSON states that a job opts out of dnnest' 'd["metadata"] == "off" and d["spec"] is None' \
     check dnnest:off
 
 printf '#!/bin/sh\n#SBATCH -G a100:4 -N 1\n#DNNEST model=resnet50 batch=64\ntrue\n' > "$work/job.sh"
@@ -54,7 +54,7 @@ is '--keys needs no installation' \
 documented 'dnnest(1) names every member of the JSON' check $spec
 documented 'dnnest(1) names every member of the JSON of --keys' check --keys
 
-# What check says is right must be right for predict and the other way round.
+# Metadata that check accepts must be accepted by predict, and the other way round.
 for text in $spec model=resnet50 batch=4 model=gpt2,batch=4,precision=x params=1M,flops=1G,batch=1; do
     try check "$text"
     a=$code:$err

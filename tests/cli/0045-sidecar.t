@@ -34,7 +34,7 @@ json 'a network of layers is checked' \
     check "$work/net.json"
 
 printf 'spec,gpu,step_ms\n@net.json,v100_sxm2_16gb,10\n@none.json,v100_sxm2_16gb,10\n' > "$work/runs.csv"
-json 'a table names sidecars beside itself' \
+json 'a table names sidecars relative to its directory' \
     'd["predicted"] == 1 and d["skipped"][0]["line"] == 3
      and "none.json" in d["skipped"][0]["reason"]' evaluate "$work/runs.csv"
 
@@ -71,6 +71,6 @@ for net in densenet121 densenet201 efficientnet_b7 inception_v3 swin_t; do
         --conf "$work/site.conf" --hardware "$work/hardware" \
         --datasets "$work/datasets.conf" --model none 2>&1)" ''
 done
-not_ok 'what is no sidecar does not travel' "$compact" < "$work/bad.json" 2>/dev/null
+not_ok 'a file that is no sidecar is not sent with a job' "$compact" < "$work/bad.json" 2>/dev/null
 
 done_testing

@@ -21,7 +21,7 @@ like 'a comment moves a job' "$want" '^dnnest: time 1-00:00:00 -> '
 for how in "--dnnest=$short job.sh" '--dnnest=train.json job.sh' '--dnnest=@train.json job.sh' \
     lines.sh option.sh file.sh '--dnnest=train.json option.sh'; do
     # shellcheck disable=SC2086
-    is "advise $how says the same as with a comment" "$(dn advise "${a100[@]}" $how)" "$want"
+    is "advise $how gives the same as with a comment" "$(dn advise "${a100[@]}" $how)" "$want"
 done
 want=$(dn check --json "$short" | grep -v '"gpus"')
 for file in lines.sh option.sh file.sh train.json @train.json "dnnest:$short"; do
@@ -39,14 +39,14 @@ for off in --dnnest=off --comment=dnnest:off; do
 done
 gives '#SBATCH --dnnest=off is found' 1 'opts out' check <(script '#SBATCH --dnnest=off')
 
-refuses 'a wrong option is told with its column' 2 '--dnnest: column 7: batch: -4' \
+refuses 'a wrong option is named with its column' 2 '--dnnest: column 7: batch: -4' \
     advise --dnnest=batch=-4 job.sh
-refuses 'a wrong option of a script is told with its column' 2 '--dnnest: column 7: batch: -4' \
+refuses 'a wrong option of a script is named with its column' 2 '--dnnest: column 7: batch: -4' \
     check <(script '#SBATCH --dnnest=batch=-4')
-refuses 'a wrong line is told with line and column' 2 'script line 2: column 15: batch' \
+refuses 'a wrong line is named with line and column' 2 'script line 2: column 15: batch' \
     check <(script '#DNNEST batch=none')
 printf '{"dnnest": 1,\n "spec": {"batch": }}' > bad.json
-refuses 'a wrong sidecar is told with line and column' 2 \
+refuses 'a wrong sidecar is named with line and column' 2 \
     '--dnnest: bad.json: sidecar: line 2, column 20' advise --dnnest=bad.json job.sh
 refuses 'check reports a wrong sidecar with line and column' 2 \
     'bad.json: sidecar: line 2, column 20' check bad.json

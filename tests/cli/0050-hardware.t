@@ -18,7 +18,7 @@ json 'JSON has every device once' \
 json 'every device has memory, bandwidth, a rate and a power' \
     'all(x["memory_bytes"] > 0 and x["bandwidth_bytes_per_s"] > 0 and x["fp32_flops"] > 0
       and x["tdp_w"] > x["idle_w"] for x in d["devices"])' hardware
-json 'devices come in the order asked for' \
+json 'devices are in the requested order' \
     '[x["name"] for x in d["devices"]] == ["t4_16gb", "k80_12gb"]' hardware t4_16gb k80_12gb
 documented 'dnnest(1) names every member of the JSON' hardware t4_16gb
 refuses 'an unknown device is named, with similar ones' 2 \

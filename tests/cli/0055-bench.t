@@ -9,7 +9,7 @@ plan_later
 bench=${DNNEST%/*}/dnnest-bench
 [[ -x $bench ]] || skip_all "$bench is not there"
 
-# The words of lib.sh run 'dn'.
+# The functions of lib.sh run 'dn'.
 dn() { "$bench" "$@"; }
 refuses_so() {
     local title=$1 want=$2 regex=$3 problem=
@@ -34,7 +34,7 @@ refuses_so 'a number out of range is refused' 2 '--cores: 0 out of range' host -
 refuses_so 'samples are needed' 2 'no samples given' entry
 refuses_so 'host refuses the name of a file' 2 "too many arguments, from 'x'" host x
 
-# --- entries, of kernels that others measured ------------------------------------------
+# --- entries, from recorded kernels ----------------------------------------------------
 
 head=$(printf 'op,precision,pass,shape,devices,flops,bytes,seconds,spread,runs\n.')
 head=${head%.}
@@ -50,11 +50,11 @@ sources() {
     "$DNNEST" hardware --hardware "$work/hardware" --datasets "$work/datasets.conf" \
         --conf "$work/site.conf" --sources "$@"
 }
-like 'the catalogue says which file a value is from' "$(sources t4_16gb)" \
+like 'the catalogue names the file that a value is from' "$(sources t4_16gb)" \
     "LinearFp32 +3\.[0-9]+e\+12 +$work/hardware/site/t4_16gb.conf"
-like 'what was not measured is from the data sheet' "$(sources t4_16gb)" \
+like 'values that were not measured are from the data sheet' "$(sources t4_16gb)" \
     "Fp32 +8\.1e\+12 +$work/hardware/t4_16gb.conf"
-is 'JSON says which file a value is from' "$(sources --json t4_16gb | python3 -c '
+is 'JSON names the file that a value is from' "$(sources --json t4_16gb | python3 -c '
 import json, sys
 device = json.load(sys.stdin)["devices"][0]
 print({x["key"]: x["file"].split("/")[-2] for x in device["sources"]
@@ -123,7 +123,7 @@ ok 'dnnest config accepts the lines made of samples' \
     --hardware "$work/sheet" --datasets "$work/datasets.conf" --model none
 before=$(sha256sum < "$work/host.csv")
 "$bench" host --quick --cores=1 --samples="$work/host.csv" 2>/dev/null
-is 'what has been measured is not measured again' "$(sha256sum < "$work/host.csv")" "$before"
+is 'measured samples are not measured again' "$(sha256sum < "$work/host.csv")" "$before"
 lines=$(wc -l < "$work/host.csv")
 truncate -s -5 "$work/host.csv"
 "$bench" host --quick --cores=1 --samples="$work/host.csv" 2>/dev/null
@@ -135,13 +135,13 @@ refuses_so 'samples of another machine are not mixed' 4 "has samples of processo
 printf 'a table of something else\n' > "$work/other.csv"
 refuses_so 'another file is not appended to' 4 'other.csv: not a samples file of dnnest-bench' \
     host --quick --samples="$work/other.csv"
-is 'another file is left as it is' "$(< "$work/other.csv")" 'a table of something else'
+is 'another file is unchanged' "$(< "$work/other.csv")" 'a table of something else'
 refuses_so 'a directory is no file' 4 "$work: " host --samples="$work"
 (
     flock -n 9 || exit 1
     "$bench" host --quick --samples="$work/busy.csv" 2>&1
 ) 9> "$work/busy.csv" > "$work/said"
-like 'a file that another process writes to is left alone' "$(< "$work/said")" \
+like 'a file that another process writes to is unchanged' "$(< "$work/said")" \
     'another dnnest-bench writes to it'
 if ldd "$bench" 2>/dev/null | grep -q libjpeg; then
     mkdir "$work/pictures"
@@ -156,7 +156,7 @@ fi
 
 if [[ ! -e /dev/nvidiactl ]]; then
     try gpu --samples="$work/gpu.csv"
-    like 'without CUDA or a GPU one message says so' "$code $err" \
+    like 'without CUDA or a GPU a message states this' "$code $err" \
         '^(1 dnnest-bench: built without CUDA|4 dnnest-bench: device 0: )'
     is 'without CUDA or a GPU there is only one message' "$(wc -l < "$work/err")" 1
 fi

@@ -43,10 +43,10 @@ json 'keys ignore case, values may be quoted, # begins a comment' \
      and {r["key"]: r["value"] for r in d["rules"]}["TimeMin"] == "1-00:00:00"
      and {r["key"]: r["value"] for r in d["rules"]}["Message"] == "never"' \
     config --conf "$work/new.conf"
-json '--set goes over the file' \
+json '--set overrides the file' \
     '{r["key"]: r["value"] for r in d["rules"]}["Mode"] == "enforce"' \
     config --conf "$work/new.conf" --set=Mode=enforce
-gives '--check says that a file is right' 0 'new.conf: ok' config --check "$work/new.conf"
+gives '--check reports that a file is right' 0 'new.conf: ok' config --check "$work/new.conf"
 gives '--check takes the sample file' 0 ': ok' config --check "$work/dnnest.conf"
 
 wrong() {
@@ -56,7 +56,7 @@ wrong() {
 }
 wrong 'an unknown key is named with file and line' 'Mode=advise\n\nTimeMargn=0.2\n' \
     "line 3: unknown key 'TimeMargn'"
-wrong 'an unknown word is named with those that are known' 'Mode=wild\n' \
+wrong 'an unknown word is named with the known words' 'Mode=wild\n' \
     "line 1: Mode: 'wild' is unknown, expected one of observe advise enforce"
 wrong 'a number out of range is named with the range' '\nTimeQuantile=1.5' \
     'line 2: TimeQuantile: 1.5 out of range 0.5..0.9999'
@@ -82,9 +82,9 @@ wrong 'a relative path of counters is an error' '\nCounters=dnnest.prom' \
 wrong 'an empty path is an error' 'Counters=' "line 1: Counters: '' is not an absolute path"
 wrong 'a path that is too long is an error' "DecisionLog=/$(printf 'x%.0s' {1..600})" \
     'line 1: DecisionLog: .* is longer than 511 characters'
-wrong 'a carbon intensity below nothing is an error' 'Carbon=-1' \
+wrong 'a negative carbon intensity is an error' 'Carbon=-1' \
     'line 1: Carbon: -1 out of range 0..2000'
-wrong 'a carbon intensity beyond any fuel is an error' 'Mode=advise Carbon=2001' \
+wrong 'a carbon intensity above that of any fuel is an error' 'Mode=advise Carbon=2001' \
     'line 1: Carbon: 2001 out of range 0..2000'
 wrong 'a carbon intensity that is no number is an error' '\nCarbon=low' \
     "line 2: Carbon: 'low' is not a number"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0061-policy.t - for whom a rule holds, what slurm.conf says of it, and all errors at once
+# 0061-policy.t - whom a rule applies to, settings of slurm.conf, and all errors in one run
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -9,19 +9,19 @@ plan_later
 owner=$(id -un)
 uid=$(id -u)
 
-# conf LINE...: the site with these lines behind its two Gpu lines, from line 4 on
+# conf LINE...: the site with these lines after its two Gpu lines, from line 4 on
 conf() {
     sed -n 2,3p "$work/site.conf" > "$work/new.conf"
     printf '%s\n' 'Mode=advise MinConfidence=0' "$@" >> "$work/new.conf"
 }
 slurm_conf() { printf '%b' "$*" > "$work/slurm.conf"; }
-# rule TITLE KEY VALUE FROM ARGUMENT...: what 'dnnest config' says of one rule
+# rule TITLE KEY VALUE FROM ARGUMENT...: what 'dnnest config' prints for one rule
 rule() {
     json "$1" "[(r['value'], r['from']) for r in d['rules'] if r['key'] == '$2'] == [('$3', '$4')]" \
         config --conf "$work/new.conf" "${@:5}"
 }
 
-# --- for whom ------------------------------------------------------------------------
+# --- submitters ----------------------------------------------------------------------
 
 conf 'Policy Partition=debug,test Mode=observe' 'Policy Account=course Mode=enforce TimeMargin=0.5' \
     'Policy Partition=test Account=course QOS=exam TimeMargin=0.3' \
@@ -35,13 +35,13 @@ rule 'an account has its own rules' Mode enforce new.conf:5 --account=course
 rule 'the strictest value of two lines holds' Mode observe new.conf:4 -A course -p debug
 rule 'the larger margin of two lines holds' TimeMargin 0.5 new.conf:5 -A course -p test -q exam
 rule 'all scopes of a line must match' TimeMargin 0.1 default -p test --qos=exam
-rule 'a user is known by name' Cpus keep new.conf:7 --user="$owner"
-rule 'a user is known by number' Cpus keep new.conf:7 --user="$uid"
-rule 'a user of another number is not meant' Cpus choose default --user=$((uid + 1))
-rule 'a group is known by number' GpuType keep new.conf:8 --user=1234 --group=77
-rule 'a group is known by name' \
+rule 'a user is matched by name' Cpus keep new.conf:7 --user="$owner"
+rule 'a user is matched by number' Cpus keep new.conf:7 --user="$uid"
+rule 'a user with another number is not matched' Cpus choose default --user=$((uid + 1))
+rule 'a group is matched by number' GpuType keep new.conf:8 --user=1234 --group=77
+rule 'a group is matched by name' \
     GpuType keep new.conf:8 --user=1234 --group="$(getent group 0 | cut -d: -f1)"
-rule 'a user of another group is not meant' GpuType choose default --user=1234 --group=78
+rule 'a user of another group is not matched' GpuType choose default --user=1234 --group=78
 json 'JSON has the lines, and which of them match' \
     '[(p["line"], p["for"], p["sets"], p["matches"]) for p in d["policies"]][:2] == [
         (4, {"Partition": "debug,test"}, {"Mode": "observe"}, True),
@@ -50,7 +50,7 @@ json 'JSON has the lines, and which of them match' \
 json 'JSON has the scopes' \
     '[k["key"] for k in d["policy_keys"]] == ["Partition", "Account", "QOS", "User", "Group"]' \
     config --conf "$work/new.conf"
-json 'JSON says which value is stricter' \
+json 'JSON states which value is stricter' \
     '{r["key"]: r["stricter"] for r in d["rules"]}["TimeLimit"] == "keep time_min limit"
      and {r["key"]: r["stricter"] for r in d["rules"]}["NeverRaise"] == "yes no"
      and {r["key"]: r["stricter"] for r in d["rules"]}["TimeMargin"] == "more"
@@ -58,7 +58,7 @@ json 'JSON says which value is stricter' \
 gives 'the text has file and line of a value' 0 \
     $'\nMode +observe +new.conf:4 .*\nline 4: Policy Partition=debug,test Mode=observe \(matches\)\nline 5: Policy Account=course .* \(does not match\)' \
     config --conf "$work/new.conf" -p debug
-gives 'without a submitter the lines of policies are just shown' 0 \
+gives 'without a submitter the Policy lines are only shown' 0 \
     $'\nline 4: Policy Partition=debug,test Mode=observe\n' config --conf "$work/new.conf"
 rule '--set overrides Policy lines' Mode enforce --set --set=Mode=enforce -p debug
 rule '--set overrides Policy lines for its own key only' \
@@ -68,7 +68,7 @@ refuses 'a user that does not exist is an error' 2 "--user: User: 'no-such-user'
 refuses 'a group that does not exist is an error' 2 "--group: Group: 'no-such-group' is not known" \
     config --group=no-such-group
 
-# --- slurm.conf beside dnnest.conf ---------------------------------------------------
+# --- slurm.conf and dnnest.conf ------------------------------------------------------
 
 slurm_conf 'ClusterName=x\n' 'slurmctldparameters = enable_rpc_queue,dnnest_mode=observe # x\n'
 rule 'slurm.conf overrides dnnest.conf' Mode observe slurm.conf
@@ -79,7 +79,7 @@ rule '--set overrides slurm.conf' Mode enforce --set --set=Mode=enforce
 slurm_conf 'SlurmctldParameters=dnnest_mode=enforce\n'
 rule 'a Policy line may be stricter than the bound of slurm.conf' \
     Mode observe new.conf:4 -p debug
-rule 'jobs of no Policy line have what slurm.conf says' Mode enforce slurm.conf
+rule 'jobs of no Policy line get the setting of slurm.conf' Mode enforce slurm.conf
 slurm_conf 'NodeName=a CPUs=1 \\\n' '   SlurmctldParameters="dnnest_mode=observe,dnnest_cpus=keep"\n' \
     '#SlurmctldParameters=dnnest_mode=enforce\n'
 rule 'lines of slurm.conf may be continued, and values quoted' Cpus keep slurm.conf
@@ -100,15 +100,15 @@ like 'a line of slurm.conf that is too long has a warning and is left out' "$cod
     '^0 dnnest: .*slurm.conf: SlurmctldParameters: .*longer than 4095 characters; going on without'
 rm "$work/slurm.conf"
 
-# --- the least time ------------------------------------------------------------------
+# --- the minimum time ----------------------------------------------------------------
 
 conf TimeLimit=time_min Mode=enforce
 job=(--comment="dnnest:$short" -G a100:1 -t 1-0)
-is 'TimeLimit=time_min is refused without Slurm that knows a soft limit, in one line' \
+is 'TimeLimit=time_min is refused in one line if Slurm has no soft limit' \
     "$(dn advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}" 2>&1 >/dev/null)" \
     'dnnest: TimeLimit=time_min needs Slurm 24.11 and SchedulerParameters=time_min_as_soft_limit: time limits are kept'
 slurm_conf 'SchedulerParameters=bf_interval=2,time_min_as_soft_limit'
-json 'with 24.11 and a soft limit TimeLimit=time_min sets the least time' \
+json 'with 24.11 and a soft limit TimeLimit=time_min sets the minimum time' \
     'd["decision"]["time_min_s"] == 1800 and d["decision"]["time_limit_s"] is None
      and {"field": "time_min", "old": None, "new": 30} in d["edits"]
      and not [e for e in d["edits"] if e["field"] == "time_limit"]' \
@@ -126,7 +126,7 @@ conf Mode=enforce 'Policy Partition=debug Mode=observe' 'Policy Account=course C
     'Policy QOS=all OptIn=all' "Policy User=$uid MinGain=0"
 json 'advise has the rules of the job' 'd["decision"]["mode"] == "observe" and d["message"] is None' \
     advise --conf "$work/new.conf" -p debug "${job[@]}"
-json 'a job of the control group is left alone and recorded' \
+json 'a job of the control group is unchanged and recorded' \
     'd["decision"]["verdict"] == "control" and d["record"]["verdict"] == "control"
      and d["record"]["set"]["gpu"] == "twin" and d["message"] is None
      and [e["field"] for e in d["edits"]] == ["admin_comment"]' \
@@ -150,7 +150,7 @@ like 'a deadline in another form has a warning and is ignored' "$code $err" \
 
 # --- all errors ----------------------------------------------------------------------
 
-# faults TITLE LINE...: 'config --check' says exactly these, and exits with 3
+# faults TITLE LINE...: 'config --check' prints exactly these, and exits with 3
 faults() {
     local title=$1
     shift
@@ -197,7 +197,7 @@ wrong 'a Policy line without a scope is an error' 'Policy Mode=observe' 'a Polic
 wrong 'a scope without a rule is an error' 'Policy User=0' 'a Policy line needs a scope'
 wrong 'a path on a Policy line is an error' \
     'Policy User=0 HardwareDir=/x' "'HardwareDir' is neither a scope"
-wrong 'a rule that stands twice is an error' 'Policy User=0 Cpus=keep cpus=keep' 'Cpus: given twice'
+wrong 'a rule that is given twice is an error' 'Policy User=0 Cpus=keep cpus=keep' 'Cpus: given twice'
 wrong 'an empty name is an error' 'Policy QOS=a,,b Cpus=keep' 'QOS: an empty name'
 wrong 'a name that is too long is an error' "Policy QOS=$(printf 'x%.0s' {1..64}) Cpus=keep" \
     'QOS: .*longer than 63'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0070-output.t - what happens to the output: full disks, closed pipes, memory
+# 0070-output.t - output to full disks and closed pipes, and memory errors
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -12,7 +12,7 @@ lost() {
     code=0
     shift
     "$@" 2>"$work/err" || code=$?
-    is "$title is told by exit code 5" "$code" 5
+    is "$title gives exit code 5" "$code" 5
     like "$title is named" "$(cat "$work/err")" '^dnnest: write error'
 }
 if [[ -c /dev/full ]]; then
@@ -21,21 +21,21 @@ if [[ -c /dev/full ]]; then
     lost 'a full disk under JSON' full predict --json $spec
     lost 'a full disk under help' full predict --help
 else
-    skip 'a full disk is told' 'no /dev/full'
+    skip 'a full disk gives exit code 5' 'no /dev/full'
 fi
 closed() { dn "$@" >&-; }
 lost 'a closed stdout' closed predict $spec
 
-# More than a pipe holds, to a reader that leaves at once.
+# More than a pipe holds, to a reader that exits immediately.
 pipe() { { dn "$@"; echo $? > "$work/code"; } | true; return "$(cat "$work/code")"; }
 lost 'a closed pipe' pipe predict --json --cpu-curve=64 $spec
 
 dn predict --json $spec > "$work/a"
 dn predict --json $spec > "$work/b"
-ok 'the same question has the same answer, byte for byte' cmp "$work/a" "$work/b"
+ok 'the same command has the same output, byte for byte' cmp "$work/a" "$work/b"
 is 'the output is ASCII' "$(LC_ALL=C tr -d '\11\12\40-\176' < "$work/a" | wc -c)" 0
 is 'no line ends in a blank' "$(dn predict $spec | grep -c ' $')" 0
-is 'nothing is said on stderr when all is well' "$(dn predict $spec 2>&1 >/dev/null)" ''
+is 'a successful command prints nothing on stderr' "$(dn predict $spec 2>&1 >/dev/null)" ''
 
 if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
     real=$DNNEST
@@ -45,23 +45,23 @@ if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
         "$(realpath "$real")" > "$DNNEST"
     chmod +x "$DNNEST"
     printf '#!/bin/sh\n#SBATCH -G a100:4 -c 8 -t 1-0\n#DNNEST %s\n' "$short" > "$work/job.sh"
-    ok 'predict neither leaks nor strays' dn predict --json $spec
-    ok 'explain neither leaks nor strays' dn explain --gpu t4_16gb $spec
-    ok 'the CPU curve neither leaks nor strays' dn predict --cpu-curve $spec
+    ok 'predict has no memory error' dn predict --json $spec
+    ok 'explain has no memory error' dn explain --gpu t4_16gb $spec
+    ok 'the CPU curve has no memory error' dn predict --cpu-curve $spec
     if command -v gnuplot >/dev/null; then
-        ok 'a plot neither leaks nor strays' \
+        ok 'a plot has no memory error' \
             dn explain --gpu t4_16gb --plot "$work/a.svg" $spec
     else
-        skip 'a plot neither leaks nor strays' 'gnuplot is not installed'
+        skip 'a plot has no memory error' 'gnuplot is not installed'
     fi
     try explain --gpu t4_16gb --plot "$work/none/a.svg" $spec
-    is 'a plot that fails neither leaks nor strays' "$code" 5
-    ok 'advise neither leaks nor strays' dn advise "$work/job.sh"
-    ok 'check neither leaks nor strays' dn check "$work/job.sh"
-    ok 'config neither leaks nor strays' dn config --json
+    is 'a plot that fails has no memory error' "$code" 5
+    ok 'advise has no memory error' dn advise "$work/job.sh"
+    ok 'check has no memory error' dn check "$work/job.sh"
+    ok 'config has no memory error' dn config --json
     try predict model=resnet50,batch=-4
-    is 'an error neither leaks nor strays' "$code" 2
+    is 'an error causes no memory error' "$code" 2
 else
-    skip 'memory is clean' 'no valgrind, or built with sanitizers'
+    skip 'commands have no memory error' 'no valgrind, or built with sanitizers'
 fi
 done_testing

@@ -77,7 +77,7 @@ json 'the prediction is that of predict' \
       (d['power']['mape'], abs($power / 50 - 1))))" evaluate "$work/one.csv"
 
 printf 'spec,gpu,peak_mem_gb\n%s,t4_16gb,8\n' "$spec" > "$work/memory.csv"
-json 'a metric that the table has not is null' \
+json 'a metric that the table does not have is null' \
     'd["step_time"] is None and d["power"] is None and d["white_box"]["mape"] is None' \
     evaluate "$work/memory.csv"
 json 'without step times the groups have figures of memory' \
@@ -92,7 +92,7 @@ json 'a run out of memory that was predicted to fit is a false fit' \
 json 'the bound with its head room moves fewer runs than the median' \
     'd["gpu_memory"]["false_move"] <= d["gpu_memory"]["false_fit"]
      and d["gpu_memory"]["false_stay"] >= d["gpu_memory"]["false_no_fit"]' evaluate "$runs"
-json 'too low and too high together are the mean error' \
+json 'the errors of too low and too high predictions add up to the mean error' \
     'abs(d["step_time"]["under"] * (d["step_time"]["under_mape"] or 0)
          + (1 - d["step_time"]["under"]) * (d["step_time"]["over_mape"] or 0)
          - d["step_time"]["mape"]) < 1e-3
@@ -104,11 +104,11 @@ is 'the table may come from stdin' "$(dn evaluate - < "$runs")" \
 is 'line ends of other systems and a byte order mark do not matter' \
     "$( { printf '\xef\xbb\xbf'; sed 's/$/\r/' "$runs"; } | dn evaluate -)" \
     "$(dn evaluate - < "$runs")"
-gives 'people see how many rows were predicted, and why the others were not' 0 \
+gives 'the text states how many rows were predicted, and why the others were not' 0 \
     '^7 rows, 4 predicted, 3 skipped.*line 7: column 16: unknown key .bacth.' evaluate "$runs"
-gives 'people see a line per metric' 0 'step_time +3 .*gpu_memory +2 .*power +2 ' \
+gives 'the text has a line per metric' 0 'step_time +3 .*gpu_memory +2 .*power +2 ' \
     evaluate "$runs"
-gives 'people see the models, the worst first' 0 \
+gives 'the text lists the models, the worst first' 0 \
     'step_time by model, the worst first:.*(resnet50 +2 |bert_base +1 )' evaluate "$runs"
 gives '--by chooses another grouping' 0 'by source, the worst first:.*(ours|theirs) ' \
     evaluate --by source "$runs"

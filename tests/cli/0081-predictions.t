@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0081-predictions.t - every row with what was predicted for it
+# 0081-predictions.t - every row with its prediction
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -34,12 +34,12 @@ PYTHON
 
 plain=$(dn evaluate "$runs")
 is 'the report is the same with predictions' "$(dn evaluate --predictions "$judged" "$runs")" "$plain"
-ok 'every row is there' table 'len(d) == 3'
+ok 'the file has every row' table 'len(d) == 3'
 ok 'columns of the table come before the predicted ones' table \
     'list(d[0]) == ["spec", "gpu", "step_ms", "notes", "predicted_step_ms",
      "predicted_step_ms_p95", "predicted_mem_gb", "predicted_power_w", "confidence",
      "skipped_reason"]'
-ok 'cells come back as they were' table \
+ok 'cells of the table are unchanged' table \
     'd[0]["notes"] == "say \"hello\", or\nnot" and d[1]["notes"] == " blank "
      and d[0]["spec"].startswith("model=resnet50,batch=64,") and d[0]["step_ms"] == "280"
      and d[2]["step_ms"] == ""'
@@ -54,11 +54,11 @@ ok 'a skipped row has its reason and no numbers' table \
      and d[1]["confidence"] == ""'
 cp "$judged" "$work/first.csv"
 dn evaluate --predictions "$judged" "$judged" > "$work/again"
-is 'a table may be judged again, in its own place' "$(cat "$work/again")" \
+is 'a table may be evaluated again and replaced' "$(cat "$work/again")" \
     "$(dn evaluate "$runs")"
-ok 'judging a table again replaces the predicted columns' cmp "$judged" "$work/first.csv"
-is 'no other file is left beside the predictions' "$(ls "$work/place")" judged.csv
-is 'the umask says who may read the predictions' "$(stat -c %a "$judged")" 644
+ok 'evaluating a table again replaces the predicted columns' cmp "$judged" "$work/first.csv"
+is 'no file remains besides the predictions' "$(ls "$work/place")" judged.csv
+is 'the umask sets the mode of the predictions' "$(stat -c %a "$judged")" 644
 
 before=$(cksum < "$judged")
 printf 'spec,gpu\n"x\n' > "$work/bad.csv"
@@ -72,7 +72,7 @@ dn evaluate --predictions "$work/place/link.csv" "$runs" > /dev/null
 ok 'a symbolic link stays one' test -L "$work/place/link.csv"
 ok 'the file that a symbolic link names is written' table 'len(d) == 3'
 
-refuses 'a place that is not there is named' 4 'nowhere/x.csv: No such file' \
+refuses 'a missing folder is named' 4 'nowhere/x.csv: No such file' \
     evaluate --predictions "$work/nowhere/x.csv" "$runs"
 refuses 'a folder is not replaced' 4 'place: not a regular file' \
     evaluate --predictions "$work/place" "$runs"
@@ -96,8 +96,8 @@ code=0
     trap '' XFSZ
     dn evaluate --predictions "$judged" "$runs" > /dev/null 2> "$work/err"
 ) || code=$?
-is 'a full disk is told by exit code 5' "$code" 5
-like 'a full disk is told by a message' \
+is 'a full disk gives exit code 5' "$code" 5
+like 'a full disk gives a message' \
     "$(cat "$work/err")" '^dnnest: .*judged.csv: File too large'
 is 'a full disk leaves the old predictions' "$(cksum < "$judged")" "$before"
 is 'a full disk leaves no other file' "$(cd "$work/place" && echo *)" 'judged.csv link.csv'

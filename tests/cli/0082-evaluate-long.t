@@ -6,7 +6,7 @@
 need_python
 plan_later
 
-# rows N: a table of N runs of many sizes, each in a group of its own
+# rows N: a table of N runs of many sizes, each in a separate group
 rows() {
     awk -v n="$1" 'BEGIN {
         print "spec,gpu,step_ms,peak_mem_gb,power_w,group,source"
@@ -49,16 +49,16 @@ else
         test $((long_kib - short_kib)) -lt 24576
     ok 'a hundred thousand rows take at most 64 MiB' test "$long_kib" -lt 65536
 fi
-is 'a table of as many groups as rows keeps a thousand apart' \
+is 'of a table with a group per row a thousand groups are kept' \
     "$(python3 -c 'import json, sys
 d = json.load(open(sys.argv[1]))["by"]["group"]
 print(len(d), sum(g["n"] for g in d.values()), d["(others)"]["n"])' "$work/report")" \
     "1025 100000 98976"
-is 'nothing is said on stderr without a terminal' \
+is 'without a terminal nothing is printed on stderr' \
     "$(dn evaluate "$work/short.csv" 2>&1 >/dev/null)" ''
 
 if command -v script >/dev/null; then
-    # A table that comes slowly, through a pipe.
+    # A table that arrives slowly through a pipe.
     cat > "$work/slow.sh" <<SH
 { cat "$work/short.csv"; sleep 1.2; tail -n +2 "$work/short.csv"; } |
     "$DNNEST" evaluate --hardware "$work/hardware" --datasets "$work/datasets.conf" \\
@@ -79,12 +79,12 @@ if command -v valgrind >/dev/null && ! grep -q __asan_init "$DNNEST"; then
     printf '#!/bin/sh\nexec valgrind -q --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
         "$(realpath "$real")" > "$DNNEST"
     chmod +x "$DNNEST"
-    ok 'evaluate neither leaks nor strays' dn evaluate --json --predictions "$work/o.csv" \
+    ok 'evaluate has no memory error' dn evaluate --json --predictions "$work/o.csv" \
         "$work/few.csv"
     printf 'spec,gpu\n1,2\n"x' > "$work/bad.csv"
     try evaluate --predictions "$work/o.csv" "$work/bad.csv"
-    is 'an error neither leaks nor strays' "$code" 4
+    is 'an error causes no memory error' "$code" 4
 else
-    skip 'memory is clean' 'no valgrind, or built with sanitizers'
+    skip 'evaluate has no memory error' 'no valgrind, or built with sanitizers'
 fi
 done_testing

@@ -19,14 +19,14 @@ $spec,abacus,100,,,skipped,ours
 CSV
 runs=$work/runs.csv
 
-# What does not need gnuplot.
+# Tests that do not need gnuplot.
 for name in picture picture.txt picture.svg.gz ''; do
     refuses "'$name' is no name of a picture" 2 'expected a name that ends in .svg, .png or .pdf' \
         evaluate --plot="$work/$name" "$runs"
 done
-refuses 'a name that is wrong is told before the table is read' 2 'expected a name' \
+refuses 'a wrong name is refused before the table is read' 2 'expected a name' \
     evaluate --plot=x.txt <(printf 'no,table\n1,2\n')
-refuses 'a folder that is not there is named' 5 'none/a.svg: No such file' \
+refuses 'a missing folder is named' 5 'none/a.svg: No such file' \
     evaluate --plot="$work/none/a.svg" "$runs"
 mkdir "$work/bin"
 real=$(realpath "$DNNEST")
@@ -43,21 +43,21 @@ without_gnuplot() {
 }
 without_gnuplot "$runs"
 is 'without gnuplot there is no picture' "$code" 5
-like 'a message says that gnuplot is missing' \
+like 'a message states that gnuplot is missing' \
     "$(cat "$work/err")" '^dnnest: gnuplot is not installed '
 is 'without gnuplot nothing else is printed' "$(cat "$work/out")" ''
 is 'without gnuplot the old picture stays' "$(cat "$work/kept.svg")" old
 
-# nothing TITLE CSV [CODE]: the table has nothing to draw, but is reported on.
+# nothing TITLE CSV [CODE]: the table has nothing to draw, but its report is printed.
 nothing() {
     printf '%b' "$2" > "$work/nothing.csv"
     without_gnuplot "$work/nothing.csv"
     is "$1 has no picture" "$code" 1
-    is "$1: a message says that nothing was drawn" "$(cat "$work/err")" \
+    is "$1: a message states that nothing was drawn" "$(cat "$work/err")" \
         "dnnest: $work/kept.svg: not drawn, no row has a prediction and a measurement"
     like "$1: the rows are reported" "$(cat "$work/out")" '^[0-9]+ rows, '
     is "$1: the old picture stays" "$(cat "$work/kept.svg")" old
-    is "$1: nothing is left behind" "$(find "$work" -name 'kept.svg.*' | wc -l)" 0
+    is "$1: no other file remains" "$(find "$work" -name 'kept.svg.*' | wc -l)" 0
 }
 nothing 'a table without rows' 'spec,gpu,step_ms\n'
 nothing 'a table without measurements' "spec,gpu,step_ms\n$spec,t4_16gb,\n"
@@ -107,8 +107,8 @@ shows 'groups are named with their size' 'cnn (2)'
 shows 'runs of no group are the others' others
 shows 'the coverage is drawn by group' 'Below the 95 % bound, by group'
 shows 'the coverage of all runs is drawn' 'all (5)'
-hides 'what has no step time is not drawn' early
-hides 'what cannot be predicted is not drawn' skipped
+hides 'a row without a step time is not drawn' early
+hides 'a row that cannot be predicted is not drawn' skipped
 bars=$(grep -nE '^(all|hopeless|doomed)' <<<"$text" | tail -3 | sed 's/^[0-9]*://' | tr '\n' ' ')
 like 'the worst bound is the first' "$bars" '^all \(5\) doomed \(1\) hopeless \(1\) $'
 is 'with --plot the table is printed as well' "$(dn evaluate --plot "$work/a.svg" "$runs")" \
@@ -118,7 +118,7 @@ is 'with --plot JSON is printed as well' "$(dn evaluate --json --plot "$work/a.s
 cp "$work/a.svg" "$work/b.svg"
 draw "$runs"
 ok 'the same table has the same picture' cmp "$work/a.svg" "$work/b.svg"
-is 'no other file is left beside the picture' "$(find "$work" -name 'a.svg.*' | wc -l)" 0
+is 'no file remains besides the picture' "$(find "$work" -name 'a.svg.*' | wc -l)" 0
 draw --predictions "$work/p.csv" "$runs"
 is 'with --plot predictions are written as well' "$(wc -l < "$work/p.csv")" 8
 
@@ -127,7 +127,7 @@ shows '--by chooses the groups, gpu before source' 'Below the 95 % bound, by gpu
 shows 'the groups that --by chooses are drawn' 't4_16gb (4)'
 sed 's/group/team/' "$runs" > "$work/models.csv"
 draw "$work/models.csv"
-shows 'without groups, models are told apart' 'resnet50 (5)'
+shows 'without groups, models are distinguished' 'resnet50 (5)'
 hides 'without groups there are no others in the picture' others
 draw --by group "$work/models.csv"
 shows 'without the groups of --by there is a line of all runs' 'all (5)'
@@ -144,7 +144,7 @@ is '.png is PNG' "$(head -c 4 "$work/a.png" | tail -c 3)" PNG
 dn evaluate --plot "$work/a.pdf" "$runs" >/dev/null
 is '.pdf is PDF' "$(head -c 4 "$work/a.pdf")" '%PDF'
 
-# Names that mean something to gnuplot, to its data or to SVG.
+# Names that are special to gnuplot, to its data or to SVG.
 python3 - "$work/odd.csv" "$work/pwned" "$spec" <<'PYTHON'
 import csv
 import sys
@@ -199,11 +199,11 @@ if command -v valgrind >/dev/null && ! grep -q __asan_init "$real"; then
     printf '#!/bin/sh\nexec valgrind -q --leak-check=full --error-exitcode=99 "%s" "$@"\n' \
         "$real" > "$DNNEST"
     chmod +x "$DNNEST"
-    ok 'a picture neither leaks nor strays' dn evaluate --plot "$work/a.svg" "$work/odd.csv"
+    ok 'a picture has no memory error' dn evaluate --plot "$work/a.svg" "$work/odd.csv"
     printf 'spec,gpu,step_ms\n%s,t4_16gb,5\n"x' "$spec" > "$work/bad.csv"
     try evaluate --plot "$work/a.svg" "$work/bad.csv"
-    is 'an error neither leaks nor strays' "$code" 4
+    is 'an error causes no memory error' "$code" 4
 else
-    skip 'memory is clean' 'no valgrind, or built with sanitizers'
+    skip 'a picture has no memory error' 'no valgrind, or built with sanitizers'
 fi
 done_testing

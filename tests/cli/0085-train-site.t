@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0085-train-site.t - a site's own constants out of its own runs
+# 0085-train-site.t - the constants of a site from its runs
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -57,7 +57,7 @@ gives 'train --site shows what was learned' 0 'device a100_sxm4_40gb .*applicati
     train --site "$runs" --out "$work/one"
 is 'train --site puts the bundle in its place' "$(ls "$work/one")" \
     "$(printf '%s\n' domain.points manifest.json memory.trees site.json step.trees)"
-is 'no other file is left beside the bundle' "$(cd "$work" && echo one*)" one
+is 'no file remains besides the bundle' "$(cd "$work" && echo one*)" one
 holds 'the manifest has size and checksum of site.json' \
     'm["dnnest_bundle"] == 2 and m["files"]["site.json"]["bytes"] == len(b)
      and m["files"]["site.json"]["sha256"] == hashlib.sha256(b).hexdigest()' "$work/one"
@@ -157,7 +157,7 @@ refuses 'without a base no bundle is made' 4 'no bundle to start from, expected 
 cd "$work" || exit
 gives '--base takes a relative path' 0 '' train --site "$runs" --out "$work/relative" --base small
 cd - > /dev/null || exit
-refuses 'a base that is not there is refused' 4 'nowhere: .*No such file' \
+refuses 'a missing base is refused' 4 'nowhere: .*No such file' \
     train --site "$runs" --out "$work/no" --base "$work/nowhere"
 cp -R "$work/small" "$work/base"
 printf X | dd of="$work/base/step.trees" bs=1 seek=40 conv=notrunc status=none

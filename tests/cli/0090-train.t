@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need_python
 plan_later
-# Trees are made here, not used.
+# Trees are trained here, but not used for predictions.
 export OMP_NUM_THREADS=1
 
 # Every 20th row of the shipped table, and variants of it.
@@ -54,14 +54,14 @@ less() { is "$1" "$(python3 -c "print('' if $2 < $3 else '$2 is not less than $3
 
 train --out "$work/one" "$work/runs.csv"
 is 'a bundle is made' "$(cd "$work/one" && echo *)" 'domain.points manifest.json step.trees'
-like 'a table says what was left out' "$(cat "$work/out")" 'source +[0-9]+ '
+like 'a table lists what was left out' "$(cat "$work/out")" 'source +[0-9]+ '
 train --out "$work/two" "$work/runs.csv"
 is 'the same runs make the same bytes' "$(diff -r "$work/one" "$work/two" 2>&1)" ''
 train --seed 2 --out "$work/two" "$work/runs.csv"
 isnt_same() { if cmp -s "$1" "$2"; then echo same; fi; }
-is 'another seed makes other bytes, in place of the old ones' \
+is 'another seed gives other bytes, which replace the old ones' \
     "$(isnt_same "$work/one/step.trees" "$work/two/step.trees")" ''
-is 'no other file is left beside the bundle' \
+is 'no file remains besides the bundle' \
     "$(find "$work" -maxdepth 1 -name 'two*' | wc -l)" 1
 is 'predict reads the bundle' "$(predict one 'c["fits"]' "$short")" True
 train --json --out "$work/two" --name mine --margin 1.5 - < "$work/runs.csv"
@@ -74,7 +74,7 @@ less 'a margin widens the bounds' "$(value "$work/one/manifest.json" "$all")" \
 is 'the manifest names the table and its checksum' \
     "$(value "$work/one/manifest.json" 'd["data"]["files"][0]["name"], d["data"]["files"][0]["sha256"]')" \
     "('runs.csv', '$(sha256sum "$work/runs.csv" | cut -d' ' -f1)')"
-is 'the manifest says that libxgboost has confirmed the trees that were written' \
+is 'the manifest states that libxgboost has confirmed the trees that were written' \
     "$(value "$work/one/manifest.json" '(lambda c: (c["sha256"], c["rows"] > 2100, 0 <= c["difference"] < 1e-5, c["xgboost"] == d["training"]["xgboost"]))(d["residuals"]["step"]["confirmed"])')" \
     "('$(sha256sum "$work/one/step.trees" | cut -d' ' -f1)', True, True, True)"
 is 'the manifest has no date and no path' \
@@ -92,7 +92,7 @@ bound() { predict "$1" 'c["step_ms"]["p95"]' \
 less 'runs that were killed move the bounds up' "$(bound dropped)" "$(bound killed)"
 median() { predict "$1" 'c["step_ms"]["p50"]' \
     model=resnet50,batch=64,precision=fp16,optimizer=sgd,input=synthetic; }
-less 'runs that were killed move no prediction beyond what would have been measured' \
+less 'runs that were killed raise no prediction above the time of the full run' \
     "$(median killed)" \
     "1.2 * $(median known)"
 is 'runs that were killed are counted' \
@@ -122,7 +122,7 @@ refuses 'a seed that is no number is refused' 2 \
     "--seed: 'x'" train --seed x --out "$new" "$work/runs.csv"
 refuses 'too few runs are refused' 4 \
     '12 runs with a step time, at least 20' train --out "$new" "$work/few.csv"
-refuses 'a table that is not there is refused' 4 \
+refuses 'a missing table is refused' 4 \
     'nothing.csv: .*No such' train --out "$new" "$work/nothing.csv"
 printf 'gpu,step_ms\na,1\n' > "$work/bad.csv"
 refuses 'a table without a column spec is refused' 4 \
@@ -133,11 +133,11 @@ refuses 'a quote that is not closed is refused' 4 \
 head -c 100000 /dev/urandom > "$work/bad.csv"
 refuses 'a table of noise is refused' 4 'bad.csv: ' train --out "$new" "$work/bad.csv"
 printf 'spec,gpu,step_ms,censored\n"model=resnet50,batch=8",t4_16gb,5,maybe\n' > "$work/bad.csv"
-refuses 'a table without usable rows says what is wrong with the first one' 4 \
+refuses 'for a table without usable rows the message has the error of the first one' 4 \
     "line 2: censored: 'maybe', expected 0 or 1" \
     train --out "$new" "$work/bad.csv"
 printf 'spec,gpu,step_ms\n"model=resnet50,batch=8",t4_16gb,%s\n' nan -1 1e99 inf > "$work/bad.csv"
-refuses 'times that are no times are refused' 4 \
+refuses 'invalid times are refused' 4 \
     '0 runs with a step time' train --out "$new" "$work/bad.csv"
 is 'refused tables leave no bundle' "$(find "$work" -maxdepth 1 -name 'new*')" ''
 mkdir "$work/mine" && echo dear > "$work/mine/thesis.tex"

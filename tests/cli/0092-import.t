@@ -89,11 +89,11 @@ bounded 'calls that double 2000 times are refused' \
     'more than 1e\+30 operations' "$work/bomb.hlo"
 printf 'HloModule a\nENTRY e {\n x = f32[8,8] parameter(0)\n ROOT y = f32[8,8] add(x, nothing)\n}\n' \
     > "$work/name.hlo"
-bounded 'an operand that is nowhere is refused' \
+bounded 'an undefined operand is refused' \
     "line 4: expected an operand defined above, found 'nothing'" \
     "$work/name.hlo"
 
-# A step of some 20 MB: every layer of a perceptron of many.
+# A step of about 20 MB: a perceptron of many layers.
 python3 - > "$work/big.hlo" <<'PYTHON'
 print("HloModule big\nENTRY e {\n x0 = f32[64,512] parameter(0)\n")
 n = 50000

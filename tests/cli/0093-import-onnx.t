@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0093-import-onnx.t - ONNX models become sidecars; what is wrong with one is told
+# 0093-import-onnx.t - ONNX models become sidecars, and errors in them are named
 #
 # The files of tests/data/onnx were made by tests/import/make-onnx with torch 1.13.1,
 # torchvision 0.14.1 and transformers 4.30.2, without their weights; write.py there makes
@@ -76,9 +76,9 @@ holds 'groups, padding and strides count' \
     grouped
 holds '--dim gives the sizes of other symbols' 'ops[0]["in"] == [[7, 8]]' symbol --dim time=7
 holds 'a long chain of views is followed' 'ops[0]["params"] == 32' chain
-holds 'an operator that is not known counts its bytes' \
+holds 'an unknown operator counts its bytes' \
     'ops[0]["op"] == "other" and ops[0]["bytes"] == 48' unknown
-like 'an operator that is not known is named' "$err" 'such as Whatever'
+like 'an unknown operator is named' "$err" 'such as Whatever'
 
 # wrong NAME REGEX: in one message, within ten seconds
 wrong() {
@@ -128,6 +128,6 @@ gives 'the sidecar of an ONNX model is predicted' 0 \
 json 'with --json the summary is JSON' \
     'd["params"] == 32 and d["operators"] == 2 and d["spec"]["batch"] == 8' \
     import --onnx "$work/linear.onnx" --out "$work/linear.json" batch=8
-refuses 'a folder that is not there is named' 4 'No such file' \
+refuses 'a missing folder is named' 4 'No such file' \
     import --onnx "$work/linear.onnx" --out "$work/none/x.json"
 done_testing

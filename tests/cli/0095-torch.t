@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0095-torch.t - networks exported from PyTorch are what the zoo says they are
+# 0095-torch.t - networks exported from PyTorch match those of the zoo
 #
 # The sidecars of tests/data/torch were written by the exporter, with --merge, from
 # torchvision 0.14.1 on torch 1.13.1 (Debian 12), BERT and GPT-2 from transformers 4.30.2
@@ -89,7 +89,7 @@ export_net fused own:Transformer --input int64:128 --fused --merge
 ok 'a transformer with fused attention is predicted' \
     dn predict "$work/fused.json" --gpu a100_sxm4_40gb
 
-holds 'what attention copies counts once in front of its products and once behind' \
+holds 'copies of attention count once before its products and once after' \
     transformer 'kinds.count("copy") == 12 and kinds.count("linear") == 6 * 4 + 1
      and [len(op["in"]) for op in ops if op["op"] == "copy"][:2] == [3, 1]'
 is 'attention gives what PyTorch gives' "$(PYTHONPATH=$data:$top/cli "$PYTHON" - 2>&1 <<'PYTHON'
@@ -121,10 +121,10 @@ PYTHON
 export_net odd own:Odd --input 8
 holds 'frozen parameters do not count, unused ones do, shared ones once' odd \
     'sum(op.get("params", 0) for op in ops) == 8 * 8 + 8 + 16 + 27'
-like 'what is not known or not used is named' "$(cat "$work/err")" 'linalg_qr'
+like 'unknown and unused operators are named' "$(cat "$work/err")" 'linalg_qr'
 like 'parameters that are not used are counted in a line' \
     "$(cat "$work/err")" '2 parameter tensors are not used'
-holds 'an operator that is not known counts its elements' odd \
+holds 'an unknown operator counts its elements' odd \
     '[op["bytes"] for op in ops if op["op"] == "other"] == [4 * 17]'
 ok 'a network with an unknown operator is predicted' \
     dn predict "$work/odd.json" --gpu a100_sxm4_40gb
@@ -135,7 +135,7 @@ like 'a path that depends on the batch is refused in one line' \
     "$(cat "$work/err")" '^dnnest_export: the network runs other operators'
 not_ok 'a wrong shape is refused' export_net odd own:Odd --input 9
 is 'a wrong shape is refused in one line' "$(wc -l <"$work/err")" 1
-not_ok 'a module that is not there is refused' export_net odd own:None --input 8
+not_ok 'a missing module is refused' export_net odd own:None --input 8
 
 is 'the exporter leaves the module as it was' \
     "$(PYTHONPATH=$data:$top/cli "$PYTHON" - 2>&1 <<'PYTHON'

@@ -12,7 +12,7 @@ for name in a b c d e; do new_bundle $name; done
 
 # Options and arguments
 refuses 'an action must be named' 2 'missing' model
-refuses 'an unknown action is named with those that are known' 2 \
+refuses 'an unknown action is named with the known actions' 2 \
     "'frob' is unknown, expected one of show verify" model frob
 refuses 'install takes a bundle' 2 'install: DIR is missing' model install
 refuses 'rollback takes no argument' 2 "rollback: 'x' is one argument too many" model rollback x
@@ -35,7 +35,7 @@ refuses 'where no bundle is installed none is shown' 4 'No such file' \
     model --dir "$place" show
 make_mock bare
 change "$work/bare" 'm = {k: m[k] for k in ("dnnest_bundle", "name", "files")}'
-json 'what a manifest does not say is null' \
+json 'what a manifest does not state is null' \
     'd["features"] == {"version": None, "count": None} and d["metrics"] is None' \
     model show "$work/bare"
 change "$work/bare" 'm["data"] = m["metrics"] = m["bounds"] = [1, {"x": "\x1b[2J"}]'
@@ -144,7 +144,7 @@ with open(path + "/manifest.json", "w", encoding="utf-8") as file:
 PYTHON
 for verb in verify install; do
     refuses "model $verb compares with libxgboost itself" 4 \
-        'differing: step.trees: libxgboost predicts 0, expected 3 of these trees' \
+        'differing: step.trees: libxgboost predicts 0, expected 3 from these trees' \
         model --dir "$place" "$verb" "$work/differing"
 done
 damage 'a bundle of other features is refused' \
@@ -154,7 +154,7 @@ damage 'a bundle of other features is refused' \
 gives 'where no bundle is installed none is listed' 1 '^$' model --dir "$place" list
 gives 'a bundle is installed' 0 'dnnest/model: installed \(a, ' model --dir "$place" install "$work/a"
 is 'an installed bundle is in force' "$(current)" a
-is 'no older bundle stands beside the first one' "$(slots)" 'current=a'
+is 'the first bundle has no older one' "$(slots)" 'current=a'
 files=("$work/a"/*)
 is 'all users may read an installed bundle, and only its owner may write it' \
     "$(stat -c '%a %u' "$place" "$place"/* | sort | uniq -c | xargs)" "${#files[@]} 644 $EUID 1 755 $EUID"
@@ -186,7 +186,7 @@ is 'installing a bundle from aside moves the others down' "$(slots)" 'current=d 
 truncate -s 9 "$place.1/step.trees"
 gives 'rollback passes over a damaged bundle' 0 \
     'rolled back \(b, ' model --dir "$place" rollback
-refuses 'rollback says when no older bundle is left' 1 \
+refuses 'rollback reports that no older bundle is left' 1 \
     'no older bundle' model --dir "$place" rollback
 is 'rollback without an older bundle changes nothing' "$(slots)" 'current=b aside=d'
 
@@ -198,13 +198,13 @@ gives 'list shows the damage of a bundle' 0 \
 try model --dir "$place" install "$work/a"
 like 'install replaces a damaged bundle and reports it' \
     "$code $err" '^0 .*damaged; it is now .*model.aside'
-is 'a damaged bundle is put aside, not among the older ones' \
+is 'a damaged bundle is set aside, not kept among the older ones' \
     "$(slots)" 'current=a aside=damaged'
 mkdir -p "$work/other/sub"
 touch "$work/other/sub/file"
 refuses 'a directory that is no bundle is not replaced' 4 'not a bundle, so not replaced' \
     model --dir "$work/other" install "$work/a"
-ok 'a directory that is no bundle is as it was' test -e "$work/other/sub/file"
+ok 'a directory that is no bundle is unchanged' test -e "$work/other/sub/file"
 mkdir "$work/empty"
 gives 'an empty directory is replaced' 0 'installed' model --dir "$work/empty" install "$work/a"
 mkdir "$work/open"
@@ -260,7 +260,7 @@ exec 9< "$work/var/dnnest"
 flock 9
 (sleep 0.5; dn model --dir "$place" list) > "$work/out.list" &
 timeout 20 "$DNNEST" model --dir "$place" rollback > "$work/out.2" 2> "$work/err.2"
-is 'a second command waits, and then says that another one runs' \
+is 'a second command waits, and then reports that another one runs' \
     "$? $(grep -c "another 'dnnest model'" "$work/err.2")" '4 1'
 wait
 exec 9<&-
@@ -278,7 +278,7 @@ gives 'verify finds the signature of a bundle good' 0 \
     'ok \(a, [0-9]+ files, signature good\)' model --keys key.pub verify a
 gives 'verify checks no signature where no keys are named' 0 \
     'signature not checked' model verify a
-json 'JSON says that the signature was checked' \
+json 'JSON states that the signature was checked' \
     'd["signed"] and d["signature_checked"] is True and d["key"] == ""' \
     model --keys key.pub verify a
 refuses 'verify refuses a signature of another key' 4 \
@@ -330,7 +330,7 @@ chmod 640 key
 refuses 'a private key that others may read is not used' 4 'key: open to group' model --key key sign b
 chmod 600 key
 printf 'x' > a/manifest.json.sig
-refuses 'what is no signature is named' 4 'a: manifest.json.sig: expected the base64 of 64' \
+refuses 'an invalid signature is named' 4 'a: manifest.json.sig: expected the base64 of 64' \
     model --keys key.pub verify a
 dn model --key key sign a >/dev/null
 cp -R a changed

@@ -132,7 +132,7 @@ bad_url() {
     fetch "$title" 4 "$regex" "$@" --install fetch "$url"
     is "$title: the installed bundle is as before" "$(listing) $(current)" "$before_place old"
     try model --cacert ca.crt --keys key.pub "$@" --out fetched fetch "$url"
-    is "$title: no file is left behind" "$code $(in_work)" "4 $before_work"
+    is "$title: no file remains" "$code $(in_work)" "4 $before_work"
 }
 bad() { bad_url "$1" "127.0.0.1: .*$2" "$good/$3" "${@:4}"; }
 
@@ -145,11 +145,11 @@ bad 'a bundle without a signature is refused' \
     'manifest.json.sig: HTTP status 404' good/unsigned/
 bad 'a truncated body is found' 'step.trees: .*(closed|remaining|EOF)' truncated:step.trees/new/
 bad 'a truncated manifest is found' 'manifest.json: ' truncated/new/
-bad 'a body that is shorter than the manifest says is found' \
+bad 'a body that is shorter than in the manifest is detected' \
     'step.trees: [0-9]+ bytes, the manifest says' shorter:step.trees/new/
 bad 'a body that is declared too large is refused' 'step.trees: larger than [0-9]+ bytes' \
     declared:step.trees/new/
-bad 'a body that is larger than the manifest says is refused' \
+bad 'a body that is larger than in the manifest is refused' \
     'step.trees: larger than [0-9]+ bytes' \
     endless:step.trees/new/
 bad 'a manifest has a limit' 'manifest.json: larger than 1048576 bytes' endless/new/
@@ -180,7 +180,7 @@ bad 'redirects in a circle are refused' 'more than 3 redirects' moved-round/new/
 for name in up absolute dotted query itself; do
     bad "a file name that is not plain is refused ($name)" "is not a plain file name" "good/$name/"
 done
-not_ok 'a file name that is not plain is never asked for' grep evil "$srv/log"
+not_ok 'a file name that is not plain is never requested' grep evil "$srv/log"
 is 'a file name that is not plain is never written' \
     "$(find "$work" / /etc -maxdepth 1 -name '*evil*' 2>/dev/null)" ''
 : > "$srv/log"
@@ -252,7 +252,7 @@ message = child.communicate()[1].decode()
 print(child.returncode == -number, time.monotonic() - started < 5, message, end="")
 PYTHON
     )" 'True True dnnest: 127.0.0.1: step.trees: interrupted'
-    is 'SIG$signal leaves the installed bundle as before, and no file behind' \
+    is 'SIG$signal does not change the installed bundle, and no file remains' \
         "$(listing) $(current)" "$before_place old"
 done
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# 0110-probe.t - programs are run for some steps, watched, and leave nothing behind
+# 0110-probe.t - programs are run for some steps, measured, and ended with all processes
 #
-# Steps are lines of output here, or those of a torch of ours that has only what the hook
+# Steps are lines of output here, or those of a fake torch that has only what the hook
 # looks for. Nothing depends on how fast the machine is: times are upper bounds.
 
 # shellcheck source=tests/cli/lib.sh
@@ -10,11 +10,11 @@ need_python
 plan_later
 
 export XDG_DATA_HOME=$work/data
-export PROBE_TEST_MARK=$work # by which processes are told that are left over
+export PROBE_TEST_MARK=$work # identifies processes that remain
 spec=model=resnet18,image=32,batch=32,steps=5000,input=synthetic,app=tiny
 hook=(--hook "$top/cli/probe/hook")
 
-# strays: processes of a probe that are still there
+# strays: processes of a probe that still run
 strays() {
     grep -lszxF "PROBE_TEST_MARK=$work" /proc/[0-9]*/environ | cut -d / -f 3 | while read -r pid; do
         [[ $pid = "$$" || $pid = "$BASHPID" || $(cut -d ' ' -f 4 "/proc/$pid/stat" 2>/dev/null) = "$$" ]] \
@@ -23,7 +23,7 @@ strays() {
 }
 none_left() { is "$1" "$(unset PROBE_TEST_MARK; strays)" ''; }
 
-# A program that says "step N" every 20 ms, for ever or for so many steps.
+# A program that prints "step N" every 20 ms, forever or for a number of steps.
 cat > "$work/steps.sh" <<'SH'
 #!/bin/bash
 for ((i = 1; i <= ${1:-1000000}; i++)); do echo "step $i"; sleep 0.02; done
@@ -41,7 +41,7 @@ is 'a program is ended after its steps' "$code" 0
 like 'the output of a program passes through' "$out" $'step 1\nstep 2\n'
 like 'the report follows the output of the program' \
     "$out" '1[0-9] steps after [0-9]+ of warm-up, on t4_16gb'
-like 'the measured device has a row of its own, and others are scaled by it' "$out" \
+like 'the measured device has a row, and others are scaled by it' "$out" \
     't4_16gb +measured .*scaled '
 like 'the report has a line for sbatch' "$out" \
     'sbatch --gpus=1 --cpus-per-gpu=[0-9]+ --time=[0-9:-]+ .*--comment=dnnest:model=resnet18,'
@@ -93,7 +93,7 @@ make_bundle "$work/small"
 gives 'train --site learns from records' 0 'device t4_16gb .*application tiny ' \
     train --site "$work/two.db" --base "$work/small" --out "$work/site"
 try probe "${lines[@]}" --record none $spec -- "$work/steps.sh" 13
-is 'a program may end by itself' "$code" 0
+is 'a program may end before its probe' "$code" 0
 like 'without a GPU the CPU is measured' "$out" \
     'on cpu:.*A CPU was measured; times on GPUs.*cpu +measured .* model .*sbatch --cpus-per-task='
 sed 's/,t4_16gb,/,cpu,/' "$work/two.csv" > "$work/cpu.csv"
@@ -134,7 +134,7 @@ ends 'a program that fails after some steps passes its status on' 7 '' "${lines[
 ends 'a program that ends without a step is reported' 1 \
     'no step was seen \(does a line match' "${lines[@]}" $spec -- true
 ends 'a program with too few steps is reported' 1 \
-    '2 steps measured behind 3 of warm-up, expected at least 3' \
+    '2 steps measured after 3 of warm-up, expected at least 3' \
     "${lines[@]}" $spec -- "$work/steps.sh" 5
 ends 'a missing program has the status of a shell' 127 'No such file' $spec -- "$work/none"
 ends 'a program that may not be run has the status of a shell' 126 \
@@ -184,7 +184,7 @@ appears "$work/up2"
 kill -KILL $pid
 wait $pid 2>/dev/null
 ok 'the program ends when the probe is killed' gone
-is 'processes that were there before the probe are left alone' \
+is 'processes that ran before the probe are not ended' \
     "$(bash -c "sleep 30 & echo \$! > '$work/pid'
     exec $(printf '%q ' "${direct[@]}") -- true" >/dev/null 2>&1
     kill -0 "$(cat "$work/pid")" && echo alive)" alive
@@ -295,7 +295,7 @@ echo 'import os; os.unlink(os.environ["DNNEST_PROBE_FILE"])' | cat - "$work/twen
     > "$work/unlinks.py"
 ends 'a missing file of the hook does no harm' 1 'no step was seen' \
     "${few[@]}" $spec -- python3 "$work/unlinks.py"
-ends 'a program without torch has a message that says so' 1 \
+ends 'a program without torch gives a message that states this' 1 \
     'no step was seen \(the program does not import torch; try --pattern\)' \
     "${few[@]}" $spec -- python3 -c 'print(1)'
 ends 'a program with torch that takes no step has a message' 1 \
@@ -381,19 +381,19 @@ done
 ok 'a wrong command line runs nothing' test ! -e "$work/ran"
 echo 'a,b' > "$work/other.csv"
 refuses 'a file that is no store is refused before anything runs' 4 \
-    'other.csv: is no store of records .*records --import' \
+    'other.csv: is not a store of records .*records --import' \
     probe "${lines[@]}" --record "$work/other.csv" --gpu t4_16gb $spec -- touch "$work/ran"
-is 'a file that is no store is left alone' "$(cat "$work/other.csv")" a,b
+is 'a file that is no store is unchanged' "$(cat "$work/other.csv")" a,b
 refuses 'a device file is no store' 4 '/dev/null: not a regular file' \
     probe "${lines[@]}" --record /dev/null --gpu t4_16gb $spec -- touch "$work/ran"
 ok 'a wrong store runs nothing' test ! -e "$work/ran"
 try probe "${lines[@]}" --sidecar "$work/net.json" --gpu t4_16gb -- "$work/steps.sh"
-like 'a sidecar that is not there is named' "$err" 'net.json: No such file'
+like 'a missing sidecar is named' "$err" 'net.json: No such file'
 printf '{"dnnest": 1, "spec": {"batch": 4, "steps": 100}, "graph": {"name": "net", "ops": [
   {"op": "linear", "in": [[64]], "out": [[8]], "params": 520}]}}' > "$work/net.json"
 try probe "${lines[@]}" --sidecar "$work/net.json" --record "$work/side.db" --gpu t4_16gb -- \
     "$work/steps.sh"
-like 'a sidecar may stand for SPEC' "$out" "sbatch .*--dnnest=$work/net.json job.sh"
+like 'a sidecar may replace SPEC' "$out" "sbatch .*--dnnest=$work/net.json job.sh"
 rm "$work/net.json"
 like 'the sidecar is kept with the record' "$(dn records --csv "$work/side.db")" \
     "@$work/net.json,t4_16gb,.*\"\"op\"\":\"\"linear\"\""

@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0111-probe-torch.t - a real training with PyTorch on the CPU: 30 steps tell of all 300
+# 0111-probe-torch.t - a real training with PyTorch on the CPU: 30 steps predict all 300
 #
 # DNNEST_PYTHON names another Python, such as that of a virtual environment.
 
@@ -12,7 +12,7 @@ PYTHON=${DNNEST_PYTHON:-/usr/bin/python3}
 if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torch"; fi
 export OMP_NUM_THREADS=1
 
-# What tiny.py trains, by its FLOPs and parameters; the time is measured in any case.
+# The network of tiny.py, by its FLOPs and parameters. Its time is measured.
 spec='params=10.5k,flops=6.5M,activations=90k,batch=16,steps=300,optimizer=momentum,app=tiny'
 tiny=("$PYTHON" "$top/tests/cli/tiny.py")
 probe=(probe --hook "$top/cli/probe/hook" --record none --steps 30 --warmup 10)
@@ -25,12 +25,11 @@ like 'the report has what the loader takes' \
 like 'the report has the cores that are busy' "$out" 'CPU +[0-9.]+ cores busy, of [0-9]+'
 ok 'the training did not reach its end' bash -c "! grep -q '^steps' '$work/out'"
 
-# The whole run against what is said of it. Both share the machine with others, who take
-# away half of it in one minute and nothing in the next: so what is compared is the time of
-# the processor, that of the prediction being its seconds times the cores that were busy. One
-# probe and one run follow each other as a pair, and the median of the pairs counts: of 3,
-# or where they scatter of 5 or 7. It is within 10 % as a rule, and not always: 25 % is what
-# a prediction that is right keeps to on any machine.
+# The whole run is compared with its prediction. Other programs may take half of the machine
+# in one minute and nothing in the next. So processor times are compared; that of the
+# prediction is its seconds times the busy cores. A probe and a run follow each other as a
+# pair, and the median of 3 pairs counts, or of 5 or 7 if they scatter. It is mostly within
+# 10 %. A right prediction is within 25 % on any machine.
 cat > "$work/full.py" <<'PY'
 import json, resource, subprocess, sys, time
 

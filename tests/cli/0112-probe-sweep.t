@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0112-probe-sweep.t - many probes as a job array: what the script says, and what it runs
+# 0112-probe-sweep.t - many probes as a job array: the script and what it runs
 #
 # tests/live/probe.t runs one on a real Slurm.
 
@@ -12,13 +12,13 @@ spec=model=resnet18,image=32,batch=8,steps=300
 sweep=(probe --record "$work/rows.db" --sweep batch=32,64 --sweep "lr=0.1,it's")
 dn "${sweep[@]}" --sbatch=--partition=gpu --sbatch='--output=a b' "$spec" -- \
     prog --batch={batch} '{lr}' "\$HOME \`id\` 'x'" '{other}' > "$work/script" 2> "$work/err"
-is 'the script of a sweep comes without a message' "$(cat "$work/err")" ''
+is 'the script of a sweep is printed without a message' "$(cat "$work/err")" ''
 is 'the script begins as one for sbatch' "$(head -5 "$work/script")" '#!/bin/bash
 #SBATCH --job-name=dnnest-probe
 #SBATCH --array=0-3
 #SBATCH --partition=gpu
 #SBATCH --output=a b'
-# Run a task with a dnnest that shows what it is called with.
+# Run a task with a fake dnnest that prints its arguments.
 task() {
     sed "s|exec [^ ]* probe |exec '$work/shows' |" "$work/script" > "$work/task"
     SLURM_ARRAY_TASK_ID=$1 HOME=wrong bash "$work/task"
@@ -50,7 +50,7 @@ is 'the tasks get the options' \
         | grep -oE -- "'--pattern=a b'|--(every|steps|warmup|seconds|grace)=[0-9]+|--gpu=[a-z0-9_]+" | xargs)" \
     '--steps=9 --warmup=2 --seconds=7 --grace=1 --pattern=a b --every=3 --gpu=t4_16gb'
 
-# A task really runs.
+# Run a task with the real dnnest.
 mkdir "$work/bin"
 dn probe --record "$work/rows.db" --pattern '^step' --steps 5 --warmup 1 --gpu t4_16gb \
     --sweep batch=16,32 $spec -- bash -c 'while echo step; do sleep 0.02; done' > "$work/array"
@@ -93,7 +93,7 @@ bad 'a value that is too long is refused' \
     "sweep" --sweep "batch=$(printf '1%.0s' {1..100})" $spec -- x
 bad 'a key given twice is refused' \
     "sweep: batch is given twice" --sweep batch=1 --sweep Batch=2 $spec -- x
-bad 'a key that nothing takes is refused' \
+bad 'an unused key is refused' \
     "lr is not a metadata key, and COMMAND has no .lr." \
     --sweep lr=1 $spec -- x
 bad 'a value that the metadata refuse is refused' \

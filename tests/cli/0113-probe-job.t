@@ -1,8 +1,8 @@
 #!/bin/bash
-# 0113-probe-job.t - a job with probe=1 begins its training anew as a probe
+# 0113-probe-job.t - a job with probe=1 restarts its training as a probe
 #
-# What the plugin puts into a job's environment is put there by hand, and torch is one of
-# ours that has only what the hook looks for (tests/live/probe.t has both for real).
+# The test sets the variables that the plugin sets in a job's environment, and a fake torch
+# has only what the hook looks for (tests/live/probe.t uses the real ones).
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -11,7 +11,7 @@ plan_later
 
 mkdir -p "$work/bin" "$work/share/dnnest/probe" "$work/lib/torch/optim" "$work/lib/torch/utils/data"
 cp "$top/cli/probe/hook/sitecustomize.py" "$work/share/dnnest/probe/"
-# The command beside the hook, with the site of this test.
+# The command next to the hook, with the site of this test.
 cat > "$work/bin/dnnest" <<SH
 #!/bin/bash
 [[ \$1 = probe ]] || exit 99
@@ -61,12 +61,12 @@ job() {
 calls() { if [[ -e $work/called ]]; then wc -l < "$work/called"; else echo 0; fi; }
 
 job python3 train.py 1000 "it's \$x"
-is 'a training is begun anew under dnnest probe, once' "$code $(calls)" '0 1'
-like 'the probe has the words and the directory of the program' \
+is 'a training is restarted under dnnest probe, once' "$code $(calls)" '0 1'
+like 'the probe has the arguments and the directory of the program' \
     "$out" "begun $work \['1000', \"it's \\\$x\"\] False"
 like 'the probe is ended after 40 steps' \
     "$out" 'steps 40.*30 steps after 10 of warm-up, on cpu:'
-like 'the report has a line to submit that is no probe' "$out" \
+like 'the report has a line that submits the job without a probe' "$out" \
     'sbatch --cpus-per-task=.* --comment=dnnest:probe=0,model=resnet18,.* job.sh'
 like 'the record is kept with its job' "$(dn records)" 'tiny +cpu .* probe +42'
 DNNEST_JOB_PROBE_STEPS=5 job python3 train.py 1000
@@ -83,7 +83,7 @@ is 'a program that takes no steps ends as without a probe' \
 job python3 -c 'import torch; raise SystemExit(7)'
 is 'a program that takes no steps has its own exit status' "$code" 7
 job python3 -c 'print("other")'
-is 'a program without torch is left alone' "$code $(calls):$out" '0 0:other'
+is 'a program without torch runs unchanged' "$code $(calls):$out" '0 0:other'
 job python3 train.py 20
 is 'a program that ends early has its own exit status' "$code" 0
 like 'the steps of a program that ends early are reported' \
@@ -100,7 +100,7 @@ goes_on() {
     [[ $err =~ $regex ]] || problem+=" stderr does not match $regex"
     verdict "$title"
 }
-goes_on 'a program that is read from stdin goes on without a probe' 0 \
+goes_on 'a program that is read from stdin continues without a probe' 0 \
     'no probe: the program does not come from a file' \
     bash -c 'sed "s/sys.argv\[1\]/60/; s/len(sys.argv) > 2/False/" train.py | python3 -'
 DNNEST_JOB_PROBE_SPEC=model=nothing goes_on 'a program with wrong metadata goes on without a probe' \
@@ -110,12 +110,12 @@ DNNEST_JOB_PROBE_SIDECAR='{' goes_on 'a program with a broken sidecar goes on wi
     1 'no probe, the program goes on' \
     python3 train.py 60
 env -u SLURM_JOB_ID PYTHONPATH="$PYTHONPATH" python3 "$work/train.py" 60 > "$work/out"
-is 'a program outside of a job goes on without a probe' "$(tail -1 "$work/out")" 'steps 60'
+is 'a program outside of a job continues without a probe' "$(tail -1 "$work/out")" 'steps 60'
 SLURM_PROCID=1 job python3 train.py 1000
 is 'another task of a step ends after as many steps' \
     "$code $(calls):$(tail -1 "$work/out")" '0 0:steps 40'
 XDG_DATA_HOME=/proc/none job python3 train.py 1000
-like 'a job without a store is probed all the same' "$code $out $err" \
+like 'a job without a store is probed too' "$code $out $err" \
     '^0 .*steps 40.*30 steps after.*the result is not stored: /proc/none'
 chmod -x "$work/bin/dnnest"
 PATH=/usr/bin:/bin goes_on 'a program goes on where dnnest is not found' \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# 0120-records.t - the store of measured runs: taken in, shown, learned from
+# 0120-records.t - the store of measured runs: imported, shown, learned from
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -20,21 +20,21 @@ spec,gpu,step_ms,peak_mem_gb,group,source,time,job
 @net.json,t4_16gb,0.125,,net,ours,,
 CSV
 
-# --- taking in -----------------------------------------------------------------------------
+# --- importing -----------------------------------------------------------------------------
 
 refuses 'records names a store that does not exist' 4 'records.db: No such file' records
 gives 'a table is taken in' 0 '^3 records added$' records --import rows.csv
-ok 'a table is taken into the usual store' test -f data/dnnest/records.db
+ok 'a table is imported into the default store' test -f data/dnnest/records.db
 json 'a store can be taken into another one' 'd["imported"] == 3 and d["store"] == "two.db"' \
     records --import data/dnnest/records.db two.db
 dn records --csv > one.csv
 dn records --csv two.db > two.csv
-is 'a store that was taken in equals the other one' "$(cmp one.csv two.csv 2>&1)" ''
+is 'an imported store equals the other one' "$(cmp one.csv two.csv 2>&1)" ''
 dn records --import one.csv three.db > /dev/null
 dn records --csv three.db > three.csv
-is 'a printed table that is taken in is printed the same again' \
+is 'a printed table that is imported is printed the same again' \
     "$(cmp one.csv three.csv 2>&1)" ''
-is 'a table from stdin is taken in' \
+is 'a table from stdin is imported' \
     "$(dn records --import - three.db < rows.csv)" '3 records added'
 is 'a table from stdin is added to the store' "$(dn records --csv three.db | wc -l)" 7
 printf 'spec,gpu,colour,note\n%s,t4_16gb,red,1\n' '"model=alexnet,batch=1"' > more.csv
@@ -44,14 +44,14 @@ dnnest: warning: the column 'note' is not stored"
 printf 'spec,gpu,step_ms\na,b,1\na,b,fast\n' > bad.csv
 refuses 'a wrong cell is named with its line' 4 'bad.csv: line 3: step_ms: ' \
     records --import bad.csv two.db
-is 'of a table with a wrong cell nothing is taken in' \
+is 'of a table with a wrong cell nothing is imported' \
     "$(dn records --csv two.db | cmp - one.csv 2>&1)" ''
 printf 'spec,gpu\n@none.json,b\n' > gone.csv
-refuses 'a sidecar that is not there is named' 4 'gone.csv: line 2: spec: .*none.json: No such file' \
+refuses 'a missing sidecar is named' 4 'gone.csv: line 2: spec: .*none.json: No such file' \
     records --import gone.csv two.db
 refuses 'a file that is no table is refused' 4 \
     'net.json: line 1: ' records --import net.json two.db
-refuses 'a store is not taken into itself' 2 'two.db is the store itself' \
+refuses 'a store is not imported into itself' 2 'two.db is the store itself' \
     records --import two.db ./two.db
 
 # --- showing -------------------------------------------------------------------------------
@@ -65,14 +65,14 @@ gives '--app lists the records of an application' 0 $'^[^\n]*\n *3 [^\n]*$' reco
 gives '--gpu and --source list the records of a device and a source' 0 \
     $'^[^\n]*\n *3 [^\n]*$' records --gpu t4_16gb --source ours
 try records --app none
-is 'a message says that no record matches' \
+is 'a message states that no record matches' \
     "$code:$out:$err" "0::dnnest: $work/data/dnnest/records.db: no record"
 json 'unknown values are null in JSON' \
     'len(d["records"]) == 3 and d["records"][0]["peak_mem_gb"] == 8
      and d["records"][1]["peak_mem_gb"] is None and d["records"][1]["record"] == 2
      and d["records"][2]["sidecar"]["graph"]["ops"][0]["op"] == "linear"' records
 json 'no records are an empty list in JSON' 'd["records"] == []' records --app none
-# Newer columns come behind these.
+# Newer columns follow these.
 like 'the table has the columns of evaluate, and more' "$(head -1 one.csv)" \
     ^spec,gpu,step_ms,peak_mem_gb,power_w,cores_per_gpu,group,source,time,host,steps,sigma,confidence,start_s,loader_share,loader_workers,cores_busy,gpu_utilisation,torch,gpus,oom,censored,elapsed_s,state,cluster,job,user,sidecar'(,|$)'
 
@@ -82,9 +82,9 @@ numbers() { dn evaluate --json "$1" | python3 -c '
 import json, sys
 d = json.load(sys.stdin)
 print(d["predicted"], d["step_time"]["mape"], d["gpu_memory"]["n"])'; }
-is 'evaluate judges a store as the table that it is from' "$(numbers two.db)" "$(numbers rows.csv)"
+is 'evaluate gives the same for a store and the table that it is from' "$(numbers two.db)" "$(numbers rows.csv)"
 rm net.json
-is 'a table that was printed has its sidecars in it' "$(numbers one.csv)" "$(numbers two.db)"
+is 'a printed table contains its sidecars' "$(numbers one.csv)" "$(numbers two.db)"
 make_bundle small
 train() { dn train --base small --out "$1" "${@:2}" --json 2> err | grep -v '"bundle"'; }
 is 'train --site learns the same from both' "$(train s1 --site two.db)" "$(train s2 --site one.csv)"
@@ -120,7 +120,7 @@ refuses 'a store that others may write is refused' 4 'two.db: writable by group 
 chmod g-w two.db
 ln -s two.db link.db
 refuses 'a link to a store is refused' 4 'link.db: is a symbolic link' records link.db
-refuses 'a table is no store' 4 'rows.csv: is no store of records' records rows.csv
+refuses 'a table is not a store' 4 'rows.csv: is not a store of records' records rows.csv
 head -c 9000 two.db > cut.db
 refuses 'a store that is cut short is refused' 4 'cut.db: damaged' evaluate cut.db
 python3 - <<'PYTHON'
@@ -151,7 +151,7 @@ refuses '--import takes one table at a time' 2 \
     'import: more than one' records --import a --import b two.db
 refuses '--last is a number' 2 '^dnnest: --last: ' records --last 0 two.db
 refuses 'records takes one store at a time' 2 '' records two.db two.db
-is 'without a home directory the store has to be named' \
+is 'without a home directory the store must be named' \
     "$(env -u HOME -u XDG_DATA_HOME "$(realpath "$DNNEST")" records 2>&1)" \
     'dnnest: neither XDG_DATA_HOME nor HOME is an absolute path, expected the name of a file'
 done_testing

@@ -10,7 +10,7 @@
 #                                         expression over 'd' is true
 #   documented TITLE ARGUMENT...          dnnest(1) names every member that dn --json prints
 #
-# $work is a new directory that goes away at the end. Trusted files lie there as copies,
+# $work is a new directory that is deleted at the end. It has copies of the trusted files,
 # since a checkout may be writable by a group.
 
 set -uo pipefail
@@ -21,7 +21,7 @@ DNNEST=${DNNEST:-./dnnest}
 . "$top/tests/live/lib/tap.sh"
 
 if [[ ! -x $DNNEST ]]; then
-    echo "Bail out! $DNNEST is not there"
+    echo "Bail out! $DNNEST is missing"
     exit 1
 fi
 
@@ -31,8 +31,8 @@ umask 022
 cp -R "$top/etc/hardware" "$top/etc/datasets.conf" "$top/etc/dnnest.conf" "$work"
 chmod -R u+rwX,go-w "$work"
 
-# Two gres types of one device: whatever the predictor says of it, the twin costs less, so
-# that what happens does not depend on its calibration.
+# Two gres types of one device. The twin costs less, so the decision does not depend on the
+# calibration of the predictor.
 cat > "$work/site.conf" <<'CONF'
 Mode=enforce MinConfidence=0
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=8 Nodes=9 NodeCpus=256 NodeMemory=1000000 Partitions=ALL
@@ -40,10 +40,10 @@ Gpu Type=twin Device=a100_sxm4_40gb Cost=1 PerNode=8 Nodes=9 NodeCpus=256 NodeMe
 CONF
 
 # A run that is short, needs no loader and fits anywhere.
-# shellcheck disable=SC2034  # used by those that source this
+# shellcheck disable=SC2034  # used by files that source this
 short='model=resnet50,batch=8,precision=fp16,optimizer=sgd,steps=100,input=synthetic'
 
-# Whatever is installed on this machine must not change what tests see. Empty: that of the
+# A bundle installed on this machine must not change the tests. Empty: the bundle of the
 # configuration.
 bundle=none
 
@@ -57,7 +57,7 @@ dn() {
         --datasets "$work/datasets.conf" ${bundle:+--model "$bundle"} "${@:2}"
 }
 
-# Run dn and keep what it says: $out, $err, $code.
+# Run dn and keep its output and exit code: $out, $err, $code.
 try() {
     code=0
     dn "$@" >"$work/out" 2>"$work/err" || code=$?
@@ -65,7 +65,7 @@ try() {
     err=$(cat "$work/err")
 }
 
-# The verdict of a test whose parts are in 'problem'.
+# Report a test. It fails if 'problem' is not empty.
 verdict() {
     if [[ -z $problem ]]; then
         pass "$1"

@@ -1,7 +1,7 @@
 /* bundle.c - fuzz target: the manifest of a model bundle
  *
- * Whoever publishes a bundle writes it. What is read predicts numbers, with whatever
- * domain and bounds the manifest has. The small bundle's files are added where the
+ * The publisher of a bundle writes it. A bundle that is read predicts numbers, for any
+ * domain and bounds of the manifest. The files of the small bundle are added where the
  * manifest still has their checksums.
  *
  * Aims at: model/predict/bundle.c model/predict/domain.c model/base/json_read.c

@@ -1,8 +1,8 @@
 /* catalogue.c - fuzz target: files of the hardware catalogue
  *
- * The input is cut at its form feed: a file of the project's, and one of the site's
- * own. What is read can be shown, and predicted for: no device makes a time that is not
- * a number.
+ * The input is split at its form feed into a file of the project and one of the site. A
+ * catalogue that is read can be shown, and no device has a predicted time that is not a
+ * number.
  *
  * Aims at: model/hardware/catalogue.c model/hardware/product.c
  *

@@ -1,8 +1,8 @@
-/* conf.c - fuzz target: dnnest.conf, and what goes over it
+/* conf.c - fuzz target: dnnest.conf, and the settings that override it
  *
  * Attack surface: rules, paths, Policy and Gpu lines; SlurmctldParameters; settings of
- * the command line. The input is cut at its form feeds into these. What is read can be
- * asked for the rules of any job.
+ * the command line. The input is split at its form feeds into these. A configuration
+ * that is read gives rules for any job.
  *
  * Aims at: model/site.c model/policy/rules.c model/policy/scope.c model/base/keyline.c
  * model/hardware/gpu_types.c
@@ -31,7 +31,7 @@ static void tell (void *to, const struct dn_err *err)
     n_told++;
 }
 
-/* Every rule is within its range, for whomever. */
+/* Every rule is within its range, for any job. */
 static void check_rules (const struct dn_site *site)
 {
     static const struct dn_submitter submitters[] = {
@@ -69,7 +69,8 @@ static const struct dn_site *shared (void)
     return site;
 }
 
-/* With 'problems' all errors are told, without the first one ends it. */
+/* With 'problems' all errors are reported, without it the first one ends the reading.
+ */
 static void read_conf (char *parts[N_PARTS], struct dn_problems *problems)
 {
     const struct dn_site_reading reading = {NULL, problems, true};
@@ -103,7 +104,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     cut_parts (text, parts, N_PARTS);
     n_told = 0;
     read_conf (parts, &problems);
-    expect (n_told == problems.n, "problems that were not told", NULL);
+    expect (n_told == problems.n, "problems that were not reported", NULL);
     read_conf (parts, NULL);
     dn_site_time_min_is_soft (2411, parts[PART_PARAMETERS]);
     free (text);

@@ -1,6 +1,6 @@
 /* datasets.c - fuzz target: the table of data sets
  *
- * What is read can be looked up, and resolves a run to numbers.
+ * A table that is read can be searched, and resolves a run to numbers.
  *
  * Aims at: model/spec/dataset.c model/spec/resolve.c model/base/keyline.c
  *

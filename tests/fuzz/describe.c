@@ -1,8 +1,8 @@
-/* describe.c - fuzz target: what a job says of itself, in all four carriers
+/* describe.c - fuzz target: the metadata of a job, in all four carriers
  *
- * Attack surface: the comment, #DNNEST lines, the option, the sidecar. The input is cut
- * at its form feeds: sidecar, script, comment, option. What is understood can be
- * resolved, and a sidecar written and read again.
+ * Attack surface: the comment, #DNNEST lines, the option, the sidecar. The input is
+ * split at its form feeds: sidecar, script, comment, option. Metadata that are read can
+ * be resolved, and a sidecar written and read again.
  *
  * Aims at: model/spec/spec.c model/spec/collect.c model/graph/sidecar.c
  * model/graph/layer.c model/graph/describe.c

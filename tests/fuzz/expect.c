@@ -1,4 +1,4 @@
-/* expect.c - what fuzz targets share: their input as text, and properties
+/* expect.c - shared by fuzz targets: the input as text, and checks of properties
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

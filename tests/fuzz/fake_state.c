@@ -91,7 +91,7 @@ struct dn_snapshot {
 static struct dn_snapshot snapshots[N_SITES];
 static unsigned present;
 
-/* slurmctld's own, and what trace/trace.c has. */
+/* Functions of slurmctld, and of trace/trace.c. */
 SLURM_SYMBOL char *default_part_name;
 struct dn_counters dn_counters;
 
@@ -123,7 +123,7 @@ static void write_files (void)
     write_text ("sidecars/job.json", sidecar);
 }
 
-/* The configuration, with the path that it asks for in the place of its "%s". */
+/* The configuration, with the path of its folder in place of its "%s". */
 static void write_conf (const struct fake_site *site)
 {
     const char *place = strstr (site->conf, "%s");
@@ -180,7 +180,8 @@ void fake_state_partition (char *name)
     default_part_name = name;
 }
 
-/* --- what the plugin calls ------------------------------------------------------- */
+/* --- functions that the plugin calls ------------------------------------------------
+ */
 
 void dn_keeper_start (void)
 {
@@ -202,7 +203,7 @@ struct dn_snapshot *dn_state_take (void)
     return &snapshots[present];
 }
 
-/* Every input is judged by itself. */
+/* Every input is checked independently of those before. */
 struct dn_cache_access *dn_state_cache (struct dn_snapshot *snapshot)
 {
     (void) snapshot;
@@ -219,7 +220,7 @@ void dn_state_give (struct dn_snapshot *snapshot)
     (void) snapshot;
 }
 
-/* The line of the decision log must be one, and JSON. */
+/* The line of the decision log must be a single line of JSON. */
 void dn_trace_hand_over (struct dn_event *event)
 {
     struct json_object *json;

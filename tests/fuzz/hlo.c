@@ -1,10 +1,10 @@
 /* hlo.c - fuzz target: the text of an HLO module, imported
  *
- * Attack surface: names, shapes, operands, attributes, calls, windows, loops. What is
- * imported must be a sidecar that can be read again, and written the same.
+ * Attack surface: names, shapes, operands, attributes, calls, windows, loops. A module
+ * that is imported gives a sidecar that can be read again, and written the same.
  *
- * Aims at: import/hlo_text.c import/hlo_cost.c import/hlo_layers.c
- * import/hlo_entry.c import/hlo_kernels.c
+ * Aims at: import/hlo_text.c import/hlo_cost.c import/hlo_layers.c import/hlo_entry.c
+ * import/hlo_kernels.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,4 +1,4 @@
-/* job_form.c - a submission out of the bytes of a fuzz target's input
+/* job_form.c - make a submission from the bytes of a fuzz target's input
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,7 +23,7 @@
 #member, offsetof(job_desc_msg_t, member), 0                                   \
     }
 
-/* All that the adapter reads. */
+/* All fields that the adapter reads. */
 static const struct field {
     const char *name;
     size_t offset;
@@ -151,7 +151,7 @@ static void take_surrounding (struct job_form *form, const char *key, const char
         slurm_conf.select_type_param = (uint16_t) number;
 }
 
-/* Entries of an environment that is made when all are known. */
+/* Entries of an environment that is built when all are known. */
 struct entries {
     const char *list[ENV_MAX + 1];
     int n;

@@ -1,9 +1,10 @@
 /* job_submit.c - fuzz target: the whole of job_submit () and job_modify ()
  *
  * Attack surface: every field of a submission that the plugin reads, and both of its
- * environments, under ten configurations. What must hold whatever is sent: the job is
- * accepted; what is not dnnest's to change stays byte for byte; nothing is raised; the
- * number of GPUs is the same everywhere; people and programs read clean text.
+ * environments, under ten configurations. For every submission these must hold: the job
+ * is accepted; fields that dnnest may not change are the same to the byte; nothing is
+ * raised; the number of GPUs is the same everywhere; messages and records are clean
+ * text.
  *
  * Aims at: plugin/submit/adapter.c plugin/submit/submit.c plugin/submit/host.c
  * model/advise.c model/request model/rewrite model/policy/decide.c
@@ -36,7 +37,7 @@ int job_modify (DN_JOB_MODIFY_PARAMETERS);
 /* A job before and after a call. */
 struct change {
     const struct fake_site *site;
-    struct photo before; /* less the variables of another job's probe */
+    struct photo before; /* without the variables of another job's probe */
     job_desc_msg_t *after;
     const char *said_before; /* by other plugins; may be NULL */
     const char *said;
@@ -52,7 +53,7 @@ static bool is_same (const char *a, const char *b)
     return a && b ? strcmp (a, b) == 0 : !a && !b;
 }
 
-/* What a string was before: 'place' is one of the job's now. */
+/* What a string was before: 'place' is in the job after the call. */
 static const char *old_text (const struct change *change, char **place)
 {
     for (int i = 0; job_text (change->after, i); i++)
@@ -76,7 +77,7 @@ static bool may_rewrite (const struct change *change)
            && (old->het_job_offset == NO_VAL || (old->bitflags & CRON_JOB));
 }
 
-/* A batch job; others would fail in their first step. */
+/* A batch job. Other jobs would fail in their first step. */
 static bool may_change_resources (const struct change *change)
 {
     return may_rewrite (change) && change->before.desc.script;
@@ -103,9 +104,9 @@ static void check_time (const struct change *change)
     if (now != old)
         expect (may_rewrite (change) && change->site->time_min && now > 0
                     && now <= change->after->time_limit,
-                "a least time",
+                "a minimum time",
                 NULL);
-    expect (now == old || old == NO_VAL, "the user's least time", NULL);
+    expect (now == old || old == NO_VAL, "the user's minimum time", NULL);
 }
 
 /* 'none' is the field's NO_VAL. */
@@ -118,11 +119,11 @@ static void check_cpus (const struct change *change,
         return;
     expect (may_change_resources (change), "CPUs are changed", NULL);
     expect (now > 0 && now < none, "no count of CPUs", NULL);
-    expect (old < none, "CPUs that nobody asked for", NULL);
+    expect (old < none, "CPUs that were not requested", NULL);
     expect (now < old || change->site->raises, "CPUs are raised", NULL);
 }
 
-/* Memory per CPU becomes what it amounted to per node. */
+/* Memory per CPU is changed to the equivalent memory per node. */
 static void check_memory (const struct change *change)
 {
     uint64_t old = change->before.desc.pn_min_memory;
@@ -137,7 +138,9 @@ static void check_memory (const struct change *change)
         expect (now >= (old & ~(uint64_t) MEM_PER_CPU), "less memory", NULL);
 }
 
-/* Two lists of resources, equal but for types of GPUs and CPUs, which are fewer. */
+/* Two lists of resources are the same except for types of GPUs and counts of CPUs,
+ * which may only fall.
+ */
 static void check_lists (const struct change *change, const char *old, const char *now)
 {
     struct dn_tres_list a;
@@ -208,7 +211,7 @@ static bool begins_with (const char *text, const char *prefix)
     return strncmp (text, prefix, strlen (prefix)) == 0;
 }
 
-/* The plugin's own entries, which may be gone after a call. */
+/* The plugin's own entries, which may be removed by a call. */
 static bool is_own (const char *entry, const char *prefix)
 {
     static const char *const names[] = {
@@ -228,7 +231,7 @@ static bool may_say (const char *text, const char *word)
     return strcasestr (or_empty (text), word) || strstr (or_empty (text), "\\u");
 }
 
-/* A batch job that is a probe of itself gets variables; its resources stay. */
+/* A batch job that probes itself gets variables. Its resources are not changed. */
 static bool may_probe (const struct change *change)
 {
     const job_desc_msg_t *old = &change->before.desc;
@@ -239,7 +242,7 @@ static bool may_probe (const struct change *change)
     return asked && old->script && change->site->enforces;
 }
 
-/* The module's directory stands in front of what the job had. */
+/* The module's directory is put before the previous value. */
 static bool is_hook (const char *old_value, const char *now)
 {
     if (!begins_with (now, PYTHONPATH DNNEST_PROBE_DIR))
@@ -257,7 +260,7 @@ static void check_variable (const struct change *change,
     if (strcmp (old, now) == 0)
         return;
     if (begins_with (old, PYTHONPATH) && is_hook (old + strlen (PYTHONPATH), now)) {
-        expect (may_probe (change), "a probe that nobody asked for", NULL);
+        expect (may_probe (change), "a probe that was not requested", NULL);
         return;
     }
     expect (may_change_resources (change), "a variable is changed", NULL);
@@ -281,8 +284,8 @@ static void check_added (const struct change *change, const char *now)
             NULL);
 }
 
-/* The entries of an environment: those that were, in their order, less the plugin's
- * own, then those of a probe.
+/* The entries of an environment are the previous ones, in their order, without the
+ * plugin's own, and then those of a probe.
  */
 static void check_entries (const struct change *change,
                            char *const *old,
@@ -328,7 +331,7 @@ static void check_environments (const struct change *change)
 
 /* --- words ----------------------------------------------------------------------- */
 
-/* Behind what was there stands a record, and it is JSON. */
+/* A record is appended to the previous text, and is JSON. */
 static void check_record (const struct change *change)
 {
     const char *now = change->after->admin_comment;
@@ -348,7 +351,7 @@ static void check_record (const struct change *change)
     json_object_put (json);
 }
 
-/* Behind what other plugins have said stands one line. */
+/* One line is appended to the messages of other plugins. */
 static void check_message (const struct change *change)
 {
     const char *line = or_empty (change->said);
@@ -367,7 +370,7 @@ static void check_message (const struct change *change)
     expect (is_printable (line) && strlen (line) <= MESSAGE_MAX, "a message", NULL);
 }
 
-/* A submission under a sanitizer may be slow; nothing else is an error. */
+/* A submission under a sanitizer may be slow. Any other error is a failure. */
 static void check_log (void)
 {
     expect (is_printable (stand_in_info) && is_printable (stand_in_error),
@@ -382,7 +385,7 @@ static void check_log (void)
 
 /* --- the whole ------------------------------------------------------------------- */
 
-/* Everything else of the job is as it was, to the byte. */
+/* All other fields of the job are unchanged, to the byte. */
 static void check_rest (const struct change *change)
 {
     job_desc_msg_t now = *change->after;
@@ -403,7 +406,7 @@ static void check_rest (const struct change *change)
         for (size_t j = 0; j < DN_N_ELEMENTS (free_texts); j++)
             fixed = fixed && free_texts[j] != place;
         expect (!fixed || !is_changed (change, place), "a text is changed", NULL);
-        if (!fixed) /* judged elsewhere */
+        if (!fixed) /* checked elsewhere */
             *job_text (&now, i) = *job_text ((job_desc_msg_t *) old, i);
     }
     now.time_limit = old->time_limit;
@@ -437,7 +440,7 @@ static void check_change (const struct change *change)
     check_rest (change);
 }
 
-/* Could the job mean dnnest at all? */
+/* Could the job use dnnest at all? */
 static bool is_described (const job_desc_msg_t *desc)
 {
     bool carried = false;
@@ -448,7 +451,7 @@ static bool is_described (const job_desc_msg_t *desc)
            || strcasestr (or_empty (desc->script), "dnnest");
 }
 
-/* A job is never given the variables of the probe that submits it. */
+/* A job never gets the variables of the probe that submits it. */
 static void forget_probe (struct photo *photo)
 {
     job_desc_msg_t *desc = &photo->desc;
@@ -522,7 +525,7 @@ static void submit (struct job_form *form)
     free (said_before);
 }
 
-/* A job that has a record is left alone, as it is in a federation. */
+/* A job that already has a record is not changed, as in a federation. */
 static void submit_again (struct job_form *form)
 {
     struct photo photo;
@@ -543,7 +546,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     struct job_form form;
 
     if (!started) {
-        /* cmocka's, outside of a test: a failed comparison is to be a crash. */
+        /* a failed comparison of cmocka, outside of a test, must crash */
         setenv ("CMOCKA_TEST_ABORT", "1", 1);
         started = init () == SLURM_SUCCESS;
     }

@@ -1,7 +1,7 @@
 /* keys.c - fuzz target: public keys, and the signature of a bundle
  *
- * The input is cut at its form feed: a file of keys, a signature. No signature that
- * was not made can be right.
+ * The input is split at its form feed: a file of keys, a signature. No signature in an
+ * input can be valid.
  *
  * Aims at: cli/bundle/signature.c
  *

@@ -1,4 +1,5 @@
-/* manifest.c - fuzz target: a manifest as the command line fetches and installs by it
+/* manifest.c - fuzz target: the manifest that the command line uses to fetch and
+ * install
  *
  * Attack surface: names of files, which become paths, sizes, checksums.
  *

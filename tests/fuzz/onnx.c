@@ -1,11 +1,11 @@
 /* onnx.c - fuzz target: an ONNX file, imported
  *
  * Attack surface: messages, names, dimensions, constants from which shapes are
- * computed, attributes. What is imported must be a sidecar that can be read again, and
- * written the same.
+ * computed, attributes. A file that is imported gives a sidecar that can be read again,
+ * and written the same.
  *
- * Aims at: import/onnx_file.c import/onnx_layers.c
- * import/onnx_rules.c import/onnx_shape.c import/onnx_fuse.c
+ * Aims at: import/onnx_file.c import/onnx_layers.c import/onnx_rules.c
+ * import/onnx_shape.c import/onnx_fuse.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

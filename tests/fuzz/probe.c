@@ -1,7 +1,7 @@
-/* probe.c - fuzz target: what a probed program tells of its steps
+/* probe.c - fuzz target: the steps that a probed program reports
  *
  * Attack surface: the lines of the hook, and a program's own output by a pattern. The
- * input is read in two pieces; its steps make a rate, or a message why not.
+ * input is read in two pieces. Its steps give a rate, or a message why not.
  *
  * Aims at: cli/probe/probe_feed.c learn/steady.c
  *

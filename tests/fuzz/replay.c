@@ -10,9 +10,9 @@
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
-#ifndef DN_FUZZING /* else libFuzzer brings a main () of its own */
+#ifndef DN_FUZZING /* else libFuzzer provides main () */
 
-/* A buffer of exactly the size, so that a step behind its end is seen. */
+/* A buffer of exactly the size, so that an access beyond its end is detected. */
 static int replay (const char *path)
 {
     uint8_t *buffer = malloc (FILE_MAX);

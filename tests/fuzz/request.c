@@ -1,8 +1,8 @@
-/* request.c - fuzz target: the resources that a job asks for
+/* request.c - fuzz target: the resources that a job requests
  *
  * Attack surface: strings of trackable resources, constraints, the environment and the
- * commands of the script, and counts, any of which a client of the user's own may send.
- * The input is cut at its form feeds into texts; the last are numbers.
+ * commands of the script, and counts. A modified client may send any of them. The input
+ * is split at its form feeds into texts; the last are numbers.
  *
  * Aims at: model/request
  *
@@ -31,7 +31,9 @@ enum part {
     N_PARTS
 };
 
-/* What Slurm's fields can hold, once the adapter has read them: 32 bits, memory 63. */
+/* The maximum values of Slurm's fields after the adapter has read them: 32 bits, memory
+ * 63 bits.
+ */
 static void set_numbers (const char *text, struct dn_job *job)
 {
     int64_t *const counts[] = {&job->cpus_per_task,

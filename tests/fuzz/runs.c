@@ -1,8 +1,8 @@
 /* runs.c - fuzz target: a table of measured runs
  *
- * Attack surface: CSV, of whose cells many were users'. Every row is evaluated, learned
- * from, and taken for one of the site's own; it is read in two pieces and in one, which
- * must be the same.
+ * Attack surface: CSV, with many cells that users wrote. Every row is evaluated,
+ * learned from, and read as a run of the site. The table is read in two pieces and in
+ * one, with the same result.
  *
  * Aims at: learn/table.c learn/measured_run.c learn/run_spec.c learn/evaluate.c
  * learn/runs.c learn/site_rows.c learn/score.c
@@ -73,7 +73,7 @@ static int use_row (const struct dn_row *row, void *context, struct dn_err *err)
     return 0;
 }
 
-/* Read 'size' bytes, the first 'first' of them in a piece of their own. */
+/* Read 'size' bytes, the first 'first' of them in a separate piece. */
 static int read_table (struct dn_table *table, struct dn_span text, size_t first)
 {
     struct dn_err err = {0};

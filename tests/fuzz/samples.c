@@ -1,7 +1,7 @@
-/* samples.c - fuzz target: a samples file, and the catalogue file that is made of it
+/* samples.c - fuzz target: a samples file, and the catalogue file that is made from it
  *
- * Attack surface: a table that a job of anybody's may have written. What is made of it
- * must be read again by the catalogue, as one device of the name that was asked for.
+ * Attack surface: a table that any user's job may have written. The catalogue must be
+ * able to read the file made from it, as one device of the requested name.
  *
  * Aims at: learn/samples.c learn/bench_entry.c learn/bench_fit.c
  *
@@ -14,7 +14,7 @@
 
 #include "learn/bench_fit.h"
 
-/* An entry has a dozen values. */
+/* An entry has about a dozen values. */
 #define TEXT_MAX 8192
 
 static void read_again (const char *text)
@@ -24,7 +24,7 @@ static void read_again (const char *text)
 
     if (dn_catalogue_amend (&catalogue, dn_span_of (text), "made", &err) == 0)
         expect (strcmp (catalogue.devices[0].name, "device") == 0, "renamed", &err);
-    else /* a rate may be out of the range of any device, nothing else */
+    else /* only a rate may be out of the range of any device */
         expect (
             err.code == DN_E_RANGE && strstr (err.text, "out of range"), text, &err);
     dn_catalogue_free (&catalogue);

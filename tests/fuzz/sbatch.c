@@ -1,7 +1,7 @@
 /* sbatch.c - fuzz target: a batch script as 'dnnest advise' reads it
  *
- * Attack surface: #SBATCH lines, quotes and options, counts, times, sizes. What is read
- * is a request, in every version of Slurm.
+ * Attack surface: #SBATCH lines, quotes and options, counts, times, sizes. A script
+ * that is read gives a request, in every version of Slurm.
  *
  * Aims at: cli/process/sbatch.c
  *
@@ -15,7 +15,7 @@
 
 #include "process/sbatch.h"
 
-/* In the place of cli/common.c: complaints are judged, and stderr is left alone. */
+/* Replaces cli/common.c: messages are checked, and not written to stderr. */
 const char *dn_program = "dnnest";
 
 void dn_complain (const char *format, ...)

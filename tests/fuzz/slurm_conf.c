@@ -1,6 +1,6 @@
 /* slurm_conf.c - fuzz target: slurm.conf as the command line reads it
  *
- * Attack surface: continued lines, comments, quotes; the file is trusted with nothing.
+ * Attack surface: continued lines, comments, quotes. The file is not trusted.
  *
  * Aims at: cli/slurm_conf.c
  *

@@ -1,8 +1,8 @@
 /* trees.c - fuzz target: the binary files of a model bundle, trees and points
  *
- * Every input is read as either. Trees that are taken predict numbers, or say that a
- * sum is none; points that are taken have distances. The features of trees are few, so
- * that inputs stay small.
+ * Every input is read as both. Trees that are accepted predict numbers, or an error for
+ * a sum that overflows; points that are accepted have distances. The trees have few
+ * features, so that inputs stay small.
  *
  * Aims at: model/predict/flat.c model/predict/trees.c
  *

@@ -1,8 +1,8 @@
 #!/bin/bash
 # banned.t - functions that the core must not call
 #
-# model/ is pure: no environment, clock, file, output or end of the process, nothing that
-# obeys the locale or writes past an end.
+# model/ is pure: no environment, clock, file, output or exit, and no function that uses the
+# locale or may write past the end of a buffer.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -35,9 +35,9 @@ found=
 for file in $files; do
     lines=$(bare_c "$file" | grep -nE '(^|[^A-Za-z0-9_])goto ') && found+="$file:$lines"$'\n'
 done
-is 'model/ does without goto' "$found" ''
+is 'model/ uses no goto' "$found" ''
 
-# The check itself must see what it is meant to see.
+# The check itself must find such calls.
 printf '/* exit (1) */ "abort ()" \nx = exit(2);\n' > "${TMPDIR:-/tmp}/banned.$$.c"
 is 'comments and strings are not calls, calls are' \
     "$(top=/; bare_c "${TMPDIR:-/tmp}/banned.$$.c" | grep -nE '(abort|exit) *\(')" '2:x = exit(2);'

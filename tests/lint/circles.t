@@ -1,8 +1,8 @@
 #!/bin/bash
 # circles.t - no file of a folder calls one that calls it back, directly or through others
 #
-# Two files that need one another can be neither read nor tested one by one. What a file
-# calls is read from the built objects: whose function or variable does it want?
+# Two files that need each other cannot be read or tested separately. The calls of a file are
+# read from the built objects: the undefined symbols and the files that define them.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -10,8 +10,7 @@ build=${abs_top_builddir:-$top}
 plan_later
 if ! command -v nm >/dev/null; then skip_all 'nm is not installed'; fi
 
-# Arrows that are still allowed to close a circle, "FROM TO" a line: the list may only get
-# shorter.
+# Arrows that may still close a circle, "FROM TO" a line. The list may only get shorter.
 readonly KNOWN='
 cli/process/sbatch.c cli/options.c
 import/onnx_shape.c import/onnx_rules.c
@@ -44,8 +43,8 @@ arrows() {
         }' | LC_ALL=C sort -u
 }
 
-# Of arrows on standard input those on a circle or between two: what is left when files
-# that call none of the rest, or that none of the rest calls, are taken away.
+# Of the arrows on standard input, those on a circle or between two: the arrows that are left
+# when files that call none of the rest, or that none of the rest calls, are removed.
 circles() {
     awk '
         { from[NR] = $1; to[NR] = $2 }

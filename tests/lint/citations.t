@@ -5,10 +5,10 @@
 # (.c .h .cu .t .am .m4 .md .scd, and .py after a folder), or that begins with one of its
 # folders and a slash. It is a path from the top of the tree, or the end of one; of a
 # program the source will do. '*' stands for anything, NAME, TARGET, FILE and DIR for any
-# name. A path that begins with a slash is that of an installed file, and none of ours.
+# name. A path that begins with a slash is that of an installed file, not one of ours.
 #
-# Files of other projects begin with src/ if they are Slurm's, or are listed here. What
-# else is cited is public: a paper with its year, an RFC, a page of a manual.
+# Files of other projects begin with src/ if they are Slurm's, or are listed here. Other
+# citations are public: a paper with its year, an RFC, a page of a manual.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -25,7 +25,7 @@ utils/cmd_util.py: NVIDIA/DeepLearningExamples'
 # Documents and places that are not part of the tree.
 readonly OUTSIDE='(DESIGN|methods|whitebox-notes|slurm|review|style)\.md|DESIGN section|[Ii]ssue #?[0-9]|(^|[^A-Za-z])shared/|(^|[^A-Za-z0-9_.])/work/'
 
-# All files that a person has written, and no data.
+# All files that are written by hand, and no data.
 written() {
     (cd "$top" && find "${OURS[@]}" etc packaging tests \
         \( -path tests/fuzz/corpus -o -path tests/data -o -path tests/import/dumps -o -name .deps \
@@ -35,7 +35,7 @@ written() {
         ls README* NEWS CONTRIBUTING.md configure.ac Makefile.am) | LC_ALL=C sort -u
 }
 
-# "FILE:LINE:TEXT" of what is said in files: comments of programs, all of a page
+# "FILE:LINE:TEXT" of the prose of files: comments of programs, all of a page
 said() {
     (cd "$top" && awk '
     FNR == 1 {
@@ -114,7 +114,7 @@ unknown=$(missing <<<"$citations")
 ok 'citations are found' test "$(wc -l <<<"$citations")" -gt 300
 is 'every file that is cited is in the tree, or listed with its project' \
     "$(awk 'NR == FNR { foreign[$0]; next } !($2 in foreign)' <(echo "$foreign") - <<<"$unknown")" ''
-is 'what is listed is cited' \
+is 'every listed file is cited' \
     "$(comm -23 <(sort <<<"$foreign") <(cut -d' ' -f2 <<<"$unknown" | sort -u))" ''
 is 'no document outside the tree is named' \
     "$(cd "$top" && grep -InE "$OUTSIDE" "${files[@]}" | grep -v '^tests/lint/citations\.t:')" ''
@@ -123,12 +123,12 @@ is 'a section is one of a paper with its year, or of an RFC' \
         /[Ss]ections? [0-9]/ && (last $0) !~ /(19|20)[0-9][0-9]|paper|RFC/ { print }
         { last = $0; sub(/^[^:]*:[0-9]+:/, "", last) }' | grep -v '^tests/lint/citations\.t:')" ''
 
-# The check itself must see what it is meant to see.
-is 'a file that does not exist is seen' \
+# The check itself must find such citations.
+is 'a citation of a missing file is detected' \
     "$(printf '%s\n' 'a.c:1: as in plugin/nothing.c, nothing/keeper.c or NOTES.md.' | cited | missing |
         cut -d' ' -f2 | xargs)" 'plugin/nothing.c nothing/keeper.c NOTES.md'
-is 'files of the tree, of the system and of Slurm are not' \
+is 'citations of files of the tree, of the system and of Slurm are accepted' \
     "$(printf '%s\n' 'a.c:1: submit/keeper.c, keeper.c, learn/data/*.csv, /etc/x.h, src/api/x.c' |
         cited | missing)" ''
-ok 'a document outside is seen' grep -qE "$OUTSIDE" <<<'see DESIGN''.md'
+ok 'a citation of a document outside the tree is detected' grep -qE "$OUTSIDE" <<<'see DESIGN''.md'
 done_testing

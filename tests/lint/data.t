@@ -1,19 +1,19 @@
 #!/bin/bash
-# data.t - what is said of the measured rows is said of rows that are there
+# data.t - notes on the measured rows are about rows that exist
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
 need_python
 plan_later
 
-is 'every class of rows in doubt has rows of its own, a verdict and a reason' \
+is 'every class of rows in doubt has rows, a verdict and a reason' \
     "$("$top/tests/bench/accuracy" --check 2>&1)" ''
 
-# A note that a spec lacks a key outlives the key.
-is 'no note says that an optimizer has no key' \
+# A note that a spec lacks a key must be removed when the key is added.
+is 'no note states that an optimizer has no key' \
     "$(grep -c 'optimizer has no key' "$top"/learn/data/*.csv | grep -v ':0$')" ''
 
-# The check itself must see what it is meant to see.
+# The check itself must find such rows.
 mkdir "$work/data"
 for table in training_runs gpu_memory; do
     grep -v 'model=vnet\|p3.8xlarge' "$top/learn/data/$table.csv" > "$work/data/$table.csv"

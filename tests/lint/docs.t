@@ -1,7 +1,7 @@
 #!/bin/bash
-# docs.t - code, help, man pages and sample files say the same
+# docs.t - code, help, man pages and sample files agree
 #
-# The program's own tables are the truth: 'dnnest check --keys', 'dnnest config' and the
+# The program's own tables are the reference: 'dnnest check --keys', 'dnnest config' and the
 # help of every command.
 
 # shellcheck source=tests/cli/lib.sh
@@ -11,7 +11,7 @@
 need_python
 plan_later
 
-# facts CHECK: prints what is wrong, nothing if all is well
+# facts CHECK: prints what is wrong, nothing if there is no error
 facts() {
     python3 - "$top" "${DNNEST%/*}" "$work" "$1" <<'PYTHON'
 import json
@@ -336,7 +336,7 @@ is 'dnnest.spec(5) has every metadata key with its type and range, and no other'
 is 'dnnest.spec(5) has every key in its group' "$(facts spec_groups 2>&1)" ''
 is 'dnnest.sidecar(5), its schema and the reader have the same keys' \
     "$(facts sidecar 2>&1)" ''
-is 'the decision record and log, their schemas and job_submit_dnnest(8) say the same' \
+is 'the decision record and log, their schemas and job_submit_dnnest(8) agree' \
     "$(facts record 2>&1)" ''
 is 'job_submit_dnnest(8) has every counter, and no other' "$(facts counters 2>&1)" ''
 is 'dnnest.conf(5) has every key with its range and default, and no other' \
@@ -345,7 +345,7 @@ is 'dnnest.hardware(5) has every key of the catalogue, and no other' \
     "$(facts hardware_page 2>&1)" ''
 is 'dnnest-bench(1) has its commands, options and operators, and no other' \
     "$(facts bench_page 2>&1)" ''
-is 'dnnest.conf(5) says which value of every rule is stricter' "$(facts conf_order 2>&1)" ''
+is 'dnnest.conf(5) states which value of every rule is stricter' "$(facts conf_order 2>&1)" ''
 is 'etc/dnnest.conf shows every key at its default, commented out' "$(facts sample 2>&1)" ''
 is 'etc/dnnest.conf with all lines in force is right and changes nothing' \
     "$(facts sample_values 2>&1)" ''

@@ -1,11 +1,10 @@
 #!/bin/bash
-# exports.t - the symbols of the built plugins: what they show their host, what they want
+# exports.t - the symbols of the built plugins: those exported and those imported
 #
-# slurmctld shows some 750 symbols of its own to every plugin, sbatch a global 'opt', so
-# ours are hidden; and a function that is missing in the host would be a crash at the
-# first job. What may be wanted is listed here one by one: a new name is a question to
-# answer (does it block, allocate without bound, end the process, ask the network?), not a
-# line to add.
+# slurmctld exports about 750 symbols to every plugin, sbatch a global 'opt', so ours are
+# hidden. A function that is missing in the host would crash it at the first job. The symbols
+# that may be imported are listed here one by one. Before a name is added, check whether it
+# blocks, allocates without bound, ends the process or uses the network.
 
 set -euo pipefail
 
@@ -31,7 +30,7 @@ lrint llrint llround nearbyint pow round sqrt trunc'
 readonly LOAD='access closedir dirfd fdopendir geteuid openat openat64 opendir readdir readdir64
 fstatat fstatat64'
 readonly TRACE='fchmod ftruncate ftruncate64 gmtime_r lstat lstat64 rename unlink write'
-# host/people.c, on the same thread: may ask a server, as slurmctld itself does for its
+# host/people.c, on the same thread: may query a server, as slurmctld itself does for its
 # users and groups when it starts.
 readonly PEOPLE='getgrnam_r getpwnam_r'
 # host/files.c: a file of the user; syscall is openat2. In slurmctld only with
@@ -62,15 +61,15 @@ pthread_condattr_setclock pthread_create pthread_detach pthread_self pthread_set
 pthread_sigmask pthread_timedjoin_np'
 # On the client: what an outer job left in the environment, and --dnnest=help.
 readonly USER='getenv unsetenv exit printf putchar puts __printf_chk'
-# Made by the compiler: hardening, clean-up at unload, sanitizers.
+# Added by the compiler: hardening, clean-up at unload, sanitizers.
 readonly COMPILER='__cxa_finalize __gmon_start__ _ITM_deregisterTMCloneTable
 _ITM_registerTMCloneTable __stack_chk_fail __memcpy_chk __memmove_chk __memset_chk __snprintf_chk
 __vsnprintf_chk __strcpy_chk __read_chk'
 
-# What job_submit_dnnest may never want, so that no list above may have it: in slurmctld it
-# blocks, ends or changes the whole process, asks the network or the name service, obeys the
-# locale, is not meant for threads, writes past an end, or writes files in a way of its own.
-# What may only be done on the plugin's own thread has its lists above.
+# Functions that job_submit_dnnest must never import, so that no list above may have them: in
+# slurmctld they block, end or change the whole process, use the network, the name service or
+# the locale, are not thread-safe, may write past the end of a buffer, or write files.
+# Functions for the plugin's own thread only have their lists above.
 readonly BANNED='system popen fork vfork execve execvp execl posix_spawn posix_spawnp dlopen
 getpwnam getpwuid getpwuid_r getgrnam getgrgid getgrgid_r getaddrinfo gethostbyname
 socket connect bind listen accept send recv sendto recvfrom poll select epoll_wait
@@ -101,16 +100,16 @@ check_plugin() {
         skip "the symbols of $name" 'the plugin is not built (--without-slurm)'
         return
     fi
-    is "$name shows the contract and nothing else" "$(names --defined-only | xargs)" \
+    is "$name exports only the contract" "$(names --defined-only | xargs)" \
         "$(sort "$top/$2" | xargs)"
 
     # shellcheck disable=SC2086  # one word per name
     allowed=$(printf '%s\n' $host $LIBC $LIBM $JSON $FILES $COMPILER $4 | sort -u)
     unknown=$(comm -23 <(names --undefined-only) <(echo "$allowed"))
     if grep -q '__asan\|__ubsan' <(names --undefined-only); then
-        skip "$name wants nothing but what is listed" 'built with sanitizers'
+        skip "$name imports only listed symbols" 'built with sanitizers'
     else
-        is "$name wants nothing but what is listed" "${unknown//$'\n'/ }" ''
+        is "$name imports only listed symbols" "${unknown//$'\n'/ }" ''
     fi
     for symbol in $host; do
         like "$symbol of its host is used by $name" "$(names --undefined-only)" \
@@ -118,14 +117,14 @@ check_plugin() {
     done
 
     needed=$(readelf -d "$plugin" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
-    not_ok "$name drags no second libslurm into its host" grep -q slurm <<<"$needed"
+    not_ok "$name loads no second libslurm into its host" grep -q slurm <<<"$needed"
     like "missing functions are found when $name is loaded" "$(readelf -d "$plugin")" 'BIND_NOW'
     not_ok "$name needs no executable stack" \
         bash -c "readelf -lW '$plugin' | grep GNU_STACK | grep -q E"
 }
 
 # shellcheck disable=SC2086  # one word per name
-is 'nothing that could hurt slurmctld is on a list' "$(comm -12 \
+is 'no list has a function that could harm slurmctld' "$(comm -12 \
     <(printf '%s\n' $BANNED | sort -u) \
     <(printf '%s\n' $SLURMCTLD $LIBC $LIBM $JSON $LOAD $TRACE $PEOPLE $FILES $THREADS \
         $KEEPER $COMPILER | sort -u) | xargs)" ''
@@ -136,8 +135,8 @@ check_plugin spank_dnnest plugin/spank/spank_dnnest.sym "$CLIENT" "$USER"
 
 # --- libraries -------------------------------------------------------------------------
 
-# loads FILE: the libraries that come with it, those of libraries too; the loader, what the
-# kernel maps and sanitizers aside.
+# loads FILE: the libraries that it loads, directly or through others, without the loader,
+# what the kernel maps and sanitizers.
 loads() {
     ldd "$1" | awk '{ print $1 }' | sed 's|.*/||' |
         grep -Ev '^(linux-vdso|linux-gate|ld-linux|ld64|lib[alut]*san)[.-]' |

@@ -1,11 +1,11 @@
 #!/bin/bash
-# format.t - C is formatted as .clang-format says
+# format.t - C is formatted by .clang-format
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 plan_later
 
-# Other versions of the tool break some lines elsewhere.
+# Other versions of the tool break some lines differently.
 readonly VERSION=14
 
 command -v clang-format >/dev/null || skip_all 'clang-format is not installed'

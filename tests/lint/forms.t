@@ -11,7 +11,7 @@ plan_later
 page=$top/plugin/submit/job_submit_dnnest.8.scd
 golden=$top/tests/plugin/forms.txt
 
-# First cells of the table, without their markup; the head of the table is no form.
+# First cells of the table, without their markup and without the head of the table.
 rows=$(sed -n '/^# REQUEST FORMS/,/^# [A-Z]* *[A-Z]*$/p' "$page" \
     | sed -n 's/^|  //p' | sed 's/[*_\\]//g' | LC_ALL=C sort)
 forms=$(sed -n 's/^form: //p' "$golden" | LC_ALL=C sort -u)
@@ -20,11 +20,11 @@ ok 'the page has the table' test "$(grep -c . <<<"$rows")" -ge 40
 is 'no form has two rows' "$(uniq -d <<<"$rows")" ''
 is 'every row of the page has a golden submission, and every submission a row' \
     "$(diff <(echo "$rows") <(echo "$forms") || true)" ''
-is 'every submission tells its version and its edits' \
+is 'every submission states its version and its edits' \
     "$(awk 'BEGIN { RS = ""; FS = "\n" } /(^|\n)form: / &&
             (!/\nslurm: (22\.05|23\.11|24\.11)\n/ || !/\njob: / || !/\nedits: /) { print $1 }' \
         "$golden")" ''
-is 'every submission that keeps something says why' \
+is 'every submission that keeps something states why' \
     "$(awk 'BEGIN { RS = ""; FS = "\n" } /\nedits: nothing/ && !/\n(why|user): / { print $1 }' \
         "$golden")" ''
 done_testing

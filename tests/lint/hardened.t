@@ -1,7 +1,7 @@
 #!/bin/bash
-# hardened.t - what is installed was built so that mistakes end in errors
+# hardened.t - installed files are built with the compiler's and linker's hardening
 #
-# What the compiler at hand cannot do, configure leaves out; what Debian's can, is there.
+# configure leaves out options that the compiler does not have. Debian's compiler has all.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -20,12 +20,12 @@ check() {
     dynamic=$(readelf -dW "$2")
     segments=$(readelf -lW "$2")
     symbols=$(readelf -sW --dyn-syms "$2")
-    like "$1: what the loader writes is read-only afterwards" "$segments" GNU_RELRO
-    like "$1: the loader looks for no symbol later" "$dynamic" 'BIND_NOW'
-    not_ok "$1: the stack is no code" grep -q 'GNU_STACK.*E' <<<"$segments"
-    not_ok "$1: no segment is writable and code" grep -qE 'LOAD.* RWE' <<<"$segments"
+    like "$1: data that the loader writes is read-only after loading" "$segments" GNU_RELRO
+    like "$1: the loader resolves all symbols at load time" "$dynamic" 'BIND_NOW'
+    not_ok "$1: the stack is not executable" grep -q 'GNU_STACK.*E' <<<"$segments"
+    not_ok "$1: no segment is writable and executable" grep -qE 'LOAD.* RWE' <<<"$segments"
     not_ok "$1: no code is changed when it is loaded" grep -q TEXTREL <<<"$dynamic"
-    not_ok "$1: libraries come from the system alone" grep -qE 'RPATH|RUNPATH' <<<"$dynamic"
+    not_ok "$1: libraries come only from the system" grep -qE 'RPATH|RUNPATH' <<<"$dynamic"
     like "$1: stacks are protected" "$symbols" '__stack_chk_fail'
     if [[ ${DNNEST_SANITIZERS-} = yes ]]; then
         skip "$1: copies are checked" 'built with sanitizers'

@@ -1,11 +1,11 @@
 #!/bin/bash
-# layering.t - a room includes only what stands to its left
+# layering.t - a room includes only rooms to its left
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
 plan_later
 
-# In the order of the data; the files that stand above the rooms come last.
+# In the order of the data. The files above the rooms come last.
 rooms=(base request spec graph hardware predict policy rewrite)
 
 # The headers of our own that a file includes.
@@ -44,8 +44,8 @@ is 'every folder of model/ is a room' \
 
 # --- around the model ------------------------------------------------------------------
 
-# knows FOLDER REGEX: of our own headers, a file of FOLDER includes those alone that lie
-# beside it or below FOLDER, or that match.
+# knows FOLDER REGEX: of our own headers, a file of FOLDER includes only those in its
+# directory or below FOLDER, or that match.
 knows() {
     local folder=$1 file header
     for file in $(c_files "$folder"); do

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# lib.sh - what the checks of the tree share, to be sourced
+# lib.sh - shared by the checks of the tree, to be sourced
 
 set -uo pipefail
 
@@ -7,8 +7,8 @@ top=${abs_top_srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 # shellcheck source=tests/live/lib/tap.sh
 . "$top/tests/live/lib/tap.sh"
 
-# The folders with C of our own, in the order in which they may know one another.
-# shellcheck disable=SC2034  # for those who source this
+# The folders with our C files, in the order in which they may include one another.
+# shellcheck disable=SC2034  # used by files that source this
 readonly OURS=(model host plugin learn import cli daemon bench)
 
 # The C files below the named folders, one per line.

@@ -13,12 +13,12 @@ chapter() {
     awk -v title="## $1" '/^## / { inside = $0 == title } inside' <<<"$contributing"
 }
 
-# What stands between backticks on standard input, a line each.
+# The texts between backticks on standard input, a line each.
 quoted() {
     tr '`' '\n' | sed -n 'n;p'
 }
 
-# exists PATH: of a file or folder; NAME stands for any
+# exists PATH: of a file or folder; NAME matches any
 exists() {
     compgen -G "$top/${1//NAME/*}" >/dev/null
 }
@@ -35,19 +35,19 @@ for row in "${rows[@]}"; do
         test "${#paths[@]}" -ge 1 -a "${#paths[@]}" -le "$FILES_MAX"
     is "$change: its files exist" \
         "$(for path in "${paths[@]}"; do exists "$path" || echo "$path"; done)" ''
-    is "$change: what proves it exists" \
+    is "$change: its tests exist" \
         "$(quoted <<<"$proof" | while read -r path; do
             exists "$path" || exists "$path.c" || echo "$path"
         done)" ''
 done
-not_ok 'a file that is not there is seen' exists model/graph/zoo/NAME.h.c
+not_ok 'a missing file is detected' exists model/graph/zoo/NAME.h.c
 
 # --- the walk-through ------------------------------------------------------------------
 
-# missing FILE FUNCTION...: those that FILE, or a file of that folder, does not have
+# missing FILE FUNCTION...: the functions that FILE, or a file of that folder, does not have
 missing() {
     local function
-    [[ -e $top/$1 ]] || echo "$1 is not there"
+    [[ -e $top/$1 ]] || echo "$1 is missing"
     for function in "${@:2}"; do
         grep -rqE "(^|[ *])$function \(" "$top/$1" || echo "$1: no $function ()"
     done
@@ -74,14 +74,14 @@ misplaced() {
 
 steps=$(chapter 'A walk-through' | sed -E 's/^[0-9]+\. /\f/' | tr '\n\f' ' \n')
 is 'the walk-through names functions where they are' "$(misplaced <<<"$steps")" ''
-is 'a function that is elsewhere is seen' \
+is 'a function in another file is detected' \
     "$(misplaced <<<"a step: \`dn_advise ()\` in \`model/site.c\`")" \
     'model/site.c: no dn_advise ()'
 like 'the walk-through has functions' "$steps" 'dn_advise \(\)'
 
 # --- files that a list must have -------------------------------------------------------
 
-# unlisted GLOB FILE...: what of GLOB none of the files has
+# unlisted GLOB FILE...: the files of GLOB that none of the files names
 unlisted() {
     local path
     (
@@ -108,5 +108,5 @@ is 'every test on a private Slurm is distributed' \
     "$(unlisted 'tests/live/*.t' plugin/plugin.am tests/tests.am)" ''
 is 'unit.am compiles every test of a room' \
     "$(unlisted 'tests/unit/*.c' tests/unit/unit.am)" ''
-like 'what is not listed is seen' "$(unlisted 'tests/cli/*.t' etc/etc.am)" '0001-usage.t'
+like 'an unlisted file is detected' "$(unlisted 'tests/cli/*.t' etc/etc.am)" '0001-usage.t'
 done_testing

@@ -1,16 +1,16 @@
 #!/bin/bash
 # static.t - nothing that gcc's analyzer, clang-tidy or cppcheck finds in the sources
 #
-# The tools find other things, and other wrong ones, in every version, so each is used in
-# one: that of Debian 12. What is right as it is says so in place, with its reason:
+# Each version of the tools has other findings and other false positives, so only one of each
+# is used: that of Debian 12. A false positive is marked in place, with its reason:
 #
 #   gcc         a comment on or above the line that is named, with the option's name in it
-#   clang-tidy  NOLINT; what is off as a whole, and why, stands in .clang-tidy
-#   cppcheck    cppcheck-suppress; what is off as a whole stands below
+#   clang-tidy  NOLINT; checks that are off, and why, are in .clang-tidy
+#   cppcheck    cppcheck-suppress; checks that are off are listed below
 #
-# A file is not looked at again until it changes, after preprocessing, or one of this, the
-# tools' configuration and the compiler's flags: a first round takes minutes, others
-# seconds. One build is enough: with sanitizers the code is the same.
+# A file is checked again only if it changes, after preprocessing, or if this script, the
+# configuration of the tools or the compiler's flags change: a first run takes minutes, others
+# seconds. One build is enough, since the code is the same with sanitizers.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -18,7 +18,7 @@ plan_later
 
 build=${abs_top_builddir:-$top}
 flags_file=$build/tests/lint/compile_flags.txt
-if [[ ${DNNEST_SANITIZERS-} = yes ]]; then skip_all 'looked at in the build without sanitizers'; fi
+if [[ ${DNNEST_SANITIZERS-} = yes ]]; then skip_all 'checked in the build without sanitizers'; fi
 if [[ ! -e $flags_file ]]; then skip_all "no $flags_file: run by 'make check'"; fi
 
 cd "$build" || exit
@@ -27,7 +27,7 @@ clean=$build/tests/lint/static.clean # a file for each that has been found clean
 mkdir -p "$clean"
 n_jobs=$(nproc)
 
-# usable COMMAND VERSION: is it there, in that version? Prints why not.
+# usable COMMAND VERSION: is it installed in that version? Prints why not.
 usable() {
     if ! command -v "$1" >/dev/null; then
         echo "$1 is not installed"
@@ -39,7 +39,7 @@ usable() {
     return 1
 }
 
-# Findings of gcc but those beside which a comment names the option.
+# Findings of gcc, except those next to a comment that names the option.
 unexcused() {
     local file line rest option
     while IFS=: read -r file line rest; do
@@ -82,7 +82,7 @@ sources() {
     c_files "${OURS[@]}" | grep '\.c$' | grep -vE "$without"
 }
 
-# look_all TOOL: the same of every file, as many at once as there are processors
+# look_all TOOL: the same for every file, as many in parallel as there are processors
 look_all() {
     local file
     for file in $(sources); do
@@ -93,10 +93,10 @@ look_all() {
 }
 
 # memleak, resourceLeak: does not know __attribute__ ((cleanup)); gcc's analyzer does.
-# readdirCalled, getpwuidCalled: for the command, which has one thread; in what slurmctld
-#   loads clang-tidy looks for such, and exports.t.
-# shadowFunction, unusedStructMember, variableScope: matters of style, and ours is another.
-# The two macros are of headers that it is not shown.
+# readdirCalled, getpwuidCalled: for the command, which has one thread; for code that
+#   slurmctld loads, clang-tidy and exports.t check this.
+# shadowFunction, unusedStructMember, variableScope: matters of style; ours differs.
+# The two macros are from headers that it does not get.
 look_cppcheck() { # FILE..., beside those of the tree
     local known=()
     mapfile -t known < <(printf '%s\n' "${flags[@]}" | grep '^-[ID]' | grep -v ' ')
@@ -133,7 +133,7 @@ else
     skip 'cppcheck finds nothing' "$why"
 fi
 
-# The checks themselves must see what they are meant to see.
+# The checks themselves must find errors.
 seen=$(mktemp -d "${TMPDIR:-/tmp}/dnnest-static.XXXXXX")
 trap 'rm -rf "$seen"' EXIT
 cp "$top/.clang-tidy" "$seen/"

@@ -2,8 +2,8 @@
 # threats.t - every test that THREATS.md, FAULTS.md and CONTRACT.md of plugin/ name is in the
 # tree, and is run
 #
-# A row ends in `FILE`: TITLE. It may end in a dash where no test can be, and then says so:
-# in THREATS.md that nothing stops it, in CONTRACT.md that there is no test.
+# A row ends in `FILE`: TITLE. It may end in a dash if no test is possible. THREATS.md
+# then states that nothing stops the threat, CONTRACT.md that there is no test.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -14,8 +14,8 @@ rows_of() {
     grep '^|.*|$' "$top/plugin/$1" | awk -F'|' 'NF >= 5' | grep -vE "^\|(---|( $2 \|))"
 }
 
-# wrong_rows [MIN [EXCUSE]]: prints what is wrong with the rows of stdin, of which there
-# should be so many; one that ends in a dash has the excuse.
+# wrong_rows [MIN [EXCUSE]]: prints the errors of the rows of stdin, of which there should be
+# MIN or more. A row that ends in a dash must contain the excuse.
 wrong_rows() {
     local row cell file title n=0 excuse=${2-**Not stopped**}
     while IFS= read -r row; do
@@ -43,7 +43,7 @@ wrong_rows() {
 
 rows=$(rows_of THREATS.md tries)
 is 'every threat names a test that exists' "$(wrong_rows 50 <<<"$rows")" ''
-is 'what nothing stops is said to be so' \
+is 'a threat without a defence is marked as such' \
     "$(grep '| - |$' <<<"$rows" | grep -vF '**Not stopped**')" ''
 
 faults=$(rows_of FAULTS.md fault)
@@ -57,7 +57,7 @@ is 'every test of faults.c is of a fault that is named' \
 contract=$(rows_of CONTRACT.md fact)
 is 'every fact of the contract names a test that exists' \
     "$(wrong_rows 100 '**No test**' <<<"$contract")" ''
-is 'what no test shows is said to have none, and nothing else is' \
+is 'exactly the facts without a test are marked as such' \
     "$(grep -F '**No test**' <<<"$contract" | grep -v '| - |$')" ''
 is 'every test of contract.t is of a fact that is named' \
     "$(sed -nE "s/^ *(is|like|ok|pass|ends|fields) '([^']+)'.*/\2/p" "$top/tests/live/contract.t" |
@@ -65,10 +65,10 @@ is 'every test of contract.t is of a fact that is named' \
             grep -qF "/contract.t\`: $title |" <<<"$contract" || echo "$title"
         done)" ''
 
-# The check itself must see what it is meant to see.
-like 'a test that does not exist is seen' \
+# The check itself must find wrong rows.
+like 'a missing test is detected' \
     "$(wrong_rows <<<'| a | b | `tests/lint/threats.t`: '"no title of$$"' |')" 'no such test'
-like 'a test file that does not exist is seen' \
+like 'a missing test file is detected' \
     "$(wrong_rows <<<'| a | b | `tests/lint/nothing.t`: x |')" 'no such file'
-like 'a row without a test is seen' "$(wrong_rows <<<'| a | b | - |')" 'no test'
+like 'a row without a test is detected' "$(wrong_rows <<<'| a | b | - |')" 'no test'
 done_testing

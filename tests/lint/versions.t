@@ -1,10 +1,10 @@
 #!/bin/bash
-# versions.t - one header knows where the versions of Slurm differ, and suits all of them
+# versions.t - one header has the differences of Slurm's versions, and compiles for all
 #
-# The headers of one Slurm are at hand. They are compiled against once as they are, and
-# then once for each other version with nothing but the number changed: that takes every
-# branch of versions.h, but it does not tell what another version's headers hold. Those
-# that a distribution has are compiled against by tests/live/matrix.
+# The headers of one version of Slurm are installed. The plugins are compiled with them once
+# unchanged, and once for each other version with only the number changed. That compiles every
+# branch of versions.h, but not with the headers of that version. tests/live/matrix compiles
+# with the headers of the versions that distributions have.
 
 # shellcheck source=tests/lint/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -13,11 +13,11 @@
 plan_later
 
 readonly HEADER=plugin/submit/versions.h
-# A job_submit plugin bears the number of the headers that it was built with.
+# A job_submit plugin contains the number of the headers that it was built with.
 readonly BEARER=plugin/submit/job_submit_dnnest.c
 readonly BEARS='const uint32_t plugin_version = SLURM_VERSION_NUMBER;'
 
-# mentions FILE...: of the version of Slurm, in code
+# mentions FILE...: uses of the version of Slurm in code
 mentions() {
     local file
     for file in "$@"; do
@@ -27,11 +27,11 @@ mentions() {
 }
 
 mapfile -t files < <(c_files "${OURS[@]}" tests | grep -vx "$HEADER")
-is "only $HEADER asks for the version of Slurm" \
+is "only $HEADER uses the version of Slurm" \
     "$(mentions "${files[@]}" | grep -vxE "$BEARER:[0-9]+:$BEARS" |
         grep -vE ':[0-9]+: *assert_int_equal \(\*version, SLURM_VERSION_NUMBER\);$')" ''
 
-like 'a file that asks for the version of Slurm is seen' "$(mentions "$HEADER")" 'SLURM_VERSION_NUM'
+like 'a file that uses the version of Slurm is detected' "$(mentions "$HEADER")" 'SLURM_VERSION_NUM'
 
 mapfile -t versions < <(awk '{ print $1 }' <<<"$SLURM_VERSIONS")
 for file in README.md "$HEADER"; do
@@ -60,7 +60,7 @@ if [[ -n $(value CMOCKA_LIBS) ]]; then folders+=(tests/plugin); fi
 real=$(value DN_SLURM_VERSION)
 read -ra cc <<<"$(value CC) $(value SLURM_CPPFLAGS) $(value JSON_C_CFLAGS)"
 
-# compiles [NUMBER]: the files that know Slurm, as if these headers were that version's
+# compiles [NUMBER]: the files that include Slurm's headers, as if these were that version's
 compiles() {
     local file include=()
     if (($# > 0)); then

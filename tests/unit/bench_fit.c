@@ -1,6 +1,6 @@
-/* bench_fit.c - tests of samples, of what is found in them, and of what it does
+/* bench_fit.c - tests of samples, of the rates fitted to them, and of their effect
  *
- * All samples here are made up, of curves that are known.
+ * All samples here are made up, from known curves.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -52,7 +52,7 @@ static void samples_are_written_as_they_are_read (void **state)
     dn_samples_free (NULL);
 }
 
-static void a_row_that_was_cut_off_is_passed_over (void **state)
+static void a_row_that_was_cut_off_is_ignored (void **state)
 {
     const char *text = HEAD "gemm,fp32,forward,m1,1,1,1,1,0,1\ngemm,fp32,forw";
     struct dn_samples samples;
@@ -95,10 +95,10 @@ static void bad_samples_are_named_with_their_line (void **state)
         {HEAD "gemm,fp32,forward,m1,-1,1,1,1,0,1\n", "devices: -1 out of range"},
         {HEAD "gemm,fp32,forward,m1,1,nan,1,1,0,1\n", "flops: 'nan' is not a number"},
         {HEAD "gemm,fp32,forward,m1,1,1,1e30,1,0,1\n", "bytes: 1e30 out of range"},
-        {HEAD "gemm,fp32,forward,m1,1,1,1,0,0,1\n", "seconds: 0 is no time"},
+        {HEAD "gemm,fp32,forward,m1,1,1,1,0,0,1\n", "seconds: 0 is not the time"},
         {HEAD "gemm,fp32,forward,m1,1,1,1,-1,0,1\n", "seconds: -1 out of range"},
-        {HEAD "gemm,fp32,forward,m1,1,1,1,,0,1\n", "seconds: 0 is no time"},
-        {HEAD "fact,,,alone,,,,,,\n", "'alone' is no fact"},
+        {HEAD "gemm,fp32,forward,m1,1,1,1,,0,1\n", "seconds: 0 is not the time"},
+        {HEAD "fact,,,alone,,,,,,\n", "'alone' is not a fact"},
         {HEAD "gemm,fp32,forward,"
               "0123456789012345678901234567890123456789012345678901234567890123456789"
               "0123456789012345678901234567890123456789,1,1,1,1,0,1\n",
@@ -118,7 +118,7 @@ static void bad_samples_are_named_with_their_line (void **state)
     }
 }
 
-/* What stands in a shape becomes a comment of a catalogue file. */
+/* The text of a shape becomes a comment of a catalogue file. */
 static void a_shape_cannot_break_out_of_its_line (void **state)
 {
     struct dn_samples samples;
@@ -132,7 +132,7 @@ static void a_shape_cannot_break_out_of_its_line (void **state)
 
 /* --- curves ----------------------------------------------------------------------- */
 
-static void a_curve_is_found_in_spite_of_a_busy_machine (void **state)
+static void a_curve_is_found_despite_a_busy_machine (void **state)
 {
     double work[24];
     double seconds[24];
@@ -199,7 +199,7 @@ static void put_fact (struct dn_samples *samples, const char *fact)
     assert_int_equal (dn_samples_add (samples, &row, NULL), 0);
 }
 
-/* Made up: an A100 that reaches just what the constants expect of one. */
+/* Made up: an A100 that reaches exactly what the constants expect. */
 static void make_samples (struct dn_samples *samples)
 {
     const struct dn_constants *k = &dn_constants_default;
@@ -252,7 +252,7 @@ static void make_samples (struct dn_samples *samples)
     put (samples, DN_SAMPLE_LAUNCH, DN_PRECISION_UNKNOWN, "empty", 2.5, false, 1e6, 0);
 }
 
-static void what_was_measured_is_found (void **state)
+static void measured_rates_and_times_are_found (void **state)
 {
     const struct dn_constants *k = &dn_constants_default;
     struct dn_samples samples;
@@ -281,7 +281,7 @@ static void what_was_measured_is_found (void **state)
     dn_samples_free (&samples);
 }
 
-static void products_that_wait_for_the_memory_do_not_count (void **state)
+static void products_bound_by_the_memory_do_not_count (void **state)
 {
     struct dn_samples samples = {NULL, 0, 0};
     struct dn_bench_result result;
@@ -367,7 +367,7 @@ static double step_of (const struct dn_device *device, const char *metadata)
     "model=bert_large,batch=32,seq_len=512,precision=bf16,optimizer=adam,"             \
     "input=synthetic,steps=10"
 
-static void a_device_like_all_others_is_predicted_as_before (void **state)
+static void a_device_with_the_expected_rates_is_predicted_as_before (void **state)
 {
     struct dn_catalogue catalogue = {0};
     struct dn_samples samples;
@@ -396,7 +396,7 @@ static void a_device_like_all_others_is_predicted_as_before (void **state)
     dn_samples_free (&samples);
 }
 
-static void a_slower_device_is_predicted_slower_where_it_is (void **state)
+static void a_device_is_predicted_slower_where_its_rate_is_lower (void **state)
 {
     struct dn_catalogue catalogue = {0};
     double fp32;
@@ -426,7 +426,7 @@ static void a_slower_device_is_predicted_slower_where_it_is (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void a_measured_ring_takes_the_place_of_the_link (void **state)
+static void a_measured_ring_replaces_the_link (void **state)
 {
     static const char run[] =
         "model=vgg16,batch=8,precision=fp32,optimizer=sgd,gpus=8,input=synthetic,"
@@ -453,7 +453,7 @@ static void a_measured_ring_takes_the_place_of_the_link (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void a_new_device_gets_a_whole_entry (void **state)
+static void a_new_device_gets_a_complete_entry (void **state)
 {
     struct dn_catalogue catalogue = {0};
     struct dn_samples samples;
@@ -531,7 +531,7 @@ static const struct {
     {"", 0, NULL},
 };
 
-static void a_driver_s_name_leads_to_the_catalogue_s (void **state)
+static void a_drivers_name_finds_the_catalogues_device (void **state)
 {
     struct dn_catalogue catalogue = {0};
 
@@ -600,30 +600,28 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST ("samples are written as they are read",
               samples_are_written_as_they_are_read),
-        TEST ("a row that was cut off is passed over",
-              a_row_that_was_cut_off_is_passed_over),
+        TEST ("a row that was cut off is ignored", a_row_that_was_cut_off_is_ignored),
         TEST ("facts are found by their key", facts_are_found_by_their_key),
         TEST ("bad samples are named with their line",
               bad_samples_are_named_with_their_line),
         TEST ("a shape cannot break out of its line",
               a_shape_cannot_break_out_of_its_line),
-        TEST ("a curve is found in spite of a busy machine",
-              a_curve_is_found_in_spite_of_a_busy_machine),
+        TEST ("a curve is found despite a busy machine",
+              a_curve_is_found_despite_a_busy_machine),
         TEST ("a curve without saturation is a constant",
               a_curve_without_saturation_is_a_constant),
-        TEST ("what was measured is found", what_was_measured_is_found),
-        TEST ("products that wait for the memory do not count",
-              products_that_wait_for_the_memory_do_not_count),
-        TEST ("a device like all others is predicted as before",
-              a_device_like_all_others_is_predicted_as_before),
-        TEST ("a slower device is predicted slower where it is",
-              a_slower_device_is_predicted_slower_where_it_is),
-        TEST ("a measured ring takes the place of the link",
-              a_measured_ring_takes_the_place_of_the_link),
-        TEST ("a new device gets a whole entry", a_new_device_gets_a_whole_entry),
+        TEST ("measured rates and times are found", measured_rates_and_times_are_found),
+        TEST ("products bound by the memory do not count",
+              products_bound_by_the_memory_do_not_count),
+        TEST ("a device with the expected rates is predicted as before",
+              a_device_with_the_expected_rates_is_predicted_as_before),
+        TEST ("a device is predicted slower where its rate is lower",
+              a_device_is_predicted_slower_where_its_rate_is_lower),
+        TEST ("a measured ring replaces the link", a_measured_ring_replaces_the_link),
+        TEST ("a new device gets a complete entry", a_new_device_gets_a_complete_entry),
         TEST ("too few samples make no entry", too_few_samples_make_no_entry),
-        TEST ("a driver's name leads to the catalogue's",
-              a_driver_s_name_leads_to_the_catalogue_s),
+        TEST ("a driver's name finds the catalogue's device",
+              a_drivers_name_finds_the_catalogues_device),
         TEST ("loaders become lines of the configuration",
               loaders_become_lines_of_the_configuration),
     };

@@ -1,4 +1,4 @@
-/* booster.c - small boosters for tests, made by libxgboost itself
+/* booster.c - small boosters for tests, trained by libxgboost
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

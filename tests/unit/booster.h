@@ -1,4 +1,4 @@
-/* booster.h - small boosters for tests, made by libxgboost itself
+/* booster.h - small boosters for tests, trained by libxgboost
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,9 +13,9 @@ struct booster_parameter {
     const char *value;
 };
 
-/* Train 'n_rounds' rounds on made-up rows of 'n_features' features, some of them
- * missing, and return the model as JSON, terminated; 'parameters' may be NULL. Freed by
- * the caller. 'expected' (may be NULL) gets what libxgboost itself predicts for
+/* Train 'n_rounds' rounds on generated rows of 'n_features' features, some of them
+ * missing, and return the model as JSON, terminated; 'parameters' may be NULL. The
+ * caller frees it. 'expected' (may be NULL) gets the predictions of libxgboost for
  * BOOSTER_ROWS rows, those that booster_row () makes.
  */
 #define BOOSTER_ROWS 16
@@ -24,7 +24,7 @@ char *booster_json (int n_features,
                     const struct booster_parameter *parameters,
                     float expected[BOOSTER_ROWS]);
 
-/* Row number 'row' of the made-up ones. */
+/* Generate row number 'row'. */
 void booster_row (int row, int n_features, float *out);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* --- reading --------------------------------------------------------------------- */
 
-static void a_bundle_is_read_whole (void **state)
+static void a_bundle_is_read_completely (void **state)
 {
     struct small_bundle small = small_bundle_make ();
     struct dn_err err = {0};
@@ -124,7 +124,7 @@ static const struct {
      "memory: found array, expected an"},
 };
 
-static void a_manifest_that_lies_is_named (void **state)
+static void an_error_in_a_manifest_is_named (void **state)
 {
     struct small_bundle small = small_bundle_make ();
 
@@ -173,7 +173,7 @@ static void files_must_be_those_of_the_manifest (void **state)
 }
 
 /* Read the small bundle after the byte 'at' of a file has changed, with the checksum of
- * the new file wherever the manifest had the old one.
+ * the new file in place of the old one in the manifest.
  */
 static void expect_lie (int file, size_t at, char byte, const char *says)
 {
@@ -195,7 +195,7 @@ static void expect_lie (int file, size_t at, char byte, const char *says)
     small_bundle_free (&small);
 }
 
-static void a_lie_with_a_right_checksum_is_seen (void **state)
+static void a_wrong_value_with_a_right_checksum_is_detected (void **state)
 {
     (void) state;
     /* the split's feature; the version; a point's first value, 0 before */
@@ -308,7 +308,7 @@ static void free_run (struct run *run)
 
 #define NET "model=resnet50,precision=fp16,optimizer=sgd,steps=1000,input=synthetic,"
 
-static void the_residual_moves_what_it_is_of (void **state)
+static void a_residual_changes_its_quantity_and_what_depends_on_it (void **state)
 {
     struct run run;
 
@@ -355,7 +355,7 @@ static void bounds_are_the_quantiles_of_the_kind_of_network (void **state)
     free_run (&run);
 }
 
-static void far_from_the_training_runs_the_white_box_is_left (void **state)
+static void far_from_the_training_runs_only_the_white_box_counts (void **state)
 {
     struct run run;
 
@@ -370,12 +370,12 @@ static void far_from_the_training_runs_the_white_box_is_left (void **state)
     assert_near (run.with[0].known, 0);
     assert_near (run.with[0].step_s.p50, run.white[0].step_s.p50);
     assert_about (run.with[0].step_s.sigma, 0.9);
-    /* and beyond the last knot nobody is sure any more */
+    /* and beyond the last knot the confidence falls further */
     assert_about (run.with[0].confidence, exp (-0.9) * 2 / log (4096.0 / 64));
     free_run (&run);
 }
 
-static void what_is_not_known_widens_the_bound_as_before (void **state)
+static void missing_metadata_widen_the_bound_with_a_bundle_too (void **state)
 {
     struct run run;
     double white;
@@ -390,7 +390,7 @@ static void what_is_not_known_widens_the_bound_as_before (void **state)
     free_run (&run);
 }
 
-/* The features are those of the shipped constants, whatever the site's own. */
+/* The features are computed with the shipped constants, not with those of the site. */
 static void a_sites_constants_do_not_shift_the_features (void **state)
 {
     struct run run;
@@ -415,7 +415,7 @@ static void a_sites_constants_do_not_shift_the_features (void **state)
     free_run (&run);
 }
 
-/* The same run on the first device, of which half the rates were measured. */
+/* The same run on the first device, with half of the rates measured. */
 static void predict_measured (const struct run *run,
                               struct dn_estimate *white,
                               struct dn_estimate *with)
@@ -431,7 +431,7 @@ static void predict_measured (const struct run *run,
     predict_on (&predictor, &run->spec, &run->graph, devices, 1, white);
 }
 
-static void what_the_bundle_knows_goes_over_what_was_measured (void **state)
+static void what_the_bundle_knows_overrides_measured_rates (void **state)
 {
     struct run run;
     struct dn_estimate white;
@@ -445,20 +445,20 @@ static void what_the_bundle_knows_goes_over_what_was_measured (void **state)
     assert_about (with.step_s.p50, run.with[0].step_s.p50);
     assert_about (with.power_w, run.with[0].power_w);
     free_run (&run);
-    predict (NET "batch=174", &run); /* known by half */
+    predict (NET "batch=174", &run); /* half known */
     predict_measured (&run, &white, &with);
     assert_true (
         fabs (with.step_s.p50 / sqrt (1.5 * run.white[0].step_s.p50 * white.step_s.p50)
               - 1)
         < 2e-3);
     free_run (&run);
-    predict (NET "batch=4096", &run); /* not at all */
+    predict (NET "batch=4096", &run); /* not known */
     predict_measured (&run, &white, &with);
     assert_about (with.step_s.p50, white.step_s.p50);
     free_run (&run);
 }
 
-static void many_devices_get_what_one_gets (void **state)
+static void many_devices_get_the_same_predictions_as_one (void **state)
 {
     enum {
         N = 77
@@ -486,7 +486,7 @@ static void many_devices_get_what_one_gets (void **state)
 
 /* --- quantiles ------------------------------------------------------------------- */
 
-static void quantiles_are_interpolated_and_go_on (void **state)
+static void quantiles_are_interpolated_and_extrapolated (void **state)
 {
     struct dn_quantiles q = {
         .n = 3,
@@ -499,7 +499,7 @@ static void quantiles_are_interpolated_and_go_on (void **state)
     assert_near (log (dn_range_at (range, 0.9)), 1);
     assert_near (log (dn_range_at (range, 0.99)), 1.1);
     assert_near (dn_range_at (range, 0.5), 1); /* the median stays the median */
-    /* Above the last level not slower than the normal law, whatever the last piece. */
+    /* Above the last level the growth is not slower than that of the normal law. */
     assert_near (log (dn_range_at (range, 0.999)),
                  1.1 + dn_normal_score (0.999) - dn_normal_score (0.99));
     for (double level = 0.01; level < 1; level += 0.01) {
@@ -539,7 +539,7 @@ static void the_ladder_predicts_with_the_bundle (void **state)
     small_bundle_free (&small);
 }
 
-/* Numbers as they come, between -4 and 4, the same every time. */
+/* Pseudo-random numbers between -4 and 4, the same every time. */
 static float arbitrary (uint64_t *seed)
 {
     *seed = *seed * 6364136223846793005U + 1442695040888963407U;
@@ -564,7 +564,7 @@ static void a_sketch_changes_no_distance (void **state)
         domain.used[i] = i;
         domain.scale[i] = (float) (1 + i % 5) / 5;
     }
-    /* Some twice, so that the least is not the only one. */
+    /* Some twice, so that the minimum is not unique. */
     for (int i = 0; i < N_USED * N_POINTS; i++)
         domain.points[i] = i % (5 * N_USED) < N_USED && i >= N_USED
                                ? domain.points[i - N_USED]
@@ -590,7 +590,7 @@ static void a_sketch_changes_no_distance (void **state)
     dn_domain_free (&domain);
 }
 
-/* The variance of equal numbers is nothing but what was rounded, perhaps below 0. */
+/* The variance of equal numbers is only the rounding error, perhaps below 0. */
 static void equal_coordinates_are_sketched_once (void **state)
 {
     enum {
@@ -612,7 +612,7 @@ static void equal_coordinates_are_sketched_once (void **state)
     dn_domain_free (&domain);
 }
 
-/* Eight runs that differ in few coordinates, some in none, or lie on points. */
+/* Eight runs that differ in few coordinates, some in none, or are at points. */
 static void make_runs (const struct dn_domain *domain,
                        int turn,
                        uint64_t *seed,
@@ -628,13 +628,13 @@ static void make_runs (const struct dn_domain *domain,
                 shared + (k % 5 == turn % 5 ? (float) r * arbitrary (seed) : 0);
     }
     if (turn % 7 == 0)
-        runs[3][2] = 3e38F; /* times its scale it is no number */
+        runs[3][2] = 3e38F; /* times its scale it overflows */
     if (turn % 7 == 1)
         for (int r = 0; r < 8; r++)
-            runs[r][2] = 5e18F; /* its square is one, that of its double is none */
+            runs[r][2] = 5e18F; /* its square is finite, that of its double overflows */
 }
 
-static void runs_together_have_the_distances_of_each (void **state)
+static void runs_together_have_the_same_distances_as_alone (void **state)
 {
     enum {
         N_USED = 31,
@@ -678,30 +678,32 @@ int main (void)
         TEST ("a sketch changes no distance", a_sketch_changes_no_distance),
         TEST ("equal coordinates are sketched once",
               equal_coordinates_are_sketched_once),
-        TEST ("runs together have the distances of each",
-              runs_together_have_the_distances_of_each),
-        TEST ("A bundle is read whole", a_bundle_is_read_whole),
-        TEST ("A manifest that lies is named", a_manifest_that_lies_is_named),
+        TEST ("runs together have the same distances as alone",
+              runs_together_have_the_same_distances_as_alone),
+        TEST ("A bundle is read completely", a_bundle_is_read_completely),
+        TEST ("An error in a manifest is named", an_error_in_a_manifest_is_named),
         TEST ("Files must be those of the manifest",
               files_must_be_those_of_the_manifest),
-        TEST ("A lie with a right checksum is seen",
-              a_lie_with_a_right_checksum_is_seen),
+        TEST ("A wrong value with a right checksum is detected",
+              a_wrong_value_with_a_right_checksum_is_detected),
         TEST ("A cut or damaged manifest is refused or harmless",
               a_cut_or_damaged_manifest_is_refused_or_harmless),
-        TEST ("The residual moves what it is of", the_residual_moves_what_it_is_of),
+        TEST ("A residual changes its quantity and what depends on it",
+              a_residual_changes_its_quantity_and_what_depends_on_it),
         TEST ("Bounds are the quantiles of the kind of network",
               bounds_are_the_quantiles_of_the_kind_of_network),
-        TEST ("Far from the training runs the white box is left",
-              far_from_the_training_runs_the_white_box_is_left),
-        TEST ("what the bundle knows goes over what was measured",
-              what_the_bundle_knows_goes_over_what_was_measured),
-        TEST ("What is not known widens the bound as before",
-              what_is_not_known_widens_the_bound_as_before),
+        TEST ("Far from the training runs only the white box counts",
+              far_from_the_training_runs_only_the_white_box_counts),
+        TEST ("what the bundle knows overrides measured rates",
+              what_the_bundle_knows_overrides_measured_rates),
+        TEST ("Missing metadata widen the bound with a bundle too",
+              missing_metadata_widen_the_bound_with_a_bundle_too),
         TEST ("A site's constants do not shift the features",
               a_sites_constants_do_not_shift_the_features),
-        TEST ("Many devices get what one gets", many_devices_get_what_one_gets),
-        TEST ("Quantiles are interpolated and go on",
-              quantiles_are_interpolated_and_go_on),
+        TEST ("Many devices get the same predictions as one",
+              many_devices_get_the_same_predictions_as_one),
+        TEST ("Quantiles are interpolated and extrapolated",
+              quantiles_are_interpolated_and_extrapolated),
         TEST ("The ladder predicts with the bundle",
               the_ladder_predicts_with_the_bundle),
     };

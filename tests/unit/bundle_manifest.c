@@ -1,4 +1,4 @@
-/* bundle_manifest.c - the manifest of a bundle: good ones, and every way to be wrong
+/* bundle_manifest.c - tests of a bundle's manifest: valid and invalid ones
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -28,7 +28,7 @@ static void a_manifest_is_read (void **state)
     assert_int_equal (manifest.n_files, 1);
     assert_non_null (dn_manifest_find (&manifest, "step.json"));
     assert_null (dn_manifest_find (&manifest, "step"));
-    /* FIPS 180-4: the digest of nothing */
+    /* FIPS 180-4: the digest of empty data */
     assert_string_equal (dn_digest_of (dn_span_of ("")).hex, DIGEST);
     assert_string_equal (manifest.files[0].digest.hex, DIGEST);
     dn_manifest_free (&manifest);
@@ -83,7 +83,7 @@ static void a_wrong_manifest_is_refused (void **state)
     }
 }
 
-/* Every beginning of a good manifest is no manifest, and no crash. */
+/* Every prefix of a valid manifest is invalid, and causes no crash. */
 static void a_cut_manifest_is_refused (void **state)
 {
     size_t len = strlen (GOOD);
@@ -94,7 +94,7 @@ static void a_cut_manifest_is_refused (void **state)
         struct dn_err err = {0};
         char *text = malloc (i + 1);
 
-        /* of exactly that size, so that a sanitizer sees what reads behind it */
+        /* of exactly that size, so that a sanitizer detects reads beyond it */
         memcpy (text, GOOD, i);
         assert_int_equal (dn_manifest_read ((struct dn_span){text, i}, &manifest, &err),
                           -1);
@@ -103,7 +103,7 @@ static void a_cut_manifest_is_refused (void **state)
     }
 }
 
-static void a_changed_byte_is_no_harm (void **state)
+static void a_changed_byte_does_no_harm (void **state)
 {
     (void) state;
     for (size_t i = 0; i < strlen (GOOD); i++)
@@ -129,7 +129,7 @@ int main (void)
         TEST ("a manifest is read", a_manifest_is_read),
         TEST ("a wrong manifest is refused", a_wrong_manifest_is_refused),
         TEST ("a cut manifest is refused", a_cut_manifest_is_refused),
-        TEST ("a changed byte is no harm", a_changed_byte_is_no_harm),
+        TEST ("a changed byte does no harm", a_changed_byte_does_no_harm),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

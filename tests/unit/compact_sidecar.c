@@ -1,4 +1,4 @@
-/* compact_sidecar.c - a sidecar as it travels with a job: compact_sidecar < FILE
+/* compact_sidecar.c - a sidecar as it is sent with a job: compact_sidecar < FILE
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,4 +1,4 @@
-/* confirm.c - tests of trees from libxgboost: read, written, and compared with it
+/* confirm.c - tests of trees from libxgboost: reading, writing, comparing
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,7 +16,7 @@
 
 #define F 6
 
-/* The trees of a model, as a bundle's file brings them. */
+/* The trees of a model, as read from a bundle's file. */
 static struct dn_trees *load (const char *json)
 {
     struct dn_err err = {0};
@@ -58,7 +58,7 @@ static void expect_same (const struct booster_parameter *parameters)
     free (json);
 }
 
-static void the_trainers_predictions_come_out (void **state)
+static void predictions_equal_those_of_the_trainer (void **state)
 {
     static const struct booster_parameter variants[][3] = {
         {{NULL, NULL}},
@@ -74,7 +74,7 @@ static void the_trainers_predictions_come_out (void **state)
         expect_same (variants[i]);
 }
 
-static void one_row_gives_what_many_give (void **state)
+static void one_row_gives_the_same_sum_as_among_many (void **state)
 {
     float rows[BOOSTER_ROWS * F];
     float many[BOOSTER_ROWS];
@@ -146,7 +146,7 @@ static void threads_do_not_disturb_each_other (void **state)
 
 #define N_ROWS 64
 
-/* What libxgboost has made of some rows, and the trees read out of it. */
+/* The model that libxgboost trained on some rows, and the trees read from it. */
 struct trained {
     float rows[N_ROWS * F];
     struct dn_boost *boost;
@@ -182,7 +182,7 @@ static void free_trained (struct trained *trained)
     dn_trees_free (trained->trees);
 }
 
-static void libxgboost_confirms_what_it_has_made (void **state)
+static void libxgboost_confirms_the_trees_that_it_trained (void **state)
 {
     struct trained trained;
     struct dn_confirmed confirmed;
@@ -202,7 +202,7 @@ static void libxgboost_confirms_what_it_has_made (void **state)
     free_trained (&trained);
 }
 
-static void trees_that_are_not_what_it_has_made_are_found (void **state)
+static void trees_that_libxgboost_did_not_train_are_detected (void **state)
 {
     struct trained trained;
     struct dn_confirmed confirmed;
@@ -239,7 +239,7 @@ static void trees_that_are_not_what_it_has_made_are_found (void **state)
 }
 
 /* libxgboost adds in single precision: 1e8 + 3 - 1e8 is 0. */
-static void trees_that_it_adds_up_otherwise_are_found (void **state)
+static void trees_that_libxgboost_sums_differently_are_detected (void **state)
 {
     static const float leaves[] = {1e8F, 3, -1e8F};
     struct dn_trees *trees = dn_trees_new (F, 3, 3);
@@ -253,11 +253,12 @@ static void trees_that_it_adds_up_otherwise_are_found (void **state)
         trees->first[++trees->n_trees] = i + 1;
     }
     assert_int_equal (dn_confirm_trees (trees, NULL, NULL, 0, &confirmed, &err), -1);
-    assert_string_equal (err.text, "libxgboost predicts 0, expected 3 of these trees");
+    assert_string_equal (err.text,
+                         "libxgboost predicts 0, expected 3 from these trees");
     dn_trees_free (trees);
 }
 
-static void a_bundle_is_confirmed_whole (void **state)
+static void all_trees_of_a_bundle_are_confirmed (void **state)
 {
     struct small_bundle small = small_bundle_make ();
     struct dn_err err = {0};
@@ -270,16 +271,16 @@ static void a_bundle_is_confirmed_whole (void **state)
         fail_msg ("%s", err.text);
     memory = bundle->corrections[DN_QUANTITY_MEMORY].trees;
     for (int i = 0; i < memory->first[memory->n_trees]; i++)
-        memory->nodes[i].value = 3e38F; /* two of them are no number */
+        memory->nodes[i].value = 3e38F; /* the sum of two overflows */
     assert_int_equal (dn_confirm_bundle (bundle, &err), -1);
     assert_contains (err.text, "memory.trees: ");
     dn_bundle_free (bundle);
     small_bundle_free (&small);
 }
 
-/* --- files that lie -------------------------------------------------------------- */
+/* --- invalid files --------------------------------------------------------------- */
 
-/* 'json' with the first 'from' behind 'behind' replaced. */
+/* 'json' with the first 'from' after 'behind' replaced. */
 static char *replace (const char *json,
                       const char *behind,
                       const char *from,
@@ -329,8 +330,8 @@ static void a_model_written_by_hand_is_read (void **state)
     dn_trees_free (trees);
 }
 
-/* Each leaf is a number; two of them are none any more. */
-static void a_sum_beyond_all_numbers_is_an_error (void **state)
+/* Each leaf is a number, but the sum of two overflows. */
+static void a_sum_that_overflows_is_an_error (void **state)
 {
 #define FAR TREE ("1,-1,-1", "2,-1,-1", "5,0,0", "100,-1,3E38", "1,0,0")
     char *json = replace (MODEL (FAR "," FAR), "tree_info", "[0]", "[0,0]");
@@ -372,7 +373,7 @@ static const struct {
     {"{\"learner\":{}}", "objective: missing"},
     {"{\"learner\":[]}", "learner: found array, expected an object"},
     {"{}", "learner: missing, expected an object"},
-    /* a child that is not there, the root, a second parent, itself */
+    /* a missing child, the root, a second parent, itself */
     {MODEL (TREE ("3,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
      "tree 0: left_children: value 0 is out of range"},
     {MODEL (TREE ("-2,-1,-1", "2,-1,-1", "5,0,0", "1,1,2", "1,0,0")),
@@ -418,7 +419,7 @@ static const struct {
     {MODEL (GOOD "," GOOD), "tree_info: 1 values, expected 2"},
 };
 
-static void trees_that_lie_are_named (void **state)
+static void errors_in_trees_are_named (void **state)
 {
 
     (void) state;
@@ -498,8 +499,8 @@ static char *read_data (const char *name)
     return text;
 }
 
-/* Made by booster_json () with four rounds of depth 3, by XGBoost 1.7.4 and 3.2.0, and
- * what these have predicted.
+/* Made by booster_json () with four rounds of depth 3, by XGBoost 1.7.4 and 3.2.0, with
+ * the predictions of these.
  */
 static void files_of_other_versions_predict_the_same (void **state)
 {
@@ -592,7 +593,7 @@ static void depth_and_size_are_limited (void **state)
     free (deep);
 }
 
-/* --- chance ---------------------------------------------------------------------- */
+/* --- random damage --------------------------------------------------------------- */
 
 static unsigned next (unsigned *seed)
 {
@@ -600,7 +601,7 @@ static unsigned next (unsigned *seed)
     return *seed >> 8;
 }
 
-/* Whatever becomes of it, a model that is taken predicts numbers. */
+/* A damaged model that is accepted predicts numbers. */
 static bool try_model (const char *json, size_t len)
 {
     struct dn_err err = {0};
@@ -632,7 +633,7 @@ static void a_cut_file_is_refused_wherever_it_ends (void **state)
     free (json);
 }
 
-/* Bits, bytes, digits, and pieces in other places. */
+/* Change bits, bytes or digits, or move pieces. */
 static void damage (char *json, size_t len, unsigned *seed)
 {
     static const char bytes[] = "0123456789-+.eE,:[]{}\"nNtfI \\\n";
@@ -677,8 +678,8 @@ static void a_damaged_file_is_refused_or_harmless (void **state)
         damage (copy, len, &seed);
         n_taken += try_model (copy, len);
     }
-    /* Digits of leaves may change unseen, that is what checksums are for; most damage
-     * is seen. */
+    /* Digits of leaves may change undetected, which is why files have checksums; most
+     * damage is detected. */
     assert_true (n_taken > 0);
     assert_true (n_taken < n_tries);
     print_message ("# %d of %d damaged models could be read\n", n_taken, n_tries);
@@ -689,20 +690,22 @@ static void a_damaged_file_is_refused_or_harmless (void **state)
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST ("The trainer's predictions come out", the_trainers_predictions_come_out),
-        TEST ("One row gives what many give", one_row_gives_what_many_give),
+        TEST ("Predictions equal those of the trainer",
+              predictions_equal_those_of_the_trainer),
+        TEST ("One row gives the same sum as among many",
+              one_row_gives_the_same_sum_as_among_many),
         TEST ("Threads do not disturb each other", threads_do_not_disturb_each_other),
-        TEST ("libxgboost confirms what it has made",
-              libxgboost_confirms_what_it_has_made),
-        TEST ("Trees that are not what it has made are found",
-              trees_that_are_not_what_it_has_made_are_found),
-        TEST ("Trees that it adds up otherwise are found",
-              trees_that_it_adds_up_otherwise_are_found),
-        TEST ("A bundle is confirmed whole", a_bundle_is_confirmed_whole),
+        TEST ("libxgboost confirms the trees that it trained",
+              libxgboost_confirms_the_trees_that_it_trained),
+        TEST ("Trees that libxgboost did not train are detected",
+              trees_that_libxgboost_did_not_train_are_detected),
+        TEST ("Trees that libxgboost sums differently are detected",
+              trees_that_libxgboost_sums_differently_are_detected),
+        TEST ("All trees of a bundle are confirmed",
+              all_trees_of_a_bundle_are_confirmed),
         TEST ("A model written by hand is read", a_model_written_by_hand_is_read),
-        TEST ("A sum beyond all numbers is an error",
-              a_sum_beyond_all_numbers_is_an_error),
-        TEST ("Trees that lie are named", trees_that_lie_are_named),
+        TEST ("A sum that overflows is an error", a_sum_that_overflows_is_an_error),
+        TEST ("Errors in trees are named", errors_in_trees_are_named),
         TEST ("Other kinds of models are named", other_kinds_of_models_are_named),
         TEST ("Models of other versions are read", models_of_other_versions_are_read),
         TEST ("Files of other versions predict the same",

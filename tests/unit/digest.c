@@ -7,7 +7,7 @@
 #include "learn/sha256.h"
 
 /* NIST, examples to FIPS 180-4, and its message of a million times 'a'. */
-static void the_examples_of_the_standard_come_out (void **state)
+static void the_examples_of_the_standard_give_their_digests (void **state)
 {
     static const struct {
         const char *text;
@@ -35,7 +35,7 @@ static void the_examples_of_the_standard_come_out (void **state)
     free (many);
 }
 
-/* What sha256sum (1) prints of 'len' bytes of 'text', or "". */
+/* The output of sha256sum (1) for 'len' bytes of 'text', or "". */
 static void ask_sha256sum (const char *text, size_t len, char hex[DN_DIGEST_LEN + 1])
 {
     char name[] = "/tmp/dnnest-digest.XXXXXX";
@@ -59,8 +59,8 @@ static void ask_sha256sum (const char *text, size_t len, char hex[DN_DIGEST_LEN 
     remove (name);
 }
 
-/* One block, its edges, two blocks: where the padding goes. */
-static void sha256sum_says_the_same_of_every_length (void **state)
+/* One block, its edges, two blocks: the places of the padding. */
+static void sha256sum_agrees_for_every_length (void **state)
 {
     static const size_t lengths[] = {0, 1, 54, 55, 56, 57, 63, 64, 65, 119, 120, 8191};
     char text[8192];
@@ -102,7 +102,7 @@ static void pieces_of_any_length_make_the_same_digest (void **state)
     }
 }
 
-static void libsodium_says_the_same_of_every_length (void **state)
+static void libsodium_agrees_for_every_length (void **state)
 {
     char text[300];
 
@@ -137,12 +137,10 @@ static void any_changed_bit_changes_the_digest (void **state)
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST ("The examples of the standard come out",
-              the_examples_of_the_standard_come_out),
-        TEST ("sha256sum says the same of every length",
-              sha256sum_says_the_same_of_every_length),
-        TEST ("libsodium says the same of every length",
-              libsodium_says_the_same_of_every_length),
+        TEST ("The examples of the standard give their digests",
+              the_examples_of_the_standard_give_their_digests),
+        TEST ("sha256sum agrees for every length", sha256sum_agrees_for_every_length),
+        TEST ("libsodium agrees for every length", libsodium_agrees_for_every_length),
         TEST ("Pieces of any length make the same digest",
               pieces_of_any_length_make_the_same_digest),
         TEST ("Any changed bit changes the digest", any_changed_bit_changes_the_digest),

@@ -196,7 +196,7 @@ static int by_value (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void measured_kernels_are_met (void **state)
+static void measured_kernels_are_predicted (void **state)
 {
     double errors[DN_N_ELEMENTS (kernels)];
     size_t n = DN_N_ELEMENTS (kernels);
@@ -231,7 +231,7 @@ static void more_work_takes_longer (void **state)
                          <= time_of_product (c, 3, 200, more, 300));
             assert_true (time_of_product (c, 3, 200, 100, less)
                          < time_of_product (c, 3, 200, 100, more));
-            /* From one group to two, a convolution changes its algorithm. */
+            /* With the second group a convolution changes its algorithm. */
             assert_true (time_of_product (c, less + 1, 200, 100, 300)
                          < time_of_product (c, more + 1, 200, 100, 300));
         }
@@ -341,7 +341,7 @@ static struct dn_kernel_constants with_matrix_energy (double joule)
     return changed;
 }
 
-static void matrix_units_keep_to_the_power_of_the_board (void **state)
+static void matrix_units_stay_within_the_power_of_the_board (void **state)
 {
     static const struct dn_device h200 =
         CHIP (DN_ARCH_HOPPER, 67e12, 989e12, 4800e9, 132, 700);
@@ -357,7 +357,7 @@ static void matrix_units_keep_to_the_power_of_the_board (void **state)
     /* 8 nm: 312 TFLOP/s at 2 pJ times 8/12 are 416 W of 250. */
     d = dn_kernel_device_of (&two, &chips[A100], DN_PRECISION_FP16);
     assert_near (d.clock[LINEAR], 250 / 416.0);
-    /* 112 TFLOP/s at 2 pJ are 224 W of 250: nothing to limit. */
+    /* 112 TFLOP/s at 2 pJ are 224 W of 250: no limit. */
     d = dn_kernel_device_of (&two, &chips[V100], DN_PRECISION_FP16);
     assert_near (d.clock[LINEAR], 1);
     /* The vector units of the same board have a separate energy per FLOP. */
@@ -375,7 +375,7 @@ static void matrix_units_keep_to_the_power_of_the_board (void **state)
     assert_true (d.clock[LINEAR] < 1 && d.clock[LINEAR] > 0.5);
 }
 
-/* Time on a T4 in half precision over the time on one that may draw any power. */
+/* Time on a T4 in half precision over the time on one without a power limit. */
 static double cost_of_the_limit (const struct dn_kernel_constants *constants,
                                  const struct dn_kernel *kernel,
                                  bool rested)
@@ -392,7 +392,7 @@ static double cost_of_the_limit (const struct dn_kernel_constants *constants,
            / dn_kernel_time (constants, &unlimited, kernel);
 }
 
-static void the_limit_slows_what_matrix_units_do (void **state)
+static void the_power_limit_slows_matrix_units (void **state)
 {
     struct dn_kernel_constants two = with_matrix_energy (2e-12);
     struct dn_kernel large = product (LINEAR, 1, 8192, 8192, 8192);
@@ -405,7 +405,7 @@ static void the_limit_slows_what_matrix_units_do (void **state)
     /* Under a lasting load a product takes 130 / 70 of its time, short or long. */
     assert_near (cost_of_the_limit (&two, &large, false), 130 / 70.0);
     assert_near (cost_of_the_limit (&two, &small, false), 130 / 70.0);
-    /* From a cool start a short one is over before the clock falls. */
+    /* From a cool start a short product ends before the clock falls. */
     assert_true (cost_of_the_limit (&two, &small, true) < 1.05);
     assert_true (cost_of_the_limit (&two, &large, true) > 0.95 * 130 / 70);
     /* A product that is bound by memory hardly slows down. */
@@ -458,7 +458,7 @@ static void passes_of_an_operator_do_the_same_work (void **state)
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST ("measured kernels are met", measured_kernels_are_met),
+        TEST ("measured kernels are predicted", measured_kernels_are_predicted),
         TEST ("more work takes longer", more_work_takes_longer),
         TEST ("nothing beats the roofline", nothing_beats_the_roofline),
         TEST ("Winograd saves at most four-fold", winograd_saves_at_most_four_fold),
@@ -466,10 +466,9 @@ int main (void)
         TEST ("skinny products are bound by memory",
               skinny_products_are_bound_by_memory),
         TEST ("boards with little power slow down", boards_with_little_power_slow_down),
-        TEST ("matrix units keep to the power of the board",
-              matrix_units_keep_to_the_power_of_the_board),
-        TEST ("the limit slows what matrix units do",
-              the_limit_slows_what_matrix_units_do),
+        TEST ("matrix units stay within the power of the board",
+              matrix_units_stay_within_the_power_of_the_board),
+        TEST ("the power limit slows matrix units", the_power_limit_slows_matrix_units),
         TEST ("matrix units are faster", matrix_units_are_faster),
         TEST ("passes of an operator do the same work",
               passes_of_an_operator_do_the_same_work),

@@ -9,13 +9,13 @@
 
 #define ROW_MAX (1024 * 1024)
 
-/* What a table was read as: "LINE|name=value|name=value\n" per row. */
+/* The rows of a table: "LINE|name=value|name=value\n" per row. */
 struct trace {
     char text[4096];
     struct dn_buf buf;
     struct dn_err err;
     int rc;
-    bool stop; /* the callback is to fail */
+    bool stop; /* the callback must fail */
 };
 
 static int write_row (const struct dn_row *row, void *context, struct dn_err *err)
@@ -126,7 +126,7 @@ static void a_byte_order_mark_is_no_text (void **state)
     expect_rows ("a\n\xef\xbb\xbf\n", "2|a=\xef\xbb\xbf\n");
 }
 
-static void what_is_no_table_is_refused_with_its_line (void **state)
+static void a_file_that_is_no_table_is_refused_with_its_line (void **state)
 {
     (void) state;
     expect_error ("", DN_E_SYNTAX, "line 1: empty, expected a head");
@@ -234,7 +234,7 @@ static void missing_columns_are_null_and_empty_cells_are_not (void **state)
 }
 
 /* ln of the pairs below: ratios 0.5, 1, 1.25, 2 */
-static void figures_are_those_by_hand (void **state)
+static void figures_equal_those_computed_by_hand (void **state)
 {
     static const double predicted[] = {50, 100, 125, 200};
     static const double bounds[][DN_N_BOUNDS] = {
@@ -289,7 +289,7 @@ static void a_measured_value_at_its_bound_is_covered (void **state)
     dn_score_free (&score);
 }
 
-/* Sums are exact, the median is that of a sample: errors are spread evenly over 0..1.
+/* Sums are exact, the median is that of a sample. Errors are spread evenly over 0..1.
  */
 static void many_pairs_are_held_in_bounded_memory (void **state)
 {
@@ -310,7 +310,7 @@ static void many_pairs_are_held_in_bounded_memory (void **state)
     dn_score_free (&score);
 }
 
-static void many_groups_end_in_one (void **state)
+static void groups_beyond_the_limit_are_merged (void **state)
 {
     struct dn_score score = {NULL, 0, 0};
     char name[2 * DN_NAME_MAX];
@@ -334,7 +334,7 @@ static void many_groups_end_in_one (void **state)
     dn_score_free (&score);
 }
 
-/* An evaluation over the scene's site. */
+/* An evaluation on the scene's site. */
 struct judged {
     struct dn_site *site;
     struct dn_evaluation evaluation;
@@ -466,7 +466,7 @@ static void figures_are_those_of_the_estimate (void **state)
     judge_end (&judged);
 }
 
-static void runs_out_of_memory_are_counted_apart (void **state)
+static void runs_out_of_memory_are_counted_separately (void **state)
 {
     static const char text[] =
         "spec,gpu,step_ms,peak_mem_gb,oom\n" SPEC ",v100_16gb,,,1\n" /* false fit */
@@ -526,26 +526,27 @@ int main (void)
         TEST ("lines are counted through quotes and empty lines",
               lines_are_counted_through_quotes_and_empty_lines),
         TEST ("a byte order mark is no text", a_byte_order_mark_is_no_text),
-        TEST ("what is no table is refused with its line",
-              what_is_no_table_is_refused_with_its_line),
+        TEST ("a file that is no table is refused with its line",
+              a_file_that_is_no_table_is_refused_with_its_line),
         TEST ("columns have a limit", columns_have_a_limit),
         TEST ("rows have a limit", rows_have_a_limit),
         TEST ("the callback ends the reading", the_callback_ends_the_reading),
         TEST ("missing columns are NULL, and empty cells are not",
               missing_columns_are_null_and_empty_cells_are_not),
-        TEST ("figures are those by hand", figures_are_those_by_hand),
+        TEST ("figures equal those computed by hand",
+              figures_equal_those_computed_by_hand),
         TEST ("a measured value at its bound is covered",
               a_measured_value_at_its_bound_is_covered),
         TEST ("many pairs are held in bounded memory",
               many_pairs_are_held_in_bounded_memory),
-        TEST ("many groups end in one", many_groups_end_in_one),
+        TEST ("groups beyond the limit are merged", groups_beyond_the_limit_are_merged),
         TEST ("rows that cannot be predicted are skipped with a reason",
               rows_that_cannot_be_predicted_are_skipped_with_a_reason),
         TEST ("an empty cell leaves its metric out",
               an_empty_cell_leaves_its_metric_out),
         TEST ("figures are those of the estimate", figures_are_those_of_the_estimate),
-        TEST ("runs out of memory are counted apart",
-              runs_out_of_memory_are_counted_apart),
+        TEST ("runs out of memory are counted separately",
+              runs_out_of_memory_are_counted_separately),
         TEST ("a table without spec or gpu is refused",
               a_table_without_spec_or_gpu_is_refused),
         TEST ("skipped rows beyond the limit are counted",

@@ -1,4 +1,4 @@
-/* probe.c - tests of what is concluded from a probe: steady steps, other devices
+/* probe.c - tests of the results of a probe: steady steps, other devices
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,7 +9,7 @@
 
 #define MARKS_MAX 400
 
-/* Marks of steps that take so long each, behind 'start_s'. */
+/* Marks of steps that each take this long, after 'start_s'. */
 static int mark (struct dn_mark marks[], double start_s, const double steps_s[], int n)
 {
     double now = start_s;
@@ -33,7 +33,7 @@ static struct dn_steady find (const double steps_s[], int n, int64_t warmup)
 }
 
 /* A convolutional network on a CPU of two cores that other programs shared, torch 1.13:
- * the first 40 of 300 steps, whose mean behind the tenth is RECORDED_MEAN.
+ * the first 40 of 300 steps. The mean after the tenth is RECORDED_MEAN.
  */
 static const double recorded[] = {
     0.3499, 0.1236, 0.2216, 0.1946, 0.2232, 0.1484, 0.1618, 0.1407, 0.1423, 0.1440,
@@ -70,7 +70,7 @@ static void recorded_steps_bound_the_long_run (void **state)
     assert_true (steady.sigma < 0.2);
 }
 
-static void a_single_long_step_is_left_out_but_doubted (void **state)
+static void a_single_long_step_is_left_out_but_widens_the_spread (void **state)
 {
     double steps[40];
     struct dn_steady steady;
@@ -84,7 +84,7 @@ static void a_single_long_step_is_left_out_but_doubted (void **state)
     steady = find (steps, 40, 10);
     assert_int_equal (steady.outliers, 1);
     assert_true (steady.step_s < 0.11);
-    assert_true (steady.sigma > 5 * calm); /* it may come again */
+    assert_true (steady.sigma > 5 * calm); /* it may recur */
 }
 
 static void long_steps_that_recur_count (void **state)
@@ -101,7 +101,7 @@ static void long_steps_that_recur_count (void **state)
     assert_near (steady.median_s, 0.1);
 }
 
-static void slow_steps_behind_the_warm_up_belong_to_the_start (void **state)
+static void slow_steps_after_the_warm_up_belong_to_the_start (void **state)
 {
     double steps[40];
     struct dn_steady steady;
@@ -116,7 +116,7 @@ static void slow_steps_behind_the_warm_up_belong_to_the_start (void **state)
     assert_near (steady.start_s, 5 + 14 * 0.9);
 }
 
-static void a_drift_is_doubted (void **state)
+static void a_drift_widens_the_spread (void **state)
 {
     double steps[60];
     struct dn_steady steady;
@@ -154,14 +154,14 @@ static void too_few_steps_are_an_error (void **state)
 
     (void) state;
     assert_int_equal (dn_steady_find (marks, n, 10, &steady, &err), -1);
-    assert_contains (err.text, "0 steps measured behind 10 of warm-up");
+    assert_contains (err.text, "0 steps measured after 10 of warm-up");
     assert_int_equal (dn_steady_find (marks, 0, 0, &steady, &err), -1);
     assert_int_equal (dn_steady_find (marks, n, 6, &steady, &err), -1);
     assert_int_equal (dn_steady_find (marks, n, 5, &steady, &err), 0);
     assert_int_equal (steady.steps, 3);
 }
 
-static void marks_that_make_no_sense_harm_nothing (void **state)
+static void invalid_marks_do_no_harm (void **state)
 {
     struct dn_mark marks[30];
     struct dn_steady steady;
@@ -169,10 +169,10 @@ static void marks_that_make_no_sense_harm_nothing (void **state)
 
     (void) state;
     for (int i = 0; i < 30; i++)
-        marks[i] = (struct dn_mark){10 - i, 5}; /* backwards, and no steps */
+        marks[i] = (struct dn_mark){10 - i, 5}; /* backwards, without steps */
     assert_int_equal (dn_steady_find (marks, 30, 0, &steady, &err), -1);
     for (int i = 0; i < 30; i++)
-        marks[i] = (struct dn_mark){7, i + 1}; /* all at once */
+        marks[i] = (struct dn_mark){7, i + 1}; /* all at the same time */
     assert_int_equal (dn_steady_find (marks, 30, 0, &steady, &err), -1);
     for (int i = 0; i < 30; i++)
         marks[i] =
@@ -235,7 +235,7 @@ static void the_measured_device_is_as_measured (void **state)
     (void) state;
     measured.gpu_mem = 5e9;
     measured.power_w = 250;
-    estimate.supported = false; /* whatever the catalogue says */
+    estimate.supported = false; /* even if the catalogue states this */
     assert_int_equal (calibrate (&measured, 0.1, &estimate), DN_BASIS_MEASURED);
     assert_near (estimate.step_s.p50, 0.2);
     assert_near (estimate.step_s.sigma, 0.03);
@@ -249,7 +249,7 @@ static void the_measured_device_is_as_measured (void **state)
     assert_true (estimate.supported);
 }
 
-static void another_device_moves_by_a_part_and_widens (void **state)
+static void another_device_is_scaled_by_a_part_and_its_spread_widens (void **state)
 {
     struct dn_probed measured = measure (&v100, 0.2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
@@ -282,10 +282,10 @@ static void loaders_do_not_become_faster_with_the_device (void **state)
     struct dn_estimate other = estimate_of (&a100, 0.05);
 
     (void) state;
-    measured.stall_s = 0.1; /* beside the computation: nothing gets below */
+    measured.stall_s = 0.1; /* in parallel: a lower limit of the step */
     calibrate (&measured, 0.1, &other);
     assert_near (other.step_s.p50, 0.2);
-    measured.serial = true; /* in between: it adds */
+    measured.serial = true; /* between steps: added to the step */
     other = estimate_of (&a100, 0.05);
     calibrate (&measured, 0.1, &other);
     assert_near (other.step_s.p50, 0.15);
@@ -295,7 +295,7 @@ static void loaders_do_not_become_faster_with_the_device (void **state)
     assert_near (other.step_s.p50, 0.05 * pow (2, 0.36));
 }
 
-static void a_cpu_tells_nothing_of_gpus (void **state)
+static void a_step_time_on_a_cpu_is_not_used_for_gpus (void **state)
 {
     struct dn_probed measured = measure (&cpu, 2);
     struct dn_estimate other = estimate_of (&a100, 0.05);
@@ -340,25 +340,25 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST ("equal steps are found exactly", equal_steps_are_found_exactly),
         TEST ("recorded steps bound the long run", recorded_steps_bound_the_long_run),
-        TEST ("a single long step is left out but doubted",
-              a_single_long_step_is_left_out_but_doubted),
+        TEST ("a single long step is left out but widens the spread",
+              a_single_long_step_is_left_out_but_widens_the_spread),
         TEST ("long steps that recur count", long_steps_that_recur_count),
-        TEST ("slow steps behind the warm-up belong to the start",
-              slow_steps_behind_the_warm_up_belong_to_the_start),
-        TEST ("a drift is doubted", a_drift_is_doubted),
+        TEST ("slow steps after the warm-up belong to the start",
+              slow_steps_after_the_warm_up_belong_to_the_start),
+        TEST ("a drift widens the spread", a_drift_widens_the_spread),
         TEST ("marks of several steps and of one moment count",
               marks_of_several_steps_and_of_one_moment_count),
         TEST ("too few steps are an error", too_few_steps_are_an_error),
-        TEST ("marks that make no sense harm nothing",
-              marks_that_make_no_sense_harm_nothing),
+        TEST ("invalid marks do no harm", invalid_marks_do_no_harm),
         TEST ("the measured device is as measured", the_measured_device_is_as_measured),
-        TEST ("another device moves by a part and widens",
-              another_device_moves_by_a_part_and_widens),
+        TEST ("another device is scaled by a part and its spread widens",
+              another_device_is_scaled_by_a_part_and_its_spread_widens),
         TEST ("a measurement as predicted changes nothing",
               a_measurement_as_predicted_changes_nothing),
         TEST ("loaders do not become faster with the device",
               loaders_do_not_become_faster_with_the_device),
-        TEST ("a CPU tells nothing of GPUs", a_cpu_tells_nothing_of_gpus),
+        TEST ("a step time on a CPU is not used for GPUs",
+              a_step_time_on_a_cpu_is_not_used_for_gpus),
         TEST ("what is unknown stays unknown", what_is_unknown_stays_unknown),
     };
 

@@ -1,4 +1,4 @@
-/* records.c - tests of the store: what goes in comes out, whatever the file is
+/* records.c - tests of the store: adding, reading, and hostile files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,7 +22,7 @@
     "{\"dnnest\": 1, \"spec\": {\"batch\": 4, \"steps\": 100}, \"graph\": {\"ops\": "  \
     "[{\"op\": \"linear\", \"in\": [[64]], \"out\": [[8]], \"params\": 520}]}}"
 
-/* KiB. The address sanitizer keeps 256 MiB of what was freed. */
+/* KiB. The address sanitizer keeps 256 MiB of freed memory. */
 #if defined(__SANITIZE_ADDRESS__)
 #define RSS_MAX (512 * 1024)
 #else
@@ -124,7 +124,7 @@ static void expect_refused (const char *says)
     assert_contains (err.text, says);
 }
 
-/* Change the store behind our back. */
+/* Change the store without its interface. */
 static void change (const char *sql)
 {
     sqlite3 *db;
@@ -136,7 +136,7 @@ static void change (const char *sql)
     sqlite3_close (db);
 }
 
-static void what_goes_in_comes_out (void **state)
+static void records_are_read_as_they_were_added (void **state)
 {
     (void) state;
     remove_store ();
@@ -170,7 +170,7 @@ static void a_sidecar_is_kept_once_and_describes_its_run (void **state)
     sqlite3_close (db);
 }
 
-static void the_metadata_go_over_the_sidecar (void **state)
+static void the_metadata_override_the_sidecar (void **state)
 {
     const struct dn_datasets datasets = {.n_rows = 0};
     struct dn_spec spec;
@@ -237,7 +237,7 @@ static struct dn_run some_run (void)
     return run;
 }
 
-static void what_is_not_committed_is_gone (void **state)
+static void uncommitted_records_are_discarded (void **state)
 {
     struct dn_run run = some_run ();
     struct dn_records *records;
@@ -252,7 +252,7 @@ static void what_is_not_committed_is_gone (void **state)
     expect (SPEC "|1.0|;");
 }
 
-static void filters_choose_the_newest_too (void **state)
+static void filters_select_records_also_the_newest (void **state)
 {
     const struct dn_records_filter last = {.gpu = "t4_16gb", .last = 2};
     const struct dn_records_filter other = {.gpu = "k80_12gb"};
@@ -276,7 +276,7 @@ static void filters_choose_the_newest_too (void **state)
     assert_int_equal (seen.n, 0);
 }
 
-/* --- several at a time ----------------------------------------------------------- */
+/* --- parallel use ---------------------------------------------------------------- */
 
 static void many_writers_lose_no_row (void **state)
 {
@@ -285,7 +285,7 @@ static void many_writers_lose_no_row (void **state)
     struct dn_err err = {0};
 
     (void) state;
-    remove_store (); /* the first of them makes it */
+    remove_store (); /* the first process creates it */
     for (int i = 0; i < WRITERS; i++) {
         pids[i] = fork ();
         assert_true (pids[i] >= 0);
@@ -324,7 +324,7 @@ static int add_from_outside (const struct dn_row *row,
     return dn_err_set (err, DN_E_BUG, "locked out");
 }
 
-static void reading_locks_nobody_out_and_ends (void **state)
+static void reading_locks_no_writer_out_and_ends (void **state)
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
     struct dn_err err = {0};
@@ -371,8 +371,10 @@ static void a_writer_that_was_killed_leaves_no_half_row (void **state)
 
 /* --- hostile files --------------------------------------------------------------- */
 
-/* Who writes to a named pipe waits for its reader, and ends when that has gone. */
-static void a_pipe_is_not_even_opened (void **state)
+/* The writer of a named pipe waits for a reader, and ends when the reader closes it. So
+ * the pipe must not be opened.
+ */
+static void a_named_pipe_is_not_opened (void **state)
 {
     int watch = inotify_init1 (IN_NONBLOCK);
     char event[sizeof (struct inotify_event)];
@@ -455,9 +457,10 @@ static void other_files_are_refused (void **state)
     remove_store ();
     expect_refused ("No such file");
     put_bytes ("", 0);
-    expect_refused ("is no store of records");
+    expect_refused ("is not a store of records");
     put_bytes ("spec,gpu\n", 9);
-    expect_refused ("is no store of records (tables are taken in by 'dnnest records");
+    expect_refused (
+        "is not a store of records (tables are imported with 'dnnest records");
     remove_store ();
     add_well (SPEC, "1", "");
     chmod (store, 0664);
@@ -481,7 +484,7 @@ static void other_files_are_refused (void **state)
     remove_store ();
 }
 
-/* Whatever is in it: an answer, of bounded size, and no crash. */
+/* For any content: an answer of bounded size, and no crash. */
 static void damaged_files_do_no_harm (void **state)
 {
     static char bytes[65536];
@@ -508,7 +511,7 @@ static void damaged_files_do_no_harm (void **state)
         memcpy (copy, bytes, len);
         for (int i = 0; i < 1 + round % 20; i++) {
             random = random * UINT64_C (6364136223846793005) + 1442695040888963407;
-            /* often in the heads of pages */
+            /* often in the headers of pages */
             copy[(random >> 33) % (round % 3 ? len : 200)] = (char) (random >> 25);
         }
         if (round % 10 == 0)
@@ -543,18 +546,21 @@ static int remove_dir (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST ("what goes in comes out", what_goes_in_comes_out),
+        TEST ("records are read as they were added",
+              records_are_read_as_they_were_added),
         TEST ("a sidecar is kept once and describes its run",
               a_sidecar_is_kept_once_and_describes_its_run),
-        TEST ("the metadata go over the sidecar", the_metadata_go_over_the_sidecar),
+        TEST ("the metadata override the sidecar", the_metadata_override_the_sidecar),
         TEST ("a wrong cell adds nothing", a_wrong_cell_adds_nothing),
-        TEST ("what is not committed is gone", what_is_not_committed_is_gone),
-        TEST ("filters choose, the newest too", filters_choose_the_newest_too),
+        TEST ("uncommitted records are discarded", uncommitted_records_are_discarded),
+        TEST ("filters select records, also the newest",
+              filters_select_records_also_the_newest),
         TEST ("many writers lose no row", many_writers_lose_no_row),
-        TEST ("reading locks nobody out and ends", reading_locks_nobody_out_and_ends),
+        TEST ("reading locks no writer out and ends",
+              reading_locks_no_writer_out_and_ends),
         TEST ("a writer that was killed leaves no half row",
               a_writer_that_was_killed_leaves_no_half_row),
-        TEST ("a pipe is not even opened", a_pipe_is_not_even_opened),
+        TEST ("a named pipe is not opened", a_named_pipe_is_not_opened),
         TEST ("other databases are refused", other_databases_are_refused),
         TEST ("other files are refused", other_files_are_refused),
         TEST ("damaged files do no harm", damaged_files_do_no_harm),

@@ -1,6 +1,6 @@
-/* records_versions.c - tests of the store's versions: an older one is read, and grows
+/* records_versions.c - tests of the store's versions: reading and upgrading older ones
  *
- * Versions to come are made up here: the program's own, and two more.
+ * Later versions are made up here: the program's own, and two more.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,7 +21,7 @@
 /* So many rows that a step that changes all of them writes many pages. */
 #define ROWS 300
 
-/* Rows that are in the store of version 1 of tests/data. */
+/* Rows in the store of version 1 of tests/data. */
 #define ROWS_V1 3
 
 static char dir[] = "/tmp/dnnest-versions.XXXXXX";
@@ -84,11 +84,11 @@ static void add_well (const struct dn_records_schema *schema, int n)
         fail_msg ("%s", err.text);
 }
 
-/* What all rows together are. */
+/* Totals over all rows. */
 struct seen {
     int n;
     int n_text;  /* that have the newest column */
-    int n_user;  /* of whom something is known */
+    int n_user;  /* with a known user */
     int columns; /* of a row */
     char first[1024];
 };
@@ -131,7 +131,7 @@ static void look_well (const struct dn_records_schema *schema, struct seen *seen
         fail_msg ("%s", err.text);
 }
 
-/* A number out of the file, by SQLite alone. */
+/* A number from the file, by SQLite alone. */
 static int ask (const char *sql)
 {
     sqlite3 *db;
@@ -169,7 +169,7 @@ static void put_bytes (const char *bytes, size_t len)
     assert_int_equal (fclose (file), 0);
 }
 
-/* The store of version 1 that the first program has made. */
+/* The store of version 1 that the first version of the program has made. */
 static void make_version_1 (void)
 {
     const char *srcdir = getenv ("srcdir");
@@ -265,7 +265,7 @@ static void a_store_of_version_1_is_read_and_added_to (void **state)
     assert_int_equal (seen.n, ROWS_V1 + 1);
 }
 
-static void a_later_program_reads_an_older_store_and_leaves_it (void **state)
+static void a_later_program_reads_an_older_store_without_changing_it (void **state)
 {
     struct seen seen;
     size_t len;
@@ -322,7 +322,7 @@ static void a_store_that_cannot_be_written_is_read_in_its_version (void **state)
     assert_int_equal (chmod (dir, 0700), 0);
 }
 
-/* All statements that SQLite keeps, as one number. */
+/* A hash of all statements that SQLite keeps. */
 static int schema_of_store (void)
 {
     int hash = 0;
@@ -344,7 +344,7 @@ static int schema_of_store (void)
     return hash;
 }
 
-static void adding_makes_an_older_store_one_of_the_newest_version (void **state)
+static void adding_upgrades_an_older_store_to_the_newest_version (void **state)
 {
     struct seen seen;
     int grown;
@@ -378,7 +378,7 @@ static void a_store_that_is_opened_and_not_committed_keeps_its_version (void **s
     add_well (&dn_records_schema, 1);
 }
 
-static void a_later_version_is_refused_and_not_touched (void **state)
+static void a_later_version_is_refused_and_not_changed (void **state)
 {
     struct dn_err err = {0};
     struct seen seen;
@@ -422,8 +422,8 @@ static void a_step_that_fails_changes_nothing (void **state)
     assert_int_equal (ask ("SELECT count (*) FROM records WHERE gpu = 'none'"), 0);
 }
 
-/* A version that somebody wrote over another's tables. */
-static void what_is_not_as_its_version_is_refused (void **state)
+/* A version number on tables that another version or program has changed. */
+static void a_store_that_does_not_match_its_version_is_refused (void **state)
 {
     static const char *const changes[] = {
         "CREATE TABLE more (x)",
@@ -449,7 +449,7 @@ static void what_is_not_as_its_version_is_refused (void **state)
     }
 }
 
-/* --- several at a time ----------------------------------------------------------- */
+/* --- parallel use ---------------------------------------------------------------- */
 
 static int grow_meanwhile (const struct dn_row *row, void *context, struct dn_err *err)
 {
@@ -467,7 +467,7 @@ static int grow_meanwhile (const struct dn_row *row, void *context, struct dn_er
     return dn_err_set (err, DN_E_BUG, "the other cannot add");
 }
 
-static void a_reader_goes_on_while_another_makes_a_new_version (void **state)
+static void a_reader_continues_while_another_program_upgrades_the_store (void **state)
 {
     dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
     struct dn_err err = {0};
@@ -483,7 +483,7 @@ static void a_reader_goes_on_while_another_makes_a_new_version (void **state)
     assert_int_equal (ask ("PRAGMA user_version"), LATER);
 }
 
-static void many_that_make_a_new_version_at_once_lose_no_row (void **state)
+static void programs_that_upgrade_a_store_at_the_same_time_lose_no_row (void **state)
 {
     pid_t pids[8];
     struct seen seen;
@@ -510,7 +510,7 @@ static void many_that_make_a_new_version_at_once_lose_no_row (void **state)
 
 /* --- killed ---------------------------------------------------------------------- */
 
-/* SQLite's own file system, which kills the process at the n-th change of a file. */
+/* SQLite's own file system, but it kills the process at the n-th change of a file. */
 static sqlite3_vfs deadly;
 static sqlite3_vfs *usual;
 static sqlite3_io_methods methods;
@@ -523,7 +523,7 @@ static void count_down (void)
         kill (getpid (), SIGKILL);
 }
 
-/* Half of what is to be written is. */
+/* Write only half of the data. */
 static int deadly_write (sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
 {
     if (n_left == 0)
@@ -571,7 +571,7 @@ static int deadly_open (sqlite3_vfs *vfs,
     return rc;
 }
 
-/* Add a row by a later program that is killed at the n-th change. Is it alive? */
+/* Add a row with a later program that is killed at the n-th change. Is it alive? */
 static bool survives (int n)
 {
     int status;
@@ -666,23 +666,23 @@ int main (void)
         TEST ("a cell is read by its type", a_cell_is_read_by_its_type),
         TEST ("a store of version 1 is read and added to",
               a_store_of_version_1_is_read_and_added_to),
-        TEST ("a later program reads an older store and leaves it as it is",
-              a_later_program_reads_an_older_store_and_leaves_it),
+        TEST ("a later program reads an older store without changing it",
+              a_later_program_reads_an_older_store_without_changing_it),
         TEST ("a store that cannot be written is read in its version",
               a_store_that_cannot_be_written_is_read_in_its_version),
-        TEST ("adding makes an older store one of the newest version",
-              adding_makes_an_older_store_one_of_the_newest_version),
+        TEST ("adding upgrades an older store to the newest version",
+              adding_upgrades_an_older_store_to_the_newest_version),
         TEST ("a store that is opened and not committed keeps its version",
               a_store_that_is_opened_and_not_committed_keeps_its_version),
-        TEST ("a later version is refused and not touched",
-              a_later_version_is_refused_and_not_touched),
+        TEST ("a later version is refused and not changed",
+              a_later_version_is_refused_and_not_changed),
         TEST ("a step that fails changes nothing", a_step_that_fails_changes_nothing),
-        TEST ("a store that is not as its version is refused",
-              what_is_not_as_its_version_is_refused),
-        TEST ("a reader goes on while another program makes a new version",
-              a_reader_goes_on_while_another_makes_a_new_version),
-        TEST ("many programs that make a new version at once lose no row",
-              many_that_make_a_new_version_at_once_lose_no_row),
+        TEST ("a store that does not match its version is refused",
+              a_store_that_does_not_match_its_version_is_refused),
+        TEST ("a reader continues while another program upgrades the store",
+              a_reader_continues_while_another_program_upgrades_the_store),
+        TEST ("programs that upgrade a store at the same time lose no row",
+              programs_that_upgrade_a_store_at_the_same_time_lose_no_row),
         TEST ("a program that is killed leaves the old version or the new one",
               whoever_is_killed_leaves_the_old_version_or_the_new),
     };

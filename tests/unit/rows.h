@@ -8,7 +8,7 @@
 #include "learn/table.h"
 
 /* Open tests/data/NAME of the source tree (srcdir, else the current directory) and call
- * 'row' for every row. Fails the test if it cannot, or where there is none.
+ * 'row' for every row. Fails the test if it cannot, or if there is no row.
  */
 void rows_each (const char *name, dn_row_f row, void *context);
 

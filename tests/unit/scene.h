@@ -1,4 +1,4 @@
-/* scene.h - a small site and the demonstration's job, for the tests behind the request
+/* scene.h - a small site and the demonstration's job, for the tests of advise
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -1,4 +1,4 @@
-/* small_bundle.c - a bundle whose every number is known, for tests
+/* small_bundle.c - a bundle with known numbers, for tests
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -18,7 +18,7 @@ static struct dn_buf new_text (void)
     return dn_buf_on (text, TEXT_MAX);
 }
 
-/* Little-endian, as all of predict/flat.h. */
+/* Little-endian, as in predict/flat.h. */
 static void put (struct small_file *file, uint64_t number, int n_bytes)
 {
     for (int i = 0; i < n_bytes; i++)
@@ -101,7 +101,7 @@ static void add_file (struct dn_buf *buf, const struct small_file *file)
                 digest_of (file));
 }
 
-/* An array with 'usual' everywhere but for one feature. */
+/* An array with 'usual' everywhere except for one feature. */
 static void add_axis (struct dn_buf *buf,
                       const char *key,
                       double usual,

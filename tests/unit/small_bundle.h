@@ -1,8 +1,8 @@
-/* small_bundle.h - a bundle whose every number is known, for tests
+/* small_bundle.h - a bundle with known numbers, for tests
  *
  * Its residual is ln 1.5 for every step, ln 0.8 for all memory. Runs with a batch of 64
- * per GPU are in its domain; at a distance of 2 (64 * e^2 = 473) nothing of the
- * residual is left, and the spread has gone from 0.1 to 0.9.
+ * per GPU are in its domain. At a distance of 2 (64 * e^2 = 473) the residual no longer
+ * counts, and the spread has increased from 0.1 to 0.9.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -41,8 +41,8 @@ struct dn_span small_file_span (const struct small_file *file);
 struct dn_bundle *small_bundle_read (const struct small_bundle *bundle,
                                      struct dn_err *err);
 
-/* 'text' with the first 'from' behind the first 'behind' replaced; freed by the caller.
- * NULL where there is none.
+/* 'text' with the first 'from' after the first 'behind' replaced, to be freed by the
+ * caller. NULL if there is none.
  */
 char *replace_behind (const char *text,
                       const char *behind,

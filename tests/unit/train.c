@@ -1,4 +1,4 @@
-/* train.c - learning from measured runs: features, samples, quantiles
+/* train.c - tests of training on measured runs: features, samples, quantiles
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +13,7 @@
 
 /* --- features -------------------------------------------------------------------- */
 
-static void every_feature_has_a_name_of_its_own (void **state)
+static void every_feature_has_a_distinct_name (void **state)
 {
     const struct dn_feature_key *keys = dn_feature_keys ();
 
@@ -48,7 +48,7 @@ static struct dn_estimate features_of (const char *text,
     return estimate;
 }
 
-static void features_tell_sizes_as_logarithms (void **state)
+static void features_state_sizes_as_logarithms (void **state)
 {
     const struct dn_site *scene = *state;
     struct dn_device device = scene->catalogue.devices[0];
@@ -70,7 +70,7 @@ static void features_tell_sizes_as_logarithms (void **state)
     assert_float_equal (small[DN_FEATURE_GPUS], 0, 1e-9);
 }
 
-static void features_are_finite_whatever_comes (void **state)
+static void features_are_finite_for_every_input (void **state)
 {
     const struct dn_site *scene = *state;
     struct dn_device device = scene->catalogue.devices[0];
@@ -115,12 +115,12 @@ static void a_sample_is_drawn_evenly_and_bounded (void **state)
     for (int i = 0; i < runs.n; i++)
         late += runs.runs[i].ratio[DN_QUANTITY_STEP] > runs.runs[0].ratio[0] - 1
                 && runs.runs[i].ratio[DN_QUANTITY_STEP] < runs.runs[0].ratio[0] + 1;
-    /* Half of them are of either half: 50, and the spread is 5. */
+    /* Each half of the rows gives half of the sample: 50, with a spread of 5. */
     assert_in_range (late, 30, 70);
     dn_runs_free (&runs);
 }
 
-static void a_row_without_a_time_is_counted_only (void **state)
+static void a_row_without_a_time_is_only_counted (void **state)
 {
     const struct dn_site *scene = *state;
     struct dn_runs runs = dn_runs_start (100, 7);
@@ -160,7 +160,7 @@ static void a_quantile_is_corrected_for_the_finite_sample (void **state)
     assert_float_equal (quantile (0, 0.95, 200), 191, 1e-9);
     assert_float_equal (quantile (0, 0.5, 200), 101, 1e-9);
     assert_float_equal (quantile (0, 0.95, 20), 20, 1e-9);
-    /* Nothing above the largest was ever seen. */
+    /* No value above the largest was seen. */
     assert_float_equal (quantile (0, 0.99, 20), 20, 1e-9);
 }
 
@@ -199,14 +199,14 @@ static int tear_down (void **state)
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST ("Every feature has a name of its own",
-              every_feature_has_a_name_of_its_own),
-        TEST ("Features tell sizes as logarithms", features_tell_sizes_as_logarithms),
-        TEST ("Features are finite whatever comes", features_are_finite_whatever_comes),
+        TEST ("Every feature has a distinct name", every_feature_has_a_distinct_name),
+        TEST ("Features state sizes as logarithms", features_state_sizes_as_logarithms),
+        TEST ("Features are finite for every input",
+              features_are_finite_for_every_input),
         TEST ("A sample is drawn evenly and bounded",
               a_sample_is_drawn_evenly_and_bounded),
-        TEST ("A row without a time is counted only",
-              a_row_without_a_time_is_counted_only),
+        TEST ("A row without a time is only counted",
+              a_row_without_a_time_is_only_counted),
         TEST ("A quantile is corrected for the finite sample",
               a_quantile_is_corrected_for_the_finite_sample),
         TEST ("Censored values move a quantile up", censored_values_move_a_quantile_up),

@@ -1,4 +1,4 @@
-/* trees.c - tests of the trees of a bundle: right sums, and files that lie
+/* trees.c - tests of the trees of a bundle: correct sums, and invalid files
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -119,7 +119,7 @@ static void a_file_written_by_hand_predicts (void **state)
 }
 
 /* The second split is the first one's right child: its children are nodes 3 and 4. */
-static void children_stand_in_the_order_of_their_parents (void **state)
+static void children_are_in_the_order_of_their_parents (void **state)
 {
     enum {
         LEN = 36 + 4 + 6 * 8
@@ -150,8 +150,8 @@ static void children_stand_in_the_order_of_their_parents (void **state)
     dn_trees_free (trees);
 }
 
-/* Each leaf is a number; two of them are none any more. */
-static void a_sum_beyond_all_numbers_is_an_error (void **state)
+/* Each leaf is a number, but the sum of two overflows. */
+static void a_sum_that_overflows_is_an_error (void **state)
 {
     enum {
         LEN = 40 + 2 * 8
@@ -174,7 +174,7 @@ static void a_sum_beyond_all_numbers_is_an_error (void **state)
     dn_trees_free (trees);
 }
 
-/* --- files that lie -------------------------------------------------------------- */
+/* --- invalid files --------------------------------------------------------------- */
 
 #define INFINITE  0x7f800000
 #define NO_NUMBER 0x7fc00000
@@ -213,7 +213,7 @@ static const struct {
     {AT_RIGHT + KIND, 1, 2, "tree 0: 3 nodes, but its splits have 5"},
 };
 
-static void a_file_that_lies_is_named (void **state)
+static void an_error_in_a_file_is_named (void **state)
 {
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (lies); i++) {
@@ -280,7 +280,7 @@ static unsigned next (unsigned *seed)
     return *seed >> 8;
 }
 
-/* What is taken predicts numbers, or says that it cannot; it ends in any case. */
+/* Trees that are accepted predict numbers or give an error, and the walk ends. */
 static void a_damaged_file_is_refused_or_harmless (void **state)
 {
     static const float rows[2 * F] = {NAN, 1, -1, 0, 1e30F, NAN, 0, 0, 0, 0, 0, 1};
@@ -311,7 +311,7 @@ static void a_damaged_file_is_refused_or_harmless (void **state)
             assert_true (isfinite (out[0]) && isfinite (out[1]));
         dn_trees_free (trees);
     }
-    /* Values may change unseen, that is what checksums are for. */
+    /* Values may change undetected, which is why files have checksums. */
     assert_true (n_taken > 0 && n_taken < n_tries);
     print_message ("# %d of %d damaged files could be read\n", n_taken, n_tries);
 }
@@ -320,11 +320,10 @@ int main (void)
 {
     static const struct CMUnitTest tests[] = {
         TEST ("A file written by hand predicts", a_file_written_by_hand_predicts),
-        TEST ("Children stand in the order of their parents",
-              children_stand_in_the_order_of_their_parents),
-        TEST ("A sum beyond all numbers is an error",
-              a_sum_beyond_all_numbers_is_an_error),
-        TEST ("A file that lies is named", a_file_that_lies_is_named),
+        TEST ("Children are in the order of their parents",
+              children_are_in_the_order_of_their_parents),
+        TEST ("A sum that overflows is an error", a_sum_that_overflows_is_an_error),
+        TEST ("An error in a file is named", an_error_in_a_file_is_named),
         TEST ("A file that is cut or longer is refused",
               a_file_that_is_cut_or_longer_is_refused),
         TEST ("Depth is limited", depth_is_limited),

@@ -1,4 +1,4 @@
-/* unit.h - cmocka with what it needs, and the shorthand of our tests
+/* unit.h - cmocka with its headers, and the shorthand of our tests
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
