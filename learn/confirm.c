@@ -12,6 +12,7 @@
 
 #include "base/json_read.h"
 #include "learn/boost.h"
+#include "learn/json_member.h"
 
 #define RANDOM_ROWS 2000
 #define SEED        UINT64_C (20240607)
@@ -25,27 +26,6 @@ static void add_number (struct json_object *to, const char *key, int number)
     /* XGBoost writes all its parameters as strings. */
     snprintf (text, sizeof (text), "%d", number);
     json_object_object_add (to, key, json_object_new_string (text));
-}
-
-static void add_text (struct json_object *to, const char *key, const char *text)
-{
-    json_object_object_add (to, key, json_object_new_string (text));
-}
-
-static struct json_object *add_object (struct json_object *to, const char *key)
-{
-    struct json_object *made = json_object_new_object ();
-
-    json_object_object_add (to, key, made);
-    return made;
-}
-
-static struct json_object *add_array (struct json_object *to, const char *key)
-{
-    struct json_object *made = json_object_new_array ();
-
-    json_object_object_add (to, key, made);
-    return made;
 }
 
 /* The arrays of a tree in XGBoost's JSON, with a value per node. */
@@ -92,17 +72,17 @@ static struct json_object *new_tree (const struct dn_trees *trees, int tree)
     const struct dn_node *nodes = trees->nodes + trees->first[tree];
     int n = trees->first[tree + 1] - trees->first[tree];
     struct json_object *json = json_object_new_object ();
-    struct json_object *parameters = add_object (json, "tree_param");
+    struct json_object *parameters = dn_member_object (json, "tree_param");
     struct arrays arrays = {
-        .left = add_array (json, "left_children"),
-        .right = add_array (json, "right_children"),
-        .parents = add_array (json, "parents"),
-        .features = add_array (json, "split_indices"),
-        .values = add_array (json, "split_conditions"),
-        .missing = add_array (json, "default_left"),
-        .unused = {add_array (json, "base_weights"),
-                   add_array (json, "loss_changes"),
-                   add_array (json, "sum_hessian")},
+        .left = dn_member_array (json, "left_children"),
+        .right = dn_member_array (json, "right_children"),
+        .parents = dn_member_array (json, "parents"),
+        .features = dn_member_array (json, "split_indices"),
+        .values = dn_member_array (json, "split_conditions"),
+        .missing = dn_member_array (json, "default_left"),
+        .unused = {dn_member_array (json, "base_weights"),
+                   dn_member_array (json, "loss_changes"),
+                   dn_member_array (json, "sum_hessian")},
     };
     int parent = -1;
 
@@ -124,13 +104,13 @@ static struct json_object *new_tree (const struct dn_trees *trees, int tree)
 
 static void add_booster (struct json_object *learner, const struct dn_trees *trees)
 {
-    struct json_object *booster = add_object (learner, "gradient_booster");
-    struct json_object *model = add_object (booster, "model");
-    struct json_object *parameters = add_object (model, "gbtree_model_param");
-    struct json_object *outputs = add_array (model, "tree_info");
-    struct json_object *array = add_array (model, "trees");
+    struct json_object *booster = dn_member_object (learner, "gradient_booster");
+    struct json_object *model = dn_member_object (booster, "model");
+    struct json_object *parameters = dn_member_object (model, "gbtree_model_param");
+    struct json_object *outputs = dn_member_array (model, "tree_info");
+    struct json_object *array = dn_member_array (model, "trees");
 
-    add_text (booster, "name", "gbtree");
+    dn_member_text (booster, "name", "gbtree");
     add_number (parameters, "num_parallel_tree", 1);
     add_number (parameters, "num_trees", trees->n_trees);
     add_number (parameters, "size_leaf_vector", 0);
@@ -145,22 +125,22 @@ static struct json_object *new_model (const struct dn_trees *trees)
 {
     static const int version[] = {1, 7, 4};
     struct json_object *json = json_object_new_object ();
-    struct json_object *learner = add_object (json, "learner");
-    struct json_object *parameters = add_object (learner, "learner_model_param");
-    struct json_object *objective = add_object (learner, "objective");
-    struct json_object *versions = add_array (json, "version");
+    struct json_object *learner = dn_member_object (json, "learner");
+    struct json_object *parameters = dn_member_object (learner, "learner_model_param");
+    struct json_object *objective = dn_member_object (learner, "objective");
+    struct json_object *versions = dn_member_array (json, "version");
 
-    add_object (learner, "attributes");
-    add_array (learner, "feature_names");
-    add_array (learner, "feature_types");
+    dn_member_object (learner, "attributes");
+    dn_member_array (learner, "feature_names");
+    dn_member_array (learner, "feature_types");
     add_booster (learner, trees);
-    add_text (parameters, "base_score", "0");
+    dn_member_text (parameters, "base_score", "0");
     add_number (parameters, "boost_from_average", 1);
     add_number (parameters, "num_class", 0);
     add_number (parameters, "num_feature", trees->n_features);
     add_number (parameters, "num_target", 1);
-    add_text (objective, "name", "reg:squarederror");
-    add_number (add_object (objective, "reg_loss_param"), "scale_pos_weight", 1);
+    dn_member_text (objective, "name", "reg:squarederror");
+    add_number (dn_member_object (objective, "reg_loss_param"), "scale_pos_weight", 1);
     for (size_t i = 0; i < DN_N_ELEMENTS (version); i++)
         json_object_array_add (versions, json_object_new_int (version[i]));
     return json;
