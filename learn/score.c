@@ -121,7 +121,7 @@ int dn_score_add (struct dn_score *score,
     if (!pairs || !grow (&pairs->errors))
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     for (int i = 0; i < DN_N_BOUNDS; i++)
-        /* and here */
+        /* -Wanalyzer-malloc-leak is wrong here too */
         if (!grow (&pairs->bounds[i].tightness))
             return dn_err_set (err, DN_E_NOMEM, "out of memory");
     pairs->n++;

@@ -59,8 +59,7 @@ struct batch {
 static bool is_same (const struct dn_constants *a, const struct dn_constants *b)
 {
     /* Compare bytes: constants that were not learned are copies.
-     * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
-     */
+     * NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
     return memcmp (a, b, sizeof (*a)) == 0;
 }
 

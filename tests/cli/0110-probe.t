@@ -90,7 +90,7 @@ is 'a record is added to those of the store' "$(wc -l < "$work/two.csv")" 3
 like 'a record has the job that it is of' "$(tail -1 "$work/two.csv")" ',big,7_3,'
 
 make_bundle "$work/small"
-gives 'train --site learns from records' 0 'device t4_16gb .*application tiny ' \
+gives 'train --site learns from records' 0 'application tiny ' \
     train --site "$work/two.db" --base "$work/small" --out "$work/site"
 try probe "${lines[@]}" --record none $spec -- "$work/steps.sh" 13
 is 'a program may end before its probe' "$code" 0
@@ -399,7 +399,7 @@ like 'the sidecar is kept with the record' "$(dn records --csv "$work/side.db")"
     "@$work/net.json,t4_16gb,.*\"\"op\"\":\"\"linear\"\""
 json 'a record is predicted when its sidecar is gone' \
     'd["predicted"] == 1 and d["n_skipped"] == 0' evaluate "$work/side.db"
-gives 'train --site learns from a record whose sidecar is gone' 0 'device t4_16gb ' \
+gives 'train --site learns from a record whose sidecar is gone' 0 'application net ' \
     train --site "$work/side.db" --base "$work/small" --out "$work/site3"
 none_left 'all probes together leave no process'
 done_testing
