@@ -139,7 +139,7 @@ check_plugin spank_dnnest plugin/spank/spank_dnnest.sym "$CLIENT" "$USER"
 # what the kernel maps and sanitizers.
 loads() {
     ldd "$1" | awk '{ print $1 }' | sed 's|.*/||' |
-        grep -Ev '^(linux-vdso|linux-gate|ld-linux|ld64|lib[alut]*san)[.-]' |
+        grep -Ev '^(linux-vdso|linux-gate|ld-linux|ld64|lib(a|l|t|ub)san)[.-]' |
         { if grep -q '__asan\|__ubsan\|__tsan' <(nm -D "$1"); then
             # of which the sanitizers are made
             grep -Ev '^(libgcc_s|libstdc\+\+|libdl|librt|libpthread)\.so'
