@@ -425,7 +425,7 @@ static int print_gpus (const struct dn_gpu_types *types)
 
     printf ("\n");
     if (types->n_types == 0) {
-        printf ("No Gpu lines: no gres type is known, every job is kept as written.\n");
+        printf ("No Gpu lines: no gres type is known, no job is changed.\n");
         return DN_EXIT_DONE;
     }
     for (int i = 0; i < types->n_types; i++) {

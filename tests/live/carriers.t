@@ -171,7 +171,7 @@ wrong 'a file of another user' '--dnnest: secret.json: Permission denied' \
     --dnnest=secret.json job.sh
 wrong 'a file of 1 GiB' '--dnnest: sparse.json: 1073741824 bytes, .*' --dnnest=sparse.json job.sh
 wrong 'a graph that is too large to send' \
-    '--dnnest: large.json: .*625 are left., expected at most 16384' --dnnest=large.json job.sh
+    '--dnnest: large.json: .*625 are left., expected at most 16384 bytes' --dnnest=large.json job.sh
 wrong 'a wrong line of the script' 'script line 2: column 15: batch: .*' \
     bad.sh
 submit --dnnest=none.json --quiet job.sh
