@@ -247,7 +247,7 @@ mark
 device=$dir/etc/hardware/v100_sxm2_16gb.conf
 cp "$device" "$dir/v100.conf"
 echo 'Nonsense=1' >>"$device"
-ok 'a broken file of the catalogue is named' cluster_until "$FIND_S" has_logged 'v100_sxm2_16gb.conf.*stays'
+ok 'a broken file of the catalogue is named' cluster_until "$FIND_S" has_logged 'v100_sxm2_16gb.conf.*is kept'
 ok 'a broken file of the catalogue leaves the old catalogue in force' mode_is enforce
 cp "$dir/v100.conf" "$device"
 ok 'a repaired catalogue is in force' \
@@ -260,7 +260,7 @@ ok 'a changed table of data sets is found' cluster_until "$FIND_S" has_logged ' 
 mark
 chmod 666 "$dir/etc/dnnest.conf"
 ok 'a dnnest.conf that any user may write is no longer used' \
-    cluster_until "$FIND_S" has_logged 'writable by group or others.*stays'
+    cluster_until "$FIND_S" has_logged 'writable by group or others.*is kept'
 chmod 644 "$dir/etc/dnnest.conf"
 
 make_bundle=${abs_top_builddir:-$top}/tests/unit/make_bundle
