@@ -117,7 +117,7 @@ bool dn_bench_fit_curve (const double work[],
 
 /* --- which samples ---------------------------------------------------------------- */
 
-/* The number behind the letter in "n32 c64 k3 s1", or 0. */
+/* The number after the letter in "n32 c64 k3 s1", or 0. */
 static double shape_number (const char *shape, char letter)
 {
     double number = 0;

@@ -266,7 +266,7 @@ static int write_parameters (const struct dn_site_fit *fit,
     return 0;
 }
 
-/* Runs without the name of an application are not told from one another later. */
+/* Runs without the name of an application are not distinguished later. */
 static struct dn_history *write_history (const struct dn_site_fit *fit,
                                          const struct dn_site_solution *solution,
                                          struct dn_err *err)

@@ -7,10 +7,10 @@
  *     + scales + what runs of the application that are alike have in common
  *     (predict/history.h) + noise. Every logarithm that may move is drawn from a normal
  * law around the shipped value; the spread of that law is how much sites differ, found
- * on the sources of training_runs.csv (tests/bench/site-curve). What the runs cannot
- * tell stays where it is: three runs help a little, fifty decide. Runs that lie far out
- * count less (Student's t), and alike runs of one application are not counted once per
- * run. Parts that were tried and earned too little are in learn/ABLATION.md.
+ * on the sources of training_runs.csv (tests/bench/site-curve). A value that the runs
+ * do not determine keeps the shipped one: three runs move it a little, fifty decide it.
+ * Outliers count less (Student's t), and similar runs of one application do not count
+ * once per run. learn/ABLATION.md has the parts that were tried and earned too little.
  *
  * One application cannot separate the site from itself: constants and scales stay as
  * shipped until the runs are of two.

@@ -19,7 +19,7 @@ static int read_device (const struct dn_run *measured,
     if (run->device->arch == DN_ARCH_CPU)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "gpu: %s is a CPU, whose runs tell nothing of GPUs",
+                           "gpu: %s is a CPU, whose runs do not apply to GPUs",
                            run->device->name);
     return dn_run_supported (run->device, &run->spec, err);
 }

@@ -23,7 +23,7 @@
 
 struct json_object;
 
-/* What tells runs of an application apart: features, then names. */
+/* What distinguishes runs of an application: features, then names. */
 enum dn_axis {
     DN_AXIS_BATCH,
     DN_AXIS_ACCUMULATION,

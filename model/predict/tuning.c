@@ -15,7 +15,7 @@
 /* Members of a document that is as large as it may be. */
 #define VALUES_MAX 16384
 
-/* Nobody's machine is a hundred times faster than another of its kind. */
+/* No machine is a hundred times faster than another one with the same device. */
 #define SCALE_MAX 100.0
 #define SIGMA_MAX 5.0
 #define RUNS_MAX  1e12

@@ -99,7 +99,7 @@ like 'without a GPU the CPU is measured' "$out" \
 sed 's/,t4_16gb,/,cpu,/' "$work/two.csv" > "$work/cpu.csv"
 try train --site "$work/cpu.csv" --base "$work/small" --out "$work/site2"
 like 'train --site leaves rows of a CPU out' "$code $err" \
-    '^4 .*line 2 is left out: gpu: cpu is a CPU, whose runs tell nothing of GPUs'
+    '^4 .*line 2 is left out: gpu: cpu is a CPU, whose runs do not apply to GPUs'
 gives 'without SPEC a probe only measures' 0 'The whole run cannot be predicted without SPEC' \
     probe "${lines[@]}" -- "$work/steps.sh"
 try probe --pattern 'at ([0-9]+)' --steps 50 --warmup 20 --record none $spec -- \
