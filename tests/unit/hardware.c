@@ -122,7 +122,7 @@ static int amend (struct dn_catalogue *catalogue, const char *text, struct dn_er
     return dn_catalogue_amend (catalogue, dn_span_of (text), "own", err);
 }
 
-static void own_values_go_over_those_of_the_catalogue (void **state)
+static void own_values_override_those_of_the_catalogue (void **state)
 {
     struct dn_catalogue catalogue = {0};
     struct dn_device_value values[DN_DEVICE_KEYS_MAX];
@@ -161,7 +161,7 @@ static void own_values_go_over_those_of_the_catalogue (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void an_own_device_has_to_be_whole (void **state)
+static void an_own_device_must_be_complete (void **state)
 {
     struct dn_catalogue catalogue = {0};
     struct dn_err err = {0};
@@ -174,7 +174,7 @@ static void an_own_device_has_to_be_whole (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void what_is_wrong_with_an_own_file_changes_nothing (void **state)
+static void an_own_file_with_an_error_changes_nothing (void **state)
 {
     static const struct {
         const char *text;
@@ -260,7 +260,7 @@ static void bad_gpu_lines_say_what_is_wrong (void **state)
     dn_catalogue_free (&catalogue);
 }
 
-static void candidates_that_cannot_hold_the_request_are_blocked (void **state)
+static void candidates_that_cannot_run_the_request_are_blocked (void **state)
 {
     struct dn_catalogue catalogue = {0};
     struct dn_gpu_types types = {.n_types = 0};
@@ -527,13 +527,13 @@ int main (void)
               bf16_runs_only_where_there_is_a_unit_for_it),
         TEST ("a precision runs as its row says", a_precision_runs_as_its_row_says),
         TEST ("own values override those of the catalogue",
-              own_values_go_over_those_of_the_catalogue),
-        TEST ("an own device must be complete", an_own_device_has_to_be_whole),
+              own_values_override_those_of_the_catalogue),
+        TEST ("an own device must be complete", an_own_device_must_be_complete),
         TEST ("an own file with an error changes nothing",
-              what_is_wrong_with_an_own_file_changes_nothing),
+              an_own_file_with_an_error_changes_nothing),
         TEST ("bad Gpu lines say what is wrong", bad_gpu_lines_say_what_is_wrong),
         TEST ("candidates that cannot run the request are blocked",
-              candidates_that_cannot_hold_the_request_are_blocked),
+              candidates_that_cannot_run_the_request_are_blocked),
         TEST ("products of a driver are devices of the catalogue",
               products_are_devices),
         TEST ("partitions and features name a type",

@@ -138,7 +138,7 @@ static void shapes_have_their_sizes (void **state)
     dn_hlo_free (&module);
 }
 
-static void what_is_no_hlo_is_refused (void **state)
+static void text_that_is_not_hlo_is_refused (void **state)
 {
     (void) state;
     expect_bad ("", "line 1: expected 'HloModule'");
@@ -456,7 +456,7 @@ static const char step[] =
     " l = f32[] reduce(dx, c), dimensions={0,1}, to_apply=sum\n"
     " ROOT r = (f32[64,16], f32[]) tuple(n, l)\n}\n";
 
-static void a_step_is_taken_as_it_is (void **state)
+static void a_step_is_not_changed (void **state)
 {
     struct dn_hlo_summary summary;
     struct dn_sidecar sidecar = import (step, &summary);
@@ -514,7 +514,7 @@ static void chains_are_one_kernel (void **state)
 /* Two kernels use a value that is computed from 'y' and a few numbers: it is not
  * written, both read 'y'. A value computed from two arrays is written once.
  */
-static void what_is_cheap_is_made_again (void **state)
+static void cheap_values_are_computed_again (void **state)
 {
     static const char text[] =
         "HloModule m\nENTRY e {\n x = f32[32,64] parameter(0)\n"
@@ -541,7 +541,7 @@ static void what_is_cheap_is_made_again (void **state)
     dn_sidecar_free (&sidecar);
 }
 
-static void what_is_given_stays (void **state)
+static void given_keys_are_kept (void **state)
 {
     struct dn_hlo module = parse (step);
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
@@ -560,7 +560,7 @@ static void what_is_given_stays (void **state)
     dn_hlo_free (&module);
 }
 
-static void without_data_the_batch_is_asked_for (void **state)
+static void without_data_the_batch_is_requested (void **state)
 {
     struct dn_hlo module = parse (
         "HloModule m\nENTRY e {\n x = f32[] parameter(0)\n ROOT y = f32[] add(x, "
@@ -579,7 +579,7 @@ static void without_data_the_batch_is_asked_for (void **state)
 /* A collective is not a kernel: the predictor adds it for jobs on several devices. Both
  * spellings of groups, and the asynchronous pair.
  */
-static void collectives_only_tell_the_devices (void **state)
+static void collectives_only_show_the_devices (void **state)
 {
     static const char form[] =
         "HloModule m\nsum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
@@ -625,7 +625,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST ("both ways of printing are read", both_ways_of_printing_are_read),
         TEST ("shapes have their sizes", shapes_have_their_sizes),
-        TEST ("text that is not HLO is refused", what_is_no_hlo_is_refused),
+        TEST ("text that is not HLO is refused", text_that_is_not_hlo_is_refused),
         TEST ("cycles of calls are refused", cycles_of_calls_are_refused),
         TEST ("a NUL byte is refused", a_nul_byte_is_refused),
         TEST ("a million brackets take no time", a_million_brackets_take_no_time),
@@ -636,14 +636,14 @@ int main (void)
         TEST ("loops count as often as they run", loops_count_as_often_as_they_run),
         TEST ("calls that multiply are refused", calls_that_multiply_are_refused),
         TEST ("the dearest branch counts", the_dearest_branch_counts),
-        TEST ("a step is not changed", a_step_is_taken_as_it_is),
+        TEST ("a step is not changed", a_step_is_not_changed),
         TEST ("products are per sample", products_are_per_sample),
         TEST ("chains are one kernel", chains_are_one_kernel),
-        TEST ("cheap values are computed again", what_is_cheap_is_made_again),
-        TEST ("given keys are kept", what_is_given_stays),
+        TEST ("cheap values are computed again", cheap_values_are_computed_again),
+        TEST ("given keys are kept", given_keys_are_kept),
         TEST ("without data the batch is requested",
-              without_data_the_batch_is_asked_for),
-        TEST ("collectives only show the devices", collectives_only_tell_the_devices),
+              without_data_the_batch_is_requested),
+        TEST ("collectives only show the devices", collectives_only_show_the_devices),
         TEST ("fusions move what they touch", fusions_move_what_they_touch),
     };
 
