@@ -462,20 +462,6 @@ static void run_fold (struct bench *bench,
 
 /* --- figures --------------------------------------------------------------------- */
 
-static int compare (const void *a, const void *b)
-{
-    double x = *(const double *) a;
-    double y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
-static double median_of (double *values, int n)
-{
-    qsort (values, (size_t) n, sizeof (*values), compare);
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 static double mean_of (const struct errors *errors)
 {
     double sum = 0;
@@ -495,7 +481,7 @@ static double median_error (const struct errors *errors, int model)
     for (int i = 0; i < errors->n; i++)
         if (model < 0 || errors->model[i] == model)
             values[n++] = errors->value[i];
-    median = n > 0 ? median_of (values, n) : NAN;
+    median = n > 0 ? bench_median (values, n) : NAN;
     free (values);
     return median;
 }

@@ -1,4 +1,4 @@
-/* bench.h - shared by the programs of this folder: reading files, and exit on errors
+/* bench.h - shared by the programs of this folder: reading files, medians, exit
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,5 +21,11 @@ void bench_read_catalogue (const char *folder, struct dn_catalogue *catalogue);
 
 /* Call 'row' for every row of a CSV file. */
 void bench_read_table (const char *path, dn_row_f row, void *context);
+
+/* Order doubles ascending, for qsort (). */
+int bench_compare (const void *a, const void *b);
+
+/* The median of 'n' values, at least one; it sorts them. */
+double bench_median (double *values, int n);
 
 #endif

@@ -244,20 +244,6 @@ static void judge_source (struct ablation *ablation, const struct bench_source *
 
 /* --- tables ----------------------------------------------------------------------- */
 
-static int compare (const void *a, const void *b)
-{
-    double x = *(const double *) a;
-    double y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
-static double median_of (double *values, int n)
-{
-    qsort (values, (size_t) n, sizeof (*values), compare);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 /* Means over the pairs of source and model. */
 struct cell {
     double mean;
@@ -280,8 +266,8 @@ static struct cell cell_of (struct ablation *ablation, int setting, int variant)
         for (int i = 0; i < tally->n; i++)
             sum += tally->errors[i];
         cell.mean += sum / tally->n;
-        cell.median += median_of (tally->errors, tally->n);
-        cell.width += median_of (tally->widths, tally->n);
+        cell.median += bench_median (tally->errors, tally->n);
+        cell.width += bench_median (tally->widths, tally->n);
         cell.covered += (double) tally->n_covered / tally->n;
         n++;
     }

@@ -478,14 +478,6 @@ double bench_expect (const struct bench_learned *learned,
 
 /* --- the law of errors ------------------------------------------------------------ */
 
-static int compare (const void *a, const void *b)
-{
-    double x = *(const double *) a;
-    double y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
 /* Errors of the sample in units of the stated spread, when each run is left out or with
  * 'application' all of its application is. Return how many there are.
  */
@@ -531,7 +523,7 @@ static void find_law (const struct evidence *evidence,
     for (int s = 0; s < evidence->n; s += 4)
         if (strcmp (evidence->samples[s].source, evidence->without) != 0)
             n += add_scores (&evidence->samples[s], way, application, scores + n);
-    qsort (scores, (size_t) n, sizeof (*scores), compare);
+    qsort (scores, (size_t) n, sizeof (*scores), bench_compare);
     law->n = (int) DN_N_ELEMENTS (levels);
     for (int i = 0; i < law->n; i++) {
         int at = (int) fmin (ceil (levels[i] * (n + 1)), n) - 1;
