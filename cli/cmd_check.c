@@ -173,7 +173,7 @@ static int collect_script (const struct dn_site *site,
         return rc;
     if (dn_slurm_version_read (dn_slurm_version_default, &version, err) < 0
         || dn_sbatch_fill (&sbatch, version, err) < 0
-        || dn_request_read (&sbatch.job, &request, err) < 0)
+        || dn_request_read (&sbatch.job, NULL, &request, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
     *n_gpus = request.n_gpus;
     return describe (site, &sbatch.job, finding, err);

@@ -127,11 +127,11 @@ static int read_request (struct making *m)
     struct dn_advice *advice = m->advice;
 
     if (advice->metadata == DN_METADATA_NONE)
-        return dn_request_read (m->job, &advice->request, NULL) < 0
+        return dn_request_read (m->job, m->deadline, &advice->request, NULL) < 0
                        || advice->request.n_gpus == 0
                    ? DONE
                    : NEXT;
-    if (dn_request_read (m->job, &advice->request, m->err) < 0)
+    if (dn_request_read (m->job, m->deadline, &advice->request, m->err) < 0)
         return -1;
     fill_from_request (&advice->spec, &advice->request);
     dn_policy_keep_for_probe (&advice->spec, &advice->request);

@@ -296,6 +296,7 @@ static int read_resources (struct dn_request *request, struct dn_err *err)
 }
 
 int dn_request_read (const struct dn_job *job,
+                     const struct dn_deadline *deadline,
                      struct dn_request *request,
                      struct dn_err *err)
 {
@@ -312,7 +313,8 @@ int dn_request_read (const struct dn_job *job,
     request->cpus_each_gpu = DN_UNSET;
     request->n_cpus = DN_UNSET;
     request->mem_per_node_mb = DN_UNSET;
-    if (read_resources (request, err) < 0) {
+    if (dn_deadline_check (deadline, "request", err) < 0
+        || read_resources (request, err) < 0) {
         memset (request, 0, sizeof (*request));
         return -1;
     }

@@ -10,6 +10,7 @@
 #ifndef DN_REQUEST_H
 #define DN_REQUEST_H
 
+#include "base/deadline.h"
 #include "base/limits.h"
 #include "base/text.h"
 
@@ -126,6 +127,14 @@ struct dn_features {
  */
 bool dn_features_read (const char *text, struct dn_features *features);
 
+/* What a command of the script needs of the GPU, whatever the metadata state. */
+enum dn_need {
+    DN_NEED_NONE,
+    DN_NEED_BF16, /* arithmetic of Ampere and later: bf16, tf32, flash attention 2 */
+    DN_NEED_FP8,  /* of Ada, Hopper and later */
+    DN_N_NEEDS
+};
+
 /* The parsed request. Zero GPUs is a valid request. */
 struct dn_request {
     const struct dn_job *job;    /* borrowed */
@@ -136,12 +145,14 @@ struct dn_request {
     char gpu_type[DN_NAME_MAX];  /* "" when untyped, or of several types */
     int64_t n_nodes;             /* DN_UNSET if the request gives a range */
     int64_t n_tasks;
-    int64_t cpus_per_task;   /* DN_UNSET when -c was not given */
-    int64_t cpus_each_gpu;   /* DN_UNSET when --cpus-per-gpu was not given */
-    int64_t n_cpus;          /* of the whole job; DN_UNSET if unknown */
-    int64_t mem_per_node_mb; /* what the request amounts to; DN_UNSET if unknown */
-    double cpus_per_gpu;     /* what the request amounts to; 0 if unknown */
-    bool mem_follows_cpus;   /* memory shrinks when CPUs do */
+    int64_t cpus_per_task;        /* DN_UNSET when -c was not given */
+    int64_t cpus_each_gpu;        /* DN_UNSET when --cpus-per-gpu was not given */
+    int64_t n_cpus;               /* of the whole job; DN_UNSET if unknown */
+    int64_t mem_per_node_mb;      /* what the request amounts to; DN_UNSET if unknown */
+    double cpus_per_gpu;          /* what the request amounts to; 0 if unknown */
+    bool mem_follows_cpus;        /* memory shrinks when CPUs do */
+    enum dn_need need;            /* the highest of all commands */
+    char need_why[DN_REASON_MAX]; /* the line and the word that need it */
     /* Empty when the field may be rewritten, else the reason why not. What partition
      * and constraint mean for the GPU type depends on the site and is not considered
      * here.
@@ -152,9 +163,11 @@ struct dn_request {
 };
 
 /* Parse 'job'. Forms that are parsed but must not be rewritten set keep_*. Return 0, or
- * -1 with 'err' set for a tres string that cannot be parsed.
+ * -1 with 'err' set for a tres string that cannot be parsed, or when 'deadline' (NULL:
+ * none) passes meanwhile.
  */
 int dn_request_read (const struct dn_job *job,
+                     const struct dn_deadline *deadline,
                      struct dn_request *request,
                      struct dn_err *err);
 

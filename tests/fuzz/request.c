@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     }
     set_numbers (parts[PART_NUMBERS], &job);
     check_features (job.features);
-    if (dn_request_read (&job, &request, &err) < 0)
+    if (dn_request_read (&job, NULL, &request, &err) < 0)
         expect_message (&err);
     else
         check_request (&request);

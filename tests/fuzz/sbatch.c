@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     if (dn_sbatch_read_script (sbatch, take_text (data, size)) == DN_EXIT_DONE)
         for (size_t i = 0; i < DN_N_ELEMENTS (versions); i++)
             if (dn_sbatch_fill (sbatch, versions[i], &err) < 0
-                || dn_request_read (&sbatch->job, &request, &err) < 0)
+                || dn_request_read (&sbatch->job, NULL, &request, &err) < 0)
                 expect_message (&err);
     dn_sbatch_free (sbatch);
     free (sbatch);

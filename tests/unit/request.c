@@ -89,7 +89,7 @@ static void a_plain_request_is_understood_and_may_change (void **state)
     struct dn_request request;
 
     (void) state;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.time_limit_s, 86400);
     assert_int_equal (request.n_gpus, 4);
     assert_int_equal (request.gpus_per_node, 4);
@@ -109,23 +109,23 @@ static void gpus_are_counted_over_tasks_and_nodes (void **state)
 
     (void) state;
     job.min_nodes = job.max_nodes = 2;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.n_gpus, 8);
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_TASK] = "gres:gpu:a100:1";
     job.num_tasks = 6;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.n_gpus, 6);
     assert_int_equal (request.gpus_per_node, 3);
     job.tres[DN_GPU_PER_TASK] = NULL;
     job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:5";
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.n_gpus, 5);
     assert_int_equal (request.gpus_per_node, 3);
     job.max_nodes = 4;
     job.tres[DN_GPU_PER_JOB] = NULL;
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:2";
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.n_gpus, DN_UNSET);
 }
 
@@ -134,7 +134,7 @@ static void gpus_are_counted_over_tasks_and_nodes (void **state)
         struct dn_request request;                                                     \
         struct dn_job job = big_job ();                                                \
         change;                                                                        \
-        assert_int_equal (dn_request_read (&job, &request, NULL), 0);                  \
+        assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);            \
         assert_contains (request.keep, reason);                                        \
     } while (0)
 
@@ -224,7 +224,7 @@ static void scripts_that_name_no_resources_allow_changes (void **state)
         struct dn_request request;
 
         job.script = harmless[i];
-        assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+        assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
         assert_string_equal (request.keep_gpu, "");
         assert_string_equal (request.keep_cpus, "");
     }
@@ -237,22 +237,22 @@ static void memory_per_cpu_is_known_as_memory_per_node (void **state)
 
     (void) state;
     job.mem_per_cpu_mb = 1000;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_true (request.mem_follows_cpus);
     assert_int_equal (request.mem_per_node_mb, 80000);
     job.mem_per_cpu_mb = DN_UNSET;
     job.default_mem_per_cpu_mb = 2000;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.mem_per_node_mb, 160000);
     job.mem_per_node_mb = 5000;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_false (request.mem_follows_cpus);
     assert_int_equal (request.mem_per_node_mb, 5000);
     job.mem_per_node_mb = DN_UNSET;
     job.min_nodes = job.max_nodes = 3;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     job.num_tasks = 2;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_contains (request.keep_cpus, "memory follows CPUs");
 }
 
@@ -264,11 +264,11 @@ static void a_broken_tres_string_empties_the_request (void **state)
 
     (void) state;
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4:4";
-    assert_int_equal (dn_request_read (&job, &request, &err), -1);
+    assert_int_equal (dn_request_read (&job, NULL, &request, &err), -1);
     assert_null (request.job);
     job = big_job ();
     job.cpus_per_tres = "gpu:x:y:z";
-    assert_int_equal (dn_request_read (&job, &request, &err), -1);
+    assert_int_equal (dn_request_read (&job, NULL, &request, &err), -1);
     assert_contains (err.text, "cpus per gpu");
 }
 
@@ -295,7 +295,7 @@ static void the_same_gpus_may_be_counted_in_several_fields (void **state)
     (void) state;
     job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:8";
     job.min_nodes = job.max_nodes = 2;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_string_equal (request.keep_gpu, "");
     assert_string_equal (request.gpu_type, "a100");
     assert_int_equal (request.n_gpus, 8);
@@ -303,16 +303,16 @@ static void the_same_gpus_may_be_counted_in_several_fields (void **state)
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_TASK] = "gres:gpu:a100:2";
     job.num_tasks = 4;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_string_equal (request.keep_gpu, "");
     assert_int_equal (request.n_gpus, 8);
     job = big_job ();
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_SOCKET] = "gres:gpu:a100:2";
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.n_gpus, DN_UNSET);
     job.sockets_per_node = 2;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.n_gpus, 4);
 }
 
@@ -335,7 +335,7 @@ static void cpus_and_memory_may_follow_gpus (void **state)
 
     (void) state;
     job.mem_per_tres = "gres:gpu:1048576";
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.cpus_each_gpu, 20);
     assert_int_equal (request.n_cpus, 80);
     assert_near (request.cpus_per_gpu, 20);
@@ -345,16 +345,16 @@ static void cpus_and_memory_may_follow_gpus (void **state)
     assert_string_equal (request.keep_gpu, "");
     job.mem_per_tres = NULL;
     job.mem_per_cpu_mb = 1000;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_true (request.mem_follows_cpus);
     assert_int_equal (request.mem_per_node_mb, 80000);
     assert_string_equal (request.keep_cpus, "");
     job.tres[DN_GPU_PER_NODE] = NULL;
     job.tres[DN_GPU_PER_JOB] = "gres:gpu:a100:4";
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_contains (request.keep_cpus, "memory follows CPUs");
     job.min_nodes = job.max_nodes = 1;
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_string_equal (request.keep_cpus, "");
 }
 
@@ -366,11 +366,11 @@ static void cpus_of_tres_per_task_are_found_where_the_field_is_open (void **stat
     (void) state;
     job.cpus_per_task = DN_UNSET;
     job.tres[DN_GPU_PER_TASK] = "cpu:16";
-    assert_int_equal (dn_request_read (&job, &request, NULL), 0);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
     assert_int_equal (request.cpus_per_task, 16);
     assert_string_equal (request.keep_cpus, "");
     job.tres[DN_GPU_PER_TASK] = "cpu=x";
-    assert_int_equal (dn_request_read (&job, &request, NULL), -1);
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), -1);
 }
 
 static void only_plain_constraints_are_parsed (void **state)
