@@ -43,9 +43,12 @@ const char *dn_job_getenv (const struct dn_job *job, const char *name)
 {
     size_t len = strlen (name);
 
-    for (int64_t i = 0; i < job->n_env; i++)
-        if (strncmp (job->env[i], name, len) == 0 && job->env[i][len] == '=')
-            return job->env[i] + len + 1;
+    for (int64_t i = 0; job->env && i < job->n_env; i++) {
+        const char *entry = job->env[i];
+
+        if (entry && strncmp (entry, name, len) == 0 && entry[len] == '=')
+            return entry + len + 1;
+    }
     return NULL;
 }
 

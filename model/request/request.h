@@ -82,7 +82,7 @@ struct dn_job {
     const char *script;
     const char *option;     /* the value of --dnnest= */
     const char *sidecar;    /* JSON: the file that option or comment name */
-    const char *const *env; /* "NAME=value", n_env of them */
+    const char *const *env; /* "NAME=value" or NULL, n_env of them */
     int64_t n_env;
 };
 

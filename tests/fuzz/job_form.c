@@ -157,6 +157,14 @@ struct entries {
     int n;
 };
 
+/* An entry without a text is NULL in the list. */
+static void clear_empty (char **list, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i][0] == '\0')
+            slurm_text_free (&list[i]);
+}
+
 static void add_entry (struct entries *entries, int max, const char *text)
 {
     if (entries->n < max)
@@ -187,10 +195,14 @@ void job_form_read (char *text, struct job_form *form)
         else if (!take_field (&form->desc, key, line))
             take_surrounding (form, key, line);
     }
-    if (env.n > 0)
+    if (env.n > 0) {
         job_set_env (&form->desc, env.list);
-    if (spank.n > 0)
+        clear_empty (form->desc.environment, env.n);
+    }
+    if (spank.n > 0) {
         job_set_spank_env (&form->desc, spank.list);
+        clear_empty (form->desc.spank_job_env, spank.n);
+    }
 }
 
 void job_form_free (struct job_form *form)

@@ -208,7 +208,7 @@ static void check_places (const struct change *change)
 
 static bool begins_with (const char *text, const char *prefix)
 {
-    return strncmp (text, prefix, strlen (prefix)) == 0;
+    return text && strncmp (text, prefix, strlen (prefix)) == 0;
 }
 
 /* The plugin's own entries, which may be removed by a call. */
@@ -255,10 +255,12 @@ static void check_variable (const struct change *change,
                             const char *old,
                             const char *now)
 {
-    size_t name_len = strcspn (old, "=");
+    size_t name_len;
 
-    if (strcmp (old, now) == 0)
+    if (is_same (old, now))
         return;
+    expect (old && now, "an entry that is NULL", NULL);
+    name_len = strcspn (old, "=");
     if (begins_with (old, PYTHONPATH) && is_hook (old + strlen (PYTHONPATH), now)) {
         expect (may_probe (change), "a probe that was not requested", NULL);
         return;
@@ -297,7 +299,7 @@ static void check_entries (const struct change *change,
     uint32_t at = 0;
 
     for (uint32_t i = 0; i < n_old; i++) {
-        if (is_own (old[i], prefix) && (at >= n_now || strcmp (old[i], now[at]) != 0))
+        if (is_own (old[i], prefix) && (at >= n_now || !is_same (old[i], now[at])))
             continue;
         expect (at < n_now, "an entry is lost", NULL);
         check_variable (change, old[i], now[at++]);

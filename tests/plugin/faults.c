@@ -1011,6 +1011,118 @@ static void a_full_disk_holds_up_the_log_and_nothing_else (void **state)
     unlink (site_path ("log.jsonl"));
 }
 
+/* --- what a request may lack ----------------------------------------------------- */
+
+/* A job with all texts that the plugin reads, and with both lists. */
+static void make_full_job (job_desc_msg_t *desc, const char *comment)
+{
+    static const char *const spank[] = {"OTHER=1", "DNNEST_OPTION=batch=32", NULL};
+
+    make_job (desc, comment);
+    job_set_spank_env (desc, spank);
+    for (int i = 0; job_text (desc, i); i++)
+        if (!*job_text (desc, i))
+            *job_text (desc, i) = slurm_text ("x");
+}
+
+static void submit_and_free (job_desc_msg_t *desc)
+{
+    char *message = submit (desc);
+
+    slurm_text_free (&message);
+    job_free (desc);
+}
+
+/* One text is NULL or empty, in a job with all other texts and in one with few. */
+static void a_job_without_one_of_its_texts_is_decided_or_left_alone (void **state)
+{
+    static const char *const comments[] = {RESNET, RESNET ",probe=40"};
+    job_desc_msg_t desc;
+    int n_texts = 0;
+
+    (void) state;
+    make_job (&desc, RESNET);
+    while (job_text (&desc, n_texts))
+        n_texts++;
+    job_free (&desc);
+    start_plugin (ENFORCE "ProbeDir=/opt/probe\n");
+    for (int i = 0; i < n_texts * 8; i++) {
+        char **text;
+
+        if (i & 1)
+            make_full_job (&desc, comments[i >> 1 & 1]);
+        else
+            make_job (&desc, comments[i >> 1 & 1]);
+        text = job_text (&desc, i / 8);
+        slurm_text_free (text);
+        *text = i & 4 ? slurm_text ("") : NULL;
+        submit_and_free (&desc);
+    }
+    stop_plugin ();
+    assert_int_equal (stand_in_blocks, 0);
+}
+
+static void a_list_without_one_of_its_entries_is_decided_as_without_it (void **state)
+{
+    job_desc_msg_t desc;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    for (uint32_t i = 0; i < 8; i++) {
+        make_job (&desc, RESNET);
+        for (uint32_t k = 0; k < desc.env_size; k++)
+            if (i >> k & 1)
+                slurm_text_free (&desc.environment[k]);
+        assert_moved (&desc);
+        assert_int_equal (desc.env_size, 3);
+        for (uint32_t k = 0; k < desc.env_size; k++)
+            assert_int_equal (!desc.environment[k], i >> k & 1);
+        job_free (&desc);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        make_full_job (&desc, RESNET);
+        for (uint32_t k = 0; k < desc.spank_job_env_size; k++)
+            if (i >> k & 1)
+                slurm_text_free (&desc.spank_job_env[k]);
+        submit_and_free (&desc);
+    }
+    stop_plugin ();
+    assert_int_equal (stand_in_blocks, 0);
+}
+
+/* A count without its list, and a list without its count. */
+static void a_list_that_is_missing_or_has_no_length_is_no_list (void **state)
+{
+    static const char *const spank[] = {"DNNEST_OPTION=batch=32", NULL};
+    job_desc_msg_t desc;
+
+    (void) state;
+    start_plugin (ENFORCE);
+    for (int i = 0; i < 4; i++) {
+        char ***list = i & 1 ? &desc.environment : &desc.spank_job_env;
+        uint32_t *size = i & 1 ? &desc.env_size : &desc.spank_job_env_size;
+        bool missing = i & 2;
+        uint32_t n;
+        char **entries;
+
+        make_job (&desc, RESNET);
+        job_set_spank_env (&desc, spank);
+        desc.argc = 3;
+        n = *size;
+        entries = *list;
+        if (missing)
+            *list = NULL;
+        else
+            *size = NO_VAL;
+        assert_moved (&desc);
+        *list = entries;
+        *size = n;
+        job_free (&desc);
+    }
+    stop_plugin ();
+    assert_int_equal (stand_in_blocks, 0);
+}
+
 /* Years and hours, forward and back, before and after the start, and at the end. */
 static void a_clock_that_jumps_changes_nothing (void **state)
 {
@@ -1262,6 +1374,12 @@ int main (void)
                a_bundle_brings_no_library_into_the_process),
         FAULT ("a full disk holds up the log and nothing else",
                a_full_disk_holds_up_the_log_and_nothing_else),
+        FAULT ("a job without one of its texts is decided or left alone",
+               a_job_without_one_of_its_texts_is_decided_or_left_alone),
+        FAULT ("a list without one of its entries is decided as without that entry",
+               a_list_without_one_of_its_entries_is_decided_as_without_it),
+        FAULT ("a list that is missing or has no length is no list",
+               a_list_that_is_missing_or_has_no_length_is_no_list),
         FAULT ("a clock that jumps changes nothing",
                a_clock_that_jumps_changes_nothing),
         FAULT ("a clock set back does not silence the log",

@@ -195,7 +195,7 @@ const char *job_getenv (const job_desc_msg_t *desc, const char *name)
     if (desc->env_size == NO_VAL)
         return NULL;
     for (uint32_t i = 0; i < desc->env_size; i++)
-        if (strncmp (desc->environment[i], name, len) == 0
+        if (desc->environment[i] && strncmp (desc->environment[i], name, len) == 0
             && desc->environment[i][len] == '=')
             return desc->environment[i] + len + 1;
     return NULL;
