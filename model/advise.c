@@ -114,9 +114,13 @@ static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
 {
     if (spec->gpus == DN_UNSET && request->n_gpus == DN_UNSET)
         dn_request_keep_all (request, "the number of GPUs is unknown (gpus=)");
-    if (spec->nodes == DN_UNSET && request->n_nodes > 1
-        && request->n_gpus >= request->n_nodes)
-        spec->nodes = request->n_nodes;
+    /* The tasks may spread over nodes, which takes longer; a job of one task runs on
+     * one of them, whatever other nodes it has. */
+    if (spec->nodes == DN_UNSET && request->most_nodes > 1
+        && request->n_gpus >= request->most_nodes
+        && (spec->gpus == DN_UNSET || spec->gpus >= request->most_nodes)
+        && (request->n_nodes != DN_UNSET || request->n_tasks != 1))
+        spec->nodes = request->most_nodes;
 }
 
 /* Slurm reports the errors in the request of a job without metadata, so they are

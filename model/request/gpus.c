@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "request/nodes.h"
+
 /* The GPUs in the fields. */
 struct found {
     int64_t count[DN_N_GPU_FIELDS]; /* DN_UNSET where there is no GPU */
@@ -129,9 +131,11 @@ int dn_request_read_gpus (struct dn_request *request, struct dn_err *err)
     for (int f = DN_GPU_PER_JOB; f < DN_N_GPU_FIELDS; f++)
         if (read_field (request, f, &found, err) < 0)
             return -1;
+    dn_request_read_nodes (request, found.count[DN_GPU_PER_JOB]);
     if (found.n_entries == 0) {
         request->n_gpus = 0;
         request->gpus_per_node = 0;
+        request->open_why[0] = '\0';
         dn_request_keep (request->keep_gpu, "no GPU was requested");
         return 0;
     }
@@ -141,6 +145,7 @@ int dn_request_read_gpus (struct dn_request *request, struct dn_err *err)
     }
     count_gpus (request, &found);
     count_on_node (request, &found);
+    dn_request_bound_nodes (request);
     return dn_span_copy (
         found.type, request->gpu_type, sizeof (request->gpu_type), "GPU type", err);
 }

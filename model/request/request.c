@@ -69,28 +69,6 @@ static bool is_given (const char *text)
     return text && text[0] != '\0';
 }
 
-static void read_tasks (struct dn_request *request)
-{
-    const struct dn_job *job = request->job;
-
-    if (job->min_nodes == DN_UNSET && job->max_nodes == DN_UNSET)
-        request->n_nodes = 1;
-    else if (job->max_nodes == DN_UNSET || job->max_nodes == job->min_nodes)
-        request->n_nodes = job->min_nodes > 0 ? job->min_nodes : DN_UNSET;
-    if (job->num_tasks > 0)
-        request->n_tasks = job->num_tasks;
-    else if (job->ntasks_per_node > 0)
-        request->n_tasks =
-            request->n_nodes > 0
-                ? dn_request_product (job->ntasks_per_node, request->n_nodes)
-                : DN_UNSET;
-    else
-        request->n_tasks = request->n_nodes;
-    /* Without -N Slurm chooses the number of nodes for several tasks. */
-    if (job->min_nodes == DN_UNSET && request->n_tasks > 1)
-        request->n_nodes = DN_UNSET;
-}
-
 /* The count in a text of CPUs or memory per GPU; DN_UNSET unless the text has exactly
  * one entry, for GPUs of any type.
  */
@@ -132,6 +110,17 @@ static int read_cpus_per_task (struct dn_request *request, struct dn_err *err)
     return 0;
 }
 
+/* With --ntasks-per-gpu some versions request the CPUs of one task for all. */
+static bool lacks_cpus (const struct dn_request *request)
+{
+    const struct dn_job *job = request->job;
+
+    return job->ntasks_per_tres > 0 && job->min_cpus > 0 && !job->overcommit
+           && request->cpus_per_task > 0
+           && job->min_cpus
+                  < dn_request_product (request->cpus_per_task, request->n_tasks);
+}
+
 static void keep_cpus (struct dn_request *request)
 {
     const struct dn_job *job = request->job;
@@ -145,6 +134,10 @@ static void keep_cpus (struct dn_request *request)
         dn_request_keep (request->keep_cpus, "no CPUs per task were requested (-c)");
     if (request->n_tasks == DN_UNSET)
         dn_request_keep (request->keep_cpus, "the number of tasks is unknown");
+    if (lacks_cpus (request))
+        dn_request_keep (request->keep_cpus,
+                         "Slurm gives all tasks together the CPUs of fewer "
+                         "(--ntasks-per-gpu)");
     if (job->exclusive)
         dn_request_keep (request->keep_cpus, "whole nodes were requested");
     if (job->overcommit)
@@ -172,7 +165,8 @@ static int read_cpus (struct dn_request *request, struct dn_err *err)
         return -1;
     if (request->cpus_each_gpu != DN_UNSET)
         request->n_cpus = dn_request_product (request->cpus_each_gpu, request->n_gpus);
-    else if (request->cpus_per_task != DN_UNSET && request->n_tasks != DN_UNSET)
+    else if (request->cpus_per_task != DN_UNSET && request->n_tasks != DN_UNSET
+             && !lacks_cpus (request))
         request->n_cpus = dn_request_product (request->cpus_per_task, request->n_tasks);
     else if (job->min_cpus > 0)
         request->n_cpus = job->min_cpus;
@@ -185,17 +179,22 @@ static int read_cpus (struct dn_request *request, struct dn_err *err)
     return 0;
 }
 
-/* Are the CPUs of every node known and equal? With CPUs per GPU and GPUs per job, only
- * if the GPUs cannot be spread over nodes.
+/* The CPUs of every node; DN_UNSET if they are unknown or differ. With CPUs per GPU and
+ * GPUs per job they are known only if the GPUs cannot be spread over nodes.
  */
-static bool knows_node_cpus (const struct dn_request *request)
+static int64_t node_cpus (const struct dn_request *request)
 {
-    if (request->n_nodes <= 0 || request->n_cpus <= 0
-        || request->n_cpus % request->n_nodes != 0)
-        return false;
-    return request->cpus_each_gpu == DN_UNSET || request->gpu_field == DN_GPU_PER_NODE
-           || request->n_gpus == 1
-           || (request->job->min_nodes == 1 && request->job->max_nodes == 1);
+    bool each_gpu = request->cpus_each_gpu != DN_UNSET;
+
+    if (request->n_cpus <= 0)
+        return DN_UNSET;
+    /* Each node of a job of one task has one. */
+    if (request->n_nodes == DN_UNSET && request->n_tasks == 1 && !each_gpu)
+        return request->n_cpus;
+    if (request->n_nodes <= 0 || request->n_cpus % request->n_nodes != 0
+        || (each_gpu && request->n_nodes > 1 && request->gpu_field != DN_GPU_PER_NODE))
+        return DN_UNSET;
+    return request->n_cpus / request->n_nodes;
 }
 
 /* Memory per node that the request amounts to. A request per CPU, or the cluster's
@@ -206,6 +205,7 @@ static int read_memory (struct dn_request *request, struct dn_err *err)
 {
     const struct dn_job *job = request->job;
     int64_t per_cpu = job->mem_per_cpu_mb;
+    int64_t n_cpus = node_cpus (request);
     int64_t per_gpu;
 
     if (read_per_gpu (job->mem_per_tres, "memory per gpu", &per_gpu, err) < 0)
@@ -223,8 +223,8 @@ static int read_memory (struct dn_request *request, struct dn_err *err)
     if (per_cpu <= 0)
         return 0;
     request->mem_follows_cpus = true;
-    if (knows_node_cpus (request) && per_cpu <= INT64_MAX / request->n_cpus)
-        request->mem_per_node_mb = per_cpu * (request->n_cpus / request->n_nodes);
+    if (n_cpus != DN_UNSET && per_cpu <= INT64_MAX / n_cpus)
+        request->mem_per_node_mb = per_cpu * n_cpus;
     else
         dn_request_keep (request->keep_cpus,
                          "memory follows CPUs and the CPUs per node are unknown");
@@ -290,7 +290,6 @@ static void read_steps (struct dn_request *request)
 static int read_resources (struct dn_request *request, struct dn_err *err)
 {
     read_conditions (request);
-    read_tasks (request);
     if (dn_request_read_gpus (request, err) < 0 || read_cpus (request, err) < 0
         || read_memory (request, err) < 0)
         return -1;
@@ -311,6 +310,7 @@ int dn_request_read (const struct dn_job *job,
     request->n_gpus = DN_UNSET;
     request->gpus_per_node = DN_UNSET;
     request->n_nodes = DN_UNSET;
+    request->most_nodes = DN_UNSET;
     request->n_tasks = DN_UNSET;
     request->cpus_per_task = DN_UNSET;
     request->cpus_each_gpu = DN_UNSET;

@@ -143,14 +143,19 @@ struct dn_request {
     int64_t n_gpus;              /* of the whole job; DN_UNSET if unknown */
     int64_t gpus_per_node;       /* maximum on one node; DN_UNSET if unknown */
     char gpu_type[DN_NAME_MAX];  /* "" when untyped, or of several types */
-    int64_t n_nodes;             /* DN_UNSET if the request gives a range */
+    int64_t n_nodes;             /* DN_UNSET if Slurm chooses their number */
+    int64_t most_nodes;          /* the most that it may choose; DN_UNSET if unknown */
     int64_t n_tasks;
-    int64_t cpus_per_task;        /* DN_UNSET when -c was not given */
-    int64_t cpus_each_gpu;        /* DN_UNSET when --cpus-per-gpu was not given */
-    int64_t n_cpus;               /* of the whole job; DN_UNSET if unknown */
-    int64_t mem_per_node_mb;      /* what the request amounts to; DN_UNSET if unknown */
-    double cpus_per_gpu;          /* what the request amounts to; 0 if unknown */
-    bool mem_follows_cpus;        /* memory shrinks when CPUs do */
+    int64_t cpus_per_task;   /* DN_UNSET when -c was not given */
+    int64_t cpus_each_gpu;   /* DN_UNSET when --cpus-per-gpu was not given */
+    int64_t n_cpus;          /* of the whole job; DN_UNSET if unknown */
+    int64_t mem_per_node_mb; /* what the request amounts to; DN_UNSET if unknown */
+    double cpus_per_gpu;     /* what the request amounts to; 0 if unknown */
+    bool mem_follows_cpus;   /* memory shrinks when CPUs do */
+    /* Why Slurm may choose the number of nodes, and what the user can add; empty when
+     * it is known.
+     */
+    char open_why[DN_REASON_MAX];
     enum dn_need need;            /* the highest of all commands */
     char need_why[DN_REASON_MAX]; /* the line and the word that need it */
     /* Empty when the field may be rewritten, else the reason why not. What partition

@@ -296,6 +296,37 @@ static void what_is_computed_counts_and_what_is_waited_does_not (void **state)
     assert_int_equal (dn_deadline_check (NULL, "test", NULL), 0);
 }
 
+/* A limit must hold wherever Slurm places the tasks. */
+static void tasks_that_may_spread_are_predicted_on_separate_nodes (void **state)
+{
+    static const struct {
+        int64_t num_tasks, min_nodes, max_nodes, n_nodes;
+    } rows[] = {{4, -1, -1, 4}, {4, 1, 1, 1}, {4, 1, 2, 2}, {1, -1, -1, 1}};
+    struct dn_site *site = scene_site ("Mode=enforce\nMinConfidence=0\n");
+    struct dn_advice *advice = dn_advice_new ();
+    double spread = 0;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        struct dn_job job = scene_job ();
+
+        job.tres[DN_GPU_PER_NODE] = NULL;
+        job.tres[DN_GPU_PER_TASK] =
+            rows[i].num_tasks == 4 ? "gpu:a100:1" : "gpu:a100:4";
+        job.num_tasks = rows[i].num_tasks;
+        job.min_nodes = rows[i].min_nodes;
+        job.max_nodes = rows[i].max_nodes;
+        assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, NULL), 0);
+        assert_int_equal (advice->spec.nodes, rows[i].n_nodes);
+        if (i == 0)
+            spread = advice->estimates[1].train_s.p50;
+        else
+            assert_true (advice->estimates[1].train_s.p50 <= spread);
+    }
+    dn_advice_free (advice);
+    scene_free (site);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +338,8 @@ int main (void)
         TEST ("with a cache every advice is the same",
               with_a_cache_every_advice_is_the_same),
         TEST ("what failed is not cached", what_failed_is_not_cached),
+        TEST ("tasks that may spread are predicted on separate nodes",
+              tasks_that_may_spread_are_predicted_on_separate_nodes),
         TEST ("what is computed counts, and what is waited does not",
               what_is_computed_counts_and_what_is_waited_does_not),
     };

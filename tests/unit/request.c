@@ -129,6 +129,90 @@ static void gpus_are_counted_over_tasks_and_nodes (void **state)
     assert_int_equal (request.n_gpus, DN_UNSET);
 }
 
+/* Requests of four GPUs or of four tasks, and the nodes that Slurm makes of them. */
+static void the_number_of_nodes_is_known_where_slurm_has_no_choice (void **state)
+{
+    static const struct {
+        enum dn_gpu_field field;
+        const char *gpus;
+        int64_t num_tasks, ntasks_per_node, min_nodes, max_nodes, min_cpus;
+        int64_t n_nodes, n_tasks, n_gpus, most_nodes;
+        const char *why;
+    } rows[] = {
+        /* --gpus-per-node=a100:4 --ntasks-per-node=4, as 22.05 and as 24.11 send it */
+        {DN_GPU_PER_NODE, "gpu:a100:4", 4, 4, -1, -1, 64, 1, 4, 4, 1, ""},
+        {DN_GPU_PER_NODE, "gpu:a100:4", -1, 4, -1, -1, 64, 1, 4, 4, 1, ""},
+        /* with -n 4, as 24.11 sends it, and fewer tasks than that */
+        {DN_GPU_PER_NODE, "gpu:a100:4", 4, 4, 1, -1, 64, 1, 4, 4, 1, ""},
+        {DN_GPU_PER_NODE, "gpu:a100:4", 3, 4, -1, -1, 48, 1, 3, 4, 1, ""},
+        {DN_GPU_PER_NODE, "gpu:a100:4", 8, 4, 2, -1, 128, 2, 8, 8, 2, ""},
+        {DN_GPU_PER_TASK, "gpu:a100:1", 4, 4, -1, -1, 64, 1, 4, 4, 1, ""},
+        {DN_GPU_PER_NODE, "gpu:a100:4", -1, -1, -1, -1, 16, 1, 1, 4, 1, ""},
+        {DN_GPU_PER_NODE, "gpu:a100:4", -1, -1, -1, 1, 16, 1, 1, 4, 1, ""},
+        {DN_GPU_PER_JOB, "gpu:a100:1", -1, -1, -1, -1, 16, 1, 1, 1, 1, ""},
+        {DN_GPU_PER_JOB, "gpu:a100:4", 1, -1, 1, 1, 16, 1, 1, 4, 1, ""},
+        /* -n 4 alone, and CPUs of the job that one node need not have */
+        {DN_GPU_PER_NODE, "gpu:a100:4", 4, -1, -1, -1, 64, -1, 4, -1, 4, "tasks may"},
+        {DN_GPU_PER_TASK, "gpu:a100:1", 4, -1, -1, -1, 64, -1, 4, 4, 4, "tasks may"},
+        {DN_GPU_PER_TASK, "gpu:a100:2", 2, -1, -1, -1, 64, -1, 2, 4, 2, "tasks may"},
+        {DN_GPU_PER_NODE, "gpu:a100:4", -1, -1, -1, -1, 64, -1, 1, -1, -1, "tasks may"},
+        /* --gpus */
+        {DN_GPU_PER_JOB, "gpu:a100:4", -1, -1, -1, -1, 16, -1, 1, 4, 4, "GPUs may"},
+        {DN_GPU_PER_JOB, "gpu:a100:4", 4, -1, -1, -1, 64, -1, 4, 4, 4, "GPUs may"},
+        {DN_GPU_PER_JOB, "gpu:a100:4", 4, 4, -1, -1, 64, -1, -1, 4, 4, "GPUs may"},
+        {DN_GPU_PER_JOB, "gpu:a100:4", -1, 4, -1, -1, 64, -1, -1, 4, 4, "GPUs may"},
+        {DN_GPU_PER_JOB, "gpu:a100:4", -1, -1, 1, 2, 16, -1, -1, 4, 2, "range"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        struct dn_job job = dn_job_empty ();
+        struct dn_request request;
+
+        job.kind = DN_JOB_BATCH;
+        job.tres[rows[i].field] = rows[i].gpus;
+        job.cpus_per_task = job.pn_min_cpus = 16;
+        job.num_tasks = rows[i].num_tasks;
+        job.ntasks_per_node = rows[i].ntasks_per_node;
+        job.min_nodes = rows[i].min_nodes;
+        job.max_nodes = rows[i].max_nodes;
+        job.min_cpus = rows[i].min_cpus;
+        assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+        if (request.n_nodes != rows[i].n_nodes || request.n_tasks != rows[i].n_tasks
+            || request.n_gpus != rows[i].n_gpus
+            || request.most_nodes != rows[i].most_nodes
+            || (request.open_why[0] == '\0') != (rows[i].why[0] == '\0')
+            || !strstr (request.open_why, rows[i].why))
+            fail_msg ("row %zu: %lld nodes, at most %lld, %lld tasks, %lld GPUs, '%s'",
+                      i,
+                      (long long) request.n_nodes,
+                      (long long) request.most_nodes,
+                      (long long) request.n_tasks,
+                      (long long) request.n_gpus,
+                      request.open_why);
+    }
+}
+
+/* What is kept although the number of nodes is open, as in the unit of a node. */
+static void memory_per_cpu_is_known_for_one_task_on_each_node (void **state)
+{
+    struct dn_job job = big_job ();
+    struct dn_request request;
+
+    (void) state;
+    job.tres[DN_GPU_PER_NODE] = NULL;
+    job.tres[DN_GPU_PER_JOB] = "gpu:a100:4";
+    job.mem_per_cpu_mb = 100;
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (request.n_nodes, DN_UNSET);
+    assert_int_equal (request.mem_per_node_mb, 8000);
+    assert_string_equal (request.keep_cpus, "");
+    job.num_tasks = 2;
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (request.mem_per_node_mb, DN_UNSET);
+    assert_contains (request.keep_cpus, "memory follows CPUs");
+}
+
 #define KEPT(change, keep, reason)                                                     \
     do {                                                                               \
         struct dn_request request;                                                     \
@@ -152,7 +236,8 @@ static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,gpu:a100:1",
           keep_gpu,
           "several entries");
-    KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:8", keep_gpu, "counts of GPUs");
+    KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:8";
+          job.min_nodes = job.max_nodes = 1, keep_gpu, "counts of GPUs");
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,shard:2", keep_gpu, "shares");
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,tmp:5", keep_gpu, "other resources");
     KEPT (job.exc_nodes = "g1", keep_gpu, "nodes were named");
@@ -177,7 +262,10 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
     const char *const counted[] = {"SRUN_CPUS_PER_TASK=8"};
 
     (void) state;
-    KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:8", keep_cpus, "counts of GPUs");
+    KEPT (job.tres[DN_GPU_PER_JOB] = "gpu:a100:8";
+          job.min_nodes = job.max_nodes = 1, keep_cpus, "counts of GPUs");
+    KEPT (job.ntasks_per_tres = 1; job.num_tasks = 4;
+          job.min_nodes = job.max_nodes = 1, keep_cpus, "--ntasks-per-gpu");
     KEPT (job.script = "srun -n 8 x", keep_cpus, "sets a number of CPUs");
     KEPT (job.script = "srun -c $N x", keep_cpus, "sets a number of CPUs");
     KEPT (job.env = counted; job.n_env = 1, keep_cpus, "SRUN_CPUS_PER_TASK");
@@ -421,6 +509,10 @@ int main (void)
               a_plain_request_is_understood_and_may_change),
         TEST ("GPUs are counted over tasks and nodes",
               gpus_are_counted_over_tasks_and_nodes),
+        TEST ("the number of nodes is known where Slurm has no choice",
+              the_number_of_nodes_is_known_where_slurm_has_no_choice),
+        TEST ("memory per CPU is known for one task on each node",
+              memory_per_cpu_is_known_for_one_task_on_each_node),
         TEST ("forms with a trap keep the GPU type with a reason",
               forms_with_a_trap_keep_the_gpu_type_with_a_reason),
         TEST ("forms with a trap keep time and CPUs with a reason",

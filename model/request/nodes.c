@@ -1,0 +1,102 @@
+/* nodes.c - nodes and tasks of a submission, and the names of nodes
+ *
+ * Without -N, Slurm starts a job on as few nodes as it needs, but on more if that
+ * starts it earlier. It has no choice where one node must have all tasks: with
+ * --ntasks-per-node every node must have the CPUs of that many tasks, and then one node
+ * suffices. --gpus leaves the choice open in any case: GPUs that are idle on two nodes
+ * are taken from both, and each node gets as many tasks as one (plugin/CONTRACT.md, The
+ * form of a request).
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "request/nodes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "request/gpus.h"
+
+/* Tasks of the job on that many nodes. */
+static int64_t tasks_on (const struct dn_job *job, int64_t n_nodes)
+{
+    if (job->num_tasks > 0)
+        return job->num_tasks;
+    if (job->ntasks_per_node > 0)
+        return dn_request_product (job->ntasks_per_node, n_nodes);
+    return n_nodes;
+}
+
+/* Must each of the first 'n_nodes' nodes have so many CPUs that no other is needed? A
+ * client that computes no counts (slurmrestd) may request CPUs of the whole job.
+ */
+static bool suffice (const struct dn_job *job, int64_t n_nodes, int64_t n_tasks)
+{
+    int64_t per_task = job->cpus_per_task > 0 ? job->cpus_per_task : 1;
+    int64_t per_node = job->pn_min_cpus > 0 ? job->pn_min_cpus : 1;
+
+    if (n_tasks > n_nodes
+        && (job->ntasks_per_node <= 0
+            || n_tasks > dn_request_product (job->ntasks_per_node, n_nodes)))
+        return false;
+    return (job->cpus_per_tres && job->cpus_per_tres[0] != '\0')
+           || job->min_cpus <= dn_request_product (per_task, n_tasks)
+           || job->min_cpus <= dn_request_product (per_node, n_nodes);
+}
+
+/* Why Slurm may choose the number of nodes; NULL if 'least' is their number. */
+static const char *why_open (const struct dn_job *job,
+                             int64_t least,
+                             int64_t n_tasks,
+                             int64_t gpus_per_job)
+{
+    if (job->max_nodes == least)
+        return NULL;
+    if (job->max_nodes != DN_UNSET)
+        return "the number of nodes is a range: state one number with -N";
+    if (gpus_per_job > 1)
+        return "the GPUs may spread over nodes: add -N, such as -N 1";
+    if (!suffice (job, least, n_tasks))
+        return "the tasks may spread over nodes: add -N, such as -N 1";
+    return NULL;
+}
+
+void dn_request_read_nodes (struct dn_request *request, int64_t gpus_per_job)
+{
+    const struct dn_job *job = request->job;
+    int64_t least = job->min_nodes > 0 ? job->min_nodes : 1;
+    int64_t n_tasks = tasks_on (job, least);
+    const char *why = why_open (job, least, n_tasks, gpus_per_job);
+
+    if (!why) {
+        request->n_nodes = least;
+        request->n_tasks = n_tasks;
+        return;
+    }
+    snprintf (request->open_why, sizeof (request->open_why), "%s", why);
+    /* With --ntasks-per-node, or on a range of nodes, more nodes are more tasks. A job
+     * of one task gets one on each node; its CPUs are counted once. */
+    if (job->max_nodes != DN_UNSET || job->ntasks_per_node > 0)
+        request->n_tasks =
+            job->ntasks_per_node <= 0 && job->num_tasks > 0 ? job->num_tasks : DN_UNSET;
+    else
+        request->n_tasks = n_tasks;
+}
+
+static void lower (int64_t *most, int64_t bound)
+{
+    if (bound > 0 && (*most == DN_UNSET || bound < *most))
+        *most = bound;
+}
+
+void dn_request_bound_nodes (struct dn_request *request)
+{
+    const struct dn_job *job = request->job;
+
+    request->most_nodes = request->n_nodes;
+    if (request->n_nodes != DN_UNSET)
+        return;
+    lower (&request->most_nodes, job->max_nodes);
+    lower (&request->most_nodes, request->n_gpus);
+    if (request->n_tasks > 1)
+        lower (&request->most_nodes, request->n_tasks);
+}
