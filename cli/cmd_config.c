@@ -288,6 +288,9 @@ static void add_gpus (struct json_object *json, const struct dn_gpu_types *types
         dn_json_add_count (row, "nodes", type->n_nodes);
         dn_json_add_count (row, "node_cpus", type->node_cpus);
         dn_json_add_count (row, "node_memory_mb", type->node_mem_mb);
+        dn_json_add_count (row, "node_tmp_mb", type->node_tmp_mb);
+        dn_json_add_count (row, "threads_per_core", type->threads_per_core);
+        dn_json_add_bool (row, "move_to", !type->no_moves);
         dn_json_add_text (
             row, "partitions", type->partitions[0] ? type->partitions : NULL);
         dn_json_add_text (

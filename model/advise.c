@@ -207,7 +207,12 @@ static int decide (struct making *m)
     struct dn_decision *decision = &advice->decision;
 
     if (advice->metadata == DN_METADATA_NONE) {
-        dn_policy_abstain (decision, "the job has no metadata");
+        dn_policy_abstain (decision, DN_ABSTAIN_NO_METADATA, "the job has no metadata");
+        return NEXT;
+    }
+    if (m->job->het) {
+        dn_policy_abstain (
+            decision, DN_ABSTAIN_COMPONENT, "component of a heterogeneous job");
         return NEXT;
     }
     dn_policy_decide (&advice->rules,
@@ -241,7 +246,7 @@ static int plan (struct making *m)
 static const struct stage {
     const char *name;
     int (*run) (struct making *m);
-    bool described; /* only for jobs with metadata */
+    bool described; /* only for jobs with metadata that may be changed */
 } stages[] = {
     {"description", describe, false},
     {"request", read_request, false},
@@ -273,7 +278,7 @@ int dn_advise (const struct dn_site *site,
     for (size_t i = 0; i < DN_N_ELEMENTS (stages); i++) {
         int rc;
 
-        if (stages[i].described && advice->metadata != DN_METADATA_GIVEN)
+        if (stages[i].described && (advice->metadata != DN_METADATA_GIVEN || job->het))
             continue;
         if (dn_deadline_check (deadline, stages[i].name, err) < 0)
             return -1;

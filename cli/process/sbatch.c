@@ -48,6 +48,7 @@ const struct dn_option dn_sbatch_options[] = {
     [DN_SBATCH_GPUS_PER_NODE] = {"gpus-per-node", 0, "[TYPE:]N", "GPUs per node"},
     [DN_SBATCH_GPUS_PER_SOCKET] = {"gpus-per-socket", 0, "[TYPE:]N", "GPUs per socket"},
     [DN_SBATCH_GPUS_PER_TASK] = {"gpus-per-task", 0, "[TYPE:]N", "GPUs per task"},
+    [DN_SBATCH_GPU_FREQ] = {"gpu-freq", 0, "TEXT", "clock of the GPUs"},
     [DN_SBATCH_GRES] = {"gres", 0, "LIST", "generic resources per node"},
     [DN_SBATCH_HINT] = {"hint", 0, "KIND", "binding of tasks"},
     [DN_SBATCH_MEM] = {"mem", 0, "SIZE", "memory per node"},
@@ -99,7 +100,6 @@ const struct dn_option dn_sbatch_options[] = {
     KNOWN ("get-user-env", 0, "[=X]"),
     KNOWN ("gid", 0, "X"),
     KNOWN ("gpu-bind", 0, "X"),
-    KNOWN ("gpu-freq", 0, "X"),
     KNOWN ("gres-flags", 0, "X"),
     KNOWN ("hold", 'H', NULL),
     KNOWN ("ignore-pbs", 0, NULL),
@@ -678,7 +678,12 @@ static int read_counts (struct dn_sbatch *sbatch, int version, struct dn_err *er
         || read_count (
                sbatch, DN_SBATCH_SOCKETS_PER_NODE, 1, &job->sockets_per_node, err)
                < 0
-        || read_count (sbatch, DN_SBATCH_MINCPUS, 1, &job->pn_min_cpus, err) < 0)
+        || read_count (sbatch, DN_SBATCH_MINCPUS, 1, &job->pn_min_cpus, err) < 0
+        || read_memory (sbatch->value[DN_SBATCH_TMP],
+                        dn_sbatch_options[DN_SBATCH_TMP].name,
+                        &job->tmp_disk_mb,
+                        err)
+               < 0)
         return -1;
     return 0;
 }
@@ -737,23 +742,52 @@ static void derive_from_gpus (struct dn_job *job)
         job->ntasks_per_node = per_node / per_task;
 }
 
+/* --hint becomes tasks or threads per core: one thread with nomultithread and
+ * compute_bound, any with multithread; with memory_bound also one core per socket.
+ */
+static bool has_hint (const struct dn_sbatch *sbatch, const char *hint)
+{
+    struct dn_span rest = dn_span_of (sbatch->value[DN_SBATCH_HINT]);
+
+    while (rest.text)
+        if (dn_span_is (dn_span_cut (&rest, ","), hint))
+            return true;
+    return false;
+}
+
+static bool is_one (const char *value)
+{
+    return value && strcmp (value, "1") == 0;
+}
+
+/* One thread or task of each core? */
+static bool takes_whole_cores (const struct dn_sbatch *sbatch)
+{
+    return is_one (sbatch->value[DN_SBATCH_THREADS_PER_CORE])
+           || is_one (sbatch->value[DN_SBATCH_NTASKS_PER_CORE])
+           || has_hint (sbatch, "nomultithread") || has_hint (sbatch, "compute_bound");
+}
+
 static bool is_special (const struct dn_sbatch *sbatch)
 {
     static const int special[] = {
         DN_SBATCH_CORE_SPEC,
         DN_SBATCH_THREAD_SPEC,
-        DN_SBATCH_THREADS_PER_CORE,
         DN_SBATCH_CORES_PER_SOCKET,
-        DN_SBATCH_NTASKS_PER_CORE,
         DN_SBATCH_NTASKS_PER_SOCKET,
         DN_SBATCH_EXTRA_NODE_INFO,
-        DN_SBATCH_HINT, /* becomes tasks or threads per core */
     };
+    static const int per_core[] = {DN_SBATCH_THREADS_PER_CORE,
+                                   DN_SBATCH_NTASKS_PER_CORE};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (per_core); i++)
+        if (sbatch->value[per_core[i]] && !is_one (sbatch->value[per_core[i]]))
+            return true;
 
     for (size_t i = 0; i < DN_N_ELEMENTS (special); i++)
         if (sbatch->value[special[i]])
             return true;
-    return false;
+    return has_hint (sbatch, "memory_bound");
 }
 
 static void fill_names (struct dn_sbatch *sbatch)
@@ -767,7 +801,8 @@ static void fill_names (struct dn_sbatch *sbatch)
     job->req_nodes = value[DN_SBATCH_NODELIST] ? value[DN_SBATCH_NODELIST]
                                                : value[DN_SBATCH_NODEFILE];
     job->exc_nodes = value[DN_SBATCH_EXCLUDE];
-    job->special_nodes = value[DN_SBATCH_TMP] || value[DN_SBATCH_SOCKETS_PER_NODE];
+    job->special_nodes = value[DN_SBATCH_SOCKETS_PER_NODE] != NULL;
+    job->gpu_freq = value[DN_SBATCH_GPU_FREQ];
     job->reservation = value[DN_SBATCH_RESERVATION];
     job->partition = value[DN_SBATCH_PARTITION];
     job->account = value[DN_SBATCH_ACCOUNT];
@@ -778,6 +813,7 @@ static void fill_names (struct dn_sbatch *sbatch)
     job->exclusive = value[DN_SBATCH_EXCLUSIVE] != NULL;
     job->overcommit = value[DN_SBATCH_OVERCOMMIT] != NULL;
     job->special_cores = is_special (sbatch);
+    job->whole_cores = takes_whole_cores (sbatch);
     job->het = sbatch->het;
 }
 

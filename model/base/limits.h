@@ -34,6 +34,13 @@
 #define DN_FEATURES_MAX      8
 #define DN_FEATURES_TEXT_MAX 128
 
+/* A list of excluded nodes that is counted, and the partitions that a job may name; of
+ * a longer one the job keeps its GPU type.
+ */
+#define DN_NODES_TEXT_MAX      1024
+#define DN_PARTITIONS_TEXT_MAX 1024
+#define DN_PARTITIONS_MAX      16
+
 /* GPU types that one site may map, and so candidates of one decision. */
 #define DN_CANDIDATES_MAX 32
 

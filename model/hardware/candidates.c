@@ -21,6 +21,11 @@ static bool in_list (const char *list, struct dn_span word)
     return false;
 }
 
+static bool names_partition (const char *list, const char *name)
+{
+    return name[0] != '\0' && in_list (list, dn_span_of (name));
+}
+
 bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *job)
 {
     return type && type->by_partition[0] != '\0' && job->partition
@@ -86,6 +91,38 @@ static void find_named (const struct dn_gpu_types *types,
                   "the GPU request is untyped: any type may serve it");
 }
 
+/* A job that names several partitions starts in any of them: a partition of one type
+ * then leaves the type to Slurm.
+ */
+static void keep_several (const struct dn_gpu_types *types,
+                          const struct dn_request *request,
+                          struct dn_candidates *candidates)
+{
+    const char *list = request->job->partition;
+    int n = 1;
+
+    if (!list || !memchr (list, ',', strnlen (list, DN_PARTITIONS_TEXT_MAX + 1)))
+        return;
+    if (strnlen (list, DN_PARTITIONS_TEXT_MAX + 1) > DN_PARTITIONS_TEXT_MAX)
+        n = DN_PARTITIONS_MAX + 1;
+    for (const char *c = list; n <= DN_PARTITIONS_MAX && (c = strchr (c, ',')); c++)
+        n++;
+    if (n > DN_PARTITIONS_MAX) {
+        snprintf (candidates->keep,
+                  DN_REASON_MAX,
+                  "more than %d partitions were named",
+                  DN_PARTITIONS_MAX);
+        return;
+    }
+    for (int i = 0; i < types->n_types; i++)
+        if (names_partition (list, types->types[i].by_partition))
+            snprintf (candidates->keep,
+                      DN_REASON_MAX,
+                      "several partitions were named, and %s has %s alone",
+                      types->types[i].by_partition,
+                      types->types[i].type);
+}
+
 /* A move to another partition: options that the user did not set would take that
  * partition's defaults, and its limits would apply.
  */
@@ -132,6 +169,22 @@ static void block_features (const struct dn_gpu_type *type,
     }
 }
 
+/* Are all partitions that the job names among the type's? */
+static bool has_partitions (const struct dn_gpu_type *type, const char *partitions)
+{
+    struct dn_span rest = {partitions, 0};
+
+    if (strcmp (type->partitions, "ALL") == 0)
+        return true;
+    if (!partitions)
+        return false;
+    rest.len = strnlen (partitions, DN_PARTITIONS_TEXT_MAX);
+    for (int i = 0; i < DN_PARTITIONS_MAX && rest.text; i++)
+        if (!in_list (type->partitions, dn_span_trim (dn_span_cut (&rest, ","))))
+            return false;
+    return !rest.text;
+}
+
 /* Block a type that the job cannot reach from its partition, or by its constraint. */
 static void block_place (const struct dn_gpu_type *type,
                          const struct dn_request *request,
@@ -139,17 +192,81 @@ static void block_place (const struct dn_gpu_type *type,
                          const struct dn_gpu_type *named,
                          char reason[DN_REASON_MAX])
 {
-    const char *partition = request->job->partition;
-
     if (dn_gpu_by_partition (named, request->job))
         block_partition (type, request, reason);
     else if (type->partitions[0] == '\0')
         snprintf (reason, DN_REASON_MAX, "its Gpu line lacks Partitions");
-    else if (strcmp (type->partitions, "ALL") != 0
-             && (!partition || !in_list (type->partitions, dn_span_of (partition))))
+    else if (!has_partitions (type, request->job->partition))
         snprintf (reason, DN_REASON_MAX, "it is not in the job's partition");
     if (reason[0] == '\0')
         block_features (type, features, named, reason);
+}
+
+/* Can jobs be moved to nodes of this type now? This is the only place that decides it.
+ * The site is known by what its admin states: MoveTo.
+ */
+static bool is_available (const struct dn_gpu_type *type, char reason[DN_REASON_MAX])
+{
+    if (type->no_moves)
+        snprintf (reason, DN_REASON_MAX, "its Gpu line says MoveTo=no");
+    return !type->no_moves;
+}
+
+/* Block a type that may not have enough nodes. All excluded nodes may be of it. */
+static void block_count (const struct dn_gpu_type *type,
+                         const struct dn_request *request,
+                         char reason[DN_REASON_MAX])
+{
+    bool excludes = request->n_excluded != 0;
+    int64_t needed = excludes ? request->most_nodes : request->job->min_nodes;
+
+    if (excludes && (type->n_nodes == DN_UNSET || request->n_excluded == DN_UNSET))
+        snprintf (reason,
+                  DN_REASON_MAX,
+                  "nodes were excluded (-x), and its Gpu line lacks Nodes");
+    else if (excludes
+             && (needed == DN_UNSET || needed > type->n_nodes - request->n_excluded))
+        snprintf (reason,
+                  DN_REASON_MAX,
+                  "%" PRId64 " of its %" PRId64 " nodes may be excluded (-x)",
+                  request->n_excluded,
+                  type->n_nodes);
+    else if (type->n_nodes != DN_UNSET && needed > type->n_nodes)
+        snprintf (reason,
+                  DN_REASON_MAX,
+                  "%" PRId64 " nodes, there are %" PRId64,
+                  needed,
+                  type->n_nodes);
+}
+
+/* Block a type whose nodes may lack parts that the request specifies. */
+static void block_parts (const struct dn_gpu_type *type,
+                         const struct dn_job *job,
+                         char reason[DN_REASON_MAX])
+{
+    if (job->whole_cores && type->threads_per_core == DN_UNSET)
+        snprintf (reason,
+                  DN_REASON_MAX,
+                  "whole cores were requested, and its Gpu line lacks ThreadsPerCore");
+    else if (job->tmp_disk_mb > 0 && type->node_tmp_mb == DN_UNSET)
+        snprintf (reason,
+                  DN_REASON_MAX,
+                  "temporary disk was requested, and its Gpu line lacks NodeTmp");
+    else if (job->tmp_disk_mb > type->node_tmp_mb)
+        snprintf (reason,
+                  DN_REASON_MAX,
+                  "%" PRId64 " MB of temporary disk, a node has %" PRId64,
+                  job->tmp_disk_mb,
+                  type->node_tmp_mb);
+}
+
+/* A job that requests whole cores gets all threads of each, and uses one. */
+static int64_t usable_cpus (const struct dn_gpu_type *type, const struct dn_job *job)
+{
+    if (!job->whole_cores || type->node_cpus == DN_UNSET)
+        return type->node_cpus;
+    return type->threads_per_core > 0 ? type->node_cpus / type->threads_per_core
+                                      : DN_UNSET;
 }
 
 /* Why the request cannot run on nodes of this type; empty when it can. */
@@ -157,7 +274,6 @@ static void find_block (const struct dn_gpu_type *type,
                         const struct dn_request *request,
                         char reason[DN_REASON_MAX])
 {
-    reason[0] = '\0';
     if (type->per_node == DN_UNSET || type->node_cpus == DN_UNSET
         || type->node_mem_mb == DN_UNSET)
         snprintf (reason,
@@ -177,12 +293,10 @@ static void find_block (const struct dn_gpu_type *type,
                   "%" PRId64 " MB on a node, it has %" PRId64,
                   request->mem_per_node_mb,
                   type->node_mem_mb);
-    else if (type->n_nodes != DN_UNSET && request->job->min_nodes > type->n_nodes)
-        snprintf (reason,
-                  DN_REASON_MAX,
-                  "%" PRId64 " nodes, there are %" PRId64,
-                  request->job->min_nodes,
-                  type->n_nodes);
+    else
+        block_parts (type, request->job, reason);
+    if (reason[0] == '\0')
+        block_count (type, request, reason);
 }
 
 void dn_hardware_candidates (const struct dn_gpu_types *types,
@@ -195,6 +309,7 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
     memset (candidates, 0, sizeof (*candidates));
     candidates->n_candidates = types->n_types;
     find_named (types, request, &features, candidates);
+    keep_several (types, request, candidates);
     if (!plain)
         snprintf (candidates->keep,
                   DN_REASON_MAX,
@@ -209,7 +324,9 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
         struct dn_candidate *candidate = &candidates->list[i];
 
         candidate->gpu = &types->types[i];
-        find_block (candidate->gpu, request, candidate->blocked);
+        candidate->node_cpus = usable_cpus (candidate->gpu, request->job);
+        if (is_available (candidate->gpu, candidate->blocked))
+            find_block (candidate->gpu, request, candidate->blocked);
         if (candidate->blocked[0] == '\0')
             block_place (candidate->gpu,
                          request,

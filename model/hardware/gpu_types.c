@@ -14,6 +14,11 @@ static const struct dn_gpu_key gpu_keys[] = {
     {"Nodes", "number of nodes with this type"},
     {"NodeCpus", "CPUs of one such node; needed to move jobs to it"},
     {"NodeMemory", "memory of one such node in MB; needed to move jobs to it"},
+    {"NodeTmp",
+     "temporary disk of one such node in MB; needed to move jobs with --tmp"},
+    {"ThreadsPerCore",
+     "threads per core of its CPUs; needed to move jobs that request whole cores"},
+    {"MoveTo", "whether jobs are moved to it: yes or no; yes if not stated"},
     {"Partitions",
      "partitions that have this type, separated by commas, or ALL; needed to move "
      "jobs to it"},
@@ -56,6 +61,17 @@ static int read_max_time (struct dn_span value, int64_t *seconds, struct dn_err 
         return 0;
     }
     return dn_time_read (value, "MaxTime", seconds, err);
+}
+
+static int read_move_to (struct dn_span value, bool *no_moves, struct dn_err *err)
+{
+    *no_moves = dn_span_is (value, "no");
+    if (!*no_moves && !dn_span_is (value, "yes"))
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "MoveTo: '%s' is neither yes nor no",
+                           dn_quote (value.text, value.len).text);
+    return 0;
 }
 
 /* The feature must be a single name, because a move to another type replaces it. */
@@ -110,31 +126,48 @@ static int read_place (const struct dn_pair *pair,
     return 1;
 }
 
+/* Read the keys of one node of the type. Return 1 when it is another key. */
+static int read_node (const struct dn_pair *pair,
+                      struct dn_gpu_type *type,
+                      struct dn_err *err)
+{
+    const struct {
+        const char *name;
+        int64_t *number;
+    } keys[] = {{"PerNode", &type->per_node},
+                {"Nodes", &type->n_nodes},
+                {"NodeCpus", &type->node_cpus},
+                {"NodeMemory", &type->node_mem_mb},
+                {"NodeTmp", &type->node_tmp_mb},
+                {"ThreadsPerCore", &type->threads_per_core}};
+    const int64_t most = 1000000000;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (keys); i++)
+        if (dn_span_is (pair->key, keys[i].name))
+            return dn_int_read (
+                pair->value, keys[i].name, 1, most, keys[i].number, err);
+    return 1;
+}
+
 static int read_pair (const struct dn_pair *pair,
                       const struct dn_catalogue *catalogue,
                       struct dn_gpu_type *type,
                       struct dn_err *err)
 {
-    const int64_t most = 1000000000;
-    int place = read_place (pair, type, err);
+    int rc = read_place (pair, type, err);
 
-    if (place <= 0)
-        return place;
+    if (rc > 0)
+        rc = read_node (pair, type, err);
+    if (rc <= 0)
+        return rc;
     if (dn_span_is (pair->key, "Type"))
         return dn_name_copy (pair->value, type->type, sizeof (type->type), "Type", err);
     if (dn_span_is (pair->key, "Device"))
         return read_device (pair->value, catalogue, type, err);
     if (dn_span_is (pair->key, "Cost"))
         return dn_real_read (pair->value, "Cost", 0, 1e6, &type->cost, err);
-    if (dn_span_is (pair->key, "PerNode"))
-        return dn_int_read (pair->value, "PerNode", 1, most, &type->per_node, err);
-    if (dn_span_is (pair->key, "Nodes"))
-        return dn_int_read (pair->value, "Nodes", 1, most, &type->n_nodes, err);
-    if (dn_span_is (pair->key, "NodeCpus"))
-        return dn_int_read (pair->value, "NodeCpus", 1, most, &type->node_cpus, err);
-    if (dn_span_is (pair->key, "NodeMemory"))
-        return dn_int_read (
-            pair->value, "NodeMemory", 1, most, &type->node_mem_mb, err);
+    if (dn_span_is (pair->key, "MoveTo"))
+        return read_move_to (pair->value, &type->no_moves, err);
     return dn_err_set (err,
                        DN_E_RANGE,
                        "unknown key '%s' of a Gpu line",
@@ -176,6 +209,8 @@ int dn_gpu_types_add (struct dn_gpu_types *types,
                                .n_nodes = DN_UNSET,
                                .node_cpus = DN_UNSET,
                                .node_mem_mb = DN_UNSET,
+                               .node_tmp_mb = DN_UNSET,
+                               .threads_per_core = DN_UNSET,
                                .max_time_s = DN_UNSET};
 
     for (int i = 0; i < line->n_pairs; i++)

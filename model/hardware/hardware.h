@@ -191,6 +191,9 @@ struct dn_gpu_type {
     int64_t n_nodes;
     int64_t node_cpus;
     int64_t node_mem_mb;
+    int64_t node_tmp_mb;              /* temporary disk */
+    int64_t threads_per_core;         /* of its CPUs */
+    bool no_moves;                    /* MoveTo=no */
     char partitions[DN_NAME_MAX * 4]; /* "p1,p2" or "ALL" */
     char by_partition[DN_NAME_MAX];   /* partition whose jobs run on this type only */
     int64_t max_time_s;               /* of that partition, or DN_UNLIMITED */
@@ -223,7 +226,9 @@ const struct dn_gpu_type *dn_gpu_types_find (const struct dn_gpu_types *types,
 /* A type that the request could run on. */
 struct dn_candidate {
     const struct dn_gpu_type *gpu;
-    bool requested;              /* the job may run on it as submitted */
+    bool requested;    /* the job may run on it as submitted */
+    int64_t node_cpus; /* CPUs of one node that the request can get; DN_UNSET if
+                          unknown */
     char blocked[DN_REASON_MAX]; /* why it cannot be a target; empty when it can */
 };
 
@@ -241,8 +246,9 @@ bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *j
 bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name);
 
 /* The candidates of a request, in the order of the Gpu lines: every mapped type, with a
- * reason where it cannot run the request (GPUs per node, nodes, memory, partition,
- * constraint). CPUs are left to the policy, which may lower them.
+ * reason where it cannot run the request (GPUs per node, nodes, memory, temporary disk,
+ * partition, constraint) or is not available. CPUs are left to the policy, which may
+ * lower them.
  */
 void dn_hardware_candidates (const struct dn_gpu_types *types,
                              const struct dn_request *request,

@@ -36,6 +36,7 @@ static const char *const verdict_text[] = {
 static const char *const abstain_text[] = {
     [DN_ABSTAIN_NONE] = "none",
     [DN_ABSTAIN_NO_METADATA] = "no_metadata",
+    [DN_ABSTAIN_COMPONENT] = "heterogeneous",
     [DN_ABSTAIN_NO_GPU] = "no_gpu",
     [DN_ABSTAIN_UNMAPPED] = "unmapped_type",
     [DN_ABSTAIN_GPUS] = "gpus_mismatch",
@@ -240,7 +241,7 @@ static bool may_raise_cpus (const struct scene *scene, int i, int64_t count)
     int64_t cpus = cpus_on_node (scene->request, count);
 
     return scene->rules->never_raise == DN_YES_NO && cpus != DN_UNSET
-           && cpus <= scene->candidates->list[i].gpu->node_cpus;
+           && cpus <= scene->candidates->list[i].node_cpus;
 }
 
 /* CPUs that a run on candidate 'i' needs, in the unit of the request (per GPU or per
@@ -386,12 +387,12 @@ static bool may_move (const struct scene *scene, int i, int base, char *why)
                   100 * estimate->confidence);
     else if (slowdown > rules->max_slowdown)
         snprintf (why, DN_REASON_MAX, "would take %.0f %% of the time", 100 * slowdown);
-    else if (cpus != DN_UNSET && cpus > candidate->gpu->node_cpus)
+    else if (cpus != DN_UNSET && cpus > candidate->node_cpus)
         snprintf (why,
                   DN_REASON_MAX,
                   "would need %" PRId64 " CPUs per node, it has %" PRId64,
                   cpus,
-                  candidate->gpu->node_cpus);
+                  candidate->node_cpus);
     else
         return within_time (scene, i, base, why);
     return false;
@@ -574,11 +575,13 @@ void dn_policy_begin (struct dn_decision *decision)
     decision->hook_dir = NULL;
 }
 
-void dn_policy_abstain (struct dn_decision *decision, const char *reason)
+void dn_policy_abstain (struct dn_decision *decision,
+                        enum dn_abstain why,
+                        const char *reason)
 {
     dn_policy_begin (decision);
     decision->verdict = DN_VERDICT_ABSTAIN;
-    decision->abstain = DN_ABSTAIN_NO_METADATA;
+    decision->abstain = why;
     snprintf (decision->reasons[decision->n_reasons++], DN_REASON_MAX, "%s", reason);
 }
 

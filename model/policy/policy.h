@@ -29,6 +29,7 @@ extern const struct dn_names dn_verdict_names;
 enum dn_abstain {
     DN_ABSTAIN_NONE,
     DN_ABSTAIN_NO_METADATA, /* OptIn=all */
+    DN_ABSTAIN_COMPONENT,   /* of a heterogeneous job */
     DN_ABSTAIN_NO_GPU,      /* none was requested */
     DN_ABSTAIN_UNMAPPED,    /* no Gpu line for the type */
     DN_ABSTAIN_GPUS,        /* the metadata state more than requested */
@@ -118,8 +119,12 @@ void dn_policy_probe (const struct dn_rules *rules,
                       const char *hook_dir,
                       struct dn_decision *decision);
 
-/* The decision about a job without metadata, where OptIn=all. */
-void dn_policy_abstain (struct dn_decision *decision, const char *reason);
+/* The decision about a job that is not predicted: one without metadata, where
+ * OptIn=all, or a component of a heterogeneous job.
+ */
+void dn_policy_abstain (struct dn_decision *decision,
+                        enum dn_abstain why,
+                        const char *reason);
 
 /* The largest batch per GPU that the rules would move to 'device': the bound of its
  * memory plus the headroom fits. 0 when none does.

@@ -15,7 +15,9 @@ void dn_request_keep (char reason[DN_REASON_MAX], const char *text);
  */
 int64_t dn_request_product (int64_t a, int64_t b);
 
-/* Find nodes, tasks, and the GPUs of all fields. -1 with 'err'. */
+/* Find nodes, tasks, and the GPUs of all fields. The CPUs per task must have been read.
+ * -1 with 'err'.
+ */
 int dn_request_read_gpus (struct dn_request *request, struct dn_err *err);
 
 #endif

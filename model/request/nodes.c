@@ -29,9 +29,10 @@ static int64_t tasks_on (const struct dn_job *job, int64_t n_nodes)
 /* Must each of the first 'n_nodes' nodes have so many CPUs that no other is needed? A
  * client that computes no counts (slurmrestd) may request CPUs of the whole job.
  */
-static bool suffice (const struct dn_job *job, int64_t n_nodes, int64_t n_tasks)
+static bool suffice (const struct dn_request *request, int64_t n_nodes, int64_t n_tasks)
 {
-    int64_t per_task = job->cpus_per_task > 0 ? job->cpus_per_task : 1;
+    const struct dn_job *job = request->job;
+    int64_t per_task = request->cpus_per_task > 0 ? request->cpus_per_task : 1;
     int64_t per_node = job->pn_min_cpus > 0 ? job->pn_min_cpus : 1;
 
     if (n_tasks > n_nodes
@@ -44,18 +45,20 @@ static bool suffice (const struct dn_job *job, int64_t n_nodes, int64_t n_tasks)
 }
 
 /* Why Slurm may choose the number of nodes; NULL if 'least' is their number. */
-static const char *why_open (const struct dn_job *job,
+static const char *why_open (const struct dn_request *request,
                              int64_t least,
                              int64_t n_tasks,
                              int64_t gpus_per_job)
 {
+    const struct dn_job *job = request->job;
+
     if (job->max_nodes == least)
         return NULL;
     if (job->max_nodes != DN_UNSET)
         return "the number of nodes is a range: state one number with -N";
     if (gpus_per_job > 1)
         return "the GPUs may spread over nodes: add -N, such as -N 1";
-    if (!suffice (job, least, n_tasks))
+    if (!suffice (request, least, n_tasks))
         return "the tasks may spread over nodes: add -N, such as -N 1";
     return NULL;
 }
@@ -65,7 +68,7 @@ void dn_request_read_nodes (struct dn_request *request, int64_t gpus_per_job)
     const struct dn_job *job = request->job;
     int64_t least = job->min_nodes > 0 ? job->min_nodes : 1;
     int64_t n_tasks = tasks_on (job, least);
-    const char *why = why_open (job, least, n_tasks, gpus_per_job);
+    const char *why = why_open (request, least, n_tasks, gpus_per_job);
 
     if (!why) {
         request->n_nodes = least;
@@ -99,4 +102,87 @@ void dn_request_bound_nodes (struct dn_request *request)
     lower (&request->most_nodes, request->n_gpus);
     if (request->n_tasks > 1)
         lower (&request->most_nodes, request->n_tasks);
+}
+
+static bool is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_in_name (char c)
+{
+    return is_digit (c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'
+           || c == '_' || c == '.';
+}
+
+static int read_number (struct dn_span text, int64_t *number)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!is_digit (text.text[i]))
+            return -1;
+    return dn_int_read (text, "node", 0, DN_COUNT_MAX, number, NULL);
+}
+
+/* Numbers of "1-3,07", the part within brackets; DN_UNSET for another form. */
+static int64_t count_numbers (struct dn_span ranges)
+{
+    int64_t n = 0;
+
+    while (ranges.text) {
+        struct dn_span last = dn_span_cut (&ranges, ",");
+        struct dn_span first = dn_span_cut (&last, "-");
+        int64_t low;
+        int64_t high;
+
+        if (read_number (first, &low) < 0
+            || read_number (last.text ? last : first, &high) < 0 || high < low)
+            return DN_UNSET;
+        n += high - low + 1;
+    }
+    return n;
+}
+
+/* Cut one name off the list: "a1" or "a[1-3]b"; DN_UNSET for another form. */
+static int64_t count_name (struct dn_span *rest)
+{
+    const char *at = rest->text;
+    const char *end = at + rest->len;
+    const char *name = at;
+    int64_t n = 1;
+
+    while (at < end && is_in_name (*at))
+        at++;
+    if (at < end && *at == '[') {
+        const char *close = memchr (at, ']', (size_t) (end - at));
+
+        n = close ? count_numbers ((struct dn_span){at + 1, (size_t) (close - at) - 1})
+                  : DN_UNSET;
+        at = close ? close + 1 : end;
+        while (at < end && is_in_name (*at))
+            at++;
+    } else if (at == name) {
+        n = 0;
+    }
+    if (at < end && *at != ',')
+        return DN_UNSET;
+    *rest = at < end ? (struct dn_span){at + 1, (size_t) (end - at) - 1}
+                     : (struct dn_span){NULL, 0};
+    return n;
+}
+
+int64_t dn_request_count_nodes (const char *text)
+{
+    struct dn_span rest = {text, strnlen (text, DN_NODES_TEXT_MAX + 1)};
+    int64_t n = 0;
+
+    if (rest.len > DN_NODES_TEXT_MAX)
+        return DN_UNSET;
+    while (rest.text) {
+        int64_t more = count_name (&rest);
+
+        if (more == DN_UNSET)
+            return DN_UNSET;
+        n += more;
+    }
+    return n;
 }

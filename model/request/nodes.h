@@ -8,9 +8,15 @@
 #include "request/request.h"
 
 /* Find n_nodes and n_tasks, and open_why where Slurm chooses the number of nodes.
- * 'gpus_per_job' is the count of --gpus, DN_UNSET if it was not given.
+ * 'gpus_per_job' is the count of --gpus, DN_UNSET if it was not given. The CPUs per
+ * task must have been read.
  */
 void dn_request_read_nodes (struct dn_request *request, int64_t gpus_per_job);
+
+/* The names in a list of nodes ("a1,b[2-4,7]"), each counted as often as it is there;
+ * DN_UNSET for a list of any other form, or one above DN_NODES_TEXT_MAX.
+ */
+int64_t dn_request_count_nodes (const char *text);
 
 /* Set most_nodes. The GPUs must have been read. */
 void dn_request_bound_nodes (struct dn_request *request);

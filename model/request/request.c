@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "request/gpus.h"
+#include "request/nodes.h"
 #include "request/script.h"
 
 struct dn_job dn_job_empty (void)
@@ -33,6 +34,7 @@ struct dn_job dn_job_empty (void)
         .sockets_per_node = DN_UNSET,
         .min_nodes = DN_UNSET,
         .max_nodes = DN_UNSET,
+        .tmp_disk_mb = DN_UNSET,
         .mem_per_node_mb = DN_UNSET,
         .mem_per_cpu_mb = DN_UNSET,
         .default_mem_per_cpu_mb = DN_UNSET,
@@ -144,7 +146,7 @@ static void keep_cpus (struct dn_request *request)
         dn_request_keep (request->keep_cpus, "overcommitted CPUs were requested");
     if (job->special_cores)
         dn_request_keep (request->keep_cpus,
-                         "cores, threads or tasks per core were specified");
+                         "cores, threads or sockets of a node were specified");
     if (dn_job_getenv (job, "SRUN_CPUS_PER_TASK"))
         dn_request_keep (request->keep_cpus,
                          "the environment sets a number of CPUs (SRUN_CPUS_PER_TASK)");
@@ -158,10 +160,8 @@ static int read_cpus (struct dn_request *request, struct dn_err *err)
     const struct dn_job *job = request->job;
     int64_t n_cpus;
 
-    if (read_cpus_per_task (request, err) < 0
-        || read_per_gpu (
-               job->cpus_per_tres, "cpus per gpu", &request->cpus_each_gpu, err)
-               < 0)
+    if (read_per_gpu (job->cpus_per_tres, "cpus per gpu", &request->cpus_each_gpu, err)
+        < 0)
         return -1;
     if (request->cpus_each_gpu != DN_UNSET)
         request->n_cpus = dn_request_product (request->cpus_each_gpu, request->n_gpus);
@@ -231,6 +231,35 @@ static int read_memory (struct dn_request *request, struct dn_err *err)
     return 0;
 }
 
+/* Nodes that were named: requested ones may be of one type only, excluded ones leave
+ * the others of a type.
+ */
+static void read_names (struct dn_request *request)
+{
+    const struct dn_job *job = request->job;
+
+    if (is_given (job->req_nodes))
+        dn_request_keep (request->keep_gpu, "nodes were named (-w)");
+    if (!is_given (job->exc_nodes))
+        return;
+    request->n_excluded = dn_request_count_nodes (job->exc_nodes);
+    if (request->n_excluded == DN_UNSET)
+        dn_request_keep (request->keep_gpu,
+                         "nodes were excluded (-x) by a list that is not counted");
+}
+
+/* The clock of the GPUs is not predicted. srun of the script reads the variable. */
+static void read_clock (struct dn_request *request)
+{
+    static const char why[] = "a clock of the GPUs was requested (--gpu-freq)";
+
+    if (!is_given (request->job->gpu_freq)
+        && !dn_job_getenv (request->job, "SLURM_GPU_FREQ"))
+        return;
+    dn_request_keep (request->keep_time, why);
+    dn_request_keep (request->keep_gpu, why);
+}
+
 /* Kinds of jobs and options that forbid a change. */
 static void read_conditions (struct dn_request *request)
 {
@@ -252,11 +281,9 @@ static void read_conditions (struct dn_request *request)
         dn_request_keep (request->keep_cpus,
                          "no memory was requested, its default may depend on the CPUs");
     }
-    if (is_given (job->req_nodes) || is_given (job->exc_nodes))
-        dn_request_keep (request->keep_gpu, "nodes were named");
     if (job->special_nodes || job->special_cores)
         dn_request_keep (request->keep_gpu,
-                         "disk, sockets, cores or threads of a node were specified");
+                         "cores, threads or sockets of a node were specified");
     if (job->exclusive || job->mem_per_node_mb == 0)
         dn_request_keep (request->keep_gpu,
                          "a whole node or its whole memory was requested");
@@ -264,8 +291,6 @@ static void read_conditions (struct dn_request *request)
         dn_request_keep (request->keep_gpu, "CPUs per node were requested (--mincpus)");
     if (is_given (job->reservation))
         dn_request_keep (request->keep_gpu, "a reservation was named");
-    if (is_given (job->partition) && strchr (job->partition, ','))
-        dn_request_keep (request->keep_gpu, "several partitions were named");
 }
 
 /* Steps of the script, and variables that they read, that would fail with other
@@ -290,8 +315,10 @@ static void read_steps (struct dn_request *request)
 static int read_resources (struct dn_request *request, struct dn_err *err)
 {
     read_conditions (request);
-    if (dn_request_read_gpus (request, err) < 0 || read_cpus (request, err) < 0
-        || read_memory (request, err) < 0)
+    read_names (request);
+    read_clock (request);
+    if (read_cpus_per_task (request, err) < 0 || dn_request_read_gpus (request, err) < 0
+        || read_cpus (request, err) < 0 || read_memory (request, err) < 0)
         return -1;
     read_steps (request);
     return 0;

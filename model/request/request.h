@@ -59,16 +59,19 @@ struct dn_job {
     int64_t default_mem_per_cpu_mb; /* of the cluster, when the job gives no memory */
     bool exclusive;                 /* whole nodes */
     bool overcommit;
-    bool special_cores; /* core specialisation, threads or tasks per core */
+    bool special_cores; /* core specialisation, cores or tasks per socket */
+    bool whole_cores;   /* --hint=nomultithread: one thread or task per core */
     bool memory_open;   /* none given, and the cluster has no default: a partition's may
                            be per CPU, or the job gets all of a node */
     bool memory_default; /* none given: the default of the cluster or a partition */
     bool array;          /* job array */
     bool het;            /* component of a heterogeneous job */
-    bool special_nodes;  /* temporary disk or sockets: only some nodes have them */
+    bool special_nodes;  /* sockets or boards: only some nodes have them */
+    int64_t tmp_disk_mb; /* --tmp: temporary disk of a node */
     int64_t signal_s;    /* --signal: that long before the limit; 0 for none */
     const char *features;
     const char *prefer;
+    const char *gpu_freq;       /* --gpu-freq: the clock of the GPUs */
     const char *batch_features; /* --batch: features of the first node */
     const char *req_nodes;
     const char *exc_nodes;
@@ -152,6 +155,7 @@ struct dn_request {
     int64_t mem_per_node_mb; /* what the request amounts to; DN_UNSET if unknown */
     double cpus_per_gpu;     /* what the request amounts to; 0 if unknown */
     bool mem_follows_cpus;   /* memory shrinks when CPUs do */
+    int64_t n_excluded;      /* nodes that -x names, 0 for none */
     /* Why Slurm may choose the number of nodes, and what the user can add; empty when
      * it is known.
      */

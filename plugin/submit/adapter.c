@@ -70,6 +70,8 @@ static void read_counts (const job_desc_msg_t *desc, struct dn_job *job)
     job->sockets_per_node = from_16 (desc->sockets_per_node);
     job->min_nodes = from_32 (desc->min_nodes);
     job->max_nodes = from_32 (desc->max_nodes);
+    if (desc->pn_min_tmp_disk != NO_VAL && desc->pn_min_tmp_disk != 0)
+        job->tmp_disk_mb = desc->pn_min_tmp_disk;
     job->mem_per_node_mb = memory_per_node (desc->pn_min_memory);
     job->mem_per_cpu_mb = memory_per_cpu (desc->pn_min_memory);
     job->default_mem_per_cpu_mb = default_memory_per_cpu ();
@@ -78,18 +80,25 @@ static void read_counts (const job_desc_msg_t *desc, struct dn_job *job)
     job->memory_open = job->memory_default && slurm_conf.def_mem_per_cpu == 0;
 }
 
+/* Cores, threads or sockets that only some nodes may have. */
+static bool names_cores (const job_desc_msg_t *desc)
+{
+    return desc->core_spec != NO_VAL16 /* 0 is a request, too */
+           || is_special (desc->cores_per_socket)
+           || is_special (desc->ntasks_per_socket)
+           || (is_special (desc->threads_per_core) && desc->threads_per_core != 1)
+           || (is_special (desc->ntasks_per_core) && desc->ntasks_per_core != 1);
+}
+
 static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
 {
     job->exclusive = desc->shared != NO_VAL16 && desc->shared != JOB_SHARED_OK;
     job->overcommit = desc->overcommit != NO_VAL8 && desc->overcommit != 0;
-    job->special_cores =
-        desc->core_spec != NO_VAL16 /* 0 is a request, too */
-        || is_special (desc->threads_per_core) || is_special (desc->cores_per_socket)
-        || is_special (desc->ntasks_per_core) || is_special (desc->ntasks_per_socket);
+    job->special_cores = names_cores (desc);
+    job->whole_cores = desc->threads_per_core == 1 || desc->ntasks_per_core == 1;
     /* scrontab leaves het_job_offset at 0; its jobs never have components. */
     job->het = desc->het_job_offset != NO_VAL && !(desc->bitflags & CRON_JOB);
-    job->special_nodes = (desc->pn_min_tmp_disk != NO_VAL && desc->pn_min_tmp_disk != 0)
-                         || is_special (desc->sockets_per_node)
+    job->special_nodes = is_special (desc->sockets_per_node)
                          || is_special (desc->sockets_per_board)
                          || is_special (desc->boards_per_node);
 }
@@ -154,6 +163,7 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
     read_flags (desc, job);
     job->features = desc->features;
     job->prefer = desc->prefer;
+    job->gpu_freq = desc->tres_freq;
     job->batch_features = desc->batch_features;
     job->req_nodes = desc->req_nodes;
     job->exc_nodes = desc->exc_nodes;

@@ -112,7 +112,14 @@ keeps 'named nodes keep the GPU type' 'nodes were named' -w n1
 keeps 'a node file keeps the GPU type' 'nodes were named' -F nodes.txt
 keeps 'a reservation keeps the GPU type' 'reservation' --reservation=r
 keeps 'a constraint keeps the GPU type' 'constraint' -C 'a100|v100'
-keeps 'several partitions keep the GPU type' 'several partitions' -p p1,p2
+keeps 'a list of excluded nodes that is not counted keeps the GPU type' 'excluded' -x nodes/bad
+keeps 'a clock of the GPUs keeps the GPU type' '--gpu-freq' --gpu-freq=low
+keeps 'temporary disk keeps the GPU type where that of a node is unknown' 'lacks NodeTmp' --tmp=1G
+keeps 'whole cores keep the GPU type where threads per core are unknown' \
+    'lacks ThreadsPerCore' --hint=nomultithread
+json 'a clock of the GPUs keeps the time' \
+    "d['decision']['time_limit_s'] is None and any('time: kept, a clock' in r for r in d['reasons'])" \
+    advise --gpu-freq=low "$job"
 keeps 'an untyped request keeps the GPU type' 'untyped' -G 4
 
 keeps_cpus() {
@@ -125,8 +132,11 @@ keeps_cpus 'whole nodes of one user keep CPUs' --exclusive=user
 keeps_cpus 'overcommitted CPUs are kept' -O
 keeps_cpus 'CPUs that follow GPUs are kept' --cpus-per-gpu=8
 keeps_cpus 'core specialisation keeps CPUs' -S 2
-keeps_cpus 'threads per core keep CPUs' --threads-per-core=1
-json 'a component of a heterogeneous job is kept' 'd["decision"]["verdict"] == "keep"' \
+keeps_cpus 'two threads per core keep CPUs' --threads-per-core=2
+keeps_cpus 'one core per socket keeps CPUs' --hint=memory_bound
+json 'a component of a heterogeneous job is not predicted' \
+    'd["decision"]["verdict"] == "abstain" and d["candidates"] == []
+     and d["reasons"] == ["component of a heterogeneous job"]' \
     advise - < <(sed 's/^#DNNEST/#SBATCH hetjob\n#SBATCH -c 1\n#DNNEST/' "$job")
 json 'an unlimited time is kept' 'd["decision"]["time_limit_s"] is None' \
     advise -t UNLIMITED "$job"

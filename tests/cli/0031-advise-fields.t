@@ -121,7 +121,7 @@ counts_of() {
         "(d['record']['req'].get('nodes'), d['record']['req'].get('tasks')) == ($nodes, $tasks)" \
         advise --comment="dnnest:$short" -t 1-0 --mem=1000 $options
 }
-counts_of '--gpus=a100:4' 1 1
+counts_of '--gpus=a100:4' None 1
 counts_of '--gpus=a100:4 --gpus-per-node=a100:2' 2 2
 counts_of '--gpus=a100:4 --gpus-per-node=a100:2 -n 4' 2 4
 counts_of '--gpus=a100:4 --gpus-per-node=a100:4 -N 1-2' 1 1

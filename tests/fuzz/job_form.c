@@ -77,6 +77,7 @@ static const struct field {
     TEXT (req_nodes),
     TEXT (reservation),
     TEXT (script),
+    TEXT (tres_freq),
     TEXT (tres_per_job),
     TEXT (tres_per_node),
     TEXT (tres_per_socket),

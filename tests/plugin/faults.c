@@ -639,6 +639,7 @@ static void break_gpu_keys (void)
     static const char *const devices[] = {"", "nothing", long_text, NULL};
     static const char *const texts[] = {long_text, NULL};
     static const char *const times[] = {"", "soon", "-1", NULL};
+    static const char *const choices[] = {"", "maybe", "1", NULL};
     static const char *const costs[] = {"", "free", "-1", "0,5", "1e999", NULL};
     static const struct {
         const char *key;
@@ -651,6 +652,9 @@ static void break_gpu_keys (void)
         {"Nodes", wrong_counts},
         {"NodeCpus", wrong_counts},
         {"NodeMemory", wrong_counts},
+        {"NodeTmp", wrong_counts},
+        {"ThreadsPerCore", wrong_counts},
+        {"MoveTo", choices},
         {"Partitions", texts},
         {"ByPartition", places},
         {"MaxTime", times},

@@ -67,6 +67,7 @@ static char **text_field (job_desc_msg_t *desc, const char *name)
         {"partition", &desc->partition},
         {"req_nodes", &desc->req_nodes},
         {"exc_nodes", &desc->exc_nodes},
+        {"tres_freq", &desc->tres_freq},
         {"reservation", &desc->reservation},
         {"array_inx", &desc->array_inx},
     };
@@ -89,6 +90,7 @@ static uint16_t *field_16 (job_desc_msg_t *desc, const char *name)
         {"ntasks_per_tres", &desc->ntasks_per_tres},
         {"sockets_per_node", &desc->sockets_per_node},
         {"threads_per_core", &desc->threads_per_core},
+        {"cores_per_socket", &desc->cores_per_socket},
         {"shared", &desc->shared},
     };
 
@@ -111,6 +113,7 @@ static uint32_t *field_32 (job_desc_msg_t *desc, const char *name)
         {"min_nodes", &desc->min_nodes},
         {"max_nodes", &desc->max_nodes},
         {"priority", &desc->priority},
+        {"pn_min_tmp_disk", &desc->pn_min_tmp_disk},
         {"het_job_offset", &desc->het_job_offset},
     };
 
@@ -239,6 +242,7 @@ static void make_job (const struct golden *golden, job_desc_msg_t *desc)
     job_init (desc);
     desc->sockets_per_node = NO_VAL16;
     desc->priority = NO_VAL;
+    desc->pn_min_tmp_disk = NO_VAL;
     desc->time_limit = 1440;
     desc->pn_min_memory = 256000;
     dn_buf_add (
@@ -281,7 +285,7 @@ static void write_job (job_desc_msg_t *desc, struct dn_buf *buf)
         "tres_per_node",    "tres_per_socket",  "tres_per_task",   "cpus_per_tres",
         "mem_per_tres",     "features",         "prefer",          "batch_features",
         "partition",        "req_nodes",        "exc_nodes",       "reservation",
-        "array_inx"};
+        "array_inx",        "pn_min_tmp_disk",  "tres_freq"};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
         char number[32] = "";

@@ -219,6 +219,7 @@ char **job_text (job_desc_msg_t *desc, int i)
                             &desc->req_nodes,
                             &desc->reservation,
                             &desc->script,
+                            &desc->tres_freq,
                             &desc->tres_per_job,
                             &desc->tres_per_node,
                             &desc->tres_per_socket,

@@ -296,6 +296,29 @@ static void what_is_computed_counts_and_what_is_waited_does_not (void **state)
     assert_int_equal (dn_deadline_check (NULL, "test", NULL), 0);
 }
 
+/* Nothing of it can change, so that nothing is predicted. */
+static void a_component_of_a_heterogeneous_job_is_not_predicted (void **state)
+{
+    struct dn_site *site = scene_site ("Mode=enforce\nMinConfidence=0\n");
+    struct dn_advice *advice = dn_advice_new ();
+    struct dn_job job = scene_job ();
+    const struct dn_edit *edit;
+
+    (void) state;
+    job.het = true;
+    assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, NULL), 0);
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+    assert_int_equal (advice->decision.abstain, DN_ABSTAIN_COMPONENT);
+    assert_int_equal (advice->candidates.n_candidates, 0);
+    assert_int_equal (advice->patch.n_edits, 1);
+    edit = &advice->patch.edits[0];
+    assert_int_equal (edit->field, DN_FIELD_ADMIN_COMMENT);
+    assert_contains (edit->new_text, "\"abstain\"");
+    assert_contains (edit->new_text, "component of a heterogeneous job");
+    dn_advice_free (advice);
+    scene_free (site);
+}
+
 /* A limit must hold wherever Slurm places the tasks. */
 static void tasks_that_may_spread_are_predicted_on_separate_nodes (void **state)
 {
@@ -338,6 +361,8 @@ int main (void)
         TEST ("with a cache every advice is the same",
               with_a_cache_every_advice_is_the_same),
         TEST ("what failed is not cached", what_failed_is_not_cached),
+        TEST ("a component of a heterogeneous job is not predicted",
+              a_component_of_a_heterogeneous_job_is_not_predicted),
         TEST ("tasks that may spread are predicted on separate nodes",
               tasks_that_may_spread_are_predicted_on_separate_nodes),
         TEST ("what is computed counts, and what is waited does not",

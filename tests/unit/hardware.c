@@ -238,6 +238,10 @@ static void bad_gpu_lines_say_what_is_wrong (void **state)
         {"Gpu Type=x Device=v100 ByFeature=a|b", "not the name of one feature"},
         {"Gpu Type=x Device=v100 ByFeature=\"\"", "not the name of one feature"},
         {"Gpu Type=x Device=v100 MaxTime=soon", "MaxTime: 'soon'"},
+        {"Gpu Type=x Device=v100 MoveTo=never",
+         "MoveTo: 'never' is neither yes nor no"},
+        {"Gpu Type=x Device=v100 ThreadsPerCore=0", "ThreadsPerCore: 0 out of range"},
+        {"Gpu Type=x Device=v100 NodeTmp=-1", "NodeTmp: -1 out of range"},
     };
     struct dn_catalogue catalogue = {0};
     struct dn_gpu_types types = {.n_types = 0};
@@ -440,7 +444,15 @@ static void partitions_and_features_name_a_type (void **state)
         {"gres:gpu:2", NULL, NULL, "", "untyped"},
         {"gres:gpu:2", "p", NULL, "", "untyped"},
         {"gres:gpu:2", "PA", NULL, "", "untyped"},
-        {"gres:gpu:2", "pa,pv", NULL, "", "untyped"},
+        {"gres:gpu:2", "p,pb", NULL, "", "untyped"},
+        {"gres:gpu:2", "pa,pv", NULL, "", "several partitions"},
+        {"gres:gpu:a100:2", "p,pa", NULL, "a100", "pa has a100 alone"},
+        {"gres:gpu:a100:2", "p,q", NULL, "a100", ""},
+        {"gres:gpu:a100:2",
+         "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q",
+         NULL,
+         "a100",
+         "more than 16 partitions"},
         {"gres:gpu:2", "pa", NULL, "a100", ""},
         {"gres:gpu:2", NULL, "fa", "a100", ""},
         {"gres:gpu:2", NULL, "ib&fv", "v100", ""},
@@ -518,6 +530,96 @@ static void another_partition_or_constraint_must_be_safe (void **state)
     dn_catalogue_free (&catalogue);
 }
 
+/* Types that state what a job may need, and one that states it with other values. */
+static void add_stated (struct dn_catalogue *catalogue, struct dn_gpu_types *types)
+{
+    static const char node[] = "Device=v100 PerNode=4 NodeCpus=96 NodeMemory=200k "
+                               "Partitions=gpu,long";
+    static const char *const rest[] = {
+        "", "Nodes=4 NodeTmp=5000 ThreadsPerCore=2", "ThreadsPerCore=1", "MoveTo=no"};
+
+    assert_int_equal (add (catalogue, V100, NULL), 0);
+    for (size_t i = 0; i < DN_N_ELEMENTS (rest); i++) {
+        char line[256];
+
+        snprintf (line, sizeof (line), "Gpu Type=t%zu %s %s", i, node, rest[i]);
+        assert_int_equal (add_type (types, catalogue, line, NULL), 0);
+    }
+}
+
+static struct dn_job small_job (void)
+{
+    struct dn_job job = dn_job_empty ();
+
+    job.kind = DN_JOB_BATCH;
+    job.tres[DN_GPU_PER_NODE] = "gres:gpu:t0:2";
+    job.mem_per_node_mb = 1000;
+    job.partition = "gpu";
+    return job;
+}
+
+#define TARGET(change, type, reason)                                                   \
+    do {                                                                               \
+        struct dn_job job = small_job ();                                              \
+        struct dn_candidates found;                                                    \
+        change;                                                                        \
+        found = find (&types, &job);                                                   \
+        assert_string_equal (found.keep, "");                                          \
+        if (*(reason))                                                                 \
+            assert_contains (found.list[type].blocked, reason);                        \
+        else                                                                           \
+            assert_string_equal (found.list[type].blocked, "");                        \
+    } while (0)
+
+static void a_type_is_no_target_unless_its_line_states_what_the_job_needs (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+    struct dn_gpu_types types = {.n_types = 0};
+
+    (void) state;
+    add_stated (&catalogue, &types);
+    TARGET ((void) job, 0, "");
+    TARGET ((void) job, 3, "its Gpu line says MoveTo=no");
+    TARGET (job.tmp_disk_mb = 5000, 0, "lacks NodeTmp");
+    TARGET (job.tmp_disk_mb = 5000, 1, "");
+    TARGET (job.tmp_disk_mb = 5001, 1, "5001 MB of temporary disk, a node has 5000");
+    TARGET (job.whole_cores = true, 0, "lacks ThreadsPerCore");
+    TARGET (job.whole_cores = true, 1, "");
+    TARGET (job.exc_nodes = "a1", 0, "lacks Nodes");
+    TARGET (job.exc_nodes = "a[1-3]", 1, "");
+    TARGET (job.exc_nodes = "a[1-4]", 1, "4 of its 4 nodes may be excluded");
+    TARGET (job.exc_nodes = "a1,a2,a3";
+            job.min_nodes = job.max_nodes = 2, 1, "3 of its 4 nodes may be excluded");
+    TARGET (job.exc_nodes = "a1,a2"; job.min_nodes = job.max_nodes = 2, 1, "");
+    TARGET (job.exc_nodes = "a1"; job.num_tasks = 4, 1, "1 of its 4 nodes");
+    TARGET (job.exc_nodes = "a1"; job.num_tasks = 3, 1, "");
+    TARGET (job.partition = "gpu,long", 1, "");
+    TARGET (job.partition = "long, gpu", 1, "");
+    TARGET (job.partition = "gpu,short", 1, "not in the job's partition");
+    TARGET (job.partition = "gpu,", 1, "not in the job's partition");
+    dn_catalogue_free (&catalogue);
+}
+#undef TARGET
+
+static void a_whole_core_is_all_threads_of_it (void **state)
+{
+    struct dn_catalogue catalogue = {0};
+    struct dn_gpu_types types = {.n_types = 0};
+    struct dn_job job = small_job ();
+    struct dn_candidates found;
+
+    (void) state;
+    add_stated (&catalogue, &types);
+    found = find (&types, &job);
+    assert_int_equal (found.list[1].node_cpus, 96);
+    job.whole_cores = true;
+    found = find (&types, &job);
+    assert_int_equal (found.list[0].node_cpus, DN_UNSET);
+    assert_int_equal (found.list[1].node_cpus, 48);
+    assert_int_equal (found.list[2].node_cpus, 96);
+    dn_catalogue_free (&catalogue);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +638,9 @@ int main (void)
               candidates_that_cannot_run_the_request_are_blocked),
         TEST ("products of a driver are devices of the catalogue",
               products_are_devices),
+        TEST ("a type is no target unless its line states what the job needs",
+              a_type_is_no_target_unless_its_line_states_what_the_job_needs),
+        TEST ("a whole core is all threads of it", a_whole_core_is_all_threads_of_it),
         TEST ("partitions and features name a type",
               partitions_and_features_name_a_type),
         TEST ("another partition or constraint must be safe",

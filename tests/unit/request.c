@@ -225,6 +225,7 @@ static void memory_per_cpu_is_known_for_one_task_on_each_node (void **state)
 static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
 {
     const char *const constraint[] = {"SLURM_CONSTRAINT=a100"};
+    const char *const clock[] = {"SLURM_GPU_FREQ=low"};
 
     (void) state;
     KEPT (job.tres[DN_GPU_PER_NODE] = NULL, keep_gpu, "no GPU");
@@ -240,8 +241,11 @@ static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
           job.min_nodes = job.max_nodes = 1, keep_gpu, "counts of GPUs");
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,shard:2", keep_gpu, "shares");
     KEPT (job.tres[DN_GPU_PER_NODE] = "gpu:a100:1,tmp:5", keep_gpu, "other resources");
-    KEPT (job.exc_nodes = "g1", keep_gpu, "nodes were named");
-    KEPT (job.special_nodes = true, keep_gpu, "sockets, cores or threads of a node");
+    KEPT (job.exc_nodes = "/home/u/bad", keep_gpu, "excluded (-x)");
+    KEPT (job.special_nodes = true, keep_gpu, "cores, threads or sockets of a node");
+    KEPT (job.special_cores = true, keep_gpu, "cores, threads or sockets of a node");
+    KEPT (job.gpu_freq = "gpu:low", keep_gpu, "--gpu-freq");
+    KEPT (job.env = clock; job.n_env = 1, keep_gpu, "--gpu-freq");
     KEPT (job.exclusive = true, keep_gpu, "whole node");
     KEPT (job.mem_per_node_mb = 0, keep_gpu, "whole memory");
     KEPT (job.mem_per_tres = "gres:gpu:a100:1024", keep_gpu, "GPU of a type");
@@ -251,7 +255,6 @@ static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
     KEPT (job.env = constraint; job.n_env = 1, keep_gpu, "SLURM_CONSTRAINT");
     KEPT (job.req_nodes = "g1", keep_gpu, "nodes were named");
     KEPT (job.reservation = "r", keep_gpu, "reservation");
-    KEPT (job.partition = "a,b", keep_gpu, "several partitions");
     KEPT (job.kind = DN_JOB_SRUN, keep_gpu, "only batch jobs");
     KEPT (
         job.script = "#!/bin/sh\nsrun --gres=gpu:a100:1 x", keep_gpu, "names the GPU");
@@ -271,6 +274,7 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
     KEPT (job.env = counted; job.n_env = 1, keep_cpus, "SRUN_CPUS_PER_TASK");
     KEPT (job.kind = DN_JOB_SALLOC, keep_cpus, "only batch jobs");
     KEPT (job.het = true, keep_time, "heterogeneous");
+    KEPT (job.gpu_freq = "gpu:low", keep_time, "--gpu-freq");
     KEPT (job.time_limit_min = DN_UNLIMITED, keep_time, "unlimited");
     KEPT (job.exclusive = true, keep_cpus, "whole nodes");
     KEPT (job.overcommit = true, keep_cpus, "overcommitted");
@@ -294,6 +298,81 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
     KEPT (job.cpus_per_task = DN_UNSET, keep_cpus, "no CPUs per task");
 }
 #undef KEPT
+
+/* Options that are no reason to keep anything, as far as the request goes. */
+static void options_that_any_node_can_meet_allow_changes (void **state)
+{
+    struct dn_job job = big_job ();
+    struct dn_request request;
+
+    (void) state;
+    job.whole_cores = true;
+    job.tmp_disk_mb = 1024;
+    job.exc_nodes = "bad1,bad[3-4]";
+    job.partition = "gpu,long";
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_string_equal (request.keep_gpu, "");
+    assert_string_equal (request.keep_cpus, "");
+    assert_string_equal (request.keep_time, "");
+    assert_int_equal (request.n_excluded, 3);
+}
+
+static void excluded_nodes_are_counted_or_keep_the_type (void **state)
+{
+    static const struct {
+        const char *nodes;
+        int64_t n;
+    } rows[] = {
+        {"a1", 1},
+        {"a1,", 1},
+        {"a1,a1", 2},
+        {"gpu-a_1.cluster", 1},
+        {"a[1-3]", 3},
+        {"a[01-03,7],b2", 5},
+        {"rack[1-2]n", 2},
+        {"a[0-4294967296]", INT64_C (4294967297)},
+        {"a[3-1]", DN_UNSET},
+        {"a[1-3]b[1-2]", DN_UNSET},
+        {"a[1-3", DN_UNSET},
+        {"a1]", DN_UNSET},
+        {"a[]", DN_UNSET},
+        {"a[1-2-3]", DN_UNSET},
+        {"a[1-]", DN_UNSET},
+        {"a[1k]", DN_UNSET},
+        {"a[-1]", DN_UNSET},
+        {"a[[1]", DN_UNSET},
+        {"a[99999999999999999999]", DN_UNSET},
+        {"a1 a2", DN_UNSET},
+        {"/home/u/bad", DN_UNSET},
+        {"a{1,2}", DN_UNSET},
+        {"\xc3\xa4", DN_UNSET},
+    };
+    char *text = malloc (DN_NODES_TEXT_MAX + 2);
+
+    (void) state;
+    assert_non_null (text);
+    memset (text, 'a', DN_NODES_TEXT_MAX + 1);
+    text[DN_NODES_TEXT_MAX + 1] = '\0';
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows) + 2; i++) {
+        bool row = i < DN_N_ELEMENTS (rows);
+        struct dn_job job = big_job ();
+        struct dn_request request;
+        int64_t n = row ? rows[i].n : DN_UNSET;
+
+        if (i > DN_N_ELEMENTS (rows)) {
+            text[DN_NODES_TEXT_MAX] = '\0';
+            n = 1;
+        }
+        job.exc_nodes = row ? rows[i].nodes : text;
+        assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+        if (request.n_excluded != n || (request.keep_gpu[0] != '\0') != (n == DN_UNSET))
+            fail_msg ("'%.80s': %lld, '%s'",
+                      job.exc_nodes,
+                      (long long) request.n_excluded,
+                      request.keep_gpu);
+    }
+    free (text);
+}
 
 static void scripts_that_name_no_resources_allow_changes (void **state)
 {
@@ -517,6 +596,10 @@ int main (void)
               forms_with_a_trap_keep_the_gpu_type_with_a_reason),
         TEST ("forms with a trap keep time and CPUs with a reason",
               forms_with_a_trap_keep_time_and_cpus_with_a_reason),
+        TEST ("options that any node can meet allow changes",
+              options_that_any_node_can_meet_allow_changes),
+        TEST ("excluded nodes are counted or keep the type",
+              excluded_nodes_are_counted_or_keep_the_type),
         TEST ("scripts that name no resources allow changes",
               scripts_that_name_no_resources_allow_changes),
         TEST ("memory per CPU is known as memory per node",
