@@ -145,6 +145,28 @@ fields '--mincpus is pn_min_cpus' 'cpus_per_task=2 pn_min_cpus=6' -c 2 --mincpus
 fields '-N with tasks per node multiplies them' \
     'num_tasks=8 cpus_per_task=2 min_cpus=16 ntasks_per_node=4 min_nodes=2' \
     -N 2 --ntasks-per-node=4 -c 2
+tasks=4 least=NO_VAL
+if ((version >= 2311)); then tasks=NO_VAL least=1; fi
+fields '--ntasks-per-node without -N sets no nodes, and no tasks from 23.11 on' \
+    "num_tasks=$tasks ntasks_per_node=4 min_cpus=8 pn_min_cpus=2 min_nodes=NO_VAL max_nodes=NO_VAL" \
+    --ntasks-per-node=4 -c 2
+fields '-n with --ntasks-per-node sets the least number of nodes from 23.11 on' \
+    "num_tasks=4 ntasks_per_node=4 min_nodes=$least max_nodes=NO_VAL" -n 4 --ntasks-per-node=4
+fields '--exclude is exc_nodes, as typed' 'exc_nodes=a1,v[1-2]' -x 'a1,v[1-2]'
+fields '--tmp is pn_min_tmp_disk, in MB' tmp_disk=1024 --tmp=1G
+fields 'without -x and --tmp both are unset' 'exc_nodes=NULL tmp_disk=NO_VAL tres_freq=NULL'
+fields '--gpu-freq is tres_freq, and in the environment' \
+    'tres_freq=gpu:low env=SLURM_GPU_FREQ=low' --gpu-freq=low
+for option in --hint=nomultithread --hint=compute_bound --threads-per-core=1; do
+    fields "$option is one thread per core, and nothing else" \
+        'threads_per_core=1 cores_per_socket=NO_VAL ntasks_per_core=NO_VAL' "$option"
+done
+fields '--hint=memory_bound is one thread per core and one core per socket' \
+    'threads_per_core=1 cores_per_socket=1' --hint=memory_bound
+fields '--hint=multithread is INFINITE tasks per core' \
+    'threads_per_core=NO_VAL ntasks_per_core=65535' --hint=multithread
+fields '--ntasks-per-core is ntasks_per_core' 'threads_per_core=NO_VAL ntasks_per_core=1' \
+    --ntasks-per-core=1
 fields '--exclusive is shared=0' shared=0 --exclusive
 fields '--overcommit is 1' overcommit=1 -O -n 8
 fields '--mem is per node, in MB' mem_per_node=4096 --mem=4G

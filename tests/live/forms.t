@@ -11,22 +11,27 @@ set -euo pipefail
 # shellcheck source=tests/live/lib/live.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin forms job_submit_dnnest
+CLUSTER_CPUS='SocketsPerBoard=2 CoresPerSocket=24 ThreadsPerCore=2'
 
 # The limit is TimeMin and the CPUs are CpusPerGpuMin, for any prediction.
 readonly WORK='model=resnet50,batch=64,precision=fp16,epochs=2,dataset=imagenet,input=synthetic'
 readonly METADATA="dnnest:$WORK"
 
+# write_conf [KEY=VALUE]...: these are in the line of v100
 write_conf() {
+    local nodes='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 NodeTmp=100000 ThreadsPerCore=2'
+    nodes+=' Partitions=gpu,long'
     mkdir -p "$dir/etc"
-    cat >"$dir/etc/dnnest.conf" <<END
+    cat >"$dir/etc/dnnest.new" <<END
 Mode=enforce Message=change
 HardwareDir=$dir/etc/hardware
 Datasets=$dir/etc/datasets.conf DecisionTime=1000
 Bundle=none
 MaxSlowdown=9 MinConfidence=0 TimeMin=12:00:00 CpusPerGpuMin=16
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib
-Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta Features=ib
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 $nodes ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 $nodes ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta Features=ib $*
 END
+    mv "$dir/etc/dnnest.new" "$dir/etc/dnnest.conf"
 }
 
 mkdir -p "$dir/etc/hardware"
@@ -36,6 +41,7 @@ chmod -R go-w "$dir/etc"
 write_conf
 partitions=(
     'gpu Nodes=v[1-2],a[1-2] Default=YES'
+    'long Nodes=v[1-2],a[1-2]'
     'gpu-v100 Nodes=v[1-2]'
     'gpu-a100 Nodes=a[1-2]'
 )
@@ -84,6 +90,12 @@ changes_of() {
 
 # Forms: options | all changes | the nodes where it runs. Every job requests a day.
 readonly T='TimeLimit=12:00:00'
+
+# Some versions request the CPUs of one task for all of --ntasks-per-gpu.
+per_gpu='CPUs/Task=16 MinCPUsNode=16 '
+job=$(submit -H -t 1-0 --comment=dnnest:off --gpus=a100:4 --ntasks-per-gpu=1 -N 1 -c 20 --mem=64000) || job=0
+if [[ $(cluster_job_field "$job" NumCPUs) = 20 ]]; then per_gpu=; fi
+scancel -Q "$job" || true
 forms=(
     "--gres=gpu:a100:4 --mem=256000|$T TresPerNode=gres:gpu:v100:4|v"
     "--gres=gpu:4 -c 80|CPUs/Task=64 MinCPUsNode=64 MinMemoryNode=400000M $T|[av]"
@@ -105,7 +117,21 @@ forms=(
     "--gres=gpu:a100:4 -c 80|CPUs/Task=64 MinCPUsNode=64 MinMemoryNode=400000M $T TresPerNode=gres:gpu:v100:4|v"
     "--gres=gpu:a100:4 -N 1 -n 80 --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
     "--gres=gpu:a100:4 -N 2 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
-    "--gpus=a100:4 --ntasks-per-gpu=1 -N 1 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=16 $T TresPerJob=gres:gpu:v100:4|v"
+    "--gpus-per-node=a100:4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -n 4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=64 $T TresPerNode=gres:gpu:v100:4|v"
+    "--gpus-per-task=a100:1 -n 4 --ntasks-per-node=4 -c 20 --mem=64000|CPUs/Task=16 MinCPUsNode=64 $T TresPerTask=gres:gpu:v100:1|v"
+    "--gres=gpu:a100:2 -n 2 -c 20 --mem=64000||a"
+    "--gpus=a100:4 --ntasks-per-gpu=1 -N 1 -c 20 --mem=64000|$per_gpu$T TresPerJob=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:2 -c 40 --hint=nomultithread --mem=64000|CPUs/Task=32 MinCPUsNode=32 $T TresPerNode=gres:gpu:v100:2|v"
+    "--gres=gpu:a100:2 -c 40 --threads-per-core=1 --mem-per-cpu=1000|CPUs/Task=32 MinCPUsNode=32 MinMemoryNode=40000M $T TresPerNode=gres:gpu:v100:2|v"
+    "--gres=gpu:a100:2 -c 40 --ntasks-per-core=1 --mem=64000|CPUs/Task=32 MinCPUsNode=32 $T TresPerNode=gres:gpu:v100:2|v"
+    "--gres=gpu:a100:2 -c 40 --hint=memory_bound --mem=64000|$T|a"
+    "--gres=gpu:a100:4 --tmp=90G --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -c 80 --gpu-freq=low --mem=64000|CPUs/Task=64 MinCPUsNode=64|a"
+    "--gres=gpu:a100:4 -p gpu,long --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -x v1 --mem=64000|$T TresPerNode=gres:gpu:v100:4|v"
+    "--gres=gpu:a100:4 -x a1,v1 --mem=64000|$T|a"
+    "--gres=gpu:a100:4 -x v[1-2] --mem=64000|$T|a"
     "--gres=gpu:a100:1 -N 1-2 --mem=64000||a"
     "--gres=gpu:a100:4 -c 80 --mincpus=90 --mem=64000|CPUs/Task=64 $T|a"
     "--gres=gpu:a100:4 -c 80 --exclusive --mem=64000|$T|a"
@@ -152,9 +178,43 @@ for i in "${!forms[@]}"; do
         continue
     fi
     ok "the job of $opts completes" cluster_wait_job "${ids[i]}" COMPLETED 120
+    # TaskPlugin=task/none cannot bind, and these GPUs have no clock.
     is "the srun of $opts runs on the right nodes, without an error" \
-        "$(grep -vx "step on ${where}[12]" "$dir/home/out-${ids[i]}" || true)" ''
+        "$(grep -vxE "step on ${where}[12]|srun: cluster configuration lacks support for cpu binding|GpuFreq=.*" \
+            "$dir/home/out-${ids[i]}" || true)" ''
 done
+
+# --- how many nodes Slurm makes of a request -------------------------------------------
+
+# Two of four GPUs and 36 of 96 CPUs are idle on each of a1 and a2. A job that may start on
+# both does so; one that must have one node waits.
+blockers=()
+for node in a1 a2; do
+    blockers+=("$(cluster_as_user sbatch --parsable -w "$node" --gres=gpu:a100:2 -c 60 --mem=1000 \
+        -t 60 -o /dev/null --wrap 'sleep 600')")
+    cluster_wait_job "${blockers[-1]}" RUNNING 30 || true
+done
+# nodes_of OPTION...: the number of nodes that the job has had, 0 while it waits
+nodes_of() {
+    local job
+    job=$(submit -t 10 --comment=dnnest:off -o /dev/null --mem=1000 "$@") || return 0
+    cluster_wait_job "$job" 'COMPLETED|FAILED' 10 2>/dev/null || true
+    if [[ $(cluster_job_field "$job" JobState) = PENDING ]]; then
+        echo 0
+    else
+        cluster_job_field "$job" NumNodes
+    fi
+    scancel -Q "$job" || true
+}
+is 'tasks without -N spread over nodes' "$(nodes_of --gres=gpu:a100:2 -n 4 -c 10)" 2
+is 'tasks with --ntasks-per-node do not spread' \
+    "$(nodes_of --gres=gpu:a100:2 --ntasks-per-node=4 -c 10)" 0
+is 'GPUs of tasks without -N spread over nodes' "$(nodes_of --gpus-per-task=a100:1 -n 4 -c 4)" 2
+is 'GPUs of tasks with --ntasks-per-node do not spread' \
+    "$(nodes_of --gpus-per-task=a100:1 -n 4 --ntasks-per-node=4 -c 4)" 0
+is 'GPUs of a job without -N spread over nodes' "$(nodes_of --gpus=a100:4 -c 4)" 2
+is 'GPUs of a job with -N 1 do not spread' "$(nodes_of --gpus=a100:4 -N 1 -c 4)" 0
+scancel "${blockers[@]}"
 
 # --- what users have in their environment --------------------------------------------
 
@@ -191,6 +251,11 @@ is 'all tasks of a moved array run on the new nodes' \
 
 changes_of -t 1-0 --gres=gpu:a100:4 --mem=64000 : --gres=gpu:a100:2 -c 40 --mem=64000
 is 'components of a heterogeneous job are not changed' "$changes" ''
+job=$(submit -H -t 1-0 --comment="$METADATA" --gres=gpu:a100:4 --mem=64000 : --gres=gpu:a100:2 --mem=64000)
+like 'the record of a component says why nothing was predicted' \
+    "$(cluster_job_field "$job" AdminComment)" \
+    '"verdict":"abstain".*component of a heterogeneous job'
+scancel -Q "$job"
 
 before=$(squeue -h | wc -l)
 said=$(cluster_as_user sbatch --test-only -t 1-0 --comment="$METADATA" --gres=gpu:a100:4 \
@@ -261,6 +326,13 @@ else
     job=$(squeue -h -o %A | sort -n | tail -1)
     like 'a job of scrontab moves' "$(asked "$job" | tr '\n' ' ')" "$T.*TresPerNode=gres:gpu:v100:4"
 fi
+
+# --- a type that no job is moved to ------------------------------------------------------
+
+write_conf MoveTo=no
+cluster_reconfigure
+changes_of -t 1-0 --gres=gpu:a100:4 --mem=64000
+is 'no job is moved to a type whose Gpu line says MoveTo=no' "$changes" "$T"
 
 crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
 is 'slurmctld never complained about itself' "$crashes" 0

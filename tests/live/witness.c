@@ -95,6 +95,7 @@ static void add_environment (struct line *line, const job_desc_msg_t *desc)
     static const char *const names[] = {"SLURM_GPUS=",
                                         "SLURM_GPUS_PER_NODE=",
                                         "SLURM_GPUS_PER_TASK=",
+                                        "SLURM_GPU_FREQ=",
                                         "SLURM_TRES_PER_TASK=",
                                         "SLURM_CPUS_PER_TASK="};
 
@@ -103,7 +104,8 @@ static void add_environment (struct line *line, const job_desc_msg_t *desc)
         return;
     for (uint32_t i = 0; i < desc->env_size; i++)
         for (size_t j = 0; j < sizeof (names) / sizeof (names[0]); j++)
-            if (strncmp (desc->environment[i], names[j], strlen (names[j])) == 0)
+            if (desc->environment[i]
+                && strncmp (desc->environment[i], names[j], strlen (names[j])) == 0)
                 add (line, "env", desc->environment[i]);
 }
 
@@ -116,6 +118,10 @@ static void add_counts (struct line *line, const job_desc_msg_t *desc)
     add_number (line, "min_cpus", desc->min_cpus, NO_VAL);
     add_number (line, "pn_min_cpus", desc->pn_min_cpus, NO_VAL16);
     add_number (line, "ntasks_per_node", desc->ntasks_per_node, NO_VAL16);
+    add_number (line, "ntasks_per_core", desc->ntasks_per_core, NO_VAL16);
+    add_number (line, "threads_per_core", desc->threads_per_core, NO_VAL16);
+    add_number (line, "cores_per_socket", desc->cores_per_socket, NO_VAL16);
+    add_number (line, "tmp_disk", desc->pn_min_tmp_disk, NO_VAL);
     add_number (line, "min_nodes", desc->min_nodes, NO_VAL);
     add_number (line, "max_nodes", desc->max_nodes, NO_VAL);
     add_number (line, "shared", desc->shared, NO_VAL16);
@@ -134,6 +140,8 @@ static void add_texts (struct line *line, const job_desc_msg_t *desc)
     add (line, "tres_per_task", desc->tres_per_task);
     add (line, "cpus_per_tres", desc->cpus_per_tres);
     add (line, "mem_per_tres", desc->mem_per_tres);
+    add (line, "tres_freq", desc->tres_freq);
+    add (line, "exc_nodes", desc->exc_nodes);
     add (line, "partition", desc->partition);
     add (line, "account", desc->account);
     add (line, "qos", desc->qos);
