@@ -14,6 +14,7 @@
 """Describe a PyTorch module to dnnest."""
 
 import argparse
+import collections
 import contextlib
 import importlib
 import json
@@ -29,6 +30,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 RANK_MAX = 6
 NAME_MAX = 63
 OPS_MAX = 20000
+
+# Longer buffers count as frozen parameters, such as quantised weights. Those of
+# normalisation are shorter.
+BUFFER_BYTES = 1 << 20
 
 # Two batch sizes without a common factor. Both are above 1 because batch normalisation
 # refuses a single value per channel.
@@ -128,13 +133,19 @@ def writes(schema):
                for a in schema.arguments)
 
 
-class Ref:
-    """A tensor at the time of a call: its shape, and a number for its storage."""
+# A parameter, or a long buffer.
+Weight = collections.namedtuple("Weight", "number elements bytes learns buffer")
 
-    def __init__(self, token, shape, floating=True):
+
+class Ref:
+    """A tensor at the time of a call: its shape, a number for its storage, and whether
+    a gradient towards it is computed."""
+
+    def __init__(self, token, shape, floating=True, grad=False):
         self.token = token
         self.shape = shape
         self.floating = floating
+        self.grad = grad
 
 
 class Raw:
@@ -169,16 +180,27 @@ class Run(TorchDispatchMode):
         self.path = []
         self.n_tokens = 0
         self.blocks = {}     # shape of a module's first input, by its name
-        self.params = {}     # of a token: (number, elements, trainable)
+        self.params = {}     # weights of a token
         self.names = {module: name for name, module in model.named_modules()}
-        for i, tensor in enumerate(model.parameters()):
-            self.params.setdefault(self.token_of(tensor), []).append(
-                (i, tensor.numel(), tensor.requires_grad))
+        self.add_weights(model)
+
+    def add_weights(self, model):
+        """Number the weights. Parameters that do not learn and have the same memory
+        count once."""
+        buffers = list(model.buffers())
+        places = set()
+        for i, tensor in enumerate(list(model.parameters()) + buffers):
+            token = self.token_of(tensor)
+            self.saved.add(token)
             self.alive.append(storage_of(tensor))
-        for tensor in model.buffers():
-            self.saved.add(self.token_of(tensor))
-            self.alive.append(storage_of(tensor))
-        self.saved.update(self.params)
+            place = (token, tensor.storage_offset(), tensor.numel())
+            size = tensor.numel() * tensor.element_size()
+            buffer = any(tensor is other for other in buffers)
+            if (tensor.requires_grad or place not in places) \
+                    and (not buffer or size > BUFFER_BYTES):
+                self.params.setdefault(token, []).append(Weight(
+                    i, tensor.numel(), size, tensor.requires_grad, buffer))
+            places.add(place)
 
     def token_of(self, tensor, new=False):
         key = storage_key(tensor)
@@ -188,7 +210,8 @@ class Run(TorchDispatchMode):
 
     def ref(self, tensor):
         return Ref(self.token_of(tensor), tuple(tensor.shape),
-                   tensor.is_floating_point() or tensor.is_complex())
+                   tensor.is_floating_point() or tensor.is_complex(),
+                   tensor.requires_grad)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -264,24 +287,25 @@ class Run(TorchDispatchMode):
             end = layer == module.num_layers - 1
             shape = tuple(result.shape)
             target = Ref(self.token_of(result, True) if end else self.new_token(),
-                         shape)
+                         shape, grad=result.requires_grad)
             raw = Raw("rnn", "rnn", [source], [target], hidden=module.hidden_size,
                       gates=gates)
             raw.params = [self.token_of(p) for n, p in module.named_parameters()
                           if n.endswith("_l%d" % layer)
                           or n.endswith("_l%d_reverse" % layer)]
-            raw.saved = math.prod(shape[:-1]) * directions * module.hidden_size \
-                * (gates + (2 if gates == 4 else 1))
-            if source.token not in self.saved:
+            if result.requires_grad:
+                raw.saved = math.prod(shape[:-1]) * directions * module.hidden_size \
+                    * (gates + (2 if gates == 4 else 1))
+            if result.requires_grad and source.token not in self.saved:
                 raw.saved += math.prod(source.shape)
                 self.saved.add(source.token)
             self.add(raw)
             self.saved.add(target.token)
             source = target
             if module.dropout > 0 and not end:
-                dropped = Ref(self.new_token(), shape)
+                dropped = Ref(self.new_token(), shape, grad=source.grad)
                 raw = Raw("dropout", "dropout", [source], [dropped])
-                raw.masks = math.prod(shape)
+                raw.masks = math.prod(shape) if source.grad else 0
                 self.add(raw)
                 source = dropped
 
@@ -328,12 +352,13 @@ class Run(TorchDispatchMode):
         refs = [self.ref(t) for t in (query, key, value)]
         raw = Raw("attention", "attention", refs,
                   [Ref(self.token_of(result, True), tuple(result.shape))])
-        for ref in refs + raw.outs:
-            if ref.token not in self.saved:
-                raw.saved += math.prod(ref.shape)
-                self.saved.add(ref.token)
-        # It also keeps the logarithm of the sum of each row.
-        raw.saved += math.prod(query.shape[:-1])
+        if result.requires_grad:
+            for ref in refs + raw.outs:
+                if ref.token not in self.saved:
+                    raw.saved += math.prod(ref.shape)
+                    self.saved.add(ref.token)
+            # It also keeps the logarithm of the sum of each row.
+            raw.saved += math.prod(query.shape[:-1])
         self.add(raw)
         return result
 
@@ -613,7 +638,7 @@ class Export:
             self.ops[at]["out"].append(fold(Scale.shape(a.outs[0], b.outs[0])))
 
     def parameters_of(self, raw):
-        """Numbers, sizes and trainability of the parameters that an operator reads."""
+        """The weights that an operator reads."""
         tokens = [ref.token for ref in raw.ins] + getattr(raw, "params", [])
         found = []
         for token in tokens:
@@ -635,11 +660,23 @@ class Export:
         op = self.shapes(a, b)
         self.charge(op, self.owed + params)
         self.owed = []
+        if op["op"] not in ("embedding", "loss") \
+                and not any(ref.grad for ref in self.differentiated(op, a, b)):
+            op["first"] = True
         if a.where:
             op["name"] = a.where[:NAME_MAX]
         op["saved"] = Scale.number(a.saved, b.saved)
         op["masks"] = Scale.number(a.masks, b.masks)
         return op
+
+    @staticmethod
+    def differentiated(op, a, b):
+        """The inputs towards which 'first' denies a gradient: of a layer with weights
+        not these."""
+        if op["op"] == "linear":
+            return [x for x, y in zip(a.facts["factors"], b.facts["factors"])
+                    if Scale.grows(x, y)]
+        return a.ins[:1] if a.kind.startswith("conv") or a.kind == "rnn" else a.ins
 
     def is_small_change(self, a, b):
         """Does it count as a part of its neighbour, as in the zoo? These are random
@@ -650,12 +687,19 @@ class Export:
         return a.name == "clone" and a.outs[0].token not in self.readers
 
     def charge(self, op, params):
-        new = {number: size for number, size, trainable in params
-               if trainable and number not in self.counted}
+        new = {weight.number: weight for weight in params
+               if weight.number not in self.counted}
         self.counted.update(new)
-        if new:
-            op["params"] = sum(new.values())
-            op["tensors"] = len(new)
+        learned = [weight for weight in new.values() if weight.learns]
+        frozen = [weight for weight in new.values() if not weight.learns]
+        if learned:
+            op["params"] = sum(weight.elements for weight in learned)
+            op["tensors"] = len(learned)
+        if frozen:
+            op["frozen"] = sum(weight.elements for weight in frozen)
+            size = sum(weight.bytes for weight in frozen)
+            if size != 4 * op["frozen"]:
+                op["frozen_bytes"] = size
 
     def shapes(self, a, b):
         n_outs = a.outs_used
@@ -667,9 +711,6 @@ class Export:
             op.update(a.facts)
             ins = [channels_first(s, n_dims) for s in ins[:1]]
             outs = [channels_first(s, n_dims) for s in outs]
-            # The input does not depend on parameters: it needs no gradient.
-            if a.ins[0].token in self.small.samples:
-                op["first"] = True
         elif a.kind == "product":
             ins, outs = self.product(op, a, b)
         elif a.kind == "rnn":
@@ -708,8 +749,6 @@ class Export:
             op["op"] = "matmul"
             return self.factors(a, b)
         op["op"] = "linear"
-        if x.token in self.small.samples:
-            op["first"] = True
         return [Scale.shape(x, x2) or [1]], [out or [1]]
 
     def factors(self, a, b):
@@ -743,11 +782,14 @@ class Export:
                 op["saved"] += Scale.number(a[1], b[1])
 
     def add_rest(self):
-        """Add parameters that no operator reads: the optimizer still updates them."""
-        rest = [(n, s, t) for params in self.small.params.values()
-                for n, s, t in params if t and n not in self.counted]
+        """Add parameters that no operator reads: they take memory, and the optimizer
+        updates those that learn."""
+        rest = [weight for weights in self.small.params.values() for weight in weights
+                if weight.number not in self.counted]
         if rest:
-            warn("%d parameter tensors are not used by the forward pass" % len(rest))
+            unused = sum(not weight.buffer for weight in rest)
+            if unused:
+                warn("%d parameter tensors are not used by the forward pass" % unused)
             self.ops.append({"op": "copy", "in": [], "out": [[1]], "saved": 0,
                              "masks": 0})
             self.charge(self.ops[-1], rest)
@@ -798,7 +840,6 @@ def trace(model, inputs, size, dim, fused):
     """Run forward with 'size' samples."""
     given = resize(inputs, size, dim)
     run = Run(model, fused)
-    run.samples = {run.token_of(t) for t in tensors_in(given)}
     run.alive += [storage_of(t) for t in tensors_in(given)]
     hooks = [torch.nn.modules.module.register_module_forward_pre_hook(run.enter),
              torch.nn.modules.module.register_module_forward_hook(run.leave)]

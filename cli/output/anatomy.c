@@ -43,7 +43,7 @@ static void add_to_group (struct dn_op_group *group,
         group->op = op;
     group->count += op->repeat;
     group->forward_flops += op->repeat * op->flops;
-    group->params += op->repeat * op->params;
+    group->params += op->repeat * (op->params + op->frozen_params);
     dn_op_add (&group->time, time);
 }
 

@@ -118,7 +118,8 @@ struct json_object *dn_show_model_json (const struct dn_graph *graph)
     struct json_object *json = json_object_new_object ();
 
     dn_json_add_text (json, "name", graph->name);
-    dn_json_add_real (json, "params", graph->params);
+    dn_json_add_real (json, "params", graph->params + graph->frozen_params);
+    dn_json_add_real (json, "frozen_params", graph->frozen_params);
     dn_json_add_real (json, "forward_flops_per_sample", graph->flops);
     return json;
 }
@@ -288,8 +289,10 @@ int dn_show_runs (struct dn_forecast *runs, int n_runs, const struct dn_spec *sp
 
 void dn_show_model (const struct dn_graph *graph)
 {
-    printf ("%s: %s parameters, %sFLOP per sample forward\n",
+    printf ("%s: %s parameters",
             graph->name,
-            dn_show_count (graph->params).text,
-            dn_show_count (graph->flops).text);
+            dn_show_count (graph->params + graph->frozen_params).text);
+    if (graph->frozen_params > 0)
+        printf (" (%s frozen)", dn_show_count (graph->frozen_params).text);
+    printf (", %sFLOP per sample forward\n", dn_show_count (graph->flops).text);
 }

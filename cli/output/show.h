@@ -31,7 +31,7 @@ struct dn_shown dn_show_real (double value, int decimals);
  * metadata. */
 struct json_object *dn_show_spec_json (const struct dn_spec *spec);
 
-/* {"name", "params", "forward_flops_per_sample"} */
+/* {"name", "params", "frozen_params", "forward_flops_per_sample"} */
 struct json_object *dn_show_model_json (const struct dn_graph *graph);
 
 /* Add {"p50", "p95"}: median and upper bound, times 'scale'; null when unknown. */

@@ -357,17 +357,18 @@ static void sum_up (struct dn_build *build)
 
         graph->params += op->repeat * op->params;
         graph->tensors += op->repeat * op->tensors;
+        graph->frozen_params += op->repeat * op->frozen_params;
         if (is_product (op->kind))
             graph->flops += op->repeat * op->flops;
         largest = fmax (largest, op->repeat * (op->in + op->out + op->saved));
     }
-    if (!(graph->params <= COUNT_MAX) || !(largest <= COUNT_MAX))
+    if (!(graph->params + graph->frozen_params <= COUNT_MAX) || !(largest <= COUNT_MAX))
         dn_build_fail (build,
                        DN_E_LIMIT,
                        "model: %s has %g parameters and %g elements in one layer, "
                        "expected at most %g",
                        graph->name,
-                       graph->params,
+                       graph->params + graph->frozen_params,
                        largest,
                        COUNT_MAX);
 }

@@ -22,7 +22,7 @@
 struct entry {
     const struct dn_layer *layer;
     int at;                /* its place */
-    double type[7];        /* equal within a bucket */
+    double type[8];        /* equal within a bucket */
     double sizes[N_SIZES]; /* similar within a bucket */
     int bucket;            /* the place of the first layer of its bucket */
 };
@@ -148,6 +148,16 @@ static void measure (struct entry *entry)
     }
 }
 
+/* A mean of learning and frozen layers would learn, and the bytes of a mean are either
+ * known or not.
+ */
+static double frozen_type (const struct dn_layer *layer)
+{
+    if (layer->frozen <= 0)
+        return 0;
+    return (dn_layer_is_frozen (layer) ? 1 : 2) + (layer->frozen_bytes > 0 ? 2 : 0);
+}
+
 static struct entry entry_of (const struct dn_layers *layers, int i)
 {
     const struct dn_layer *layer = &layers->list[i];
@@ -159,6 +169,7 @@ static struct entry entry_of (const struct dn_layers *layers, int i)
         .type = {(double) layer->kind,
                  layer->kernel,
                  layer->first ? 1 : 0,
+                 frozen_type (layer),
                  /* Dropout of probabilities is a part of attention. */
                  follows && layer->kind == DN_LAYER_DROPOUT ? 1 : 0,
                  /* Operators of blocks are not merged with others. */
@@ -208,6 +219,8 @@ struct bucket {
     double work; /* products of sizes, in proportion to the operations */
     double params;
     double tensors;
+    double frozen;
+    double frozen_bytes;
     double saved;
     double masks;
 };
@@ -226,6 +239,8 @@ static void fill (struct bucket *bucket, const struct entry *entry)
         n * entry->sizes[0] * entry->sizes[1] * entry->sizes[2] * usual_groups (layer);
     bucket->params += n * layer->params;
     bucket->tensors += n * dn_layer_tensors (layer);
+    bucket->frozen += n * layer->frozen;
+    bucket->frozen_bytes += n * layer->frozen_bytes;
     bucket->saved += n * layer->saved;
     bucket->masks += n * dn_layer_masks (layer);
 }
@@ -270,6 +285,8 @@ static struct dn_layer make_mean (const struct entry *first,
     layer.repeat = b->n;
     layer.params = b->params / b->n;
     layer.tensors = b->tensors / b->n;
+    layer.frozen = b->frozen / b->n;
+    layer.frozen_bytes = b->frozen_bytes / b->n;
     layer.saved = b->saved / b->n;
     layer.masks = b->masks / b->n;
     if (is_conv (&layer) || layer.kind == DN_LAYER_LINEAR) {

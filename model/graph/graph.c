@@ -4,6 +4,7 @@
  */
 #include "graph/graph.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static const char *const kind_text[] = {
@@ -24,6 +25,60 @@ static const char *const kind_text[] = {
 };
 
 const struct dn_names dn_op_kind_names = DN_NAMES (kind_text, DN_N_OP_KINDS);
+
+bool dn_op_is_frozen (const struct dn_op *op)
+{
+    return op->frozen_params > 0 && op->params <= 0;
+}
+
+/* The time of a product in units of one operation. An element read or written takes as
+ * long as some 200 of them on recent devices.
+ */
+static double product_cost (const struct dn_op *op)
+{
+    return op->flops + 200 * (op->in + op->out);
+}
+
+/* The largest share of the time of the weights' gradients that a share of the learned
+ * parameters can have: as if all of it were where a parameter costs most, such as in
+ * the first convolutions of an image network. Adapters add parameters beside those of a
+ * layer, and as many operations for each.
+ */
+static double largest_work (const struct dn_graph *graph, double share)
+{
+    double all = 0;
+    double most = 0;
+
+    for (int i = 0; i < graph->n_ops; i++) {
+        const struct dn_op *op = &graph->ops[i];
+
+        if (op->weights <= 0 || op->flops <= 0 || dn_op_is_frozen (op))
+            continue;
+        all += op->repeat * product_cost (op);
+        most = fmax (most, product_cost (op) / op->weights);
+    }
+    return all > 0 ? fmin (share * graph->params * most / all, 1) : 1;
+}
+
+void dn_graph_freeze (struct dn_graph *graph, double share)
+{
+    double wanted = share * (graph->params + graph->frozen_params);
+    double left = graph->params > 0 ? wanted / graph->params : 1;
+
+    if (left >= 1)
+        return;
+    graph->spared = 1 - largest_work (graph, left);
+    graph->frozen_params += graph->params * (1 - left);
+    graph->params *= left;
+    for (int i = 0; i < graph->n_ops; i++) {
+        struct dn_op *op = &graph->ops[i];
+
+        if (op->frozen_bytes > 0)
+            op->frozen_bytes += op->params * (1 - left) * 4;
+        op->frozen_params += op->params * (1 - left);
+        op->params *= left;
+    }
+}
 
 void dn_graph_free (struct dn_graph *graph)
 {

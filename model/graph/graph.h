@@ -49,27 +49,32 @@ struct dn_op {
     double in;      /* activation elements read */
     double out;     /* activation elements written */
     double weights; /* parameter elements read; shared weights count at every use */
-    double params;  /* parameters that this operator adds; shared ones count once */
-    double tensors; /* parameter tensors that it adds: optimizer launches */
-    double saved;   /* elements kept for the backward pass, in activation precision */
-    double masks;   /* bytes kept besides: dropout masks, pooling indices */
-    double steps;   /* kernels in sequence that cannot be batched (recurrence), 1 */
-    double calls;   /* launches of it: 1; more where the host loops over time steps */
-    double each;    /* launches for each sample: where the host loops over them; 0 */
-    int dims;       /* spatial ones of a convolution */
-    bool first;     /* reads the input: no gradient towards it is computed */
-    bool frozen;    /* nothing before it or in it learns: no backward pass */
-    bool single;    /* in single precision, whatever the network's: losses, powers */
+    double params;  /* learned parameters that it adds; shared ones count once */
+    double tensors; /* tensors of these: optimizer launches */
+    double frozen_params; /* parameters that it adds and that do not learn */
+    double frozen_bytes;  /* of these as they are stored; 0: by the precision */
+    double saved; /* elements kept for the backward pass, in activation precision */
+    double masks; /* bytes kept besides: dropout masks, pooling indices */
+    double steps; /* kernels in sequence that cannot be batched (recurrence), 1 */
+    double calls; /* launches of it: 1; more where the host loops over time steps */
+    double each;  /* launches for each sample: where the host loops over them; 0 */
+    int dims;     /* spatial ones of a convolution */
+    bool first;   /* no gradient towards its input is computed */
+    bool frozen;  /* nothing before it or in it learns: no backward pass */
+    bool single;  /* in single precision, whatever the network's: losses, powers */
 };
 
 struct dn_graph {
     char name[DN_NAME_MAX];
     struct dn_op *ops; /* owned */
     int n_ops;
-    double params;  /* learned parameters */
-    double tensors; /* parameter tensors */
-    double flops;   /* forward FLOPs per sample of convolutions and matrix products */
-    double input;   /* elements of one input sample */
+    double params;        /* learned parameters */
+    double tensors;       /* parameter tensors of these */
+    double frozen_params; /* parameters that do not learn */
+    double spared;        /* share of the weight gradients' work that is not done,
+                             since few parameters learn; 0 */
+    double flops; /* forward FLOPs per sample of convolutions and matrix products */
+    double input; /* elements of one input sample */
     double input_bytes; /* of one sample as it is copied to the device */
     uint64_t unread;    /* keys that were given but have no effect, a bit per key */
     double padding;     /* of a batch to its longest sample: padded over real; 1 */
@@ -86,6 +91,15 @@ struct dn_graph {
 int dn_graph_build (const struct dn_spec *spec,
                     struct dn_graph *graph,
                     struct dn_err *err);
+
+/* At most 'share' (0 to 1) of all parameters learns; it is not known which. The others
+ * count as frozen. The work of their weights' gradients is left out as far as every
+ * choice of what learns would leave it out. No effect where no more of them learn.
+ */
+void dn_graph_freeze (struct dn_graph *graph, double share);
+
+/* Does the operator read weights of which none learns? */
+bool dn_op_is_frozen (const struct dn_op *op);
 
 /* NULL-safe, leaves an empty graph. */
 void dn_graph_free (struct dn_graph *graph);

@@ -118,6 +118,7 @@ static bool layers_equal (const struct dn_layer *a, const struct dn_layer *b)
     return a->more_in == b->more_in && a->more_out == b->more_out
            && a->kernel == b->kernel && a->groups == b->groups && a->hidden == b->hidden
            && a->gates == b->gates && a->params == b->params && a->tensors == b->tensors
+           && a->frozen == b->frozen && a->frozen_bytes == b->frozen_bytes
            && a->flops == b->flops && a->bytes == b->bytes && a->saved == b->saved
            && a->masks == b->masks && a->first == b->first && a->fused == b->fused;
 }
@@ -129,6 +130,7 @@ static uint32_t hash_layer (const struct dn_layer *layer)
                               dn_extent_elements (&layer->out),
                               dn_extent_elements (&layer->in[0]),
                               layer->params,
+                              layer->frozen,
                               layer->saved,
                               layer->flops};
     unsigned char bytes[sizeof (numbers)];
@@ -180,6 +182,11 @@ double dn_layer_out (const struct dn_layer *layer)
     return dn_extent_elements (&layer->out) + layer->more_out;
 }
 
+bool dn_layer_is_frozen (const struct dn_layer *layer)
+{
+    return layer->frozen > 0 && layer->params <= 0;
+}
+
 /* Does the layer keep its own output, so that the next need not keep its input? */
 static bool keeps_output (enum dn_layer_kind kind)
 {
@@ -187,18 +194,36 @@ static bool keeps_output (enum dn_layer_kind kind)
            || kind == DN_LAYER_ACTIVATION;
 }
 
-static bool keeps_input (enum dn_layer_kind kind)
+/* The weights' gradient of a product needs its input, that of the input does not. */
+static bool keeps_input (const struct dn_layer *layer)
 {
+    enum dn_layer_kind kind = layer->kind;
+
+    if (kind <= DN_LAYER_LINEAR && dn_layer_is_frozen (layer))
+        return false;
     return (kind <= DN_LAYER_ACTIVATION && kind != DN_LAYER_EMBEDDING)
            || kind == DN_LAYER_POOL;
+}
+
+/* Has the layer no backward pass at all? Of layers with weights each gradient is
+ * decided by itself (predict/work.c).
+ */
+static bool is_passive (const struct dn_layer *layer)
+{
+    return layer->first && layer->params <= 0
+           && (layer->kind > DN_LAYER_RNN || layer->kind == DN_LAYER_MATMUL
+               || layer->kind == DN_LAYER_ATTENTION)
+           && layer->kind != DN_LAYER_LOSS;
 }
 
 /* Elements that a layer keeps if its description does not give them. */
 static double usual_saved (const struct dn_layer *layer, const struct dn_layer *before)
 {
-    bool kept = before && keeps_output (before->kind)
+    bool kept = before && keeps_output (before->kind) && !is_passive (before)
                 && dn_layer_out (before) == dn_layer_in (layer);
 
+    if (is_passive (layer))
+        return 0;
     switch (layer->kind) {
     case DN_LAYER_SOFTMAX:
     case DN_LAYER_LOSS:
@@ -207,7 +232,7 @@ static double usual_saved (const struct dn_layer *layer, const struct dn_layer *
         return (kept ? 0 : dn_layer_in (layer))
                + dn_layer_out (layer) * (layer->gates + (layer->gates == 4 ? 2 : 1));
     default:
-        return keeps_input (layer->kind) && !kept ? dn_layer_in (layer) : 0;
+        return keeps_input (layer) && !kept ? dn_layer_in (layer) : 0;
     }
 }
 
@@ -307,7 +332,7 @@ static int make_linear (struct making *making)
     op->m = dn_extent_elements (&layer->out) / op->n;
     op->flops = 2 * op->m * op->n * op->k;
     /* Weights that another layer counts are read here too. */
-    op->weights = fmax (layer->params, op->n * op->k);
+    op->weights = fmax (layer->params + layer->frozen, op->n * op->k);
     return 0;
 }
 
@@ -509,18 +534,23 @@ static int add_layer (struct dn_build *build, const struct dn_layer *layer)
         .build = build,
         .op = {.in = dn_layer_in (layer),
                .out = dn_layer_out (layer),
-               .weights = layer->params,
+               .weights = layer->params + layer->frozen,
                .params = layer->params,
                .tensors = dn_layer_tensors (layer),
+               .frozen_params = layer->frozen,
+               .frozen_bytes = layer->frozen > 0 ? layer->frozen_bytes : 0,
                .saved = fmax (layer->saved, 0),
                .masks = dn_layer_masks (layer),
                .first = layer->first},
     };
     double outer = dn_build_repeat (build, layer->repeat);
+    int before = build->graph.n_ops;
     int rc = make (&making);
 
     if (rc == 0 && making.op.kind != DN_OP_UNKNOWN)
         dn_build_op (build, &making.op);
+    for (int i = before; i < build->graph.n_ops; i++)
+        build->graph.ops[i].frozen = is_passive (layer);
     dn_build_repeat_end (build, outer);
     return rc;
 }

@@ -62,16 +62,18 @@ struct dn_layer {
     double more_out; /* elements of outputs beyond the first */
     double kernel;   /* positions of its window */
     double groups;
-    double hidden;  /* of a recurrent layer */
-    double gates;   /* 4 LSTM, 3 GRU, 1 tanh */
-    double params;  /* that this layer adds */
-    double tensors; /* parameter tensors that it adds */
+    double hidden;       /* of a recurrent layer */
+    double gates;        /* 4 LSTM, 3 GRU, 1 tanh */
+    double params;       /* learned ones that this layer adds */
+    double tensors;      /* parameter tensors of these */
+    double frozen;       /* parameters that it adds and that do not learn; 0 */
+    double frozen_bytes; /* of these as they are stored; 0 unknown */
     double repeat;
     double flops; /* of one of them, forward */
     double bytes; /* read and written, at 4 bytes per element */
     double saved; /* elements kept for the backward pass */
     double masks; /* bytes kept besides */
-    bool first;   /* reads the sample: no gradient towards it */
+    bool first;   /* no gradient towards its input: nothing before it learns */
     bool fused;   /* attention: in one kernel that keeps no probabilities */
 };
 
@@ -108,6 +110,9 @@ void dn_layers_settle (struct dn_layers *layers);
 /* The tensors and masks of a layer as given, else the usual ones. */
 double dn_layer_tensors (const struct dn_layer *layer);
 double dn_layer_masks (const struct dn_layer *layer);
+
+/* Does the layer have parameters, and none that learns? */
+bool dn_layer_is_frozen (const struct dn_layer *layer);
 
 /* Elements of all inputs, of all outputs. */
 double dn_layer_in (const struct dn_layer *layer);

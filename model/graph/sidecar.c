@@ -41,6 +41,8 @@ static const struct number {
     {"gates", offsetof (struct dn_layer, gates), 1, 16},
     {"params", offsetof (struct dn_layer, params), 0, COUNT_MAX},
     {"tensors", offsetof (struct dn_layer, tensors), 0, EXTENT_MAX},
+    {"frozen", offsetof (struct dn_layer, frozen), 0, COUNT_MAX},
+    {"frozen_bytes", offsetof (struct dn_layer, frozen_bytes), 0, COUNT_MAX},
     {"repeat", offsetof (struct dn_layer, repeat), 1, EXTENT_MAX},
     {"flops", offsetof (struct dn_layer, flops), 0, COUNT_MAX},
     {"bytes", offsetof (struct dn_layer, bytes), 0, COUNT_MAX},
@@ -51,25 +53,10 @@ static const struct number {
 static const char *const sidecar_keys[] = {"dnnest", "spec", "graph", NULL};
 static const char *const graph_keys[] =
     {"name", "source", "ops", "step", "blocks", "boundary", "input_bytes", NULL};
-static const char *const op_keys[] = {"op",
-                                      "name",
-                                      "in",
-                                      "out",
-                                      "kernel",
-                                      "stride",
-                                      "groups",
-                                      "hidden",
-                                      "gates",
-                                      "params",
-                                      "tensors",
-                                      "repeat",
-                                      "flops",
-                                      "bytes",
-                                      "saved",
-                                      "masks",
-                                      "first",
-                                      "fused",
-                                      NULL};
+static const char *const op_keys[] = {
+    "op",     "name",  "in",     "out",     "kernel", "stride",       "groups",
+    "hidden", "gates", "params", "tensors", "frozen", "frozen_bytes", "repeat",
+    "flops",  "bytes", "saved",  "masks",   "first",  "fused",        NULL};
 
 static double *number_of (struct dn_layer *layer, const struct number *number)
 {
@@ -466,7 +453,11 @@ int dn_sidecar_graph (const struct dn_layers *layers,
 {
     if (layers->n == 0)
         return dn_graph_build (spec, graph, err);
-    return dn_layers_graph (layers, graph, err) < 0 ? dn_err_wrap (err, "graph") : 0;
+    if (dn_layers_graph (layers, graph, err) < 0)
+        return dn_err_wrap (err, "graph");
+    if (spec->trainable >= 0)
+        dn_graph_freeze (graph, spec->trainable);
+    return 0;
 }
 
 void dn_sidecar_free (struct dn_sidecar *sidecar)

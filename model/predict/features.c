@@ -61,7 +61,7 @@ static const struct dn_feature_key keys[DN_N_FEATURES] = {
         "tables that are gathered from"},
     [DN_FEATURE_PADDING] = {"padding", "ln ratio",
         "FLOPs of products padded to tiles of 64 channels over useful FLOPs"},
-    [DN_FEATURE_PARAMS] = {"params", "ln", "learned parameters"},
+    [DN_FEATURE_PARAMS] = {"params", "ln", "parameters"},
     [DN_FEATURE_SAMPLE_FLOPS] = {"sample_flops", "ln FLOP",
         "forward FLOPs of one sample"},
     [DN_FEATURE_SAMPLE_TRAFFIC] = {"sample_traffic", "ln elements",
@@ -198,7 +198,7 @@ void dn_mix_init (struct dn_mix *mix, const struct dn_graph *graph)
             mix->pointwise_flops += flops;
         }
         if (op->kind == DN_OP_EMBEDDING)
-            mix->embedding_params += op->repeat * op->params;
+            mix->embedding_params += op->repeat * (op->params + op->frozen_params);
         if (op->kind == DN_OP_RNN)
             mix->recurrence = fmax (mix->recurrence, op->steps);
     }
@@ -259,7 +259,8 @@ static void add_operators (const struct dn_mix *mix,
         share (traffic[DN_OP_SOFTMAX] + traffic[DN_OP_LOSS], moved);
     out[DN_FEATURE_COPY_TRAFFIC] =
         share (traffic[DN_OP_COPY] + traffic[DN_OP_POOL], moved);
-    out[DN_FEATURE_EMBEDDING_PARAMS] = share (mix->embedding_params, graph->params);
+    out[DN_FEATURE_EMBEDDING_PARAMS] =
+        share (mix->embedding_params, graph->params + graph->frozen_params);
     out[DN_FEATURE_PADDING] = ln (share (mix->padded_flops, all));
     out[DN_FEATURE_RECURRENCE] = ln (mix->recurrence);
 }
@@ -275,8 +276,9 @@ static void add_sizes (const struct dn_mix *mix,
     double stages = fmax ((double) spec->pp, 1);
     double parts = stages * fmax ((double) spec->tp, 1);
     double kernels = mix->operators * passes / stages;
+    double params = graph->params + graph->frozen_params;
 
-    out[DN_FEATURE_PARAMS] = ln (graph->params);
+    out[DN_FEATURE_PARAMS] = ln (params);
     out[DN_FEATURE_SAMPLE_FLOPS] = ln (mix->all_flops);
     out[DN_FEATURE_SAMPLE_TRAFFIC] = ln (mix->all_traffic);
     out[DN_FEATURE_INTENSITY] =
@@ -288,7 +290,7 @@ static void add_sizes (const struct dn_mix *mix,
         ln (share (mix->all_traffic * batch + mix->weights, mix->operators));
     out[DN_FEATURE_TENSORS] = ln (graph->tensors);
     out[DN_FEATURE_REUSE] =
-        ln (share (mix->all_flops * batch * passes / parts, graph->params));
+        ln (share (mix->all_flops * batch * passes / parts, params));
     out[DN_FEATURE_SAMPLE_SIZE] = ln (graph->input);
     out[DN_FEATURE_SEQUENCE] = ln ((double) spec->seq_len);
     out[DN_FEATURE_BATCH] = ln (batch);

@@ -65,7 +65,7 @@ static double saved_bytes (const struct dn_setup *c,
                   || (op->kind == DN_OP_DROPOUT && last == DN_OP_SOFTMAX);
     bool whole = op->kind == DN_OP_NORM || (op->kind == DN_OP_DROPOUT && !scores)
                  || (op->kind == DN_OP_LINEAR && last == DN_OP_NORM);
-    double saved = keeping->outputs ? op->out : op->saved;
+    double saved = keeping->outputs && !op->frozen ? op->out : op->saved;
     double element = op->kind == DN_OP_LOSS ? loss_bytes (c) : c->traits->activation;
 
     if (scores && keeping->fused)
@@ -101,14 +101,15 @@ static double activation_bytes (const struct dn_setup *c, const struct keeping *
     return (blocks * in_flight + rest) / stages * c->padded;
 }
 
-/* The largest other tensors: input, output and gradient of one operator, and two copies
- * of the logits in the precision of losses.
+/* The largest other tensors: input, output and gradient of one operator, two copies of
+ * the logits in the precision of losses, and a weight that is unpacked from fewer bits.
  */
 static double transient_bytes (const struct dn_setup *c)
 {
     double element = c->traits->activation;
     double largest = 0;
     double loss = 0;
+    double unpacked = 0;
 
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
@@ -117,8 +118,10 @@ static double transient_bytes (const struct dn_setup *c)
             loss = fmax (loss, op->in * loss_bytes (c) * 2);
         else
             largest = fmax (largest, (op->in + op->out) * element);
+        if (op->frozen_bytes > 0 && op->frozen_bytes < op->weights * element)
+            unpacked = fmax (unpacked, op->weights * element);
     }
-    return (largest + loss) * c->padded / (double) c->spec->tp;
+    return ((largest + loss) * c->padded + unpacked) / (double) c->spec->tp;
 }
 
 /* Convolutions over more than one position transform their input and output (Winograd,
@@ -141,6 +144,37 @@ static double workspace_bytes (const struct dn_setup *c)
            / (double) c->spec->tp;
 }
 
+/* Bytes of the parameters that do not learn, on one device: weights without gradient
+ * and optimizer state. In mixed precision a product keeps its copy of a longer weight
+ * for the backward pass. ZeRO halves the whole network, and has fp32 weights only of
+ * what learns. FSDP casts what it gathers.
+ */
+static double frozen_bytes (const struct dn_setup *c)
+{
+    const struct dn_precision_traits *bytes = c->traits;
+    bool zero = c->parallel >= DN_PARALLEL_ZERO1 && c->parallel <= DN_PARALLEL_ZERO3;
+    double all = 0;
+
+    if (c->frozen_params <= 0)
+        return 0;
+    for (int i = 0; i < c->graph->n_ops; i++) {
+        const struct dn_op *op = &c->graph->ops[i];
+        double n = dn_is_sparse (op) ? 0 : op->frozen_params;
+        double stored = n * bytes->weights;
+
+        if (n <= 0)
+            continue;
+        if (op->frozen_bytes > 0)
+            stored = fmin (stored, op->frozen_bytes);
+        if (zero && bytes->copy > 0)
+            stored = fmin (stored, n * bytes->copy);
+        else if (c->parallel != DN_PARALLEL_FSDP && stored > n * bytes->activation)
+            stored += n * bytes->copy;
+        all += op->repeat * stored;
+    }
+    return all / c->model_parallel;
+}
+
 /* Bytes that follow from the parameters. Return the bytes of one more copy, which
  * optimizers that are not fused hold while they process lists of tensors (PyTorch's
  * foreach).
@@ -149,7 +183,8 @@ static double parameter_bytes (const struct dn_setup *c,
                                double memory[DN_N_MEMORY_CLASSES])
 {
     double params = c->dense_params / c->model_parallel;
-    double tables = (c->graph->params - c->dense_params) / (double) c->spec->gpus;
+    double tables = c->table_params / (double) c->spec->gpus;
+    double gathered = params + c->frozen_params / c->model_parallel;
     double n = c->replicas;
     double sharded = 1;
     const struct dn_precision_traits *bytes = c->traits;
@@ -171,6 +206,7 @@ static double parameter_bytes (const struct dn_setup *c,
     } else if (mixed && parallel == DN_PARALLEL_FSDP) {
         memory[DN_MEMORY_WEIGHTS] = params * bytes->weights;
     }
+    memory[DN_MEMORY_WEIGHTS] += frozen_bytes (c);
     if (n > 1 && parallel < DN_PARALLEL_ZERO2)
         memory[DN_MEMORY_BUCKETS] = memory[DN_MEMORY_GRADIENTS];
     if (parallel >= DN_PARALLEL_ZERO1) {
@@ -183,8 +219,8 @@ static double parameter_bytes (const struct dn_setup *c,
         memory[DN_MEMORY_WEIGHTS] /= n;
         memory[DN_MEMORY_BUCKETS] =
             c->graph->block_layers > 0
-                ? 2 * params * 2 / (double) c->graph->block_layers
-                : params * 2;
+                ? 2 * gathered * 2 / (double) c->graph->block_layers
+                : gathered * 2;
     }
     memory[DN_MEMORY_WEIGHTS] += tables * 4;
     if (dn_has_habit (c, DN_HABIT_IN_PLACE)
@@ -237,7 +273,8 @@ static double host_bytes (const struct dn_setup *c)
         c->spec->workers >= 0 ? (double) c->spec->workers : k->host_workers;
     double batch_bytes = c->batch * c->graph->input_bytes;
     double checkpoint =
-        c->graph->params * 4 * (1 + dn_optimizer_traits[c->spec->optimizer].states);
+        c->graph->params * 4 * (1 + dn_optimizer_traits[c->spec->optimizer].states)
+        + c->graph->frozen_params * 4;
 
     if (c->spec->input == DN_INPUT_SYNTHETIC)
         workers = 0;

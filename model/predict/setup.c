@@ -15,17 +15,25 @@ bool dn_is_sparse (const struct dn_op *op)
     const double least_params = 64e6;
 
     return op->kind == DN_OP_EMBEDDING && op->in <= most_rows
-           && op->params > least_params;
+           && op->params + op->frozen_params > least_params;
 }
 
-static double dense_params (const struct dn_graph *graph)
+/* Set the parameters by what happens to them. */
+static void count_params (struct dn_setup *setup)
 {
-    double params = graph->params;
+    const struct dn_graph *graph = setup->graph;
 
-    for (int i = 0; i < graph->n_ops; i++)
-        if (dn_is_sparse (&graph->ops[i]))
-            params -= graph->ops[i].repeat * graph->ops[i].params;
-    return params;
+    setup->dense_params = graph->params;
+    setup->frozen_params = graph->frozen_params;
+    for (int i = 0; i < graph->n_ops; i++) {
+        const struct dn_op *op = &graph->ops[i];
+
+        if (!dn_is_sparse (op))
+            continue;
+        setup->dense_params -= op->repeat * op->params;
+        setup->frozen_params -= op->repeat * op->frozen_params;
+        setup->table_params += op->repeat * (op->params + op->frozen_params);
+    }
 }
 
 /* Jobs of more devices than a node has run on several nodes, even if nodes= is less. */
@@ -68,10 +76,10 @@ void dn_setup_init (struct dn_setup *setup, const struct dn_case *c)
         .habits = dn_habits_of (c->spec),
         .replicas = (double) c->spec->gpus / model_parallel,
         .model_parallel = model_parallel,
-        .dense_params = dense_params (c->graph),
         .nodes = node_count (c->spec, c->device),
         .parallel = effective_parallel (c->spec),
     };
+    count_params (setup);
     dn_setup_batch (setup, c->spec->batch);
 }
 

@@ -24,6 +24,8 @@ struct dn_setup {
     double replicas;           /* data-parallel copies */
     double model_parallel;     /* tp * pp: devices that share one copy */
     double dense_params;       /* parameters whose whole gradient exists */
+    double table_params;       /* parameters of sparse tables, frozen ones among them */
+    double frozen_params;      /* that do not learn, without those of tables */
     double nodes;              /* that the job spreads over */
     enum dn_parallel parallel; /* what runs if it was not given */
 };

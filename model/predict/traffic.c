@@ -149,16 +149,19 @@ static double gradient_bytes (const struct dn_setup *c)
 }
 
 /* nn.DataParallel: before each step the weights are copied from the first device to all
- * others, along a ring, and the gradients are copied back when all are complete. Over
+ * others, along a ring, and the gradients are copied back when all are complete; frozen
+ * weights have none. Over
  * PCIe they flow in only one direction, and therefore faster than around a ring of
  * all-reduces.
  */
-static struct dn_traffic data_parallel (const struct dn_setup *c, double bytes)
+static struct dn_traffic data_parallel (const struct dn_setup *c,
+                                        double bytes,
+                                        double frozen)
 {
     double rate = has_nvlink (c) ? ring_rate (c, c->replicas)
                                  : c->constants->dataparallel_pcie * c->device->pcie_bw;
 
-    return (struct dn_traffic){.open = 2 * bytes / rate};
+    return (struct dn_traffic){.open = (2 * bytes + frozen) / rate};
 }
 
 struct dn_traffic dn_data_traffic (const struct dn_setup *c)
@@ -167,23 +170,25 @@ struct dn_traffic dn_data_traffic (const struct dn_setup *c)
     struct ring copies = find_copies (c);
     double params = c->dense_params / c->model_parallel;
     double bytes = params * gradient_bytes (c);
-    double weights = params * c->traits->activation;
+    double frozen = c->frozen_params / c->model_parallel;
+    double updated = params * c->traits->activation;
+    double weights = updated + frozen * c->traits->activation;
     double accum = (double) c->spec->grad_accum;
     double layers = fmax ((double) c->graph->block_layers, 1);
     double scatter = half_buckets (c, bytes, bucket, &copies);
     double last = half_reduce (c, fmin (bytes, bucket), &copies);
 
-    if (c->replicas <= 1 || params <= 0)
+    if (c->replicas <= 1 || params + frozen <= 0)
         return (struct dn_traffic){0};
     switch (c->parallel) {
     case DN_PARALLEL_DATAPARALLEL:
-        return data_parallel (c, bytes);
+        return data_parallel (c, bytes, frozen * gradient_bytes (c));
     case DN_PARALLEL_ZERO2: /* gradients are sent in every pass, to free memory */
         scatter *= accum;   /* fall through */
     case DN_PARALLEL_ZERO1:
         return (struct dn_traffic){.behind = scatter,
                                    .last = last,
-                                   .open = half_reduce (c, weights, &copies),
+                                   .open = half_reduce (c, updated, &copies),
                                    .passes = c->parallel == DN_PARALLEL_ZERO2};
     case DN_PARALLEL_ZERO3:
     case DN_PARALLEL_FSDP: /* block by block; the device waits for the first one */

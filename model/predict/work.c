@@ -282,6 +282,7 @@ static void find_work (const struct dn_setup *c,
     double rows = op->m * c->padded;
     bool forward_only = op->frozen || c->graph->whole_step;
     bool data = !forward_only && !op->first;
+    bool weight = !forward_only && !dn_op_is_frozen (op);
 
     switch (op->kind) {
     case DN_OP_CONV:
@@ -290,7 +291,7 @@ static void find_work (const struct dn_setup *c,
         set_product (&work[DN_FORWARD], c, r, op, rows, op->n, all);
         if (data)
             set_product (&work[DN_DATA], c, r, op, rows, op->k, all);
-        if (!forward_only)
+        if (weight)
             set_product (&work[DN_WEIGHT], c, r, op, op->k, op->n, all);
         break;
     case DN_OP_MATMUL: /* two gradients of the same size, both of activations */
@@ -302,7 +303,7 @@ static void find_work (const struct dn_setup *c,
         break;
     case DN_OP_EMBEDDING: /* gather; scatter, into a dense gradient or row by row */
         set_traffic (&work[DN_FORWARD], 2 * out * r->bytes, r->memory);
-        if (!forward_only)
+        if (weight)
             set_traffic (&work[DN_WEIGHT],
                          work[DN_FORWARD].bytes
                              + (dn_is_sparse (op) ? 0 : op->params * 4),
@@ -351,6 +352,7 @@ void dn_turn_of (const struct dn_setup *c,
     double layers = (double) c->graph->block_layers;
     double split = is_split (op->kind) ? (double) c->spec->tp : 1;
     double share = op->repeat / split;
+    double weight_share = op->flops > 0 ? 1 - c->graph->spared : 1;
 
     turn->block = layers > 1 && op->repeat >= layers;
     for (int d = 0; d < DN_N_DIRECTIONS; d++)
@@ -362,7 +364,7 @@ void dn_turn_of (const struct dn_setup *c,
         turn->launches[d] = any ? op->repeat * op->calls * launches_of (r, op, d) : 0;
         if (d == DN_FORWARD)
             turn->launches[d] += op->repeat * op->each * c->batch;
-        scale (&turn->work[d], share);
+        scale (&turn->work[d], d == DN_WEIGHT ? share * weight_share : share);
         turn->time[d] = seconds (&turn->work[d]) + turn->launches[d] * r->kernel_s;
     }
 }

@@ -184,6 +184,7 @@ static const struct dn_key keys[] = {
     ENUM (TRAIN, optimizer, DN_N_OPTIMIZERS, "none: forward and backward only"),
     ENUM (TRAIN, checkpointing, DN_N_CHECKPOINTINGS, "activation recomputation"),
     INT (TRAIN, compile, 0, 1, "1 with torch.compile or XLA"),
+    REAL (TRAIN, trainable, 0, 1, "share of the parameters that learns"),
     ENUM (TRAIN, layout, DN_N_LAYOUTS, "memory layout of images"),
     ENUM (TRAIN, framework, DN_N_FRAMEWORKS, "framework"),
     ENUM (TRAIN, stack, DN_N_STACKS, "ngc: the vendor's tuned container"),

@@ -180,7 +180,8 @@ struct dn_spec {
     enum dn_precision precision;
     enum dn_optimizer optimizer;
     enum dn_checkpointing checkpointing;
-    int64_t compile; /* 0, 1 */
+    int64_t compile;  /* 0, 1 */
+    double trainable; /* share of the parameters that learns */
     enum dn_layout layout;
     enum dn_framework framework;
     enum dn_stack stack;

@@ -119,8 +119,9 @@ PYTHON
 )" ''
 
 export_net odd own:Odd --input 8
-holds 'frozen parameters do not count, unused ones do, shared ones once' odd \
-    'sum(op.get("params", 0) for op in ops) == 8 * 8 + 8 + 16 + 27'
+holds 'unused parameters count, shared ones once, frozen ones as frozen' odd \
+    'sum(op.get("params", 0) for op in ops) == 8 * 8 + 8 + 16 + 27
+     and sum(op.get("frozen", 0) for op in ops) == 8 * 8 + 8'
 like 'unknown and unused operators are named' "$(cat "$work/err")" 'linalg_qr'
 like 'parameters that are not used are counted in a line' \
     "$(cat "$work/err")" '2 parameter tensors are not used'
@@ -160,6 +161,36 @@ if d["spec"]["batch"] != 16 or d["graph"]["ops"][0]["in"] != [[8]]:
     print("not described", d)
 PYTHON
 )" ''
+
+export_net backbone own:backbone --input 3,32,32
+holds 'a frozen backbone has no backward pass, and keeps what its head reads' backbone \
+    '[op.get("first", False) for op in ops] == 6 * [True] + [False]
+     and [op["saved"] for op in ops] == [0, 0, 0, 0, 8 * 28 * 28, 0, 10]
+     and "params" not in ops[3] and ops[3]["frozen"] == 8 * 8 * 9 + 8'
+export_net above own:Chain --input 16 --arg size=16 --arg layers=4 --arg learn_last=0 \
+    --arg learn_first=1
+holds 'a gradient flows through frozen layers, which keep no input' above \
+    '[op.get("first", False) for op in ops[:4]] == [True, False, False, False]
+     and [op["saved"] for op in ops[:4]] == [16, 0, 0, 0]
+     and [op.get("frozen", 0) for op in ops[:4]] == [0, 256, 256, 256]'
+export_net lora own:lora --input int64:16
+holds 'adapters learn beside frozen layers, and a tied table counts once' lora \
+    'sum(op.get("params", 0) for op in ops) == 4 * 2 * 2 * 8 * 64
+     and sum(op.get("frozen", 0) for op in ops) == 500 * 64
+         + 4 * (2 * 64 + 2 * (64 * 64 + 64) + 8 * 64 * 64 + 5 * 64)
+     and not any("frozen_bytes" in op for op in ops)
+     and [op["saved"] for op in ops if op.get("frozen", 0) == 64 * 64 + 64] == 8 * [0]'
+export_net half own:lora --input int64:16 --arg half=true
+holds 'frozen weights in 16 bits have two bytes each' half \
+    'all(op["frozen_bytes"] == 2 * op["frozen"] for op in ops if "frozen" in op)'
+for buffer in false true; do
+    export_net quantised own:Quantised --input 2048 --arg buffer=$buffer
+    holds "weights in 8 bits have one byte each, buffer=$buffer" quantised \
+        'ops[0]["frozen"] == 2048 * 2049 and ops[0]["frozen_bytes"] == 2048 * (2048 + 4)
+         and "frozen" not in ops[1] and ops[1]["params"] == 4096'
+done
+is 'weights, gradients and optimizer state are those that PyTorch holds' \
+    "$(PYTHONPATH=$data:$top/cli DNNEST=$DNNEST "$PYTHON" "$data/held.py" "$work" 2>&1)" ''
 
 if [[ ${DNNEST_TORCH-} != all ]]; then
     skip 'the networks of torchvision are those of the zoo' \

@@ -203,5 +203,7 @@ int dn_graph_build (const struct dn_spec *spec,
     if (dn_build_finish (&build, graph) < 0)
         return -1;
     scale_totals (graph, params, flops, activations);
+    if (spec->trainable >= 0)
+        dn_graph_freeze (graph, spec->trainable);
     return 0;
 }
