@@ -459,6 +459,18 @@ int dn_sidecar_compact (struct dn_span text,
                        max);
 }
 
+/* A described network is what its layers are: of the keys of a network, model= is a
+ * label, and the predictor reads seq_len= and image=, where nobody changes what the
+ * author of the layers wrote.
+ */
+static uint64_t unread_beside (const struct dn_layers *layers,
+                               const struct dn_spec *spec)
+{
+    uint64_t read = DN_KEY_BIT (model) | DN_KEY_BIT (seq_len) | DN_KEY_BIT (image);
+
+    return dn_spec_network_keys (spec) & (~read | layers->overridden);
+}
+
 int dn_sidecar_graph (const struct dn_layers *layers,
                       const struct dn_spec *spec,
                       struct dn_graph *graph,
@@ -466,7 +478,10 @@ int dn_sidecar_graph (const struct dn_layers *layers,
 {
     if (layers->n == 0)
         return dn_graph_build (spec, graph, err);
-    return dn_layers_graph (layers, graph, err) < 0 ? dn_err_wrap (err, "graph") : 0;
+    if (dn_layers_graph (layers, graph, err) < 0)
+        return dn_err_wrap (err, "graph");
+    graph->unread = unread_beside (layers, spec);
+    return 0;
 }
 
 void dn_sidecar_free (struct dn_sidecar *sidecar)
