@@ -138,6 +138,19 @@ static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
         spec->nodes = request->n_nodes;
 }
 
+/* The estimate is of one training. Where the script may have several and the metadata
+ * do not say how many, the limit must stay, and what is slower might exceed it.
+ */
+static void keep_for_several (const struct dn_spec *spec, struct dn_request *request)
+{
+    if (request->several_why[0] == '\0' || spec->runs != DN_UNSET)
+        return;
+    if (request->keep_time[0] == '\0')
+        memcpy (request->keep_time, request->several_why, sizeof (request->keep_time));
+    if (request->keep_gpu[0] == '\0')
+        memcpy (request->keep_gpu, request->several_why, sizeof (request->keep_gpu));
+}
+
 /* Slurm reports the errors in the request of a job without metadata, so they are
  * ignored here.
  */
@@ -153,6 +166,7 @@ static int read_request (struct making *m)
     if (dn_request_read (m->job, m->deadline, &advice->request, m->err) < 0)
         return -1;
     fill_from_request (&advice->spec, &advice->request);
+    keep_for_several (&advice->spec, &advice->request);
     dn_policy_keep_for_probe (&advice->spec, &advice->request);
     return NEXT;
 }
