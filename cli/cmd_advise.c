@@ -50,8 +50,10 @@ static int take_options (const struct dn_command *self, struct call *call)
     while ((option = dn_options_next (given)) != DN_OPTION_END) {
         if (option == DN_OPTION_LEAVE)
             return -1;
-        if (option == DN_OPTION_UNKNOWN)
+        if (option == DN_OPTION_UNKNOWN && !dn_options_mistyped (given))
             dn_sbatch_unknown (given->argument);
+        else if (option == DN_OPTION_UNKNOWN)
+            return -1;
         else if (option >= N_OPTIONS)
             dn_sbatch_set (&call->sbatch, option - N_OPTIONS, given->argument);
         else if (option == OPTION_DEF_MEM)
@@ -220,6 +222,7 @@ static void print_json (const struct dn_site *site, const struct dn_advice *advi
                                 : NULL);
     add_decision (json, advice);
     dn_json_add_text (json, "message", message[0] ? message : NULL);
+    dn_json_add_text (json, "ignored", advice->ignored[0] ? advice->ignored : NULL);
     add_edits (json, &advice->patch);
     reasons = dn_json_add_array (json, "reasons");
     for (int i = 0; i < advice->decision.n_reasons; i++)
@@ -415,6 +418,8 @@ static int advise (struct call *call, const struct dn_site *site)
         return dn_fail (err.code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, &err);
     if (advise_and_time (site, &call->sbatch.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    if (advice->metadata != DN_METADATA_OFF)
+        dn_warn_ignored (advice->ignored);
     if (call->given.json)
         print_json (site, advice);
     else

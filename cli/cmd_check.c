@@ -115,9 +115,10 @@ struct finding {
     enum dn_metadata metadata;
     struct dn_spec given;
     struct dn_subject subject;
+    char ignored[DN_REASON_MAX]; /* why a text like metadata is not read; "" */
 };
 
-/* Is the argument metadata or a comment, and not a script's path? A path with a '='
+/* Is the argument metadata, and not a script's path? A path with a '='
  * must begin with '/' or '.'.
  */
 static bool is_metadata (const char *argument)
@@ -125,12 +126,17 @@ static bool is_metadata (const char *argument)
     return argument[0] != '/' && argument[0] != '.' && strchr (argument, '=');
 }
 
+/* Has it the mark of a comment, even where the plugin does not find it? */
 static bool is_comment (const char *argument)
 {
     static const char mark[] = "dnnest:";
 
-    return strlen (argument) >= sizeof (mark) - 1
-           && dn_word_equal (argument, sizeof (mark) - 1, mark, sizeof (mark) - 1);
+    const size_t len = sizeof (mark) - 1;
+
+    for (; strlen (argument) >= len; argument++)
+        if (dn_word_equal (argument, len, mark, len))
+            return true;
+    return false;
 }
 
 /* Read all metadata of the job. Return an enum dn_exit. */
@@ -148,6 +154,8 @@ static int describe (const struct dn_site *site,
     carriers = dn_carriers_of (job);
     if (dn_describe (&carriers, &sidecar, &finding->metadata, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
+    dn_spec_ignored (&carriers, finding->ignored);
+    dn_warn_ignored (finding->ignored);
     finding->given = sidecar.spec;
     finding->subject.layers = sidecar.layers;
     return DN_EXIT_DONE;
@@ -209,6 +217,13 @@ static int collect (const struct dn_site *site,
                     struct dn_err *err)
 {
     *n_gpus = DN_UNSET;
+    if (argument[0] == '\0') {
+        dn_err_set (err,
+                    DN_E_SYNTAX,
+                    "the argument is empty, expected metadata, a comment, a sidecar or "
+                    "a batch script");
+        return dn_fail (DN_EXIT_USAGE, err);
+    }
     finding->given = dn_spec_empty ();
     finding->metadata = DN_METADATA_GIVEN;
     if (is_comment (argument))
@@ -226,8 +241,6 @@ static int print_json (const struct finding *finding)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     bool given = finding->metadata == DN_METADATA_GIVEN;
-    struct json_object *unread;
-    const char *key;
 
     dn_json_add_text (json,
                       "metadata",
@@ -240,9 +253,11 @@ static int print_json (const struct finding *finding)
         json, "spec", given ? dn_show_spec_json (&finding->subject.spec) : NULL);
     json_object_object_add (
         json, "model", given ? dn_show_model_json (&finding->subject.graph) : NULL);
-    unread = dn_json_add_array (json, "unread");
-    for (int i = 0; (key = dn_subject_unread (&finding->subject, i)); i++)
-        json_object_array_add (unread, dn_json_text (key));
+    json_object_object_add (
+        json,
+        "unread",
+        dn_show_keys_json (given ? dn_subject_unread (&finding->subject) : 0));
+    dn_json_add_text (json, "ignored", finding->ignored[0] ? finding->ignored : NULL);
     dn_json_print (json);
     return DN_EXIT_DONE;
 }

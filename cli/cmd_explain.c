@@ -138,6 +138,8 @@ static void print_json (const struct dn_site *site,
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));
     json_object_object_add (
         json, "candidate", dn_show_run_json (&best, &subject->spec));
+    json_object_object_add (
+        json, "unread", dn_show_keys_json (anatomy->estimate.unread));
     dn_json_add_text (json, "bound_by", bound_text (anatomy->bottleneck));
     dn_json_add_real (json, "site_factor", anatomy->estimate.site);
     add_stages (json, &anatomy->estimate);

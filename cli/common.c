@@ -173,39 +173,15 @@ int dn_write_output (const char *path, const char *text, struct dn_err *err)
     return -1;
 }
 
-/* Insertions, deletions and replacements that lead from one word to the other. */
-static size_t edit_distance (const char *a, const char *b)
+void dn_warn_ignored (const char *ignored)
 {
-    size_t row[DN_NAME_MAX + 1];
-    size_t a_len = strlen (a);
-    size_t b_len = strlen (b);
-
-    if (a_len > DN_NAME_MAX || b_len > DN_NAME_MAX)
-        return DN_NAME_MAX;
-    for (size_t j = 0; j <= b_len; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= a_len; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= b_len; j++) {
-            size_t above = row[j];
-            size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-
-            if (above + 1 < best)
-                best = above + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = above;
-            row[j] = best;
-        }
-    }
-    return row[b_len];
+    if (ignored[0] != '\0')
+        dn_complain ("warning: metadata ignored: %s", ignored);
 }
 
 void dn_add_near (struct dn_buf *buf,
                   const char *wanted,
-                  const char *(*name) (const void *names, int i),
+                  dn_name_at_f name,
                   const void *names)
 {
     int n_near = 0;
@@ -213,6 +189,6 @@ void dn_add_near (struct dn_buf *buf,
 
     for (int i = 0; n_near < NEAR_MAX && (candidate = name (names, i)); i++)
         if ((*wanted && strstr (candidate, wanted))
-            || edit_distance (wanted, candidate) <= NEAR_EDITS)
+            || dn_word_distance (dn_span_of (wanted), candidate) <= NEAR_EDITS)
             dn_buf_add (buf, "%s%s", n_near++ == 0 ? ", near: " : " ", candidate);
 }

@@ -16,6 +16,9 @@
 /* Values of getopt_long () for rows without a letter; larger than any character. */
 #define FIRST_ROW_VALUE 1000
 
+/* Letters in which a mistyped option differs from the one that was meant. */
+#define MISTYPED_EDITS 2
+
 enum {
     COMMON_JSON,
     COMMON_CONF,
@@ -241,6 +244,48 @@ static int find_row (const struct dn_options *o, int value)
     return -1;
 }
 
+static const char *option_at (const void *options, int i)
+{
+    const struct dn_options *o = options;
+
+    return i < o->n_options ? o->longs[i].name : NULL;
+}
+
+/* The name of "--name" or "--name=value"; empty for other options. */
+static struct dn_span name_of (const char *argument)
+{
+    struct dn_span rest = dn_span_of (argument);
+
+    if (strncmp (argument, "--", 2) != 0)
+        return (struct dn_span){argument, 0};
+    rest.text += 2;
+    rest.len -= 2;
+    return dn_span_cut (&rest, "=");
+}
+
+static void misuse_unknown (struct dn_options *o)
+{
+    const char *nearest = dn_word_nearest (name_of (o->argument), option_at, o);
+
+    o->exit_code = dn_options_misuse (o->command,
+                                      "unknown option '%s'%s%s%s",
+                                      dn_quote (o->argument, strlen (o->argument)).text,
+                                      nearest ? ", did you mean --" : "",
+                                      nearest ? nearest : "",
+                                      nearest ? "?" : "");
+}
+
+bool dn_options_mistyped (struct dn_options *o)
+{
+    struct dn_span name = name_of (o->argument);
+    const char *nearest = dn_word_nearest (name, option_at, o);
+
+    if (!nearest || dn_word_distance (name, nearest) > MISTYPED_EDITS)
+        return false;
+    misuse_unknown (o);
+    return true;
+}
+
 /* getopt_long () found an unknown option, a missing argument, or an argument that the
  * option does not take. optopt is the option's value; 0 for an unknown long option.
  */
@@ -260,9 +305,7 @@ static int take_error (struct dn_options *o, int found)
     o->argument = optopt ? o->letter : o->argv[optind - 1];
     if (o->command->guest_options)
         return DN_OPTION_UNKNOWN;
-    dn_options_misuse (o->command,
-                       "unknown option '%s'",
-                       dn_quote (o->argument, strlen (o->argument)).text);
+    misuse_unknown (o);
     return leave (o, DN_EXIT_USAGE);
 }
 

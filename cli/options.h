@@ -85,6 +85,12 @@ void dn_options_begin_bare (struct dn_options *options,
 /* Return the row of the next option, or one of the constants above. */
 int dn_options_next (struct dn_options *options);
 
+/* After DN_OPTION_UNKNOWN: is it a long option that differs in a letter or two from one
+ * of the command, or of its guest? Then print the usage error. Other options may be
+ * those of a site's SPANK plugins.
+ */
+bool dn_options_mistyped (struct dn_options *options);
+
 /* Print a usage error with a hint to the command's help, and return DN_EXIT_USAGE. */
 int dn_options_misuse (const struct dn_command *command, const char *format, ...)
     DN_PRINTF (2, 3);

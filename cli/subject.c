@@ -12,15 +12,29 @@
 /* dn_predict () takes this as unknown: the run then has all CPUs that it needs. */
 #define CPUS_UNKNOWN (-1)
 
-const char *dn_subject_unread (const struct dn_subject *subject, int i)
+uint64_t dn_subject_unread (const struct dn_subject *subject)
 {
-    int n_keys;
-    const struct dn_key *keys = dn_spec_keys (&n_keys);
+    const struct dn_case any = {.spec = &subject->spec, .graph = &subject->graph};
 
-    for (int k = 0; k < n_keys; k++)
-        if (subject->graph.unread >> k & 1 && i-- == 0)
-            return keys[k].name;
-    return NULL;
+    return dn_unread_keys (&any);
+}
+
+/* The plugin abstains if a key of the network is not read. */
+static void warn_unread (const struct dn_subject *subject)
+{
+    const struct dn_key *key;
+
+    for (int i = 0; (key = dn_spec_key_of (dn_subject_unread (subject), i)); i++) {
+        if (dn_key_is_network (key))
+            dn_complain ("warning: key %s= is not read by %s: the prediction is of "
+                         "another network, and such a job is not changed",
+                         key->name,
+                         subject->graph.name);
+        else
+            dn_complain ("warning: the prediction does not use %s=, its bounds are "
+                         "wider",
+                         key->name);
+    }
 }
 
 int dn_subject_write (const struct dn_spec *spec,
@@ -42,10 +56,7 @@ int dn_subject_build (const struct dn_site *site,
         return -1;
     if (dn_sidecar_graph (&subject->layers, &subject->spec, &subject->graph, err) < 0)
         return -1;
-    for (int i = 0; dn_subject_unread (subject, i); i++)
-        dn_complain ("warning: %s: has no effect on %s",
-                     dn_subject_unread (subject, i),
-                     subject->graph.name);
+    warn_unread (subject);
     return 0;
 }
 

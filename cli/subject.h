@@ -31,16 +31,16 @@ int dn_subject_write (const struct dn_spec *spec,
                       size_t size,
                       struct dn_err *err);
 
-/* The i-th key that was given but has no effect on the network, NULL after the last. */
-const char *dn_subject_unread (const struct dn_subject *subject, int i);
+/* The keys that were given and that no prediction of a built subject uses. */
+uint64_t dn_subject_unread (const struct dn_subject *subject);
 
 /* Read metadata text ("-": from stdin; or a sidecar's path) into spec and layers as it
  * was given. Return -1 with 'err' and 'subject' empty.
  */
 int dn_subject_parse (const char *text, struct dn_subject *subject, struct dn_err *err);
 
-/* The same, resolve it and build its network. Warn about keys that have no effect on
- * it. Return -1 with 'err' and 'subject' empty.
+/* The same, resolve it and build its network. Warn about keys that no prediction
+ * uses. Return -1 with 'err' and 'subject' empty.
  */
 int dn_subject_read (const struct dn_site *site,
                      const char *text,

@@ -35,10 +35,29 @@ void dn_advice_free (struct dn_advice *advice)
     free (advice);
 }
 
-/* A fast search for a mark; the text is parsed later. */
-static bool has_mark (const char *text, size_t limit, const char *mark)
+/* A fast search for "#DNNEST" and its misspellings "#dnnest" and "# DNNEST"; the text
+ * is parsed later.
+ */
+static bool has_mark (const char *script)
 {
-    return text && memmem (text, strnlen (text, limit), mark, strlen (mark));
+    static const char mark[] = "dnnest";
+    const size_t len = sizeof (mark) - 1;
+    const char *at = script;
+    const char *end;
+
+    if (!script)
+        return false;
+    end = script + strnlen (script, DN_SCRIPT_HEAD_MAX);
+    while ((at = memchr (at, '#', (size_t) (end - at)))) {
+        at++;
+        while (at < end && (*at == ' ' || *at == '\t'))
+            at++;
+        if ((size_t) (end - at) < len)
+            return false;
+        if (dn_word_equal (at, len, mark, len))
+            return true;
+    }
+    return false;
 }
 
 static bool has_tres (const struct dn_job *job)
@@ -56,8 +75,7 @@ bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job)
     /* The mark in the comment, "dnnest:", ignores case, so search for its colon. */
     return job->option || job->sidecar
            || (comment && memchr (comment, ':', strnlen (comment, DN_COMMENT_MAX)))
-           || has_mark (job->script, DN_SCRIPT_HEAD_MAX, "#DNNEST")
-           || (site->opt_in_all && has_tres (job));
+           || has_mark (job->script) || (site->opt_in_all && has_tres (job));
 }
 
 /* The state of one advice, passed from stage to stage. */
@@ -97,6 +115,7 @@ static int describe (struct making *m)
 
     if (dn_describe (&carriers, &sidecar, &advice->metadata, m->err) < 0)
         return -1;
+    dn_spec_ignored (&carriers, advice->ignored);
     advice->spec = sidecar.spec;
     m->layers = sidecar.layers;
     if (advice->metadata == DN_METADATA_NONE)
@@ -123,6 +142,19 @@ static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
         spec->nodes = request->most_nodes;
 }
 
+/* The estimate is of one training. Where the script may have several and the metadata
+ * do not say how many, the limit must stay, and what is slower might exceed it.
+ */
+static void keep_for_several (const struct dn_spec *spec, struct dn_request *request)
+{
+    if (request->several_why[0] == '\0' || spec->runs != DN_UNSET)
+        return;
+    if (request->keep_time[0] == '\0')
+        memcpy (request->keep_time, request->several_why, sizeof (request->keep_time));
+    if (request->keep_gpu[0] == '\0')
+        memcpy (request->keep_gpu, request->several_why, sizeof (request->keep_gpu));
+}
+
 /* Slurm reports the errors in the request of a job without metadata, so they are
  * ignored here.
  */
@@ -138,6 +170,7 @@ static int read_request (struct making *m)
     if (dn_request_read (m->job, m->deadline, &advice->request, m->err) < 0)
         return -1;
     fill_from_request (&advice->spec, &advice->request);
+    keep_for_several (&advice->spec, &advice->request);
     dn_policy_keep_for_probe (&advice->spec, &advice->request);
     return NEXT;
 }

@@ -20,6 +20,7 @@
 struct dn_advice {
     struct dn_rules rules; /* in force for this job; set also on failure */
     enum dn_metadata metadata;
+    char ignored[DN_REASON_MAX]; /* why a text like metadata is not read; "" */
     struct dn_spec spec;
     struct dn_request request;
     struct dn_candidates candidates;
@@ -33,8 +34,8 @@ struct dn_advice *dn_advice_new (void);
 void dn_advice_free (struct dn_advice *advice);
 
 /* Cheap test whether a submission may concern dnnest: has it the option or a sidecar, a
- * colon in the comment or "#DNNEST" in the head of the script? Where OptIn=all holds
- * for any job: does it request any resource that may be a GPU?
+ * colon in the comment or a line like "#DNNEST" in the head of the script? Where
+ * OptIn=all holds for any job: does it request any resource that may be a GPU?
  */
 bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
 

@@ -77,6 +77,7 @@ bool dn_cache_key_of (const struct dn_spec *spec,
     key->len = sizeof (cpus_per_gpu);
     for (int i = 0; i < n_rows; i++)
         add_value (key, spec, &rows[i]);
+    add_bytes (key, &spec->derived, sizeof (spec->derived));
     for (int i = 0; i < n_devices; i++) {
         uintptr_t address = (uintptr_t) devices[i];
 

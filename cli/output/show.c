@@ -101,6 +101,16 @@ static struct json_object *key_json (const struct dn_spec *spec,
     }
 }
 
+struct json_object *dn_show_keys_json (uint64_t set)
+{
+    struct json_object *array = json_object_new_array ();
+    const struct dn_key *key;
+
+    for (int i = 0; (key = dn_spec_key_of (set, i)); i++)
+        json_object_array_add (array, dn_json_text (key->name));
+    return array;
+}
+
 struct json_object *dn_show_spec_json (const struct dn_spec *spec)
 {
     struct json_object *json = json_object_new_object ();

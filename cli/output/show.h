@@ -31,6 +31,9 @@ struct dn_shown dn_show_real (double value, int decimals);
  * metadata. */
 struct json_object *dn_show_spec_json (const struct dn_spec *spec);
 
+/* The names of a set of keys. */
+struct json_object *dn_show_keys_json (uint64_t set);
+
 /* {"name", "params", "frozen_params", "forward_flops_per_sample"} */
 struct json_object *dn_show_model_json (const struct dn_graph *graph);
 

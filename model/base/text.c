@@ -13,6 +13,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
+
+/* A name at a greater distance is not suggested, nor one that is mostly different. */
+#define NEAR_EDITS   3
+#define NEAR_LETTERS 3 /* per edit */
+
+/* Parts of a word and beginnings of names that are shorter say nothing. */
+#define NEAR_PART  4
+#define NEAR_BEGIN 3
+
 struct dn_span dn_span_of (const char *text)
 {
     return (struct dn_span){text, text ? strlen (text) : 0};
@@ -277,6 +287,14 @@ int dn_real_read (struct dn_span span,
     return 0;
 }
 
+/* The constants of an enum from the second one on: the first is "unknown". */
+static const char *constant_at (const void *names, int i)
+{
+    const struct dn_names *table = names;
+
+    return i + 1 < table->n_names ? table->names[i + 1] : NULL;
+}
+
 int dn_enum_read (struct dn_span span,
                   const char *what,
                   const struct dn_names *names,
@@ -284,6 +302,7 @@ int dn_enum_read (struct dn_span span,
                   struct dn_err *err)
 {
     int found = span.text ? dn_names_find (names, span.text, span.len) : -1;
+    const char *nearest;
     char expected[DN_ERR_TEXT_MAX];
     struct dn_buf buf = dn_buf_on (expected, sizeof (expected));
 
@@ -293,12 +312,116 @@ int dn_enum_read (struct dn_span span,
     }
     for (int i = 1; i < names->n_names; i++)
         dn_buf_add (&buf, " %s", names->names[i]);
+    nearest = dn_word_nearest (span, constant_at, names);
     return dn_err_set (err,
                        DN_E_RANGE,
-                       "%s: '%s' is unknown, expected one of%s",
+                       "%s: '%s' is unknown, expected one of%s%s%s%s",
                        what,
                        dn_quote (span.text, span.len).text,
-                       expected);
+                       expected,
+                       nearest ? "; did you mean " : "",
+                       nearest ? nearest : "",
+                       nearest ? "?" : "");
+}
+
+static bool is_same_letter (char a, char b)
+{
+    return dn_word_equal (&a, 1, &b, 1);
+}
+
+static int least_of (int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Optimal string alignment: 'row' has the distances from the first i letters of the
+ * word to all beginnings of the name, 'last' and 'before' those of i - 1 and i - 2.
+ */
+int dn_word_distance (struct dn_span word, const char *name)
+{
+    int rows[3][DN_NAME_MAX + 1];
+    size_t n = strnlen (name, DN_NAME_MAX + 1);
+
+    if (word.len > DN_NAME_MAX || n > DN_NAME_MAX)
+        return DN_NAME_MAX;
+    for (size_t j = 0; j <= n; j++)
+        rows[0][j] = (int) j;
+    for (size_t i = 1; i <= word.len; i++) {
+        int *row = rows[i % 3];
+        const int *last = rows[(i + 2) % 3];
+        const int *before = rows[(i + 1) % 3];
+        const char *at = word.text + i - 1;
+
+        row[0] = (int) i;
+        for (size_t j = 1; j <= n; j++) {
+            int cost = is_same_letter (*at, name[j - 1]) ? 0 : 1;
+
+            row[j] = least_of (last[j - 1] + cost, 1 + least_of (last[j], row[j - 1]));
+            if (i > 1 && j > 1 && is_same_letter (*at, name[j - 2])
+                && is_same_letter (at[-1], name[j - 1]))
+                row[j] = least_of (row[j], before[j - 2] + 1);
+        }
+    }
+    return rows[word.len % 3][n];
+}
+
+static bool is_word_letter (char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit (c);
+}
+
+/* Is 'name' a part of 'word', with no letter or digit before and after it? */
+static bool has_part (struct dn_span word, const char *name, size_t len)
+{
+    for (size_t i = 0; i + len <= word.len; i++)
+        if (dn_word_equal (word.text + i, len, name, len)
+            && (i == 0 || !is_word_letter (word.text[i - 1]))
+            && (i + len == word.len || !is_word_letter (word.text[i + len])))
+            return true;
+    return false;
+}
+
+/* How well 'name' explains 'word'; 0: not at all. Any distance is better than any part,
+ * and any part better than a beginning.
+ */
+static int likeness (struct dn_span word, const char *name)
+{
+    const int by_part = DN_NAME_MAX + 1;
+    const int by_distance = 2 * by_part;
+    int len = (int) strnlen (name, DN_NAME_MAX);
+    int change = len - (int) word.len;
+
+    if (change >= -NEAR_EDITS && change <= NEAR_EDITS) {
+        int distance = dn_word_distance (word, name);
+
+        if (distance <= NEAR_EDITS && NEAR_LETTERS * distance <= len)
+            return by_distance + NEAR_EDITS - distance;
+    }
+    if (len >= NEAR_PART && has_part (word, name, (size_t) len))
+        return by_part + len;
+    if (word.len >= NEAR_BEGIN && change > 0
+        && dn_word_equal (word.text, word.len, name, word.len))
+        return 1;
+    return 0;
+}
+
+const char *dn_word_nearest (struct dn_span word, dn_name_at_f name, const void *names)
+{
+    const char *nearest = NULL;
+    const char *candidate;
+    int most = 0;
+
+    if (!word.text || word.len == 0 || word.len > DN_NAME_MAX)
+        return NULL;
+    for (int i = 0; (candidate = name (names, i)); i++) {
+        int now = likeness (word, candidate);
+
+        if (now > most) {
+            most = now;
+            nearest = candidate;
+        }
+    }
+    return nearest;
 }
 
 /* Fields of a Slurm time between ':', at most three. Return how many, or -1. */

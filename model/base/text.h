@@ -77,6 +77,21 @@ int dn_enum_read (struct dn_span span,
                   int *out,
                   struct dn_err *err);
 
+/* The i-th of some names, NULL after the last. */
+typedef const char *(*dn_name_at_f) (const void *names, int i);
+
+/* Letters to insert, delete, replace or swap with their neighbour to make 'name' of
+ * 'word'; case is ignored, '-' and '_' are the same. Where either is longer than
+ * DN_NAME_MAX: DN_NAME_MAX.
+ */
+int dn_word_distance (struct dn_span word, const char *name);
+
+/* The name that is most probably meant by 'word': the nearest by dn_word_distance (),
+ * else the longest that is a part of it ("num_layers"), else the first that begins with
+ * it. NULL if none resembles it. Some microseconds for a hundred names.
+ */
+const char *dn_word_nearest (struct dn_span word, dn_name_at_f name, const void *names);
+
 /* Read a Slurm time in seconds: "minutes", "minutes:seconds", "hours:minutes:seconds",
  * "days-hours", "days-hours:minutes", "days-hours:minutes:seconds".
  */

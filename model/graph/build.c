@@ -33,11 +33,6 @@ void dn_build_fail (struct dn_build *build, enum dn_errc code, const char *forma
     dn_err_set (build->err, code, "%s", text);
 }
 
-static bool is_architecture (const struct dn_key *key)
-{
-    return strcmp (key->group, "architecture") == 0;
-}
-
 /* Compare one dimension or number with the key's range. */
 static void check_range (struct dn_build *build, const struct dn_key *key, double value)
 {
@@ -104,7 +99,7 @@ void dn_build_start (struct dn_build *build,
     build->graph.padding = 1;
     snprintf (build->graph.name, sizeof (build->graph.name), "%s", name);
     for (int i = 0; i < n_keys; i++) {
-        if (is_architecture (&keys[i]))
+        if (dn_key_is_network (&keys[i]))
             check_key (build, &keys[i]);
     }
 }
@@ -112,13 +107,7 @@ void dn_build_start (struct dn_build *build,
 /* Remember that the builder has read the key at 'offset'. */
 static void want (struct dn_build *build, size_t offset)
 {
-    int n_keys;
-    const struct dn_key *keys = dn_spec_keys (&n_keys);
-
-    for (int i = 0; i < n_keys && i < 64; i++) {
-        if (keys[i].offset == offset)
-            build->wanted |= UINT64_C (1) << i;
-    }
+    build->wanted |= dn_spec_bit (offset);
 }
 
 double dn_build_int (struct dn_build *build, size_t offset, double otherwise)
@@ -139,10 +128,16 @@ double dn_build_real (struct dn_build *build, size_t offset, double otherwise)
     return value < 0 ? otherwise : value;
 }
 
-enum dn_head dn_build_head (struct dn_build *build, enum dn_head otherwise)
+enum dn_head dn_build_head (struct dn_build *build,
+                            enum dn_head otherwise,
+                            unsigned others)
 {
+    enum dn_head head = build->spec->head;
+
+    if (head != otherwise && !(others >> head & 1))
+        return otherwise;
     want (build, offsetof (struct dn_spec, head));
-    return build->spec->head == DN_HEAD_UNKNOWN ? otherwise : build->spec->head;
+    return head;
 }
 
 enum dn_stem dn_build_stem (struct dn_build *build, enum dn_stem otherwise)
@@ -327,20 +322,6 @@ double dn_build_round (double channels, double divisor)
     return rounded < 0.9 * channels ? rounded + divisor : rounded;
 }
 
-/* Keys that were given and that no builder read. */
-static uint64_t unread_keys (const struct dn_build *build)
-{
-    uint64_t unread = 0;
-    int n_keys;
-    const struct dn_key *keys = dn_spec_keys (&n_keys);
-
-    for (int i = 0; i < n_keys && i < 64; i++)
-        if (is_architecture (&keys[i]) && strcmp (keys[i].name, "model") != 0
-            && !(build->wanted >> i & 1) && dn_spec_has (build->spec, &keys[i]))
-            unread |= UINT64_C (1) << i;
-    return unread;
-}
-
 static bool is_product (enum dn_op_kind kind)
 {
     return kind == DN_OP_CONV || kind == DN_OP_LINEAR || kind == DN_OP_MATMUL
@@ -382,7 +363,8 @@ int dn_build_finish (struct dn_build *build, struct dn_graph *graph)
         *graph = (struct dn_graph){0};
         return -1;
     }
-    build->graph.unread = unread_keys (build);
+    build->graph.unread =
+        dn_spec_network_keys (build->spec) & ~build->wanted & ~DN_KEY_BIT (model);
     *graph = build->graph;
     build->graph = (struct dn_graph){0};
     return 0;

@@ -135,8 +135,15 @@ void dn_build_fail (struct dn_build *build, enum dn_errc code, const char *forma
 
 double dn_build_int (struct dn_build *build, size_t offset, double otherwise);
 double dn_build_real (struct dn_build *build, size_t offset, double otherwise);
-enum dn_head dn_build_head (struct dn_build *build, enum dn_head otherwise);
 enum dn_stem dn_build_stem (struct dn_build *build, enum dn_stem otherwise);
+
+/* head=, where the network can have the 'others' besides 'otherwise': a set of
+ * DN_HEAD_BIT (). Another head counts as not read.
+ */
+#define DN_HEAD_BIT(constant) (1U << DN_HEAD_##constant)
+enum dn_head dn_build_head (struct dn_build *build,
+                            enum dn_head otherwise,
+                            unsigned others);
 
 /* Put the cursor on the input: an image of 'n_dims' dimensions, 'channels' x size x ...
  * unless image= and in_channels= are given. An element has 'bytes' bytes when it is

@@ -4,6 +4,8 @@
  */
 #include "graph/describe.h"
 
+#include <string.h>
+
 struct dn_carriers dn_carriers_of (const struct dn_job *job)
 {
     return (struct dn_carriers){.sidecar = job->sidecar,
@@ -12,11 +14,34 @@ struct dn_carriers dn_carriers_of (const struct dn_job *job)
                                 .option = job->option};
 }
 
+/* The keys of the network in 'own', the sidecar's, that have another value in 'all'. */
+static uint64_t find_overridden (const struct dn_spec *own, const struct dn_spec *all)
+{
+    uint64_t overridden = 0;
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys; i++) {
+        char before[DN_VALUE_MAX];
+        char after[DN_VALUE_MAX];
+
+        if (!dn_key_is_network (&keys[i]) || !dn_spec_has (own, &keys[i]))
+            continue;
+        dn_spec_write_value (own, &keys[i], before);
+        dn_spec_write_value (all, &keys[i], after);
+        if (strcmp (before, after) != 0)
+            overridden |= UINT64_C (1) << i;
+    }
+    return overridden & ~DN_KEY_BIT (model);
+}
+
 static int describe (const struct dn_carriers *carriers,
                      struct dn_sidecar *sidecar,
                      enum dn_metadata *state,
                      struct dn_err *err)
 {
+    struct dn_spec own;
+
     /* A job that opts out gets no message about errors in the rest. */
     if (dn_note_of_comment (carriers->comment).off
         || dn_note_of_option (carriers->option).off) {
@@ -26,8 +51,10 @@ static int describe (const struct dn_carriers *carriers,
     if (carriers->sidecar
         && dn_sidecar_read (dn_span_of (carriers->sidecar), sidecar, err) < 0)
         return -1;
+    own = sidecar->spec;
     if (dn_spec_collect (carriers, &sidecar->spec, state, err) < 0)
         return -1;
+    sidecar->layers.overridden = find_overridden (&own, &sidecar->spec);
     if (*state == DN_METADATA_NONE && carriers->sidecar)
         *state = DN_METADATA_GIVEN;
     return 0;

@@ -113,4 +113,9 @@ struct dn_zoo_entry {
 /* The i-th name of the zoo, in order of families, or NULL after the last. */
 const struct dn_zoo_entry *dn_zoo_at (int i);
 
+/* The i-th value that model= knows, or NULL after the last: the families that are
+ * described by their sizes, and all names of the zoo.
+ */
+const char *dn_model_at (int i);
+
 #endif

@@ -446,6 +446,18 @@ int dn_sidecar_compact (struct dn_span text,
                        max);
 }
 
+/* A described network is what its layers are: of the keys of a network, model= is a
+ * label, and the predictor reads seq_len= and image=, where nobody changes what the
+ * author of the layers wrote.
+ */
+static uint64_t unread_beside (const struct dn_layers *layers,
+                               const struct dn_spec *spec)
+{
+    uint64_t read = DN_KEY_BIT (model) | DN_KEY_BIT (seq_len) | DN_KEY_BIT (image);
+
+    return dn_spec_network_keys (spec) & (~read | layers->overridden);
+}
+
 int dn_sidecar_graph (const struct dn_layers *layers,
                       const struct dn_spec *spec,
                       struct dn_graph *graph,
@@ -457,6 +469,7 @@ int dn_sidecar_graph (const struct dn_layers *layers,
         return dn_err_wrap (err, "graph");
     if (spec->trainable >= 0)
         dn_graph_freeze (graph, spec->trainable);
+    graph->unread = unread_beside (layers, spec);
     return 0;
 }
 

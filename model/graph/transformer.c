@@ -72,7 +72,8 @@ void dn_transformer_sizes_read (struct dn_build *build,
 
     transformer->layers = DN_WANT (build, layers, sizes->layers);
     transformer->hidden = hidden;
-    transformer->tokens = DN_WANT (build, seq_len, sizes->tokens);
+    transformer->tokens =
+        sizes->tokens > 0 ? DN_WANT (build, seq_len, sizes->tokens) : 0;
     transformer->ffn = DN_WANT (build, ffn, scaled_ffn (sizes, hidden));
     transformer->attention.heads = heads;
     transformer->attention.head_dim = read_head_dim (build, hidden, heads);

@@ -560,7 +560,7 @@ void dn_build_classifier (struct dn_build *build, double classes, bool dropout)
 {
     classes = DN_WANT (build, classes, classes);
     dn_build_pool_global (build);
-    if (dn_build_head (build, DN_HEAD_CLASSIFIER) == DN_HEAD_NONE)
+    if (dn_build_head (build, DN_HEAD_CLASSIFIER, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
     if (dropout)
         dn_build_dropout (build);

@@ -43,6 +43,7 @@ static const char *const abstain_text[] = {
     [DN_ABSTAIN_UNSUPPORTED] = "unsupported_precision",
     [DN_ABSTAIN_MEMORY] = "memory",
     [DN_ABSTAIN_CONFIDENCE] = "confidence",
+    [DN_ABSTAIN_UNREAD_KEY] = "unread_key",
 };
 
 const struct dn_names dn_verdict_names = DN_NAMES (verdict_text, DN_N_VERDICTS);
@@ -134,6 +135,8 @@ static bool can_decide (const struct scene *scene, int base)
         return abstain (scene, DN_ABSTAIN_UNMAPPED);
     }
     estimate = &scene->estimates[base];
+    if (!dn_policy_reads_network (scene->spec, estimate, scene->decision))
+        return abstain (scene, DN_ABSTAIN_UNREAD_KEY);
     if (request->n_gpus != DN_UNSET && scene->spec->gpus != request->n_gpus) {
         note_gpus (scene);
         if (scene->spec->gpus > request->n_gpus)

@@ -36,6 +36,7 @@ enum dn_abstain {
     DN_ABSTAIN_UNSUPPORTED, /* precision, by the device */
     DN_ABSTAIN_MEMORY,      /* does not fit */
     DN_ABSTAIN_CONFIDENCE,  /* below MinConfidence */
+    DN_ABSTAIN_UNREAD_KEY,  /* a key of the network that its builder does not read */
     DN_N_ABSTAIN
 };
 
@@ -125,6 +126,14 @@ void dn_policy_probe (const struct dn_rules *rules,
 void dn_policy_abstain (struct dn_decision *decision,
                         enum dn_abstain why,
                         const char *reason);
+
+/* Does the estimate depend on every key of the network that was given? If not, the note
+ * names the others. Keys of the training that it does not depend on are named among the
+ * reasons only.
+ */
+bool dn_policy_reads_network (const struct dn_spec *spec,
+                              const struct dn_estimate *estimate,
+                              struct dn_decision *decision);
 
 /* The largest batch per GPU that the rules would move to 'device': the bound of its
  * memory plus the headroom fits. 0 when none does.

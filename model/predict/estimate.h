@@ -74,19 +74,20 @@ struct dn_estimate {
     bool fits;              /* median memory is within the device's */
     struct dn_range step_s; /* wall time of one optimizer step of the whole job */
     double stage_s[DN_N_STAGES];
-    double n_steps;          /* of the run; -1 when the amount of work is unknown */
-    struct dn_range train_s; /* of the run; p50 -1 when unknown */
+    double n_steps;          /* of one training; -1 when unknown */
+    struct dn_range train_s; /* of all trainings of the job; p50 -1 when unknown */
     struct dn_range gpu_mem; /* bytes on one device */
     double memory[DN_N_MEMORY_CLASSES];
     double host_mem;      /* bytes per node */
     int64_t cpus_per_gpu; /* minimum that does not slow the step; DN_UNSET unknown */
     double power_w;       /* mean board power */
-    double energy_j;      /* of the run, all devices; -1 when unknown */
+    double energy_j;      /* in that time, all devices; -1 when unknown */
     double samples_per_s; /* of the whole job */
     double confidence;    /* 0..1 */
     double known;         /* share of the learned residual that counts, 0 without one */
     const char *bundle; /* the name of the bundle, borrowed from it; NULL without one */
     double white_step_s; /* step_s.p50 of the shipped white box alone */
+    uint64_t unread;     /* given keys that the estimate does not depend on: a set */
     double site;         /* factor on it from the site's own runs, 1 without any */
 };
 

@@ -19,8 +19,9 @@ double dn_run_seconds (const struct dn_constants *constants,
     if (spec->eval_every > 0 && spec->eval_samples > 0)
         evaluations = (double) spec->eval_samples / (double) spec->global_batch
                       / (double) spec->eval_every / 3;
-    return n_steps * step_s * (1 + evaluations) + start_s
-           + epoch_starts * constants->epoch_s;
+    return dn_spec_runs (spec)
+           * (n_steps * step_s * (1 + evaluations) + start_s
+              + epoch_starts * constants->epoch_s);
 }
 
 void dn_run_fill (const struct dn_case *c, struct dn_estimate *estimate)

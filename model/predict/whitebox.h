@@ -37,14 +37,21 @@ int64_t dn_whitebox_largest_batch (const struct dn_case *c,
                                    double quantile,
                                    double headroom);
 
+/* The keys that were given and that the estimate of a case does not depend on: those of
+ * the network that its graph does not read, and those of the training that may still
+ * change the time. device NULL: any.
+ */
+uint64_t dn_unread_keys (const struct dn_case *c);
+
 /* The part of the step's variance that comes from assumed facts, and from what the
  * white box models poorly. With a learned residual ('learned') the distance from the
  * training runs covers the latter better.
  */
 double dn_whitebox_doubt (const struct dn_case *c, bool learned);
 
-/* Seconds of a run whose steps take 'step_s', with 'start_s' before its steps are
- * steady and 'epoch_starts' starts of an epoch; -1 when the amount of work is unknown.
+/* Seconds of all trainings of a job (runs=), whose steps take 'step_s', with 'start_s'
+ * before the steps of each are steady and 'epoch_starts' starts of an epoch; -1 when
+ * the amount of work is unknown.
  */
 double dn_run_seconds (const struct dn_constants *constants,
                        const struct dn_spec *spec,

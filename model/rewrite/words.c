@@ -19,6 +19,8 @@ static void add_work (struct dn_buf *buf, const struct dn_spec *spec)
         dn_buf_add (buf, ", %" PRId64 " steps", spec->steps);
     else if (spec->epochs >= 1)
         dn_buf_add (buf, ", %.0f epochs", spec->epochs);
+    if (spec->runs > 1)
+        dn_buf_add (buf, ", %" PRId64 " runs", spec->runs);
 }
 
 /* "2h51m" */

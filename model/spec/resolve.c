@@ -128,6 +128,19 @@ static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
     return 0;
 }
 
+/* The keys that 'result' has and 'given' has not. */
+static uint64_t find_derived (const struct dn_spec *given, const struct dn_spec *result)
+{
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+    uint64_t derived = given->derived;
+
+    for (int i = 0; i < n_keys; i++)
+        if (dn_spec_has (result, &keys[i]) && !dn_spec_has (given, &keys[i]))
+            derived |= UINT64_C (1) << i;
+    return derived;
+}
+
 int dn_spec_resolve (struct dn_spec *spec,
                      const struct dn_datasets *datasets,
                      int64_t n_gpus,
@@ -143,8 +156,14 @@ int dn_spec_resolve (struct dn_spec *spec,
     if (apply_dataset (&result, datasets, err) < 0
         || resolve_gpus (&result, n_gpus, err) < 0 || resolve_batch (&result, err) < 0)
         return -1;
+    result.derived = find_derived (spec, &result);
     *spec = result;
     return 0;
+}
+
+double dn_spec_runs (const struct dn_spec *spec)
+{
+    return spec->runs == DN_UNSET ? 1 : (double) spec->runs;
 }
 
 double dn_spec_steps (const struct dn_spec *spec)

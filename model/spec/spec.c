@@ -195,6 +195,7 @@ static const struct dn_key keys[] = {
     INT (WORK, eval_every, 1, 1e12, "optimizer steps between evaluations"),
     INT (WORK, eval_samples, 1, 1e12, "samples of one evaluation"),
     REAL (WORK, tokens, 1, 1e16, "tokens of the whole run"),
+    INT (WORK, runs, 1, 10000, "trainings one after another; epochs= is of one"),
     INT (PAR, gpus, 1, 1e5, "GPUs of the whole job"),
     INT (PAR, nodes, 1, 1e5, "nodes of the whole job"),
     ENUM (PAR, parallel, DN_N_PARALLELS, "data parallelism: replicated or sharded"),
@@ -295,6 +296,66 @@ bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
     return false;
 }
 
+uint64_t dn_spec_bit (size_t offset)
+{
+    for (int i = 0; i < N_KEYS; i++)
+        if (keys[i].offset == offset)
+            return UINT64_C (1) << i;
+    return 0;
+}
+
+bool dn_key_is_network (const struct dn_key *key)
+{
+    return strcmp (key->group, ARCH) == 0;
+}
+
+/* Does the key state what holds for any network without it? */
+static bool is_neutral (const struct dn_spec *spec, const struct dn_key *key)
+{
+    switch (key->offset) {
+    case offsetof (struct dn_spec, experts):
+        return spec->experts == 1;
+    case offsetof (struct dn_spec, top_k):
+        return spec->top_k == 1;
+    case offsetof (struct dn_spec, mem_len):
+        return spec->mem_len == 0;
+    case offsetof (struct dn_spec, width):
+        return spec->width == 1;
+    case offsetof (struct dn_spec, stem):
+        return spec->stem == DN_STEM_IMAGENET;
+    default:
+        return false;
+    }
+}
+
+uint64_t dn_spec_given (const struct dn_spec *spec)
+{
+    uint64_t set = 0;
+
+    for (int i = 0; i < N_KEYS; i++)
+        if (dn_spec_has (spec, &keys[i]))
+            set |= UINT64_C (1) << i;
+    return set & ~spec->derived;
+}
+
+uint64_t dn_spec_network_keys (const struct dn_spec *spec)
+{
+    uint64_t set = dn_spec_given (spec);
+
+    for (int i = 0; i < N_KEYS; i++)
+        if (!dn_key_is_network (&keys[i]) || is_neutral (spec, &keys[i]))
+            set &= ~(UINT64_C (1) << i);
+    return set;
+}
+
+const struct dn_key *dn_spec_key_of (uint64_t set, int i)
+{
+    for (int k = 0; k < N_KEYS; k++)
+        if (set >> k & 1 && i-- == 0)
+            return &keys[k];
+    return NULL;
+}
+
 /* Write a real without exponent or locale where it is a whole number. */
 static void write_real (struct dn_buf *buf, double value)
 {
@@ -357,7 +418,7 @@ bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size)
     return !buf.cut;
 }
 
-static const struct dn_key *find_key (struct dn_span name)
+const struct dn_key *dn_spec_key (struct dn_span name)
 {
     for (int i = 0; i < N_KEYS; i++)
         if (dn_span_is (name, keys[i].name))
@@ -464,6 +525,31 @@ static int read_value (const struct dn_key *key,
     return dn_err_set (err, DN_E_BUG, "%s: key of unknown type", key->name);
 }
 
+static const char *key_at (const void *names, int i)
+{
+    (void) names;
+    return i < N_KEYS ? keys[i].name : NULL;
+}
+
+static int fail_unknown (struct dn_span name, struct dn_err *err)
+{
+    const char *nearest = dn_word_nearest (dn_span_trim (name), key_at, NULL);
+    struct dn_quoted quoted = dn_quote (name.text, name.len);
+
+    if (nearest)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "unknown key '%s', did you mean '%s'? expected key=value "
+                           "with a key that 'dnnest check --keys' lists",
+                           quoted.text,
+                           nearest);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "unknown key '%s', expected key=value with a key that "
+                       "'dnnest check --keys' lists",
+                       quoted.text);
+}
+
 /* One "key=value" into 'spec'; 'seen' has a bit for each key of this text. *at is set
  * to the place of an error.
  */
@@ -475,21 +561,18 @@ static int read_pair (struct dn_span pair,
 {
     struct dn_span value = pair;
     struct dn_span name = dn_span_cut (&value, "=");
-    const struct dn_key *key = find_key (dn_span_trim (name));
+    const struct dn_key *key = dn_spec_key (dn_span_trim (name));
 
     *at = pair.text;
     if (!key)
-        return dn_err_set (err,
-                           DN_E_RANGE,
-                           "unknown key '%s', expected key=value with a key that "
-                           "'dnnest check --keys' lists",
-                           dn_quote (name.text, name.len).text);
+        return fail_unknown (name, err);
     value = dn_span_trim (value);
     if (!value.text || value.len == 0)
         return dn_err_set (
             err, DN_E_SYNTAX, "%s: no value, expected %s=..", key->name, key->name);
     if (*seen & UINT64_C (1) << (key - keys))
-        return dn_err_set (err, DN_E_SYNTAX, "%s: given twice", key->name);
+        return dn_err_set (
+            err, DN_E_SYNTAX, "%s: given twice, expected once", key->name);
     *seen |= UINT64_C (1) << (key - keys);
     *at = value.text;
     return read_value (key, value, spec, err);

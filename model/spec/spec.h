@@ -10,6 +10,8 @@
 #ifndef DN_SPEC_H
 #define DN_SPEC_H
 
+#include <stddef.h>
+
 #include "base/limits.h"
 #include "base/text.h"
 #include "spec/precision.h"
@@ -193,6 +195,7 @@ struct dn_spec {
     int64_t eval_every; /* optimizer steps between evaluations */
     int64_t eval_samples;
     double tokens;
+    int64_t runs; /* trainings one after another; the rest describes one of them */
     /* parallelism */
     int64_t gpus; /* of the whole job */
     int64_t nodes;
@@ -213,6 +216,8 @@ struct dn_spec {
     enum dn_objective objective;
     char app[DN_NAME_MAX];
     int64_t probe; /* 0: none; 1: a probe of the usual steps; N > 1: of N steps */
+    /* keys that dn_spec_resolve () has filled in: a set of keys, none of the table */
+    uint64_t derived;
 };
 
 enum dn_key_type {
@@ -240,8 +245,31 @@ struct dn_key {
 /* The table; its length in *n_keys. */
 const struct dn_key *dn_spec_keys (int *n_keys);
 
+/* The key of that name, or NULL. */
+const struct dn_key *dn_spec_key (struct dn_span name);
+
 /* Has the key been given? */
 bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key);
+
+/* Sets of keys have a bit per row of the table. The bit of the key that is stored at
+ * 'offset'; 0 if there is none.
+ */
+uint64_t dn_spec_bit (size_t offset);
+#define DN_KEY_BIT(key) dn_spec_bit (offsetof (struct dn_spec, key))
+
+/* Does the key describe the network, and not how it is trained? */
+bool dn_key_is_network (const struct dn_key *key);
+
+/* The keys of the network that have been given, except those that state what holds for
+ * any network without them: experts=1, top_k=1, mem_len=0, width=1, stem=imagenet.
+ */
+uint64_t dn_spec_network_keys (const struct dn_spec *spec);
+
+/* The keys that have been given, and not derived from others by dn_spec_resolve (). */
+uint64_t dn_spec_given (const struct dn_spec *spec);
+
+/* The i-th key of a set, or NULL after the last. */
+const struct dn_key *dn_spec_key_of (uint64_t set, int i);
 
 /* The value of a key as it would be written in metadata, "" when it is not set. */
 #define DN_VALUE_MAX 96
@@ -310,6 +338,12 @@ int dn_spec_collect (const struct dn_carriers *carriers,
                      enum dn_metadata *state,
                      struct dn_err *err);
 
+/* Why a part of comment or script that looks like metadata is not read, "" if there is
+ * none: a mark behind a quote, a pair after a blank, a line such as "# DNNEST" or one
+ * after the first command. Nothing else of them is checked.
+ */
+void dn_spec_ignored (const struct dn_carriers *carriers, char text[DN_REASON_MAX]);
+
 /* A row of the data-set table. */
 struct dn_dataset {
     char name[DN_NAME_MAX];
@@ -343,7 +377,10 @@ int dn_spec_resolve (struct dn_spec *spec,
                      int64_t n_gpus,
                      struct dn_err *err);
 
-/* Optimizer steps of the whole run, or -1 when the amount of work was not given. */
+/* Optimizer steps of one training, or -1 when the amount of work was not given. */
 double dn_spec_steps (const struct dn_spec *spec);
+
+/* Trainings one after another, 1 unless runs= was given. */
+double dn_spec_runs (const struct dn_spec *spec);
 
 #endif

@@ -88,6 +88,29 @@ static int follow (const struct dn_patch *patch,
     return 0;
 }
 
+/* Tell the user about a text like metadata that is not read: the job would otherwise be
+ * submitted without dnnest, or with a part of its description, in silence.
+ */
+static void warn_ignored (const struct dn_advice *advice,
+                          int64_t user_id,
+                          char **err_msg)
+{
+    char line[DN_REASON_MAX + 64];
+
+    if (advice->ignored[0] == '\0' || advice->metadata == DN_METADATA_OFF)
+        return;
+    slurm_info (DN_LOG_PREFIX "uid=%lld metadata ignored: %s",
+                (long long) user_id,
+                advice->ignored);
+    if (advice->rules.message == DN_MESSAGE_NEVER
+        || advice->rules.mode == DN_MODE_OBSERVE
+        || advice->decision.verdict == DN_VERDICT_CONTROL)
+        return;
+    snprintf (
+        line, sizeof (line), "dnnest: warning: metadata ignored: %s", advice->ignored);
+    dn_host_append_line (err_msg, line);
+}
+
 /* Check the size of the sidecar that came with the job, or read the one that its
  * comment names. '*text' is the text read, or NULL.
  */
@@ -192,6 +215,7 @@ static struct dn_event *advise (struct dn_snapshot *snapshot,
     } else {
         if (advice->decision.verdict != DN_VERDICT_NONE)
             follow (&advice->patch, job->user_id, desc, err_msg, &err);
+        warn_ignored (advice, job->user_id, err_msg);
         event = leave_traces (site, job, advice, &err, wanted);
     }
     dn_advice_free (advice);

@@ -10,7 +10,7 @@ spec=model=resnet50,batch=256,precision=fp16,epochs=90,dataset=imagenet
 v100="--gpu v100_sxm2_32gb"
 
 json 'there are spec, model, bundle and candidates, and nothing else' \
-    'list(d) == ["spec", "model", "model_bundle", "candidates"]' predict $spec
+    'list(d) == ["spec", "model", "model_bundle", "candidates", "unread"]' predict $spec
 json 'the model has name, parameters and FLOPs' \
     'd["model"]["name"] == "resnet50" and d["model"]["params"] == 25557032
      and abs(d["model"]["forward_flops_per_sample"] / 8.178e9 - 1) < 0.01' predict $spec

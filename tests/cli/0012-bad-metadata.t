@@ -8,7 +8,7 @@ plan_later
 bad() { refuses "$1" 2 "$2" predict "$3"; }
 
 ok=model=resnet50,batch=8
-bad 'an unknown key is named' "column 18: unknown key 'bacth', expected key=value .*--keys" \
+bad 'an unknown key is named' "column 18: unknown key 'bacth', did you mean 'batch'\\? expected key=value .*--keys" \
     'model=resnet50,  bacth=4'
 bad 'an unknown model is named' "model: 'resnet5'.*resnet50" 'model=resnet5,batch=8'
 bad 'a model that resembles none is named' "model: 'qqqqqq'" 'model=qqqqqq,batch=8'
@@ -16,7 +16,8 @@ bad 'a missing model is named' 'model: missing, expected model=NAME' 'batch=8'
 bad 'a missing batch is named' 'batch: missing, expected batch=N' 'model=resnet50'
 bad 'an unknown data set is named' "dataset: 'imagent' .*expected" $ok,epochs=9,dataset=imagent
 bad 'an unknown word of an enum is named with the known words' \
-    "precision: 'fp17' is unknown, expected one of fp32 tf32 fp16" $ok,precision=fp17
+    "precision: 'fp17' is unknown, expected one of fp32 tf32 fp16 .*did you mean fp16\\?" \
+    $ok,precision=fp17
 bad 'a key that is given twice is named' 'column 24: batch: given twice' $ok,batch=9
 bad 'a key without a value is named' 'batch: no value, expected batch=' 'model=resnet50,batch='
 bad 'a word without = is named' "batch: no value|unknown key 'batch'" 'model=resnet50,batch'

@@ -20,6 +20,10 @@ srun python train.py
 JOB
 job=$work/job.sh
 
+# The same without the line that is too late, which has a warning.
+quiet=$work/quiet.sh
+grep -v 9999999 "$job" > "$quiet"
+
 gives 'the line that the user would see comes first' 0 \
     '^dnnest: time 1-00:00:00 -> 00:30:00, gpu a100:4 -> twin:4, cpus 64 -> 8 \(' advise "$job"
 gives 'the verdict and the mode are shown' 0 'verdict: change \(mode enforce\)' advise "$job"
@@ -34,8 +38,8 @@ is 'arguments after the script belong to the script' \
     "$(dn advise "$job" --time=7 -x --json)" "$(dn advise "$job")"
 
 json 'the members of the contract are there' \
-    'list(d) == ["metadata", "spec", "decision", "message", "edits", "reasons", "record",
-     "candidates"]' advise "$job"
+    'list(d) == ["metadata", "spec", "decision", "message", "ignored", "edits", "reasons",
+     "record", "candidates"]' advise "$job"
 json 'the decision states what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
      "time_min_s": None, "gpu": "twin", "partition": None, "features": None,
@@ -147,7 +151,7 @@ try advise --set=DecisionTime=0.0001 "$job"
 is 'a decision that takes too long for slurmctld is still made' "$code" 0
 like 'a decision that takes too long for slurmctld has a warning' "$err" \
     '^dnnest: the decision takes .* ms here; slurmctld would give it up after DecisionTime='
-try advise --set=DecisionTime=0 "$job"
+try advise --set=DecisionTime=0 "$quiet"
 is 'DecisionTime=0 has no warning' "$code:$err" '0:'
 refuses 'a DecisionTime out of range is refused' 3 \
     '^dnnest: .*DecisionTime: 1001 out of range' \
@@ -158,7 +162,26 @@ is 'an unknown option of sbatch is ignored' "$code" 0
 like 'an unknown long option has a warning' \
     "$err" "^dnnest: warning: option '--made-up=3' is unknown and ignored"
 like 'an unknown short option has a warning' "$err" "warning: option '-K' is unknown"
+refuses 'a mistyped option of dnnest is an error' 2 \
+    "unknown option '--josn', did you mean --json\?" advise --josn "$job"
+refuses 'a mistyped option of sbatch is an error' 2 \
+    "unknown option '--gers=gpu:1', did you mean --gres\?" advise --gers=gpu:1 "$job"
 try advise --array=1-9 --hold -J name -o out -d afterok:1 --mail-type=END -H --nice -Q \
-    --parsable --time-min=1 -A acct -q qos --export ALL "$job"
+    --parsable --time-min=1 -A acct -q qos --export ALL "$quiet"
 is 'options without effect are accepted without a message, with their arguments' "$code:$err" '0:'
+# Metadata that are not read, or not used.
+try advise --comment="'dnnest:$short'" -G a100:4 --time=1-0
+is 'a comment with inner quotes is no metadata, and the user is told' "$code $err" \
+    "1 dnnest: warning: metadata ignored: the comment has a quote before 'dnnest:'; write \
+--comment=dnnest:... without inner quotes"
+json 'a key after a blank is named' '"after a blank" in d["ignored"]' \
+    advise --comment="dnnest:$short, epochs=3" -G a100:4 -N1 --time=1-0
+json 'the job of a key that the network does not read is not changed, and its user is told' \
+    'd["decision"]["verdict"] == "abstain" and d["decision"]["time_limit_s"] is None
+     and d["message"] == "dnnest: job unchanged (key experts= is not read by mistral_7b: the "
+         "prediction would be of another network)"' \
+    advise --comment=dnnest:model=mistral_7b,batch=1,experts=8,steps=10 -G a100:4 -N1 --time=1-0
+json 'a key that the prediction does not use makes it less sure' \
+    '"confidence: lower, the prediction does not use layout=" in d["reasons"]' \
+    advise --comment="dnnest:$short,layout=nhwc" -G a100:4 -N1 --time=1-0
 done_testing

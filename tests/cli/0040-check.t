@@ -30,11 +30,33 @@ is 'a script may come from stdin' "$(dn check - < "$work/job.sh")" 'no metadata'
 
 json 'a key that means nothing to the network is listed' 'd["unread"] == ["heads"]' \
     check $spec,heads=4
-is 'a key that means nothing to the network has a warning' \
-    "$err" 'dnnest: warning: heads: has no effect on resnet50'
+is 'a key that means nothing to the network has a warning' "$err" \
+    'dnnest: warning: key heads= is not read by resnet50: the prediction is of another network, and such a job is not changed'
+json 'a key of the training that no prediction uses is listed, and one of the data set is not' \
+    'd["unread"] == ["layout"] and d["spec"]["sample_bytes"] == 110000' check $spec,layout=nhwc
+is 'a key of the training that no prediction uses has a warning' "$err" \
+    'dnnest: warning: the prediction does not use layout=, its bounds are wider'
 json 'keys that the network reads are not listed as unread' 'd["unread"] == []' check $spec
 
-refuses 'an unknown key is named' 2 "unknown key 'bacth'" check model=resnet50,bacth=4
+refuses 'an unknown key is named, and the one that was meant' 2 \
+    "unknown key 'bacth', did you mean 'batch'\?" check model=resnet50,bacth=4
+refuses 'an unknown network is named, and the one that was meant' 2 \
+    "'bert-base-uncased' is not in the zoo, did you mean bert_base\?" \
+    check model=bert-base-uncased,batch=4
+refuses 'an empty argument is named' 2 'the argument is empty, expected metadata' check ''
+
+# What the plugin does not read.
+gives 'a comment with inner quotes has no metadata' 1 'no metadata' check "'dnnest:$spec'"
+is 'check reports inner quotes as the plugin does' "$err" "dnnest: warning: metadata ignored: the \
+comment has a quote before 'dnnest:'; write --comment=dnnest:... without inner quotes"
+json 'check names a key after a blank' \
+    '"\x27epochs=4\x27 in the comment is after a blank" in d["ignored"] and "epochs" not in d["given"]' \
+    check 'dnnest:model=vgg16,batch=4, epochs=4'
+json 'nothing is ignored of a good comment' 'd["ignored"] is None' check "dnnest:$spec"
+printf '#!/bin/sh\ntrue\n#DNNEST model=resnet50\n' > "$work/late.sh"
+try check "$work/late.sh"
+is 'check names a line after the first command' "$err" "dnnest: warning: metadata ignored: script \
+line 3: #DNNEST is after the first command, expected before it"
 refuses 'a missing batch is named' 2 'batch: missing' check model=resnet50
 refuses 'a missing file is named' 4 'job.sh.*: No such file' check "$work/job.shh"
 refuses 'an argument is needed' 2 'SPEC.*SCRIPT is missing' check
@@ -52,6 +74,7 @@ is '--keys needs no installation' \
     "$("$DNNEST" check --keys --hardware /nonexistent | cksum)" "$(dn check --keys | cksum)"
 
 documented 'dnnest(1) names every member of the JSON' check $spec
+json 'trainings one after another are counted' 'd["spec"]["runs"] == 5' check $spec,runs=5
 documented 'dnnest(1) names every member of the JSON of --keys' check --keys
 
 # Metadata that check accepts must be accepted by predict, and the other way round.

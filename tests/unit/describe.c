@@ -393,6 +393,39 @@ static void a_sidecar_that_stays_too_large_is_refused (void **state)
     free (text);
 }
 
+/* The keys that nothing reads beside the graph of a sidecar. */
+static uint64_t unread_beside (const char *sidecar_text, const char *option)
+{
+    const struct dn_carriers carriers = {.sidecar = sidecar_text, .option = option};
+    struct dn_sidecar sidecar;
+    struct dn_graph graph;
+    enum dn_metadata state;
+    uint64_t unread;
+
+    assert_int_equal (dn_describe (&carriers, &sidecar, &state, NULL), 0);
+    assert_int_equal (dn_sidecar_graph (&sidecar.layers, &sidecar.spec, &graph, NULL),
+                      0);
+    unread = graph.unread;
+    dn_graph_free (&graph);
+    dn_sidecar_free (&sidecar);
+    return unread;
+}
+
+static void keys_do_not_change_a_graph (void **state)
+{
+    static const char with_tokens[] =
+        "{\"dnnest\": 1, \"spec\": {\"batch\": 4, \"seq_len\": 512}, \"graph\": "
+        "{\"ops\": [{\"op\": \"linear\", \"in\": [[8]], \"out\": [[8]], "
+        "\"params\": 72}]}}";
+
+    (void) state;
+    assert_true (unread_beside (GRAPH, NULL) == 0);
+    assert_true (unread_beside (GRAPH, "model=vgg16,seq_len=128,epochs=2") == 0);
+    assert_true (unread_beside (GRAPH, "experts=8") == DN_KEY_BIT (experts));
+    assert_true (unread_beside (with_tokens, "seq_len=512,batch=8") == 0);
+    assert_true (unread_beside (with_tokens, "seq_len=1024") == DN_KEY_BIT (seq_len));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,6 +443,7 @@ int main (void)
         TEST ("similar operators are merged", similar_operators_are_merged),
         TEST ("a sidecar that stays too large is refused",
               a_sidecar_that_stays_too_large_is_refused),
+        TEST ("keys do not change a graph, and are named", keys_do_not_change_a_graph),
     };
 
     return cmocka_run_group_tests_name ("describe", tests, NULL, NULL);

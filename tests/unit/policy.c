@@ -161,6 +161,10 @@ static void doubts_make_it_abstain (void **state)
          "gres:gpu:v100:4",
          "",
          "v100 cannot run this precision"},
+        {"dnnest:model=mistral_7b,batch=1,experts=8,top_k=2",
+         "gres:gpu:a100:4",
+         "",
+         "keys experts=, top_k= are not read by mistral_7b"},
     };
 
     (void) state;

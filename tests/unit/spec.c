@@ -30,7 +30,7 @@ static void bad_metadata_names_key_value_and_expectation (void **state)
         {"batch=2.5", {"batch: '2.5' is not a whole number", "", ""}},
         {"batch", {"batch: no value, expected batch=..", "", ""}},
         {"batch=", {"batch: no value", "", ""}},
-        {"batch=1,batch=2", {"batch: given twice", "column 9", ""}},
+        {"batch=1,batch=2", {"batch: given twice, expected once", "column 9", ""}},
         {"precision=fp12", {"precision: 'fp12' is unknown", "fp32 tf32 fp16 bf16", ""}},
         {"precision=unknown", {"precision: 'unknown' is unknown", "", ""}},
         {"model=../../x", {"model: '../../x' is not a name", "", ""}},
@@ -339,6 +339,116 @@ static void contradictions_are_errors (void **state)
     }
 }
 
+static void a_mistyped_word_gets_a_suggestion (void **state)
+{
+    static const char *const cases[][2] = {
+        {"epoch=3", "unknown key 'epoch', did you mean 'epochs'?"},
+        {"bacth=3", "did you mean 'batch'?"},
+        {"batch_size=3", "did you mean 'batch'?"},
+        {"num-layers=3", "did you mean 'layers'?"},
+        {"precision=fp61", "; did you mean fp16?"},
+        {"optimizer=adamm", "; did you mean adam?"},
+        {"parallel=zero", "; did you mean zero1?"},
+    };
+    struct dn_spec spec;
+    struct dn_err err;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        assert_int_equal (read_text (cases[i][0], &spec, &err), -1);
+        assert_contains (err.text, cases[i][1]);
+    }
+    assert_int_equal (read_text ("qqq=3", &spec, &err), -1);
+    assert_null (strstr (err.text, "did you mean"));
+}
+
+static void what_looks_like_metadata_is_named (void **state)
+{
+    static const struct {
+        struct dn_carriers carriers;
+        const char *says; /* "": nothing */
+    } cases[] = {
+        {{.comment = "'dnnest:model=resnet50,batch=4'"}, "a quote before 'dnnest:'"},
+        {{.comment = "\"dnnest:model=resnet50\""}, "a quote before 'dnnest:'"},
+        {{.comment = "\\\"dnnest:off\\\""}, "a quote before 'dnnest:'"},
+        {{.comment = "ticket,dnnest:batch=4"}, "has ',' before 'dnnest:'"},
+        {{.comment = "(DNNEST:@x.json)"}, "has '(' before 'dnnest:'"},
+        {{.comment = "dnnest:model=vgg16,batch=64, epochs=3"},
+         "'epochs=3' in the comm"},
+        {{.comment = "dnnest:model=vgg16;batch=64"}, "'batch=64' in the comment"},
+        {{.comment = "dnnest:batch=4 dnnest:epochs=2"}, "'epochs=2' in the comment"},
+        {{.comment = "dnnest:@a.json batch=4"}, "'batch=4' in the comment"},
+        {{.comment = "dnnest:batch=64; user=alice note=x"}, ""},
+        {{.comment = "see dnnest:docs"}, ""},
+        {{.comment = "see https://x.org/dnnest:8080"}, ""},
+        {{.comment = "mydnnest:x and more"}, ""},
+        {{.comment = "'dnnest:modle=resnet50'"}, ""},
+        {{.comment = "dnnest:off batch=4"}, ""},
+        {{.comment = "dnnest"}, ""},
+        {{.comment = "'dnnest:"}, ""},
+        {{.comment = "'dnnest:batch=4'", .option = "off"}, ""},
+        {{.script = "#!/bin/sh\n# DNNEST model=vgg16\ntrue\n"}, "script line 2: not a"},
+        {{.script = "#!/bin/sh\n#dnnest batch=4\ntrue\n"}, "script line 2: not a"},
+        {{.script = "#!/bin/sh\n#DNNEST: batch=4\ntrue\n"}, "script line 2: not a"},
+        {{.script = "#!/bin/sh\n#DNNEST:off\ntrue\n"}, "script line 2: not a"},
+        {{.script = "#!/bin/sh\ntrue\n#DNNEST batch=4\n"},
+         "script line 3: #DNNEST is after the first command"},
+        {{.script = "#!/bin/sh\n#DNNEST batch=4\ntrue\n"}, ""},
+        {{.script = "#!/bin/sh\n# dnnest reads this\n#dnnesting=4\ntrue\n"}, ""},
+        {{.script = "#!/bin/sh\n##DNNEST batch=4\ntrue\n"}, ""},
+        {{.script = "cat <<END >job\n#DNNEST batch=4\nEND\nsbatch job\n"}, ""},
+        {{.script = "#dnnest"}, ""},
+        {{.script = "#"}, ""},
+        {{.script = ""}, ""},
+        {{.script = NULL}, ""},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        char text[DN_REASON_MAX];
+
+        dn_spec_ignored (&cases[i].carriers, text);
+        if (cases[i].says[0] == '\0')
+            assert_string_equal (text, "");
+        else
+            assert_contains (text, cases[i].says);
+    }
+}
+
+static void runs_are_counted (void **state)
+{
+    struct dn_spec spec;
+    struct dn_err err;
+
+    (void) state;
+    assert_int_equal (read_text ("batch=4", &spec, &err), 0);
+    assert_near (dn_spec_runs (&spec), 1);
+    assert_int_equal (read_text ("runs=5", &spec, &err), 0);
+    assert_near (dn_spec_runs (&spec), 5);
+    assert_int_equal (read_text ("runs=0", &spec, &err), -1);
+    assert_contains (err.text, "runs: 0 out of range 1..10000");
+    assert_int_equal (read_text ("runs=10001", &spec, &err), -1);
+}
+
+static void derived_keys_are_not_given_ones (void **state)
+{
+    static const char table[] =
+        "Dataset=small Samples=1000 SampleBytes=110k Decode=jpeg\n";
+    struct dn_datasets datasets = {.n_rows = 0};
+    struct dn_spec spec;
+    struct dn_err err;
+
+    (void) state;
+    assert_int_equal (dn_datasets_read (dn_span_of (table), "f", &datasets, &err), 0);
+    assert_int_equal (
+        read_text ("model=vgg16,batch=4,dataset=small,decode=none", &spec, &err), 0);
+    assert_int_equal (dn_spec_resolve (&spec, &datasets, 2, &err), 0);
+    assert_true ((dn_spec_given (&spec) & DN_KEY_BIT (sample_bytes)) == 0);
+    assert_true ((dn_spec_given (&spec) & DN_KEY_BIT (gpus)) == 0);
+    assert_true ((dn_spec_given (&spec) & DN_KEY_BIT (decode)) != 0);
+    assert_true (dn_spec_network_keys (&spec) == DN_KEY_BIT (model));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +471,11 @@ int main (void)
         TEST ("work follows from the data set", work_follows_from_the_data_set),
         TEST ("batches determine one another", batches_determine_one_another),
         TEST ("contradictions are errors", contradictions_are_errors),
+        TEST ("a mistyped word gets a suggestion", a_mistyped_word_gets_a_suggestion),
+        TEST ("what looks like metadata and is not read is named",
+              what_looks_like_metadata_is_named),
+        TEST ("runs are counted", runs_are_counted),
+        TEST ("derived keys are not given ones", derived_keys_are_not_given_ones),
     };
 
     return cmocka_run_group_tests_name ("spec", tests, NULL, NULL);

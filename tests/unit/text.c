@@ -7,6 +7,7 @@
 #include <locale.h>
 
 #include "base/keyline.h"
+#include "base/limits.h"
 #include "base/text.h"
 
 static void bad_numbers_are_refused_by_name (void **state)
@@ -238,6 +239,85 @@ static void names_are_printable_and_fit (void **state)
     }
 }
 
+static const char *name_at (const void *names, int i)
+{
+    return ((const char *const *) names)[i];
+}
+
+static void the_distance_counts_letters (void **state)
+{
+    static const struct {
+        const char *word;
+        const char *name;
+        int distance;
+    } cases[] = {
+        {"batch", "batch", 0},
+        {"Batch-Size", "batch_size", 0},
+        {"epoch", "epochs", 1},
+        {"bacth", "batch", 1},
+        {"layrs", "layers", 1},
+        {"preceision", "precision", 1},
+        {"", "abc", 3},
+        {"abc", "", 3},
+        {"abcd", "dcba", 3},
+    };
+    char longest[DN_NAME_MAX + 2];
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        assert_int_equal (dn_word_distance (dn_span_of (cases[i].word), cases[i].name),
+                          cases[i].distance);
+    memset (longest, 'a', sizeof (longest) - 1);
+    longest[sizeof (longest) - 1] = '\0';
+    assert_int_equal (dn_word_distance (dn_span_of (longest), "a"), DN_NAME_MAX);
+    assert_int_equal (dn_word_distance (dn_span_of ("a"), longest), DN_NAME_MAX);
+    assert_int_equal (dn_word_distance (dn_span_of (longest + 1), longest + 1), 0);
+}
+
+static void the_name_that_was_meant_is_found (void **state)
+{
+    static const char *const names[] = {"batch",
+                                        "grad_accum",
+                                        "layers",
+                                        "hidden",
+                                        "pp",
+                                        "optimizer",
+                                        "bert_base",
+                                        NULL};
+    static const struct {
+        const char *word;
+        const char *name;
+    } cases[] = {
+        {"batchs", "batch"},
+        {"batch_size", "batch"},
+        {"num_layers", "layers"},
+        {"optim", "optimizer"},
+        {"bert-base-uncased", "bert_base"},
+        {"bert", "bert_base"},
+        {"player", "layers"},
+        {"lr", NULL},
+        {"tp", NULL},
+        {"cucumber", NULL},
+        {"", NULL},
+    };
+    char longest[DN_NAME_MAX + 2];
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        const char *found =
+            dn_word_nearest (dn_span_of (cases[i].word), name_at, names);
+
+        if (!found || !cases[i].name)
+            assert_ptr_equal (found, cases[i].name);
+        else
+            assert_string_equal (found, cases[i].name);
+    }
+    memset (longest, 'a', sizeof (longest) - 1);
+    longest[sizeof (longest) - 1] = '\0';
+    assert_null (dn_word_nearest (dn_span_of (longest), name_at, names));
+    assert_null (dn_word_nearest ((struct dn_span){NULL, 0}, name_at, names));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +339,8 @@ int main (void)
               a_bad_key_line_is_named_by_its_number),
         TEST ("a keyword is taken only where it is expected",
               a_keyword_is_taken_only_where_it_is_expected),
+        TEST ("the distance counts letters", the_distance_counts_letters),
+        TEST ("the name that was meant is found", the_name_that_was_meant_is_found),
     };
 
     return cmocka_run_group_tests_name ("text", tests, NULL, NULL);

@@ -134,12 +134,27 @@ static void add_electra (struct dn_build *build, enum dn_head head)
     dn_build_loss (build);
 }
 
+/* The first token's features through a layer with a rectifier, then the classes. */
+static void add_plain_classifier (struct dn_build *build, double hidden)
+{
+    build->at.dim[0] = 1;
+    dn_build_linear (build, hidden, true);
+    dn_build_activation (build, DN_ACTIVATION_RELU);
+    dn_build_dropout (build);
+    dn_build_linear (build, DN_WANT (build, classes, 2), true);
+    dn_build_loss (build);
+}
+
 static void add_head (struct dn_build *build,
                       const struct bert *row,
                       double features,
                       double vocab)
 {
-    enum dn_head head = dn_build_head (build, row->head);
+    unsigned pretrain = row->no_pooler ? 0 : DN_HEAD_BIT (PRETRAIN);
+    enum dn_head head = dn_build_head (
+        build,
+        row->head,
+        pretrain | DN_HEAD_BIT (LM) | DN_HEAD_BIT (CLASSIFIER) | DN_HEAD_BIT (NONE));
     struct dn_shape end = build->at;
     double hidden = end.channels;
 
@@ -150,6 +165,8 @@ static void add_head (struct dn_build *build,
     }
     if (head == DN_HEAD_PRETRAIN || head == DN_HEAD_LM)
         add_masked_lm (build, row, features, vocab);
+    if (head == DN_HEAD_CLASSIFIER && row->no_pooler)
+        add_plain_classifier (build, hidden);
     if (head == DN_HEAD_LM || row->no_pooler)
         return;
     build->at = end;

@@ -59,7 +59,7 @@ static void build_convnext (struct dn_build *build, const void *data)
         dn_build_repeat_end (build, outer);
     }
     dn_build_pool_global (build);
-    if (dn_build_head (build, DN_HEAD_CLASSIFIER) == DN_HEAD_NONE)
+    if (dn_build_head (build, DN_HEAD_CLASSIFIER, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
     dn_build_norm (build, DN_NORM_LAYER);
     dn_build_linear (build, classes, true);

@@ -210,7 +210,8 @@ static void add_stage (struct dn_build *build,
 static void add_head (struct dn_build *build, const struct efficientnet *row)
 {
     double classes = DN_WANT (build, classes, 1000);
-    bool none = dn_build_head (build, DN_HEAD_CLASSIFIER) == DN_HEAD_NONE;
+    bool none =
+        dn_build_head (build, DN_HEAD_CLASSIFIER, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE;
 
     if (row->hidden <= 0 || none) {
         dn_build_classifier (build, classes, true);

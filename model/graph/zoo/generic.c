@@ -68,8 +68,8 @@ void dn_zoo_unknown (struct dn_build *build)
                        .saved = saved};
     double outer;
 
-    /* All other keys are accepted and ignored. */
-    build->wanted = UINT64_MAX;
+    /* The predictor reads these. */
+    build->wanted |= DN_KEY_BIT (seq_len) | DN_KEY_BIT (image);
     if (build->spec->image.n_dims > 0)
         dn_build_image (build, 3, 224, build->spec->image.n_dims == 3 ? 3 : 2, 4);
     else

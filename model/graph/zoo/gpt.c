@@ -116,6 +116,23 @@ static void add_embeddings (struct dn_build *build,
         dn_build_dropout (build);
 }
 
+/* Hugging Face's classifiers score every token, and take the score of the last. */
+static void add_head (struct dn_build *build, const struct style *style, double vocab)
+{
+    enum dn_head head = dn_build_head (
+        build, DN_HEAD_LM, DN_HEAD_BIT (CLASSIFIER) | DN_HEAD_BIT (NONE));
+
+    if (head == DN_HEAD_NONE)
+        return;
+    if (head == DN_HEAD_CLASSIFIER)
+        dn_build_linear (build, DN_WANT (build, classes, 2), false);
+    else if (style->tied)
+        dn_build_linear_tied (build, vocab, false);
+    else
+        dn_build_linear (build, vocab, false);
+    dn_build_loss (build);
+}
+
 static void build_gpt (struct dn_build *build, const void *data)
 {
     const struct gpt *row = data;
@@ -141,13 +158,7 @@ static void build_gpt (struct dn_build *build, const void *data)
     add_embeddings (build, row, vocab, body.hidden);
     dn_transformer_add_blocks (build, &body);
     dn_build_norm (build, style->norm);
-    if (dn_build_head (build, DN_HEAD_LM) == DN_HEAD_NONE)
-        return;
-    if (style->tied)
-        dn_build_linear_tied (build, vocab, false);
-    else
-        dn_build_linear (build, vocab, false);
-    dn_build_loss (build);
+    add_head (build, style, vocab);
 }
 
 const struct dn_zoo_family dn_zoo_gpt =

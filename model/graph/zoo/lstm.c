@@ -38,7 +38,7 @@ static void build_lstm (struct dn_build *build, const void *data)
     dn_build_dropout (build);
     dn_build_rnn (build, &rnn);
     dn_build_repeat_end (build, outer);
-    if (dn_build_head (build, DN_HEAD_LM) == DN_HEAD_NONE)
+    if (dn_build_head (build, DN_HEAD_LM, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
     dn_build_dropout (build);
     dn_build_linear (build, vocab, true);

@@ -1,7 +1,9 @@
 /* mobilenet.c - inverted residuals without gates: MobileNetV2 and MNASNet
  *
  * MobileNetV2 (Sandler et al., arXiv 1801.04381) and MNASNet (Tan et al., 1807.11626)
- * as torchvision implements them. width= multiplies all channels.
+ * as torchvision implements them. width= multiplies all channels. stem=cifar of
+ * MobileNetV2, as in kuangliu/pytorch-cifar: neither the first layer nor the second
+ * stage has a stride.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -19,6 +21,9 @@ struct stage {
 };
 
 #define N_STAGES_MAX 7
+
+/* The stage that has no stride with stem=cifar. */
+#define CIFAR_STAGE 1
 
 struct mobilenet {
     struct dn_zoo_entry entry;
@@ -99,11 +104,12 @@ static void add_block (struct dn_build *build,
 static void add_stage (struct dn_build *build,
                        const struct mobilenet *row,
                        const struct stage *stage,
-                       double out)
+                       double out,
+                       int stride)
 {
     double outer;
 
-    add_block (build, row, stage, out, stage->stride);
+    add_block (build, row, stage, out, stride);
     outer = dn_build_repeat (build, stage->n - 1);
     add_block (build, row, stage, out, 1);
     dn_build_repeat_end (build, outer);
@@ -113,14 +119,23 @@ static void build_mobilenet (struct dn_build *build, const void *data)
 {
     const struct mobilenet *row = data;
     double width = DN_WANT_REAL (build, width, row->width);
+    bool cifar =
+        !row->mnasnet && dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR;
     double last = row->mnasnet ? 1280 : dn_build_round (1280 * fmax (width, 1), 8);
 
-    dn_build_image (build, 3, 224, 2, 4);
-    add_conv (build, row, scale (32, width), 3, 2, 1);
-    for (int i = 0; i < N_STAGES_MAX; i++)
-        add_stage (build, row, &row->stages[i], scale (row->stages[i].channels, width));
+    dn_build_image (build, 3, cifar ? 32 : 224, 2, 4);
+    add_conv (build, row, scale (32, width), 3, cifar ? 1 : 2, 1);
+    for (int i = 0; i < N_STAGES_MAX; i++) {
+        const struct stage *stage = &row->stages[i];
+
+        add_stage (build,
+                   row,
+                   stage,
+                   scale (stage->channels, width),
+                   cifar && i == CIFAR_STAGE ? 1 : stage->stride);
+    }
     add_conv (build, row, last, 1, 1, 1);
-    dn_build_classifier (build, 1000, true);
+    dn_build_classifier (build, cifar ? 10 : 1000, true);
 }
 
 const struct dn_zoo_family dn_zoo_mobilenet = DN_ZOO_FAMILY (rows, build_mobilenet);

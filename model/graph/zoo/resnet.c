@@ -167,7 +167,7 @@ void dn_zoo_resnet50_add_dense (struct dn_build *build)
 
 static void build_resnet (struct dn_build *build, const void *data)
 {
-    bool cifar = build->spec->stem == DN_STEM_CIFAR;
+    bool cifar = dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR;
     struct dn_shape levels[N_STAGES];
 
     dn_build_image (build, 3, cifar ? 32 : 224, 2, 4);

@@ -256,7 +256,7 @@ static void build_seq2seq (struct dn_build *build, const void *data)
         add_relative (build, body.attention.heads);
     add_layers (build, &body, &memory, &experts);
     add_side_end (build, row->style);
-    if (dn_build_head (build, DN_HEAD_LM) == DN_HEAD_NONE)
+    if (dn_build_head (build, DN_HEAD_LM, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
     dn_build_linear_tied (build, vocab, false);
     dn_build_loss (build);

@@ -1,7 +1,8 @@
 /* shufflenet.c - ShuffleNet V2
  *
  * Ma et al. (arXiv 1807.11164) as torchvision implements it: half of the channels pass
- * through a block unchanged, then the halves are interleaved.
+ * through a block unchanged, then the halves are interleaved. stem=cifar, as in
+ * kuangliu/pytorch-cifar: the first layer has no stride, and no pooling follows.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -69,11 +70,13 @@ static void add_block (struct dn_build *build, double half)
 static void build_shufflenet (struct dn_build *build, const void *data)
 {
     const struct shufflenet *row = data;
+    bool cifar = dn_build_stem (build, DN_STEM_IMAGENET) == DN_STEM_CIFAR;
 
-    dn_build_image (build, 3, 224, 2, 4);
-    dn_build_conv_norm_relu (build, 24, 3, 2, 1);
-    dn_build_pool (build,
-                   &(struct dn_pool){DN_POOL_MAX, .kernel = 3, .stride = 2, .pad = 1});
+    dn_build_image (build, 3, cifar ? 32 : 224, 2, 4);
+    dn_build_conv_norm_relu (build, 24, 3, cifar ? 1 : 2, 1);
+    if (!cifar)
+        dn_build_pool (
+            build, &(struct dn_pool){DN_POOL_MAX, .kernel = 3, .stride = 2, .pad = 1});
     for (int i = 0; i < N_STAGES; i++) {
         double outer;
 
@@ -83,7 +86,7 @@ static void build_shufflenet (struct dn_build *build, const void *data)
         dn_build_repeat_end (build, outer);
     }
     dn_build_conv_norm_relu (build, row->last, 1, 1, 1);
-    dn_build_classifier (build, 1000, false);
+    dn_build_classifier (build, cifar ? 10 : 1000, false);
 }
 
 const struct dn_zoo_family dn_zoo_shufflenet = DN_ZOO_FAMILY (rows, build_shufflenet);

@@ -67,7 +67,7 @@ static void build_squeezenet (struct dn_build *build, const void *data)
             add_pool (build);
         add_fire (build, squeeze[i]);
     }
-    if (dn_build_head (build, DN_HEAD_CLASSIFIER) == DN_HEAD_NONE)
+    if (dn_build_head (build, DN_HEAD_CLASSIFIER, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
     dn_build_dropout (build);
     add_conv (build, classes, 1, 1, 0);

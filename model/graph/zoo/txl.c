@@ -167,7 +167,9 @@ static void build_txl (struct dn_build *build, const void *data)
                                   .dropout = true};
     double vocab = DN_WANT (build, vocab, row->vocab);
     enum dn_head head =
-        dn_build_head (build, row->divide > 0 ? DN_HEAD_ADAPTIVE : DN_HEAD_LM);
+        dn_build_head (build,
+                       row->divide > 0 ? DN_HEAD_ADAPTIVE : DN_HEAD_LM,
+                       DN_HEAD_BIT (LM) | DN_HEAD_BIT (ADAPTIVE) | DN_HEAD_BIT (NONE));
     double features;
     double outer;
 

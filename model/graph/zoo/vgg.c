@@ -89,7 +89,7 @@ static void add_head (struct dn_build *build, bool drop_first)
 {
     double classes = DN_WANT (build, classes, 1000);
 
-    if (dn_build_head (build, DN_HEAD_CLASSIFIER) == DN_HEAD_NONE)
+    if (dn_build_head (build, DN_HEAD_CLASSIFIER, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
     dn_build_pool_to (build, drop_first ? 6 : 7);
     dn_build_flatten (build);

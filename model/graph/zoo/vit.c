@@ -53,7 +53,7 @@ static void build_vit (struct dn_build *build, const void *data)
     add_patches (build, body.hidden, row->patch);
     dn_transformer_add_blocks (build, &body);
     dn_build_norm (build, DN_NORM_LAYER);
-    if (dn_build_head (build, DN_HEAD_CLASSIFIER) == DN_HEAD_NONE)
+    if (dn_build_head (build, DN_HEAD_CLASSIFIER, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
     build->at.dim[0] = 1;
     build->at.n_dims = 0;

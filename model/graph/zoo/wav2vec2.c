@@ -121,7 +121,8 @@ static void add_head (struct dn_build *build,
                       const struct wav2vec2 *row,
                       struct dn_shape *waves)
 {
-    enum dn_head head = dn_build_head (build, DN_HEAD_LM);
+    enum dn_head head =
+        dn_build_head (build, DN_HEAD_LM, DN_HEAD_BIT (PRETRAIN) | DN_HEAD_BIT (NONE));
 
     if (head == DN_HEAD_NONE)
         return;

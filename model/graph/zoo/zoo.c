@@ -17,9 +17,6 @@ static const struct dn_zoo_family *const families[] = {DN_ZOO_FAMILIES (FAMILY)}
 
 #define N_FAMILIES ((int) DN_N_ELEMENTS (families))
 
-/* A name at a greater distance is not suggested. */
-#define HINT_DISTANCE_MAX 3
-
 static const struct dn_zoo_entry *entry_of (const struct dn_zoo_family *family, int i)
 {
     return (const void *) ((const char *) family->rows + (size_t) i * family->row_size);
@@ -70,52 +67,37 @@ static const struct dn_zoo_family *find_family (const char *name,
     return *entry ? &dn_zoo_generic : NULL;
 }
 
-/* Insertions, deletions and replacements from 'a' to 'b' (Levenshtein). Both are
- * shorter than DN_NAME_MAX.
- */
-static int distance (const char *a, const char *b)
+/* The i-th alias of a family, NULL after the last. */
+static const char *alias_at (int i)
 {
-    int row[DN_NAME_MAX + 1];
-    size_t n = strnlen (b, DN_NAME_MAX);
-
-    for (size_t j = 0; j <= n; j++)
-        row[j] = (int) j;
-    for (size_t i = 1; a[i - 1] && i <= DN_NAME_MAX; i++) {
-        int corner = row[0];
-
-        row[0] = (int) i;
-        for (size_t j = 1; j <= n; j++) {
-            int change = corner + (dn_word_equal (&a[i - 1], 1, &b[j - 1], 1) ? 0 : 1);
-            int shift = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-
-            corner = row[j];
-            row[j] = change < shift ? change : shift;
-        }
-    }
-    return row[n];
+    for (int f = 0; f < N_FAMILIES; f++)
+        if (families[f]->alias && i-- == 0)
+            return families[f]->alias;
+    return NULL;
 }
 
-static const char *nearest_name (const char *name)
+const char *dn_model_at (int i)
 {
-    const char *nearest = NULL;
-    int least = HINT_DISTANCE_MAX + 1;
-    const struct dn_zoo_entry *entry;
+    int n = dn_zoo_generic.n_rows;
 
-    for (int i = 0; (entry = dn_zoo_at (i)); i++) {
-        int d = distance (name, entry->name);
+    if (i >= 0 && i < n)
+        return entry_of (&dn_zoo_generic, i)->name;
+    for (int f = 0; f < N_FAMILIES; f++)
+        n += families[f]->n_rows;
+    return i >= n  ? alias_at (i - n)
+           : i < 0 ? NULL
+                   : dn_zoo_at (i - dn_zoo_generic.n_rows)->name;
+}
 
-        /* A short name is at a small distance from any name. */
-        if (d < least && 3 * d <= (int) strlen (entry->name)) {
-            least = d;
-            nearest = entry->name;
-        }
-    }
-    return nearest;
+static const char *model_at (const void *names, int i)
+{
+    (void) names;
+    return dn_model_at (i);
 }
 
 static int fail_unknown (const char *name, struct dn_err *err)
 {
-    const char *nearest = nearest_name (name);
+    const char *nearest = dn_word_nearest (dn_span_of (name), model_at, NULL);
     struct dn_quoted quoted = dn_quote (name, strlen (name));
 
     if (name[0] == '\0')

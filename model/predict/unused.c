@@ -1,0 +1,99 @@
+/* unused.c - keys of the training that were given, and that a prediction does not use
+ *
+ * Each of them may change the time, but no measurement says by how much. The prediction
+ * is made as without them, with wider bounds. tests/unit/unread.c tries every key on
+ * every network: either an estimate changes, or this file or the network names the key.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/stages.h"
+
+static bool has_kind (const struct dn_graph *graph, enum dn_op_kind kind)
+{
+    for (int i = 0; i < graph->n_ops; i++)
+        if (graph->ops[i].kind == kind)
+            return true;
+    return false;
+}
+
+static bool always (const struct dn_case *c)
+{
+    (void) c;
+    return true;
+}
+
+/* link=pcie slows down devices with NVLink. A link faster than the device's is not
+ * believed. One device needs none.
+ */
+static bool is_link_unread (const struct dn_case *c)
+{
+    if (c->spec->gpus <= 1 || c->spec->link == DN_LINK_PCIE)
+        return false;
+    return c->spec->link == DN_LINK_IB
+           || (c->device && c->device->link != c->spec->link);
+}
+
+static bool has_no_loader (const struct dn_case *c)
+{
+    return c->spec->input == DN_INPUT_SYNTHETIC;
+}
+
+/* What GPUs decode takes no time of them. */
+static bool is_decode_unread (const struct dn_case *c)
+{
+    return has_no_loader (c) || c->spec->input == DN_INPUT_GPU;
+}
+
+/* Recomputation is of blocks, or of the scores of attention. */
+static bool is_checkpointing_unread (const struct dn_case *c)
+{
+    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL)
+        return c->graph->block_layers <= 1;
+    return c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE
+           && !has_kind (c->graph, DN_OP_SOFTMAX);
+}
+
+/* The number of evaluations needs both keys. */
+static bool is_evaluation_unread (const struct dn_case *c)
+{
+    return c->spec->eval_every == DN_UNSET || c->spec->eval_samples == DN_UNSET;
+}
+
+static bool is_micro_batch_unread (const struct dn_case *c)
+{
+    return c->spec->micro_batch != c->spec->batch;
+}
+
+/* steps= and epochs= override it. */
+static bool is_tokens_unread (const struct dn_case *c)
+{
+    return c->spec->steps != DN_UNSET || c->spec->epochs >= 0
+           || c->spec->seq_len == DN_UNSET;
+}
+
+static const struct rule {
+    size_t offset; /* of the key */
+    bool (*is_unread) (const struct dn_case *c);
+} rules[] = {
+    {offsetof (struct dn_spec, layout), always},
+    {offsetof (struct dn_spec, sample_bytes), always},
+    {offsetof (struct dn_spec, link), is_link_unread},
+    {offsetof (struct dn_spec, workers), has_no_loader},
+    {offsetof (struct dn_spec, decode), is_decode_unread},
+    {offsetof (struct dn_spec, checkpointing), is_checkpointing_unread},
+    {offsetof (struct dn_spec, eval_every), is_evaluation_unread},
+    {offsetof (struct dn_spec, eval_samples), is_evaluation_unread},
+    {offsetof (struct dn_spec, micro_batch), is_micro_batch_unread},
+    {offsetof (struct dn_spec, tokens), is_tokens_unread},
+    /* End of rules */
+};
+
+uint64_t dn_unread_keys (const struct dn_case *c)
+{
+    uint64_t unread = 0;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (rules); i++)
+        if (rules[i].is_unread (c))
+            unread |= dn_spec_bit (rules[i].offset);
+    return (dn_spec_given (c->spec) & unread) | c->graph->unread;
+}

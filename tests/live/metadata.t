@@ -1,0 +1,130 @@
+#!/bin/bash
+# metadata.t - what users get wrong in their metadata, and what they are told
+#
+# Jobs are submitted held to a real controller with the shipped bundle; nothing runs.
+
+set -euo pipefail
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin metadata job_submit_dnnest
+
+readonly RUN='batch=64,precision=fp16,optimizer=momentum,epochs=3,dataset=imagenet'
+readonly A100=(--gres=gpu:a100:1 -c 16 --mem=64G -t 5-0)
+
+# --- helpers -------------------------------------------------------------------------
+
+# Sets 'job', and 'said' to what sbatch printed.
+submit() {
+    job=$(cluster_as_user sbatch --parsable -H "${A100[@]}" "$@" 2>"$dir/said")
+    said=$(<"$dir/said")
+}
+
+# The time limit, the CPUs and the GPUs of the job.
+request() {
+    local field
+    for field in TimeLimit NumCPUs TresPerNode; do cluster_job_field "$job" "$field"; done
+}
+
+# The likely seconds of the job's record.
+likely() {
+    cluster_job_field "$job" AdminComment | grep -oE '"train_s":[0-9]+' | cut -d : -f 2 || echo 0
+}
+
+# kept TITLE: the job is as one that opts out.
+kept() {
+    is "$1" "$(request)" "$asked"
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+live_hardware
+cp -R "$top/etc/bundle" "$dir/etc/bundle"
+chmod -R u+rwX,go-w "$dir/etc"
+live_conf Mode=enforce "Bundle=$dir/etc/bundle"
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-nodes; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+pass 'slurmctld starts with the plugin'
+like 'the shipped bundle is in use' "$(logged)" 'model bundle default'
+
+printf '#!/bin/sh\nsrun python train.py\n' >"$dir/home/job.sh"
+
+# --- keys that a network does not read -----------------------------------------------
+
+submit --comment=dnnest:off job.sh
+asked=$(request)
+like 'the request of a job is seen' "$asked" '5-00:00:00.*16.*a100'
+
+submit --comment="dnnest:model=resnet50,$RUN" job.sh
+like 'a job whose keys are all read is rewritten' "$said" '^sbatch: dnnest: time 5-00:00:00 -> '
+
+submit --comment="dnnest:model=transformer,layers=12,${RUN/64/4},experts=64,top_k=2" job.sh
+like 'the user is told which keys the network does not read' "$said" \
+    'dnnest: .*keys experts=, top_k= are not read by transformer'
+kept 'a job of keys that the network does not read is not changed'
+
+submit --comment="dnnest:model=vgg16,$RUN,stem=cifar,image=32" job.sh
+like 'the user is told that VGG has no other stem' "$said" 'key stem= is not read by vgg16'
+kept 'a job of a stem that the network has not is not changed'
+
+submit --comment="dnnest:model=resnet50,$RUN,layout=nhwc" job.sh
+like 'a key that only the time may depend on does not prevent a decision' "$said" \
+    'dnnest: time 5-00:00:00 -> '
+like 'the log says that the prediction does not use it' "$(logged)" \
+    'confidence: lower, the prediction does not use layout='
+
+# --- metadata that are not found -----------------------------------------------------
+
+submit --comment="'dnnest:model=resnet50,$RUN'" job.sh
+is 'the user is told of inner quotes, in one line' "$said" "sbatch: dnnest: warning: metadata \
+ignored: the comment has a quote before 'dnnest:'; write --comment=dnnest:... without inner quotes"
+kept 'a job whose metadata are in inner quotes is not changed'
+
+submit --comment="dnnest:model=resnet50,batch=64, epochs=3,dataset=imagenet" job.sh
+like 'the user is told of a key after a blank' "$said" \
+    "warning: metadata ignored: 'epochs=3' in the comment is after a blank"
+
+printf '#!/bin/sh\n# DNNEST model=resnet50 batch=64\nsrun python train.py\n' >"$dir/home/odd.sh"
+submit odd.sh
+like 'the user is told of a line that is no #DNNEST line' "$said" \
+    'warning: metadata ignored: script line 2: not a #DNNEST line'
+printf '#!/bin/sh\nmodule load cuda\n#DNNEST model=resnet50 batch=64\n' >"$dir/home/late.sh"
+submit late.sh
+like 'the user is told of a #DNNEST line after the first command' "$said" \
+    'warning: metadata ignored: script line 3: #DNNEST is after the first command'
+kept 'a job with a late #DNNEST line is not changed'
+
+submit --comment='ticket:4711 see dnnest page' job.sh
+is 'a comment that only mentions dnnest has no line' "$said" ''
+
+# --- mistyped words ------------------------------------------------------------------
+
+submit --comment="dnnest:model=resnet50,${RUN/epochs/epoch}" job.sh
+like 'a mistyped key has a suggestion' "$said" "unknown key 'epoch', did you mean 'epochs'\?"
+kept 'a job with a mistyped key is not changed'
+submit --comment="dnnest:model=resnet-50,$RUN" job.sh
+like 'a mistyped network has a suggestion' "$said" 'did you mean resnet50\?'
+submit --comment="dnnest:model=resnet50,${RUN/fp16/fp61}" job.sh
+like 'a mistyped value has a suggestion' "$said" 'precision: .fp61. .*did you mean fp16\?'
+
+# --- several trainings ---------------------------------------------------------------
+
+submit --comment="dnnest:model=resnet50,$RUN" job.sh
+one=$(likely)
+submit --comment="dnnest:model=resnet50,$RUN,runs=5" job.sh
+five=$(likely)
+# Seconds are rounded.
+ok 'runs=5 takes five times as long' test "$one" -gt 1000 -a "$(((five + 2) / 5))" = "$one"
+like 'the line for the user names the runs' "$said" '3 epochs, 5 runs'
+
+# --- silence -------------------------------------------------------------------------
+
+live_conf Mode=enforce Message=never "Bundle=$dir/etc/bundle"
+cluster_restart_ctld
+submit --comment="'dnnest:model=resnet50,$RUN'" job.sh
+is 'Message=never is silent about ignored metadata, too' "$said" ''
+like 'the log has them' "$(logged)" 'metadata ignored: the comment has a quote'
+done_testing

@@ -1,0 +1,411 @@
+/* unread.c - every key on every network: what is given is read, or it is named, and
+ * what that does to a job
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "scene.h"
+
+#define V100   0
+#define VALUES 12
+
+/* A network with its sizes by totals has the fewest keys. */
+#define TOTALS "totals"
+
+/* Values of a key by its type, in the form of metadata; constants of an enum in
+ * addition. Numbers are small, so that they fit most networks.
+ */
+static const char *const whole_values[VALUES] =
+    {"2", "3", "4", "5", "6", "8", "16", "32", "128", "512", "1024", "20000"};
+static const char *const real_values[VALUES] = {"0.5", "2", "1M", "1G"};
+static const char *const image_values[VALUES] =
+    {"32", "64", "128", "96x64", "256", "300", "512", "768"};
+
+static const char *value_of (const struct dn_key *key, int i)
+{
+    switch (key->type) {
+    case DN_KEY_INT:
+        return i < VALUES ? whole_values[i] : NULL;
+    case DN_KEY_REAL:
+        return i < VALUES ? real_values[i] : NULL;
+    case DN_KEY_IMAGE:
+        return i < VALUES ? image_values[i] : NULL;
+    case DN_KEY_ENUM:
+        return i + 1 < key->names.n_names ? key->names.names[i + 1] : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* All that is wrong is printed, not only the first. */
+static int n_problems;
+
+static void report (const char *network, const char *format, ...) DN_PRINTF (2, 3);
+
+static void report (const char *network, const char *format, ...)
+{
+    va_list args;
+
+    va_start (args, format);
+    print_message ("%s: ", network);
+    vprint_message (format, args);
+    print_message ("\n");
+    va_end (args);
+    n_problems++;
+}
+
+/* The i-th network: all that model= knows, then one by its totals. */
+static bool describe_network (int i, char *text, size_t size)
+{
+    if (dn_model_at (i))
+        snprintf (text, size, "model=%s", dn_model_at (i));
+    else
+        snprintf (text, size, "model=%s,params=30M,flops=9G,activations=20M", TOTALS);
+    return i == 0 || dn_model_at (i - 1);
+}
+
+/* The graph of 'base' with the key at 'value'; false if they do not go together. */
+static bool build (const char *base,
+                   const struct dn_key *key,
+                   const char *value,
+                   struct dn_spec *spec,
+                   struct dn_graph *graph)
+{
+    char pair[DN_VALUE_MAX];
+
+    *spec = dn_spec_empty ();
+    if (dn_spec_read (dn_span_of (base), spec, NULL) < 0)
+        fail_msg ("%s: not readable", base);
+    snprintf (pair, sizeof (pair), "%s=%s", key->name, value);
+    return dn_spec_read (dn_span_of (pair), spec, NULL) == 0
+           && dn_graph_build (spec, graph, NULL) == 0;
+}
+
+static bool is_same_op (const struct dn_op *a, const struct dn_op *b)
+{
+    return a->kind == b->kind && a->repeat == b->repeat && a->m == b->m && a->n == b->n
+           && a->k == b->k && a->batches == b->batches && a->flops == b->flops
+           && a->in == b->in && a->out == b->out && a->weights == b->weights
+           && a->params == b->params && a->tensors == b->tensors && a->saved == b->saved
+           && a->masks == b->masks && a->steps == b->steps && a->calls == b->calls
+           && a->each == b->each;
+}
+
+static bool is_same_graph (const struct dn_graph *a, const struct dn_graph *b)
+{
+    if (a->n_ops != b->n_ops || a->params != b->params || a->input != b->input
+        || a->input_bytes != b->input_bytes || a->padding != b->padding
+        || a->block_layers != b->block_layers || a->block_boundary != b->block_boundary)
+        return false;
+    for (int i = 0; i < a->n_ops; i++)
+        if (!is_same_op (&a->ops[i], &b->ops[i]))
+            return false;
+    return true;
+}
+
+/* Give the key all its values on one network. One value may be the network's own, so
+ * that it is read and changes nothing.
+ */
+static void try_network_key (const char *network,
+                             const struct dn_graph *plain,
+                             const struct dn_key *key)
+{
+    const char *own = NULL;
+    const char *value;
+    bool totals = strstr (network, TOTALS);
+
+    for (int i = 0; (value = value_of (key, i)); i++) {
+        struct dn_spec spec;
+        struct dn_graph graph = {0};
+        uint64_t bit = dn_spec_bit (key->offset);
+        bool same;
+        bool unread;
+
+        if (!build (network, key, value, &spec, &graph))
+            continue;
+        same = is_same_graph (plain, &graph);
+        unread = (graph.unread & bit) != 0;
+        dn_graph_free (&graph);
+        /* The predictor reads these of a network without layers. */
+        if (totals && bit & (DN_KEY_BIT (seq_len) | DN_KEY_BIT (image)))
+            continue;
+        if (unread && !same)
+            report (network, "%s=%s is unread, but changes it", key->name, value);
+        if (unread || !same || !(dn_spec_network_keys (&spec) & bit))
+            continue;
+        if (own)
+            report (network,
+                    "%s=%s and %s change nothing, but are read",
+                    key->name,
+                    own,
+                    value);
+        own = value;
+    }
+}
+
+static void network_keys_are_read_or_named (void **state)
+{
+    char network[DN_VALUE_MAX];
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+    int n = 0;
+
+    (void) state;
+    for (; describe_network (n, network, sizeof (network)); n++) {
+        struct dn_spec spec = dn_spec_empty ();
+        struct dn_graph plain;
+
+        assert_int_equal (dn_spec_read (dn_span_of (network), &spec, NULL), 0);
+        assert_int_equal (dn_graph_build (&spec, &plain, NULL), 0);
+        if (plain.unread)
+            report (network, "unread without a key");
+        for (int k = 0; k < n_keys; k++)
+            if (dn_key_is_network (&keys[k]))
+                try_network_key (network, &plain, &keys[k]);
+        dn_graph_free (&plain);
+    }
+    assert_true (n > 100);
+    assert_int_equal (n_problems, 0);
+}
+
+/* What holds without a key may be stated. */
+static void neutral_values_are_accepted (void **state)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_graph graph;
+
+    (void) state;
+    assert_int_equal (
+        dn_spec_read (dn_span_of ("model=mistral_7b,experts=1,top_k=1,mem_len=0,"
+                                  "width=1,stem=imagenet"),
+                      &spec,
+                      NULL),
+        0);
+    assert_int_equal (dn_graph_build (&spec, &graph, NULL), 0);
+    assert_true (graph.unread == 0);
+    dn_graph_free (&graph);
+}
+
+static const char *const trainings[] = {
+    "batch=8,precision=fp16,optimizer=adam,epochs=3,samples=100000,gpus=4",
+    "batch=8,optimizer=sgd,steps=5000,gpus=8,nodes=2,tp=2,workers=4,eval_every=100,"
+    "eval_samples=900,grad_accum=4,compile=0,input=real",
+    "batch=8,tokens=1G,seq_len=512,gpus=2,parallel=dp,input=gpu",
+    "batch=64,steps=100,framework=tensorflow,optimizer=sgd",
+};
+
+static struct dn_site *site;
+
+/* The estimate without what a key that is not used may change. */
+static bool estimate (const char *network,
+                      const char *training,
+                      const char *pair,
+                      struct dn_estimate *result,
+                      struct dn_range *range)
+{
+    char text[DN_METADATA_MAX];
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_graph graph = {0};
+    struct dn_case c = {.constants = &site->constants,
+                        .spec = &spec,
+                        .graph = &graph,
+                        .device = &site->catalogue.devices[V100],
+                        .cpus_per_gpu = 6};
+
+    snprintf (text, sizeof (text), "%s,%s", network, training);
+    assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
+    if (dn_spec_read (dn_span_of (pair), &spec, NULL) < 0
+        || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, NULL) < 0
+        || dn_graph_build (&spec, &graph, NULL) < 0)
+        return false;
+    dn_whitebox (&c, result);
+    dn_graph_free (&graph);
+    *range = result->step_s;
+    result->step_s.sigma = result->train_s.sigma = result->confidence = 0;
+    return true;
+}
+
+static bool is_same_estimate (const struct dn_estimate *a, const struct dn_estimate *b)
+{
+    struct dn_estimate x = *a;
+    struct dn_estimate y = *b;
+
+    x.unread = y.unread = 0;
+    return memcmp (&x, &y, sizeof (x)) == 0;
+}
+
+/* What all values of a key do on one network. */
+struct effect {
+    int n_silent; /* values that change nothing and are not named, of one training */
+    bool changes; /* some value changes the estimate */
+};
+
+static void try_training_key (const char *network,
+                              const char *training,
+                              const struct dn_key *key,
+                              struct effect *effect)
+{
+    struct dn_estimate plain;
+    struct dn_range plain_step;
+    const char *value;
+    int n_silent = 0;
+
+    /* No training of this network. */
+    if (!estimate (network, training, "", &plain, &plain_step))
+        return;
+    for (int i = 0; (value = value_of (key, i)); i++) {
+        char pair[DN_VALUE_MAX];
+        struct dn_estimate now;
+        struct dn_range step;
+        bool same;
+
+        snprintf (pair, sizeof (pair), "%s=%s", key->name, value);
+        if (!estimate (network, training, pair, &now, &step))
+            continue;
+        same = is_same_estimate (&plain, &now);
+        effect->changes |= !same;
+        n_silent += same && !(now.unread & dn_spec_bit (key->offset)) ? 1 : 0;
+        if (!(now.unread & dn_spec_bit (key->offset)))
+            continue;
+        if (!same && !(plain.unread & dn_spec_bit (key->offset)))
+            report (
+                network, "%s: %s is unused, but changes the estimate", training, pair);
+        if (!(plain.unread & dn_spec_bit (key->offset))
+            && !(step.sigma > plain_step.sigma))
+            report (network, "%s: %s is unused, and as sure as before", training, pair);
+    }
+    if (n_silent > effect->n_silent)
+        effect->n_silent = n_silent;
+}
+
+/* Keys without an effect by themselves: wishes, names, and what the number of steps
+ * makes of samples= and epochs=.
+ */
+static bool is_of_training (const struct dn_key *key)
+{
+    return !dn_key_is_network (key) && strcmp (key->group, "wishes") != 0
+           && key->type != DN_KEY_NAME;
+}
+
+static void training_keys_are_used_or_named (void **state)
+{
+    char network[DN_VALUE_MAX];
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    (void) state;
+    site = scene_site ("");
+    for (int n = 0; describe_network (n, network, sizeof (network)); n++)
+        for (int k = 0; k < n_keys; k++) {
+            struct effect effect = {0, false};
+
+            if (!is_of_training (&keys[k]))
+                continue;
+            for (size_t t = 0; t < DN_N_ELEMENTS (trainings); t++)
+                try_training_key (network, trainings[t], &keys[k], &effect);
+            /* One may be what holds without the key. */
+            if (effect.n_silent > 1 && !effect.changes)
+                report (
+                    network, "%s= changes no estimate, but is not named", keys[k].name);
+        }
+    scene_free (site);
+    assert_int_equal (n_problems, 0);
+}
+
+static void a_network_of_other_keys_is_not_judged (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
+                  "dataset=imagenet,heads=8";
+    advice = scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
+    assert_int_equal (advice->decision.abstain, DN_ABSTAIN_UNREAD_KEY);
+    assert_string_equal (advice->patch.user_text,
+                         "dnnest: job unchanged (key heads= is not read by resnet50: "
+                         "the prediction would be of another network)");
+    dn_advice_free (advice);
+}
+
+static void an_unused_key_widens_the_bound (void **state)
+{
+    static const char plain[] = "dnnest:model=resnet50,batch=128,precision=fp16,"
+                                "optimizer=momentum,epochs=20,dataset=imagenet";
+    struct dn_job job = scene_job ();
+    struct dn_advice *without;
+    struct dn_advice *with;
+    char text[sizeof (plain) + 40];
+
+    (void) state;
+    job.comment = plain;
+    without = scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
+    snprintf (text, sizeof (text), "%s,layout=nhwc", plain);
+    job.comment = text;
+    with = scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
+    assert_string_equal (with->decision.reasons[0],
+                         "confidence: lower, the prediction does not use layout=");
+    assert_true (with->estimates[0].confidence
+                 < 0.95 * without->estimates[0].confidence);
+    assert_true (with->estimates[0].step_s.sigma > without->estimates[0].step_s.sigma);
+    assert_near (with->estimates[0].step_s.p50, without->estimates[0].step_s.p50);
+    assert_true (with->decision.time_limit_s > without->decision.time_limit_s);
+    dn_advice_free (without);
+    dn_advice_free (with);
+}
+
+static void five_runs_take_five_times_as_long (void **state)
+{
+    static const char *const comments[] = {
+        "dnnest:model=resnet50,batch=128,precision=fp16,epochs=2,dataset=imagenet",
+        "dnnest:model=resnet50,batch=128,precision=fp16,epochs=2,dataset=imagenet,runs=5"};
+    struct dn_job job = scene_job ();
+    struct dn_estimate found[2];
+
+    (void) state;
+    for (int i = 0; i < 2; i++) {
+        struct dn_advice *advice;
+
+        job.comment = comments[i];
+        advice = scene_advise ("Mode=enforce\nMinConfidence=0\n", &job);
+        found[i] = advice->estimates[0];
+        dn_advice_free (advice);
+    }
+    assert_near (found[1].train_s.p50, 5 * found[0].train_s.p50);
+    assert_near (found[1].energy_j, 5 * found[0].energy_j);
+    assert_near (found[1].gpu_mem.p50, found[0].gpu_mem.p50);
+    assert_near (found[1].step_s.p50, found[0].step_s.p50);
+}
+
+static int begin (void **state)
+{
+    (void) state;
+    n_problems = 0;
+    return 0;
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        {"every key of a network changes it, or is named as unread",
+         network_keys_are_read_or_named,
+         begin,
+         NULL,
+         NULL},
+        TEST ("a key may state what holds without it", neutral_values_are_accepted),
+        {"every key of the training changes an estimate, or is named and makes it less "
+         "sure",
+         training_keys_are_used_or_named,
+         begin,
+         NULL,
+         NULL},
+        TEST ("a network of other keys is not judged, and its user gets a message",
+              a_network_of_other_keys_is_not_judged),
+        TEST ("a key that is not used widens the bound",
+              an_unused_key_widens_the_bound),
+        TEST ("five runs take five times as long", five_runs_take_five_times_as_long),
+    };
+
+    return cmocka_run_group_tests_name ("unread", tests, NULL, NULL);
+}
