@@ -205,6 +205,20 @@ static const char *metadata_text (enum dn_metadata metadata)
     return metadata == DN_METADATA_OFF ? "off" : "none";
 }
 
+static void add_warnings (struct json_object *json, const struct dn_decision *decision)
+{
+    struct json_object *warnings = dn_json_add_array (json, "warnings");
+
+    for (int i = 0; i < decision->n_warnings; i++) {
+        const struct dn_warning *warning = &decision->warnings[i];
+        struct json_object *row = dn_json_append_object (warnings);
+
+        dn_json_add_text (
+            row, "kind", dn_names_get (&dn_warning_names, (int) warning->kind));
+        dn_json_add_text (row, "text", warning->text);
+    }
+}
+
 static void print_json (const struct dn_site *site, const struct dn_advice *advice)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
@@ -220,6 +234,7 @@ static void print_json (const struct dn_site *site, const struct dn_advice *advi
                                 : NULL);
     add_decision (json, advice);
     dn_json_add_text (json, "message", message[0] ? message : NULL);
+    add_warnings (json, &advice->decision);
     add_edits (json, &advice->patch);
     reasons = dn_json_add_array (json, "reasons");
     for (int i = 0; i < advice->decision.n_reasons; i++)
@@ -335,10 +350,20 @@ static int print_candidates (const struct dn_site *site, const struct dn_advice 
     return dn_show_runs (runs, n_runs, &advice->spec);
 }
 
+/* The lines that the user of the job gets. */
+static void print_lines (const struct dn_patch *patch)
+{
+    if (patch->user_text[0] != '\0')
+        printf ("%s\n", patch->user_text);
+    for (int i = 0; i < patch->n_warnings; i++)
+        printf ("%s\n", patch->warnings[i]);
+}
+
 static int print_text (const struct dn_site *site, const struct dn_advice *advice)
 {
     int rc;
 
+    print_lines (&advice->patch);
     if (advice->metadata != DN_METADATA_GIVEN) {
         printf (
             "job unchanged: %s\n",
@@ -348,8 +373,6 @@ static int print_text (const struct dn_site *site, const struct dn_advice *advic
                   "lines)");
         return DN_EXIT_DONE;
     }
-    if (advice->patch.user_text[0] != '\0')
-        printf ("%s\n", advice->patch.user_text);
     printf ("verdict: %s (mode %s)\n",
             dn_names_get (&dn_verdict_names, (int) advice->decision.verdict),
             dn_names_get (&dn_mode_names, (int) advice->rules.mode));

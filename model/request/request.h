@@ -152,7 +152,8 @@ struct dn_request {
     double cpus_per_gpu;          /* what the request amounts to; 0 if unknown */
     bool mem_follows_cpus;        /* memory shrinks when CPUs do */
     enum dn_need need;            /* the highest of all commands */
-    char need_why[DN_REASON_MAX]; /* the line and the word that need it */
+    char need_why[DN_REASON_MAX]; /* a sentence: the line, the word, what it needs */
+    char open_why[DN_REASON_MAX]; /* why the number of GPUs is open; empty: it is not */
     /* Empty when the field may be rewritten, else the reason why not. What partition
      * and constraint mean for the GPU type depends on the site and is not considered
      * here.

@@ -71,6 +71,15 @@ static void refuse (const struct dn_site *site,
     dn_host_append_line (err_msg, line);
 }
 
+/* Append the lines of a patch for the user to the messages of other plugins. */
+static void tell (const struct dn_patch *patch, char **err_msg)
+{
+    if (patch->user_text[0] != '\0')
+        dn_host_append_line (err_msg, patch->user_text);
+    for (int i = 0; i < patch->n_warnings; i++)
+        dn_host_append_line (err_msg, patch->warnings[i]);
+}
+
 static int follow (const struct dn_patch *patch,
                    int64_t user_id,
                    job_desc_msg_t *desc,
@@ -83,8 +92,7 @@ static int follow (const struct dn_patch *patch,
         return -1;
     }
     slurm_info (DN_LOG_PREFIX "%s", patch->log_text);
-    if (patch->user_text[0] != '\0')
-        dn_host_append_line (err_msg, patch->user_text);
+    tell (patch, err_msg);
     return 0;
 }
 
@@ -192,6 +200,8 @@ static struct dn_event *advise (struct dn_snapshot *snapshot,
     } else {
         if (advice->decision.verdict != DN_VERDICT_NONE)
             follow (&advice->patch, job->user_id, desc, err_msg, &err);
+        else
+            tell (&advice->patch, err_msg);
         event = leave_traces (site, job, advice, &err, wanted);
     }
     dn_advice_free (advice);

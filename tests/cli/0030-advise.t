@@ -21,7 +21,7 @@ JOB
 job=$work/job.sh
 
 gives 'the line that the user would see comes first' 0 \
-    '^dnnest: time 1-00:00:00 -> 00:30:00, gpu a100:4 -> twin:4, cpus 64 -> 8 \(' advise "$job"
+    '^dnnest: time 1-00:00:00 -> 00:30:00, gpu a100:4 -> twin:4 \(1\.0x the time, 0\.3x the cost\), -c 16 -> 2 \(' advise "$job"
 gives 'the verdict and the mode are shown' 0 'verdict: change \(mode enforce\)' advise "$job"
 gives 'the request is shown before and after' 0 \
     'time +1-00:00:00 +00:30:00.*gpu +a100 +twin.*cpus per task +16 +2' advise "$job"
@@ -34,7 +34,7 @@ is 'arguments after the script belong to the script' \
     "$(dn advise "$job" --time=7 -x --json)" "$(dn advise "$job")"
 
 json 'the members of the contract are there' \
-    'list(d) == ["metadata", "spec", "decision", "message", "edits", "reasons", "record",
+    'list(d) == ["metadata", "spec", "decision", "message", "warnings", "edits", "reasons", "record",
      "candidates"]' advise "$job"
 json 'the decision states what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
