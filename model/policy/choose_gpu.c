@@ -50,6 +50,14 @@ static bool is_dearer (const struct dn_scene *scene, int i)
            > scene->candidates->list[scene->base].gpu->cost;
 }
 
+static void say_dearer (const struct dn_scene *scene, char *why)
+{
+    snprintf (why,
+              DN_REASON_MAX,
+              "its Cost is higher (Upgrade=%s)",
+              scene->rules->upgrade == DN_UPGRADE_NO ? "no" : "rescue");
+}
+
 bool dn_scene_lacks (const struct dn_scene *scene, int i)
 {
     const struct dn_device *device = scene->estimates[i].device;
@@ -166,7 +174,7 @@ static bool may_move (const struct dn_scene *scene, int i, char *why)
     if (!dn_scene_holds (scene, i, why))
         return false;
     if (is_dearer (scene, i) && scene->rules->upgrade != DN_UPGRADE_YES) {
-        snprintf (why, DN_REASON_MAX, "its Cost is higher (Upgrade)");
+        say_dearer (scene, why);
         return false;
     }
     if (slowdown > scene->rules->max_slowdown) {
@@ -270,7 +278,7 @@ static bool may_rescue (const struct dn_scene *scene, int i, char *why)
     if (keep[0] != '\0')
         snprintf (why, DN_REASON_MAX, "%s", keep);
     else if (is_dearer (scene, i) && scene->rules->upgrade == DN_UPGRADE_NO)
-        snprintf (why, DN_REASON_MAX, "its Cost is higher (Upgrade=no)");
+        say_dearer (scene, why);
     else if (has_room (scene, i, why) && likely_within_time (scene, i, why)) {
         why[0] = '\0';
         return true;

@@ -12,7 +12,7 @@
 #define MEMORY_QUANTILE 0.95
 
 /* Above that many operators the search for a batch would take milliseconds. */
-#define SEARCHED_OPS 2000
+#define SEARCHED_OPS 1000
 
 double dn_policy_memory (const struct dn_rules *rules,
                          const struct dn_estimate *estimate)

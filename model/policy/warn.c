@@ -89,15 +89,29 @@ void dn_warn_of_request (const struct dn_scene *scene)
         dn_decision_warn (scene->decision, DN_WARNING_OPEN, "%s", request->open_why);
 }
 
+/* A type on which the run likely does not fail; -1: none. */
+static int runs_on (const struct dn_scene *scene)
+{
+    for (int i = 0; i < scene->candidates->n_candidates; i++)
+        if (dn_scene_failure (scene, i) == DN_FAILURE_NONE)
+            return i;
+    return -1;
+}
+
 /* "; moved to a100", "; a100 would hold it (not moved: nodes were named)" */
 static void add_other (const struct dn_scene *scene,
                        const struct dn_other *other,
                        const char *would,
+                       const char *may,
                        struct dn_buf *buf)
 {
     const char *type = other->index < 0 ? NULL : dn_scene_type (scene, other->index);
+    int doubtful = runs_on (scene);
 
-    if (!type)
+    if (!type && doubtful >= 0)
+        dn_buf_add (
+            buf, "; %s may %s, but not for sure", dn_scene_type (scene, doubtful), may);
+    else if (!type)
         dn_buf_add (buf, "; no other type %s", would);
     else if (other->why[0] != '\0')
         dn_buf_add (buf, "; %s %s (not moved: %s)", type, would, other->why);
@@ -121,7 +135,7 @@ void dn_warn_of_failure (const struct dn_scene *scene,
                     "%s cannot run precision=%s",
                     type,
                     dn_precision_text[scene->spec->precision]);
-        add_other (scene, other, "can", &buf);
+        add_other (scene, other, "can", "run it", &buf);
         dn_decision_warn (scene->decision, DN_WARNING_PRECISION, "%s", text);
         return;
     }
@@ -130,7 +144,7 @@ void dn_warn_of_failure (const struct dn_scene *scene,
                 ceil (estimate->gpu_mem.p50 / GIB),
                 type,
                 floor (estimate->device->memory / GIB));
-    add_other (scene, other, "would hold it", &buf);
+    add_other (scene, other, "would hold it", "hold it", &buf);
     dn_decision_warn (scene->decision, DN_WARNING_MEMORY, "%s", text);
 }
 

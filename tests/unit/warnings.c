@@ -178,8 +178,8 @@ static void a_rescue_needs_what_a_move_needs (void **state)
         {"Upgrade=no", NULL, "(not moved: its Cost is higher (Upgrade=no))"},
         {"GpuType=keep", NULL, "(not moved: the policy keeps GPU types)"},
         {"", "v1", "(not moved: nodes were named)"},
-        {"MinConfidence=0.99", NULL, "; no other type would hold it"},
-        {"MemoryHeadroom=5", NULL, "; no other type would hold it"},
+        {"MinConfidence=0.99", NULL, "; a100 may hold it, but not for sure"},
+        {"MemoryHeadroom=5", NULL, "; a100 may hold it, but not for sure"},
         {"Policy User=1000 Upgrade=yes\nPolicy Group=0 Upgrade=no\nUpgrade=rescue",
          NULL,
          "(not moved: its Cost is higher (Upgrade=no))"},
@@ -472,14 +472,16 @@ static void an_objective_buys_a_dearer_type_only_if_the_rules_allow_it (void **s
     } cases[] = {
         {"", false, "objective=time is not honoured (UserObjective=no)"},
         {"Upgrade=yes", false, "objective=time is not honoured (UserObjective=no)"},
-        {"UserObjective=yes", false, "gpu: not a100: its Cost is higher (Upgrade)"},
-        {"Objective=time", false, "gpu: not a100: its Cost is higher (Upgrade)"},
-        {"UserObjective=yes Upgrade=no", false, "its Cost is higher (Upgrade)"},
+        {"UserObjective=yes",
+         false,
+         "gpu: not a100: its Cost is higher (Upgrade=rescue)"},
+        {"Objective=time", false, "gpu: not a100: its Cost is higher (Upgrade=rescue)"},
+        {"UserObjective=yes Upgrade=no", false, "its Cost is higher (Upgrade=no)"},
         {"UserObjective=yes Upgrade=yes", true, "of its time"},
         {"Objective=time Upgrade=yes", true, "of its time"},
         {"UserObjective=yes Upgrade=yes\nPolicy User=1000 Upgrade=rescue",
          false,
-         "its Cost is higher (Upgrade)"},
+         "its Cost is higher (Upgrade=rescue)"},
     };
 
     (void) state;
