@@ -207,6 +207,20 @@ static const char *metadata_text (enum dn_metadata metadata)
     return metadata == DN_METADATA_OFF ? "off" : "none";
 }
 
+static void add_warnings (struct json_object *json, const struct dn_decision *decision)
+{
+    struct json_object *warnings = dn_json_add_array (json, "warnings");
+
+    for (int i = 0; i < decision->n_warnings; i++) {
+        const struct dn_warning *warning = &decision->warnings[i];
+        struct json_object *row = dn_json_append_object (warnings);
+
+        dn_json_add_text (
+            row, "kind", dn_names_get (&dn_warning_names, (int) warning->kind));
+        dn_json_add_text (row, "text", warning->text);
+    }
+}
+
 static void print_json (const struct dn_site *site, const struct dn_advice *advice)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
@@ -222,7 +236,7 @@ static void print_json (const struct dn_site *site, const struct dn_advice *advi
                                 : NULL);
     add_decision (json, advice);
     dn_json_add_text (json, "message", message[0] ? message : NULL);
-    dn_json_add_text (json, "ignored", advice->ignored[0] ? advice->ignored : NULL);
+    add_warnings (json, &advice->decision);
     add_edits (json, &advice->patch);
     reasons = dn_json_add_array (json, "reasons");
     for (int i = 0; i < advice->decision.n_reasons; i++)
@@ -338,10 +352,20 @@ static int print_candidates (const struct dn_site *site, const struct dn_advice 
     return dn_show_runs (runs, n_runs, &advice->spec);
 }
 
+/* The lines that the user of the job gets. */
+static void print_lines (const struct dn_patch *patch)
+{
+    if (patch->user_text[0] != '\0')
+        printf ("%s\n", patch->user_text);
+    for (int i = 0; i < patch->n_warnings; i++)
+        printf ("%s\n", patch->warnings[i]);
+}
+
 static int print_text (const struct dn_site *site, const struct dn_advice *advice)
 {
     int rc;
 
+    print_lines (&advice->patch);
     if (advice->metadata != DN_METADATA_GIVEN) {
         printf (
             "job unchanged: %s\n",
@@ -351,8 +375,6 @@ static int print_text (const struct dn_site *site, const struct dn_advice *advic
                   "lines)");
         return DN_EXIT_DONE;
     }
-    if (advice->patch.user_text[0] != '\0')
-        printf ("%s\n", advice->patch.user_text);
     printf ("verdict: %s (mode %s)\n",
             dn_names_get (&dn_verdict_names, (int) advice->decision.verdict),
             dn_names_get (&dn_mode_names, (int) advice->rules.mode));
@@ -418,8 +440,6 @@ static int advise (struct call *call, const struct dn_site *site)
         return dn_fail (err.code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, &err);
     if (advise_and_time (site, &call->sbatch.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
-    if (advice->metadata != DN_METADATA_OFF)
-        dn_warn_ignored (advice->ignored);
     if (call->given.json)
         print_json (site, advice);
     else

@@ -228,6 +228,14 @@ static double site_real (const struct dn_site *site, const struct dn_site_key *k
     return real;
 }
 
+/* A path, "set" for a text that is not shown, or "" for what is unset. */
+static const char *site_text (const struct dn_site *site, const struct dn_site_key *key)
+{
+    const char *text = (const char *) site + key->offset;
+
+    return key->type == DN_SITE_SECRET && text[0] != '\0' ? "set" : text;
+}
+
 /* Paths are texts, numbers numbers. */
 static void add_site (struct json_object *json, const struct dn_site *site)
 {
@@ -237,7 +245,6 @@ static void add_site (struct json_object *json, const struct dn_site *site)
 
     for (int i = 0; i < n_keys; i++) {
         struct json_object *row = dn_json_append_object (array);
-        const char *path = (const char *) site + keys[i].offset;
         char range[DN_ERR_TEXT_MAX];
         struct dn_buf buf = dn_buf_on (range, sizeof (range));
 
@@ -247,7 +254,7 @@ static void add_site (struct json_object *json, const struct dn_site *site)
                     dn_show_bound (keys[i].max).text);
         dn_json_add_text (row, "key", keys[i].name);
         if (keys[i].type != DN_SITE_REAL)
-            dn_json_add_text (row, "value", path);
+            dn_json_add_text (row, "value", site_text (site, &keys[i]));
         else
             dn_json_add_real (row, "value", site_real (site, &keys[i]));
         dn_json_add_text (row, "range", keys[i].type != DN_SITE_REAL ? NULL : range);
@@ -378,7 +385,7 @@ static void print_site (const struct dn_site *site)
     printf ("\n");
     for (int i = 0; i < n_keys; i++)
         if (keys[i].type != DN_SITE_REAL)
-            printf ("%s=%s\n", keys[i].name, (const char *) site + keys[i].offset);
+            printf ("%s=%s\n", keys[i].name, site_text (site, &keys[i]));
         else
             printf ("%s=%s\n",
                     keys[i].name,

@@ -112,17 +112,24 @@ static int describe (struct making *m)
     const struct dn_carriers carriers = dn_carriers_of (m->job);
     struct dn_advice *advice = m->advice;
     struct dn_sidecar sidecar;
+    char ignored[DN_REASON_MAX];
 
     if (dn_describe (&carriers, &sidecar, &advice->metadata, m->err) < 0)
         return -1;
-    dn_spec_ignored (&carriers, advice->ignored);
+    dn_spec_ignored (&carriers, ignored);
+    if (ignored[0] != '\0' && advice->metadata != DN_METADATA_OFF)
+        dn_decision_warn (&advice->decision,
+                          DN_WARNING_METADATA,
+                          "metadata ignored: %s",
+                          ignored);
     advice->spec = sidecar.spec;
     m->layers = sidecar.layers;
     if (advice->metadata == DN_METADATA_NONE)
         return advice->rules.opt_in == DN_OPT_IN_ALL ? NEXT : DONE;
     if (advice->metadata == DN_METADATA_OFF)
         return DONE;
-    m->control = dn_policy_in_control (&advice->rules, m->job, &advice->spec);
+    m->control = dn_policy_in_control (
+        &advice->rules, m->job, &advice->spec, m->site->control_salt);
     return NEXT;
 }
 
@@ -234,6 +241,28 @@ static int estimate (struct making *m)
     return NEXT;
 }
 
+/* A job that stays on GPUs whose memory it exceeds: which batch would fit? Estimates of
+ * an earlier job come without the network.
+ */
+static void suggest_batch (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+    struct dn_decision *decision = &advice->decision;
+    struct dn_case c = {.constants = &m->site->constants,
+                        .spec = &advice->spec,
+                        .graph = &m->graph,
+                        .cpus_per_gpu = advice->request.cpus_per_gpu};
+
+    if (decision->rescued || !dn_decision_warning (decision, DN_WARNING_MEMORY)
+        || dn_deadline_check (m->deadline, "batch", NULL) < 0
+        || (m->cached
+            && dn_sidecar_graph (&m->layers, &advice->spec, &m->graph, NULL) < 0))
+        return;
+    c.device = m->devices[decision->base];
+    dn_policy_suggest_batch (
+        &advice->rules, &c, &advice->estimates[decision->base], decision);
+}
+
 static int decide (struct making *m)
 {
     struct dn_advice *advice = m->advice;
@@ -254,6 +283,7 @@ static int decide (struct making *m)
                       &advice->candidates,
                       advice->estimates,
                       decision);
+    suggest_batch (m);
     if (m->control)
         dn_policy_spare (decision);
     dn_policy_probe (
@@ -316,6 +346,8 @@ int dn_advise (const struct dn_site *site,
         if (dn_deadline_check (deadline, stages[i].name, err) < 0)
             return -1;
         rc = stages[i].run (&m);
+        if (rc == DONE && advice->decision.verdict == DN_VERDICT_NONE)
+            dn_rewrite_warn (&advice->rules, &advice->decision, &advice->patch);
         if (rc != NEXT)
             return rc;
     }

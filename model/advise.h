@@ -20,7 +20,6 @@
 struct dn_advice {
     struct dn_rules rules; /* in force for this job; set also on failure */
     enum dn_metadata metadata;
-    char ignored[DN_REASON_MAX]; /* why a text like metadata is not read; "" */
     struct dn_spec spec;
     struct dn_request request;
     struct dn_candidates candidates;
@@ -40,7 +39,8 @@ void dn_advice_free (struct dn_advice *advice);
 bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
 
 /* Advise on 'job'. Return 0 with 'advice' filled: with a verdict, decision and patch
- * are set. Without a verdict dnnest ignores the job, and the patch is empty. It ignores
+ * are set. Without a verdict dnnest ignores the job, and the patch has no edit and no
+ * text but warnings (dn_decision_warn ()). It ignores
  * jobs without metadata and jobs whose metadata are "off"; but where OptIn=all, a job
  * without metadata that requests GPUs gets the verdict abstain. Return -1 with 'err'
  * when metadata or request cannot be parsed, something failed, or 'deadline' (NULL:

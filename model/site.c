@@ -106,6 +106,12 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_REAL,
      1e6,
      1e11},
+    {"ControlSalt",
+     offsetof (struct dn_site, control_salt),
+     "text that the draw of the control group depends on",
+     DN_SITE_SECRET,
+     0,
+     0},
     /* End of site_keys */
 };
 
@@ -188,6 +194,23 @@ static int set_real (struct dn_site *site,
     return 0;
 }
 
+/* No error shows the value. */
+static int set_secret (struct dn_site *site,
+                       const struct dn_site_key *key,
+                       struct dn_span value,
+                       struct dn_err *err)
+{
+    if (value.len == 0 || value.len >= DN_NAME_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "%s: %zu characters, expected 1..%d",
+                           key->name,
+                           value.len,
+                           DN_NAME_MAX - 1);
+    return dn_span_copy (
+        value, (char *) site + key->offset, DN_NAME_MAX, key->name, err);
+}
+
 /* A key of the site itself. Paths are set in the first pass, the others in the second.
  */
 static int set_key (struct dn_site *site,
@@ -196,9 +219,14 @@ static int set_key (struct dn_site *site,
                     bool paths,
                     struct dn_err *err)
 {
-    if ((key->type != DN_SITE_REAL) != paths)
+    bool path = key->type == DN_SITE_PATH || key->type == DN_SITE_PATH_OR_NONE;
+
+    if (path != paths)
         return 0;
-    return paths ? set_path (site, key, value, err) : set_real (site, key, value, err);
+    if (path)
+        return set_path (site, key, value, err);
+    return key->type == DN_SITE_REAL ? set_real (site, key, value, err)
+                                     : set_secret (site, key, value, err);
 }
 
 int dn_problems_take (struct dn_problems *problems, const struct dn_err *err)

@@ -47,12 +47,14 @@ struct dn_site {
     char probe_dir[DN_SITE_PATH_MAX];    /* ProbeDir=; "none" */
     char decision_log[DN_SITE_PATH_MAX]; /* DecisionLog=; "": none */
     char counters[DN_SITE_PATH_MAX];     /* Counters=; "": none */
+    char control_salt[DN_NAME_MAX];      /* ControlSalt=; "": none */
 };
 
 enum dn_site_key_type {
     DN_SITE_PATH,
     DN_SITE_PATH_OR_NONE, /* may be "none" */
-    DN_SITE_REAL
+    DN_SITE_REAL,
+    DN_SITE_SECRET /* a text that is never shown, of less than DN_NAME_MAX bytes */
 };
 
 /* Keys of dnnest.conf that are neither rules nor Gpu lines. */

@@ -74,6 +74,10 @@
 #define DN_REASONS_MAX 48
 #define DN_REASON_MAX  160
 
+/* Lines of warnings that a user gets, and bytes of one: a sentence and a reason. */
+#define DN_WARNINGS_MAX 3
+#define DN_WARNING_MAX  320
+
 /* The record in admin_comment is stored by slurmdbd with every job. */
 #define DN_RECORD_MAX 1023
 

@@ -52,7 +52,8 @@ static double share_of (const struct dn_digest *digest)
 
 bool dn_policy_in_control (const struct dn_rules *rules,
                            const struct dn_job *job,
-                           const struct dn_spec *spec)
+                           const struct dn_spec *spec,
+                           const char *salt)
 {
     struct dn_digester digester;
     struct dn_digest digest;
@@ -62,6 +63,8 @@ bool dn_policy_in_control (const struct dn_rules *rules,
     if (rules->control_group <= 0 || rules->mode == DN_MODE_OBSERVE)
         return false;
     digester = dn_digest_begin ();
+    if (salt[0] != '\0')
+        add_text (&digester, salt, strlen (salt));
     snprintf (owner, sizeof (owner), "dnnest control group %" PRId64, job->user_id);
     add_text (&digester, owner, strlen (owner));
     add_text (&digester,

@@ -42,6 +42,26 @@ enum dn_abstain {
 
 extern const struct dn_names dn_abstain_names;
 
+/* What the user is warned of, the most serious first. */
+enum dn_warning_kind {
+    DN_WARNING_NONE,
+    DN_WARNING_MEMORY,    /* the training does not fit the GPU type */
+    DN_WARNING_PRECISION, /* the GPU type lacks what the training needs */
+    DN_WARNING_LIMIT,     /* the time limit is below the likely time */
+    DN_WARNING_DEADLINE,  /* a deadline is */
+    DN_WARNING_METADATA,  /* they contradict the request, or were not read */
+    DN_WARNING_OPEN,      /* the number of GPUs is open */
+    DN_N_WARNINGS
+};
+
+extern const struct dn_names dn_warning_names;
+
+/* One sentence about what is likely to go wrong with the job as the user wrote it. */
+struct dn_warning {
+    enum dn_warning_kind kind;
+    char text[DN_WARNING_MAX]; /* printable, without full stop */
+};
+
 /* What to change. A field that is kept has DN_UNSET or NULL. */
 struct dn_decision {
     enum dn_verdict verdict;
@@ -51,17 +71,34 @@ struct dn_decision {
     const struct dn_gpu_type *gpu;  /* new type */
     const struct dn_gpu_type *from; /* the type that it replaces */
     int64_t cpus_per_task;          /* new count */
-    int64_t cpus_each_gpu;          /* new count, where CPUs were requested per GPU */
-    int chosen; /* index of the candidate that the job will run on, -1 unknown */
+    bool rescued;          /* 'gpu' replaces a type on which the job cannot run */
+    int64_t cpus_each_gpu; /* new count, where CPUs were requested per GPU */
+    int base;   /* index of the candidate that it runs on as submitted, -1 unknown */
+    int chosen; /* that it will run on */
     char reasons[DN_REASONS_MAX][DN_REASON_MAX]; /* one sentence each */
     int n_reasons;
+    struct dn_warning warnings[DN_WARNINGS_MAX]; /* the most serious first */
+    int n_warnings;
     char note[DN_REASON_MAX]; /* for the user, with any verdict */
     const char *hook_dir;     /* the job becomes a probe, by the hook in it */
 };
 
-/* Start with no decision. The texts of the reasons are not cleared: 'n_reasons' is 0.
+/* Start with no decision. The texts of the reasons and warnings are not cleared: there
+ * are none of them.
  */
 void dn_policy_begin (struct dn_decision *decision);
+
+/* Warn the user, with any verdict or none. Beyond DN_WARNINGS_MAX the least serious
+ * warning is dropped. Texts of users must have passed dn_quote ().
+ */
+void dn_decision_warn (struct dn_decision *decision,
+                       enum dn_warning_kind kind,
+                       const char *format,
+                       ...) DN_PRINTF (3, 4);
+
+/* The warning of that kind, or NULL. */
+struct dn_warning *dn_decision_warning (struct dn_decision *decision,
+                                        enum dn_warning_kind kind);
 
 /* Bytes of GPU memory that a device must have before the rules move a run to it: the
  * bound of the estimate plus the headroom.
@@ -69,8 +106,8 @@ void dn_policy_begin (struct dn_decision *decision);
 double dn_policy_memory (const struct dn_rules *rules,
                          const struct dn_estimate *estimate);
 
-/* Decide. 'estimates' has one entry per candidate. Cannot fail: a field about which
- * there is doubt is kept, with the reason.
+/* Decide. 'estimates' has one entry per candidate; 'decision' has begun, and keeps its
+ * warnings. Cannot fail: a field about which there is doubt is kept, with the reason.
  */
 void dn_policy_decide (const struct dn_rules *rules,
                        const struct dn_request *request,
@@ -80,7 +117,7 @@ void dn_policy_decide (const struct dn_rules *rules,
                        struct dn_decision *decision);
 
 /* Is the job in the control group? 'spec' is the job's own description, before anything
- * was derived from it.
+ * was derived from it; 'salt' is the site's text, "" for none.
  *
  * The group is a share of all submissions, so that the effect of dnnest can be
  * measured. At submission there is no job id, so the draw uses the owner, the
@@ -95,12 +132,14 @@ void dn_policy_decide (const struct dn_rules *rules,
  *   network would always be in one group, and 10 % of twenty users are two. A new
  *   version of a script is a new, independent draw.
  * - With a larger percentage all previous members stay in the group.
+ * - Another salt is another, independent draw of all jobs.
  *
  * No user gains from influencing the draw: dnnest:off opts out.
  */
 bool dn_policy_in_control (const struct dn_rules *rules,
                            const struct dn_job *job,
-                           const struct dn_spec *spec);
+                           const struct dn_spec *spec,
+                           const char *salt);
 
 /* Give a decision the verdict control; what it would have changed stays in it. One that
  * abstains is not changed, since it treats no job in either group.
@@ -139,5 +178,13 @@ bool dn_policy_reads_network (const struct dn_spec *spec,
  * memory plus the headroom fits. 0 when none does.
  */
 int64_t dn_policy_largest_batch (const struct dn_rules *rules, const struct dn_case *c);
+
+/* Add to the warning about memory which batch would fit; none without that warning.
+ * 'estimate' is that of the case 'c', the run on the requested type.
+ */
+void dn_policy_suggest_batch (const struct dn_rules *rules,
+                              const struct dn_case *c,
+                              const struct dn_estimate *estimate,
+                              struct dn_decision *decision);
 
 #endif

@@ -76,16 +76,31 @@ enum dn_message {
         [DN_MESSAGE_ALWAYS] = "always", [DN_MESSAGE_NEVER] = "never"                   \
     }
 
+/* May a job move to a GPU type of higher Cost? */
+enum dn_upgrade {
+    DN_UPGRADE_UNKNOWN,
+    DN_UPGRADE_NO,
+    DN_UPGRADE_RESCUE, /* if it cannot run on its own */
+    DN_UPGRADE_YES,    /* if the objective gains by it */
+    DN_N_UPGRADES
+};
+#define DN_UPGRADE_WORDS                                                               \
+    {                                                                                  \
+        [DN_UPGRADE_UNKNOWN] = "unknown", [DN_UPGRADE_NO] = "no",                      \
+        [DN_UPGRADE_RESCUE] = "rescue", [DN_UPGRADE_YES] = "yes"                       \
+    }
+
 enum dn_record {
     DN_RECORD_UNKNOWN,
     DN_RECORD_ADMIN_COMMENT,
+    DN_RECORD_ANONYMOUS, /* the same without names out of the metadata */
     DN_RECORD_NONE,
     DN_N_RECORDS
 };
 #define DN_RECORD_WORDS                                                                \
     {                                                                                  \
         [DN_RECORD_UNKNOWN] = "unknown", [DN_RECORD_ADMIN_COMMENT] = "admin_comment",  \
-        [DN_RECORD_NONE] = "none"                                                      \
+        [DN_RECORD_ANONYMOUS] = "anonymous", [DN_RECORD_NONE] = "none"                 \
     }
 
 enum dn_yes {
@@ -138,8 +153,15 @@ extern const struct dn_names dn_mode_names;
           "keep the GPU type, or choose the best one for the objective",               \
           DN_N_CHOICES, DN_CHOICE_WORDS)                                               \
     ENUM (dn_objective, objective, "Objective", NONE, "cost",                          \
-          "what the choice of a GPU type minimises; objective= of a job overrides it", \
+          "what the choice of a GPU type minimises",                                   \
           DN_N_OBJECTIVES, DN_OBJECTIVE_WORDS)                                         \
+    ENUM (dn_yes, user_objective, "UserObjective", LOWER, "no",                        \
+          "yes: objective= of a job overrides Objective",                              \
+          DN_N_YES, DN_YES_WORDS)                                                      \
+    ENUM (dn_upgrade, upgrade, "Upgrade", LOWER, "rescue",                             \
+          "move a job to a GPU type of higher Cost: never, if it cannot run on its "   \
+          "own, or also for the objective",                                            \
+          DN_N_UPGRADES, DN_UPGRADE_WORDS)                                             \
     NUMBER (RATIO, max_slowdown, "MaxSlowdown", 1, 1000, LOWER, "2.5",                 \
             "maximum predicted time on another GPU type, relative to the requested "   \
             "one")                                                                     \
@@ -161,10 +183,12 @@ extern const struct dn_names dn_mode_names;
           "no: also raise a time limit or CPUs that do not suffice",                   \
           DN_N_YES, DN_YES_WORDS)                                                      \
     ENUM (dn_message, message, "Message", NONE, "change",                              \
-          "when the user gets a message: if something changes, always, or never",      \
+          "when the user gets a message: if something changes or is wrong, always, "   \
+          "or never",                                                                  \
           DN_N_MESSAGES, DN_MESSAGE_WORDS)                                             \
     ENUM (dn_record, record, "Record", NONE, "admin_comment",                          \
-          "where the decision and the original request are recorded",                  \
+          "where the decision and the original request are recorded; anonymous: in "   \
+          "the admin comment without names of the metadata",                           \
           DN_N_RECORDS, DN_RECORD_WORDS)                                               \
     /* End of DN_RULES */
 /* clang-format on */

@@ -161,7 +161,7 @@ struct dn_request {
      */
     char open_why[DN_REASON_MAX];
     enum dn_need need;            /* the highest of all commands */
-    char need_why[DN_REASON_MAX]; /* the line and the word that need it */
+    char need_why[DN_REASON_MAX]; /* a sentence: the line, the word, what it needs */
     /* Empty if the script has one training, else why it may have several: the metadata
      * describe one run of it unless they say how many there are.
      */

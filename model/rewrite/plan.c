@@ -463,16 +463,24 @@ static void edit_record (struct draft *draft, const struct dn_story *story)
     const char *old_text = story->request->job->admin_comment;
     size_t old_len = old_text ? strlen (old_text) : 0;
     const char *record = draft->patch->record;
+    char nameless[DN_RECORD_MAX + 1];
     dn_cleanup (dn_free_ptr) char *text = NULL;
 
     if (draft->status < 0)
         return;
-    if (dn_record_write (story, draft->patch->record, draft->err) < 0) {
+    if (dn_record_write (story, true, draft->patch->record, draft->err) < 0) {
         draft->status = -1;
         return;
     }
-    if (story->rules->record != DN_RECORD_ADMIN_COMMENT)
+    if (story->rules->record == DN_RECORD_NONE)
         return;
+    if (story->rules->record == DN_RECORD_ANONYMOUS) {
+        if (dn_record_write (story, false, nameless, draft->err) < 0) {
+            draft->status = -1;
+            return;
+        }
+        record = nameless;
+    }
     text = malloc (old_len + DN_RECORD_MAX + 2);
     if (!text) {
         draft->status = dn_err_set (draft->err, DN_E_NOMEM, "record: out of memory");
@@ -496,13 +504,16 @@ int dn_rewrite_plan (const struct dn_rules *rules,
                      struct dn_err *err)
 {
     struct draft draft = {request, decision, patch, err, 0};
-    struct dn_story story = {rules, request, spec, NULL, decision, patch};
+    struct dn_story story = {rules, request, spec, NULL, NULL, decision, patch};
 
     memset (patch, 0, sizeof (*patch));
     find_place (request, decision, patch);
+    if (decision->base >= 0)
+        story.base = &estimates[decision->base];
     if (decision->chosen >= 0)
         story.chosen = &estimates[decision->chosen];
     dn_words_user (&story, patch->user_text);
+    dn_words_warn (rules, decision, patch);
     dn_words_log (&story, patch->log_text);
     if (rules->mode == DN_MODE_ENFORCE && decision->verdict == DN_VERDICT_CHANGE) {
         edit_time (&draft);
@@ -518,6 +529,14 @@ int dn_rewrite_plan (const struct dn_rules *rules,
         return -1;
     }
     return 0;
+}
+
+void dn_rewrite_warn (const struct dn_rules *rules,
+                      const struct dn_decision *decision,
+                      struct dn_patch *patch)
+{
+    memset (patch, 0, sizeof (*patch));
+    dn_words_warn (rules, decision, patch);
 }
 
 void dn_patch_free (struct dn_patch *patch)

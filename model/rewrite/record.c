@@ -6,14 +6,15 @@
  *  "set":{"time_s":23400,"gpu":"v100","cpus_per_task":24},
  *  "pred":{"gpu":"v100_sxm2_16gb","step_us":228000,"train_s":9000,"bound_s":21000,
  *          "bound_bp":9900,"mem_mb":13000,"cpus_per_gpu":6,"conf":65,"bundle":"..."},
- *  "spec":"model=resnet50,batch=256,...","why":"..."}
+ *  "warn":"limit","spec":"model=resnet50,batch=256,...","why":"..."}
  *
  * etc/record.schema.json and job_submit_dnnest(8) describe each member.
  *
  * "req" is the original request; "set" is what was decided, applied only in mode
  * enforce, and not with the verdict "control". All numbers are whole, so that they do
  * not depend on the locale; unknown ones are omitted. When the record is too long,
- * "why" is removed, then "spec", then "pred".
+ * "why" is removed, then "warn", then "spec", then "pred". Without names, "spec" has
+ * only numbers and words of dnnest, and "why", which may quote the script, is omitted.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -87,14 +88,45 @@ static int add_prediction (struct json_object *object, const struct dn_story *st
     return 0;
 }
 
-static int fill_record (const struct dn_story *story, struct json_object *record)
+/* The description, enough to learn from the job later; without 'names' without those
+ * that its owner has given.
+ */
+static void write_spec (const struct dn_spec *given,
+                        bool names,
+                        char text[DN_RECORD_MAX])
+{
+    struct dn_spec spec = *given;
+    int n_keys;
+    const struct dn_key *keys = dn_spec_keys (&n_keys);
+
+    for (int i = 0; i < n_keys && !names; i++)
+        if (keys[i].type == DN_KEY_NAME)
+            ((char *) &spec)[keys[i].offset] = '\0';
+    dn_spec_write (&spec, text, DN_RECORD_MAX);
+}
+
+/* "memory,limit" */
+static void write_warnings (const struct dn_decision *decision, struct dn_buf *buf)
+{
+    for (int i = 0; i < decision->n_warnings; i++)
+        dn_buf_add (buf,
+                    "%s%s",
+                    i > 0 ? "," : "",
+                    dn_names_get (&dn_warning_names, (int) decision->warnings[i].kind));
+}
+
+static int fill_record (const struct dn_story *story,
+                        bool names,
+                        struct json_object *record)
 {
     const struct dn_decision *decision = story->decision;
     struct json_object *part;
     char spec[DN_RECORD_MAX];
+    char warnings[DN_WARNINGS_MAX * DN_NAME_MAX];
+    struct dn_buf buf = dn_buf_on (warnings, sizeof (warnings));
 
-    /* enough to learn from the job later */
-    dn_spec_write (story->spec, spec, sizeof (spec));
+    write_spec (story->spec, names, spec);
+    write_warnings (decision, &buf);
     if (dn_json_put_number (record, "dnnest", 1) < 0
         || dn_json_put_text (record, "version", PACKAGE_VERSION) < 0
         || dn_json_put_text (
@@ -118,9 +150,10 @@ static int fill_record (const struct dn_story *story, struct json_object *record
     if (dn_json_put_number (
             record, "probe", decision->hook_dir ? story->spec->probe : DN_UNSET)
             < 0
+        || dn_json_put_text (record, "warn", warnings) < 0
         || dn_json_put_text (record, "spec", spec) < 0)
         return -1;
-    if (decision->verdict == DN_VERDICT_ABSTAIN && decision->n_reasons > 0)
+    if (names && decision->verdict == DN_VERDICT_ABSTAIN && decision->n_reasons > 0)
         return dn_json_put_text (record, "why", decision->reasons[0]);
     return 0;
 }
@@ -140,15 +173,16 @@ static bool write_without_bars (const char *json, char text[DN_RECORD_MAX + 1])
 }
 
 int dn_record_write (const struct dn_story *story,
+                     bool names,
                      char text[DN_RECORD_MAX + 1],
                      struct dn_err *err)
 {
-    static const char *const optional[] = {"why", "spec", "pred"};
+    static const char *const optional[] = {"why", "warn", "spec", "pred"};
     dn_cleanup (dn_json_free) struct json_object *record = json_object_new_object ();
     const char *json = NULL;
 
     text[0] = '\0';
-    if (!record || fill_record (story, record) < 0)
+    if (!record || fill_record (story, names, record) < 0)
         return dn_err_set (err, DN_E_NOMEM, "record: out of memory");
     for (size_t i = 0; i <= DN_N_ELEMENTS (optional); i++) {
         json = dn_json_line (record);

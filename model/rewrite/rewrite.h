@@ -55,7 +55,8 @@ struct dn_edit {
 #define DN_PROBE_STEPS     DN_PROBE_VARIABLES "STEPS"
 #define DN_PROBE_SIDECAR   DN_PROBE_VARIABLES "SIDECAR"
 
-#define DN_USER_TEXT_MAX 512
+#define DN_USER_TEXT_MAX 640
+#define DN_WARN_TEXT_MAX (DN_WARNING_MAX + 32)
 #define DN_LOG_TEXT_MAX  1024
 
 struct dn_patch {
@@ -65,8 +66,10 @@ struct dn_patch {
     char partition[DN_NAME_MAX];
     char features[DN_FEATURES_TEXT_MAX + DN_NAME_MAX];
     char user_text[DN_USER_TEXT_MAX]; /* one line for the user; empty: none */
-    char log_text[DN_LOG_TEXT_MAX];   /* one line for the log */
-    char record[DN_RECORD_MAX + 1];   /* the decision record, also with Record=none */
+    char warnings[DN_WARNINGS_MAX][DN_WARN_TEXT_MAX]; /* a line each for the user */
+    int n_warnings;
+    char log_text[DN_LOG_TEXT_MAX]; /* one line for the log */
+    char record[DN_RECORD_MAX + 1]; /* the decision record, also with Record=none */
 };
 
 /* Write the patch for 'decision'. In modes observe and advise it holds the texts and
@@ -80,6 +83,11 @@ int dn_rewrite_plan (const struct dn_rules *rules,
                      const struct dn_decision *decision,
                      struct dn_patch *patch,
                      struct dn_err *err);
+
+/* Write the lines of the warnings alone, for a job without a verdict. */
+void dn_rewrite_warn (const struct dn_rules *rules,
+                      const struct dn_decision *decision,
+                      struct dn_patch *patch);
 
 /* NULL-safe, leaves an empty patch. */
 void dn_patch_free (struct dn_patch *patch);

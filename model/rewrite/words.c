@@ -1,6 +1,7 @@
-/* words.c - one line for the user, one for the log
+/* words.c - the lines for the user, and one for the log
  *
- * Numbers are whole minutes and whole counts, so that they do not depend on the locale.
+ * Numbers are whole minutes, whole counts and tenths written as two whole numbers, so
+ * that they do not depend on the locale.
  * Names from users pass through dn_quote ().
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -67,41 +68,77 @@ static void add_place (struct dn_buf *buf,
                     patch->features);
 }
 
-/* "cpus E -> F": the total of the job, requested per task or per GPU. */
-static void add_cpus (struct dn_buf *buf,
-                      const struct dn_story *story,
-                      const char *is,
-                      const char *arrow,
-                      const char *comma)
+/* "1.6x" and "0.6x". */
+static void add_factor (struct dn_buf *buf, double factor)
+{
+    int64_t tenths = llround (10 * fmin (fmax (factor, 0), 1e6));
+
+    dn_buf_add (buf, "%" PRId64 ".%" PRId64 "x", tenths / 10, tenths % 10);
+}
+
+/* " (1.6x the time, 0.6x the cost)" after a new GPU type, where the job could run on
+ * the old one.
+ */
+static void add_exchange (struct dn_buf *buf, const struct dn_story *story)
+{
+    const struct dn_decision *decision = story->decision;
+    double slowdown;
+
+    if (decision->rescued || !story->base || !story->chosen
+        || !(story->base->step_s.p50 > 0))
+        return;
+    slowdown = story->chosen->step_s.p50 / story->base->step_s.p50;
+    dn_buf_add (buf, " (");
+    add_factor (buf, slowdown);
+    dn_buf_add (buf, " the time");
+    if (decision->from->cost > 0) {
+        dn_buf_add (buf, ", ");
+        add_factor (buf, slowdown * decision->gpu->cost / decision->from->cost);
+        dn_buf_add (buf, " the cost");
+    }
+    dn_buf_add (buf, ")");
+}
+
+/* "-c 20 -> 10" in the unit of the user's own option. */
+static void add_cpus (struct dn_buf *buf, const struct dn_story *story)
 {
     const struct dn_request *request = story->request;
     const struct dn_decision *decision = story->decision;
-    int64_t from = request->cpus_per_task;
-    int64_t to = decision->cpus_per_task;
-    int64_t times = request->n_tasks;
 
-    if (decision->cpus_each_gpu != DN_UNSET) {
-        from = request->cpus_each_gpu;
-        to = decision->cpus_each_gpu;
-        times = request->n_gpus;
-    }
-    if (to != DN_UNSET)
+    if (decision->cpus_each_gpu != DN_UNSET)
         dn_buf_add (buf,
-                    "%scpus%s%" PRId64 "%s%" PRId64,
-                    comma,
-                    is,
-                    from * times,
-                    arrow,
-                    to * times);
+                    "--cpus-per-gpu %" PRId64 " -> %" PRId64,
+                    request->cpus_each_gpu,
+                    decision->cpus_each_gpu);
+    else
+        dn_buf_add (buf,
+                    "-c %" PRId64 " -> %" PRId64,
+                    request->cpus_per_task,
+                    decision->cpus_per_task);
 }
 
-/* "time A -> B, gpu C -> D, cpus E -> F" with the separators that the text uses. */
-static void add_changes (struct dn_buf *buf,
-                         const struct dn_story *story,
-                         const char *is,
-                         const char *arrow,
-                         const char *separator)
+/* "cpus=80>40": the total of the job. */
+static void add_all_cpus (struct dn_buf *buf, const struct dn_story *story)
 {
+    const struct dn_request *request = story->request;
+    const struct dn_decision *decision = story->decision;
+    bool each_gpu = decision->cpus_each_gpu != DN_UNSET;
+    int64_t times = each_gpu ? request->n_gpus : request->n_tasks;
+
+    dn_buf_add (buf,
+                "cpus=%" PRId64 ">%" PRId64,
+                times * (each_gpu ? request->cpus_each_gpu : request->cpus_per_task),
+                times * (each_gpu ? decision->cpus_each_gpu : decision->cpus_per_task));
+}
+
+/* "time A -> B, gpu C -> D, -c E -> F" for the user, "time=A>B gpu=C>D cpus=E>F" for
+ * the log.
+ */
+static void add_changes (struct dn_buf *buf, const struct dn_story *story, bool user)
+{
+    const char *is = user ? " " : "=";
+    const char *arrow = user ? " -> " : ">";
+    const char *separator = user ? ", " : " ";
     const struct dn_request *request = story->request;
     const struct dn_decision *decision = story->decision;
     const char *comma = "";
@@ -130,23 +167,53 @@ static void add_changes (struct dn_buf *buf,
         add_gpus (buf, decision->from->type, request->n_gpus);
         dn_buf_add (buf, "%s", arrow);
         add_gpus (buf, decision->gpu->type, request->n_gpus);
+        if (user)
+            add_exchange (buf, story);
         add_place (buf, story, is, arrow, separator);
         comma = separator;
     }
-    add_cpus (buf, story, is, arrow, comma);
+    if (decision->cpus_per_task == DN_UNSET && decision->cpus_each_gpu == DN_UNSET)
+        return;
+    dn_buf_add (buf, "%s", comma);
+    if (user)
+        add_cpus (buf, story);
+    else
+        add_all_cpus (buf, story);
 }
 
-static bool user_wants (const struct dn_story *story)
+/* May the user get messages at all? */
+static bool user_reads (const struct dn_rules *rules,
+                        const struct dn_decision *decision)
 {
     /* A message is a treatment too, so the control group gets none. */
-    if (story->rules->mode == DN_MODE_OBSERVE
-        || story->decision->verdict == DN_VERDICT_CONTROL)
-        return false;
-    if (story->rules->message == DN_MESSAGE_ALWAYS)
-        return true;
-    return story->rules->message == DN_MESSAGE_CHANGE
-           && (story->decision->verdict == DN_VERDICT_CHANGE
-               || story->decision->hook_dir || story->decision->note[0] != '\0');
+    return rules->mode != DN_MODE_OBSERVE && rules->message != DN_MESSAGE_NEVER
+           && decision->verdict != DN_VERDICT_CONTROL;
+}
+
+/* Does the user get the line about the decision? A warning is a message, too. */
+static bool user_wants (const struct dn_story *story)
+{
+    const struct dn_decision *decision = story->decision;
+
+    return user_reads (story->rules, decision)
+           && (decision->verdict == DN_VERDICT_CHANGE || decision->hook_dir
+               || decision->note[0] != '\0'
+               || (story->rules->message == DN_MESSAGE_ALWAYS
+                   && decision->n_warnings == 0));
+}
+
+void dn_words_warn (const struct dn_rules *rules,
+                    const struct dn_decision *decision,
+                    struct dn_patch *patch)
+{
+    if (!user_reads (rules, decision))
+        return;
+    patch->n_warnings = decision->n_warnings;
+    for (int i = 0; i < decision->n_warnings; i++) {
+        struct dn_buf buf = dn_buf_on (patch->warnings[i], DN_WARN_TEXT_MAX);
+
+        dn_buf_add (&buf, "dnnest: warning: %s", decision->warnings[i].text);
+    }
 }
 
 void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
@@ -175,7 +242,7 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
     }
     if (story->rules->mode == DN_MODE_ADVISE)
         dn_buf_add (&buf, "would suffice: ");
-    add_changes (&buf, story, " ", " -> ", ", ");
+    add_changes (&buf, story, true);
     dn_buf_add (&buf, " (");
     add_work (&buf, story->spec);
     if (story->chosen && story->chosen->train_s.p50 >= 0) {
@@ -201,7 +268,12 @@ void dn_words_log (const struct dn_story *story, char text[DN_LOG_TEXT_MAX])
                 dn_names_get (&dn_mode_names, (int) story->rules->mode),
                 dn_names_get (&dn_verdict_names, (int) decision->verdict),
                 story->spec->model[0] != '\0' ? story->spec->model : "-");
-    add_changes (&buf, story, "=", ">", " ");
+    add_changes (&buf, story, false);
+    for (int i = 0; i < decision->n_warnings; i++)
+        dn_buf_add (&buf,
+                    "%s%s",
+                    i == 0 ? " warned=" : ",",
+                    dn_names_get (&dn_warning_names, (int) decision->warnings[i].kind));
     for (int i = 0; i < decision->n_reasons; i++)
         dn_buf_add (&buf, "%s%s", i == 0 ? " because=" : "; ", decision->reasons[i]);
 }

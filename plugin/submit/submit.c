@@ -71,6 +71,15 @@ static void refuse (const struct dn_site *site,
     dn_host_append_line (err_msg, line);
 }
 
+/* Append the lines of a patch for the user to the messages of other plugins. */
+static void tell (const struct dn_patch *patch, char **err_msg)
+{
+    if (patch->user_text[0] != '\0')
+        dn_host_append_line (err_msg, patch->user_text);
+    for (int i = 0; i < patch->n_warnings; i++)
+        dn_host_append_line (err_msg, patch->warnings[i]);
+}
+
 static int follow (const struct dn_patch *patch,
                    int64_t user_id,
                    job_desc_msg_t *desc,
@@ -83,32 +92,22 @@ static int follow (const struct dn_patch *patch,
         return -1;
     }
     slurm_info (DN_LOG_PREFIX "%s", patch->log_text);
-    if (patch->user_text[0] != '\0')
-        dn_host_append_line (err_msg, patch->user_text);
+    tell (patch, err_msg);
     return 0;
 }
 
-/* Tell the user about a text like metadata that is not read: the job would otherwise be
- * submitted without dnnest, or with a part of its description, in silence.
+/* The job is not decided about; there may be warnings, as of metadata that are ignored.
  */
-static void warn_ignored (const struct dn_advice *advice,
-                          int64_t user_id,
-                          char **err_msg)
+static void leave (const struct dn_decision *decision,
+                   const struct dn_patch *patch,
+                   int64_t user_id,
+                   char **err_msg)
 {
-    char line[DN_REASON_MAX + 64];
-
-    if (advice->ignored[0] == '\0' || advice->metadata == DN_METADATA_OFF)
-        return;
-    slurm_info (DN_LOG_PREFIX "uid=%lld metadata ignored: %s",
-                (long long) user_id,
-                advice->ignored);
-    if (advice->rules.message == DN_MESSAGE_NEVER
-        || advice->rules.mode == DN_MODE_OBSERVE
-        || advice->decision.verdict == DN_VERDICT_CONTROL)
-        return;
-    snprintf (
-        line, sizeof (line), "dnnest: warning: metadata ignored: %s", advice->ignored);
-    dn_host_append_line (err_msg, line);
+    for (int i = 0; i < decision->n_warnings; i++)
+        slurm_info (DN_LOG_PREFIX "uid=%lld %s; job unchanged",
+                    (long long) user_id,
+                    decision->warnings[i].text);
+    tell (patch, err_msg);
 }
 
 /* Check the size of the sidecar that came with the job, or read the one that its
@@ -215,7 +214,8 @@ static struct dn_event *advise (struct dn_snapshot *snapshot,
     } else {
         if (advice->decision.verdict != DN_VERDICT_NONE)
             follow (&advice->patch, job->user_id, desc, err_msg, &err);
-        warn_ignored (advice, job->user_id, err_msg);
+        else
+            leave (&advice->decision, &advice->patch, job->user_id, err_msg);
         event = leave_traces (site, job, advice, &err, wanted);
     }
     dn_advice_free (advice);

@@ -25,7 +25,7 @@ quiet=$work/quiet.sh
 grep -v 9999999 "$job" > "$quiet"
 
 gives 'the line that the user would see comes first' 0 \
-    '^dnnest: time 1-00:00:00 -> 00:30:00, gpu a100:4 -> twin:4, cpus 64 -> 8 \(' advise "$job"
+    '^dnnest: time 1-00:00:00 -> 00:30:00, gpu a100:4 -> twin:4 \(1\.0x the time, 0\.3x the cost\), -c 16 -> 2 \(' advise "$job"
 gives 'the verdict and the mode are shown' 0 'verdict: change \(mode enforce\)' advise "$job"
 gives 'the request is shown before and after' 0 \
     'time +1-00:00:00 +00:30:00.*gpu +a100 +twin.*cpus per task +16 +2' advise "$job"
@@ -38,8 +38,8 @@ is 'arguments after the script belong to the script' \
     "$(dn advise "$job" --time=7 -x --json)" "$(dn advise "$job")"
 
 json 'the members of the contract are there' \
-    'list(d) == ["metadata", "spec", "decision", "message", "ignored", "edits", "reasons",
-     "record", "candidates"]' advise "$job"
+    'list(d) == ["metadata", "spec", "decision", "message", "warnings", "edits", "reasons", "record",
+     "candidates"]' advise "$job"
 json 'the decision states what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
      "time_min_s": None, "gpu": "twin", "partition": None, "features": None,
@@ -171,10 +171,10 @@ try advise --array=1-9 --hold -J name -o out -d afterok:1 --mail-type=END -H --n
 is 'options without effect are accepted without a message, with their arguments' "$code:$err" '0:'
 # Metadata that are not read, or not used.
 try advise --comment="'dnnest:$short'" -G a100:4 --time=1-0
-is 'a comment with inner quotes is no metadata, and the user is told' "$code $err" \
+is 'a comment with inner quotes is no metadata, and the user is told' "$code ${out%%$'\n'*}" \
     "1 dnnest: warning: metadata ignored: the comment has a quote before 'dnnest:'; write \
 --comment=dnnest:... without inner quotes"
-json 'a key after a blank is named' '"after a blank" in d["ignored"]' \
+json 'a key after a blank is named' '"after a blank" in d["warnings"][0]["text"]' \
     advise --comment="dnnest:$short, epochs=3" -G a100:4 -N1 --time=1-0
 json 'the job of a key that the network does not read is not changed, and its user is told' \
     'd["decision"]["verdict"] == "abstain" and d["decision"]["time_limit_s"] is None

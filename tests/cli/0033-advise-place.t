@@ -22,7 +22,8 @@ json 'a partition names the type, and a move changes it' \
      and not any(e["field"].startswith("tres") for e in d["edits"])' \
     advise "${job[@]}" -p dear -G 4
 json 'the user gets a message about a move to another partition' \
-    '", gpu a100:4 -> twin:4, partition dear -> cheap" in d["message"]' \
+    '", gpu a100:4 -> twin:4 (1.0x the time, 0.3x the cost), partition dear -> cheap"
+     in d["message"]' \
     advise "${job[@]}" -p dear -G 4
 json 'the record keeps where the job was' \
     'd["record"]["req"]["partition"] == "dear" and d["record"]["set"]["partition"] == "cheap"
@@ -78,15 +79,17 @@ json 'config has in JSON how jobs ask for a type' \
      [("dear", "2-00:00:00", None, None), ("cheap", "1-00:00:00", None, None),
       (None, None, "hopper", "ib"), (None, None, "hopper2", "ib")]' config
 
-json 'with a change the message states that the metadata name fewer GPUs' \
-    'd["decision"]["note"] == "metadata says 2 GPUs, 4 were requested"
-     and "; metadata says 2 GPUs, 4 were requested; opt out" in d["message"]' \
+fewer='{"kind": "metadata", "text": "metadata says 2 GPUs, 4 were requested"}'
+json 'with a change a warning states that the metadata name fewer GPUs' \
+    'd["decision"]["verdict"] == "change" and d["warnings"] == ['"$fewer"']' \
     advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper -G 4
-json 'without a change the message states that the metadata name fewer GPUs' \
-    'd["message"] == "dnnest: job unchanged (metadata says 2 GPUs, 4 were requested)"' \
+json 'without a change a warning states that the metadata name fewer GPUs' \
+    'd["message"] is None and d["warnings"][1:] == ['"$fewer"']' \
     advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
-json 'Message=never keeps the note on fewer GPUs from the user' \
-    'd["message"] is None and d["decision"]["note"]' \
+gives 'the warnings are the lines that the user would see, the most serious first' 0 \
+    $'^dnnest: warning: -t 00:01:00 is shorter than the likely 0h0[0-9]m\ndnnest: warning: metadata says 2 GPUs, 4 were requested\nverdict: keep' \
+    advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
+gives 'Message=never keeps the warnings from the user' 0 '^verdict: keep' \
     advise --set=Message=never --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
 json 'a request that leaves the number of GPUs open is kept' \
     'd["decision"]["verdict"] == "keep"

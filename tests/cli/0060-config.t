@@ -17,11 +17,11 @@ json 'JSON has the rules' \
 json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "Bundle", "BundleKeys",
         "SidecarDir", "ProbeDir", "DecisionLog", "Counters", "DecisionTime", "Carbon", "PUE",
-        "CoreJpeg", "CoreTokens", "CoreBytes"]
+        "CoreJpeg", "CoreTokens", "CoreBytes", "ControlSalt"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
      and [s["range"] for s in d["site"]] == [None] * 8
-         + ["0..1k", "0..2k", "1..10", "20..10k", "1k..100M", "1M..100G"]
-     and [s["value"] for s in d["site"]][8:] == [5, None, 1, None, None, None]' config
+         + ["0..1k", "0..2k", "1..10", "20..10k", "1k..100M", "1M..100G", None]
+     and [s["value"] for s in d["site"]][8:] == [5, None, 1, None, None, None, ""]' config
 gives 'a number that is not set is shown as unset' 0 $'\nCarbon=unset\nPUE=1\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
@@ -93,6 +93,15 @@ wrong 'an empty PUE is an error' 'PUE=' "line 1: PUE: '' is not a number"
 conf 'Carbon=400.5 pue=1.25'
 json 'the numbers of the site are read' \
     '[s["value"] for s in d["site"]][9:11] == [400.5, 1.25]' config --conf "$work/new.conf"
+
+conf 'ControlSalt=pepper'
+json 'the salt of the control group is not shown' \
+    'd["site"][-1]["value"] == "set" and "pepper" not in str(d)' config --conf "$work/new.conf"
+gives 'the salt of the control group is not shown in the text either' 0 $'\nControlSalt=set' \
+    config --conf "$work/new.conf"
+wrong 'an empty salt is an error' 'ControlSalt=' 'line 1: ControlSalt: 0 characters, expected 1..63'
+wrong 'a long salt is an error' "ControlSalt=$(printf '%064d' 0)" \
+    'line 1: ControlSalt: 64 characters, expected 1..63'
 
 wrong 'a relative path of a bundle is an error' 'Bundle=some' \
     "line 1: Bundle: 'some' is not an absolute path or none"

@@ -353,7 +353,25 @@ static void check_record (const struct change *change)
     json_object_put (json);
 }
 
-/* One line is appended to the messages of other plugins. */
+/* A line about the decision, and one for each warning. */
+static void check_lines (struct dn_span text)
+{
+    int n = 0;
+
+    while (text.text) {
+        struct dn_span span = dn_span_cut (&text, "\n");
+        char line[MESSAGE_MAX + 1];
+
+        expect (span.len <= MESSAGE_MAX, "a long message", NULL);
+        snprintf (line, sizeof (line), "%.*s", (int) span.len, span.text);
+        expect (strncmp (line, "dnnest: ", 8) == 0, "whose message", line);
+        expect (is_printable (line), "a message", NULL);
+        n++;
+    }
+    expect (n <= 1 + DN_WARNINGS_MAX, "too many lines", NULL);
+}
+
+/* Lines are appended to the messages of other plugins. */
 static void check_message (const struct change *change)
 {
     const char *line = or_empty (change->said);
@@ -368,8 +386,7 @@ static void check_message (const struct change *change)
                 NULL);
         line += len + 1;
     }
-    expect (strncmp (line, "dnnest: ", 8) == 0, "whose message", NULL);
-    expect (is_printable (line) && strlen (line) <= MESSAGE_MAX, "a message", NULL);
+    check_lines (dn_span_of (line));
 }
 
 /* A submission under a sanitizer may be slow. Any other error is a failure. */

@@ -309,7 +309,7 @@ else
         "standard_output": "'"$dir/home/out-rest"'", "comment": "'"$METADATA"'"},
         "script": "#!/bin/sh\nsrun sh -c \"echo step on \\$SLURMD_NODENAME\"\n"}')
     like 'a job through slurmrestd moves' "$answer" \
-        '"job_submit_user_msg": "dnnest: time 1-00:00:00 -> 12:00:00, gpu a100:4 -> v100:4, cpus 80 -> 64 '
+        '"job_submit_user_msg": "dnnest: time 1-00:00:00 -> 12:00:00, gpu a100:4 -> v100:4 \([0-9.]+x the time, [0-9.]+x the cost\), -c 80 -> 64 '
     [[ $answer =~ '"job_id": '([0-9]+) ]] || true
     ok 'a job through slurmrestd runs' cluster_wait_job "${BASH_REMATCH[1]-0}" COMPLETED 120
     like 'the srun of a job through slurmrestd runs' \

@@ -114,14 +114,14 @@ forms=(
 ids=()
 for form in "${forms[@]}"; do
     IFS='|' read -r gpu options _ type <<<"$form"
-    moves=", gpu a100:4 -> $type:4"
+    moves=", gpu a100:4 -> $type:4 \\([0-9.]+x the time, [0-9.]+x the cost\\)"
     if [[ $type = a100 ]]; then moves=; fi
     # shellcheck disable=SC2086
     submit $gpu $options -t 1-0 --comment="$RESNET" -o out-%j job.sh
     ids+=("$job")
     is "a user who requests $gpu $options gets one line" "$(grep -c . <<<"$said")" 1
     like "the line for $gpu $options says what changed and how to opt out" "$said" \
-        "^sbatch: dnnest: time 1-00:00:00 -> [0-9:]+$moves, cpus 80 -> [0-9]+ .*opt out"
+        "^sbatch: dnnest: time 1-00:00:00 -> [0-9:]+$moves, -c [28]0 -> [0-9]+ .*opt out"
 done
 
 # The allocation of a job; 'TRES' became 'AllocTRES' in 23.11.

@@ -567,6 +567,15 @@ static const char *const wrong_times[] =
     {"", "soon", "-1", "00:00:59", "99999-00:00:00", "1:2:3:4", NULL};
 static const char *const wrong_paths[] = {"", "relative/path", "~/x", long_text, NULL};
 
+static const char *const wrong_secrets[] = {"", long_text, NULL};
+
+static const char *const *wrong_site_values (enum dn_site_key_type type)
+{
+    if (type == DN_SITE_SECRET)
+        return wrong_secrets;
+    return type == DN_SITE_REAL ? wrong_numbers : wrong_paths;
+}
+
 static const char *const *wrong_values (enum dn_rule_type type)
 {
     switch (type) {
@@ -628,9 +637,7 @@ static void break_site_keys (void)
     const struct dn_site_key *keys = dn_site_keys (&n_keys);
 
     for (int i = 0; i < n_keys; i++)
-        assert_all_refused ("",
-                            keys[i].name,
-                            keys[i].type == DN_SITE_REAL ? wrong_numbers : wrong_paths);
+        assert_all_refused ("", keys[i].name, wrong_site_values (keys[i].type));
 }
 
 static void break_gpu_keys (void)

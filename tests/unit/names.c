@@ -41,6 +41,7 @@ static const struct dn_names *const tables[] = {
     &dn_scheme_names,
     &dn_stage_names,
     &dn_verdict_names,
+    &dn_warning_names,
     /* End of tables */
 };
 /* clang-format on */

@@ -54,7 +54,9 @@ static void rules_out_of_range_are_refused (void **state)
         {"MinConfidence", "2"},  {"Message", ""},         {"OptIn", "none"},
         {"OptIn", "1"},          {"ControlGroup", "-1"},  {"ControlGroup", "100.1"},
         {"ControlGroup", "10%"}, {"NeverRaise", "maybe"}, {"TimeLimit", "timemin"},
-        {"TimeMax", "0"},        {"TimeMax", "9999-0"},   {"NoSuchKey", "1"}};
+        {"Upgrade", "maybe"},    {"Upgrade", "unknown"},  {"UserObjective", "1"},
+        {"Record", "nobody"},    {"TimeMax", "0"},        {"TimeMax", "9999-0"},
+        {"NoSuchKey", "1"}};
     struct dn_rules rules = dn_rules_default ();
     struct dn_rules before = rules;
     struct dn_err err;
@@ -133,7 +135,7 @@ static void nothing_is_ever_raised (void **state)
     assert_reason (advice, "above the requested limit");
     assert_reason (advice, "time: kept, the bound is");
     assert_reason (advice,
-                   "cpus: kept, 4 per task, the input pipeline needs 15 per GPU");
+                   "cpus: kept, -c 4 gives 4 of 60 that the input pipeline needs");
     dn_advice_free (advice);
 }
 
@@ -159,7 +161,7 @@ static void doubts_make_it_abstain (void **state)
          "of GPU memory, a100 has"},
         {"dnnest:model=resnet50,batch=8,precision=bf16",
          "gres:gpu:v100:4",
-         "",
+         "Upgrade=no",
          "v100 cannot run this precision"},
         {"dnnest:model=mistral_7b,batch=1,experts=8,top_k=2",
          "gres:gpu:a100:4",
@@ -506,13 +508,14 @@ static void the_choice_minimises_the_objective (void **state)
         struct dn_job job = scene_job ();
         const char *objective = objectives[i / 2];
         struct dn_advice *advice;
-        char conf[96];
+        char conf[128];
         char comment[256];
 
         /* In every other case the job sets the objective, and the site another one. */
         snprintf (conf,
                   sizeof (conf),
-                  "MaxSlowdown=99 MinGain=0 MinConfidence=0 Objective=%s",
+                  "MaxSlowdown=99 MinGain=0 MinConfidence=0 Upgrade=yes "
+                  "UserObjective=yes Objective=%s",
                   i % 2 ? objectives[(i / 2 + 1) % 3] : objective);
         snprintf (comment,
                   sizeof (comment),
@@ -621,7 +624,7 @@ static int count_control (const char *percent, int n)
 
     dn_rules_set (&rules, dn_span_of ("ControlGroup"), dn_span_of (percent), NULL);
     for (job.user_id = 1000; job.user_id < 1000 + n; job.user_id++)
-        count += dn_policy_in_control (&rules, &job, &spec);
+        count += dn_policy_in_control (&rules, &job, &spec, "");
     return count;
 }
 
@@ -652,20 +655,20 @@ static void the_draw_sees_owner_script_and_description (void **state)
         struct dn_job other = job;
         struct dn_spec changed = spec;
         char script[32];
-        bool control = dn_policy_in_control (&rules, &job, &spec);
+        bool control = dn_policy_in_control (&rules, &job, &spec, "");
 
         request.time_limit_min = i;
         request.cpus_per_task = i;
         request.tres[DN_GPU_PER_NODE] = NULL;
         request.partition = "p";
-        assert_int_equal (dn_policy_in_control (&rules, &request, &spec), control);
+        assert_int_equal (dn_policy_in_control (&rules, &request, &spec, ""), control);
         other.user_id = i;
-        by_user += dn_policy_in_control (&rules, &other, &spec);
+        by_user += dn_policy_in_control (&rules, &other, &spec, "");
         snprintf (script, sizeof (script), "#!/bin/sh\n# %d\n", i);
         request.script = script;
-        by_script += dn_policy_in_control (&rules, &request, &spec);
+        by_script += dn_policy_in_control (&rules, &request, &spec, "");
         changed.batch = i + 1;
-        by_spec += dn_policy_in_control (&rules, &job, &changed);
+        by_spec += dn_policy_in_control (&rules, &job, &changed, "");
     }
     assert_in_range (by_user, 436, 564);
     assert_in_range (by_script, 436, 564);
@@ -683,8 +686,8 @@ static void a_larger_control_group_keeps_its_members (void **state)
     small.control_group = 10;
     large.control_group = 11;
     for (job.user_id = 0; job.user_id < 1000; job.user_id++)
-        if (dn_policy_in_control (&small, &job, &spec))
-            assert_true (dn_policy_in_control (&large, &job, &spec));
+        if (dn_policy_in_control (&small, &job, &spec, ""))
+            assert_true (dn_policy_in_control (&large, &job, &spec, ""));
 }
 
 static void a_job_of_the_control_group_is_not_changed (void **state)

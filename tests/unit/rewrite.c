@@ -358,7 +358,9 @@ static void the_user_gets_one_line (void **state)
 
     (void) state;
     assert_int_equal (strncmp (text, "dnnest: time 1-00:00:00 -> ", 27), 0);
-    assert_contains (text, ", gpu a100:4 -> v100:4, cpus 80 -> ");
+    assert_contains (text, ", gpu a100:4 -> v100:4 (1.");
+    assert_contains (text, "x the time, 0.");
+    assert_contains (text, "x the cost), -c 80 -> ");
     assert_contains (text, "(resnet50, 20 epochs: likely ");
     assert_contains (text, "; opt out: --comment=dnnest:off)");
     assert_null (strchr (text, '\n'));

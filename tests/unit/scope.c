@@ -137,7 +137,8 @@ static const char *const pairs[][3] = {
     {"CpusPerGpuMin", "8", "4"},         {"CpusPerGpuMax", "16", "32"},
     {"MinConfidence", "0.9", "0.6"},     {"NeverRaise", "yes", "no"},
     {"Objective", "time", "energy"},     {"Message", "always", "never"},
-    {"Record", "none", "admin_comment"},
+    {"Record", "none", "admin_comment"}, {"Upgrade", "no", "rescue"},
+    {"UserObjective", "no", "yes"},
 };
 
 static bool has_order (const char *key)

@@ -1,0 +1,109 @@
+/* choices.h - the stages of a decision, private to policy/
+ *
+ * In: one scene. Out: members of its decision, each with its reason. Each stage is in a
+ * file of its own: choose_gpu.c, choose_cpus.c, choose_time.c, warn.c; decide.c calls
+ * them in order.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_CHOICES_H
+#define DN_CHOICES_H
+
+#include "policy/policy.h"
+
+/* The input and output of one decision. */
+struct dn_scene {
+    const struct dn_rules *rules;
+    const struct dn_request *request;
+    const struct dn_spec *spec;
+    const struct dn_candidates *candidates;
+    const struct dn_estimate *estimates; /* one per candidate */
+    struct dn_decision *decision;
+    int base; /* the candidate that the job runs on as submitted; -1: none is mapped */
+};
+
+/* Why a run on a candidate fails from the start. */
+enum dn_failure {
+    DN_FAILURE_NONE,
+    DN_FAILURE_PRECISION, /* the stated one, by the device */
+    DN_FAILURE_MEMORY     /* the median does not fit */
+};
+
+/* A candidate in place of the requested one. */
+struct dn_other {
+    int index;               /* -1: none can run the job */
+    char why[DN_REASON_MAX]; /* why the job must not move to it; empty: it may */
+};
+
+/* Add a reason; beyond DN_REASONS_MAX it is dropped. */
+void dn_scene_say (const struct dn_scene *scene, const char *format, ...)
+    DN_PRINTF (2, 3);
+
+/* The GPU type of candidate 'i'. */
+const char *dn_scene_type (const struct dn_scene *scene, int i);
+
+/* Does candidate 'i' lack the unit that the script needs? */
+bool dn_scene_lacks (const struct dn_scene *scene, int i);
+
+/* Would the run fail on candidate 'i' from the start? */
+enum dn_failure dn_scene_failure (const struct dn_scene *scene, int i);
+
+/* Can candidate 'i' hold the run: precision, unit, memory with the headroom of a move,
+ * confidence? If not, 'why' (DN_REASON_MAX) gets the reason.
+ */
+bool dn_scene_holds (const struct dn_scene *scene, int i, char *why);
+
+/* The objective of the rules, or the job's own where UserObjective=yes. */
+enum dn_objective dn_scene_objective (const struct dn_scene *scene);
+
+/* The objective's value of one step on candidate 'i'. */
+double dn_scene_price (const struct dn_scene *scene, int i);
+
+/* The candidate to run on: the best by the objective among those that the job may move
+ * to and that save at least MinGain; the requested one if there is none.
+ */
+int dn_choose_gpu (const struct dn_scene *scene);
+
+/* The best candidate that can run a job that cannot run on the requested one: first
+ * those that it may move to.
+ */
+void dn_find_rescue (const struct dn_scene *scene, struct dn_other *other);
+
+/* CPUs on one node when each task or GPU has 'count'; all of them if the number of
+ * nodes is open; DN_UNSET if unknown.
+ */
+int64_t dn_cpus_on_node (const struct dn_request *request, int64_t count);
+
+/* CPUs that a run on candidate 'i' needs, in the unit of the request (per GPU or per
+ * task); the requested ones, and the reason '*why', where these must be kept.
+ */
+int64_t dn_needed_cpus (const struct dn_scene *scene, int i, const char **why);
+
+void dn_choose_cpus (const struct dn_scene *scene);
+
+/* The time limit that a run on candidate 'i' needs, a multiple of five minutes;
+ * DN_UNSET if unknown.
+ */
+int64_t dn_needed_time (const struct dn_scene *scene, int i);
+
+/* Does a run of that length meet the deadlines if it starts immediately? The deadline
+ * of the metadata is a duration, that of --deadline a point in time.
+ */
+bool dn_keeps_deadline (const struct dn_scene *scene, int64_t seconds);
+
+/* The seconds of a time limit that the job has before --signal; at least 0. */
+int64_t dn_time_before_signal (const struct dn_request *request, int64_t limit_s);
+
+void dn_choose_time (const struct dn_scene *scene);
+
+/* Warnings: of what the request and the metadata say; of a failure on the requested
+ * type, with the type that could run the job; of time that does not suffice.
+ */
+void dn_warn_of_request (const struct dn_scene *scene);
+void dn_warn_of_failure (const struct dn_scene *scene,
+                         enum dn_failure failure,
+                         const struct dn_other *other);
+void dn_warn_of_need (const struct dn_scene *scene);
+void dn_warn_of_time (const struct dn_scene *scene);
+
+#endif

@@ -1,0 +1,312 @@
+/* choose_gpu.c - the GPU type to run on
+ *
+ * A job that can run on the type that it requests moves to another one for a gain by
+ * the objective; one that cannot moves to a type on which it can (a rescue). Neither
+ * moves to a type of higher Cost, unless the rule Upgrade allows it.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "policy/choices.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MIB (1024.0 * 1024)
+
+/* What the choice of a GPU type saves, per objective. */
+static const char *const saved_text[] = {
+    [DN_OBJECTIVE_UNKNOWN] = "cost",
+    [DN_OBJECTIVE_COST] = "cost",
+    [DN_OBJECTIVE_TIME] = "time",
+    [DN_OBJECTIVE_ENERGY] = "energy",
+};
+
+enum dn_objective dn_scene_objective (const struct dn_scene *scene)
+{
+    return scene->spec->objective != DN_OBJECTIVE_UNKNOWN
+                   && scene->rules->user_objective == DN_YES_YES
+               ? scene->spec->objective
+               : scene->rules->objective;
+}
+
+double dn_scene_price (const struct dn_scene *scene, int i)
+{
+    const struct dn_estimate *estimate = &scene->estimates[i];
+
+    switch (dn_scene_objective (scene)) {
+    case DN_OBJECTIVE_TIME:
+        return estimate->step_s.p50;
+    case DN_OBJECTIVE_ENERGY:
+        return estimate->step_s.p50 * estimate->power_w;
+    default:
+        return estimate->step_s.p50 * scene->candidates->list[i].gpu->cost;
+    }
+}
+
+/* Is an hour on candidate 'i' dearer than on the requested type? */
+static bool is_dearer (const struct dn_scene *scene, int i)
+{
+    return scene->candidates->list[i].gpu->cost
+           > scene->candidates->list[scene->base].gpu->cost;
+}
+
+static void say_dearer (const struct dn_scene *scene, char *why)
+{
+    snprintf (why,
+              DN_REASON_MAX,
+              "its Cost is higher (Upgrade=%s)",
+              scene->rules->upgrade == DN_UPGRADE_NO ? "no" : "rescue");
+}
+
+bool dn_scene_lacks (const struct dn_scene *scene, int i)
+{
+    const struct dn_device *device = scene->estimates[i].device;
+
+    switch (scene->request->need) {
+    case DN_NEED_BF16:
+        return device->bf16 <= 0;
+    case DN_NEED_FP8:
+        return device->fp8 <= 0;
+    case DN_NEED_NONE:
+    case DN_N_NEEDS:
+        break;
+    }
+    return false;
+}
+
+enum dn_failure dn_scene_failure (const struct dn_scene *scene, int i)
+{
+    const struct dn_estimate *estimate = &scene->estimates[i];
+
+    if (!estimate->supported)
+        return DN_FAILURE_PRECISION;
+    return estimate->fits ? DN_FAILURE_NONE : DN_FAILURE_MEMORY;
+}
+
+bool dn_scene_holds (const struct dn_scene *scene, int i, char *why)
+{
+    const struct dn_request *request = scene->request;
+    const struct dn_estimate *estimate = &scene->estimates[i];
+    double memory = dn_policy_memory (scene->rules, estimate);
+
+    if (!estimate->supported)
+        snprintf (why, DN_REASON_MAX, "cannot run this precision");
+    else if (dn_scene_lacks (scene, i))
+        snprintf (why, DN_REASON_MAX, "%s", request->need_why);
+    else if (scene->spec->precision == DN_PRECISION_UNKNOWN
+             && scene->estimates[scene->base].device->bf16 > 0
+             && estimate->device->bf16 <= 0)
+        snprintf (why, DN_REASON_MAX, "precision= is not stated, and it has no bf16");
+    else if (memory > estimate->device->memory)
+        snprintf (why,
+                  DN_REASON_MAX,
+                  "may need %.0f MiB of GPU memory, it has %.0f",
+                  memory / MIB,
+                  estimate->device->memory / MIB);
+    else if (estimate->confidence < scene->rules->min_confidence)
+        snprintf (why,
+                  DN_REASON_MAX,
+                  "confidence %.0f %% is too low",
+                  100 * estimate->confidence);
+    else
+        return true;
+    return false;
+}
+
+/* Do the nodes of candidate 'i' have room for the request? */
+static bool has_room (const struct dn_scene *scene, int i, char *why)
+{
+    const struct dn_candidate *candidate = &scene->candidates->list[i];
+    const char *keep_cpus;
+    int64_t cpus =
+        dn_cpus_on_node (scene->request, dn_needed_cpus (scene, i, &keep_cpus));
+
+    if (candidate->blocked[0] != '\0')
+        snprintf (why, DN_REASON_MAX, "%s", candidate->blocked);
+    else if (cpus != DN_UNSET && cpus > candidate->node_cpus)
+        snprintf (why,
+                  DN_REASON_MAX,
+                  "would need %" PRId64 " CPUs per node, it has %" PRId64,
+                  cpus,
+                  candidate->node_cpus);
+    else
+        return true;
+    return false;
+}
+
+/* Would the run on candidate 'i' end within the requested limit and the deadline? */
+static bool within_time (const struct dn_scene *scene, int i, char *why)
+{
+    const struct dn_estimate *base = &scene->estimates[scene->base];
+    bool slower = scene->estimates[i].step_s.p50 > base->step_s.p50;
+    int64_t needed = dn_needed_time (scene, i);
+    int64_t limit = scene->request->time_limit_s;
+
+    if (slower && needed == DN_UNSET)
+        snprintf (why, DN_REASON_MAX, "slower, and the amount of work is unknown");
+    else if (needed == DN_UNSET)
+        return true;
+    else if (slower && limit == DN_UNSET)
+        snprintf (why, DN_REASON_MAX, "slower, and the partition's limit is unknown");
+    else if (limit > 0 && needed > limit)
+        snprintf (why,
+                  DN_REASON_MAX,
+                  "would need %s, above the requested limit",
+                  dn_time_write (needed).text);
+    else if (!dn_keeps_deadline (scene, needed))
+        snprintf (why,
+                  DN_REASON_MAX,
+                  "would need %s, above the deadline",
+                  dn_time_write (needed).text);
+    else
+        return true;
+    return false;
+}
+
+/* May the job move to candidate 'i' for a gain? If not, 'why' gets the reason. */
+static bool may_move (const struct dn_scene *scene, int i, char *why)
+{
+    const struct dn_estimate *estimates = scene->estimates;
+    double slowdown = estimates[i].step_s.p50 / estimates[scene->base].step_s.p50;
+
+    if (scene->candidates->list[i].blocked[0] != '\0')
+        return has_room (scene, i, why);
+    if (!dn_scene_holds (scene, i, why))
+        return false;
+    if (is_dearer (scene, i) && scene->rules->upgrade != DN_UPGRADE_YES) {
+        say_dearer (scene, why);
+        return false;
+    }
+    if (slowdown > scene->rules->max_slowdown) {
+        snprintf (why, DN_REASON_MAX, "would take %.0f %% of the time", 100 * slowdown);
+        return false;
+    }
+    return has_room (scene, i, why) && within_time (scene, i, why);
+}
+
+/* Why the job stays on its type whatever the others offer; "" if it need not. */
+static const char *keeps_gpu (const struct dn_scene *scene)
+{
+    if (scene->rules->gpu_type != DN_CHOICE_CHOOSE)
+        return "the policy keeps GPU types";
+    return scene->request->keep_gpu[0] != '\0' ? scene->request->keep_gpu
+                                               : scene->candidates->keep;
+}
+
+static void say_choice (const struct dn_scene *scene, int best)
+{
+    const struct dn_estimate *estimates = scene->estimates;
+
+    if (best == scene->base)
+        dn_scene_say (scene, "gpu: %s is the right type", dn_scene_type (scene, best));
+    else
+        dn_scene_say (
+            scene,
+            "gpu: %s takes %.0f %% of the time of %s at %.0f %% of its %s",
+            dn_scene_type (scene, best),
+            100 * estimates[best].step_s.p50 / estimates[scene->base].step_s.p50,
+            dn_scene_type (scene, scene->base),
+            100 * dn_scene_price (scene, best) / dn_scene_price (scene, scene->base),
+            saved_text[dn_scene_objective (scene)]);
+}
+
+/* An objective of the job that the rules do not heed. */
+static void say_objective (const struct dn_scene *scene)
+{
+    enum dn_objective objective = scene->spec->objective;
+
+    if (objective != DN_OBJECTIVE_UNKNOWN && objective != dn_scene_objective (scene))
+        dn_scene_say (scene,
+                      "gpu: objective=%s is not honoured (UserObjective=no)",
+                      saved_text[objective]);
+}
+
+int dn_choose_gpu (const struct dn_scene *scene)
+{
+    const char *keep = keeps_gpu (scene);
+    double limit = dn_scene_price (scene, scene->base) * (1 - scene->rules->min_gain);
+    int best = scene->base;
+
+    if (keep[0] != '\0') {
+        dn_scene_say (scene, "gpu: kept, %s", keep);
+        return best;
+    }
+    say_objective (scene);
+    for (int i = 0; i < scene->candidates->n_candidates; i++) {
+        char why[DN_REASON_MAX];
+
+        if (i == scene->base)
+            continue;
+        if (!may_move (scene, i, why))
+            dn_scene_say (scene, "gpu: not %s: %s", dn_scene_type (scene, i), why);
+        else if (dn_scene_price (scene, i) > limit)
+            dn_scene_say (
+                scene, "gpu: not %s: too little gain", dn_scene_type (scene, i));
+        else if (best == scene->base
+                 || dn_scene_price (scene, i) < dn_scene_price (scene, best))
+            best = i;
+    }
+    say_choice (scene, best);
+    return best;
+}
+
+/* Is the likely time on candidate 'i' within the limit and the deadline? The requested
+ * type fails for certain, so the bound need not be.
+ */
+static bool likely_within_time (const struct dn_scene *scene, int i, char *why)
+{
+    double likely = scene->estimates[i].train_s.p50;
+    int64_t limit = scene->request->time_limit_s;
+
+    if (likely < 0
+        || ((limit < 0
+             || likely <= (double) dn_time_before_signal (scene->request, limit))
+            && dn_keeps_deadline (scene, (int64_t) likely)))
+        return true;
+    snprintf (why,
+              DN_REASON_MAX,
+              "would likely need %s, above the limit or the deadline",
+              dn_time_write ((int64_t) likely).text);
+    return false;
+}
+
+/* May a job that cannot run on its type move to candidate 'i', which holds it? */
+static bool may_rescue (const struct dn_scene *scene, int i, char *why)
+{
+    const char *keep = keeps_gpu (scene);
+
+    if (keep[0] != '\0')
+        snprintf (why, DN_REASON_MAX, "%s", keep);
+    else if (is_dearer (scene, i) && scene->rules->upgrade == DN_UPGRADE_NO)
+        say_dearer (scene, why);
+    else if (has_room (scene, i, why) && likely_within_time (scene, i, why)) {
+        why[0] = '\0';
+        return true;
+    }
+    return false;
+}
+
+void dn_find_rescue (const struct dn_scene *scene, struct dn_other *other)
+{
+    other->index = -1;
+    other->why[0] = '\0';
+    for (int i = 0; i < scene->candidates->n_candidates; i++) {
+        struct dn_other next = {.index = i};
+        bool allowed;
+        bool was_allowed = other->index >= 0 && other->why[0] == '\0';
+
+        if (i == scene->base)
+            continue;
+        if (!dn_scene_holds (scene, i, next.why)) {
+            dn_scene_say (scene, "gpu: not %s: %s", dn_scene_type (scene, i), next.why);
+            continue;
+        }
+        allowed = may_rescue (scene, i, next.why);
+        if (!allowed)
+            dn_scene_say (scene, "gpu: not %s: %s", dn_scene_type (scene, i), next.why);
+        if (other->index < 0 || (allowed && !was_allowed)
+            || (allowed == was_allowed
+                && dn_scene_price (scene, i) < dn_scene_price (scene, other->index)))
+            *other = next;
+    }
+}

@@ -1,0 +1,181 @@
+#!/bin/bash
+# warnings.t - what dooms a job is said at sbatch, and a job is saved where it can be, in a
+# real slurmctld, for an ordinary user, with the bundle that dnnest comes with
+
+set -euo pipefail
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin warnings job_submit_dnnest
+
+# Far from any limit, so that the tests do not depend on the calibration of the predictor.
+readonly RESNET=dnnest:model=resnet50,optimizer=momentum,dataset=imagenet
+readonly LARGE=$RESNET,batch=256,precision=fp32,epochs=1
+readonly SMALL=$RESNET,batch=64,precision=fp16
+readonly V100=(--gres=gpu:v100:1 -N 1 -c 16 --mem=64G -t 1-0)
+readonly A100=(--gres=gpu:a100:1 -N 1 -c 16 --mem=64G -t 1-0)
+
+# --- helpers -------------------------------------------------------------------------
+
+write_conf() {
+    live_conf Bundle="$dir/etc/bundle" "$@"
+}
+
+use() {
+    write_conf "$@"
+    mark
+    if ! cluster_restart_ctld; then
+        fail 'slurmctld starts again'
+        exit 1
+    fi
+}
+
+# Sets 'status', 'job' (all of stdout) and 'said' (all of stderr).
+submit() {
+    status=0
+    job=$(cluster_as_user sbatch --parsable "$@" 2>"$dir/said") || status=$?
+    said=$(<"$dir/said")
+}
+
+# warns TITLE 'REGEX%REGEX...' OPTION...: the job is accepted, stdout is its number alone,
+# and the lines of warnings match in this order, with no other.
+warns() {
+    local title=$1 want=() got=() line n=0
+    IFS=% read -ra want <<<"$2"
+    shift 2
+    submit -H "$@" job.sh
+    while read -r line; do
+        if [[ $line = *'dnnest: warning: '* ]]; then got+=("$line"); fi
+    done <<<"$said"
+    like "$title: the job is accepted, and stdout has its number alone" "$status:$job" \
+        '^0:[0-9]+$'
+    for ((n = 0; n < ${#want[@]}; n++)); do
+        like "$title: line $((n + 1)) of the warnings" "${got[n]-}" \
+            "^sbatch: dnnest: warning: ${want[n]}"
+    done
+    is "$title: there is no other warning" "${#got[@]}" "${#want[@]}"
+}
+
+# The GPUs of the last job.
+gpus() {
+    cluster_job_field "$job" TresPerNode | sed 's/ *$//; s/^gres[:/]//'
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+live_hardware
+[[ -d $dir/etc/bundle ]] || cp -R "$top/etc/bundle" "$dir/etc/bundle"
+chmod -R go-w "$dir/etc"
+write_conf Mode=enforce
+
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+pass 'slurmctld starts with the plugin'
+printf '#!/bin/sh\nsrun sh -c '\''echo "step on $SLURMD_NODENAME"'\''\n' >"$dir/home/job.sh"
+like 'predictions use the bundle that dnnest comes with' \
+    "$(grep -a 'job_submit/dnnest' "$dir/log/slurmctld.log")" 'model bundle [^n]'
+
+# --- enforce: a job that cannot run is moved -----------------------------------------
+
+warns 'a job that another type holds' 'needs about [0-9]+ GiB of GPU memory, v100 has 16; moved to a100$' \
+    "${V100[@]}" --comment="$LARGE"
+is 'a job that does not fit is moved' "$(gpus)" 'gpu:a100:1'
+like 'a rescued job has the change in its line' "$said" 'dnnest: .*gpu v100:1 -> a100:1'
+like 'the record has the kind of the warning' "$(cluster_job_field "$job" AdminComment)" \
+    '"warn":"memory"'
+warns 'bf16 on a V100' 'v100 cannot run precision=bf16; moved to a100$' \
+    "${V100[@]}" --comment="$RESNET,batch=64,precision=bf16,epochs=1"
+is 'a job of another precision is moved' "$(gpus)" 'gpu:a100:1'
+submit -o out-%j "${V100[@]}" --comment="$LARGE" job.sh
+ok 'a rescued job runs' cluster_wait_job "$job" COMPLETED 90
+like 'a rescued job runs on the other type' "$(<"$dir/home/out-$job")" '^step on a[12]$'
+
+warns 'a job that no type holds' \
+    'needs about [0-9]{3} GiB of GPU memory, v100 has 16; no other type would hold it; not even batch=1 would fit$' \
+    "${V100[@]}" --comment=dnnest:model=gpt2_xl,batch=64,precision=fp16,seq_len=1024
+is 'a job that no type holds keeps its type' "$(gpus)" 'gpu:v100:1'
+warns 'a job whose nodes are named' \
+    'needs about .* v100 has 16; a100 would hold it \(not moved: nodes were named\); batch=[0-9]+ would fit$' \
+    "${V100[@]}" -w v1 --comment="$LARGE"
+is 'a job whose nodes are named keeps its type' "$(gpus)" 'gpu:v100:1'
+
+# --- time ----------------------------------------------------------------------------
+
+warns 'a limit below the likely time' '-t 01:00:00 is shorter than the likely [0-9]+h[0-9][0-9]m$' \
+    "${V100[@]}" -t 60 --comment="$SMALL,epochs=90"
+is 'a limit that is too low is kept' "$(cluster_job_field "$job" TimeLimit)" '01:00:00'
+# The deadline is between the likely times of the two types.
+seconds() {
+    grep -oE '"train_s":[0-9]+' <<<"$1" | grep -oE '[0-9]+'
+}
+use Mode=enforce GpuType=keep TimeLimit=keep
+submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=10" job.sh
+slow=$(seconds "$(cluster_job_field "$job" AdminComment)")
+submit -H "${A100[@]}" -c 64 --comment="$SMALL,epochs=10" job.sh
+fast=$(seconds "$(cluster_job_field "$job" AdminComment)")
+ok 'the two types differ by minutes' test $((slow - fast)) -gt 300
+middle=$(((slow + fast) / 120))
+warns 'a deadline of the description that another type meets' \
+    'deadline=[0-9:]+ is missed by v100 \(likely .*\); a100 would meet it \(likely [0-9]+h' \
+    "${V100[@]}" -c 64 --comment="$SMALL,epochs=10,deadline=$middle"
+is 'a deadline buys no dearer type' "$(gpus)" 'gpu:v100:1'
+warns 'a limit and a --deadline that another type meets' \
+    '-t 00:10:00 is shorter than .*%--deadline in [0-9:]+ is missed by v100 \(likely .*\); a100 would meet it' \
+    "${V100[@]}" -c 64 -t 10 --deadline="now+${middle}minutes" --comment="$SMALL,epochs=10"
+warns 'a limit that --signal shortens' '-t [0-9:]+ leaves [0-9:]+ before --signal, less than the likely' \
+    "${V100[@]}" -c 64 -t $((slow / 60 + 20)) --signal=B:USR1@3600 --comment="$SMALL,epochs=10"
+use Mode=enforce
+
+# --- what was meant otherwise --------------------------------------------------------
+
+warns 'metadata of fewer GPUs' 'metadata says 2 GPUs, 4 were requested$' \
+    --gres=gpu:v100:4 -N 1 -c 64 --mem=64G -t 1-0 --comment="$SMALL,epochs=1,gpus=2"
+warns 'three warnings, the most serious first' \
+    '-t 00:10:00 is .*%--deadline in .*%metadata says 2 GPUs, 4 were requested$' \
+    --gres=gpu:v100:4 -N 1 -c 64 --mem=64G -t 10 --deadline=now+20minutes \
+    --comment="$SMALL,epochs=10,gpus=2"
+
+# --- what an objective may do --------------------------------------------------------
+
+submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
+is 'objective=time of a job buys no dearer type' "$(gpus)" 'gpu:v100:1'
+like 'the log says that the objective is not honoured' "$(logged)" \
+    'objective=time is not honoured \(UserObjective=no\)'
+use Mode=enforce UserObjective=yes
+submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
+is 'UserObjective=yes alone buys no dearer type' "$(gpus)" 'gpu:v100:1'
+use Mode=enforce UserObjective=yes Upgrade=yes
+submit -H "${V100[@]}" -c 64 --comment="$SMALL,epochs=2,objective=time" job.sh
+is 'UserObjective=yes and Upgrade=yes let objective=time choose' "$(gpus)" 'gpu:a100:1'
+use Mode=enforce Upgrade=no
+warns 'Upgrade=no' 'needs about .*\(not moved: its Cost is higher \(Upgrade=no\)\)' \
+    "${V100[@]}" --comment="$LARGE"
+is 'with Upgrade=no a job that does not fit keeps its type' "$(gpus)" 'gpu:v100:1'
+
+# --- the modes -----------------------------------------------------------------------
+
+use Mode=advise
+warns 'in mode advise a job that another type holds' \
+    'needs about [0-9]+ GiB of GPU memory, v100 has 16; a100 would hold it$' \
+    "${V100[@]}" --comment="$LARGE"
+is 'in mode advise a job that does not fit keeps its type' "$(gpus)" 'gpu:v100:1'
+for rules in Mode=observe 'Mode=enforce Message=never' 'Mode=enforce ControlGroup=100'; do
+    # shellcheck disable=SC2086
+    use $rules
+    warns "with $rules" '' "${V100[@]}" --comment="$LARGE"
+done
+
+# --- CPUs ----------------------------------------------------------------------------
+
+use Mode=enforce
+submit -H "${A100[@]}" --comment=dnnest:model=transformer,batch=8 job.sh
+is 'a description that says nothing about its input keeps the CPUs' \
+    "$(cluster_job_field "$job" CPUs/Task)" 16
+
+crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
+is 'slurmctld never complained about itself' "$crashes" 0
+
+done_testing

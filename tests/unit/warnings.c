@@ -1,0 +1,645 @@
+/* warnings.c - tests of policy/ and rewrite/: what dooms a job is said, and a job is
+ * moved to a dearer GPU only to save it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "scene.h"
+
+/* Work that needs more than the 16 GiB of a v100, and less than the 40 of an a100. */
+#define LARGE                                                                          \
+    "dnnest:model=resnet50,batch=256,precision=fp32,optimizer=momentum,epochs=1,"      \
+    "dataset=imagenet"
+
+static void assert_reason (const struct dn_advice *advice, const char *part)
+{
+    for (int i = 0; i < advice->decision.n_reasons; i++)
+        if (strstr (advice->decision.reasons[i], part))
+            return;
+    for (int i = 0; i < advice->decision.n_reasons; i++)
+        print_message ("# %s\n", advice->decision.reasons[i]);
+    fail_msg ("no reason contains '%s'", part);
+}
+
+/* The job of the scene on four of the small GPUs. */
+static struct dn_job small_job (const char *comment)
+{
+    struct dn_job job = scene_job ();
+
+    job.tres[DN_GPU_PER_NODE] = "gres:gpu:v100:4";
+    job.comment = comment;
+    return job;
+}
+
+/* Advise with 'conf' and check the lines of warnings, in order. */
+static void expect_lines (const char *conf,
+                          const struct dn_job *job,
+                          const char *first,
+                          const char *second)
+{
+    struct dn_advice *advice = scene_advise (conf, job);
+    const char *const want[] = {first, second};
+    int n = first ? second ? 2 : 1 : 0;
+
+    for (int i = 0; i < advice->patch.n_warnings; i++)
+        print_message ("# %s\n", advice->patch.warnings[i]);
+    assert_int_equal (advice->patch.n_warnings, n);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal (strncmp (advice->patch.warnings[i], "dnnest: warning: ", 17),
+                          0);
+        assert_contains (advice->patch.warnings[i], want[i]);
+        assert_null (strchr (advice->patch.warnings[i], '\n'));
+    }
+    dn_advice_free (advice);
+}
+
+static void the_most_serious_warnings_are_kept_in_order (void **state)
+{
+    static const enum dn_warning_kind kinds[] = {DN_WARNING_OPEN,
+                                                 DN_WARNING_METADATA,
+                                                 DN_WARNING_LIMIT,
+                                                 DN_WARNING_METADATA,
+                                                 DN_WARNING_MEMORY,
+                                                 DN_WARNING_OPEN,
+                                                 DN_WARNING_LIMIT};
+    struct dn_decision decision;
+
+    (void) state;
+    dn_policy_begin (&decision);
+    for (int i = 0; i < (int) DN_N_ELEMENTS (kinds); i++)
+        dn_decision_warn (&decision, kinds[i], "number %d", i);
+    assert_int_equal (decision.n_warnings, DN_WARNINGS_MAX);
+    assert_string_equal (decision.warnings[0].text, "number 4");
+    assert_string_equal (decision.warnings[1].text, "number 2");
+    assert_string_equal (decision.warnings[2].text, "number 6");
+    assert_null (dn_decision_warning (&decision, DN_WARNING_OPEN));
+    dn_policy_begin (&decision);
+    dn_decision_warn (&decision, DN_WARNING_OPEN, "%0400d", 1);
+    assert_int_equal (strlen (decision.warnings[0].text), DN_WARNING_MAX - 1);
+}
+
+static void a_job_that_does_not_fit_moves_to_a_type_that_holds_it (void **state)
+{
+    struct dn_job job = small_job (LARGE);
+    struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
+
+    (void) state;
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_CHANGE);
+    assert_true (advice->decision.rescued);
+    assert_int_equal (advice->decision.chosen, 1);
+    assert_contains (advice->patch.user_text, "gpu v100:4 -> a100:4");
+    assert_null (strstr (advice->patch.user_text, "x the time"));
+    assert_contains (advice->patch.record, "\"warn\":\"memory\"");
+    assert_contains (advice->patch.log_text, " warned=memory because=");
+    dn_advice_free (advice);
+    expect_lines (
+        "Mode=enforce", &job, " GiB of GPU memory, v100 has 16; moved to a100", NULL);
+    expect_lines ("Mode=advise", &job, "v100 has 16; a100 would hold it", NULL);
+}
+
+/* The batch that a warning suggests, 0 for none. */
+static int suggested (const struct dn_advice *advice)
+{
+    const char *at = advice->patch.n_warnings > 0
+                         ? strstr (advice->patch.warnings[0], "; batch=")
+                         : NULL;
+
+    return at ? atoi (at + 8) : 0;
+}
+
+static void the_suggested_batch_fits_and_twice_as_many_may_not (void **state)
+{
+    char comment[256];
+    struct dn_job job = small_job (LARGE);
+    struct dn_advice *advice = scene_advise ("Upgrade=no", &job);
+    struct dn_rules rules = advice->rules;
+    int batch = suggested (advice);
+
+    (void) state;
+    assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+    assert_int_equal (advice->decision.abstain, DN_ABSTAIN_MEMORY);
+    assert_in_range (batch, 8, 255);
+    dn_advice_free (advice);
+    for (int times = 1; times <= 2; times++) {
+        const struct dn_estimate *estimate;
+
+        snprintf (comment,
+                  sizeof (comment),
+                  "dnnest:model=resnet50,batch=%d,precision=fp32,optimizer=momentum",
+                  batch * times);
+        job.comment = comment;
+        advice = scene_advise ("Upgrade=no", &job);
+        estimate = &advice->estimates[0];
+        assert_int_equal (dn_policy_memory (&rules, estimate)
+                              <= 16.0 * 1024 * 1024 * 1024,
+                          times == 1);
+        dn_advice_free (advice);
+    }
+    job = small_job ("dnnest:model=gpt2_xl,batch=64,precision=fp16");
+    expect_lines ("", &job, "; no other type would hold it; not even batch=1", NULL);
+}
+
+static void only_a_likely_failure_is_a_warning (void **state)
+{
+    int n_doubtful = 0;
+
+    (void) state;
+    for (int batch = 32; batch <= 256; batch += 4) {
+        char comment[256];
+        struct dn_job job;
+        struct dn_advice *advice;
+        bool fits;
+
+        snprintf (comment,
+                  sizeof (comment),
+                  "dnnest:model=resnet50,batch=%d,precision=fp32,optimizer=momentum",
+                  batch);
+        job = small_job (comment);
+        advice = scene_advise ("", &job);
+        fits = advice->estimates[0].fits;
+        assert_int_equal (advice->patch.n_warnings, fits ? 0 : 1);
+        if (fits
+            && dn_policy_memory (&advice->rules, &advice->estimates[0])
+                   > 16.0 * 1024 * 1024 * 1024)
+            n_doubtful++;
+        dn_advice_free (advice);
+    }
+    assert_true (n_doubtful > 0);
+}
+
+static void a_rescue_needs_what_a_move_needs (void **state)
+{
+    static const struct {
+        const char *conf;
+        const char *nodes;
+        const char *says;
+    } cases[] = {
+        {"Upgrade=no", NULL, "(not moved: its Cost is higher (Upgrade=no))"},
+        {"GpuType=keep", NULL, "(not moved: the policy keeps GPU types)"},
+        {"", "v1", "(not moved: nodes were named)"},
+        {"MinConfidence=0.99", NULL, "; a100 may hold it, but not for sure"},
+        {"MemoryHeadroom=5", NULL, "; a100 may hold it, but not for sure"},
+        {"Policy User=1000 Upgrade=yes\nPolicy Group=0 Upgrade=no\nUpgrade=rescue",
+         NULL,
+         "(not moved: its Cost is higher (Upgrade=no))"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = small_job (LARGE);
+        char conf[160];
+        struct dn_advice *advice;
+
+        job.group_id = 0;
+        job.req_nodes = cases[i].nodes;
+        snprintf (conf, sizeof (conf), "Mode=enforce\n%s", cases[i].conf);
+        expect_lines (conf, &job, cases[i].says, NULL);
+        advice = scene_advise (conf, &job);
+        assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
+        assert_null (advice->decision.gpu);
+        dn_advice_free (advice);
+    }
+}
+
+static void a_rescue_stays_within_the_partition_and_the_limit (void **state)
+{
+    struct dn_job job = small_job (LARGE);
+    struct dn_advice *advice;
+
+    (void) state;
+    job.features = "volta&nowhere";
+    expect_lines (
+        "Mode=enforce", &job, "(not moved: 'nowhere' of the constraint", NULL);
+    job.features = NULL;
+    job.time_limit_min = 1;
+    expect_lines (
+        "Mode=enforce NeverRaise=no", &job, "(not moved: would likely need ", NULL);
+    /* Enough for the likely time, too little for the bound. */
+    job.time_limit_min = 1440;
+    advice = scene_advise ("Mode=enforce TimeLimit=keep", &job);
+    job.time_limit_min = (int64_t) (advice->estimates[1].train_s.p50 / 60) + 2;
+    dn_advice_free (advice);
+    advice = scene_advise ("Mode=enforce", &job);
+    assert_true (advice->decision.rescued);
+    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+    assert_reason (advice, "NeverRaise=yes");
+    dn_advice_free (advice);
+}
+
+static void a_rescue_takes_the_best_type_by_the_objective (void **state)
+{
+    static const char third[] =
+        "Gpu Type=big Device=a100_40gb Cost=0.5 PerNode=4 NodeCpus=96 "
+        "NodeMemory=512000 Partitions=ALL\nMode=enforce\n";
+    struct dn_job job = small_job (LARGE);
+    char conf[256];
+
+    (void) state;
+    expect_lines (third, &job, "; moved to big", NULL);
+    snprintf (conf, sizeof (conf), "%sUpgrade=no", third);
+    expect_lines (conf, &job, "; moved to big", NULL);
+}
+
+static void a_precision_without_a_unit_is_said_and_rescued (void **state)
+{
+    struct dn_job job =
+        small_job ("dnnest:model=resnet50,batch=64,precision=bf16,epochs=1,"
+                   "dataset=imagenet");
+    struct dn_advice *advice = scene_advise ("Mode=enforce", &job);
+
+    (void) state;
+    assert_true (advice->decision.rescued);
+    dn_advice_free (advice);
+    expect_lines (
+        "Mode=enforce", &job, "v100 cannot run precision=bf16; moved to a100", NULL);
+    expect_lines (
+        "Mode=advise", &job, "v100 cannot run precision=bf16; a100 can", NULL);
+    expect_lines ("Upgrade=no",
+                  &job,
+                  "a100 can (not moved: its Cost is higher (Upgrade=no))",
+                  NULL);
+}
+
+/* Decide again about a job as if its request had been read with 'need' or 'open'. */
+static struct dn_advice *decide_with (const char *conf,
+                                      const struct dn_job *job,
+                                      enum dn_need need,
+                                      const char *open)
+{
+    struct dn_site *site = scene_site (conf);
+    struct dn_advice *advice = dn_advice_new ();
+    struct dn_decision *decision = &advice->decision;
+    struct dn_request *request = &advice->request;
+    struct dn_err err = {0};
+
+    if (dn_advise (site, job, NULL, NULL, advice, &err) < 0)
+        fail_msg ("%s", err.text);
+    request->need = need;
+    snprintf (request->need_why, DN_REASON_MAX, "line 7: '--word' needs a GPU with it");
+    snprintf (request->open_why, DN_REASON_MAX, "%s", open);
+    dn_policy_begin (decision);
+    dn_policy_decide (&advice->rules,
+                      request,
+                      &advice->spec,
+                      &advice->candidates,
+                      advice->estimates,
+                      decision);
+    scene_free (site);
+    return advice;
+}
+
+static void what_the_script_needs_blocks_types_without_it (void **state)
+{
+    static const struct {
+        const char *type;
+        enum dn_need need;
+        bool moves;
+        const char *warns;
+    } cases[] = {
+        {"gres:gpu:a100:4", DN_NEED_NONE, true, NULL},
+        {"gres:gpu:a100:4", DN_NEED_BF16, false, NULL},
+        {"gres:gpu:a100:4",
+         DN_NEED_FP8,
+         false,
+         "line 7: '--word' needs a GPU with it; a100 has none, and no other type has "
+         "one"},
+        {"gres:gpu:v100:4",
+         DN_NEED_BF16,
+         false,
+         "line 7: '--word' needs a GPU with it; v100 has none, a100 has one"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
+
+        job.tres[DN_GPU_PER_NODE] = cases[i].type;
+        advice = decide_with ("Mode=enforce", &job, cases[i].need, "");
+        assert_int_equal (advice->decision.gpu != NULL, cases[i].moves);
+        assert_int_equal (advice->decision.n_warnings, cases[i].warns ? 1 : 0);
+        if (cases[i].warns)
+            assert_string_equal (advice->decision.warnings[0].text, cases[i].warns);
+        else if (!cases[i].moves)
+            assert_reason (advice,
+                           "gpu: not v100: line 7: '--word' needs a GPU with it");
+        dn_advice_free (advice);
+    }
+}
+
+static void a_rescue_heeds_what_the_script_needs (void **state)
+{
+    struct dn_job job = small_job (LARGE);
+    struct dn_advice *advice = decide_with ("Mode=enforce", &job, DN_NEED_FP8, "");
+
+    (void) state;
+    assert_null (advice->decision.gpu);
+    assert_reason (advice, "gpu: not a100: line 7: '--word' needs a GPU with it");
+    dn_advice_free (advice);
+    advice = decide_with ("Mode=enforce", &job, DN_NEED_BF16, "");
+    assert_true (advice->decision.rescued);
+    dn_advice_free (advice);
+}
+
+static void an_open_number_of_gpus_is_said_last (void **state)
+{
+    struct dn_job job = small_job (LARGE);
+    struct dn_advice *advice =
+        decide_with ("", &job, DN_NEED_NONE, "the number of GPUs is open");
+
+    (void) state;
+    assert_int_equal (advice->decision.n_warnings, 2);
+    assert_int_equal (advice->decision.warnings[0].kind, DN_WARNING_MEMORY);
+    assert_string_equal (advice->decision.warnings[1].text,
+                         "the number of GPUs is open");
+    dn_advice_free (advice);
+}
+
+static void time_that_does_not_suffice_is_said (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = scene_advise ("GpuType=keep TimeLimit=keep", &job);
+    int64_t likely_min = (int64_t) (advice->estimates[1].train_s.p50 / 60);
+
+    (void) state;
+    assert_int_equal (advice->patch.n_warnings, 0);
+    dn_advice_free (advice);
+    job.time_limit_min = likely_min + 30;
+    expect_lines ("GpuType=keep", &job, NULL, NULL);
+    job.signal_s = 3600;
+    expect_lines (
+        "GpuType=keep", &job, " before --signal, less than the likely ", NULL);
+    job.signal_s = 0;
+    job.time_limit_min = 60;
+    expect_lines (
+        "GpuType=keep", &job, "-t 01:00:00 is shorter than the likely ", NULL);
+    expect_lines ("GpuType=keep MinConfidence=0.9", &job, NULL, NULL);
+    expect_lines ("Mode=enforce GpuType=keep NeverRaise=no", &job, NULL, NULL);
+    expect_lines ("Mode=advise GpuType=keep NeverRaise=no",
+                  &job,
+                  "-t 01:00:00 is shorter than",
+                  NULL);
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
+                  "dataset=imagenet,probe=1";
+    expect_lines ("GpuType=keep", &job, NULL, NULL);
+}
+
+static void a_deadline_that_another_type_meets_names_it (void **state)
+{
+    char comment[256];
+    char meets[160];
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = scene_advise ("GpuType=keep", &job);
+    int64_t slow = (int64_t) advice->estimates[0].train_s.p50;
+    int64_t fast = (int64_t) advice->estimates[1].train_s.p50;
+
+    (void) state;
+    dn_advice_free (advice);
+    assert_true (fast + 240 < slow);
+    job = small_job (job.comment);
+    job.deadline_s = fast + 120;
+    expect_lines ("", &job, "--deadline in ", NULL);
+    expect_lines ("", &job, "; a100 would meet it (likely ", NULL);
+    job.deadline_s = fast - 120;
+    snprintf (meets,
+              sizeof (meets),
+              "--deadline in %s is missed by v100 (likely ",
+              dn_time_write (job.deadline_s).text);
+    expect_lines ("", &job, meets, NULL);
+    advice = scene_advise ("", &job);
+    assert_null (strstr (advice->patch.warnings[0], "would meet"));
+    dn_advice_free (advice);
+    /* A wish of the metadata, which buys no dearer type. */
+    snprintf (comment, sizeof (comment), "%s,deadline=01:00:00", job.comment);
+    job.comment = comment;
+    job.deadline_s = DN_UNSET;
+    expect_lines ("Mode=enforce", &job, "deadline=01:00:00 is missed by v100", NULL);
+    advice = scene_advise ("Mode=enforce", &job);
+    assert_null (advice->decision.gpu);
+    dn_advice_free (advice);
+}
+
+static void metadata_that_contradict_the_request_are_said (void **state)
+{
+    struct dn_job job = small_job ("dnnest:model=resnet50,batch=8,gpus=2,"
+                                   "precision=fp16");
+    struct dn_advice *advice;
+
+    (void) state;
+    expect_lines ("", &job, "metadata says 2 GPUs, 4 were requested", NULL);
+    job.comment = "dnnest:model=resnet50,batch=8,gpus=8,precision=fp16";
+    expect_lines ("", &job, "metadata says 8 GPUs, 4 were requested", NULL);
+    advice = scene_advise ("", &job);
+    assert_int_equal (advice->decision.abstain, DN_ABSTAIN_GPUS);
+    assert_string_equal (advice->patch.user_text, "");
+    dn_advice_free (advice);
+}
+
+static void warnings_are_messages (void **state)
+{
+    struct dn_job job = small_job (LARGE);
+    struct dn_advice *advice;
+    struct dn_patch patch;
+    struct dn_rules rules = dn_rules_default ();
+    struct dn_decision decision;
+
+    (void) state;
+    expect_lines ("Mode=observe", &job, NULL, NULL);
+    expect_lines ("Message=never", &job, NULL, NULL);
+    expect_lines ("Mode=enforce ControlGroup=100", &job, NULL, NULL);
+    advice = scene_advise ("Message=always Upgrade=no", &job);
+    assert_int_equal (advice->patch.n_warnings, 1);
+    assert_string_equal (advice->patch.user_text, "");
+    dn_advice_free (advice);
+    /* Without a verdict, as for metadata that were not read. */
+    dn_policy_begin (&decision);
+    dn_decision_warn (&decision, DN_WARNING_METADATA, "the comment is quoted");
+    dn_rewrite_warn (&rules, &decision, &patch);
+    assert_int_equal (patch.n_warnings, 1);
+    assert_string_equal (patch.warnings[0], "dnnest: warning: the comment is quoted");
+    rules.message = DN_MESSAGE_NEVER;
+    dn_rewrite_warn (&rules, &decision, &patch);
+    assert_int_equal (patch.n_warnings, 0);
+}
+
+static void an_objective_buys_a_dearer_type_only_if_the_rules_allow_it (void **state)
+{
+    static const struct {
+        const char *conf;
+        bool moves;
+        const char *reason;
+    } cases[] = {
+        {"", false, "objective=time is not honoured (UserObjective=no)"},
+        {"Upgrade=yes", false, "objective=time is not honoured (UserObjective=no)"},
+        {"UserObjective=yes",
+         false,
+         "gpu: not a100: its Cost is higher (Upgrade=rescue)"},
+        {"Objective=time", false, "gpu: not a100: its Cost is higher (Upgrade=rescue)"},
+        {"UserObjective=yes Upgrade=no", false, "its Cost is higher (Upgrade=no)"},
+        {"UserObjective=yes Upgrade=yes", true, "of its time"},
+        {"Objective=time Upgrade=yes", true, "of its time"},
+        {"UserObjective=yes Upgrade=yes\nPolicy User=1000 Upgrade=rescue",
+         false,
+         "its Cost is higher (Upgrade=rescue)"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        char comment[256];
+        struct dn_advice *advice;
+
+        snprintf (comment, sizeof (comment), "%s,objective=time", job.comment);
+        job = small_job (comment);
+        advice = scene_advise (cases[i].conf, &job);
+        assert_int_equal (advice->decision.gpu != NULL, cases[i].moves);
+        assert_reason (advice, cases[i].reason);
+        dn_advice_free (advice);
+    }
+}
+
+static void without_a_word_about_the_input_cpus_are_kept (void **state)
+{
+    static const struct {
+        const char *comment;
+        bool lowers;
+    } cases[] = {
+        {"dnnest:model=transformer,batch=8,precision=fp16", false},
+        {"dnnest:model=resnet50,batch=128,precision=fp16", false},
+        {"dnnest:model=resnet50,batch=128,precision=fp16,decode=jpeg", true},
+        {"dnnest:model=resnet50,batch=128,precision=fp16,dataset=imagenet", true},
+        {"dnnest:model=resnet50,batch=128,precision=fp16,workers=4", true},
+        {"dnnest:model=resnet50,batch=128,precision=fp16,input=synthetic", true},
+        {"dnnest:model=resnet50,batch=128,precision=fp16,sample_bytes=110k", true},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
+
+        job.comment = cases[i].comment;
+        advice = scene_advise ("", &job);
+        assert_int_equal (advice->decision.cpus_per_task != DN_UNSET, cases[i].lowers);
+        if (!cases[i].lowers)
+            assert_reason (advice,
+                           "cpus: kept, what the input pipeline needs is unknown "
+                           "(dataset=, decode= or workers=)");
+        dn_advice_free (advice);
+    }
+}
+
+static void the_missing_key_of_the_amount_of_work_is_named (void **state)
+{
+    struct dn_job job = small_job ("dnnest:model=resnet50,batch=8,epochs=3,"
+                                   "precision=fp16");
+    struct dn_advice *advice = scene_advise ("", &job);
+
+    (void) state;
+    assert_reason (advice, "(epochs= needs dataset= or samples=)");
+    dn_advice_free (advice);
+    job.comment = "dnnest:model=resnet50,batch=8,precision=fp16";
+    advice = scene_advise ("", &job);
+    assert_reason (advice, "(epochs= or steps=)");
+    dn_advice_free (advice);
+}
+
+/* The text that the patch puts into the admin comment. */
+static const char *admin_comment (const struct dn_advice *advice)
+{
+    for (int i = 0; i < advice->patch.n_edits; i++)
+        if (advice->patch.edits[i].field == DN_FIELD_ADMIN_COMMENT)
+            return advice->patch.edits[i].new_text;
+    return "";
+}
+
+static void an_anonymous_record_has_no_name_of_the_metadata (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
+                  "dataset=imagenet,app=secretplan";
+    advice = scene_advise ("Record=anonymous", &job);
+    assert_null (strstr (admin_comment (advice), "secretplan"));
+    assert_null (strstr (admin_comment (advice), "resnet50"));
+    assert_null (strstr (admin_comment (advice), "imagenet"));
+    assert_contains (admin_comment (advice), "\"spec\":\"");
+    assert_contains (admin_comment (advice), "batch=128,");
+    assert_contains (admin_comment (advice), "\"req\":{\"time_s\":86400,");
+    /* The decision log, which users cannot read, has all. */
+    assert_contains (advice->patch.record, "app=secretplan");
+    dn_advice_free (advice);
+    advice = scene_advise ("", &job);
+    assert_contains (admin_comment (advice), "app=secretplan");
+    dn_advice_free (advice);
+}
+
+static void a_salt_is_another_draw_of_the_control_group (void **state)
+{
+    struct dn_rules rules = dn_rules_default ();
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_job job = scene_job ();
+    int n_same = 0;
+    int n_in = 0;
+
+    (void) state;
+    rules.control_group = 50;
+    for (job.user_id = 1000; job.user_id < 2000; job.user_id++) {
+        bool plain = dn_policy_in_control (&rules, &job, &spec, "");
+        bool salted = dn_policy_in_control (&rules, &job, &spec, "pepper");
+
+        assert_int_equal (dn_policy_in_control (&rules, &job, &spec, "pepper"), salted);
+        n_same += plain == salted;
+        n_in += salted;
+    }
+    /* Four standard deviations of a thousand draws. */
+    assert_in_range (n_same, 436, 564);
+    assert_in_range (n_in, 436, 564);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("the most serious warnings are kept in order",
+              the_most_serious_warnings_are_kept_in_order),
+        TEST ("a job that does not fit moves to a type that holds it",
+              a_job_that_does_not_fit_moves_to_a_type_that_holds_it),
+        TEST ("the suggested batch fits, and twice as many may not",
+              the_suggested_batch_fits_and_twice_as_many_may_not),
+        TEST ("only a likely failure is a warning", only_a_likely_failure_is_a_warning),
+        TEST ("a rescue needs what a move needs", a_rescue_needs_what_a_move_needs),
+        TEST ("a rescue stays within the partition and the limit",
+              a_rescue_stays_within_the_partition_and_the_limit),
+        TEST ("a rescue takes the best type by the objective",
+              a_rescue_takes_the_best_type_by_the_objective),
+        TEST ("a precision without a unit is said and rescued",
+              a_precision_without_a_unit_is_said_and_rescued),
+        TEST ("what the script needs blocks types without it",
+              what_the_script_needs_blocks_types_without_it),
+        TEST ("a rescue heeds what the script needs",
+              a_rescue_heeds_what_the_script_needs),
+        TEST ("an open number of GPUs is said last",
+              an_open_number_of_gpus_is_said_last),
+        TEST ("time that does not suffice is said", time_that_does_not_suffice_is_said),
+        TEST ("a deadline that another type meets names it",
+              a_deadline_that_another_type_meets_names_it),
+        TEST ("metadata that contradict the request are said",
+              metadata_that_contradict_the_request_are_said),
+        TEST ("warnings are messages", warnings_are_messages),
+        TEST ("an objective buys a dearer type only if the rules allow it",
+              an_objective_buys_a_dearer_type_only_if_the_rules_allow_it),
+        TEST ("without a word about the input CPUs are kept",
+              without_a_word_about_the_input_cpus_are_kept),
+        TEST ("the missing key of the amount of work is named",
+              the_missing_key_of_the_amount_of_work_is_named),
+        TEST ("an anonymous record has no name of the metadata",
+              an_anonymous_record_has_no_name_of_the_metadata),
+        TEST ("a salt is another draw of the control group",
+              a_salt_is_another_draw_of_the_control_group),
+    };
+
+    return cmocka_run_group_tests_name ("warnings", tests, NULL, NULL);
+}
