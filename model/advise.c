@@ -134,6 +134,8 @@ static int read_request (struct making *m)
     if (dn_request_read (m->job, m->deadline, &advice->request, m->err) < 0)
         return -1;
     fill_from_request (&advice->spec, &advice->request);
+    if (advice->request.several_why[0] != '\0' && advice->request.keep_time[0] == '\0')
+        memcpy (advice->request.keep_time, advice->request.several_why, DN_REASON_MAX);
     dn_policy_keep_for_probe (&advice->spec, &advice->request);
     return NEXT;
 }

@@ -153,6 +153,10 @@ struct dn_request {
     bool mem_follows_cpus;        /* memory shrinks when CPUs do */
     enum dn_need need;            /* the highest of all commands */
     char need_why[DN_REASON_MAX]; /* the line and the word that need it */
+    /* Empty if the script has one training, else why it may have several: the metadata
+     * describe one run of it unless they say how many there are.
+     */
+    char several_why[DN_REASON_MAX];
     /* Empty when the field may be rewritten, else the reason why not. What partition
      * and constraint mean for the GPU type depends on the site and is not considered
      * here.
