@@ -20,10 +20,10 @@
 /* #DNNEST lines come before the first command, in the header of a script. */
 #define DN_SCRIPT_HEAD_MAX 65536
 
-/* Bytes of a script that are searched for steps that name their resources, in about a
- * millisecond. A job with a longer script (Slurm allows 4 MiB) keeps its GPUs and CPUs.
+/* Bytes of a script whose commands are read, in about a millisecond. A job with a longer
+ * script (Slurm allows 4 MiB) keeps its time, GPUs and CPUs.
  */
-#define DN_SCRIPT_MAX (1024 * 1024)
+#define DN_SCRIPT_MAX (128 * 1024)
 
 /* Entries of one tres string ("gpu:a100:2,gpu:v100:1,shard:4"). */
 #define DN_TRES_ENTRIES_MAX 16

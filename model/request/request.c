@@ -16,6 +16,7 @@
 #include "request/gpus.h"
 #include "request/nodes.h"
 #include "request/script.h"
+#include "request/steps.h"
 
 struct dn_job dn_job_empty (void)
 {
@@ -56,7 +57,7 @@ const char *dn_job_getenv (const struct dn_job *job, const char *name)
 
 bool dn_job_script_names (const struct dn_job *job, const char *word)
 {
-    return dn_script_names (job->script, word);
+    return dn_script_names (job->script, word) != 0;
 }
 
 void dn_request_keep_all (struct dn_request *request, const char *reason)
@@ -264,7 +265,12 @@ static void read_clock (struct dn_request *request)
 static void read_conditions (struct dn_request *request)
 {
     const struct dn_job *job = request->job;
+    const char *constraint = dn_job_getenv (job, "SLURM_CONSTRAINT");
 
+    /* An srun whose constraint the allocation cannot meet waits forever. */
+    if (constraint && (!job->features || strcmp (constraint, job->features) != 0))
+        dn_request_keep (request->keep_gpu,
+                         "the environment has a constraint (SLURM_CONSTRAINT)");
     if (job->kind != DN_JOB_BATCH) {
         dn_request_keep (request->keep_gpu, "only batch jobs can change their GPUs");
         dn_request_keep (request->keep_cpus, "only batch jobs can change their CPUs");
@@ -293,26 +299,9 @@ static void read_conditions (struct dn_request *request)
         dn_request_keep (request->keep_gpu, "a reservation was named");
 }
 
-/* Steps of the script, and variables that they read, that would fail with other
- * resources. An srun whose constraint the allocation cannot meet waits forever.
- */
-static void read_steps (struct dn_request *request)
-{
-    const struct dn_job *job = request->job;
-    const char *constraint = dn_job_getenv (job, "SLURM_CONSTRAINT");
-
-    if (request->gpu_type[0] != '\0'
-        && dn_script_names (job->script, request->gpu_type))
-        dn_request_keep (request->keep_gpu, "the script names the GPU type");
-    if (constraint && (!job->features || strcmp (constraint, job->features) != 0))
-        dn_request_keep (request->keep_gpu,
-                         "the environment has a constraint (SLURM_CONSTRAINT)");
-    if (dn_script_counts_cpus (job->script))
-        dn_request_keep (request->keep_cpus,
-                         "the script sets a number of CPUs or tasks");
-}
-
-static int read_resources (struct dn_request *request, struct dn_err *err)
+static int read_resources (struct dn_request *request,
+                           const struct dn_deadline *deadline,
+                           struct dn_err *err)
 {
     read_conditions (request);
     read_names (request);
@@ -320,8 +309,7 @@ static int read_resources (struct dn_request *request, struct dn_err *err)
     if (read_cpus_per_task (request, err) < 0 || dn_request_read_gpus (request, err) < 0
         || read_cpus (request, err) < 0 || read_memory (request, err) < 0)
         return -1;
-    read_steps (request);
-    return 0;
+    return dn_request_read_steps (request, deadline, err);
 }
 
 int dn_request_read (const struct dn_job *job,
@@ -344,7 +332,7 @@ int dn_request_read (const struct dn_job *job,
     request->n_cpus = DN_UNSET;
     request->mem_per_node_mb = DN_UNSET;
     if (dn_deadline_check (deadline, "request", err) < 0
-        || read_resources (request, err) < 0) {
+        || read_resources (request, deadline, err) < 0) {
         memset (request, 0, sizeof (*request));
         return -1;
     }

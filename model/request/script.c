@@ -1,173 +1,134 @@
-/* script.c - resources that a batch script names
- *
- * Shell syntax is not parsed. Any text that looks like a request counts: after a wrong
- * guess the job only keeps what it requested.
+/* script.c - what a batch script needs
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "request/script.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
+#include "request/shell.h"
 
-/* Reads one command line; true ends the search. */
-typedef bool (*line_f) (struct dn_span line, const char *word);
-
-static bool any_line (const char *script, line_f test, const char *word)
+/* The interpreter of "#!/usr/bin/env -S bash -l", "sh" without one. */
+static struct dn_span interpreter_of (struct dn_span script)
 {
-    struct dn_span rest = {script, strnlen (script, DN_SCRIPT_MAX + 1)};
+    struct dn_span rest = script;
+    struct dn_span line = dn_span_cut (&rest, "\n");
+    struct dn_span path = {NULL, 0};
+    struct dn_span name = {NULL, 0};
 
-    if (rest.len > DN_SCRIPT_MAX)
-        return true;
-    while (rest.text) {
-        struct dn_span line = dn_span_trim (dn_span_cut (&rest, "\n"));
+    if (line.len < 2 || memcmp (line.text, "#!", 2) != 0)
+        return dn_span_of ("sh");
+    line = dn_span_trim ((struct dn_span){line.text + 2, line.len - 2});
+    do {
+        path = dn_span_cut (&line, " \t");
+        name = path;
+        while (path.text)
+            name = dn_span_cut (&path, "/");
+    } while (line.text
+             && (name.len == 0 || name.text[0] == '-' || dn_shell_is (name, "env")));
+    return name.text ? name : dn_span_of ("?");
+}
 
-        if (line.len > 0 && line.text[0] != '#' && test (line, word))
+static bool is_shell (struct dn_span interpreter)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (shells); i++)
+        if (dn_shell_is (interpreter, shells[i]))
             return true;
-    }
     return false;
 }
+
+int dn_script_read (const char *script,
+                    const struct dn_script_job *job,
+                    const struct dn_deadline *deadline,
+                    struct dn_script *out,
+                    struct dn_err *err)
+{
+    struct dn_span text = {script, script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0};
+    dn_cleanup (dn_free_ptr) struct dn_shell *shell = NULL;
+    struct dn_span interpreter;
+
+    memset (out, 0, sizeof (*out));
+    if (text.len == 0)
+        return 0;
+    interpreter = interpreter_of (text);
+    if (text.len > DN_SCRIPT_MAX)
+        snprintf (out->unclear,
+                  DN_REASON_MAX,
+                  "the script is longer than %d KiB",
+                  DN_SCRIPT_MAX / 1024);
+    else if (!is_shell (interpreter))
+        dn_finding (out->unclear, 1, interpreter, "is no shell that is understood");
+    if (out->unclear[0] != '\0')
+        return 0;
+    shell = calloc (1, sizeof (*shell));
+    if (!shell)
+        return dn_err_set (err, DN_E_NOMEM, "no memory to read the script");
+    shell->job = job;
+    shell->found = out;
+    return dn_shell_read (shell, text, deadline, err);
+}
+
+/* --- words -------------------------------------------------------------------------
+ */
 
 static bool is_name (char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-           || c == '_' || c == '.';
+    return dn_shell_is_name (c) || c == '.';
 }
 
-static bool is_digit (char c)
+/* Does a comment begin in the line in front of 'at'? In quotes a '#' is none. */
+static bool in_comment (const char *line, const char *at)
 {
-    return c >= '0' && c <= '9';
+    char quote = '\0';
+
+    for (const char *c = line; c < at; c++) {
+        if (quote == '\0' && *c == '#' && (c == line || strchr (" \t;", c[-1])))
+            return true;
+        if (*c == '\\' && quote != '\'')
+            c++;
+        else if (*c == quote)
+            quote = '\0';
+        else if (quote == '\0' && (*c == '"' || *c == '\''))
+            quote = *c;
+    }
+    return false;
 }
 
-/* Find the next 'text' in the line, from '*at' on; false if there is none. memmem () is
- * fast enough for a script of a megabyte.
+/* Every line is looked at once for a comment: behind one the search goes on in the next
+ * line, and else it ends.
  */
-static bool find_next (struct dn_span line, const char *text, size_t len, size_t *at)
+int dn_script_names (const char *script, const char *word)
 {
-    const char *found =
-        *at < line.len ? memmem (line.text + *at, line.len - *at, text, len) : NULL;
-
-    if (found)
-        *at = (size_t) (found - line.text);
-    return found;
-}
-
-static bool holds_word (struct dn_span line, const char *word)
-{
+    size_t n = script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0;
     size_t len = strlen (word);
+    const char *end = script + n;
+    const char *begin = script;
+    const char *at = script;
+    int line = 1;
 
-    for (size_t i = 0; find_next (line, word, len, &i); i++)
-        if ((i == 0 || !is_name (line.text[i - 1]))
-            && (i + len == line.len || !is_name (line.text[i + len])))
-            return true;
-    return false;
-}
+    if (n > DN_SCRIPT_MAX)
+        return -1;
+    while (n > 0 && len > 0 && (at = memmem (at, (size_t) (end - at), word, len))) {
+        const char *newline;
 
-/* Is the argument a number, or a variable other than Slurm's? */
-static bool is_count (struct dn_span argument)
-{
-    static const char slurm[] = "SLURM_";
-    size_t at = 0;
-
-    while (at < argument.len && strchr ("${", argument.text[at]))
-        at++;
-    return at == 0 || argument.len - at < sizeof (slurm) - 1
-           || memcmp (argument.text + at, slurm, sizeof (slurm) - 1) != 0;
-}
-
-/* Options for CPUs per task or GPU, and for tasks. No word begins with two of them. */
-static const struct option {
-    const char *text;
-    bool of_srun; /* only in a line with srun: "-n" means something else to most
-                     commands */
-} options[] = {{"-c", false},
-               {"--cpus-per-task", false},
-               {"--cpus-per-gpu", false},
-               {"SRUN_CPUS_PER_TASK", false},
-               {"-n", true},
-               {"--ntasks", true}};
-
-#define N_OPTIONS ((int) DN_N_ELEMENTS (options))
-
-/* The option that a word begins with, -1 for none, and its argument, whose text is NULL
- * where there is none.
- */
-static int option_of (struct dn_span word, struct dn_span *argument)
-{
-    for (int i = 0; i < N_OPTIONS; i++) {
-        size_t at = 0;
-
-        while (at < word.len && word.text[at] == options[i].text[at])
+        while ((newline = memchr (begin, '\n', (size_t) (at - begin)))) {
+            begin = newline + 1;
+            line++;
+        }
+        if ((at > script && is_name (at[-1])) || is_name (at[len])) {
             at++;
-        if (options[i].text[at] != '\0')
             continue;
-        while (at < word.len && strchr (" \t=\"{", word.text[at]))
-            at++;
-        *argument = (struct dn_span){NULL, 0};
-        if (at < word.len && (is_digit (word.text[at]) || word.text[at] == '$'))
-            *argument = (struct dn_span){word.text + at, word.len - at};
-        return i;
-    }
-    return -1;
-}
-
-/* Position of the next word that begins with 'lead', from 'at' on; the line's length if
- * there is none. memchr () is fast enough for a script of a megabyte.
- */
-static size_t next_word (struct dn_span line, char lead, size_t at)
-{
-    for (; at < line.len; at++) {
-        const char *found = memchr (line.text + at, lead, line.len - at);
-
-        if (!found)
+        }
+        if (!in_comment (begin, at))
+            return line;
+        at = memchr (at, '\n', (size_t) (end - at));
+        if (!at)
             break;
-        at = (size_t) (found - line.text);
-        if (at == 0 || found[-1] == ' ' || found[-1] == '\t')
-            return at;
     }
-    return line.len;
-}
-
-/* Does one of the options that begin with 'lead' set a number of CPUs or tasks? Only
- * the first argument of an option in a line is read.
- */
-static bool options_count (struct dn_span line, char lead)
-{
-    bool given[N_OPTIONS] = {false};
-
-    for (size_t at = next_word (line, lead, 0); at < line.len;
-         at = next_word (line, lead, at + 1)) {
-        struct dn_span argument;
-        int i = option_of ((struct dn_span){line.text + at, line.len - at}, &argument);
-
-        if (i < 0 || given[i] || !argument.text)
-            continue;
-        given[i] = true;
-        if (is_count (argument) && (!options[i].of_srun || holds_word (line, "srun")))
-            return true;
-    }
-    return false;
-}
-
-/* Anywhere in the line, since a command may continue over several lines. */
-static bool counts_cpus (struct dn_span line, const char *word)
-{
-    (void) word;
-    return options_count (line, '-') || options_count (line, 'S');
-}
-
-bool dn_script_names (const char *script, const char *word)
-{
-    size_t len = script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0;
-
-    /* Most scripts do not contain the word, which is found without splitting lines. */
-    if (len <= DN_SCRIPT_MAX && !(len > 0 && memmem (script, len, word, strlen (word))))
-        return false;
-    return any_line (script, holds_word, word);
-}
-
-bool dn_script_counts_cpus (const char *script)
-{
-    return script && any_line (script, counts_cpus, NULL);
+    return 0;
 }

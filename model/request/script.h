@@ -1,23 +1,53 @@
-/* script.h - resources that a batch script names, private to request/
+/* script.h - what a batch script needs, private to request/
  *
- * A step that names the GPU type or the CPU count of the job ("srun -c 80") fails if
- * the job gets different ones; such a job keeps them.
+ * The script is read like a shell reads it: comments, continued lines, quotes, here
+ * documents, substitutions, functions, loops, branches and variables are understood,
+ * and the launchers in front of a program (srun, torchrun, apptainer ...). Nothing is
+ * run. What other files and the user's environment contain is unknown. In doubt a field
+ * is kept: after a wrong guess the job is what its user requested.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_SCRIPT_H
 #define DN_SCRIPT_H
 
-#include "base/text.h"
+#include "request/request.h"
 
-/* Does a command of the script contain 'word' as a separate word? Comments do not
- * count. For a script longer than DN_SCRIPT_MAX the answer is yes.
- */
-bool dn_script_names (const char *script, const char *word);
+/* Tasks and nodes of the job, DN_UNSET if unknown. A step may have as many. */
+struct dn_script_job {
+    int64_t n_tasks;
+    int64_t n_nodes;
+};
 
-/* Does a command set a number of CPUs per task or GPU ("-c 8", "-c8",
- * "--cpus-per-task=8", SRUN_CPUS_PER_TASK), or a number of tasks of srun?
+/* What was found. A reason is empty if there is none, else it names the line and the
+ * word; the first one in the script counts.
  */
-bool dn_script_counts_cpus (const char *script);
+struct dn_script {
+    char unclear[DN_REASON_MAX];  /* not understood: anything may be in it */
+    char cpus[DN_REASON_MAX];     /* a number of CPUs or tasks, or arithmetic on it */
+    char gpu[DN_REASON_MAX];      /* a constraint or node of a step */
+    char clock[DN_REASON_MAX];    /* the frequency or power of the GPU is set */
+    char several[DN_REASON_MAX];  /* more than one program may be a training */
+    char need_why[DN_REASON_MAX]; /* the word of 'need' */
+    enum dn_need need;
+    int n_trainings;  /* programs that may be trainings: 0, 1, 2 for more or unknown */
+    size_t n_visited; /* bytes that were read, those of variables each time */
+};
+
+/* Read 'script', which may be NULL. Takes linear time: at most 3 * length + 16 KiB
+ * bytes are visited. Return -1 with DN_E_TIME when 'deadline' (NULL: none) passes, or
+ * with DN_E_NOMEM. A script that is too long or not understood is no error, but
+ * 'unclear'.
+ */
+int dn_script_read (const char *script,
+                    const struct dn_script_job *job,
+                    const struct dn_deadline *deadline,
+                    struct dn_script *out,
+                    struct dn_err *err);
+
+/* The line of the first command that contains 'word' as a separate word, 0 for none.
+ * Comments do not count. -1 for a script longer than DN_SCRIPT_MAX.
+ */
+int dn_script_names (const char *script, const char *word);
 
 #endif

@@ -256,8 +256,12 @@ static void forms_with_a_trap_keep_the_gpu_type_with_a_reason (void **state)
     KEPT (job.req_nodes = "g1", keep_gpu, "nodes were named");
     KEPT (job.reservation = "r", keep_gpu, "reservation");
     KEPT (job.kind = DN_JOB_SRUN, keep_gpu, "only batch jobs");
-    KEPT (
-        job.script = "#!/bin/sh\nsrun --gres=gpu:a100:1 x", keep_gpu, "names the GPU");
+    KEPT (job.script = "#!/bin/sh\nsrun --gres=gpu:a100:1 x",
+          keep_gpu,
+          "line 2: 'a100' names the GPU type");
+    KEPT (job.script = "srun --gpu-freq=low x", keep_gpu, "line 1: '--gpu-freq=low'");
+    KEPT (job.script = "srun -C ib x", keep_gpu, "line 1: '-C ib' has a constraint");
+    KEPT (job.script = "echo '", keep_gpu, "line 1: a quote is not closed");
 }
 
 static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
@@ -269,8 +273,13 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
           job.min_nodes = job.max_nodes = 1, keep_cpus, "counts of GPUs");
     KEPT (job.ntasks_per_tres = 1; job.num_tasks = 4;
           job.min_nodes = job.max_nodes = 1, keep_cpus, "--ntasks-per-gpu");
-    KEPT (job.script = "srun -n 8 x", keep_cpus, "sets a number of CPUs");
-    KEPT (job.script = "srun -c $N x", keep_cpus, "sets a number of CPUs");
+    KEPT (job.script = "srun -n 8 x", keep_cpus, "line 1: '-n 8' counts tasks");
+    KEPT (job.script = "srun -c $N x", keep_cpus, "line 1: '-c $N' counts CPUs");
+    KEPT (job.script = "x $((SLURM_CPUS_ON_NODE / 2))", keep_cpus, "line 1: '$((SLURM");
+    KEPT (job.script = "srun --gpu-freq=low x", keep_time, "line 1: '--gpu-freq=low'");
+    KEPT (job.script = "echo '", keep_time, "line 1: a quote is not closed");
+    KEPT (job.script = "echo '", keep_cpus, "line 1: a quote is not closed");
+    KEPT (job.script = "x; y", several_why, "line 1: 'y' runs besides 'x' (line 1)");
     KEPT (job.env = counted; job.n_env = 1, keep_cpus, "SRUN_CPUS_PER_TASK");
     KEPT (job.kind = DN_JOB_SALLOC, keep_cpus, "only batch jobs");
     KEPT (job.het = true, keep_time, "heterogeneous");
@@ -282,19 +291,6 @@ static void forms_with_a_trap_keep_time_and_cpus_with_a_reason (void **state)
     KEPT (job.cpus_per_tres = "gres:gpu:8", keep_cpus, "per task and per GPU");
     KEPT (job.cpus_per_tres = "gpu:a100:8", keep_cpus, "per task and per GPU");
     KEPT (job.tres[DN_GPU_PER_TASK] = "cpu=8", keep_cpus, "counts of CPUs");
-    KEPT (
-        job.script = "#!/bin/sh\n srun -c 80 x\n", keep_cpus, "sets a number of CPUs");
-    KEPT (job.script = "srun -c80 x", keep_cpus, "sets a number of CPUs");
-    KEPT (job.script = "srun x -c -c \"8\"", keep_cpus, "sets a number of CPUs");
-    KEPT (job.script = "time -v srun --ntasks=${N} x",
-          keep_cpus,
-          "sets a number of CPUs");
-    KEPT (job.script = "srun --cpus-per-gpu=8 x", keep_cpus, "sets a number of CPUs");
-    KEPT (
-        job.script = "export SRUN_CPUS_PER_TASK=8", keep_cpus, "sets a number of CPUs");
-    KEPT (job.script = "x\n\tsrun --cpus-per-task=80 x",
-          keep_cpus,
-          "sets a number of CPUs");
     KEPT (job.cpus_per_task = DN_UNSET, keep_cpus, "no CPUs per task");
 }
 #undef KEPT
@@ -382,6 +378,7 @@ static void scripts_that_name_no_resources_allow_changes (void **state)
         "srun -c $SLURM_CPUS_PER_TASK ./a100_run ./my.a100 x-c 8\n",
         "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\nsrun hostname\n",
         "srun -c ${SLURM_CPUS_PER_TASK} head -c 8\nmake -n 8\nX-c 8 --cpus-per-gpux\n",
+        "srun x -c 8\n",
         "",
     };
 
@@ -392,9 +389,25 @@ static void scripts_that_name_no_resources_allow_changes (void **state)
 
         job.script = harmless[i];
         assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+        assert_string_equal (request.keep_time, "");
         assert_string_equal (request.keep_gpu, "");
         assert_string_equal (request.keep_cpus, "");
     }
+}
+
+static void the_need_of_a_script_is_in_the_request (void **state)
+{
+    struct dn_job job = big_job ();
+    struct dn_request request;
+
+    (void) state;
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (request.need, DN_NEED_NONE);
+    job.script = "x\nx --bf16\n";
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    assert_int_equal (request.need, DN_NEED_BF16);
+    assert_string_equal (request.need_why,
+                         "the script, line 2: '--bf16' needs a GPU with bf16");
 }
 
 static void memory_per_cpu_is_known_as_memory_per_node (void **state)
@@ -602,6 +615,8 @@ int main (void)
               excluded_nodes_are_counted_or_keep_the_type),
         TEST ("scripts that name no resources allow changes",
               scripts_that_name_no_resources_allow_changes),
+        TEST ("the need of a script is in the request",
+              the_need_of_a_script_is_in_the_request),
         TEST ("memory per CPU is known as memory per node",
               memory_per_cpu_is_known_as_memory_per_node),
         TEST ("the same GPUs may be counted in several fields",

@@ -1,0 +1,29 @@
+/* findings.c - the reasons that a script gives
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "request/shell.h"
+
+#include <stdio.h>
+
+void dn_finding (char reason[DN_REASON_MAX],
+                 int line,
+                 struct dn_span word,
+                 const char *does)
+{
+    if (reason[0] == '\0')
+        snprintf (reason,
+                  DN_REASON_MAX,
+                  "the script, line %d: '%s' %s",
+                  line,
+                  dn_quote (word.text, word.len).text,
+                  does);
+}
+
+void dn_finding_unclear (struct dn_shell *shell, int line, const char *what)
+{
+    char *reason = shell->found->unclear;
+
+    if (reason[0] == '\0')
+        snprintf (reason, DN_REASON_MAX, "the script, line %d: %s", line, what);
+}

@@ -1,0 +1,10 @@
+#!/bin/bash
+#SBATCH --nodes=1 --ntasks-per-node=4 --cpus-per-task=14 --gpus-per-node=4
+#SBATCH --time=1-00:00:00
+#DNNEST model=unet batch=16 image=512 epochs=200 samples=20k
+
+# GPU affinity of our nodes
+CPU_BIND="mask_cpu:7e000000000000,7e00000000000000"
+CPU_BIND="${CPU_BIND},7e0000,7e000000"
+
+srun --cpu-bind=${CPU_BIND} python train.py

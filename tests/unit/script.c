@@ -1,0 +1,738 @@
+/* script.c - tests of what is found in batch scripts
+ *
+ * The scripts of tests/data/scripts are in the manner of those that people submit;
+ * expected.txt there has what must be found in each. Cases of one line are here.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <limits.h>
+
+#include "base/limits.h"
+#include "request/script.h"
+
+/* As in tests/data/scripts: a job of four tasks on one node. */
+static const struct dn_script_job four_tasks = {.n_tasks = 4, .n_nodes = 1};
+
+static struct dn_script read_script (const char *text)
+{
+    struct dn_script found;
+    struct dn_err err = {0};
+
+    if (dn_script_read (text, &four_tasks, NULL, &found, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    return found;
+}
+
+struct example {
+    const char *script;
+    const char *reason; /* a part of it; "" for none */
+};
+
+/* Compare the reason that 'get' takes of each. */
+static void check (const struct example *examples,
+                   size_t n,
+                   const char *(*get) (const struct dn_script *found))
+{
+    for (size_t i = 0; i < n; i++) {
+        struct dn_script found = read_script (examples[i].script);
+        const char *reason = get (&found);
+
+        if (found.unclear[0] != '\0' && get (&found) != found.unclear)
+            fail_msg ("'%s' was not understood: %s", examples[i].script, found.unclear);
+        if (examples[i].reason[0] == '\0' ? reason[0] != '\0'
+                                          : !strstr (reason, examples[i].reason))
+            fail_msg ("'%s' has '%s' instead of '%s'",
+                      examples[i].script,
+                      reason,
+                      examples[i].reason);
+    }
+}
+#define CHECK(examples, get) check (examples, DN_N_ELEMENTS (examples), get)
+
+static const char *cpus_of (const struct dn_script *found)
+{
+    return found->cpus;
+}
+
+static const char *gpu_of (const struct dn_script *found)
+{
+    return found->gpu;
+}
+
+static const char *clock_of (const struct dn_script *found)
+{
+    return found->clock;
+}
+
+static const char *several_of (const struct dn_script *found)
+{
+    return found->several;
+}
+
+static const char *need_of (const struct dn_script *found)
+{
+    return found->need_why;
+}
+
+static const char *unclear_of (const struct dn_script *found)
+{
+    return found->unclear;
+}
+
+static void counts_of_cpus_are_found_behind_launchers (void **state)
+{
+    static const struct example examples[] = {
+        {"srun -c 80 x", "line 1: '-c 80' counts CPUs"},
+        {"#!/bin/sh\n\nsrun -c80 x", "line 3: '-c80' counts CPUs"},
+        {"srun --cpus-per-task=80 x", "'--cpus-per-task=80' counts CPUs"},
+        {"srun --cpus-per-task 80 x", "'--cpus-per-task 80' counts CPUs"},
+        {"srun -c $N x", "'-c $N' counts CPUs"},
+        {"N=8; srun -c $N x", "'-c 8' counts CPUs"},
+        {"N=8; srun -c ${N} x", "'-c 8' counts CPUs"},
+        {"srun -c ${N:-8} x", "'-c 8' counts CPUs"},
+        {"srun --cpus-per-gpu=8 x", "'--cpus-per-gpu=8' counts CPUs"},
+        {"export SRUN_CPUS_PER_TASK=8", "'SRUN_CPUS_PER_TASK=8' counts CPUs"},
+        {"SRUN_CPUS_PER_TASK=8 srun x", "'SRUN_CPUS_PER_TASK=8' counts CPUs"},
+        {"srun \\\n  -n 4 \\\n  -c 8 x", "line 3: '-c 8' counts CPUs"},
+        {"S='srun -c 8'; $S x", "'-c 8' counts CPUs"},
+        {"OPTS='-n4 -c 8'; srun $OPTS x", "'-c 8' counts CPUs"},
+        {"OPTS=(-n4 -c 8)\nsrun \"${OPTS[@]}\" x", "'-c 8' counts CPUs"},
+        {"if a; then O='-c 8'; else O='-n 4'; fi; srun $O x", "'-c 8' counts CPUs"},
+        {"bash -c 'srun -c 8 x'", "'-c 8' counts CPUs"},
+        {"eval srun -c 8 x", "'-c 8' counts CPUs"},
+        {"echo $(srun -c 8 x)", "'-c 8' counts CPUs"},
+        {"echo `srun -c 8 x`", "'-c 8' counts CPUs"},
+        {"echo \"$(srun -c 8 x)\"", "'-c 8' counts CPUs"},
+        {"nohup time srun -c 8 x &", "'-c 8' counts CPUs"},
+        {"f() { srun -c 8 x; }", "'-c 8' counts CPUs"},
+        {"cat > run.sh <<'E'\nsrun -c 8 x\nE\nbash run.sh", "line 2: '-c 8' counts"},
+        {"bash <<E\nsrun -c 8 x\nE", "line 2: '-c 8' counts CPUs"},
+        {"$SRUN -c 8 x", "'-c 8' counts CPUs"},
+        {"taskset -c 0-7 x", "'0-7' counts CPUs"},
+        {"taskset 0xff x", "'0xff' counts CPUs"},
+        {"numactl --physcpubind=0-15 x", "'--physcpubind=0-15' counts CPUs"},
+        {"numactl -C 0-15 x", "'-C 0-15' counts CPUs"},
+        {"mpirun --map-by ppr:4:node:PE=16 x", "PE=16' counts CPUs"},
+        {"mpirun -np 4 --cpus-per-proc 8 x", "'--cpus-per-proc 8' counts CPUs"},
+        {"srun --cpu-bind=map_cpu:0,8 x", "'--cpu-bind=map_cpu:0,8' counts CPUs"},
+        {"srun --cpu-bind=verbose,mask_cpu:0xf x", "mask_cpu:0xf' counts CPUs"},
+        {"export OMP_PLACES={0:8}", "counts CPUs"},
+        {"export GOMP_CPU_AFFINITY=\"0-15\"", "'GOMP_CPU_AFFINITY=0-15' counts CPUs"},
+        {"KMP_AFFINITY=granularity=fine,proclist=[0-3] x", "counts CPUs"},
+        {"mpirun -x GOMP_CPU_AFFINITY=0-3 x", "counts CPUs"},
+        {"docker run --cpuset-cpus=0-7 image x", "'--cpuset-cpus=0-7' counts CPUs"},
+        {"srun -n 8 x", "'-n 8' counts tasks"},
+        {"srun --ntasks=${N} x", "'--ntasks=$N' counts tasks"},
+        {"srun --ntasks-per-node=8 x", "'--ntasks-per-node=8' counts tasks"},
+    };
+
+    (void) state;
+    CHECK (examples, cpus_of);
+}
+
+static void counts_that_cannot_fail_are_free (void **state)
+{
+    static const struct example examples[] = {
+        {"srun -c $SLURM_CPUS_PER_TASK x", ""},
+        {"srun -c \"${SLURM_CPUS_PER_TASK}\" x", ""},
+        {"srun --cpus-per-task=${SLURM_CPUS_PER_TASK:-8} x", ""},
+        {"N=$SLURM_CPUS_PER_TASK; srun -c $N x", ""},
+        {"export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK", ""},
+        {"srun -n 4 x; srun --nodes=1 --ntasks=1 -w \"$head\" hostname -I", ""},
+        {"srun -n1 --exact --gpus=1 -c $SLURM_CPUS_PER_TASK x", ""},
+        {"srun -n $SLURM_NTASKS x", ""},
+        {"srun -n 1 -c 1 x", ""},
+        {"srun x -c 8", ""},
+        {"srun bash train.sh -c 8", ""},
+        {"bash -c \"$CMD\"", ""},
+        {"python train.py -c cfg", ""},
+        {"python train.py -c 4", ""},
+        {"head -c 80 file; make -n 8", ""},
+        {"# srun -c 8 x\n: # srun -c 8", ""},
+        {"echo 'srun -c 8 x'", ""},
+        {"cat <<E\nsrun -c 8 x\nE", ""},
+        {"taskset -cp $$", ""},
+        {"numactl --interleave=all x", ""},
+        {"mpirun --bind-to core --map-by slot x", ""},
+        {"mpirun --map-by ppr:4:node:PE=$SLURM_CPUS_PER_TASK x", ""},
+        {"srun --cpu-bind=cores x", ""},
+        {"export OMP_NUM_THREADS=16 OMP_PLACES=cores KMP_AFFINITY=compact", ""},
+        {"python train.py --num_workers 16", ""},
+        {"singularity exec -c --nv image.sif python train.py", ""},
+    };
+
+    (void) state;
+    CHECK (examples, cpus_of);
+}
+
+static void arithmetic_on_the_number_of_cpus_is_found (void **state)
+{
+    static const struct example examples[] = {
+        {"x --workers $((SLURM_CPUS_PER_TASK - 4))",
+         "line 1: '$((SLURM_CPUS_PER_TASK - 4))' computes with the number of CPUs"},
+        {"x $(($SLURM_CPUS_PER_TASK/2))", "computes"},
+        {"x $((${SLURM_CPUS_PER_TASK:-8} / 2))", "computes"},
+        {"x $[SLURM_CPUS_ON_NODE-1]", "computes"},
+        {"N=$SLURM_CPUS_PER_TASK\nx $((N-4))", "line 2: '$((N-4))' computes"},
+        {"N=$(nproc); x $((N / 2))", "computes"},
+        {"x $(( $(nproc) - 1 ))", "computes"},
+        {"x $((`nproc` - 1))", "computes"},
+        {"N=$((SLURM_CPUS_PER_TASK * 2)); x $((N - 1))", "computes"},
+        {"let N=SLURM_CPUS_PER_TASK-1", "computes"},
+        {"((N = SLURM_CPUS_PER_TASK - 1))", "computes"},
+        {"N=$(expr $SLURM_CPUS_PER_TASK - 1)", "computes"},
+        {"N=$(echo \"$SLURM_CPUS_PER_TASK / 2\" | bc)", "computes"},
+        {"N=$(bc <<< \"$SLURM_CPUS_PER_TASK / 2\")", "computes"},
+        {"awk -v n=$SLURM_CPUS_PER_TASK 'BEGIN {print n-2}'", "computes"},
+        {"N=$(python -c \"print($SLURM_CPUS_PER_TASK // 2)\")", "computes"},
+        {"[ $SLURM_CPUS_PER_TASK -lt 8 ] && exit 1", "is a test of the number of"},
+        {"if (( SLURM_CPUS_PER_TASK < 8 )); then exit 1; fi", "computes"},
+        {"if [[ $SLURM_CPUS_PER_TASK > 8 ]]; then x; fi", "is a test"},
+        {"python - <<E\nimport os\nn = int(os.environ[\"SLURM_CPUS_PER_TASK\"]) - 4\nE",
+         "line 3: 'SLURM_CPUS_PER_TASK"},
+        {"x $((SLURM_CPUS_PER_TASK * 2 + 1))", ""},
+        {"x $((SLURM_NTASKS - 1)) $((SLURM_GPUS_ON_NODE / 2))", ""},
+        {"[ -z \"$SLURM_CPUS_PER_TASK\" ] && exit 1", ""},
+        {"x --workers $SLURM_CPUS_PER_TASK-$SLURM_NTASKS", ""},
+        {"N=$(nproc --all); x $((N / 2))", ""},
+        {"echo $SLURM_JOB_CPUS_PER_NODE | awk '{print $1}'", ""},
+        {"echo $SLURM_CPUS_PER_TASK\ndf | awk '{print $1 / 2}'", ""},
+        {"python <<E\nn = os.environ[\"SLURM_CPUS_PER_TASK\"]\nE", ""},
+    };
+
+    (void) state;
+    CHECK (examples, cpus_of);
+}
+
+static void several_trainings_are_found (void **state)
+{
+    static const struct example examples[] = {
+        {"for s in 0 1 2; do\n python train.py --seed $s\ndone",
+         "line 2: 'train.py' may run several times, and runs= is not given"},
+        {"python train.py; python train.py --stage 2",
+         "line 1: 'train.py' runs besides 'train.py' (line 1)"},
+        {"python a.py\ntorchrun --nproc_per_node 4 b.py",
+         "line 2: 'b.py' runs besides 'a.py' (line 1)"},
+        {"python a.py && python b.py", "'b.py' runs besides 'a.py'"},
+        {"python a.py & python b.py & wait", "'b.py' runs besides 'a.py'"},
+        {"while read l; do srun x.sh $l; done < list", "'x.sh' may run several"},
+        {"until python train.py; do sleep 1; done", "may run several times"},
+        {"if a; then python a.py; else python b.py; fi", "'b.py' runs or 'a.py'"},
+        {"case $X in 0) python a.py;; 1) python b.py;; esac", "'b.py' runs or 'a.py'"},
+        {"f() { python train.py; }\nf; f", "line 2: 'train.py' runs besides"},
+        {"f() { python train.py; }\nfor i in 1 2; do f; done", "may run several"},
+        {"function f { for i in 1 2; do python t.py; done; }; f", "may run several"},
+        {"main() { a; a; }\na() { python t.py; }\nmain", "runs besides"},
+        {"bash a.sh; ./b.sh", "'b.sh' runs besides 'a.sh'"},
+        {"ls *.yaml | xargs -n1 python train.py", "may run several times"},
+        {"parallel python train.py ::: 1 2", "may run several times"},
+        {"wandb agent x/y/z", "'wandb' may run several times"},
+        {"srun --multi-prog conf", "may run several times"},
+        {"bash -c 'python a.py; python b.py'", "'b.py' runs besides 'a.py'"},
+        {"srun bash <<E\npython a.py\npython b.py\nE", "'b.py' runs besides 'a.py'"},
+        {"CMD='python a.py'; $CMD; eval $CMD", "'a.py' runs besides 'a.py'"},
+        {"R=$(python train.py); python train.py", "'train.py' runs besides"},
+        {"(python a.py); { python b.py; }", "'b.py' runs besides"},
+        {"source run_all.sh; python train.py", "'train.py' runs besides 'run_all.sh'"},
+        {"nnUNetv2_plan_and_preprocess -d 1; nnUNetv2_train 1", "runs besides"},
+        {"python -m a.train; python -m a.eval", "'a.eval' runs besides 'a.train'"},
+        {"accelerate launch a.py; deepspeed b.py", "'b.py' runs besides 'a.py'"},
+    };
+
+    (void) state;
+    CHECK (examples, several_of);
+}
+
+static void one_training_is_no_sequence (void **state)
+{
+    static const struct example examples[] = {
+        {"python train.py", ""},
+        {"srun python -u train.py", ""},
+        {"module load x; source ~/v/bin/activate; pip install x; python train.py", ""},
+        {"python -c 'import torch; print(torch.__version__)'; python train.py", ""},
+        {"python -m pip list; python --version; python train.py", ""},
+        {"python - <<E\nprint(1)\nE\npython train.py", ""},
+        {"nvidia-smi -l 5 > log &\npython train.py\nkill $!", ""},
+        {"if [ -e c ]; then python t.py -r; else python t.py; fi", ""},
+        {"case $X in a) python t.py;; *) python t.py -x;; esac", ""},
+        {"f() { python t.py \"$@\"; }\ng() { python u.py; }\nf", ""},
+        {"main() { log x; go; }\nlog() { echo; }\ngo() { python t.py; }\nmain", ""},
+        {"for i in 1 2; do echo $i; sleep 1; done; python t.py", ""},
+        {"trap 'scontrol requeue $SLURM_JOB_ID' USR1\npython t.py & wait", ""},
+        {"PORT=$(python get_port.py); torchrun --master_port $PORT t.py", ""},
+        {"python t.py 2>&1 | tee log", ""},
+        {"exec > >(tee log) 2>&1; python t.py", ""},
+        {"CMD=\"python t.py\"\nsrun bash -c \"$CMD\"", ""},
+        {"conda run -n e --no-capture-output python t.py", ""},
+        {"time timeout -k 10 23h nice -n 5 env A=b stdbuf -oL python t.py", ""},
+        {"apptainer exec --nv -B /a:/b image.sif torchrun t.py", ""},
+        {"apptainer pull x docker://y; apptainer exec x python t.py", ""},
+        {"cp a b; tar xf d.tar -C $TMPDIR; rsync -a x y; ./t.sh; ls", ""},
+        {"eval \"$(conda shell.bash hook)\"\npython t.py", ""},
+        {"[[ -f a && ( -f b || -f c ) ]] && python t.py", ""},
+        {"cat > c.json <<E\npython a.py\nE\npython t.py", ""},
+    };
+
+    (void) state;
+    CHECK (examples, several_of);
+    for (size_t i = 0; i < DN_N_ELEMENTS (examples); i++)
+        assert_int_equal (read_script (examples[i].script).n_trainings, 1);
+}
+
+static void needs_of_the_gpu_are_found (void **state)
+{
+    static const struct example examples[] = {
+        {"python t.py --bf16", "line 1: '--bf16' needs a GPU with bf16"},
+        {"python t.py --bf16 True", "'--bf16' needs"},
+        {"python t.py --bf16=true --x", "'--bf16=true' needs"},
+        {"python t.py --precision bf16-mixed", "'bf16-mixed' needs"},
+        {"accelerate launch --mixed_precision=bf16 t.py", "needs a GPU with bf16"},
+        {"python t.py --dtype torch.bfloat16", "'torch.bfloat16' needs"},
+        {"python t.py trainer.precision=bf16", "needs a GPU with bf16"},
+        {"python t.py --tf32 True", "'--tf32' needs"},
+        {"export NVIDIA_TF32_OVERRIDE=1", "'NVIDIA_TF32_OVERRIDE=1' needs"},
+        {"x --attn_implementation flash_attention_2", "'flash_attention_2' needs"},
+        {"x --use-flash-attn", "'--use-flash-attn' needs"},
+        {"x --transformer-impl transformer_engine", "'transformer_engine' needs"},
+        {"x --fp8-format hybrid", "'--fp8-format' needs a GPU with fp8"},
+        {"x --bf16 --fp8", "'--fp8' needs a GPU with fp8"},
+        {"P=bf16; x --precision $P", "'P=bf16' needs"},
+        {"A=(\n --bf16\n)\nx \"${A[@]}\"", "line 2: '--bf16' needs"},
+        {"cat > a.yaml <<E\nx: 1\nmixed_precision: \"bf16\"\nE",
+         "line 3: 'bf16' needs"},
+        {"cat > d.json <<E\n\"bf16\": {\n  \"enabled\": true\n}\nE", "'bf16' needs"},
+        {"python t.py --bf16 False", ""},
+        {"python t.py --bf16=0 --tf32 no", ""},
+        {"python t.py --no-bf16 --disable_fp8 --flash_attn disabled", ""},
+        {"export NVIDIA_TF32_OVERRIDE=0", ""},
+        {"cat > d.json <<E\n\"bf16\": {\n  \"enabled\": \"auto\"\n}, \"fp8\": false\nE",
+         ""},
+        {"# --bf16\nx abf16 bf160 # fp8", ""},
+        {"B=false; x --bf16 $B", ""},
+        {"A=(--bf16 false --x)\nx ${A[@]}", ""},
+        {"A=(\n --x # --bf16\n)\nx ${A[@]}", ""},
+    };
+
+    (void) state;
+    CHECK (examples, need_of);
+    assert_int_equal (read_script ("x --bf16 --fp8 true").need, DN_NEED_FP8);
+    assert_int_equal (read_script ("x --fp8 true --bf16").need, DN_NEED_FP8);
+    assert_int_equal (read_script ("x --bf16").need, DN_NEED_BF16);
+}
+
+static void clocks_constraints_and_nodes_of_steps_are_found (void **state)
+{
+    static const struct example clocks[] = {
+        {"srun --gpu-freq=low x", "'--gpu-freq=low' sets the clock of the GPU"},
+        {"nvidia-smi -pl 200; x", "'-pl' sets the clock of the GPU"},
+        {"x --gpu-freq=low", ""},
+    };
+    static const struct example gpus[] = {
+        {"srun -C nvlink x", "'-C nvlink' has a constraint for the step"},
+        {"srun -w g1 x", "'-w g1' names nodes"},
+        {"srun -w $HOST x", ""},
+    };
+
+    (void) state;
+    CHECK (clocks, clock_of);
+    CHECK (gpus, gpu_of);
+}
+
+static void what_is_not_understood_is_said (void **state)
+{
+    static const struct example examples[] = {
+        {"echo 'a\nb", "line 1: a quote is not closed"},
+        {"echo \"a\nb", "line 1: what begins here has no end"},
+        {"cat <<E\nb", "a here-document has no end"},
+        {"x\nfor i in 1; do\nx", "line 2: what begins here has no end"},
+        {"done", "a reserved word is where it has no meaning"},
+        {"x )", "a bracket where none is expected"},
+        {"#!/usr/bin/env python3\nimport torch", "'python3' is no shell"},
+        {"#!/bin/tcsh\nsetenv A b", "'tcsh' is no shell"},
+        {"#!/bin/bash -l\nx", ""},
+        {"#!/usr/bin/env -S bash -e\nx", ""},
+        {"#! /bin/sh\r\nx", ""},
+    };
+    char *deep = malloc (400);
+
+    (void) state;
+    CHECK (examples, unclear_of);
+    memset (deep, '(', 399);
+    deep[399] = '\0';
+    for (int i = 0; i < 399; i += 2)
+        deep[i] = ' ';
+    assert_contains (read_script (deep).unclear, "nested too deeply");
+    free (deep);
+}
+
+static void a_script_beyond_the_limit_is_not_read (void **state)
+{
+    char *text = malloc (DN_SCRIPT_MAX + 2);
+
+    (void) state;
+    memset (text, '\n', DN_SCRIPT_MAX + 1);
+    text[DN_SCRIPT_MAX + 1] = '\0';
+    assert_string_equal (read_script (text).unclear,
+                         "the script is longer than 128 KiB");
+    assert_int_equal (dn_script_names (text, "a100"), -1);
+    text[DN_SCRIPT_MAX] = '\0';
+    assert_string_equal (read_script (text).unclear, "");
+    free (text);
+}
+
+static void names_are_found_with_their_line (void **state)
+{
+    static const struct {
+        const char *script;
+        int line;
+    } cases[] = {
+        {"#!/bin/sh\nsrun --gres=gpu:a100:1 x", 2},
+        {"T=a100", 1},
+        {"x\nx 'a # a100'", 2},
+        {"#SBATCH --gres=gpu:a100:4\n  # a100\nx # a100", 0},
+        {"# a100\nx a100", 2},
+        {"xa100 a100_run my.a100 A100", 0},
+        {"x a100_a a100", 1},
+        {"", 0},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++)
+        if (dn_script_names (cases[i].script, "a100") != cases[i].line)
+            fail_msg ("'%s': line %d",
+                      cases[i].script,
+                      dn_script_names (cases[i].script, "a100"));
+    assert_int_equal (dn_script_names (NULL, "a100"), 0);
+}
+
+static void no_script_has_nothing (void **state)
+{
+    struct dn_script found = read_script (NULL);
+
+    (void) state;
+    assert_int_equal (found.n_trainings, 0);
+    assert_string_equal (found.unclear, "");
+    assert_int_equal (read_script ("#!/bin/bash\n").n_trainings, 0);
+}
+
+/* --- whole scripts -----------------------------------------------------------------
+ */
+
+/* The file of that name in tests/data/scripts, freed with free (). */
+static char *read_file (const char *name)
+{
+    const char *top = getenv ("abs_top_srcdir");
+    char path[PATH_MAX];
+    char *text = calloc (1, DN_SCRIPT_MAX);
+    FILE *file;
+
+    snprintf (path, sizeof (path), "%s/tests/data/scripts/%s", top ? top : ".", name);
+    file = fopen (path, "r");
+    if (!file)
+        fail_msg ("cannot read %s", path);
+    assert_true (fread (text, 1, DN_SCRIPT_MAX - 1, file) > 0);
+    fclose (file);
+    return text;
+}
+
+enum column {
+    COLUMN_SCRIPT,
+    COLUMN_TASKS,
+    COLUMN_NODES,
+    COLUMN_TRAININGS,
+    COLUMN_TIME,
+    COLUMN_GPU,
+    COLUMN_CPUS,
+    COLUMN_NEED,
+    N_COLUMNS
+};
+
+/* 'reason' must be about the line and word of 'column', "5 word", or be empty. */
+static void expect_reason (char *const columns[],
+                           enum column column,
+                           const char *reason)
+{
+    char *word;
+    char begin[DN_REASON_MAX];
+    long line = strtol (columns[column], &word, 10);
+
+    snprintf (begin, sizeof (begin), "the script, line %ld: '%s'", line, word + 1);
+    if (line == 0 ? reason[0] != '\0' : strncmp (reason, begin, strlen (begin)) != 0)
+        fail_msg ("%s: '%s' instead of '%s'",
+                  columns[COLUMN_SCRIPT],
+                  reason,
+                  columns[column]);
+}
+
+static void check_script (char *const columns[])
+{
+    char *script = read_file (columns[COLUMN_SCRIPT]);
+    struct dn_job job = dn_job_empty ();
+    struct dn_request request;
+    struct dn_script found = read_script (script);
+    const char *need = columns[COLUMN_NEED];
+
+    assert_contains (script, "#!/");
+    assert_contains (script, "\n#SBATCH ");
+    assert_contains (script, "\n#DNNEST ");
+    job.kind = DN_JOB_BATCH;
+    job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4";
+    job.time_limit_min = 1440;
+    job.cpus_per_task = 80;
+    job.num_tasks = strtol (columns[COLUMN_TASKS], NULL, 10);
+    job.min_nodes = job.max_nodes = strtol (columns[COLUMN_NODES], NULL, 10);
+    job.script = script;
+    assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
+    if (found.n_trainings != strtol (columns[COLUMN_TRAININGS], NULL, 10))
+        fail_msg ("%s: %d trainings", columns[COLUMN_SCRIPT], found.n_trainings);
+    assert_int_equal (request.several_why[0] != '\0', found.n_trainings > 1);
+    expect_reason (columns,
+                   COLUMN_TIME,
+                   request.several_why[0] != '\0' ? request.several_why
+                                                  : request.keep_time);
+    expect_reason (columns, COLUMN_GPU, request.keep_gpu);
+    expect_reason (columns, COLUMN_CPUS, request.keep_cpus);
+    expect_reason (columns, COLUMN_NEED, request.need_why);
+    assert_int_equal (request.need,
+                      strstr (need, "fp8") ? DN_NEED_FP8
+                      : need[0] != '\0'    ? DN_NEED_BF16
+                                           : DN_NEED_NONE);
+    free (script);
+}
+
+/* Cut a line at its '|'. */
+static void cut_columns (char *line, char *columns[])
+{
+    for (int i = 0; i < N_COLUMNS; i++) {
+        columns[i] = line;
+        line = line + strcspn (line, "|");
+        if (i + 1 < N_COLUMNS && *line != '|')
+            fail_msg ("%s: %d columns", columns[0], i + 1);
+        if (*line != '\0')
+            *line++ = '\0';
+    }
+}
+
+static void scripts_that_people_submit_are_understood (void **state)
+{
+    char *table = read_file ("expected.txt");
+    char *rest = NULL;
+    int n = 0;
+
+    (void) state;
+    for (char *line = strtok_r (table, "\n", &rest); line;
+         line = strtok_r (NULL, "\n", &rest)) {
+        char *columns[N_COLUMNS];
+
+        if (line[0] == '#')
+            continue;
+        cut_columns (line, columns);
+        check_script (columns);
+        n++;
+    }
+    assert_true (n >= 40);
+    free (table);
+}
+
+/* --- cost --------------------------------------------------------------------------
+ */
+
+static bool is_linear (const struct dn_script *found, size_t len)
+{
+    return found->n_visited <= 3 * len + 2 * 16384;
+}
+
+static void texts_that_repeat_cost_linear_time (void **state)
+{
+    static const char *const units[] = {"-\n",
+                                        "a;",
+                                        "$a",
+                                        "$(",
+                                        "`",
+                                        "\"",
+                                        "${a:-",
+                                        "'",
+                                        "(",
+                                        "((",
+                                        "$((1",
+                                        "<<E\n",
+                                        "f(){\n",
+                                        "if\n",
+                                        "a=$a",
+                                        "a=(b ",
+                                        "a+=b;",
+                                        "-c 1 ",
+                                        "srun ",
+                                        "bf16 ",
+                                        "#\n",
+                                        "\\\n",
+                                        "case a in b)",
+                                        "bash -c \"",
+                                        "eval ",
+                                        "a=bbbbbbbbb;$a;",
+                                        "x=$((x-1));",
+                                        "cat<<E\nE\n",
+                                        "[[ ",
+                                        "srun -c ",
+                                        "a100 ",
+                                        "bf16: ",
+                                        "f(){ f;};f\n"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
+        size_t len = strlen (units[i]);
+        char *text = malloc (DN_SCRIPT_MAX + 1);
+        struct dn_script found;
+
+        for (size_t at = 0; at < DN_SCRIPT_MAX; at++)
+            text[at] = units[i][at % len];
+        text[DN_SCRIPT_MAX] = '\0';
+        found = read_script (text);
+        if (!is_linear (&found, DN_SCRIPT_MAX))
+            fail_msg ("'%s': %zu bytes visited", units[i], found.n_visited);
+        free (text);
+    }
+}
+
+/* A generator of our own, so that a failure can be repeated. */
+static uint32_t draw (uint32_t *seed, uint32_t below)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return (*seed >> 8) % below;
+}
+
+/* Delete, repeat or replace a part of the text, or insert a token. */
+static void mutate (char *text, size_t size, uint32_t *seed)
+{
+    static const char *const tokens[] = {
+        "\n",      "\"",        "'",      "`",        "$(",       ")",
+        "${a:-",   "}",         "$((",    "<<E\n",    "\nE\n",    ";;",
+        "esac",    "case a in", "do",     "done",     "fi",       "if ",
+        "then",    "a=(",       "f() {",  "bash -c ", "eval ",    "$a",
+        "\\",      "&",         "|",      "[[ ",      "srun -c ", "\xff",
+        "python ", "--bf16 ",   "xargs ", "#",        ">",        "("};
+    size_t len = strlen (text);
+    size_t at = draw (seed, (uint32_t) len + 1);
+    size_t n = draw (seed, 12);
+    const char *token = tokens[draw (seed, DN_N_ELEMENTS (tokens))];
+
+    if (n > len - at)
+        n = len - at;
+    if (draw (seed, 3) == 0) {
+        memmove (text + at, text + at + n, len - at - n + 1);
+    } else if (len + strlen (token) < size) {
+        memmove (text + at + strlen (token), text + at, len - at + 1);
+        memcpy (text + at, token, strlen (token));
+    }
+}
+
+/* In reasons there are printable characters only. */
+static void check_found (const struct dn_script *found, const char *text)
+{
+    const char *const reasons[] = {found->unclear,
+                                   found->cpus,
+                                   found->gpu,
+                                   found->clock,
+                                   found->several,
+                                   found->need_why};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (reasons); i++)
+        for (const char *c = reasons[i]; *c; c++)
+            if (*c < ' ' || *c > '~')
+                fail_msg ("'%s' of '%s'", reasons[i], text);
+    assert_in_range (found->n_trainings, 0, 2);
+    assert_int_equal (found->need != DN_NEED_NONE, found->need_why[0] != '\0');
+    if (found->unclear[0] == '\0')
+        assert_int_equal (found->n_trainings > 1, found->several[0] != '\0');
+    if (!is_linear (found, strlen (text)))
+        fail_msg ("%zu bytes visited of '%s'", found->n_visited, text);
+}
+
+static void mutated_scripts_are_read_in_linear_time (void **state)
+{
+    enum {
+        ROUNDS = 10000,
+        ROOM = 8192
+    };
+    static const char *const names[] = {"accelerate_fsdp_config.sh",
+                                        "deepspeed_config.sh",
+                                        "grid_function.sh",
+                                        "lightning_sweep_array.sh",
+                                        "requeue_trap.sh",
+                                        "generated_script.sh",
+                                        "tf32_flash.sh",
+                                        "ray_tune.sh"};
+    uint32_t seed = 1;
+    char *text = malloc (ROOM);
+
+    (void) state;
+    for (int i = 0; i < ROUNDS;) {
+        char *script = read_file (names[(size_t) i % DN_N_ELEMENTS (names)]);
+
+        snprintf (text, ROOM, "%s", script);
+        free (script);
+        for (int end = i + 25; i < end; i++) {
+            struct dn_script found;
+
+            mutate (text, ROOM, &seed);
+            found = read_script (text);
+            check_found (&found, text);
+        }
+    }
+    free (text);
+}
+
+static double passed (const struct dn_deadline *self)
+{
+    (void) self;
+    return 10;
+}
+
+static void the_deadline_ends_the_reading (void **state)
+{
+    static const struct dn_deadline deadline = {.spent_ms = passed, .limit_ms = 5};
+    struct dn_script found;
+    struct dn_err err = {0};
+    char *text = malloc (DN_SCRIPT_MAX + 1);
+
+    (void) state;
+    memset (text, 'x', DN_SCRIPT_MAX);
+    for (size_t i = 0; i < DN_SCRIPT_MAX; i += 64)
+        text[i] = '\n';
+    text[DN_SCRIPT_MAX] = '\0';
+    assert_int_equal (dn_script_read (text, &four_tasks, &deadline, &found, &err), -1);
+    assert_int_equal (err.code, DN_E_TIME);
+    assert_true (found.n_visited < 8192);
+    free (text);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("counts of CPUs are found behind launchers",
+              counts_of_cpus_are_found_behind_launchers),
+        TEST ("counts that cannot fail are free", counts_that_cannot_fail_are_free),
+        TEST ("arithmetic on the number of CPUs is found",
+              arithmetic_on_the_number_of_cpus_is_found),
+        TEST ("several trainings are found", several_trainings_are_found),
+        TEST ("one training is no sequence", one_training_is_no_sequence),
+        TEST ("needs of the GPU are found", needs_of_the_gpu_are_found),
+        TEST ("clocks, constraints and nodes of steps are found",
+              clocks_constraints_and_nodes_of_steps_are_found),
+        TEST ("what is not understood is said", what_is_not_understood_is_said),
+        TEST ("a script beyond the limit is not read",
+              a_script_beyond_the_limit_is_not_read),
+        TEST ("names are found with their line", names_are_found_with_their_line),
+        TEST ("no script has nothing", no_script_has_nothing),
+        TEST ("scripts that people submit are understood",
+              scripts_that_people_submit_are_understood),
+        TEST ("mutated scripts are read in linear time",
+              mutated_scripts_are_read_in_linear_time),
+        TEST ("texts that repeat cost linear time", texts_that_repeat_cost_linear_time),
+        TEST ("the deadline ends the reading", the_deadline_ends_the_reading),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
