@@ -11,6 +11,7 @@
 #ifndef DN_GRAPH_H
 #define DN_GRAPH_H
 
+#include "base/deadline.h"
 #include "spec/spec.h"
 
 enum dn_op_kind {
@@ -86,6 +87,12 @@ struct dn_graph {
 int dn_graph_build (const struct dn_spec *spec,
                     struct dn_graph *graph,
                     struct dn_err *err);
+
+/* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
+int dn_graph_build_by (const struct dn_spec *spec,
+                       const struct dn_deadline *deadline,
+                       struct dn_graph *graph,
+                       struct dn_err *err);
 
 /* NULL-safe, leaves an empty graph. */
 void dn_graph_free (struct dn_graph *graph);

@@ -10,6 +10,7 @@
 #ifndef DN_SPEC_H
 #define DN_SPEC_H
 
+#include "base/deadline.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "spec/precision.h"
@@ -283,6 +284,7 @@ struct dn_carriers {
     const char *script;  /* its #DNNEST lines */
     const char *comment; /* only the text after "dnnest:" counts */
     const char *option;  /* the value of "--dnnest=" */
+    const struct dn_deadline *deadline; /* by which they must be read; NULL: none */
 };
 
 /* The parts of a comment or an option: "off", "help" (option only), "@FILE",
