@@ -109,11 +109,12 @@ enum {
 /* Read the job's description. A job without one goes on only where OptIn=all. */
 static int describe (struct making *m)
 {
-    const struct dn_carriers carriers = dn_carriers_of (m->job);
+    struct dn_carriers carriers = dn_carriers_of (m->job);
     struct dn_advice *advice = m->advice;
     struct dn_sidecar sidecar;
     char ignored[DN_REASON_MAX];
 
+    carriers.deadline = m->deadline;
     if (dn_describe (&carriers, &sidecar, &advice->metadata, m->err) < 0)
         return -1;
     dn_spec_ignored (&carriers, ignored);
@@ -162,18 +163,37 @@ static void keep_for_several (const struct dn_spec *spec, struct dn_request *req
         memcpy (request->keep_gpu, request->several_why, sizeof (request->keep_gpu));
 }
 
-/* Slurm reports the errors in the request of a job without metadata, so they are
- * ignored here.
+/* Slurm reports the errors in the request of a job without metadata, so all but a
+ * passed deadline are ignored here.
  */
+static int read_silent_request (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+    struct dn_err err = {.code = DN_E_NONE};
+
+    if (m->job->n_env > DN_ENV_MAX)
+        return DONE;
+    if (dn_request_read (m->job, m->deadline, &advice->request, &err) == 0)
+        return advice->request.n_gpus == 0 ? DONE : NEXT;
+    if (err.code != DN_E_TIME)
+        return DONE;
+    if (m->err)
+        *m->err = err;
+    return -1;
+}
+
 static int read_request (struct making *m)
 {
     struct dn_advice *advice = m->advice;
 
     if (advice->metadata == DN_METADATA_NONE)
-        return dn_request_read (m->job, m->deadline, &advice->request, NULL) < 0
-                       || advice->request.n_gpus == 0
-                   ? DONE
-                   : NEXT;
+        return read_silent_request (m);
+    if (m->job->n_env > DN_ENV_MAX)
+        return dn_err_set (m->err,
+                           DN_E_LIMIT,
+                           "environment: %lld variables, expected at most %d",
+                           (long long) m->job->n_env,
+                           DN_ENV_MAX);
     if (dn_request_read (m->job, m->deadline, &advice->request, m->err) < 0)
         return -1;
     fill_from_request (&advice->spec, &advice->request);
@@ -212,8 +232,11 @@ static int build_network (struct making *m)
     m->cached = find_cached (m);
     if (m->cached)
         return NEXT;
-    return dn_sidecar_graph (&m->layers, &advice->spec, &m->graph, m->err) < 0 ? -1
-                                                                               : NEXT;
+    return dn_sidecar_graph_by (
+               &m->layers, &advice->spec, m->deadline, &m->graph, m->err)
+                   < 0
+               ? -1
+               : NEXT;
 }
 
 /* Estimate the run on each candidate. */

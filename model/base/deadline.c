@@ -4,16 +4,26 @@
  */
 #include "base/deadline.h"
 
-int dn_deadline_check (const struct dn_deadline *deadline,
-                       const char *stage,
-                       struct dn_err *err)
+bool dn_deadline_passed (const struct dn_deadline *deadline)
 {
-    if (!deadline || deadline->limit_ms <= 0
-        || deadline->spent_ms (deadline) <= deadline->limit_ms)
-        return 0;
+    return deadline && deadline->limit_ms > 0
+           && deadline->spent_ms (deadline) > deadline->limit_ms;
+}
+
+int dn_deadline_fail (const struct dn_deadline *deadline,
+                      const char *stage,
+                      struct dn_err *err)
+{
     return dn_err_set (err,
                        DN_E_TIME,
                        "took longer than DecisionTime=%g ms, given up before the %s",
                        deadline->limit_ms,
                        stage);
+}
+
+int dn_deadline_check (const struct dn_deadline *deadline,
+                       const char *stage,
+                       struct dn_err *err)
+{
+    return dn_deadline_passed (deadline) ? dn_deadline_fail (deadline, stage, err) : 0;
 }

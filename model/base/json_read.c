@@ -18,7 +18,7 @@ void dn_json_free (struct json_object **json)
 }
 
 /* Keys of the objects that are open while the text is scanned a second time. Of
- * duplicate keys json-c silently keeps the last.
+ * duplicate keys json-c silently keeps the last. It has 33 KiB, so it is on the heap.
  */
 struct scan {
     struct dn_span keys[DN_JSON_KEYS_MAX];
@@ -171,17 +171,20 @@ static const bool stops[UCHAR_MAX + 1] = {['"'] = true,
                                           ['['] = true,
                                           [']'] = true};
 
-/* Check the keys of 'text', which json-c has parsed as valid and no deeper than
- * DN_JSON_DEPTH_MAX.
- */
-static int scan_keys (struct dn_span text, struct dn_err *err)
+/* Strings and brackets between two looks at the deadline: some 10 microseconds. */
+#define STOPS_PER_LOOK 256
+
+static int scan_text (struct scan *scan,
+                      struct dn_span text,
+                      const struct dn_deadline *deadline,
+                      struct dn_err *err)
 {
-    struct scan scan;
     struct dn_span string;
     size_t at = 0;
 
-    scan.n_keys = scan.depth = 0; /* other members are written before they are read */
-    for (;;) {
+    for (size_t n = 1;; n++) {
+        if (n % STOPS_PER_LOOK == 0 && dn_deadline_check (deadline, "keys", err) < 0)
+            return -1;
         while (at < text.len && !stops[(unsigned char) text.text[at]])
             at++;
         if (at >= text.len)
@@ -190,25 +193,72 @@ static int scan_keys (struct dn_span text, struct dn_err *err)
         if (text.text[at] == '\'')
             return fail_at (text, at, DN_E_SYNTAX, "not JSON (single quotes)", err);
         if (text.text[at] != '"') {
-            if (scan_bracket (&scan, text, text.text[at++], err) < 0)
+            if (scan_bracket (scan, text, text.text[at++], err) < 0)
                 return -1;
             continue;
         }
         string = scan_string (text, &at);
-        if (scan.depth > 0 && scan.is_object[scan.depth - 1] && is_key (text, at)
-            && scan_key (&scan, string, err) < 0)
+        if (scan->depth > 0 && scan->is_object[scan->depth - 1] && is_key (text, at)
+            && scan_key (scan, string, err) < 0)
             return -1;
     }
 }
 
-/* Check the result of json-c. */
+/* Check the keys of 'text', which json-c has parsed as valid and no deeper than
+ * DN_JSON_DEPTH_MAX.
+ */
+static int scan_keys (struct dn_span text,
+                      const struct dn_deadline *deadline,
+                      struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) struct scan *scan = malloc (sizeof (*scan));
+
+    if (!scan)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    scan->n_keys = scan->depth = 0; /* other members are written before they are read */
+    return scan_text (scan, text, deadline, err);
+}
+
+/* Bytes of a text that json-c parses at once, in about 50 microseconds. A part ends
+ * after a comma, so that no number or character is divided.
+ */
+#define PART_LEN 4096
+
+/* Parse the text in parts. '*begin' is the place of the last one. */
+static int parse (struct json_tokener *tokener,
+                  struct dn_span text,
+                  const struct dn_deadline *deadline,
+                  struct json_object **json,
+                  size_t *begin,
+                  struct dn_err *err)
+{
+    size_t end = 0;
+
+    do {
+        const char *comma = NULL;
+
+        *begin = end;
+        if (dn_deadline_check (deadline, "rest of the JSON", err) < 0)
+            return -1;
+        if (text.len - end > PART_LEN)
+            comma = memchr (text.text + end + PART_LEN, ',', text.len - end - PART_LEN);
+        end = comma ? (size_t) (comma + 1 - text.text) : text.len;
+        *json =
+            json_tokener_parse_ex (tokener, text.text + *begin, (int) (end - *begin));
+    } while (end < text.len
+             && json_tokener_get_error (tokener) == json_tokener_continue);
+    return 0;
+}
+
+/* Check the result of json-c, whose last part began at 'begin'. */
 static int judge (struct json_tokener *tokener,
                   struct json_object *json,
                   struct dn_span text,
+                  size_t begin,
                   struct dn_err *err)
 {
     enum json_tokener_error error = json_tokener_get_error (tokener);
-    size_t end = json_tokener_get_parse_end (tokener);
+    size_t end = begin + json_tokener_get_parse_end (tokener);
 
     if (error == json_tokener_error_depth)
         return fail_at (text, end, DN_E_LIMIT, "nested too deeply", err);
@@ -223,7 +273,7 @@ static int judge (struct json_tokener *tokener,
             text, end, DN_E_SYNTAX, "text after the JSON value, expected none", err);
     if (!json_object_is_type (json, json_type_object))
         return dn_err_set (err, DN_E_SYNTAX, "not a JSON object, expected {...}");
-    return scan_keys (text, err);
+    return 0;
 }
 
 /* A comma follows every value of an array or object but the last. Commas within strings
@@ -251,8 +301,18 @@ struct json_object *dn_json_read (struct dn_span text,
                                   size_t n_values,
                                   struct dn_err *err)
 {
+    return dn_json_read_by (text, depth, n_values, NULL, err);
+}
+
+struct json_object *dn_json_read_by (struct dn_span text,
+                                     int depth,
+                                     size_t n_values,
+                                     const struct dn_deadline *deadline,
+                                     struct dn_err *err)
+{
     struct json_tokener *tokener;
-    struct json_object *json;
+    struct json_object *json = NULL;
+    size_t begin;
 
     text = dn_span_trim (text);
     if (text.len == 0) {
@@ -276,8 +336,9 @@ struct json_object *dn_json_read (struct dn_span text,
     json_tokener_set_flags (tokener,
                             JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8
                                 | JSON_TOKENER_ALLOW_TRAILING_CHARS);
-    json = json_tokener_parse_ex (tokener, text.text, (int) text.len);
-    if (judge (tokener, json, text, err) < 0) {
+    if (parse (tokener, text, deadline, &json, &begin, err) < 0
+        || judge (tokener, json, text, begin, err) < 0
+        || scan_keys (text, deadline, err) < 0) {
         json_object_put (json);
         json = NULL;
     }

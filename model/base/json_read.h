@@ -13,6 +13,7 @@
 #ifndef DN_JSON_READ_H
 #define DN_JSON_READ_H
 
+#include "base/deadline.h"
 #include "base/text.h"
 
 struct json_object;
@@ -32,6 +33,13 @@ struct json_object *dn_json_read (struct dn_span text,
                                   int depth,
                                   size_t n_values,
                                   struct dn_err *err);
+
+/* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
+struct json_object *dn_json_read_by (struct dn_span text,
+                                     int depth,
+                                     size_t n_values,
+                                     const struct dn_deadline *deadline,
+                                     struct dn_err *err);
 
 /* json_object_put () for dn_cleanup. */
 void dn_json_free (struct json_object **json);

@@ -4,8 +4,9 @@
  */
 #include "base/json_write.h"
 
-#include <json-c/printbuf.h>
+#include <json-c/json.h>
 #include <math.h>
+#include <string.h>
 
 int dn_json_put (struct json_object *object, const char *key, struct json_object *value)
 {
@@ -44,29 +45,25 @@ struct json_object *dn_json_put_object (struct json_object *object, const char *
     return dn_json_put (object, key, part) < 0 ? NULL : part;
 }
 
-/* A serializer that only grows the buffer, to the size of the longest line. */
-static int reserve (struct json_object *object,
-                    struct printbuf *out,
-                    int level,
-                    int flags)
-{
-    (void) object;
-    (void) level;
-    (void) flags;
-    return printbuf_memset (out, 0, ' ', DN_JSON_LINE_MAX);
-}
+/* The longest line, of blanks. json-c takes it as a variable, but only reads it. */
+static char longest[] = {[0 ... DN_JSON_LINE_MAX - 1] = ' ', [DN_JSON_LINE_MAX] = '\0'};
 
 /* If json-c cannot grow its buffer, it omits the text that does not fit and continues
  * (0.16 does not check whether the buffer grew), so a key or a digit may be missing. It
- * reuses an object's buffer, so the buffer is grown before the object is written.
+ * reuses an object's buffer, so the buffer is first grown by writing the longest line
+ * in the place of the object. The functions of json-c that grow a buffer directly are
+ * private to it (symbol version JSONC_PRIVATE), and may be missing in another version.
  */
 const char *dn_json_line (struct json_object *object)
 {
     const int flags = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE;
     const char *line;
 
-    json_object_set_serializer (object, reserve, NULL, NULL);
+    json_object_set_serializer (
+        object, json_object_userdata_to_json_string, longest, NULL);
     line = json_object_to_json_string_ext (object, flags);
     json_object_set_serializer (object, NULL, NULL, NULL);
-    return line ? json_object_to_json_string_ext (object, flags) : NULL;
+    if (!line || strlen (line) < DN_JSON_LINE_MAX)
+        return NULL;
+    return json_object_to_json_string_ext (object, flags);
 }

@@ -89,13 +89,15 @@ static void check_key (struct dn_build *build, const struct dn_key *key)
 
 void dn_build_start (struct dn_build *build,
                      const struct dn_spec *spec,
+                     const struct dn_deadline *deadline,
                      const char *name,
                      struct dn_err *err)
 {
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
-    *build = (struct dn_build){.spec = spec, .err = err, .repeat = 1};
+    *build =
+        (struct dn_build){.spec = spec, .deadline = deadline, .err = err, .repeat = 1};
     build->graph.padding = 1;
     snprintf (build->graph.name, sizeof (build->graph.name), "%s", name);
     for (int i = 0; i < n_keys; i++) {
@@ -251,6 +253,18 @@ void dn_build_blocks (struct dn_build *build, double n)
     build->graph.block_boundary = dn_shape_elements (&build->at);
 }
 
+/* Operators between two looks at the deadline: some 10 microseconds. */
+#define OPS_PER_LOOK 128
+
+/* False if the deadline has passed. */
+static bool is_in_time (struct dn_build *build)
+{
+    if (build->graph.n_ops % OPS_PER_LOOK == OPS_PER_LOOK - 1
+        && dn_deadline_check (build->deadline, "rest of the network", build->err) < 0)
+        build->failed = true;
+    return !build->failed;
+}
+
 /* Make room for one more operator. */
 static bool grow (struct dn_build *build)
 {
@@ -287,7 +301,7 @@ void dn_build_op (struct dn_build *build, const struct dn_op *op)
     struct dn_op *slot;
 
     build->pending = 0;
-    if (build->failed || build->repeat <= 0 || !grow (build))
+    if (build->failed || build->repeat <= 0 || !is_in_time (build) || !grow (build))
         return;
     slot = &build->graph.ops[build->graph.n_ops++];
     *slot = *op;

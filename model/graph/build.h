@@ -31,6 +31,7 @@ struct dn_shape {
 
 struct dn_build {
     const struct dn_spec *spec;
+    const struct dn_deadline *deadline; /* NULL: none */
     struct dn_err *err;
     struct dn_graph graph;
     int capacity;
@@ -113,6 +114,7 @@ struct dn_rnn {
  */
 void dn_build_start (struct dn_build *build,
                      const struct dn_spec *spec,
+                     const struct dn_deadline *deadline,
                      const char *name,
                      struct dn_err *err);
 

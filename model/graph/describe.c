@@ -49,7 +49,9 @@ static int describe (const struct dn_carriers *carriers,
         return 0;
     }
     if (carriers->sidecar
-        && dn_sidecar_read (dn_span_of (carriers->sidecar), sidecar, err) < 0)
+        && dn_sidecar_read_carried (
+               dn_span_of (carriers->sidecar), carriers->deadline, sidecar, err)
+               < 0)
         return -1;
     own = sidecar->spec;
     if (dn_spec_collect (carriers, &sidecar->spec, state, err) < 0)

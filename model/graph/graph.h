@@ -11,6 +11,7 @@
 #ifndef DN_GRAPH_H
 #define DN_GRAPH_H
 
+#include "base/deadline.h"
 #include "spec/spec.h"
 
 enum dn_op_kind {
@@ -91,6 +92,12 @@ struct dn_graph {
 int dn_graph_build (const struct dn_spec *spec,
                     struct dn_graph *graph,
                     struct dn_err *err);
+
+/* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
+int dn_graph_build_by (const struct dn_spec *spec,
+                       const struct dn_deadline *deadline,
+                       struct dn_graph *graph,
+                       struct dn_err *err);
 
 /* At most 'share' (0 to 1) of all parameters learns; it is not known which. The others
  * count as frozen. The work of their weights' gradients is left out as far as every

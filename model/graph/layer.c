@@ -568,6 +568,14 @@ int dn_layers_graph (const struct dn_layers *layers,
                      struct dn_graph *graph,
                      struct dn_err *err)
 {
+    return dn_layers_graph_by (layers, NULL, graph, err);
+}
+
+int dn_layers_graph_by (const struct dn_layers *layers,
+                        const struct dn_deadline *deadline,
+                        struct dn_graph *graph,
+                        struct dn_err *err)
+{
     struct dn_spec spec = dn_spec_empty ();
     struct dn_build build;
     struct dn_layers own = {.n = 0};
@@ -577,7 +585,7 @@ int dn_layers_graph (const struct dn_layers *layers,
     for (int i = 0; rc == 0 && i < layers->n; i++)
         rc = dn_layers_add (&own, &layers->list[i], err);
     dn_layers_settle (&own);
-    dn_build_start (&build, &spec, layers->name, err);
+    dn_build_start (&build, &spec, deadline, layers->name, err);
     for (int i = 0; rc == 0 && i < own.n; i++) {
         rc = add_layer (&build, &own.list[i]);
         if (rc < 0)

@@ -129,4 +129,10 @@ int dn_layers_graph (const struct dn_layers *layers,
                      struct dn_graph *graph,
                      struct dn_err *err);
 
+/* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
+int dn_layers_graph_by (const struct dn_layers *layers,
+                        const struct dn_deadline *deadline,
+                        struct dn_graph *graph,
+                        struct dn_err *err);
+
 #endif

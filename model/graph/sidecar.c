@@ -180,13 +180,20 @@ static int read_layer (struct json_object *op,
     return read_extents (op, "out", 1, &layer->out, &n_out, &layer->more_out, err);
 }
 
+/* Operators between two looks at the deadline: some 20 microseconds. */
+#define OPS_PER_LOOK 8
+
 static int read_layers (struct json_object *ops,
                         struct dn_layers *layers,
+                        const struct dn_deadline *deadline,
                         struct dn_err *err)
 {
     for (size_t i = 0; i < json_object_array_length (ops); i++) {
         struct dn_layer layer;
 
+        if (i % OPS_PER_LOOK == 0
+            && dn_deadline_check (deadline, "rest of the operators", err) < 0)
+            return -1;
         if (read_layer (json_object_array_get_idx (ops, i), &layer, err) < 0
             || dn_layers_add (layers, &layer, err) < 0)
             return dn_err_wrap (err, "ops[%zu]", i);
@@ -196,6 +203,7 @@ static int read_layers (struct json_object *ops,
 
 static int read_graph (struct json_object *json,
                        struct dn_layers *layers,
+                       const struct dn_deadline *deadline,
                        struct dn_err *err)
 {
     struct json_object *ops;
@@ -222,7 +230,7 @@ static int read_graph (struct json_object *json,
             "ops: missing or empty, expected the operators of the network");
     if (layers->name[0] == '\0')
         snprintf (layers->name, sizeof (layers->name), "graph");
-    return read_layers (ops, layers, err);
+    return read_layers (ops, layers, deadline, err);
 }
 
 /* The values of 'spec' are written as in metadata, "key=value", so that the same parser
@@ -305,6 +313,7 @@ static void name_model (struct dn_sidecar *sidecar)
 
 static int read_sidecar (struct json_object *json,
                          struct dn_sidecar *sidecar,
+                         const struct dn_deadline *deadline,
                          struct dn_err *err)
 {
     struct json_object *spec;
@@ -317,10 +326,29 @@ static int read_sidecar (struct json_object *json,
     if (spec && read_spec (spec, &sidecar->spec, err) < 0)
         return dn_err_wrap (err, "spec");
     sidecar->layers.input_bytes = -1;
-    if (graph && read_graph (graph, &sidecar->layers, err) < 0)
+    if (graph && read_graph (graph, &sidecar->layers, deadline, err) < 0)
         return dn_err_wrap (err, "graph");
     if (graph && sidecar->spec.model[0] == '\0')
         name_model (sidecar);
+    return 0;
+}
+
+static int read_text (struct dn_span text,
+                      size_t max_values,
+                      const struct dn_deadline *deadline,
+                      struct dn_sidecar *sidecar,
+                      struct dn_err *err)
+{
+    struct dn_sidecar read = {.spec = sidecar->spec, .layers = {.n = 0}};
+    dn_cleanup (dn_json_free) struct json_object *json =
+        dn_json_read_by (text, DEPTH_MAX, max_values, deadline, err);
+
+    if (!json || read_sidecar (json, &read, deadline, err) < 0) {
+        dn_layers_free (&read.layers);
+        return dn_err_wrap (err, "sidecar");
+    }
+    dn_layers_free (&sidecar->layers);
+    *sidecar = read;
     return 0;
 }
 
@@ -328,17 +356,34 @@ int dn_sidecar_read (struct dn_span text,
                      struct dn_sidecar *sidecar,
                      struct dn_err *err)
 {
-    struct dn_sidecar read = {.spec = sidecar->spec, .layers = {.n = 0}};
-    dn_cleanup (dn_json_free) struct json_object *json =
-        dn_json_read (text, DEPTH_MAX, VALUES_MAX, err);
+    return read_text (text, VALUES_MAX, NULL, sidecar, err);
+}
 
-    if (!json || read_sidecar (json, &read, err) < 0) {
-        dn_layers_free (&read.layers);
-        return dn_err_wrap (err, "sidecar");
-    }
-    dn_layers_free (&sidecar->layers);
-    *sidecar = read;
-    return 0;
+/* Braces within strings are counted too, so the result is an upper bound. */
+static bool has_more_objects (struct dn_span text, int max)
+{
+    const char *end = text.text + text.len;
+    int n = 0;
+
+    for (const char *at = text.text;
+         n <= max && (at = memchr (at, '{', (size_t) (end - at)));
+         at++)
+        n++;
+    return n > max;
+}
+
+int dn_sidecar_read_carried (struct dn_span text,
+                             const struct dn_deadline *deadline,
+                             struct dn_sidecar *sidecar,
+                             struct dn_err *err)
+{
+    if (has_more_objects (text, DN_SIDECAR_OBJECTS_MAX))
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "sidecar: more than %d objects, expected fewer "
+                           "(repeat= stands for equal operators)",
+                           DN_SIDECAR_OBJECTS_MAX);
+    return read_text (text, DN_SIDECAR_VALUES_MAX, deadline, sidecar, err);
 }
 
 /* Difference of sizes that is similar: at first, at most, and the factor per try. */
@@ -463,9 +508,18 @@ int dn_sidecar_graph (const struct dn_layers *layers,
                       struct dn_graph *graph,
                       struct dn_err *err)
 {
+    return dn_sidecar_graph_by (layers, spec, NULL, graph, err);
+}
+
+int dn_sidecar_graph_by (const struct dn_layers *layers,
+                         const struct dn_spec *spec,
+                         const struct dn_deadline *deadline,
+                         struct dn_graph *graph,
+                         struct dn_err *err)
+{
     if (layers->n == 0)
-        return dn_graph_build (spec, graph, err);
-    if (dn_layers_graph (layers, graph, err) < 0)
+        return dn_graph_build_by (spec, deadline, graph, err);
+    if (dn_layers_graph_by (layers, deadline, graph, err) < 0)
         return dn_err_wrap (err, "graph");
     if (spec->trainable >= 0)
         dn_graph_freeze (graph, spec->trainable);

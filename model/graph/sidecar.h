@@ -22,6 +22,13 @@
 #define DN_SIDECAR_HANDOVER_MAX (16 * 1024)
 #define DN_SIDECAR_CLIENT_MAX   (8 * 1024 * 1024)
 
+/* Objects and values of a sidecar that came with a job. An operator is an object:
+ * DenseNet-201, in 62 KB, has 428 and 10000 values. Freeing them, which no deadline
+ * interrupts, takes less than half a millisecond.
+ */
+#define DN_SIDECAR_OBJECTS_MAX 1024
+#define DN_SIDECAR_VALUES_MAX  16384
+
 struct dn_sidecar {
     struct dn_spec spec;     /* as given; nothing is derived from it yet */
     struct dn_layers layers; /* n 0: the zoo builds the network */
@@ -33,6 +40,14 @@ struct dn_sidecar {
 int dn_sidecar_read (struct dn_span text,
                      struct dn_sidecar *sidecar,
                      struct dn_err *err);
+
+/* The same for a sidecar that came with a job, with at most DN_SIDECAR_OBJECTS_MAX
+ * objects, by a deadline (NULL: none); DN_E_TIME when it has passed.
+ */
+int dn_sidecar_read_carried (struct dn_span text,
+                             const struct dn_deadline *deadline,
+                             struct dn_sidecar *sidecar,
+                             struct dn_err *err);
 
 /* The same as JSON, without blanks, to be freed by the caller; NULL if out of memory.
  */
@@ -53,6 +68,13 @@ int dn_sidecar_graph (const struct dn_layers *layers,
                       const struct dn_spec *spec,
                       struct dn_graph *graph,
                       struct dn_err *err);
+
+/* The same by a deadline (NULL: none); DN_E_TIME when it has passed. */
+int dn_sidecar_graph_by (const struct dn_layers *layers,
+                         const struct dn_spec *spec,
+                         const struct dn_deadline *deadline,
+                         struct dn_graph *graph,
+                         struct dn_err *err);
 
 /* NULL-safe. */
 void dn_sidecar_free (struct dn_sidecar *sidecar);

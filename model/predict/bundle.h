@@ -146,11 +146,13 @@ double dn_domain_distance (const struct dn_domain *domain,
                            const float features[DN_N_FEATURES]);
 
 /* The distances of 'n' runs, 1 to DN_CANDIDATES_MAX, of DN_N_FEATURES each. The results
- * are the same as one by one; it is faster where the runs are similar.
+ * are the same as one by one; it is faster where the runs are similar. When the
+ * deadline (NULL: none) passes meanwhile, they are unusable.
  */
 void dn_domain_distances (const struct dn_domain *domain,
                           const float *features,
                           int n,
+                          const struct dn_deadline *deadline,
                           double *distances);
 
 /* The knot at that distance, interpolated; beyond the last knot, the values of the

@@ -16,6 +16,9 @@
 /* Points whose bounds are below this part of the known distance are examined first. */
 #define NEAR 0.25F
 
+/* Points between two looks at the deadline: with 32 runs some 50 microseconds. */
+#define POINTS_PER_LOOK 64
+
 /* Squared distance, or infinity where it is more than 'least': a decision compares
  * eight runs with some hundred points. The order of the sum is always the same, so that
  * a faster search finds the same minimum.
@@ -156,6 +159,7 @@ struct cloud {
     int n;
     float middle[DN_N_FEATURES];
     float half[DN_N_FEATURES];
+    const struct dn_deadline *deadline; /* NULL: none */
 };
 
 static void find_range (const struct dn_domain *domain, int n, struct cloud *cloud)
@@ -251,9 +255,14 @@ static void look_between (const struct dn_domain *domain,
                           float to,
                           float least[DN_CANDIDATES_MAX])
 {
+    int n = 0;
+
     for (int i = 0; i < domain->n_points; i++)
-        if (bounds[i] > from && bounds[i] <= to)
+        if (bounds[i] > from && bounds[i] <= to) {
+            if (++n % POINTS_PER_LOOK == 0 && dn_deadline_passed (cloud->deadline))
+                return;
             look_at (domain, cloud, i, bounds[i], least);
+        }
 }
 
 /* The point with the lowest bound is usually among the nearest of some run. It is
@@ -305,6 +314,7 @@ static void find_point (const struct dn_domain *domain,
 void dn_domain_distances (const struct dn_domain *domain,
                           const float *features,
                           int n,
+                          const struct dn_deadline *deadline,
                           double *distances)
 {
     struct cloud cloud;
@@ -315,6 +325,7 @@ void dn_domain_distances (const struct dn_domain *domain,
         find_point (domain, features + (ptrdiff_t) r * DN_N_FEATURES, cloud.points[r]);
         least[r] = INFINITY;
     }
+    cloud.deadline = deadline;
     if (domain->sketch) {
         find_range (domain, n, &cloud);
         cloud.n = n;
@@ -332,7 +343,7 @@ double dn_domain_distance (const struct dn_domain *domain,
 {
     double distance;
 
-    dn_domain_distances (domain, features, 1, &distance);
+    dn_domain_distances (domain, features, 1, NULL, &distance);
     return distance;
 }
 

@@ -21,15 +21,21 @@
 #include "predict/predict.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "predict/stages.h"
 #include "predict/tuning.h"
 
-/* Rows of one call of a residual. A decision never has more. The rows take 9 KiB of the
- * stack.
- */
+/* Rows of one call of a residual. A decision never has more. */
 #define ROWS_MAX DN_CANDIDATES_MAX
+
+/* A row per device: 10 KiB, on the heap. */
+struct rows {
+    float features[ROWS_MAX * DN_N_FEATURES];
+    float sums[DN_N_QUANTITIES][ROWS_MAX];
+    double distances[ROWS_MAX];
+};
 
 const char *dn_network_kind (const struct dn_graph *graph)
 {
@@ -83,7 +89,7 @@ static void predict_sheet (const struct batch *batch,
 
     dn_device_sheet (batch->devices[i], &sheet);
     c.constants = constants;
-    dn_whitebox (&c, estimate);
+    dn_whitebox_by (&c, batch->predictor->deadline, estimate);
     estimate->device = batch->devices[i];
 }
 
@@ -97,7 +103,7 @@ static void predict_one (const struct batch *batch, int i, float *features)
     struct dn_estimate *estimate = &batch->estimates[i];
     struct dn_estimate shipped;
 
-    dn_whitebox (&c, estimate);
+    dn_whitebox_by (&c, predictor->deadline, estimate);
     if (!features)
         return;
     if (is_same (c.constants, made_with) && !dn_device_is_measured (c.device)) {
@@ -218,12 +224,17 @@ static int predict_sums (const struct batch *batch,
         const struct dn_trees *trees = predictor->bundle->corrections[q].trees;
 
         memset (sums[q], 0, ROWS_MAX * sizeof (*sums[q]));
-        if (trees
-            && (dn_deadline_check (predictor->deadline, "residual", err) < 0
-                || dn_trees_predict (trees, features, batch->n, sums[q], err) < 0))
-            return -1;
+        for (int i = 0; trees && i < batch->n; i++)
+            if (dn_deadline_check (predictor->deadline, "residual", err) < 0
+                || dn_trees_predict (trees,
+                                     features + (ptrdiff_t) i * DN_N_FEATURES,
+                                     1,
+                                     &sums[q][i],
+                                     err)
+                       < 0)
+                return -1;
     }
-    return 0;
+    return dn_deadline_check (predictor->deadline, "refined estimate", err);
 }
 
 /* The white box on all devices; 'features' is NULL if none are needed. */
@@ -237,27 +248,33 @@ static int predict_white (const struct batch *batch,
         predict_one (
             batch, i, features ? features + (ptrdiff_t) i * DN_N_FEATURES : NULL);
     }
-    return 0;
+    return dn_deadline_check (batch->predictor->deadline, "residual", err);
 }
 
 static int predict_batch (const struct batch *batch, struct dn_err *err)
 {
-    float features[ROWS_MAX * DN_N_FEATURES];
-    float sums[DN_N_QUANTITIES][ROWS_MAX];
-    double distances[ROWS_MAX];
+    dn_cleanup (dn_free_ptr) struct rows *rows = malloc (sizeof (*rows));
 
-    if (predict_white (batch, features, err) < 0
-        || predict_sums (batch, features, sums, err) < 0)
+    if (!rows)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (predict_white (batch, rows->features, err) < 0
+        || predict_sums (batch, rows->features, rows->sums, err) < 0)
         return -1;
-    dn_domain_distances (
-        &batch->predictor->bundle->domain, features, batch->n, distances);
+    dn_domain_distances (&batch->predictor->bundle->domain,
+                         rows->features,
+                         batch->n,
+                         batch->predictor->deadline,
+                         rows->distances);
     for (int i = 0; i < batch->n; i++) {
         if (dn_deadline_check (batch->predictor->deadline, "refined estimate", err) < 0)
             return -1;
-        correct_one (
-            batch, i, features + (ptrdiff_t) i * DN_N_FEATURES, distances[i], sums);
+        correct_one (batch,
+                     i,
+                     rows->features + (ptrdiff_t) i * DN_N_FEATURES,
+                     rows->distances[i],
+                     rows->sums);
     }
-    return 0;
+    return dn_deadline_check (batch->predictor->deadline, "end of the estimate", err);
 }
 
 int dn_predict (const struct dn_predictor *predictor,

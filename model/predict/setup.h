@@ -15,6 +15,7 @@ struct dn_setup {
     const struct dn_spec *spec;
     const struct dn_graph *graph;
     const struct dn_device *device;
+    const struct dn_deadline *deadline;       /* NULL: none; not of the case */
     double cpus_per_gpu;                      /* of the job; <= 0 unknown */
     enum dn_precision precision;              /* what runs if it was not given */
     const struct dn_precision_traits *traits; /* of this precision */

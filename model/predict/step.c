@@ -119,6 +119,9 @@ static void add_turn (const struct dn_setup *c,
     }
 }
 
+/* Operators between two looks at the deadline: some 20 microseconds. */
+#define OPS_PER_LOOK 256
+
 static void find_pass (const struct dn_setup *c,
                        const struct dn_rates *r,
                        struct pass *pass)
@@ -133,6 +136,8 @@ static void find_pass (const struct dn_setup *c,
         const struct dn_op *op = &c->graph->ops[i];
         struct dn_turn turn;
 
+        if (i % OPS_PER_LOOK == OPS_PER_LOOK - 1 && dn_deadline_passed (c->deadline))
+            return;
         dn_turn_of (c, op->kind == DN_OP_LOSS ? &loss : r, op, &turn);
         if (turn.block != group.block
             || (!turn.block && (op->repeat != group.repeat || op->repeat <= 1)))

@@ -68,10 +68,18 @@ static void fill_power (const struct dn_setup *setup, struct dn_estimate *estima
 
 void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate)
 {
+    dn_whitebox_by (c, NULL, estimate);
+}
+
+void dn_whitebox_by (const struct dn_case *c,
+                     const struct dn_deadline *deadline,
+                     struct dn_estimate *estimate)
+{
     const struct dn_constants *k = c->constants;
     struct dn_setup setup;
 
     dn_setup_init (&setup, c);
+    setup.deadline = deadline;
     memset (estimate, 0, sizeof (*estimate));
     estimate->device = c->device;
     estimate->unread = dn_unread_keys (c);

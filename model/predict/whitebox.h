@@ -25,6 +25,13 @@ struct dn_case {
 /* Estimate a case. Cannot fail: unknown values are marked as such in the estimate. */
 void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate);
 
+/* The same by a deadline (NULL: none); when that passes meanwhile, the estimate is
+ * unusable.
+ */
+void dn_whitebox_by (const struct dn_case *c,
+                     const struct dn_deadline *deadline,
+                     struct dn_estimate *estimate);
+
 /* Samples per second of the whole job. */
 double dn_whitebox_throughput (const struct dn_case *c);
 

@@ -22,24 +22,36 @@ static struct dn_span span_within (const char *text, size_t max)
     return (struct dn_span){text, text ? strnlen (text, max) : 0};
 }
 
-/* The text after "dnnest:" in a comment. The mark must begin a word: "mydnnest:x" does
- * not count. Return a span with text NULL if there is none.
+/* Does the mark end at 'end'? It must begin a word: "mydnnest:x" does not count. */
+static bool is_marked (struct dn_span comment, size_t end)
+{
+    size_t begin = end - MARK_LEN (comment_mark);
+
+    return end >= MARK_LEN (comment_mark)
+           && (begin == 0 || ends_metadata (comment.text[begin - 1]))
+           && dn_word_equal (comment.text + begin,
+                             MARK_LEN (comment_mark),
+                             comment_mark,
+                             MARK_LEN (comment_mark));
+}
+
+/* The text after "dnnest:" in a comment; a span with text NULL if there is none. Most
+ * characters are passed over by the search for the mark's colon.
  */
 static struct dn_span find_in_comment (struct dn_span comment)
 {
-    for (size_t i = 0; i + MARK_LEN (comment_mark) <= comment.len; i++) {
-        size_t end = i + MARK_LEN (comment_mark);
+    const char *colon = comment.text;
+    const char *stop = comment.text + comment.len;
 
-        if ((i > 0 && !ends_metadata (comment.text[i - 1]))
-            || !dn_word_equal (comment.text + i,
-                               MARK_LEN (comment_mark),
-                               comment_mark,
-                               MARK_LEN (comment_mark)))
+    while (comment.len > 0 && (colon = memchr (colon, ':', (size_t) (stop - colon)))) {
+        size_t begin = (size_t) (++colon - comment.text);
+        size_t end = begin;
+
+        if (!is_marked (comment, begin))
             continue;
         while (end < comment.len && !ends_metadata (comment.text[end]))
             end++;
-        i += MARK_LEN (comment_mark);
-        return (struct dn_span){comment.text + i, end - i};
+        return (struct dn_span){colon, end - begin};
     }
     return (struct dn_span){NULL, 0};
 }
@@ -121,11 +133,16 @@ static int read_note (const struct dn_note *note,
     return 0;
 }
 
+/* Words of #DNNEST lines between two looks at the deadline: some 20 microseconds. */
+#define WORDS_PER_LOOK 32
+
 /* One #DNNEST line after its mark: pairs separated by blanks or commas, or "off".
- * 'begin' is the start of the line.
+ * 'begin' is the start of the line, '*n_words' counts the words of all lines.
  */
 static int read_line (struct dn_span text,
                       const char *begin,
+                      const struct dn_deadline *deadline,
+                      int *n_words,
                       struct dn_spec *spec,
                       enum dn_metadata *state,
                       struct dn_err *err)
@@ -133,6 +150,9 @@ static int read_line (struct dn_span text,
     while (text.text && text.len > 0) {
         struct dn_span word = dn_span_trim (dn_span_cut (&text, " \t"));
 
+        if (++*n_words % WORDS_PER_LOOK == 0
+            && dn_deadline_check (deadline, "rest of the script", err) < 0)
+            return -1;
         if (word.len == 0)
             continue;
         if (dn_span_is (word, "off")) {
@@ -149,11 +169,13 @@ static int read_line (struct dn_span text,
 /* The #DNNEST lines of a script's head, before the first command, like #SBATCH lines.
  */
 static int read_script (struct dn_span script,
+                        const struct dn_deadline *deadline,
                         struct dn_spec *spec,
                         enum dn_metadata *state,
                         struct dn_err *err)
 {
     int number = 0;
+    int n_words = 0;
 
     while (script.text && *state != DN_METADATA_OFF) {
         struct dn_span line = dn_span_cut (&script, "\n");
@@ -168,7 +190,7 @@ static int read_script (struct dn_span script,
             continue;
         text.text += MARK_LEN (script_mark);
         text.len -= MARK_LEN (script_mark);
-        if (read_line (text, line.text, spec, state, err) < 0)
+        if (read_line (text, line.text, deadline, &n_words, spec, state, err) < 0)
             return dn_err_wrap (err, "script line %d", number);
     }
     return 0;
@@ -191,8 +213,11 @@ int dn_spec_collect (const struct dn_carriers *carriers,
             err,
             DN_E_SYNTAX,
             "--dnnest=help: does not describe a job, expected key=value");
-    if (read_script (
-            span_within (carriers->script, DN_SCRIPT_HEAD_MAX), &result, state, err)
+    if (read_script (span_within (carriers->script, DN_SCRIPT_HEAD_MAX),
+                     carriers->deadline,
+                     &result,
+                     state,
+                     err)
         < 0)
         return -1;
     if (*state == DN_METADATA_OFF)

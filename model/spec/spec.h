@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 
+#include "base/deadline.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "spec/precision.h"
@@ -312,6 +313,7 @@ struct dn_carriers {
     const char *script;  /* its #DNNEST lines */
     const char *comment; /* only the text after "dnnest:" counts */
     const char *option;  /* the value of "--dnnest=" */
+    const struct dn_deadline *deadline; /* by which they must be read; NULL: none */
 };
 
 /* The parts of a comment or an option: "off", "help" (option only), "@FILE",

@@ -114,10 +114,12 @@ static bool is_variable (const char *entry, const char *prefix, const char *name
            && entry[prefix_len + len] == '=';
 }
 
-/* The value of our entry 'name' in the job's SPANK environment, or NULL. */
+/* The value of our entry 'name' in the job's SPANK environment, or NULL. A longer
+ * environment than clients send is not searched.
+ */
 static const char *find_carried (const job_desc_msg_t *desc, const char *name)
 {
-    if (!desc->spank_job_env || desc->spank_job_env_size == NO_VAL)
+    if (!desc->spank_job_env || desc->spank_job_env_size > DN_ENV_MAX)
         return NULL;
     for (uint32_t i = 0; i < desc->spank_job_env_size; i++)
         if (is_variable (desc->spank_job_env[i], "", name))
@@ -203,7 +205,7 @@ static void drop_entries (char **entries,
 {
     uint32_t kept = 0;
 
-    if (!entries || *n == NO_VAL)
+    if (!entries || *n > DN_ENV_MAX)
         return;
     for (uint32_t i = 0; i < *n; i++) {
         char *entry = entries[i];

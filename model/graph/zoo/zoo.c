@@ -164,6 +164,14 @@ int dn_graph_build (const struct dn_spec *spec,
                     struct dn_graph *graph,
                     struct dn_err *err)
 {
+    return dn_graph_build_by (spec, NULL, graph, err);
+}
+
+int dn_graph_build_by (const struct dn_spec *spec,
+                       const struct dn_deadline *deadline,
+                       struct dn_graph *graph,
+                       struct dn_err *err)
+{
     const struct dn_zoo_entry *entry;
     const struct dn_zoo_family *family = find_family (spec->model, &entry);
     struct dn_build build;
@@ -174,7 +182,7 @@ int dn_graph_build (const struct dn_spec *spec,
     *graph = (struct dn_graph){0};
     if (!entry && !has_totals (spec))
         return fail_unknown (spec->model, err);
-    dn_build_start (&build, spec, spec->model, err);
+    dn_build_start (&build, spec, deadline, spec->model, err);
     params = DN_WANT_REAL (&build, params, 0);
     flops = DN_WANT_REAL (&build, flops, 0);
     activations = DN_WANT_REAL (&build, activations, 0);
