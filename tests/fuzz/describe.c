@@ -4,8 +4,8 @@
  * split at its form feeds: sidecar, script, comment, option. Metadata that are read can
  * be resolved, and a sidecar written and read again.
  *
- * Aims at: model/spec/spec.c model/spec/collect.c model/graph/sidecar.c
- * model/graph/layer.c model/graph/describe.c
+ * Aims at: model/spec/spec.c model/spec/collect.c model/spec/ignored.c
+ * model/graph/sidecar.c model/graph/layer.c model/graph/describe.c
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -39,6 +39,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     enum dn_metadata state;
     struct dn_err err = {0};
+    char ignored[DN_REASON_MAX];
 
     cut_parts (text, parts, N_CARRIERS);
     carriers = (struct dn_carriers){.sidecar = parts[0] && *parts[0] ? parts[0] : NULL,
@@ -49,6 +50,8 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         expect_message (&err);
     else if (state == DN_METADATA_GIVEN)
         use (&sidecar);
+    dn_spec_ignored (&carriers, ignored);
+    expect (is_printable (ignored), "what is ignored is told in one line", NULL);
     dn_sidecar_free (&sidecar);
     free (text);
     return 0;

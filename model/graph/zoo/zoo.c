@@ -78,15 +78,19 @@ static const char *alias_at (int i)
 
 const char *dn_model_at (int i)
 {
-    int n = dn_zoo_generic.n_rows;
+    const struct dn_zoo_entry *entry;
 
-    if (i >= 0 && i < n)
+    if (i < 0)
+        return NULL;
+    if (i < dn_zoo_generic.n_rows)
         return entry_of (&dn_zoo_generic, i)->name;
+    i -= dn_zoo_generic.n_rows;
+    entry = dn_zoo_at (i);
+    if (entry)
+        return entry->name;
     for (int f = 0; f < N_FAMILIES; f++)
-        n += families[f]->n_rows;
-    return i >= n  ? alias_at (i - n)
-           : i < 0 ? NULL
-                   : dn_zoo_at (i - dn_zoo_generic.n_rows)->name;
+        i -= families[f]->n_rows;
+    return alias_at (i);
 }
 
 static const char *model_at (const void *names, int i)
