@@ -13,13 +13,13 @@ if [[ ! -x $build/tests/live/forge ]]; then
     skip_all "tests/live/forge is not built: 'make check' builds it"
 fi
 
-readonly KEYS='model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
+readonly KEYS=$LIVE_KEYS
 readonly ESCAPE=$'\e]0;gone\a\e[31m\nslurmctld: error: forged "},\\ \x9b31m\xc3'
 
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
-    live_conf Bundle=none "$@"
+    live_conf "$@"
 }
 
 # Sets 'job', 'said' and 'status'.
@@ -184,7 +184,7 @@ is 'sbatch reports escapes in --dnnest= in one line' "$(wc -l <"$dir/said")" 1
 
 # A lie can lower the request, as its owner can with -t, -c and --gres=. No lie raises
 # anything.
-for lie in epochs=1 epochs=100000 batch=1 batch=65536 deadline=30-0 objective=time; do
+for lie in steps=1 steps=100000000 batch=1 batch=65536 deadline=30-0 objective=time; do
     # shellcheck disable=SC2001
     keys=$(sed "s/${lie%%=*}=[^,]*,//" <<<"$KEYS"),$lie
     forge comment="dnnest:$keys"
