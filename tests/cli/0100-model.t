@@ -211,6 +211,14 @@ mkdir "$work/open"
 chmod 777 "$work/open"
 refuses 'a place where others may write is refused' 4 'writable by group or others' \
     model --dir "$work/open/model" install "$work/a"
+chmod 1777 "$work/open"
+refuses 'a sticky place where others may write is refused' 4 'open: writable by group or others' \
+    model --dir "$work/open/model" install "$work/a"
+mkdir -m 777 "$work/open/above"
+mkdir "$work/open/above/below"
+refuses 'a place below a directory where others may write is refused' 4 \
+    'directory .*/above: writable by others' \
+    model --dir "$work/open/above/below/model" install "$work/a"
 refuses 'a place must have a name' 4 'expected a directory name' model --dir / install "$work/a"
 ln -s "$work/a" "$work/var/dnnest/link"
 refuses 'a link is not replaced' 4 'not replaced' model --dir "$work/var/dnnest/link" install "$work/b"

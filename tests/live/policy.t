@@ -113,12 +113,14 @@ is 'a line of a user does not match another user, a group is known by name' \
 use "Policy Group=$gid Mode=observe"
 is 'a group is known by number' "$(judged "${A100[@]}" --comment="$JOB")" 'observe change'
 
-use 'Policy User=no-such-user Mode=observe'
-like 'a user that does not exist is an error with file and line' "$(logged)" \
-    "dnnest.conf: line $conf_lines: User: 'no-such-user' is not known: jobs are not changed"
-held "${A100[@]}" --comment="$JOB"
-is 'with a user that does not exist no job is changed' \
-    "$(cluster_job_field "$job" AdminComment || true)" ''
+use 'Policy User=no-such-user Mode=observe' 'Policy Group=no-such-group Mode=observe'
+is 'a user that does not exist is logged once, with its line' "$(logged |
+    grep -c "; line $((conf_lines - 1)): User: 'no-such-user' is not known, the name is skipped, and 1 more")" 1
+is 'a line whose only user does not exist matches no job' \
+    "$(judged "${A100[@]}" --comment="$JOB")" 'enforce change'
+use "Policy User=no-such-user,$CLUSTER_USER Mode=observe"
+is 'a line with another user matches that one' \
+    "$(judged "${A100[@]}" --comment="$JOB")" 'observe change'
 
 # --- slurm.conf ----------------------------------------------------------------------
 
