@@ -20,6 +20,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -401,8 +402,24 @@ static int put_aside (const struct dn_store *store,
         store, name, dn_store_slot (store, DN_SLOT_ASIDE).text, RENAME_NOREPLACE, err);
 }
 
+static int check_serial (const struct dn_manifest *current,
+                         const struct dn_manifest *new,
+                         struct dn_err *err)
+{
+    if (new->serial >= current->serial || strcmp (new->name, current->name) != 0)
+        return 0;
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "%s: serial %" PRId64 ", and %" PRId64
+                       " is installed; --downgrade installs it nevertheless",
+                       new->name,
+                       new->serial,
+                       current->serial);
+}
+
 int dn_store_install (const struct dn_store *store,
                       const struct dn_parcel *parcel,
+                      bool downgrade,
                       enum dn_stored *stored,
                       struct dn_err *err)
 {
@@ -415,6 +432,9 @@ int dn_store_install (const struct dn_store *store,
         return -1;
     if (state == CURRENT_GOOD && dn_parcel_same (&current, parcel))
         return 0;
+    if (state == CURRENT_GOOD && !downgrade
+        && check_serial (&current.manifest, &parcel->manifest, err) < 0)
+        return -1;
     *stored = state == CURRENT_DAMAGED ? DN_STORED_ASIDE : DN_STORED;
     if (dn_parcel_write (store->parent, name.text, parcel, err) < 0)
         return -1;
