@@ -487,6 +487,30 @@ static void find (void *to, const struct dn_err *err)
         dn_complain ("%s", err->text);
 }
 
+/* The names of the Policy lines that no user or group has: no error, since the line
+ * matches by its other names. 'array' is NULL: print them.
+ */
+static void warn_unknown (const char *conf,
+                          const struct dn_policies *policies,
+                          struct json_object *array)
+{
+    int n = policies->n_unknown < DN_POLICY_UNKNOWN_MAX ? policies->n_unknown
+                                                        : DN_POLICY_UNKNOWN_MAX;
+
+    for (int i = 0; i < n; i++) {
+        char text[DN_ERR_TEXT_MAX];
+
+        dn_unknown_write (&policies->unknown[i], text);
+        if (array)
+            json_object_array_add (array, dn_json_text (text));
+        else
+            dn_complain ("warning: %s: %s", conf, text);
+    }
+    if (policies->n_unknown > n && !array)
+        dn_complain (
+            "warning: %s: and %d more such names", conf, policies->n_unknown - n);
+}
+
 /* Report every error of the file, one per line. Return an enum dn_exit. */
 static int check (struct call *call)
 {
@@ -506,6 +530,9 @@ static int check (struct call *call)
         find (&findings, &site->bundle_err);
     if (findings.n > PROBLEMS_MAX)
         dn_complain ("and %d more", findings.n - PROBLEMS_MAX);
+    warn_unknown (conf,
+                  &site->policies,
+                  findings.array ? dn_json_add_array (json, "warnings") : NULL);
     if (findings.array)
         dn_json_print (json);
     if (findings.n > 0 || site->bundle_err.code != DN_E_NONE)
@@ -626,6 +653,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return call.given.exit_code;
     if (site->time_min_refused)
         dn_complain ("%s", DN_SITE_TIME_MIN_REFUSED);
+    warn_unknown (call.given.paths.conf, &site->policies, NULL);
     call.rules = dn_site_rules (site, &call.submitter, &call.origins);
     if (!call.given.json)
         return print_text (site, &call);

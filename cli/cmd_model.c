@@ -30,6 +30,7 @@ enum {
     OPTION_DIR,
     OPTION_KEYS,
     OPTION_UNSIGNED,
+    OPTION_DOWNGRADE,
     OPTION_INSTALL,
     OPTION_OUT,
     OPTION_CACERT,
@@ -44,6 +45,10 @@ static const struct dn_option options[] = {
                     "directory of the installed bundle, not the default"},
     [OPTION_KEYS] = {"keys", 0, "PATH", "public keys, instead of those of BundleKeys"},
     [OPTION_UNSIGNED] = {"unsigned", 0, NULL, "verify, install: check no signature"},
+    [OPTION_DOWNGRADE] = {"downgrade",
+                          0,
+                          NULL,
+                          "install, fetch: also a lower serial than the installed one"},
     [OPTION_INSTALL] = {"install", 0, NULL, "fetch: install the bundle"},
     [OPTION_OUT] = {"out", 0, "DIR", "fetch: write the bundle into this new directory"},
     [OPTION_CACERT] = {"cacert",
@@ -71,6 +76,7 @@ struct call {
     int64_t max_time_s;
     bool given_place;
     bool is_unsigned;
+    bool downgrade;
     bool install;
     char keys_text[PATH_MAX];
     char key_text[PATH_MAX];
@@ -293,7 +299,7 @@ static int install_parcel (const struct call *call,
     struct dn_err err = {0};
 
     if (dn_store_lock (call->place, &store, &err) < 0
-        || dn_store_install (&store, parcel, &stored, &err) < 0)
+        || dn_store_install (&store, parcel, call->downgrade, &stored, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (stored == DN_STORED_ASIDE)
         dn_complain ("%s: the previous bundle was damaged; it is now %s.aside",
@@ -337,6 +343,7 @@ static int rollback (struct call *call)
 
 static const struct dn_grid_column list_columns[] = {{"SLOT", false},
                                                      {"NAME", false},
+                                                     {"SERIAL", true},
                                                      {"FEATURES", true},
                                                      {"ROWS", true},
                                                      {"BYTES", true},
@@ -360,6 +367,7 @@ static void add_slot (struct json_object *slots,
 {
     struct json_object *row = dn_json_append_object (slots);
     const struct dn_manifest *manifest = damage ? NULL : &parcel->manifest;
+    int64_t serial = manifest && manifest->serial > 0 ? manifest->serial : -1;
     int64_t version =
         manifest ? dn_bundle_show_count (manifest, "features", "version") : -1;
     int64_t n_rows = manifest ? dn_bundle_show_count (manifest, "data", "rows") : -1;
@@ -367,6 +375,7 @@ static void add_slot (struct json_object *slots,
 
     dn_json_add_text (row, "slot", slot);
     dn_json_add_text (row, "name", manifest ? manifest->name : NULL);
+    dn_json_add_count (row, "serial", serial);
     dn_json_add_count (row, "features_version", version);
     dn_json_add_count (row, "rows", n_rows);
     dn_json_add_count (row, "bytes", n_bytes);
@@ -374,6 +383,7 @@ static void add_slot (struct json_object *slots,
     dn_json_add_text (row, "damage", damage);
     dn_grid_add (grid, "%s", slot);
     dn_grid_add (grid, "%s", manifest ? manifest->name : "-");
+    dn_grid_add (grid, "%s", count_text (serial).text);
     dn_grid_add (grid, "%s", count_text (version).text);
     dn_grid_add (grid, "%s", count_text (n_rows).text);
     dn_grid_add (grid, "%s", count_text (n_bytes).text);
@@ -624,6 +634,9 @@ static bool take_option (struct call *call, int option)
         return true;
     case OPTION_UNSIGNED:
         call->is_unsigned = true;
+        return true;
+    case OPTION_DOWNGRADE:
+        call->downgrade = true;
         return true;
     case OPTION_INSTALL:
         call->install = true;

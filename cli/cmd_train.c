@@ -19,6 +19,7 @@
 enum {
     OPTION_OUT,
     OPTION_NAME,
+    OPTION_SERIAL,
     OPTION_SEED,
     OPTION_FOLDS,
     OPTION_MAX_ROWS,
@@ -34,6 +35,10 @@ static const struct dn_option options[] = {
                     "DIR",
                     "write the bundle there, replacing an existing one"},
     [OPTION_NAME] = {"name", 0, "NAME", "name of the bundle (default)"},
+    [OPTION_SERIAL] = {"serial",
+                       0,
+                       "N",
+                       "number of the bundle among those of its name"},
     [OPTION_SEED] = {"seed", 0, "N", "seed of the random numbers (1)"},
     [OPTION_FOLDS] = {"folds", 0, "N", "leave values out in at most N groups (12)"},
     [OPTION_MAX_ROWS] = {"max-rows", 0, "N", "train on a sample of N rows (100000)"},
@@ -113,6 +118,10 @@ static int take_option (const struct dn_command *self,
         if (argument[0] == '\0' || strlen (argument) >= DN_NAME_MAX
             || strcmp (dn_quote (argument, strlen (argument)).text, argument) != 0)
             exit_code = dn_options_misuse (self, "--name: expected a short word");
+        break;
+    case OPTION_SERIAL:
+        exit_code = take_number (
+            self, "serial", argument, 1, DN_BUNDLE_SERIAL_MAX, &training->serial);
         break;
     case OPTION_SEED:
         exit_code = take_number (self, "seed", argument, 0, INT32_MAX, &value);

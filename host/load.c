@@ -24,6 +24,7 @@
 
 #include "host/files.h"
 #include "host/people.h"
+#include "host/trust.h"
 #include "predict/tuning.h"
 
 /* The folder of the catalogue with the site's own measurements. */
@@ -42,26 +43,6 @@ static int fail_errno (const char *path, const char *what, struct dn_err *err)
         err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
 }
 
-/* Check owner and mode: only root and the user of this process may be able to write it.
- */
-static int check_trust (const struct stat *st, const char *path, struct dn_err *err)
-{
-    if (st->st_uid != 0 && st->st_uid != geteuid ())
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "%s: owned by uid %lu, expected root or uid %lu",
-                           path,
-                           (unsigned long) st->st_uid,
-                           (unsigned long) geteuid ());
-    if (st->st_mode & (S_IWGRP | S_IWOTH))
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "%s: writable by group or others (mode %04o)",
-                           path,
-                           (unsigned) (st->st_mode & 07777));
-    return 0;
-}
-
 static int check_file (int fd,
                        const char *path,
                        size_t max,
@@ -74,7 +55,7 @@ static int check_file (int fd,
         return fail_errno (path, "cannot be examined", err);
     if (!S_ISREG (st.st_mode))
         return dn_err_set (err, DN_E_IO, "%s: not a regular file", path);
-    if (check_trust (&st, path, err) < 0)
+    if (dn_trust_file (&st, path, err) < 0)
         return -1;
     if (st.st_size < 0 || (uint64_t) st.st_size > max)
         return dn_err_set (err,
@@ -156,7 +137,7 @@ int dn_load_file (const char *path, char **text, size_t *len, struct dn_err *err
 {
     *text = NULL;
     *len = 0;
-    if (check_absolute (path, err) < 0)
+    if (check_absolute (path, err) < 0 || dn_trust_parents (path, err) < 0)
         return -1;
     return load_at (AT_FDCWD, path, path, DN_FILE_MAX, text, len, err);
 }
@@ -211,14 +192,14 @@ static int open_trusted (const char *path, struct dn_err *err)
     struct stat st;
     int fd;
 
-    if (check_absolute (path, err) < 0)
+    if (check_absolute (path, err) < 0 || dn_trust_parents (path, err) < 0)
         return -1;
     fd = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return fail_errno (path, "cannot be opened as a directory", err);
     if (fstat (fd, &st) < 0)
         fail_errno (path, "cannot be examined", err);
-    else if (check_trust (&st, path, err) == 0)
+    else if (dn_trust_file (&st, path, err) == 0)
         return fd;
     close (fd);
     return -1;
@@ -304,7 +285,7 @@ static int load_own (int parent,
     }
     if (fstat (fd, &st) < 0)
         return fail_errno (path, "cannot be examined", err);
-    if (check_trust (&st, path, err) < 0)
+    if (dn_trust_file (&st, path, err) < 0)
         return -1;
     return load_folder (dir, path, dn_catalogue_amend, catalogue, err);
 }

@@ -1,8 +1,9 @@
 /* load.h - opens the site's files safely and passes them to the pure parsers
  *
- * A trusted file has an absolute path without a symbolic link at its end. It is a
- * regular file, owned by root or by the user of the process, not writable by group or
- * others, and no larger than the limit in limits.h. It is read whole and parsed from
+ * A trusted file has an absolute path without a symbolic link at its end, whose
+ * directories are trusted (host/trust.h). It is a regular file, owned by root or by the
+ * user of the process, not writable by group or others, and no larger than the limit in
+ * limits.h. It is read whole and parsed from
  * memory. The plugin and the command line use this.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later

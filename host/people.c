@@ -1,7 +1,9 @@
 /* people.c - users and groups of the system
  *
- * The system lists a group's members by name; each is then looked up. A member that
- * does not exist is skipped, but an unknown name in dnnest.conf is an error.
+ * The system lists a group's members by name; each is then looked up, and a member that
+ * does not exist is skipped. A lookup that fails, because a server does not answer or
+ * the process has no descriptor left, is not an answer: nobody is taken for departed by
+ * it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -90,6 +92,16 @@ static int compare_ids (const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
+static int fail_members (struct dn_group *group,
+                         const struct dn_err *problem,
+                         struct dn_err *err)
+{
+    dn_group_free (group);
+    if (err)
+        *err = *problem;
+    return -1;
+}
+
 static int add_members (char *const *names, struct dn_group *group, struct dn_err *err)
 {
     size_t n = 0;
@@ -104,9 +116,15 @@ static int add_members (char *const *names, struct dn_group *group, struct dn_er
     group->members = calloc (n, sizeof (group->members[0]));
     if (!group->members)
         return dn_err_set (err, DN_E_NOMEM, "Group: out of memory");
-    for (size_t i = 0; i < n; i++)
-        if (find_user (NULL, names[i], &group->members[group->n_members], NULL) == 0)
+    for (size_t i = 0; i < n; i++) {
+        struct dn_err problem = {.code = DN_E_NONE};
+
+        if (find_user (NULL, names[i], &group->members[group->n_members], &problem)
+            == 0)
             group->n_members++;
+        else if (problem.code != DN_E_RANGE)
+            return fail_members (group, &problem, err);
+    }
     qsort (group->members,
            (size_t) group->n_members,
            sizeof (group->members[0]),

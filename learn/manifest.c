@@ -233,6 +233,8 @@ int dn_manifest_write (struct dn_training *training,
 
     add_count (manifest, "dnnest_bundle", DN_BUNDLE_FORMAT);
     dn_member_text (manifest, "name", training->name);
+    if (training->serial > 0)
+        add_count (manifest, "serial", training->serial);
     add_features (manifest);
     add_data (manifest, training);
     add_training (manifest, training);

@@ -64,6 +64,16 @@ static int read_name (const struct json_object *json,
         dn_span_of (text), manifest->name, sizeof (manifest->name), "name", err);
 }
 
+static int read_serial (const struct json_object *json,
+                        struct dn_manifest *manifest,
+                        struct dn_err *err)
+{
+    if (!dn_json_member (json, "serial"))
+        return 0;
+    return dn_json_need_int (
+        json, "serial", 1, DN_BUNDLE_SERIAL_MAX, &manifest->serial, err);
+}
+
 static int64_t size_limit (const char *name)
 {
     return strcmp (name, site_name) == 0 ? DN_BUNDLE_SITE_MAX : DN_BUNDLE_FILE_MAX;
@@ -154,6 +164,7 @@ int dn_manifest_read (struct dn_span text,
         return -1;
     if (read_format (manifest->json, err) == 0
         && read_name (manifest->json, manifest, err) == 0
+        && read_serial (manifest->json, manifest, err) == 0
         && read_files (manifest->json, manifest, err) == 0)
         return 0;
     dn_manifest_free (manifest);

@@ -35,6 +35,7 @@ struct dn_manifest_file {
 
 struct dn_manifest {
     char name[DN_NAME_MAX + 1];
+    int64_t serial;           /* 0: none */
     struct json_object *json; /* owned */
     struct dn_manifest_file files[DN_MANIFEST_FILES_MAX];
     int n_files;

@@ -151,6 +151,8 @@ struct json_object *dn_bundle_show_json (const char *path,
     dn_json_add_text (json, "dir", path);
     dn_json_add_count (json, "format", DN_BUNDLE_FORMAT);
     dn_json_add_text (json, "name", parcel->manifest.name);
+    dn_json_add_count (
+        json, "serial", parcel->manifest.serial > 0 ? parcel->manifest.serial : -1);
     dn_json_add_text (json, "id", dn_parcel_id (parcel).hex);
     dn_json_add_bool (json, "signed", parcel->signature.data != NULL);
     add_features (json, &parcel->manifest);

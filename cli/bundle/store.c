@@ -20,6 +20,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@
 
 #include "host/files.h"
 #include "host/load.h"
+#include "host/trust.h"
 #include "process/interrupt.h"
 
 #define LOCK_TRIES  100
@@ -131,29 +133,26 @@ void dn_store_close (struct dn_store *store)
     store->parent = -1;
 }
 
-/* A user who can write to the parent directory could replace the bundle. */
+/* A user who can write to the parent directory could replace the bundle, also where it
+ * is sticky: by an older one that the store has put aside.
+ */
 static int check_parent (const struct dn_store *store,
                          const char *parent,
                          struct dn_err *err)
 {
+    char place[PATH_MAX + sizeof (store->base) + 1];
     struct stat st;
+    size_t len;
 
     if (fstat (store->parent, &st) < 0)
         return fail_errno (store, "cannot be examined", err);
-    if (st.st_uid != 0 && st.st_uid != geteuid ())
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "%s: owned by uid %lu, expected root or uid %lu",
-                           parent,
-                           (unsigned long) st.st_uid,
-                           (unsigned long) geteuid ());
-    if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
-        return dn_err_set (err,
-                           DN_E_IO,
-                           "%s: writable by group or others (mode %04o)",
-                           parent,
-                           (unsigned) (st.st_mode & 07777));
-    return 0;
+    if (dn_trust_file (&st, parent, err) < 0)
+        return -1;
+    if (!realpath (parent, place))
+        return fail_errno (store, "cannot be resolved", err);
+    len = strlen (place);
+    snprintf (place + len, sizeof (place) - len, "/%s", store->base);
+    return dn_trust_parents (place, err);
 }
 
 static int take_lock (const struct dn_store *store,
@@ -403,8 +402,24 @@ static int put_aside (const struct dn_store *store,
         store, name, dn_store_slot (store, DN_SLOT_ASIDE).text, RENAME_NOREPLACE, err);
 }
 
+static int check_serial (const struct dn_manifest *current,
+                         const struct dn_manifest *new,
+                         struct dn_err *err)
+{
+    if (new->serial >= current->serial || strcmp (new->name, current->name) != 0)
+        return 0;
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "%s: serial %" PRId64 ", and %" PRId64
+                       " is installed; --downgrade installs it nevertheless",
+                       new->name,
+                       new->serial,
+                       current->serial);
+}
+
 int dn_store_install (const struct dn_store *store,
                       const struct dn_parcel *parcel,
+                      bool downgrade,
                       enum dn_stored *stored,
                       struct dn_err *err)
 {
@@ -417,6 +432,9 @@ int dn_store_install (const struct dn_store *store,
         return -1;
     if (state == CURRENT_GOOD && dn_parcel_same (&current, parcel))
         return 0;
+    if (state == CURRENT_GOOD && !downgrade
+        && check_serial (&current.manifest, &parcel->manifest, err) < 0)
+        return -1;
     *stored = state == CURRENT_DAMAGED ? DN_STORED_ASIDE : DN_STORED;
     if (dn_parcel_write (store->parent, name.text, parcel, err) < 0)
         return -1;

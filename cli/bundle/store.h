@@ -58,11 +58,13 @@ enum dn_stored {
     DN_STORED_ASIDE   /* installed; the previous one was damaged and put aside */
 };
 
-/* Install the bundle and move the previous one to the first slot. Return -1 with 'err'
- * and the installed bundle unchanged.
+/* Install the bundle and move the previous one to the first slot. Unless 'downgrade', a
+ * bundle with a lower serial than the installed one of the same name is refused; one
+ * without a serial has 0. Return -1 with 'err' and the installed bundle unchanged.
  */
 int dn_store_install (const struct dn_store *store,
                       const struct dn_parcel *parcel,
+                      bool downgrade,
                       enum dn_stored *stored,
                       struct dn_err *err);
 

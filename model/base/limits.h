@@ -71,6 +71,10 @@
 #define DN_POLICY_NAMES_MAX   64
 #define DN_POLICY_MEMBERS_MAX 65536
 
+/* Names of users and groups that do not exist, of which a configuration keeps the text.
+ */
+#define DN_POLICY_UNKNOWN_MAX 16
+
 /* Edits of one patch: five CPU places, five GPU strings and their environment, time,
  * memory, record.
  */

@@ -56,6 +56,7 @@ void dn_policies_free (struct dn_policies *policies)
     for (int i = 0; i < policies->n_policies; i++)
         free_policy (&policies->list[i]);
     policies->n_policies = 0;
+    policies->n_unknown = 0;
 }
 
 /* --- reading --------------------------------------------------------------------- */
@@ -157,7 +158,51 @@ static int read_group (struct dn_span span,
     return people->find_group (people->self, name, group, err);
 }
 
-static int read_people (struct dn_policy *policy,
+static int read_person (struct dn_policy *policy,
+                        enum dn_scope scope,
+                        struct dn_span name,
+                        const struct dn_people *people,
+                        struct dn_err *err)
+{
+    if (scope == DN_SCOPE_USER) {
+        if (read_user (name, people, &policy->users[policy->n_users], err) < 0)
+            return -1;
+        policy->n_users++;
+        return 0;
+    }
+    if (read_group (name, people, &policy->groups[policy->n_groups], err) < 0)
+        return -1;
+    policy->n_groups++;
+    return 0;
+}
+
+/* Has 'people' been asked for the name, and said that there is no such person? */
+static bool is_departed (struct dn_span name,
+                         const struct dn_people *people,
+                         const struct dn_err *err)
+{
+    return people && !is_number (name) && err->code == DN_E_RANGE;
+}
+
+/* A name that does not exist is noted and skipped: users leave, and their lines stay.
+ */
+static void note_unknown (struct dn_policies *policies,
+                          int line,
+                          enum dn_scope scope,
+                          struct dn_span name)
+{
+    struct dn_unknown *unknown = &policies->unknown[policies->n_unknown];
+
+    if (policies->n_unknown++ >= DN_POLICY_UNKNOWN_MAX)
+        return;
+    unknown->line = line;
+    unknown->scope = scope;
+    memcpy (unknown->name, name.text, name.len);
+    unknown->name[name.len] = '\0';
+}
+
+static int read_people (struct dn_policies *policies,
+                        struct dn_policy *policy,
                         enum dn_scope scope,
                         struct dn_span list,
                         int n,
@@ -172,12 +217,16 @@ static int read_people (struct dn_policy *policy,
         return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
     while (list.text) {
         struct dn_span name = dn_span_cut (&list, ",");
+        struct dn_err problem = {.code = DN_E_NONE};
 
-        if (scope == DN_SCOPE_USER
-                ? read_user (name, people, &policy->users[policy->n_users++], err) < 0
-                : read_group (name, people, &policy->groups[policy->n_groups++], err)
-                      < 0)
+        if (read_person (policy, scope, name, people, &problem) == 0)
+            continue;
+        if (!is_departed (name, people, &problem)) {
+            if (err)
+                *err = problem;
             return -1;
+        }
+        note_unknown (policies, policy->line, scope, name);
     }
     return 0;
 }
@@ -224,7 +273,8 @@ static int make_set (struct dn_name_set *set,
     return 0;
 }
 
-static int read_scope (struct dn_policy *policy,
+static int read_scope (struct dn_policies *policies,
+                       struct dn_policy *policy,
                        enum dn_scope scope,
                        struct dn_span list,
                        const struct dn_people *people,
@@ -242,7 +292,7 @@ static int read_scope (struct dn_policy *policy,
     if (!policy->names[scope])
         return dn_err_set (err, DN_E_NOMEM, "Policy: out of memory");
     if (scope == DN_SCOPE_USER || scope == DN_SCOPE_GROUP)
-        return read_people (policy, scope, list, n, people, err);
+        return read_people (policies, policy, scope, list, n, people, err);
     return make_set (&policy->sets[scope], list, n, scope != DN_SCOPE_PARTITION, err);
 }
 
@@ -268,7 +318,8 @@ static int read_rule (struct dn_policy *policy,
     return dn_rules_read (key, pair->value, &policy->rules, err);
 }
 
-static int read_policy (struct dn_policy *policy,
+static int read_policy (struct dn_policies *policies,
+                        struct dn_policy *policy,
                         const struct dn_keyline *line,
                         const struct dn_people *people,
                         struct dn_err *err)
@@ -280,7 +331,8 @@ static int read_policy (struct dn_policy *policy,
         int scope = find_scope (pair->key);
 
         if (scope >= 0
-                ? read_scope (policy, (enum dn_scope) scope, pair->value, people, err)
+                ? read_scope (
+                      policies, policy, (enum dn_scope) scope, pair->value, people, err)
                       < 0
                 : read_rule (policy, pair, err) < 0)
             return -1;
@@ -300,18 +352,32 @@ int dn_policies_add (struct dn_policies *policies,
                      struct dn_err *err)
 {
     struct dn_policy *policy = &policies->list[policies->n_policies];
+    int n_unknown = policies->n_unknown;
 
     if (policies->n_policies == DN_POLICY_LINES_MAX)
         return dn_err_set (
             err, DN_E_LIMIT, "more than %d Policy lines", DN_POLICY_LINES_MAX);
     memset (policy, 0, sizeof (*policy));
     policy->line = line->line;
-    if (read_policy (policy, line, people, err) < 0) {
+    if (read_policy (policies, policy, line, people, err) < 0) {
+        policies->n_unknown = n_unknown;
         free_policy (policy);
         return -1;
     }
     policies->n_policies++;
     return 0;
+}
+
+char *dn_unknown_write (const struct dn_unknown *unknown, char text[DN_ERR_TEXT_MAX])
+{
+    struct dn_buf buf = dn_buf_on (text, DN_ERR_TEXT_MAX);
+
+    dn_buf_add (&buf,
+                "line %d: %s: '%s' is not known, the name is skipped",
+                unknown->line,
+                scope_keys[unknown->scope].name,
+                dn_quote (unknown->name, strlen (unknown->name)).text);
+    return text;
 }
 
 /* --- matching -------------------------------------------------------------------- */

@@ -47,7 +47,8 @@ struct dn_group {
 void dn_group_free (struct dn_group *group);
 
 /* Looks up users and groups. The functions return 0, or -1 with 'err', which contains
- * the name. The caller frees a group's members.
+ * the name. Its code is DN_E_RANGE only if there is no such user or group, and another
+ * one if that could not be found out. The caller frees a group's members.
  */
 struct dn_people {
     int (*find_user) (const void *self,
@@ -85,16 +86,31 @@ struct dn_policy {
     int n_groups;
 };
 
+/* A name that no user or group has. */
+struct dn_unknown {
+    int line;
+    enum dn_scope scope;
+    char name[DN_NAME_MAX];
+};
+
 struct dn_policies {
     struct dn_policy list[DN_POLICY_LINES_MAX];
     int n_policies;
+    struct dn_unknown unknown[DN_POLICY_UNKNOWN_MAX]; /* the first of them */
+    int n_unknown;                                    /* all of them */
 };
+
+/* Write "line 9: User: 'alice' is not known, the name is skipped" to 'text'. Return
+ * 'text'. */
+char *dn_unknown_write (const struct dn_unknown *unknown, char text[DN_ERR_TEXT_MAX]);
 
 /* NULL-safe, leaves an empty list. */
 void dn_policies_free (struct dn_policies *policies);
 
 /* Add a line that begins with "Policy". 'people' may be NULL: then users and groups can
- * be given by number only. Return -1 with 'err' and 'policies' unchanged.
+ * be given by number only. A name that does not exist is noted in 'unknown' and
+ * skipped; if all names of a scope are, the line matches no job. Return -1 with 'err'
+ * and 'policies' unchanged.
  */
 int dn_policies_add (struct dn_policies *policies,
                      const struct dn_keyline *line,

@@ -15,14 +15,18 @@ AC_DEFUN([DN_REQUIRE_LIB],
 
 # DN_SLURM
 # --with-slurm=PREFIX|no: headers below PREFIX/include, version by SLURM_VERSION_NUMBER.
+# --with-plugindir=DIR: the directory of the plugins; without it, that of the installed Slurm
+# (packaging/lib/slurm-plugindir). A wrong directory would stop slurmctld at its next start,
+# so there is no default.
 # Sets HAVE_SLURM, SLURM_CPPFLAGS, slurmplugindir and dn_slurm_text.
 AC_DEFUN([DN_SLURM],
   [AC_ARG_WITH([slurm],
     [AS_HELP_STRING([--with-slurm=PREFIX],
       [prefix of Slurm's headers; --without-slurm builds everything except the plugins])],
     [], [with_slurm=yes])
-   AC_ARG_WITH([slurm-plugindir],
-    [AS_HELP_STRING([--with-slurm-plugindir=DIR], [directory of Slurm's plugins])])
+   AC_ARG_WITH([plugindir],
+    [AS_HELP_STRING([--with-plugindir=DIR],
+      [directory of PluginDir of slurm.conf in which the plugins are installed (that of the installed Slurm)])])
    SLURM_CPPFLAGS=
    dn_slurm_text=no
    AS_IF([test "$with_slurm" != no],
@@ -42,8 +46,27 @@ AC_DEFUN([DN_SLURM],
    AC_SUBST([SLURM_CPPFLAGS])
    AC_SUBST([DN_SLURM_VERSION], [$dn_slurm_text])
    AM_CONDITIONAL([HAVE_SLURM], [test "$with_slurm" != no])
-   # Debian keeps Slurm's plugins in slurm-wlm/, Slurm's own build in slurm/.
-   AS_IF([test -n "$with_slurm_plugindir"], [slurmplugindir=$with_slurm_plugindir],
-         [test -f /etc/debian_version], [slurmplugindir='${libdir}/slurm-wlm'],
-         [slurmplugindir='${libdir}/slurm'])
+   slurmplugindir='${libdir}/slurm'
+   AS_IF([test "$with_slurm" != no], [DN_PLUGINDIR])
    AC_SUBST([slurmplugindir])])
+
+# DN_PLUGINDIR
+# Sets slurmplugindir, or ends with an error.
+AC_DEFUN([DN_PLUGINDIR],
+  [AC_MSG_CHECKING([for the directory of Slurm's plugins])
+   AS_CASE(["$with_plugindir"],
+    [/*], [slurmplugindir=$with_plugindir],
+    [''], [dn_find=$srcdir/packaging/lib/slurm-plugindir
+           AS_IF([test "$with_slurm" != yes], [dn_find="$dn_find --prefix=$with_slurm"])
+           slurmplugindir=`sh $dn_find 2>conftest.err` ||
+             { dn_why=`cat conftest.err`
+               AC_MSG_ERROR([$dn_why
+It is PluginDir of slurm.conf, or what Slurm was compiled with. Name it with --with-plugindir=DIR, install slurmctld (Debian) or slurm-slurmctld (RPM systems), or leave the plugins out with --without-slurm]); }
+           rm -f conftest.err],
+    [AC_MSG_ERROR([--with-plugindir=$with_plugindir: expected an absolute path])])
+   AC_MSG_RESULT([$slurmplugindir])
+   AS_IF([test ! -e "$slurmplugindir/select_linear.so" && test ! -e "$slurmplugindir/select_cons_tres.so"],
+    [AC_MSG_WARN([$slurmplugindir has no plugins of Slurm: slurmctld finds dnnest there only if PluginDir of slurm.conf names it])])
+   dn_slurmctld=`slurmctld -V 2>/dev/null </dev/null | sed 's/.* //'`
+   AS_IF([test -n "$dn_slurmctld" && test "$dn_slurmctld" != "$dn_slurm_text"],
+    [AC_MSG_WARN([slurmctld is $dn_slurmctld and the headers are of $dn_slurm_text: it ends at its start with this plugin])])])

@@ -11,6 +11,9 @@
  * The keeper detects all other changes alone. It waits until two checks have seen the
  * same change, because an editor or an installation may not have finished.
  *
+ * What no file shows, it finds by another try: a name service that answers again, or a
+ * user who was not known.
+ *
  * The keeper takes no lock of Slurm except that of the log, and reads no data of Slurm.
  * It blocks all signals, because they are for slurmctld. slurmctld forks only to run
  * another program immediately. The child has no keeper and does not need one, but it
@@ -41,6 +44,7 @@
 #define TICK_MS        1000
 #define WATCH_TICKS    2 /* ticks between two checks of the files */
 #define COUNTERS_TICKS 5
+#define RETRY_TICKS    20
 
 /* How long one caller waits for a reconfiguration. A load takes about 10 ms. */
 #define PATIENCE_MS 100
@@ -134,6 +138,7 @@ struct keeper {
     struct dn_watch watch;
     uint64_t identity;  /* of the files that were loaded */
     uint64_t candidate; /* of those seen at the last check */
+    int retry;          /* ticks until the next try of a load in doubt; 0: none */
     struct dn_writer *writer;
 };
 
@@ -157,14 +162,14 @@ static struct dn_load_context context_of (const struct texts *texts)
 /* A file that changes while it is read is loaded again at the next check: the identity
  * is taken before the load. It is 0 if dnnest.conf names other files after the load.
  */
-static void load (struct keeper *keeper, bool again)
+static void load (struct keeper *keeper, enum dn_load_cause cause)
 {
     const struct dn_load_context context = context_of (&keeper->texts);
     struct dn_watch after;
 
     dn_watch_conf (&keeper->watch, conf);
     keeper->identity = dn_watch_identity (&keeper->watch);
-    dn_state_load (conf, &context, again);
+    keeper->retry = dn_state_load (conf, &context, cause) ? RETRY_TICKS : 0;
     dn_watch_conf (&after, conf);
     if (memcmp (&after, &keeper->watch, sizeof (after)) != 0)
         keeper->identity = 0;
@@ -176,7 +181,7 @@ static void look (struct keeper *keeper)
     uint64_t identity = dn_watch_identity (&keeper->watch);
 
     if (identity != keeper->identity && identity == keeper->candidate)
-        load (keeper, true);
+        load (keeper, DN_LOAD_CHANGED);
     else
         keeper->candidate = identity;
 }
@@ -247,8 +252,10 @@ static void *keep (void *unused)
         unsigned number = wait_for_order (&keeper, &more);
 
         if (number != 0) {
-            load (&keeper, false);
+            load (&keeper, DN_LOAD_ORDERED);
             fulfil (number);
+        } else if (more && keeper.retry > 0 && --keeper.retry == 0) {
+            load (&keeper, DN_LOAD_RETRIED);
         } else if (more && ticks % WATCH_TICKS == 0) {
             look (&keeper);
         }
@@ -384,7 +391,7 @@ static void go_without (const char *why)
     slurm_error (DN_LOG_PREFIX "no thread (%s): changes need a restart, "
                                "decision log and counters are not written",
                  why);
-    dn_state_load (conf, &context, false);
+    dn_state_load (conf, &context, DN_LOAD_ORDERED);
 }
 
 static void start (void)

@@ -23,6 +23,9 @@
 
 #define SAME_CHANGE_S 5
 
+/* " serial " and a number of 64 bits. */
+#define SERIAL_TEXT_MAX 32
+
 struct dn_snapshot {
     struct dn_site *site;
     struct dn_shared_cache *cache; /* of estimates; NULL: no memory for it */
@@ -183,12 +186,24 @@ static struct dn_snapshot *load_snapshot (const char *conf,
     return snapshot;
 }
 
+/* " serial 12", or nothing. */
+static const char *write_serial (const struct dn_bundle *bundle,
+                                 char text[SERIAL_TEXT_MAX])
+{
+    text[0] = '\0';
+    if (bundle && bundle->serial > 0)
+        snprintf (text, SERIAL_TEXT_MAX, " serial %lld", (long long) bundle->serial);
+    return text;
+}
+
 /* Log one line: what was loaded, or, as an error, what is missing. */
 static void say_loaded (const char *conf, const struct dn_site *site, bool again)
 {
     char text[sizeof (said.text)];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
     bool broken = site->bundle_err.code != DN_E_NONE;
+    char unknown[DN_ERR_TEXT_MAX];
+    char serial[SERIAL_TEXT_MAX];
 
     if (broken)
         dn_buf_add (&buf,
@@ -199,17 +214,23 @@ static void say_loaded (const char *conf, const struct dn_site *site, bool again
     else
         dn_buf_add (
             &buf,
-            "%s: mode %s, %d GPU types, %d devices, %d data sets, model bundle %s",
+            "%s: mode %s, %d GPU types, %d devices, %d data sets, model bundle %s%s",
             conf,
             dn_names_get (&dn_mode_names, (int) site->rules.mode),
             site->gpu_types.n_types,
             site->catalogue.n_devices,
             site->datasets.n_rows,
-            site->bundle ? site->bundle->name : "none");
+            site->bundle ? site->bundle->name : "none",
+            write_serial (site->bundle, serial));
     if (site->time_min_refused)
         dn_buf_add (&buf, "; %s", DN_SITE_TIME_MIN_REFUSED);
+    if (site->policies.n_unknown > 0)
+        dn_buf_add (
+            &buf, "; %s", dn_unknown_write (&site->policies.unknown[0], unknown));
+    if (site->policies.n_unknown > 1)
+        dn_buf_add (&buf, ", and %d more", site->policies.n_unknown - 1);
     dn_count (&dn_counters.loads[broken ? DN_RESULT_FAILURE : DN_RESULT_SUCCESS]);
-    say (broken || site->time_min_refused, again, text);
+    say (broken || site->time_min_refused || site->policies.n_unknown > 0, again, text);
 }
 
 /* An admin switches dnnest off by removing dnnest.conf. */
@@ -240,20 +261,41 @@ static void say_broken (const struct dn_err *err, bool again)
     say (true, again, text);
 }
 
-void dn_state_load (const char *conf, const struct dn_load_context *context, bool again)
+/* Does the name service know as many of the names as it did before? */
+static bool is_same_state (const struct dn_snapshot *snapshot)
+{
+    struct dn_snapshot *old = dn_state_take ();
+    bool same =
+        old && old->site->policies.n_unknown == snapshot->site->policies.n_unknown;
+
+    dn_state_give (old);
+    return same;
+}
+
+bool dn_state_load (const char *conf,
+                    const struct dn_load_context *context,
+                    enum dn_load_cause cause)
 {
     struct dn_err err = {.code = DN_E_NONE};
     struct dn_snapshot *snapshot;
+    bool again = cause != DN_LOAD_ORDERED;
+    bool doubtful;
 
     if (is_switched_off (conf, again))
-        return;
+        return false;
     snapshot = load_snapshot (conf, context, &err);
     if (!snapshot) {
         say_broken (&err, again);
-        return;
+        return err.code == DN_E_IO;
+    }
+    doubtful = snapshot->site->policies.n_unknown > 0;
+    if (cause == DN_LOAD_RETRIED && doubtful && is_same_state (snapshot)) {
+        dn_state_give (snapshot);
+        return true;
     }
     say_loaded (conf, snapshot->site, again);
     install (snapshot);
+    return doubtful;
 }
 
 void dn_state_forget (void)

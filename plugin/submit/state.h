@@ -11,12 +11,21 @@
 
 /* Build a new state from 'conf' and the files that it names, with the overrides of
  * slurm.conf in 'context', and replace the present state by it. Cannot fail: on an
- * error the state in force, if any, is kept, and the log has a line. With 'again', a
- * line equal to the last one is not logged. One thread at a time.
+ * error the state in force, if any, is kept, and the log has a line. A line equal to
+ * the last one is not logged, except for DN_LOAD_ORDERED. One thread at a time.
+ *
+ * Return true if the result may change though no file does: a file or the name service
+ * could not be read, or a user or group of a Policy line is not known. Then call it
+ * again with DN_LOAD_RETRIED, which keeps the present state if nothing has changed.
  */
-void dn_state_load (const char *conf,
+enum dn_load_cause {
+    DN_LOAD_ORDERED, /* a start or a change of slurm.conf */
+    DN_LOAD_CHANGED, /* a change of files */
+    DN_LOAD_RETRIED
+};
+bool dn_state_load (const char *conf,
                     const struct dn_load_context *context,
-                    bool again);
+                    enum dn_load_cause cause);
 
 /* Drop the present state; a snapshot in use is freed when it is given back. */
 void dn_state_forget (void);

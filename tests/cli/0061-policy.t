@@ -155,7 +155,7 @@ faults() {
     local title=$1
     shift
     try config --check "$work/new.conf"
-    is "$title" "$code $out$(sed "s|^dnnest: $work/new.conf: ||" "$work/err" | sort)" \
+    is "$title" "$code $out$(sed "s|^dnnest: $work/new.conf: ||; s|^dnnest: ||" "$work/err" | sort)" \
         "3 $(printf '%s\n' "$@" | sort)"
 }
 conf 'Mode=wild TimeMargin=-1' 'Policy User=no-such-user Mode=observe' 'Gpu Type=x Device=y' \
@@ -163,7 +163,7 @@ conf 'Mode=wild TimeMargin=-1' 'Policy User=no-such-user Mode=observe' 'Gpu Type
 faults 'all errors are reported, each with its line' \
     "line 4: Mode: 'wild' is unknown, expected one of observe advise enforce" \
     'line 4: TimeMargin: -1 out of range 0..10' \
-    "line 5: User: 'no-such-user' is not known" \
+    "warning: $work/new.conf: line 5: User: 'no-such-user' is not known, the name is skipped" \
     "line 6: Device: 'y' is not in the hardware catalogue" \
     "line 7: DecisionLog: 'here' is not an absolute path" \
     "line 8: '?' is not of the form Key=Value" \
@@ -171,11 +171,21 @@ faults 'all errors are reported, each with its line' \
 try config --check --json "$work/new.conf"
 is 'all errors are reported in JSON' \
     "$code $(python3 -c 'import json,sys; d=json.load(sys.stdin); print(
-    len(d["errors"]), d["errors"][0].endswith("is not an absolute path"))' < "$work/out")" '3 7 True'
+    len(d["errors"]), d["errors"][0].endswith("is not an absolute path"))' < "$work/out")" '3 6 True'
 conf 'HardwareDir=/nonexistent' 'Mode=wild' 'Gpu Type=x Device=y'
 try config --check="$work/new.conf"
 like 'a missing catalogue does not stop the check of the rest' "$code $err" \
     "^3 dnnest: /nonexistent: cannot be opened.*"$'\n'"dnnest: .*line 5: Mode: 'wild'"
+conf 'Policy User=no-such-user,root Mode=observe' 'Policy Group=no-such-group Cpus=keep'
+try config --check "$work/new.conf"
+is 'a user and a group that do not exist are warnings, and the file is right' "$code $out $err" \
+    "0 $work/new.conf: ok dnnest: warning: $work/new.conf: line 4: User: 'no-such-user' is not known, the name is skipped
+dnnest: warning: $work/new.conf: line 5: Group: 'no-such-group' is not known, the name is skipped"
+json 'JSON has them as warnings' \
+    'd["errors"] == [] and [w[:7] for w in d["warnings"]] == ["line 4:", "line 5:"]' \
+    config --check "$work/new.conf"
+rule 'the other names of their line match' Mode observe new.conf:4 --user=root
+rule 'a line without another name matches nobody' Cpus choose default --user=root
 conf
 gives 'a file without errors is right' 0 'new.conf: ok' config --check "$work/new.conf"
 gives '--check=FILE reports that the file is right' 0 \

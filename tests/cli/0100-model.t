@@ -211,10 +211,46 @@ mkdir "$work/open"
 chmod 777 "$work/open"
 refuses 'a place where others may write is refused' 4 'writable by group or others' \
     model --dir "$work/open/model" install "$work/a"
+chmod 1777 "$work/open"
+refuses 'a sticky place where others may write is refused' 4 'open: writable by group or others' \
+    model --dir "$work/open/model" install "$work/a"
+mkdir -m 777 "$work/open/above"
+mkdir "$work/open/above/below"
+refuses 'a place below a directory where others may write is refused' 4 \
+    'directory .*/above: writable by others' \
+    model --dir "$work/open/above/below/model" install "$work/a"
 refuses 'a place must have a name' 4 'expected a directory name' model --dir / install "$work/a"
 ln -s "$work/a" "$work/var/dnnest/link"
 refuses 'a link is not replaced' 4 'not replaced' model --dir "$work/var/dnnest/link" install "$work/b"
 rm "$work/var/dnnest/link"
+
+# Serials
+for n in 1 2 3; do
+    new_bundle n$n
+    change "$work/n$n" "m['name'] = 'counted'; m['serial'] = $n"
+done
+new_bundle n0
+change "$work/n0" "m['name'] = 'counted'"
+place=$work/var/serial/model
+dn model --dir "$place" install "$work/n2" >/dev/null
+json 'JSON has the serial' 'd["serial"] == 2' model --dir "$place" show
+json 'a bundle without a serial has none in JSON' 'd["serial"] is None' model show "$work/n0"
+refuses 'an older serial of the same name is refused' 4 \
+    'counted: serial 1, and 2 is installed; --downgrade' model --dir "$place" install "$work/n1"
+refuses 'a bundle without a serial counts as the oldest' 4 \
+    'counted: serial 0, and 2 is installed' model --dir "$place" install "$work/n0"
+json 'a refused bundle does not replace the installed one' \
+    '[(s["slot"], s["serial"]) for s in d["slots"]] == [("current", 2)]' model --dir "$place" list
+gives 'a newer serial is installed' 0 'installed' model --dir "$place" install "$work/n3"
+gives 'a rollback to an older serial is allowed' 0 'rolled back' model --dir "$place" rollback
+gives '--downgrade installs an older serial' 0 'installed' \
+    model --dir "$place" --downgrade install "$work/n1"
+gives 'a bundle of another name is installed, whatever its serial' 0 'installed' \
+    model --dir "$place" install "$work/a"
+change "$work/n1" "m['serial'] = -1"
+refuses 'a serial out of range is refused' 4 'serial: -1 out of range' \
+    model --dir "$place" install "$work/n1"
+place=$work/var/dnnest/model
 
 # A kill at any moment leaves a whole bundle in force.
 rm -rf "$work/var/dnnest"

@@ -21,14 +21,14 @@ readonly CLIENT='slurm_error spank_context spank_job_control_setenv spank_option
 # Memory, strings, numbers.
 readonly LIBC='calloc free malloc realloc reallocarray
 memchr memcmp memcpy memmem memmove memset strchr strcmp strcspn strdup strerror_r strlen strncmp
-strndup strnlen strrchr strstr snprintf vsnprintf qsort bsearch __errno_location
+strndup strnlen strrchr strspn strstr snprintf vsnprintf qsort bsearch __errno_location
 abs llabs lround'
 readonly LIBM='cbrt ceil exp exp2 expm1 fabs floor fmax fmaxf fmin fmod ldexp log log1p log2 log10
 lrint llrint llround nearbyint pow round sqrt trunc'
-# host/load.c, host/watch.c and plugin/submit/state.c, and plugin/trace, which
+# host/load.c, host/trust.c, host/watch.c and plugin/submit/state.c, and plugin/trace, which
 # writes: on the plugin's own thread only.
 readonly LOAD='access closedir dirfd fdopendir geteuid openat openat64 opendir readdir readdir64
-fstatat fstatat64'
+fstatat fstatat64 readlinkat'
 readonly TRACE='fchmod ftruncate ftruncate64 gmtime_r lstat lstat64 rename unlink write'
 # host/people.c, on the same thread: may query a server, as slurmctld itself does for its
 # users and groups when it starts.

@@ -13,13 +13,13 @@ if [[ ! -x $build/tests/live/forge ]]; then
     skip_all "tests/live/forge is not built: 'make check' builds it"
 fi
 
-readonly KEYS='model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
+readonly KEYS=$LIVE_KEYS
 readonly ESCAPE=$'\e]0;gone\a\e[31m\nslurmctld: error: forged "},\\ \x9b31m\xc3'
 
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
-    live_conf Bundle=none "$@"
+    live_conf "$@"
 }
 
 # Sets 'job', 'said' and 'status'.
@@ -44,6 +44,11 @@ shown() {
 # Characters that are not printable ASCII.
 unprintable() {
     LC_ALL=C tr -d ' -~\n' <<<"$1" | od -An -tx1
+}
+
+changes() {
+    forge comment="dnnest:$KEYS"
+    [[ $(shown "$job") != "$plain" ]]
 }
 
 # left TITLE REGEX: the job that 'forge' made is as requested, and the user gets a message.
@@ -184,7 +189,7 @@ is 'sbatch reports escapes in --dnnest= in one line' "$(wc -l <"$dir/said")" 1
 
 # A lie can lower the request, as its owner can with -t, -c and --gres=. No lie raises
 # anything.
-for lie in epochs=1 epochs=100000 batch=1 batch=65536 deadline=30-0 objective=time; do
+for lie in steps=1 steps=100000000 batch=1 batch=65536 deadline=30-0 objective=time; do
     # shellcheck disable=SC2001
     keys=$(sed "s/${lie%%=*}=[^,]*,//" <<<"$KEYS"),$lie
     forge comment="dnnest:$keys"
@@ -197,6 +202,32 @@ for lie in epochs=1 epochs=100000 batch=1 batch=65536 deadline=30-0 objective=ti
         /^TresPerNode=/ { if ($0 !~ /:4$/) print }' <<<"$(shown "$job")")
     is "the lie $lie raises nothing" "$status $raised" '0 '
 done
+
+# --- directories that others can write ---------------------------------------------------
+
+# Any user could put another of root's files in the place of the site's.
+mkdir -m 1777 "$dir/open"
+cp -R "$dir/etc/bundle" "$dir/etc/hardware" "$dir/open/"
+mkdir -m 777 "$dir/open/way"
+cp -R "$dir/etc/bundle" "$dir/open/way/"
+for what in "Bundle=$dir/open/bundle" "Bundle=$dir/open/way/bundle" \
+    "HardwareDir=$dir/open/hardware"; do
+    write_conf Mode=enforce "$what"
+    mark
+    cluster_restart_ctld
+    like "a directory that others can write is not trusted on the path of ${what#*=$dir/}" \
+        "$(logged)" "directory $dir/open(/way)?: writable by others \\(mode [01]777\\)"
+done
+forge comment="dnnest:$KEYS"
+is 'with a catalogue on such a path no job is changed' "$status $(shown "$job")" "0 $plain"
+write_conf Mode=enforce
+chmod o+w "$dir/etc"
+mark
+cluster_restart_ctld
+like 'a directory that others can write is not trusted on the path of dnnest.conf' \
+    "$(logged)" "directory $dir/etc: writable by others .*jobs are not changed"
+chmod o-w "$dir/etc"
+ok 'a repaired directory is found without a reconfiguration' cluster_until 60 changes
 
 crashes=$(grep -aciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
 is 'slurmctld never complained about itself' "$crashes" 0

@@ -11,7 +11,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin backfill job_submit_dnnest
 
-readonly SPEC='dnnest:model=resnet50,precision=fp16,batch=64,steps=10,dataset=imagenet'
+readonly SPEC=dnnest:${LIVE_KEYS/steps=20000/steps=10}
 readonly OFF='dnnest:off'
 readonly DAY=(--gres=gpu:a100:1 -c 8 -t 1-0)
 # Slurm's soft limits, and dnnest's use of them
@@ -21,7 +21,7 @@ readonly SOFT_SINCE=2311 POLICY_SINCE=2411
 
 # Only the time of a job changes, so that its twin is the same in everything else.
 write_conf() {
-    live_conf Bundle=none Mode=enforce GpuType=keep Cpus=keep "$@"
+    live_conf Mode=enforce GpuType=keep Cpus=keep "$@"
 }
 
 # A job that ends at 'end NAME', and not before.

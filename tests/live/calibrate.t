@@ -18,7 +18,7 @@ readonly LIMIT_S=240 # for all jobs, which take seconds on an idle machine
 umask 022
 chmod 755 "$dir"
 mkdir "$dir/bin" "$dir/lib" "$dir/recorded" "$dir/conf"
-cp -R "$top/etc/hardware" "$top/etc/datasets.conf" "$dir/conf"
+cp -R "$share/hardware" "$share/bundle" "$share/datasets.conf" "$dir/conf"
 chmod -R u+rwX,go-w,go+rX "$dir/conf"
 cp "$top/packaging/slurm/calibrate" "$dir/bin"
 cp "$(readlink -f "$build/dnnest")" "$dir/bin/dnnest"
@@ -28,7 +28,7 @@ cp "$(readlink -f "$build/dnnest-bench")" "$dir/bin/real-bench"
 cat >"$dir/conf/dnnest.conf" <<END
 HardwareDir=$dir/conf/hardware
 Datasets=$dir/conf/datasets.conf
-Bundle=none
+Bundle=$dir/conf/bundle
 Gpu Type=a100 Device=a100_pcie_40gb
 Gpu Type=v100 Device=v100_pcie_32gb
 END

@@ -10,7 +10,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin carriers job_submit_dnnest spank_dnnest
 
-readonly KEYS='model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
+readonly KEYS=$LIVE_KEYS
 readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
 
 # --- helpers -------------------------------------------------------------------------
@@ -107,11 +107,11 @@ same '#SBATCH --dnnest=KEYS has the same result as the comment' "$want" option.s
 same '#SBATCH --dnnest=FILE has the same result as the comment' "$want" file.sh
 same '#SBATCH --comment= has the same result as the comment' "$want" comment.sh
 
-json "${KEYS/batch=64/batch=1}" | give "$home/first.json"
+json "${KEYS/batch=2/batch=1}" | give "$home/first.json"
 same 'keys beside a file override those of the file' \
-    "$want" --dnnest=@first.json,batch=64 job.sh
+    "$want" --dnnest=@first.json,batch=2 job.sh
 same '#DNNEST lines override the sidecar, and the option the comment' "$want" \
-    --dnnest=@first.json,epochs=20 --comment=dnnest:batch=64,epochs=1 lines.sh
+    --dnnest=@first.json,steps=20000 --comment=dnnest:batch=2,steps=1 lines.sh
 same 'the option of the command line replaces that of the script' "$want" \
     --dnnest="$KEYS" file.sh
 ln -s train.json "$home/link.json"
@@ -188,7 +188,7 @@ srun true >inner.srun 2>&1; echo "status $?" >>inner.srun
 sbatch --parsable -H --gres=gpu:a100:4 -c 80 -t 1-0 inner.sh >inner.id 2>inner.said
 touch inner.done
 END
-cluster_as_user sbatch -Q -o /dev/null -n 1 -t 60 --dnnest=@train.json,batch=64 outer.sh
+cluster_as_user sbatch -Q -o /dev/null -n 1 -t 60 --dnnest=@train.json,batch=2 outer.sh
 ok 'a job with a sidecar runs' cluster_until 120 test -e "$home/inner.done"
 is 'a job with a sidecar does not have it in its environment' "$(<"$home/inner.env")" ''
 is 'srun inside a job with a sidecar is silent' "$(<"$home/inner.srun")" 'status 0'
@@ -270,7 +270,7 @@ else
     same 'a file below SidecarDir has the same result as the comment' "$want" \
         --comment=dnnest:@train.json job.sh
     same 'keys after a file below SidecarDir override those of the file' "$want" \
-        --comment=dnnest:@sub/train.json,batch=64 job.sh
+        --comment=dnnest:@sub/train.json,batch=2 job.sh
     same 'the file of the option is taken instead of that of the comment' "$want" \
         --comment=dnnest:@none.json --dnnest=train.json job.sh
     wrong 'a wrong sidecar below SidecarDir' 'sidecar: line 2, column 20: .*' \
@@ -294,7 +294,7 @@ else
 
     # Swapped continuously with a link to another user's file, which is valid for another
     # job.
-    json "${KEYS/epochs=20/epochs=1}" >"$below/victim.json"
+    json "${KEYS/steps=20000/steps=1}" >"$below/victim.json"
     (
         while [[ -e $below/victim.json ]]; do
             ln -sf victim.json "$below/swap.new" && mv "$below/swap.new" "$below/swap.json"

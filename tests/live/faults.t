@@ -9,11 +9,11 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin faults job_submit_dnnest
 
-readonly RESNET='dnnest:model=resnet50,batch=64,precision=fp16,epochs=5,dataset=imagenet'
+readonly JOB=dnnest:$LIVE_KEYS
 
 # submit: a held job; sets $job, and $said, the message to its user.
 submit() {
-    job=$(cluster_as_user sbatch --parsable -H --gres=gpu:a100:4 -t 1-0 --comment="$RESNET" \
+    job=$(cluster_as_user sbatch --parsable -H --gres=gpu:a100:4 -t 1-0 --comment="$JOB" \
         --wrap=true 2>"$dir/said")
     said=$(<"$dir/said")
 }
@@ -24,7 +24,7 @@ restart() {
 }
 
 live_hardware
-live_conf Bundle=none Mode=enforce
+live_conf Mode=enforce
 
 if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting; then
     fail 'slurmctld starts with the plugin'

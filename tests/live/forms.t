@@ -14,29 +14,26 @@ live_begin forms job_submit_dnnest
 CLUSTER_CPUS='SocketsPerBoard=2 CoresPerSocket=24 ThreadsPerCore=2'
 
 # The limit is TimeMin and the CPUs are CpusPerGpuMin, for any prediction.
-readonly WORK='model=resnet50,batch=64,precision=fp16,epochs=2,dataset=imagenet,input=synthetic'
+readonly WORK=${LIVE_KEYS/steps=20000/steps=2000}
 readonly METADATA="dnnest:$WORK"
 
 # write_conf [KEY=VALUE]...: these are in the line of v100
 write_conf() {
     local nodes='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 NodeTmp=100000 ThreadsPerCore=2'
     nodes+=' Partitions=gpu,long'
-    mkdir -p "$dir/etc"
     cat >"$dir/etc/dnnest.new" <<END
 Mode=enforce Message=change
 HardwareDir=$dir/etc/hardware
 Datasets=$dir/etc/datasets.conf DecisionTime=1000
-Bundle=none
-MaxSlowdown=9 MinConfidence=0 TimeMin=12:00:00 CpusPerGpuMin=16
-Gpu Type=a100 Device=a100_sxm4_40gb Cost=4 $nodes ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib
-Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 $nodes ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta Features=ib $*
+Bundle=$dir/etc/bundle
+TimeMin=12:00:00 CpusPerGpuMin=16
+Gpu Type=a100 Device=a100_sxm4_40gb $nodes ByPartition=gpu-a100 MaxTime=2-0 ByFeature=ampere Features=ib
+Gpu Type=v100 Device=v100_sxm2_16gb $nodes ByPartition=gpu-v100 MaxTime=2-0 ByFeature=volta Features=ib $*
 END
     mv "$dir/etc/dnnest.new" "$dir/etc/dnnest.conf"
 }
 
-mkdir -p "$dir/etc/hardware"
-cp "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
-echo 'Dataset=imagenet Samples=1281167 SampleBytes=110000 Decode=jpeg' >"$dir/etc/datasets.conf"
+live_hardware
 chmod -R go-w "$dir/etc"
 write_conf
 partitions=(

@@ -10,8 +10,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin policy job_submit_dnnest
 
-readonly WORK='batch=64,epochs=20,dataset=imagenet'
-readonly RESNET="dnnest:model=resnet50,precision=fp16,$WORK"
+readonly JOB="dnnest:$LIVE_KEYS"
 readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0 --mem=300000)
 readonly V100=(--gres=gpu:v100:4 -t 1-0 --mem=300000)
 gid=$(id -g "$CLUSTER_USER")
@@ -21,12 +20,13 @@ group=$(id -gn "$CLUSTER_USER")
 
 live_partitions=gpu,debug
 write_conf() {
-    live_conf Bundle=none Mode=enforce "$@"
+    live_conf Mode=enforce "$@"
 }
 
 # Start a controller with these lines in its dnnest.conf, and mark its log.
 use() {
     write_conf "$@"
+    conf_lines=$(wc -l <"$dir/etc/dnnest.conf")
     log_mark=$(wc -l <"$dir/log/slurmctld.log")
     if ! cluster_restart_ctld; then
         fail 'slurmctld starts again'
@@ -87,38 +87,40 @@ END
 echo 'PartitionName=debug Nodes=v[1-2],a[1-2] MaxTime=2-0 State=UP' >>"$SLURM_CONF"
 use 'Policy Partition=debug Mode=observe' 'Policy Account=research Mode=advise'
 is 'a job that no line matches has the rules of the site' \
-    "$(judged -p gpu "${A100[@]}" --comment="$RESNET")" 'enforce change'
+    "$(judged -p gpu "${A100[@]}" --comment="$JOB")" 'enforce change'
 is 'a job in a partition has the rules of its line'\''s' \
-    "$(judged -p debug "${A100[@]}" --comment="$RESNET")" 'observe change'
+    "$(judged -p debug "${A100[@]}" --comment="$JOB")" 'observe change'
 is 'a job in several partitions has the rules of the one that matches' \
-    "$(judged -p gpu,debug "${A100[@]}" --comment="$RESNET")" 'observe change'
+    "$(judged -p gpu,debug "${A100[@]}" --comment="$JOB")" 'observe change'
 is 'a job of an account has the rules of its line'\''s' \
-    "$(judged -p gpu -A research "${A100[@]}" --comment="$RESNET")" 'advise change'
+    "$(judged -p gpu -A research "${A100[@]}" --comment="$JOB")" 'advise change'
 is 'of two lines the stricter one holds' \
-    "$(judged -p debug -A research "${A100[@]}" --comment="$RESNET")" 'observe change'
+    "$(judged -p debug -A research "${A100[@]}" --comment="$JOB")" 'observe change'
 
 use 'Policy Partition=gpu Mode=observe'
 is 'a job that names no partition is in the default one' \
-    "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
+    "$(judged "${A100[@]}" --comment="$JOB")" 'observe change'
 is 'a job that names a partition is not in the default one' \
-    "$(judged -p debug "${A100[@]}" --comment="$RESNET")" 'enforce change'
+    "$(judged -p debug "${A100[@]}" --comment="$JOB")" 'enforce change'
 
 use "Policy User=$CLUSTER_USER Mode=observe"
-is 'a user is known by name' "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
+is 'a user is known by name' "$(judged "${A100[@]}" --comment="$JOB")" 'observe change'
 use "Policy User=$(id -u "$CLUSTER_USER") Mode=advise"
-is 'a user is known by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'advise change'
+is 'a user is known by number' "$(judged "${A100[@]}" --comment="$JOB")" 'advise change'
 use 'Policy User=root Mode=observe' "Policy Group=$group Mode=advise"
 is 'a line of a user does not match another user, a group is known by name' \
-    "$(judged "${A100[@]}" --comment="$RESNET")" 'advise change'
+    "$(judged "${A100[@]}" --comment="$JOB")" 'advise change'
 use "Policy Group=$gid Mode=observe"
-is 'a group is known by number' "$(judged "${A100[@]}" --comment="$RESNET")" 'observe change'
+is 'a group is known by number' "$(judged "${A100[@]}" --comment="$JOB")" 'observe change'
 
-use 'Policy User=no-such-user Mode=observe'
-like 'a user that does not exist is an error with file and line' "$(logged)" \
-    "dnnest.conf: line 9: User: 'no-such-user' is not known: jobs are not changed"
-held "${A100[@]}" --comment="$RESNET"
-is 'with a user that does not exist no job is changed' \
-    "$(cluster_job_field "$job" AdminComment || true)" ''
+use 'Policy User=no-such-user Mode=observe' 'Policy Group=no-such-group Mode=observe'
+is 'a user that does not exist is logged once, with its line' "$(logged |
+    grep -c "; line $((conf_lines - 1)): User: 'no-such-user' is not known, the name is skipped, and 1 more")" 1
+is 'a line whose only user does not exist matches no job' \
+    "$(judged "${A100[@]}" --comment="$JOB")" 'enforce change'
+use "Policy User=no-such-user,$CLUSTER_USER Mode=observe"
+is 'a line with another user matches that one' \
+    "$(judged "${A100[@]}" --comment="$JOB")" 'observe change'
 
 # --- slurm.conf ----------------------------------------------------------------------
 
@@ -130,7 +132,7 @@ parameters() {
     cluster_reconfigure
 }
 judges() {
-    [[ $(judged "${A100[@]}" --comment="$RESNET") = "$1" ]]
+    [[ $(judged "${A100[@]}" --comment="$JOB") = "$1" ]]
 }
 parameters dnnest_mode=observe
 ok 'dnnest_mode=observe in slurm.conf stops dnnest also for users of a line with another mode' \
@@ -145,11 +147,11 @@ if [[ -x $dnnest ]]; then
         "$dnnest" config --conf "$dir/etc/dnnest.conf" --json "$@" | tr -d ' \n'
     }
     like 'dnnest config says the same' "$(config --user="$CLUSTER_USER")" \
-        '"key":"Mode","value":"advise","from":"dnnest.conf:9"'
+        "\"key\":\"Mode\",\"value\":\"advise\",\"from\":\"dnnest.conf:$conf_lines\""
     like 'dnnest config says what comes from slurm.conf' "$(config)" \
         '"key":"Cpus","value":"keep","from":"slurm.conf"'
     like 'dnnest config has the rules of the site for another user' "$(config --user=root)" \
-        '"key":"Mode","value":"enforce","from":"dnnest.conf:8"'
+        "\"key\":\"Mode\",\"value\":\"enforce\",\"from\":\"dnnest.conf:$((conf_lines - 1))\""
 else
     skip 'dnnest config says the same' 'the command is not built'
 fi
@@ -160,7 +162,7 @@ sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"
 use ControlGroup=100 Message=always
 held "${A100[@]}"
 plain=$(shown "$job")
-held "${A100[@]}" --comment="$RESNET"
+held "${A100[@]}" --comment="$JOB"
 is 'a job of the control group is like one without metadata' "$(shown "$job")" "$plain"
 is 'the user of a job of the control group gets no message' "$said" ''
 like 'the record of a job of the control group has what would have changed' \
@@ -172,7 +174,7 @@ like 'the log names the job of the control group' \
 use ControlGroup=50
 groups=()
 for batch in {1..16}; do
-    comment="dnnest:model=resnet50,precision=fp16,batch=$batch,epochs=20,dataset=imagenet"
+    comment="dnnest:${LIVE_KEYS/batch=2/batch=$batch}"
     groups+=("$(judged "${A100[@]}" --comment="$comment")")
     # Another request does not change the group.
     [[ $(judged --gres=gpu:a100:4 -c 40 -t 20:00:00 --mem=200000 --comment="$comment") = "${groups[-1]}" ]] ||
@@ -205,12 +207,12 @@ is 'with OptIn=metadata a job without metadata is not recorded' \
 
 readonly SHORT=(--gres=gpu:v100:4 -c 4 -t 40 --mem=300000)
 use
-held "${SHORT[@]}" --comment="$RESNET"
+held "${SHORT[@]}" --comment="$JOB"
 is 'a limit that is too low is kept' "$(minutes "$(cluster_job_field "$job" TimeLimit)")" 40
 is 'CPUs that are too few are kept' "$(cluster_job_field "$job" CPUs/Task)" 4
 
 use NeverRaise=no GpuType=keep
-submit "${SHORT[@]}" --comment="$RESNET" -o out-%j job.sh
+submit "${SHORT[@]}" --comment="$JOB" -o out-%j job.sh
 ok 'with NeverRaise=no a limit that is too low is raised' \
     test "$(minutes "$(cluster_job_field "$job" TimeLimit)")" -gt 40
 raised=$(cluster_job_field "$job" CPUs/Task)
@@ -223,16 +225,16 @@ like 'the srun of a job with raised CPUs has them' \
     "$(<"$dir/home/out-$job")" "^step on v[12] with $raised CPUs\$"
 
 use NeverRaise=no TimeMax=00:41:00 Cpus=keep GpuType=keep
-held "${SHORT[@]}" --comment="$RESNET"
+held "${SHORT[@]}" --comment="$JOB"
 is 'NeverRaise=no raises no limit above TimeMax' \
     "$(minutes "$(cluster_job_field "$job" TimeLimit)")" 40
 
 # --- the deadline --------------------------------------------------------------------
 
 use Cpus=keep TimeLimit=keep
-held "${A100[@]}" --comment="$RESNET"
+held "${A100[@]}" --comment="$JOB"
 like 'a job moves' "$(cluster_job_field "$job" TresPerNode)" 'gpu:v100:4 *$'
-held --gres=gpu:a100:4 -c 80 -t 60 --mem=300000 --deadline=now+2hours --comment="$RESNET"
+held --gres=gpu:a100:4 -c 80 -t 60 --mem=300000 --deadline=now+2hours --comment="$JOB"
 like 'a job with a deadline does not miss it on another type' \
     "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
 
@@ -241,7 +243,7 @@ like 'a job with a deadline does not miss it on another type' \
 use TimeLimit=time_min Cpus=keep GpuType=keep
 is 'without a soft limit TimeLimit=time_min is refused in one line' \
     "$(logged | grep -c 'TimeLimit=time_min needs Slurm 24.11')" 1
-held "${V100[@]}" --comment="$RESNET"
+held "${V100[@]}" --comment="$JOB"
 is 'without a soft limit TimeLimit=time_min keeps the time limit' \
     "$(cluster_job_field "$job" TimeLimit)" '1-00:00:00'
 is 'without a soft limit TimeLimit=time_min sets no minimum time' \
@@ -251,7 +253,7 @@ is 'a job adds no line about TimeLimit=time_min' \
 
 sed -i 's/^SchedulerParameters=.*/&,time_min_as_soft_limit/' "$SLURM_CONF"
 use TimeLimit=time_min Cpus=keep GpuType=keep
-held "${V100[@]}" -c 80 --comment="$RESNET" # with fewer the loaders take days
+held "${V100[@]}" -c 80 --comment="$JOB" # with fewer the loaders take days
 limits="$(cluster_job_field "$job" TimeLimit) $(cluster_job_field "$job" TimeMin)"
 if (($(_cluster_version) < 2411)); then
     is 'before Slurm 24.11 SchedulerParameters alone sets no minimum time' \
@@ -261,7 +263,7 @@ if (($(_cluster_version) < 2411)); then
 else
     like 'with a soft limit a minimum time is set, and the limit is kept' \
         "$limits" '^1-00:00:00 [0-9:]+$'
-    held "${V100[@]}" --comment="$RESNET" --array=1-2
+    held "${V100[@]}" --comment="$JOB" --array=1-2
     is 'no minimum time is set on an array' "$(cluster_job_field "$job" TimeMin | head -1)" 'N/A'
 fi
 

@@ -16,18 +16,17 @@ if ! "$PYTHON" -c 'import torch' 2>/dev/null; then skip_all "$PYTHON has no torc
 # Files that the user may read, and only root may write.
 umask 022
 hook=$dir/share/dnnest/probe
-mkdir -p "$dir/bin" "$dir/lib" "$dir/etc/hardware" "$hook"
+mkdir -p "$dir/bin" "$dir/lib" "$hook"
+live_hardware
 real=$(realpath "$dnnest")
 if [[ -x ${real%/*}/.libs/dnnest ]]; then real=${real%/*}/.libs/dnnest; fi
 install -m 755 "$real" "$dir/lib/dnnest"
-install -m 644 "$top"/etc/hardware/*.conf "$dir/etc/hardware/"
-install -m 644 "$top/etc/datasets.conf" "$dir/etc/"
 install -m 644 "$top/cli/probe/hook/sitecustomize.py" "$hook/"
 install -m 644 "$top/tests/cli/tiny.py" "$dir/"
 cat >"$dir/etc/dnnest.conf" <<END
 HardwareDir=$dir/etc/hardware
 Datasets=$dir/etc/datasets.conf
-Bundle=none
+Bundle=$dir/etc/bundle
 Mode=enforce
 ProbeDir=$hook
 END
@@ -35,7 +34,7 @@ END
 cat >"$dir/bin/dnnest" <<END
 #!/bin/bash
 exec "$dir/lib/dnnest" "\$1" --conf "$dir/etc/dnnest.conf" --hardware "$dir/etc/hardware" \\
-    --datasets "$dir/etc/datasets.conf" --model none "\${@:2}"
+    --datasets "$dir/etc/datasets.conf" "\${@:2}"
 END
 chmod 755 "$dir/bin/dnnest"
 
@@ -48,7 +47,7 @@ pass 'Slurm starts'
 
 probe() {
     cluster_as_user env OMP_NUM_THREADS=1 "$dir/bin/dnnest" probe --conf "$dir/etc/dnnest.conf" \
-        --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --model none \
+        --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" \
         --hook "$hook" --record "$dir/home/rows.db" --steps 20 --warmup 3 --seconds 300 "$@"
 }
 spec='params=10.5k,flops=6.5M,activations=90k,steps=300,optimizer=momentum,app=tiny'
@@ -87,7 +86,7 @@ gone() { [[ -z $(cluster_pids python3) ]]; }
 ok 'no program of a task is left' cluster_until 30 gone
 
 cluster_as_user "$dir/bin/dnnest" evaluate --conf "$dir/etc/dnnest.conf" \
-    --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --model none --json \
+    --hardware "$dir/etc/hardware" --datasets "$dir/etc/datasets.conf" --json \
     "$dir/home/rows.db" >"$dir/judged"
 is 'evaluate reads what was collected' \
     "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["predicted"])' \

@@ -15,7 +15,7 @@ for tool in slurmrestd python3 jq; do
 done
 home=$dir/home
 
-readonly SPEC='dnnest:model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
+readonly SPEC=dnnest:$LIVE_KEYS
 # The first version with TRES and with numbers that may be unset.
 readonly TRES_SINCE=39
 
@@ -23,7 +23,7 @@ readonly TRES_SINCE=39
 
 write_conf() {
     live_hardware
-    live_conf Bundle=none Mode=enforce
+    live_conf Mode=enforce
 }
 
 # request METHOD PATH [FILE]: the answer's body, then its status on a separate line. As the
@@ -149,11 +149,11 @@ for number in "${numbers[@]}"; do
         "$complaints" "$quiet"
     like "v0.0.$number: the record is kept" "$(cluster_job_field "$job" AdminComment)" \
         '^\{"dnnest":1,.*"verdict":"change"'
-    post "$number" "${SPEC/epochs=20/epochs=many}" true
+    post "$number" "${SPEC/steps=20000/steps=many}" true
     is "v0.0.$number: a job with wrong metadata is not changed" \
         "$status $(shown "$job")" "200 $plain"
     like "v0.0.$number: a job with wrong metadata gets the reason" \
-        "$said" '^dnnest: .*epochs.*; job submitted as written$'
+        "$said" '^dnnest: .*steps.*; job submitted as written$'
     post "$number" "$SPEC" false
     ok "v0.0.$number: a job that was moved runs" cluster_wait_job "$job" COMPLETED 120
     output=$(cat "$home/out-$number" 2>&1) || true

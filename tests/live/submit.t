@@ -12,13 +12,13 @@ set -euo pipefail
 live_begin submit job_submit_dnnest
 
 readonly WORK='batch=64,epochs=20,dataset=imagenet'
-readonly RESNET="dnnest:model=resnet50,precision=fp16,$WORK"
+readonly JOB="dnnest:$LIVE_KEYS"
 readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
 
 # --- helpers -------------------------------------------------------------------------
 
 write_conf() {
-    live_conf Bundle=none "$@"
+    live_conf "$@"
 }
 
 # Sets 'job' and 'said'; 'status' is sbatch's.
@@ -92,7 +92,7 @@ if ! cluster_start "$dir" --plugin-dir "$plugin_dir"; then
     exit 1
 fi
 pass 'slurmctld starts with the plugin'
-like 'the log says what was loaded' "$(logged)" 'mode enforce, 2 GPU types, [0-9]+ devices'
+like 'the log says what was loaded' "$(logged)" 'mode enforce, 2 GPU types, [0-9]+ devices, .*model bundle default'
 
 cat >"$dir/home/job.sh" <<'END'
 #!/bin/sh
@@ -117,7 +117,7 @@ for form in "${forms[@]}"; do
     moves=", gpu a100:4 -> $type:4 \\([0-9.]+x the time, [0-9.]+x the cost\\)"
     if [[ $type = a100 ]]; then moves=; fi
     # shellcheck disable=SC2086
-    submit $gpu $options -t 1-0 --comment="$RESNET" -o out-%j job.sh
+    submit $gpu $options -t 1-0 --comment="$JOB" -o out-%j job.sh
     ids+=("$job")
     is "a user who requests $gpu $options gets one line" "$(grep -c . <<<"$said")" 1
     like "the line for $gpu $options says what changed and how to opt out" "$said" \
@@ -167,16 +167,16 @@ like 'a job that needs more than 16 GB stays on the a100' \
 like 'the log says why a job that needs more than 16 GB stays' \
     "$(logged)" 'not v100: may need [0-9]+ MiB'
 
-held "${A100[@]}" -w a1 --comment="$RESNET"
+held "${A100[@]}" -w a1 --comment="$JOB"
 like 'a job that names its node keeps its type' "$(cluster_job_field "$job" TresPerNode)" 'gpu:a100:4 *$'
 
-held -t 1-0 -c 80 --gres=gpu:a100:4 --comment="$RESNET" --exclusive
+held -t 1-0 -c 80 --gres=gpu:a100:4 --comment="$JOB" --exclusive
 like 'a job that requests whole nodes keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task)" '^80$'
 
-held "${A100[@]}" --comment="$RESNET" --array=1-4%2
+held "${A100[@]}" --comment="$JOB" --array=1-4%2
 like 'a job array moves as a whole' "$(cluster_job_field "$job" TresPerNode)" 'gpu:v100:4 *$'
 
-held "${A100[@]}" --comment="$RESNET" : --gres=gpu:a100:2 -c 40
+held "${A100[@]}" --comment="$JOB" : --gres=gpu:a100:2 -c 40
 is 'a heterogeneous job keeps its time' "$(cluster_job_field "$job" TimeLimit | head -1)" '1-00:00:00'
 is 'a heterogeneous job keeps its CPUs' "$(cluster_job_field "$job" CPUs/Task | head -1)" 80
 like 'a heterogeneous job keeps its GPU types' \
@@ -184,14 +184,14 @@ like 'a heterogeneous job keeps its GPU types' \
 
 mark
 seq 20 | xargs -P 10 -I@ setpriv --reuid="$CLUSTER_USER" --clear-groups --regid="$(id -g "$CLUSTER_USER")" \
-    sbatch -Q -H --chdir="$dir/home" "${A100[@]}" --comment="$RESNET" "$dir/home/job.sh" 2>/dev/null
+    sbatch -Q -H --chdir="$dir/home" "${A100[@]}" --comment="$JOB" "$dir/home/job.sh" 2>/dev/null
 is 'twenty parallel submissions are all served' "$(logged | grep -c 'verdict=change')" 20
 
 # --- time only -----------------------------------------------------------------------
 
 for command in srun 'salloc srun'; do
     # shellcheck disable=SC2016,SC2086  # the job's shell expands
-    out=$(cluster_as_user ${command%% *} "${A100[@]}" --comment="$RESNET" ${command#"${command%% *}"} \
+    out=$(cluster_as_user ${command%% *} "${A100[@]}" --comment="$JOB" ${command#"${command%% *}"} \
         sh -c 'echo "on $SLURMD_NODENAME $(scontrol show job "$SLURM_JOB_ID")"' 2>"$dir/said") || out=failed
     like "${command%% *} runs on the requested GPUs" "$out" '^on a[12]'
     like "${command%% *} has the requested CPUs" "$out" 'NumCPUs=80'
@@ -234,7 +234,7 @@ for case in "${garbage[@]}"; do
 done
 
 # Slurm itself refuses comments above 1 KiB; the plugin gets them before that.
-held "${A100[@]}" --comment="$RESNET $(printf 'x%.0s' {1..100000})"
+held "${A100[@]}" --comment="$JOB $(printf 'x%.0s' {1..100000})"
 ok 'a comment of 100 KB does not hurt the controller' scontrol ping
 
 # --- a model bundle ------------------------------------------------------------------
@@ -242,28 +242,28 @@ ok 'a comment of 100 KB does not hurt the controller' scontrol ping
 make_bundle=${abs_top_builddir:-$top}/tests/unit/make_bundle
 use_bundle() {
     use_conf Mode=enforce "Bundle=$1"
-    held "${A100[@]}" --comment="$RESNET"
+    held "${A100[@]}" --comment="$JOB"
     limit=$(cluster_job_field "$job" TimeLimit)
 }
 if [[ -x $make_bundle ]]; then
     use_bundle none
     white=$limit
-    mkdir "$dir/etc/bundle"
-    "$make_bundle" "$dir/etc/bundle"
+    mkdir "$dir/etc/small"
+    "$make_bundle" "$dir/etc/small"
     mark
-    use_bundle "$dir/etc/bundle"
+    use_bundle "$dir/etc/small"
     like 'a model bundle is loaded' "$(logged)" 'model bundle small'
     not_ok 'a model bundle changes the time limit' test "$limit" = "$white"
-    echo >>"$dir/etc/bundle/step.trees"
+    echo >>"$dir/etc/small/step.trees"
     mark
-    use_bundle "$dir/etc/bundle"
+    use_bundle "$dir/etc/small"
     like 'a broken bundle is named' "$(logged)" 'step.trees: .*(in use is kept|going on without a model bundle)'
     if (($(_cluster_version) < 2311)); then
         not_ok 'a broken bundle leaves the old one in force' test "$limit" = "$white"
     else # a new process, which has no previous bundle
         is 'a broken bundle leaves the white box in force' "$limit" "$white"
     fi
-    use_bundle none
+    use_bundle "$dir/etc/bundle"
 else
     skip 'a model bundle is loaded' 'tests/unit/make_bundle is not built'
 fi
@@ -275,14 +275,14 @@ with_plugin=$(show_plain_jobs)
 is 'jobs without metadata leave no trace in the log' "$(logged)" ''
 
 use_mode observe
-held "${A100[@]}" --comment="$RESNET"
+held "${A100[@]}" --comment="$JOB"
 is 'observe changes nothing' "$(shown "$job")" "$plain_a100"
 is 'observe says nothing' "$said" ''
 like 'observe records the decision' "$(cluster_job_field "$job" AdminComment)" \
     '^\{"dnnest":1,"version":"[0-9.]+","mode":"observe","verdict":"change",'
 
 use_mode advise
-held "${A100[@]}" --comment="$RESNET"
+held "${A100[@]}" --comment="$JOB"
 is 'advise changes nothing' "$(shown "$job")" "$plain_a100"
 like 'advise reports to the user what would be enough' \
     "$said" '^sbatch: dnnest: would suffice: .*job unchanged\)$'
@@ -307,7 +307,7 @@ ok 'the record reaches sacct' cluster_until 60 in_sacct
 
 mark
 use_mode sideways
-held "${A100[@]}" --comment="$RESNET"
+held "${A100[@]}" --comment="$JOB"
 is 'after a reconfiguration with a broken dnnest.conf jobs are not changed' \
     "$(shown "$job")" "$plain_a100"
 like 'the log names file, line and value of a broken dnnest.conf' \
@@ -315,7 +315,7 @@ like 'the log names file, line and value of a broken dnnest.conf' \
 
 mark
 ok 'slurmctld starts with a broken dnnest.conf' cluster_restart_ctld
-held "${A100[@]}" --comment="$RESNET"
+held "${A100[@]}" --comment="$JOB"
 is 'a slurmctld started with a broken dnnest.conf changes no job' \
     "$(shown "$job")" "$plain_a100"
 is 'a slurmctld started with a broken dnnest.conf sends the user no message' "$said" ''
@@ -325,7 +325,7 @@ write_conf Mode=enforce
 chmod 666 "$dir/etc/dnnest.conf"
 mark
 ok 'slurmctld starts with a dnnest.conf that any user may write' cluster_restart_ctld
-held "${A100[@]}" --comment="$RESNET"
+held "${A100[@]}" --comment="$JOB"
 is 'with a dnnest.conf that any user may write no job is changed' \
     "$(shown "$job")" "$plain_a100"
 like 'the log has the reason why a dnnest.conf that any user may write is not read' \
@@ -334,7 +334,7 @@ like 'the log has the reason why a dnnest.conf that any user may write is not re
 rm "$dir/etc/dnnest.conf"
 mark
 ok 'slurmctld starts without dnnest.conf' cluster_restart_ctld
-held "${A100[@]}" --comment="$RESNET"
+held "${A100[@]}" --comment="$JOB"
 is 'without dnnest.conf jobs are not changed' "$(shown "$job")" "$plain_a100"
 is 'one line of the log says that dnnest.conf is missing' \
     "$(logged | grep -c 'not found: jobs are not changed')" 1
@@ -343,7 +343,7 @@ write_conf Mode=enforce
 sed -i '/^SlurmctldParameters=/d' "$SLURM_CONF"
 echo 'SlurmctldParameters=dnnest_mode=observe' >>"$SLURM_CONF"
 ok 'slurmctld starts again with a sound dnnest.conf' cluster_restart_ctld
-held "${A100[@]}" --comment="$RESNET"
+held "${A100[@]}" --comment="$JOB"
 is 'SlurmctldParameters=dnnest_mode=observe overrides dnnest.conf' "$said" ''
 like 'SlurmctldParameters=dnnest_mode=observe is in the record' \
     "$(cluster_job_field "$job" AdminComment)" '"mode":"observe"'

@@ -12,10 +12,10 @@ live_begin traces job_submit_dnnest
 if ! command -v python3 >/dev/null; then skip_all 'no python3'; fi
 cluster_trap "umount '$dir/full' 2>/dev/null || :; rm -rf '$dir'"
 
-readonly RESNET='dnnest:model=resnet50,precision=fp16,batch=64,epochs=20,dataset=imagenet'
+readonly JOB=dnnest:$LIVE_KEYS
 readonly A100=(--gres=gpu:a100:4 -c 80 -t 1-0)
 decisions=$dir/trace/decisions.jsonl
-bundle=none
+bundle=$dir/etc/bundle
 # The time to find a change on a slow machine; usually four seconds.
 readonly FIND_S=60
 
@@ -139,7 +139,7 @@ is 'the thread of the plugin takes no signals of slurmctld' "$blocked" fffffffe7
 
 # --- record and log ------------------------------------------------------------------
 
-held "${A100[@]}" -J first --comment="$RESNET"
+held "${A100[@]}" -J first --comment="$JOB"
 record=$(cluster_job_field "$job" AdminComment)
 like 'scontrol shows the record' "$record" \
     '^\{"dnnest":1,"version":"[0-9.]+","mode":"enforce","verdict":"change","req":\{"time_s":86400,'
@@ -161,7 +161,7 @@ logs_job 'an error is in the log, with partition and account' \
     "[x for x in d if x['name'] == 'other' and x['verdict'] == 'error'
       and x['partition'] == 'gpu' and x['account'] == 'research'
       and 'colour' in x['error'] and not x['applied']]"
-held --gres=gpu:1 -J third --comment="$RESNET"
+held --gres=gpu:1 -J third --comment="$JOB"
 logs_job 'what was not rewritten is in the log' \
     "[x for x in d if x['name'] == 'third' and not x['applied']]"
 
@@ -173,7 +173,7 @@ hostile=(
     "$(printf 'x%.0s' {1..900})"
 )
 for name in "${hostile[@]}"; do
-    held "${A100[@]}" -J "$name" --comment="$RESNET"
+    held "${A100[@]}" -J "$name" --comment="$JOB"
 done
 logs_job 'hostile names of jobs leave lines of printable JSON' \
     "len([x for x in d if x['verdict'] == 'change']) == 1 + ${#hostile[@]}
@@ -206,7 +206,7 @@ fi
 
 # --- accounting ----------------------------------------------------------------------
 
-submit "${A100[@]}" --comment="$RESNET" job.sh
+submit "${A100[@]}" --comment="$JOB" job.sh
 ok 'a rewritten job completes' cluster_wait_job "$job" COMPLETED 90
 record=$(cluster_job_field "$job" AdminComment)
 in_sacct() {
@@ -223,7 +223,7 @@ ok 'slurmdbd has the limit that the job ran under' cluster_until 60 has_limit
 
 # The mode that the next job's record names.
 mode_is() {
-    held "${A100[@]}" --comment="$RESNET"
+    held "${A100[@]}" --comment="$JOB"
     [[ $(cluster_job_field "$job" AdminComment) = *"\"mode\":\"$1\""* ]]
 }
 mark
@@ -255,7 +255,8 @@ ok 'a repaired catalogue is in force' \
 
 mark
 echo 'Dataset=mine Samples=1000000 SampleBytes=110000 Decode=jpeg' >>"$dir/etc/datasets.conf"
-ok 'a changed table of data sets is found' cluster_until "$FIND_S" has_logged ' 2 data sets'
+ok 'a changed table of data sets is found' \
+    cluster_until "$FIND_S" has_logged " $(grep -c '^Dataset=' "$dir/etc/datasets.conf") data sets"
 
 mark
 chmod 666 "$dir/etc/dnnest.conf"
@@ -265,14 +266,14 @@ chmod 644 "$dir/etc/dnnest.conf"
 
 make_bundle=${abs_top_builddir:-$top}/tests/unit/make_bundle
 bundle_is() {
-    held "${A100[@]}" --comment="$RESNET"
+    held "${A100[@]}" --comment="$JOB"
     [[ $(cluster_job_field "$job" AdminComment) = *"\"bundle\":\"$1\""* ]]
 }
 if [[ -x $make_bundle ]]; then
     mark
-    mkdir "$dir/etc/bundle"
-    "$make_bundle" "$dir/etc/bundle"
-    bundle=$dir/etc/bundle
+    mkdir "$dir/etc/small"
+    "$make_bundle" "$dir/etc/small"
+    bundle=$dir/etc/small
     write_conf Mode=enforce
     ok 'a model bundle is found, and the record names it' cluster_until "$FIND_S" bundle_is small
     cp "$bundle/step.trees" "$dir/step.trees"
@@ -287,7 +288,7 @@ if [[ -x $make_bundle ]]; then
     cp "$dir/step.trees" "$bundle/step.trees"
     write_conf Mode=enforce
     ok 'a repaired model bundle is in force' cluster_until "$FIND_S" mode_is enforce
-    bundle=none
+    bundle=$dir/etc/bundle
 else
     skip 'a model bundle is found' 'tests/unit/make_bundle is not built'
 fi
@@ -296,7 +297,7 @@ fi
 
 cluster_until "$FIND_S" lines "$decisions" "len(d) > 10" || true
 mv "$decisions" "$decisions.old"
-held "${A100[@]}" -J rotated --comment="$RESNET"
+held "${A100[@]}" -J rotated --comment="$JOB"
 logs_job 'a log that was renamed is created again' "[x for x in d if x['name'] == 'rotated']"
 
 if mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
@@ -305,11 +306,11 @@ if mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
     write_conf Mode=enforce
     ok 'a log on another disk is written' cluster_until "$FIND_S" test -e "$decisions"
     head -c 1M /dev/zero >"$dir/full/filler" 2>/dev/null || true
-    held "${A100[@]}" -J lost --comment="$RESNET"
-    held "${A100[@]}" -J lost --comment="$RESNET"
+    held "${A100[@]}" -J lost --comment="$JOB"
+    held "${A100[@]}" -J lost --comment="$JOB"
     ok 'a full disk is logged' \
         cluster_until "$FIND_S" has_logged "$decisions: .*\(written\|disk full\|No space\)"
-    held "${A100[@]}" -J lost --comment="$RESNET"
+    held "${A100[@]}" -J lost --comment="$JOB"
     like 'a full disk does not delay jobs' "$said" 'dnnest: time'
     sleep 3
     is 'a full disk is logged once' "$(logged | grep -c "$decisions")" 1
@@ -322,7 +323,7 @@ if mount -t tmpfs -o size=64k none "$dir/full" 2>/dev/null; then
     decisions=$dir/trace/decisions.jsonl
     write_conf Mode=enforce
     logs_back() {
-        held "${A100[@]}" -J back --comment="$RESNET"
+        held "${A100[@]}" -J back --comment="$JOB"
         sleep 2
         lines "$decisions" "any(x['name'] == 'back' for x in d)"
     }
@@ -352,14 +353,15 @@ fi
 
 # --- limits set by hand --------------------------------------------------------------
 
-held "${A100[@]}" --comment="$RESNET" --requeue
+held "${A100[@]}" --comment="$JOB" --requeue
 mine=$job
 like 'a job is rewritten' "$(cluster_job_field "$mine" TimeLimit)" '^[0-9:]+$'
 ok 'the owner of a job sets another limit' \
     cluster_as_user scontrol update job="$mine" TimeLimit=777
 is 'the limit of the owner is in force' "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
 before=$(cluster_job_field "$mine" AdminComment)
-cluster_as_user scontrol update job="$mine" Comment="$RESNET"
+# slurmctld refuses it until slurmdbd knows the job.
+cluster_until 60 cluster_as_user scontrol update job="$mine" Comment="$JOB"
 is 'the limit of the owner is kept when the description is updated' \
     "$(cluster_job_field "$mine" TimeLimit)" 12:57:00
 cluster_reconfigure
@@ -372,7 +374,7 @@ scontrol update job="$mine" TimeLimit=1-12:00:00
 is 'an admin may set a limit above the request' \
     "$(cluster_job_field "$mine" TimeLimit)" 1-12:00:00
 
-submit "${A100[@]}" --comment="$RESNET" --requeue job.sh 600
+submit "${A100[@]}" --comment="$JOB" --requeue job.sh 600
 ok 'a rewritten job runs' cluster_wait_job "$job" RUNNING 90
 gpus=$(cluster_job_field "$job" TresPerNode)
 scontrol update job="$job" TimeLimit=1-12:00:00
@@ -388,7 +390,7 @@ counts 'updates are counted' "v['dnnest_modifications_total'] >= 1"
 # --- the end -------------------------------------------------------------------------
 
 write_conf Mode=enforce
-held "${A100[@]}" -J last --comment="$RESNET"
+held "${A100[@]}" -J last --comment="$JOB"
 started=$SECONDS
 _cluster_end slurmctld
 ok 'slurmctld ends quickly' test $((SECONDS - started)) -le 8

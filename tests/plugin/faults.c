@@ -681,7 +681,7 @@ static void break_gpu_keys (void)
 static void break_scopes (void)
 {
     static const char *const lists[] = {"\"\"", "a,,b", "\"a b\"", long_text, NULL};
-    static const char *const names[] = {"nobody-of-this-name", "4294967295", NULL};
+    static const char *const names[] = {"4294967294", "4294967295", NULL};
     const struct dn_scope_key *scopes = dn_scope_keys ();
 
     for (int i = 0; i < DN_N_SCOPES; i++) {

@@ -6,6 +6,8 @@
 #include "fake_site.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -267,6 +269,59 @@ static void estimates_are_reused_until_the_site_is_loaded_again (void **state)
     assert_int_equal (stop_and_count_reused () - before, 3);
 }
 
+/* The name service of this program: "anna" is user 1000, nobody else exists. */
+static bool has_anna;
+static bool service_fails;
+
+__attribute__ ((visibility ("default"))) int getpwnam_r (const char *restrict name,
+                                                         struct passwd *restrict entry,
+                                                         char *restrict text,
+                                                         size_t size,
+                                                         struct passwd **restrict found)
+{
+    *found = NULL;
+    if (service_fails)
+        return EIO;
+    if (!has_anna || strcmp (name, "anna") != 0 || size < sizeof ("anna"))
+        return 0;
+    memset (entry, 0, sizeof (*entry));
+    memcpy (text, "anna", sizeof ("anna"));
+    entry->pw_name = text;
+    entry->pw_uid = 1000;
+    *found = entry;
+    return 0;
+}
+
+static void a_user_who_comes_and_a_name_service_that_fails_are_told_apart (void **state)
+{
+    static const char conf[] = ENFORCE "Policy User=anna,1234 Mode=observe\n";
+
+    (void) state;
+    has_anna = service_fails = false;
+    start_plugin (conf);
+    assert_contains (stand_in_error, "User: 'anna' is not known, the name is skipped");
+    assert_true (limit_given () < 1440);
+    has_anna = true;
+    assert_becomes (false); /* without a change of a file */
+    service_fails = true;
+    stand_in_forget ();
+    reconfigure ();
+    assert_said ("User: 'anna' cannot be looked up: ");
+    assert_contains (stand_in_error, "the configuration in use is kept");
+    assert_int_equal (limit_given (), 1440);
+    service_fails = false;
+    write_conf (ENFORCE);
+    assert_becomes (true);
+    stop_plugin ();
+    service_fails = true;
+    start_plugin (conf);
+    assert_contains (stand_in_error, "jobs are not changed");
+    assert_int_equal (limit_given (), 1440);
+    service_fails = has_anna = false;
+    assert_becomes (true); /* looked up again, and not known */
+    stop_plugin ();
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +335,8 @@ int main (void)
         TEST ("a child of a fork does not wait for a thread it lacks",
               a_child_of_a_fork_does_not_wait_for_a_thread_it_lacks),
 #endif
+        TEST ("a user who comes and a name service that fails are told apart",
+              a_user_who_comes_and_a_name_service_that_fails_are_told_apart),
         TEST ("threads do not pile up", threads_do_not_pile_up),
         TEST ("estimates are reused until the site is loaded again",
               estimates_are_reused_until_the_site_is_loaded_again),

@@ -12,6 +12,7 @@
 
 #include "host/carry.h"
 #include "host/files.h"
+#include "host/trust.h"
 
 #define MAX 1024
 
@@ -219,6 +220,58 @@ static int make_files (void **state)
                : 0;
 }
 
+static void expect_trust (const char *name, const char *says)
+{
+    struct dn_err err = {.text = ""};
+    int rc = dn_trust_parents (path_of (name), &err);
+
+    if (says)
+        assert_contains (err.text, says);
+    assert_int_equal (rc, says ? -1 : 0);
+}
+
+static void no_directory_on_the_path_may_be_writable_by_others (void **state)
+{
+    (void) state;
+    expect_trust ("sub/file", NULL);
+    chmod (path_of ("sub"), 0757);
+    expect_trust ("sub/file", "/sub: writable by others (mode 0757)");
+    expect_trust ("sub/deeper/file", "/sub: writable by others");
+    expect_trust ("dirlink/file", "/sub: writable by others");
+    expect_trust ("sub/../file", "/sub: writable by others");
+    expect_trust ("sub", NULL); /* itself is what is opened and checked */
+    chmod (path_of ("sub"), 0775);
+    expect_trust ("sub/file", NULL);
+    chmod (path_of ("sub"), 0755);
+    expect_trust ("dirlink/file", NULL);
+    expect_trust ("nothing/file", NULL); /* for open () to report */
+    expect_trust ("file/file", NULL);
+}
+
+static void a_sticky_directory_may_only_be_above_that_of_the_file (void **state)
+{
+    (void) state;
+    assert_int_equal (mkdir (path_of ("sub/inner"), 0755), 0);
+    chmod (path_of ("sub"), 01777);
+    expect_trust ("sub/file", "/sub: writable by others (mode 1777), where no file");
+    expect_trust ("sub/inner/file", NULL);
+    if (chown (path_of ("sub/inner"), 65534, (gid_t) -1) == 0)
+        expect_trust ("sub/inner/file", "inner: owned by uid 65534, expected root or");
+    if (lchown (path_of ("dirlink"), 65534, (gid_t) -1) == 0)
+        expect_trust ("dirlink/inner/file", "inner: owned by uid 65534");
+    chmod (path_of ("sub"), 0755);
+    expect_trust ("sub/inner/file", NULL);
+    rmdir (path_of ("sub/inner"));
+}
+
+static void links_that_do_not_end_are_an_error (void **state)
+{
+    (void) state;
+    assert_int_equal (symlink ("loop", path_of ("loop")), 0);
+    expect_trust ("loop/file", "too many or too long symbolic links");
+    unlink (path_of ("loop"));
+}
+
 static int remove_files (void **state)
 {
     static const char *const names[] = {
@@ -244,6 +297,11 @@ int main (void)
         TEST ("comments name files only where a directory is set",
               comments_name_files_only_where_a_directory_is_set),
         TEST ("options name files of the client", options_name_files_of_the_client),
+        TEST ("no directory on the path may be writable by others",
+              no_directory_on_the_path_may_be_writable_by_others),
+        TEST ("a sticky directory may only be above that of the file",
+              a_sticky_directory_may_only_be_above_that_of_the_file),
+        TEST ("links that do not end are an error", links_that_do_not_end_are_an_error),
     };
 
     return cmocka_run_group_tests_name ("files", tests, make_files, remove_files);

@@ -13,6 +13,8 @@ static int find_user (const void *self,
                       struct dn_err *err)
 {
     (void) self;
+    if (strcmp (name, "down") == 0)
+        return dn_err_set (err, DN_E_IO, "User: '%s' cannot be looked up", name);
     if (strcmp (name, "alice") != 0 && strcmp (name, "bob") != 0)
         return dn_err_set (err, DN_E_RANGE, "User: '%s' is not known", name);
     *uid = name[0] == 'a' ? 1001 : 1002;
@@ -25,6 +27,8 @@ static int find_group (const void *self,
                        struct dn_err *err)
 {
     (void) self;
+    if (strcmp (name, "down") == 0)
+        return dn_err_set (err, DN_E_IO, "Group: '%s' cannot be looked up", name);
     if (strcmp (name, "staff") != 0 && strcmp (name, "void") != 0)
         return dn_err_set (err, DN_E_RANGE, "Group: '%s' is not known", name);
     group->gid = name[0] == 's' ? 50 : 51;
@@ -283,15 +287,14 @@ static void wrong_lines_are_named (void **state)
         {"Policy", "a Policy line needs a scope"},
         {"Policy Mode=observe", "a Policy line needs a scope"},
         {"Policy User=alice", "a Policy line needs a scope"},
-        {"Policy User=carol Mode=observe", "User: 'carol' is not known"},
-        {"Policy Group=nogroup Mode=observe", "Group: 'nogroup' is not known"},
-        {"Policy User=alice,carol Mode=observe", "User: 'carol' is not known"},
+        {"Policy User=down Mode=observe", "User: 'down' cannot be looked up"},
+        {"Policy Group=down Mode=observe", "Group: 'down' cannot be looked up"},
+        {"Policy User=alice,carol,down Mode=observe", "'down' cannot be looked up"},
         {"Policy User= Mode=observe", "User: an empty name in the list"},
         {"Policy User=alice,,bob Mode=observe", "User: an empty name in the list"},
         {"Policy User=alice, Mode=observe", "User: an empty name in the list"},
         {"Policy User=99999999999 Mode=observe", "User: 99999999999 out of range"},
         {"Policy User=4294967294 Mode=observe", "User: 4294967294 out of range"},
-        {"Policy User=-1 Mode=observe", "User: '-1' is not known"},
         {"Policy Group=4294967295 Mode=observe", "Group: 4294967295 out of range"},
         {"Policy Partition=\"a b\" Mode=observe", "'a b' has a blank"},
         {"Policy Partition=a\tx Mode=observe", "not of the form Key=Value"},
@@ -321,8 +324,75 @@ static void wrong_lines_are_named (void **state)
         assert_contains (err.text, cases[i][1]);
         assert_contains (err.text, "conf: line 2: ");
         assert_int_equal (site->policies.n_policies, 0);
+        assert_int_equal (site->policies.n_unknown, 0);
         scene_free (site);
     }
+}
+
+static enum dn_mode mode_of (const struct dn_site *site, struct dn_submitter who)
+{
+    return dn_site_rules (site, &who, NULL).mode;
+}
+
+static void a_name_that_does_not_exist_is_noted_and_skipped (void **state)
+{
+    struct dn_site *site = site_of ("Mode=enforce\n"
+                                    "Policy User=carol,alice Mode=observe\n"
+                                    "Policy Group=gone,staff Mode=advise\n");
+    struct dn_submitter alice = {.user_id = 1001, .group_id = 59};
+    struct dn_submitter bob = {.user_id = 1002, .group_id = 59};
+    char text[DN_ERR_TEXT_MAX];
+
+    (void) state;
+    assert_int_equal (mode_of (site, alice), DN_MODE_OBSERVE);
+    assert_int_equal (mode_of (site, bob), DN_MODE_ADVISE);
+    assert_int_equal (mode_of (site, nobody ()), DN_MODE_ENFORCE);
+    assert_int_equal (site->policies.n_unknown, 2);
+    assert_string_equal (dn_unknown_write (&site->policies.unknown[0], text),
+                         "line 2: User: 'carol' is not known, the name is skipped");
+    assert_string_equal (dn_unknown_write (&site->policies.unknown[1], text),
+                         "line 3: Group: 'gone' is not known, the name is skipped");
+    scene_free (site);
+}
+
+static void a_line_of_names_that_do_not_exist_matches_nobody (void **state)
+{
+    struct dn_site *site = site_of ("Mode=enforce\n"
+                                    "Policy User=carol,dave Mode=observe\n"
+                                    "Policy Group=gone Mode=observe\n"
+                                    "Policy Partition=gpu User=carol Mode=observe\n"
+                                    "Policy User=1001 Group=gone Mode=observe\n");
+    /* Users and groups that are unset, 0, or of somebody must all not match. */
+    static const int64_t ids[] = {DN_UNSET, 0, 1, 50, 1001, 1002, 4294967294};
+
+    (void) state;
+    assert_int_equal (site->policies.n_policies, 4);
+    assert_int_equal (site->policies.n_unknown, 5);
+    for (size_t i = 0; i < DN_N_ELEMENTS (ids); i++)
+        for (size_t j = 0; j < DN_N_ELEMENTS (ids); j++)
+            assert_int_equal (
+                mode_of (site,
+                         (struct dn_submitter){"gpu", NULL, NULL, ids[i], ids[j]}),
+                DN_MODE_ENFORCE);
+    scene_free (site);
+}
+
+static void names_that_do_not_exist_are_counted_beyond_those_kept (void **state)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_err err = {0};
+    char conf[1024];
+    struct dn_buf buf = dn_buf_on (conf, sizeof (conf));
+
+    (void) state;
+    dn_buf_add (&buf, "Policy User=x0");
+    for (int i = 1; i < DN_POLICY_NAMES_MAX; i++)
+        dn_buf_add (&buf, ",x%d", i);
+    dn_buf_add (&buf, " Mode=observe\n");
+    assert_int_equal (read_conf (site, conf, &err), 0);
+    assert_int_equal (site->policies.n_unknown, DN_POLICY_NAMES_MAX);
+    assert_string_equal (site->policies.unknown[DN_POLICY_UNKNOWN_MAX - 1].name, "x15");
+    scene_free (site);
 }
 
 static void lines_and_names_are_bounded (void **state)
@@ -420,6 +490,12 @@ int main (void)
         TEST ("a setting of the command line overrides everything",
               a_setting_of_the_command_line_overrides_everything),
         TEST ("wrong lines are named", wrong_lines_are_named),
+        TEST ("a name that does not exist is noted and skipped",
+              a_name_that_does_not_exist_is_noted_and_skipped),
+        TEST ("a line of names that do not exist matches nobody",
+              a_line_of_names_that_do_not_exist_matches_nobody),
+        TEST ("names that do not exist are counted beyond those kept",
+              names_that_do_not_exist_are_counted_beyond_those_kept),
         TEST ("lines and names are bounded", lines_and_names_are_bounded),
         TEST ("a long list of partitions ends", a_long_list_of_partitions_ends),
         TEST ("the rules of a job are those of its lines",

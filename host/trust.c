@@ -1,0 +1,180 @@
+/* trust.c - whom a file of the site may belong to, and the directories on its path
+ *
+ * The path is walked as the kernel does it, with O_PATH and O_NOFOLLOW, so that the
+ * directory of every symbolic link is seen. Whoever could change the path between this
+ * walk and the opening of the file is trusted, or the walk fails.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "host/trust.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "host/files.h"
+
+/* As many as the kernel follows. */
+#define LINKS_MAX 40
+
+/* The state of a walk. */
+struct walk {
+    char rest[PATH_MAX]; /* what is left to walk */
+    char at[PATH_MAX];   /* the directory reached, for messages */
+    int fd;              /* the same, open */
+    bool is_open;        /* others may write it: it is sticky */
+    int n_links;
+};
+
+static void walk_cleanup (struct walk *walk)
+{
+    dn_fd_cleanup (&walk->fd);
+}
+
+static int fail_owner (const struct stat *st, const char *what, struct dn_err *err)
+{
+    return dn_err_set (err,
+                       DN_E_IO,
+                       "%s: owned by uid %lu, expected root or uid %lu",
+                       what,
+                       (unsigned long) st->st_uid,
+                       (unsigned long) geteuid ());
+}
+
+static bool is_foreign (const struct stat *st)
+{
+    return st->st_uid != 0 && st->st_uid != geteuid ();
+}
+
+int dn_trust_file (const struct stat *st, const char *path, struct dn_err *err)
+{
+    if (is_foreign (st))
+        return fail_owner (st, path, err);
+    if (st->st_mode & (S_IWGRP | S_IWOTH))
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "%s: writable by group or others (mode %04o)",
+                           path,
+                           (unsigned) (st->st_mode & 07777));
+    return 0;
+}
+
+/* Check the directory reached; 'last': the file is in it. */
+static int check_directory (struct walk *walk, bool last, struct dn_err *err)
+{
+    const char *at = walk->at[0] ? walk->at : "/";
+    struct stat st;
+
+    walk->is_open = false;
+    if (fstat (walk->fd, &st) < 0)
+        return dn_err_set (err,
+                           DN_E_IO,
+                           "directory %s: cannot be examined: %s",
+                           at,
+                           dn_errno_text (errno).text);
+    walk->is_open = st.st_mode & S_IWOTH;
+    if (!walk->is_open || ((st.st_mode & S_ISVTX) && !last))
+        return 0;
+    return dn_err_set (err,
+                       DN_E_IO,
+                       "directory %s: writable by others (mode %04o)%s",
+                       at,
+                       (unsigned) (st.st_mode & 07777),
+                       st.st_mode & S_ISVTX ? ", where no file of the site may be"
+                                            : "");
+}
+
+/* Go to the root of the file system. */
+static int start_over (struct walk *walk, struct dn_err *err)
+{
+    dn_fd_cleanup (&walk->fd);
+    walk->at[0] = '\0';
+    walk->fd = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (walk->fd >= 0)
+        return check_directory (walk, false, err);
+    return dn_err_set (err, DN_E_IO, "/: %s", dn_errno_text (errno).text);
+}
+
+/* Cut the first component off 'rest' into 'name'. False if nothing is left after it,
+ * which makes it the last one.
+ */
+static bool cut_component (struct walk *walk, char name[NAME_MAX + 1])
+{
+    const char *begin = walk->rest + strspn (walk->rest, "/");
+    size_t len = strcspn (begin, "/");
+    const char *after = begin + len + strspn (begin + len, "/");
+
+    snprintf (name, NAME_MAX + 1, "%.*s", (int) len, begin);
+    if (*after == '\0')
+        return false;
+    memmove (walk->rest, after, strlen (after) + 1);
+    return true;
+}
+
+/* Put the target of the symbolic link, which is open as 'fd', in front of the rest. */
+static int follow (struct walk *walk, int fd, struct dn_err *err)
+{
+    char target[PATH_MAX];
+    char rest[PATH_MAX];
+    struct dn_buf buf = dn_buf_on (rest, sizeof (rest));
+    ssize_t len = readlinkat (fd, "", target, sizeof (target) - 1);
+
+    if (len < 0)
+        return dn_err_set (err, DN_E_IO, "%s", dn_errno_text (errno).text);
+    target[len] = '\0';
+    dn_buf_add (&buf, "%s/%s", target, walk->rest);
+    if (++walk->n_links > LINKS_MAX || buf.cut)
+        return dn_err_set (err, DN_E_LIMIT, "too many or too long symbolic links");
+    memcpy (walk->rest, rest, sizeof (rest));
+    return target[0] == '/' ? start_over (walk, err) : 0;
+}
+
+/* Go into the component. Return 1 if it cannot be opened, so that the file cannot be
+ * opened either.
+ */
+static int enter (struct walk *walk, const char *name, struct dn_err *err)
+{
+    dn_cleanup (dn_fd_cleanup) int fd =
+        openat (walk->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    size_t len = strlen (walk->at);
+    struct stat st;
+    int swapped;
+
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+        return 1;
+    if (fd < 0 || fstat (fd, &st) < 0)
+        return dn_err_set (err, DN_E_IO, "%s: %s", name, dn_errno_text (errno).text);
+    if (walk->is_open && is_foreign (&st))
+        return fail_owner (&st, name, err);
+    if (S_ISLNK (st.st_mode))
+        return follow (walk, fd, err);
+    if (!S_ISDIR (st.st_mode))
+        return 1;
+    snprintf (walk->at + len, sizeof (walk->at) - len, "/%s", name);
+    swapped = walk->fd;
+    walk->fd = fd;
+    fd = swapped;
+    return check_directory (walk, false, err);
+}
+
+int dn_trust_parents (const char *path, struct dn_err *err)
+{
+    dn_cleanup (walk_cleanup) struct walk walk = {.fd = -1};
+    char name[NAME_MAX + 1];
+    int rc;
+
+    if (dn_span_copy (dn_span_of (path), walk.rest, sizeof (walk.rest), "path", err)
+        < 0)
+        return -1;
+    rc = start_over (&walk, err);
+    while (rc == 0 && cut_component (&walk, name))
+        rc = enter (&walk, name, err);
+    if (rc == 0)
+        rc = check_directory (&walk, true, err);
+    return rc < 0 ? dn_err_wrap (err, "%s", path) : 0;
+}
