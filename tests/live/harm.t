@@ -23,17 +23,17 @@ script() {
 }
 
 one_line() {
-    local IFS=$'\t'
-    sed 's/\t */; /g' <<<"$*"
+    local text
+    printf -v text '%s; ' "$@"
+    printf '%s' "${text%; }"
 }
 
-# Submit the script, held. Sets 'job', 'said' and 'now': the fields, a word for each that
+# Submit the script, held. Sets 'job' and 'now': the fields, a word for each that
 # differs from the request.
 submit() {
     local limit cpus gpus
     job=$(cluster_as_user sbatch --parsable -H "${B[@]}" --comment="$M" "$@" job.sh \
         2>"$dir/said") || job=
-    said=$(<"$dir/said")
     now=rejected
     [[ -n $job ]] || return 0
     limit=$(cluster_job_field "$job" TimeLimit)
