@@ -465,7 +465,7 @@ static bool is_described (const job_desc_msg_t *desc)
     bool carried = false;
 
     for (uint32_t i = 0; desc->spank_job_env && i < desc->spank_job_env_size; i++)
-        carried = carried || strncmp (desc->spank_job_env[i], "DNNEST_", 7) == 0;
+        carried = carried || begins_with (desc->spank_job_env[i], "DNNEST_");
     return carried || strcasestr (or_empty (desc->comment), "dnnest")
            || strcasestr (or_empty (desc->script), "dnnest");
 }

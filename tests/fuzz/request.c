@@ -28,6 +28,7 @@ enum part {
     PART_ENV,
     PART_SCRIPT,
     PART_NUMBERS,
+    PART_NODES, /* excluded */
     N_PARTS
 };
 
@@ -99,6 +100,7 @@ static void check_request (const struct dn_request *request)
 {
     expect (is_count (request->n_gpus) && is_count (request->gpus_per_node)
                 && is_count (request->n_nodes) && is_count (request->n_tasks)
+                && is_count (request->most_nodes) && is_count (request->n_excluded)
                 && is_count (request->cpus_per_task) && is_count (request->n_cpus)
                 && is_count (request->cpus_each_gpu)
                 && is_count (request->mem_per_node_mb),
@@ -108,7 +110,8 @@ static void check_request (const struct dn_request *request)
             "CPUs per GPU",
             NULL);
     expect (is_printable (request->keep_gpu) && is_printable (request->keep_cpus)
-                && is_printable (request->keep_time),
+                && is_printable (request->keep_time)
+                && is_printable (request->open_why),
             "a reason",
             NULL);
 }
@@ -133,6 +136,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         job.tres[field] = parts[PART_JOB + field - DN_GPU_PER_JOB];
         check_list (job.tres[field]);
     }
+    job.exc_nodes = parts[PART_NODES];
     set_numbers (parts[PART_NUMBERS], &job);
     check_features (job.features);
     if (dn_request_read (&job, NULL, &request, &err) < 0)

@@ -213,6 +213,25 @@ is 'GPUs of a job without -N spread over nodes' "$(nodes_of --gpus=a100:4 -c 4)"
 is 'GPUs of a job with -N 1 do not spread' "$(nodes_of --gpus=a100:4 -N 1 -c 4)" 0
 scancel "${blockers[@]}"
 
+# --- cores and threads ----------------------------------------------------------------
+
+# has ID: the CPUs and the memory that a job has, and those of a task
+has() {
+    scontrol show job -o "$1" | tr ' ' '\n' | grep -E '^(NumCPUs|CPUs/Task)=' | xargs
+    scontrol show job -d "$1" | grep -oE ' Mem=[0-9]+'
+}
+for cpus in 8 4; do
+    job=$(submit -t 10 --comment=dnnest:off -o /dev/null --gres=gpu:a100:1 -c $cpus \
+        --hint=nomultithread --mem-per-cpu=1000)
+    cluster_wait_job "$job" COMPLETED 60 || true
+    is "--hint=nomultithread takes a core for each CPU, and memory of $cpus CPUs" "$(has "$job" | xargs)" \
+        "NumCPUs=$((2 * cpus)) CPUs/Task=$cpus Mem=$((1000 * cpus))"
+done
+refused=0
+submit -t 10 --comment=dnnest:off --gres=gpu:a100:1 -c 49 --hint=nomultithread --mem=1000 \
+    >"$dir/said" 2>&1 || refused=1
+is 'a node of 48 cores has no more CPUs with --hint=nomultithread' "$refused" 1
+
 # --- what users have in their environment --------------------------------------------
 
 # As in the table: SLURM_CONSTRAINT and SLURM_GRES are read by the srun of the script.

@@ -203,28 +203,17 @@ const char *job_getenv (const job_desc_msg_t *desc, const char *name)
 
 char **job_text (job_desc_msg_t *desc, int i)
 {
-    char **const texts[] = {&desc->account,
-                            &desc->admin_comment,
-                            &desc->array_inx,
-                            &desc->batch_features,
-                            &desc->comment,
-                            &desc->cpus_per_tres,
-                            &desc->exc_nodes,
-                            &desc->features,
-                            &desc->mem_per_tres,
-                            &desc->name,
-                            &desc->partition,
-                            &desc->prefer,
-                            &desc->qos,
-                            &desc->req_nodes,
-                            &desc->reservation,
-                            &desc->script,
-                            &desc->tres_freq,
-                            &desc->tres_per_job,
-                            &desc->tres_per_node,
-                            &desc->tres_per_socket,
-                            &desc->tres_per_task,
-                            NULL};
+    char **const texts[] = {&desc->account,       &desc->admin_comment,
+                            &desc->array_inx,     &desc->batch_features,
+                            &desc->comment,       &desc->cpus_per_tres,
+                            &desc->exc_nodes,     &desc->features,
+                            &desc->mem_per_tres,  &desc->name,
+                            &desc->partition,     &desc->prefer,
+                            &desc->qos,           &desc->req_nodes,
+                            &desc->reservation,   &desc->script,
+                            &desc->tres_freq,     &desc->tres_per_job,
+                            &desc->tres_per_node, &desc->tres_per_socket,
+                            &desc->tres_per_task, NULL};
 
     return texts[i];
 }

@@ -130,59 +130,59 @@ static void gpus_are_counted_over_tasks_and_nodes (void **state)
 }
 
 /* Requests of four GPUs or of four tasks, and the nodes that Slurm makes of them. */
+static const struct node_row {
+    enum dn_gpu_field field;
+    const char *gpus;
+    int64_t num_tasks, ntasks_per_node, min_nodes, max_nodes, min_cpus;
+    int64_t n_nodes, n_tasks, n_gpus, most_nodes;
+    const char *why;
+} node_rows[] = {
+    /* --gpus-per-node=a100:4 --ntasks-per-node=4, as 22.05 and as 24.11 send it */
+    {DN_GPU_PER_NODE, "gpu:a100:4", 4, 4, -1, -1, 64, 1, 4, 4, 1, ""},
+    {DN_GPU_PER_NODE, "gpu:a100:4", -1, 4, -1, -1, 64, 1, 4, 4, 1, ""},
+    /* with -n 4, as 24.11 sends it, and fewer tasks than that */
+    {DN_GPU_PER_NODE, "gpu:a100:4", 4, 4, 1, -1, 64, 1, 4, 4, 1, ""},
+    {DN_GPU_PER_NODE, "gpu:a100:4", 3, 4, -1, -1, 48, 1, 3, 4, 1, ""},
+    {DN_GPU_PER_NODE, "gpu:a100:4", 8, 4, 2, -1, 128, 2, 8, 8, 2, ""},
+    {DN_GPU_PER_TASK, "gpu:a100:1", 4, 4, -1, -1, 64, 1, 4, 4, 1, ""},
+    {DN_GPU_PER_NODE, "gpu:a100:4", -1, -1, -1, -1, 16, 1, 1, 4, 1, ""},
+    {DN_GPU_PER_NODE, "gpu:a100:4", -1, -1, -1, 1, 16, 1, 1, 4, 1, ""},
+    {DN_GPU_PER_JOB, "gpu:a100:1", -1, -1, -1, -1, 16, 1, 1, 1, 1, ""},
+    {DN_GPU_PER_JOB, "gpu:a100:4", 1, -1, 1, 1, 16, 1, 1, 4, 1, ""},
+    /* -n 4 alone, and CPUs of the job that one node need not have */
+    {DN_GPU_PER_NODE, "gpu:a100:4", 4, -1, -1, -1, 64, -1, 4, -1, 4, "tasks may"},
+    {DN_GPU_PER_TASK, "gpu:a100:1", 4, -1, -1, -1, 64, -1, 4, 4, 4, "tasks may"},
+    {DN_GPU_PER_TASK, "gpu:a100:2", 2, -1, -1, -1, 64, -1, 2, 4, 2, "tasks may"},
+    {DN_GPU_PER_NODE, "gpu:a100:4", -1, -1, -1, -1, 64, -1, 1, -1, -1, "tasks may"},
+    /* --gpus */
+    {DN_GPU_PER_JOB, "gpu:a100:4", -1, -1, -1, -1, 16, -1, 1, 4, 4, "GPUs may"},
+    {DN_GPU_PER_JOB, "gpu:a100:4", 4, -1, -1, -1, 64, -1, 4, 4, 4, "GPUs may"},
+    {DN_GPU_PER_JOB, "gpu:a100:4", 4, 4, -1, -1, 64, -1, -1, 4, 4, "GPUs may"},
+    {DN_GPU_PER_JOB, "gpu:a100:4", -1, 4, -1, -1, 64, -1, -1, 4, 4, "GPUs may"},
+    {DN_GPU_PER_JOB, "gpu:a100:4", -1, -1, 1, 2, 16, -1, -1, 4, 2, "range"},
+};
+
 static void the_number_of_nodes_is_known_where_slurm_has_no_choice (void **state)
 {
-    static const struct {
-        enum dn_gpu_field field;
-        const char *gpus;
-        int64_t num_tasks, ntasks_per_node, min_nodes, max_nodes, min_cpus;
-        int64_t n_nodes, n_tasks, n_gpus, most_nodes;
-        const char *why;
-    } rows[] = {
-        /* --gpus-per-node=a100:4 --ntasks-per-node=4, as 22.05 and as 24.11 send it */
-        {DN_GPU_PER_NODE, "gpu:a100:4", 4, 4, -1, -1, 64, 1, 4, 4, 1, ""},
-        {DN_GPU_PER_NODE, "gpu:a100:4", -1, 4, -1, -1, 64, 1, 4, 4, 1, ""},
-        /* with -n 4, as 24.11 sends it, and fewer tasks than that */
-        {DN_GPU_PER_NODE, "gpu:a100:4", 4, 4, 1, -1, 64, 1, 4, 4, 1, ""},
-        {DN_GPU_PER_NODE, "gpu:a100:4", 3, 4, -1, -1, 48, 1, 3, 4, 1, ""},
-        {DN_GPU_PER_NODE, "gpu:a100:4", 8, 4, 2, -1, 128, 2, 8, 8, 2, ""},
-        {DN_GPU_PER_TASK, "gpu:a100:1", 4, 4, -1, -1, 64, 1, 4, 4, 1, ""},
-        {DN_GPU_PER_NODE, "gpu:a100:4", -1, -1, -1, -1, 16, 1, 1, 4, 1, ""},
-        {DN_GPU_PER_NODE, "gpu:a100:4", -1, -1, -1, 1, 16, 1, 1, 4, 1, ""},
-        {DN_GPU_PER_JOB, "gpu:a100:1", -1, -1, -1, -1, 16, 1, 1, 1, 1, ""},
-        {DN_GPU_PER_JOB, "gpu:a100:4", 1, -1, 1, 1, 16, 1, 1, 4, 1, ""},
-        /* -n 4 alone, and CPUs of the job that one node need not have */
-        {DN_GPU_PER_NODE, "gpu:a100:4", 4, -1, -1, -1, 64, -1, 4, -1, 4, "tasks may"},
-        {DN_GPU_PER_TASK, "gpu:a100:1", 4, -1, -1, -1, 64, -1, 4, 4, 4, "tasks may"},
-        {DN_GPU_PER_TASK, "gpu:a100:2", 2, -1, -1, -1, 64, -1, 2, 4, 2, "tasks may"},
-        {DN_GPU_PER_NODE, "gpu:a100:4", -1, -1, -1, -1, 64, -1, 1, -1, -1, "tasks may"},
-        /* --gpus */
-        {DN_GPU_PER_JOB, "gpu:a100:4", -1, -1, -1, -1, 16, -1, 1, 4, 4, "GPUs may"},
-        {DN_GPU_PER_JOB, "gpu:a100:4", 4, -1, -1, -1, 64, -1, 4, 4, 4, "GPUs may"},
-        {DN_GPU_PER_JOB, "gpu:a100:4", 4, 4, -1, -1, 64, -1, -1, 4, 4, "GPUs may"},
-        {DN_GPU_PER_JOB, "gpu:a100:4", -1, 4, -1, -1, 64, -1, -1, 4, 4, "GPUs may"},
-        {DN_GPU_PER_JOB, "gpu:a100:4", -1, -1, 1, 2, 16, -1, -1, 4, 2, "range"},
-    };
-
     (void) state;
-    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+    for (size_t i = 0; i < DN_N_ELEMENTS (node_rows); i++) {
+        const struct node_row *row = &node_rows[i];
         struct dn_job job = dn_job_empty ();
         struct dn_request request;
 
         job.kind = DN_JOB_BATCH;
-        job.tres[rows[i].field] = rows[i].gpus;
+        job.tres[row->field] = row->gpus;
         job.cpus_per_task = job.pn_min_cpus = 16;
-        job.num_tasks = rows[i].num_tasks;
-        job.ntasks_per_node = rows[i].ntasks_per_node;
-        job.min_nodes = rows[i].min_nodes;
-        job.max_nodes = rows[i].max_nodes;
-        job.min_cpus = rows[i].min_cpus;
+        job.num_tasks = row->num_tasks;
+        job.ntasks_per_node = row->ntasks_per_node;
+        job.min_nodes = row->min_nodes;
+        job.max_nodes = row->max_nodes;
+        job.min_cpus = row->min_cpus;
         assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-        if (request.n_nodes != rows[i].n_nodes || request.n_tasks != rows[i].n_tasks
-            || request.n_gpus != rows[i].n_gpus
-            || request.most_nodes != rows[i].most_nodes
-            || (request.open_why[0] == '\0') != (rows[i].why[0] == '\0')
-            || !strstr (request.open_why, rows[i].why))
+        if (request.n_nodes != row->n_nodes || request.n_tasks != row->n_tasks
+            || request.n_gpus != row->n_gpus || request.most_nodes != row->most_nodes
+            || (request.open_why[0] == '\0') != (row->why[0] == '\0')
+            || !strstr (request.open_why, row->why))
             fail_msg ("row %zu: %lld nodes, at most %lld, %lld tasks, %lld GPUs, '%s'",
                       i,
                       (long long) request.n_nodes,
