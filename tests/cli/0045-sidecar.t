@@ -33,6 +33,14 @@ json 'a network of layers is checked' \
     'd["given"]["batch"] == 64 and d["model"]["name"] == "my_net"' \
     check "$work/net.json"
 
+json 'frozen parameters are counted, and fill the memory of a GPU' \
+    'd["model"]["params"] == 6742609920 and d["model"]["frozen_params"] == 6738415616
+     and [c["gpu"] for c in d["candidates"] if not c["fits"]] == ["v100_sxm2_16gb"]
+     and min(c["gpu_mem_bytes"]["p50"] for c in d["candidates"]) > 2 * 6738415616' \
+    predict --gpu v100_sxm2_16gb --gpu a100_sxm4_40gb "$top/tests/data/torch/lora_7b.json"
+gives 'frozen parameters are named' 0 '^lora_7b: 6.743 G parameters [(]6.738 G frozen[)], ' \
+    predict --gpu a100_sxm4_40gb "$top/tests/data/torch/lora_7b.json"
+
 printf 'spec,gpu,step_ms\n@net.json,v100_sxm2_16gb,10\n@none.json,v100_sxm2_16gb,10\n' > "$work/runs.csv"
 json 'a table names sidecars relative to its directory' \
     'd["predicted"] == 1 and d["skipped"][0]["line"] == 3
@@ -61,7 +69,7 @@ whole() {
         python3 -c 'import lzma, sys; print(lzma.open(sys.argv[1], "rt").read())' "$data.json.xz"
     fi
 }
-for net in densenet121 densenet201 efficientnet_b7 inception_v3 swin_t; do
+for net in densenet121 densenet201 efficientnet_b7 inception_v3 swin_t lora_7b; do
     whole $net > "$work/$net.json"
     "$compact" < "$work/$net.json" > "$work/compact.json"
     bytes=$(tr -d '\n' < "$work/compact.json" | wc -c)

@@ -3,9 +3,11 @@
 #
 # The sidecars of tests/data/torch were written by the exporter, with --merge, from
 # torchvision 0.14.1 on torch 1.13.1 (Debian 12), BERT and GPT-2 from transformers 4.30.2
-# with 128 tokens; they stand for torch where it is not installed. Where it is, the exporter itself runs: on small networks, and on those of
-# torchvision with DNNEST_TORCH=all, which takes minutes. DNNEST_PYTHON names another
-# Python, such as that of a virtual environment.
+# with 128 tokens; lora_7b.json from three blocks of own.llama () with 256 tokens, the
+# middle one counted 30 times. They stand for torch where it is not installed. Where it
+# is, the exporter itself runs: on small networks, and on those of torchvision with
+# DNNEST_TORCH=all, which takes minutes. DNNEST_PYTHON names another Python, such as that
+# of a virtual environment.
 
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -2,7 +2,7 @@
  *
  * Attack surface: the comment, #DNNEST lines, the option, the sidecar. The input is
  * split at its form feeds: sidecar, script, comment, option. Metadata that are read can
- * be resolved, and a sidecar written and read again.
+ * be resolved, and a sidecar written and read again; its graph has valid totals.
  *
  * Aims at: model/spec/spec.c model/spec/collect.c model/spec/ignored.c
  * model/graph/sidecar.c model/graph/layer.c model/graph/describe.c
@@ -20,7 +20,7 @@
 static void use (struct dn_sidecar *sidecar)
 {
     static const struct dn_datasets no_datasets;
-    struct dn_graph graph;
+    struct dn_graph graph = {0};
     struct dn_err err = {0};
 
     expect_read_again (sidecar);
@@ -28,7 +28,11 @@ static void use (struct dn_sidecar *sidecar)
         || dn_sidecar_graph (&sidecar->layers, &sidecar->spec, &graph, &err) < 0)
         expect_message (&err);
     else
-        dn_graph_free (&graph);
+        expect (graph.params >= 0 && graph.frozen_params >= 0 && graph.spared >= 0
+                    && graph.spared <= 1,
+                "a graph has numbers of parameters, and spares a share of the work",
+                NULL);
+    dn_graph_free (&graph);
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)

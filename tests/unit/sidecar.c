@@ -448,6 +448,9 @@ static void bad_members_are_named (void **state)
     expect_bad_op ("{\"op\":\"copy\",\"params\":1e400}", "params");
     expect_bad_op ("{\"op\":\"copy\",\"params\":NaN}", "params");
     expect_bad_op ("{\"op\":\"copy\",\"params\":-1}", "params: -1 out of range");
+    expect_bad_op ("{\"op\":\"copy\",\"frozen\":-1}", "frozen: -1 out of range");
+    expect_bad_op ("{\"op\":\"copy\",\"frozen\":true}", "frozen: found boolean");
+    expect_bad_op ("{\"op\":\"copy\",\"frozen_bytes\":1e19}", "frozen_bytes: 1");
     expect_bad_op ("{\"op\":\"copy\",\"repeat\":0}", "repeat: 0 out of range");
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[3,0]]}", "in: 0 in a shape");
     expect_bad_op ("{\"op\":\"copy\",\"in\":[[3,-1]]}", "in: -1 in a shape");
