@@ -12,7 +12,6 @@
 #include "policy/choices.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,23 +41,6 @@ static const char *const abstain_text[] = {
 
 const struct dn_names dn_verdict_names = DN_NAMES (verdict_text, DN_N_VERDICTS);
 const struct dn_names dn_abstain_names = DN_NAMES (abstain_text, DN_N_ABSTAIN);
-
-void dn_scene_say (const struct dn_scene *scene, const char *format, ...)
-{
-    struct dn_decision *decision = scene->decision;
-    va_list args;
-
-    if (decision->n_reasons == DN_REASONS_MAX)
-        return;
-    va_start (args, format);
-    vsnprintf (decision->reasons[decision->n_reasons++], DN_REASON_MAX, format, args);
-    va_end (args);
-}
-
-const char *dn_scene_type (const struct dn_scene *scene, int i)
-{
-    return scene->candidates->list[i].gpu->type;
-}
 
 /* The candidate that the job runs on as submitted: the requested type, or the slowest
  * of those that an untyped request may get. -1 when none is mapped.

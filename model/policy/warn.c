@@ -9,65 +9,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define GIB (1024.0 * 1024 * 1024)
-
-static const char *const warning_text[] = {
-    [DN_WARNING_NONE] = "none",
-    [DN_WARNING_MEMORY] = "memory",
-    [DN_WARNING_PRECISION] = "precision",
-    [DN_WARNING_LIMIT] = "limit",
-    [DN_WARNING_DEADLINE] = "deadline",
-    [DN_WARNING_METADATA] = "metadata",
-    [DN_WARNING_OPEN] = "open",
-};
-
-const struct dn_names dn_warning_names = DN_NAMES (warning_text, DN_N_WARNINGS);
-
-/* The place of a new warning: after those that are as serious. */
-static int place_of (const struct dn_decision *decision, enum dn_warning_kind kind)
-{
-    int at = 0;
-
-    while (at < decision->n_warnings && decision->warnings[at].kind <= kind)
-        at++;
-    return at;
-}
-
-void dn_decision_warn (struct dn_decision *decision,
-                       enum dn_warning_kind kind,
-                       const char *format,
-                       ...)
-{
-    int at = place_of (decision, kind);
-    int n_after;
-    va_list args;
-
-    if (at == DN_WARNINGS_MAX)
-        return;
-    if (decision->n_warnings < DN_WARNINGS_MAX)
-        decision->n_warnings++;
-    n_after = decision->n_warnings - 1 - at;
-    memmove (&decision->warnings[at + 1],
-             &decision->warnings[at],
-             (size_t) n_after * sizeof (decision->warnings[0]));
-    decision->warnings[at].kind = kind;
-    va_start (args, format);
-    vsnprintf (decision->warnings[at].text, DN_WARNING_MAX, format, args);
-    va_end (args);
-}
-
-struct dn_warning *dn_decision_warning (struct dn_decision *decision,
-                                        enum dn_warning_kind kind)
-{
-    for (int i = 0; i < decision->n_warnings; i++)
-        if (decision->warnings[i].kind == kind)
-            return &decision->warnings[i];
-    return NULL;
-}
 
 /* The number of GPUs is never changed, so only the user can correct this. */
 void dn_warn_of_request (const struct dn_scene *scene)

@@ -364,7 +364,7 @@ static void check_lines (struct dn_span text)
 
         expect (span.len <= MESSAGE_MAX, "a long message", NULL);
         snprintf (line, sizeof (line), "%.*s", (int) span.len, span.text);
-        expect (strncmp (line, "dnnest: ", 8) == 0, "whose message", line);
+        expect (strncmp (line, "dnnest: ", 8) == 0, "whose message", NULL);
         expect (is_printable (line), "a message", NULL);
         n++;
     }

@@ -98,7 +98,7 @@ warns 'a job that no type holds' \
     "${V100[@]}" --comment=dnnest:model=gpt2_xl,batch=64,precision=fp16,seq_len=1024
 is 'a job that no type holds keeps its type' "$(gpus)" 'gpu:v100:1'
 warns 'a job whose nodes are named' \
-    'needs about .* v100 has 16; a100 would hold it \(not moved: nodes were named\); batch=[0-9]+ would fit$' \
+    'needs about .* v100 has 16; a100 would hold it \(not moved: nodes were named.*\); batch=[0-9]+ would fit$' \
     "${V100[@]}" -w v1 --comment="$LARGE"
 is 'a job whose nodes are named keeps its type' "$(gpus)" 'gpu:v100:1'
 

@@ -177,7 +177,7 @@ static void a_rescue_needs_what_a_move_needs (void **state)
     } cases[] = {
         {"Upgrade=no", NULL, "(not moved: its Cost is higher (Upgrade=no))"},
         {"GpuType=keep", NULL, "(not moved: the policy keeps GPU types)"},
-        {"", "v1", "(not moved: nodes were named)"},
+        {"", "v1", "(not moved: nodes were named"},
         {"MinConfidence=0.99", NULL, "; a100 may hold it, but not for sure"},
         {"MemoryHeadroom=5", NULL, "; a100 may hold it, but not for sure"},
         {"Policy User=1000 Upgrade=yes\nPolicy Group=0 Upgrade=no\nUpgrade=rescue",
