@@ -25,9 +25,9 @@
  */
 #define DN_SCRIPT_MAX (128 * 1024)
 
-/* Variables of a job whose request is changed, which are searched several times, and of
- * its SPANK environment. The kernel passes at most some 2 MiB to a program; people have
- * 30 to 300 variables.
+/* Variables of a job whose request is changed, which are searched several times, and
+ * entries of its SPANK environment. The
+ * kernel passes at most some 2 MiB to a program; people have 30 to 300 variables.
  */
 #define DN_ENV_MAX 8192
 

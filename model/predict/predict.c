@@ -104,7 +104,7 @@ static void predict_one (const struct batch *batch, int i, float *features)
     struct dn_estimate shipped;
 
     dn_whitebox_by (&c, predictor->deadline, estimate);
-    if (!features)
+    if (!features || dn_deadline_passed (predictor->deadline))
         return;
     if (is_same (c.constants, made_with) && !dn_device_is_measured (c.device)) {
         dn_features_of (&batch->mix, &c, estimate, features);

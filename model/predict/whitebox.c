@@ -85,6 +85,8 @@ void dn_whitebox_by (const struct dn_case *c,
     estimate->unread = dn_unread_keys (c);
     estimate->supported = dn_device_supports (c->device, c->spec->precision);
     dn_whitebox_step (&setup, estimate);
+    if (dn_deadline_passed (deadline))
+        return;
     estimate->white_step_s = estimate->step_s.p50;
     estimate->site = 1;
     /* The error of the white box on a model that it was not fitted to, and every

@@ -40,18 +40,18 @@ static bool is_marked (struct dn_span comment, size_t end)
  */
 static struct dn_span find_in_comment (struct dn_span comment)
 {
-    const char *colon = comment.text;
-    const char *stop = comment.text + comment.len;
+    size_t begin = 0;
+    size_t end;
+    const char *colon;
 
-    while (comment.len > 0 && (colon = memchr (colon, ':', (size_t) (stop - colon)))) {
-        size_t begin = (size_t) (++colon - comment.text);
-        size_t end = begin;
-
+    while (begin < comment.len
+           && (colon = memchr (comment.text + begin, ':', comment.len - begin))) {
+        begin = (size_t) (colon + 1 - comment.text);
         if (!is_marked (comment, begin))
             continue;
-        while (end < comment.len && !ends_metadata (comment.text[end]))
+        for (end = begin; end < comment.len && !ends_metadata (comment.text[end]);)
             end++;
-        return (struct dn_span){colon, end - begin};
+        return (struct dn_span){comment.text + begin, end - begin};
     }
     return (struct dn_span){NULL, 0};
 }

@@ -103,28 +103,38 @@ static void read_flags (const job_desc_msg_t *desc, struct dn_job *job)
                          || is_special (desc->boards_per_node);
 }
 
-/* Is 'entry' the variable 'name' with 'prefix' in front? */
+/* Is 'entry' the variable 'name' with 'prefix' in front? Almost always the first
+ * character decides: a job may have a hundred thousand variables.
+ */
 static bool is_variable (const char *entry, const char *prefix, const char *name)
 {
-    size_t prefix_len = strlen (prefix);
-    size_t len = strlen (name);
+    size_t prefix_len;
+    size_t len;
 
-    return entry && strncmp (entry, prefix, prefix_len) == 0
+    if (!entry || entry[0] != (prefix[0] ? prefix[0] : name[0]))
+        return false;
+    prefix_len = strlen (prefix);
+    len = strlen (name);
+    return strncmp (entry, prefix, prefix_len) == 0
            && strncmp (entry + prefix_len, name, len) == 0
            && entry[prefix_len + len] == '=';
 }
 
-/* The value of our entry 'name' in the job's SPANK environment, or NULL. A longer
- * environment than clients send is not searched.
+/* The first value of each of our entries in the job's SPANK environment. No client has
+ * one of more than DN_ENV_MAX; such a list is not searched.
  */
-static const char *find_carried (const job_desc_msg_t *desc, const char *name)
+static void find_carried (const job_desc_msg_t *desc, struct dn_job *job)
 {
     if (!desc->spank_job_env || desc->spank_job_env_size > DN_ENV_MAX)
-        return NULL;
-    for (uint32_t i = 0; i < desc->spank_job_env_size; i++)
-        if (is_variable (desc->spank_job_env[i], "", name))
-            return desc->spank_job_env[i] + strlen (name) + 1;
-    return NULL;
+        return;
+    for (uint32_t i = 0; i < desc->spank_job_env_size; i++) {
+        const char *entry = desc->spank_job_env[i];
+
+        if (!job->option && is_variable (entry, "", DN_CARRY_OPTION))
+            job->option = entry + strlen (DN_CARRY_OPTION "=");
+        else if (!job->sidecar && is_variable (entry, "", DN_CARRY_SIDECAR))
+            job->sidecar = entry + strlen (DN_CARRY_SIDECAR "=");
+    }
 }
 
 static const char *default_partition (void)
@@ -177,8 +187,7 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
     job->comment = desc->comment;
     job->admin_comment = desc->admin_comment;
     job->script = desc->script;
-    job->option = find_carried (desc, DN_CARRY_OPTION);
-    job->sidecar = find_carried (desc, DN_CARRY_SIDECAR);
+    find_carried (desc, job);
     if (desc->environment && desc->env_size != NO_VAL) {
         job->env = (const char *const *) desc->environment;
         job->n_env = desc->env_size;
@@ -194,7 +203,8 @@ static bool is_carried (const char *entry, const char *prefix)
 
 static bool is_of_probe (const char *entry, const char *prefix)
 {
-    return entry && strncmp (entry, prefix, strlen (prefix)) == 0;
+    return entry && entry[0] == prefix[0]
+           && strncmp (entry, prefix, strlen (prefix)) == 0;
 }
 
 /* Free the entries of a list that are ours, and close the gaps. */
@@ -205,24 +215,29 @@ static void drop_entries (char **entries,
 {
     uint32_t kept = 0;
 
-    if (!entries || *n > DN_ENV_MAX)
+    if (!entries || *n == NO_VAL)
         return;
     for (uint32_t i = 0; i < *n; i++) {
         char *entry = entries[i];
 
-        entries[i] = NULL;
-        if (is_ours (entry, prefix))
+        if (is_ours (entry, prefix)) {
+            entries[i] = NULL;
             dn_host_free (&entry);
-        else
-            entries[kept++] = entry;
+        } else if (kept++ < i) {
+            entries[kept - 1] = entry;
+            entries[i] = NULL;
+        }
     }
     *n = kept;
 }
 
+/* In a longer environment they are left, which spank_dnnest ignores in steps. */
 void dn_adapter_forget (job_desc_msg_t *desc)
 {
-    drop_entries (desc->spank_job_env, &desc->spank_job_env_size, is_carried, "");
-    drop_entries (desc->environment, &desc->env_size, is_carried, "SLURM_SPANK_");
+    if (desc->spank_job_env_size <= DN_ENV_MAX)
+        drop_entries (desc->spank_job_env, &desc->spank_job_env_size, is_carried, "");
+    if (desc->env_size <= DN_ENV_MAX)
+        drop_entries (desc->environment, &desc->env_size, is_carried, "SLURM_SPANK_");
 }
 
 void dn_adapter_forget_probe (job_desc_msg_t *desc)

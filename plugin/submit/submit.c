@@ -194,6 +194,7 @@ static struct dn_event *advise (struct dn_snapshot *snapshot,
                                 struct dn_job *job,
                                 job_desc_msg_t *desc,
                                 char **err_msg,
+                                struct dn_stopwatch *watch,
                                 bool *wanted)
 {
     const struct dn_site *site = dn_state_site (snapshot);
@@ -201,14 +202,13 @@ static struct dn_event *advise (struct dn_snapshot *snapshot,
     struct dn_err err = {.code = DN_E_NONE};
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_advice *advice = dn_advice_new ();
-    struct dn_stopwatch watch;
     struct dn_event *event;
 
-    dn_stopwatch_start (&watch, site->decision_ms);
+    watch->deadline.limit_ms = site->decision_ms;
     if (!advice)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (!advice || find_sidecar (site, job, &sidecar, &err) < 0
-        || dn_advise (site, job, &watch.deadline, cache, advice, &err) < 0) {
+        || dn_advise (site, job, &watch->deadline, cache, advice, &err) < 0) {
         refuse (site, job, &err, err_msg);
         event = leave_traces (site, job, NULL, &err, wanted);
     } else {
@@ -250,6 +250,7 @@ static bool is_advised (const job_desc_msg_t *desc)
 void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
 {
     struct dn_snapshot *snapshot;
+    struct dn_stopwatch watch;
     struct dn_event *event;
     struct dn_job job;
     long long start_us;
@@ -259,6 +260,7 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     /* Probe variables of such a job are its own, not inherited; keep them. */
     if (is_advised (desc))
         return;
+    dn_stopwatch_start (&watch, 0);
     dn_adapter_forget_probe (desc);
     dn_adapter_read (desc, &job);
     dn_keeper_notice ();
@@ -270,7 +272,7 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
         dn_state_give (snapshot);
         return;
     }
-    event = advise (snapshot, &job, desc, err_msg, &wanted);
+    event = advise (snapshot, &job, desc, err_msg, &watch, &wanted);
     if (job.option || job.sidecar)
         dn_adapter_forget (desc);
     dn_state_give (snapshot);

@@ -4,6 +4,7 @@
  */
 #include "recipe.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,46 @@ bool recipe_load (const char *path, struct recipe *recipe)
     if (!right)
         fprintf (stderr, "%s: not a recipe: piece %d\n", path, recipe->n);
     return right;
+}
+
+static bool load_next (struct recipe_book *book, const char *dir, const char *name)
+{
+    char path[4096];
+
+    if (name[0] == '.')
+        return true;
+    if (book->n == RECIPES_MAX
+        || snprintf (path, sizeof (path), "%s/%s", dir, name) >= (int) sizeof (path)
+        || !recipe_load (path, &book->recipes[book->n]))
+        return false;
+    book->names[book->n++] = strdup (name);
+    return true;
+}
+
+bool recipe_load_all (struct recipe_book *book)
+{
+    const char *top = getenv ("abs_top_srcdir");
+    char dir[2048];
+    struct dirent **entries;
+    bool right = true;
+    int n;
+
+    memset (book, 0, sizeof (*book));
+    snprintf (dir, sizeof (dir), "%s/tests/fuzz/costly", top ? top : ".");
+    n = scandir (dir, &entries, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        right = right && load_next (book, dir, entries[i]->d_name);
+        free (entries[i]);
+    }
+    if (n >= 0)
+        free (entries);
+    return right && book->n > 0;
+}
+
+void recipe_free_all (struct recipe_book *book)
+{
+    for (int i = 0; i < book->n; i++)
+        free (book->names[i]);
 }
 
 void recipe_save (const struct recipe *recipe, const char *path)

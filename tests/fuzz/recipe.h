@@ -40,6 +40,18 @@ int recipe_field_of (const char *name);
 bool recipe_load (const char *path, struct recipe *recipe);
 void recipe_save (const struct recipe *recipe, const char *path);
 
+/* All of tests/fuzz/costly, in order of their names. */
+#define RECIPES_MAX 64
+struct recipe_book {
+    struct recipe recipes[RECIPES_MAX];
+    char *names[RECIPES_MAX];
+    int n;
+};
+
+/* False, and a message, if one cannot be read or there are none. */
+bool recipe_load_all (struct recipe_book *book);
+void recipe_free_all (struct recipe_book *book);
+
 /* The job, to be freed with job_free (), and the text of "file" (free ()), "" if there
  * is none. Fields are cut at the sizes that Slurm lets pass.
  */

@@ -9,7 +9,6 @@
  */
 #include "costly_site.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,44 +70,22 @@ double dn_stopwatch_ms (const struct dn_stopwatch *watch)
 
 /* --- jobs ------------------------------------------------------------------------ */
 
-static struct recipe recipes[64];
-static char *names[64];
-static int n_recipes;
+static struct recipe_book book;
 
-static int load_recipes (void **state)
+static int start (void **state)
 {
-    const char *top = getenv ("abs_top_srcdir");
-    char path[4096];
-    struct dirent **entries;
-    int n;
-
     (void) state;
-    snprintf (path, sizeof (path), "%s/tests/fuzz/costly", top ? top : ".");
-    n = scandir (path, &entries, NULL, alphasort);
-    for (int i = 0; i < n; i++) {
-        snprintf (path,
-                  sizeof (path),
-                  "%s/tests/fuzz/costly/%s",
-                  top ? top : ".",
-                  entries[i]->d_name);
-        if (entries[i]->d_name[0] != '.' && n_recipes < (int) DN_N_ELEMENTS (recipes)) {
-            if (!recipe_load (path, &recipes[n_recipes]))
-                return -1;
-            names[n_recipes++] = strdup (entries[i]->d_name);
-        }
-        free (entries[i]);
-    }
-    free (entries);
+    if (!recipe_load_all (&book))
+        return -1;
     costly_site_start ();
     costly_site_limit (5);
-    return n_recipes > 0 ? 0 : -1;
+    return 0;
 }
 
-static int free_recipes (void **state)
+static int stop (void **state)
 {
     (void) state;
-    for (int i = 0; i < n_recipes; i++)
-        free (names[i]);
+    recipe_free_all (&book);
     costly_site_stop ();
     return 0;
 }
@@ -194,13 +171,13 @@ static void every_stretch_of_the_most_expensive_decisions_is_short (void **state
     long worst = 0;
 
     (void) state;
-    for (int i = 0; i < n_recipes; i++) {
+    for (int i = 0; i < book.n; i++) {
         int n;
 
         most = 0;
-        n = submit_until (&recipes[i], 0);
+        n = submit_until (&book.recipes[i], 0);
         print_message (
-            "%s: %d looks, at most %ld blocks between two\n", names[i], n, most);
+            "%s: %d looks, at most %ld blocks between two\n", book.names[i], n, most);
         worst = most > worst ? most : worst;
     }
     if (worst > BLOCKS_MAX)
@@ -212,18 +189,18 @@ static void every_stretch_of_the_most_expensive_decisions_is_short (void **state
 static void at_any_look_a_decision_is_given_up_and_the_job_unchanged (void **state)
 {
     (void) state;
-    for (int i = 0; i < n_recipes; i++) {
-        int n = submit_until (&recipes[i], 0);
+    for (int i = 0; i < book.n; i++) {
+        int n = submit_until (&book.recipes[i], 0);
         int step = 1 + n / MORE_LOOKS;
 
         most = 0;
         for (int at = 1; at <= n; at += at < FIRST_LOOKS ? 1 : step)
-            submit_until (&recipes[i], at);
+            submit_until (&book.recipes[i], at);
         if (n > 0)
-            submit_until (&recipes[i], n);
+            submit_until (&book.recipes[i], n);
         if (most > BLOCKS_MAX)
             fail_msg ("%s: %ld blocks after the time was up, expected at most %d",
-                      names[i],
+                      book.names[i],
                       most,
                       BLOCKS_MAX);
     }
@@ -238,5 +215,5 @@ int main (void)
               at_any_look_a_decision_is_given_up_and_the_job_unchanged),
     };
 
-    return cmocka_run_group_tests (tests, load_recipes, free_recipes);
+    return cmocka_run_group_tests (tests, start, stop);
 }

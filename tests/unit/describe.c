@@ -30,6 +30,48 @@ static enum dn_metadata describe (struct dn_carriers carriers, struct dn_spec *s
     return state;
 }
 
+/* A sidecar of 'n_ops' operators, in 'n_ops' + 2 objects. */
+static int describe_many (int n_ops, struct dn_err *err)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *file = open_memstream (&text, &len);
+    struct dn_carriers carriers = {.comment = NULL};
+    struct dn_sidecar sidecar;
+    enum dn_metadata state;
+    int rc;
+
+    fprintf (file, "{\"dnnest\": 1, \"graph\": {\"ops\": [{\"op\": \"copy\"}");
+    for (int i = 1; i < n_ops; i++)
+        fprintf (
+            file, ",{\"op\": \"copy\", \"in\": [[%d]], \"name\": \"%d, %d\"}", i, i, i);
+    fprintf (file, "]}}");
+    fclose (file);
+    carriers.sidecar = text;
+    rc = dn_describe (&carriers, &sidecar, &state, err);
+    if (rc == 0) {
+        assert_int_equal (sidecar.layers.n, n_ops);
+        for (int i = 1; i < n_ops; i++)
+            assert_near (sidecar.layers.list[i].in[0].dim[0], i);
+    }
+    dn_sidecar_free (&sidecar);
+    free (text);
+    return rc;
+}
+
+/* It is parsed in parts of 4 KiB. */
+static void a_carried_sidecar_has_at_most_1024_objects (void **state)
+{
+    struct dn_err err = {.text = ""};
+
+    (void) state;
+    assert_int_equal (describe_many (DN_SIDECAR_OBJECTS_MAX - 2, &err), 0);
+    assert_int_equal (describe_many (DN_SIDECAR_OBJECTS_MAX - 1, &err), -1);
+    assert_string_equal (err.text,
+                         "sidecar: more than 1024 objects, expected fewer "
+                         "(repeat= stands for equal operators)");
+}
+
 static void later_carriers_override_earlier_ones_key_by_key (void **state)
 {
     struct dn_carriers carriers = {.sidecar = SIDECAR,
@@ -429,6 +471,8 @@ static void keys_do_not_change_a_graph (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        TEST ("a carried sidecar has at most 1024 objects",
+              a_carried_sidecar_has_at_most_1024_objects),
         TEST ("later carriers override earlier ones key by key",
               later_carriers_override_earlier_ones_key_by_key),
         TEST ("every carrier alone is enough", every_carrier_alone_is_enough),
