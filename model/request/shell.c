@@ -561,7 +561,7 @@ static void begin_source (struct dn_shell *shell,
 /* The command is complete. True if text that it runs is to be read before going on. */
 static bool end_command (struct dn_shell *shell)
 {
-    struct dn_place *now = &shell->now;
+    struct dn_place *now;
     struct dn_span more;
     int line;
 
