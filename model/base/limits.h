@@ -20,8 +20,8 @@
 /* #DNNEST lines come before the first command, in the header of a script. */
 #define DN_SCRIPT_HEAD_MAX 65536
 
-/* Bytes of a script whose commands are read, in about a millisecond. A job with a longer
- * script (Slurm allows 4 MiB) keeps its time, GPUs and CPUs.
+/* Bytes of a script whose commands are read, in some 30 microseconds per KiB. A job
+ * with a longer script (Slurm allows 4 MiB) keeps its time, GPUs and CPUs.
  */
 #define DN_SCRIPT_MAX (128 * 1024)
 

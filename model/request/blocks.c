@@ -45,7 +45,7 @@ void dn_block_pop (struct dn_shell *shell)
     struct dn_frame *frame = dn_shell_top (shell);
     struct dn_tally tally = frame->tally;
 
-    if (frame->kind == DN_FRAME_LOOP)
+    if (frame->kind == DN_FRAME_LOOP || frame->often)
         dn_tally_loop (&tally);
     if (frame->kind == DN_FRAME_IF || frame->kind == DN_FRAME_CASE) {
         dn_tally_or (&frame->best, &tally);

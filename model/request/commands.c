@@ -9,35 +9,62 @@
 
 #include <string.h>
 
-/* Commands that do not train. */
-static const char harmless[] =
-    " : . [ [[ ]] true false test echo printf print cd pushd popd pwd set unset shopt"
-    " trap kill wait exit return break continue shift read mapfile readarray local"
-    " declare typeset export readonly getopts alias unalias umask ulimit jobs fg bg"
-    " disown hash type which whereis times history enable suspend logout let source"
-    " ls cp mv rm ln mkdir rmdir touch chmod chown chgrp stat df du find locate file"
-    " cat tac head tail less more tee wc sort uniq cut paste tr sed awk gawk mawk grep"
-    " egrep fgrep zgrep rg xxd od hexdump strings diff cmp comm join split csplit fold"
-    " column expand nl rev shuf seq yes basename dirname realpath readlink mktemp"
-    " mkfifo truncate dd sync rsync scp sftp wget curl aria2c rclone aws gsutil gcloud"
-    " s3cmd azcopy globus tar gzip gunzip zcat pigz bzip2 bunzip2 xz unxz zstd unzstd"
-    " lz4 zip unzip 7z md5sum sha1sum sha256sum cksum b2sum date sleep usleep cal uptime"
-    " hostname hostnamectl uname arch whoami id groups who w users getent getconf"
-    " printenv nproc lscpu lsmem lspci lsof lstopo lsblk free vmstat iostat mpstat"
-    " dstat top htop ps pgrep pkill killall pidof pstree nvidia-smi rocm-smi amd-smi"
-    " nvtop gpustat dcgmi nvidia-cuda-mps-control nvcc ldd ldconfig nm ip ifconfig"
-    " ibstat ibstatus ibv_devinfo ss netstat ping host nslookup dig nc module ml spack"
-    " eb modulecmd pip pip3 pipx virtualenv venv activate"
-    " deactivate npm git git-lfs svn hg dvc make cmake"
-    " ninja gcc g++ cc c++ clang mpicc ln patch install bc dc expr jq yq xmllint"
-    " envsubst dos2unix iconv base64 openssl perl scontrol squeue sbatch scancel sacct"
-    " sacctmgr sstat sattach sinfo sprio sbcast sgather seff salloc showpartitions"
-    " sreport scrontab strigger mail mailx sendmail wandb mlflow tensorboard"
-    " huggingface-cli hf redis-server redis-cli mongod memcached ray tmux screen logger"
-    " wall mount umount fusermount squashfuse beeond lfs"
-    " ulimit stty clear tput"
-    " kinit klist krenew aklog mpichversion"
-    " ompi_info accelerate eval ";
+/* Commands that do not train, by their first letter; those without one come first. */
+static const char *const harmless['z' - 'a' + 2] = {
+    [0] = " . 7z : [ [[ ]] ",
+    ['a' - 'a' + 1] =
+        " accelerate activate aklog alias amd-smi arch aria2c awk aws azcopy ",
+    ['b' - 'a' + 1] = " b2sum base64 basename bc beeond bg break bunzip2 bzip2 ",
+    ['c' - 'a' + 1] =
+        " c++ cal cat cc cd chgrp chmod chown cksum clang clear cmake cmp column"
+        " comm continue cp csplit curl cut ",
+    ['d' - 'a' + 1] = " date dc dcgmi dd deactivate declare df diff dig dirname disown"
+                      " dos2unix dstat du dvc ",
+    ['e' - 'a' + 1] = " eb echo egrep enable envsubst eval exit expand export expr ",
+    ['f' - 'a' + 1] = " false fg fgrep file find fold free fusermount ",
+    ['g' - 'a' + 1] =
+        " g++ gawk gcc gcloud getconf getent getopts git git-lfs globus gpustat"
+        " grep groups gsutil gunzip gzip ",
+    ['h' - 'a' + 1] = " hash head hexdump hf hg history host hostname hostnamectl htop"
+                      " huggingface-cli ",
+    ['i' - 'a' + 1] =
+        " ibstat ibstatus ibv_devinfo iconv id ifconfig install iostat ip ",
+    ['j' - 'a' + 1] = " jobs join jq ",
+    ['k' - 'a' + 1] = " kill killall kinit klist krenew ",
+    ['l' - 'a' + 1] =
+        " ldconfig ldd less let lfs ln local locate logger logout ls lsblk lscpu"
+        " lsmem lsof lspci lstopo lz4 ",
+    ['m' - 'a' + 1] =
+        " mail mailx make mapfile mawk md5sum memcached mkdir mkfifo mktemp ml"
+        " mlflow module modulecmd mongod more mount mpicc mpichversion mpstat mv ",
+    ['n' - 'a' + 1] =
+        " nc netstat ninja nl nm npm nproc nslookup nvcc nvidia-cuda-mps-control"
+        " nvidia-smi nvtop ",
+    ['o' - 'a' + 1] = " od ompi_info openssl ",
+    ['p' - 'a' + 1] =
+        " paste patch perl pgrep pidof pigz ping pip pip3 pipx pkill popd print"
+        " printenv printf ps pstree pushd pwd ",
+    ['r' - 'a' + 1] =
+        " ray rclone read readarray readlink readonly realpath redis-cli redis-"
+        " server return rev rg rm rmdir rocm-smi rsync ",
+    ['s' - 'a' + 1] =
+        " s3cmd sacct sacctmgr salloc sattach sbatch sbcast scancel scontrol scp"
+        " screen scrontab sed seff sendmail seq set sftp sgather sha1sum"
+        " sha256sum shift shopt showpartitions shuf sinfo sleep sort source"
+        " spack split sprio squashfuse squeue sreport ss sstat stat strigger"
+        " strings stty suspend svn sync ",
+    ['t' - 'a' + 1] =
+        " tac tail tar tee tensorboard test times tmux top touch tput tr trap"
+        " true truncate type typeset ",
+    ['u' - 'a' + 1] =
+        " ulimit umask umount unalias uname uniq unset unxz unzip unzstd uptime"
+        " users usleep ",
+    ['v' - 'a' + 1] = " venv virtualenv vmstat ",
+    ['w' - 'a' + 1] = " w wait wall wandb wc wget whereis which who whoami ",
+    ['x' - 'a' + 1] = " xmllint xxd xz ",
+    ['y' - 'a' + 1] = " yes yq ",
+    ['z' - 'a' + 1] = " zcat zgrep zip zstd ",
+};
 
 /* Python's modules that do not train. */
 static const char modules[] =
@@ -54,20 +81,19 @@ static const char sourcing[] = " source . ";
 static const char trainers[] = " torchrun deepspeed fairseq-train composer ";
 static const char forgetting[] = " read mapfile readarray unset ";
 
-static struct dn_span base_of (struct dn_span word)
-{
-    const char *slash = word.len > 0 ? memrchr (word.text, '/', word.len) : NULL;
-
-    if (!slash)
-        return word;
-    return (struct dn_span){slash + 1, word.len - (size_t) (slash + 1 - word.text)};
-}
-
 static bool ends_with (struct dn_span word, const char *tail)
 {
     size_t len = strlen (tail);
 
     return word.len >= len && memcmp (word.text + word.len - len, tail, len) == 0;
+}
+
+static bool is_harmless (struct dn_span name)
+{
+    char first = name.len > 0 ? name.text[0] : '\0';
+    const char *list = harmless[first >= 'a' && first <= 'z' ? first - 'a' + 1 : 0];
+
+    return list && dn_launcher_list_has (list, name);
 }
 
 /* "python", "python3", "python3.11", "ipython", "pypy3" */
@@ -96,9 +122,13 @@ static bool is_setup (struct dn_span path)
         "env",      "setvars", "setup",   "init",   "config", "util",  "common",
         "func",     "vars",    "path",    "lib",    "/etc/",  "helper"};
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++)
-        if (memmem (path.text, path.len, parts[i], strlen (parts[i])))
-            return true;
+    for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++) {
+        size_t len = strlen (parts[i]);
+
+        for (size_t at = 0; at + len <= path.len; at++)
+            if (dn_word_equal (path.text + at, len, parts[i], len))
+                return true;
+    }
     return false;
 }
 
@@ -195,7 +225,7 @@ static void run_python (struct dn_shell *shell, int python, bool many)
     }
     if (i >= shell->n_words || dn_shell_is (dn_shell_word (shell, i), "-"))
         run_stdin (shell, python, DN_STDIN_PYTHON, many);
-    else if (!dn_shell_is (base_of (dn_shell_word (shell, i)), "setup.py"))
+    else if (!dn_shell_is (dn_shell_base (dn_shell_word (shell, i)), "setup.py"))
         run (shell, i, many);
 }
 
@@ -212,8 +242,7 @@ static void run_shell (struct dn_shell *shell, int bash, bool many)
         if (word.text[1] != '-' && memchr (word.text, 'c', word.len)
             && i + 1 < shell->n_words) {
             shell->more = dn_shell_word (shell, i + 1);
-            if (many)
-                run (shell, bash, true);
+            shell->more_often = many;
             return;
         }
         if (dn_shell_is (word, "-o") || dn_shell_is (word, "+o")
@@ -248,7 +277,7 @@ static void run_eval (struct dn_shell *shell, int at)
 static void judge_value (struct dn_shell *shell, struct dn_span value)
 {
     struct dn_span rest = value;
-    struct dn_span first = base_of (dn_span_cut (&rest, " \t\n"));
+    struct dn_span first = dn_shell_base (dn_span_cut (&rest, " \t\n"));
 
     if (rest.text && first.len > 0 && !shell->more.text && dn_launcher_find (first)) {
         shell->more = value;
@@ -349,12 +378,12 @@ static void run_unknown (struct dn_shell *shell, int at, bool many)
 static void run_program (struct dn_shell *shell, int at, bool many)
 {
     struct dn_span word = dn_shell_word (shell, at);
-    struct dn_span name = base_of (word);
+    struct dn_span name = dn_shell_base (word);
     int line = shell->words[at].line;
     bool is_path = name.len < word.len;
     bool is_own = is_path && !strchr ("/$~", word.text[0]);
 
-    if (!is_path && dn_tally_call (shell, word, line))
+    if (!is_path && dn_tally_call (shell, word, line, many))
         return;
     if (is_python (name))
         run_python (shell, at, many);
@@ -367,7 +396,7 @@ static void run_program (struct dn_shell *shell, int at, bool many)
     else if (dn_launcher_list_has (sourcing, word)) {
         if (at + 1 < shell->n_words && !is_setup (dn_shell_word (shell, at + 1)))
             run (shell, at + 1, many);
-    } else if (!is_own && dn_launcher_list_has (harmless, name))
+    } else if (!is_own && is_harmless (name))
         judge_harmless (shell, at, name);
     else if (word.len > 0 && word.text[0] == '$')
         run_unknown (shell, at, many);
@@ -380,11 +409,16 @@ static int see_through (struct dn_shell *shell, int at, bool *many)
 {
     while (at < shell->n_words) {
         const struct dn_launcher *launcher =
-            dn_launcher_find (base_of (dn_shell_word (shell, at)));
+            dn_launcher_find (dn_shell_base (dn_shell_word (shell, at)));
         int begin = at;
 
         if (!launcher)
             break;
+        /* "command -v" only looks for it. */
+        if (at + 1 < shell->n_words
+            && dn_shell_is (dn_shell_word (shell, at), "command")
+            && dn_launcher_list_has (" -v -V ", dn_shell_word (shell, at + 1)))
+            return shell->n_words;
         *many |= launcher->many;
         at = dn_launcher_read (shell, launcher, at);
         for (int i = begin + 1; i < at; i++)

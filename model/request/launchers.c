@@ -119,13 +119,13 @@ static const struct dn_launcher launchers[] = {
 
 bool dn_launcher_list_has (const char *list, struct dn_span word)
 {
-    const char *at = list;
-
-    while (word.len > 0 && (at = memmem (at, strlen (at), word.text, word.len))) {
-        if (at > list && at[-1] == ' ' && at[word.len] == ' ')
+    if (word.len == 0)
+        return false;
+    for (const char *at = strchr (list, word.text[0]); at;
+         at = strchr (at + 1, word.text[0]))
+        if (at > list && at[-1] == ' ' && strncmp (at, word.text, word.len) == 0
+            && at[word.len] == ' ')
             return true;
-        at++;
-    }
     return false;
 }
 

@@ -16,14 +16,14 @@ static struct dn_span interpreter_of (struct dn_span script)
 {
     struct dn_span rest = script;
     struct dn_span line = dn_span_cut (&rest, "\n");
-    struct dn_span path = {NULL, 0};
-    struct dn_span name = {NULL, 0};
+    struct dn_span name;
 
     if (line.len < 2 || memcmp (line.text, "#!", 2) != 0)
         return dn_span_of ("sh");
     line = dn_span_trim ((struct dn_span){line.text + 2, line.len - 2});
     do {
-        path = dn_span_cut (&line, " \t");
+        struct dn_span path = dn_span_cut (&line, " \t");
+
         name = path;
         while (path.text)
             name = dn_span_cut (&path, "/");

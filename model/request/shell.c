@@ -4,9 +4,10 @@
  */
 #include "request/shell.h"
 
-/* Bytes and commands between two looks at the deadline. */
-#define BYTES_UNCHECKED    4096
-#define COMMANDS_UNCHECKED 256
+/* Bytes between two looks at the deadline: 256 commands of one letter, which take a
+ * fifth of a millisecond.
+ */
+#define BYTES_UNCHECKED 512
 
 /* Bytes that may be visited, besides three times the script. */
 #define VISITED_EXTRA 16384
@@ -560,7 +561,7 @@ static void begin_source (struct dn_shell *shell,
 /* The command is complete. True if text that it runs is to be read before going on. */
 static bool end_command (struct dn_shell *shell)
 {
-    struct dn_place *now = &shell->now;
+    struct dn_place *now;
     struct dn_span more;
     int line;
 
@@ -575,6 +576,7 @@ static bool end_command (struct dn_shell *shell)
     dn_needs_end (shell);
     shell->more = (struct dn_span){NULL, 0};
     shell->more_mute = false;
+    shell->more_often = false;
     if (shell->n_words > now->first)
         dn_command_read (shell);
     now->here_cpus = false;
@@ -582,6 +584,7 @@ static bool end_command (struct dn_shell *shell)
     if (more.text) {
         line = shell->words[now->first].line;
         begin_source (shell, more, line, shell->more_mute);
+        dn_shell_top (shell)->often = shell->more_often;
         return true;
     }
     dn_block_drop_words (shell);

@@ -117,6 +117,7 @@ struct dn_frame {
     bool command;  /* (( )) */
     bool mute;     /* what runs here does not count */
     bool captured; /* as a value */
+    bool often;    /* source: it runs an unknown number of times */
     bool pattern;  /* case: a pattern is next */
     int function;  /* whose body it is, or -1 */
     int outer;     /* the function around it, or -1 */
@@ -176,6 +177,7 @@ struct dn_shell {
     bool conditional;    /* the command is behind && or || */
     struct dn_span more; /* text of the command that is to be read as commands */
     bool more_mute;
+    bool more_often;
     enum dn_need pending; /* of an option that the next word may negate */
     char pending_why[DN_REASON_MAX];
 };
@@ -200,6 +202,16 @@ static inline bool dn_shell_is_name (char c)
 static inline bool dn_shell_is (struct dn_span span, const char *word)
 {
     return span.len == strlen (word) && memcmp (span.text, word, span.len) == 0;
+}
+
+/* A path without its folders. */
+static inline struct dn_span dn_shell_base (struct dn_span path)
+{
+    size_t at = path.len;
+
+    while (at > 0 && path.text[at - 1] != '/')
+        at--;
+    return (struct dn_span){path.text + at, path.len - at};
 }
 
 /* Read the script: findings into shell->found. Return -1 when the deadline passes. */
@@ -251,7 +263,7 @@ void dn_tally_program (struct dn_shell *shell,
                        bool loop);
 
 /* Call the function of that name. Return false if there is none. */
-bool dn_tally_call (struct dn_shell *shell, struct dn_span name, int line);
+bool dn_tally_call (struct dn_shell *shell, struct dn_span name, int line, bool loop);
 
 /* The body of a function has a command that is not known: a function that is defined
  * later, or a program. Return false outside of a body.
@@ -288,7 +300,9 @@ void dn_variable_set (struct dn_shell *shell,
 /* Its value is unknown from now on. */
 void dn_variable_forget (struct dn_shell *shell, struct dn_span name);
 
-/* Split NAME=VALUE or NAME+=VALUE. Return false for any other word. */
+/* Split NAME=VALUE or NAME+=VALUE; NAME[INDEX]=VALUE appends, too. Return false for any
+ * other word.
+ */
 bool dn_variable_split (struct dn_span word,
                         struct dn_span *name,
                         struct dn_span *value,

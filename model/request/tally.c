@@ -56,10 +56,10 @@ static void add (struct dn_shell *shell, const struct dn_tally *tally)
  */
 static void say (char *out, struct dn_span word)
 {
-    const char *slash = memrchr (word.text, '/', word.len);
+    struct dn_span base = dn_shell_base (word);
 
-    if (slash && slash + 1 < word.text + word.len)
-        word = (struct dn_span){slash + 1, word.len - (size_t) (slash + 1 - word.text)};
+    if (base.len > 0)
+        word = base;
     snprintf (out,
               DN_SHELL_SAID_MAX,
               "%.*s",
@@ -137,7 +137,7 @@ bool dn_tally_call_later (struct dn_shell *shell, struct dn_span name, int line)
     return true;
 }
 
-bool dn_tally_call (struct dn_shell *shell, struct dn_span name, int line)
+bool dn_tally_call (struct dn_shell *shell, struct dn_span name, int line, bool loop)
 {
     int i = find_function (shell, name);
     struct dn_tally total;
@@ -149,6 +149,8 @@ bool dn_tally_call (struct dn_shell *shell, struct dn_span name, int line)
     total = total_of (shell, i, 0);
     if (total.n == 1)
         total.line = line;
+    if (loop)
+        dn_tally_loop (&total);
     add (shell, &total);
     return true;
 }

@@ -129,7 +129,10 @@ bool dn_variable_split (struct dn_span word,
     while (at < word.len && dn_shell_is_name (word.text[at]))
         at++;
     *name = (struct dn_span){word.text, at};
-    *append = at < word.len && word.text[at] == '+';
+    *append = at < word.len && (word.text[at] == '+' || word.text[at] == '[');
+    if (*append && word.text[at] == '[')
+        while (at < word.len && word.text[at] != ']')
+            at++;
     at += *append;
     if (name->len == 0 || at >= word.len || word.text[at] != '=')
         return false;

@@ -124,10 +124,8 @@ forge script=@wrong.sh
 left 'a script of wrong #DNNEST lines' 'script line 2: column 9: unknown key .*'
 for script in bare comments; do
     forge script=@$script.sh
-    like "a script of $script lines is read no further than its head" "$status $said" \
-        '^0 dnnest: time 1-00:00:00 -> '
-    like "a script of $script lines keeps GPUs and CPUs, since its steps are not known" \
-        "$(shown "$job" | xargs)" 'CPUs/Task=80 .*gpu:a100:4'
+    is "a script of $script lines is read no further than its head" \
+        "$status $(shown "$job")" "0 $plain"
 done
 for model in gpt2 t5_large switch_xl4 rnn mlp transformer_xl_large; do
     forge comment="dnnest:model=$model,layers=4096,batch=1,steps=10,precision=fp16"
