@@ -23,6 +23,7 @@ enum {
     OPTION_DEF_MEM,
     OPTION_SET,
     OPTION_SLURM,
+    OPTION_USER,
     N_OPTIONS
 };
 
@@ -30,6 +31,7 @@ static const struct dn_option options[] = {
     [OPTION_DEF_MEM] = {"def-mem-per-cpu", 0, "SIZE", "DefMemPerCPU of slurm.conf"},
     [OPTION_SET] = {"set", 0, "KEY=VALUE", "override a rule; may be repeated"},
     [OPTION_SLURM] = {"slurm", 0, "VERSION", "the version of Slurm to answer for"},
+    [OPTION_USER] = {"user", 0, "NAME", "as if this user submitted it (the caller)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -39,6 +41,7 @@ struct call {
     struct dn_sbatch sbatch;
     struct dn_settings settings;
     const char *slurm;
+    int64_t user; /* DN_UNSET: the caller */
 };
 
 static int take_options (const struct dn_command *self, struct call *call)
@@ -47,6 +50,7 @@ static int take_options (const struct dn_command *self, struct call *call)
     int option;
 
     call->slurm = dn_slurm_version_default;
+    call->user = DN_UNSET;
     while ((option = dn_options_next (given)) != DN_OPTION_END) {
         if (option == DN_OPTION_LEAVE)
             return -1;
@@ -60,7 +64,9 @@ static int take_options (const struct dn_command *self, struct call *call)
             call->sbatch.default_memory = given->argument;
         else if (option == OPTION_SLURM)
             call->slurm = given->argument;
-        else if (!dn_settings_add (&call->settings, self, given->argument)) {
+        else if (option == OPTION_USER
+                     ? !dn_options_user (given->argument, &call->user)
+                     : !dn_settings_add (&call->settings, self, given->argument)) {
             given->exit_code = DN_EXIT_USAGE;
             return -1;
         }
@@ -88,6 +94,8 @@ static int read_submission (struct call *call)
     }
     if (dn_sbatch_fill (&call->sbatch, call->given.slurm_version, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    if (call->user != DN_UNSET)
+        call->sbatch.job.user_id = call->user;
     return DN_EXIT_DONE;
 }
 

@@ -545,17 +545,10 @@ static int check (struct call *call)
 /* Look up a user of this system, by name or number. */
 static bool find_user (const char *name, struct dn_submitter *submitter)
 {
-    const struct dn_people *system = &dn_people_of_system;
     const struct passwd *entry;
-    struct dn_err err = {0};
 
-    if (dn_int_read (
-            dn_span_of (name), "user", 0, UINT32_MAX, &submitter->user_id, NULL)
-            < 0
-        && system->find_user (system->self, name, &submitter->user_id, &err) < 0) {
-        dn_complain ("--user: %s", err.text);
+    if (!dn_options_user (name, &submitter->user_id))
         return false;
-    }
     /* cppcheck-suppress getpwuidCalled ; there is one thread */
     entry = getpwuid ((uid_t) submitter->user_id);
     if (entry && submitter->group_id == DN_UNSET)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "host/people.h"
 #include "output/predictions.h"
 #include "output/progress.h"
 #include "read_runs.h"
@@ -195,6 +196,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     predictor = dn_site_predictor (site);
     call.evaluation = dn_evaluation_start (
         &predictor, &site->rules, &site->catalogue, &site->datasets);
+    call.evaluation.people = &dn_people_of_system;
     given.exit_code = open_outputs (&call);
     if (given.exit_code != DN_EXIT_DONE)
         return given.exit_code;

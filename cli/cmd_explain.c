@@ -19,13 +19,15 @@
 enum {
     OPTION_GPU,
     OPTION_TOP,
-    OPTION_PLOT
+    OPTION_PLOT,
+    OPTION_USER
 };
 
 static const struct dn_option options[] = {
     [OPTION_GPU] = {"gpu", 0, "NAME", "the device to explain (required)"},
     [OPTION_TOP] = {"top", 0, "N", "list the N operators that take longest (10)"},
     [OPTION_PLOT] = {"plot", 0, "FILE", DN_PLOT_HELP},
+    [OPTION_USER] = {"user", 0, "NAME", "with the history of this user (the caller)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -34,6 +36,7 @@ struct call {
     const char *gpu;
     const char *plot; /* NULL: no picture */
     int64_t top;
+    int64_t user; /* DN_UNSET: the caller */
 };
 
 static double share (double part, double whole)
@@ -323,13 +326,18 @@ static int take_options (const struct dn_command *self,
             call->gpu = given->argument;
         else if (option == OPTION_PLOT)
             call->plot = given->argument;
-        else if (dn_int_read (dn_span_of (given->argument),
-                              "--top",
-                              0,
-                              DN_GRAPH_OPS_MAX,
-                              &call->top,
-                              &err)
-                 < 0) {
+        else if (option == OPTION_USER) {
+            if (!dn_options_user (given->argument, &call->user)) {
+                given->exit_code = DN_EXIT_USAGE;
+                return -1;
+            }
+        } else if (dn_int_read (dn_span_of (given->argument),
+                                "--top",
+                                0,
+                                DN_GRAPH_OPS_MAX,
+                                &call->top,
+                                &err)
+                   < 0) {
             given->exit_code = dn_options_misuse (self, "%s", err.text);
             return -1;
         }
@@ -345,7 +353,7 @@ static int take_options (const struct dn_command *self,
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    struct call call = {.top = TOP_USUAL};
+    struct call call = {.top = TOP_USUAL, .user = DN_UNSET};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
@@ -361,6 +369,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     device = dn_subject_device (site, call.gpu, &err);
     if (!device || dn_subject_read (site, given.args[0], &subject, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    if (call.user != DN_UNSET)
+        subject.user = call.user;
     if (dn_anatomy_find (site, &subject, device, &anatomy, &err) < 0)
         return dn_fail (DN_EXIT_BUG, &err);
     /* The picture first: if it cannot be drawn, only the error is printed. */

@@ -25,7 +25,8 @@ enum {
     OPTION_ALL,
     OPTION_CPU_CURVE,
     OPTION_BATCH_SIZES,
-    OPTION_PLOT
+    OPTION_PLOT,
+    OPTION_USER
 };
 
 static const struct dn_option options[] = {
@@ -40,6 +41,7 @@ static const struct dn_option options[] = {
                             "[=LIST]",
                             "compare batch sizes per GPU (powers of two that fit)"},
     [OPTION_PLOT] = {"plot", 0, "FILE", "of --batch-sizes: " DN_PLOT_HELP},
+    [OPTION_USER] = {"user", 0, "NAME", "with the history of this user (the caller)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -52,6 +54,7 @@ struct call {
     bool by_batch;
     struct dn_batch_sizes sizes; /* none: powers of two */
     const char *plot;            /* NULL: no picture */
+    int64_t user;                /* DN_UNSET: the caller */
 };
 
 static int take_curve (const struct dn_command *self,
@@ -93,6 +96,8 @@ static int take_option (const struct dn_command *self,
     case OPTION_PLOT:
         call->plot = argument;
         return DN_EXIT_DONE;
+    case OPTION_USER:
+        return dn_options_user (argument, &call->user) ? DN_EXIT_DONE : DN_EXIT_USAGE;
     default:
         if (call->n_names == DN_DEVICES_MAX)
             return dn_options_misuse (
@@ -362,7 +367,7 @@ static int predict (const struct dn_site *site,
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    struct call call = {.n_names = 0};
+    struct call call = {.user = DN_UNSET};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
@@ -377,6 +382,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
         return given.exit_code;
     if (read_subject (site, given.args[0], &call, &subject, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    if (call.user != DN_UNSET)
+        subject.user = call.user;
     n = find_devices (site, &call, devices, &err);
     if (n < 0)
         return dn_fail (DN_EXIT_USAGE, &err);

@@ -25,7 +25,8 @@ enum {
     OPTION_GPU,
     OPTION_SOURCE,
     OPTION_LAST,
-    OPTION_IMPORT
+    OPTION_IMPORT,
+    OPTION_USER
 };
 
 static const struct dn_option options[] = {
@@ -35,6 +36,7 @@ static const struct dn_option options[] = {
     [OPTION_SOURCE] = {"source", 0, "NAME", "from this source only"},
     [OPTION_LAST] = {"last", 'n', "N", "the newest N only (30; of --csv, --json all)"},
     [OPTION_IMPORT] = {"import", 0, "FILE", "add the rows of a table or another store"},
+    [OPTION_USER] = {"user", 0, "NAME", "of --import: all rows are of this user"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -45,12 +47,14 @@ struct call {
     bool filtered;
     bool csv;
     const char *import; /* NULL: show */
+    int64_t user;       /* whose runs are imported; DN_UNSET: as they say */
     char path[PATH_MAX];
     /* showing */
     struct dn_grid grid;
     int64_t n_shown;
     /* importing */
     struct dn_records *records;
+    struct dn_reading reading;
     struct dn_progress progress;
     int64_t n_added;
 };
@@ -71,7 +75,8 @@ static int take_option (const struct dn_command *self,
     struct dn_err err = {0};
 
     call->filtered =
-        call->filtered || (option != OPTION_CSV && option != OPTION_IMPORT);
+        call->filtered
+        || (option != OPTION_CSV && option != OPTION_IMPORT && option != OPTION_USER);
     switch (option) {
     case OPTION_CSV:
         call->csv = true;
@@ -85,6 +90,8 @@ static int take_option (const struct dn_command *self,
     case OPTION_SOURCE:
         call->filter.source = argument;
         break;
+    case OPTION_USER:
+        return dn_options_user (argument, &call->user) ? DN_EXIT_DONE : DN_EXIT_USAGE;
     case OPTION_LAST:
         call->last_given = true;
         if (dn_int_read (
@@ -110,6 +117,8 @@ static int check_options (const struct dn_command *self,
     if (call->import && (call->csv || call->filtered))
         return dn_options_misuse (self,
                                   "--import excludes the options that show records");
+    if (call->user != DN_UNSET && !call->import)
+        return dn_options_misuse (self, "--user goes with --import only");
     return DN_EXIT_DONE;
 }
 
@@ -300,14 +309,23 @@ static void warn_of_columns (const struct dn_row *row)
 static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
 {
     struct call *call = context;
+    char user[24];
+    struct dn_buf text = dn_buf_on (user, sizeof (user));
     struct dn_run run;
 
     if (call->n_added == 0)
         warn_of_columns (row);
     if (dn_run_check (row, NULL) < 0)
         return dn_err_set (err, DN_E_SYNTAX, "a record needs spec and gpu");
-    if (dn_run_read (row, DN_RUN_KEEP, &run, err) < 0
-        || dn_records_add (call->records, &run, err) < 0)
+    if (dn_run_read (row, DN_RUN_KEEP, &run, err) < 0)
+        return -1;
+    if (call->user != DN_UNSET) {
+        dn_buf_add (&text, "%lld", (long long) call->user);
+        run.user = user;
+    } else if (call->reading.user) {
+        run.user = call->reading.user;
+    }
+    if (dn_records_add (call->records, &run, err) < 0)
         return -1;
     call->n_added++;
     return 0;
@@ -333,8 +351,6 @@ static bool is_itself (const struct call *call)
 
 static int take_in (const struct dn_options *given, struct call *call)
 {
-    struct dn_reading reading = {
-        .row = take_row, .piece = show_progress, .context = call};
     dn_cleanup (dn_json_free) struct json_object *json = NULL;
     struct dn_err err = {0};
     int rc;
@@ -345,8 +361,10 @@ static int take_in (const struct dn_options *given, struct call *call)
     }
     if (dn_records_make (call->path, &call->records, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
+    call->reading =
+        (struct dn_reading){.row = take_row, .piece = show_progress, .context = call};
     call->progress = dn_progress_begin ("rows");
-    rc = dn_read_runs (call->import, &reading, &err);
+    rc = dn_read_runs (call->import, &call->reading, &err);
     dn_progress_end (&call->progress);
     if (rc == 0 && dn_records_commit (call->records, &err) < 0)
         rc = dn_err_wrap (&err, "%s", call->path);
@@ -366,7 +384,7 @@ static int take_in (const struct dn_options *given, struct call *call)
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    dn_cleanup (free_call) struct call call = {.import = NULL};
+    dn_cleanup (free_call) struct call call = {.user = DN_UNSET};
 
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &call) < 0)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/people.h"
 #include "slurm_conf.h"
 #include "slurm_version.h"
 
@@ -160,6 +161,18 @@ static void print_help (const struct dn_command *command)
         printf ("\nOptions of sbatch that are used; all others are ignored:\n");
         print_rows (command->guest_options);
     }
+}
+
+bool dn_options_user (const char *name, int64_t *user)
+{
+    const struct dn_people *system = &dn_people_of_system;
+    struct dn_err err = {0};
+
+    if (dn_int_read (dn_span_of (name), "user", 0, UINT32_MAX, user, NULL) == 0
+        || system->find_user (system->self, name, user, &err) == 0)
+        return true;
+    dn_complain ("--user: %s", err.text);
+    return false;
 }
 
 void dn_print_version (void)

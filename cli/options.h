@@ -136,6 +136,11 @@ bool dn_settings_add (struct dn_settings *settings,
                       const struct dn_command *command,
                       const char *argument);
 
+/* Look up a user of this system, by name or number, for --user. Print a message and
+ * return false if there is none.
+ */
+bool dn_options_user (const char *name, int64_t *user);
+
 /* For -V, --version. */
 void dn_print_version (void);
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common.h"
 #include "learn/records.h"
@@ -70,9 +71,30 @@ static int feed (FILE *stream,
     return 0;
 }
 
-static int read_table (const char *path,
-                       const struct dn_reading *reading,
-                       struct dn_err *err)
+static void find_user (FILE *stream, const char *path, struct dn_reading *reading)
+{
+    struct dn_buf text = dn_buf_on (reading->user_text, sizeof (reading->user_text));
+    struct stat st;
+
+    reading->user = NULL;
+    reading->user_text[0] = '\0';
+    if (fstat (fileno (stream), &st) < 0 || !S_ISREG (st.st_mode))
+        return;
+    if (st.st_mode & (S_IWGRP | S_IWOTH)) {
+        dn_complain (
+            "warning: %s: writable by group or others (mode %04o), so its runs "
+            "are those of an unknown user",
+            path,
+            (unsigned) (st.st_mode & 07777));
+        dn_buf_add (&text, "%s", "");
+        reading->user = reading->user_text;
+    } else if (st.st_uid != geteuid () && st.st_uid != 0) {
+        dn_buf_add (&text, "%lu", (unsigned long) st.st_uid);
+        reading->user = reading->user_text;
+    }
+}
+
+static int read_table (const char *path, struct dn_reading *reading, struct dn_err *err)
 {
     dn_cleanup (dn_close_input) FILE *stream = dn_open_input (path, err);
     dn_cleanup (dn_table_cleanup) struct dn_table *table =
@@ -85,6 +107,7 @@ static int read_table (const char *path,
     if (!table)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     dn_table_set_files (table, &files);
+    find_user (stream, path, reading);
     if (feed (stream, table, reading, err) < 0)
         return dn_err_wrap (err, "%s", stream == stdin ? "stdin" : path);
     return 0;
@@ -107,6 +130,7 @@ static int read_store (const char *path,
 
 int dn_read_runs (const char *path, struct dn_reading *reading, struct dn_err *err)
 {
+    reading->user = NULL;
     reading->is_store = strcmp (path, "-") != 0 && dn_records_is (path);
     return reading->is_store ? read_store (path, reading, err)
                              : read_table (path, reading, err);

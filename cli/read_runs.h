@@ -13,6 +13,13 @@ struct dn_reading {
      * of the input that was read; -1: unknown. The last piece may be empty. */
     void (*piece) (struct dn_span piece, double share, void *context);
     void *context; /* of both */
+    /* Set before the first row: whose runs all rows are (dn_run_user ()), NULL if each
+     * states it. A table that another user owns has that user's runs, whatever it says:
+     * so nobody can write runs of another user. Where others can write a table, its
+     * runs are those of the unknown user, "". What root or the caller own, as a store
+     * must be, and what comes through a pipe is believed. */
+    const char *user;
+    char user_text[24];
     bool is_store; /* set before the first row: its lines are numbers of records */
 };
 

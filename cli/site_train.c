@@ -15,6 +15,7 @@
 
 #include "base/json_read.h"
 #include "host/load.h"
+#include "host/people.h"
 #include "directory.h"
 #include "output/grid.h"
 #include "output/json.h"
@@ -88,11 +89,18 @@ static int take_row (const struct dn_row *row, void *context, struct dn_err *err
     if (dn_run_check (row, err) < 0)
         return -1;
     work->n_rows++;
-    if (dn_site_run_read (
-            row, &work->site->catalogue, &work->site->datasets, &run, &why)
+    if (dn_site_run_read (row,
+                          &work->site->catalogue,
+                          &work->site->datasets,
+                          &dn_people_of_system,
+                          &run,
+                          &why)
             == 0
-        && set_residuals (work, &run, &why) == 0)
+        && set_residuals (work, &run, &why) == 0) {
+        if (work->reading.user)
+            run.user = dn_run_user (work->reading.user, NULL);
         return dn_site_fit_add (work->fit, &run, err);
+    }
     if (why.code == DN_E_NOMEM)
         return dn_err_set (err, DN_E_NOMEM, "%s", why.text);
     if (work->n_skipped++ < REASONS_MAX)
@@ -266,25 +274,37 @@ static void add_devices (struct dn_grid *grid, const struct dn_scales *devices)
     }
 }
 
-/* The mean factor of each application's runs, and how far they are from it. */
+/* Are these runs of one user and application? */
+static bool same_group (const struct dn_past *a, const struct dn_past *b)
+{
+    return a->user == b->user
+           && strcmp (a->trace.application, b->trace.application) == 0;
+}
+
+/* The mean factor of a user's runs of an application, and how far they are from it. */
 static void add_applications (struct dn_grid *grid, const struct dn_history *history)
 {
     int end;
 
     for (int first = 0; first < history->n; first = end) {
-        const char *name = history->runs[first].trace.application;
+        const struct dn_past *run = &history->runs[first];
         double sum = 0;
         double squares = 0;
         double mean;
 
-        for (end = first; end < history->n
-                          && strcmp (history->runs[end].trace.application, name) == 0;
+        for (end = first; end < history->n && same_group (run, &history->runs[end]);
              end++) {
             sum += history->runs[end].error;
             squares += history->runs[end].error * history->runs[end].error;
         }
         mean = sum / (end - first);
-        dn_grid_add (grid, "application %s", name);
+        if (run->user >= 0)
+            dn_grid_add (grid,
+                         "application %s of user %lld",
+                         run->trace.application,
+                         (long long) run->user);
+        else
+            dn_grid_add (grid, "application %s", run->trace.application);
         dn_grid_add (grid, "%.3f", exp (mean));
         dn_grid_add (grid, "1");
         dn_grid_add (grid,

@@ -5,6 +5,7 @@
 #include "subject.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "common.h"
 #include "host/carry.h"
@@ -56,6 +57,7 @@ int dn_subject_build (const struct dn_site *site,
         return -1;
     if (dn_sidecar_graph (&subject->layers, &subject->spec, &subject->graph, err) < 0)
         return -1;
+    subject->user = (int64_t) getuid ();
     warn_unread (subject);
     return 0;
 }
@@ -201,9 +203,10 @@ int dn_subject_predict (const struct dn_site *site,
                         struct dn_estimate estimates[],
                         struct dn_err *err)
 {
-    const struct dn_predictor predictor = dn_site_predictor (site);
+    struct dn_predictor predictor = dn_site_predictor (site);
     const struct dn_case c = dn_subject_case (site, subject, NULL, CPUS_UNKNOWN);
 
+    predictor.user = subject->user;
     return dn_predict (&predictor, &c, devices, n_devices, estimates, err);
 }
 

@@ -184,6 +184,7 @@ static int predict_run (const struct dn_evaluation *evaluation,
                         struct dn_err *err)
 {
     struct dn_case c = {.spec = &run->spec, .graph = &run->graph};
+    struct dn_predictor predictor = evaluation->predictor;
 
     if (dn_run_case_read (
             row, DN_RUN_JUDGE, evaluation->catalogue, evaluation->datasets, run, err)
@@ -191,12 +192,9 @@ static int predict_run (const struct dn_evaluation *evaluation,
         return -1;
     /* If the table states no number of CPUs, the usual number is assumed. */
     c.cpus_per_gpu = dn_run_known (run->run.cores_per_gpu);
-    if (dn_predict (&evaluation->predictor,
-                    &c,
-                    &(const struct dn_device *){run->device},
-                    1,
-                    estimate,
-                    err)
+    predictor.user = dn_run_user (run->run.user, evaluation->people);
+    if (dn_predict (
+            &predictor, &c, &(const struct dn_device *){run->device}, 1, estimate, err)
         < 0)
         return -1;
     if (!is_sound (estimate))

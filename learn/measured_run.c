@@ -31,6 +31,21 @@ const void *dn_run_member (const struct dn_run *run, const struct dn_run_column 
     return (const char *) run + column->offset;
 }
 
+int64_t dn_run_user (const char *text, const struct dn_people *people)
+{
+    uint64_t hash = UINT64_C (0xcbf29ce484222325); /* FNV-1a */
+    int64_t user;
+
+    if (text[0] == '\0')
+        return DN_UNSET;
+    if (dn_int_read (dn_span_of (text), "user", 0, UINT32_MAX, &user, NULL) == 0
+        || (people && people->find_user (people->self, text, &user, NULL) == 0))
+        return user;
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char) *text) * UINT64_C (0x100000001b3);
+    return -2 - (int64_t) (hash >> 2);
+}
+
 double dn_run_known (double value)
 {
     return isnan (value) ? 0 : value;

@@ -10,6 +10,7 @@
 #define DN_MEASURED_RUN_H
 
 #include "learn/table.h"
+#include "policy/scope.h"
 
 enum dn_run_type {
     DN_RUN_TEXT,     /* "" unknown */
@@ -89,6 +90,12 @@ int dn_run_read (const struct dn_row *row,
                  enum dn_run_use use,
                  struct dn_run *run,
                  struct dn_err *err);
+
+/* The user that a cell of that column names: a number, or the number of a name that
+ * 'people' (NULL: nobody) knows; DN_UNSET where it is empty. Any other text has a
+ * number of its own below DN_UNSET, which no user of the system has.
+ */
+int64_t dn_run_user (const char *text, const struct dn_people *people);
 
 /* The number; 0 if it is unknown. */
 double dn_run_known (double value);

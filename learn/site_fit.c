@@ -11,13 +11,23 @@
 
 #include "learn/site_solve.h"
 
+/* A user and the number of runs, of those that came and of those that are kept. */
+struct owner {
+    int64_t user;
+    int64_t n_seen;
+    int n_kept;
+};
+
 struct dn_site_fit {
     struct dn_constants base;
     struct dn_site_prior prior;
     struct dn_site_run *runs;
+    struct owner *owner_of[DN_SITE_RUNS_MAX]; /* of each run */
     int n_runs;
     int size;
     int64_t n_seen;
+    struct owner owners[DN_SITE_USERS_MAX];
+    int n_owners;
     uint64_t random;
 };
 
@@ -103,35 +113,100 @@ static uint64_t next_random (struct dn_site_fit *fit)
     return fit->random;
 }
 
+/* The owner of a user's runs. Users beyond those that there is room for share one. */
+static struct owner *find_owner (struct dn_site_fit *fit, int64_t user)
+{
+    int at = 0;
+
+    while (at < fit->n_owners && fit->owners[at].user != user)
+        at++;
+    if (at == DN_SITE_USERS_MAX)
+        return &fit->owners[DN_SITE_USERS_MAX - 1];
+    if (at == fit->n_owners)
+        fit->owners[fit->n_owners++].user = user;
+    return &fit->owners[at];
+}
+
+static struct owner *largest_owner (struct dn_site_fit *fit)
+{
+    struct owner *largest = &fit->owners[0];
+
+    for (int i = 1; i < fit->n_owners; i++)
+        if (fit->owners[i].n_kept > largest->n_kept)
+            largest = &fit->owners[i];
+    return largest;
+}
+
+/* The place of the owner's run number 'which'. */
+static int find_run (const struct dn_site_fit *fit,
+                     const struct owner *owner,
+                     uint64_t which)
+{
+    int at = 0;
+
+    while (fit->owner_of[at] != owner || which-- > 0)
+        at++;
+    return at;
+}
+
+/* The place of the run that the next one of 'owner' replaces, or -1: the new one goes.
+ * While another user has more runs, one of that user's goes; else every run of the
+ * owner has the same chance to stay (Vitter 1985, algorithm R).
+ */
+static int find_place (struct dn_site_fit *fit, struct owner *owner)
+{
+    struct owner *largest = largest_owner (fit);
+    uint64_t which;
+
+    if (largest->n_kept > owner->n_kept + 1) {
+        which = next_random (fit) % (uint64_t) largest->n_kept;
+        largest->n_kept--;
+        owner->n_kept++;
+        return find_run (fit, largest, which);
+    }
+    which = next_random (fit) % (uint64_t) owner->n_seen;
+    return which < (uint64_t) owner->n_kept ? find_run (fit, owner, which) : -1;
+}
+
+static int make_room (struct dn_site_fit *fit, struct dn_err *err)
+{
+    int size = fit->size > 0 ? 2 * fit->size : 64;
+    struct dn_site_run *grown;
+
+    if (fit->n_runs < fit->size)
+        return 0;
+    grown = realloc (fit->runs, (size_t) size * sizeof (*grown));
+    if (!grown)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    fit->runs = grown;
+    fit->size = size;
+    return 0;
+}
+
 int dn_site_fit_add (struct dn_site_fit *fit,
                      struct dn_site_run *run,
                      struct dn_err *err)
 {
+    struct owner *owner = find_owner (fit, run->user);
     int at = fit->n_runs;
 
     fit->n_seen++;
-    if (at == DN_SITE_RUNS_MAX) { /* Vitter 1985, algorithm R */
-        uint64_t place = next_random (fit) % (uint64_t) fit->n_seen;
-
-        if (place >= DN_SITE_RUNS_MAX) {
+    owner->n_seen++;
+    if (at == DN_SITE_RUNS_MAX) {
+        at = find_place (fit, owner);
+        if (at < 0) {
             dn_graph_free (&run->graph);
             return 0;
         }
-        at = (int) place;
         dn_graph_free (&fit->runs[at].graph);
-        fit->n_runs--;
-    } else if (at == fit->size) {
-        int size = at > 0 ? 2 * at : 64;
-        struct dn_site_run *grown =
-            realloc (fit->runs, (size_t) size * sizeof (*grown));
-
-        if (!grown)
-            return dn_err_set (err, DN_E_NOMEM, "out of memory");
-        fit->runs = grown;
-        fit->size = size;
+    } else {
+        if (make_room (fit, err) < 0)
+            return -1;
+        fit->n_runs++;
+        owner->n_kept++;
     }
     fit->runs[at] = *run;
-    fit->n_runs++;
+    fit->owner_of[at] = owner;
     memset (&run->graph, 0, sizeof (run->graph));
     return 0;
 }
@@ -149,12 +224,16 @@ static int compare_candidates (const void *a, const void *b)
 {
     const struct candidate *x = a;
     const struct candidate *y = b;
-    int order = strcmp (x->application, y->application);
+    int order = (x->run->user > y->run->user) - (x->run->user < y->run->user);
 
+    if (order == 0)
+        order = strcmp (x->application, y->application);
     return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-/* The runs whose time was measured, by application, in random order within one. */
+/* The runs whose time was measured, by user and application, in random order within
+ * one.
+ */
 static int list_candidates (struct dn_site_fit *fit, struct candidate *candidates)
 {
     int n = 0;
@@ -170,16 +249,29 @@ static int list_candidates (struct dn_site_fit *fit, struct candidate *candidate
     return n;
 }
 
-/* Keep at most 'most' of each application; with 'out' NULL only count. */
+/* The runs of the same user from 'first' on; return what comes after. */
+static int end_of_user (const struct candidate *candidates, int n, int first)
+{
+    int end = first + 1;
+
+    while (end < n && candidates[end].run->user == candidates[first].run->user)
+        end++;
+    return end;
+}
+
+/* Keep at most 'most' of each application of one user, and at most 'room' in total;
+ * with 'out' NULL only count.
+ */
 static int keep (const struct candidate *candidates,
                  int n,
                  int most,
+                 int room,
                  const struct dn_site_run **out)
 {
     int kept = 0;
     int own = 0;
 
-    for (int i = 0; i < n && kept < DN_HISTORY_MAX + 1; i++) {
+    for (int i = 0; i < n && kept < room; i++) {
         bool same =
             i > 0
             && strcmp (candidates[i].application, candidates[i - 1].application) == 0;
@@ -194,23 +286,53 @@ static int keep (const struct candidate *candidates,
     return kept;
 }
 
-/* At most DN_HISTORY_MAX of the runs, as many of each application as there is room for.
- * -1 without memory.
+/* At most 'room' runs of one user, as many of each application as there is room for. */
+static int keep_fairly (const struct candidate *candidates,
+                        int n,
+                        int room,
+                        const struct dn_site_run **out)
+{
+    int most = DN_HISTORY_OWN_MAX;
+
+    while (most > 1 && keep (candidates, n, most, room + 1, NULL) > room)
+        most--;
+    return keep (candidates, n, most, room, out);
+}
+
+/* The same of every user. */
+static int keep_all (const struct candidate *candidates,
+                     int n,
+                     int room,
+                     const struct dn_site_run **out)
+{
+    int kept = 0;
+    int end;
+
+    for (int first = 0; first < n && kept <= DN_HISTORY_MAX; first = end) {
+        end = end_of_user (candidates, n, first);
+        kept += keep_fairly (
+            candidates + first, end - first, room, out ? out + kept : NULL);
+    }
+    return kept;
+}
+
+/* At most DN_HISTORY_MAX of the runs: the same number of each user, but all of a user
+ * with fewer. -1 without memory.
  */
 static int choose_runs (struct dn_site_fit *fit,
-                        const struct dn_site_run *out[DN_HISTORY_MAX + 1])
+                        const struct dn_site_run *out[2 * DN_HISTORY_MAX])
 {
     dn_cleanup (dn_free_ptr) struct candidate *candidates =
         calloc ((size_t) fit->n_runs + 1, sizeof (*candidates));
-    int most = DN_HISTORY_OWN_MAX;
+    int room = DN_HISTORY_MAX;
     int n;
 
     if (!candidates)
         return -1;
     n = list_candidates (fit, candidates);
-    while (most > 1 && keep (candidates, n, most, NULL) > DN_HISTORY_MAX)
-        most--;
-    n = keep (candidates, n, most, out);
+    while (room > 1 && keep_all (candidates, n, room, NULL) > DN_HISTORY_MAX)
+        room--;
+    n = keep_all (candidates, n, room, out);
     return n < DN_HISTORY_MAX ? n : DN_HISTORY_MAX;
 }
 
@@ -266,9 +388,59 @@ static int write_parameters (const struct dn_site_fit *fit,
     return 0;
 }
 
-/* Runs without the name of an application are not distinguished later. */
+/* Add the runs of one application of a user. Their noise, and what is known of others
+ * like them, is found without the runs of other users.
+ */
+static int write_block (const struct dn_site_fit *fit,
+                        const struct dn_site_member *members,
+                        const struct dn_site_run *const *runs,
+                        int n,
+                        struct dn_history *history,
+                        struct dn_err *err)
+{
+    dn_cleanup (dn_site_solution_free) struct dn_site_solution *alone =
+        dn_site_solve (&fit->base, &fit->prior, runs, n, err);
+
+    if (!alone)
+        return -1;
+    history->alone = alone->likeness.spread;
+    for (int i = 0; i < n; i++)
+        history->runs[history->n++] =
+            (struct dn_past){.user = members[i].run->user,
+                             .trace = members[i].trace,
+                             .error = members[i].error,
+                             .own = alone->members[i].error,
+                             .noise = sqrt (alone->members[i].noise),
+                             .level = alone->level};
+    return 0;
+}
+
+/* Runs of no user of the system are of use to nobody, and those without the name of an
+ * application are not distinguished later.
+ */
+static int write_runs (const struct dn_site_fit *fit,
+                       const struct dn_site_solution *solution,
+                       const struct dn_site_run *const *runs,
+                       struct dn_history *history,
+                       struct dn_err *err)
+{
+    int end;
+
+    for (int first = 0; first < solution->n_members; first = end) {
+        const struct dn_site_member *member = &solution->members[first];
+
+        end = dn_site_block_end (solution, first);
+        if (member->trace.application[0] == '\0' || member->run->user < DN_UNSET)
+            continue;
+        if (write_block (fit, member, runs + first, end - first, history, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static struct dn_history *write_history (const struct dn_site_fit *fit,
                                          const struct dn_site_solution *solution,
+                                         const struct dn_site_run *const *runs,
                                          struct dn_err *err)
 {
     struct dn_history *history = dn_history_new (solution->n_members);
@@ -278,22 +450,15 @@ static struct dn_history *write_history (const struct dn_site_fit *fit,
         return NULL;
     }
     history->n = 0;
-    for (int i = 0; i < solution->n_members; i++) {
-        const struct dn_site_member *member = &solution->members[i];
-
-        if (member->trace.application[0] != '\0')
-            history->runs[history->n++] =
-                (struct dn_past){.trace = member->trace,
-                                 .error = member->error,
-                                 .noise = sqrt (member->noise)};
-    }
     history->likeness = solution->likeness;
+    history->alone = solution->likeness.spread;
     history->shared = solution->shared;
     history->device = solution->n_parameters > 0 ? fit->prior.device : 0;
     history->level = solution->level;
     history->seen = fit->prior.seen;
     history->unseen = fit->prior.unseen;
-    if (dn_history_close (history, err) == 0)
+    if (write_runs (fit, solution, runs, history, err) == 0
+        && dn_history_close (history, err) == 0)
         return history;
     dn_history_free (history);
     return NULL;
@@ -303,7 +468,7 @@ static int find_times (struct dn_site_fit *fit,
                        struct dn_tuning *tuning,
                        struct dn_err *err)
 {
-    const struct dn_site_run *runs[DN_HISTORY_MAX + 1];
+    const struct dn_site_run *runs[2 * DN_HISTORY_MAX];
     dn_cleanup (dn_site_solution_free) struct dn_site_solution *solution = NULL;
     int n = choose_runs (fit, runs);
 
@@ -316,36 +481,87 @@ static int find_times (struct dn_site_fit *fit,
     solution = dn_site_solve (&fit->base, &fit->prior, runs, n, err);
     if (!solution || write_parameters (fit, solution, tuning, err) < 0)
         return -1;
-    tuning->history = write_history (fit, solution, err);
+    tuning->history = write_history (fit, solution, runs, err);
     return tuning->history ? 0 : -1;
 }
 
 /* Memory and power: one scale, most probable under Student's t. */
-struct evidence {
-    double *errors;
-    int n;
+struct sample {
+    int64_t user;
+    double error;
 };
 
-static struct dn_scale find_scale (const struct evidence *evidence, double spread)
+struct evidence {
+    struct sample *samples;
+    int n;
+    double *middles; /* of each user's errors */
+    double *weights; /* of each user */
+    int n_users;
+};
+
+static void free_evidence (struct evidence *evidence)
+{
+    free (evidence->samples);
+    free (evidence->middles);
+    free (evidence->weights);
+}
+
+static int compare_samples (const void *a, const void *b)
+{
+    const struct sample *x = a;
+    const struct sample *y = b;
+
+    if (x->user != y->user)
+        return x->user < y->user ? -1 : 1;
+    return (x->error > y->error) - (x->error < y->error);
+}
+
+/* A user is one error, the median. Runs of one user are alike: four count as two, and
+ * more than sixteen as four; so do users of one site.
+ */
+static void sum_up_users (struct evidence *evidence)
+{
+    const struct sample *samples = evidence->samples;
+    int end;
+
+    if (evidence->n > 0)
+        qsort (evidence->samples,
+               (size_t) evidence->n,
+               sizeof (*evidence->samples),
+               compare_samples);
+    for (int first = 0; first < evidence->n; first = end) {
+        for (end = first;
+             end < evidence->n && samples[end].user == samples[first].user;)
+            end++;
+        evidence->middles[evidence->n_users] =
+            (samples[(first + end - 1) / 2].error + samples[(first + end) / 2].error)
+            / 2;
+        evidence->weights[evidence->n_users++] = sqrt (fmin (end - first, 16));
+    }
+    for (int i = 0; i < evidence->n_users; i++)
+        evidence->weights[i] /= sqrt (evidence->n_users);
+}
+
+static struct dn_scale find_scale (struct evidence *evidence, double spread)
 {
     const double noise = 0.2;
     const int turns = 20;
     double value = 0;
     double weights = 0;
 
+    sum_up_users (evidence);
     for (int turn = 0; turn < turns; turn++) {
         double sum = 0;
 
         weights = 1 / (spread * spread);
-        for (int i = 0; i < evidence->n; i++) {
-            double error = (evidence->errors[i] - value) / noise;
+        for (int i = 0; i < evidence->n_users; i++) {
+            double error = (evidence->middles[i] - value) / noise;
             double weight =
                 (DN_STUDENT + 1) / (DN_STUDENT + error * error) / (noise * noise);
 
-            /* Runs of one site are alike: four count as two. */
-            weight /= sqrt (evidence->n);
+            weight *= evidence->weights[i];
             weights += weight;
-            sum += weight * evidence->errors[i];
+            sum += weight * evidence->middles[i];
         }
         value = sum / weights;
     }
@@ -353,35 +569,49 @@ static struct dn_scale find_scale (const struct evidence *evidence, double sprea
         .scale = exp (value), .sigma = sqrt (1 / weights), .runs = evidence->n};
 }
 
+/* Room for all runs. */
+static bool make_evidence (struct evidence *evidence, int n_runs)
+{
+    size_t n = (size_t) n_runs + 1;
+
+    evidence->samples = calloc (n, sizeof (*evidence->samples));
+    evidence->middles = calloc (n, sizeof (*evidence->middles));
+    evidence->weights = calloc (n, sizeof (*evidence->weights));
+    return evidence->samples && evidence->middles && evidence->weights;
+}
+
+/* Of memory only a larger need is believed: a job that is moved to a GPU which is too
+ * small for it ends at once, by the fault of others.
+ */
 static int find_resources (struct dn_site_fit *fit,
                            struct dn_tuning *tuning,
                            struct dn_err *err)
 {
-    size_t n = (size_t) fit->n_runs + 1;
-    struct evidence memory = {calloc (n, sizeof (double)), 0};
-    struct evidence power = {calloc (n, sizeof (double)), 0};
-    bool ready = memory.errors && power.errors;
+    dn_cleanup (free_evidence) struct evidence memory = {.n = 0};
+    dn_cleanup (free_evidence) struct evidence power = {.n = 0};
 
-    for (int i = 0; ready && i < fit->n_runs; i++) {
+    if (!make_evidence (&memory, fit->n_runs) || !make_evidence (&power, fit->n_runs))
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (int i = 0; i < fit->n_runs; i++) {
         const struct dn_site_run *run = &fit->runs[i];
         const struct dn_case c = dn_site_case (&tuning->constants, run);
         struct dn_estimate estimate;
 
         dn_whitebox (&c, &estimate);
         if (run->gpu_mem > 0)
-            memory.errors[memory.n++] =
-                log (run->gpu_mem / estimate.gpu_mem.p50) - run->memory_residual;
+            memory.samples[memory.n++] = (struct sample){
+                run->user,
+                log (run->gpu_mem / estimate.gpu_mem.p50) - run->memory_residual};
         if (run->power_w > 0)
-            power.errors[power.n++] =
-                log (run->power_w / estimate.power_w) - run->power_residual;
+            power.samples[power.n++] = (struct sample){
+                run->user, log (run->power_w / estimate.power_w) - run->power_residual};
     }
-    if (ready && memory.n > 0)
+    if (memory.n > 0)
         tuning->memory = find_scale (&memory, fit->prior.memory);
-    if (ready && power.n > 0)
+    if (power.n > 0)
         tuning->power = find_scale (&power, fit->prior.power);
-    free (memory.errors);
-    free (power.errors);
-    return ready ? 0 : dn_err_set (err, DN_E_NOMEM, "out of memory");
+    tuning->memory.scale = fmax (tuning->memory.scale, 1);
+    return 0;
 }
 
 struct dn_tuning *dn_site_fit_solve (struct dn_site_fit *fit, struct dn_err *err)

@@ -1,7 +1,8 @@
 /* site_fit.h - fit the white box to one site's runs, with the shipped values as prior
  *
  * In: runs that the site has measured. Out: struct dn_tuning: constants, scales of the
- * site and per device, the runs of each application, and how much is still not known.
+ * site and per device, each user's runs of each application, and how much is still not
+ * known.
  *
  * ln (measured) = ln (white box with the site's constants) + residual of the bundle
  *     + scales + what runs of the application that are alike have in common
@@ -15,6 +16,13 @@
  * One application cannot separate the site from itself: constants and scales stay as
  * shipped until the runs are of two.
  *
+ * Users may lie, in any number of runs and applications, and one user may write as much
+ * as all others. So each user's runs of an application are a history of their own,
+ * which is fitted without the runs of others; the votes of a user on constants and
+ * scales are bounded (site_solve.c); of memory the site can only learn that more is
+ * needed; and room is shared among users, so that the runs of one never displace those
+ * of another with fewer.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_SITE_FIT_H
@@ -22,8 +30,13 @@
 
 #include "predict/tuning.h"
 
-/* Runs that are kept; of more, every run has the same chance to be among them. */
+/* Runs that are kept; of more, those of the users with most of them make room, and
+ * every run of a user has the same chance to be among them.
+ */
 #define DN_SITE_RUNS_MAX 2048
+
+/* Users that are told apart; more are one. */
+#define DN_SITE_USERS_MAX 4096
 
 /* How far sites are from one another: standard deviations of logarithms. */
 struct dn_site_prior {
@@ -44,6 +57,7 @@ struct dn_site_prior dn_site_prior_default (void);
 
 /* One measured run; 0 where something was not measured. */
 struct dn_site_run {
+    int64_t user; /* numeric id; DN_UNSET: unknown, below: no user of the system */
     struct dn_spec spec;
     struct dn_graph graph; /* owned by the run */
     const struct dn_device *device;

@@ -9,14 +9,17 @@
 #define DN_SITE_ROWS_H
 
 #include "learn/site_fit.h"
+#include "policy/scope.h"
 #include "learn/table.h"
 
-/* Read one run; the caller frees its graph. -1 with the reason why it is of no use: a
- * cell that cannot be read, an unknown device, nothing measured.
+/* Read one run; the caller frees its graph. 'people' (NULL: nobody) knows the users. -1
+ * with the reason why it is of no use: a cell that cannot be read, an unknown device,
+ * nothing measured.
  */
 int dn_site_run_read (const struct dn_row *row,
                       const struct dn_catalogue *catalogue,
                       const struct dn_datasets *datasets,
+                      const struct dn_people *people,
                       struct dn_site_run *run,
                       struct dn_err *err);
 

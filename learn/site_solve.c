@@ -1,10 +1,22 @@
 /* site_solve.c - the equations of a site's fit
  *
  * Levenberg and Marquardt on the squares of the errors, in units of their covariance,
- * and the prior's. The covariance is that of predict/history.h: a block per
+ * and the prior's. The covariance is that of predict/history.h: a block per user and
  * application. The constants' slopes are differences, those of the scales are 1.
  * Between descents the noise of each run becomes that which makes its error one of
  * Student's t. The curvature at the end gives what is still not known (Laplace).
+ *
+ * A block counts by its vote, which divides its covariance. The votes of a user are
+ * bounded, so that a user weighs no more for having more applications than others:
+ *
+ * - the votes of a user sum up to at most the number of applications of the median
+ * user, or VOTES_MIN if that is more;
+ * - n users of one application count as the square root of n, because what the white
+ * box gets wrong of it is the same for all of them;
+ * - a user whose applications are off on average by more than FAR times the spread of
+ * an application has as much less votes: the pull of a user on the site is bounded
+ * however large the lie is (Huber 1964, with users as the observations). Less than half
+ * of the votes cannot carry an estimate away; prior and bounded pull limit the rest.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -16,12 +28,32 @@
 
 #include "base/cholesky.h"
 
+/* Votes that every user may have. */
+#define VOTES_MIN 3
+
+/* Spreads of an application within which a user's mean error counts in full. */
+#define FAR 1.5
+
 /* --- parameters and runs ---------------------------------------------------------- */
 
 static bool same_application (const struct dn_site_member *a,
                               const struct dn_site_member *b)
 {
     return strcmp (a->trace.application, b->trace.application) == 0;
+}
+
+static bool same_block (const struct dn_site_member *a, const struct dn_site_member *b)
+{
+    return a->run->user == b->run->user && same_application (a, b);
+}
+
+/* Is there a second application, of any user? */
+static bool has_second (const struct dn_site_solution *solution)
+{
+    for (int i = 1; i < solution->n_members; i++)
+        if (!same_application (&solution->members[0], &solution->members[i]))
+            return true;
+    return false;
 }
 
 static void add_parameter (struct dn_site_solution *solution,
@@ -173,13 +205,12 @@ static void look (struct dn_site_solution *solution, bool slopes)
     }
 }
 
-/* The runs of one application: from 'first' on; return what comes after. */
-static int end_of_block (const struct dn_site_solution *solution, int first)
+int dn_site_block_end (const struct dn_site_solution *solution, int first)
 {
     int end = first + 1;
 
     while (end < solution->n_members
-           && same_application (&solution->members[first], &solution->members[end]))
+           && same_block (&solution->members[first], &solution->members[end]))
         end++;
     return end;
 }
@@ -200,6 +231,8 @@ static bool factor_block (const struct dn_site_solution *solution,
                         &solution->likeness, &members[i].trace, &members[j].trace);
         at[-1] += members[i].noise;
     }
+    for (double *entry = factor; entry < at; entry++)
+        *entry /= members[first].vote;
     return dn_cholesky (factor, end - first);
 }
 
@@ -248,7 +281,7 @@ static bool weigh (struct dn_site_solution *solution, bool slopes)
     int end;
 
     for (int first = 0; first < solution->n_members; first = end) {
-        end = end_of_block (solution, first);
+        end = dn_site_block_end (solution, first);
         if (!factor_block (solution, first, end, factor))
             return false;
         weigh_block (solution, first, end, factor, slopes);
@@ -280,10 +313,11 @@ static void set_variances (struct dn_site_solution *solution, bool alone)
     for (int first = 0; first < solution->n_members; first = end) {
         double sum = 0;
 
-        end = end_of_block (solution, first);
+        end = dn_site_block_end (solution, first);
         for (int i = first; i < end; i++) {
             struct dn_site_member *member = &solution->members[i];
-            double left = alone ? member->error : member->noise * member->weight;
+            double left =
+                alone ? member->error : member->noise * member->weight / member->vote;
             double own = alone ? 0 : member->error - left;
 
             member->noise =
@@ -291,6 +325,91 @@ static void set_variances (struct dn_site_solution *solution, bool alone)
             sum += own * own;
         }
         set_scale (solution, first, end, sum / (end - first));
+    }
+}
+
+static int count_runs (const struct dn_site_user *user)
+{
+    return user->n;
+}
+
+static int count_applications (const struct dn_site_user *user)
+{
+    return user->n_applications;
+}
+
+/* The smallest number that at least half of the users do not exceed. */
+static int median_of_users (const struct dn_site_solution *solution,
+                            int (*count) (const struct dn_site_user *user))
+{
+    int below = 0;
+    int most = 0;
+
+    while (2 * below < solution->n_users) {
+        most++;
+        below = 0;
+        for (int u = 0; u < solution->n_users; u++)
+            below += count (&solution->users[u]) <= most;
+    }
+    return most;
+}
+
+/* How many votes a user may have; a site's only user has all. */
+static double find_votes (const struct dn_site_solution *solution)
+{
+    int most = median_of_users (solution, count_applications);
+
+    return most > VOTES_MIN || solution->n_users == 1 ? most : VOTES_MIN;
+}
+
+/* The mean over a user's applications of their mean errors. */
+static double mean_error (const struct dn_site_solution *solution,
+                          const struct dn_site_user *user)
+{
+    double sum = 0;
+    int end;
+
+    for (int first = user->first; first < user->first + user->n; first = end) {
+        double own = 0;
+
+        end = dn_site_block_end (solution, first);
+        for (int i = first; i < end; i++)
+            own += solution->members[i].error;
+        sum += own / (end - first);
+    }
+    return sum / user->n_applications;
+}
+
+/* How many users have run the application of this member. */
+static int count_users (const struct dn_site_solution *solution,
+                        const struct dn_site_member *member)
+{
+    int n = 0;
+
+    for (int first = 0; first < solution->n_members;
+         first = dn_site_block_end (solution, first))
+        n += same_application (&solution->members[first], member);
+    return n;
+}
+
+static void set_votes (struct dn_site_solution *solution)
+{
+    double most = find_votes (solution);
+    double far = FAR * solution->likeness.spread;
+
+    for (int u = 0; u < solution->n_users; u++) {
+        const struct dn_site_user *user = &solution->users[u];
+        double off = fabs (mean_error (solution, user));
+        double vote = fmin (most / user->n_applications, 1) * fmin (far / off, 1);
+        int end;
+
+        for (int first = user->first; first < user->first + user->n; first = end) {
+            int n_users = count_users (solution, &solution->members[first]);
+
+            end = dn_site_block_end (solution, first);
+            for (int i = first; i < end; i++)
+                solution->members[i].vote = vote / sqrt (n_users);
+        }
     }
 }
 
@@ -435,18 +554,19 @@ static void find_variances (struct dn_site_solution *solution)
     solution->shared = sqrt (sum / solution->n_members);
 }
 
-/* How far off a prediction is in units of the spread that is stated: the site's runs,
- * each left out, count as n, what was found on other sites as n_level. One that lies
- * far out counts as three spreads. By the diagonal of the inverse of the covariance of
- * all errors (Rasmussen and Williams 2006, 5.12), parameters included.
+/* How far off the predictions of a user's runs are, each from all others, in units of
+ * the spread that is stated: the mean square. One that lies far out counts as three
+ * spreads. By the diagonal of the inverse of the covariance of all errors (Rasmussen
+ * and Williams 2006, 5.12), parameters included.
  */
-static void find_level (struct dn_site_solution *solution, double n_level)
+static double find_squares (struct dn_site_solution *solution,
+                            const struct dn_site_user *user)
 {
     const double far = 9;
     double own = solution->likeness.noise * solution->likeness.noise;
-    double sum = n_level;
+    double sum = 0;
 
-    for (int i = 0; i < solution->n_members; i++) {
+    for (int i = user->first; i < user->first + user->n; i++) {
         const struct dn_site_member *member = &solution->members[i];
         double inverse =
             member->inverse
@@ -455,10 +575,29 @@ static void find_level (struct dn_site_solution *solution, double n_level)
         double variance = 1 / fmax (inverse, 1e-6);
         double error = member->weight * variance;
 
-        variance = fmax (variance - member->noise, 0) + own;
+        variance = fmax (variance * member->vote - member->noise, 0) + own;
         sum += fmin (error * error / variance, far);
     }
-    solution->level = sqrt (sum / (n_level + solution->n_members));
+    return sum / user->n;
+}
+
+/* The site's runs count as n, but those of a user as no more than those of the median
+ * user; what was found on other sites counts as n_level.
+ */
+static void find_level (struct dn_site_solution *solution, double n_level)
+{
+    int most = median_of_users (solution, count_runs);
+    double sum = n_level;
+    double n = n_level;
+
+    for (int u = 0; u < solution->n_users; u++) {
+        const struct dn_site_user *user = &solution->users[u];
+        int count = user->n < most ? user->n : most;
+
+        sum += count * find_squares (solution, user);
+        n += count;
+    }
+    solution->level = sqrt (sum / n);
 }
 
 /* --- the whole -------------------------------------------------------------------- */
@@ -485,14 +624,38 @@ static bool iterate (struct dn_site_solution *solution)
 
     look (solution, true);
     set_variances (solution, true);
+    set_votes (solution);
     for (int turn = 0; turn < turns; turn++) {
-        if (turn > 0)
+        if (turn > 0) {
             set_variances (solution, false);
+            set_votes (solution);
+        }
         if (!descend (solution))
             return false;
     }
     set_normal (solution);
     return factor_normal (solution, 0);
+}
+
+static void list_users (struct dn_site_solution *solution)
+{
+    int end;
+
+    for (int first = 0; first < solution->n_members; first = end) {
+        struct dn_site_user *user = &solution->users[solution->n_users];
+
+        end = dn_site_block_end (solution, first);
+        if (first == 0
+            || solution->members[first].run->user
+                   != solution->members[first - 1].run->user) {
+            user->first = first;
+            solution->n_users++;
+        } else {
+            user--;
+        }
+        user->n += end - first;
+        user->n_applications++;
+    }
 }
 
 /* With the runs' names and coordinates, and what may move. */
@@ -505,13 +668,15 @@ static int begin (struct dn_site_solution *solution,
 
     solution->members = calloc ((size_t) n + 1, sizeof (*solution->members));
     solution->parameters = calloc (most, sizeof (*solution->parameters));
-    if (!solution->members || !solution->parameters)
+    solution->users = calloc ((size_t) n + 1, sizeof (*solution->users));
+    if (!solution->members || !solution->parameters || !solution->users)
         return -1;
     solution->likeness = prior->likeness;
     solution->n_members = n;
     for (int i = 0; i < n; i++)
         set_member (&solution->base, runs[i], &solution->members[i]);
-    if (end_of_block (solution, 0) < n)
+    list_users (solution);
+    if (has_second (solution))
         add_parameters (solution, prior);
     else
         add_nothing (solution, prior);
@@ -552,6 +717,7 @@ void dn_site_solution_free (struct dn_site_solution **solution)
     if (!old)
         return;
     free (old->members);
+    free (old->users);
     free (old->parameters);
     free (old->slopes);
     free (old->solved);

@@ -1,7 +1,8 @@
 /* site_solve.h - the equations of a site's fit
  *
- * In: the runs that take part, by application. Out: the most probable constants and
- * scales, what they leave of each run, and how far off a run is that was left out.
+ * In: the runs that take part, by user and application. Out: the most probable
+ * constants and scales, what they leave of each run, and how far off a run is that was
+ * left out.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,6 +24,13 @@ struct dn_site_parameter {
     int64_t runs;
 };
 
+/* A user, whose runs stand together. */
+struct dn_site_user {
+    int first; /* member */
+    int n;
+    int n_applications;
+};
+
 /* A run that takes part. */
 struct dn_site_member {
     const struct dn_site_run *run;
@@ -30,6 +38,7 @@ struct dn_site_member {
     double error;   /* ln (measured / predicted by the parameters) */
     double noise;   /* variance of its own, larger far out */
     double scale;   /* of its application's covariance, larger far out */
+    double vote;    /* what its user's runs of the application count */
     double weight;  /* of the inverse covariance times the errors */
     double inverse; /* diagonal of the inverse covariance */
 };
@@ -40,8 +49,10 @@ struct dn_site_solution {
     struct dn_site_parameter *parameters; /* constants, then scales; owned */
     int n_parameters;
     int n_constants;
-    struct dn_site_member *members; /* by application; owned */
+    struct dn_site_member *members; /* by user and application; owned */
     int n_members;
+    struct dn_site_user *users; /* owned */
+    int n_users;
     double shared;  /* spread of predictions by what is not known of the parameters */
     double level;   /* factor on all spreads */
     double *slopes; /* of a member's logarithm, by rows of n_parameters; owned */
@@ -55,7 +66,7 @@ struct dn_site_solution {
 struct dn_case dn_site_case (const struct dn_constants *constants,
                              const struct dn_site_run *run);
 
-/* Solve for the runs, which are sorted by application. NULL with 'err'. */
+/* Solve for the runs, which are sorted by user and application. NULL with 'err'. */
 struct dn_site_solution *dn_site_solve (const struct dn_constants *base,
                                         const struct dn_site_prior *prior,
                                         const struct dn_site_run *const *runs,
@@ -64,6 +75,9 @@ struct dn_site_solution *dn_site_solve (const struct dn_constants *base,
 
 /* The site's constants: those that are shipped, moved by the parameters. */
 struct dn_constants dn_site_constants (const struct dn_site_solution *solution);
+
+/* The runs of one application of a user begin at 'first'; return what comes after. */
+int dn_site_block_end (const struct dn_site_solution *solution, int first);
 
 void dn_site_solution_free (struct dn_site_solution **solution);
 

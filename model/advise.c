@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/describe.h"
+#include "predict/tuning.h"
 
 /* Start with an empty advice. The reasons of the decision and the estimates are most of
  * it and are not cleared: other members state how many of them are valid.
@@ -202,6 +203,19 @@ static int read_request (struct making *m)
     return NEXT;
 }
 
+/* The user whose history the estimates depend on. All users without one share their
+ * estimates, under a number that no run has.
+ */
+static int64_t whose (const struct making *m)
+{
+    const struct dn_tuning *tuning = m->site->bundle ? m->site->bundle->tuning : NULL;
+    const int64_t nobody = -2;
+
+    return tuning && dn_history_knows (tuning->history, m->job->user_id)
+               ? m->job->user_id
+               : nobody;
+}
+
 /* Have the same network and run been estimated before? */
 static bool find_cached (struct making *m)
 {
@@ -213,6 +227,7 @@ static bool find_cached (struct making *m)
                                m->devices,
                                advice->candidates.n_candidates,
                                advice->request.cpus_per_gpu,
+                               whose (m),
                                &m->key)
            && m->cache->find (m->cache, &m->key, m->advice->estimates);
 }
@@ -251,6 +266,7 @@ static int estimate (struct making *m)
     if (m->cached)
         return NEXT;
     predictor.deadline = m->deadline;
+    predictor.user = whose (m);
     if (dn_predict (&predictor,
                     &c,
                     m->devices,

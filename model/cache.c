@@ -62,6 +62,7 @@ bool dn_cache_key_of (const struct dn_spec *spec,
                       const struct dn_device *const devices[],
                       int n_devices,
                       double cpus_per_gpu,
+                      int64_t user,
                       struct dn_cache_key *key)
 {
     int n_rows;
@@ -75,6 +76,7 @@ bool dn_cache_key_of (const struct dn_spec *spec,
         return false;
     memcpy (key->bytes, &cpus_per_gpu, sizeof (cpus_per_gpu));
     key->len = sizeof (cpus_per_gpu);
+    add_bytes (key, &user, sizeof (user));
     for (int i = 0; i < n_rows; i++)
         add_value (key, spec, &rows[i]);
     add_bytes (key, &spec->derived, sizeof (spec->derived));

@@ -35,15 +35,16 @@ struct dn_cache_key {
 };
 
 /* Write the key of a run: the resolved specification, the text of the sidecar if that
- * describes the network (NULL: 'spec' names it), the devices in their order, and the
- * CPUs per GPU of the request. False, and a key with 'len' 0, where the sidecar is
- * longer than a job may carry.
+ * describes the network (NULL: 'spec' names it), the devices in their order, the CPUs
+ * per GPU of the request, and whose history counts. False, and a key with 'len' 0,
+ * where the sidecar is longer than a job may carry.
  */
 bool dn_cache_key_of (const struct dn_spec *spec,
                       const char *sidecar,
                       const struct dn_device *const devices[],
                       int n_devices,
                       double cpus_per_gpu,
+                      int64_t user,
                       struct dn_cache_key *key);
 
 struct dn_cache_entry {

@@ -535,7 +535,8 @@ const char *dn_site_probe_dir (const struct dn_site *site)
 
 struct dn_predictor dn_site_predictor (const struct dn_site *site)
 {
-    return (struct dn_predictor){.constants = &site->constants, .bundle = site->bundle};
+    return (struct dn_predictor){
+        .constants = &site->constants, .bundle = site->bundle, .user = DN_UNSET};
 }
 
 void dn_site_free (struct dn_site *site)

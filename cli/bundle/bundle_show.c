@@ -95,12 +95,27 @@ static int64_t site_count (const struct json_object *site, const char *key)
     return count_of (dn_json_member (site, key));
 }
 
+/* Of all users; before version 4 of site.json, of nobody. */
 static int64_t site_applications (const struct json_object *site)
 {
-    int64_t n =
-        count_of (dn_json_member (dn_json_member (site, "history"), "applications"));
+    struct json_object *history = dn_json_member (site, "history");
+    struct json_object *users = dn_json_member (history, "users");
+    struct json_object_iterator it;
+    struct json_object_iterator end;
+    int64_t n = 0;
 
-    return n > 0 ? n : 0;
+    if (!json_object_is_type (users, json_type_object)) {
+        n = count_of (dn_json_member (history, "applications"));
+        return n > 0 ? n : 0;
+    }
+    it = json_object_iter_begin (users);
+    end = json_object_iter_end (users);
+    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
+        int64_t own = count_of (json_object_iter_peek_value (&it));
+
+        n += own > 0 ? own : 0;
+    }
+    return n;
 }
 
 static void add_site (struct json_object *json, const struct dn_parcel *parcel)

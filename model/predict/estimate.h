@@ -25,6 +25,13 @@ struct dn_range {
     double p50;
     double sigma;
     const struct dn_quantiles *quantiles; /* NULL: the normal law */
+    /* A second law of the same quantity. A quantile above the median is the larger one
+     * of both. */
+    struct dn_range_floor {
+        double ratio; /* of its median to p50; 0: there is none */
+        double sigma;
+        const struct dn_quantiles *quantiles;
+    } floor;
 };
 
 /* The value that the quantity stays below with probability 'quantile' (0..1). */

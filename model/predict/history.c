@@ -1,4 +1,4 @@
-/* history.c - what a site's own runs of an application say of its next run
+/* history.c - what a user's own runs of an application say of its next run
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -32,7 +32,7 @@ static const enum dn_feature axis_features[DN_N_AXIS_FEATURES] = {
     [DN_AXIS_SAMPLE_FLOPS] = DN_FEATURE_SAMPLE_FLOPS,
 };
 
-/* The runs of one application. */
+/* The runs of one application of one user. */
 struct dn_past_group {
     int first;
     int n;
@@ -62,6 +62,7 @@ void dn_history_free (struct dn_history *history)
     free (history->groups);
     free (history->factors);
     free (history->weights);
+    free (history->own_weights);
     free (history);
 }
 
@@ -110,11 +111,11 @@ static double square (double value)
     return value * value;
 }
 
-double dn_likeness_of (const struct dn_likeness *likeness,
-                       const struct dn_trace *a,
-                       const struct dn_trace *b)
+/* The correlation of the errors of two runs. */
+static double likeness_of (const double *lengths,
+                           const struct dn_trace *a,
+                           const struct dn_trace *b)
 {
-    const double *lengths = likeness->lengths;
     double apart = 0;
 
     for (int i = 0; i < DN_N_AXIS_FEATURES; i++)
@@ -123,15 +124,29 @@ double dn_likeness_of (const struct dn_likeness *likeness,
         apart += square (1 / lengths[DN_AXIS_DEVICE]);
     if (strcmp (a->precision, b->precision) != 0)
         apart += square (1 / lengths[DN_AXIS_PRECISION]);
-    return square (likeness->spread) * exp (-sqrt (apart));
+    return exp (-sqrt (apart));
+}
+
+double dn_likeness_of (const struct dn_likeness *likeness,
+                       const struct dn_trace *a,
+                       const struct dn_trace *b)
+{
+    return square (likeness->spread) * likeness_of (likeness->lengths, a, b);
+}
+
+/* The order of a run and those of a user's application. */
+static int compare_to (const struct dn_past *run, int64_t user, const char *application)
+{
+    if (run->user != user)
+        return run->user < user ? -1 : 1;
+    return strcmp (run->trace.application, application);
 }
 
 static int compare_runs (const void *a, const void *b)
 {
-    const struct dn_past *x = a;
     const struct dn_past *y = b;
 
-    return strcmp (x->trace.application, y->trace.application);
+    return compare_to (a, y->user, y->trace.application);
 }
 
 /* Group the sorted runs; return the numbers that all factors take. */
@@ -148,6 +163,14 @@ static size_t set_groups (struct dn_history *history)
     return size;
 }
 
+/* Covariance of the errors of two runs of a group. */
+static double alike (const struct dn_history *history,
+                     const struct dn_trace *a,
+                     const struct dn_trace *b)
+{
+    return square (history->alone) * likeness_of (history->likeness.lengths, a, b);
+}
+
 static int solve_group (struct dn_history *history,
                         const struct dn_past_group *group,
                         struct dn_err *err)
@@ -155,6 +178,7 @@ static int solve_group (struct dn_history *history,
     const struct dn_past *runs = history->runs + group->first;
     double *factor = history->factors + group->factor;
     double *weights = history->weights + group->first;
+    double *own_weights = history->own_weights + group->first;
     double *at = factor;
 
     if (group->n > DN_HISTORY_OWN_MAX)
@@ -165,9 +189,10 @@ static int solve_group (struct dn_history *history,
                            DN_HISTORY_OWN_MAX);
     for (int i = 0; i < group->n; i++) {
         for (int j = 0; j <= i; j++)
-            *at++ = dn_likeness_of (&history->likeness, &runs[i].trace, &runs[j].trace);
+            *at++ = alike (history, &runs[i].trace, &runs[j].trace);
         at[-1] += square (runs[i].noise);
         weights[i] = runs[i].error;
+        own_weights[i] = runs[i].own;
     }
     if (!dn_cholesky (factor, group->n))
         return dn_err_set (err,
@@ -176,6 +201,8 @@ static int solve_group (struct dn_history *history,
                            runs->trace.application);
     dn_cholesky_lower (factor, weights, group->n);
     dn_cholesky_upper (factor, weights, group->n);
+    dn_cholesky_lower (factor, own_weights, group->n);
+    dn_cholesky_upper (factor, own_weights, group->n);
     return 0;
 }
 
@@ -187,7 +214,8 @@ int dn_history_close (struct dn_history *history, struct dn_err *err)
         qsort (history->runs, n, sizeof (*history->runs), compare_runs);
     history->groups = calloc (n + 1, sizeof (*history->groups));
     history->weights = calloc (n + 1, sizeof (*history->weights));
-    if (!history->groups || !history->weights)
+    history->own_weights = calloc (n + 1, sizeof (*history->own_weights));
+    if (!history->groups || !history->weights || !history->own_weights)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
     history->factors = calloc (set_groups (history) + 1, sizeof (*history->factors));
     if (!history->factors)
@@ -198,69 +226,92 @@ int dn_history_close (struct dn_history *history, struct dn_err *err)
     return 0;
 }
 
-/* The runs of an application; NULL: none. */
-static const struct dn_past_group *find_group (const struct dn_history *history,
-                                               const char *application)
+/* The first group that is not before the user's application. */
+static int place_of (const struct dn_history *history,
+                     int64_t user,
+                     const char *application)
 {
     int low = 0;
     int high = history->n_groups;
 
     while (low < high) {
         int middle = (low + high) / 2;
-        const struct dn_past_group *group = &history->groups[middle];
-        int order = strcmp (history->runs[group->first].trace.application, application);
+        const struct dn_past *run = &history->runs[history->groups[middle].first];
 
-        if (order == 0)
-            return group;
-        if (order < 0)
+        if (compare_to (run, user, application) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return NULL;
+    return low;
 }
 
-/* What the application's runs expect of another one, and the variance that is left of
- * the process.
- */
-static double expect (const struct dn_history *history,
-                      const struct dn_past_group *group,
-                      const struct dn_trace *trace,
-                      double *left)
+/* The runs of the user's application; NULL: none. */
+static const struct dn_past_group *find_group (const struct dn_history *history,
+                                               int64_t user,
+                                               const char *application)
 {
-    double alike[DN_HISTORY_OWN_MAX];
-    double moved = 0;
+    int at = place_of (history, user, application);
+
+    if (at == history->n_groups
+        || compare_to (&history->runs[history->groups[at].first], user, application)
+               != 0)
+        return NULL;
+    return &history->groups[at];
+}
+
+bool dn_history_knows (const struct dn_history *history, int64_t user)
+{
+    int at = history ? place_of (history, user, "") : 0;
+
+    return history && at < history->n_groups
+           && history->runs[history->groups[at].first].user == user;
+}
+
+/* What the user's runs of the application expect of another one. */
+static struct dn_outlook expect (const struct dn_history *history,
+                                 const struct dn_past_group *group,
+                                 const struct dn_trace *trace)
+{
+    const struct dn_past *runs = history->runs + group->first;
+    double alike_to[DN_HISTORY_OWN_MAX];
+    double left = square (history->alone);
+    double site = 0;
+    double own = 0;
 
     for (int i = 0; i < group->n; i++) {
-        const struct dn_past *run = &history->runs[group->first + i];
-
-        alike[i] = dn_likeness_of (&history->likeness, trace, &run->trace);
-        moved += history->weights[group->first + i] * alike[i];
+        alike_to[i] = alike (history, trace, &runs[i].trace);
+        site += history->weights[group->first + i] * alike_to[i];
+        own += history->own_weights[group->first + i] * alike_to[i];
     }
-    dn_cholesky_lower (history->factors + group->factor, alike, group->n);
+    dn_cholesky_lower (history->factors + group->factor, alike_to, group->n);
     for (int i = 0; i < group->n; i++)
-        *left -= square (alike[i]);
-    *left = fmax (*left, 0);
-    return moved;
+        left -= square (alike_to[i]);
+    left = fmax (left, 0) + square (history->likeness.noise);
+    return (struct dn_outlook){
+        .site = {.p50 = exp (fmin (fmax (site, -MOVED_MAX), MOVED_MAX)),
+                 .sigma = runs->level * sqrt (left),
+                 .quantiles = &history->seen},
+        .own = exp (fmin (fmax (own, -MOVED_MAX), MOVED_MAX)),
+        .level = runs->level,
+    };
 }
 
-struct dn_range dn_history_at (const struct dn_history *history,
-                               const struct dn_trace *trace,
-                               bool scaled)
+struct dn_outlook dn_history_at (const struct dn_history *history,
+                                 int64_t user,
+                                 const struct dn_trace *trace,
+                                 bool scaled)
 {
-    const struct dn_past_group *group = find_group (history, trace->application);
-    double before = square (history->likeness.spread);
-    double left = before;
-    double moved = group ? expect (history, group, trace, &left) : 0;
-    double shared = square (history->shared);
+    const struct dn_past_group *group = find_group (history, user, trace->application);
+    double left = square (history->likeness.spread) + square (history->shared)
+                  + square (history->likeness.noise);
 
-    shared += scaled ? 0 : square (history->device);
-    /* The constants and scales are as little known as all else of the run. */
-    left += before > 0 ? shared * left / before : shared;
-    left += square (history->likeness.noise);
-    return (struct dn_range){
-        .p50 = exp (fmin (fmax (moved, -MOVED_MAX), MOVED_MAX)),
-        .sigma = history->level * sqrt (left),
-        .quantiles = group ? &history->seen : &history->unseen,
-    };
+    if (group)
+        return expect (history, group, trace);
+    left += scaled ? 0 : square (history->device);
+    return (struct dn_outlook){.site = {.p50 = 1,
+                                        .sigma = history->level * sqrt (left),
+                                        .quantiles = &history->unseen},
+                               .own = 1,
+                               .level = history->level};
 }

@@ -1,18 +1,21 @@
-/* history.h - what a site's own runs of an application say of its next run
+/* history.h - what a user's own runs of an application say of its next run
  *
  * In: how alike two runs of an application are (struct dn_likeness), and what some of
- * them took (learn/site_fit.h, through site.json). Out: a factor on the time of another
+ * them took (learn/site_fit.h, through site.json). Out: factors on the time of another
  * run and the spread that is left. Const after dn_history_close (), shared by all
  * threads; nothing is allocated to predict.
  *
- * What the constants and scales of a site leave over of an application is taken as a
- * Gaussian process (Rasmussen and Williams 2006, 2.2): the errors of two of its runs
- * have the covariance
+ * A history is of one user and one application: runs of another user are not looked at,
+ * whatever the name of their application. What a prediction leaves over of them is
+ * taken as a Gaussian process (Rasmussen and Williams 2006, 2.2): the errors of two of
+ * the runs have the covariance
  *
  *   spread^2 * exp (-distance)
  *
- * over the coordinates of enum dn_axis, each divided by its length. Errors of different
- * applications have none: what they share is in the constants and scales.
+ * over the coordinates of enum dn_axis, each divided by its length. Two errors of each
+ * run are known: that of the site's prediction, which other users have a share in, and
+ * that of the shipped one. The second, and the spread, depend on the user's own runs
+ * alone.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -54,26 +57,38 @@ struct dn_trace {
 
 /* A measured run. */
 struct dn_past {
+    int64_t user; /* numeric id; DN_UNSET: unknown, as of all such runs */
     struct dn_trace trace;
     double error; /* ln (measured / predicted by the site's constants and scales) */
+    double own;   /* ln (measured / predicted by what ships) */
     double noise; /* its spread, the larger the further it lies out */
+    double level; /* factor on the spread, by the user's runs of the application */
 };
 
 struct dn_history {
     struct dn_likeness likeness;
-    struct dn_past *runs; /* by application after dn_history_close (); owned */
+    double alone; /* spread of errors of what ships, instead of the likeness's */
+    struct dn_past *runs; /* by user, application after dn_history_close (); owned */
     int n;
     double shared; /* spread by what is not known of the constants and scales */
     double device; /* more where the device has no scale */
-    double level;  /* factor on all spreads, by the site's own runs */
+    double level;  /* factor on the spreads of others, by the site's own runs */
     /* Of errors in units of the stated spread: of applications that are among the
      * runs, and of others. */
     struct dn_quantiles seen;
     struct dn_quantiles unseen;
-    struct dn_past_group *groups; /* one per application; owned, as are the next two */
+    struct dn_past_group *groups; /* one per user and application; owned */
     int n_groups;
-    double *factors; /* of the covariances of each application */
+    double *factors; /* of the covariances of each group; owned, as are the next two */
     double *weights; /* the inverse times the errors */
+    double *own_weights;
+};
+
+/* What a history says of a run. */
+struct dn_outlook {
+    struct dn_range site; /* factor on the site's prediction, and the spread */
+    double own;           /* factor on what ships; 1 where the user has not run it */
+    double level;         /* that is in the spread */
 };
 
 /* The name under which runs of an application are put together: app= if it is given,
@@ -95,23 +110,32 @@ double dn_likeness_of (const struct dn_likeness *likeness,
 /* Room for 'n' runs, all else 0. NULL without memory. */
 struct dn_history *dn_history_new (int n);
 
-/* Sort the runs and prepare the predictions. -1 where an application has more than
- * DN_HISTORY_OWN_MAX runs, or without memory.
+/* Sort the runs and prepare the predictions. -1 where an application of a user has more
+ * than DN_HISTORY_OWN_MAX runs, or without memory.
  */
 int dn_history_close (struct dn_history *history, struct dn_err *err);
 
 /* NULL-safe. */
 void dn_history_free (struct dn_history *history);
 
-/* By what the runs of the application multiply the time of another one, and the spread
- * of its logarithm that is left; 'scaled' where its device has a scale.
- */
-struct dn_range dn_history_at (const struct dn_history *history,
-                               const struct dn_trace *trace,
-                               bool scaled);
+/* Has the user runs of any application? NULL-safe. */
+bool dn_history_knows (const struct dn_history *history, int64_t user);
 
-/* Read the member "history" of a site.json. NULL with 'err'. */
-struct dn_history *dn_history_read (struct json_object *json, struct dn_err *err);
+/* By what the user's runs of the application multiply the time of another one, and the
+ * spread of its logarithm that is left; 'scaled' where its device has a scale.
+ */
+struct dn_outlook dn_history_at (const struct dn_history *history,
+                                 int64_t user,
+                                 const struct dn_trace *trace,
+                                 bool scaled);
+
+/* Format 3 of a site.json, in which runs had no user. */
+#define DN_HISTORY_FORMAT_OLD 3
+
+/* Read the member "history" of a site.json of this format. NULL with 'err'. */
+struct dn_history *dn_history_read (struct json_object *json,
+                                    int format,
+                                    struct dn_err *err);
 
 /* The same as an object; NULL without memory. */
 struct json_object *dn_history_write (const struct dn_history *history);

@@ -1,5 +1,8 @@
 /* history_json.c - a site's history in its site.json
  *
+ * {"users": {"1000": {"APPLICATION": {"level": .., "runs": [..]}}}}; the name of the
+ * unknown user is "unknown". In format 3: {"applications": {"APPLICATION": [..]}}.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include <json-c/json.h>
@@ -19,6 +22,8 @@
 #define NOISE_MIN   1e-3
 #define NOISE_MAX   20.0
 #define SCORE_MAX   50.0
+#define LEVEL_MIN   0.1
+#define LEVEL_MAX   10.0
 
 /* --- reading --------------------------------------------------------------------- */
 
@@ -88,13 +93,27 @@ static int read_law (struct json_object *json,
     return 0;
 }
 
-static int read_run (struct json_object *json, struct dn_past *run, struct dn_err *err)
+/* The history that is read, and how far. */
+struct reading {
+    struct dn_history *history;
+    int format;
+    int64_t user; /* whose runs are read */
+};
+
+static const char unknown_user[] = "unknown";
+
+static int read_run (const struct reading *reading,
+                     struct json_object *json,
+                     struct dn_past *run,
+                     struct dn_err *err)
 {
     static const char *const known[] = {
-        "device", "precision", "ratio", "noise", "at", NULL};
+        "device", "precision", "ratio", "noise", "at", "own", NULL};
+    bool is_old = reading->format == DN_HISTORY_FORMAT_OLD;
     struct dn_trace *trace = &run->trace;
     double at[DN_N_AXIS_FEATURES];
     double ratio;
+    double own;
 
     if (dn_json_read_keys (json, known, err) < 0
         || dn_json_need_text (json, "device", trace->device, DN_NAME_MAX, err) < 0
@@ -105,132 +124,199 @@ static int read_run (struct json_object *json, struct dn_past *run, struct dn_er
                json, "at", -FEATURE_MAX, FEATURE_MAX, at, DN_N_AXIS_FEATURES, err)
                < 0)
         return -1;
+    own = ratio;
+    if (!is_old
+        && dn_json_need_real (json, "own", 1 / RATIO_MAX, RATIO_MAX, &own, err) < 0)
+        return -1;
     run->error = log (ratio);
+    run->own = log (own);
     for (int i = 0; i < DN_N_AXIS_FEATURES; i++)
         trace->at[i] = (float) at[i];
     return 0;
 }
 
-/* The runs of one application, from 'runs' on. */
-static int read_application (const char *name,
-                             struct json_object *array,
-                             struct dn_past *runs,
-                             struct dn_err *err)
+/* Take over the runs of one application. */
+static int read_runs (const struct reading *reading,
+                      const char *name,
+                      double level,
+                      struct json_object *array,
+                      struct dn_err *err)
 {
-    for (size_t i = 0; i < json_object_array_length (array); i++)
+    struct dn_history *history = reading->history;
+    size_t n = json_object_array_length (array);
+
+    if (n > DN_HISTORY_OWN_MAX)
+        return dn_err_set (err, DN_E_LIMIT, "more than %d runs", DN_HISTORY_OWN_MAX);
+    for (size_t i = 0; i < n; i++) {
+        struct dn_past *run = &history->runs[history->n];
+
+        if (history->n == DN_HISTORY_MAX)
+            return dn_err_set (err, DN_E_LIMIT, "more than %d runs", DN_HISTORY_MAX);
+        run->user = reading->user;
+        run->level = level;
         if (dn_name_copy (
-                dn_span_of (name), runs[i].trace.application, DN_NAME_MAX, "name", err)
+                dn_span_of (name), run->trace.application, DN_NAME_MAX, "name", err)
                 < 0
-            || read_run (json_object_array_get_idx (array, i), &runs[i], err) < 0)
-            return dn_err_wrap (
-                err, "'%s': run %zu", dn_quote (name, strlen (name)).text, i);
+            || read_run (reading, json_object_array_get_idx (array, i), run, err) < 0)
+            return dn_err_wrap (err, "run %zu", i);
+        history->n++;
+    }
     return 0;
 }
 
-/* How many runs an application has; -1 if that is no list, or too long. */
-static int count_runs (const char *name,
-                       const struct json_object *array,
-                       struct dn_err *err)
+/* An application: an object of its level and runs, or in the old format an array of
+ * runs.
+ */
+static int read_application (const struct reading *reading,
+                             const char *name,
+                             struct json_object *json,
+                             struct dn_err *err)
 {
-    size_t n;
+    static const char *const known[] = {"level", "runs", NULL};
+    struct json_object *array = json;
+    double level = reading->history->level;
 
+    if (reading->format != DN_HISTORY_FORMAT_OLD) {
+        if (dn_json_read_keys (json, known, err) < 0
+            || dn_json_need_real (json, "level", LEVEL_MIN, LEVEL_MAX, &level, err) < 0)
+            return -1;
+        array = dn_json_member (json, "runs");
+    }
     if (!json_object_is_type (array, json_type_array))
         return dn_err_set (err,
                            DN_E_SYNTAX,
-                           "'%s': found %s, expected an array",
-                           dn_quote (name, strlen (name)).text,
+                           "found %s, expected an array",
                            json_type_to_name (json_object_get_type (array)));
-    n = json_object_array_length (array);
-    if (n > DN_HISTORY_OWN_MAX)
-        return dn_err_set (err,
-                           DN_E_LIMIT,
-                           "'%s': more than %d runs",
-                           dn_quote (name, strlen (name)).text,
-                           DN_HISTORY_OWN_MAX);
-    return (int) n;
+    return read_runs (reading, name, level, array, err);
 }
 
-/* Room for the runs of all applications. NULL with 'err'. */
-static struct dn_history *make_room (struct json_object *applications,
-                                     struct dn_err *err)
-{
-    struct json_object_iterator it = json_object_iter_begin (applications);
-    struct json_object_iterator end = json_object_iter_end (applications);
-    struct dn_history *history;
-    int64_t n = 0;
-
-    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
-        int own = count_runs (
-            json_object_iter_peek_name (&it), json_object_iter_peek_value (&it), err);
-
-        if (own < 0)
-            return NULL;
-        n += own;
-    }
-    if (n > DN_HISTORY_MAX) {
-        dn_err_set (err, DN_E_LIMIT, "more than %d runs", DN_HISTORY_MAX);
-        return NULL;
-    }
-    history = dn_history_new ((int) n);
-    if (!history)
-        dn_err_set (err, DN_E_NOMEM, "out of memory");
-    return history;
-}
-
-static int read_applications (struct json_object *applications,
-                              struct dn_history *history,
+static int read_applications (const struct reading *reading,
+                              struct json_object *applications,
                               struct dn_err *err)
 {
     struct json_object_iterator it = json_object_iter_begin (applications);
     struct json_object_iterator end = json_object_iter_end (applications);
-    struct dn_past *runs = history->runs;
 
     for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
-        struct json_object *array = json_object_iter_peek_value (&it);
+        const char *name = json_object_iter_peek_name (&it);
 
-        if (read_application (json_object_iter_peek_name (&it), array, runs, err) < 0)
-            return -1;
-        runs += json_object_array_length (array);
+        if (read_application (reading, name, json_object_iter_peek_value (&it), err)
+            < 0)
+            return dn_err_wrap (err, "'%s'", dn_quote (name, strlen (name)).text);
     }
-    return dn_history_close (history, err);
+    return 0;
+}
+
+static int read_user (struct reading *reading,
+                      const char *name,
+                      struct json_object *json,
+                      struct dn_err *err)
+{
+    reading->user = DN_UNSET;
+    if (strcmp (name, unknown_user) != 0
+        && dn_int_read (dn_span_of (name), "user", 0, UINT32_MAX, &reading->user, err)
+               < 0)
+        return -1;
+    if (!json_object_is_type (json, json_type_object))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "found %s, expected an object",
+                           json_type_to_name (json_object_get_type (json)));
+    return read_applications (reading, json, err);
+}
+
+static int read_users (struct reading *reading,
+                       struct json_object *users,
+                       struct dn_err *err)
+{
+    struct json_object_iterator it = json_object_iter_begin (users);
+    struct json_object_iterator end = json_object_iter_end (users);
+
+    for (; !json_object_iter_equal (&it, &end); json_object_iter_next (&it)) {
+        const char *name = json_object_iter_peek_name (&it);
+
+        if (read_user (reading, name, json_object_iter_peek_value (&it), err) < 0)
+            return dn_err_wrap (err, "user '%s'", dn_quote (name, strlen (name)).text);
+    }
+    return 0;
 }
 
 /* All but the runs. */
 static int read_head (struct json_object *json,
+                      int format,
                       struct dn_history *history,
                       struct dn_err *err)
 {
-    static const char *const known[] = {"noise",
-                                        "spread",
-                                        "lengths",
-                                        "shared",
-                                        "device",
-                                        "level",
-                                        "law",
-                                        "applications",
-                                        NULL};
+    static const char *const keys[] = {"noise",
+                                       "spread",
+                                       "lengths",
+                                       "shared",
+                                       "device",
+                                       "level",
+                                       "law",
+                                       "users",
+                                       "alone",
+                                       NULL};
+    static const char *const old_keys[] = {"noise",
+                                           "spread",
+                                           "lengths",
+                                           "shared",
+                                           "device",
+                                           "level",
+                                           "law",
+                                           "applications",
+                                           NULL};
+    bool is_old = format == DN_HISTORY_FORMAT_OLD;
     struct dn_likeness *likeness = &history->likeness;
 
-    if (dn_json_read_keys (json, known, err) < 0
+    if (dn_json_read_keys (json, is_old ? old_keys : keys, err) < 0
         || dn_json_need_real (
                json, "noise", NOISE_MIN, SPREAD_MAX, &likeness->noise, err)
                < 0
         || dn_json_need_real (json, "spread", 0, SPREAD_MAX, &likeness->spread, err) < 0
         || dn_json_need_real (json, "shared", 0, SPREAD_MAX, &history->shared, err) < 0
         || dn_json_need_real (json, "device", 0, SPREAD_MAX, &history->device, err) < 0
-        || dn_json_need_real (json, "level", 0.1, 10, &history->level, err) < 0
+        || dn_json_need_real (json, "level", LEVEL_MIN, LEVEL_MAX, &history->level, err)
+               < 0
         || read_lengths (json, likeness, err) < 0)
+        return -1;
+    history->alone = likeness->spread;
+    if (!is_old
+        && dn_json_need_real (json, "alone", 0, SPREAD_MAX, &history->alone, err) < 0)
         return -1;
     return read_law (json, history, err);
 }
 
-struct dn_history *dn_history_read (struct json_object *json, struct dn_err *err)
+static int read_history (struct json_object *json,
+                         struct reading *reading,
+                         struct dn_err *err)
 {
-    struct json_object *applications = dn_json_need_object (json, "applications", err);
-    struct dn_history *history = applications ? make_room (applications, err) : NULL;
+    bool is_old = reading->format == DN_HISTORY_FORMAT_OLD;
+    struct json_object *runs =
+        dn_json_need_object (json, is_old ? "applications" : "users", err);
 
-    if (history && read_head (json, history, err) == 0
-        && read_applications (applications, history, err) == 0)
+    if (!runs || read_head (json, reading->format, reading->history, err) < 0)
+        return -1;
+    if ((is_old ? read_applications (reading, runs, err)
+                : read_users (reading, runs, err))
+        < 0)
+        return -1;
+    return dn_history_close (reading->history, err);
+}
+
+struct dn_history *dn_history_read (struct json_object *json,
+                                    int format,
+                                    struct dn_err *err)
+{
+    struct dn_history *history = dn_history_new (DN_HISTORY_MAX);
+    struct reading reading = {.history = history, .format = format, .user = DN_UNSET};
+
+    if (!history) {
+        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return NULL;
+    }
+    history->n = 0;
+    if (read_history (json, &reading, err) == 0)
         return history;
     dn_history_free (history);
     dn_err_wrap (err, "history");
@@ -299,6 +385,7 @@ static struct json_object *run_of (const struct dn_past *run)
     json_object_object_add (
         object, "precision", json_object_new_string (run->trace.precision));
     json_object_object_add (object, "ratio", real_of (exp (run->error)));
+    json_object_object_add (object, "own", real_of (exp (run->own)));
     json_object_object_add (object, "noise", real_of (run->noise));
     for (int i = 0; i < DN_N_AXIS_FEATURES; i++)
         json_object_array_add (at, real_of ((double) run->trace.at[i]));
@@ -306,22 +393,42 @@ static struct json_object *run_of (const struct dn_past *run)
     return object;
 }
 
-/* The runs stand together by application. */
-static void add_applications (struct json_object *json,
-                              const struct dn_history *history)
+/* The member of that name, an object, which is added where it is missing. */
+static struct json_object *object_of (struct json_object *to, const char *name)
 {
-    struct json_object *object = dn_json_put_object (json, "applications");
+    struct json_object *object = dn_json_member (to, name);
 
-    for (int i = 0; i < history->n; i++) {
-        const struct dn_past *run = &history->runs[i];
-        struct json_object *array = dn_json_member (object, run->trace.application);
+    return object ? object : dn_json_put_object (to, name);
+}
 
-        if (!array) {
-            array = json_object_new_array ();
-            json_object_object_add (object, run->trace.application, array);
-        }
-        json_object_array_add (array, run_of (run));
-    }
+static struct json_object *runs_of (struct json_object *users,
+                                    const struct dn_past *run)
+{
+    char text[32];
+    struct dn_buf name = dn_buf_on (text, sizeof (text));
+    struct json_object *application;
+    struct json_object *array;
+
+    if (run->user >= 0)
+        dn_buf_add (&name, "%lld", (long long) run->user);
+    application = object_of (object_of (users, run->user >= 0 ? text : unknown_user),
+                             run->trace.application);
+    array = dn_json_member (application, "runs");
+    if (array)
+        return array;
+    array = json_object_new_array ();
+    json_object_object_add (application, "level", real_of (run->level));
+    json_object_object_add (application, "runs", array);
+    return array;
+}
+
+static void add_users (struct json_object *json, const struct dn_history *history)
+{
+    struct json_object *users = dn_json_put_object (json, "users");
+
+    for (int i = 0; i < history->n; i++)
+        json_object_array_add (runs_of (users, &history->runs[i]),
+                               run_of (&history->runs[i]));
 }
 
 struct json_object *dn_history_write (const struct dn_history *history)
@@ -332,6 +439,7 @@ struct json_object *dn_history_write (const struct dn_history *history)
 
     json_object_object_add (json, "noise", real_of (likeness->noise));
     json_object_object_add (json, "spread", real_of (likeness->spread));
+    json_object_object_add (json, "alone", real_of (history->alone));
     object = dn_json_put_object (json, "lengths");
     for (int i = 0; i < DN_N_AXES; i++)
         json_object_object_add (
@@ -340,6 +448,6 @@ struct json_object *dn_history_write (const struct dn_history *history)
     json_object_object_add (json, "device", real_of (history->device));
     json_object_object_add (json, "level", real_of (history->level));
     add_law (json, history);
-    add_applications (json, history);
+    add_users (json, history);
     return json;
 }

@@ -16,6 +16,10 @@
  * The residual corrects a whole step, because it cannot determine which stage is wrong.
  * All stages are scaled by the same factor, so that their shares are unchanged.
  *
+ * What other users have measured moves the median, but no upper bound below that of the
+ * shipped constants, corrected by the user's own runs, and no number of CPUs below that
+ * of the shipped constants. So no lie of theirs can shorten a limit too far.
+ *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "predict/predict.h"
@@ -93,12 +97,25 @@ static void predict_sheet (const struct batch *batch,
     estimate->device = batch->devices[i];
 }
 
+static const struct dn_constants *made_with (const struct batch *batch)
+{
+    const struct dn_predictor *predictor = batch->predictor;
+
+    return predictor->shipped ? predictor->shipped : &dn_constants_default;
+}
+
+/* Do constants count that were learned from runs? */
+static bool is_learned (const struct batch *batch)
+{
+    const struct dn_tuning *tuning = batch->predictor->bundle->tuning;
+
+    return tuning && tuning->history
+           && !is_same (batch->any.constants, made_with (batch));
+}
+
 /* The white box on the device, and the features of the residual. */
 static void predict_one (const struct batch *batch, int i, float *features)
 {
-    const struct dn_predictor *predictor = batch->predictor;
-    const struct dn_constants *made_with =
-        predictor->shipped ? predictor->shipped : &dn_constants_default;
     struct dn_case c = case_on (batch, batch->devices[i]);
     struct dn_estimate *estimate = &batch->estimates[i];
     struct dn_estimate shipped;
@@ -106,13 +123,15 @@ static void predict_one (const struct batch *batch, int i, float *features)
     dn_whitebox_by (&c, predictor->deadline, estimate);
     if (!features || dn_deadline_passed (predictor->deadline))
         return;
-    if (is_same (c.constants, made_with) && !dn_device_is_measured (c.device)) {
+    if (is_same (c.constants, made_with (batch)) && !dn_device_is_measured (c.device)) {
         dn_features_of (&batch->mix, &c, estimate, features);
         return;
     }
-    predict_sheet (batch, i, made_with, &shipped);
+    predict_sheet (batch, i, made_with (batch), &shipped);
     dn_features_of (&batch->mix, &c, &shipped, features);
     estimate->white_step_s = shipped.white_step_s;
+    if (is_learned (batch) && estimate->cpus_per_gpu < shipped.cpus_per_gpu)
+        estimate->cpus_per_gpu = shipped.cpus_per_gpu;
 }
 
 /* The factor on the quantity. */
@@ -133,29 +152,43 @@ static void scale_all (double *values, int n, double factor)
         values[i] *= factor;
 }
 
+/* What a step time of the white box is multiplied with. */
+struct factors {
+    double step; /* by the bundle */
+    double
+        shipped; /* by the shipped constants and the bundle, over the site's and it */
+};
+
 static void correct_step (const struct batch *batch,
                           const struct dn_case *c,
                           const struct dn_knot *at,
                           const float *features,
-                          double factor,
+                          struct factors factors,
                           struct dn_estimate *estimate)
 {
     const struct dn_bundle *bundle = batch->predictor->bundle;
     const struct dn_domain *domain = &bundle->domain;
     const struct dn_tuning *tuning = bundle->tuning;
-    struct dn_range site = dn_tuning_step (tuning, c->spec, c->device, features);
+    struct dn_outlook site =
+        dn_tuning_step (tuning, batch->predictor->user, c->spec, c->device, features);
+    double factor = factors.step * site.site.p50;
+    double doubt = dn_whitebox_doubt (c, true);
     double edge = domain->knots[domain->n_knots - 1].distance;
     struct dn_range base = {
-        1, at->sigma, dn_bounds_of (&bundle->bounds[DN_QUANTITY_STEP], batch->kind)};
+        .p50 = 1,
+        .sigma = at->sigma,
+        .quantiles = dn_bounds_of (&bundle->bounds[DN_QUANTITY_STEP], batch->kind)};
     struct dn_range spread = dn_tuning_spread (tuning, &site, base);
 
     if (estimate->white_step_s > 0)
-        estimate->site = estimate->step_s.p50 * site.p50 / estimate->white_step_s;
-    estimate->step_s.p50 *= factor * site.p50;
-    scale_all (estimate->stage_s, DN_N_STAGES, factor * site.p50);
-    estimate->step_s.sigma =
-        sqrt (spread.sigma * spread.sigma + dn_whitebox_doubt (c, true));
+        estimate->site = estimate->step_s.p50 * site.site.p50 / estimate->white_step_s;
+    estimate->step_s.p50 *= factor;
+    scale_all (estimate->stage_s, DN_N_STAGES, factor);
+    estimate->step_s.sigma = sqrt (spread.sigma * spread.sigma + doubt);
     estimate->step_s.quantiles = spread.quantiles;
+    estimate->step_s.floor = dn_tuning_floor (
+        tuning, &site, base, factors.shipped * site.own / site.site.p50);
+    estimate->step_s.floor.sigma = hypot (estimate->step_s.floor.sigma, sqrt (doubt));
     estimate->confidence = exp (-estimate->step_s.sigma);
     /* Beyond the last knot only the site's runs are known: the spread is a guess. */
     if (edge > 0 && at->distance > edge && !(spread.sigma < at->sigma))
@@ -178,6 +211,31 @@ static double sheet_factor (const struct batch *batch, int i, double known)
                 fmin (fmax (known, 0), 1));
 }
 
+/* The step time by the shipped constants over that by the site's, both with the factor
+ * for measured rates, which is 'sheet' of the site's. 'estimate' is not corrected yet.
+ */
+static double shipped_factor (const struct batch *batch,
+                              const struct dn_case *c,
+                              double known,
+                              double sheet,
+                              const struct dn_estimate *estimate)
+{
+    struct dn_case shipped = *c;
+    struct dn_estimate white;
+
+    if (!is_learned (batch))
+        return 1;
+    if (!dn_device_is_measured (c->device))
+        return estimate->white_step_s / estimate->step_s.p50;
+    shipped.constants = made_with (batch);
+    dn_whitebox (&shipped, &white);
+    if (batch->predictor->bundle->corrections[DN_QUANTITY_STEP].trees)
+        sheet =
+            pow (estimate->white_step_s / white.step_s.p50, fmin (fmax (known, 0), 1))
+            / sheet;
+    return sheet * white.step_s.p50 / estimate->step_s.p50;
+}
+
 static void correct_one (const struct batch *batch,
                          int i,
                          const float *features,
@@ -188,17 +246,24 @@ static void correct_one (const struct batch *batch,
     struct dn_estimate *estimate = &batch->estimates[i];
     struct dn_case c = case_on (batch, batch->devices[i]);
     struct dn_knot at = dn_domain_at (&bundle->domain, distance);
+    double sheet = sheet_factor (batch, i, at.residual);
+    double shipped = shipped_factor (batch, &c, at.residual, sheet, estimate);
     double factors[DN_N_QUANTITIES];
 
     for (int q = 0; q < DN_N_QUANTITIES; q++)
         factors[q] =
             factor_of (&bundle->corrections[q], at.residual, (double) sums[q][i]);
-    factors[DN_QUANTITY_STEP] *= sheet_factor (batch, i, at.residual);
+    factors[DN_QUANTITY_STEP] *= sheet;
     if (bundle->tuning) {
         factors[DN_QUANTITY_MEMORY] *= bundle->tuning->memory.scale;
         factors[DN_QUANTITY_POWER] *= bundle->tuning->power.scale;
     }
-    correct_step (batch, &c, &at, features, factors[DN_QUANTITY_STEP], estimate);
+    correct_step (batch,
+                  &c,
+                  &at,
+                  features,
+                  (struct factors){factors[DN_QUANTITY_STEP], shipped},
+                  estimate);
     estimate->known = at.residual;
     estimate->bundle = bundle->name;
     estimate->gpu_mem.p50 *= factors[DN_QUANTITY_MEMORY];

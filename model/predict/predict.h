@@ -48,6 +48,7 @@ struct dn_predictor {
      */
     const struct dn_constants *shipped;
     const struct dn_deadline *deadline; /* NULL: none */
+    int64_t user; /* whose history counts; DN_UNSET: that of runs without a user */
 };
 
 /* Predict a case on each of 'n_devices' devices. Its own device and constants are

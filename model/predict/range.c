@@ -44,14 +44,30 @@ static double interpolate (const struct dn_quantiles *q, double score)
     return q->values[at - 1] + (score - q->scores[at - 1]) * slope;
 }
 
+/* The factor on a median at the standard normal score. */
+static double factor_at (double sigma,
+                         const struct dn_quantiles *quantiles,
+                         double score)
+{
+    if (sigma <= 0)
+        return 1;
+    if (quantiles && quantiles->n > 0)
+        score = interpolate (quantiles, score);
+    return exp (sigma * score);
+}
+
 double dn_range_at (struct dn_range range, double quantile)
 {
+    const struct dn_range_floor *floor = &range.floor;
+    double factor;
     double score;
 
-    if (range.p50 <= 0 || range.sigma <= 0 || quantile == 0.5)
+    if (range.p50 <= 0 || quantile == 0.5)
         return range.p50;
     score = dn_normal_score (fmin (fmax (quantile, 1e-6), 1 - 1e-6));
-    if (range.quantiles && range.quantiles->n > 0)
-        score = interpolate (range.quantiles, score);
-    return range.p50 * exp (range.sigma * score);
+    factor = factor_at (range.sigma, range.quantiles, score);
+    if (floor->ratio > 0 && quantile > 0.5)
+        factor = fmax (
+            factor, floor->ratio * factor_at (floor->sigma, floor->quantiles, score));
+    return range.p50 * factor;
 }

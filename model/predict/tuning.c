@@ -222,7 +222,7 @@ static int read_document (struct json_object *document,
 
     if (dn_json_need_int (document, format_key, 0, INT64_MAX, &format, err) < 0)
         return -1;
-    if (format != DN_TUNING_FORMAT)
+    if (format != DN_TUNING_FORMAT && format != DN_HISTORY_FORMAT_OLD)
         return dn_err_set (err,
                            DN_E_VERSION,
                            "%s: version %lld, expected %d; make it anew with "
@@ -241,7 +241,7 @@ static int read_document (struct json_object *document,
         || read_scales (document, "devices", &tuning->devices, err) < 0)
         return -1;
     if (history)
-        tuning->history = dn_history_read (history, err);
+        tuning->history = dn_history_read (history, (int) format, err);
     return history && !tuning->history ? -1 : 0;
 }
 
@@ -337,41 +337,58 @@ const struct dn_constants *dn_tuning_constants (const struct dn_tuning *tuning)
     return tuning ? &tuning->constants : &dn_constants_default;
 }
 
-struct dn_range dn_tuning_step (const struct dn_tuning *tuning,
-                                const struct dn_spec *spec,
-                                const struct dn_device *device,
-                                const float features[DN_N_FEATURES])
+struct dn_outlook dn_tuning_step (const struct dn_tuning *tuning,
+                                  int64_t user,
+                                  const struct dn_spec *spec,
+                                  const struct dn_device *device,
+                                  const float features[DN_N_FEATURES])
 {
-    struct dn_range range = {.p50 = 1};
+    struct dn_outlook step = {.site = {.p50 = 1}, .own = 1};
     const struct dn_scale *scale;
     struct dn_trace trace;
-    double factor;
 
     if (!tuning)
-        return range;
+        return step;
     scale = dn_scales_find (&tuning->devices, device->name);
-    factor = tuning->step.scale * (scale ? scale->scale : 1);
     if (tuning->history) {
         dn_trace_set (&trace, spec, device, features);
-        range = dn_history_at (tuning->history, &trace, scale != NULL);
+        step = dn_history_at (tuning->history, user, &trace, scale != NULL);
     }
-    range.p50 *= factor;
-    return range;
+    step.site.p50 *= tuning->step.scale * (scale ? scale->scale : 1);
+    return step;
+}
+
+static bool is_seen (const struct dn_tuning *tuning, const struct dn_outlook *step)
+{
+    return step->site.quantiles == &tuning->history->seen;
 }
 
 struct dn_range dn_tuning_spread (const struct dn_tuning *tuning,
-                                  const struct dn_range *step,
+                                  const struct dn_outlook *step,
                                   struct dn_range base)
 {
     const double level = 0.95;
-    struct dn_range own = {1, step->sigma, step->quantiles};
+    struct dn_range own = step->site;
     double difference;
 
     if (!tuning || !tuning->history)
         return base;
-    base.p50 = 1;
+    own.p50 = base.p50 = 1;
     difference = dn_range_at (own, level) - dn_range_at (base, level);
-    if (step->quantiles == &tuning->history->unseen)
+    if (!is_seen (tuning, step))
         return difference > 0 ? own : base;
-    return difference < 0 || tuning->history->level > 1 ? own : base;
+    return difference < 0 || step->level > 1 ? own : base;
+}
+
+struct dn_range_floor dn_tuning_floor (const struct dn_tuning *tuning,
+                                       const struct dn_outlook *step,
+                                       struct dn_range base,
+                                       double ratio)
+{
+    if (!tuning || !tuning->history)
+        return (struct dn_range_floor){.ratio = 0};
+    if (is_seen (tuning, step))
+        base = dn_tuning_spread (tuning, step, base);
+    return (struct dn_range_floor){
+        .ratio = ratio, .sigma = base.sigma, .quantiles = base.quantiles};
 }

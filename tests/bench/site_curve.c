@@ -1,6 +1,6 @@
 /* site_curve.c - what a site gains by its own runs
  *
- * usage: site_curve HARDWARE-FOLDER RUNS.csv SWEEPS DRAWS
+ * usage: site_curve HARDWARE-FOLDER RUNS.csv SWEEPS DRAWS USERS
  *
  * With DRAWS 0 the prior of a site is fitted to all sources and printed.
  *
@@ -15,6 +15,9 @@
  * drawn, so that most applications are known. Then all runs of each source are fitted:
  * how far its constants are from those of the others is what the prior's spreads rest
  * on.
+ *
+ * No source names its users. Each is taken as a site with USERS users, and all runs of
+ * a model as those of one of them, drawn by the model's name.
  *
  * A chapter of learn/ACCURACY.md goes to stdout.
  *
@@ -39,6 +42,7 @@ struct curve {
     struct bench_sources sources;
     bool *given;
     int draws;
+    int users;
 };
 
 /* Errors at one number of runs: all, by source, by model. */
@@ -114,12 +118,23 @@ static int draw (const struct bench_set *set,
     return n;
 }
 
+/* The user of a model's runs: FNV-1a of its name. */
+static int64_t user_of (const struct curve *curve, const char *model)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (; *model != '\0'; model++)
+        hash = (hash ^ (uint64_t) *model) * 0x100000001b3u;
+    return (int64_t) (hash >> 16) % curve->users;
+}
+
 /* The site's tuning by the first 'n' runs; the fit owns its runs' graphs. */
-static struct dn_tuning *fit_site (const struct bench_set *set,
+static struct dn_tuning *fit_site (const struct curve *curve,
                                    const struct start *start,
                                    const int *runs,
                                    int n)
 {
+    const struct bench_set *set = &curve->sources.set;
     struct dn_site_fit *fit = dn_site_fit_new (start->constants, &start->prior);
     struct dn_tuning *tuning;
     struct dn_err err;
@@ -128,8 +143,10 @@ static struct dn_tuning *fit_site (const struct bench_set *set,
         bench_die ("fit", "out of memory");
     for (int i = 0; i < n; i++) {
         const struct bench_run *from = &set->runs[runs[i]];
-        struct dn_site_run run = {
-            .spec = from->spec, .device = from->device, .step_s = from->step_s};
+        struct dn_site_run run = {.user = user_of (curve, from->model),
+                                  .spec = from->spec,
+                                  .device = from->device,
+                                  .step_s = from->step_s};
 
         if (dn_graph_build (&run.spec, &run.graph, &err) < 0
             || dn_site_fit_add (fit, &run, &err) < 0)
@@ -172,6 +189,7 @@ static void judge (const struct curve *curve,
         if (curve->given[i] || strcmp (run->source, source) != 0
             || (model && strcmp (run->model, model) != 0))
             continue;
+        predictor.user = user_of (curve, run->model);
         if (dn_predict (&predictor,
                         &(struct dn_case){.spec = &run->spec,
                                           .graph = &run->graph,
@@ -217,8 +235,7 @@ static void judge_draws (struct curve *curve,
         for (int g = 0; g < N_GIVEN && n > 0; g++) {
             int n_given = given[g] < n ? given[g] : n;
             struct dn_tuning *tuning =
-                n_given > 0 ? fit_site (&curve->sources.set, start, runs, n_given)
-                            : NULL;
+                n_given > 0 ? fit_site (curve, start, runs, n_given) : NULL;
 
             for (int i = 0; i < n; i++)
                 curve->given[runs[i]] = i < n_given;
@@ -237,18 +254,19 @@ struct width {
     int n;
 };
 
-static void measure_widths (const struct bench_set *set,
+static void measure_widths (const struct curve *curve,
                             const char *source,
                             const struct start *start,
                             struct width widths[DN_CONSTANT_FIELDS])
 {
+    const struct bench_set *set = &curve->sources.set;
     int *runs = calloc ((size_t) set->n_runs, sizeof (*runs));
     uint64_t random = 1;
     struct dn_tuning *tuning;
 
     if (!runs)
         bench_die ("runs", "out of memory");
-    tuning = fit_site (set, start, runs, draw (set, source, NULL, &random, runs));
+    tuning = fit_site (curve, start, runs, draw (set, source, NULL, &random, runs));
     for (int i = 0; i < DN_CONSTANT_FIELDS; i++) {
         const struct dn_tuned_constant *tuned = &tuning->tuned[i];
         double moved;
@@ -316,7 +334,8 @@ static const char head[] =
     "Every source is left out of the constants once, then 0 to 50 of its runs are given\n"
     "to `dnnest train --site` (tests/bench/site-curve). How far sites are from one\n"
     "another and how alike the runs of an application are is fitted to the other sources\n"
-    "too, each against constants without it. No learned residual is applied.\n";
+    "too, each against constants without it. No learned residual is applied. No source names\n"
+    "its users: each is a site with five, and all runs of a model are those of one of them.\n";
 static const char others[] =
     "### Judged on models that are not among the runs\n\n"
     "Every model of every source that has several; the runs are drawn from the\n"
@@ -341,7 +360,7 @@ static void judge_source (struct curve *curve,
         judge_draws (
             curve, source->name, source->models[m], &start, curve->draws, scores[0]);
     judge_draws (curve, source->name, NULL, &start, 4 * curve->draws, scores[1]);
-    measure_widths (&curve->sources.set, source->name, &start, widths);
+    measure_widths (curve, source->name, &start, widths);
 }
 
 int main (int argc, char *argv[])
@@ -352,9 +371,12 @@ int main (int argc, char *argv[])
 
     memset (widths, 0, sizeof (widths));
     memset (scores, 0, sizeof (scores));
-    if (argc != 5)
-        bench_die ("usage", "site_curve HARDWARE-FOLDER RUNS.csv SWEEPS DRAWS");
+    if (argc != 6)
+        bench_die ("usage", "site_curve HARDWARE-FOLDER RUNS.csv SWEEPS DRAWS USERS");
     curve.draws = (int) strtol (argv[4], NULL, 10);
+    curve.users = (int) strtol (argv[5], NULL, 10);
+    if (curve.users < 1)
+        bench_die ("USERS", "expected at least one");
     bench_sources_read (
         &curve.sources, argv[1], argv[2], (int) strtol (argv[3], NULL, 10));
     if (curve.draws == 0) {

@@ -8,15 +8,17 @@ plan_later
 make_bundle "$work/small" || { echo 'Bail out! no small bundle'; exit 1; }
 bundle=$work/small
 
-# Runs of three networks on two GPUs that take 1.5 times as long as predicted with a bundle.
+# Runs of three networks on two GPUs that take 1.5 times as long as predicted with a bundle, all
+# by the caller.
 python3 - "$DNNEST" "$work" <<'PYTHON'
 import csv
+import os
 import subprocess
 import sys
 
 program, work = sys.argv[1:]
 rows = [{"spec": "model=%s,batch=%d,precision=fp16,optimizer=sgd,input=synthetic" % (model, batch),
-         "gpu": gpu, "step_ms": "1", "peak_mem_gb": "", "power_w": ""}
+         "gpu": gpu, "step_ms": "1", "peak_mem_gb": "", "power_w": "", "user": os.getuid()}
         for model in ("resnet50", "vgg16", "bert_base") for batch in (1, 4, 16, 24, 32, 64)
         for gpu in ("v100_sxm2_32gb", "a100_sxm4_40gb")]
 
@@ -53,7 +55,7 @@ m = json.load(open(sys.argv[2] + "/manifest.json"))
 print(bool(eval("(" + sys.argv[1] + ")")))' "$2" "$3" 2>&1)" True
 }
 
-gives 'train --site shows what was learned' 0 'device a100_sxm4_40gb .*application vgg16 ' \
+gives 'train --site shows what was learned' 0 'device a100_sxm4_40gb .*application vgg16 of user [0-9]* ' \
     train --site "$runs" --out "$work/one"
 is 'train --site puts the bundle in its place' "$(ls "$work/one")" \
     "$(printf '%s\n' domain.points manifest.json memory.trees site.json step.trees)"
@@ -81,10 +83,10 @@ sed -n '1p;/vgg16/p' "$runs" > "$work/alone.csv"
 dn train --site "$work/alone.csv" --out "$work/alone" > "$work/out"
 holds 'runs of one application move no constant and no scale' \
     's["runs"] == 10 and s["constants"] == {} and s["devices"] == {}
-     and s["step"]["scale"] == 1 and len(s["history"]["applications"]["vgg16"]) == 10' \
+     and s["step"]["scale"] == 1 and len(s["history"]["users"]["'$UID'"]["vgg16"]["runs"]) == 10' \
     "$work/alone"
 json '--json has the document and the counts' \
-    'd["rows"] == 30 and d["used"] == 30 and d["site"]["dnnest_site"] == 3
+    'd["rows"] == 30 and d["used"] == 30 and d["site"]["dnnest_site"] == 4
      and d["bundle"].endswith("/json")' train --site "$runs" --out "$work/json"
 
 cat "$work/hardware/v100_sxm2_32gb.conf" > "$work/hardware/lab.conf"
@@ -125,10 +127,11 @@ less 'the bound is tighter where the site is known' "$narrow" "$wide"
 less 'the confidence is higher where the site is known' "$unsure" "$sure"
 
 holds 'the history keeps the runs of each application' \
-    '{a: len(r) for a, r in s["history"]["applications"].items()}
+    '{a: len(r["runs"]) for a, r in s["history"]["users"]["'$UID'"].items()}
      == {"resnet50": 10, "vgg16": 10, "bert_base": 10}
-     and set(s["history"]["applications"]["vgg16"][0])
-     == {"device", "precision", "ratio", "noise", "at"}' "$work/one"
+     and list(s["history"]["users"]) == ["'$UID'"]
+     and set(s["history"]["users"]["'$UID'"]["vgg16"]["runs"][0])
+     == {"device", "precision", "ratio", "own", "noise", "at"}' "$work/one"
 bundle=$work/one
 gives 'explain says that the runs of the site moved it' 0 \
     "By the site's own runs a step takes 1.[45][0-9]* times" \
@@ -139,6 +142,45 @@ gives 'model show counts the runs of the site' 0 \
 bundle=$work/small
 gives 'explain has no factor of the site without runs' 0 '"site_factor": *1[.0]*,' \
     explain --json --gpu v100_sxm2_32gb "$spec"
+
+# --- whose runs they are ---------------------------------------------------------------
+
+other=$((UID + 1))
+step_of() { # USER: p95 over p50 of the step, with the site's runs
+    bundle=$work/one dn predict --json --user "$1" --gpu v100_sxm2_32gb "$spec" \
+        | python3 -c 'import json, sys
+c = json.load(sys.stdin)["candidates"][0]
+print(c["step_ms"]["p95"] / c["step_ms"]["p50"])'
+}
+less 'the history is that of the user who ran it' "$(step_of "$UID")" "$(step_of $other)"
+refuses 'a user that does not exist has no history' 2 "--user: .*nobody-of-that-name" \
+    predict --user nobody-of-that-name --gpu v100_sxm2_32gb "$spec"
+users() { # TABLE: the users of the history that is learned from it
+    rm -rf "$work/whose"
+    dn train --site "$1" --out "$work/whose" > "$work/out" 2>"$work/whose.err"
+    python3 -c 'import json, sys
+print(*json.load(open(sys.argv[1] + "/site.json"))["history"]["users"])' "$work/whose"
+}
+cp "$runs" "$work/open.csv"
+chmod 666 "$work/open.csv"
+is 'a table that others can write has the runs of an unknown user' \
+    "$(users "$work/open.csv")" unknown
+like 'a table that others can write is reported' "$(cat "$work/whose.err")" \
+    'writable by group or others .mode 0666., so its runs are those of an unknown user'
+sed '1!s/,[0-9]*\r*$/,root/' "$runs" > "$work/names.csv"
+is 'a user may be given by name' "$(users "$work/names.csv")" 0
+sed '1!s/,[0-9]*\r*$/,3f2a9c0d-no-user/' "$runs" > "$work/hashes.csv"
+is 'runs of no user of this system are no history' "$(users "$work/hashes.csv")" ''
+if ((UID == 0)); then
+    cp "$runs" "$work/theirs.csv"
+    chmod 644 "$work/theirs.csv"
+    chown 65534 "$work/theirs.csv"
+    is 'a table of another user has the runs of its owner, whatever it says' \
+        "$(users "$work/theirs.csv")" 65534
+else
+    skip 'a table of another user has the runs of its owner, whatever it says' 'not root'
+fi
+bundle=$work/small
 
 # --- the base --------------------------------------------------------------------------
 
@@ -191,11 +233,11 @@ lies() { # TITLE REGEX FROM TO
     refuses "$1" 4 "$work/bad: site.json: $2" \
         predict --model "$work/bad" --gpu v100_sxm2_32gb "$spec"
 }
-lies 'a site.json of a later version is refused' 'dnnest_site: version 4, expected 3' \
-    '"dnnest_site": 3' '"dnnest_site": 4'
+lies 'a site.json of a later version is refused' 'dnnest_site: version 5, expected 4' \
+    '"dnnest_site": 4' '"dnnest_site": 5'
 lies 'a site.json of an earlier version is refused, with what to do' \
-    "dnnest_site: version 2, expected 3; make it anew with 'dnnest train --site'" \
-    '"dnnest_site": 3' '"dnnest_site": 2'
+    "dnnest_site: version 2, expected 4; make it anew with 'dnnest train --site'" \
+    '"dnnest_site": 4' '"dnnest_site": 2'
 lies 'an unknown member of site.json is refused' \
     "'stop': unknown, expected one of" '"step":' '"stop":'
 lies 'a scale out of range in site.json is refused' 'step: scale: .* out of range' \
@@ -233,7 +275,7 @@ like 'a row that cannot be read is named' "$err" 'line 2 is left out: '
 like 'without any usable run no bundle is made' \
     "$code $err" '^4 .*no row is a usable run'
 try train --site /dev/stdin --out "$work/some" \
-    < <(cat "$runs"; printf '"model=resnet50,batch=4",t4_16gb,,,\n')
+    < <(cat "$runs"; printf '"model=resnet50,batch=4",t4_16gb,,,,\n')
 is 'bad rows do not stop good ones' "$code" 0
 like 'a row without a measured value is named' "$err" 'line 32 is left out: nothing was measured'
 

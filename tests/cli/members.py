@@ -15,7 +15,7 @@ FOREIGN = {"record", "data", "training", "residuals", "bounds", "metrics"}
 # Objects whose members other pages name: metadata keys, and the stages of a step.
 OPEN = ("spec", "breakdown_ms")
 # Of 'dnnest train': objects with a member per run.
-PER_RUN = {"devices", "applications", "constants"}
+PER_RUN = {"devices", "constants"}
 
 
 def names_in_open(value):
@@ -40,6 +40,9 @@ def unknown(value, name, known, features):
             item = {k: list(groups.values()) for k, groups in item.items()}
         if key == "lengths":  # a member per feature, and two more
             yield from sorted(set(item) - features - known)
+        elif name == "train" and key == "users":  # by user and application
+            yield from unknown([list(own.values()) for own in item.values()], name, known,
+                               features)
         elif name == "train" and isinstance(item, dict) and key in PER_RUN:
             yield from unknown(list(item.values()), name, known, features)
         elif key not in FOREIGN:

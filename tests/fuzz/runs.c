@@ -33,7 +33,8 @@ static void check_run (const struct dn_row *row, const struct dn_site *site)
     struct dn_site_run run;
     struct dn_err err = {0};
 
-    if (dn_site_run_read (row, &site->catalogue, &site->datasets, &run, &err) < 0) {
+    if (dn_site_run_read (row, &site->catalogue, &site->datasets, NULL, &run, &err)
+        < 0) {
         expect_message (&err);
         return;
     }

@@ -49,18 +49,20 @@ static void check_step (const struct dn_tuning *tuning, const char *app, float a
     const struct dn_range base = {.p50 = 1, .sigma = 0.3};
     struct dn_spec spec = dn_spec_empty ();
     float features[DN_N_FEATURES];
-    struct dn_range step;
+    struct dn_outlook step;
+    struct dn_range spread;
 
     strcpy (spec.app, app);
     spec.precision = DN_PRECISION_FP32;
     spec.gpus = 4;
     for (int i = 0; i < DN_N_FEATURES; i++)
         features[i] = at;
-    step = dn_tuning_step (tuning, &spec, &device, features);
-    expect (isfinite (step.p50) && step.p50 > 0, "a factor", NULL);
-    expect (isfinite (step.sigma) && step.sigma >= 0, "a spread", NULL);
-    step = dn_tuning_spread (tuning, &step, base);
-    expect (isfinite (step.sigma) && step.sigma >= 0, "the spread", NULL);
+    step = dn_tuning_step (tuning, DN_UNSET, &spec, &device, features);
+    expect (isfinite (step.site.p50) && step.site.p50 > 0, "a factor", NULL);
+    expect (isfinite (step.own) && step.own > 0, "the user's factor", NULL);
+    expect (isfinite (step.site.sigma) && step.site.sigma >= 0, "a spread", NULL);
+    spread = dn_tuning_spread (tuning, &step, base);
+    expect (isfinite (spread.sigma) && spread.sigma >= 0, "the spread", NULL);
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)

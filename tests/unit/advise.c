@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "host/stopwatch.h"
+#include "predict/tuning.h"
 #include "scene.h"
 #include "small_bundle.h"
 
@@ -306,6 +307,51 @@ static void with_a_cache_every_advice_is_the_same (void **state)
     scene_free (site);
 }
 
+/* Of runs 0 and 1, which are the same run of two users, the second one has a history.
+ */
+static void estimates_by_a_users_history_are_that_users_own (void **state)
+{
+    struct dn_site *site = learned_site ();
+    struct dn_tuning *tuning = dn_tuning_new ();
+    struct counted_cache counted = new_cache ();
+    struct dn_advice *advice = dn_advice_new ();
+    struct dn_history *history = dn_history_new (1);
+    double steps[3];
+    struct dn_err err = {0};
+
+    (void) state;
+    history->runs[0] =
+        (struct dn_past){.user = 1001,
+                         .trace = {.application = "resnet50", .device = "a100_40gb"},
+                         .error = 1,
+                         .own = 1,
+                         .noise = 0.05,
+                         .level = 1};
+    history->likeness.spread = 0.3;
+    history->likeness.noise = 0.05;
+    for (int i = 0; i < DN_N_AXES; i++)
+        history->likeness.lengths[i] = 100;
+    history->alone = 1;
+    assert_int_equal (dn_history_close (history, &err), 0);
+    tuning->history = history;
+    site->bundle->tuning = tuning;
+    for (int i = 0; i < 3; i++) {
+        struct dn_job job;
+
+        set_run (&job, i % 2);
+        assert_int_equal (dn_advise (site, &job, NULL, &counted.access, advice, &err),
+                          0);
+        steps[i] = advice->estimates[0].step_s.p50;
+    }
+    assert_int_equal (counted.n_put, 2);
+    assert_int_equal (counted.n_found, 1);
+    assert_true (steps[1] > 1.5 * steps[0]);
+    assert_true (steps[2] == steps[0]);
+    dn_advice_free (advice);
+    free (counted.cache);
+    scene_free (site);
+}
+
 static void what_failed_is_not_cached (void **state)
 {
     struct dn_site *site = learned_site ();
@@ -427,6 +473,8 @@ int main (void)
               the_deadline_of_a_job_without_metadata_is_checked_too),
         TEST ("with a cache every advice is the same",
               with_a_cache_every_advice_is_the_same),
+        TEST ("estimates by a user's history are that user's own",
+              estimates_by_a_users_history_are_that_users_own),
         TEST ("what failed is not cached", what_failed_is_not_cached),
         TEST ("a component of a heterogeneous job is not predicted",
               a_component_of_a_heterogeneous_job_is_not_predicted),

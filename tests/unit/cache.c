@@ -32,7 +32,7 @@ static struct dn_cache_key key_of (const struct dn_spec *spec)
 {
     struct dn_cache_key key;
 
-    assert_true (dn_cache_key_of (spec, NULL, both, 2, 8, &key));
+    assert_true (dn_cache_key_of (spec, NULL, both, 2, 8, 7, &key));
     return key;
 }
 
@@ -157,19 +157,21 @@ static void other_devices_cpus_and_networks_are_other_runs (void **state)
     struct dn_cache_key key;
 
     (void) state;
-    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8, &key));
+    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8, 7, &key));
     put (cache, &key, 10);
-    assert_true (dn_cache_key_of (&spec, NULL, both, 2, 8, &key));
+    assert_true (dn_cache_key_of (&spec, NULL, both, 2, 8, 7, &key));
     assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{2}", both, 2, 8, &key));
+    assert_true (dn_cache_key_of (&spec, "{2}", both, 2, 8, 7, &key));
     assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{1}", swapped, 2, 8, &key));
+    assert_true (dn_cache_key_of (&spec, "{1}", swapped, 2, 8, 7, &key));
     assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{1}", both, 1, 8, &key));
+    assert_true (dn_cache_key_of (&spec, "{1}", both, 1, 8, 7, &key));
     assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8.5, &key));
+    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8.5, 7, &key));
     assert_true (find (cache, &key) == -1);
-    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8, &key));
+    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8, 6, &key));
+    assert_true (find (cache, &key) == -1);
+    assert_true (dn_cache_key_of (&spec, "{1}", both, 2, 8, 7, &key));
     assert_true (find (cache, &key) == 10);
     free (cache);
 }
@@ -241,7 +243,7 @@ static void a_key_that_is_too_long_is_not_cached (void **state)
 
     (void) state;
     memset (text, ' ', sizeof (text) - 1);
-    assert_false (dn_cache_key_of (&spec, text, both, 2, 8, &key));
+    assert_false (dn_cache_key_of (&spec, text, both, 2, 8, 7, &key));
     put (cache, &key, 10);
     assert_int_equal (cache->n_calls, 0);
     assert_true (find (cache, &key) == -1);
@@ -251,9 +253,10 @@ static void a_key_that_is_too_long_is_not_cached (void **state)
     memset (spec.app, 'a', sizeof (spec.app) - 1);
     for (int i = 0; i <= DN_CANDIDATES_MAX; i++)
         many[i] = &devices[i];
-    assert_false (dn_cache_key_of (&spec, text, many, DN_CANDIDATES_MAX + 1, 8, &key));
+    assert_false (
+        dn_cache_key_of (&spec, text, many, DN_CANDIDATES_MAX + 1, 8, 7, &key));
     /* The longest key fits. */
-    assert_true (dn_cache_key_of (&spec, text, many, DN_CANDIDATES_MAX, 8, &key));
+    assert_true (dn_cache_key_of (&spec, text, many, DN_CANDIDATES_MAX, 8, 7, &key));
     dn_cache_put (cache, &key, estimates);
     assert_true (dn_cache_find (cache, &key, estimates));
     free (cache);

@@ -1,0 +1,37 @@
+/* site_runs.h - runs of a site, what they take, and what a tuning predicts of them
+ *
+ * For the tests of a site's fit (learn/site_fit.h).
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SITE_RUNS_H
+#define DN_SITE_RUNS_H
+
+#include "learn/site_fit.h"
+#include "predict/predict.h"
+#include "site.h"
+
+/* A run of the specification 'text' on a device of the scene, by user 0. The caller
+ * frees its graph.
+ */
+struct dn_site_run site_run_of (const struct dn_site *site,
+                                const char *device,
+                                const char *text);
+
+struct dn_case site_run_case (const struct dn_constants *constants,
+                              const struct dn_site_run *run);
+
+/* By the white box alone. */
+struct dn_estimate site_run_estimate (const struct dn_constants *constants,
+                                      const struct dn_site_run *run);
+
+/* Seconds that a site measures whose truth is 'constants' times 'scale'. */
+double site_run_truth (const struct dn_constants *constants,
+                       const struct dn_site_run *run,
+                       double scale);
+
+/* With a bundle that has nothing but this tuning, which it borrows. */
+struct dn_estimate site_run_refined (struct dn_tuning *tuning,
+                                     const struct dn_site_run *run);
+
+#endif
