@@ -98,6 +98,7 @@ static int find_function (const struct dn_shell *shell, struct dn_span name)
 }
 
 /* What a call of the function runs, with the functions that it calls. */
+/* NOLINTNEXTLINE(misc-no-recursion): CALLS_DEEP_MAX limits the depth */
 static struct dn_tally total_of (const struct dn_shell *shell, int i, int deep)
 {
     const struct dn_function *function = &shell->functions[i];
