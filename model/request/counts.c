@@ -153,8 +153,6 @@ void dn_counts_judge (struct dn_shell *shell,
                       int line)
 {
     struct dn_script *found = shell->found;
-    struct dn_span name;
-    bool append;
 
     if (rule == DN_RULE_CLOCK)
         dn_finding (found->clock, line, word, "sets the clock of the GPU");
@@ -162,9 +160,6 @@ void dn_counts_judge (struct dn_shell *shell,
         dn_finding (found->gpu, line, word, "has a constraint for the step");
     else if (rule == DN_RULE_NODES && !has (value, "$"))
         dn_finding (found->gpu, line, word, "names nodes");
-    else if (rule == DN_RULE_VARIABLE
-             && dn_variable_split (value, &name, &value, &append))
-        dn_counts_variable (shell, name, value, line);
     else if (is_pinned (shell, rule, value))
         dn_finding (found->cpus,
                     line,

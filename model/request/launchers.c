@@ -209,6 +209,8 @@ static void judge (struct dn_shell *shell,
     struct dn_span value = option->value;
     char both[DN_QUOTE_MAX + 2];
     struct dn_buf said = dn_buf_on (both, sizeof (both));
+    struct dn_span name;
+    bool append;
 
     if (apart) {
         value = dn_shell_word (shell, at + 1);
@@ -218,7 +220,10 @@ static void judge (struct dn_shell *shell,
                     dn_quote (value.text, value.len).text);
         word = dn_span_of (both);
     }
-    dn_counts_judge (shell, rule, value, word, shell->words[at].line);
+    if (rule != DN_RULE_VARIABLE)
+        dn_counts_judge (shell, rule, value, word, shell->words[at].line);
+    else if (dn_variable_split (value, &name, &value, &append))
+        dn_counts_variable (shell, name, value, shell->words[at].line);
 }
 
 static bool is_option (struct dn_span word)

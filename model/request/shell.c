@@ -693,7 +693,7 @@ static void use_here (struct dn_shell *shell,
 
 static void take_newline (struct dn_shell *shell)
 {
-    struct dn_span first = {NULL, 0};
+    struct dn_span first = {"", 0};
     int line;
 
     separate (shell, 1, false, false);

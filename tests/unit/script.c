@@ -694,6 +694,31 @@ static void mutated_scripts_are_read_in_linear_time (void **state)
     free (text);
 }
 
+static void functions_of_functions_cost_linear_time (void **state)
+{
+    char *text = malloc (DN_SCRIPT_MAX + 1);
+    struct dn_script found;
+    size_t len = 0;
+
+    (void) state;
+    for (int i = 0; i < 30; i++)
+        len += (size_t) snprintf (text + len,
+                                  64,
+                                  "f%d() { f%d;f%d;f%d;f%d; }\n",
+                                  i,
+                                  i + 1,
+                                  i + 1,
+                                  i + 1,
+                                  i + 1);
+    len += (size_t) snprintf (text + len, 64, "f30() { :; }\n");
+    while (len + 4 < DN_SCRIPT_MAX)
+        len += (size_t) snprintf (text + len, 8, "f0\n");
+    found = read_script (text);
+    if (!is_linear (&found, len))
+        fail_msg ("%zu bytes visited", found.n_visited);
+    free (text);
+}
+
 static double passed (const struct dn_deadline *self)
 {
     (void) self;
@@ -741,6 +766,8 @@ int main (void)
         TEST ("mutated scripts are read in linear time",
               mutated_scripts_are_read_in_linear_time),
         TEST ("texts that repeat cost linear time", texts_that_repeat_cost_linear_time),
+        TEST ("functions of functions cost linear time",
+              functions_of_functions_cost_linear_time),
         TEST ("the deadline ends the reading", the_deadline_ends_the_reading),
     };
 
