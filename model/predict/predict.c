@@ -120,8 +120,8 @@ static void predict_one (const struct batch *batch, int i, float *features)
     struct dn_estimate *estimate = &batch->estimates[i];
     struct dn_estimate shipped;
 
-    dn_whitebox_by (&c, predictor->deadline, estimate);
-    if (!features || dn_deadline_passed (predictor->deadline))
+    dn_whitebox_by (&c, batch->predictor->deadline, estimate);
+    if (!features || dn_deadline_passed (batch->predictor->deadline))
         return;
     if (is_same (c.constants, made_with (batch)) && !dn_device_is_measured (c.device)) {
         dn_features_of (&batch->mix, &c, estimate, features);
@@ -228,7 +228,7 @@ static double shipped_factor (const struct batch *batch,
     if (!dn_device_is_measured (c->device))
         return estimate->white_step_s / estimate->step_s.p50;
     shipped.constants = made_with (batch);
-    dn_whitebox (&shipped, &white);
+    dn_whitebox_by (&shipped, batch->predictor->deadline, &white);
     if (batch->predictor->bundle->corrections[DN_QUANTITY_STEP].trees)
         sheet =
             pow (estimate->white_step_s / white.step_s.p50, fmin (fmax (known, 0), 1))
