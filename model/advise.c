@@ -120,10 +120,8 @@ static int describe (struct making *m)
         return -1;
     dn_spec_ignored (&carriers, ignored);
     if (ignored[0] != '\0' && advice->metadata != DN_METADATA_OFF)
-        dn_decision_warn (&advice->decision,
-                          DN_WARNING_METADATA,
-                          "metadata ignored: %s",
-                          ignored);
+        dn_decision_warn (
+            &advice->decision, DN_WARNING_METADATA, "metadata ignored: %s", ignored);
     advice->spec = sidecar.spec;
     m->layers = sidecar.layers;
     if (advice->metadata == DN_METADATA_NONE)
