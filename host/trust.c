@@ -24,10 +24,11 @@
 
 /* The state of a walk. */
 struct walk {
-    char rest[PATH_MAX]; /* what is left to walk */
-    char at[PATH_MAX];   /* the directory reached, for messages */
-    int fd;              /* the same, open */
-    bool is_open;        /* others may write it: it is sticky */
+    char text[PATH_MAX];
+    const char *rest;  /* what is left to walk, in 'text' */
+    char at[PATH_MAX]; /* the directory reached, for messages */
+    int fd;            /* the same, open */
+    bool is_open;      /* others may write it: it is sticky */
     int n_links;
 };
 
@@ -112,7 +113,7 @@ static bool cut_component (struct walk *walk, char name[NAME_MAX + 1])
     snprintf (name, NAME_MAX + 1, "%.*s", (int) len, begin);
     if (*after == '\0')
         return false;
-    memmove (walk->rest, after, strlen (after) + 1);
+    walk->rest = after;
     return true;
 }
 
@@ -130,24 +131,20 @@ static int follow (struct walk *walk, int fd, struct dn_err *err)
     dn_buf_add (&buf, "%s/%s", target, walk->rest);
     if (++walk->n_links > LINKS_MAX || buf.cut)
         return dn_err_set (err, DN_E_LIMIT, "too many or too long symbolic links");
-    memcpy (walk->rest, rest, sizeof (rest));
+    memcpy (walk->text, rest, sizeof (rest));
+    walk->rest = walk->text;
     return target[0] == '/' ? start_over (walk, err) : 0;
 }
 
-/* Go into the component. Return 1 if it cannot be opened, so that the file cannot be
- * opened either.
+/* Go into the component that is open as 'fd', which becomes walk->fd if it is a
+ * directory. Return 1 if it is none.
  */
-static int enter (struct walk *walk, const char *name, struct dn_err *err)
+static int step_into (struct walk *walk, int fd, const char *name, struct dn_err *err)
 {
-    dn_cleanup (dn_fd_cleanup) int fd =
-        openat (walk->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     size_t len = strlen (walk->at);
     struct stat st;
-    int swapped;
 
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
-        return 1;
-    if (fd < 0 || fstat (fd, &st) < 0)
+    if (fstat (fd, &st) < 0)
         return dn_err_set (err, DN_E_IO, "%s: %s", name, dn_errno_text (errno).text);
     if (walk->is_open && is_foreign (&st))
         return fail_owner (&st, name, err);
@@ -156,10 +153,27 @@ static int enter (struct walk *walk, const char *name, struct dn_err *err)
     if (!S_ISDIR (st.st_mode))
         return 1;
     snprintf (walk->at + len, sizeof (walk->at) - len, "/%s", name);
-    swapped = walk->fd;
+    dn_fd_cleanup (&walk->fd);
     walk->fd = fd;
-    fd = swapped;
     return check_directory (walk, false, err);
+}
+
+/* Go into the component. Return 1 if it cannot be opened, so that the file cannot be
+ * opened either.
+ */
+static int enter (struct walk *walk, const char *name, struct dn_err *err)
+{
+    int fd = openat (walk->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int rc;
+
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+        return 1;
+    if (fd < 0)
+        return dn_err_set (err, DN_E_IO, "%s: %s", name, dn_errno_text (errno).text);
+    rc = step_into (walk, fd, name, err);
+    if (walk->fd != fd)
+        dn_fd_cleanup (&fd);
+    return rc;
 }
 
 int dn_trust_parents (const char *path, struct dn_err *err)
@@ -168,9 +182,10 @@ int dn_trust_parents (const char *path, struct dn_err *err)
     char name[NAME_MAX + 1];
     int rc;
 
-    if (dn_span_copy (dn_span_of (path), walk.rest, sizeof (walk.rest), "path", err)
+    if (dn_span_copy (dn_span_of (path), walk.text, sizeof (walk.text), "path", err)
         < 0)
         return -1;
+    walk.rest = walk.text;
     rc = start_over (&walk, err);
     while (rc == 0 && cut_component (&walk, name))
         rc = enter (&walk, name, err);

@@ -43,17 +43,15 @@ static bool has_mark (const char *script)
 {
     static const char mark[] = "dnnest";
     const size_t len = sizeof (mark) - 1;
+    size_t left = script ? strnlen (script, DN_SCRIPT_HEAD_MAX) : 0;
     const char *at = script;
-    const char *end;
+    const char *found;
 
-    if (!script)
-        return false;
-    end = script + strnlen (script, DN_SCRIPT_HEAD_MAX);
-    while ((at = memchr (at, '#', (size_t) (end - at)))) {
-        at++;
-        while (at < end && (*at == ' ' || *at == '\t'))
-            at++;
-        if ((size_t) (end - at) < len)
+    while (left > 0 && (found = memchr (at, '#', left))) {
+        left -= (size_t) (found + 1 - at);
+        for (at = found + 1; left > 0 && (*at == ' ' || *at == '\t'); at++)
+            left--;
+        if (left < len)
             return false;
         if (dn_word_equal (at, len, mark, len))
             return true;

@@ -188,7 +188,8 @@ static void correct_step (const struct batch *batch,
     estimate->step_s.quantiles = spread.quantiles;
     estimate->step_s.floor = dn_tuning_floor (
         tuning, &site, base, factors.shipped * site.own / site.site.p50);
-    estimate->step_s.floor.sigma = hypot (estimate->step_s.floor.sigma, sqrt (doubt));
+    estimate->step_s.floor.sigma =
+        sqrt (estimate->step_s.floor.sigma * estimate->step_s.floor.sigma + doubt);
     estimate->confidence = exp (-estimate->step_s.sigma);
     /* Beyond the last knot only the site's runs are known: the spread is a guess. */
     if (edge > 0 && at->distance > edge && !(spread.sigma < at->sigma))
@@ -248,7 +249,7 @@ static void correct_one (const struct batch *batch,
     struct dn_knot at = dn_domain_at (&bundle->domain, distance);
     double sheet = sheet_factor (batch, i, at.residual);
     double shipped = shipped_factor (batch, &c, at.residual, sheet, estimate);
-    double factors[DN_N_QUANTITIES];
+    double factors[DN_N_QUANTITIES] = {0};
 
     for (int q = 0; q < DN_N_QUANTITIES; q++)
         factors[q] =

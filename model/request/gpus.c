@@ -26,11 +26,6 @@ void dn_request_keep (char reason[DN_REASON_MAX], const char *text)
         snprintf (reason, DN_REASON_MAX, "%s", text);
 }
 
-int64_t dn_request_product (int64_t a, int64_t b)
-{
-    return a < 0 || b < 0 || (b > 0 && a > DN_COUNT_MAX / b) ? DN_UNSET : a * b;
-}
-
 static void take_gpu (struct found *found, int field, const struct dn_tres *entry)
 {
     if (found->n_entries++ == 0)

@@ -10,11 +10,6 @@
 /* Keep a field unchanged; an earlier reason is kept. */
 void dn_request_keep (char reason[DN_REASON_MAX], const char *text);
 
-/* A product of counts from a client that may be hostile; DN_UNSET if one is negative or
- * the product is above DN_COUNT_MAX.
- */
-int64_t dn_request_product (int64_t a, int64_t b);
-
 /* Find nodes, tasks, and the GPUs of all fields. The CPUs per task must have been read.
  * -1 with 'err'.
  */

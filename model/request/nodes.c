@@ -14,7 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "request/gpus.h"
+int64_t dn_request_product (int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 || (b > 0 && a > DN_COUNT_MAX / b) ? DN_UNSET : a * b;
+}
 
 /* Tasks of the job on that many nodes. */
 static int64_t tasks_on (const struct dn_job *job, int64_t n_nodes)

@@ -7,6 +7,11 @@
 
 #include "request/request.h"
 
+/* A product of counts from a client that may be hostile; DN_UNSET if one is negative or
+ * the product is above DN_COUNT_MAX.
+ */
+int64_t dn_request_product (int64_t a, int64_t b);
+
 /* Find n_nodes and n_tasks, and open_why where Slurm chooses the number of nodes.
  * 'gpus_per_job' is the count of --gpus, DN_UNSET if it was not given. The CPUs per
  * task must have been read.

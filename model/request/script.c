@@ -28,7 +28,8 @@ static struct dn_span interpreter_of (struct dn_span script)
         while (path.text)
             name = dn_span_cut (&path, "/");
     } while (line.text
-             && (name.len == 0 || name.text[0] == '-' || dn_shell_is (name, "env")));
+             && (!name.text || name.len == 0 || name.text[0] == '-'
+                 || dn_shell_is (name, "env")));
     return name.text ? name : dn_span_of ("?");
 }
 

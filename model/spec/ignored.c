@@ -17,9 +17,19 @@ static const char word[] = "dnnest";
 /* Lines of a script that are examined more closely: their number bounds the time. */
 #define LINES_MAX 64
 
+/* Lines of a script between two looks at the deadline. */
+#define LINES_PER_LOOK 1024
+
 static bool is_blank (char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Part of a longer word, such as "mydnnest:". */
+static bool is_name (char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+           || c == '_' || c == '-' || c == '.';
 }
 
 static bool is_quote (char c)
@@ -69,7 +79,7 @@ static bool find_hidden_mark (struct dn_span comment, struct dn_buf *text)
         struct dn_span at = skip (comment, i);
         char before = comment.text[i - 1];
 
-        if (!begins_with_word (at) || at.text[WORD_LEN] != ':'
+        if (is_name (before) || !begins_with_word (at) || at.text[WORD_LEN] != ':'
             || !is_metadata (skip (at, WORD_LEN + 1)))
             continue;
         if (is_quote (before))
@@ -143,8 +153,9 @@ static struct dn_span after_mark (struct dn_span line, bool *exact)
 /* #DNNEST lines after the first command, and lines that resemble them. Here-documents
  * may hold the scripts of other jobs, so the search ends at the first.
  */
-static bool find_in_script (const char *script, struct dn_buf *text)
+static bool find_in_script (const struct dn_carriers *carriers, struct dn_buf *text)
 {
+    const char *script = carriers->script;
     struct dn_span rest = {script, script ? strnlen (script, DN_SCRIPT_HEAD_MAX) : 0};
     bool command = false;
     int n_marks = 0;
@@ -154,6 +165,8 @@ static bool find_in_script (const char *script, struct dn_buf *text)
         struct dn_span at;
         bool exact;
 
+        if (number % LINES_PER_LOOK == 0 && dn_deadline_passed (carriers->deadline))
+            break;
         if (line.len == 0)
             continue;
         if (line.text[0] != '#') {
@@ -186,5 +199,5 @@ void dn_spec_ignored (const struct dn_carriers *carriers, char text[DN_REASON_MA
     if (dn_note_of_option (carriers->option).off)
         return;
     if (!find_in_comment (carriers->comment, &buf))
-        find_in_script (carriers->script, &buf);
+        find_in_script (carriers, &buf);
 }

@@ -82,15 +82,15 @@ json 'config has in JSON how jobs ask for a type' \
 fewer='{"kind": "metadata", "text": "metadata says 2 GPUs, 4 were requested"}'
 json 'with a change a warning states that the metadata name fewer GPUs' \
     'd["decision"]["verdict"] == "change" and d["warnings"] == ['"$fewer"']' \
-    advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper -G 4
+    advise --comment="dnnest:$short,gpus=2" -t 1-0 -C hopper -G 4 -N 1
 json 'without a change a warning states that the metadata name fewer GPUs' \
     'd["message"] is None and d["warnings"][1:] == ['"$fewer"']' \
-    advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
+    advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
 gives 'the warnings are the lines that the user would see, the most serious first' 0 \
     $'^dnnest: warning: -t 00:01:00 is shorter than the likely 0h0[0-9]m\ndnnest: warning: metadata says 2 GPUs, 4 were requested\nverdict: keep' \
-    advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
+    advise --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
 gives 'Message=never keeps the warnings from the user' 0 '^verdict: keep' \
-    advise --set=Message=never --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4
+    advise --set=Message=never --comment="dnnest:$short,gpus=2" -t 1 -C hopper -G 4 -N 1
 json 'a request that leaves the number of GPUs open is kept' \
     'd["decision"]["verdict"] == "keep"
      and "time: kept, the number of GPUs is unknown (gpus=)" in d["reasons"]' \

@@ -69,7 +69,7 @@ cat >"$dir/etc/dnnest.conf" <<END
 Mode=enforce
 HardwareDir=$dir/etc/hardware
 Datasets=$dir/etc/datasets.conf
-Bundle=$top/etc/bundle
+Bundle=$dir/etc/bundle
 DecisionTime=1000
 Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
 Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL
@@ -133,7 +133,7 @@ counted 'srun \' '  --cpus-per-task=16 \' '  python train.py'
 
 several() {
     script "$@"
-    keeps "'$(one_line "$@")' keeps the time" 'gpu cpus' 'time: kept, [^;]*line [0-9]+'
+    keeps "'$(one_line "$@")' keeps the time and the GPU type" 'cpus' 'time: kept, [^;]*line [0-9]+'
 }
 several 'for seed in 0 1 2 3 4; do python train.py --seed $seed; done'
 several 'python train.py; python train.py --stage 2'
@@ -148,7 +148,7 @@ one=$now
 mark
 submit --comment="$M,runs=5"
 is 'a loop whose runs= the metadata state changes all fields' "$now" 'time gpu cpus'
-is 'the same loop without runs= keeps the time' "$one" 'gpu cpus'
+is 'the same loop without runs= keeps the time and the GPU type' "$one" 'cpus'
 
 # --- a clock below its maximum -------------------------------------------------------
 

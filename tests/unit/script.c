@@ -711,8 +711,8 @@ static void functions_of_functions_cost_linear_time (void **state)
                                   i + 1,
                                   i + 1);
     len += (size_t) snprintf (text + len, 64, "f30() { :; }\n");
-    while (len + 4 < DN_SCRIPT_MAX)
-        len += (size_t) snprintf (text + len, 8, "f0\n");
+    for (; len + 4 < DN_SCRIPT_MAX; len += 3)
+        memcpy (text + len, "f0\n", 4);
     found = read_script (text);
     if (!is_linear (&found, len))
         fail_msg ("%zu bytes visited", found.n_visited);

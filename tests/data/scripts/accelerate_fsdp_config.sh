@@ -1,7 +1,7 @@
 #!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8 --cpus-per-task=96
 #SBATCH --time=1-00:00:00 --account=llm
-#DNNEST model=llama_7b batch=64 seq_len=2048 precision=bf16 steps=5000
+#DNNEST model=llama_7b batch=2 seq_len=2048 precision=bf16 parallel=fsdp checkpointing=full optimizer=adamw steps=5000 framework=pytorch
 
 cat > /tmp/fsdp_$SLURM_JOB_ID.yaml <<EOF
 compute_environment: LOCAL_MACHINE

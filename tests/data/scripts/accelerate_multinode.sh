@@ -9,7 +9,7 @@
 #SBATCH --gres=gpu:4                # number of GPUs per node
 #SBATCH --cpus-per-task=160         # number of cores per tasks
 #SBATCH --time=01:59:00             # maximum execution time (HH:MM:SS)
-#DNNEST model=gpt2_medium batch=256 seq_len=1024 precision=fp16 epochs=1 samples=1M
+#DNNEST model=gpt2_medium batch=2 seq_len=1024 precision=fp16 optimizer=adamw steps=2000 decode=text
 
 ######################
 ### Set enviroment ###

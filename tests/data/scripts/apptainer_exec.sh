@@ -4,7 +4,7 @@
 #SBATCH --cpus-per-task=12
 #SBATCH --mem=48G
 #SBATCH --time=3-00:00:00
-#DNNEST model=unet image=128x128x128 batch=2 epochs=1000 samples=250
+#DNNEST model=unet image=512 batch=4 epochs=40 samples=2500 precision=fp16
 
 IMAGE=/project/images/nnunet_v2.sif
 [ -f "$IMAGE" ] || apptainer pull "$IMAGE" docker://nnunet:v2

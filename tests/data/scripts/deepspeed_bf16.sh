@@ -3,7 +3,7 @@
 #SBATCH --gpus=h100:8
 #SBATCH --cpus-per-gpu=12
 #SBATCH -t 2-00:00:00
-#DNNEST model=llama_13b batch=128 seq_len=4096 precision=bf16 tokens=1G
+#DNNEST model=llama_13b batch=1 seq_len=4096 precision=bf16 parallel=zero3 checkpointing=full optimizer=adamw steps=2000
 
 ml CUDA/12.4.0 GCC/12.3.0
 . ~/envs/ds/bin/activate

@@ -3,7 +3,7 @@
 #SBATCH --gres=gpu:a100:8
 #SBATCH --cpus-per-task=128
 #SBATCH --time=3-00:00:00
-#DNNEST model=opt_1.3b batch=128 seq_len=1024 precision=fp16 tokens=10G
+#DNNEST model=opt_1.3b batch=4 seq_len=1024 precision=fp16 parallel=zero3 checkpointing=full optimizer=adamw tokens=300M decode=text
 
 cat <<'EOT' > ds_config.json
 {

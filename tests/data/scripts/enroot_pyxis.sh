@@ -1,7 +1,7 @@
 #!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8 --cpus-per-task=16
 #SBATCH --time=08:00:00 --exclusive
-#DNNEST model=bert_large batch=2048 seq_len=512 precision=fp16 steps=7038
+#DNNEST model=bert_large batch=16 seq_len=128 precision=fp16 optimizer=lamb steps=7038 stack=ngc
 
 readonly _cont_image=nvcr.io#nvidia/pytorch:23.05-py3
 _cont_mounts="/raid/data:/data,$PWD/results:/results"

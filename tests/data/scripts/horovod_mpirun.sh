@@ -4,7 +4,7 @@
 #SBATCH --gres=gpu:v100:4
 #SBATCH --cpus-per-task=10
 #SBATCH --time=10:00:00
-#DNNEST model=resnet50 batch=1024 framework=tensorflow precision=fp16 epochs=90 dataset=imagenet
+#DNNEST model=resnet50 batch=128 framework=tensorflow precision=fp16 epochs=90 dataset=imagenet
 
 module load gcc/10 openmpi/4.1.4 cuda/11.8 anaconda/3
 export HOROVOD_TIMELINE=$PWD/timeline.json

@@ -1,7 +1,7 @@
 #!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=4 --gpus-per-node=4 --cpus-per-task=8
 #SBATCH --time=12:00:00
-#DNNEST model=vit_b_16 batch=4096 framework=jax precision=fp32 epochs=90 dataset=imagenet
+#DNNEST model=vit_b_16 global_batch=1024 framework=jax precision=fp32 checkpointing=full epochs=20 dataset=imagenet
 export XLA_PYTHON_CLIENT_PREALLOCATE=false
 export XLA_FLAGS="--xla_gpu_enable_latency_hiding_scheduler=true"
 python -c "import jax; print(jax.devices())"

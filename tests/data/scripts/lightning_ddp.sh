@@ -5,7 +5,7 @@
 #SBATCH --mem=0
 #SBATCH --time=0-12:00:00
 #SBATCH --signal=SIGUSR1@90
-#DNNEST model=vit_b_16 batch=1024 precision=fp16 epochs=300 dataset=imagenet
+#DNNEST model=vit_b_16 batch=128 precision=fp16 epochs=10 dataset=imagenet
 
 # activate conda env
 source activate $1

@@ -1,7 +1,7 @@
 #!/bin/bash
 #SBATCH --gres=gpu:1 -c 8 -t 08:00:00
 #SBATCH --signal=B:USR1@300 --requeue --open-mode=append
-#DNNEST model=wav2vec2 batch=32 seq_len=160000 precision=fp16 steps=200000
+#DNNEST model=wav2vec2_base batch=4 seq_len=160000 precision=fp16 steps=20000
 
 CKPT=$SCRATCH/w2v/last.pt
 

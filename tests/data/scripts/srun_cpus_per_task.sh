@@ -4,7 +4,7 @@
 #SBATCH --cpus-per-task=20
 #SBATCH --gres=gpu:a100:4
 #SBATCH --time=24:00:00
-#DNNEST model=swin_t batch=512 precision=fp16 epochs=300 dataset=imagenet
+#DNNEST model=swin_t batch=128 precision=fp16 epochs=30 dataset=imagenet
 
 # srun does not inherit -c since Slurm 22.05
 export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK

@@ -1,6 +1,6 @@
 #!/bin/bash
 #SBATCH --gres=gpu:a100:1 --cpus-per-task=18 --time=1-00:00:00
-#DNNEST model=convnext_tiny batch=128 precision=fp16 epochs=50 dataset=imagenet
+#DNNEST model=convnext_tiny batch=64 precision=fp16 epochs=10 dataset=imagenet
 
 DATA=${TMPDIR:-/tmp}/imagenet
 mkdir -p "$DATA"

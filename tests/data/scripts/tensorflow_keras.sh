@@ -3,7 +3,7 @@
 #SBATCH --gpus=1
 #SBATCH --cpus-per-task=6
 #SBATCH --time=0-05:00
-#DNNEST model=inception_v3 batch=64 framework=tensorflow epochs=20 dataset=imagenet
+#DNNEST model=inception_v3 batch=64 framework=tensorflow precision=fp16 epochs=2 dataset=imagenet
 
 module load StdEnv/2020 python/3.10 cudnn
 virtualenv --no-download $SLURM_TMPDIR/env

@@ -5,7 +5,7 @@
 #SBATCH --gpus-per-node=4
 #SBATCH --cpus-per-task=64
 #SBATCH --time=24:00:00
-#DNNEST model=gpt2 batch=512 seq_len=1024 precision=fp16 steps=100000
+#DNNEST model=gpt2 batch=4 seq_len=1024 precision=fp16 optimizer=adamw steps=100000 decode=text
 
 nodes=( $( scontrol show hostnames $SLURM_JOB_NODELIST ) )
 nodes_array=($nodes)

@@ -7,7 +7,7 @@
 #SBATCH --mem=120G
 #SBATCH --time=2-00:00:00
 #SBATCH --output=logs/%x_%j.out
-#DNNEST model=resnet50 batch=256 precision=amp epochs=90 dataset=imagenet
+#DNNEST model=resnet50 batch=128 precision=fp16 optimizer=momentum epochs=90 dataset=imagenet
 
 set -euo pipefail
 

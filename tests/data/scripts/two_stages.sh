@@ -1,6 +1,6 @@
 #!/bin/bash
 #SBATCH --gres=gpu:a100:4 -c 32 -t 3-0
-#DNNEST model=bert_large batch=256 seq_len=128 precision=fp16 steps=10000
+#DNNEST model=bert_large batch=16 seq_len=128 precision=fp16 steps=10000
 set -e
 RUN="torchrun --standalone --nproc_per_node=4 run_pretraining.py --fp16"
 
