@@ -39,9 +39,9 @@ decided() {
 # --- the cluster ---------------------------------------------------------------------
 
 live_hardware
-cp -r "$top/etc/bundle" "$dir/etc/bundle"
 echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
-live_conf Bundle="$dir/etc/bundle" Mode=enforce
+live_conf Mode=enforce
+sed -i -e '/Type=a100/s/$/ Cost=4/' -e '/Type=v100/s/$/ Cost=1/' "$dir/etc/dnnest.conf"
 chmod -R u=rwX,go=rX "$dir/etc"
 
 if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-accounting --no-nodes; then

@@ -164,7 +164,20 @@ for command in "${COMMANDS[@]}"; do
     if [[ $metadata != dnnest:off ]]; then judge "$options $metadata"; fi
 done
 
-if [[ -n ${TABLE-} ]]; then printf '%s' "$table" >"$TABLE"; fi
+if [[ -n ${TABLE-} ]]; then
+    cat >"$TABLE" <<'END'
+# Submissions
+
+What becomes of sixty submissions and more, with the configuration of the demo: the shipped
+bundle, the rules at their defaults, two GPU types, a V100 for a third of the price of an
+A100. The scripts are those of tests/data/scripts, which were written in the manner of those
+that people submit; the others are options of sbatch for a script that runs one training.
+`make submissions` writes this file, on a private Slurm; `tests/live/submissions.t` checks
+that every field changes or has a reason.
+
+END
+    printf '%s' "$table" >>"$TABLE"
+fi
 crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
 is 'slurmctld never complained about itself' "$crashes" 0
 

@@ -39,16 +39,28 @@ static char **make_environment (void)
     return entries;
 }
 
+/* The same for all jobs, made once. */
 static char *make_script (void)
 {
-    static char text[N_LINES * 64 + 256] =
-        "#!/bin/bash\n#SBATCH --job-name=train\n#SBATCH --output=out-%j\n"
-        "#SBATCH --gres=gpu:a100:4\n#SBATCH --cpus-per-task=80\n"
-        "#SBATCH --time=1-00:00:00\n\nmodule load cuda python\n";
+    static char text[N_LINES * 64 + 256];
+    size_t len;
 
+    if (text[0] != '\0')
+        return text;
+    len = (size_t) snprintf (text,
+                             sizeof (text),
+                             "#!/bin/bash\n#SBATCH --job-name=train\n"
+                             "#SBATCH --output=out-%%j\n#SBATCH --gres=gpu:a100:4\n"
+                             "#SBATCH --cpus-per-task=80\n#SBATCH --time=1-00:00:00\n"
+                             "\nmodule load cuda python\n");
     for (int i = 0; i < N_LINES; i++)
-        strcat (text, "export SETTING=1 # what people write into scripts\n");
-    strcat (text, "srun python train.py --epochs 90 --batch-size 64\n");
+        len +=
+            (size_t) snprintf (text + len,
+                               sizeof (text) - len,
+                               "export SETTING=1 # what people write into scripts\n");
+    snprintf (text + len,
+              sizeof (text) - len,
+              "srun python train.py --epochs 90 --batch-size 64\n");
     return text;
 }
 
