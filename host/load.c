@@ -186,15 +186,25 @@ static int list_catalogue (DIR *dir,
     return 0;
 }
 
-/* Return a descriptor, or -1 with 'err'. */
+/* Return a descriptor, or -1 with 'err'. With a slash behind its name a symbolic link
+ * would be followed.
+ */
 static int open_trusted (const char *path, struct dn_err *err)
 {
+    char name[PATH_MAX];
+    size_t len = strlen (path);
     struct stat st;
     int fd;
 
-    if (check_absolute (path, err) < 0 || dn_trust_parents (path, err) < 0)
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    if (check_absolute (path, err) < 0
+        || dn_span_copy (
+               (struct dn_span){path, len}, name, sizeof (name), "directory", err)
+               < 0
+        || dn_trust_parents (name, err) < 0)
         return -1;
-    fd = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd = open (name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return fail_errno (path, "cannot be opened as a directory", err);
     if (fstat (fd, &st) < 0)

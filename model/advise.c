@@ -136,8 +136,10 @@ static int describe (struct making *m)
  */
 static void fill_from_request (struct dn_spec *spec, struct dn_request *request)
 {
-    if (spec->gpus == DN_UNSET && request->n_gpus == DN_UNSET)
+    if (spec->gpus == DN_UNSET && request->n_gpus == DN_UNSET) {
         dn_request_keep_all (request, "the number of GPUs is unknown (gpus=)");
+        request->time_unknown = true;
+    }
     /* The tasks may spread over nodes, which takes longer; a job of one task runs on
      * one of them, whatever other nodes it has. */
     if (spec->nodes == DN_UNSET && request->most_nodes > 1
@@ -154,6 +156,7 @@ static void keep_for_several (const struct dn_spec *spec, struct dn_request *req
 {
     if (request->several_why[0] == '\0' || spec->runs != DN_UNSET)
         return;
+    request->time_unknown = true;
     if (request->keep_time[0] == '\0')
         memcpy (request->keep_time, request->several_why, sizeof (request->keep_time));
     if (request->keep_gpu[0] == '\0')
@@ -291,7 +294,9 @@ static void suggest_batch (struct making *m)
     if (decision->rescued || !dn_decision_warning (decision, DN_WARNING_MEMORY)
         || dn_deadline_check (m->deadline, "batch", NULL) < 0
         || (m->cached
-            && dn_sidecar_graph (&m->layers, &advice->spec, &m->graph, NULL) < 0))
+            && dn_sidecar_graph_by (
+                   &m->layers, &advice->spec, m->deadline, &m->graph, NULL)
+                   < 0))
         return;
     c.device = m->devices[decision->base];
     dn_policy_suggest_batch (

@@ -9,8 +9,10 @@
 
 void dn_policy_keep_for_probe (const struct dn_spec *spec, struct dn_request *request)
 {
-    if (spec->probe > 0)
-        dn_request_keep_all (request, "probe= measures the job on what it requested");
+    if (spec->probe <= 0)
+        return;
+    dn_request_keep_all (request, "probe= measures the job on what it requested");
+    request->time_unknown = true;
 }
 
 /* Why the job does not become a probe; NULL if it does. */

@@ -191,10 +191,11 @@ static void note_unknown (struct dn_policies *policies,
                           enum dn_scope scope,
                           struct dn_span name)
 {
-    struct dn_unknown *unknown = &policies->unknown[policies->n_unknown];
+    struct dn_unknown *unknown;
 
     if (policies->n_unknown++ >= DN_POLICY_UNKNOWN_MAX)
         return;
+    unknown = &policies->unknown[policies->n_unknown - 1];
     unknown->line = line;
     unknown->scope = scope;
     memcpy (unknown->name, name.text, name.len);

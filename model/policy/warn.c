@@ -220,14 +220,11 @@ static void warn_of_deadline (const struct dn_scene *scene, int i)
     dn_decision_warn (scene->decision, DN_WARNING_DEADLINE, "%s", text);
 }
 
-/* Where the time must be kept, the likely time is not that of the job: its GPUs are
- * unknown, it is a probe, or has several trainings.
- */
 void dn_warn_of_time (const struct dn_scene *scene)
 {
     int i = running_on (scene);
 
-    if (scene->estimates[i].train_s.p50 < 0 || scene->request->keep_time[0] != '\0')
+    if (scene->estimates[i].train_s.p50 < 0 || scene->request->time_unknown)
         return;
     warn_of_limit (scene, i);
     warn_of_deadline (scene, i);

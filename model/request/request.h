@@ -166,6 +166,7 @@ struct dn_request {
      * describe one run of it unless they say how many there are.
      */
     char several_why[DN_REASON_MAX];
+    bool time_unknown; /* the time that is predicted is not that of the job */
     /* Empty when the field may be rewritten, else the reason why not. What partition
      * and constraint mean for the GPU type depends on the site and is not considered
      * here.

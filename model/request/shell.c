@@ -130,7 +130,8 @@ static void end_word (struct dn_shell *shell)
         end_redirect (shell, word);
         return;
     }
-    if (shell->n_words == DN_SHELL_WORDS_MAX) {
+    if (shell->n_words == DN_SHELL_WORDS_MAX
+        || shell->text_len + 1 >= DN_SHELL_TEXT_MAX) {
         unclear (shell, "a command is too long to be read");
         return;
     }

@@ -195,9 +195,12 @@ static bool user_wants (const struct dn_story *story)
 {
     const struct dn_decision *decision = story->decision;
 
+    /* A probe ends early, in the control group too. */
+    if (decision->hook_dir)
+        return story->rules->mode != DN_MODE_OBSERVE
+               && story->rules->message != DN_MESSAGE_NEVER;
     return user_reads (story->rules, decision)
-           && (decision->verdict == DN_VERDICT_CHANGE || decision->hook_dir
-               || decision->note[0] != '\0'
+           && (decision->verdict == DN_VERDICT_CHANGE || decision->note[0] != '\0'
                || (story->rules->message == DN_MESSAGE_ALWAYS
                    && decision->n_warnings == 0));
 }

@@ -401,6 +401,15 @@ void dn_spec_write_value (const struct dn_spec *spec,
     }
 }
 
+/* The size of a sample that the table of data sets states. Once written it would count
+ * as given, and no prediction depends on it.
+ */
+static bool is_of_table (const struct dn_spec *spec, int i)
+{
+    return keys[i].offset == offsetof (struct dn_spec, sample_bytes)
+           && (spec->derived >> i & 1);
+}
+
 bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size)
 {
     struct dn_buf buf = dn_buf_on (text, size);
@@ -408,7 +417,7 @@ bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size)
     for (int i = 0; i < N_KEYS; i++) {
         char value[DN_VALUE_MAX];
 
-        if (!dn_spec_has (spec, &keys[i]))
+        if (!dn_spec_has (spec, &keys[i]) || is_of_table (spec, i))
             continue;
         dn_spec_write_value (spec, &keys[i], value);
         dn_buf_add (&buf, "%s%s=%s", buf.len > 0 ? "," : "", keys[i].name, value);

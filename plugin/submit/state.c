@@ -153,6 +153,7 @@ static void borrow_bundle (struct dn_snapshot *snapshot)
     }
     site->bundle = old->site->bundle;
     site->constants = old->site->constants;
+    dn_site_set_loaders (site);
     snapshot->lender = old->lender ? old->lender : old;
     if (old->lender) {
         pthread_mutex_lock (&lock);
@@ -261,12 +262,25 @@ static void say_broken (const struct dn_err *err, bool again)
     say (true, again, text);
 }
 
-/* Does the name service know as many of the names as it did before? */
+/* Are the same names unknown? Where there are more than are listed, that is open. */
+static bool has_same_unknown (const struct dn_policies *a, const struct dn_policies *b)
+{
+    if (a->n_unknown != b->n_unknown || a->n_unknown > DN_POLICY_UNKNOWN_MAX)
+        return false;
+    for (int i = 0; i < a->n_unknown; i++)
+        if (a->unknown[i].line != b->unknown[i].line
+            || a->unknown[i].scope != b->unknown[i].scope
+            || strcmp (a->unknown[i].name, b->unknown[i].name) != 0)
+            return false;
+    return true;
+}
+
+/* Does the name service know the same names as it did before? */
 static bool is_same_state (const struct dn_snapshot *snapshot)
 {
     struct dn_snapshot *old = dn_state_take ();
     bool same =
-        old && old->site->policies.n_unknown == snapshot->site->policies.n_unknown;
+        old && has_same_unknown (&old->site->policies, &snapshot->site->policies);
 
     dn_state_give (old);
     return same;

@@ -106,7 +106,7 @@ END
 # on: a job that requests all memory of a node keeps its type.
 forms=(
     '--gres=gpu:a100:4|-c 80 --mem=300000|300000M|v100'
-    '--gpus=a100:4|-c 80 --mem-per-cpu=4000|320000M|v100'
+    '--gpus=a100:4|-N 1 -c 80 --mem-per-cpu=4000|320000M|v100'
     '--gpus-per-node=a100:4|-c 80|400000M|v100'
     '--gpus-per-task=a100:1|-N 1 -n 4 -c 20|400000M|v100'
     '--gres=gpu:a100:4|-n 1 -c 80 --mem=0|512000M|a100'

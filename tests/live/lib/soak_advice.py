@@ -58,7 +58,7 @@ class Advice:
         self.pool = concurrent.futures.ThreadPoolExecutor(2)
 
     def ask(self, template, state):
-        """A future of (edits, message)."""
+        """A future of (edits, the parts of what the user gets)."""
         key = (template, state)
         with self.lock:
             if key not in self.answers:
@@ -67,7 +67,7 @@ class Advice:
 
     def run(self, template, state):
         if state is INERT or not template.advice:
-            return {}, None
+            return {}, []
         command = [*self.gently, self.cluster.dnnest, "advise", "--json",
                    "--conf=" + self.cluster.frozen_conf(state), "--def-mem-per-cpu=5000",
                    *template.options]
@@ -75,15 +75,23 @@ class Advice:
             command.append(b"--comment=" + template.comment)
         done = subprocess.run([*command, template.path], capture_output=True)
         if done.returncode == 2:  # an error: job unchanged, its user gets a message
-            return {}, None if state[0] == "observe" else "; job submitted as written"
+            return {}, [] if state[0] == "observe" else ["; job submitted as written"]
         if done.returncode not in (0, 1):
             self.failures.append("dnnest advise ended with %d: %r: %r"
                                  % (done.returncode, command, done.stderr))
-            return {}, None
+            return {}, []
         answer = json.loads(done.stdout)
         edits = {edit["field"]: "" if edit["new"] is None else str(edit["new"])
                  for edit in answer["edits"]}
-        return edits, answer["message"]
+        return edits, self.lines(answer, state)
+
+    @staticmethod
+    def lines(answer, state):
+        """What the user gets of an answer, a part of each line."""
+        if state[0] == "observe" or answer["decision"]["verdict"] == "control":
+            return []
+        message = [answer["message"]] if answer["message"] else []
+        return message + ["warning: " + warning["text"] for warning in answer["warnings"]]
 
 
 class Judge:
@@ -133,13 +141,13 @@ class Judge:
         return found
 
     @staticmethod
-    def wrong_words(job, state, message):
-        """Checks that the user got the expected message, or none if none is expected."""
+    def wrong_words(job, state, lines):
+        """Checks that the user got the expected lines, and no other."""
         said = job.message
         if said is None or state is not INERT and not job.template.advice:
             return []
-        if message not in said if message else "dnnest: " in said:
-            return ["its user got '%s', expected '%s'" % (said, message or "")]
+        if said.count("dnnest: ") != len(lines) or any(line not in said for line in lines):
+            return ["its user got '%s', expected '%s'" % (said, "; ".join(lines))]
         return []
 
     def judge(self, job, row):
@@ -150,9 +158,9 @@ class Judge:
             states = [INERT]
         told = []
         for state in states:
-            edits, message = self.advice.ask(job.template, state).result()
+            edits, lines = self.advice.ask(job.template, state).result()
             why = self.differences(job.template, row, edits) or \
-                self.wrong_words(job, state, message)
+                self.wrong_words(job, state, lines)
             if not why:
                 return (state, edits), told
             told.append("%s: %s" % ("nothing in force" if state is INERT else
