@@ -56,6 +56,7 @@ void dn_block_pop (struct dn_shell *shell)
         shell->now = frame->place;
     shell->function = frame->outer;
     shell->n_mute -= frame->mute;
+    shell->n_written -= frame->written;
     shell->n_captured -= frame->captured;
     shell->n_frames--;
     if (frame->function >= 0)
@@ -206,7 +207,7 @@ void dn_block_word (struct dn_shell *shell)
         }
 }
 
-void dn_block_next_case (struct dn_shell *shell)
+void dn_block_next_case (struct dn_shell *shell, bool through)
 {
     struct dn_frame *top = dn_shell_top (shell);
 
@@ -215,7 +216,9 @@ void dn_block_next_case (struct dn_shell *shell)
             shell, shell->sources[shell->n_sources - 1].line, "';;' outside of a case");
         return;
     }
-    dn_tally_or (&top->best, &top->tally);
-    forget_tally (&top->tally);
+    if (!through) {
+        dn_tally_or (&top->best, &top->tally);
+        forget_tally (&top->tally);
+    }
     top->pattern = true;
 }

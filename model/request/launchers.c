@@ -82,11 +82,13 @@ static const struct dn_launcher launchers[] = {
      .verbs = " exec run shell ",
      .flags = CONTAINER_FLAGS,
      .n_operands = 1,
+     .image = true,
      .rules = CONTAINER_RULES},
     {.names = " podman podman-hpc docker nvidia-docker udocker enroot ",
-     .verbs = " run exec start ",
+     .verbs = " run exec start compose ",
      .flags = CONTAINER_FLAGS,
      .n_operands = 1,
+     .image = true,
      .rules = CONTAINER_RULES},
     {.names = " shifter ", .flags = " mpich clearenv ", .rules = CONTAINER_RULES},
     {.names = " ch-run ", .values = " b bind c cd set-env ", .n_operands = 1},
@@ -266,6 +268,29 @@ static void judge_taskset (struct dn_shell *shell, int at, int operand)
                          shell->words[operand].line);
 }
 
+/* The word that names what runs without a command behind the launcher at 'begin': the
+ * image of a container; n_words if there is none.
+ */
+static int find_image (const struct dn_shell *shell,
+                       const struct dn_launcher *launcher,
+                       int begin,
+                       int at)
+{
+    static const char *const options[] = {"--container-image", "--image"};
+
+    if (launcher->image)
+        return at - launcher->n_operands;
+    for (int i = begin + 1; i < shell->n_words; i++)
+        for (size_t o = 0; o < DN_N_ELEMENTS (options); o++)
+            if (shell->words[i].len >= strlen (options[o])
+                && memcmp (shell->text + shell->words[i].start,
+                           options[o],
+                           strlen (options[o]))
+                       == 0)
+                return i;
+    return shell->n_words;
+}
+
 int dn_launcher_read (struct dn_shell *shell,
                       const struct dn_launcher *launcher,
                       int at)
@@ -291,5 +316,7 @@ int dn_launcher_read (struct dn_shell *shell,
         dn_counts_variable (shell, name, value, shell->words[at].line);
         at++;
     }
+    if (at == shell->n_words)
+        at = find_image (shell, launcher, begin, at);
     return at < shell->n_words ? at : shell->n_words;
 }

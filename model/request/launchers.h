@@ -14,6 +14,7 @@ struct dn_launcher {
     const char *values; /* options with a value in the next word; NULL: all but flags */
     const char *flags;  /* options without one */
     int n_operands;     /* words in front of the command that it runs */
+    bool image;         /* the operand is an image, which has a program of its own */
     bool many;          /* runs it an unknown number of times */
     const struct dn_launcher_rule {
         const char *option;

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "request/shell.h"
+#include "request/known.h"
 
 /* Bytes between two looks at the deadline: 256 commands of one letter, which take a
  * fifth of a millisecond.
@@ -46,7 +46,7 @@ static void not_closed (struct dn_shell *shell, int line, const char *what)
     struct dn_source *source = source_of (shell);
 
     source->at = source->len;
-    if (shell->n_mute == 0)
+    if (shell->n_mute + shell->n_written == 0)
         dn_finding_unclear (shell, line, what);
 }
 
@@ -106,8 +106,16 @@ static void end_redirect (struct dn_shell *shell, struct dn_span word)
 
     if (now->here_string)
         now->here_cpus |= dn_counts_cpus (word);
-    else if (is_script (word) && shell->stdin_is == DN_STDIN_DATA)
+    else if (is_script (word) && shell->stdin_is == DN_STDIN_DATA) {
+        struct dn_span base = dn_shell_base (word);
+
         shell->stdin_is = DN_STDIN_SCRIPT;
+        shell->target[0] = '\0';
+        if (base.len < sizeof (shell->target)) {
+            memcpy (shell->target, base.text, base.len);
+            shell->target[base.len] = '\0';
+        }
+    }
     now->redirect = false;
     now->here_string = false;
     shell->text_len = now->word.start;
@@ -307,10 +315,12 @@ static void begin_output (struct dn_shell *shell, enum dn_frame_kind kind, size_
 
 static void end_output (struct dn_shell *shell)
 {
-    bool cpus = shell->now.output_cpus;
+    const char *output = shell->now.output_cpus       ? DN_SHELL_OUTPUT_CPUS
+                         : shell->now.output_settings ? DN_SHELL_OUTPUT_SETTINGS
+                                                      : DN_SHELL_OUTPUT;
 
     dn_block_pop (shell);
-    append_text (shell, dn_span_of (cpus ? DN_SHELL_OUTPUT_CPUS : DN_SHELL_OUTPUT));
+    append_text (shell, dn_span_of (output));
 }
 
 /* $'...' */
@@ -559,6 +569,23 @@ static void begin_source (struct dn_shell *shell,
         .text = text.text, .len = text.len, .line = line, .frame = shell->n_frames};
 }
 
+/* Read a script that is written for later: what it runs counts where it is run. */
+static void begin_script (struct dn_shell *shell, struct dn_span text, int line)
+{
+    int n = shell->n_frames;
+    int function = shell->target[0] != '\0'
+                       ? dn_tally_define (shell, dn_span_of (shell->target))
+                       : -1;
+
+    begin_source (shell, text, line, function < 0);
+    if (function < 0 || shell->n_frames == n)
+        return;
+    dn_shell_top (shell)->written = true;
+    dn_shell_top (shell)->function = function;
+    shell->function = function;
+    shell->n_written++;
+}
+
 /* The command is complete. True if text that it runs is to be read before going on. */
 static bool end_command (struct dn_shell *shell)
 {
@@ -599,7 +626,7 @@ static bool end_source (struct dn_shell *shell)
 
     if (dn_shell_top (shell)->kind < DN_FRAME_QUOTE && end_command (shell))
         return true;
-    if (shell->n_frames > bottom && shell->n_mute == 0)
+    if (shell->n_frames > bottom && shell->n_mute + shell->n_written == 0)
         dn_finding_unclear (
             shell, dn_shell_top (shell)->line, "what begins here has no end");
     if (shell->n_sources == 1)
@@ -616,9 +643,12 @@ static void separate (struct dn_shell *shell, size_t n, bool conditional, bool p
 {
     shell->pipe_cpus = pipe && (shell->pipe_cpus || shell->now.cpus);
     shell->pipe_reduced = pipe && (shell->pipe_reduced || shell->now.reduced);
+    shell->pipe_settings = pipe && (shell->pipe_settings || shell->now.settings);
     shell->conditional = conditional;
     shell->now.output_cpus |= shell->now.cpus;
+    shell->now.output_settings |= shell->now.settings;
     shell->now.cpus = false;
+    shell->now.settings = false;
     shell->now.reduced = false;
     skip (shell, n);
 }
@@ -676,11 +706,15 @@ static void use_here (struct dn_shell *shell,
                       bool quoted)
 {
     bool script = shell->stdin_is == DN_STDIN_SCRIPT;
+    enum dn_runs runs;
 
     if (script || shell->stdin_is == DN_STDIN_SHELL) {
         if (!quoted && memchr (body.text, '\\', body.len))
             body = unescaped (shell, body);
-        begin_source (shell, body, line, script);
+        if (script)
+            begin_script (shell, body, line);
+        else
+            begin_source (shell, body, line, false);
         return;
     }
     dn_needs_text (shell, body, line);
@@ -688,8 +722,9 @@ static void use_here (struct dn_shell *shell,
     if (shell->stdin_is != DN_STDIN_PYTHON)
         return;
     dn_counts_code (shell, body, line);
-    if (dn_command_code_trains (body))
-        dn_tally_program (shell, dn_span_of ("python"), line - 1, false);
+    runs = dn_known_code (body);
+    if (runs != DN_RUNS_NONE)
+        dn_tally_program (shell, dn_span_of ("python"), line - 1, runs == DN_RUNS_MANY);
 }
 
 static void take_newline (struct dn_shell *shell)
@@ -883,7 +918,7 @@ static void take_operator (struct dn_shell *shell, char c)
     if (in_pattern (shell)) {
         skip (shell, 1);
     } else if (c == ';' && (twice || peek (shell, 1) == '&')) {
-        dn_block_next_case (shell);
+        dn_block_next_case (shell, !twice || peek (shell, 2) == '&');
         separate (shell, (size_t) 2 + (twice && peek (shell, 2) == '&'), false, false);
     } else {
         bool both = c == '|' && peek (shell, 1) == '&';

@@ -27,8 +27,9 @@
 #define DN_SHELL_SAID_MAX      29 /* a word in a reason that has two of them */
 
 /* What stands for the output of a command or a calculation in a word. */
-#define DN_SHELL_OUTPUT      "$()"
-#define DN_SHELL_OUTPUT_CPUS "$(SLURM_CPUS)"
+#define DN_SHELL_OUTPUT          "$()"
+#define DN_SHELL_OUTPUT_CPUS     "$(SLURM_CPUS)"
+#define DN_SHELL_OUTPUT_SETTINGS "$(:)" /* of conda and others that set variables */
 
 struct dn_word {
     uint32_t start; /* in 'text' */
@@ -101,6 +102,8 @@ struct dn_place {
     bool cpus;        /* a word of the command has it */
     bool reduced;     /* a word has an operator that may make it less */
     bool output_cpus; /* a command here had it */
+    bool settings;    /* the output of the command is settings */
+    bool output_settings;
 };
 
 struct dn_frame {
@@ -116,6 +119,7 @@ struct dn_frame {
     bool square;   /* $[ ] */
     bool command;  /* (( )) */
     bool mute;     /* what runs here does not count */
+    bool written;  /* it is a script for later */
     bool captured; /* as a value */
     bool often;    /* source: it runs an unknown number of times */
     bool pattern;  /* case: a pattern is next */
@@ -168,12 +172,15 @@ struct dn_shell {
     int n_functions;
     int function; /* whose body is read, or -1 */
     int n_mute;   /* frames on the stack */
+    int n_written;
     int n_captured;
     struct dn_here here[DN_SHELL_HERE_MAX]; /* those that begin at the next line */
     int n_here;
     enum dn_stdin stdin_is;
-    bool pipe_cpus; /* the text in the pipe has the number of CPUs */
+    char target[DN_SHELL_NAME_MAX]; /* the script that a here-document goes to */
+    bool pipe_cpus;                 /* the text in the pipe has the number of CPUs */
     bool pipe_reduced;
+    bool pipe_settings;
     bool conditional;    /* the command is behind && or || */
     struct dn_span more; /* text of the command that is to be read as commands */
     bool more_mute;
@@ -269,6 +276,10 @@ bool dn_tally_call (struct dn_shell *shell, struct dn_span name, int line, bool 
  * later, or a program. Return false outside of a body.
  */
 bool dn_tally_call_later (struct dn_shell *shell, struct dn_span name, int line);
+
+/* A script that was written here, of several trainings, runs. Return false for others.
+ */
+bool dn_tally_script (struct dn_shell *shell, struct dn_span path, int line);
 
 /* Define a function; -1 if there are too many, or its name is too long. */
 int dn_tally_define (struct dn_shell *shell, struct dn_span name);
@@ -366,9 +377,6 @@ void dn_counts_compute (struct dn_shell *shell, int first, bool test);
  */
 void dn_command_read (struct dn_shell *shell);
 
-/* Code in another language: does it call "train (" or "fit ("? */
-bool dn_command_code_trains (struct dn_span code);
-
 /* --- blocks.c: reserved words and the stack ----------------------------------------
  */
 
@@ -384,7 +392,7 @@ void dn_block_drop_words (struct dn_shell *shell);
 /* The last word of the command is complete: is it a reserved one? */
 void dn_block_word (struct dn_shell *shell);
 
-/* ";;" was read. */
-void dn_block_next_case (struct dn_shell *shell);
+/* ";;" was read; 'through': ";&" or ";;&", behind which the next one may run, too. */
+void dn_block_next_case (struct dn_shell *shell, bool through);
 
 #endif

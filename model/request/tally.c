@@ -160,6 +160,15 @@ bool dn_tally_call (struct dn_shell *shell, struct dn_span name, int line, bool 
     return true;
 }
 
+bool dn_tally_script (struct dn_shell *shell, struct dn_span path, int line)
+{
+    int i = find_function (shell, dn_shell_base (path));
+
+    if (i < 0 || i == shell->function || total_of (shell, i, 0).n < 2)
+        return false;
+    return dn_tally_call (shell, dn_shell_base (path), line, false);
+}
+
 int dn_tally_define (struct dn_shell *shell, struct dn_span name)
 {
     int i = find_function (shell, name);
@@ -196,13 +205,16 @@ void dn_tally_report (struct dn_shell *shell)
                   tally->line,
                   tally->word);
     else
-        snprintf (out,
-                  DN_REASON_MAX,
-                  "the script, line %d: '%s' runs %s '%s' (line %d), and runs= is not "
-                  "given",
-                  tally->line,
-                  tally->word,
-                  tally->why == DN_SEVERAL_BRANCHES ? "or" : "besides",
-                  tally->other,
-                  tally->other_line);
+        snprintf (
+            out,
+            DN_REASON_MAX,
+            tally->why == DN_SEVERAL_BRANCHES
+                ? "the script, line %d: '%s' or '%s' (line %d) runs, and runs= is "
+                  "not given"
+                : "the script, line %d: '%s' runs besides '%s' (line %d), and "
+                  "runs= is not given",
+            tally->line,
+            tally->word,
+            tally->other,
+            tally->other_line);
 }
