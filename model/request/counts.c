@@ -192,11 +192,22 @@ void dn_counts_variable (struct dn_shell *shell,
         {"KMP_HW_SUBSET", DN_RULE_LIST},
         {"I_MPI_PIN_PROCESSOR_LIST", DN_RULE_LIST},
         {"I_MPI_PIN_DOMAIN", DN_RULE_LIST},
-        {"OMPI_MCA_rmaps_base_mapping_policy", DN_RULE_MAP},
+        {"MV2_CPU_MAPPING", DN_RULE_ANY},
+        {"DALI_AFFINITY_MASK", DN_RULE_ANY},
+        {"VLLM_CPU_OMP_THREADS_BIND", DN_RULE_LIST},
+        /* Of Open MPI, "OMPI_MCA_" or "PRTE_MCA_" is in front of them. */
+        {"rmaps_base_mapping_policy", DN_RULE_MAP},
+        {"rmaps_default_mapping_policy", DN_RULE_MAP},
+        {"rmaps_base_cpus_per_rank", DN_RULE_COUNT},
+        {"hwloc_base_cpu_list", DN_RULE_LIST},
+        {"hwloc_base_cpu_set", DN_RULE_LIST},
+        {"hwloc_default_cpu_list", DN_RULE_LIST},
     };
     const char *end = value.text + value.len;
     struct dn_span word = {name.text, (size_t) (end - name.text)};
 
+    if (begins (name, "OMPI_MCA_") || begins (name, "PRTE_MCA_"))
+        name = (struct dn_span){name.text + 9, name.len - 9};
     for (size_t i = 0; i < DN_N_ELEMENTS (variables); i++)
         if (dn_shell_is (name, variables[i].name))
             dn_counts_judge (shell, variables[i].rule, value, word, line);
