@@ -45,8 +45,9 @@ int dn_script_read (const char *script,
                     struct dn_script *out,
                     struct dn_err *err);
 
-/* The line of the first command that contains 'word' as a separate word, 0 for none.
- * Comments do not count. -1 for a script longer than DN_SCRIPT_MAX.
+/* The line of the first command that contains 'word', in capitals or not, and no digit
+ * behind it; a word of one or two characters must be separate. 0 for none. Comments and
+ * messages do not count. -1 for a script longer than DN_SCRIPT_MAX.
  */
 int dn_script_names (const char *script, const char *word);
 

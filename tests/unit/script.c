@@ -338,6 +338,29 @@ static void needs_of_the_gpu_are_found (void **state)
         {"x --transformer-impl transformer_engine", "'transformer_engine' needs"},
         {"x --fp8-format hybrid", "'--fp8-format' needs a GPU with fp8"},
         {"x --bf16 --fp8", "'--fp8' needs a GPU with fp8"},
+        {"x --fmt nvfp4", "'nvfp4' needs a GPU with fp8"},
+        {"x --fp4", "'--fp4' needs a GPU with fp8"},
+        {"nvcc -arch=sm_80 a.cu", "'-arch=sm_80' needs a GPU with bf16"},
+        {"nvcc -gencode arch=compute_90a,code=sm_90a a.cu", "needs a GPU with bf16"},
+        {"export TORCH_CUDA_ARCH_LIST=8.0", "TORCH_CUDA_ARCH_LIST=8.0' needs"},
+        {"export TORCH_CUDA_ARCH_LIST=\"8.0;9.0+PTX\"", "needs a GPU with bf16"},
+        {"cmake -DCMAKE_CUDA_ARCHITECTURES=80 .", "ARCHITECTURES=80' needs"},
+        {"cmake -DCMAKE_CUDA_ARCHITECTURES=\"86;120\" .", "needs"},
+        {"x --attn FlashAttention2", "'FlashAttention2' needs"},
+        {"x --attn flashattn", "'flashattn' needs"},
+        {"x --attn flash_attention2", "'flash_attention2' needs"},
+        {"x --use_flash", "'--use_flash' needs"},
+        {"x --flash", "'--flash' needs"},
+        {"x --attn fa2", "'fa2' needs"},
+        {"x --use-te", "'--use-te' needs"},
+        {"x --autocast=bfloat", "'--autocast=bfloat' needs"},
+        {"x --dtype b16", "'b16' needs"},
+        {"x --dtype=b16", "'--dtype=b16' needs"},
+        {"x --arch vit-b16 --use_text --flashlight --flash-lr 1", ""},
+        {"nvcc -arch=sm_70 a.cu; export TORCH_CUDA_ARCH_LIST=\"7.0;8.0\"", ""},
+        {"cmake -DCMAKE_CUDA_ARCHITECTURES=\"70;80\" .", ""},
+        {"cmake -DCMAKE_CUDA_ARCHITECTURES=native .", ""},
+        {"x --flash False --use_flash=0 --no-flash", ""},
         {"P=bf16; x --precision $P", "'P=bf16' needs"},
         {"A=(\n --bf16\n)\nx \"${A[@]}\"", "line 2: '--bf16' needs"},
         {"cat > a.yaml <<E\nx: 1\nmixed_precision: \"bf16\"\nE",
@@ -436,8 +459,15 @@ static void names_are_found_with_their_line (void **state)
         {"x\nx 'a # a100'", 2},
         {"#SBATCH --gres=gpu:a100:4\n  # a100\nx # a100", 0},
         {"# a100\nx a100", 2},
-        {"xa100 a100_run my.a100 A100", 0},
-        {"x a100_a a100", 1},
+        {"nvidia-smi -L | grep -q A100 || exit 1", 1},
+        {"[[ $(nvidia-smi) == *A100* ]]", 1},
+        {"x\n\nx --config dgx_A100.yaml", 3},
+        {". config_DGXA100.sh", 1},
+        {"x a1000 a100", 1},
+        {"x a1000 A1002 a10", 0},
+        {"echo for the a100\n", 0},
+        {"echo for a100; x", 1},
+        {"echo A100 >> x", 1},
         {"", 0},
     };
 
@@ -448,6 +478,8 @@ static void names_are_found_with_their_line (void **state)
                       cases[i].script,
                       dn_script_names (cases[i].script, "a100"));
     assert_int_equal (dn_script_names (NULL, "a100"), 0);
+    assert_int_equal (dn_script_names ("x part4 t42 xt4 t4x t4.sh", "t4"), 0);
+    assert_int_equal (dn_script_names ("x\nx --type=T4", "t4"), 2);
 }
 
 static void no_script_has_nothing (void **state)
@@ -621,6 +653,10 @@ static void texts_that_repeat_cost_linear_time (void **state)
                                         "srun -c ",
                                         "a100 ",
                                         "bf16: ",
+                                        "torch_cuda_arch_list=",
+                                        "A100",
+                                        "let a-",
+                                        "f(){ f $SLURM_CPUS_X;};f\n",
                                         "f(){ f;};f\n"};
 
     (void) state;
