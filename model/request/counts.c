@@ -169,6 +169,36 @@ void dn_counts_judge (struct dn_shell *shell,
                         : "counts CPUs");
 }
 
+/* Are these fewer GPUs than the job has, on each node or in all? Where the nodes are
+ * unknown, one is fewer.
+ */
+static void judge_gpus (struct dn_shell *shell,
+                        int64_t n,
+                        bool per_node,
+                        struct dn_span word,
+                        int line)
+{
+    int64_t n_gpus = shell->job->n_gpus;
+
+    if (n_gpus > 1 && per_node)
+        n_gpus = shell->job->n_nodes > 0 ? n_gpus / shell->job->n_nodes : 2;
+    if (n > 0 && n < n_gpus)
+        dn_finding (shell->found->fewer, line, word, "uses fewer GPUs than the job");
+}
+
+/* The number of GPUs in "0,1", 0 for any other text. */
+static int64_t n_devices (struct dn_span list)
+{
+    int64_t n = 1;
+
+    for (size_t i = 0; i < list.len; i++) {
+        if (!is_digit (list.text[i]) && list.text[i] != ',')
+            return 0;
+        n += list.text[i] == ',';
+    }
+    return list.len > 0 ? n : 0;
+}
+
 void dn_counts_variable (struct dn_shell *shell,
                          struct dn_span name,
                          struct dn_span value,
@@ -206,6 +236,8 @@ void dn_counts_variable (struct dn_shell *shell,
     const char *end = value.text + value.len;
     struct dn_span word = {name.text, (size_t) (end - name.text)};
 
+    if (dn_shell_is (name, "CUDA_VISIBLE_DEVICES"))
+        judge_gpus (shell, n_devices (value), true, word, line);
     if (begins (name, "OMPI_MCA_") || begins (name, "PRTE_MCA_"))
         name = (struct dn_span){name.text + 9, name.len - 9};
     for (size_t i = 0; i < DN_N_ELEMENTS (variables); i++)
@@ -561,6 +593,57 @@ static bool is_batch (struct dn_span word)
     return begins (word, "-") && (has (word, "batch") || has (word, "bsz"));
 }
 
+/* The value of the option at 'at', in its own word or the next one. */
+static struct dn_span value_at (const struct dn_shell *shell,
+                                int at,
+                                struct dn_span *option)
+{
+    struct dn_span rest = dn_shell_word (shell, at);
+
+    *option = dn_span_cut (&rest, "=");
+    if (rest.text)
+        return rest;
+    return at + 1 < shell->n_words ? dn_shell_word (shell, at + 1)
+                                   : (struct dn_span){"", 0};
+}
+
+/* Options of programs with a number of GPUs, or by which each task is a training. */
+static void judge_option (struct dn_shell *shell, int at)
+{
+    static const struct {
+        const char *name;
+        enum {
+            GPUS_NODE,
+            GPUS_ALL,
+            EACH_TASK
+        } what;
+    } options[] = {
+        {"--nproc-per-node", GPUS_NODE},
+        {"--nproc_per_node", GPUS_NODE},
+        {"--num_gpus", GPUS_NODE},
+        {"--num_processes", GPUS_ALL},
+        {"--seed", EACH_TASK},
+        {"--fold", EACH_TASK},
+        {"--trial", EACH_TASK},
+        {"--split", EACH_TASK},
+    };
+    struct dn_span name;
+    struct dn_span value = value_at (shell, at, &name);
+    struct dn_span word = dn_shell_word (shell, at);
+    int line = shell->words[at].line;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (options); i++) {
+        if (!dn_shell_is (name, options[i].name))
+            continue;
+        if (options[i].what != EACH_TASK)
+            judge_gpus (
+                shell, number_of (value), options[i].what == GPUS_NODE, word, line);
+        else if (shell->job->n_gpus > 1
+                 && (has (value, "SLURM_PROCID") || has (value, "SLURM_LOCALID")))
+            dn_finding (shell->found->fewer, line, word, "is another in each task");
+    }
+}
+
 static bool is_passing (const struct dn_shell *shell, struct dn_span name)
 {
     if (dn_shell_is (name, "set") || dn_shell_is (name, "read"))
@@ -589,6 +672,8 @@ void dn_counts_words (struct dn_shell *shell)
         struct dn_span cpus = cpus_in_word (word);
         int line = shell->words[i].line;
 
+        if (begins (word, "--"))
+            judge_option (shell, i);
         if (is_sum (shell, word))
             dn_finding (shell->found->cpus, line, word, COMPUTES);
         if (begins (word, "--bind_core_list") || begins (word, "--bind-core-list"))

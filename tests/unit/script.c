@@ -12,8 +12,10 @@
 #include "base/limits.h"
 #include "request/script.h"
 
-/* As in tests/data/scripts: a job of four tasks on one node. */
-static const struct dn_script_job four_tasks = {.n_tasks = 4, .n_nodes = 1};
+/* As in tests/data/scripts: a job of four tasks and GPUs on one node. */
+static const struct dn_script_job four_tasks = {.n_tasks = 4,
+                                                .n_nodes = 1,
+                                                .n_gpus = 4};
 
 static struct dn_script read_script (const char *text)
 {
@@ -64,6 +66,11 @@ static const char *gpu_of (const struct dn_script *found)
 static const char *clock_of (const struct dn_script *found)
 {
     return found->clock;
+}
+
+static const char *fewer_of (const struct dn_script *found)
+{
+    return found->fewer;
 }
 
 static const char *several_of (const struct dn_script *found)
@@ -446,6 +453,40 @@ static void clocks_constraints_and_nodes_of_steps_are_found (void **state)
     CHECK (gpus, gpu_of);
 }
 
+static void fewer_gpus_than_the_job_has_are_found (void **state)
+{
+    static const struct example examples[] = {
+        {"CUDA_VISIBLE_DEVICES=0 python t.py",
+         "line 1: 'CUDA_VISIBLE_DEVICES=0' uses fewer GPUs than the job"},
+        {"export CUDA_VISIBLE_DEVICES=0,1", "uses fewer GPUs"},
+        {"torchrun --nproc_per_node=1 t.py", "'--nproc_per_node=1' uses fewer"},
+        {"torchrun --nproc-per-node 2 t.py", "'--nproc-per-node' uses fewer"},
+        {"deepspeed --num_gpus 1 t.py", "'--num_gpus' uses fewer"},
+        {"accelerate launch --num_processes=1 t.py", "uses fewer"},
+        {"srun -n4 --gpus-per-task=1 python t.py --seed $SLURM_PROCID",
+         "'--seed' is another in each task"},
+        {"srun python t.py --fold=${SLURM_LOCALID}", "is another in each task"},
+        {"export CUDA_VISIBLE_DEVICES=0,1,2,3", ""},
+        {"export CUDA_VISIBLE_DEVICES=", ""},
+        {"export CUDA_VISIBLE_DEVICES=-1", ""},
+        {"CUDA_VISIBLE_DEVICES=$SLURM_LOCALID x", ""},
+        {"torchrun --nproc_per_node=4 t.py", ""},
+        {"torchrun --nproc_per_node=$SLURM_GPUS_ON_NODE t.py", ""},
+        {"ray start --head --num-gpus 1", ""},
+        {"srun python t.py --seed 1 --node_rank $SLURM_PROCID", ""},
+    };
+    static const struct dn_script_job one_gpu = {
+        .n_tasks = 1, .n_nodes = 1, .n_gpus = 1};
+    struct dn_script found;
+
+    (void) state;
+    CHECK (examples, fewer_of);
+    for (size_t i = 0; i < DN_N_ELEMENTS (examples); i++) {
+        dn_script_read (examples[i].script, &one_gpu, NULL, &found, NULL);
+        assert_string_equal (found.fewer, "");
+    }
+}
+
 static void what_is_not_understood_is_said (void **state)
 {
     static const struct example examples[] = {
@@ -556,6 +597,7 @@ enum column {
     COLUMN_SCRIPT,
     COLUMN_TASKS,
     COLUMN_NODES,
+    COLUMN_GPUS,
     COLUMN_TRAININGS,
     COLUMN_TIME,
     COLUMN_GPU,
@@ -588,12 +630,14 @@ static void check_script (char *const columns[])
     struct dn_request request;
     struct dn_script found = read_script (script);
     const char *need = columns[COLUMN_NEED];
+    char gpus[64];
 
     assert_contains (script, "#!/");
     assert_contains (script, "\n#SBATCH ");
     assert_contains (script, "\n#DNNEST ");
     job.kind = DN_JOB_BATCH;
-    job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4";
+    snprintf (gpus, sizeof (gpus), "gres:gpu:a100:%s", columns[COLUMN_GPUS]);
+    job.tres[DN_GPU_PER_NODE] = gpus;
     job.time_limit_min = 1440;
     job.cpus_per_task = 80;
     job.num_tasks = strtol (columns[COLUMN_TASKS], NULL, 10);
@@ -755,6 +799,7 @@ static void check_found (const struct dn_script *found, const char *text)
                                    found->gpu,
                                    found->clock,
                                    found->several,
+                                   found->fewer,
                                    found->need_why};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (reasons); i++)
@@ -865,6 +910,8 @@ int main (void)
         TEST ("needs of the GPU are found", needs_of_the_gpu_are_found),
         TEST ("clocks, constraints and nodes of steps are found",
               clocks_constraints_and_nodes_of_steps_are_found),
+        TEST ("fewer GPUs than the job has are found",
+              fewer_gpus_than_the_job_has_are_found),
         TEST ("what is not understood is said", what_is_not_understood_is_said),
         TEST ("a script beyond the limit is not read",
               a_script_beyond_the_limit_is_not_read),
