@@ -166,6 +166,9 @@ static bool begin_case_or_function (struct dn_shell *shell, struct dn_span word)
     struct dn_frame *frame;
 
     if (at == 2 && dn_shell_is (first, "case") && dn_shell_is (word, "in")) {
+        dn_counts_case (shell,
+                        dn_shell_word (shell, shell->now.first + 1),
+                        shell->words[shell->now.first].line);
         dn_block_drop_words (shell);
         frame = dn_block_push (shell, DN_FRAME_CASE);
         if (frame)

@@ -12,8 +12,9 @@
 
 static const char shells[] = " bash sh zsh dash ksh ";
 static const char exporting[] = " export declare typeset local readonly ";
-static const char computing[] = " let expr bc dc ";
+static const char computing[] = " let expr bc dc jq ";
 static const char languages[] = " awk gawk mawk perl ";
+static const char scripting[] = " ruby Rscript node ";
 static const char testing[] = " [ [[ test ";
 static const char sourcing[] = " source . ";
 static const char trainers[] = " torchrun deepspeed fairseq-train composer ";
@@ -441,6 +442,17 @@ static void run_source (struct dn_shell *shell, int at, bool many)
         run (shell, at, many);
 }
 
+/* "ruby -e CODE" computes, and runs no file. True if this is one. */
+static bool run_code (struct dn_shell *shell, int at, struct dn_span name)
+{
+    if (!dn_launcher_list_has (scripting, name) || at + 1 == shell->n_words
+        || !dn_launcher_list_has (" -e -p --eval --print ",
+                                  dn_shell_word (shell, at + 1)))
+        return false;
+    dn_counts_compute (shell, at, false);
+    return true;
+}
+
 static void run_program (struct dn_shell *shell, int at, bool many)
 {
     struct dn_span word = dn_shell_word (shell, at);
@@ -458,7 +470,7 @@ static void run_program (struct dn_shell *shell, int at, bool many)
         run_shell (shell, at, many);
     else if (dn_launcher_list_has (trainers, name))
         run (shell, find_program (shell, at), many);
-    else if (run_verb (shell, at, name, many))
+    else if (run_verb (shell, at, name, many) || run_code (shell, at, name))
         return;
     else if (dn_launcher_list_has (sourcing, word)) {
         run_source (shell, at + 1, many);
@@ -591,6 +603,7 @@ void dn_command_read (struct dn_shell *shell)
 
     for (int i = at; i < shell->n_words; i++)
         shell->now.cpus |= dn_counts_cpus (dn_shell_word (shell, i));
+    dn_counts_words (shell);
     while (at < shell->n_words
            && dn_variable_split (dn_shell_word (shell, at), &name, &value, &append)) {
         dn_counts_variable (shell, name, value, shell->words[at].line);

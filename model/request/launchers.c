@@ -54,7 +54,11 @@ static const struct dn_launcher launchers[] = {
                      {"C", DN_RULE_FEATURE},
                      {"constraint", DN_RULE_FEATURE},
                      {"w", DN_RULE_NODES},
-                     {"nodelist", DN_RULE_NODES})},
+                     {"nodelist", DN_RULE_NODES},
+                     {"x", DN_RULE_NODES},
+                     {"exclude", DN_RULE_NODES},
+                     {"F", DN_RULE_NODES},
+                     {"nodefile", DN_RULE_NODES})},
     {.names = " mpirun mpiexec mpiexec.hydra mpirun_rsh orterun prun horovodrun jsrun"
               " aprun ibrun ",
      .flags = " oversubscribe allow-run-as-root display-map display-allocation"
@@ -77,7 +81,8 @@ static const struct dn_launcher launchers[] = {
                      {"physcpubind", DN_RULE_LIST},
                      {"N", DN_RULE_LIST},
                      {"cpunodebind", DN_RULE_LIST})},
-    {.names = " taskset ", .values = " ", .n_operands = 1},
+    {.names = " taskset hwloc-bind ", .values = " "},
+    {.names = " likwid-pin ", .values = " c s ", .rules = RULES ({"c", DN_RULE_ANY})},
     {.names = " apptainer singularity ",
      .verbs = " exec run shell ",
      .flags = CONTAINER_FLAGS,
@@ -150,7 +155,24 @@ struct option {
     struct dn_span value; /* text NULL: none */
 };
 
-static struct option option_of (struct dn_span word)
+/* A short option of srun: "-lc16" is "-l -c 16", "-wnode07" is "-w node07". */
+static void cut_short (const struct dn_launcher *launcher, struct option *option)
+{
+    struct dn_span name = option->name;
+
+    if (dn_launcher_list_has (launcher->flags, name))
+        return;
+    while (name.len > 1
+           && dn_launcher_list_has (launcher->flags, (struct dn_span){name.text, 1})) {
+        name.text++;
+        name.len--;
+    }
+    if (name.len > 1)
+        option->value = (struct dn_span){name.text + 1, name.len - 1};
+    option->name = (struct dn_span){name.text, name.len > 0};
+}
+
+static struct option option_of (const struct dn_launcher *launcher, struct dn_span word)
 {
     struct option option = {word, {NULL, 0}};
     const char *equals = memchr (word.text, '=', word.len);
@@ -160,17 +182,33 @@ static struct option option_of (struct dn_span word)
         option.name.text++;
         option.name.len--;
     }
-    if (equals && equals > option.name.text) {
+    if (!is_long && launcher == &launchers[0]) {
+        cut_short (launcher, &option);
+    } else if (equals && equals > option.name.text) {
         option.value.text = equals + 1;
         option.value.len = word.len - (size_t) (equals + 1 - word.text);
         option.name.len = (size_t) (equals - option.name.text);
     } else if (!is_long && option.name.len > 1
                && strchr ("cnCNwB0123456789", option.name.text[0])
-               && strchr ("0123456789$", option.name.text[1])) {
+               && strchr ("0123456789$+!", option.name.text[1])) {
         option.value = (struct dn_span){option.name.text + 1, option.name.len - 1};
         option.name.len = 1;
     }
     return option;
+}
+
+/* Long options of srun may be cut: "--cpus-per-t". */
+static enum dn_rule rule_of_part (const struct dn_launcher *launcher,
+                                  struct dn_span name)
+{
+    for (int i = 0; name.len >= 5 && launcher->rules[i].option; i++) {
+        const char *option = launcher->rules[i].option;
+
+        if (strlen (option) > name.len
+            && dn_word_equal (name.text, name.len, option, name.len))
+            return launcher->rules[i].rule;
+    }
+    return DN_RULE_NONE;
 }
 
 static enum dn_rule rule_of (const struct dn_launcher *launcher, struct dn_span name)
@@ -184,7 +222,7 @@ static enum dn_rule rule_of (const struct dn_launcher *launcher, struct dn_span 
                      : dn_word_equal (name.text, name.len, option, len))
             return launcher->rules[i].rule;
     }
-    return DN_RULE_NONE;
+    return launcher == &launchers[0] ? rule_of_part (launcher, name) : DN_RULE_NONE;
 }
 
 static bool takes_value (const struct dn_launcher *launcher, struct dn_span name)
@@ -194,10 +232,19 @@ static bool takes_value (const struct dn_launcher *launcher, struct dn_span name
     return !dn_launcher_list_has (launcher->flags, name);
 }
 
-/* Options that have two words as their value. */
+/* Options that have two words as their value: the name of a variable and its value. */
 static bool takes_two (struct dn_span name)
 {
     return dn_launcher_list_has (" mca gmca prtemca pmixmca genv ", name);
+}
+
+static void judge_two (struct dn_shell *shell, int at)
+{
+    if (at + 1 < shell->n_words)
+        dn_counts_variable (shell,
+                            dn_shell_word (shell, at),
+                            dn_shell_word (shell, at + 1),
+                            shell->words[at].line);
 }
 
 /* Judge an option. What the reason names is both words, if the value is apart. */
@@ -209,7 +256,7 @@ static void judge (struct dn_shell *shell,
 {
     struct dn_span word = dn_shell_word (shell, at);
     struct dn_span value = option->value;
-    char both[DN_QUOTE_MAX + 2];
+    char both[2 * sizeof (struct dn_quoted) + 1];
     struct dn_buf said = dn_buf_on (both, sizeof (both));
     struct dn_span name;
     bool append;
@@ -239,7 +286,7 @@ static int read_options (struct dn_shell *shell,
                          int at)
 {
     for (; at < shell->n_words && is_option (dn_shell_word (shell, at)); at++) {
-        struct option option = option_of (dn_shell_word (shell, at));
+        struct option option = option_of (launcher, dn_shell_word (shell, at));
         enum dn_rule rule = rule_of (launcher, option.name);
         bool apart = !option.value.text && at + 1 < shell->n_words
                      && takes_value (launcher, option.name);
@@ -249,23 +296,43 @@ static int read_options (struct dn_shell *shell,
         if (rule != DN_RULE_NONE && (apart || option.value.text))
             judge (shell, rule, &option, at, apart);
         at += apart;
-        at += apart && takes_two (option.name);
+        if (apart && takes_two (option.name))
+            judge_two (shell, at++);
     }
     return at < shell->n_words ? at : shell->n_words;
 }
 
-/* "taskset -c LIST", "taskset MASK"; "taskset -p PID" only prints. */
-static void judge_taskset (struct dn_shell *shell, int at, int operand)
+/* "taskset -c LIST", "taskset MASK", "hwloc-bind SET"; "taskset -p PID" only prints,
+ * and "taskset -p MASK PID" runs no command. Return the index of the next word.
+ */
+static int judge_pinned (struct dn_shell *shell, int at, int operand)
 {
-    for (int i = at + 1; i < operand; i++)
-        if (memchr (shell->text + shell->words[i].start, 'p', shell->words[i].len))
-            return;
-    if (operand < shell->n_words)
+    bool of_process = false;
+
+    for (int i = at + 1; i < operand; i++) {
+        struct dn_span word = dn_shell_word (shell, i);
+        struct option option = option_of (&launchers[0], word);
+
+        if (option.value.text && word.text[1] == '-') {
+            dn_counts_judge (
+                shell, DN_RULE_ANY, option.value, word, shell->words[i].line);
+            return operand;
+        }
+        of_process |= word.text[1] == '-' ? dn_shell_is (word, "--pid")
+                                          : memchr (word.text, 'p', word.len) != NULL;
+    }
+    if (operand + of_process < shell->n_words)
         dn_counts_judge (shell,
-                         DN_RULE_LIST,
+                         DN_RULE_ANY,
                          dn_shell_word (shell, operand),
                          dn_shell_word (shell, operand),
                          shell->words[operand].line);
+    if (of_process)
+        return shell->n_words;
+    operand++;
+    return operand
+           + (operand < shell->n_words
+              && dn_shell_is (dn_shell_word (shell, operand), "--"));
 }
 
 /* The word that names what runs without a command behind the launcher at 'begin': the
@@ -305,7 +372,7 @@ int dn_launcher_read (struct dn_shell *shell,
         at = read_options (shell, launcher, at + 1);
     }
     if (dn_launcher_list_has (launcher->names, dn_span_of ("taskset")))
-        judge_taskset (shell, begin, at);
+        at = judge_pinned (shell, begin, at);
     at += launcher->n_operands;
     while (at < shell->n_words) { /* env NAME=VALUE, and the same of others */
         struct dn_span name, value;

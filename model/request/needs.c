@@ -6,22 +6,51 @@
 
 #include <string.h>
 
+enum extent {
+    EXTENT_NAME,   /* a part of a name between '_' or '-' */
+    EXTENT_PREFIX, /* its begin */
+    EXTENT_WHOLE,  /* all of an option or value */
+    EXTENT_LIST    /* the name of a list of architectures */
+};
+
 /* In lower case, with '_' for '-'. transformer_engine has no kernels for older GPUs
- * than Ampere, as flash_attn 2.
+ * than Ampere, as flash_attn 2. Code for sm_80 does not run on older ones.
  */
 static const struct {
     const char *word;
     enum dn_need need;
+    enum extent extent;
 } needs[] = {
-    {"bf16", DN_NEED_BF16},
-    {"bfloat16", DN_NEED_BF16},
-    {"tf32", DN_NEED_BF16},
-    {"flash_attn", DN_NEED_BF16},
-    {"flash_attention", DN_NEED_BF16},
-    {"transformer_engine", DN_NEED_BF16},
-    {"fp8", DN_NEED_FP8},
-    {"float8", DN_NEED_FP8},
-    {"mxfp8", DN_NEED_FP8},
+    {"bf16", DN_NEED_BF16, EXTENT_NAME},
+    {"bfloat16", DN_NEED_BF16, EXTENT_NAME},
+    {"tf32", DN_NEED_BF16, EXTENT_NAME},
+    {"flash_attn", DN_NEED_BF16, EXTENT_NAME},
+    {"flash_attention", DN_NEED_BF16, EXTENT_NAME},
+    {"transformer_engine", DN_NEED_BF16, EXTENT_NAME},
+    {"fp8", DN_NEED_FP8, EXTENT_NAME},
+    {"float8", DN_NEED_FP8, EXTENT_NAME},
+    {"mxfp8", DN_NEED_FP8, EXTENT_NAME},
+    {"fp4", DN_NEED_FP8, EXTENT_NAME},
+    {"nvfp4", DN_NEED_FP8, EXTENT_NAME},
+    {"mxfp4", DN_NEED_FP8, EXTENT_NAME},
+    {"flashattn", DN_NEED_BF16, EXTENT_PREFIX},
+    {"flashattention", DN_NEED_BF16, EXTENT_PREFIX},
+    {"flash_attention2", DN_NEED_BF16, EXTENT_NAME},
+    {"use_flash", DN_NEED_BF16, EXTENT_NAME},
+    {"__flash", DN_NEED_BF16, EXTENT_WHOLE},
+    {"fa2", DN_NEED_BF16, EXTENT_NAME},
+    {"use_te", DN_NEED_BF16, EXTENT_NAME},
+    {"bfloat", DN_NEED_BF16, EXTENT_NAME},
+    {"b16", DN_NEED_BF16, EXTENT_WHOLE},
+    {"sm_8", DN_NEED_BF16, EXTENT_PREFIX},
+    {"sm_9", DN_NEED_BF16, EXTENT_PREFIX},
+    {"sm_10", DN_NEED_BF16, EXTENT_PREFIX},
+    {"sm_12", DN_NEED_BF16, EXTENT_PREFIX},
+    {"compute_8", DN_NEED_BF16, EXTENT_PREFIX},
+    {"compute_9", DN_NEED_BF16, EXTENT_PREFIX},
+    {"torch_cuda_arch_list", DN_NEED_BF16, EXTENT_LIST},
+    {"cmake_cuda_architectures", DN_NEED_BF16, EXTENT_LIST},
+    {"dcmake_cuda_architectures", DN_NEED_BF16, EXTENT_LIST},
 };
 
 /* Values that switch off what they are given to, or leave it to others. */
@@ -113,19 +142,60 @@ static size_t value_of (struct dn_span text, size_t at)
     return enabled > 0 ? skip (text, at + enabled, ":= \t\n\"'") : at;
 }
 
+/* Is the oldest architecture of "=7.0;8.0+PTX" or "=80-real" one with bf16? */
+static bool is_new_list (struct dn_span text, size_t at)
+{
+    size_t end = text.len - at < 128 ? text.len : at + 128;
+    int oldest = 0;
+
+    if (at == text.len || text.text[at] != '=')
+        return false;
+    while (++at < end && !memchr ("\n\"'", text.text[at], 3)) {
+        int version = 0;
+        size_t begin = at;
+
+        while (at < end && memchr ("0123456789.", text.text[at], 11)) {
+            if (text.text[at] != '.' && version < 1000)
+                version = version * 10 + (text.text[at] - '0');
+            at++;
+        }
+        if (at > begin && (oldest == 0 || version < oldest))
+            oldest = version;
+    }
+    return oldest >= 80;
+}
+
+/* Does a word of that extent end at 'end'? */
+static bool is_extent (struct dn_span text, size_t at, size_t end, enum extent extent)
+{
+    switch (extent) {
+    case EXTENT_PREFIX:
+        return true;
+    case EXTENT_WHOLE:
+        return (at == 0 || strchr ("=: \t\n\"'", text.text[at - 1]))
+               && (end == text.len || strchr ("=: \t\n\"',;", text.text[end]));
+    case EXTENT_LIST:
+        return is_new_list (text, end);
+    default:
+        return end == text.len || !is_alnum (text.text[end]);
+    }
+}
+
 /* The next word from '*at' on that needs something, and not less than 'least'. On
  * success '*at' is its begin and '*end' the end of the name that it is in.
  */
 static enum dn_need next_need (struct dn_span text, size_t *at, size_t *end)
 {
     for (; *at < text.len; (*at)++) {
-        if (!strchr ("bBfFtTmM", text.text[*at]) || text.text[*at] == '\0'
-            || (*at > 0 && is_alnum (text.text[*at - 1])))
+        char first = text.text[*at] == '-' ? '_' : (char) (text.text[*at] | ' ');
+
+        if (!strchr ("bcdfmnstu_", first) || (*at > 0 && is_alnum (text.text[*at - 1])))
             continue;
         for (size_t i = 0; i < DN_N_ELEMENTS (needs); i++) {
-            size_t len = match (text, *at, needs[i].word);
+            size_t len =
+                needs[i].word[0] == first ? match (text, *at, needs[i].word) : 0;
 
-            if (len == 0 || (*at + len < text.len && is_alnum (text.text[*at + len])))
+            if (len == 0 || !is_extent (text, *at, *at + len, needs[i].extent))
                 continue;
             *end = *at + len;
             while (*end < text.len && is_part (text.text[*end]))

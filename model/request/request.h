@@ -95,7 +95,7 @@ struct dn_job dn_job_empty (void);
 /* Value of 'name' in the job's environment, or NULL. Borrowed. */
 const char *dn_job_getenv (const struct dn_job *job, const char *name);
 
-/* Does a command of the job's script contain 'word' as a separate word? */
+/* Does a command of the job's script contain 'word', in capitals or not? */
 bool dn_job_script_names (const struct dn_job *job, const char *word);
 
 /* One entry of a tres string. Spans point into the job's text. */

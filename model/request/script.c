@@ -100,36 +100,59 @@ static bool in_comment (const char *line, const char *at)
     return false;
 }
 
+/* Does the line from 'begin' to 'end' only print a text? */
+static bool is_message (const char *begin, const char *end)
+{
+    while (begin < end && strchr (" \t", *begin))
+        begin++;
+    if (end - begin < 5 || memcmp (begin, "echo ", 5) != 0)
+        return false;
+    for (; begin < end; begin++)
+        if (strchr ("|>;&$`\\", *begin))
+            return false;
+    return true;
+}
+
+/* Is what stands at 'at' a name of its own? "DGXA100.sh" and "*A100*" have a name of
+ * three characters or more, short ones must stand alone.
+ */
+static bool is_named (const char *script, const char *at, size_t len)
+{
+    char next = at[len];
+
+    if (len >= 3)
+        return next < '0' || next > '9';
+    return (at == script || !is_name (at[-1])) && !is_name (next);
+}
+
 /* Every line is looked at once for a comment: behind one the search goes on in the next
- * line, and else it ends.
+ * line, and else it ends. The same for messages.
  */
 int dn_script_names (const char *script, const char *word)
 {
     size_t n = script ? strnlen (script, DN_SCRIPT_MAX + 1) : 0;
     size_t len = strlen (word);
-    const char *end = script + n;
     const char *begin = script;
     const char *at = script;
     int line = 1;
 
     if (n > DN_SCRIPT_MAX)
         return -1;
-    while (n > 0 && len > 0 && (at = memmem (at, (size_t) (end - at), word, len))) {
+    while (n > 0 && len > 0 && (at = strcasestr (at, word))) {
         const char *newline;
 
         while ((newline = memchr (begin, '\n', (size_t) (at - begin)))) {
             begin = newline + 1;
             line++;
         }
-        if ((at > script && is_name (at[-1])) || is_name (at[len])) {
+        if (!is_named (script, at, len)) {
             at++;
             continue;
         }
-        if (!in_comment (begin, at))
+        newline = strchrnul (at, '\n');
+        if (!in_comment (begin, at) && !is_message (begin, newline))
             return line;
-        at = memchr (at, '\n', (size_t) (end - at));
-        if (!at)
-            break;
+        at = newline;
     }
     return 0;
 }

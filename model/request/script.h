@@ -13,10 +13,11 @@
 
 #include "request/request.h"
 
-/* Tasks and nodes of the job, DN_UNSET if unknown. A step may have as many. */
+/* Tasks, nodes and GPUs of the job, DN_UNSET if unknown. A step may have as many. */
 struct dn_script_job {
     int64_t n_tasks;
     int64_t n_nodes;
+    int64_t n_gpus;
 };
 
 /* What was found. A reason is empty if there is none, else it names the line and the
@@ -27,6 +28,7 @@ struct dn_script {
     char cpus[DN_REASON_MAX];     /* a number of CPUs or tasks, or arithmetic on it */
     char gpu[DN_REASON_MAX];      /* a constraint or node of a step */
     char clock[DN_REASON_MAX];    /* the frequency or power of the GPU is set */
+    char fewer[DN_REASON_MAX];    /* a program uses fewer GPUs than the job has */
     char several[DN_REASON_MAX];  /* more than one program may be a training */
     char need_why[DN_REASON_MAX]; /* the word of 'need' */
     enum dn_need need;
@@ -45,8 +47,9 @@ int dn_script_read (const char *script,
                     struct dn_script *out,
                     struct dn_err *err);
 
-/* The line of the first command that contains 'word' as a separate word, 0 for none.
- * Comments do not count. -1 for a script longer than DN_SCRIPT_MAX.
+/* The line of the first command that contains 'word', in capitals or not, and no digit
+ * behind it; a word of one or two characters must be separate. 0 for none. Comments and
+ * messages do not count. -1 for a script longer than DN_SCRIPT_MAX.
  */
 int dn_script_names (const char *script, const char *word);
 

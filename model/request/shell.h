@@ -181,7 +181,9 @@ struct dn_shell {
     bool pipe_cpus;                 /* the text in the pipe has the number of CPUs */
     bool pipe_reduced;
     bool pipe_settings;
-    bool conditional;    /* the command is behind && or || */
+    bool passes_cpus;            /* the number of CPUs is an argument or is read */
+    char sum_why[DN_REASON_MAX]; /* a sum with an argument that may be it */
+    bool conditional;            /* the command is behind && or || */
     struct dn_span more; /* text of the command that is to be read as commands */
     bool more_mute;
     bool more_often;
@@ -365,6 +367,12 @@ bool dn_counts_sum (struct dn_shell *shell,
 
 /* Judge code in another language, such as Python's. */
 void dn_counts_code (struct dn_shell *shell, struct dn_span code, int line);
+
+/* Judge the words of any command, from now.first on. */
+void dn_counts_words (struct dn_shell *shell);
+
+/* Judge the word of "case word in". */
+void dn_counts_case (struct dn_shell *shell, struct dn_span word, int line);
 
 /* Judge the words of a command that computes or compares. */
 void dn_counts_compute (struct dn_shell *shell, int first, bool test);

@@ -40,7 +40,8 @@ int dn_request_read_steps (struct dn_request *request,
                            struct dn_err *err)
 {
     const struct dn_script_job job = {.n_tasks = request->n_tasks,
-                                      .n_nodes = request->n_nodes};
+                                      .n_nodes = request->n_nodes,
+                                      .n_gpus = request->n_gpus};
     struct dn_script found;
 
     if (dn_script_read (request->job->script, &job, deadline, &found, err) < 0)
@@ -50,6 +51,9 @@ int dn_request_read_steps (struct dn_request *request,
     keep (request->keep_cpus, found.cpus);
     keep (request->keep_gpu, found.clock);
     keep (request->keep_time, found.clock);
+    /* The metadata describe a training on all GPUs. */
+    keep (request->keep_gpu, found.fewer);
+    keep (request->keep_time, found.fewer);
     keep (request->keep_gpu, found.unclear);
     keep (request->keep_cpus, found.unclear);
     keep (request->keep_time, found.unclear);

@@ -51,7 +51,7 @@ static void check_found (const char *text, const struct dn_script *found)
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-    static const struct dn_script_job job = {.n_tasks = 4, .n_nodes = 2};
+    static const struct dn_script_job job = {.n_tasks = 4, .n_nodes = 2, .n_gpus = 8};
     char *text = take_text (data, size);
     struct dn_script found;
     struct dn_err err = {0};

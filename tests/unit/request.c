@@ -375,7 +375,7 @@ static void scripts_that_name_no_resources_allow_changes (void **state)
     static const char *const harmless[] = {
         "#!/bin/sh\n#SBATCH --gres=gpu:a100:4\n#SBATCH -c 80\nsrun python train.py\n",
         "# a100 -c 80\nsrun python -c 'import torch'\n",
-        "srun -c $SLURM_CPUS_PER_TASK ./a100_run ./my.a100 x-c 8\n",
+        "srun -c $SLURM_CPUS_PER_TASK ./a1000_run x-c 8\n",
         "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\nsrun hostname\n",
         "srun -c ${SLURM_CPUS_PER_TASK} head -c 8\nmake -n 8\nX-c 8 --cpus-per-gpux\n",
         "srun x -c 8\n",

@@ -12,8 +12,10 @@
 #include "base/limits.h"
 #include "request/script.h"
 
-/* As in tests/data/scripts: a job of four tasks on one node. */
-static const struct dn_script_job four_tasks = {.n_tasks = 4, .n_nodes = 1};
+/* As in tests/data/scripts: a job of four tasks and GPUs on one node. */
+static const struct dn_script_job four_tasks = {.n_tasks = 4,
+                                                .n_nodes = 1,
+                                                .n_gpus = 4};
 
 static struct dn_script read_script (const char *text)
 {
@@ -66,6 +68,11 @@ static const char *clock_of (const struct dn_script *found)
     return found->clock;
 }
 
+static const char *fewer_of (const struct dn_script *found)
+{
+    return found->fewer;
+}
+
 static const char *several_of (const struct dn_script *found)
 {
     return found->several;
@@ -112,6 +119,31 @@ static void counts_of_cpus_are_found_behind_launchers (void **state)
         {"$SRUN -c 8 x", "'-c 8' counts CPUs"},
         {"taskset -c 0-7 x", "'0-7' counts CPUs"},
         {"taskset 0xff x", "'0xff' counts CPUs"},
+        {"taskset ff x", "'ff' counts CPUs"},
+        {"taskset --cpu-list 0-15 x", "'0-15' counts CPUs"},
+        {"taskset --cpu-list=0-15 x", "'--cpu-list=0-15' counts CPUs"},
+        {"x & taskset -cp 0-15 $!", "'0-15' counts CPUs"},
+        {"x & taskset --pid 0xff $!", "'0xff' counts CPUs"},
+        {"hwloc-bind core:0-15 -- x", "'core:0-15' counts CPUs"},
+        {"likwid-pin -c N:0-15 x", "'-c N:0-15' counts CPUs"},
+        {"numactl -C+0-15 x", "'-C+0-15' counts CPUs"},
+        {"numactl --physcpubind 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15 x",
+         "'--physcpubind 0,1,2,3,4,5,6,7,8,9,10,11,..."
+         "' counts CPUs"},
+        {"srun --cpu-bind mask_cpu:0xffff,0xffff0000,0xffff00000000 x",
+         "'--cpu-bind mask_cpu:0xffff,0xffff0000,0x...' counts CPUs"},
+        {"srun --cpus-per-t 16 x", "'--cpus-per-t 16' counts CPUs"},
+        {"srun -lc16 x", "'-lc16' counts CPUs"},
+        {"srun -K0 -c 16 x", "'-c 16' counts CPUs"},
+        {"srun -t10 -c 16 x", "'-c 16' counts CPUs"},
+        {"mpirun --mca rmaps_base_mapping_policy node:PE=16 x", "PE=16' counts CPUs"},
+        {"mpirun --mca hwloc_base_cpu_list 0-15 x", "0-15' counts CPUs"},
+        {"mpirun -genv GOMP_CPU_AFFINITY 0-15 x", "0-15' counts CPUs"},
+        {"OMPI_MCA_hwloc_base_cpu_set=0-7 x", "counts CPUs"},
+        {"PRTE_MCA_rmaps_default_mapping_policy=slot:PE=8 x", "counts CPUs"},
+        {"export MV2_CPU_MAPPING=0:1:2", "counts CPUs"},
+        {"export DALI_AFFINITY_MASK=0,1", "counts CPUs"},
+        {"export VLLM_CPU_OMP_THREADS_BIND=0-15", "counts CPUs"},
         {"numactl --physcpubind=0-15 x", "'--physcpubind=0-15' counts CPUs"},
         {"numactl -C 0-15 x", "'-C 0-15' counts CPUs"},
         {"mpirun --map-by ppr:4:node:PE=16 x", "PE=16' counts CPUs"},
@@ -154,6 +186,9 @@ static void counts_that_cannot_fail_are_free (void **state)
         {"echo 'srun -c 8 x'", ""},
         {"cat <<E\nsrun -c 8 x\nE", ""},
         {"taskset -cp $$", ""},
+        {"taskset --pid $$", ""},
+        {"mpirun --mca btl ^openib --mca rmaps_base_mapping_policy slot x", ""},
+        {"srun -vvv -Xu python train.py -c 4", ""},
         {"numactl --interleave=all x", ""},
         {"mpirun --bind-to core --map-by slot x", ""},
         {"mpirun --map-by ppr:4:node:PE=$SLURM_CPUS_PER_TASK x", ""},
@@ -192,6 +227,46 @@ static void arithmetic_on_the_number_of_cpus_is_found (void **state)
         {"if [[ $SLURM_CPUS_PER_TASK > 8 ]]; then x; fi", "is a test"},
         {"python - <<E\nimport os\nn = int(os.environ[\"SLURM_CPUS_PER_TASK\"]) - 4\nE",
          "line 3: 'SLURM_CPUS_PER_TASK"},
+        {"W=$SLURM_CPUS_PER_TASK; let W-=4", "'W-=4' computes"},
+        {"declare -i W=SLURM_CPUS_PER_TASK-4", "computes"},
+        {"typeset -i W; W=SLURM_CPUS_PER_TASK-4", "computes"},
+        {"N=$SLURM_CPUS_PER_TASK; declare -i W=N/2", "'W=N/2' computes"},
+        {"python -c 'import os; print(len(os.sched_getaffinity(0))-4)'", "computes"},
+        {"python <<E\nn=int(os.environ[\"SLURM_CPUS_PER_TASK\"])\nw = n - 4\nE",
+         "line 2: 'SLURM_CPUS_PER_TASK"},
+        {"python -c 'assert int(os.environ[\"SLURM_CPUS_PER_TASK\"]) == 16'",
+         "computes"},
+        {"python -c 'os.sched_setaffinity(0, range(16))'", "counts CPUs"},
+        {"case $SLURM_CPUS_PER_TASK in 16) x;; esac", "is a test of the number"},
+        {"x cfg_${SLURM_CPUS_PER_TASK}cpu.yaml", "has the number of CPUs in a name"},
+        {"x ${SLURM_CPUS_PER_TASK}cpu.yaml", "has the number of CPUs in a name"},
+        {"x cfg/${SLURM_CPUS_PER_TASK}.yaml", "has the number of CPUs in a name"},
+        {"x --batch-size $((SLURM_CPUS_PER_TASK*8))", "is a batch of the number"},
+        {"x --train_batch_size=$SLURM_CPUS_PER_TASK", "is a batch of the number"},
+        {"deepspeed --bind_core_list 0-15 t.py", "'--bind_core_list' counts CPUs"},
+        {"W=$(ruby -e 'puts ENV[\"SLURM_CPUS_PER_TASK\"].to_i - 4')", "computes"},
+        {"W=$(Rscript -e \"cat($SLURM_CPUS_PER_TASK - 4)\")", "computes"},
+        {"W=$(node -p \"$SLURM_CPUS_PER_TASK / 2\")", "computes"},
+        {"W=$(jq -n \"$SLURM_CPUS_PER_TASK / 2\")", "computes"},
+        {"f() { echo $(( $1 - 4 )); }\nW=$(f $SLURM_CPUS_PER_TASK)",
+         "line 1: '$(( $1 - 4 ))' computes"},
+        {"set -- $SLURM_CPUS_PER_TASK; x $(($1-4))", "'$(($1-4))' computes"},
+        {"read W <<< $SLURM_CPUS_PER_TASK; x $((W-4))", "'$((W-4))' computes"},
+        {"f() { echo $(( $1 - 4 )); }; f 8; x $SLURM_CPUS_PER_TASK", ""},
+        {"f() { echo $1; }; f \"CPUs: $SLURM_CPUS_PER_TASK\"; x $((Y - 1))", ""},
+        {"f() { echo $1; }; f $SLURM_CPUS_PER_TASK; x $((RANDOM % 9))", ""},
+        {"f() { echo $1; }; f $SLURM_CPUS_PER_TASK; x $((SLURM_JOB_ID % 9))", ""},
+        {"x $(( SLURM_CPUS_PER_TASK > 8 ? 8 : SLURM_CPUS_PER_TASK ))", ""},
+        {"x $(( $SLURM_CPUS_PER_TASK<8?$SLURM_CPUS_PER_TASK:8 ))", ""},
+        {"x $(( SLURM_CPUS_PER_TASK > 8 ? 8 : 0 ))", "computes"},
+        {"x $(( SLURM_CPUS_PER_TASK > 0 ? 0 : SLURM_CPUS_PER_TASK ))", "computes"},
+        {"case $SLURM_JOB_NAME in a) x;; esac", ""},
+        {"echo run_${SLURM_CPUS_PER_TASK}cpu", ""},
+        {"make -j$SLURM_CPUS_PER_TASK; ninja -j$(nproc)", ""},
+        {"x --workers=$SLURM_CPUS_PER_TASK -w${SLURM_CPUS_PER_TASK}", ""},
+        {"export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK A-1=b", ""},
+        {"C=\"python t.py -w $SLURM_CPUS_PER_TASK --lr 1e-4\"; $C", ""},
+        {"python <<E\nn=int(os.environ[\"SLURM_CPUS_PER_TASK\"])\nmain - 4\nE", ""},
         {"x $((SLURM_CPUS_PER_TASK * 2 + 1))", ""},
         {"x $((SLURM_NTASKS - 1)) $((SLURM_GPUS_ON_NODE / 2))", ""},
         {"[ -z \"$SLURM_CPUS_PER_TASK\" ] && exit 1", ""},
@@ -341,6 +416,8 @@ static void one_training_is_no_sequence (void **state)
         {"trap 'scontrol requeue $SLURM_JOB_ID' USR1\npython t.py & wait", ""},
         {"PORT=$(python get_port.py); torchrun --master_port $PORT t.py", ""},
         {"python t.py 2>&1 | tee log", ""},
+        {"python t.py & taskset -cp 0-15 $!", ""},
+        {"taskset --cpu-list=0-15 python t.py", ""},
         {"command -v python &> /dev/null || exit 1; python t.py", ""},
         {"a[0]=b; a[1]=c; python t.py \"${a[1]}\" ${#a[@]} ${a[0]%.*}", ""},
         {"ls | xargs -I{} sh -c 'echo {}'; python t.py", ""},
@@ -409,6 +486,29 @@ static void needs_of_the_gpu_are_found (void **state)
         {"x --transformer-impl transformer_engine", "'transformer_engine' needs"},
         {"x --fp8-format hybrid", "'--fp8-format' needs a GPU with fp8"},
         {"x --bf16 --fp8", "'--fp8' needs a GPU with fp8"},
+        {"x --fmt nvfp4", "'nvfp4' needs a GPU with fp8"},
+        {"x --fp4", "'--fp4' needs a GPU with fp8"},
+        {"nvcc -arch=sm_80 a.cu", "'-arch=sm_80' needs a GPU with bf16"},
+        {"nvcc -gencode arch=compute_90a,code=sm_90a a.cu", "needs a GPU with bf16"},
+        {"export TORCH_CUDA_ARCH_LIST=8.0", "TORCH_CUDA_ARCH_LIST=8.0' needs"},
+        {"export TORCH_CUDA_ARCH_LIST=\"8.0;9.0+PTX\"", "needs a GPU with bf16"},
+        {"cmake -DCMAKE_CUDA_ARCHITECTURES=80 .", "ARCHITECTURES=80' needs"},
+        {"cmake -DCMAKE_CUDA_ARCHITECTURES=\"86;120\" .", "needs"},
+        {"x --attn FlashAttention2", "'FlashAttention2' needs"},
+        {"x --attn flashattn", "'flashattn' needs"},
+        {"x --attn flash_attention2", "'flash_attention2' needs"},
+        {"x --use_flash", "'--use_flash' needs"},
+        {"x --flash", "'--flash' needs"},
+        {"x --attn fa2", "'fa2' needs"},
+        {"x --use-te", "'--use-te' needs"},
+        {"x --autocast=bfloat", "'--autocast=bfloat' needs"},
+        {"x --dtype b16", "'b16' needs"},
+        {"x --dtype=b16", "'--dtype=b16' needs"},
+        {"x --arch vit-b16 --use_text --flashlight --flash-lr 1", ""},
+        {"nvcc -arch=sm_70 a.cu; export TORCH_CUDA_ARCH_LIST=\"7.0;8.0\"", ""},
+        {"cmake -DCMAKE_CUDA_ARCHITECTURES=\"70;80\" .", ""},
+        {"cmake -DCMAKE_CUDA_ARCHITECTURES=native .", ""},
+        {"x --flash False --use_flash=0 --no-flash", ""},
         {"P=bf16; x --precision $P", "'P=bf16' needs"},
         {"A=(\n --bf16\n)\nx \"${A[@]}\"", "line 2: '--bf16' needs"},
         {"cat > a.yaml <<E\nx: 1\nmixed_precision: \"bf16\"\nE",
@@ -443,12 +543,49 @@ static void clocks_constraints_and_nodes_of_steps_are_found (void **state)
     static const struct example gpus[] = {
         {"srun -C nvlink x", "'-C nvlink' has a constraint for the step"},
         {"srun -w g1 x", "'-w g1' names nodes"},
+        {"srun -wnode07 x", "'-wnode07' names nodes"},
+        {"srun -xnode07 x", "'-xnode07' names nodes"},
+        {"srun --nodel=node07 x", "'--nodel=node07' names nodes"},
         {"srun -w $HOST x", ""},
     };
 
     (void) state;
     CHECK (clocks, clock_of);
     CHECK (gpus, gpu_of);
+}
+
+static void fewer_gpus_than_the_job_has_are_found (void **state)
+{
+    static const struct example examples[] = {
+        {"CUDA_VISIBLE_DEVICES=0 python t.py",
+         "line 1: 'CUDA_VISIBLE_DEVICES=0' uses fewer GPUs than the job"},
+        {"export CUDA_VISIBLE_DEVICES=0,1", "uses fewer GPUs"},
+        {"torchrun --nproc_per_node=1 t.py", "'--nproc_per_node=1' uses fewer"},
+        {"torchrun --nproc-per-node 2 t.py", "'--nproc-per-node' uses fewer"},
+        {"deepspeed --num_gpus 1 t.py", "'--num_gpus' uses fewer"},
+        {"accelerate launch --num_processes=1 t.py", "uses fewer"},
+        {"srun -n4 --gpus-per-task=1 python t.py --seed $SLURM_PROCID",
+         "'--seed' is another in each task"},
+        {"srun python t.py --fold=${SLURM_LOCALID}", "is another in each task"},
+        {"export CUDA_VISIBLE_DEVICES=0,1,2,3", ""},
+        {"export CUDA_VISIBLE_DEVICES=", ""},
+        {"export CUDA_VISIBLE_DEVICES=-1", ""},
+        {"CUDA_VISIBLE_DEVICES=$SLURM_LOCALID x", ""},
+        {"torchrun --nproc_per_node=4 t.py", ""},
+        {"torchrun --nproc_per_node=$SLURM_GPUS_ON_NODE t.py", ""},
+        {"ray start --head --num-gpus 1", ""},
+        {"srun python t.py --seed 1 --node_rank $SLURM_PROCID", ""},
+    };
+    static const struct dn_script_job one_gpu = {
+        .n_tasks = 1, .n_nodes = 1, .n_gpus = 1};
+    struct dn_script found;
+
+    (void) state;
+    CHECK (examples, fewer_of);
+    for (size_t i = 0; i < DN_N_ELEMENTS (examples); i++) {
+        dn_script_read (examples[i].script, &one_gpu, NULL, &found, NULL);
+        assert_string_equal (found.fewer, "");
+    }
 }
 
 static void what_is_not_understood_is_said (void **state)
@@ -504,8 +641,15 @@ static void names_are_found_with_their_line (void **state)
         {"x\nx 'a # a100'", 2},
         {"#SBATCH --gres=gpu:a100:4\n  # a100\nx # a100", 0},
         {"# a100\nx a100", 2},
-        {"xa100 a100_run my.a100 A100", 0},
-        {"x a100_a a100", 1},
+        {"nvidia-smi -L | grep -q A100 || exit 1", 1},
+        {"[[ $(nvidia-smi) == *A100* ]]", 1},
+        {"x\n\nx --config dgx_A100.yaml", 3},
+        {". config_DGXA100.sh", 1},
+        {"x a1000 a100", 1},
+        {"x a1000 A1002 a10", 0},
+        {"echo for the a100\n", 0},
+        {"echo for a100; x", 1},
+        {"echo A100 >> x", 1},
         {"", 0},
     };
 
@@ -516,6 +660,8 @@ static void names_are_found_with_their_line (void **state)
                       cases[i].script,
                       dn_script_names (cases[i].script, "a100"));
     assert_int_equal (dn_script_names (NULL, "a100"), 0);
+    assert_int_equal (dn_script_names ("x part4 t42 xt4 t4x t4.sh", "t4"), 0);
+    assert_int_equal (dn_script_names ("x\nx --type=T4", "t4"), 2);
 }
 
 static void no_script_has_nothing (void **state)
@@ -552,6 +698,7 @@ enum column {
     COLUMN_SCRIPT,
     COLUMN_TASKS,
     COLUMN_NODES,
+    COLUMN_GPUS,
     COLUMN_TRAININGS,
     COLUMN_TIME,
     COLUMN_GPU,
@@ -584,12 +731,14 @@ static void check_script (char *const columns[])
     struct dn_request request;
     struct dn_script found = read_script (script);
     const char *need = columns[COLUMN_NEED];
+    char gpus[64];
 
     assert_contains (script, "#!/");
     assert_contains (script, "\n#SBATCH ");
     assert_contains (script, "\n#DNNEST ");
     job.kind = DN_JOB_BATCH;
-    job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4";
+    snprintf (gpus, sizeof (gpus), "gres:gpu:a100:%s", columns[COLUMN_GPUS]);
+    job.tres[DN_GPU_PER_NODE] = gpus;
     job.time_limit_min = 1440;
     job.cpus_per_task = 80;
     job.num_tasks = strtol (columns[COLUMN_TASKS], NULL, 10);
@@ -689,6 +838,10 @@ static void texts_that_repeat_cost_linear_time (void **state)
                                         "srun -c ",
                                         "a100 ",
                                         "bf16: ",
+                                        "torch_cuda_arch_list=",
+                                        "A100",
+                                        "let a-",
+                                        "f(){ f $SLURM_CPUS_X;};f\n",
                                         "f(){ f;};f\n"};
 
     (void) state;
@@ -747,6 +900,7 @@ static void check_found (const struct dn_script *found, const char *text)
                                    found->gpu,
                                    found->clock,
                                    found->several,
+                                   found->fewer,
                                    found->need_why};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (reasons); i++)
@@ -859,6 +1013,8 @@ int main (void)
         TEST ("needs of the GPU are found", needs_of_the_gpu_are_found),
         TEST ("clocks, constraints and nodes of steps are found",
               clocks_constraints_and_nodes_of_steps_are_found),
+        TEST ("fewer GPUs than the job has are found",
+              fewer_gpus_than_the_job_has_are_found),
         TEST ("what is not understood is said", what_is_not_understood_is_said),
         TEST ("a script beyond the limit is not read",
               a_script_beyond_the_limit_is_not_read),
