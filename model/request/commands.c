@@ -517,8 +517,8 @@ static int behind_text (const struct dn_shell *shell, int at)
 static int behind_session (const struct dn_shell *shell, int at)
 {
     static const char verbs[] =
-        " new new-session neww new-window splitw split-window send send-keys respawn-pane"
-        " run run-shell ";
+        " new new-session neww new-window splitw split-window send send-keys"
+        " respawn-pane run run-shell ";
     struct dn_span name = dn_shell_base (dn_shell_word (shell, at));
     bool screen = dn_shell_is (name, "screen");
     bool verb = screen;
