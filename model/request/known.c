@@ -46,9 +46,8 @@ static const char *const harmless['z' - 'a' + 2] = {
     ['p' - 'a' + 1] =
         " paste patch perl pgrep pidof pigz ping pip pip3 pipx pkill popd print"
         " printenv printf ps pstree pushd pwd ",
-    ['r' - 'a' + 1] =
-        " ray rclone read readarray readlink readonly realpath redis-cli"
-        " redis-server return rev rg rm rmdir rocm-smi rsync ",
+    ['r' - 'a' + 1] = " ray rclone read readarray readlink readonly realpath redis-cli"
+                      " redis-server return rev rg rm rmdir rocm-smi rsync ",
     ['s' - 'a' + 1] =
         " s3cmd sacct sacctmgr salloc sattach sbatch sbcast scancel scontrol scp"
         " screen scrontab sed seff sendmail seq set sftp sgather sha1sum"
