@@ -267,6 +267,48 @@ static void several_trainings_are_found (void **state)
     CHECK (examples, several_of);
 }
 
+static void check_single (const struct example *examples, size_t n)
+{
+    check (examples, n, several_of);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal (read_script (examples[i].script).n_trainings, 1);
+}
+
+static void what_prepares_a_training_is_no_training (void **state)
+{
+    static const struct example examples[] = {
+        {"python -m a.train lr=1,2", ""},
+        {"NCCL_IB_HCA=a,b python t.py -m resnet --dims=1,2", ""},
+        {"curl -L https://x/y | sh -s -- -b; python t.py", ""},
+        {"bash -c \"$(curl -fsSL x)\"; source <(conda shell.bash hook); python t.py",
+         ""},
+        {"s=\"$('/o/bin/conda' 'shell.bash' 'hook' 2> /dev/null)\"\nif [ $? -eq 0 ];"
+         " then eval \"$s\"; else . /o/etc/profile.d/conda.sh; fi; python t.py",
+         ""},
+        {"eval `ssh-agent`; eval $(modulecmd bash load x); python t.py", ""},
+        {"eval \"$($CONDA_EXE shell.bash hook)\"; eval $(dircolors); python t.py", ""},
+        {"$VENV/bin/pip install x; /usr/bin/test -e x; /bin/cut x; python t.py", ""},
+        {"bash setup_env.sh; ./download_data.sh; python t.py", ""},
+        {"python tools/download_x.py; . ./install.sh; python t.py", ""},
+        {"make; make -j 8 install; make -C csrc clean; python t.py", ""},
+        {"find . -name x -exec rm {} \\; -exec ls {} +; python t.py", ""},
+        {"tmux kill-session; screen -ls; dvc pull; docker pull x; python t.py", ""},
+        {"awk '{print $1}' f; perl -pi -e 's/system/x/' f; python t.py", ""},
+        {"python -c 'from x import Y; Y.from_pretrained(\"z\")'; python t.py", ""},
+        {"python -c 'for x in 1, 2: print(x)'; python t.py", ""},
+        {"trap 'rm -rf $T; kill 0' EXIT; trap - INT; trap x TERM; python t.py", ""},
+        {"ssh host 'ls; df'; docker run img python t.py", ""},
+        {"singularity run --nv t.sif", ""},
+        {"cat > r.sh <<E\npython t.py\nE\nchmod +x r.sh; ./r.sh", ""},
+        {"cat > r.sh <<E\npython a.py; python b.py\nE\npython t.py", ""},
+        {"cat > c.yaml <<E\na: 'b\nE\ncat > t.py <<E\ntrain()\nE\npython t.py", ""},
+        {"case $X in a) echo x;& b) python t.py;; esac", ""},
+    };
+
+    (void) state;
+    check_single (examples, DN_N_ELEMENTS (examples));
+}
+
 static void repeated_runs_of_one_command_are_found (void **state)
 {
     static const struct example examples[] = {
@@ -291,6 +333,10 @@ static void repeated_runs_of_one_command_are_found (void **state)
         {"dvc repro", "'dvc' may run several times"},
         {"dvc exp run", "'dvc' may run several times"},
         {"for s in 1 2; do mlflow run . -P s=$s; done", "'mlflow' may run"},
+        {"parallel -j 1 < cmds", "'parallel' may run several times"},
+        {"awk '{print \"python \" $1 | \"sh\"}' list", "'awk' may run several"},
+        {"cat > cmds <<E\npython a.py\npython b.py\nE\nbash cmds", "'cmds' may run"},
+        {"g() { ls | xargs f; }\nf() { python t.py; }\ng", "'t.py' may run"},
         {"snakemake -j 1", "may run several times"},
         {"nextflow run x", "may run several times"},
         {"hyperfine 'python t.py'", "may run several times"},
@@ -359,37 +405,10 @@ static void one_training_is_no_sequence (void **state)
         {"eval \"$(conda shell.bash hook)\"\npython t.py", ""},
         {"[[ -f a && ( -f b || -f c ) ]] && python t.py", ""},
         {"cat > c.json <<E\npython a.py\nE\npython t.py", ""},
-        {"python -m a.train lr=1,2", ""},
-        {"NCCL_IB_HCA=a,b python t.py -m resnet --dims=1,2", ""},
-        {"curl -L https://x/y | sh -s -- -b; python t.py", ""},
-        {"bash -c \"$(curl -fsSL x)\"; source <(conda shell.bash hook); python t.py",
-         ""},
-        {"s=\"$('/o/bin/conda' 'shell.bash' 'hook' 2> /dev/null)\"\nif [ $? -eq 0 ];"
-         " then eval \"$s\"; else . /o/etc/profile.d/conda.sh; fi; python t.py",
-         ""},
-        {"eval `ssh-agent`; eval $(modulecmd bash load x); python t.py", ""},
-        {"eval \"$($CONDA_EXE shell.bash hook)\"; eval $(dircolors); python t.py", ""},
-        {"$VENV/bin/pip install x; /usr/bin/test -e x; /bin/cut x; python t.py", ""},
-        {"bash setup_env.sh; ./download_data.sh; python t.py", ""},
-        {"python tools/download_x.py; . ./install.sh; python t.py", ""},
-        {"make; make -j 8 install; make -C csrc clean; python t.py", ""},
-        {"find . -name x -exec rm {} \\; -exec ls {} +; python t.py", ""},
-        {"tmux kill-session; screen -ls; dvc pull; docker pull x; python t.py", ""},
-        {"awk '{print $1}' f; perl -pi -e 's/system/x/' f; python t.py", ""},
-        {"python -c 'from x import Y; Y.from_pretrained(\"z\")'; python t.py", ""},
-        {"python -c 'for x in 1, 2: print(x)'; python t.py", ""},
-        {"trap 'rm -rf $T; kill 0' EXIT; trap - INT; trap x TERM; python t.py", ""},
-        {"ssh host 'ls; df'; docker run img python t.py", ""},
-        {"singularity run --nv t.sif", ""},
-        {"cat > r.sh <<E\npython t.py\nE\nchmod +x r.sh; ./r.sh", ""},
-        {"cat > r.sh <<E\npython a.py; python b.py\nE\npython t.py", ""},
-        {"case $X in a) echo x;& b) python t.py;; esac", ""},
     };
 
     (void) state;
-    CHECK (examples, several_of);
-    for (size_t i = 0; i < DN_N_ELEMENTS (examples); i++)
-        assert_int_equal (read_script (examples[i].script).n_trainings, 1);
+    check_single (examples, DN_N_ELEMENTS (examples));
 }
 
 static void needs_of_the_gpu_are_found (void **state)
@@ -689,7 +708,13 @@ static void texts_that_repeat_cost_linear_time (void **state)
                                         "srun -c ",
                                         "a100 ",
                                         "bf16: ",
-                                        "f(){ f;};f\n"};
+                                        "f(){ f;};f\n",
+                                        "find -exec ",
+                                        "tmux new ",
+                                        "su -c ",
+                                        "trap \"a b\";",
+                                        "cat>a<<E\nE\n",
+                                        "eval \"a b\"\n"};
 
     (void) state;
     for (size_t i = 0; i < DN_N_ELEMENTS (units); i++) {
@@ -853,6 +878,8 @@ int main (void)
         TEST ("arithmetic on the number of CPUs is found",
               arithmetic_on_the_number_of_cpus_is_found),
         TEST ("several trainings are found", several_trainings_are_found),
+        TEST ("what prepares a training is no training",
+              what_prepares_a_training_is_no_training),
         TEST ("repeated runs of one command are found",
               repeated_runs_of_one_command_are_found),
         TEST ("one training is no sequence", one_training_is_no_sequence),
