@@ -316,8 +316,15 @@ static void run_trap (struct dn_shell *shell, int at)
 /* awk's and perl's programs may run commands; a file of perl's is a program. */
 static void run_language (struct dn_shell *shell, int at, struct dn_span name)
 {
-    static const char *const calls[] = {
-        "system(", "system (", "system \"", "exec(", "exec (", "exec \""};
+    static const char *const calls[] = {"system(",
+                                        "system (",
+                                        "system \"",
+                                        "exec(",
+                                        "exec (",
+                                        "exec \"",
+                                        "\"sh\"",
+                                        "\"bash\"",
+                                        "qx"};
     bool perl = dn_shell_is (name, "perl");
 
     for (int i = at + 1; i < shell->n_words; i++)
@@ -480,7 +487,8 @@ static void run_program (struct dn_shell *shell, int at, bool many)
         judge_harmless (shell, at, name);
     else if (word.len > 0 && word.text[0] == '$')
         run_unknown (shell, at, many);
-    else if (word.len > 0 && (is_path || !dn_tally_call_later (shell, word, line)))
+    else if (word.len > 0
+             && (is_path || !dn_tally_call_later (shell, word, line, many)))
         run (shell, at, many);
 }
 
@@ -586,6 +594,9 @@ static int see_through (struct dn_shell *shell, int at, bool *many)
             return shell->n_words;
         *many |= launcher->many;
         at = dn_launcher_read (shell, launcher, at);
+        if (at == shell->n_words
+            && dn_shell_is (dn_shell_base (dn_shell_word (shell, begin)), "parallel"))
+            run_data (shell, begin); /* its input is commands */
         for (int i = begin + 1; i < at; i++)
             if (dn_shell_is (dn_shell_word (shell, i), "--multi-prog"))
                 *many = true;

@@ -106,10 +106,11 @@ static void end_redirect (struct dn_shell *shell, struct dn_span word)
 
     if (now->here_string)
         now->here_cpus |= dn_counts_cpus (word);
-    else if (is_script (word) && shell->stdin_is == DN_STDIN_DATA) {
+    else if (shell->stdin_is == DN_STDIN_DATA) {
         struct dn_span base = dn_shell_base (word);
 
-        shell->stdin_is = DN_STDIN_SCRIPT;
+        if (is_script (word))
+            shell->stdin_is = DN_STDIN_SCRIPT;
         shell->target[0] = '\0';
         if (base.len < sizeof (shell->target)) {
             memcpy (shell->target, base.text, base.len);
@@ -719,6 +720,9 @@ static void use_here (struct dn_shell *shell,
     }
     dn_needs_text (shell, body, line);
     shell->found->n_visited += body.len;
+    if (shell->stdin_is == DN_STDIN_DATA && shell->target[0] != '\0'
+        && !strstr (shell->target, ".py"))
+        dn_tally_file (shell, dn_span_of (shell->target), line);
     if (shell->stdin_is != DN_STDIN_PYTHON)
         return;
     dn_counts_code (shell, body, line);
@@ -736,6 +740,7 @@ static void take_newline (struct dn_shell *shell)
     line = source_of (shell)->line;
     if (shell->n_here == 0) {
         shell->stdin_is = DN_STDIN_DATA;
+        shell->target[0] = '\0';
         return;
     }
     for (int i = 0; i < shell->n_here; i++) {
@@ -749,6 +754,7 @@ static void take_newline (struct dn_shell *shell)
     shell->n_here = 0;
     use_here (shell, first, line, shell->here[0].quoted);
     shell->stdin_is = DN_STDIN_DATA;
+    shell->target[0] = '\0';
 }
 
 /* "<<EOF", "<<-'EOF'" */

@@ -177,8 +177,9 @@ struct dn_shell {
     struct dn_here here[DN_SHELL_HERE_MAX]; /* those that begin at the next line */
     int n_here;
     enum dn_stdin stdin_is;
-    char target[DN_SHELL_NAME_MAX]; /* the script that a here-document goes to */
-    bool pipe_cpus;                 /* the text in the pipe has the number of CPUs */
+    char
+        target[DN_SHELL_NAME_MAX]; /* the script or file that a here-document goes to */
+    bool pipe_cpus;                /* the text in the pipe has the number of CPUs */
     bool pipe_reduced;
     bool pipe_settings;
     bool passes_cpus;            /* the number of CPUs is an argument or is read */
@@ -277,11 +278,17 @@ bool dn_tally_call (struct dn_shell *shell, struct dn_span name, int line, bool 
 /* The body of a function has a command that is not known: a function that is defined
  * later, or a program. Return false outside of a body.
  */
-bool dn_tally_call_later (struct dn_shell *shell, struct dn_span name, int line);
+bool dn_tally_call_later (struct dn_shell *shell,
+                          struct dn_span name,
+                          int line,
+                          bool loop);
 
 /* A script that was written here, of several trainings, runs. Return false for others.
  */
 bool dn_tally_script (struct dn_shell *shell, struct dn_span path, int line);
+
+/* A file was written here that may be commands: if it is run, then several times. */
+void dn_tally_file (struct dn_shell *shell, struct dn_span name, int line);
 
 /* Define a function; -1 if there are too many, or its name is too long. */
 int dn_tally_define (struct dn_shell *shell, struct dn_span name);

@@ -123,7 +123,10 @@ static struct dn_tally total_of (const struct dn_shell *shell, int i, int deep)
     return total;
 }
 
-bool dn_tally_call_later (struct dn_shell *shell, struct dn_span name, int line)
+bool dn_tally_call_later (struct dn_shell *shell,
+                          struct dn_span name,
+                          int line,
+                          bool loop)
 {
     struct dn_function *function;
     struct dn_call *call;
@@ -137,6 +140,7 @@ bool dn_tally_call_later (struct dn_shell *shell, struct dn_span name, int line)
     memset (call, 0, sizeof (*call));
     memcpy (call->name, name.text, name.len);
     call->line = line;
+    call->loop = loop;
     for (int i = shell->n_frames - 1; i > 0 && shell->frames[i].function < 0; i--)
         call->loop |= shell->frames[i].kind == DN_FRAME_LOOP;
     return true;
@@ -167,6 +171,18 @@ bool dn_tally_script (struct dn_shell *shell, struct dn_span path, int line)
     if (i < 0 || i == shell->function || total_of (shell, i, 0).n < 2)
         return false;
     return dn_tally_call (shell, dn_shell_base (path), line, false);
+}
+
+void dn_tally_file (struct dn_shell *shell, struct dn_span name, int line)
+{
+    struct dn_tally tally = {.n = 1, .line = line};
+    int i = dn_tally_define (shell, name);
+
+    if (i < 0)
+        return;
+    say (tally.word, name);
+    dn_tally_loop (&tally);
+    shell->functions[i].tally = tally;
 }
 
 int dn_tally_define (struct dn_shell *shell, struct dn_span name)

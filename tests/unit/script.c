@@ -341,6 +341,48 @@ static void several_trainings_are_found (void **state)
     CHECK (examples, several_of);
 }
 
+static void check_single (const struct example *examples, size_t n)
+{
+    check (examples, n, several_of);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal (read_script (examples[i].script).n_trainings, 1);
+}
+
+static void what_prepares_a_training_is_no_training (void **state)
+{
+    static const struct example examples[] = {
+        {"python -m a.train lr=1,2", ""},
+        {"NCCL_IB_HCA=a,b python t.py -m resnet --dims=1,2", ""},
+        {"curl -L https://x/y | sh -s -- -b; python t.py", ""},
+        {"bash -c \"$(curl -fsSL x)\"; source <(conda shell.bash hook); python t.py",
+         ""},
+        {"s=\"$('/o/bin/conda' 'shell.bash' 'hook' 2> /dev/null)\"\nif [ $? -eq 0 ];"
+         " then eval \"$s\"; else . /o/etc/profile.d/conda.sh; fi; python t.py",
+         ""},
+        {"eval `ssh-agent`; eval $(modulecmd bash load x); python t.py", ""},
+        {"eval \"$($CONDA_EXE shell.bash hook)\"; eval $(dircolors); python t.py", ""},
+        {"$VENV/bin/pip install x; /usr/bin/test -e x; /bin/cut x; python t.py", ""},
+        {"bash setup_env.sh; ./download_data.sh; python t.py", ""},
+        {"python tools/download_x.py; . ./install.sh; python t.py", ""},
+        {"make; make -j 8 install; make -C csrc clean; python t.py", ""},
+        {"find . -name x -exec rm {} \\; -exec ls {} +; python t.py", ""},
+        {"tmux kill-session; screen -ls; dvc pull; docker pull x; python t.py", ""},
+        {"awk '{print $1}' f; perl -pi -e 's/system/x/' f; python t.py", ""},
+        {"python -c 'from x import Y; Y.from_pretrained(\"z\")'; python t.py", ""},
+        {"python -c 'for x in 1, 2: print(x)'; python t.py", ""},
+        {"trap 'rm -rf $T; kill 0' EXIT; trap - INT; trap x TERM; python t.py", ""},
+        {"ssh host 'ls; df'; docker run img python t.py", ""},
+        {"singularity run --nv t.sif", ""},
+        {"cat > r.sh <<E\npython t.py\nE\nchmod +x r.sh; ./r.sh", ""},
+        {"cat > r.sh <<E\npython a.py; python b.py\nE\npython t.py", ""},
+        {"cat > c.yaml <<E\na: 'b\nE\ncat > t.py <<E\ntrain()\nE\npython t.py", ""},
+        {"case $X in a) echo x;& b) python t.py;; esac", ""},
+    };
+
+    (void) state;
+    check_single (examples, DN_N_ELEMENTS (examples));
+}
+
 static void repeated_runs_of_one_command_are_found (void **state)
 {
     static const struct example examples[] = {
@@ -365,6 +407,10 @@ static void repeated_runs_of_one_command_are_found (void **state)
         {"dvc repro", "'dvc' may run several times"},
         {"dvc exp run", "'dvc' may run several times"},
         {"for s in 1 2; do mlflow run . -P s=$s; done", "'mlflow' may run"},
+        {"parallel -j 1 < cmds", "'parallel' may run several times"},
+        {"awk '{print \"python \" $1 | \"sh\"}' list", "'awk' may run several"},
+        {"cat > cmds <<E\npython a.py\npython b.py\nE\nbash cmds", "'cmds' may run"},
+        {"g() { ls | xargs f; }\nf() { python t.py; }\ng", "'t.py' may run"},
         {"snakemake -j 1", "may run several times"},
         {"nextflow run x", "may run several times"},
         {"hyperfine 'python t.py'", "may run several times"},
@@ -413,6 +459,7 @@ static const struct example single[] = {
     {"trap 'scontrol requeue $SLURM_JOB_ID' USR1\npython t.py & wait", ""},
     {"PORT=$(python get_port.py); torchrun --master_port $PORT t.py", ""},
     {"python t.py 2>&1 | tee log", ""},
+    {"redis-server & python t.py", ""},
     {"python t.py & taskset -cp 0-15 $!", ""},
     {"taskset --cpu-list=0-15 python t.py", ""},
     {"command -v python &> /dev/null || exit 1; python t.py", ""},
@@ -971,6 +1018,20 @@ static void functions_of_functions_cost_linear_time (void **state)
     free (text);
 }
 
+static void a_command_of_long_variables_is_not_understood (void **state)
+{
+    char text[32 * 1024];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    (void) state;
+    dn_buf_add (&buf, "V='");
+    for (int i = 0; i < 210; i++)
+        dn_buf_add (&buf, "%039d ", i);
+    dn_buf_add (&buf, "'\nx $V $V\n");
+    assert_non_null (
+        strstr (read_script (text).unclear, "a command is too long to be read"));
+}
+
 static double passed (const struct dn_deadline *self)
 {
     (void) self;
@@ -1004,6 +1065,8 @@ int main (void)
         TEST ("arithmetic on the number of CPUs is found",
               arithmetic_on_the_number_of_cpus_is_found),
         TEST ("several trainings are found", several_trainings_are_found),
+        TEST ("what prepares a training is no training",
+              what_prepares_a_training_is_no_training),
         TEST ("repeated runs of one command are found",
               repeated_runs_of_one_command_are_found),
         TEST ("one training is no sequence", one_training_is_no_sequence),
@@ -1024,6 +1087,8 @@ int main (void)
         TEST ("texts that repeat cost linear time", texts_that_repeat_cost_linear_time),
         TEST ("functions of functions cost linear time",
               functions_of_functions_cost_linear_time),
+        TEST ("a command of long variables is not understood",
+              a_command_of_long_variables_is_not_understood),
         TEST ("the deadline ends the reading", the_deadline_ends_the_reading),
     };
 
