@@ -72,7 +72,7 @@ double dn_stopwatch_ms (const struct dn_stopwatch *watch)
 
 static struct recipe_book book;
 
-static int start (void **state)
+static int set_up (void **state)
 {
     (void) state;
     if (!recipe_load_all (&book))
@@ -82,7 +82,7 @@ static int start (void **state)
     return 0;
 }
 
-static int stop (void **state)
+static int tear_down (void **state)
 {
     (void) state;
     recipe_free_all (&book);
@@ -215,5 +215,5 @@ int main (void)
               at_any_look_a_decision_is_given_up_and_the_job_unchanged),
     };
 
-    return cmocka_run_group_tests (tests, start, stop);
+    return cmocka_run_group_tests (tests, set_up, tear_down);
 }
