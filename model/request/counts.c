@@ -280,12 +280,17 @@ static bool names_cpus (const struct dn_shell *shell, struct dn_span sum)
     return false;
 }
 
+static bool is_one_of (char c, const char *set)
+{
+    return c != '\0' && strchr (set, c);
+}
+
 /* The next operand or operator of a sum, without '$' and braces; len 0 at the end. */
 static struct dn_span next_part (struct dn_span *sum)
 {
     struct dn_span part;
 
-    while (sum->len > 0 && memchr (" \t\n${}", sum->text[0], 6))
+    while (sum->len > 0 && is_one_of (sum->text[0], " \t\n${}"))
         *sum = (struct dn_span){sum->text + 1, sum->len - 1};
     part = (struct dn_span){sum->text, sum->len > 0};
     if (part.len > 0 && dn_shell_is_name (part.text[0]))
@@ -331,7 +336,7 @@ static bool has_unknown (const struct dn_shell *shell, struct dn_span sum)
         bool other = false;
         bool dollar;
 
-        while (sum.len > 0 && memchr (" \t\n", sum.text[0], 3))
+        while (sum.len > 0 && is_one_of (sum.text[0], " \t\n"))
             sum = (struct dn_span){sum.text + 1, sum.len - 1};
         dollar = sum.len > 0 && sum.text[0] == '$';
         part = next_part (&sum);
@@ -413,7 +418,7 @@ static bool is_operator (const char *at, const char *end)
 {
     if (at == end)
         return false;
-    if (memchr ("-/%<>", *at, 5))
+    if (is_one_of (*at, "-/%<>"))
         return true;
     return end - at > 1 && (*at == '=' || *at == '!') && at[1] == '=';
 }

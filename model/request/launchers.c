@@ -201,7 +201,8 @@ static struct option option_of (const struct dn_launcher *launcher, struct dn_sp
 static enum dn_rule rule_of_part (const struct dn_launcher *launcher,
                                   struct dn_span name)
 {
-    for (int i = 0; name.len >= 5 && launcher->rules[i].option; i++) {
+    for (int i = 0; name.len >= 5 && launcher->rules && launcher->rules[i].option;
+         i++) {
         const char *option = launcher->rules[i].option;
 
         if (strlen (option) > name.len

@@ -150,11 +150,11 @@ static bool is_new_list (struct dn_span text, size_t at)
 
     if (at == text.len || text.text[at] != '=')
         return false;
-    while (++at < end && !memchr ("\n\"'", text.text[at], 3)) {
+    while (++at < end && !strchr ("\n\"'", text.text[at])) {
         int version = 0;
         size_t begin = at;
 
-        while (at < end && memchr ("0123456789.", text.text[at], 11)) {
+        while (at < end && strchr ("0123456789.", text.text[at])) {
             if (text.text[at] != '.' && version < 1000)
                 version = version * 10 + (text.text[at] - '0');
             at++;

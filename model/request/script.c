@@ -100,15 +100,14 @@ static bool in_comment (const char *line, const char *at)
     return false;
 }
 
-/* Does the line from 'begin' to 'end' only print a text? */
-static bool is_message (const char *begin, const char *end)
+/* Does the line only print a text? */
+static bool is_message (struct dn_span line)
 {
-    while (begin < end && strchr (" \t", *begin))
-        begin++;
-    if (end - begin < 5 || memcmp (begin, "echo ", 5) != 0)
+    line = dn_span_trim (line);
+    if (line.len < 5 || memcmp (line.text, "echo ", 5) != 0)
         return false;
-    for (; begin < end; begin++)
-        if (strchr ("|>;&$`\\", *begin))
+    for (size_t i = 0; i < line.len; i++)
+        if (strchr ("|>;&$`\\", line.text[i]))
             return false;
     return true;
 }
@@ -150,7 +149,8 @@ int dn_script_names (const char *script, const char *word)
             continue;
         }
         newline = strchrnul (at, '\n');
-        if (!in_comment (begin, at) && !is_message (begin, newline))
+        if (!in_comment (begin, at)
+            && !is_message ((struct dn_span){begin, (size_t) (newline - begin)}))
             return line;
         at = newline;
     }
