@@ -79,8 +79,6 @@ static void the_most_expensive_decisions_take_half_of_a_stack_of_64_KiB (void **
     size_t most = 0;
 
     (void) state;
-    if (SANITIZED)
-        skip ();
     assert_true (recipe_load_all (&book));
     costly_site_start ();
     costly_site_limit (0);
@@ -103,5 +101,9 @@ int main (void)
               the_most_expensive_decisions_take_half_of_a_stack_of_64_KiB),
     };
 
+    if (SANITIZED) {
+        puts ("1..0 # SKIP with sanitizers the stack is another one");
+        return 0;
+    }
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
