@@ -155,7 +155,8 @@ static int describe (const struct dn_site *site,
     if (dn_describe (&carriers, &sidecar, &finding->metadata, err) < 0)
         return dn_fail (DN_EXIT_USAGE, err);
     dn_spec_ignored (&carriers, finding->ignored);
-    dn_warn_ignored (finding->ignored);
+    if (finding->ignored[0] != '\0')
+        dn_complain ("warning: metadata ignored: %s", finding->ignored);
     finding->given = sidecar.spec;
     finding->subject.layers = sidecar.layers;
     return DN_EXIT_DONE;

@@ -173,12 +173,6 @@ int dn_write_output (const char *path, const char *text, struct dn_err *err)
     return -1;
 }
 
-void dn_warn_ignored (const char *ignored)
-{
-    if (ignored[0] != '\0')
-        dn_complain ("warning: metadata ignored: %s", ignored);
-}
-
 void dn_add_near (struct dn_buf *buf,
                   const char *wanted,
                   dn_name_at_f name,

@@ -60,9 +60,6 @@ int dn_read_bytes (const char *path,
  */
 int dn_write_output (const char *path, const char *text, struct dn_err *err);
 
-/* The plugin's warning about a text that looks like metadata, by dn_spec_ignored (). */
-void dn_warn_ignored (const char *ignored);
-
 /* Add ", near: a b c" to 'buf': those of the names that resemble 'wanted'. 'name' gives
  * the i-th name, NULL after the last.
  */

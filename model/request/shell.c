@@ -424,6 +424,32 @@ static void take_backquote (struct dn_shell *shell)
     begin_output (shell, DN_FRAME_BACKQUOTE, 1);
 }
 
+/* What is replaced in quotes and out of them. False if 'c' begins none. */
+static bool take_expansion (struct dn_shell *shell, char c)
+{
+    if (c == '$')
+        take_dollar (shell);
+    else if (c == '`')
+        take_backquote (shell);
+    else
+        return false;
+    return true;
+}
+
+/* What begins quotes, or is replaced, out of quotes. False if 'c' begins none. */
+static bool take_special (struct dn_shell *shell, char c)
+{
+    if (c == '\'')
+        take_single_quotes (shell);
+    else if (c == '"')
+        begin_quotes (shell);
+    else if (c == '\\')
+        take_escape (shell, false);
+    else
+        return take_expansion (shell, c);
+    return true;
+}
+
 static void step_quotes (struct dn_shell *shell, char c)
 {
     if (c == '"') {
@@ -431,11 +457,7 @@ static void step_quotes (struct dn_shell *shell, char c)
         dn_block_pop (shell);
     } else if (c == '\\') {
         take_escape (shell, true);
-    } else if (c == '$') {
-        take_dollar (shell);
-    } else if (c == '`') {
-        take_backquote (shell);
-    } else {
+    } else if (!take_expansion (shell, c)) {
         append (shell, c);
         skip (shell, 1);
     }
@@ -459,20 +481,10 @@ static void step_default (struct dn_shell *shell, char c)
 
     if (c == '}') {
         end_default (shell);
-    } else if (c == '"') {
-        begin_quotes (shell);
-    } else if (c == '\'' && !quoted) {
-        take_single_quotes (shell);
-    } else if (c == '\\') {
-        take_escape (shell, false);
-    } else if (c == '$') {
-        take_dollar (shell);
-    } else if (c == '`') {
-        take_backquote (shell);
     } else if (c == ' ' && !quoted && !frame->discard) {
         end_word (shell);
         skip (shell, 1);
-    } else {
+    } else if ((c == '\'' && quoted) || !take_special (shell, c)) {
         append_literal (shell, c);
         skip (shell, 1);
     }
@@ -482,14 +494,8 @@ static void step_sum (struct dn_shell *shell, char c)
 {
     struct dn_frame *frame = dn_shell_top (shell);
 
-    if (c == '$') {
-        take_dollar (shell);
+    if (take_expansion (shell, c))
         return;
-    }
-    if (c == '`') {
-        take_backquote (shell);
-        return;
-    }
     if (c == ']' && frame->square && frame->depth == 0) {
         end_sum (shell, 1);
         return;
@@ -515,17 +521,7 @@ static void step_array (struct dn_shell *shell, char c)
     } else if (c == '#' && strchr (" \n=", shell->text[shell->text_len - 1])) {
         while (peek (shell, 0) != '\0' && peek (shell, 0) != '\n')
             skip (shell, 1);
-    } else if (c == '\'') {
-        take_single_quotes (shell);
-    } else if (c == '"') {
-        begin_quotes (shell);
-    } else if (c == '\\') {
-        take_escape (shell, false);
-    } else if (c == '$') {
-        take_dollar (shell);
-    } else if (c == '`') {
-        take_backquote (shell);
-    } else {
+    } else if (!take_special (shell, c)) {
         append (shell, c);
         skip (shell, 1);
     }
@@ -966,19 +962,10 @@ static void step_command (struct dn_shell *shell, char c)
             take_newline (shell);
     } else if (c == '#' && !shell->now.in_word) {
         take_comment (shell);
-    } else if (c == '\\') {
-        take_escape (shell, false);
-    } else if (c == '\'') {
-        take_single_quotes (shell);
-    } else if (c == '"') {
-        begin_quotes (shell);
-    } else if (c == '$') {
-        take_dollar (shell);
-    } else if (c == '`') {
-        if (dn_shell_top (shell)->kind == DN_FRAME_BACKQUOTE)
-            close_backquote (shell);
-        else
-            take_backquote (shell);
+    } else if (c == '`' && dn_shell_top (shell)->kind == DN_FRAME_BACKQUOTE) {
+        close_backquote (shell);
+    } else if (take_special (shell, c)) {
+        return;
     } else if (strchr ("&|<>()", c) && in_test (shell)) {
         end_word (shell);
         append_literal (shell, c);

@@ -480,38 +480,12 @@ static const struct example single[] = {
     {"eval \"$(conda shell.bash hook)\"\npython t.py", ""},
     {"[[ -f a && ( -f b || -f c ) ]] && python t.py", ""},
     {"cat > c.json <<E\npython a.py\nE\npython t.py", ""},
-    {"python -m a.train lr=1,2", ""},
-    {"NCCL_IB_HCA=a,b python t.py -m resnet --dims=1,2", ""},
-    {"curl -L https://x/y | sh -s -- -b; python t.py", ""},
-    {"bash -c \"$(curl -fsSL x)\"; source <(conda shell.bash hook); python t.py", ""},
-    {"s=\"$('/o/bin/conda' 'shell.bash' 'hook' 2> /dev/null)\"\nif [ $? -eq 0 ];"
-     " then eval \"$s\"; else . /o/etc/profile.d/conda.sh; fi; python t.py",
-     ""},
-    {"eval `ssh-agent`; eval $(modulecmd bash load x); python t.py", ""},
-    {"eval \"$($CONDA_EXE shell.bash hook)\"; eval $(dircolors); python t.py", ""},
-    {"$VENV/bin/pip install x; /usr/bin/test -e x; /bin/cut x; python t.py", ""},
-    {"bash setup_env.sh; ./download_data.sh; python t.py", ""},
-    {"python tools/download_x.py; . ./install.sh; python t.py", ""},
-    {"make; make -j 8 install; make -C csrc clean; python t.py", ""},
-    {"find . -name x -exec rm {} \\; -exec ls {} +; python t.py", ""},
-    {"tmux kill-session; screen -ls; dvc pull; docker pull x; python t.py", ""},
-    {"awk '{print $1}' f; perl -pi -e 's/system/x/' f; python t.py", ""},
-    {"python -c 'from x import Y; Y.from_pretrained(\"z\")'; python t.py", ""},
-    {"python -c 'for x in 1, 2: print(x)'; python t.py", ""},
-    {"trap 'rm -rf $T; kill 0' EXIT; trap - INT; trap x TERM; python t.py", ""},
-    {"ssh host 'ls; df'; docker run img python t.py", ""},
-    {"singularity run --nv t.sif", ""},
-    {"cat > r.sh <<E\npython t.py\nE\nchmod +x r.sh; ./r.sh", ""},
-    {"cat > r.sh <<E\npython a.py; python b.py\nE\npython t.py", ""},
-    {"case $X in a) echo x;& b) python t.py;; esac", ""},
 };
 
 static void one_training_is_no_sequence (void **state)
 {
     (void) state;
-    CHECK (single, several_of);
-    for (size_t i = 0; i < DN_N_ELEMENTS (single); i++)
-        assert_int_equal (read_script (single[i].script).n_trainings, 1);
+    check_single (single, DN_N_ELEMENTS (single));
 }
 
 static const struct example needing[] = {
