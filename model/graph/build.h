@@ -39,6 +39,7 @@ struct dn_build {
     double repeat;   /* how often the following operators occur in the network */
     bool shared;     /* the following operators use parameters already counted */
     bool frozen;     /* neither the following operators nor those before learn */
+    bool fixed;      /* the parameters of the following operators do not learn */
     bool fixed_norm; /* normalisation has fixed statistics: a scale and a shift */
     double calls;    /* times that the host launches them in a loop; 0: once */
     double pending;  /* kept elements that are counted with the next operator */
@@ -61,7 +62,8 @@ enum dn_activation {
     DN_ACTIVATION_SIGMOID,  /* its output: also tanh */
     DN_ACTIVATION_GELU,     /* its input: also SiLU, hard-swish; ReLU6, whose in-place
                                form keeps a copy */
-    DN_ACTIVATION_GELU_TANH /* composed of eight kernels, as gelu_new of Hugging Face */
+    DN_ACTIVATION_GELU_TANH, /* composed of eight kernels, as gelu_new of Hugging Face */
+    DN_ACTIVATION_GELU_QUICK /* x sigmoid (1.702 x), composed of three */
 };
 
 struct dn_conv {
