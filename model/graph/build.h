@@ -58,11 +58,12 @@ enum dn_norm {
 
 /* What an activation keeps for backward. */
 enum dn_activation {
-    DN_ACTIVATION_RELU,     /* its output, in place: also leaky ReLU */
-    DN_ACTIVATION_SIGMOID,  /* its output: also tanh */
-    DN_ACTIVATION_GELU,     /* its input: also SiLU, hard-swish; ReLU6, whose in-place
-                               form keeps a copy */
-    DN_ACTIVATION_GELU_TANH, /* composed of eight kernels, as gelu_new of Hugging Face */
+    DN_ACTIVATION_RELU,      /* its output, in place: also leaky ReLU */
+    DN_ACTIVATION_SIGMOID,   /* its output: also tanh */
+    DN_ACTIVATION_GELU,      /* its input: also SiLU, hard-swish; ReLU6, whose in-place
+                                form keeps a copy */
+    DN_ACTIVATION_GELU_TANH, /* composed of eight kernels, as gelu_new of Hugging Face
+                              */
     DN_ACTIVATION_GELU_QUICK /* x sigmoid (1.702 x), composed of three */
 };
 
@@ -224,6 +225,11 @@ void dn_build_matmul (struct dn_build *build,
  * dropout and the transposes between them.
  */
 void dn_build_attention (struct dn_build *build, const struct dn_attention *attention);
+/* The same without its layers: the cursor is on the queries, and then on what the
+ * output layer reads.
+ */
+void dn_build_attention_products (struct dn_build *build,
+                                  const struct dn_attention *attention);
 /* Rows of a table with 'rows' rows; the cursor gets 'features' features. */
 void dn_build_embedding (struct dn_build *build, double rows, double features);
 /* The same table again. */

@@ -78,6 +78,8 @@ struct dn_zoo_family {
     X (yolo)                                                                           \
     X (diffusion_unet)                                                                 \
     X (autoencoder_kl)                                                                 \
+    X (dit)                                                                            \
+    X (mmdit)                                                                          \
     X (clip)                                                                           \
     X (llava)                                                                          \
     /* End of DN_ZOO_FAMILIES */
@@ -121,6 +123,19 @@ void dn_zoo_diffusion_attention_add (struct dn_build *build, double head_dim);
  * is run forward only.
  */
 void dn_zoo_latents_add (struct dn_build *build, double latent);
+
+/* Parts of transformers that a condition modulates. Two linear layers from 'features'
+ * to 'hidden' features of the condition; one from these to 'n' scales, shifts or gates
+ * per feature; a norm whose result is scaled and shifted; a gate, then the sum with
+ * what the block began with.
+ */
+void dn_zoo_condition_add (struct dn_build *build,
+                           double features,
+                           double hidden,
+                           bool bias);
+void dn_zoo_modulation_add (struct dn_build *build, double n, double hidden, bool bias);
+void dn_zoo_modulate (struct dn_build *build);
+void dn_zoo_gated_add (struct dn_build *build);
 
 /* Encoders of text. */
 enum dn_zoo_text {
