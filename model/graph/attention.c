@@ -127,6 +127,20 @@ static void add_products (struct dn_build *build,
     build->at.kept = false;
 }
 
+void dn_build_attention_products (struct dn_build *build,
+                                  const struct dn_attention *attention)
+{
+    struct sizes size = measure (build, attention);
+
+    if (build->failed)
+        return;
+    if (attention->rotary)
+        add_rotation (build, &size);
+    add_transposes (build, &size);
+    add_products (build, attention, &size);
+    dn_build_copy (build);
+}
+
 void dn_build_attention (struct dn_build *build, const struct dn_attention *attention)
 {
     struct sizes size = measure (build, attention);
@@ -135,10 +149,6 @@ void dn_build_attention (struct dn_build *build, const struct dn_attention *atte
     if (build->failed)
         return;
     add_projections (build, attention, &size);
-    if (attention->rotary)
-        add_rotation (build, &size);
-    add_transposes (build, &size);
-    add_products (build, attention, &size);
-    dn_build_copy (build);
+    dn_build_attention_products (build, attention);
     dn_build_linear (build, features, attention->out_bias);
 }

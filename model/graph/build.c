@@ -295,6 +295,16 @@ static bool grow (struct dn_build *build)
     return true;
 }
 
+/* The parameters of the operator do not learn: its input is not kept for their sake. */
+static void fix_parameters (struct dn_op *op)
+{
+    if (op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR)
+        op->saved = 0;
+    op->frozen_params += op->params;
+    op->params = 0;
+    op->tensors = 0;
+}
+
 void dn_build_op (struct dn_build *build, const struct dn_op *op)
 {
     double pending = build->pending;
@@ -311,14 +321,16 @@ void dn_build_op (struct dn_build *build, const struct dn_op *op)
     slot->frozen = build->frozen;
     slot->expert = build->expert;
     slot->single = slot->single || slot->kind == DN_OP_LOSS;
+    if (build->shared) {
+        slot->params = 0;
+        slot->tensors = 0;
+    }
+    if (build->fixed)
+        fix_parameters (slot);
     slot->saved += pending / slot->repeat;
     if (slot->frozen) {
         slot->saved = 0;
         slot->masks = 0;
-    }
-    if (build->shared) {
-        slot->params = 0;
-        slot->tensors = 0;
     }
 }
 

@@ -39,6 +39,7 @@ struct dn_build {
     double repeat;   /* how often the following operators occur in the network */
     bool shared;     /* the following operators use parameters already counted */
     bool frozen;     /* neither the following operators nor those before learn */
+    bool fixed;      /* the parameters of the following operators do not learn */
     bool expert;     /* the following operators are those of experts */
     bool fixed_norm; /* normalisation has fixed statistics: a scale and a shift */
     double calls;    /* times that the host launches them in a loop; 0: once */
@@ -58,11 +59,13 @@ enum dn_norm {
 
 /* What an activation keeps for backward. */
 enum dn_activation {
-    DN_ACTIVATION_RELU,     /* its output, in place: also leaky ReLU */
-    DN_ACTIVATION_SIGMOID,  /* its output: also tanh */
-    DN_ACTIVATION_GELU,     /* its input: also SiLU, hard-swish; ReLU6, whose in-place
-                               form keeps a copy */
-    DN_ACTIVATION_GELU_TANH /* composed of eight kernels, as gelu_new of Hugging Face */
+    DN_ACTIVATION_RELU,      /* its output, in place: also leaky ReLU */
+    DN_ACTIVATION_SIGMOID,   /* its output: also tanh */
+    DN_ACTIVATION_GELU,      /* its input: also SiLU, hard-swish; ReLU6, whose in-place
+                                form keeps a copy */
+    DN_ACTIVATION_GELU_TANH, /* composed of eight kernels, as gelu_new of Hugging Face
+                              */
+    DN_ACTIVATION_GELU_QUICK /* x sigmoid (1.702 x), composed of three */
 };
 
 struct dn_conv {
@@ -223,6 +226,11 @@ void dn_build_matmul (struct dn_build *build,
  * dropout and the transposes between them.
  */
 void dn_build_attention (struct dn_build *build, const struct dn_attention *attention);
+/* The same without its layers: the cursor is on the queries, and then on what the
+ * output layer reads.
+ */
+void dn_build_attention_products (struct dn_build *build,
+                                  const struct dn_attention *attention);
 /* Rows of a table with 'rows' rows; the cursor gets 'features' features. */
 void dn_build_embedding (struct dn_build *build, double rows, double features);
 /* The same table again. */

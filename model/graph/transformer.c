@@ -87,6 +87,8 @@ void dn_transformer_add_attention (struct dn_build *build,
     if (transformer->norm_first)
         dn_build_norm (build, transformer->norm);
     dn_build_attention (build, attention);
+    if (transformer->scaled)
+        dn_build_scale (build);
     if (transformer->dropout && !transformer->ffn_dropout_only)
         dn_build_dropout (build);
     dn_build_add (build);
@@ -100,6 +102,14 @@ void dn_transformer_add_inner (struct dn_build *build,
     struct dn_shape start = build->at;
     struct dn_shape gate;
 
+    if (transformer->packed) {
+        dn_build_linear (build, 2 * transformer->ffn, transformer->bias);
+        build->at.channels = transformer->ffn;
+        gate = build->at;
+        dn_build_activation (build, transformer->activation);
+        dn_build_multiply (build, &gate);
+        return;
+    }
     dn_build_linear (build, transformer->ffn, transformer->bias);
     dn_build_activation (build, transformer->activation);
     if (!transformer->gated)
@@ -120,6 +130,8 @@ void dn_transformer_add_ffn (struct dn_build *build,
     if (transformer->inner_dropout)
         dn_build_dropout (build);
     dn_build_linear (build, transformer->hidden, transformer->bias);
+    if (transformer->scaled)
+        dn_build_scale (build);
     if (transformer->dropout)
         dn_build_dropout (build);
     dn_build_add (build);

@@ -16,6 +16,8 @@ struct dn_transformer {
     enum dn_norm norm;
     enum dn_activation activation;
     bool gated;            /* the product of two layers is passed on (GLU) */
+    bool packed;           /* these two are one layer */
+    bool scaled;           /* a learned scale per feature before each sum */
     bool norm_first;       /* before attention and feed-forward, not after their sums */
     bool bias;             /* of the feed-forward layers */
     bool dropout;          /* after attention and feed-forward */

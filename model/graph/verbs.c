@@ -205,22 +205,24 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
     op.weights = op.params;
     op.saved = keep_shape (&build->at);
     /* Composed of single kernels: what the scale multiplies is kept too. */
-    if (norm == DN_NORM_RMS)
+    if (norm == DN_NORM_RMS && !build->fixed)
         op.saved += elements;
     dn_build_op (build, &op);
     renew (build);
 }
 
 /* The rest of 0.5 x (1 + tanh (sqrt (2 / pi) (x + 0.044715 x^3))), kernel by kernel: of
- * eight in all, three keep one more operand.
+ * eight in all, three keep one more operand. Of the three of x sigmoid (1.702 x) one
+ * does.
  */
-static void add_gelu_parts (struct dn_build *build, double elements)
+static void add_gelu_parts (struct dn_build *build, double elements, bool quick)
 {
+    double n = quick ? 2 : 7;
     struct dn_op op = {.kind = DN_OP_ACTIVATION,
-                       .repeat = 7,
+                       .repeat = n,
                        .in = elements,
                        .out = elements,
-                       .saved = 3 * elements / 7};
+                       .saved = (quick ? 1 : 3) * elements / n};
 
     dn_build_op (build, &op);
 }
@@ -230,12 +232,12 @@ void dn_build_activation (struct dn_build *build, enum dn_activation activation)
     double elements = dn_shape_elements (&build->at);
     struct dn_op op = {.kind = DN_OP_ACTIVATION, .in = elements, .out = elements};
 
-    if (activation == DN_ACTIVATION_GELU || activation == DN_ACTIVATION_GELU_TANH) {
+    if (activation >= DN_ACTIVATION_GELU) {
         op.saved = keep_shape (&build->at);
         dn_build_op (build, &op);
         renew (build);
-        if (activation == DN_ACTIVATION_GELU_TANH)
-            add_gelu_parts (build, elements);
+        if (activation != DN_ACTIVATION_GELU)
+            add_gelu_parts (build, elements, activation == DN_ACTIVATION_GELU_QUICK);
         return;
     }
     op.saved = elements;
@@ -345,28 +347,32 @@ void dn_build_matmul (struct dn_build *build,
     dn_build_op (build, &op);
 }
 
-void dn_build_embedding (struct dn_build *build, double rows, double features)
-{
-    dn_build_embedding_tied (build, features);
-    if (!build->failed && !build->shared && build->graph.n_ops > 0) {
-        build->graph.ops[build->graph.n_ops - 1].params = rows * features;
-        build->graph.ops[build->graph.n_ops - 1].tensors = 1;
-    }
-}
-
-void dn_build_embedding_tied (struct dn_build *build, double features)
+/* A gather of rows of a table that adds 'params' parameters. */
+static void add_embedding (struct dn_build *build, double features, double params)
 {
     double tokens = dn_shape_positions (&build->at);
     struct dn_op op = {.kind = DN_OP_EMBEDDING,
                        .in = tokens,
                        .out = tokens * features,
                        .weights = tokens * features,
+                       .params = params,
+                       .tensors = params > 0 ? 1 : 0,
                        .masks = 8 * tokens,
                        .first = true};
 
     dn_build_op (build, &op);
     build->at.channels = features;
     renew (build);
+}
+
+void dn_build_embedding (struct dn_build *build, double rows, double features)
+{
+    add_embedding (build, features, rows * features);
+}
+
+void dn_build_embedding_tied (struct dn_build *build, double features)
+{
+    add_embedding (build, features, 0);
 }
 
 void dn_build_rnn (struct dn_build *build, const struct dn_rnn *rnn)

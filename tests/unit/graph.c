@@ -520,6 +520,32 @@ static void test_frozen (void **state)
     dn_graph_free (&graph);
 }
 
+/* The parts of a training that do not learn are run forward only, except the decoder of
+ * a U-Net or a language model that gradients pass through.
+ */
+static void test_fixed (void **state)
+{
+    struct dn_graph latents = build ("model=stable_diffusion_v1_5_latents");
+    struct dn_graph whole = build ("model=stable_diffusion_v1_5");
+    struct dn_graph words = build ("model=llava_1.5_7b_pretrain");
+    int n_passed = 0;
+
+    (void) state;
+    assert_near (latents.frozen_params, 0);
+    /* The text encoder, and the encoder of the latents. */
+    assert_near (whole.frozen_params, 123060480 + 34163664);
+    assert_true (whole.params == latents.params);
+    assert_true (sum_saved (&whole) == sum_saved (&latents));
+    assert_true (latents.input == 4 * 64 * 64 + 77 * 768);
+    assert_true (whole.input == 3 * 512 * 512 + 77);
+    for (int i = 0; i < words.n_ops; i++)
+        n_passed += dn_op_is_frozen (&words.ops[i]) && !words.ops[i].frozen;
+    assert_true (n_passed > 5);
+    dn_graph_free (&latents);
+    dn_graph_free (&whole);
+    dn_graph_free (&words);
+}
+
 static void test_loops (void **state)
 {
     struct dn_graph graph = build ("model=tacotron2,tgt_len=600");
@@ -585,6 +611,9 @@ int main (void)
         TEST ("given totals are met exactly", test_totals),
         TEST ("families build from sizes", test_families),
         TEST ("what is frozen keeps nothing", test_frozen),
+        TEST (
+            "parts that do not learn count as frozen, and gradients pass through some",
+            test_fixed),
         TEST ("loops of the host are counted, and joined tables", test_loops),
         TEST ("an alignment loss processes the tokens in sequence", test_ctc),
         TEST ("names ignore case and dashes", test_spelling),

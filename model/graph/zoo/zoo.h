@@ -76,6 +76,13 @@ struct dn_zoo_family {
     X (tacotron2)                                                                      \
     X (waveglow)                                                                       \
     X (yolo)                                                                           \
+    X (diffusion_unet)                                                                 \
+    X (autoencoder_kl)                                                                 \
+    X (mae)                                                                            \
+    X (dit)                                                                            \
+    X (mmdit)                                                                          \
+    X (clip)                                                                           \
+    X (llava)                                                                          \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
@@ -104,6 +111,51 @@ void dn_zoo_resnet50_add_dense (struct dn_build *build);
  * and a thirty-second of the image's size.
  */
 void dn_zoo_efficientnet_b0_add (struct dn_build *build, struct dn_shape levels[3]);
+
+/* A residual block of diffusion networks, to 'out' channels; 'time' features of the
+ * time are added within (0: none).
+ */
+void dn_zoo_diffusion_residual_add (struct dn_build *build, double out, double time);
+
+/* Their attention between positions, with heads of 'head_dim'. */
+void dn_zoo_diffusion_attention_add (struct dn_build *build, double head_dim);
+
+/* The encoder from an image to latents of 'latent' channels, which does not learn and
+ * is run forward only.
+ */
+void dn_zoo_latents_add (struct dn_build *build, double latent);
+
+/* Parts of transformers that a condition modulates. Two linear layers from 'features'
+ * to 'hidden' features of the condition; one from these to 'n' scales, shifts or gates
+ * per feature; a norm whose result is scaled and shifted; a gate, then the sum with
+ * what the block began with.
+ */
+void dn_zoo_condition_add (struct dn_build *build,
+                           double features,
+                           double hidden,
+                           bool bias);
+void dn_zoo_modulation_add (struct dn_build *build, double n, double hidden, bool bias);
+void dn_zoo_modulate (struct dn_build *build);
+void dn_zoo_gated_add (struct dn_build *build);
+
+/* Encoders of text. */
+enum dn_zoo_text {
+    DN_ZOO_TEXT_NONE,
+    DN_ZOO_TEXT_CLIP_L,
+    DN_ZOO_TEXT_OPENCLIP_H, /* without its last layer */
+    DN_ZOO_TEXT_OPENCLIP_G, /* with its projection */
+    DN_ZOO_N_TEXTS
+};
+
+/* One of them over 'tokens' tokens, which does not learn and is run forward only. The
+ * tokens are added to the sample. No effect for DN_ZOO_TEXT_NONE.
+ */
+void dn_zoo_text_add (struct dn_build *build, enum dn_zoo_text text, double tokens);
+
+/* CLIP-L/14 over the cursor's image, without its head. The cursor is then on the
+ * features of the patches and the class token.
+ */
+void dn_zoo_clip_vision_add (struct dn_build *build);
 
 /* The family of model=cnn, whose sizes come from the specification only. */
 extern const struct dn_zoo_family dn_zoo_generic;
