@@ -51,6 +51,7 @@ struct dn_zoo_family {
     X (nnunet)                                                                         \
     X (detection)                                                                      \
     X (dense)                                                                          \
+    X (segment)                                                                        \
     X (bert)                                                                           \
     X (gpt)                                                                            \
     X (seq2seq)                                                                        \
