@@ -78,6 +78,7 @@ struct dn_zoo_family {
     X (tacotron2)                                                                      \
     X (waveglow)                                                                       \
     X (yolo)                                                                           \
+    X (yolo_csp)                                                                       \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
