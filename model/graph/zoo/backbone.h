@@ -61,14 +61,33 @@ void dn_backbone_add_stage (struct dn_build *build,
                             const struct dn_backbone *backbone,
                             int i);
 
+/* A network of four branches of several sizes: 'channels' in the first one, twice as many
+ * in each further one, which begins with the next stage.
+ */
+struct dn_hrnet {
+    double channels;
+    double blocks;                         /* of each branch of a module */
+    double modules[DN_BACKBONE_STAGES - 1]; /* of each stage after the first */
+};
+
+void dn_hrnet_add (struct dn_build *build,
+                   const struct dn_hrnet *hrnet,
+                   struct dn_shape levels[DN_BACKBONE_STAGES]);
+
+/* MobileNetV2 without its last convolution; the sizes after the second end at an eighth
+ * of the image's. The levels are those that mmsegmentation takes.
+ */
+void dn_mobilenet_v2_add (struct dn_build *build,
+                          struct dn_shape levels[DN_BACKBONE_STAGES]);
+
 /* A feature pyramid (arXiv 1612.03144): lateral 1x1 convolutions, sums from above and
- * 3x3 convolutions on the levels 'first' to 3; the results take their place. With
- * 'norm' each convolution has a normalisation of groups instead of a bias.
+ * 3x3 convolutions on the levels 'first' to 3; the results take their place. Each
+ * convolution has a normalisation, or a bias if that is DN_NORM_PLAIN.
  */
 void dn_pyramid_add (struct dn_build *build,
                      struct dn_shape levels[DN_BACKBONE_STAGES],
                      int first,
-                     bool norm);
+                     enum dn_norm norm);
 
 /* A convolution with bias that keeps the size, and a rectifier. */
 void dn_pyramid_add_conv_relu (struct dn_build *build, double out);

@@ -112,7 +112,7 @@ static void add_levels (struct dn_build *build,
 {
     struct dn_shape top = levels[3];
 
-    dn_pyramid_add (build, levels, FIRST, false);
+    dn_pyramid_add (build, levels, FIRST, DN_NORM_PLAIN);
     build->at = levels[3];
     if (row->above) {
         build->at = top;

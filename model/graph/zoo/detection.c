@@ -88,12 +88,15 @@ struct detection {
     struct dn_zoo_entry entry;
     const struct head *head;
     enum neck neck;
+    enum dn_norm norm; /* of the pyramid and the heads; DN_NORM_PLAIN: none */
     struct dn_backbone backbone;
 };
 
 /* clang-format off */
+#define ROW_OF(name, head, neck, norm, ...)                                            \
+    {{name, "detection"}, &(head), neck, norm, {__VA_ARGS__}}
 #define ROW(name, head, neck, ...)                                                     \
-    {{name, "detection"}, &(head), neck, {.frozen = true, __VA_ARGS__}}
+    ROW_OF (name, head, neck, DN_NORM_PLAIN, .frozen = true, __VA_ARGS__)
 
 #define TORCHVISION(name, head)                                                        \
     ROW (name, head, NECK_FPN, .net = DN_RESNET_50, .norm = DN_BACKBONE_SCALES)
@@ -142,6 +145,14 @@ static const struct detection rows[] = {
     DETECTRON ("panoptic_fpn_r_101", panoptic, NECK_FPN, .net = DN_RESNET_101),
     DETECTRON ("mask_rcnn_r_50_fpn_dconv_c3_c5", mask, NECK_FPN,
                .net = DN_RESNET_50, .deform = 1),
+    ROW_OF ("mask_rcnn_r_50_fpn_gn", mask, NECK_FPN, DN_NORM_GROUP, .frozen = true,
+            .net = DN_RESNET_50, .norm = DN_BACKBONE_GROUP),
+    ROW_OF ("mask_rcnn_r_50_fpn_syncbn", mask, NECK_FPN, DN_NORM_BATCH, .frozen = true,
+            .net = DN_RESNET_50),
+    ROW_OF ("scratch_mask_rcnn_r_50_fpn_gn", mask, NECK_FPN, DN_NORM_GROUP,
+            .net = DN_RESNET_50, .norm = DN_BACKBONE_GROUP),
+    ROW_OF ("scratch_mask_rcnn_r_50_fpn_syncbn", mask, NECK_FPN, DN_NORM_BATCH,
+            .net = DN_RESNET_50),
     MMDETECTION_C4 ("rpn", rpn),
     MMDETECTION_C4 ("fast_rcnn", fast),
     MMDETECTION_C4 ("fast_mask_rcnn", fast_mask),
@@ -220,16 +231,44 @@ static void add_classes (struct dn_build *build, const struct head *head)
     dn_build_linear (build, 4 * boxes, true);
 }
 
-/* The regions of one box head on a pyramid or a dilated stage. */
+/* The first dimension counts regions; kernels do not extend over it. */
+static void add_region_convs (struct dn_build *build,
+                              int n,
+                              double out,
+                              enum dn_norm norm)
+{
+    struct dn_conv conv = {.out = out,
+                           .kernel = {1, 3, 3},
+                           .stride = {1, 1, 1},
+                           .pad = {0, 1, 1},
+                           .groups = 1,
+                           .bias = norm == DN_NORM_PLAIN};
+
+    for (int i = 0; i < n; i++) {
+        dn_build_conv_of (build, &conv);
+        if (norm != DN_NORM_PLAIN)
+            dn_build_norm (build, norm);
+        dn_build_activation (build, DN_ACTIVATION_RELU);
+    }
+}
+
+/* The regions of one box head on a pyramid or a dilated stage: two layers, or with
+ * normalisation four convolutions and one layer.
+ */
 static void add_regions (struct dn_build *build,
                          const struct head *head,
-                         double channels)
+                         double channels,
+                         enum dn_norm norm)
 {
+    bool plain = norm == DN_NORM_PLAIN;
+
     add_crop (build, channels, REGIONS, REGION_SIZE);
+    add_region_convs (build, plain ? 0 : 4, channels, norm);
     build->at = (struct dn_shape){.channels = channels * REGION_SIZE * REGION_SIZE,
                                   .dim = {REGIONS},
-                                  .n_dims = 1};
-    for (int i = 0; i < 2; i++) {
+                                  .n_dims = 1,
+                                  .kept = !plain};
+    for (int i = 0; i < (plain ? 2 : 1); i++) {
         dn_build_linear (build, REGION_HIDDEN, true);
         dn_build_activation (build, DN_ACTIVATION_RELU);
     }
@@ -261,30 +300,15 @@ static void add_mask_outputs (struct dn_build *build, double classes)
     dn_build_loss (build);
 }
 
-/* The first dimension counts regions; kernels do not extend over it. */
-static void add_region_convs (struct dn_build *build, int n, double out)
-{
-    struct dn_conv conv = {.out = out,
-                           .kernel = {1, 3, 3},
-                           .stride = {1, 1, 1},
-                           .pad = {0, 1, 1},
-                           .groups = 1,
-                           .bias = true};
-
-    for (int i = 0; i < n; i++) {
-        dn_build_conv_of (build, &conv);
-        dn_build_activation (build, DN_ACTIVATION_RELU);
-    }
-}
-
 static void add_masks (struct dn_build *build,
                        const struct head *head,
-                       double channels)
+                       double channels,
+                       enum dn_norm norm)
 {
     double classes = DN_WANT (build, classes, head->classes);
 
     add_crop (build, channels, MASK_REGIONS, MASK_SIZE);
-    add_region_convs (build, 4, DN_PYRAMID);
+    add_region_convs (build, 4, DN_PYRAMID, norm);
     /* As one image of all regions: stride and kernel are equal, so nothing overlaps. */
     add_joined (build);
     add_mask_outputs (build, classes);
@@ -325,7 +349,7 @@ static void add_masks_flow (struct dn_build *build, const struct head *head, int
             dn_build_activation (build, DN_ACTIVATION_RELU);
             dn_build_add (build);
         }
-        add_region_convs (build, 4, DN_PYRAMID);
+        add_region_convs (build, 4, DN_PYRAMID, DN_NORM_PLAIN);
     }
     build->shared = false;
     add_joined (build);
@@ -337,7 +361,7 @@ static void add_masks_flow (struct dn_build *build, const struct head *head, int
 static void add_keypoints (struct dn_build *build)
 {
     add_crop (build, DN_PYRAMID, MASK_REGIONS, MASK_SIZE);
-    add_region_convs (build, 8, 512);
+    add_region_convs (build, 8, 512, DN_NORM_PLAIN);
     add_joined (build);
     dn_build_conv_transpose (build, KEYPOINTS, 4, 2, 1, true);
     dn_build_upsample (build, 2);
@@ -423,7 +447,7 @@ static void add_others (struct dn_build *build,
         else if (row->neck == NECK_C4)
             add_masks_c4 (build, head, levels[0].channels);
         else
-            add_masks (build, head, levels[0].channels);
+            add_masks (build, head, levels[0].channels, row->norm);
     }
     if (head->keypoints)
         add_keypoints (build);
@@ -451,7 +475,7 @@ static void add_heads (struct dn_build *build,
         if (row->neck == NECK_C4)
             add_regions_c4 (build, head, &row->backbone, levels[0].channels);
         else
-            add_regions (build, head, levels[0].channels);
+            add_regions (build, head, levels[0].channels, row->norm);
         kernels += MATCH_KERNELS;
     }
     dn_build_each (build, kernels);
@@ -469,7 +493,7 @@ static void build_detection (struct dn_build *build, const void *data)
         build->at.dim[i] = ceil (build->at.dim[i] / PADDING) * PADDING;
     dn_backbone_add (build, &row->backbone, levels);
     if (row->neck == NECK_FPN) {
-        dn_pyramid_add (build, levels, 0, false);
+        dn_pyramid_add (build, levels, 0, row->norm);
         build->at = levels[3];
         dn_build_pool (build, &(struct dn_pool){DN_POOL_MAX, .kernel = 1, .stride = 2});
         levels[4] = build->at;

@@ -6,18 +6,18 @@
  */
 #include "backbone.h"
 
-/* A convolution, with a bias or with a normalisation of groups. */
-static void add_conv (struct dn_build *build, int kernel, bool norm)
+/* A convolution with a bias or a normalisation. */
+static void add_conv (struct dn_build *build, int kernel, enum dn_norm norm)
 {
-    dn_build_conv (build, DN_PYRAMID, kernel, 1, kernel / 2, 1, !norm);
-    if (norm)
-        dn_build_norm (build, DN_NORM_GROUP);
+    dn_build_conv (build, DN_PYRAMID, kernel, 1, kernel / 2, 1, norm == DN_NORM_PLAIN);
+    if (norm != DN_NORM_PLAIN)
+        dn_build_norm (build, norm);
 }
 
 void dn_pyramid_add (struct dn_build *build,
                      struct dn_shape levels[DN_BACKBONE_STAGES],
                      int first,
-                     bool norm)
+                     enum dn_norm norm)
 {
     /* A level is kept by the next stage's convolution. */
     for (int i = DN_BACKBONE_STAGES - 1; i >= first; i--) {

@@ -30,6 +30,8 @@ struct segment {
     double classes;
     double dims[2];
     struct dn_backbone backbone;
+    struct dn_hrnet hrnet; /* of channels > 0: in its place */
+    bool mobile;           /* MobileNetV2 in its place */
 };
 
 void dn_segment_take (struct dn_build *build, struct dn_segment *segment, int level)
@@ -209,7 +211,7 @@ static void add_upernet (struct dn_build *build, struct dn_segment *segment)
 
 static void add_fpn (struct dn_build *build, struct dn_segment *segment)
 {
-    dn_pyramid_add (build, segment->levels, 0, false);
+    dn_pyramid_add (build, segment->levels, 0, DN_NORM_PLAIN);
     for (int i = 0; i <= TOP; i++) {
         dn_segment_take (build, segment, i);
         for (int j = 0; j < (i > 0 ? i : 1); j++) {
@@ -241,6 +243,39 @@ static void add_pointrend (struct dn_build *build, struct dn_segment *segment)
     dn_build_copy (build);
     dn_build_linear (build, segment->classes, true);
     dn_build_loss (build);
+}
+
+/* All levels, interpolated to the first. */
+static void add_joined (struct dn_build *build, const struct dn_segment *segment)
+{
+    double channels = segment->levels[0].channels;
+
+    for (int i = 1; i <= TOP; i++) {
+        build->at = segment->levels[i];
+        dn_segment_resize (build, &segment->levels[0]);
+        channels += build->at.channels;
+    }
+    build->at.channels = channels - segment->levels[0].channels;
+    dn_build_concat (build, &segment->levels[0]);
+    dn_build_keep (build);
+}
+
+static void add_fcn_joined (struct dn_build *build, struct dn_segment *segment)
+{
+    add_joined (build, segment);
+    add_conv (build, build->at.channels, 1);
+    add_loss (build, segment);
+}
+
+static void add_ocrnet_joined (struct dn_build *build, struct dn_segment *segment)
+{
+    struct dn_shape joined;
+
+    add_joined (build, segment);
+    joined = build->at;
+    add_conv (build, joined.channels, 1);
+    add_loss (build, segment);
+    dn_segment_add_objects (build, segment, &joined);
 }
 
 /* torchvision: one convolution, dropout, classes. */
@@ -276,7 +311,8 @@ static void add_narrow_deeplab (struct dn_build *build, struct dn_segment *segme
 
 /* clang-format off */
 #define ROW(name, head, auxiliary, ...)                                                \
-    {{name, "segment"}, head, auxiliary, 19, {512, 1024}, {.deep = true, __VA_ARGS__}}
+    {{name, "segment"}, head, auxiliary, 19, {512, 1024},                              \
+     .backbone = {.deep = true, __VA_ARGS__}}
 #define PLAIN(name, head, auxiliary)                                                   \
     ROW (name "_r50", head, auxiliary, .net = DN_RESNET_50),                           \
     ROW (name "_r101", head, auxiliary, .net = DN_RESNET_101)
@@ -287,7 +323,16 @@ static void add_narrow_deeplab (struct dn_build *build, struct dn_segment *segme
     ROW (name "_r101_d16", head, auxiliary, .net = DN_RESNET_101, .dense = 3)
 #define TORCHVISION(name, head, resnet)                                                \
     {{name, "segment"}, head, add_narrow_auxiliary, 21, {520, 520},                    \
-     {.net = resnet, .dense = 2}}
+     .backbone = {.net = resnet, .dense = 2}}
+
+#define HRNET(name, ...)                                                               \
+    {{"fcn_" name, "segment"}, add_fcn_joined, NULL, 19, {512, 1024},                  \
+     .hrnet = {__VA_ARGS__}},                                                          \
+    {{"ocrnet_" name, "segment"}, add_ocrnet_joined, NULL, 19, {512, 1024},            \
+     .hrnet = {__VA_ARGS__}}
+#define MOBILE(name, head)                                                             \
+    {{name "_m_v2_d8", "segment"}, head, add_auxiliary, 19, {512, 1024},               \
+     .mobile = true}
 
 static const struct segment rows[] = {
     TORCHVISION ("fcn_resnet50", add_narrow_fcn, DN_RESNET_50),
@@ -313,6 +358,13 @@ static const struct segment rows[] = {
     D8 ("nonlocal", dn_segment_nonlocal, add_auxiliary),
     D8 ("ocrnet", dn_segment_ocrnet, NULL),
     D8 ("psanet", dn_segment_psanet, add_auxiliary),
+    HRNET ("hr18s", 18, 2, {1, 3, 2}),
+    HRNET ("hr18", 18, 4, {1, 4, 3}),
+    HRNET ("hr48", 48, 4, {1, 4, 3}),
+    MOBILE ("fcn", add_fcn),
+    MOBILE ("pspnet", add_psp),
+    MOBILE ("deeplabv3", add_deeplab),
+    MOBILE ("deeplabv3plus", add_deeplab_plus),
     /* End of rows */
 };
 /* clang-format on */
@@ -324,7 +376,12 @@ static void build_segment (struct dn_build *build, const void *data)
 
     dn_build_image_of (build, 3, row->dims, 2, 4);
     segment.image = build->at;
-    dn_backbone_add (build, &row->backbone, segment.levels);
+    if (row->hrnet.channels > 0)
+        dn_hrnet_add (build, &row->hrnet, segment.levels);
+    else if (row->mobile)
+        dn_mobilenet_v2_add (build, segment.levels);
+    else
+        dn_backbone_add (build, &row->backbone, segment.levels);
     row->head (build, &segment);
     if (row->auxiliary)
         row->auxiliary (build, &segment);

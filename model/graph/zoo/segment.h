@@ -40,4 +40,11 @@ void dn_segment_nonlocal (struct dn_build *build, struct dn_segment *segment);
 void dn_segment_ocrnet (struct dn_build *build, struct dn_segment *segment);
 void dn_segment_psanet (struct dn_build *build, struct dn_segment *segment);
 
+/* The second part of object context, on 'from', after a first head whose classes are at
+ * the cursor.
+ */
+void dn_segment_add_objects (struct dn_build *build,
+                             struct dn_segment *segment,
+                             struct dn_shape *from);
+
 #endif

@@ -407,10 +407,12 @@ void dn_segment_psanet (struct dn_build *build, struct dn_segment *segment)
     dn_segment_end (build, segment);
 }
 
-/* Regions of the classes that a first head finds, with attention of all positions to
+/* Regions of the classes that the first head finds, with attention of all positions to
  * them.
  */
-void dn_segment_ocrnet (struct dn_build *build, struct dn_segment *segment)
+void dn_segment_add_objects (struct dn_build *build,
+                             struct dn_segment *segment,
+                             struct dn_shape *from)
 {
     struct dn_shape regions = {
         .channels = CHANNELS, .dim = {segment->classes, 1}, .n_dims = 2};
@@ -418,11 +420,9 @@ void dn_segment_ocrnet (struct dn_build *build, struct dn_segment *segment)
     struct dn_shape out;
     double positions;
 
-    dn_segment_take (build, segment, THIRD);
-    add_conv (build, INNER, 3);
-    dn_segment_end (build, segment);
     dn_build_softmax (build);
-    dn_segment_take (build, segment, TOP);
+    build->at = *from;
+    dn_build_keep (build);
     add_conv (build, CHANNELS, 3);
     start = build->at;
     positions = dn_shape_positions (&start);
@@ -439,4 +439,12 @@ void dn_segment_ocrnet (struct dn_build *build, struct dn_segment *segment)
     dn_build_concat (build, &start);
     add_conv (build, CHANNELS, 1);
     dn_segment_end (build, segment);
+}
+
+void dn_segment_ocrnet (struct dn_build *build, struct dn_segment *segment)
+{
+    dn_segment_take (build, segment, THIRD);
+    add_conv (build, INNER, 3);
+    dn_segment_end (build, segment);
+    dn_segment_add_objects (build, segment, &segment->levels[TOP]);
 }

@@ -70,6 +70,7 @@ struct dn_zoo_family {
     X (gnmt)                                                                           \
     X (quartznet)                                                                      \
     X (ssd)                                                                            \
+    X (ssd_vgg)                                                                        \
     X (wide_deep)                                                                      \
     X (dcgan)                                                                          \
     X (efficientdet)                                                                   \
