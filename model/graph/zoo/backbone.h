@@ -46,6 +46,7 @@ struct dn_backbone {
     bool frozen; /* the stem and the first stage do not learn */
     bool deep;   /* three 3x3 convolutions are the stem (ResNet-C of He et al., arXiv
                     1812.01187) */
+    bool early;  /* the stride of a bottleneck is in its first convolution */
     int stages;  /* how many are built; 0: all */
     int dense;   /* the stages from this one on have no stride but dilation; 0: none */
     int deform;  /* the stages from this one on are deformable (arXiv 1811.11168); 0 */

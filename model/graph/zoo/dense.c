@@ -4,7 +4,8 @@
  * them, as in detection.c: torchvision (retinanet_resnet50_fpn) takes the level above
  * the pyramid from the pyramid, the others from the backbone. The network that MLPerf
  * trains (retinanet_resnext50_32x4d_fpn) is torchvision's on the 264 classes of
- * OpenImages that it uses. Matching counts as small kernels, image by image.
+ * OpenImages that it uses; its submitters match the boxes of a batch at once, padded to
+ * the same number. Otherwise matching counts as small kernels, image by image.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -30,6 +31,7 @@ struct dense {
     struct dn_zoo_entry entry;
     bool fcos;
     bool above; /* the level above the pyramid comes from the backbone */
+    bool at_once; /* the boxes of all images of a batch are matched */
     double classes;
     double dims[2];
     struct dn_backbone backbone;
@@ -37,10 +39,10 @@ struct dense {
 
 /* clang-format off */
 #define ROW(name, fcos, above, classes, ...)                                           \
-    {{name, "detection"}, fcos, above, classes, {800, 1333}, {__VA_ARGS__}}
+    {{name, "detection"}, fcos, above, false, classes, {800, 1333}, {__VA_ARGS__}}
 #define DETECTRON(name, resnet)                                                        \
     ROW (name, false, true, 80, .net = resnet, .norm = DN_BACKBONE_FIXED,              \
-         .frozen = true)
+         .frozen = true, .early = true)
 #define MMDETECTION(name, resnet)                                                      \
     ROW (name, false, true, 80, .net = resnet, .norm = DN_BACKBONE_SCALES,             \
          .frozen = true)
@@ -48,7 +50,7 @@ struct dense {
 static const struct dense rows[] = {
     ROW ("retinanet_resnet50_fpn", false, false, 91, .net = DN_RESNET_50),
     ROW ("fcos_resnet50_fpn", true, false, 91, .net = DN_RESNET_50),
-    {{"retinanet_resnext50_32x4d_fpn", "detection"}, false, false, 264, {800, 800},
+    {{"retinanet_resnext50_32x4d_fpn", "detection"}, false, false, true, 264, {800, 800},
      {.net = DN_RESNEXT_50_32X4D, .norm = DN_BACKBONE_FIXED, .frozen = true}},
     DETECTRON ("retinanet_r_50_fpn", DN_RESNET_50),
     DETECTRON ("retinanet_r_101_fpn", DN_RESNET_101),
@@ -140,7 +142,8 @@ static void build_dense (struct dn_build *build, const void *data)
         levels[i].kept = true;
     add_tower (build, levels, row->fcos, anchors * 4, row->fcos ? 1 : 0);
     dn_build_loss (build);
-    dn_build_each (build, MATCH_KERNELS);
+    if (!row->at_once)
+        dn_build_each (build, MATCH_KERNELS);
 }
 
 const struct dn_zoo_family dn_zoo_dense = DN_ZOO_FAMILY (rows, build_dense);

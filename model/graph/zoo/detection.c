@@ -5,7 +5,8 @@
  * residual network with a feature pyramid, on its fourth stage (c4) or on its dilated
  * fifth (dc5). Three libraries name them: torchvision (maskrcnn_resnet50_fpn),
  * detectron2 (mask_rcnn_r_50_fpn) and mmdetection (mask_rcnn_r50_fpn). They start from a
- * backbone pretrained on ImageNet: its stem, first stage and statistics are frozen; only
+ * backbone pretrained on ImageNet (detectron2's ResNet and that of c4 is the one of the
+ * original authors, with strides in the 1x1 convolutions): its stem, first stage and statistics are frozen; only
  * in detectron2 the scales do not count as parameters. In training, 512 regions are
  * sampled per image, of which at most 128 have masks or keypoints; those numbers are
  * counted. Matching and suppression count as small kernels, image by image.
@@ -103,21 +104,24 @@ struct detection {
 
 #define DETECTRON(name, head, neck, ...)                                               \
     ROW (name, head, neck, .norm = DN_BACKBONE_FIXED, __VA_ARGS__)
+#define ORIGINAL(name, head, neck, ...)                                                \
+    DETECTRON (name, head, neck, .early = true, __VA_ARGS__)
 #define DETECTRON_C4(name, head)                                                       \
-    DETECTRON (name "_r_50_c4", head, NECK_C4, .net = DN_RESNET_50, .stages = 3),      \
-    DETECTRON (name "_r_101_c4", head, NECK_C4, .net = DN_RESNET_101, .stages = 3)
+    ORIGINAL (name "_r_50_c4", head, NECK_C4, .net = DN_RESNET_50, .stages = 3),      \
+    ORIGINAL (name "_r_101_c4", head, NECK_C4, .net = DN_RESNET_101, .stages = 3)
 #define DETECTRON_DC5(name, head)                                                      \
-    DETECTRON (name "_r_50_dc5", head, NECK_DC5, .net = DN_RESNET_50, .dense = 3),     \
-    DETECTRON (name "_r_101_dc5", head, NECK_DC5, .net = DN_RESNET_101, .dense = 3)
+    ORIGINAL (name "_r_50_dc5", head, NECK_DC5, .net = DN_RESNET_50, .dense = 3),     \
+    ORIGINAL (name "_r_101_dc5", head, NECK_DC5, .net = DN_RESNET_101, .dense = 3)
 #define DETECTRON_FPN(name, head)                                                      \
-    DETECTRON (name "_r_50_fpn", head, NECK_FPN, .net = DN_RESNET_50),                 \
-    DETECTRON (name "_r_101_fpn", head, NECK_FPN, .net = DN_RESNET_101),               \
+    ORIGINAL (name "_r_50_fpn", head, NECK_FPN, .net = DN_RESNET_50),                 \
+    ORIGINAL (name "_r_101_fpn", head, NECK_FPN, .net = DN_RESNET_101),               \
     DETECTRON (name "_x_101_32x8d_fpn", head, NECK_FPN, .net = DN_RESNEXT_101_32X8D)
 
 #define MMDETECTION(name, head, neck, ...)                                             \
     ROW (name, head, neck, .norm = DN_BACKBONE_SCALES, __VA_ARGS__)
 #define MMDETECTION_C4(name, head)                                                     \
-    MMDETECTION (name "_r50_c4", head, NECK_C4, .net = DN_RESNET_50, .stages = 3)
+    MMDETECTION (name "_r50_c4", head, NECK_C4, .net = DN_RESNET_50, .stages = 3,         \
+                 .early = true)
 #define MMDETECTION_FPN(name, head)                                                    \
     MMDETECTION (name "_r50_fpn", head, NECK_FPN, .net = DN_RESNET_50),                \
     MMDETECTION (name "_r101_fpn", head, NECK_FPN, .net = DN_RESNET_101),              \
@@ -141,14 +145,14 @@ static const struct detection rows[] = {
     DETECTRON_FPN ("mask_rcnn", mask),
     DETECTRON_FPN ("keypoint_rcnn", keypoint),
     DETECTRON_FPN ("cascade_mask_rcnn", cascade_one_mask),
-    DETECTRON ("panoptic_fpn_r_50", panoptic, NECK_FPN, .net = DN_RESNET_50),
-    DETECTRON ("panoptic_fpn_r_101", panoptic, NECK_FPN, .net = DN_RESNET_101),
-    DETECTRON ("mask_rcnn_r_50_fpn_dconv_c3_c5", mask, NECK_FPN,
+    ORIGINAL ("panoptic_fpn_r_50", panoptic, NECK_FPN, .net = DN_RESNET_50),
+    ORIGINAL ("panoptic_fpn_r_101", panoptic, NECK_FPN, .net = DN_RESNET_101),
+    ORIGINAL ("mask_rcnn_r_50_fpn_dconv_c3_c5", mask, NECK_FPN,
                .net = DN_RESNET_50, .deform = 1),
     ROW_OF ("mask_rcnn_r_50_fpn_gn", mask, NECK_FPN, DN_NORM_GROUP, .frozen = true,
             .net = DN_RESNET_50, .norm = DN_BACKBONE_GROUP),
     ROW_OF ("mask_rcnn_r_50_fpn_syncbn", mask, NECK_FPN, DN_NORM_BATCH, .frozen = true,
-            .net = DN_RESNET_50),
+            .net = DN_RESNET_50, .early = true),
     ROW_OF ("scratch_mask_rcnn_r_50_fpn_gn", mask, NECK_FPN, DN_NORM_GROUP,
             .net = DN_RESNET_50, .norm = DN_BACKBONE_GROUP),
     ROW_OF ("scratch_mask_rcnn_r_50_fpn_syncbn", mask, NECK_FPN, DN_NORM_BATCH,

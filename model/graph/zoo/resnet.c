@@ -152,14 +152,15 @@ static void add_block (struct dn_build *build,
     double width = net->bottleneck ? DN_WANT_REAL (build, width, 1) : 1;
     double out = net->bottleneck ? 4 * planes : planes;
     double inner = floor (planes * net->group_width * width / 64) * net->groups;
+    int early = backbone->early ? stride : 1;
     struct dn_shape end;
 
     if (net->bottleneck) {
-        add_conv_norm_relu (build, backbone, inner, 1, 1, 1);
+        add_conv_norm_relu (build, backbone, inner, 1, early, 1);
         if (deform)
-            add_deformable (build, backbone, inner, stride, net->groups);
+            add_deformable (build, backbone, inner, stride / early, net->groups);
         else
-            add_conv_norm_relu (build, backbone, inner, 3, stride, net->groups);
+            add_conv_norm_relu (build, backbone, inner, 3, stride / early, net->groups);
         add_conv_norm (build, backbone, out, 1, 1, 1);
     } else {
         add_conv_norm_relu (build, backbone, planes, 3, stride, 1);
