@@ -30,6 +30,7 @@
 struct dense {
     struct dn_zoo_entry entry;
     bool fcos;
+    bool norm;    /* of groups, in the towers */
     bool above; /* the level above the pyramid comes from the backbone */
     bool at_once; /* the boxes of all images of a batch are matched */
     double classes;
@@ -39,7 +40,7 @@ struct dense {
 
 /* clang-format off */
 #define ROW(name, fcos, above, classes, ...)                                           \
-    {{name, "detection"}, fcos, above, false, classes, {800, 1333}, {__VA_ARGS__}}
+    {{name, "detection"}, fcos, fcos, above, false, classes, {800, 1333}, {__VA_ARGS__}}
 #define DETECTRON(name, resnet)                                                        \
     ROW (name, false, true, 80, .net = resnet, .norm = DN_BACKBONE_FIXED,              \
          .frozen = true, .early = true)
@@ -50,7 +51,9 @@ struct dense {
 static const struct dense rows[] = {
     ROW ("retinanet_resnet50_fpn", false, false, 91, .net = DN_RESNET_50),
     ROW ("fcos_resnet50_fpn", true, false, 91, .net = DN_RESNET_50),
-    {{"retinanet_resnext50_32x4d_fpn", "detection"}, false, false, true, 264, {800, 800},
+    {{"retinanet_resnet50_fpn_v2", "detection"}, false, true, true, false, 91,
+     {800, 1333}, {.net = DN_RESNET_50}},
+    {{"retinanet_resnext50_32x4d_fpn", "detection"}, false, false, false, true, 264, {800, 800},
      {.net = DN_RESNEXT_50_32X4D, .norm = DN_BACKBONE_FIXED, .frozen = true}},
     DETECTRON ("retinanet_r_50_fpn", DN_RESNET_50),
     DETECTRON ("retinanet_r_101_fpn", DN_RESNET_101),
@@ -63,11 +66,11 @@ static const struct dense rows[] = {
 /* clang-format on */
 
 /* The convolutions of a tower on one level. */
-static void add_convs (struct dn_build *build, bool norm)
+static void add_convs (struct dn_build *build, const struct dense *row)
 {
     for (int i = 0; i < 4; i++) {
-        dn_build_conv (build, DN_PYRAMID, 3, 1, 1, 1, true);
-        if (norm)
+        dn_build_conv (build, DN_PYRAMID, 3, 1, 1, 1, row->fcos || !row->norm);
+        if (row->norm)
             dn_build_norm (build, DN_NORM_GROUP);
         dn_build_activation (build, DN_ACTIVATION_RELU);
     }
@@ -78,7 +81,7 @@ static void add_convs (struct dn_build *build, bool norm)
  */
 static void add_tower (struct dn_build *build,
                        const struct dn_shape *levels,
-                       bool norm,
+                       const struct dense *row,
                        double out,
                        double more)
 {
@@ -86,7 +89,7 @@ static void add_tower (struct dn_build *build,
         struct dn_shape end;
 
         build->at = levels[i];
-        add_convs (build, norm);
+        add_convs (build, row);
         end = build->at;
         dn_build_conv (build, out, 3, 1, 1, 1, true);
         if (more > 0) {
@@ -137,10 +140,10 @@ static void build_dense (struct dn_build *build, const void *data)
         build->at.dim[i] = ceil (build->at.dim[i] / PADDING) * PADDING;
     dn_backbone_add (build, &row->backbone, levels);
     add_levels (build, row, levels);
-    add_tower (build, levels, row->fcos, anchors * classes, 0);
+    add_tower (build, levels, row, anchors * classes, 0);
     for (int i = FIRST; i < END; i++)
         levels[i].kept = true;
-    add_tower (build, levels, row->fcos, anchors * 4, row->fcos ? 1 : 0);
+    add_tower (build, levels, row, anchors * 4, row->fcos ? 1 : 0);
     dn_build_loss (build);
     if (!row->at_once)
         dn_build_each (build, MATCH_KERNELS);

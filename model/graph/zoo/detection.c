@@ -62,6 +62,7 @@ struct head {
     bool keypoints;
     bool semantic;   /* a semantic branch (Panoptic FPN) */
     bool flow;       /* of a hybrid task cascade */
+    int depth;       /* convolutions before the proposals; 0: one */
     double classes;  /* default */
     bool background; /* is one more class */
 };
@@ -69,6 +70,10 @@ struct head {
 static const struct head maskrcnn = {.boxes = 1, .masks = 1, .classes = 91};
 static const struct head fasterrcnn = {.boxes = 1, .classes = 91};
 static const struct head keypointrcnn = {.boxes = 1, .keypoints = true, .classes = 2};
+
+static const struct head maskrcnn_v2 = {
+    .boxes = 1, .masks = 1, .depth = 2, .classes = 91};
+static const struct head fasterrcnn_v2 = {.boxes = 1, .depth = 2, .classes = 91};
 
 #define COCO .classes = 80, .background = true
 static const struct head rpn = {COCO};
@@ -102,6 +107,9 @@ struct detection {
 #define TORCHVISION(name, head)                                                        \
     ROW (name, head, NECK_FPN, .net = DN_RESNET_50, .norm = DN_BACKBONE_SCALES)
 
+#define TORCHVISION_V2(name, head)                                                     \
+    ROW_OF (name, head, NECK_FPN, DN_NORM_BATCH, .frozen = true, .net = DN_RESNET_50)
+
 #define DETECTRON(name, head, neck, ...)                                               \
     ROW (name, head, neck, .norm = DN_BACKBONE_FIXED, __VA_ARGS__)
 #define ORIGINAL(name, head, neck, ...)                                                \
@@ -134,6 +142,8 @@ static const struct detection rows[] = {
     TORCHVISION ("maskrcnn_resnet50_fpn", maskrcnn),
     TORCHVISION ("fasterrcnn_resnet50_fpn", fasterrcnn),
     TORCHVISION ("keypointrcnn_resnet50_fpn", keypointrcnn),
+    TORCHVISION_V2 ("maskrcnn_resnet50_fpn_v2", maskrcnn_v2),
+    TORCHVISION_V2 ("fasterrcnn_resnet50_fpn_v2", fasterrcnn_v2),
     DETECTRON_C4 ("rpn", rpn),
     DETECTRON_C4 ("faster_rcnn", faster),
     DETECTRON_C4 ("mask_rcnn", mask),
@@ -190,15 +200,18 @@ static void add_outputs (struct dn_build *build, double anchors)
 
 /* Region proposals on 'n' levels with one set of parameters. */
 static void add_proposals (struct dn_build *build,
+                           const struct head *head,
                            struct dn_shape *levels,
-                           int n,
-                           double anchors)
+                           int n)
 {
+    double anchors = n > 1 ? LEVEL_ANCHORS : SINGLE_ANCHORS;
+
     for (int i = 0; i < n; i++) {
         build->at = levels[i];
         dn_build_keep (build);
         levels[i].kept = true;
-        dn_pyramid_add_conv_relu (build, levels[i].channels);
+        for (int j = 0; j < (head->depth ? head->depth : 1); j++)
+            dn_pyramid_add_conv_relu (build, levels[i].channels);
         add_outputs (build, anchors);
         build->shared = true;
     }
@@ -468,8 +481,7 @@ static void add_heads (struct dn_build *build,
     double kernels = 0;
 
     if (!head->given) {
-        add_proposals (
-            build, levels, n, n > 1 ? LEVEL_ANCHORS : SINGLE_ANCHORS);
+        add_proposals (build, head, levels, n);
         kernels = n * LEVEL_KERNELS + MATCH_KERNELS;
     }
     if (head->flow)
