@@ -52,8 +52,7 @@ void dn_segment_resize (struct dn_build *build, const struct dn_shape *other)
     dn_build_op (build, &op);
 }
 
-/* Classes at the size of the image, and their loss. */
-static void add_loss (struct dn_build *build, const struct dn_segment *segment)
+void dn_segment_loss (struct dn_build *build, const struct dn_segment *segment)
 {
     struct dn_shape classes;
 
@@ -67,7 +66,7 @@ static void add_loss (struct dn_build *build, const struct dn_segment *segment)
 void dn_segment_end (struct dn_build *build, const struct dn_segment *segment)
 {
     dn_build_elementwise (build, 1);
-    add_loss (build, segment);
+    dn_segment_loss (build, segment);
 }
 
 static void add_conv (struct dn_build *build, double out, int kernel)
@@ -264,7 +263,7 @@ static void add_fcn_joined (struct dn_build *build, struct dn_segment *segment)
 {
     add_joined (build, segment);
     add_conv (build, build->at.channels, 1);
-    add_loss (build, segment);
+    dn_segment_loss (build, segment);
 }
 
 static void add_ocrnet_joined (struct dn_build *build, struct dn_segment *segment)
@@ -274,7 +273,7 @@ static void add_ocrnet_joined (struct dn_build *build, struct dn_segment *segmen
     add_joined (build, segment);
     joined = build->at;
     add_conv (build, joined.channels, 1);
-    add_loss (build, segment);
+    dn_segment_loss (build, segment);
     dn_segment_add_objects (build, segment, &joined);
 }
 
@@ -287,7 +286,7 @@ static void add_narrow (struct dn_build *build,
     dn_segment_take (build, segment, level);
     add_conv (build, channels, 3);
     dn_build_dropout (build);
-    add_loss (build, segment);
+    dn_segment_loss (build, segment);
 }
 
 static void add_narrow_fcn (struct dn_build *build, struct dn_segment *segment)
@@ -306,7 +305,7 @@ static void add_narrow_deeplab (struct dn_build *build, struct dn_segment *segme
     add_conv (build, NARROW, 1);
     dn_build_dropout (build);
     add_conv (build, NARROW, 3);
-    add_loss (build, segment);
+    dn_segment_loss (build, segment);
 }
 
 /* clang-format off */

@@ -25,6 +25,9 @@ void dn_segment_take (struct dn_build *build, struct dn_segment *segment, int le
  */
 void dn_segment_end (struct dn_build *build, const struct dn_segment *segment);
 
+/* The same without dropout. */
+void dn_segment_loss (struct dn_build *build, const struct dn_segment *segment);
+
 /* Interpolate to the size of 'other'. */
 void dn_segment_resize (struct dn_build *build, const struct dn_shape *other);
 

@@ -51,7 +51,9 @@ struct dn_zoo_family {
     X (nnunet)                                                                         \
     X (detection)                                                                      \
     X (dense)                                                                          \
+    X (detr)                                                                           \
     X (segment)                                                                        \
+    X (segformer)                                                                      \
     X (bert)                                                                           \
     X (gpt)                                                                            \
     X (seq2seq)                                                                        \
