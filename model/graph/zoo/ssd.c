@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "backbone.h"
 #include "zoo.h"
 
 struct ssd {
@@ -51,11 +52,13 @@ static void add_outputs (struct dn_build *build, double n, double classes)
 
 static void build_ssd (struct dn_build *build, const void *row)
 {
+    const struct dn_backbone backbone = {.net = DN_RESNET_50, .stages = 3, .dense = 2};
     double classes = DN_WANT (build, classes, 81);
+    struct dn_shape levels[DN_BACKBONE_STAGES];
 
     (void) row;
     dn_build_image (build, 3, 300, 2, 4);
-    dn_zoo_resnet50_add_dense (build);
+    dn_backbone_add (build, &backbone, levels);
     add_outputs (build, boxes[0], classes);
     for (int i = 0; i < N_BLOCKS; i++) {
         int stride = blocks[i].stride;

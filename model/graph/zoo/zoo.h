@@ -50,6 +50,10 @@ struct dn_zoo_family {
     X (unet)                                                                           \
     X (nnunet)                                                                         \
     X (detection)                                                                      \
+    X (dense)                                                                          \
+    X (detr)                                                                           \
+    X (segment)                                                                        \
+    X (segformer)                                                                      \
     X (bert)                                                                           \
     X (gpt)                                                                            \
     X (seq2seq)                                                                        \
@@ -68,6 +72,7 @@ struct dn_zoo_family {
     X (gnmt)                                                                           \
     X (quartznet)                                                                      \
     X (ssd)                                                                            \
+    X (ssd_vgg)                                                                        \
     X (wide_deep)                                                                      \
     X (dcgan)                                                                          \
     X (efficientdet)                                                                   \
@@ -83,6 +88,7 @@ struct dn_zoo_family {
     X (mmdit)                                                                          \
     X (clip)                                                                           \
     X (llava)                                                                          \
+    X (yolo_csp)                                                                       \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
@@ -93,19 +99,6 @@ DN_ZOO_FAMILIES (DN_ZOO_DECLARE)
  * synthesis draw them at random and pad a batch to its longest.
  */
 #define DN_SPEECH_PADDING 1.5
-
-/* ResNet-50 from the stem on, with the activation after each of its four stages: the
- * backbone of detectors.
- */
-void dn_zoo_resnet50_add (struct dn_build *build, struct dn_shape levels[4]);
-
-/* The same as detectors fine-tune it: the stem, the first stage and the statistics are
- * frozen.
- */
-void dn_zoo_resnet50_add_tuned (struct dn_build *build, struct dn_shape levels[4]);
-
-/* Its first three stages, the third without stride: the backbone of SSD. */
-void dn_zoo_resnet50_add_dense (struct dn_build *build);
 
 /* EfficientNet-B0 up to its last block, with the activations at an eighth, a sixteenth
  * and a thirty-second of the image's size.
