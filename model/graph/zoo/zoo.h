@@ -76,6 +76,11 @@ struct dn_zoo_family {
     X (tacotron2)                                                                      \
     X (waveglow)                                                                       \
     X (yolo)                                                                           \
+    X (video)                                                                          \
+    X (slowfast)                                                                       \
+    X (s3d)                                                                            \
+    X (x3d)                                                                            \
+    X (mvit)                                                                           \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
@@ -86,6 +91,28 @@ DN_ZOO_FAMILIES (DN_ZOO_DECLARE)
  * synthesis draw them at random and pad a batch to its longest.
  */
 #define DN_SPEECH_PADDING 1.5
+
+/* A convolution of a clip without bias: over 'frames', which it steps through by 'hop',
+ * and over a square of 'pixels' with 'stride'. What is 0 is 1. Padded to keep the size.
+ */
+struct dn_clip_conv {
+    double out;
+    int frames;
+    int pixels;
+    int hop;
+    int stride;
+    double groups;
+};
+
+void dn_zoo_clip_conv (struct dn_build *build, const struct dn_clip_conv *conv);
+void dn_zoo_clip_conv_norm (struct dn_build *build, const struct dn_clip_conv *conv);
+void dn_zoo_clip_conv_norm_relu (struct dn_build *build,
+                                 const struct dn_clip_conv *conv);
+
+/* The largest of windows of 1 to 3 frames and pixels. What is not 1 is halved: windows
+ * of 2 by rounding down, padded windows of 3 by rounding up.
+ */
+void dn_zoo_clip_pool (struct dn_build *build, int frames, int pixels);
 
 /* ResNet-50 from the stem on, with the activation after each of its four stages: the
  * backbone of detectors.
