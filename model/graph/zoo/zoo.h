@@ -81,6 +81,10 @@ struct dn_zoo_family {
     X (s3d)                                                                            \
     X (x3d)                                                                            \
     X (mvit)                                                                           \
+    X (whisper)                                                                        \
+    X (conformer)                                                                      \
+    X (rnnt)                                                                           \
+    X (video_vit)                                                                      \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
@@ -113,6 +117,20 @@ void dn_zoo_clip_conv_norm_relu (struct dn_build *build,
  * of 2 by rounding down, padded windows of 3 by rounding up.
  */
 void dn_zoo_clip_pool (struct dn_build *build, int frames, int pixels);
+
+/* The blocks of Conformer networks. */
+struct dn_conformer {
+    double layers;
+    double hidden;
+    double heads;
+    double ffn;
+    int kernel;     /* of the convolution */
+    bool conv_bias; /* of the convolutions */
+    bool rotary;    /* positions are rotated into query and key, not relative */
+};
+
+void dn_zoo_conformer_add (struct dn_build *build,
+                           const struct dn_conformer *conformer);
 
 /* ResNet-50 from the stem on, with the activation after each of its four stages: the
  * backbone of detectors.
