@@ -257,7 +257,8 @@ static int print_json (const struct finding *finding)
     json_object_object_add (
         json,
         "unread",
-        dn_show_keys_json (given ? dn_subject_unread (&finding->subject) : 0));
+        dn_show_keys_json (given ? dn_subject_unread (&finding->subject)
+                                 : (struct dn_keyset){{0}}));
     dn_json_add_text (json, "ignored", finding->ignored[0] ? finding->ignored : NULL);
     dn_json_print (json);
     return DN_EXIT_DONE;

@@ -270,7 +270,7 @@ static void print_json (const struct dn_site *site,
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     struct json_object *candidates;
-    uint64_t unread = dn_subject_unread (subject);
+    struct dn_keyset unread = dn_subject_unread (subject);
 
     json_object_object_add (json, "spec", dn_show_spec_json (&subject->spec));
     json_object_object_add (json, "model", dn_show_model_json (&subject->graph));
@@ -282,7 +282,7 @@ static void print_json (const struct dn_site *site,
         if (n_cpus > 0)
             add_curve (row, site, subject, &runs[i], n_cpus);
         json_object_array_add (candidates, row);
-        unread |= runs[i].estimate->unread;
+        unread = dn_keyset_or (unread, runs[i].estimate->unread);
     }
     json_object_object_add (json, "unread", dn_show_keys_json (unread));
     if (batches)

@@ -13,7 +13,7 @@
 /* dn_predict () takes this as unknown: the run then has all CPUs that it needs. */
 #define CPUS_UNKNOWN (-1)
 
-uint64_t dn_subject_unread (const struct dn_subject *subject)
+struct dn_keyset dn_subject_unread (const struct dn_subject *subject)
 {
     const struct dn_case any = {.spec = &subject->spec, .graph = &subject->graph};
 

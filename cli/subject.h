@@ -33,7 +33,7 @@ int dn_subject_write (const struct dn_spec *spec,
                       struct dn_err *err);
 
 /* The keys that were given and that no prediction of a built subject uses. */
-uint64_t dn_subject_unread (const struct dn_subject *subject);
+struct dn_keyset dn_subject_unread (const struct dn_subject *subject);
 
 /* Read metadata text ("-": from stdin; or a sidecar's path) into spec and layers as it
  * was given. Return -1 with 'err' and 'subject' empty.

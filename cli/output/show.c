@@ -101,7 +101,7 @@ static struct json_object *key_json (const struct dn_spec *spec,
     }
 }
 
-struct json_object *dn_show_keys_json (uint64_t set)
+struct json_object *dn_show_keys_json (struct dn_keyset set)
 {
     struct json_object *array = json_object_new_array ();
     const struct dn_key *key;

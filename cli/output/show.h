@@ -32,7 +32,7 @@ struct dn_shown dn_show_real (double value, int decimals);
 struct json_object *dn_show_spec_json (const struct dn_spec *spec);
 
 /* The names of a set of keys. */
-struct json_object *dn_show_keys_json (uint64_t set);
+struct json_object *dn_show_keys_json (struct dn_keyset set);
 
 /* {"name", "params", "frozen_params", "forward_flops_per_sample"} */
 struct json_object *dn_show_model_json (const struct dn_graph *graph);

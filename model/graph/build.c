@@ -109,7 +109,7 @@ void dn_build_start (struct dn_build *build,
 /* Remember that the builder has read the key at 'offset'. */
 static void want (struct dn_build *build, size_t offset)
 {
-    build->wanted |= dn_spec_bit (offset);
+    build->wanted = dn_keyset_or (build->wanted, dn_keyset_of (offset));
 }
 
 double dn_build_int (struct dn_build *build, size_t offset, double otherwise)
@@ -309,6 +309,7 @@ void dn_build_op (struct dn_build *build, const struct dn_op *op)
     slot->steps = op->steps > 0 ? op->steps : 1;
     slot->calls = build->calls > 0 ? build->calls : 1;
     slot->frozen = build->frozen;
+    slot->expert = build->expert;
     slot->single = slot->single || slot->kind == DN_OP_LOSS;
     slot->saved += pending / slot->repeat;
     if (slot->frozen) {
@@ -378,7 +379,8 @@ int dn_build_finish (struct dn_build *build, struct dn_graph *graph)
         return -1;
     }
     build->graph.unread =
-        dn_spec_network_keys (build->spec) & ~build->wanted & ~DN_KEY_BIT (model);
+        dn_keyset_minus (dn_spec_network_keys (build->spec),
+                         dn_keyset_or (build->wanted, DN_KEYSET (model)));
     *graph = build->graph;
     build->graph = (struct dn_graph){0};
     return 0;

@@ -39,11 +39,12 @@ struct dn_build {
     double repeat;   /* how often the following operators occur in the network */
     bool shared;     /* the following operators use parameters already counted */
     bool frozen;     /* neither the following operators nor those before learn */
+    bool expert;     /* the following operators are those of experts */
     bool fixed_norm; /* normalisation has fixed statistics: a scale and a shift */
     double calls;    /* times that the host launches them in a loop; 0: once */
     double pending;  /* kept elements that are counted with the next operator */
     bool failed;     /* 'err' holds the first error */
-    uint64_t wanted; /* keys of the specification that the builder has read */
+    struct dn_keyset wanted; /* keys of the specification that the builder has read */
 };
 
 enum dn_norm {

@@ -15,9 +15,10 @@ struct dn_carriers dn_carriers_of (const struct dn_job *job)
 }
 
 /* The keys of the network in 'own', the sidecar's, that have another value in 'all'. */
-static uint64_t find_overridden (const struct dn_spec *own, const struct dn_spec *all)
+static struct dn_keyset find_overridden (const struct dn_spec *own,
+                                         const struct dn_spec *all)
 {
-    uint64_t overridden = 0;
+    struct dn_keyset overridden = {{0}};
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
 
@@ -30,9 +31,9 @@ static uint64_t find_overridden (const struct dn_spec *own, const struct dn_spec
         dn_spec_write_value (own, &keys[i], before);
         dn_spec_write_value (all, &keys[i], after);
         if (strcmp (before, after) != 0)
-            overridden |= UINT64_C (1) << i;
+            dn_keyset_add (&overridden, i);
     }
-    return overridden & ~DN_KEY_BIT (model);
+    return dn_keyset_minus (overridden, DN_KEYSET (model));
 }
 
 static int describe (const struct dn_carriers *carriers,

@@ -62,6 +62,7 @@ struct dn_op {
     int dims;     /* spatial ones of a convolution */
     bool first;   /* no gradient towards its input is computed */
     bool frozen;  /* nothing before it or in it learns: no backward pass */
+    bool expert;  /* of an expert: expert parallelism splits it */
     bool single;  /* in single precision, whatever the network's: losses, powers */
 };
 
@@ -76,11 +77,11 @@ struct dn_graph {
                              since few parameters learn; 0 */
     double flops; /* forward FLOPs per sample of convolutions and matrix products */
     double input; /* elements of one input sample */
-    double input_bytes; /* of one sample as it is copied to the device */
-    uint64_t unread;    /* keys that were given but have no effect, a bit per key */
-    double padding;     /* of a batch to its longest sample: padded over real; 1 */
-    bool whole_step;    /* the operators are those of a whole training step: nothing is
-                           added for its backward pass or optimizer */
+    double input_bytes;      /* of one sample as it is copied to the device */
+    struct dn_keyset unread; /* keys that were given but have no effect */
+    double padding;          /* of a batch to its longest sample: padded over real; 1 */
+    bool whole_step; /* the operators are those of a whole training step: nothing is
+                        added for its backward pass or optimizer */
     int64_t block_layers;  /* repeated blocks (checkpointing, pipeline), 0 if none */
     double block_boundary; /* elements between two blocks */
 };

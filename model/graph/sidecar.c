@@ -495,12 +495,14 @@ int dn_sidecar_compact (struct dn_span text,
  * label, and the predictor reads seq_len= and image=, where nobody changes what the
  * author of the layers wrote.
  */
-static uint64_t unread_beside (const struct dn_layers *layers,
-                               const struct dn_spec *spec)
+static struct dn_keyset unread_beside (const struct dn_layers *layers,
+                                       const struct dn_spec *spec)
 {
-    uint64_t read = DN_KEY_BIT (model) | DN_KEY_BIT (seq_len) | DN_KEY_BIT (image);
+    struct dn_keyset tokens = dn_keyset_or (DN_KEYSET (seq_len), DN_KEYSET (image));
+    struct dn_keyset read = dn_keyset_minus (tokens, layers->overridden);
 
-    return dn_spec_network_keys (spec) & (~read | layers->overridden);
+    return dn_keyset_minus (dn_spec_network_keys (spec),
+                            dn_keyset_or (read, DN_KEYSET (model)));
 }
 
 int dn_sidecar_graph (const struct dn_layers *layers,

@@ -94,8 +94,8 @@ void dn_transformer_add_attention (struct dn_build *build,
         dn_build_norm (build, transformer->norm);
 }
 
-/* From 'hidden' to 'ffn' features and through the activation. */
-static void add_inner (struct dn_build *build, const struct dn_transformer *transformer)
+void dn_transformer_add_inner (struct dn_build *build,
+                               const struct dn_transformer *transformer)
 {
     struct dn_shape start = build->at;
     struct dn_shape gate;
@@ -116,7 +116,7 @@ void dn_transformer_add_ffn (struct dn_build *build,
 {
     if (transformer->norm_first)
         dn_build_norm (build, transformer->norm);
-    add_inner (build, transformer);
+    dn_transformer_add_inner (build, transformer);
     if (transformer->inner_dropout)
         dn_build_dropout (build);
     dn_build_linear (build, transformer->hidden, transformer->bias);

@@ -50,6 +50,12 @@ void dn_transformer_add_attention (struct dn_build *build,
 void dn_transformer_add_ffn (struct dn_build *build,
                              const struct dn_transformer *transformer);
 
+/* From hidden= to ffn= features and through the activation: the first half of a
+ * feed-forward part.
+ */
+void dn_transformer_add_inner (struct dn_build *build,
+                               const struct dn_transformer *transformer);
+
 /* All blocks. */
 void dn_transformer_add_blocks (struct dn_build *build,
                                 const struct dn_transformer *transformer);

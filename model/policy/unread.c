@@ -9,7 +9,7 @@
 /* "experts=, top_k=": the keys of 'set' that describe the network, or the others.
  * Return how many they are.
  */
-static int write_keys (uint64_t set, bool network, char text[DN_REASON_MAX])
+static int write_keys (struct dn_keyset set, bool network, char text[DN_REASON_MAX])
 {
     struct dn_buf buf = dn_buf_on (text, DN_REASON_MAX);
     const struct dn_key *key;
@@ -35,7 +35,7 @@ bool dn_policy_reads_network (const struct dn_spec *spec,
     int n;
 
     if (decision->n_reasons == DN_REASONS_MAX)
-        return estimate->unread == 0;
+        return dn_keyset_is_empty (estimate->unread);
     reason = decision->reasons[decision->n_reasons];
     n = write_keys (estimate->unread, true, keys);
     if (n > 0) {

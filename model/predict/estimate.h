@@ -93,9 +93,9 @@ struct dn_estimate {
     double confidence;    /* 0..1 */
     double known;         /* share of the learned residual that counts, 0 without one */
     const char *bundle; /* the name of the bundle, borrowed from it; NULL without one */
-    double white_step_s; /* step_s.p50 of the shipped white box alone */
-    uint64_t unread;     /* given keys that the estimate does not depend on: a set */
-    double site;         /* factor on it from the site's own runs, 1 without any */
+    double white_step_s;     /* step_s.p50 of the shipped white box alone */
+    struct dn_keyset unread; /* given keys that the estimate does not depend on */
+    double site;             /* factor on it from the site's own runs, 1 without any */
 };
 
 /* Cost of the run at 'cost_per_hour' per device, or -1 when its time is unknown. */

@@ -126,4 +126,7 @@ const struct dn_optimizer_traits dn_optimizer_traits[DN_N_OPTIMIZERS] = {
     [DN_OPTIMIZER_ADADELTA] = {2, 7},
     [DN_OPTIMIZER_RMSPROP] = {1, 5},
     [DN_OPTIMIZER_NOVOGRAD] = {1, 12},
+    [DN_OPTIMIZER_LION] = {1, 5},
+    [DN_OPTIMIZER_MUON] = {1, 12},
+    [DN_OPTIMIZER_ADAM8BIT] = {2, 7},
 };

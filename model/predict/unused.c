@@ -77,6 +77,23 @@ static const struct rule {
 } rules[] = {
     {offsetof (struct dn_spec, layout), always},
     {offsetof (struct dn_spec, sample_bytes), always},
+    {offsetof (struct dn_spec, fused_optimizer), always},
+    {offsetof (struct dn_spec, lora), always},
+    {offsetof (struct dn_spec, lora_targets), always},
+    {offsetof (struct dn_spec, quant), always},
+    {offsetof (struct dn_spec, frozen), always},
+    {offsetof (struct dn_spec, attention), always},
+    {offsetof (struct dn_spec, packing), always},
+    {offsetof (struct dn_spec, seq_mean), always},
+    {offsetof (struct dn_spec, since), always},
+    {offsetof (struct dn_spec, torch), always},
+    {offsetof (struct dn_spec, sp), always},
+    {offsetof (struct dn_spec, vpp), always},
+    {offsetof (struct dn_spec, cp), always},
+    {offsetof (struct dn_spec, ep), always},
+    {offsetof (struct dn_spec, offload), always},
+    {offsetof (struct dn_spec, net), always},
+    {offsetof (struct dn_spec, budget), always},
     {offsetof (struct dn_spec, link), is_link_unread},
     {offsetof (struct dn_spec, workers), has_no_loader},
     {offsetof (struct dn_spec, decode), is_decode_unread},
@@ -88,12 +105,13 @@ static const struct rule {
     /* End of rules */
 };
 
-uint64_t dn_unread_keys (const struct dn_case *c)
+struct dn_keyset dn_unread_keys (const struct dn_case *c)
 {
-    uint64_t unread = 0;
+    struct dn_keyset unread = {{0}};
 
     for (size_t i = 0; i < DN_N_ELEMENTS (rules); i++)
         if (rules[i].is_unread (c))
-            unread |= dn_spec_bit (rules[i].offset);
-    return (dn_spec_given (c->spec) & unread) | c->graph->unread;
+            unread = dn_keyset_or (unread, dn_keyset_of (rules[i].offset));
+    return dn_keyset_or (dn_keyset_and (dn_spec_given (c->spec), unread),
+                         c->graph->unread);
 }

@@ -22,7 +22,8 @@ double dn_whitebox_doubt (const struct dn_case *c, bool learned)
     const struct dn_spec *spec = c->spec;
     double variance = 0;
     int n_assumed = 0;
-    int n_unread = __builtin_popcountll (dn_unread_keys (c) & ~c->graph->unread);
+    int n_unread =
+        dn_keyset_count (dn_keyset_minus (dn_unread_keys (c), c->graph->unread));
 
     if (spec->precision == DN_PRECISION_UNKNOWN)
         variance += k->sigma_precision * k->sigma_precision;

@@ -48,7 +48,7 @@ int64_t dn_whitebox_largest_batch (const struct dn_case *c,
  * the network that its graph does not read, and those of the training that may still
  * change the time. device NULL: any.
  */
-uint64_t dn_unread_keys (const struct dn_case *c);
+struct dn_keyset dn_unread_keys (const struct dn_case *c);
 
 /* The part of the step's variance that comes from assumed facts, and from what the
  * white box models poorly. With a learned residual ('learned') the distance from the

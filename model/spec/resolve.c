@@ -129,15 +129,16 @@ static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
 }
 
 /* The keys that 'result' has and 'given' has not. */
-static uint64_t find_derived (const struct dn_spec *given, const struct dn_spec *result)
+static struct dn_keyset find_derived (const struct dn_spec *given,
+                                      const struct dn_spec *result)
 {
     int n_keys;
     const struct dn_key *keys = dn_spec_keys (&n_keys);
-    uint64_t derived = given->derived;
+    struct dn_keyset derived = given->derived;
 
     for (int i = 0; i < n_keys; i++)
         if (dn_spec_has (result, &keys[i]) && !dn_spec_has (given, &keys[i]))
-            derived |= UINT64_C (1) << i;
+            dn_keyset_add (&derived, i);
     return derived;
 }
 

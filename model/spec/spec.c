@@ -24,6 +24,9 @@ static const char *const optimizer_text[] = {
     [DN_OPTIMIZER_ADADELTA] = "adadelta",
     [DN_OPTIMIZER_RMSPROP] = "rmsprop",
     [DN_OPTIMIZER_NOVOGRAD] = "novograd",
+    [DN_OPTIMIZER_LION] = "lion",
+    [DN_OPTIMIZER_MUON] = "muon",
+    [DN_OPTIMIZER_ADAM8BIT] = "adam8bit",
 };
 static const char *const checkpointing_text[] = {
     [DN_CHECKPOINTING_UNKNOWN] = "unknown",
@@ -61,6 +64,27 @@ static const char *const parallel_text[] = {
     [DN_PARALLEL_ZERO2] = "zero2",
     [DN_PARALLEL_ZERO3] = "zero3",
     [DN_PARALLEL_FSDP] = "fsdp",
+    [DN_PARALLEL_HSDP] = "hsdp",
+};
+static const char *const offload_text[] = {
+    [DN_OFFLOAD_UNKNOWN] = "unknown",
+    [DN_OFFLOAD_NONE] = "none",
+    [DN_OFFLOAD_OPTIMIZER] = "optimizer",
+    [DN_OFFLOAD_PARAMS] = "params",
+    [DN_OFFLOAD_ACTIVATIONS] = "activations",
+};
+static const char *const quant_text[] = {
+    [DN_QUANT_UNKNOWN] = "unknown",
+    [DN_QUANT_NONE] = "none",
+    [DN_QUANT_INT8] = "int8",
+    [DN_QUANT_NF4] = "nf4",
+};
+static const char *const attention_text[] = {
+    [DN_ATTENTION_UNKNOWN] = "unknown",
+    [DN_ATTENTION_AUTO] = "auto",
+    [DN_ATTENTION_FLASH] = "flash",
+    [DN_ATTENTION_FUSED] = "fused",
+    [DN_ATTENTION_PLAIN] = "plain",
 };
 static const char *const link_text[] = {
     [DN_LINK_UNKNOWN] = "unknown",
@@ -123,6 +147,9 @@ const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
 
 #define ARCH  "architecture"
 #define TRAIN "training"
+#define FINE  "fine-tuning"
+#define ATT   "attention"
+#define SOFT  "software"
 #define WORK  "amount of work"
 #define PAR   "parallelism"
 #define INPUT "input"
@@ -145,9 +172,13 @@ static const struct dn_key keys[] = {
          "vocabulary; recommenders: embedding rows over all tables"),
     INT (ARCH, experts, 1, 65536, "experts of a mixture"),
     INT (ARCH, top_k, 1, 4096, "experts that each token visits"),
+    INT (ARCH, shared_experts, 0, 4096, "experts that every token visits"),
+    INT (ARCH, expert_ffn, 1, 1e7, "inner size of one expert"),
+    REAL (ARCH, capacity, 0.1, 1000, "places of an expert over its mean load"),
     INT (ARCH, seq_len, 1, 1e8, "tokens of one sample; audio: samples or 10 ms frames"),
     INT (ARCH, tgt_len, 1, 1e8, "tokens of the target of one sample"),
     INT (ARCH, mem_len, 0, 1e8, "tokens of the memory (Transformer-XL)"),
+    INT (ARCH, window, 1, 1e8, "tokens that a token attends to"),
     {"image",
      ARCH,
      DN_KEY_IMAGE,
@@ -184,10 +215,20 @@ static const struct dn_key keys[] = {
     ENUM (TRAIN, optimizer, DN_N_OPTIMIZERS, "none: forward and backward only"),
     ENUM (TRAIN, checkpointing, DN_N_CHECKPOINTINGS, "activation recomputation"),
     INT (TRAIN, compile, 0, 1, "1 with torch.compile or XLA"),
-    REAL (TRAIN, trainable, 0, 1, "share of the parameters that learns"),
+    INT (TRAIN, fused_optimizer, 0, 1, "1: the optimizer is one kernel"),
     ENUM (TRAIN, layout, DN_N_LAYOUTS, "memory layout of images"),
     ENUM (TRAIN, framework, DN_N_FRAMEWORKS, "framework"),
     ENUM (TRAIN, stack, DN_N_STACKS, "ngc: the vendor's tuned container"),
+    INT (FINE, lora, 1, 65536, "rank of the adapters"),
+    NAME (FINE, lora_targets, "attention, all, or names joined by +"),
+    ENUM (FINE, quant, DN_N_QUANTS, "format of frozen weights"),
+    REAL (FINE, trainable, 0, 1, "share of the parameters that learns"),
+    NAME (FINE, frozen, "what does not learn: names joined by +"),
+    ENUM (ATT, attention, DN_N_ATTENTIONS, "kernels of attention"),
+    INT (ATT, packing, 0, 1, "1: samples are joined to full sequences"),
+    INT (ATT, seq_mean, 1, 1e8, "mean tokens of a sample, where lengths vary"),
+    INT (SOFT, since, 2015, 2100, "year of the framework's release"),
+    NAME (SOFT, torch, "version of PyTorch, such as 2.4"),
     REAL (WORK, epochs, 0.001, 1e6, "passes over the data set"),
     INT (WORK, steps, 1, 1e12, "optimizer steps"),
     NAME (WORK, dataset, "name in the data-set table"),
@@ -200,9 +241,15 @@ static const struct dn_key keys[] = {
     INT (PAR, nodes, 1, 1e5, "nodes of the whole job"),
     ENUM (PAR, parallel, DN_N_PARALLELS, "data parallelism: replicated or sharded"),
     INT (PAR, tp, 1, 1024, "tensor-parallel GPUs"),
+    INT (PAR, sp, 0, 1, "1: sequence parallelism beside tp="),
     INT (PAR, pp, 1, 1024, "pipeline stages"),
+    INT (PAR, vpp, 1, 1024, "model chunks of a stage (interleaved schedule)"),
+    INT (PAR, cp, 1, 1024, "context-parallel GPUs, which share a sequence"),
+    INT (PAR, ep, 1, 4096, "GPUs that share the experts of a layer"),
     INT (PAR, micro_batch, 1, 1e6, "samples per GPU and pipeline step"),
+    ENUM (PAR, offload, DN_N_OFFLOADS, "what the host's memory holds"),
     ENUM (PAR, link, DN_N_LINKS, "what connects the GPUs of a node"),
+    NAME (PAR, net, "between nodes: ib or ethernet with Gbit/s, as ib400"),
     INT (INPUT, workers, 0, 4096, "loader processes per GPU"),
     ENUM (INPUT, decode, DN_N_DECODES, "what the loader decodes"),
     ENUM (INPUT, input, DN_N_INPUTS, "synthetic: no loader; gpu: decoded on the GPU"),
@@ -217,6 +264,7 @@ static const struct dn_key keys[] = {
      {NULL, 0},
      "Slurm time within which the run must finish"},
     ENUM (WISH, objective, DN_N_OBJECTIVES, "what to minimise"),
+    REAL (WISH, budget, 0, 1e12, "most that the run may cost, in the site's money"),
     NAME (WISH, app, "name under which history is kept"),
     INT (WISH, probe, 0, 100000, "1: measure the job itself; N: for N steps"),
     /* End of keys */
@@ -296,12 +344,16 @@ bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key)
     return false;
 }
 
-uint64_t dn_spec_bit (size_t offset)
+_Static_assert(N_KEYS <= DN_KEYSET_MAX, "a set of keys holds the table");
+
+struct dn_keyset dn_keyset_of (size_t offset)
 {
+    struct dn_keyset set = {{0}};
+
     for (int i = 0; i < N_KEYS; i++)
         if (keys[i].offset == offset)
-            return UINT64_C (1) << i;
-    return 0;
+            dn_keyset_add (&set, i);
+    return set;
 }
 
 bool dn_key_is_network (const struct dn_key *key)
@@ -317,6 +369,8 @@ static bool is_neutral (const struct dn_spec *spec, const struct dn_key *key)
         return spec->experts == 1;
     case offsetof (struct dn_spec, top_k):
         return spec->top_k == 1;
+    case offsetof (struct dn_spec, shared_experts):
+        return spec->shared_experts == 0;
     case offsetof (struct dn_spec, mem_len):
         return spec->mem_len == 0;
     case offsetof (struct dn_spec, width):
@@ -328,30 +382,30 @@ static bool is_neutral (const struct dn_spec *spec, const struct dn_key *key)
     }
 }
 
-uint64_t dn_spec_given (const struct dn_spec *spec)
+struct dn_keyset dn_spec_given (const struct dn_spec *spec)
 {
-    uint64_t set = 0;
+    struct dn_keyset set = {{0}};
 
     for (int i = 0; i < N_KEYS; i++)
         if (dn_spec_has (spec, &keys[i]))
-            set |= UINT64_C (1) << i;
-    return set & ~spec->derived;
+            dn_keyset_add (&set, i);
+    return dn_keyset_minus (set, spec->derived);
 }
 
-uint64_t dn_spec_network_keys (const struct dn_spec *spec)
+struct dn_keyset dn_spec_network_keys (const struct dn_spec *spec)
 {
-    uint64_t set = dn_spec_given (spec);
+    struct dn_keyset others = {{0}};
 
     for (int i = 0; i < N_KEYS; i++)
         if (!dn_key_is_network (&keys[i]) || is_neutral (spec, &keys[i]))
-            set &= ~(UINT64_C (1) << i);
-    return set;
+            dn_keyset_add (&others, i);
+    return dn_keyset_minus (dn_spec_given (spec), others);
 }
 
-const struct dn_key *dn_spec_key_of (uint64_t set, int i)
+const struct dn_key *dn_spec_key_of (struct dn_keyset set, int i)
 {
     for (int k = 0; k < N_KEYS; k++)
-        if (set >> k & 1 && i-- == 0)
+        if (dn_keyset_has (&set, k) && i-- == 0)
             return &keys[k];
     return NULL;
 }
@@ -407,7 +461,7 @@ void dn_spec_write_value (const struct dn_spec *spec,
 static bool is_of_table (const struct dn_spec *spec, int i)
 {
     return keys[i].offset == offsetof (struct dn_spec, sample_bytes)
-           && (spec->derived >> i & 1);
+           && dn_keyset_has (&spec->derived, i);
 }
 
 bool dn_spec_write (const struct dn_spec *spec, char *text, size_t size)
@@ -564,7 +618,7 @@ static int fail_unknown (struct dn_span name, struct dn_err *err)
  */
 static int read_pair (struct dn_span pair,
                       struct dn_spec *spec,
-                      uint64_t *seen,
+                      struct dn_keyset *seen,
                       const char **at,
                       struct dn_err *err)
 {
@@ -579,10 +633,10 @@ static int read_pair (struct dn_span pair,
     if (!value.text || value.len == 0)
         return dn_err_set (
             err, DN_E_SYNTAX, "%s: no value, expected %s=..", key->name, key->name);
-    if (*seen & UINT64_C (1) << (key - keys))
+    if (dn_keyset_has (seen, (int) (key - keys)))
         return dn_err_set (
             err, DN_E_SYNTAX, "%s: given twice, expected once", key->name);
-    *seen |= UINT64_C (1) << (key - keys);
+    dn_keyset_add (seen, (int) (key - keys));
     *at = value.text;
     return read_value (key, value, spec, err);
 }
@@ -594,9 +648,8 @@ int dn_spec_read_at (struct dn_span text,
 {
     struct dn_spec result = *spec;
     struct dn_span rest = text;
-    uint64_t seen = 0;
+    struct dn_keyset seen = {{0}};
 
-    _Static_assert(N_KEYS <= 64, "a bit of 'seen' per key");
     if (text.len > DN_METADATA_MAX)
         return dn_err_set (err,
                            DN_E_LIMIT,

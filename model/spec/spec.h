@@ -15,6 +15,7 @@
 #include "base/deadline.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "spec/keyset.h"
 #include "spec/precision.h"
 
 enum dn_optimizer {
@@ -31,6 +32,9 @@ enum dn_optimizer {
     DN_OPTIMIZER_ADADELTA,
     DN_OPTIMIZER_RMSPROP,
     DN_OPTIMIZER_NOVOGRAD,
+    DN_OPTIMIZER_LION,
+    DN_OPTIMIZER_MUON,
+    DN_OPTIMIZER_ADAM8BIT,
     DN_N_OPTIMIZERS
 };
 
@@ -78,7 +82,34 @@ enum dn_parallel {
     DN_PARALLEL_ZERO2,
     DN_PARALLEL_ZERO3,
     DN_PARALLEL_FSDP,
+    DN_PARALLEL_HSDP, /* FSDP within a node, replicas between nodes */
     DN_N_PARALLELS
+};
+
+enum dn_offload {
+    DN_OFFLOAD_UNKNOWN,
+    DN_OFFLOAD_NONE,
+    DN_OFFLOAD_OPTIMIZER, /* optimizer state and update on the host */
+    DN_OFFLOAD_PARAMS,    /* these and the weights */
+    DN_OFFLOAD_ACTIVATIONS,
+    DN_N_OFFLOADS
+};
+
+enum dn_quant {
+    DN_QUANT_UNKNOWN,
+    DN_QUANT_NONE,
+    DN_QUANT_INT8,
+    DN_QUANT_NF4,
+    DN_N_QUANTS
+};
+
+enum dn_attention_kind {
+    DN_ATTENTION_UNKNOWN,
+    DN_ATTENTION_AUTO,
+    DN_ATTENTION_FLASH,
+    DN_ATTENTION_FUSED,
+    DN_ATTENTION_PLAIN,
+    DN_N_ATTENTIONS
 };
 
 enum dn_link {
@@ -162,9 +193,13 @@ struct dn_spec {
     int64_t vocab;
     int64_t experts;
     int64_t top_k;
+    int64_t shared_experts;
+    int64_t expert_ffn;
+    double capacity; /* of an expert, over its mean load */
     int64_t seq_len;
     int64_t tgt_len;
     int64_t mem_len;
+    int64_t window; /* tokens that a token attends to */
     struct dn_image image;
     int64_t in_channels;
     int64_t classes;
@@ -183,11 +218,24 @@ struct dn_spec {
     enum dn_precision precision;
     enum dn_optimizer optimizer;
     enum dn_checkpointing checkpointing;
-    int64_t compile;  /* 0, 1 */
-    double trainable; /* share of the parameters that learns */
+    int64_t compile;         /* 0, 1 */
+    int64_t fused_optimizer; /* 0, 1 */
     enum dn_layout layout;
     enum dn_framework framework;
     enum dn_stack stack;
+    /* fine-tuning */
+    int64_t lora; /* rank */
+    char lora_targets[DN_NAME_MAX];
+    enum dn_quant quant; /* of frozen weights */
+    double trainable;    /* share of the parameters that learns */
+    char frozen[DN_NAME_MAX];
+    /* attention */
+    enum dn_attention_kind attention;
+    int64_t packing;  /* 0, 1 */
+    int64_t seq_mean; /* mean tokens of a sample */
+    /* software */
+    int64_t since; /* year */
+    char torch[DN_NAME_MAX];
     /* amount of work */
     double epochs;
     int64_t steps; /* optimizer steps */
@@ -202,9 +250,15 @@ struct dn_spec {
     int64_t nodes;
     enum dn_parallel parallel;
     int64_t tp;
+    int64_t sp; /* 0, 1 */
     int64_t pp;
+    int64_t vpp; /* model chunks of a stage */
+    int64_t cp;
+    int64_t ep;
     int64_t micro_batch;
+    enum dn_offload offload;
     enum dn_link link;
+    char net[DN_NAME_MAX]; /* between nodes: "ib400" */
     /* input */
     int64_t workers; /* per GPU */
     enum dn_decode decode;
@@ -215,10 +269,10 @@ struct dn_spec {
     /* wishes */
     int64_t deadline; /* s */
     enum dn_objective objective;
+    double budget; /* in the unit of the rules Cost */
     char app[DN_NAME_MAX];
     int64_t probe; /* 0: none; 1: a probe of the usual steps; N > 1: of N steps */
-    /* keys that dn_spec_resolve () has filled in: a set of keys, none of the table */
-    uint64_t derived;
+    struct dn_keyset derived; /* keys that dn_spec_resolve () has filled in */
 };
 
 enum dn_key_type {
@@ -252,25 +306,24 @@ const struct dn_key *dn_spec_key (struct dn_span name);
 /* Has the key been given? */
 bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key);
 
-/* Sets of keys have a bit per row of the table. The bit of the key that is stored at
- * 'offset'; 0 if there is none.
- */
-uint64_t dn_spec_bit (size_t offset);
-#define DN_KEY_BIT(key) dn_spec_bit (offsetof (struct dn_spec, key))
+/* The set of the key that is stored at 'offset'; empty if there is none. */
+struct dn_keyset dn_keyset_of (size_t offset);
+#define DN_KEYSET(key) dn_keyset_of (offsetof (struct dn_spec, key))
 
 /* Does the key describe the network, and not how it is trained? */
 bool dn_key_is_network (const struct dn_key *key);
 
 /* The keys of the network that have been given, except those that state what holds for
- * any network without them: experts=1, top_k=1, mem_len=0, width=1, stem=imagenet.
+ * any network without them: experts=1, top_k=1, shared_experts=0, mem_len=0, width=1,
+ * stem=imagenet.
  */
-uint64_t dn_spec_network_keys (const struct dn_spec *spec);
+struct dn_keyset dn_spec_network_keys (const struct dn_spec *spec);
 
 /* The keys that have been given, and not derived from others by dn_spec_resolve (). */
-uint64_t dn_spec_given (const struct dn_spec *spec);
+struct dn_keyset dn_spec_given (const struct dn_spec *spec);
 
 /* The i-th key of a set, or NULL after the last. */
-const struct dn_key *dn_spec_key_of (uint64_t set, int i);
+const struct dn_key *dn_spec_key_of (struct dn_keyset set, int i);
 
 /* The value of a key as it would be written in metadata, "" when it is not set. */
 #define DN_VALUE_MAX 96

@@ -143,7 +143,8 @@ static void every_member_of_a_specification_is_a_key (void **state)
     (void) state;
     for (int i = 0; i < n_rows; i++)
         memset (covered + rows[i].offset, true, size_of (&rows[i]));
-    memset (covered + offsetof (struct dn_spec, derived), true, sizeof (uint64_t));
+    memset (
+        covered + offsetof (struct dn_spec, derived), true, sizeof (struct dn_keyset));
     for (size_t i = 0; i < sizeof (covered); i++) {
         gap = covered[i] ? 0 : gap + 1;
         assert_true (gap < 8);

@@ -104,6 +104,11 @@ static bool is_same_graph (const struct dn_graph *a, const struct dn_graph *b)
     return true;
 }
 
+static bool overlap (struct dn_keyset a, struct dn_keyset b)
+{
+    return !dn_keyset_is_empty (dn_keyset_and (a, b));
+}
+
 /* Give the key all its values on one network. One value may be the network's own, so
  * that it is read and changes nothing.
  */
@@ -118,21 +123,22 @@ static void try_network_key (const char *network,
     for (int i = 0; (value = value_of (key, i)); i++) {
         struct dn_spec spec;
         struct dn_graph graph = {0};
-        uint64_t bit = dn_spec_bit (key->offset);
+        struct dn_keyset bit = dn_keyset_of (key->offset);
         bool same;
         bool unread;
 
         if (!build (network, key, value, &spec, &graph))
             continue;
         same = is_same_graph (plain, &graph);
-        unread = (graph.unread & bit) != 0;
+        unread = overlap (graph.unread, bit);
         dn_graph_free (&graph);
         /* The predictor reads these of a network without layers. */
-        if (totals && bit & (DN_KEY_BIT (seq_len) | DN_KEY_BIT (image)))
+        if (totals
+            && overlap (bit, dn_keyset_or (DN_KEYSET (seq_len), DN_KEYSET (image))))
             continue;
         if (unread && !same)
             report (network, "%s=%s is unread, but changes it", key->name, value);
-        if (unread || !same || !(dn_spec_network_keys (&spec) & bit))
+        if (unread || !same || !overlap (dn_spec_network_keys (&spec), bit))
             continue;
         if (own)
             report (network,
@@ -158,7 +164,7 @@ static void network_keys_are_read_or_named (void **state)
 
         assert_int_equal (dn_spec_read (dn_span_of (network), &spec, NULL), 0);
         assert_int_equal (dn_graph_build (&spec, &plain, NULL), 0);
-        if (plain.unread)
+        if (!dn_keyset_is_empty (plain.unread))
             report (network, "unread without a key");
         for (int k = 0; k < n_keys; k++)
             if (dn_key_is_network (&keys[k]))
@@ -183,7 +189,7 @@ static void neutral_values_are_accepted (void **state)
                       NULL),
         0);
     assert_int_equal (dn_graph_build (&spec, &graph, NULL), 0);
-    assert_true (graph.unread == 0);
+    assert_true (dn_keyset_is_empty (graph.unread));
     dn_graph_free (&graph);
 }
 
@@ -231,7 +237,7 @@ static bool is_same_estimate (const struct dn_estimate *a, const struct dn_estim
     struct dn_estimate x = *a;
     struct dn_estimate y = *b;
 
-    x.unread = y.unread = 0;
+    x.unread = y.unread = (struct dn_keyset){{0}};
     return memcmp (&x, &y, sizeof (x)) == 0;
 }
 
@@ -248,6 +254,7 @@ static void try_training_key (const char *network,
 {
     struct dn_estimate plain;
     struct dn_range plain_step;
+    struct dn_keyset bit = dn_keyset_of (key->offset);
     const char *value;
     int n_silent = 0;
 
@@ -265,14 +272,13 @@ static void try_training_key (const char *network,
             continue;
         same = is_same_estimate (&plain, &now);
         effect->changes |= !same;
-        n_silent += same && !(now.unread & dn_spec_bit (key->offset)) ? 1 : 0;
-        if (!(now.unread & dn_spec_bit (key->offset)))
+        n_silent += same && !overlap (now.unread, bit) ? 1 : 0;
+        if (!overlap (now.unread, bit))
             continue;
-        if (!same && !(plain.unread & dn_spec_bit (key->offset)))
+        if (!same && !overlap (plain.unread, bit))
             report (
                 network, "%s: %s is unused, but changes the estimate", training, pair);
-        if (!(plain.unread & dn_spec_bit (key->offset))
-            && !(step.sigma > plain_step.sigma))
+        if (!overlap (plain.unread, bit) && !(step.sigma > plain_step.sigma))
             report (network, "%s: %s is unused, and as sure as before", training, pair);
     }
     if (n_silent > effect->n_silent)

@@ -69,7 +69,8 @@ void dn_zoo_unknown (struct dn_build *build)
     double outer;
 
     /* The predictor reads these. */
-    build->wanted |= DN_KEY_BIT (seq_len) | DN_KEY_BIT (image);
+    build->wanted = dn_keyset_or (
+        build->wanted, dn_keyset_or (DN_KEYSET (seq_len), DN_KEYSET (image)));
     if (build->spec->image.n_dims > 0)
         dn_build_image (build, 3, 224, build->spec->image.n_dims == 3 ? 3 : 2, 4);
     else

@@ -11,7 +11,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "graph/transformer.h"
+#include "graph/experts.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -123,50 +123,11 @@ static void add_side_end (struct dn_build *build, const struct style *style)
     dn_build_dropout (build);
 }
 
-/* Experts of a feed-forward part, and how many of them process a token. */
-struct experts {
-    double n; /* 0: none */
-    double top_k;
-};
-
-/* A feed-forward part for each expert, on the tokens that the router sends to it. */
-static void add_experts (struct dn_build *build,
-                         const struct dn_transformer *body,
-                         const struct experts *experts)
-{
-    struct dn_shape start;
-    double outer;
-
-    dn_build_norm (build, body->norm);
-    dn_build_elementwise (build, 1);
-    dn_build_keep (build);
-    start = build->at;
-    dn_build_linear (build, experts->n, false);
-    dn_build_softmax (build);
-    build->at = start;
-    build->at.kept = false;
-    build->at.dim[0] *= experts->top_k / experts->n;
-    outer = dn_build_repeat (build, experts->n);
-    dn_build_copy (build);
-    dn_build_linear (build, body->ffn, body->bias);
-    dn_build_activation (build, body->activation);
-    dn_build_dropout (build);
-    dn_build_linear (build, body->hidden, body->bias);
-    dn_build_keep (build);
-    dn_build_elementwise (build, 1);
-    dn_build_copy (build);
-    dn_build_repeat_end (build, outer);
-    build->at = start;
-    build->at.kept = false;
-    dn_build_dropout (build);
-    dn_build_add (build);
-}
-
 /* One layer; 'memory' is what a decoder attends to. */
 static void add_layer (struct dn_build *build,
                        const struct dn_transformer *body,
                        struct dn_shape *memory,
-                       const struct experts *experts)
+                       const struct dn_experts *experts)
 {
     struct dn_attention cross = body->attention;
 
@@ -175,7 +136,7 @@ static void add_layer (struct dn_build *build,
     if (memory)
         dn_transformer_add_attention (build, body, &cross);
     if (experts)
-        add_experts (build, body, experts);
+        dn_experts_add (build, body, experts);
     else
         dn_transformer_add_ffn (build, body);
 }
@@ -183,7 +144,7 @@ static void add_layer (struct dn_build *build,
 static void add_layers (struct dn_build *build,
                         const struct dn_transformer *body,
                         struct dn_shape *memory,
-                        const struct experts *experts)
+                        const struct dn_experts *experts)
 {
     double sparse = experts->n > 0 ? floor (body->layers / 2) : 0;
     double outer = dn_build_repeat (build, body->layers - sparse);
@@ -196,20 +157,12 @@ static void add_layers (struct dn_build *build,
     dn_build_repeat_end (build, outer);
 }
 
-static struct experts read_experts (struct dn_build *build, const struct seq2seq *row)
+static struct dn_experts read_experts (struct dn_build *build,
+                                       const struct seq2seq *row)
 {
-    struct experts experts = {0};
+    struct dn_experts experts = {.n = row->experts, .top_k = 1, .inner_dropout = true};
 
-    if (row->experts <= 0)
-        return experts;
-    experts.n = DN_WANT (build, experts, row->experts);
-    experts.top_k = DN_WANT (build, top_k, 1);
-    if (experts.top_k > experts.n)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "top_k: %g, expected at most experts %g",
-                       experts.top_k,
-                       experts.n);
+    dn_experts_read (build, &experts);
     return experts;
 }
 
@@ -238,7 +191,7 @@ static void build_seq2seq (struct dn_build *build, const void *data)
     const struct seq2seq *row = data;
     struct dn_transformer body = read_body (build, row);
     double vocab = DN_WANT (build, vocab, row->vocab);
-    struct experts experts = read_experts (build, row);
+    struct dn_experts experts = read_experts (build, row);
     struct dn_shape memory;
 
     dn_build_tokens (build, body.tokens);
