@@ -85,6 +85,7 @@ struct dn_zoo_family {
     X (conformer)                                                                      \
     X (rnnt)                                                                           \
     X (video_vit)                                                                      \
+    X (gnn)                                                                            \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
