@@ -86,6 +86,7 @@ struct dn_zoo_family {
     X (rnnt)                                                                           \
     X (video_vit)                                                                      \
     X (gnn)                                                                            \
+    X (mamba)                                                                          \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
