@@ -137,6 +137,7 @@ void dn_zoo_conformer_add (struct dn_build *build, const struct dn_conformer *co
 /* From a spectrogram to tokens. */
 static void add_stem (struct dn_build *build, double hidden, double frames)
 {
+    build->graph.decode = DN_DECODE_AUDIO;
     dn_build_features (build, DN_WANT (build, in_channels, FREQUENCIES), frames);
     build->at = (struct dn_shape){
         .channels = 1, .dim = {frames, build->at.channels}, .n_dims = 2, .input = true};

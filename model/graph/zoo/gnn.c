@@ -216,6 +216,7 @@ static void build_gnn (struct dn_build *build, const void *data)
                         .out = DN_WANT (build, hidden, row->hidden)};
     const struct dn_op graph = {.kind = DN_OP_COPY, .masks = EDGE_BYTES * edges};
 
+    build->graph.decode = DN_DECODE_NONE;
     build->at.channels = features;
     if ((nodes > 0) != (edges > 0)) {
         dn_build_fail (build,

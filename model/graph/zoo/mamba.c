@@ -252,6 +252,7 @@ static void build_mamba (struct dn_build *build, const void *data)
                        hidden,
                        HEAD_2 / EXPANSION,
                        build->graph.name);
+    build->graph.decode = DN_DECODE_TEXT;
     dn_build_tokens (build, DN_WANT (build, seq_len, rwkv ? 1024 : 2048));
     dn_build_embedding (build, vocab, hidden);
     if (rwkv)

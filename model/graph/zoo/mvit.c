@@ -274,6 +274,7 @@ static void build_mvit (struct dn_build *build, const void *data)
                                     .bias = true};
     struct grid grid;
 
+    build->graph.decode = DN_DECODE_VIDEO;
     dn_build_image_of (build, 3, clip, 3, 4);
     dn_build_conv_of (build, &patches);
     grid = (struct grid){build->at.dim[0], build->at.dim[1], build->at.dim[2]};

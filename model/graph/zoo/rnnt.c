@@ -65,6 +65,7 @@ static void build_rnnt (struct dn_build *build, const void *data)
     double pieces = DN_WANT (build, vocab, row->pieces);
     struct dn_shape speech;
 
+    build->graph.decode = DN_DECODE_AUDIO;
     dn_build_features (build,
                        DN_WANT (build, in_channels, row->features),
                        ceil (frames / JOINED_FRAMES));

@@ -80,6 +80,7 @@ static void build_s3d (struct dn_build *build, const void *row)
     static const double clip[] = {64, 224, 224};
 
     (void) row;
+    build->graph.decode = DN_DECODE_VIDEO;
     dn_build_image_of (build, 3, clip, 3, 4);
     add_separable (build, 64, 7, 2);
     dn_zoo_clip_pool (build, 1, 3);

@@ -187,6 +187,7 @@ static void build_slowfast (struct dn_build *build, const void *data)
     const struct slowfast *row = data;
     const double clip[] = {row->frames, 224, 224};
 
+    build->graph.decode = DN_DECODE_VIDEO;
     dn_build_image_of (build, 3, clip, 3, 4);
     if (row->joining)
         build_both (build, row);

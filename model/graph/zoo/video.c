@@ -142,6 +142,7 @@ static void build_video (struct dn_build *build, const void *data)
     const struct video *row = data;
     static const double clip[] = {16, 112, 112};
 
+    build->graph.decode = DN_DECODE_VIDEO;
     dn_build_image_of (build, 3, clip, 3, 4);
     if (row->stages[0] == CONVS_SPLIT) {
         dn_zoo_clip_conv_norm_relu (

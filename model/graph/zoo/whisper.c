@@ -40,6 +40,7 @@ static void add_encoder (struct dn_build *build,
 {
     struct dn_op positions = {.kind = DN_OP_ELEMENTWISE};
 
+    build->graph.decode = DN_DECODE_AUDIO;
     dn_build_features (build, frequencies, body->tokens);
     dn_build_conv (build, body->hidden, 3, 1, 1, 1, true);
     dn_build_activation (build, DN_ACTIVATION_GELU);

@@ -100,6 +100,7 @@ static void build_x3d (struct dn_build *build, const void *data)
 {
     const struct x3d *row = data;
 
+    build->graph.decode = DN_DECODE_VIDEO;
     dn_build_image_of (build, 3, row->clip, 3, 4);
     dn_zoo_clip_conv (
         build, &(struct dn_clip_conv){.out = stages[0].out, .pixels = 3, .stride = 2});
