@@ -87,6 +87,10 @@ struct dn_zoo_family {
     X (video_vit)                                                                      \
     X (gnn)                                                                            \
     X (mamba)                                                                          \
+    X (swin3d)                                                                         \
+    X (recsys)                                                                         \
+    X (points)                                                                         \
+    X (patchtst)                                                                       \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
