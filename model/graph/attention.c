@@ -47,9 +47,17 @@ static void add_key_value (struct dn_build *build,
         dn_build_keep (build);
     memory->kept = true;
     build->at.kept = true;
-    outer = dn_build_repeat (build, 2);
-    dn_build_linear (build, size->kv_heads * size->dim, attention->bias);
-    dn_build_repeat_end (build, outer);
+    if (attention->no_key_bias) {
+        struct dn_shape start = build->at;
+
+        dn_build_linear (build, size->kv_heads * size->dim, false);
+        build->at = start;
+        dn_build_linear (build, size->kv_heads * size->dim, attention->bias);
+    } else {
+        outer = dn_build_repeat (build, 2);
+        dn_build_linear (build, size->kv_heads * size->dim, attention->bias);
+        dn_build_repeat_end (build, outer);
+    }
     build->at = at;
 }
 

@@ -99,6 +99,7 @@ struct dn_attention {
     double memory_keys;      /* keys in addition to the tokens' own (Transformer-XL) */
     double out;              /* features of the output; 0: those of the input */
     bool bias;               /* of the query, key and value layers */
+    bool no_key_bias;        /* but not of the key layer (Whisper) */
     bool out_bias;
     bool fused;    /* one layer gives query, key and value */
     bool dropout;  /* of the probabilities */

@@ -78,6 +78,7 @@ struct dn_graph {
     double flops; /* forward FLOPs per sample of convolutions and matrix products */
     double input; /* elements of one input sample */
     double input_bytes;      /* of one sample as it is copied to the device */
+    enum dn_decode decode;   /* what samples are read from; unknown: by the operators */
     struct dn_keyset unread; /* keys that were given but have no effect */
     struct dn_keyset read;   /* keys of the network that its builder reads */
     double padding;          /* of a batch to its longest sample: padded over real; 1 */

@@ -393,6 +393,20 @@ static void cpus_follow_the_input_pipeline (void **state)
         4);
 }
 
+/* A spectrogram has as many numbers as a book has words, and a clip is many images. */
+static void what_samples_are_read_from_follows_the_network (void **state)
+{
+    const char *speech = "model=rnnt,batch=128,precision=fp16";
+    double clip = estimate ("model=r3d_18,batch=64,precision=fp16", A100, 1).step_s.p50;
+    double image =
+        estimate ("model=r3d_18,batch=64,precision=fp16,decode=jpeg", A100, 1)
+            .step_s.p50;
+
+    (void) state;
+    assert_true (estimate (speech, A100, 16).step_s.p50 < 0.5);
+    assert_true (clip > 2 * image);
+}
+
 static void starving_loaders_slow_the_step (void **state)
 {
     const char *text = "model=resnet18,batch=256,precision=fp16,decode=jpeg";
@@ -597,6 +611,8 @@ int main (void)
         TEST ("a job that cannot fit does not fit", a_job_that_cannot_fit_does_not_fit),
         TEST ("CPUs follow the input pipeline", cpus_follow_the_input_pipeline),
         TEST ("starving loaders slow the step", starving_loaders_slow_the_step),
+        TEST ("clips and speech are read as such, not as images or text",
+              what_samples_are_read_from_follows_the_network),
         TEST ("missing facts widen the bound", missing_facts_widen_the_bound),
         TEST ("energy is time times power, between idle and limit",
               energy_is_time_times_power_between_idle_and_limit),

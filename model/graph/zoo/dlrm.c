@@ -7,7 +7,9 @@
  *
  * dcn_v2 replaces the products by the low-rank cross network of Wang et al.
  * (2008.13535), as in torchrec's DLRM_DCN and DeepLearningExamples; layers= is the
- * number of its layers, hidden= their rank.
+ * number of its layers, hidden= their rank. dlrm_dcnv2 is the same with the data of
+ * MLPerf since 2023 (mlcommons/training, recommendation_v2): 214 rows of the tables are
+ * read for a sample and summed up per table.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,14 +22,16 @@ struct dlrm {
     double vocab;
     double features;
     double crosses; /* layers of a cross network in place of the pairs' products */
+    double reads;   /* rows of a table that a sample reads, on average */
 };
 
 /* Features within a cross layer. */
 #define CROSS_RANK 512
 
 static const struct dlrm rows[] = {
-    {{"dlrm", "dlrm"}, 13, 26, 187767399, 128, 0},
-    {{"dcn_v2", "dlrm"}, 13, 26, 187767399, 128, 3},
+    {{"dlrm", "dlrm"}, 13, 26, 187767399, 128, 0, 1},
+    {{"dcn_v2", "dlrm"}, 13, 26, 187767399, 128, 3, 1},
+    {{"dlrm_dcnv2", "dlrm"}, 13, 26, 204184588, 128, 3, 214.0 / 26},
     /* End of rows */
 };
 
@@ -37,24 +41,25 @@ static void add_layer (struct dn_build *build, double out)
     dn_build_activation (build, DN_ACTIVATION_RELU);
 }
 
-/* One row of each table. */
+/* 'reads' rows of each table, summed up. */
 static void add_tables (struct dn_build *build,
                         double tables,
                         double vocab,
-                        double features)
+                        double features,
+                        double reads)
 {
     struct dn_op op = {.kind = DN_OP_EMBEDDING,
                        .repeat = tables,
-                       .in = 1,
+                       .in = reads,
                        .out = features,
-                       .weights = features,
+                       .weights = reads * features,
                        .params = vocab / tables * features,
                        .tensors = 1,
-                       .masks = 8,
+                       .masks = 8 * reads,
                        .first = true};
 
-    build->graph.input += tables;
-    build->graph.input_bytes += 8 * tables;
+    build->graph.input += reads * tables;
+    build->graph.input_bytes += 8 * reads * tables;
     /* Programs written for such tables read all of them with one kernel. */
     build->calls = 1 / tables;
     dn_build_op (build, &op);
@@ -115,7 +120,7 @@ static void build_dlrm (struct dn_build *build, const void *data)
     add_layer (build, 512);
     add_layer (build, 256);
     add_layer (build, features);
-    add_tables (build, tables, vocab, features);
+    add_tables (build, tables, vocab, features, row->reads);
     if (row->crosses > 0)
         add_crosses (build, tables + 1, DN_WANT (build, layers, row->crosses));
     else

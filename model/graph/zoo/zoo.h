@@ -89,6 +89,21 @@ struct dn_zoo_family {
     X (clip)                                                                           \
     X (llava)                                                                          \
     X (yolo_csp)                                                                       \
+    X (video)                                                                          \
+    X (slowfast)                                                                       \
+    X (s3d)                                                                            \
+    X (x3d)                                                                            \
+    X (mvit)                                                                           \
+    X (whisper)                                                                        \
+    X (conformer)                                                                      \
+    X (rnnt)                                                                           \
+    X (video_vit)                                                                      \
+    X (gnn)                                                                            \
+    X (mamba)                                                                          \
+    X (swin3d)                                                                         \
+    X (recsys)                                                                         \
+    X (points)                                                                         \
+    X (patchtst)                                                                       \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
@@ -99,6 +114,55 @@ DN_ZOO_FAMILIES (DN_ZOO_DECLARE)
  * synthesis draw them at random and pad a batch to its longest.
  */
 #define DN_SPEECH_PADDING 1.5
+
+/* A convolution of a clip without bias: over 'frames', which it steps through by 'hop',
+ * and over a square of 'pixels' with 'stride'. What is 0 is 1. Padded to keep the size.
+ */
+struct dn_clip_conv {
+    double out;
+    int frames;
+    int pixels;
+    int hop;
+    int stride;
+    double groups;
+};
+
+void dn_zoo_clip_conv (struct dn_build *build, const struct dn_clip_conv *conv);
+void dn_zoo_clip_conv_norm (struct dn_build *build, const struct dn_clip_conv *conv);
+void dn_zoo_clip_conv_norm_relu (struct dn_build *build,
+                                 const struct dn_clip_conv *conv);
+
+/* The largest of windows of 1 to 3 frames and pixels. What is not 1 is halved: windows
+ * of 2 by rounding down, padded windows of 3 by rounding up.
+ */
+void dn_zoo_clip_pool (struct dn_build *build, int frames, int pixels);
+
+/* The blocks of Conformer networks. */
+struct dn_conformer {
+    double layers;
+    double hidden;
+    double heads;
+    double ffn;
+    int kernel;     /* of the convolution */
+    bool conv_bias; /* of the convolutions */
+    bool rotary;    /* positions are rotated into query and key, not relative */
+};
+
+void dn_zoo_conformer_add (struct dn_build *build,
+                           const struct dn_conformer *conformer);
+
+/* ResNet-50 from the stem on, with the activation after each of its four stages: the
+ * backbone of detectors.
+ */
+void dn_zoo_resnet50_add (struct dn_build *build, struct dn_shape levels[4]);
+
+/* The same as detectors fine-tune it: the stem, the first stage and the statistics are
+ * frozen.
+ */
+void dn_zoo_resnet50_add_tuned (struct dn_build *build, struct dn_shape levels[4]);
+
+/* Its first three stages, the third without stride: the backbone of SSD. */
+void dn_zoo_resnet50_add_dense (struct dn_build *build);
 
 /* EfficientNet-B0 up to its last block, with the activations at an eighth, a sixteenth
  * and a thirty-second of the image's size.
