@@ -53,6 +53,7 @@ enum dn_norm {
     DN_NORM_GROUP,
     DN_NORM_INSTANCE, /* with scale and shift */
     DN_NORM_RMS,      /* scale only */
+    DN_NORM_SCALE,    /* of layers, scale only */
     DN_NORM_PLAIN     /* no parameters */
 };
 
@@ -88,6 +89,13 @@ struct dn_pool {
     bool ceil; /* a window that is partly outside the input is used */
 };
 
+/* What is normalised after the layers of query and key, with a scale only. */
+enum dn_query_norm {
+    DN_QUERY_NORM_NONE,
+    DN_QUERY_NORM_HEAD, /* each head, all with one scale */
+    DN_QUERY_NORM_ALL   /* the features of all heads */
+};
+
 struct dn_attention {
     double heads;
     double kv_heads; /* 0: as 'heads' */
@@ -97,10 +105,14 @@ struct dn_attention {
     double out;              /* features of the output; 0: those of the input */
     bool bias;               /* of the query, key and value layers */
     bool out_bias;
-    bool fused;    /* one layer gives query, key and value */
-    bool dropout;  /* of the probabilities */
-    bool rotary;   /* positions are rotated into query and key */
-    bool unmasked; /* no mask is added */
+    bool fused;          /* one layer gives query, key and value */
+    bool dropout;        /* of the probabilities */
+    bool rotary;         /* positions are rotated into query and key */
+    bool unmasked;       /* no mask is added */
+    bool capped;         /* scores pass a scaled tanh */
+    bool sinks;          /* each head has a learned score that no token has */
+    double rotary_share; /* of a head's features; 0: all */
+    enum dn_query_norm query_norm;
 };
 
 struct dn_rnn {
