@@ -650,6 +650,7 @@ static struct dn_transformer read_body (struct dn_build *build, const struct gpt
     body.attention.bias = (style->biases & BIAS_QKV) != 0;
     body.attention.out_bias = (style->biases & BIAS_OUT) != 0;
     body.attention.fused = style->fused;
+    body.attention.causal = true;
     body.attention.rotary = style->rotary;
     body.attention.rotary_share = style->rotary_share;
     body.attention.query_norm = style->query_norm;
