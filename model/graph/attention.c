@@ -88,15 +88,54 @@ static void add_projections (struct dn_build *build,
         build, attention, size, attention->memory ? attention->memory : &source);
 }
 
+static void add_query_norm (struct dn_build *build,
+                            double heads,
+                            double positions,
+                            double dim,
+                            enum dn_query_norm norm)
+{
+    double elements = heads * positions * dim;
+    double features = norm == DN_QUERY_NORM_HEAD ? dim : heads * dim;
+    struct dn_op op = {.kind = DN_OP_NORM,
+                       .in = elements,
+                       .out = elements,
+                       .weights = features,
+                       .params = features,
+                       .tensors = 1,
+                       .saved = 2 * elements};
+
+    dn_build_op (build, &op);
+}
+
 /* Query and key rotated by their positions: two products, a rotation and a sum, of
- * both.
+ * both. The features that are not rotated are joined to them.
  */
-static void add_rotation (struct dn_build *build, const struct sizes *size)
+static void add_rotation (struct dn_build *build,
+                          const struct sizes *size,
+                          double share)
 {
     double elements =
         size->dim * (size->heads * size->tokens + size->kv_heads * size->keys);
+    double rotated = share > 0 ? share * elements : elements;
     struct dn_op op = {
-        .kind = DN_OP_ELEMENTWISE, .repeat = 4, .in = elements, .out = elements};
+        .kind = DN_OP_ELEMENTWISE, .repeat = 4, .in = rotated, .out = rotated};
+    struct dn_op join = {.kind = DN_OP_COPY, .in = elements, .out = elements};
+
+    dn_build_op (build, &op);
+    if (rotated < elements)
+        dn_build_op (build, &join);
+}
+
+/* A column of learned scores is joined for the softmax, and removed after it. */
+static void add_sinks (struct dn_build *build, const struct sizes *size)
+{
+    double elements = size->heads * size->tokens * size->keys;
+    struct dn_op op = {.kind = DN_OP_COPY,
+                       .in = elements,
+                       .out = elements,
+                       .weights = size->heads,
+                       .params = size->heads,
+                       .tensors = 1};
 
     dn_build_op (build, &op);
 }
@@ -125,6 +164,12 @@ static void add_products (struct dn_build *build,
         build, size->heads, size->tokens, size->keys, size->dim, query + key);
     build->at = scores;
     dn_build_elementwise (build, attention->unmasked ? 1 : 2);
+    if (attention->capped) {
+        dn_build_activation (build, DN_ACTIVATION_SIGMOID);
+        dn_build_elementwise (build, 2);
+    }
+    if (attention->sinks)
+        add_sinks (build, size);
     dn_build_softmax (build);
     if (attention->dropout) {
         dn_build_dropout (build);
@@ -143,7 +188,7 @@ void dn_build_attention_products (struct dn_build *build,
     if (build->failed)
         return;
     if (attention->rotary)
-        add_rotation (build, &size);
+        add_rotation (build, &size, attention->rotary_share);
     add_transposes (build, &size);
     add_products (build, attention, &size);
     dn_build_copy (build);
@@ -157,6 +202,12 @@ void dn_build_attention (struct dn_build *build, const struct dn_attention *atte
     if (build->failed)
         return;
     add_projections (build, attention, &size);
+    if (attention->query_norm != DN_QUERY_NORM_NONE) {
+        add_query_norm (
+            build, size.heads, size.tokens, size.dim, attention->query_norm);
+        add_query_norm (
+            build, size.kv_heads, size.keys, size.dim, attention->query_norm);
+    }
     dn_build_attention_products (build, attention);
     dn_build_linear (build, features, attention->out_bias);
 }

@@ -54,6 +54,7 @@ enum dn_norm {
     DN_NORM_GROUP,
     DN_NORM_INSTANCE, /* with scale and shift */
     DN_NORM_RMS,      /* scale only */
+    DN_NORM_SCALE,    /* of layers, scale only */
     DN_NORM_PLAIN     /* no parameters */
 };
 
@@ -91,20 +92,43 @@ struct dn_pool {
     bool ceil; /* a window that is partly outside the input is used */
 };
 
+/* Norms of queries and keys, before positions are rotated into them. */
+enum dn_query_norm {
+    DN_QUERY_NORM_NONE,
+    DN_QUERY_NORM_HEAD, /* of each head, with one scale for all heads (Qwen3) */
+    DN_QUERY_NORM_ALL   /* of all heads together (OLMo 2) */
+};
+
+/* Attention with its layers. In multi-latent attention (DeepSeek-AI, arXiv 2405.04434,
+ * 2.1) keys and values are projected from a short vector per token, and queries may be;
+ * only a part of a key, which all heads share, carries the position.
+ */
 struct dn_attention {
     double heads;
-    double kv_heads; /* 0: as 'heads' */
-    double head_dim;
+    double kv_heads;         /* 0: as 'heads' */
+    double head_dim;         /* of queries and keys */
+    double value_dim;        /* of values; 0: as head_dim */
+    double window;           /* keys that a query attends to; 0: all */
     struct dn_shape *memory; /* keys and values come from here; NULL: self-attention */
     double memory_keys;      /* keys in addition to the tokens' own (Transformer-XL) */
     double out;              /* features of the output; 0: those of the input */
-    bool bias;               /* of the query, key and value layers */
-    bool no_key_bias;        /* but not of the key layer (Whisper) */
+    double latent;     /* multi-latent: features that keys and values come from; or 0 */
+    double query_rank; /* multi-latent: features that queries come from; 0: the input */
+    double rotary_share; /* of a head's features; 0: all */
+    double rope_dim;     /* multi-latent: the part of head_dim with the position */
+    enum dn_query_norm query_norm;
+    bool bias;        /* of the query, key and value layers */
+    bool no_key_bias; /* but not of the key layer (Whisper) */
     bool out_bias;
     bool fused;    /* one layer gives query, key and value */
     bool dropout;  /* of the probabilities */
     bool rotary;   /* positions are rotated into query and key */
     bool unmasked; /* no mask is added */
+    bool capped;   /* scores pass a scaled tanh */
+    bool sinks;    /* each head has a learned score that no token has */
+    bool causal;   /* a query attends to earlier keys only */
+    bool composed; /* scores have terms that no fused kernel computes: positions of
+                      Transformer-XL, T5 and DeBERTa */
 };
 
 struct dn_rnn {

@@ -32,7 +32,7 @@ static void add_routed (struct dn_build *build,
     double outer;
 
     one.ffn = experts->ffn > 0 ? experts->ffn : transformer->ffn;
-    dn_build_linear (build, experts->n, false);
+    dn_build_linear (build, experts->n, experts->router_bias);
     dn_build_softmax (build);
     build->at = start;
     build->at.kept = false;

@@ -80,6 +80,16 @@ void dn_transformer_sizes_read (struct dn_build *build,
     transformer->attention.kv_heads = read_kv_heads (build, sizes, heads);
 }
 
+/* The end of attention or feed-forward: their sum with what went around them. */
+static void add_sum (struct dn_build *build, const struct dn_transformer *transformer)
+{
+    if (transformer->norm_inside)
+        dn_build_norm (build, transformer->norm);
+    dn_build_add (build);
+    if (!transformer->norm_first && !transformer->norm_inside)
+        dn_build_norm (build, transformer->norm);
+}
+
 void dn_transformer_add_attention (struct dn_build *build,
                                    const struct dn_transformer *transformer,
                                    const struct dn_attention *attention)
@@ -91,9 +101,20 @@ void dn_transformer_add_attention (struct dn_build *build,
         dn_build_scale (build);
     if (transformer->dropout && !transformer->ffn_dropout_only)
         dn_build_dropout (build);
-    dn_build_add (build);
-    if (!transformer->norm_first)
-        dn_build_norm (build, transformer->norm);
+    add_sum (build, transformer);
+}
+
+/* Gate and input of the product from one layer. */
+static void add_fused_gate (struct dn_build *build,
+                            const struct dn_transformer *transformer)
+{
+    struct dn_shape gate;
+
+    dn_build_linear (build, 2 * transformer->ffn, transformer->bias);
+    build->at.channels = transformer->ffn;
+    gate = build->at;
+    dn_build_activation (build, transformer->activation);
+    dn_build_multiply (build, &gate);
 }
 
 void dn_transformer_add_inner (struct dn_build *build,
@@ -102,12 +123,8 @@ void dn_transformer_add_inner (struct dn_build *build,
     struct dn_shape start = build->at;
     struct dn_shape gate;
 
-    if (transformer->packed) {
-        dn_build_linear (build, 2 * transformer->ffn, transformer->bias);
-        build->at.channels = transformer->ffn;
-        gate = build->at;
-        dn_build_activation (build, transformer->activation);
-        dn_build_multiply (build, &gate);
+    if (transformer->gated && transformer->fused_gate) {
+        add_fused_gate (build, transformer);
         return;
     }
     dn_build_linear (build, transformer->ffn, transformer->bias);
@@ -134,14 +151,40 @@ void dn_transformer_add_ffn (struct dn_build *build,
         dn_build_scale (build);
     if (transformer->dropout)
         dn_build_dropout (build);
-    dn_build_add (build);
-    if (!transformer->norm_first)
+    add_sum (build, transformer);
+}
+
+/* Both parts start from the block's input, and are added to it together. */
+static void add_parallel_block (struct dn_build *build,
+                                const struct dn_transformer *transformer)
+{
+    struct dn_shape start = build->at;
+
+    dn_build_norm (build, transformer->norm);
+    if (transformer->block == DN_BLOCK_PARALLEL)
+        start = build->at;
+    start.kept = true;
+    dn_build_attention (build, &transformer->attention);
+    if (transformer->dropout)
+        dn_build_dropout (build);
+    build->at = start;
+    if (transformer->block == DN_BLOCK_PARALLEL_PAIR)
         dn_build_norm (build, transformer->norm);
+    dn_transformer_add_inner (build, transformer);
+    dn_build_linear (build, transformer->hidden, transformer->bias);
+    if (transformer->dropout)
+        dn_build_dropout (build);
+    dn_build_add (build);
+    dn_build_add (build);
 }
 
 void dn_transformer_add_block (struct dn_build *build,
                                const struct dn_transformer *transformer)
 {
+    if (transformer->block != DN_BLOCK_SERIAL) {
+        add_parallel_block (build, transformer);
+        return;
+    }
     dn_transformer_add_attention (build, transformer, &transformer->attention);
     dn_transformer_add_ffn (build, transformer);
 }

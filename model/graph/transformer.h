@@ -7,6 +7,13 @@
 
 #include "graph/build.h"
 
+/* Where the second part of a block starts from. */
+enum dn_block {
+    DN_BLOCK_SERIAL,       /* from the sum after the attention */
+    DN_BLOCK_PARALLEL,     /* from the norm before the attention */
+    DN_BLOCK_PARALLEL_PAIR /* from a second norm of the block's input */
+};
+
 struct dn_transformer {
     double layers;
     double hidden;
@@ -15,10 +22,12 @@ struct dn_transformer {
     struct dn_attention attention;
     enum dn_norm norm;
     enum dn_activation activation;
-    bool gated;            /* the product of two layers is passed on (GLU) */
-    bool packed;           /* these two are one layer */
-    bool scaled;           /* a learned scale per feature before each sum */
-    bool norm_first;       /* before attention and feed-forward, not after their sums */
+    bool gated;       /* the product of two layers is passed on (GLU) */
+    bool fused_gate;  /* one layer gives both of them */
+    bool scaled;      /* a learned scale per feature before each sum */
+    bool norm_first;  /* before attention and feed-forward, not after their sums */
+    bool norm_inside; /* after attention and feed-forward, before their sums */
+    enum dn_block block;
     bool bias;             /* of the feed-forward layers */
     bool dropout;          /* after attention and feed-forward */
     bool inner_dropout;    /* within the feed-forward layers */

@@ -188,10 +188,18 @@ static void add_fixed_norm (struct dn_build *build)
     renew (build);
 }
 
+/* Scale and shift, if the normalisation has them. */
+static double tensors_of (enum dn_norm norm)
+{
+    if (norm == DN_NORM_PLAIN)
+        return 0;
+    return norm == DN_NORM_RMS || norm == DN_NORM_SCALE ? 1 : 2;
+}
+
 void dn_build_norm (struct dn_build *build, enum dn_norm norm)
 {
     double elements = dn_shape_elements (&build->at);
-    double tensors = norm == DN_NORM_PLAIN ? 0 : norm == DN_NORM_RMS ? 1 : 2;
+    double tensors = tensors_of (norm);
     struct dn_op op = {.kind = DN_OP_NORM,
                        .in = elements,
                        .out = elements,

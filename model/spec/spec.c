@@ -175,6 +175,9 @@ static const struct dn_key keys[] = {
     INT (ARCH, shared_experts, 0, 4096, "experts that every token visits"),
     INT (ARCH, expert_ffn, 1, 1e7, "inner size of one expert"),
     REAL (ARCH, capacity, 0.1, 1000, "places of an expert over its mean load"),
+    INT (ARCH, dense_layers, 0, DN_LAYERS_MAX, "first layers, which have no experts"),
+    INT (ARCH, positions, 1, 1e8, "rows of the learned table of positions"),
+    INT (ARCH, tied, 0, 1, "1: the output layer has the embedding's weights"),
     INT (ARCH, seq_len, 1, 1e8, "tokens of one sample; audio: samples or 10 ms frames"),
     INT (ARCH, tgt_len, 1, 1e8, "tokens of the target of one sample"),
     INT (ARCH, mem_len, 0, 1e8, "tokens of the memory (Transformer-XL)"),
@@ -371,6 +374,8 @@ static bool is_neutral (const struct dn_spec *spec, const struct dn_key *key)
         return spec->top_k == 1;
     case offsetof (struct dn_spec, shared_experts):
         return spec->shared_experts == 0;
+    case offsetof (struct dn_spec, dense_layers):
+        return spec->dense_layers == 0;
     case offsetof (struct dn_spec, mem_len):
         return spec->mem_len == 0;
     case offsetof (struct dn_spec, width):

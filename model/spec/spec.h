@@ -195,7 +195,10 @@ struct dn_spec {
     int64_t top_k;
     int64_t shared_experts;
     int64_t expert_ffn;
-    double capacity; /* of an expert, over its mean load */
+    double capacity;      /* of an expert, over its mean load */
+    int64_t dense_layers; /* without experts, before those with */
+    int64_t positions;    /* rows of the learned table */
+    int64_t tied;         /* 0, 1: the output layer has the embedding's weights */
     int64_t seq_len;
     int64_t tgt_len;
     int64_t mem_len;
@@ -314,8 +317,8 @@ struct dn_keyset dn_keyset_of (size_t offset);
 bool dn_key_is_network (const struct dn_key *key);
 
 /* The keys of the network that have been given, except those that state what holds for
- * any network without them: experts=1, top_k=1, shared_experts=0, mem_len=0, width=1,
- * stem=imagenet.
+ * any network without them: experts=1, top_k=1, shared_experts=0, dense_layers=0,
+ * mem_len=0, width=1, stem=imagenet.
  */
 struct dn_keyset dn_spec_network_keys (const struct dn_spec *spec);
 
