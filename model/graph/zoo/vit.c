@@ -230,6 +230,7 @@ static void build_vit (struct dn_build *build, const void *data)
                                   .activation = DN_ACTIVATION_GELU,
                                   .norm_first = true,
                                   .bias = true,
+                                  .gated = style->gated,
                                   .fused_gate = style->gated,
                                   .scaled = style->scaled};
     double distances;
