@@ -20,8 +20,8 @@ static const struct dn_grid_column columns[] = {
     {"KEYS", false},
 };
 
-/* A text without '*', '?' and '[' is part of a name, otherwise a pattern of the whole
- * name; in both cases '-' and '_' are the same, as everywhere in names.
+/* A text that is no name and has no '*', '?' or '[' is part of a name, otherwise a
+ * pattern of the whole name; '-' and '_' are the same, as everywhere in names.
  */
 static bool is_like (const char *name, const char *pattern)
 {
@@ -42,8 +42,11 @@ static bool is_wanted (const char *name,
 {
     struct dn_model model;
 
-    return !pattern || is_like (name, pattern) || is_like (entry->family, pattern)
-           || (dn_model_find (pattern, &model) && model.entry == entry);
+    if (!pattern)
+        return true;
+    if (dn_model_find (pattern, &model))
+        return strcmp (name, model.entry->name) == 0;
+    return is_like (name, pattern) || is_like (entry->family, pattern);
 }
 
 /* The network with nothing but its name given. */
