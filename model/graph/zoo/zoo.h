@@ -52,6 +52,7 @@ struct dn_zoo_family {
     X (detection)                                                                      \
     X (dense)                                                                          \
     X (detr)                                                                           \
+    X (sam)                                                                            \
     X (segment)                                                                        \
     X (segformer)                                                                      \
     X (bert)                                                                           \
