@@ -83,6 +83,7 @@ struct dn_zoo_family {
     X (waveglow)                                                                       \
     X (yolo)                                                                           \
     X (yolo_csp)                                                                       \
+    X (yolov7)                                                                         \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
