@@ -31,7 +31,7 @@ struct dense {
     struct dn_zoo_entry entry;
     bool fcos;
     bool norm;    /* of groups, in the towers */
-    bool above; /* the level above the pyramid comes from the backbone */
+    bool above;   /* the level above the pyramid comes from the backbone */
     bool at_once; /* the boxes of all images of a batch are matched */
     double classes;
     double dims[2];

@@ -1,9 +1,9 @@
 /* sam.c - Segment Anything
  *
- * Kirillov et al. (arXiv 2304.02643) as transformers implements it: a vision transformer
- * with attention within windows, and in four blocks over all patches, both with tables
- * of relative positions per axis; an encoder of prompts, and a decoder whose few tokens
- * and the image attend to each other. One point is the prompt.
+ * Kirillov et al. (arXiv 2304.02643) as transformers implements it: a vision
+ * transformer with attention within windows, and in four blocks over all patches, both
+ * with tables of relative positions per axis; an encoder of prompts, and a decoder
+ * whose few tokens and the image attend to each other. One point is the prompt.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -85,7 +85,8 @@ static void add_products (struct dn_build *build,
     dn_build_copy (build);
 }
 
-/* One block; 'size' patches along each axis of a window, which divide a padded image. */
+/* One block; 'size' patches along each axis of a window, which divide a padded image.
+ */
 static void add_block (struct dn_build *build, double heads, double size)
 {
     struct dn_shape start = build->at;
@@ -98,8 +99,7 @@ static void add_block (struct dn_build *build, double heads, double size)
     dn_build_linear (build, 3 * features, true);
     build->at.channels = features;
     dn_build_copy (build);
-    add_products (
-        build, dn_shape_positions (&build->at) / (size * size), heads, size);
+    add_products (build, dn_shape_positions (&build->at) / (size * size), heads, size);
     dn_build_linear (build, features, true);
     start.kept = false;
     build->at = start;
@@ -134,11 +134,12 @@ static void add_encoder (struct dn_build *build, const struct sam *row)
     dn_build_norm (build, DN_NORM_LAYER);
 }
 
-/* Parameters for points, boxes and masks that are given; without them little is done. */
+/* Parameters for points, boxes and masks that are given; without them little is done.
+ */
 static void add_prompts (struct dn_build *build)
 {
-    const double masks = (4 * 4 + 4) + 2 * 4 + (4 * 16 * 4 + 16) + 2 * 16
-                         + (16 * FEATURES + FEATURES);
+    const double masks =
+        (4 * 4 + 4) + 2 * 4 + (4 * 16 * 4 + 16) + 2 * 16 + (16 * FEATURES + FEATURES);
     const struct dn_op prompts = {.kind = DN_OP_ELEMENTWISE,
                                   .in = FEATURES,
                                   .out = FEATURES,
@@ -204,11 +205,9 @@ static void add_decoder (struct dn_build *build)
     struct dn_shape map = build->at;
     struct dn_shape image = {
         .channels = FEATURES, .dim = {dn_shape_positions (&map)}, .n_dims = 1};
-    struct dn_shape tokens = {
-        .channels = FEATURES, .dim = {N_TOKENS}, .n_dims = 1};
-    const struct dn_op embeddings = {.kind = DN_OP_ELEMENTWISE,
-                                     .params = (1 + N_MASKS) * FEATURES,
-                                     .tensors = 2};
+    struct dn_shape tokens = {.channels = FEATURES, .dim = {N_TOKENS}, .n_dims = 1};
+    const struct dn_op embeddings = {
+        .kind = DN_OP_ELEMENTWISE, .params = (1 + N_MASKS) * FEATURES, .tensors = 2};
 
     dn_build_op (build, &embeddings);
     add_two_ways (build, &tokens, &image);
@@ -225,8 +224,7 @@ static void add_decoder (struct dn_build *build)
     for (int i = 0; i < N_MASKS; i++)
         add_layers (build, FEATURES / 8);
     add_layers (build, N_MASKS);
-    dn_build_matmul (
-        build, 1, N_MASKS, dn_shape_positions (&map), FEATURES / 8, 0);
+    dn_build_matmul (build, 1, N_MASKS, dn_shape_positions (&map), FEATURES / 8, 0);
     build->at = map;
     build->at.channels = N_MASKS - 1;
     dn_build_loss (build);

@@ -96,9 +96,10 @@ static void add_pooling (struct dn_build *build, double channels)
     pooled = build->at;
     for (int kernel = 5; kernel <= 13; kernel += 4) {
         build->at = pooled;
-        dn_build_pool (build,
-                       &(struct dn_pool){
-                           DN_POOL_MAX, .kernel = kernel, .stride = 1, .pad = kernel / 2});
+        dn_build_pool (
+            build,
+            &(struct dn_pool){
+                DN_POOL_MAX, .kernel = kernel, .stride = 1, .pad = kernel / 2});
     }
     build->at.channels = 3 * channels;
     dn_build_concat (build, &pooled);
@@ -120,7 +121,8 @@ static void add_backbone (struct dn_build *build, struct dn_shape levels[N_LEVEL
     add_narrow_block (build, 64, 256);
     for (int i = 0; i < N_LEVELS; i++) {
         add_down (build, ldexp (128, i), 0);
-        add_narrow_block (build, fmin (ldexp (128, i), 256), fmin (ldexp (512, i), 1024));
+        add_narrow_block (
+            build, fmin (ldexp (128, i), 256), fmin (ldexp (512, i), 1024));
         levels[i] = build->at;
     }
 }
