@@ -135,7 +135,7 @@ struct detection {
 #define MMDETECTION(name, head, neck, ...)                                             \
     ROW (name, head, neck, .norm = DN_BACKBONE_SCALES, __VA_ARGS__)
 #define MMDETECTION_C4(name, head)                                                     \
-    MMDETECTION (name "_r50_c4", head, NECK_C4, .net = DN_RESNET_50, .stages = 3,         \
+    MMDETECTION (name "_r50_c4", head, NECK_C4, .net = DN_RESNET_50, .stages = 3,      \
                  .early = true)
 #define MMDETECTION_FPN(name, head)                                                    \
     MMDETECTION (name "_r50_fpn", head, NECK_FPN, .net = DN_RESNET_50),                \
