@@ -62,12 +62,12 @@ void dn_backbone_add_stage (struct dn_build *build,
                             const struct dn_backbone *backbone,
                             int i);
 
-/* A network of four branches of several sizes: 'channels' in the first one, twice as many
- * in each further one, which begins with the next stage.
+/* A network of four branches of several sizes: 'channels' in the first one, twice as
+ * many in each further one, which begins with the next stage.
  */
 struct dn_hrnet {
     double channels;
-    double blocks;                         /* of each branch of a module */
+    double blocks;                          /* of each branch of a module */
     double modules[DN_BACKBONE_STAGES - 1]; /* of each stage after the first */
 };
 

@@ -4,8 +4,8 @@
  * them, as in detection.c: torchvision (retinanet_resnet50_fpn) takes the level above
  * the pyramid from the pyramid, the others from the backbone. The network that MLPerf
  * trains (retinanet_resnext50_32x4d_fpn) is torchvision's on the 264 classes of
- * OpenImages that it uses; its submitters match the boxes of a batch at once, padded to
- * the same number. Otherwise matching counts as small kernels, image by image.
+ * OpenImages that it uses; its submitters' code is assumed to match the boxes of a
+ * batch at once. Otherwise matching counts as small kernels, image by image.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -31,7 +31,7 @@ struct dense {
     struct dn_zoo_entry entry;
     bool fcos;
     bool norm;    /* of groups, in the towers */
-    bool above; /* the level above the pyramid comes from the backbone */
+    bool above;   /* the level above the pyramid comes from the backbone */
     bool at_once; /* the boxes of all images of a batch are matched */
     double classes;
     double dims[2];
@@ -53,7 +53,8 @@ static const struct dense rows[] = {
     ROW ("fcos_resnet50_fpn", true, false, 91, .net = DN_RESNET_50),
     {{"retinanet_resnet50_fpn_v2", "detection"}, false, true, true, false, 91,
      {800, 1333}, {.net = DN_RESNET_50}},
-    {{"retinanet_resnext50_32x4d_fpn", "detection"}, false, false, false, true, 264, {800, 800},
+    {{"retinanet_resnext50_32x4d_fpn", "detection"}, false, false, false, true, 264,
+     {800, 800},
      {.net = DN_RESNEXT_50_32X4D, .norm = DN_BACKBONE_FIXED, .frozen = true}},
     DETECTRON ("retinanet_r_50_fpn", DN_RESNET_50),
     DETECTRON ("retinanet_r_101_fpn", DN_RESNET_101),

@@ -4,12 +4,13 @@
  * (1712.00726), Panoptic FPN (1901.02446) and Hybrid Task Cascade (1901.07518) on a
  * residual network with a feature pyramid, on its fourth stage (c4) or on its dilated
  * fifth (dc5). Three libraries name them: torchvision (maskrcnn_resnet50_fpn),
- * detectron2 (mask_rcnn_r_50_fpn) and mmdetection (mask_rcnn_r50_fpn). They start from a
- * backbone pretrained on ImageNet (detectron2's ResNet and that of c4 is the one of the
- * original authors, with strides in the 1x1 convolutions): its stem, first stage and statistics are frozen; only
- * in detectron2 the scales do not count as parameters. In training, 512 regions are
- * sampled per image, of which at most 128 have masks or keypoints; those numbers are
- * counted. Matching and suppression count as small kernels, image by image.
+ * detectron2 (mask_rcnn_r_50_fpn) and mmdetection (mask_rcnn_r50_fpn). They start from
+ * a backbone pretrained on ImageNet (detectron2's ResNet and that of c4 is the one of
+ * the original authors, with strides in the 1x1 convolutions): its stem, first stage
+ * and statistics are frozen; only in detectron2 the scales do not count as parameters.
+ * In training, 512 regions are sampled per image, of which at most 128 have masks or
+ * keypoints; those numbers are counted. Matching and suppression count as small
+ * kernels, image by image.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -71,8 +72,10 @@ static const struct head maskrcnn = {.boxes = 1, .masks = 1, .classes = 91};
 static const struct head fasterrcnn = {.boxes = 1, .classes = 91};
 static const struct head keypointrcnn = {.boxes = 1, .keypoints = true, .classes = 2};
 
-static const struct head maskrcnn_v2 = {
-    .boxes = 1, .masks = 1, .depth = 2, .classes = 91};
+static const struct head maskrcnn_v2 = {.boxes = 1,
+                                        .masks = 1,
+                                        .depth = 2,
+                                        .classes = 91};
 static const struct head fasterrcnn_v2 = {.boxes = 1, .depth = 2, .classes = 91};
 
 #define COCO .classes = 80, .background = true
@@ -81,14 +84,18 @@ static const struct head fast = {.given = true, .boxes = 1, COCO};
 static const struct head fast_mask = {.given = true, .boxes = 1, .masks = 1, COCO};
 static const struct head faster = {.boxes = 1, COCO};
 static const struct head mask = {.boxes = 1, .masks = 1, COCO};
-static const struct head keypoint = {
-    .boxes = 1, .keypoints = true, .classes = 1, .background = true};
+static const struct head keypoint = {.boxes = 1,
+                                     .keypoints = true,
+                                     .classes = 1,
+                                     .background = true};
 static const struct head cascade = {.boxes = N_CASCADE, COCO};
 static const struct head cascade_one_mask = {.boxes = N_CASCADE, .masks = 1, COCO};
 static const struct head cascade_mask = {.boxes = N_CASCADE, .masks = N_CASCADE, COCO};
 static const struct head panoptic = {.boxes = 1, .masks = 1, .semantic = true, COCO};
-static const struct head hybrid = {
-    .boxes = N_CASCADE, .masks = N_CASCADE, .flow = true, COCO};
+static const struct head hybrid = {.boxes = N_CASCADE,
+                                   .masks = N_CASCADE,
+                                   .flow = true,
+                                   COCO};
 
 struct detection {
     struct dn_zoo_entry entry;
@@ -128,7 +135,7 @@ struct detection {
 #define MMDETECTION(name, head, neck, ...)                                             \
     ROW (name, head, neck, .norm = DN_BACKBONE_SCALES, __VA_ARGS__)
 #define MMDETECTION_C4(name, head)                                                     \
-    MMDETECTION (name "_r50_c4", head, NECK_C4, .net = DN_RESNET_50, .stages = 3,         \
+    MMDETECTION (name "_r50_c4", head, NECK_C4, .net = DN_RESNET_50, .stages = 3,      \
                  .early = true)
 #define MMDETECTION_FPN(name, head)                                                    \
     MMDETECTION (name "_r50_fpn", head, NECK_FPN, .net = DN_RESNET_50),                \

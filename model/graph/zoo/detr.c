@@ -78,8 +78,7 @@ static void add_inputs (struct dn_build *build,
         dn_build_norm (build, DN_NORM_GROUP);
         positions += dn_shape_positions (&build->at);
     }
-    build->at =
-        (struct dn_shape){.channels = HIDDEN, .dim = {positions}, .n_dims = 1};
+    build->at = (struct dn_shape){.channels = HIDDEN, .dim = {positions}, .n_dims = 1};
     /* An embedding of each level is added. */
     dn_build_add_learned (build, N_LEVELS * HIDDEN);
 }

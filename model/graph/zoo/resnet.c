@@ -74,8 +74,8 @@ static void add_norm (struct dn_build *build, const struct dn_backbone *backbone
 
     build->fixed_norm = fixed || backbone->norm == DN_BACKBONE_SCALES;
     build->shared = shared || fixed;
-    dn_build_norm (
-        build, backbone->norm == DN_BACKBONE_GROUP ? DN_NORM_GROUP : DN_NORM_BATCH);
+    dn_build_norm (build,
+                   backbone->norm == DN_BACKBONE_GROUP ? DN_NORM_GROUP : DN_NORM_BATCH);
     build->fixed_norm = false;
     build->shared = shared;
 }

@@ -123,8 +123,7 @@ static void add_disentangled (struct dn_build *build)
     pairs = build->at;
     add_project (build, &start, 1);
     dn_build_softmax (build);
-    dn_build_matmul (
-        build, 1, 1, start.channels / 2, dn_shape_positions (&start), 0);
+    dn_build_matmul (build, 1, 1, start.channels / 2, dn_shape_positions (&start), 0);
     build->at = pairs;
     dn_build_add (build);
     add_back (build, &start);
@@ -221,8 +220,7 @@ void dn_segment_danet (struct dn_build *build, struct dn_segment *segment)
     add_project (build, &start, CHANNELS / 8);
     add_project (build, &start, CHANNELS / 8);
     add_project (build, &start, CHANNELS);
-    add_products (
-        build, positions, CHANNELS / 8, 2 * positions * CHANNELS / 8, &start);
+    add_products (build, positions, CHANNELS / 8, 2 * positions * CHANNELS / 8, &start);
     add_gain (build);
     out = build->at;
     dn_segment_end (build, segment);
@@ -333,8 +331,8 @@ static void add_encoding (struct dn_build *build)
     add_conv (build, CHANNELS, 1);
     dn_build_copy (build);
     dn_build_op (build, &codes);
-    build->at =
-        (struct dn_shape){.channels = CHANNELS * CODES, .dim = {positions}, .n_dims = 1};
+    build->at = (struct dn_shape){
+        .channels = CHANNELS * CODES, .dim = {positions}, .n_dims = 1};
     for (int i = 0; i < 2; i++) {
         dn_build_elementwise (build, 1);
         dn_build_keep (build);

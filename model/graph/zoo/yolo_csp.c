@@ -162,12 +162,8 @@ static void add_inner (struct dn_build *build,
     if (within)
         add_partial (build, row, channels, 2, 3, residual);
     else
-        add_pairs (build,
-                   row,
-                   1,
-                   3,
-                   row->version == V11 ? channels / 2 : channels,
-                   residual);
+        add_pairs (
+            build, row, 1, 3, row->version == V11 ? channels / 2 : channels, residual);
 }
 
 /* All blocks in a row contribute to the output (C2f, C3k2); the first one's input is a
@@ -242,9 +238,10 @@ static void add_pooling (struct dn_build *build, const struct yolo *row)
 
         if (row->version == VX)
             build->at = start;
-        dn_build_pool (build,
-                       &(struct dn_pool){
-                           DN_POOL_MAX, .kernel = kernel, .stride = 1, .pad = kernel / 2});
+        dn_build_pool (
+            build,
+            &(struct dn_pool){
+                DN_POOL_MAX, .kernel = kernel, .stride = 1, .pad = kernel / 2});
     }
     build->at.channels = channels;
     dn_build_concat (build, &(struct dn_shape){.channels = channels});
@@ -263,8 +260,8 @@ static void add_attention (struct dn_build *build)
     dn_build_conv_norm (build, 2 * start.channels, 1, 1, 1);
     dn_build_keep (build);
     dn_build_matmul (build, heads, positions, positions, HEAD_DIM / 2, 0);
-    build->at =
-        (struct dn_shape){.channels = heads * positions, .dim = {positions}, .n_dims = 1};
+    build->at = (struct dn_shape){
+        .channels = heads * positions, .dim = {positions}, .n_dims = 1};
     dn_build_elementwise (build, 1);
     dn_build_softmax (build);
     dn_build_matmul (build, heads, positions, HEAD_DIM, positions, 0);

@@ -52,6 +52,7 @@ struct dn_zoo_family {
     X (detection)                                                                      \
     X (dense)                                                                          \
     X (detr)                                                                           \
+    X (sam)                                                                            \
     X (segment)                                                                        \
     X (segformer)                                                                      \
     X (bert)                                                                           \
@@ -104,6 +105,7 @@ struct dn_zoo_family {
     X (recsys)                                                                         \
     X (points)                                                                         \
     X (patchtst)                                                                       \
+    X (yolov7)                                                                         \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
