@@ -192,7 +192,7 @@ static int resolve_gpus (struct dn_spec *spec, int64_t n_gpus, struct dn_err *er
  */
 static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
 {
-    int64_t replicas = spec->gpus / (spec->tp * spec->pp);
+    int64_t replicas = spec->gpus / sharers (spec);
 
     if (spec->batch == DN_UNSET)
         spec->batch = spec->micro_batch;

@@ -296,6 +296,8 @@ static void batches_determine_one_another (void **state)
         {"model=x,global_batch=64,grad_accum=4,gpus=2", 8, 4, 64},
         {"model=x,batch=8,global_batch=64,gpus=2", 8, 4, 64},
         {"model=x,micro_batch=2,global_batch=64,gpus=8,tp=2,pp=2", 2, 16, 64},
+        {"model=x,micro_batch=2,global_batch=64,gpus=16,tp=2,pp=2,cp=2", 2, 16, 64},
+        {"model=x,batch=8,gpus=8,cp=2,ep=8", 8, 1, 32},
     };
 
     (void) state;
