@@ -210,7 +210,9 @@ double dn_shape_positions (const struct dn_shape *shape);
 double dn_build_repeat (struct dn_build *build, double n);
 void dn_build_repeat_end (struct dn_build *build, double outer);
 
-/* The network has 'n' equal blocks that begin here. */
+/* The network has 'n' blocks that begin here: the operators that are repeated from now
+ * on.
+ */
 void dn_build_blocks (struct dn_build *build, double n);
 
 void dn_build_conv (struct dn_build *build,

@@ -4,6 +4,9 @@
  */
 #include "graph/experts.h"
 
+#include <inttypes.h>
+#include <math.h>
+
 void dn_experts_read (struct dn_build *build, struct dn_experts *experts)
 {
     if (experts->n <= 0)
@@ -18,6 +21,12 @@ void dn_experts_read (struct dn_build *build, struct dn_experts *experts)
                        DN_E_RANGE,
                        "top_k: %g, expected at most experts %g",
                        experts->top_k,
+                       experts->n);
+    if (fmod (experts->n, fmax ((double) build->spec->ep, 1)) != 0)
+        dn_build_fail (build,
+                       DN_E_RANGE,
+                       "ep: %" PRId64 " does not divide experts = %g",
+                       build->spec->ep,
                        experts->n);
 }
 
@@ -79,6 +88,7 @@ void dn_experts_add (struct dn_build *build,
                      const struct dn_transformer *transformer,
                      const struct dn_experts *experts)
 {
+    build->graph.experts = experts->n;
     if (transformer->norm_first)
         dn_build_norm (build, transformer->norm);
     dn_build_elementwise (build, 1);

@@ -26,7 +26,8 @@ struct dn_experts {
 
 /* Read experts=, top_k=, expert_ffn=, shared_experts= and capacity=, with 'experts' as
  * defaults, which it replaces. Reads nothing where 'experts' has none, so that these
- * keys stay unread on a dense network. Fails when top_k exceeds experts.
+ * keys stay unread on a dense network. Fails when top_k exceeds experts, or when ep=
+ * does not divide them.
  */
 void dn_experts_read (struct dn_build *build, struct dn_experts *experts);
 

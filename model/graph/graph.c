@@ -4,6 +4,7 @@
  */
 #include "graph/graph.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -78,6 +79,24 @@ void dn_graph_freeze (struct dn_graph *graph, double share)
         op->frozen_params += op->params * (1 - left);
         op->params *= left;
     }
+}
+
+int dn_graph_check (const struct dn_graph *graph,
+                    const struct dn_spec *spec,
+                    struct dn_err *err)
+{
+    if (spec->cp <= 1)
+        return 0;
+    for (int i = 0; i < graph->n_ops; i++)
+        if (graph->ops[i].kind == DN_OP_SOFTMAX)
+            return 0;
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "cp: %" PRId64
+                       " GPUs share a sequence, and %s has no attention, "
+                       "expected cp=1",
+                       spec->cp,
+                       graph->name[0] ? graph->name : "the network");
 }
 
 void dn_graph_free (struct dn_graph *graph)

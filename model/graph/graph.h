@@ -63,6 +63,7 @@ struct dn_op {
     bool first;   /* no gradient towards its input is computed */
     bool frozen;  /* nothing before it or in it learns: no backward pass */
     bool expert;  /* of an expert: expert parallelism splits it */
+    bool block;   /* of the repeated blocks (graph.block_layers) */
     bool single;  /* in single precision, whatever the network's: losses, powers */
 };
 
@@ -86,6 +87,7 @@ struct dn_graph {
                         added for its backward pass or optimizer */
     int64_t block_layers;  /* repeated blocks (checkpointing, pipeline), 0 if none */
     double block_boundary; /* elements between two blocks */
+    double experts;        /* of a mixture's layer, 0 if none */
 };
 
 /* Build the graph that 'spec' describes: a name in the zoo, a family with its sizes, or
@@ -107,6 +109,13 @@ int dn_graph_build_by (const struct dn_spec *spec,
  * choice of what learns would leave it out. No effect where no more of them learn.
  */
 void dn_graph_freeze (struct dn_graph *graph, double share);
+
+/* Can the network be split as 'spec' says? -1 with 'err' set if not: context
+ * parallelism needs attention.
+ */
+int dn_graph_check (const struct dn_graph *graph,
+                    const struct dn_spec *spec,
+                    struct dn_err *err);
 
 /* Does the operator read weights of which none learns? */
 bool dn_op_is_frozen (const struct dn_op *op);

@@ -602,6 +602,9 @@ int dn_layers_graph_by (const struct dn_layers *layers,
     graph->whole_step = layers->whole_step;
     graph->block_layers = (int64_t) layers->blocks;
     graph->block_boundary = layers->boundary;
+    for (int i = 0; i < graph->n_ops; i++)
+        graph->ops[i].block =
+            layers->blocks > 1 && graph->ops[i].repeat >= layers->blocks;
     measure_input (layers, graph);
     return 0;
 }

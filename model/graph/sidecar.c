@@ -523,6 +523,10 @@ int dn_sidecar_graph_by (const struct dn_layers *layers,
         return dn_graph_build_by (spec, deadline, graph, err);
     if (dn_layers_graph_by (layers, deadline, graph, err) < 0)
         return dn_err_wrap (err, "graph");
+    if (dn_graph_check (graph, spec, err) < 0) {
+        dn_graph_free (graph);
+        return -1;
+    }
     if (spec->trainable >= 0)
         dn_graph_freeze (graph, spec->trainable);
     graph->unread = unread_beside (layers, spec);

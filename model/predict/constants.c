@@ -97,7 +97,12 @@ const struct dn_constants dn_constants_default = {
     .pcie_start_s = 1e-05,
     .node_bw = 2.5e+10,
     .node_bw_pcie = 7.202e+08,
-    .overlap = 0.05919,
+    /* Estimates by hand: headers and starts of messages; copies between the network's
+     * buffers and memory.
+     */
+    .net_rdma = 0.9,
+    .net_sockets = 0.7,
+    .overlap = 0.05919, /* joint fit */
     .straggler = 0.02546,
     /* msr-fiddle/synergy, V100: ResNet-18 265-300 images/s and core on 3 cores, AlexNet
      * and M5 284; their plateaus are 1,707 images and 1,280 clips of a second per
@@ -116,6 +121,12 @@ const struct dn_constants dn_constants_default = {
     .core_image_limit = 1700,
     .core_audio_limit = 1300,
     .core_crowding = 0.55,
+    /* Ren et al. (arXiv 2101.06840), table 4: Adam on the host takes 2.57 s for 10 G
+     * parameters, seven arrays of 4 bytes each, on a DGX-2's two Xeon 8168. That fewer
+     * cores are slower in proportion is an estimate by hand.
+     */
+    .host_optimizer = 1.09e11,
+    .host_optimizer_cores = 48,
     /* gpu_memory.csv, one vote per network and source, least absolute error of ln
      * (measured / predicted). The context is that of 3,000 MLPs on one A100; lambdal's
      * cards from Pascal to Ampere agree within 0.5 GB. Without the MLPs few networks

@@ -76,6 +76,8 @@ struct dn_constants {
     double hop_s;          /* from one device to the next */
     double node_bw;        /* between nodes with NVLink, byte/s per GPU */
     double node_bw_pcie;   /* between nodes without, byte/s of a node */
+    double net_rdma;       /* net=ib, roce: share of the adapters' rate */
+    double net_sockets;    /* net=ethernet: the same */
     double overlap;        /* share of the backward pass that can hide communication */
     double straggler;      /* slow-down per doubling of the GPUs */
     /* Input pipeline: what one core delivers per second */
@@ -88,6 +90,9 @@ struct dn_constants {
     double core_image_limit; /* images per second that one process can receive */
     double core_audio_limit; /* clips */
     double core_crowding;    /* exponent of cores per worker, where workers share */
+    /* Optimizer on the host (offload=) */
+    double host_optimizer; /* byte/s of weights, gradients and state in a node ... */
+    double host_optimizer_cores; /* ... on this number of cores, or more */
     /* GPU memory */
     double context_bytes; /* of driver, framework and matrix library */
     double context_conv;  /* more with convolutions: their library's kernels */

@@ -265,6 +265,13 @@ static void add_operators (const struct dn_mix *mix,
     out[DN_FEATURE_RECURRENCE] = ln (mix->recurrence);
 }
 
+/* GPUs that share the work on one batch. */
+static double sharers (const struct dn_spec *spec)
+{
+    return fmax ((double) spec->pp, 1) * fmax ((double) spec->tp, 1)
+           * fmax ((double) spec->cp, 1);
+}
+
 static void add_sizes (const struct dn_mix *mix,
                        const struct dn_spec *spec,
                        const struct dn_graph *graph,
@@ -274,7 +281,7 @@ static void add_sizes (const struct dn_mix *mix,
     double batch = (double) spec->batch;
     double passes = fmax ((double) spec->grad_accum, 1);
     double stages = fmax ((double) spec->pp, 1);
-    double parts = stages * fmax ((double) spec->tp, 1);
+    double parts = sharers (spec);
     double kernels = mix->operators * passes / stages;
     double params = graph->params + graph->frozen_params;
 
@@ -369,8 +376,8 @@ static double above_bound (const struct dn_mix *mix,
                            const struct dn_device *device,
                            const double features[DN_N_FEATURES])
 {
-    double samples = (double) spec->batch * fmax ((double) spec->grad_accum, 1)
-                     / fmax ((double) (spec->tp * spec->pp), 1);
+    double samples =
+        (double) spec->batch * fmax ((double) spec->grad_accum, 1) / sharers (spec);
     double peak = exp (features[DN_FEATURE_PEAK]);
     double least = 3 * samples
                    * (share (mix->all_flops, peak)

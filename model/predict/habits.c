@@ -31,12 +31,16 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
     [DN_FRAMEWORK_UNKNOWN] = {DN_HABIT_TORCH | DN_HABIT_LAUNCHER, {OPEN}},
     [DN_FRAMEWORK_PYTORCH] = {DN_HABIT_TORCH, {OPEN}},
     /* XLA compiles a step with its optimizer in it; torch.compile does not include it.
-     * Volumes are channels last, and the kernels for them need channels first.
+     * Volumes are channels last, and the kernels for them need channels first. Experts
+     * are one batched product there (Lepikhin et al., arXiv 2006.16668, algorithm 2), a
+     * grouped one in Megatron-LM; PyTorch's users loop over them.
      */
     [DN_FRAMEWORK_TENSORFLOW] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_COMPILES_STEP
-                                     | DN_HABIT_CHANNELS_FIRST,
+                                     | DN_HABIT_CHANNELS_FIRST | DN_HABIT_GROUPED,
                                  {OPEN}},
-    [DN_FRAMEWORK_JAX] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_COMPILES_STEP, {OPEN}},
+    [DN_FRAMEWORK_JAX] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_COMPILES_STEP
+                              | DN_HABIT_GROUPED,
+                          {OPEN}},
     [DN_FRAMEWORK_MXNET] = {USUAL | DN_HABIT_GRAPH, {OPEN}},
     [DN_FRAMEWORK_PADDLE] = {USUAL | DN_HABIT_GRAPH, {OPEN}},
     [DN_FRAMEWORK_MINDSPORE] = {USUAL | DN_HABIT_GRAPH, {OPEN}},
@@ -46,13 +50,12 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
      * one by one, and its optimizer keeps temporaries. The head's time adds to that of
      * blocks whose launches take longer than their work.
      */
-    [DN_FRAMEWORK_MEGATRON] = {USUAL | DN_HABIT_TUNED | DN_HABIT_FUSED
-                                   | DN_HABIT_IN_TURN | DN_HABIT_SHORT_GRADIENTS,
-                               {[DN_HABIT_OPTIMIZER_TRAFFIC] =
-                                    NUMBER (megatron_optimizer),
-                                [DN_HABIT_OPTIMIZER_LAUNCHES] =
-                                    NUMBER (megatron_launches),
-                                [DN_HABIT_LOSS_LAUNCHES] = NUMBER (megatron_loss)}},
+    [DN_FRAMEWORK_MEGATRON] =
+        {USUAL | DN_HABIT_TUNED | DN_HABIT_FUSED | DN_HABIT_IN_TURN
+             | DN_HABIT_SHORT_GRADIENTS | DN_HABIT_GROUPED,
+         {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (megatron_optimizer),
+          [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (megatron_launches),
+          [DN_HABIT_LOSS_LAUNCHES] = NUMBER (megatron_loss)}},
 };
 
 /* NVIDIA's example code in its containers. It is older than fused attention and than

@@ -24,6 +24,7 @@ enum dn_habit {
     DN_HABIT_COMPILES_STEP = 1 << 5,  /* compile=1 includes the optimizer */
     DN_HABIT_IN_TURN = 1 << 6,        /* parts of a step wait for one another */
     DN_HABIT_CHANNELS_FIRST = 1 << 7, /* volumes are channels last, kernels are not */
+    DN_HABIT_GROUPED = 1 << 15,       /* one kernel computes a layer's experts */
     /* Data kept in memory and sent */
     DN_HABIT_SCORES = 1 << 8,           /* attention's scores, unless compile=1 */
     DN_HABIT_OUTPUTS = 1 << 9,          /* every output, unless compile=1 */

@@ -52,8 +52,8 @@ static double loss_bytes (const struct dn_setup *c)
 
 /* Bytes that the i-th operator keeps for the backward pass, per sample, on one of the
  * devices that share a layer. Norms, the dropout between layers and the input of the
- * first product after a norm are not split (Korthikanti et al., arXiv 2205.05198, eq.
- * 2: 10 + 24 / t).
+ * first product after a norm are not split, except by sequence parallelism (Korthikanti
+ * et al., arXiv 2205.05198, eq. 2: 10 + 24 / t; eq. 4: 34 / t).
  */
 static double saved_bytes (const struct dn_setup *c,
                            const struct keeping *keeping,
@@ -70,35 +70,91 @@ static double saved_bytes (const struct dn_setup *c,
 
     if (scores && keeping->fused)
         return 0;
-    return (saved * element + op->masks) / (whole ? 1 : (double) c->spec->tp);
+    return (saved * element + op->masks)
+           / (whole ? c->norm_split : (double) c->spec->tp);
 }
 
-/* Bytes of a device saved for the backward pass. A stage of a pipeline holds as many
- * micro-batches as there are stages from it to the end (forward and backward passes
- * alternate; the first stage holds all of them). Full checkpointing keeps the block
- * boundaries and the inside of one block.
+/* Micro-batches whose activations the first stage of a pipeline holds: as many as there
+ * are stages, since forward and backward passes alternate; with several chunks per
+ * stage (p - 1) / v more (Korthikanti et al. 2022, section 4.2.3).
+ */
+static double in_flight (const struct dn_setup *c)
+{
+    double stages = (double) c->spec->pp;
+    double most = stages + (c->chunks > 1 ? (stages - 1) / c->chunks : 0);
+
+    return fmin (most, (double) c->spec->grad_accum);
+}
+
+/* Bytes that one micro-batch keeps for the backward pass, of all stages. */
+struct saved {
+    double blocks;
+    double inside; /* more while one block is computed again */
+    double rest;
+};
+
+/* Full checkpointing keeps the block boundaries, which sequence parallelism splits, and
+ * the inside of one block.
+ */
+static struct saved find_saved (const struct dn_setup *c, const struct keeping *keeping)
+{
+    const struct dn_graph *graph = c->graph;
+    double layers = (double) graph->block_layers;
+    struct saved saved = {0};
+
+    for (int i = 0; i < graph->n_ops; i++) {
+        double bytes = graph->ops[i].repeat * saved_bytes (c, keeping, i) * c->padded;
+
+        if (graph->ops[i].block)
+            saved.blocks += bytes;
+        else
+            saved.rest += bytes;
+    }
+    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1) {
+        saved.inside = saved.blocks / layers;
+        saved.blocks = graph->block_boundary * c->traits->activation * layers
+                       * c->padded / c->norm_split;
+    }
+    return saved;
+}
+
+static bool stores_activations (const struct dn_setup *c)
+{
+    return c->spec->offload == DN_OFFLOAD_ACTIVATIONS && c->graph->block_layers > 1;
+}
+
+double dn_stored_activations (const struct dn_setup *c)
+{
+    struct keeping keeping = find_keeping (c);
+
+    if (!stores_activations (c))
+        return 0;
+    return find_saved (c, &keeping).blocks / (double) c->spec->pp;
+}
+
+/* Bytes of a device saved for the backward pass. Of activations that the host holds two
+ * blocks are on the device: one is used while the other is copied.
  */
 static double activation_bytes (const struct dn_setup *c, const struct keeping *keeping)
 {
-    const struct dn_graph *graph = c->graph;
+    struct saved saved = find_saved (c, keeping);
     double stages = (double) c->spec->pp;
-    double in_flight = fmin (stages, (double) c->spec->grad_accum);
-    double layers = (double) graph->block_layers;
-    double blocks = 0;
-    double rest = 0;
+    double held = in_flight (c);
 
-    for (int i = 0; i < graph->n_ops; i++) {
-        double bytes = graph->ops[i].repeat * saved_bytes (c, keeping, i);
+    if (stores_activations (c))
+        held = fmin (2 * stages / (double) c->graph->block_layers, held);
+    return (saved.blocks * held + saved.rest) / stages + saved.inside * in_flight (c);
+}
 
-        if (layers > 1 && graph->ops[i].repeat >= layers)
-            blocks += bytes;
-        else
-            rest += bytes;
-    }
-    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1)
-        blocks = blocks / layers * stages
-                 + graph->block_boundary * c->traits->activation * layers;
-    return (blocks * in_flight + rest) / stages * c->padded;
+/* Experts whose tokens are in one tensor: those of a grouped kernel; otherwise one,
+ * with the tokens of all devices that share it.
+ */
+static double experts_at_once (const struct dn_setup *c, const struct dn_op *op)
+{
+    if (!op->expert)
+        return 1;
+    return dn_has_habit (c, DN_HABIT_GROUPED) ? fmax (c->graph->experts, 1)
+                                              : c->experts;
 }
 
 /* The largest other tensors: input, output and gradient of one operator, two copies of
@@ -117,7 +173,8 @@ static double transient_bytes (const struct dn_setup *c)
         if (op->kind == DN_OP_LOSS)
             loss = fmax (loss, op->in * loss_bytes (c) * 2);
         else
-            largest = fmax (largest, (op->in + op->out) * element);
+            largest =
+                fmax (largest, (op->in + op->out) * element * experts_at_once (c, op));
         if (op->frozen_bytes > 0 && op->frozen_bytes < op->weights * element)
             unpacked = fmax (unpacked, op->weights * element);
     }
@@ -153,6 +210,7 @@ static double frozen_bytes (const struct dn_setup *c)
 {
     const struct dn_precision_traits *bytes = c->traits;
     bool zero = c->parallel >= DN_PARALLEL_ZERO1 && c->parallel <= DN_PARALLEL_ZERO3;
+    bool sharded = c->parallel >= DN_PARALLEL_ZERO3;
     double all = 0;
 
     if (c->frozen_params <= 0)
@@ -162,17 +220,87 @@ static double frozen_bytes (const struct dn_setup *c)
         double n = dn_is_sparse (op) ? 0 : op->frozen_params;
         double stored = n * bytes->weights;
 
+        double devices = op->expert ? c->experts * (sharded ? c->expert_shards : 1)
+                                    : (sharded ? c->shards : 1);
+
         if (n <= 0)
             continue;
         if (op->frozen_bytes > 0)
             stored = fmin (stored, op->frozen_bytes);
         if (zero && bytes->copy > 0)
             stored = fmin (stored, n * bytes->copy);
-        else if (c->parallel != DN_PARALLEL_FSDP && stored > n * bytes->activation)
+        else if (c->parallel < DN_PARALLEL_FSDP && stored > n * bytes->activation)
             stored += n * bytes->copy;
-        all += op->repeat * stored;
+        all += op->repeat * stored / devices;
     }
     return all / c->model_parallel;
+}
+
+/* Weights, gradients and optimizer state of one device, wherever they are.
+ *
+ * ZeRO trains fp16 weights and counts the fp32 ones as optimizer state: 2 + 2 + 12
+ * bytes per parameter with Adam (Rajbhandari et al. 2020, section 3.1), and so does an
+ * optimizer on the host. FSDP keeps fp32 shards and casts what it gathers.
+ */
+static void find_state (const struct dn_setup *c, double memory[DN_N_MEMORY_CLASSES])
+{
+    const struct dn_precision_traits *bytes = c->traits;
+    enum dn_parallel parallel = c->parallel;
+    double params = dn_own_params (c);
+    double share = params > 0 ? dn_shard_params (c) / params : 1;
+    bool mixed = bytes->copy > 0;
+    bool zero = parallel >= DN_PARALLEL_ZERO1 && parallel <= DN_PARALLEL_ZERO3;
+
+    memory[DN_MEMORY_WEIGHTS] = params * bytes->weights + params * bytes->copy;
+    memory[DN_MEMORY_GRADIENTS] = params * bytes->gradients;
+    memory[DN_MEMORY_OPTIMIZER] =
+        params * bytes->state * dn_optimizer_traits[c->spec->optimizer].states;
+    if (mixed && parallel >= DN_PARALLEL_FSDP) {
+        memory[DN_MEMORY_WEIGHTS] = params * bytes->weights;
+    } else if (mixed && (zero || dn_is_offloaded (c))) {
+        memory[DN_MEMORY_WEIGHTS] = params * bytes->copy;
+        memory[DN_MEMORY_GRADIENTS] = params * bytes->copy;
+        memory[DN_MEMORY_OPTIMIZER] += params * bytes->weights;
+    }
+    if (parallel >= DN_PARALLEL_ZERO1)
+        memory[DN_MEMORY_OPTIMIZER] *= share;
+    if (parallel >= DN_PARALLEL_ZERO2)
+        memory[DN_MEMORY_GRADIENTS] *= share;
+    if (parallel >= DN_PARALLEL_ZERO3)
+        memory[DN_MEMORY_WEIGHTS] *= share;
+    memory[DN_MEMORY_WEIGHTS] += frozen_bytes (c);
+}
+
+/* Parts of a network that are on the device at a time where its weights are not: a
+ * block that is used and one that comes or goes.
+ */
+static double two_blocks (const struct dn_setup *c)
+{
+    return c->graph->block_layers > 0 ? fmin (2 / (double) c->graph->block_layers, 1)
+                                      : 1;
+}
+
+/* What the host holds is not on the device, except what is just sent. */
+static void move_to_host (const struct dn_setup *c, double memory[DN_N_MEMORY_CLASSES])
+{
+    if (!dn_is_offloaded (c))
+        return;
+    memory[DN_MEMORY_OPTIMIZER] = 0;
+    memory[DN_MEMORY_GRADIENTS] *= two_blocks (c);
+    if (c->spec->offload == DN_OFFLOAD_PARAMS)
+        memory[DN_MEMORY_WEIGHTS] = 0;
+}
+
+double dn_offload_bytes (const struct dn_setup *c)
+{
+    double memory[DN_N_MEMORY_CLASSES] = {0};
+    double activations = dn_stored_activations (c) * in_flight (c);
+
+    if (!dn_is_offloaded (c))
+        return activations;
+    find_state (c, memory);
+    return activations + memory[DN_MEMORY_OPTIMIZER] + memory[DN_MEMORY_GRADIENTS]
+           + (c->spec->offload == DN_OFFLOAD_PARAMS ? memory[DN_MEMORY_WEIGHTS] : 0);
 }
 
 /* Bytes that follow from the parameters. Return the bytes of one more copy, which
@@ -182,51 +310,22 @@ static double frozen_bytes (const struct dn_setup *c)
 static double parameter_bytes (const struct dn_setup *c,
                                double memory[DN_N_MEMORY_CLASSES])
 {
-    double params = c->dense_params / c->model_parallel;
-    double tables = c->table_params / (double) c->spec->gpus;
-    double gathered = params + c->frozen_params / c->model_parallel;
-    double n = c->replicas;
-    double sharded = 1;
     const struct dn_precision_traits *bytes = c->traits;
-    bool mixed = bytes->copy > 0;
-    enum dn_parallel parallel = c->parallel;
+    double gathered = dn_own_params (c) + c->dense.frozen + c->in_experts.frozen;
 
-    memory[DN_MEMORY_WEIGHTS] = params * bytes->weights + params * bytes->copy;
-    memory[DN_MEMORY_GRADIENTS] = params * bytes->gradients;
-    memory[DN_MEMORY_OPTIMIZER] =
-        params * bytes->state * dn_optimizer_traits[c->spec->optimizer].states;
-    /* ZeRO trains fp16 weights and counts the fp32 ones as optimizer state: 2 + 2 + 12
-     * bytes per parameter with Adam (Rajbhandari et al. 2020, section 3.1). FSDP keeps
-     * fp32 shards and casts what it gathers.
-     */
-    if (mixed && parallel >= DN_PARALLEL_ZERO1 && parallel <= DN_PARALLEL_ZERO3) {
-        memory[DN_MEMORY_WEIGHTS] = params * bytes->copy;
-        memory[DN_MEMORY_GRADIENTS] = params * bytes->copy;
-        memory[DN_MEMORY_OPTIMIZER] += params * bytes->weights;
-    } else if (mixed && parallel == DN_PARALLEL_FSDP) {
-        memory[DN_MEMORY_WEIGHTS] = params * bytes->weights;
-    }
-    memory[DN_MEMORY_WEIGHTS] += frozen_bytes (c);
-    if (n > 1 && parallel < DN_PARALLEL_ZERO2)
+    find_state (c, memory);
+    if (c->replicas > 1 && c->parallel < DN_PARALLEL_ZERO2)
         memory[DN_MEMORY_BUCKETS] = memory[DN_MEMORY_GRADIENTS];
-    if (parallel >= DN_PARALLEL_ZERO1) {
-        memory[DN_MEMORY_OPTIMIZER] /= n;
-        sharded = n;
-    }
-    if (parallel >= DN_PARALLEL_ZERO2)
-        memory[DN_MEMORY_GRADIENTS] /= n;
-    if (parallel >= DN_PARALLEL_ZERO3) {
-        memory[DN_MEMORY_WEIGHTS] /= n;
-        memory[DN_MEMORY_BUCKETS] =
-            c->graph->block_layers > 0
-                ? 2 * gathered * 2 / (double) c->graph->block_layers
-                : gathered * 2;
-    }
-    memory[DN_MEMORY_WEIGHTS] += tables * 4;
-    if (dn_has_habit (c, DN_HABIT_IN_PLACE)
+    move_to_host (c, memory);
+    if (c->parallel >= DN_PARALLEL_ZERO3 || c->spec->offload == DN_OFFLOAD_PARAMS)
+        memory[DN_MEMORY_BUCKETS] = gathered * two_blocks (c)
+                                    * (bytes->copy > 0 ? bytes->copy : bytes->weights);
+    memory[DN_MEMORY_WEIGHTS] += c->table_params / (double) c->spec->gpus * 4;
+    if (dn_has_habit (c, DN_HABIT_IN_PLACE) || dn_is_offloaded (c)
         || dn_optimizer_traits[c->spec->optimizer].states < 2)
         return 0;
-    return params * bytes->state / sharded;
+    return (c->parallel >= DN_PARALLEL_ZERO1 ? dn_shard_params (c) : dn_own_params (c))
+           * bytes->state;
 }
 
 /* Join the two peaks. Memory that gradients and buckets take over from the activations
@@ -280,7 +379,8 @@ static double host_bytes (const struct dn_setup *c)
         workers = 0;
     return per_node
                * (k->host_process
-                  + workers * (k->host_worker + 2 * k->host_prefetch * batch_bytes))
+                  + workers * (k->host_worker + 2 * k->host_prefetch * batch_bytes)
+                  + dn_offload_bytes (c))
            + checkpoint;
 }
 
@@ -309,7 +409,9 @@ static double memory_sigma (const struct dn_setup *c, const struct keeping *keep
 
     if (c->spec->model[0] == '\0' || has_loops (c->graph))
         variance += added;
-    if (c->model_parallel > 1 || c->parallel >= DN_PARALLEL_ZERO1)
+    if (c->model_parallel > 1 || c->context > 1 || c->experts > 1
+        || c->parallel >= DN_PARALLEL_ZERO1 || stores_activations (c)
+        || dn_is_offloaded (c))
         variance += added;
     return sqrt (variance);
 }

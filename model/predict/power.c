@@ -85,7 +85,8 @@ static double work_time (const struct dn_setup *c, const struct dn_estimate *est
     for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
         work += estimate->stage_s[i];
     for (int i = 0; i < c->graph->n_ops; i++)
-        work -= directions * c->graph->ops[i].repeat * c->constants->kernel_s
+        work -= directions * c->graph->ops[i].repeat
+                * dn_kernels_of (c, &c->graph->ops[i]) * c->constants->kernel_s
                 * (double) c->spec->grad_accum / c->model_parallel;
     return fmin (fmax (work, 0), estimate->step_s.p50);
 }
@@ -99,7 +100,7 @@ static double mean_power (const struct dn_setup *c, const struct dn_estimate *es
     double floor = floor_power (k, c->device);
     double work = work_time (c, estimate);
     double arithmetic = directions * c->graph->flops * c->batch
-                        * (double) c->spec->grad_accum / c->model_parallel
+                        * (double) c->spec->grad_accum / c->model_parallel / c->context
                         / dn_device_peak (c->device, c->precision, &matrix);
     double intensity = work > 0 ? fmin (arithmetic / work, 1) : 0;
     double drawn =

@@ -11,13 +11,16 @@
  *     estimate.c   names of an estimate's parts, cost and carbon
  *     habits.c     differences between frameworks, stacks and optimizers
  *     unused.c     keys that no estimate depends on
+ *     collective.c rates of links, and the time of collectives
  *     setup.c      values that follow from a case: precision, copies, nodes
  *     power.c      mean power of a board, and the slow-down by a limit
- *     traffic.c    communication between the devices of one job
+ *     traffic.c    communication between the copies of one model
+ *     split.c      communication between devices that work on the same samples
  *     work.c       the device's work for one operator
  *     input.c      the input pipeline: what a core delivers
- *     step.c       wall time of one optimizer step
  *     memory.c     peak memory of one device, the largest batch
+ *     offload.c    what the memory of the host holds instead of the device's
+ *     step.c       wall time of one optimizer step
  *     run.c        duration, energy and throughput of the whole run
  *     operators.c  the time of a step by operator, and its bottleneck
  *     whitebox.c   all of these in order: an estimate by formulas alone

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "predict/setup.h"
+#include "predict/collective.h"
 
 #include <math.h>
 
@@ -18,22 +18,85 @@ bool dn_is_sparse (const struct dn_op *op)
            && op->params + op->frozen_params > least_params;
 }
 
-/* Set the parameters by what happens to them. */
-static void count_params (struct dn_setup *setup)
+/* What a network has in experts. */
+struct experts {
+    double params;
+    double frozen;
+    double tensors;
+};
+
+/* Tokens enter the experts at the first operator of these. */
+static void count_expert (struct dn_setup *setup,
+                          const struct dn_op *op,
+                          struct experts *sum)
+{
+    if (op == setup->graph->ops || !op[-1].expert) {
+        setup->dispatched += op->repeat * op->in;
+        setup->expert_layers += op->repeat / setup->graph->experts;
+    }
+    sum->params += op->repeat * op->params;
+    sum->frozen += op->repeat * op->frozen_params;
+    sum->tensors += op->repeat * op->tensors;
+}
+
+/* Look for attention, and set the parameters by what happens to them. */
+static void count_network (struct dn_setup *setup)
 {
     const struct dn_graph *graph = setup->graph;
+    struct experts split = {0};
+    double share = setup->model_parallel * setup->experts;
 
     setup->dense_params = graph->params;
     setup->frozen_params = graph->frozen_params;
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
 
+        if (op->kind == DN_OP_SOFTMAX)
+            setup->attention = true;
+        if (setup->experts > 1 && op->expert)
+            count_expert (setup, op, &split);
         if (!dn_is_sparse (op))
             continue;
         setup->dense_params -= op->repeat * op->params;
         setup->frozen_params -= op->repeat * op->frozen_params;
         setup->table_params += op->repeat * (op->params + op->frozen_params);
     }
+    setup->dense =
+        (struct dn_held){(setup->dense_params - split.params) / setup->model_parallel,
+                         (setup->frozen_params - split.frozen) / setup->model_parallel};
+    setup->in_experts = (struct dn_held){split.params / share, split.frozen / share};
+    setup->tensors = graph->tensors - split.tensors + split.tensors / setup->experts;
+}
+
+/* The devices that share the state of parameters with 'copies' copies. */
+static double shard_count (const struct dn_setup *setup, double copies, double stride)
+{
+    struct dn_ring ring = dn_ring_of (setup, copies, stride);
+
+    if (setup->parallel == DN_PARALLEL_HSDP)
+        return dn_ring_in_node (&ring).n;
+    return setup->parallel >= DN_PARALLEL_ZERO1 ? copies : 1;
+}
+
+static double count_of (int64_t value)
+{
+    return value == DN_UNSET ? 1 : (double) value;
+}
+
+static void split_work (struct dn_setup *setup)
+{
+    const struct dn_spec *spec = setup->spec;
+    double stride = setup->model_parallel;
+
+    setup->norm_split = spec->sp == 1 ? (double) spec->tp : 1;
+    setup->context = count_of (spec->cp);
+    setup->chunks = setup->graph->block_layers > 1 ? count_of (spec->vpp) : 1;
+    setup->experts = setup->graph->experts > 0 ? count_of (spec->ep) : 1;
+    setup->shards = shard_count (setup, setup->replicas, stride);
+    setup->expert_shards =
+        shard_count (setup, setup->replicas / setup->experts, stride * setup->experts);
+    if (dn_net_read (spec->net, &setup->net, NULL) < 0)
+        setup->net = (struct dn_net){.rate = 0};
 }
 
 /* Jobs of more devices than a node has run on several nodes, even if nodes= is less. */
@@ -51,7 +114,7 @@ static double node_count (const struct dn_spec *spec, const struct dn_device *de
 static enum dn_parallel effective_parallel (const struct dn_spec *spec)
 {
     bool simple = (dn_habits_of (spec) & DN_HABIT_LAUNCHER) == 0 && spec->nodes <= 1
-                  && spec->tp <= 1 && spec->pp <= 1;
+                  && spec->tp <= 1 && spec->pp <= 1 && spec->cp <= 1;
 
     if (spec->parallel != DN_PARALLEL_UNKNOWN)
         return spec->parallel;
@@ -79,8 +142,57 @@ void dn_setup_init (struct dn_setup *setup, const struct dn_case *c)
         .nodes = node_count (c->spec, c->device),
         .parallel = effective_parallel (c->spec),
     };
-    count_params (setup);
+    split_work (setup);
+    count_network (setup);
     dn_setup_batch (setup, c->spec->batch);
+}
+
+double dn_own_params (const struct dn_setup *setup)
+{
+    return setup->dense.params + setup->in_experts.params;
+}
+
+double dn_shard_params (const struct dn_setup *setup)
+{
+    return setup->dense.params / setup->shards
+           + setup->in_experts.params / setup->expert_shards;
+}
+
+bool dn_is_attention_core (const struct dn_setup *setup, const struct dn_op *op)
+{
+    enum dn_op_kind last = op > setup->graph->ops ? op[-1].kind : DN_OP_UNKNOWN;
+
+    switch (op->kind) {
+    case DN_OP_MATMUL:
+        return setup->attention;
+    case DN_OP_SOFTMAX:
+        return true;
+    case DN_OP_DROPOUT:
+        return last == DN_OP_SOFTMAX;
+    case DN_OP_ELEMENTWISE: /* scale and mask */
+        return setup->attention && last == DN_OP_MATMUL;
+    default:
+        return false;
+    }
+}
+
+double dn_kernels_of (const struct dn_setup *setup, const struct dn_op *op)
+{
+    if (op->expert)
+        return 1
+               / (dn_has_habit (setup, DN_HABIT_GROUPED)
+                      ? fmax (setup->graph->experts, 1)
+                      : setup->experts);
+    return dn_is_attention_core (setup, op) ? setup->context : 1;
+}
+
+bool dn_is_offloaded (const struct dn_setup *setup)
+{
+    if (setup->graph->whole_step)
+        return false;
+    return setup->spec->offload == DN_OFFLOAD_PARAMS
+           || (setup->spec->offload == DN_OFFLOAD_OPTIMIZER
+               && setup->spec->optimizer != DN_OPTIMIZER_NONE);
 }
 
 bool dn_has_habit (const struct dn_setup *setup, enum dn_habit habit)
@@ -91,5 +203,5 @@ bool dn_has_habit (const struct dn_setup *setup, enum dn_habit habit)
 void dn_setup_batch (struct dn_setup *setup, int64_t batch)
 {
     setup->batch = (double) batch;
-    setup->padded = (double) batch * setup->graph->padding;
+    setup->padded = (double) batch * setup->graph->padding / setup->context;
 }

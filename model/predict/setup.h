@@ -9,6 +9,12 @@
 #include "predict/habits.h"
 #include "predict/whitebox.h"
 
+/* Parameters of which a device has no second copy: without those of sparse tables. */
+struct dn_held {
+    double params; /* that learn */
+    double frozen;
+};
+
 /* A case, and values that follow from it, which the parts of the white box share. */
 struct dn_setup {
     const struct dn_constants *constants;
@@ -22,12 +28,25 @@ struct dn_setup {
     unsigned habits;                          /* of framework and stack, or-ed */
     double batch;                             /* samples per device and pass */
     double padded;             /* the same, padded to the longest of a batch */
-    double replicas;           /* data-parallel copies */
+    double replicas;           /* copies of the weights: data and context parallel */
     double model_parallel;     /* tp * pp: devices that share one copy */
+    double norm_split;         /* devices that share what tp leaves whole: sp= */
+    double context;            /* devices that share a sequence: cp= */
+    bool attention;            /* the network has any */
+    double chunks;             /* of a stage: vpp= */
+    double experts;            /* devices that share the experts: ep=, 1 without any */
+    double expert_layers;      /* that have experts */
+    double dispatched;         /* elements of a sample that go to them, all layers */
     double dense_params;       /* parameters whose whole gradient exists */
     double table_params;       /* parameters of sparse tables, frozen ones among them */
     double frozen_params;      /* that do not learn, without those of tables */
+    double tensors;            /* of learned parameters, of which a copy consists */
+    struct dn_held dense;      /* on one device, before they are sharded */
+    struct dn_held in_experts; /* the same, if the experts are split */
+    double shards;             /* devices that share the state of 'dense' */
+    double expert_shards;      /* and of 'in_experts' */
     double nodes;              /* that the job spreads over */
+    struct dn_net net;         /* between them; rate 0: unknown */
     enum dn_parallel parallel; /* what runs if it was not given */
 };
 
@@ -36,6 +55,24 @@ void dn_setup_init (struct dn_setup *setup, const struct dn_case *c);
 
 /* Another batch per device and pass. */
 void dn_setup_batch (struct dn_setup *setup, int64_t batch);
+
+/* Learned parameters that a device holds, before and after they are sharded. */
+double dn_own_params (const struct dn_setup *setup);
+double dn_shard_params (const struct dn_setup *setup);
+
+/* Is the operator a part of attention between its layers: scores, softmax, its dropout,
+ * the product with the values? 'op' is one of the graph's.
+ */
+bool dn_is_attention_core (const struct dn_setup *setup, const struct dn_op *op);
+
+/* Kernels that a device launches for one repetition of an operator, over one: the
+ * experts of a layer may be one kernel, and attention has one for each part of a
+ * sequence that devices share.
+ */
+double dn_kernels_of (const struct dn_setup *setup, const struct dn_op *op);
+
+/* Are optimizer and gradients, or more, on the host? */
+bool dn_is_offloaded (const struct dn_setup *setup);
 
 /* Does the run's code have this habit? */
 bool dn_has_habit (const struct dn_setup *setup, enum dn_habit habit);

@@ -25,16 +25,47 @@ struct dn_traffic {
 
 struct dn_traffic dn_data_traffic (const struct dn_setup *c);
 
-/* All-reduces of tensor parallelism in one direction of one micro-batch, their seconds,
- * and the number of directions.
+/* Communication between the devices that share the blocks, in one direction of one
+ * micro-batch; nothing overlaps it.
  */
-double dn_split_calls (const struct dn_setup *c);
-double dn_split_traffic (const struct dn_setup *c);
+struct dn_exchange {
+    double calls;
+    double seconds;
+};
+
+struct dn_exchange dn_block_exchange (const struct dn_setup *c);
+
+/* The number of directions: more than two where the forward pass runs again. */
 double dn_split_passes (const struct dn_setup *c);
 
-/* Seconds to send a micro-batch to the next stage of a pipeline and its gradient back.
+/* Seconds in which keys or values of an operator pass all devices that share a
+ * sequence, forward; twice that backward. They overlap the operator's work.
+ */
+double dn_ring_attention (const struct dn_setup *c, const struct dn_op *op);
+
+/* Seconds to send a micro-batch to the next stage of a pipeline and its gradient back,
+ * and how often that happens one after another in a step.
  */
 double dn_handing_time (const struct dn_setup *c);
+double dn_handings (const struct dn_setup *c);
+
+/* What the host's memory holds instead of the device's (offload=): seconds per
+ * optimizer step.
+ */
+struct dn_offloaded {
+    double update; /* of the optimizer on the host */
+    double open;   /* to bring its result back; does not overlap */
+    double behind; /* gradients out and weights in, behind all passes */
+    double stored; /* activations out, in one forward pass; back in a backward pass */
+};
+
+struct dn_offloaded dn_offload_time (const struct dn_setup *c);
+
+/* Bytes of activations that one pass leaves on the host, of one device. */
+double dn_stored_activations (const struct dn_setup *c);
+
+/* Bytes of the host that hold state of one device. */
+double dn_offload_bytes (const struct dn_setup *c);
 
 /* Fill gpu_mem.p50, memory[] and host_mem. */
 void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate);

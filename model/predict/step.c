@@ -17,8 +17,12 @@
 struct pass {
     double block_device[DN_N_DIRECTIONS]; /* seconds of the device's work in blocks */
     double device[DN_N_DIRECTIONS];       /* and in the other operators */
-    double host;  /* seconds that the host needs to launch it all */
-    double waits; /* more seconds that it waits, before the end */
+    double block_again; /* of the forward passes that are computed again, in blocks */
+    double again;       /* and in the other operators */
+    double ring;        /* of communication behind attention */
+    double ring_open;   /* of it that takes longer than the work it overlaps */
+    double host;        /* seconds that the host needs to launch it all */
+    double waits;       /* more seconds that it waits, before the end */
     double seconds;
     double block_seconds; /* of it in blocks */
 };
@@ -39,9 +43,12 @@ struct lag {
 /* Operators of equal repetition: their launches alternate. */
 struct group {
     double repeat;
+    bool every; /* they occur in every block */
     bool block;
     double device[DN_N_DIRECTIONS];
     double host[DN_N_DIRECTIONS];
+    double again_device; /* of the forward pass what is computed again */
+    double again_host;
 };
 
 /* How many times the host launches the kernels of one device. nn.DataParallel drives
@@ -71,23 +78,23 @@ static void close_group (const struct dn_setup *c,
                          struct lag *lag,
                          struct pass *pass)
 {
-    bool recompute = c->spec->checkpointing == DN_CHECKPOINTING_FULL && group->block;
     double device = group->device[DN_DATA] + group->device[DN_WEIGHT];
     double host = group->host[DN_DATA] + group->host[DN_WEIGHT];
 
     if (group->block && pass->block_seconds <= 0) {
-        double traffic = dn_split_traffic (c);
-        double calls = dn_split_calls (c) * r->launch_s;
+        struct dn_exchange exchange = dn_block_exchange (c);
+        double calls = exchange.calls * r->launch_s;
+        double again = dn_split_passes (c) - 2;
 
-        group->device[DN_FORWARD] += traffic;
+        group->device[DN_FORWARD] += exchange.seconds;
         group->host[DN_FORWARD] += calls;
-        device += traffic;
+        device += exchange.seconds;
         host += calls;
+        group->again_device += again * exchange.seconds;
+        group->again_host += again * calls;
     }
-    if (recompute) {
-        device += group->device[DN_FORWARD];
-        host += group->host[DN_FORWARD];
-    }
+    device += group->again_device;
+    host += group->again_host;
     if (waits_between (c)) {
         pass->waits += fmax (group->device[DN_FORWARD] - group->host[DN_FORWARD], 0)
                        + fmax (device - host, 0);
@@ -112,10 +119,22 @@ static void add_turn (const struct dn_setup *c,
 {
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         double time = r->slowdown * turn->time[d];
+        double host = turn->launches[d] * r->launch_s * host_copies (c, d);
+        double ring = d == DN_WEIGHT ? 0 : (d == DN_DATA ? 2 : 1) * turn->ring;
+        double open = fmax (ring - time, 0);
 
-        group->device[d] += time;
-        group->host[d] += turn->launches[d] * r->launch_s * host_copies (c, d);
+        group->device[d] += time + open;
+        group->host[d] += host;
         (group->block ? pass->block_device : pass->device)[d] += time;
+        pass->ring += ring;
+        pass->ring_open += open;
+        if (d != DN_FORWARD || !turn->again)
+            continue;
+        group->again_device += time + open;
+        group->again_host += host;
+        *(group->block ? &pass->block_again : &pass->again) += time;
+        pass->ring += ring;
+        pass->ring_open += open;
     }
 }
 
@@ -135,14 +154,17 @@ static void find_pass (const struct dn_setup *c,
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
         struct dn_turn turn;
+        bool every;
 
         if (i % OPS_PER_LOOK == OPS_PER_LOOK - 1 && dn_deadline_passed (c->deadline))
             return;
         dn_turn_of (c, op->kind == DN_OP_LOSS ? &loss : r, op, &turn);
-        if (turn.block != group.block
-            || (!turn.block && (op->repeat != group.repeat || op->repeat <= 1)))
+        every = turn.block && op->repeat >= (double) c->graph->block_layers;
+        if (turn.block != group.block || every != group.every
+            || (!every && (op->repeat != group.repeat || op->repeat <= 1)))
             close_group (c, r, &group, &lag, pass);
         group.repeat = op->repeat;
+        group.every = every;
         group.block = turn.block;
         add_turn (c, r, &turn, &group, pass);
     }
@@ -153,19 +175,22 @@ static void find_pass (const struct dn_setup *c,
 /* Seconds of all passes of one optimizer step when one takes 'blocks' in the pipeline's
  * blocks and 'rest' in the other operators: p stages process m micro-batches. The
  * slowest stage limits the rate, and filling the pipeline takes one pass through all
- * stages.
+ * stages, or through a chunk of each (Narayanan et al. 2021, section 2.2).
  */
 static double pipeline (const struct dn_setup *c, double blocks, double rest)
 {
     double turns = (double) c->spec->grad_accum - 1;
+    double stages = (double) c->spec->pp;
+    double filling = blocks * (1 + (stages - 1) / c->chunks) / stages;
 
-    return turns * (blocks / (double) c->spec->pp + rest) + blocks + rest;
+    return turns * (blocks / stages + rest) + filling + rest;
 }
 
 /* Operators of the optimizer per tensor of parameters. */
 static double optimizer_launches (const struct dn_setup *c)
 {
-    if (c->spec->optimizer == DN_OPTIMIZER_NONE || c->graph->whole_step)
+    if (c->spec->optimizer == DN_OPTIMIZER_NONE || c->graph->whole_step
+        || dn_is_offloaded (c))
         return 0;
     return dn_habit_number (c->constants, c->spec, DN_HABIT_OPTIMIZER_LAUNCHES);
 }
@@ -173,13 +198,10 @@ static double optimizer_launches (const struct dn_setup *c)
 static double optimizer_time (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
-    double per_device = c->dense_params / c->model_parallel;
 
-    if (c->graph->whole_step)
+    if (c->graph->whole_step || dn_is_offloaded (c))
         return 0;
-    if (c->parallel >= DN_PARALLEL_ZERO1)
-        per_device /= c->replicas;
-    return per_device * 4 * dn_optimizer_traits[c->spec->optimizer].passes
+    return dn_shard_params (c) * 4 * dn_optimizer_traits[c->spec->optimizer].passes
            / (k->optimizer_memory * dn_bandwidth (c))
            * dn_habit_number (k, c->spec, DN_HABIT_OPTIMIZER_TRAFFIC);
 }
@@ -193,14 +215,12 @@ static double norm (double a, double b, double p)
 /* The host's seconds to launch the optimizer. */
 static double optimizer_host (const struct dn_setup *c, const struct dn_rates *r)
 {
-    return c->graph->tensors / (double) c->spec->pp * optimizer_launches (c)
-           * r->launch_s;
+    return c->tensors / (double) c->spec->pp * optimizer_launches (c) * r->launch_s;
 }
 
 static struct dn_op_time op_time (const struct dn_setup *c,
                                   const struct dn_rates *r,
-                                  const struct dn_op *op,
-                                  bool recompute)
+                                  const struct dn_op *op)
 {
     struct dn_op_time time = {0};
     double slowdown = r->slowdown;
@@ -210,7 +230,7 @@ static struct dn_op_time op_time (const struct dn_setup *c,
     dn_turn_of (c, r, op, &turn);
     turns = turn.block ? pipeline (c, 1, 0) : pipeline (c, 0, 1);
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        double all = d == DN_FORWARD && recompute && turn.block ? 2 * turns : turns;
+        double all = d == DN_FORWARD && turn.again ? 2 * turns : turns;
 
         time.compute_s += all * turn.work[d].compute_s * slowdown;
         time.memory_s += all * turn.work[d].memory_s * slowdown;
@@ -223,7 +243,7 @@ static struct dn_op_time op_time (const struct dn_setup *c,
     time.forward_s = turns * turn.time[DN_FORWARD] * slowdown;
     time.backward_data_s = turns * turn.time[DN_DATA] * slowdown;
     time.backward_weight_s = turns * turn.time[DN_WEIGHT] * slowdown;
-    time.recompute_s = recompute && turn.block ? time.forward_s : 0;
+    time.recompute_s = turn.again ? time.forward_s : 0;
     return time;
 }
 
@@ -231,14 +251,13 @@ void dn_step_operators (const struct dn_setup *c, struct dn_op_time times[])
 {
     struct dn_rates r;
     struct dn_rates loss;
-    bool recompute = c->spec->checkpointing == DN_CHECKPOINTING_FULL;
 
     dn_rates_init (&r, c);
     dn_rates_of_loss (&loss, c, &r);
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
 
-        times[i] = op_time (c, op->kind == DN_OP_LOSS ? &loss : &r, op, recompute);
+        times[i] = op_time (c, op->kind == DN_OP_LOSS ? &loss : &r, op);
     }
 }
 
@@ -253,9 +272,8 @@ static void fill_stages (const struct dn_setup *c,
     for (int d = 0; d < DN_N_DIRECTIONS; d++)
         estimate->stage_s[stages[d]] =
             pipeline (c, pass->block_device[d], pass->device[d]);
-    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL)
-        estimate->stage_s[DN_STAGE_RECOMPUTE] =
-            pipeline (c, pass->block_device[DN_FORWARD], 0);
+    estimate->stage_s[DN_STAGE_RECOMPUTE] =
+        pipeline (c, pass->block_again, pass->again);
     estimate->stage_s[DN_STAGE_OPTIMIZER] =
         optimizer_time (c)
         * dn_power_slowdown (c->constants, c->device, c->spec->power_limit);
@@ -274,17 +292,64 @@ static double last_backward (const struct dn_setup *c, const struct pass *pass)
     return all > 0 ? pass->seconds * (1 - forward / all) / (double) c->spec->pp : 0;
 }
 
+/* Communication of the copies of the weights. */
+static void fill_traffic (const struct dn_setup *c,
+                          const struct pass *pass,
+                          struct dn_estimate *estimate)
+{
+    struct dn_traffic traffic = dn_data_traffic (c);
+    double hiding = traffic.passes ? (double) c->spec->grad_accum * pass->seconds
+                                   : last_backward (c, pass);
+
+    estimate->stage_s[DN_STAGE_COMMUNICATION] = traffic.behind + traffic.open;
+    estimate->stage_s[DN_STAGE_EXPOSED] =
+        traffic.open
+        + fmax (traffic.behind - c->constants->overlap * hiding, traffic.last);
+}
+
+/* Communication within the passes. What of it is exposed is a part of their time. */
+static void add_exchange (const struct dn_setup *c,
+                          const struct pass *pass,
+                          struct dn_estimate *estimate)
+{
+    double split_s =
+        pipeline (c, dn_split_passes (c) * dn_block_exchange (c).seconds, 0);
+
+    estimate->stage_s[DN_STAGE_COMMUNICATION] += split_s + pipeline (c, pass->ring, 0);
+    estimate->stage_s[DN_STAGE_EXPOSED] += split_s + pipeline (c, pass->ring_open, 0);
+}
+
+/* Transfers to the host and back, behind the passes: seconds that they add to a step.
+ */
+static double add_offload (const struct dn_setup *c,
+                           const struct pass *pass,
+                           struct dn_estimate *estimate)
+{
+    struct dn_offloaded offload = dn_offload_time (c);
+    double passes = (double) c->spec->grad_accum;
+    double seconds = pass->seconds / (double) c->spec->pp;
+    double backward = fmin (last_backward (c, pass), seconds);
+    double open = offload.open + fmax (offload.behind - passes * seconds, 0);
+
+    open += passes
+            * (fmax (offload.stored - (seconds - backward), 0)
+               + fmax (offload.stored - backward, 0));
+    estimate->stage_s[DN_STAGE_COMMUNICATION] +=
+        offload.open + offload.behind + 2 * passes * offload.stored;
+    estimate->stage_s[DN_STAGE_EXPOSED] += open;
+    estimate->stage_s[DN_STAGE_HOST] += offload.update;
+    return open + offload.update;
+}
+
 void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
 {
     const struct dn_constants *k = c->constants;
     struct dn_rates r;
     struct pass pass;
     double *stage = estimate->stage_s;
-    double split_s = pipeline (c, dn_split_passes (c) * dn_split_traffic (c), 0);
     double fixed = k->step_s * (dn_has_habit (c, DN_HABIT_TUNED) ? k->ngc_step : 1);
     double optimizer_s;
     double compute;
-    struct dn_traffic traffic = dn_data_traffic (c);
 
     dn_rates_init (&r, c);
     find_pass (c, &r, &pass);
@@ -293,24 +358,15 @@ void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
     compute = pipeline (c, pass.block_seconds, pass.seconds - pass.block_seconds)
               + optimizer_s + fixed;
     if (c->spec->pp > 1)
-        compute +=
-            (double) (c->spec->grad_accum + c->spec->pp - 1) * dn_handing_time (c);
+        compute += dn_handings (c) * dn_handing_time (c);
     stage[DN_STAGE_HOST] =
         (double) c->spec->grad_accum * pass.host / (double) c->spec->pp
         + optimizer_host (c, &r) + fixed;
-    stage[DN_STAGE_COMMUNICATION] = traffic.behind + traffic.open;
-    stage[DN_STAGE_EXPOSED] =
-        traffic.open
-        + fmax (traffic.behind
-                    - k->overlap
-                          * (traffic.passes
-                                 ? (double) c->spec->grad_accum * pass.seconds
-                                 : last_backward (c, &pass)),
-                traffic.last);
+    fill_traffic (c, &pass, estimate);
     stage[DN_STAGE_INPUT] = dn_whitebox_input (c, compute, estimate);
     estimate->step_s.p50 = norm (compute, stage[DN_STAGE_INPUT], 4)
                                * (1 + k->straggler * log2 (c->replicas))
                            + stage[DN_STAGE_EXPOSED];
-    stage[DN_STAGE_COMMUNICATION] += split_s;
-    stage[DN_STAGE_EXPOSED] += split_s;
+    estimate->step_s.p50 += add_offload (c, &pass, estimate);
+    add_exchange (c, &pass, estimate);
 }

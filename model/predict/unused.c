@@ -44,6 +44,40 @@ static bool is_decode_unread (const struct dn_case *c)
     return has_no_loader (c) || c->spec->input == DN_INPUT_GPU;
 }
 
+static bool has_no_experts (const struct dn_case *c)
+{
+    return c->spec->ep > 1 && c->graph->experts <= 0;
+}
+
+/* Chunks of a stage are of blocks. */
+static bool is_vpp_unread (const struct dn_case *c)
+{
+    return c->spec->vpp > 1 && c->graph->block_layers <= 1;
+}
+
+/* Activations are moved block by block. */
+static bool is_offload_unread (const struct dn_case *c)
+{
+    switch (c->spec->offload) {
+    case DN_OFFLOAD_ACTIVATIONS:
+        return c->graph->block_layers <= 1;
+    case DN_OFFLOAD_OPTIMIZER:
+        return c->graph->whole_step || c->spec->optimizer == DN_OPTIMIZER_NONE;
+    case DN_OFFLOAD_PARAMS:
+        return c->graph->whole_step;
+    default:
+        return false;
+    }
+}
+
+/* Sequence parallelism splits what tensor parallelism does not. */
+static bool is_sp_unread (const struct dn_case *c)
+{
+    return c->spec->sp == 1 && !has_kind (c->graph, DN_OP_NORM)
+           && !has_kind (c->graph, DN_OP_DROPOUT)
+           && !has_kind (c->graph, DN_OP_ELEMENTWISE);
+}
+
 /* Recomputation is of blocks, or of the scores of attention. */
 static bool is_checkpointing_unread (const struct dn_case *c)
 {
@@ -87,12 +121,10 @@ static const struct rule {
     {offsetof (struct dn_spec, seq_mean), always},
     {offsetof (struct dn_spec, since), always},
     {offsetof (struct dn_spec, torch), always},
-    {offsetof (struct dn_spec, sp), always},
-    {offsetof (struct dn_spec, vpp), always},
-    {offsetof (struct dn_spec, cp), always},
-    {offsetof (struct dn_spec, ep), always},
-    {offsetof (struct dn_spec, offload), always},
-    {offsetof (struct dn_spec, net), always},
+    {offsetof (struct dn_spec, sp), is_sp_unread},
+    {offsetof (struct dn_spec, vpp), is_vpp_unread},
+    {offsetof (struct dn_spec, ep), has_no_experts},
+    {offsetof (struct dn_spec, offload), is_offload_unread},
     {offsetof (struct dn_spec, link), is_link_unread},
     {offsetof (struct dn_spec, workers), has_no_loader},
     {offsetof (struct dn_spec, decode), is_decode_unread},

@@ -39,10 +39,12 @@ double dn_whitebox_doubt (const struct dn_case *c, bool learned)
     n_assumed += spec->trainable >= 0 && spec->trainable < 1 ? 1 : 0;
     n_assumed += !learned && c->device->sms == 0 ? 1 : 0;
     /* The network between nodes is unknown. */
-    n_assumed += !learned && spec->nodes > 1 ? 1 : 0;
+    n_assumed += !learned && spec->nodes > 1 && spec->net[0] == '\0' ? 1 : 0;
     variance += n_assumed * k->sigma_assumed * k->sigma_assumed;
     variance += n_unread * SIGMA_UNREAD * SIGMA_UNREAD;
-    if (spec->tp * spec->pp > 1 && !learned)
+    if ((spec->tp * spec->pp > 1 || spec->cp > 1
+         || (spec->ep > 1 && c->graph->experts > 0))
+        && !learned)
         variance += k->sigma_parallel * k->sigma_parallel;
     return variance;
 }

@@ -159,6 +159,14 @@ static void set_traffic (struct dn_work *work, double bytes, double rate)
     work->bytes = bytes;
 }
 
+/* Samples of an operator in one pass. Where devices share the experts, an expert gets
+ * the tokens of all of them.
+ */
+static double samples (const struct dn_setup *c, const struct dn_op *op)
+{
+    return op->expert ? c->padded * c->experts : c->padded;
+}
+
 /* Elements moved to bring a convolution's activations into the order that its kernels
  * need, and back. Matrix units need channels last, which PyTorch has for images but not
  * for sequences; TensorFlow's volumes are channels last and its kernels for them need
@@ -172,7 +180,8 @@ static double relayout (const struct dn_setup *c,
                      ? op->dims == 3
                      : op->dims == 1 && op->batches == 1 && r->tensor;
 
-    return op->kind == DN_OP_CONV && moved ? 2 * (op->in + op->out) * c->padded : 0;
+    return op->kind == DN_OP_CONV && moved ? 2 * (op->in + op->out) * samples (c, op)
+                                           : 0;
 }
 
 /* Seconds that the kernels of an operator wait for one another in one pass, unless the
@@ -202,7 +211,7 @@ static void set_product (struct dn_work *work,
     double padded = padding (rows, columns, r->tile);
 
     set_traffic (work, (elements + relayout (c, r, op)) * r->bytes, r->memory);
-    work->flops = op->flops * c->padded;
+    work->flops = op->flops * samples (c, op);
     if (op->kind == DN_OP_CONV && op->batches > 1) {
         work->compute_s = work->flops / fmin (r->grouped * op->n, r->conv);
         return;
@@ -253,7 +262,7 @@ static void light_work (const struct dn_setup *c,
                         const struct dn_op *op,
                         struct dn_work work[DN_N_DIRECTIONS])
 {
-    double elements = fmax (op->in, op->out) * c->padded;
+    double elements = fmax (op->in, op->out) * samples (c, op);
     double element = op->single ? fmax (r->bytes, 4) : r->bytes;
     double forward;
     double backward;
@@ -276,10 +285,10 @@ static void find_work (const struct dn_setup *c,
                        const struct dn_op *op,
                        struct dn_work work[DN_N_DIRECTIONS])
 {
-    double in = op->in * c->padded;
-    double out = op->out * c->padded;
+    double in = op->in * samples (c, op);
+    double out = op->out * samples (c, op);
     double all = in + out + op->weights * op->calls;
-    double rows = op->m * c->padded;
+    double rows = op->m * samples (c, op);
     bool forward_only = op->frozen || c->graph->whole_step;
     bool data = !forward_only && !op->first;
     bool weight = !forward_only && !dn_op_is_frozen (op);
@@ -317,14 +326,25 @@ static void find_work (const struct dn_setup *c,
     }
 }
 
-/* Tensor parallelism splits products and the operators between them; norms, residuals
- * and their dropout are done by every device in full (Megatron-LM without sequence
- * parallelism).
+/* The devices that share an operator. Tensor parallelism splits products and the
+ * operators between them; norms, residuals and their dropout are done by every device
+ * in full, or are split by sequence parallelism. An expert is on c->experts of the
+ * devices that share them all.
  */
-static bool is_split (enum dn_op_kind kind)
+static double split_of (const struct dn_setup *c, const struct dn_op *op)
 {
-    return kind != DN_OP_NORM && kind != DN_OP_ELEMENTWISE && kind != DN_OP_DROPOUT
-           && kind != DN_OP_EMBEDDING;
+    double split = op->expert ? c->experts : 1;
+
+    switch (op->kind) {
+    case DN_OP_EMBEDDING:
+        return split;
+    case DN_OP_NORM:
+    case DN_OP_ELEMENTWISE:
+    case DN_OP_DROPOUT:
+        return split * c->norm_split;
+    default:
+        return split * (double) c->spec->tp;
+    }
 }
 
 static double launches_of (const struct dn_rates *r,
@@ -349,19 +369,23 @@ void dn_turn_of (const struct dn_setup *c,
                  const struct dn_op *op,
                  struct dn_turn *turn)
 {
-    double layers = (double) c->graph->block_layers;
-    double split = is_split (op->kind) ? (double) c->spec->tp : 1;
-    double share = op->repeat / split;
+    double share = op->repeat / split_of (c, op);
     double weight_share = op->flops > 0 ? 1 - c->graph->spared : 1;
+    double kernels = op->repeat * dn_kernels_of (c, op);
 
-    turn->block = layers > 1 && op->repeat >= layers;
+    turn->block = op->block;
+    turn->again = c->spec->checkpointing == DN_CHECKPOINTING_FULL
+                      ? turn->block
+                      : c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE
+                            && dn_is_attention_core (c, op);
+    turn->ring = dn_ring_attention (c, op);
     for (int d = 0; d < DN_N_DIRECTIONS; d++)
         turn->work[d] = (struct dn_work){0};
     find_work (c, r, op, turn->work);
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         bool any = seconds (&turn->work[d]) > 0;
 
-        turn->launches[d] = any ? op->repeat * op->calls * launches_of (r, op, d) : 0;
+        turn->launches[d] = any ? kernels * op->calls * launches_of (r, op, d) : 0;
         if (d == DN_FORWARD)
             turn->launches[d] += op->repeat * op->each * c->batch;
         scale (&turn->work[d], d == DN_WEIGHT ? share * weight_share : share);

@@ -49,7 +49,9 @@ struct dn_turn {
     struct dn_work work[DN_N_DIRECTIONS];
     double time[DN_N_DIRECTIONS];
     double launches[DN_N_DIRECTIONS];
+    double ring; /* seconds of communication behind it, forward; twice that backward */
     bool block;
+    bool again; /* the backward pass computes it again */
 };
 
 void dn_rates_init (struct dn_rates *r, const struct dn_setup *c);

@@ -48,32 +48,119 @@ static int apply_dataset (struct dn_spec *spec,
     return 0;
 }
 
-static int resolve_gpus (struct dn_spec *spec, int64_t n_gpus, struct dn_err *err)
+/* A key that counts devices or parts; 1 where it was not given. */
+static int64_t count_of (int64_t value)
 {
-    int64_t model_parallel;
+    return value == DN_UNSET ? 1 : value;
+}
 
-    if (spec->gpus == DN_UNSET)
-        spec->gpus = n_gpus > 0 ? n_gpus : 1;
-    if (spec->tp == DN_UNSET)
-        spec->tp = 1;
-    if (spec->pp == DN_UNSET)
-        spec->pp = 1;
-    if (spec->nodes == DN_UNSET)
-        spec->nodes = 1;
-    model_parallel = spec->tp * spec->pp;
+/* GPUs that share the work on one batch. */
+static int64_t sharers (const struct dn_spec *spec)
+{
+    return spec->tp * spec->pp * count_of (spec->cp);
+}
+
+/* Expert parallelism splits the copies of the weights, and the experts. */
+static int check_experts (const struct dn_spec *spec, struct dn_err *err)
+{
+    int64_t ep = count_of (spec->ep);
+    int64_t copies = spec->gpus / (spec->tp * spec->pp);
+
+    if (copies % ep != 0)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "ep: %" PRId64
+                           " does not divide gpus / (tp * pp) = %" PRId64,
+                           ep,
+                           copies);
+    if (spec->experts != DN_UNSET && spec->experts % ep != 0)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "ep: %" PRId64 " does not divide experts = %" PRId64,
+                           ep,
+                           spec->experts);
+    return 0;
+}
+
+/* The first and the last stage of an interleaved schedule may have a layer less, in
+ * whose place they have the embedding and the loss (Megatron-LM).
+ */
+static bool are_chunks_even (int64_t layers, int64_t chunks)
+{
+    return layers % chunks == 0 || (layers + 1) % chunks == 0
+           || (layers + 2) % chunks == 0;
+}
+
+static int check_split (const struct dn_spec *spec, struct dn_err *err)
+{
+    int64_t cp = count_of (spec->cp);
+    int64_t vpp = count_of (spec->vpp);
+
+    if (spec->sp == 1 && spec->tp <= 1)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "sp: 1 splits what tp leaves whole, and tp is 1, expected "
+                           "tp=2 or more");
+    if (vpp > 1 && spec->pp <= 1)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "vpp: %" PRId64 " chunks of each stage, and pp is 1, "
+                           "expected pp=2 or more",
+                           vpp);
+    if (vpp > 1 && spec->layers != DN_UNSET
+        && !are_chunks_even (spec->layers, spec->pp * vpp))
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "vpp: pp * vpp = %" PRId64 " chunks of layers = %" PRId64
+                           ", expected a divisor",
+                           spec->pp * vpp,
+                           spec->layers);
+    if (cp > 1 && spec->seq_len != DN_UNSET && spec->seq_len % cp != 0)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "cp: %" PRId64 " does not divide seq_len = %" PRId64,
+                           cp,
+                           spec->seq_len);
+    return 0;
+}
+
+/* The host takes over what a device owns alone: its shard, or all of it on one GPU.
+ * DeepSpeed has weights there with ZeRO-3 only, PyTorch with FSDP.
+ */
+static int check_offload (const struct dn_spec *spec, struct dn_err *err)
+{
+    bool weights = spec->offload == DN_OFFLOAD_PARAMS;
+
+    if ((spec->offload != DN_OFFLOAD_OPTIMIZER && !weights) || spec->gpus == 1)
+        return 0;
+    if (spec->parallel >= (weights ? DN_PARALLEL_ZERO3 : DN_PARALLEL_ZERO1))
+        return 0;
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "offload: %s on %" PRId64 " GPUs needs shards, expected "
+                       "parallel=%s, fsdp or hsdp",
+                       weights ? "params" : "optimizer",
+                       spec->gpus,
+                       weights ? "zero3" : "zero1, zero2, zero3");
+}
+
+static int check_gpus (const struct dn_spec *spec, struct dn_err *err)
+{
     if (spec->parallel == DN_PARALLEL_DATAPARALLEL
-        && (spec->nodes > 1 || model_parallel > 1))
+        && (spec->nodes > 1 || sharers (spec) > 1 || count_of (spec->ep) > 1))
         return dn_err_set (
             err,
             DN_E_RANGE,
             "parallel: dataparallel is one process on one node, expected "
-            "nodes=1, tp=1 and pp=1");
-    if (spec->gpus % model_parallel != 0)
+            "nodes=1, tp=1, pp=1, cp=1 and ep=1");
+    if (spec->gpus % sharers (spec) != 0)
         return dn_err_set (err,
                            DN_E_RANGE,
-                           "gpus: %" PRId64 " is not a multiple of tp * pp = %" PRId64,
+                           "gpus: %" PRId64
+                           " is not a multiple of tp * pp%s = %" PRId64,
                            spec->gpus,
-                           model_parallel);
+                           count_of (spec->cp) > 1 ? " * cp" : "",
+                           sharers (spec));
     if (spec->nodes > spec->gpus)
         return dn_err_set (err,
                            DN_E_RANGE,
@@ -85,12 +172,27 @@ static int resolve_gpus (struct dn_spec *spec, int64_t n_gpus, struct dn_err *er
     return 0;
 }
 
+static int resolve_gpus (struct dn_spec *spec, int64_t n_gpus, struct dn_err *err)
+{
+    struct dn_net net;
+
+    if (spec->gpus == DN_UNSET)
+        spec->gpus = n_gpus > 0 ? n_gpus : 1;
+    spec->tp = count_of (spec->tp);
+    spec->pp = count_of (spec->pp);
+    spec->nodes = count_of (spec->nodes);
+    if (check_gpus (spec, err) < 0 || check_experts (spec, err) < 0
+        || check_split (spec, err) < 0 || check_offload (spec, err) < 0)
+        return -1;
+    return spec->net[0] != '\0' ? dn_net_read (spec->net, &net, err) : 0;
+}
+
 /* batch, grad_accum and global_batch determine one another:
  * global_batch = batch * replicas * grad_accum.
  */
 static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
 {
-    int64_t replicas = spec->gpus / (spec->tp * spec->pp);
+    int64_t replicas = spec->gpus / sharers (spec);
 
     if (spec->batch == DN_UNSET)
         spec->batch = spec->micro_batch;

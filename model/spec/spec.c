@@ -252,7 +252,7 @@ static const struct dn_key keys[] = {
     INT (PAR, micro_batch, 1, 1e6, "samples per GPU and pipeline step"),
     ENUM (PAR, offload, DN_N_OFFLOADS, "what the host's memory holds"),
     ENUM (PAR, link, DN_N_LINKS, "what connects the GPUs of a node"),
-    NAME (PAR, net, "between nodes: ib or ethernet with Gbit/s, as ib400"),
+    NAME (PAR, net, "between nodes: ib, roce or ethernet with Gbit/s, as ib400x8"),
     INT (INPUT, workers, 0, 4096, "loader processes per GPU"),
     ENUM (INPUT, decode, DN_N_DECODES, "what the loader decodes"),
     ENUM (INPUT, input, DN_N_INPUTS, "synthetic: no loader; gpu: decoded on the GPU"),

@@ -261,7 +261,7 @@ struct dn_spec {
     int64_t micro_batch;
     enum dn_offload offload;
     enum dn_link link;
-    char net[DN_NAME_MAX]; /* between nodes: "ib400" */
+    char net[DN_NAME_MAX]; /* between nodes: "ib400x8" */
     /* input */
     int64_t workers; /* per GPU */
     enum dn_decode decode;
@@ -434,6 +434,18 @@ int dn_spec_resolve (struct dn_spec *spec,
                      const struct dn_datasets *datasets,
                      int64_t n_gpus,
                      struct dn_err *err);
+
+/* The network between the nodes of a job. */
+struct dn_net {
+    bool rdma;       /* its adapters write to memory themselves */
+    double rate;     /* of one adapter, byte/s per direction */
+    double adapters; /* of a node */
+};
+
+/* Read a value of net=: "ib400", "roce100x8". On failure 'net' is unchanged, and 'err'
+ * says what was expected.
+ */
+int dn_net_read (const char *text, struct dn_net *net, struct dn_err *err);
 
 /* Optimizer steps of one training, or -1 when the amount of work was not given. */
 double dn_spec_steps (const struct dn_spec *spec);

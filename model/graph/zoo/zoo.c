@@ -247,6 +247,10 @@ int dn_graph_build_by (const struct dn_spec *spec,
         dn_zoo_unknown (&build);
     if (dn_build_finish (&build, graph) < 0)
         return -1;
+    if (dn_graph_check (graph, spec, err) < 0) {
+        dn_graph_free (graph);
+        return -1;
+    }
     scale_totals (graph, params, flops, activations);
     if (spec->trainable >= 0)
         dn_graph_freeze (graph, spec->trainable);

@@ -1,0 +1,504 @@
+/* parallel.c - tests of work that devices share: experts, sequences, stages, shards,
+ * and the host's memory
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "scene.h"
+
+#define A100 1
+
+#define GPT     "model=gpt2_xl,precision=bf16,optimizer=adam,framework=megatron,"
+#define EXPERTS "model=switch_xl4,experts=16,precision=bf16,optimizer=adam,"
+
+static int try_estimate (const char *text,
+                         double cpus_per_gpu,
+                         struct dn_estimate *result,
+                         struct dn_err *err)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_graph graph = {0};
+    int rc = -1;
+
+    if (dn_spec_read (dn_span_of (text), &spec, err) == 0
+        && dn_spec_resolve (&spec, &site->datasets, DN_UNSET, err) == 0
+        && dn_graph_build (&spec, &graph, err) == 0) {
+        dn_whitebox (&(struct dn_case){&site->constants,
+                                       &spec,
+                                       &graph,
+                                       &site->catalogue.devices[A100],
+                                       cpus_per_gpu},
+                     result);
+        result->device = NULL;
+        rc = 0;
+    }
+    dn_graph_free (&graph);
+    scene_free (site);
+    return rc;
+}
+
+static struct dn_estimate estimate (const char *text)
+{
+    struct dn_estimate result;
+    struct dn_err err = {0};
+
+    if (try_estimate (text, 0, &result, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    return result;
+}
+
+static double step (const char *text)
+{
+    return estimate (text).step_s.p50;
+}
+
+static double memory (const char *text)
+{
+    return estimate (text).gpu_mem.p50;
+}
+
+static double communication (const char *text)
+{
+    return estimate (text).stage_s[DN_STAGE_COMMUNICATION];
+}
+
+static void assert_refused (const char *text, const char *says)
+{
+    struct dn_estimate result;
+    struct dn_err err = {0};
+
+    if (try_estimate (text, 0, &result, &err) == 0)
+        fail_msg ("%s: not refused", text);
+    assert_contains (err.text, says);
+}
+
+static void what_holds_without_a_key_may_be_stated (void **state)
+{
+    static const char *const texts[] = {GPT "batch=4,gpus=8,tp=2",
+                                        EXPERTS "batch=4,gpus=8"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        struct dn_estimate plain = estimate (texts[i]);
+        struct dn_estimate stated;
+        char text[256];
+
+        snprintf (text,
+                  sizeof (text),
+                  "%s,sp=0,vpp=1,cp=1,ep=1,offload=none,net=ib400",
+                  texts[i]);
+        stated = estimate (text);
+        assert_memory_equal (&plain, &stated, sizeof (plain));
+    }
+}
+
+/* Weights that experts have, and others: w = dense + experts / ep. */
+static void experts_are_split (void **state)
+{
+    double whole = estimate (EXPERTS "batch=4,gpus=8").memory[DN_MEMORY_WEIGHTS];
+    double half = estimate (EXPERTS "batch=4,gpus=8,ep=2").memory[DN_MEMORY_WEIGHTS];
+    double eighth = estimate (EXPERTS "batch=4,gpus=8,ep=8").memory[DN_MEMORY_WEIGHTS];
+    double experts = 2 * (whole - half);
+
+    (void) state;
+    assert_true (experts > 0.8 * whole && experts < whole);
+    assert_near (eighth, whole - experts * 7 / 8);
+    /* Shards are of all copies anyway. */
+    assert_near (
+        estimate (EXPERTS "batch=4,gpus=8,ep=4,parallel=fsdp")
+            .memory[DN_MEMORY_WEIGHTS],
+        estimate (EXPERTS "batch=4,gpus=8,parallel=fsdp").memory[DN_MEMORY_WEIGHTS]);
+    assert_true (memory (EXPERTS "batch=4,gpus=8,ep=8,tp=1")
+                 < memory (EXPERTS "batch=4,gpus=8"));
+    /* The same work in fewer and larger products. */
+    assert_true (estimate (EXPERTS "batch=4,gpus=8,ep=8").stage_s[DN_STAGE_FORWARD]
+                 <= estimate (EXPERTS "batch=4,gpus=8").stage_s[DN_STAGE_FORWARD]);
+}
+
+/* Over a network that is slower than all else: 24 layers of experts, four all-to-alls
+ * in a step, in which half of the tokens' 1024 elements of 2 bytes go to the other
+ * node.
+ */
+static void tokens_travel_to_their_experts (void **state)
+{
+#define FAR EXPERTS "gpus=2,nodes=2,net=ethernet1,"
+    double expected = 24 * 4 * 4 * 512.0 * 1024 * 2 / 2 / (0.7 * 125e6);
+    double four =
+        communication (FAR "ep=2,batch=8") - communication (FAR "ep=2,batch=4");
+
+    (void) state;
+    assert_true (fabs (four / expected - 1) < 0.01);
+    assert_true (step (FAR "ep=2,batch=8") - step (FAR "ep=2,batch=4") > four);
+    /* Twice the experts of a token, twice the tokens that travel. */
+    four = communication (FAR "ep=2,top_k=2,batch=8")
+           - communication (FAR "ep=2,top_k=2,batch=4");
+    assert_true (fabs (four / expected / 2 - 1) < 0.01);
+    four = communication (FAR "ep=2,capacity=1.5,batch=8")
+           - communication (FAR "ep=2,capacity=1.5,batch=4");
+    assert_true (fabs (four / expected / 1.5 - 1) < 0.01);
+    assert_true (communication (EXPERTS "batch=4,gpus=8,ep=8,tp=1")
+                 < communication (EXPERTS "batch=4,gpus=16,ep=16"));
+#undef FAR
+}
+
+/* Launches of the host; all-to-alls are launched too, two in each direction of a layer.
+ */
+static void grouped_experts_are_few_launches (void **state)
+{
+#define MOE "model=switch_xl4,experts=16,precision=bf16,optimizer=none,batch=4,gpus=8,"
+    double looped = estimate (MOE "framework=mxnet").stage_s[DN_STAGE_HOST];
+    double split = estimate (MOE "framework=mxnet,ep=8").stage_s[DN_STAGE_HOST];
+    double grouped = estimate (MOE "framework=jax").stage_s[DN_STAGE_HOST];
+    double both = estimate (MOE "framework=jax,ep=8").stage_s[DN_STAGE_HOST];
+
+    (void) state;
+    assert_true (grouped < 0.5 * looped);
+    assert_true (split > grouped && split < 0.6 * looped);
+    assert_near (both, grouped + 24 * 4 * dn_constants_default.launch_s);
+#undef MOE
+}
+
+static void expert_parallelism_needs_experts (void **state)
+{
+    struct dn_estimate dense = estimate (GPT "batch=4,gpus=8,ep=2");
+    struct dn_estimate plain = estimate (GPT "batch=4,gpus=8");
+    struct dn_keyset ep = DN_KEYSET (ep);
+
+    (void) state;
+    assert_true (dn_keyset_equal (dense.unread, ep));
+    assert_near (dense.gpu_mem.p50, plain.gpu_mem.p50);
+    assert_near (dense.step_s.p50, plain.step_s.p50);
+    assert_true (dense.step_s.sigma > plain.step_s.sigma);
+    assert_true (dn_keyset_is_empty (estimate (EXPERTS "batch=4,gpus=8,ep=2").unread));
+    assert_refused ("model=switch_xl4,batch=4,gpus=3,ep=3",
+                    "ep: 3 does not divide experts = 4");
+}
+
+/* Korthikanti et al., arXiv 2205.05198: less memory, the same bytes to send. */
+static void sequence_parallelism_splits_the_rest (void **state)
+{
+    static const char *const more[] = {
+        "", ",checkpointing=selective", ",checkpointing=full"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (more); i++)
+        for (int tp = 2; tp <= 8; tp *= 2) {
+            char text[256];
+            struct dn_estimate without;
+            struct dn_estimate with;
+
+            snprintf (text, sizeof (text), GPT "batch=8,gpus=8,tp=%d%s", tp, more[i]);
+            without = estimate (text);
+            strcat (text, ",sp=1");
+            with = estimate (text);
+            assert_true (with.gpu_mem.p50 <= without.gpu_mem.p50);
+            assert_true (with.step_s.p50 < without.step_s.p50);
+            assert_near (with.stage_s[DN_STAGE_COMMUNICATION],
+                         without.stage_s[DN_STAGE_COMMUNICATION]);
+            assert_near (with.memory[DN_MEMORY_WEIGHTS],
+                         without.memory[DN_MEMORY_WEIGHTS]);
+        }
+    assert_true (memory (GPT "batch=8,gpus=8,tp=4,sp=1")
+                 < memory (GPT "batch=8,gpus=8,tp=4"));
+}
+
+static void a_shared_sequence_takes_less_memory_and_time (void **state)
+{
+#define LONG GPT "batch=1,seq_len=8192,"
+    struct dn_estimate one = estimate (LONG "gpus=1");
+    struct dn_estimate four = estimate (LONG "gpus=4,cp=4");
+
+    (void) state;
+    assert_near (four.memory[DN_MEMORY_WEIGHTS], one.memory[DN_MEMORY_WEIGHTS]);
+    assert_true (four.memory[DN_MEMORY_ACTIVATIONS]
+                 < one.memory[DN_MEMORY_ACTIVATIONS] / 3.9);
+    assert_true (four.step_s.p50 < one.step_s.p50 / 2);
+    assert_true (four.step_s.p50 > one.step_s.p50 / 4);
+    assert_true (four.samples_per_s < 4 * one.samples_per_s);
+    /* Gradients are reduced as by as many copies, keys and values travel besides. */
+    assert_true (communication (LONG "gpus=4,cp=4") > communication (LONG "gpus=4"));
+    /* What attention does not hide is exposed. */
+    assert_true (estimate (LONG "gpus=2,nodes=2,cp=2,net=ethernet1").step_s.p50
+                 > 2 * step (LONG "gpus=2,nodes=2,cp=2,net=ib400"));
+    assert_refused ("model=resnet50,batch=8,gpus=4,cp=2",
+                    "cp: 2 GPUs share a sequence");
+#undef LONG
+}
+
+/* Narayanan et al., arXiv 2104.04473: v chunks of a stage divide the bubble by v, and
+ * hold 1 + (p - 1) / (p v) times the activations.
+ */
+static void chunks_shorten_the_bubble (void **state)
+{
+#define PIPE GPT "micro_batch=2,global_batch=64,gpus=8,pp=8,checkpointing=selective"
+    double one = step (PIPE);
+    double two = step (PIPE ",vpp=2");
+    double three = step (PIPE ",vpp=3");
+    double activations = estimate (PIPE).memory[DN_MEMORY_ACTIVATIONS];
+    double more = estimate (PIPE ",vpp=2").memory[DN_MEMORY_ACTIVATIONS] - activations;
+    double less = estimate (PIPE ",vpp=3").memory[DN_MEMORY_ACTIVATIONS] - activations;
+
+    (void) state;
+    assert_true (two < one && three < two);
+    /* 1/2 and 2/3 of the bubble are saved, but for the larger number of hand-overs. */
+    assert_true ((one - three) / (one - two) > 1.2
+                 && (one - three) / (one - two) < 1.34);
+    assert_near (more / less, 3.0 / 2);
+    assert_true (more < activations * 7 / 16);
+    /* With as many micro-batches as the formula holds, all are held anyway. */
+    assert_near (memory (GPT "micro_batch=2,global_batch=8,gpus=8,pp=8"),
+                 memory (GPT "micro_batch=2,global_batch=8,gpus=8,pp=8,vpp=2"));
+#undef PIPE
+}
+
+static void shards_within_nodes_are_between_copies_and_full_shards (void **state)
+{
+#define NODES                                                                          \
+    "model=gpt2_xl,precision=bf16,optimizer=adam,batch=1,seq_len=128,gpus=32,nodes=4,"
+    struct dn_estimate node = estimate (
+        "model=gpt2_xl,precision=bf16,optimizer=adam,batch=2,gpus=8,parallel=hsdp");
+    struct dn_estimate full = estimate (
+        "model=gpt2_xl,precision=bf16,optimizer=adam,batch=2,gpus=8,parallel=fsdp");
+
+    (void) state;
+    assert_true (memory (NODES "parallel=hsdp") < memory (NODES "parallel=dp"));
+    assert_true (memory (NODES "parallel=fsdp") < memory (NODES "parallel=hsdp"));
+    assert_near (estimate (NODES "parallel=hsdp").memory[DN_MEMORY_OPTIMIZER],
+                 node.memory[DN_MEMORY_OPTIMIZER]);
+    assert_near (node.gpu_mem.p50, full.gpu_mem.p50);
+    assert_near (node.step_s.p50, full.step_s.p50);
+    /* Between nodes only gradients travel, not weights: 8 to 8 bytes of a parameter in
+     * fp32 gradients, 4 to 6 in those of 16 bits. */
+    assert_true (communication (NODES "framework=megatron,net=ethernet10,parallel=hsdp")
+                 < 0.7
+                       * communication (
+                           NODES "framework=megatron,net=ethernet10,parallel=fsdp"));
+#undef NODES
+}
+
+/* Gathered weights have the bytes in which they are used: two blocks of 48. */
+static void gathered_weights_have_the_bytes_of_their_precision (void **state)
+{
+#define SHARDED "model=gpt2_xl,optimizer=adam,batch=2,gpus=8,parallel=zero3,precision="
+    double params =
+        estimate ("model=gpt2_xl,batch=1,precision=fp32").memory[DN_MEMORY_WEIGHTS] / 4;
+
+    (void) state;
+    assert_near (estimate (SHARDED "bf16").memory[DN_MEMORY_BUCKETS], 2 * params / 24);
+    assert_near (estimate (SHARDED "fp32").memory[DN_MEMORY_BUCKETS], 4 * params / 24);
+#undef SHARDED
+}
+
+#define ONE "model=gpt2_xl,precision=bf16,optimizer=adam,batch=2"
+
+/* 2 bytes of gradient, 4 of weights and 8 of state per parameter. */
+static void the_host_holds_the_optimizer (void **state)
+{
+    struct dn_estimate plain = estimate (ONE);
+    struct dn_estimate host = estimate (ONE ",offload=optimizer");
+    struct dn_estimate weights = estimate (ONE ",offload=params");
+    double update;
+    double params = plain.memory[DN_MEMORY_WEIGHTS] / 6;
+
+    (void) state;
+    assert_true (host.gpu_mem.p50 < plain.gpu_mem.p50);
+    assert_true (weights.gpu_mem.p50 < host.gpu_mem.p50);
+    assert_near (host.memory[DN_MEMORY_OPTIMIZER], 0);
+    assert_near (host.memory[DN_MEMORY_WEIGHTS], 2 * params);
+    assert_near (weights.memory[DN_MEMORY_WEIGHTS], 0);
+    assert_near (host.host_mem - plain.host_mem, 14 * params);
+    assert_near (weights.host_mem - plain.host_mem, 16 * params);
+    assert_true (host.step_s.p50 > plain.step_s.p50);
+    assert_true (weights.step_s.p50 > plain.step_s.p50);
+    /* Ren et al., arXiv 2101.06840, table 4: 2.57 s for 10 G parameters on 48 cores,
+     * and twice as long on half of them. */
+    assert_int_equal (try_estimate (ONE ",offload=optimizer", 48, &host, NULL), 0);
+    assert_int_equal (try_estimate (ONE ",offload=optimizer", 24, &weights, NULL), 0);
+    update = weights.stage_s[DN_STAGE_HOST] - host.stage_s[DN_STAGE_HOST];
+    assert_true (fabs (update / (params / 10e9 * 2.57) - 1) < 0.01);
+}
+
+static void each_gpu_updates_its_shard_on_the_host (void **state)
+{
+    static const char *const kinds[] = {"zero1", "zero2", "zero3", "fsdp", "hsdp"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++) {
+        char text[256];
+        struct dn_estimate plain;
+        struct dn_estimate host;
+
+        snprintf (text, sizeof (text), ONE ",gpus=8,parallel=%s", kinds[i]);
+        plain = estimate (text);
+        strcat (text, ",offload=optimizer");
+        host = estimate (text);
+        assert_true (host.gpu_mem.p50 < plain.gpu_mem.p50);
+        assert_true (host.host_mem > plain.host_mem);
+        assert_true (host.step_s.p50 > plain.step_s.p50);
+    }
+    assert_refused (ONE ",gpus=8,offload=optimizer", "offload: optimizer on 8 GPUs");
+    assert_refused (ONE ",gpus=8,parallel=dp,offload=optimizer",
+                    "expected parallel=zero1");
+    assert_refused (ONE ",gpus=8,parallel=zero2,offload=params",
+                    "expected parallel=zero3");
+}
+
+static void the_host_holds_activations (void **state)
+{
+#define MANY "model=gpt2_xl,precision=bf16,optimizer=sgd,batch=64,"
+    struct dn_estimate plain = estimate (MANY "checkpointing=full");
+    struct dn_estimate host = estimate (MANY "checkpointing=full,offload=activations");
+    double gone =
+        plain.memory[DN_MEMORY_ACTIVATIONS] - host.memory[DN_MEMORY_ACTIVATIONS];
+
+    (void) state;
+    assert_true (gone > 0);
+    /* Two blocks of 48 stay. */
+    assert_near ((host.host_mem - plain.host_mem) * 46 / 48, gone);
+    assert_true (host.step_s.p50 >= plain.step_s.p50);
+    assert_true (host.stage_s[DN_STAGE_COMMUNICATION] > 0);
+    /* Scores of attention are too many to be moved in time. */
+    assert_true (step (ONE ",framework=jax,offload=activations")
+                 > 1.5 * step (ONE ",framework=jax"));
+#undef MANY
+}
+
+static void a_known_network_counts (void **state)
+{
+#define FAR "model=gpt2_xl,precision=bf16,optimizer=adam,batch=2,gpus=16,nodes=2"
+    struct dn_estimate unknown = estimate (FAR);
+    struct dn_estimate known = estimate (FAR ",net=ib200x8");
+
+    (void) state;
+    assert_true (known.step_s.sigma < unknown.step_s.sigma);
+    /* The assumed network is an adapter of 200 Gbit/s for each GPU. */
+    assert_true (fabs (known.step_s.p50 / unknown.step_s.p50 - 1) < 0.1);
+    assert_true (step (FAR ",net=ib400") < step (FAR ",net=ib100"));
+    assert_true (step (FAR ",net=ib400x2") < step (FAR ",net=ib400"));
+    assert_near (step (FAR ",net=ib400x8"), step (FAR ",net=ib400x64"));
+    assert_true (step (FAR ",net=roce100") < step (FAR ",net=ethernet100"));
+    assert_true (step (FAR ",link=pcie,net=ethernet100")
+                 < step (FAR ",link=pcie,net=ethernet10"));
+#undef FAR
+}
+
+/* The scores of attention are computed again, not the rest. */
+static void selective_recomputation_is_of_attention (void **state)
+{
+    struct dn_estimate none = estimate (GPT "batch=8");
+    struct dn_estimate some = estimate (GPT "batch=8,checkpointing=selective");
+    struct dn_estimate all = estimate (GPT "batch=8,checkpointing=full");
+
+    (void) state;
+    assert_near (none.stage_s[DN_STAGE_RECOMPUTE], 0);
+    assert_true (some.stage_s[DN_STAGE_RECOMPUTE] > 0);
+    assert_true (some.stage_s[DN_STAGE_RECOMPUTE] < all.stage_s[DN_STAGE_RECOMPUTE]);
+    assert_true (some.step_s.p50 > none.step_s.p50 && some.step_s.p50 < all.step_s.p50);
+    assert_true (some.gpu_mem.p50 < none.gpu_mem.p50);
+}
+
+/* Encoder and decoder repeat half of the blocks each; blocks of experts are some of
+ * all.
+ */
+static void blocks_of_two_kinds_are_blocks (void **state)
+{
+    static const char *const names[] = {
+        "t5_base", "bart_large", "switch_xl4", "albert_base"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
+        char text[256];
+        struct dn_estimate plain;
+        struct dn_estimate again;
+
+        snprintf (text,
+                  sizeof (text),
+                  "model=%s,batch=64,precision=bf16,optimizer=sgd,framework=jax",
+                  names[i]);
+        plain = estimate (text);
+        strcat (text, ",checkpointing=full");
+        again = estimate (text);
+        assert_true (again.gpu_mem.p50 < 0.6 * plain.gpu_mem.p50);
+        assert_true (again.stage_s[DN_STAGE_RECOMPUTE]
+                     > 0.5 * plain.stage_s[DN_STAGE_FORWARD]);
+        assert_true (again.step_s.p50 > 1.1 * plain.step_s.p50);
+    }
+    assert_true (step ("model=t5_base,global_batch=64,micro_batch=4,gpus=4,pp=4")
+                 < 0.6 * step ("model=t5_base,global_batch=64,micro_batch=4,gpus=1"));
+}
+
+/* Values at the ends of their ranges. */
+static void hostile_values_give_numbers (void **state)
+{
+    static const char *const texts[] = {
+        "model=gpt2,batch=100000000,seq_len=1024,gpus=1024,cp=1024,grad_accum=100000",
+        "model=gpt2,batch=1,gpus=100000,nodes=100000,parallel=hsdp,net=ethernet1",
+        "model=gpt2,batch=1,gpus=100000,nodes=1,parallel=hsdp,net=ib10000x64",
+        "model=gpt2,layers=1,batch=1,gpus=1024,pp=1024,vpp=1,tp=1",
+        "model=gpt2,batch=1,gpus=65536,pp=64,tp=1024,sp=1,vpp=1024,offload=activations",
+        "model=switch_xl4,experts=65536,top_k=4096,batch=1,gpus=4096,ep=4096",
+        "model=switch_xl4,experts=65536,top_k=1,capacity=0.1,batch=1,gpus=4096,ep=4096,"
+        "parallel=fsdp,offload=params,framework=megatron",
+        "model=switch_xl4,experts=1,top_k=1,capacity=1000,batch=1,gpus=8,tp=8,sp=1",
+        "model=gpt2,batch=1,gpus=64,tp=64,sp=1,parallel=zero3,offload=params,"
+        "optimizer=none",
+        "model=gpt2,batch=1,trainable=0,offload=params",
+        "model=gpt2,batch=1,trainable=0,offload=optimizer,optimizer=none",
+        "model=ncf,batch=1,gpus=8,parallel=zero3,offload=params",
+        "params=1,flops=1,activations=1,batch=1,gpus=8,parallel=hsdp,offload=optimizer",
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        struct dn_estimate e = estimate (texts[i]);
+
+        if (!isfinite (e.step_s.p50) || e.step_s.p50 <= 0 || !isfinite (e.gpu_mem.p50)
+            || !isfinite (e.host_mem) || e.host_mem <= 0 || !isfinite (e.power_w))
+            fail_msg ("%s: %g s, %g and %g bytes, %g W",
+                      texts[i],
+                      e.step_s.p50,
+                      e.gpu_mem.p50,
+                      e.host_mem,
+                      e.power_w);
+        for (int s = 0; s < DN_N_STAGES; s++)
+            assert_true (isfinite (e.stage_s[s]) && e.stage_s[s] >= 0);
+        for (int m = 0; m < DN_N_MEMORY_CLASSES; m++)
+            assert_true (isfinite (e.memory[m]) && e.memory[m] >= 0);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("what holds without a key may be stated",
+              what_holds_without_a_key_may_be_stated),
+        TEST ("experts are split, with their parameters", experts_are_split),
+        TEST ("tokens travel to their experts and back",
+              tokens_travel_to_their_experts),
+        TEST ("grouped experts are few launches", grouped_experts_are_few_launches),
+        TEST ("expert parallelism needs experts", expert_parallelism_needs_experts),
+        TEST ("sequence parallelism splits what tensor parallelism leaves whole",
+              sequence_parallelism_splits_the_rest),
+        TEST ("a shared sequence takes less memory and time",
+              a_shared_sequence_takes_less_memory_and_time),
+        TEST ("chunks shorten the bubble and need more memory",
+              chunks_shorten_the_bubble),
+        TEST ("shards within nodes are between copies and full shards",
+              shards_within_nodes_are_between_copies_and_full_shards),
+        TEST ("gathered weights have the bytes of their precision",
+              gathered_weights_have_the_bytes_of_their_precision),
+        TEST ("the host holds the optimizer", the_host_holds_the_optimizer),
+        TEST ("each GPU updates its shard on the host",
+              each_gpu_updates_its_shard_on_the_host),
+        TEST ("the host holds activations", the_host_holds_activations),
+        TEST ("a known network counts", a_known_network_counts),
+        TEST ("selective recomputation is of attention",
+              selective_recomputation_is_of_attention),
+        TEST ("blocks of two kinds are blocks", blocks_of_two_kinds_are_blocks),
+        TEST ("hostile values give numbers", hostile_values_give_numbers),
+    };
+
+    return cmocka_run_group_tests_name ("parallel", tests, NULL, NULL);
+}
