@@ -79,6 +79,7 @@ struct dn_graph {
     double flops; /* forward FLOPs per sample of convolutions and matrix products */
     double input; /* elements of one input sample */
     double input_bytes;      /* of one sample as it is copied to the device */
+    bool arrays;             /* the sample was computed before: nothing is decoded */
     struct dn_keyset unread; /* keys that were given but have no effect */
     struct dn_keyset read;   /* keys of the network that its builder reads */
     double padding;          /* of a batch to its longest sample: padded over real; 1 */

@@ -20,14 +20,16 @@ static bool has_op (const struct dn_graph *graph, enum dn_op_kind kind)
     return false;
 }
 
-/* The data to decode when decode= is unset: images for a network of convolutions, text
- * for one of attention or recurrence, arrays for dense layers. For tables it is
- * unknown.
+/* The data to decode when decode= is unset: arrays where the network says so, images
+ * for a network of convolutions, text for one of attention or recurrence, arrays for
+ * dense layers. For tables it is unknown.
  */
 static enum dn_decode assumed_decode (const struct dn_setup *c)
 {
     if (c->spec->decode != DN_DECODE_UNKNOWN)
         return c->spec->decode;
+    if (c->graph->arrays)
+        return DN_DECODE_NONE;
     if (has_op (c->graph, DN_OP_CONV))
         return DN_DECODE_JPEG;
     if (has_op (c->graph, DN_OP_SOFTMAX) || has_op (c->graph, DN_OP_RNN))

@@ -421,8 +421,8 @@ static void test_adversaries (void **state)
     dn_graph_free (&graph);
 }
 
-/* StyleGAN's discriminator passes gradients on to the generator, and keeps what it needs
- * for its own only in its own phase, which is not the largest.
+/* StyleGAN's discriminator passes gradients on to the generator, and keeps what it
+ * needs for its own only in its own phase, which is not the largest.
  */
 static void test_phases (void **state)
 {
@@ -565,6 +565,7 @@ static void test_fixed (void **state)
     assert_true (sum_saved (&whole) == sum_saved (&latents));
     assert_true (latents.input == 4 * 64 * 64 + 77 * 768);
     assert_true (whole.input == 3 * 512 * 512 + 77);
+    assert_true (latents.arrays && !whole.arrays);
     for (int i = 0; i < words.n_ops; i++)
         n_passed += dn_op_is_frozen (&words.ops[i]) && !words.ops[i].frozen;
     assert_true (n_passed > 5);

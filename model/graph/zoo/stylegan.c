@@ -179,19 +179,20 @@ static void add_weights (struct dn_build *build, double elements)
     dn_build_op (build, &op);
 }
 
-/* Filter to twice the rate, rectifier, filter to the rate of the next layer: one kernel
- * that keeps two bits of each element.
+/* Filter to twice the rate of the faster of two layers, rectifier, filter to the rate
+ * of the next layer: one kernel, whose work is that of the elements between the
+ * filters. It keeps two bits of each of them.
  */
 static void add_filtered (struct dn_build *build,
                           const struct band *from,
                           const struct band *to)
 {
     double up = 2 * fmax (from->rate, to->rate) / to->rate;
-    struct dn_op op = {.kind = DN_OP_ACTIVATION, .in = dn_shape_elements (&build->at)};
+    struct dn_op op = {.kind = DN_OP_ACTIVATION, .repeat = up * up};
 
     for (int i = 0; i < 2; i++)
         build->at.dim[i] = to->size;
-    op.out = up * up * dn_shape_elements (&build->at);
+    op.in = op.out = dn_shape_elements (&build->at);
     op.masks = op.out / 4;
     dn_build_op (build, &op);
     build->at.kept = false;
