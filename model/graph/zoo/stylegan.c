@@ -148,6 +148,16 @@ struct band {
     double channels;
 };
 
+/* The smallest power of two that is not below 'value'. */
+static double power_above (double value)
+{
+    double power = 1;
+
+    while (power < value)
+        power *= 2;
+    return power;
+}
+
 static struct band band_of (const struct sizes *sizes, double channels, int i)
 {
     double share = fmin ((double) i / (N_LAYERS - N_CRITICAL), 1);
@@ -156,12 +166,12 @@ static struct band band_of (const struct sizes *sizes, double channels, int i)
     double stop = first * pow (sizes->image / 2 * pow (2, 0.3) / first, share);
     struct band band;
 
-    band.rate = exp2 (ceil (log2 (fmin (2 * stop, sizes->image))));
+    band.rate = power_above (fmin (2 * stop, sizes->image));
     band.size = i >= N_LAYERS - 1 ? sizes->image : band.rate + 2 * MARGIN;
     band.channels = i == N_LAYERS
                         ? sizes->colours
-                        : rint (fmin (channels * CHANNELS * sizes->width / 2 / cutoff,
-                                      channels * CHANNELS_MAX));
+                        : round (fmin (channels * CHANNELS * sizes->width / 2 / cutoff,
+                                       channels * CHANNELS_MAX));
     return band;
 }
 
@@ -297,12 +307,11 @@ static void build_stylegan (struct dn_build *build, const void *data)
 {
     const struct stylegan *row = data;
     struct sizes sizes = {.width = DN_WANT_REAL (build, width, 1)};
-    int exponent;
 
     dn_build_image (build, 3, 1024, 2, 4);
     sizes.image = build->at.dim[0];
     sizes.colours = build->at.channels;
-    if (frexp (sizes.image, &exponent) != 0.5 || sizes.image != build->at.dim[1]
+    if (power_above (sizes.image) != sizes.image || sizes.image != build->at.dim[1]
         || sizes.image < 16 || sizes.image > IMAGE_MAX)
         dn_build_fail (build,
                        DN_E_RANGE,
