@@ -300,6 +300,7 @@ static void fix_parameters (struct dn_op *op)
 {
     if (op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR)
         op->saved = 0;
+    op->passed = op->weights > 0;
     op->frozen_params += op->params;
     op->params = 0;
     op->tensors = 0;
@@ -329,7 +330,7 @@ void dn_build_op (struct dn_build *build, const struct dn_op *op)
     if (build->fixed)
         fix_parameters (slot);
     slot->saved += pending / slot->repeat;
-    if (slot->frozen) {
+    if (slot->frozen || build->released) {
         slot->saved = 0;
         slot->masks = 0;
     }

@@ -40,6 +40,8 @@ struct dn_build {
     bool shared;     /* the following operators use parameters already counted */
     bool frozen;     /* neither the following operators nor those before learn */
     bool fixed;      /* the parameters of the following operators do not learn */
+    bool released;   /* what the following operators keep for their backward pass is
+                        freed before the network keeps most */
     bool expert;     /* the following operators are those of experts */
     bool fixed_norm; /* normalisation has fixed statistics: a scale and a shift */
     double calls;    /* times that the host launches them in a loop; 0: once */

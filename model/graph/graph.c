@@ -29,7 +29,7 @@ const struct dn_names dn_op_kind_names = DN_NAMES (kind_text, DN_N_OP_KINDS);
 
 bool dn_op_is_frozen (const struct dn_op *op)
 {
-    return op->frozen_params > 0 && op->params <= 0;
+    return op->passed || (op->frozen_params > 0 && op->params <= 0);
 }
 
 /* The time of a product in units of one operation. An element read or written takes as

@@ -62,6 +62,7 @@ struct dn_op {
     int dims;     /* spatial ones of a convolution */
     bool first;   /* no gradient towards its input is computed */
     bool frozen;  /* nothing before it or in it learns: no backward pass */
+    bool passed;  /* its weights get no gradient, what is before it does */
     bool expert;  /* of an expert: expert parallelism splits it */
     bool block;   /* of the repeated blocks (graph.block_layers) */
     bool single;  /* in single precision, whatever the network's: losses, powers */

@@ -161,6 +161,9 @@ static void test_misfits (void **state)
                     DN_E_RANGE,
                     "image: 500, expected a multiple");
     expect_failure ("model=dcgan,image=32", DN_E_RANGE, "image: expected 64");
+    expect_failure ("model=stylegan2,image=48", DN_E_RANGE, "a power of two 16..4096");
+    expect_failure ("model=stylegan3_t,image=64x128", DN_E_RANGE, "expected a square");
+    expect_failure ("model=llava_1.5_7b,seq_len=500", DN_E_RANGE, "more than the 576");
     expect_failure ("model=waveglow,seq_len=7", DN_E_RANGE, "seq_len: 7, expected");
     expect_failure ("model=wav2vec2_base,seq_len=300", DN_E_RANGE, "seq_len: 300");
     expect_failure ("model=vnet,layers=17", DN_E_RANGE, "layers: 17 out of range");
@@ -418,6 +421,30 @@ static void test_adversaries (void **state)
     dn_graph_free (&graph);
 }
 
+/* StyleGAN's discriminator passes gradients on to the generator, and keeps what it
+ * needs for its own only in its own phase, which is not the largest.
+ */
+static void test_phases (void **state)
+{
+    struct dn_graph graph = build ("model=stylegan2,image=64");
+    double passed = 0;
+    double learned = 0;
+    double kept = 0;
+
+    (void) state;
+    for (int i = 0; i < graph.n_ops; i++) {
+        const struct dn_op *op = &graph.ops[i];
+
+        passed += op->passed;
+        learned += op->params > 0 && op->kind == DN_OP_CONV;
+        kept += op->params > 0 && op->kind == DN_OP_CONV && op->saved > 0;
+        assert_true (!op->passed || dn_op_is_frozen (op));
+    }
+    assert_true (passed > 10 && learned > 10);
+    assert_true (kept > 0 && kept < learned);
+    dn_graph_free (&graph);
+}
+
 static void test_repeat (void **state)
 {
     struct dn_graph graph = build ("model=gpt2_xl");
@@ -538,6 +565,7 @@ static void test_fixed (void **state)
     assert_true (sum_saved (&whole) == sum_saved (&latents));
     assert_true (latents.input == 4 * 64 * 64 + 77 * 768);
     assert_true (whole.input == 3 * 512 * 512 + 77);
+    assert_true (latents.arrays && !whole.arrays);
     for (int i = 0; i < words.n_ops; i++)
         n_passed += dn_op_is_frozen (&words.ops[i]) && !words.ops[i].frozen;
     assert_true (n_passed > 5);
@@ -606,6 +634,7 @@ int main (void)
         TEST ("experts add parameters, not work; top_k adds work", test_experts),
         TEST ("the parameters of a discriminator with three passes count once",
               test_adversaries),
+        TEST ("of the phases of a step only the largest counts as kept", test_phases),
         TEST ("equal blocks are listed once", test_repeat),
         TEST ("only the first operator reads the sample", test_first),
         TEST ("given totals are met exactly", test_totals),

@@ -387,6 +387,7 @@ static void add_inputs (struct dn_build *build,
     build->graph.input = dn_shape_elements (&build->at)
                          + dn_shape_elements (&pass->text) + row->net->pooled;
     build->graph.input_bytes = 4 * build->graph.input;
+    build->graph.decode = DN_DECODE_NONE;
 }
 
 static void build_diffusion (struct dn_build *build, const void *data)

@@ -93,6 +93,7 @@ static void add_latents (struct dn_build *build, bool latents)
         build->at.dim[i] = floor (build->at.dim[i] / LATENT_PIXELS);
     build->graph.input = dn_shape_elements (&build->at);
     build->graph.input_bytes = 4 * build->graph.input;
+    build->graph.decode = DN_DECODE_NONE;
 }
 
 static void add_conditions (struct dn_build *build, double hidden, double classes)

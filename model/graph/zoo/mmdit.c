@@ -332,6 +332,7 @@ static void add_inputs (struct dn_build *build, struct streams *all)
     all->text = build->at;
     build->graph.input += all->row->pooled;
     build->graph.input_bytes += 4 * all->row->pooled;
+    build->graph.decode = DN_DECODE_NONE;
 }
 
 static void build_mmdit (struct dn_build *build, const void *data)

@@ -84,6 +84,7 @@ struct dn_zoo_family {
     X (yolo)                                                                           \
     X (diffusion_unet)                                                                 \
     X (autoencoder_kl)                                                                 \
+    X (stylegan)                                                                       \
     X (mae)                                                                            \
     X (dit)                                                                            \
     X (mmdit)                                                                          \
