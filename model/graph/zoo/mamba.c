@@ -56,21 +56,17 @@ static const struct mamba rows[] = {
     /* End of rows */
 };
 
-/* A convolution per channel over the last tokens. */
+/* A convolution per channel over the last tokens, with its activation: one kernel of
+ * causal_conv1d, which memory bounds.
+ */
 static void add_window (struct dn_build *build)
 {
-    const struct dn_op conv = {.kind = DN_OP_CONV,
-                               .m = build->at.dim[0],
-                               .n = 1,
-                               .k = WINDOW,
-                               .batches = build->at.channels,
-                               .flops = 2 * WINDOW * dn_shape_elements (&build->at),
+    const struct dn_op conv = {.kind = DN_OP_ELEMENTWISE,
                                .in = dn_shape_elements (&build->at),
                                .out = dn_shape_elements (&build->at),
                                .weights = (WINDOW + 1) * build->at.channels,
                                .params = (WINDOW + 1) * build->at.channels,
-                               .tensors = 2,
-                               .dims = 1};
+                               .tensors = 2};
 
     dn_build_op (build, &conv);
     build->at.kept = true;
