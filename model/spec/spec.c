@@ -145,6 +145,12 @@ const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
             {NULL, 0 }, help                                                           \
     }
 
+#define NAMES(group, key, help)                                                        \
+    {                                                                                  \
+#key, group, DN_KEY_NAME, offsetof(struct dn_spec, key), 0, 1,                 \
+            {NULL, 0 }, help                                                           \
+    }
+
 #define ARCH  "architecture"
 #define TRAIN "training"
 #define FINE  "fine-tuning"
@@ -220,10 +226,10 @@ static const struct dn_key keys[] = {
     ENUM (TRAIN, framework, DN_N_FRAMEWORKS, "framework"),
     ENUM (TRAIN, stack, DN_N_STACKS, "ngc: the vendor's tuned container"),
     INT (FINE, lora, 1, 65536, "rank of the adapters"),
-    NAME (FINE, lora_targets, "attention, all, or names joined by +"),
+    NAMES (FINE, lora_targets, "attention, all, or names joined by +"),
     ENUM (FINE, quant, DN_N_QUANTS, "format of frozen weights"),
     REAL (FINE, trainable, 0, 1, "share of the parameters that learns"),
-    NAME (FINE, frozen, "what does not learn: names joined by +"),
+    NAMES (FINE, frozen, "what does not learn: names joined by +"),
     ENUM (ATT, attention, DN_N_ATTENTIONS, "kernels of attention"),
     INT (ATT, packing, 0, 1, "1: samples are joined to full sequences"),
     INT (ATT, seq_mean, 1, 1e8, "mean tokens of a sample, where lengths vary"),
@@ -489,6 +495,11 @@ const struct dn_key *dn_spec_key (struct dn_span name)
     return NULL;
 }
 
+bool dn_key_joins_names (const struct dn_key *key)
+{
+    return key->type == DN_KEY_NAME && key->max > 0;
+}
+
 /* A name is used in logs and look-ups: letters, digits and "_.-" only. */
 static int read_name (const struct dn_key *key,
                       struct dn_span value,
@@ -499,13 +510,15 @@ static int read_name (const struct dn_key *key,
                                   "0123456789_.-";
 
     for (size_t i = 0; i < value.len; i++)
-        if (!memchr (allowed, value.text[i], sizeof (allowed) - 1))
+        if (!memchr (allowed, value.text[i], sizeof (allowed) - 1)
+            && !(value.text[i] == '+' && dn_key_joins_names (key)))
             return dn_err_set (
                 err,
                 DN_E_SYNTAX,
-                "%s: '%s' is not a name, expected letters, digits, _ . -",
+                "%s: '%s' is not a name, expected letters, digits, _ . -%s",
                 key->name,
-                dn_quote (value.text, value.len).text);
+                dn_quote (value.text, value.len).text,
+                dn_key_joins_names (key) ? " +" : "");
     return dn_span_copy (value, out, DN_NAME_MAX, key->name, err);
 }
 
