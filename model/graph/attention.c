@@ -48,6 +48,7 @@ static void add_key_value (struct dn_build *build,
     memory->kept = true;
     build->at.kept = true;
     outer = dn_build_repeat (build, 2);
+    build->role = DN_ROLE_KEY_VALUE;
     dn_build_linear (build, size->kv_heads * size->dim, attention->bias);
     dn_build_repeat_end (build, outer);
     build->at = at;
@@ -68,12 +69,14 @@ static void add_projections (struct dn_build *build,
             build->at.dim[0] = size->keys;
             dn_build_copy (build);
         }
+        build->role = DN_ROLE_QKV;
         dn_build_linear (
             build, features + 2 * size->kv_heads * size->dim, attention->bias);
         build->at.channels = features;
         build->at.dim[0] = size->tokens;
         return;
     }
+    build->role = DN_ROLE_QUERY;
     dn_build_linear (build, features, attention->bias);
     source.kept = true;
     add_key_value (
@@ -140,5 +143,6 @@ void dn_build_attention (struct dn_build *build, const struct dn_attention *atte
     add_transposes (build, &size);
     add_products (build, attention, &size);
     dn_build_copy (build);
+    build->role = DN_ROLE_ATTENTION_OUT;
     dn_build_linear (build, features, attention->out_bias);
 }

@@ -100,6 +100,7 @@ void dn_transformer_add_inner (struct dn_build *build,
     struct dn_shape start = build->at;
     struct dn_shape gate;
 
+    build->role = transformer->gated ? DN_ROLE_GATE : DN_ROLE_UP;
     dn_build_linear (build, transformer->ffn, transformer->bias);
     dn_build_activation (build, transformer->activation);
     if (!transformer->gated)
@@ -107,6 +108,7 @@ void dn_transformer_add_inner (struct dn_build *build,
     gate = build->at;
     build->at = start;
     build->at.kept = true;
+    build->role = DN_ROLE_UP;
     dn_build_linear (build, transformer->ffn, transformer->bias);
     dn_build_multiply (build, &gate);
 }
@@ -119,6 +121,7 @@ void dn_transformer_add_ffn (struct dn_build *build,
     dn_transformer_add_inner (build, transformer);
     if (transformer->inner_dropout)
         dn_build_dropout (build);
+    build->role = DN_ROLE_DOWN;
     dn_build_linear (build, transformer->hidden, transformer->bias);
     if (transformer->dropout)
         dn_build_dropout (build);

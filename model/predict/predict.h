@@ -15,6 +15,7 @@
  *     power.c      mean power of a board, and the slow-down by a limit
  *     traffic.c    communication between the devices of one job
  *     work.c       the device's work for one operator
+ *     optimizer.c  states, traffic and arithmetic of an optimizer
  *     input.c      the input pipeline: what a core delivers
  *     step.c       wall time of one optimizer step
  *     memory.c     peak memory of one device, the largest batch
