@@ -85,8 +85,7 @@ static void print_key (const struct dn_key *key)
         print_names (&key->names);
     else if (key->type == DN_KEY_NAME)
         printf (MEMBER "\"type\": \"string\",\n" MEMBER
-                       "\"pattern\": \"^[A-Za-z0-9_.%s-]{1,%d}$\"\n",
-                dn_key_joins_names (key) ? "+" : "",
+                       "\"pattern\": \"^[A-Za-z0-9_.-]{1,%d}$\"\n",
                 DN_NAME_MAX - 1);
     else
         print_number (key);

@@ -145,12 +145,6 @@ const struct dn_names dn_decode_names = DN_NAMES (decode_text, DN_N_DECODES);
             {NULL, 0 }, help                                                           \
     }
 
-#define NAMES(group, key, help)                                                        \
-    {                                                                                  \
-#key, group, DN_KEY_NAME, offsetof(struct dn_spec, key), 0, 1,                 \
-            {NULL, 0 }, help                                                           \
-    }
-
 #define ARCH  "architecture"
 #define TRAIN "training"
 #define FINE  "fine-tuning"
@@ -226,10 +220,10 @@ static const struct dn_key keys[] = {
     ENUM (TRAIN, framework, DN_N_FRAMEWORKS, "framework"),
     ENUM (TRAIN, stack, DN_N_STACKS, "ngc: the vendor's tuned container"),
     INT (FINE, lora, 1, 65536, "rank of the adapters"),
-    NAMES (FINE, lora_targets, "attention, all, or names joined by +"),
+    NAME (FINE, lora_targets, "attention, all, or names joined by +"),
     ENUM (FINE, quant, DN_N_QUANTS, "format of frozen weights"),
     REAL (FINE, trainable, 0, 1, "share of the parameters that learns"),
-    NAMES (FINE, frozen, "what does not learn: names joined by +"),
+    NAME (FINE, frozen, "what does not learn: names joined by +"),
     ENUM (ATT, attention, DN_N_ATTENTIONS, "kernels of attention"),
     INT (ATT, packing, 0, 1, "1: samples are joined to full sequences"),
     INT (ATT, seq_mean, 1, 1e8, "mean tokens of a sample, where lengths vary"),
@@ -495,30 +489,38 @@ const struct dn_key *dn_spec_key (struct dn_span name)
     return NULL;
 }
 
-bool dn_key_joins_names (const struct dn_key *key)
+/* A name is used in logs and look-ups: letters, digits and "_.-" only. A list has '+'
+ * between its names.
+ */
+static bool is_name (struct dn_span text)
 {
-    return key->type == DN_KEY_NAME && key->max > 0;
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_.-+";
+
+    for (size_t i = 0; i < text.len; i++)
+        if (!memchr (allowed, text.text[i], sizeof (allowed) - 1))
+            return false;
+    return text.len > 0;
 }
 
-/* A name is used in logs and look-ups: letters, digits and "_.-" only. */
+/* That of a network may have its publisher before a '/'. No part looks like a path. */
 static int read_name (const struct dn_key *key,
                       struct dn_span value,
                       char *out,
                       struct dn_err *err)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_.-";
+    struct dn_span rest = value;
+    struct dn_span first = dn_span_cut (&rest, "/");
+    bool two = rest.text != NULL;
 
-    for (size_t i = 0; i < value.len; i++)
-        if (!memchr (allowed, value.text[i], sizeof (allowed) - 1)
-            && !(value.text[i] == '+' && dn_key_joins_names (key)))
-            return dn_err_set (
-                err,
-                DN_E_SYNTAX,
-                "%s: '%s' is not a name, expected letters, digits, _ . -%s",
-                key->name,
-                dn_quote (value.text, value.len).text,
-                dn_key_joins_names (key) ? " +" : "");
+    if (!is_name (first)
+        || (two && (!is_name (rest) || first.text[0] == '.' || rest.text[0] == '.')))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "%s: '%s' is not a name, expected letters, digits, _ . - + "
+                           "and at most one /",
+                           key->name,
+                           dn_quote (value.text, value.len).text);
     return dn_span_copy (value, out, DN_NAME_MAX, key->name, err);
 }
 

@@ -292,7 +292,7 @@ struct dn_key {
     enum dn_key_type type;
     size_t offset; /* in struct dn_spec */
     double min;
-    double max;            /* of a name: 1 where '+' joins several */
+    double max;
     struct dn_names names; /* of an enum */
     const char *help;      /* with its unit */
 };
@@ -309,9 +309,6 @@ bool dn_spec_has (const struct dn_spec *spec, const struct dn_key *key);
 /* The set of the key that is stored at 'offset'; empty if there is none. */
 struct dn_keyset dn_keyset_of (size_t offset);
 #define DN_KEYSET(key) dn_keyset_of (offsetof (struct dn_spec, key))
-
-/* Does a name key take several names, joined by '+'? */
-bool dn_key_joins_names (const struct dn_key *key);
 
 /* Does the key describe the network, and not how it is trained? */
 bool dn_key_is_network (const struct dn_key *key);
