@@ -47,11 +47,13 @@ static void add_key_value (struct dn_build *build,
         dn_build_keep (build);
     memory->kept = true;
     build->at.kept = true;
+    build->role = DN_ROLE_KEY_VALUE;
     if (attention->no_key_bias) {
         struct dn_shape start = build->at;
 
         dn_build_linear (build, size->kv_heads * size->dim, false);
         build->at = start;
+        build->role = DN_ROLE_KEY_VALUE;
         dn_build_linear (build, size->kv_heads * size->dim, attention->bias);
     } else {
         outer = dn_build_repeat (build, 2);
@@ -76,12 +78,14 @@ static void add_projections (struct dn_build *build,
             build->at.dim[0] = size->keys;
             dn_build_copy (build);
         }
+        build->role = DN_ROLE_QKV;
         dn_build_linear (
             build, features + 2 * size->kv_heads * size->dim, attention->bias);
         build->at.channels = features;
         build->at.dim[0] = size->tokens;
         return;
     }
+    build->role = DN_ROLE_QUERY;
     dn_build_linear (build, features, attention->bias);
     source.kept = true;
     add_key_value (
@@ -209,5 +213,6 @@ void dn_build_attention (struct dn_build *build, const struct dn_attention *atte
             build, size.kv_heads, size.keys, size.dim, attention->query_norm);
     }
     dn_build_attention_products (build, attention);
+    build->role = DN_ROLE_ATTENTION_OUT;
     dn_build_linear (build, features, attention->out_bias);
 }

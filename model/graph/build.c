@@ -320,6 +320,7 @@ void dn_build_op (struct dn_build *build, const struct dn_op *op)
     slot->steps = op->steps > 0 ? op->steps : 1;
     slot->calls = build->calls > 0 ? build->calls : 1;
     slot->frozen = build->frozen;
+    slot->part = build->part;
     slot->expert = build->expert;
     slot->block = build->graph.block_layers > 1 && build->repeat > 1;
     slot->single = slot->single || slot->kind == DN_OP_LOSS;

@@ -27,6 +27,7 @@ struct dn_shape {
     int n_dims;
     bool kept;  /* already counted as saved */
     bool input; /* the sample itself: needs no gradient */
+    int number; /* of the activation; 0: not known */
 };
 
 struct dn_build {
@@ -36,17 +37,20 @@ struct dn_build {
     struct dn_graph graph;
     int capacity;
     struct dn_shape at;
-    double repeat;   /* how often the following operators occur in the network */
-    bool shared;     /* the following operators use parameters already counted */
-    bool frozen;     /* neither the following operators nor those before learn */
-    bool fixed;      /* the parameters of the following operators do not learn */
-    bool released;   /* what the following operators keep for their backward pass is
-                        freed before the network keeps most */
-    bool expert;     /* the following operators are those of experts */
-    bool fixed_norm; /* normalisation has fixed statistics: a scale and a shift */
-    double calls;    /* times that the host launches them in a loop; 0: once */
-    double pending;  /* kept elements that are counted with the next operator */
-    bool failed;     /* 'err' holds the first error */
+    double repeat;     /* how often the following operators occur in the network */
+    bool shared;       /* the following operators use parameters already counted */
+    bool frozen;       /* neither the following operators nor those before learn */
+    bool fixed;        /* the parameters of the following operators do not learn */
+    bool released;     /* what the following operators keep for their backward pass is
+                          freed before the network keeps most */
+    bool expert;       /* the following operators are those of experts */
+    bool fixed_norm;   /* normalisation has fixed statistics: a scale and a shift */
+    double calls;      /* times that the host launches them in a loop; 0: once */
+    enum dn_role role; /* of the next linear layer */
+    enum dn_part part; /* of the following operators */
+    int n_shapes;      /* activations so far */
+    double pending;    /* kept elements that are counted with the next operator */
+    bool failed;       /* 'err' holds the first error */
     struct dn_keyset wanted; /* keys of the specification that the builder has read */
 };
 

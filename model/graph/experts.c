@@ -52,6 +52,7 @@ static void add_routed (struct dn_build *build,
     dn_transformer_add_inner (build, &one);
     if (experts->inner_dropout)
         dn_build_dropout (build);
+    build->role = DN_ROLE_DOWN;
     dn_build_linear (build, transformer->hidden, transformer->bias);
     dn_build_keep (build);
     dn_build_elementwise (build, 1);
@@ -78,6 +79,7 @@ static void add_shared (struct dn_build *build,
         build->at.kept = true;
     }
     dn_transformer_add_inner (build, &part);
+    build->role = DN_ROLE_DOWN;
     dn_build_linear (build, transformer->hidden, transformer->bias);
     if (experts->shared_gate)
         dn_build_elementwise (build, 1);

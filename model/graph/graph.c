@@ -29,7 +29,26 @@ const struct dn_names dn_op_kind_names = DN_NAMES (kind_text, DN_N_OP_KINDS);
 
 bool dn_op_is_frozen (const struct dn_op *op)
 {
-    return op->passed || (op->frozen_params > 0 && op->params <= 0);
+    return op->passed || op->fixed || (op->frozen_params > 0 && op->params <= 0);
+}
+
+bool dn_op_has_weights (const struct dn_op *op)
+{
+    return op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR || op->kind == DN_OP_RNN;
+}
+
+int dn_head_of (const struct dn_graph *graph)
+{
+    bool loss = false;
+
+    for (int i = graph->n_ops - 1; i >= 0; i--) {
+        const struct dn_op *op = &graph->ops[i];
+
+        loss = loss || op->kind == DN_OP_LOSS;
+        if (dn_op_has_weights (op) && op->weights > 0)
+            return loss && op->role == DN_ROLE_OTHER && op->repeat <= 1 ? i : -1;
+    }
+    return -1;
 }
 
 /* The time of a product in units of one operation. An element read or written takes as

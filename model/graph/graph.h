@@ -34,6 +34,26 @@ enum dn_op_kind {
 
 extern const struct dn_names dn_op_kind_names;
 
+/* What a linear layer does in a transformer, which its builder knows. */
+enum dn_role {
+    DN_ROLE_OTHER,
+    DN_ROLE_QUERY,
+    DN_ROLE_KEY_VALUE, /* half of the repetitions give keys, the others values */
+    DN_ROLE_QKV,       /* queries, keys and values in one layer */
+    DN_ROLE_ATTENTION_OUT,
+    DN_ROLE_GATE, /* of a gated feed-forward part: what is activated */
+    DN_ROLE_UP,
+    DN_ROLE_DOWN
+};
+
+/* A part of a network that frozen= can name. */
+enum dn_part {
+    DN_PART_BODY,
+    DN_PART_ENCODER,
+    DN_PART_DECODER,
+    DN_PART_HEAD
+};
+
 /* One forward operator (or 'repeat' equal ones). Per sample, elements not bytes, one
  * multiply-add = 2 FLOPs. A product is (m, k) x (k, n), 'batches' times; a convolution
  * is the implicit product m = output positions, n = output channels of a group, k =
@@ -41,6 +61,9 @@ extern const struct dn_names dn_op_kind_names;
  */
 struct dn_op {
     enum dn_op_kind kind;
+    enum dn_role role;
+    enum dn_part part;
+    int source; /* number of the activation that a product reads; 0: not known */
     double repeat;
     double m;
     double n;
@@ -55,14 +78,18 @@ struct dn_op {
     double frozen_params; /* parameters that it adds and that do not learn */
     double frozen_bytes;  /* of these as they are stored; 0: by the precision */
     double saved; /* elements kept for the backward pass, in activation precision */
-    double masks; /* bytes kept besides: dropout masks, pooling indices */
-    double steps; /* kernels in sequence that cannot be batched (recurrence), 1 */
+    double input_saved; /* of these, a product's input */
+    double wide_saved;  /* of these, in single precision whatever the network's */
+    double masks;       /* bytes kept besides: dropout masks, pooling indices */
+    double steps;       /* kernels in sequence that cannot be batched (recurrence), 1 */
     double calls; /* launches of it: 1; more where the host loops over time steps */
     double each;  /* launches for each sample: where the host loops over them; 0 */
     int dims;     /* spatial ones of a convolution */
     bool first;   /* no gradient towards its input is computed */
     bool frozen;  /* nothing before it or in it learns: no backward pass */
     bool passed;  /* its weights get no gradient, what is before it does */
+    bool fixed;   /* its weights do not learn, a bias may */
+    bool tied;    /* its weights are those of an embedding */
     bool expert;  /* of an expert: expert parallelism splits it */
     bool block;   /* of the repeated blocks (graph.block_layers) */
     bool single;  /* in single precision, whatever the network's: losses, powers */
@@ -84,6 +111,7 @@ struct dn_graph {
     struct dn_keyset unread; /* keys that were given but have no effect */
     struct dn_keyset read;   /* keys of the network that its builder reads */
     double padding;          /* of a batch to its longest sample: padded over real; 1 */
+    bool tuned;              /* what learns follows from lora=, quant=, frozen= */
     bool whole_step; /* the operators are those of a whole training step: nothing is
                         added for its backward pass or optimizer */
     int64_t block_layers;  /* repeated blocks (checkpointing, pipeline), 0 if none */
@@ -118,8 +146,16 @@ int dn_graph_check (const struct dn_graph *graph,
                     const struct dn_spec *spec,
                     struct dn_err *err);
 
-/* Does the operator read weights of which none learns? */
+/* Does the operator compute no gradient of its weights? */
 bool dn_op_is_frozen (const struct dn_op *op);
+
+/* Is it a product with weights: a convolution, a linear or a recurrent layer? */
+bool dn_op_has_weights (const struct dn_op *op);
+
+/* The layer that gives the network's result: the last product before the loss. -1:
+ * there is none.
+ */
+int dn_head_of (const struct dn_graph *graph);
 
 /* NULL-safe, leaves an empty graph. */
 void dn_graph_free (struct dn_graph *graph);

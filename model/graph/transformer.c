@@ -110,6 +110,7 @@ static void add_fused_gate (struct dn_build *build,
 {
     struct dn_shape gate;
 
+    build->role = DN_ROLE_GATE;
     dn_build_linear (build, 2 * transformer->ffn, transformer->bias);
     build->at.channels = transformer->ffn;
     gate = build->at;
@@ -127,6 +128,7 @@ void dn_transformer_add_inner (struct dn_build *build,
         add_fused_gate (build, transformer);
         return;
     }
+    build->role = transformer->gated ? DN_ROLE_GATE : DN_ROLE_UP;
     dn_build_linear (build, transformer->ffn, transformer->bias);
     dn_build_activation (build, transformer->activation);
     if (!transformer->gated)
@@ -134,6 +136,7 @@ void dn_transformer_add_inner (struct dn_build *build,
     gate = build->at;
     build->at = start;
     build->at.kept = true;
+    build->role = DN_ROLE_UP;
     dn_build_linear (build, transformer->ffn, transformer->bias);
     dn_build_multiply (build, &gate);
 }
@@ -146,6 +149,7 @@ void dn_transformer_add_ffn (struct dn_build *build,
     dn_transformer_add_inner (build, transformer);
     if (transformer->inner_dropout)
         dn_build_dropout (build);
+    build->role = DN_ROLE_DOWN;
     dn_build_linear (build, transformer->hidden, transformer->bias);
     if (transformer->scaled)
         dn_build_scale (build);
@@ -171,6 +175,7 @@ static void add_parallel_block (struct dn_build *build,
     if (transformer->block == DN_BLOCK_PARALLEL_PAIR)
         dn_build_norm (build, transformer->norm);
     dn_transformer_add_inner (build, transformer);
+    build->role = DN_ROLE_DOWN;
     dn_build_linear (build, transformer->hidden, transformer->bias);
     if (transformer->dropout)
         dn_build_dropout (build);

@@ -23,11 +23,20 @@ static double keep_shape (struct dn_shape *shape)
     return elements;
 }
 
+/* Keep the input of a product, which the gradient of its weights needs. */
+static void keep_input (struct dn_op *op, struct dn_shape *shape)
+{
+    op->source = shape->number;
+    op->input_saved = keep_shape (shape);
+    op->saved = op->input_saved;
+}
+
 /* The activation has been replaced by a new one of the same shape. */
 static void renew (struct dn_build *build)
 {
     build->at.kept = false;
     build->at.input = false;
+    build->at.number = ++build->n_shapes;
 }
 
 /* Positions of a window that slides over 'size'. */
@@ -111,7 +120,7 @@ void dn_build_conv_of (struct dn_build *build, const struct dn_conv *conv)
     op.params = op.n * op.k * op.batches + (conv->bias ? conv->out : 0);
     op.weights = op.params;
     op.tensors = conv->bias ? 2 : 1;
-    op.saved = keep_shape (at);
+    keep_input (&op, at);
     op.dims = at->n_dims;
     dn_build_op (build, &op);
     *at = out;
@@ -157,7 +166,7 @@ void dn_build_conv_transpose (struct dn_build *build,
     op.params = op.n * op.k + (bias ? out : 0);
     op.weights = op.params;
     op.tensors = bias ? 2 : 1;
-    op.saved = keep_shape (at);
+    keep_input (&op, at);
     at->channels = out;
     for (int i = 0; i < at->n_dims; i++) {
         at->dim[i] = (at->dim[i] - 1) * stride - 2.0 * pad + kernel;
@@ -212,9 +221,13 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
     }
     op.weights = op.params;
     op.saved = keep_shape (&build->at);
-    /* Composed of single kernels: what the scale multiplies is kept too. */
-    if (norm == DN_NORM_RMS && !build->fixed)
+    /* Composed of single kernels, which square in single precision (LlamaRMSNorm of
+     * transformers): what the scale multiplies is kept too.
+     */
+    if (norm == DN_NORM_RMS && !build->fixed) {
+        op.wide_saved = op.saved;
         op.saved += elements;
+    }
     dn_build_op (build, &op);
     renew (build);
 }
@@ -308,8 +321,13 @@ void dn_build_flatten (struct dn_build *build)
 static void add_linear (struct dn_build *build, double out, bool bias, bool tied)
 {
     struct dn_shape *at = &build->at;
-    struct dn_op op = {.kind = DN_OP_LINEAR, .batches = 1, .first = at->input};
+    struct dn_op op = {.kind = DN_OP_LINEAR,
+                       .role = build->role,
+                       .batches = 1,
+                       .first = at->input,
+                       .tied = tied};
 
+    build->role = DN_ROLE_OTHER;
     op.m = dn_shape_positions (at);
     op.n = out;
     op.k = at->channels;
@@ -318,7 +336,7 @@ static void add_linear (struct dn_build *build, double out, bool bias, bool tied
     op.weights = op.n * op.k + (bias ? out : 0);
     op.params = (tied ? 0 : op.n * op.k) + (bias ? out : 0);
     op.tensors = (tied ? 0 : 1) + (bias ? 1 : 0);
-    op.saved = keep_shape (at);
+    keep_input (&op, at);
     at->channels = out;
     op.out = dn_shape_elements (at);
     dn_build_op (build, &op);

@@ -24,6 +24,12 @@ const struct dn_constants dn_constants_default = {
     .tile = 0.8677,
     .kernel_s = 2.846e-05,
     .launch_s = 6.334e-05,
+    /* Runs of litgpt with and without bitsandbytes' NF4 on one A100 (LLaMA 2 with 7 and
+     * 13 billion parameters) differ by 79 to 86 and by 191 ms: two passes that read 4
+     * bits and write 16 of each weight take as long at .22 to .27 of the bandwidth. On
+     * A10 it is .29.
+     */
+    .unpack = 0.26,
     .recurrence_s = 4e-06, /* kernel launch without the framework: 3-8 us */
     .step_s = 0.005404,
     .optimizer = 4,

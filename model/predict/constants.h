@@ -26,6 +26,8 @@ struct dn_constants {
     double eff_light;    /* the same for operators without products */
     double tile;         /* exponent of tile padding */
     double kernel_s;     /* minimum time of one kernel on the device */
+    double unpack;       /* share of the memory bandwidth that the unpacking of
+                            quantised weights reaches */
     double launch_s;     /* host time of an operator in one direction */
     double recurrence_s; /* per step of a recurrent layer */
     double step_s;       /* fixed host time of a step */

@@ -73,17 +73,22 @@ static const struct habits stacks[DN_N_STACKS] = {
                        [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (fused_launches)}},
 };
 
-static const struct habits compiled_step = {
+static const struct habits one_kernel = {
     0,
     {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (fused_optimizer),
      [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (fused_launches)}};
 
+static const struct habits several_kernels = {
+    0,
+    {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (optimizer),
+     [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (optimizer_launches)}};
+
 /* The numbers where no other row has one. */
 static const struct habits others = {
     0,
-    {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (optimizer),
-     [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (optimizer_launches),
-     [DN_HABIT_LOSS_LAUNCHES] = NUMBER (loss_launches)}};
+    {[DN_HABIT_LOSS_LAUNCHES] = NUMBER (loss_launches)}};
+
+static const struct habits none = {0, {OPEN}};
 
 unsigned dn_habits_of (const struct dn_spec *spec)
 {
@@ -96,9 +101,14 @@ double dn_habit_number (const struct dn_constants *constants,
 {
     bool compiled =
         spec->compile == 1 && (dn_habits_of (spec) & DN_HABIT_COMPILES_STEP) != 0;
-    const struct habits *const rows[] = {&frameworks[spec->framework],
+    bool fused =
+        spec->fused_optimizer == 1 || dn_optimizer_traits[spec->optimizer].fused;
+    const struct habits *const rows[] = {fused                        ? &one_kernel
+                                         : spec->fused_optimizer == 0 ? &several_kernels
+                                                                      : &none,
+                                         &frameworks[spec->framework],
                                          &stacks[spec->stack],
-                                         compiled ? &compiled_step : &others,
+                                         compiled ? &one_kernel : &several_kernels,
                                          &others};
     size_t i = 0;
     double value;
@@ -114,22 +124,34 @@ double dn_habit_number (const struct dn_constants *constants,
  * parameters, gradients or states. Adafactor keeps rows and columns only. The memory of
  * an optimizer that was not stated must not be underestimated: the states are Adam's,
  * the passes those of one state.
+ *
+ * Lion reads gradient and momentum, and writes momentum and weight (Chen et al., arXiv
+ * 2302.06675, program 1). Muon keeps a momentum of the matrices of inner layers; the
+ * rest is AdamW's (Jordan et al. 2024, kellerjordan.github.io/posts/muon; torch.optim.
+ * Muon accepts matrices only). The passes of its Newton-Schulz iterations are counted
+ * by optimizer.c. Adam in 8 bits has a scale of 4 bytes for each block of 256 elements
+ * (bitsandbytes; 2048 in Dettmers et al., arXiv 2110.02861); transformers' Trainer
+ * keeps the states of embeddings in 32 bits.
  */
 const struct dn_optimizer_traits dn_optimizer_traits[DN_N_OPTIMIZERS] = {
-    [DN_OPTIMIZER_UNKNOWN] = {2, 5},
-    [DN_OPTIMIZER_NONE] = {0, 0},
-    [DN_OPTIMIZER_SGD] = {0, 3},
-    [DN_OPTIMIZER_MOMENTUM] = {1, 5},
-    [DN_OPTIMIZER_ADAM] = {2, 7},
-    [DN_OPTIMIZER_ADAMW] = {2, 7},
-    [DN_OPTIMIZER_LAMB] = {2, 12},
-    [DN_OPTIMIZER_LARS] = {1, 5},
-    [DN_OPTIMIZER_ADAFACTOR] = {0, 5},
-    [DN_OPTIMIZER_ADAGRAD] = {1, 5},
-    [DN_OPTIMIZER_ADADELTA] = {2, 7},
-    [DN_OPTIMIZER_RMSPROP] = {1, 5},
-    [DN_OPTIMIZER_NOVOGRAD] = {1, 12},
-    [DN_OPTIMIZER_LION] = {1, 5},
-    [DN_OPTIMIZER_MUON] = {1, 12},
-    [DN_OPTIMIZER_ADAM8BIT] = {2, 7},
+    [DN_OPTIMIZER_UNKNOWN] = {.states = 2, .passes = 5},
+    [DN_OPTIMIZER_NONE] = {.states = 0, .passes = 0},
+    [DN_OPTIMIZER_SGD] = {.states = 0, .passes = 3},
+    [DN_OPTIMIZER_MOMENTUM] = {.states = 1, .passes = 5},
+    [DN_OPTIMIZER_ADAM] = {.states = 2, .passes = 7},
+    [DN_OPTIMIZER_ADAMW] = {.states = 2, .passes = 7},
+    [DN_OPTIMIZER_LAMB] = {.states = 2, .passes = 12},
+    [DN_OPTIMIZER_LARS] = {.states = 1, .passes = 5},
+    [DN_OPTIMIZER_ADAFACTOR] = {.states = 0, .passes = 5},
+    [DN_OPTIMIZER_ADAGRAD] = {.states = 1, .passes = 5},
+    [DN_OPTIMIZER_ADADELTA] = {.states = 2, .passes = 7},
+    [DN_OPTIMIZER_RMSPROP] = {.states = 1, .passes = 5},
+    [DN_OPTIMIZER_NOVOGRAD] = {.states = 1, .passes = 12},
+    [DN_OPTIMIZER_LION] = {.states = 1, .passes = 5},
+    [DN_OPTIMIZER_MUON] = {.states = 1, .passes = 6, .apart = DN_APART_OTHERS},
+    [DN_OPTIMIZER_ADAM8BIT] = {.states = 2,
+                               .passes = 7,
+                               .bytes = 1 + 4.0 / 256,
+                               .fused = true,
+                               .apart = DN_APART_TABLES},
 };

@@ -51,9 +51,19 @@ double dn_habit_number (const struct dn_constants *constants,
                         const struct dn_spec *spec,
                         enum dn_habit_number number);
 
+/* Parameters that an optimizer leaves to AdamW. */
+enum dn_apart {
+    DN_APART_NONE,
+    DN_APART_TABLES, /* embeddings */
+    DN_APART_OTHERS  /* all but the matrices of inner layers */
+};
+
 struct dn_optimizer_traits {
     double states; /* kept per parameter */
     double passes; /* over arrays of the parameters' size, in one step */
+    double bytes;  /* of a state; 0: by the precision */
+    bool fused;    /* one kernel per tensor in every framework */
+    enum dn_apart apart;
 };
 
 extern const struct dn_optimizer_traits dn_optimizer_traits[DN_N_OPTIMIZERS];

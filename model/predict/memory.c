@@ -67,10 +67,15 @@ static double saved_bytes (const struct dn_setup *c,
                  || (op->kind == DN_OP_LINEAR && last == DN_OP_NORM);
     double saved = keeping->outputs && !op->frozen ? op->out : op->saved;
     double element = op->kind == DN_OP_LOSS ? loss_bytes (c) : c->traits->activation;
+    double shorter = c->traits->linear > 0 && op->kind == DN_OP_LINEAR
+                         ? (element - c->traits->linear) * op->input_saved
+                         : 0;
 
     if (scores && keeping->fused)
         return 0;
-    return (saved * element + op->masks)
+    if (!dn_is_fused (c) && !keeping->outputs)
+        shorter -= fmax (4 - element, 0) * op->wide_saved;
+    return (saved * element - shorter + op->masks)
            / (whole ? c->norm_split : (double) c->spec->tp);
 }
 
@@ -204,7 +209,9 @@ static double workspace_bytes (const struct dn_setup *c)
 /* Bytes of the parameters that do not learn, on one device: weights without gradient
  * and optimizer state. In mixed precision a product keeps its copy of a longer weight
  * for the backward pass. ZeRO halves the whole network, and has fp32 weights only of
- * what learns. FSDP casts what it gathers.
+ * what learns. FSDP casts what it gathers. Beside adapters the network is loaded in 16
+ * bits, as the recipes of peft, torchtune and axolotl do; beside quantised layers it
+ * stays in fp32 (peft, prepare_model_for_kbit_training).
  */
 static double frozen_bytes (const struct dn_setup *c)
 {
@@ -227,6 +234,9 @@ static double frozen_bytes (const struct dn_setup *c)
             continue;
         if (op->frozen_bytes > 0)
             stored = fmin (stored, op->frozen_bytes);
+        if (c->spec->lora != DN_UNSET && c->spec->quant <= DN_QUANT_NONE
+            && bytes->copy > 0)
+            stored = fmin (stored, n * bytes->copy);
         if (zero && bytes->copy > 0)
             stored = fmin (stored, n * bytes->copy);
         else if (c->parallel < DN_PARALLEL_FSDP && stored > n * bytes->activation)
@@ -253,8 +263,7 @@ static void find_state (const struct dn_setup *c, double memory[DN_N_MEMORY_CLAS
 
     memory[DN_MEMORY_WEIGHTS] = params * bytes->weights + params * bytes->copy;
     memory[DN_MEMORY_GRADIENTS] = params * bytes->gradients;
-    memory[DN_MEMORY_OPTIMIZER] =
-        params * bytes->state * dn_optimizer_traits[c->spec->optimizer].states;
+    memory[DN_MEMORY_OPTIMIZER] = params * dn_optimizer_bytes (c);
     if (mixed && parallel >= DN_PARALLEL_FSDP) {
         memory[DN_MEMORY_WEIGHTS] = params * bytes->weights;
     } else if (mixed && (zero || dn_is_offloaded (c))) {
@@ -322,6 +331,7 @@ static double parameter_bytes (const struct dn_setup *c,
                                     * (bytes->copy > 0 ? bytes->copy : bytes->weights);
     memory[DN_MEMORY_WEIGHTS] += c->table_params / (double) c->spec->gpus * 4;
     if (dn_has_habit (c, DN_HABIT_IN_PLACE) || dn_is_offloaded (c)
+        || dn_optimizer_is_fused (c)
         || dn_optimizer_traits[c->spec->optimizer].states < 2)
         return 0;
     return (c->parallel >= DN_PARALLEL_ZERO1 ? dn_shard_params (c) : dn_own_params (c))

@@ -17,6 +17,7 @@
  *     traffic.c    communication between the copies of one model
  *     split.c      communication between devices that work on the same samples
  *     work.c       the device's work for one operator
+ *     optimizer.c  states, traffic and arithmetic of an optimizer
  *     input.c      the input pipeline: what a core delivers
  *     memory.c     peak memory of one device, the largest batch
  *     offload.c    what the memory of the host holds instead of the device's

@@ -67,6 +67,18 @@ double dn_stored_activations (const struct dn_setup *c);
 /* Bytes of the host that hold state of one device. */
 double dn_offload_bytes (const struct dn_setup *c);
 
+/* Do neighbouring element-wise operators share kernels? */
+bool dn_is_fused (const struct dn_setup *c);
+
+/* The optimizer of one copy of the network: bytes of its states, and the device's
+ * seconds of a step.
+ */
+double dn_optimizer_bytes (const struct dn_setup *c);
+double dn_optimizer_time (const struct dn_setup *c);
+
+/* Does it need no copies while it works through lists of tensors? */
+bool dn_optimizer_is_fused (const struct dn_setup *c);
+
 /* Fill gpu_mem.p50, memory[] and host_mem. */
 void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate);
 

@@ -195,17 +195,6 @@ static double optimizer_launches (const struct dn_setup *c)
     return dn_habit_number (c->constants, c->spec, DN_HABIT_OPTIMIZER_LAUNCHES);
 }
 
-static double optimizer_time (const struct dn_setup *c)
-{
-    const struct dn_constants *k = c->constants;
-
-    if (c->graph->whole_step || dn_is_offloaded (c))
-        return 0;
-    return dn_shard_params (c) * 4 * dn_optimizer_traits[c->spec->optimizer].passes
-           / (k->optimizer_memory * dn_bandwidth (c))
-           * dn_habit_number (k, c->spec, DN_HABIT_OPTIMIZER_TRAFFIC);
-}
-
 /* The time of two things that run in parallel: a smooth maximum. */
 static double norm (double a, double b, double p)
 {
@@ -275,7 +264,7 @@ static void fill_stages (const struct dn_setup *c,
     estimate->stage_s[DN_STAGE_RECOMPUTE] =
         pipeline (c, pass->block_again, pass->again);
     estimate->stage_s[DN_STAGE_OPTIMIZER] =
-        optimizer_time (c)
+        dn_optimizer_time (c)
         * dn_power_slowdown (c->constants, c->device, c->spec->power_limit);
 }
 

@@ -87,6 +87,18 @@ static bool is_checkpointing_unread (const struct dn_case *c)
            && !has_kind (c->graph, DN_OP_SOFTMAX);
 }
 
+/* A step that is described as a whole has its optimizer in it. */
+static bool has_no_optimizer (const struct dn_case *c)
+{
+    return c->graph->whole_step || c->spec->optimizer == DN_OPTIMIZER_NONE;
+}
+
+/* The author of a described network states what of it learns. */
+static bool is_described (const struct dn_case *c)
+{
+    return !c->graph->tuned;
+}
+
 /* The number of evaluations needs both keys. */
 static bool is_evaluation_unread (const struct dn_case *c)
 {
@@ -111,11 +123,11 @@ static const struct rule {
 } rules[] = {
     {offsetof (struct dn_spec, layout), always},
     {offsetof (struct dn_spec, sample_bytes), always},
-    {offsetof (struct dn_spec, fused_optimizer), always},
-    {offsetof (struct dn_spec, lora), always},
-    {offsetof (struct dn_spec, lora_targets), always},
-    {offsetof (struct dn_spec, quant), always},
-    {offsetof (struct dn_spec, frozen), always},
+    {offsetof (struct dn_spec, fused_optimizer), has_no_optimizer},
+    {offsetof (struct dn_spec, lora), is_described},
+    {offsetof (struct dn_spec, lora_targets), is_described},
+    {offsetof (struct dn_spec, quant), is_described},
+    {offsetof (struct dn_spec, frozen), is_described},
     {offsetof (struct dn_spec, attention), always},
     {offsetof (struct dn_spec, packing), always},
     {offsetof (struct dn_spec, seq_mean), always},

@@ -12,8 +12,7 @@
 
 #include <math.h>
 
-/* Do neighbouring element-wise operators share kernels? */
-static bool is_fused (const struct dn_setup *c)
+bool dn_is_fused (const struct dn_setup *c)
 {
     return c->spec->compile == 1 || dn_has_habit (c, DN_HABIT_FUSED);
 }
@@ -25,8 +24,10 @@ static void slow_kepler (const struct dn_setup *c, struct dn_rates *r)
 {
     const struct dn_constants *k = c->constants;
 
-    if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0)
+    if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0) {
         r->linear *= k->kepler_compute;
+        r->batched *= k->kepler_compute;
+    }
     if (dn_device_rate (c->device, DN_RATE_CONV, c->precision) <= 0)
         r->conv *= k->kepler_compute;
     r->grouped *= k->kepler_compute;
@@ -43,26 +44,33 @@ static void slow_kepler (const struct dn_setup *c, struct dn_rates *r)
  */
 static void take_rate (const struct dn_setup *c,
                        enum dn_rate_class class,
+                       enum dn_precision precision,
                        double seen,
                        double *rate)
 {
-    double measured = dn_device_rate (c->device, class, c->precision);
+    double measured = dn_device_rate (c->device, class, precision);
     bool matrix;
 
     if (measured > 0)
-        *rate *= measured / (seen * dn_device_peak (c->device, c->precision, &matrix));
+        *rate *= measured / (seen * dn_device_peak (c->device, precision, &matrix));
+}
+
+/* The precision of operators that are not linear layers. */
+static enum dn_precision rest_precision (const struct dn_setup *c)
+{
+    return c->traits->rest != DN_PRECISION_UNKNOWN ? c->traits->rest : c->precision;
 }
 
 static void take_measured (const struct dn_setup *c, struct dn_rates *r)
 {
     const struct dn_constants *k = c->constants;
+    double linear = r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32;
+    double conv = r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32;
+    enum dn_precision rest = rest_precision (c);
 
-    take_rate (c,
-               DN_RATE_LINEAR,
-               r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32,
-               &r->linear);
-    take_rate (
-        c, DN_RATE_CONV, r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32, &r->conv);
+    take_rate (c, DN_RATE_LINEAR, c->precision, linear, &r->linear);
+    take_rate (c, DN_RATE_LINEAR, rest, linear, &r->batched);
+    take_rate (c, DN_RATE_CONV, rest, conv, &r->conv);
 }
 
 double dn_bandwidth (const struct dn_setup *c)
@@ -78,22 +86,27 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     const struct dn_device *device = c->device;
     bool tuned = dn_has_habit (c, DN_HABIT_TUNED);
     double peak;
+    double rest;
 
     *r = (struct dn_rates){.bytes = c->traits->activation,
                            .launch_s = k->launch_s,
                            .kernel_s = k->kernel_s,
                            .slowdown =
                                dn_power_slowdown (k, device, c->spec->power_limit)};
+    rest = dn_device_peak (device, rest_precision (c), &r->tensor);
     peak = dn_device_peak (device, c->precision, &r->tensor);
+    r->cast = c->traits->linear;
     if (r->tensor) {
         double factor =
             (tuned ? k->ngc_tensor : 1) * (c->traits->rounds ? k->eff_tf32 : 1);
 
         r->linear = peak * k->eff_linear_tensor * factor;
-        r->conv = peak * k->eff_conv_tensor * factor;
+        r->batched = rest * k->eff_linear_tensor * factor;
+        r->conv = rest * k->eff_conv_tensor * factor;
     } else {
         r->linear = peak * k->eff_linear_fp32;
-        r->conv = peak * k->eff_conv_fp32;
+        r->batched = rest * k->eff_linear_fp32;
+        r->conv = rest * k->eff_conv_fp32;
     }
     r->tile = r->tensor ? 128 : 64;
     r->grouped = device->fp32 * k->eff_grouped * (tuned ? k->ngc_grouped : 1);
@@ -102,12 +115,13 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     /* Without fast units for them 16-bit numbers are converted to fp32 and back. */
     if (!r->tensor && peak <= device->fp32)
         r->bytes = 4;
+    r->unpack = dn_bandwidth (c) * k->unpack;
     r->memory = dn_bandwidth (c) * k->eff_memory * (tuned ? k->ngc_memory : 1);
     r->light = dn_bandwidth (c) * k->eff_light * (tuned ? k->ngc_memory : 1);
     if (device->arch == DN_ARCH_KEPLER)
         slow_kepler (c, r);
     r->light_launches = 1;
-    if (is_fused (c)) {
+    if (dn_is_fused (c)) {
         r->light /= k->fused_bytes;
         r->light_launches = k->fused_launch;
     }
@@ -124,7 +138,7 @@ void dn_rates_of_loss (struct dn_rates *loss,
                        const struct dn_rates *r)
 {
     *loss = *r;
-    if (is_fused (c))
+    if (dn_is_fused (c))
         loss->light *= c->constants->fused_bytes;
     loss->light_launches =
         dn_habit_number (c->constants, c->spec, DN_HABIT_LOSS_LAUNCHES);
@@ -207,7 +221,9 @@ static void set_product (struct dn_work *work,
                          double columns,
                          double elements)
 {
-    double rate = op->kind == DN_OP_CONV ? r->conv : r->linear;
+    double rate = op->kind == DN_OP_CONV     ? r->conv
+                  : op->kind == DN_OP_MATMUL ? r->batched
+                                             : r->linear;
     double padded = padding (rows, columns, r->tile);
 
     set_traffic (work, (elements + relayout (c, r, op)) * r->bytes, r->memory);
@@ -277,6 +293,103 @@ static void light_work (const struct dn_setup *c,
     work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = wait_time (c, op);
 }
 
+/* Are the weights stored in 8 bits or fewer, and unpacked for every product? */
+static bool is_quantised (const struct dn_op *op)
+{
+    return op->frozen_bytes > 0 && op->frozen_bytes < 1.5 * op->frozen_params;
+}
+
+static void add_unpacking (struct dn_work *work,
+                           const struct dn_rates *r,
+                           const struct dn_op *op)
+{
+    double bytes = op->frozen_bytes + op->frozen_params * r->bytes;
+
+    work->bytes += bytes;
+    work->memory_s += bytes / r->unpack;
+}
+
+/* Elements that the products of a linear layer in fp8 move, in activations' elements.
+ * What they multiply is short, what they give is not. Before, it is read once and
+ * written twice, plain and transposed: the input forward, together with the fp32 weight
+ * in the first pass of a step, and the gradient backward (Transformer Engine).
+ */
+static double short_elements (const struct dn_setup *c,
+                              const struct dn_rates *r,
+                              const struct dn_op *op,
+                              int direction)
+{
+    double in = op->in * c->padded;
+    double out = op->out * c->padded;
+    double part = r->cast / r->bytes;
+    double cast = 1 + 2 * part;
+    double cast_weight = 4 / r->bytes + 2 * part;
+
+    switch (direction) {
+    case DN_FORWARD:
+        return (cast + part) * in + out
+               + (part + cast_weight / (double) c->spec->grad_accum) * op->weights;
+    case DN_DATA:
+        return (cast + part) * out + in + part * op->weights;
+    default:
+        return part * (in + out) + op->weights;
+    }
+}
+
+static double product_elements (const struct dn_setup *c,
+                                const struct dn_rates *r,
+                                const struct dn_op *op,
+                                int direction)
+{
+    if (r->cast > 0 && op->kind == DN_OP_LINEAR)
+        return short_elements (c, r, op, direction);
+    return (op->in + op->out) * samples (c, op) + op->weights * op->calls;
+}
+
+/* Convolutions, linear and recurrent layers. Of frozen weights only biases may have a
+ * gradient: a sum over the output's.
+ */
+static void find_layer (const struct dn_setup *c,
+                        const struct dn_rates *r,
+                        const struct dn_op *op,
+                        bool data,
+                        bool weight,
+                        struct dn_work work[DN_N_DIRECTIONS])
+{
+    double rows = op->m * samples (c, op);
+
+    set_product (&work[DN_FORWARD],
+                 c,
+                 r,
+                 op,
+                 rows,
+                 op->n,
+                 product_elements (c, r, op, DN_FORWARD));
+    if (data)
+        set_product (&work[DN_DATA],
+                     c,
+                     r,
+                     op,
+                     rows,
+                     op->k,
+                     product_elements (c, r, op, DN_DATA));
+    if (weight && !dn_op_is_frozen (op))
+        set_product (&work[DN_WEIGHT],
+                     c,
+                     r,
+                     op,
+                     op->k,
+                     op->n,
+                     product_elements (c, r, op, DN_WEIGHT));
+    else if (weight && op->params > 0)
+        set_traffic (&work[DN_WEIGHT], op->out * samples (c, op) * r->bytes, r->memory);
+    if (!is_quantised (op))
+        return;
+    add_unpacking (&work[DN_FORWARD], r, op);
+    if (data)
+        add_unpacking (&work[DN_DATA], r, op);
+}
+
 /* Find the work of one pass of one operator on the device, by direction. 'work' is zero
  * at first, and remains so in a direction that the operator does not have.
  */
@@ -287,8 +400,6 @@ static void find_work (const struct dn_setup *c,
 {
     double in = op->in * samples (c, op);
     double out = op->out * samples (c, op);
-    double all = in + out + op->weights * op->calls;
-    double rows = op->m * samples (c, op);
     bool forward_only = op->frozen || c->graph->whole_step;
     bool data = !forward_only && !op->first;
     bool weight = !forward_only && !dn_op_is_frozen (op);
@@ -297,11 +408,7 @@ static void find_work (const struct dn_setup *c,
     case DN_OP_CONV:
     case DN_OP_LINEAR:
     case DN_OP_RNN:
-        set_product (&work[DN_FORWARD], c, r, op, rows, op->n, all);
-        if (data)
-            set_product (&work[DN_DATA], c, r, op, rows, op->k, all);
-        if (weight)
-            set_product (&work[DN_WEIGHT], c, r, op, op->k, op->n, all);
+        find_layer (c, r, op, data, !forward_only, work);
         break;
     case DN_OP_MATMUL: /* two gradients of the same size, both of activations */
         set_product (&work[DN_FORWARD], c, r, op, op->m, op->n, in + out);
@@ -354,8 +461,12 @@ static double launches_of (const struct dn_rates *r,
     switch (op->kind) {
     case DN_OP_MATMUL:
         return direction == DN_DATA ? 2 : 1;
+    case DN_OP_LINEAR: /* casts of input and weight, of the gradient; unpacking */
+        return 1
+               + (r->cast > 0 ? (direction == DN_FORWARD) + (direction != DN_WEIGHT)
+                              : 0)
+               + (is_quantised (op) && direction != DN_WEIGHT ? 1 : 0);
     case DN_OP_CONV:
-    case DN_OP_LINEAR:
     case DN_OP_RNN:
     case DN_OP_EMBEDDING:
         return 1;

@@ -10,17 +10,21 @@
 /* Rates of one precision on one device, with the stack's factors. */
 struct dn_rates {
     double bytes;   /* of an activation element */
-    double linear;  /* FLOP/s that matrix products reach */
+    double linear;  /* FLOP/s that matrix products with weights reach */
+    double batched; /* and those of two activations */
     double conv;    /* FLOP/s that convolutions reach */
     double grouped; /* FLOP/s that depthwise convolutions reach */
     double memory;  /* byte/s */
     double light;   /* byte/s of operators without products */
     double light_launches;
+    double unpack; /* byte/s at which quantised weights are unpacked */
     double launch_s;
     double kernel_s;
     double slowdown; /* of kernels under the board's power limit */
     double tile;     /* side of an output tile */
     bool tensor;     /* on matrix units */
+    double cast;     /* bytes of the elements that linear layers multiply, to which
+                        others are cast; 0: no casts */
 };
 
 /* The three directions of an operator: forward, gradient of the activation, gradient of

@@ -25,7 +25,12 @@ enum dn_format {
 /* Bytes are per element or per parameter. Mixed precision keeps weights and gradients
  * in fp32 and computes with a copy of the weights (Micikevicius et al., ICLR 2018;
  * PyTorch's autocast): fp16, bf16. Pure fp16 (half) stores the weights in fp16 too.
- * tf32 is a way to multiply fp32 elements.
+ * tf32 is a way to multiply fp32 elements. Pure bf16 converts the whole network, whose
+ * optimizer then has states of the weights' type (torch.optim, zeros_like). fp8 is
+ * that of Transformer Engine: linear layers multiply in fp8, keep their input in it,
+ * and have two copies of each weight, one of them transposed for the gradient; the rest
+ * runs in bf16 (its documentation, "Using FP8 with Transformer Engine"; Micikevicius et
+ * al., arXiv 2209.05433).
  */
 /* clang-format off */
 #define DN_PRECISIONS(ROW)                                                             \
@@ -50,7 +55,16 @@ enum dn_format {
     ROW (HALF, "half",                                                                 \
          .format = DN_FORMAT_FP16, .fallback = DN_PRECISION_HALF,                      \
          .matrix = true,                                                               \
-         .activation = 2, .weights = 2, .gradients = 2, .state = 4)
+         .activation = 2, .weights = 2, .gradients = 2, .state = 4)                    \
+    ROW (BF16_PURE, "bf16_pure",                                                       \
+         .format = DN_FORMAT_BF16, .fallback = DN_PRECISION_BF16_PURE,                 \
+         .matrix = true, .unit_only = true,                                            \
+         .activation = 2, .weights = 2, .gradients = 2, .state = 2)                    \
+    ROW (FP8, "fp8",                                                                   \
+         .format = DN_FORMAT_FP8, .fallback = DN_PRECISION_FP8,                        \
+         .rest = DN_PRECISION_BF16, .matrix = true, .unit_only = true,                 \
+         .activation = 2, .linear = 1, .weights = 4, .copy = 2, .gradients = 4,        \
+         .state = 4)
 /* clang-format on */
 
 #define DN_PRECISION_CONSTANT(constant, ...) DN_PRECISION_##constant,
@@ -62,10 +76,12 @@ enum dn_precision {
 struct dn_precision_traits {
     enum dn_format format; /* of products: selects the peak and the measured rate */
     enum dn_precision fallback; /* what runs on a device without a unit for it */
+    enum dn_precision rest;     /* of operators but linear layers, UNKNOWN: the same */
     bool matrix;                /* matrix units do the products, where there are any */
     bool rounds;       /* they round longer elements (struct dn_constants, eff_tf32) */
     bool unit_only;    /* runs on no device without a unit for it */
     double activation; /* bytes of an activation element */
+    double linear;     /* of one that a linear layer keeps; 0: the same */
     double weights;    /* bytes of a weight as the optimizer updates it */
     double copy;       /* bytes of a weight's copy that products read; 0: none */
     double gradients;  /* bytes of a gradient, unless the framework halves it */

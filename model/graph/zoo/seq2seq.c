@@ -196,6 +196,7 @@ static void build_seq2seq (struct dn_build *build, const void *data)
 
     dn_build_tokens (build, body.tokens);
     add_embeddings (build, row, vocab, body.hidden, false);
+    build->part = DN_PART_ENCODER;
     dn_build_blocks (build, 2 * body.layers);
     if (row->style->relative)
         add_relative (build, body.attention.heads);
@@ -203,12 +204,14 @@ static void build_seq2seq (struct dn_build *build, const void *data)
     add_side_end (build, row->style);
     dn_build_keep (build);
     memory = build->at;
+    build->part = DN_PART_DECODER;
     dn_build_tokens (build, DN_WANT (build, tgt_len, row->target));
     add_embeddings (build, row, vocab, body.hidden, true);
     if (row->style->relative)
         add_relative (build, body.attention.heads);
     add_layers (build, &body, &memory, &experts);
     add_side_end (build, row->style);
+    build->part = DN_PART_HEAD;
     if (dn_build_head (build, DN_HEAD_LM, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
     dn_build_linear_tied (build, vocab, false);

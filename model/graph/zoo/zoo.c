@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "graph/tune.h"
 #include "names.h"
 #include "zoo.h"
 
@@ -252,7 +253,8 @@ int dn_graph_build_by (const struct dn_spec *spec,
         return -1;
     }
     scale_totals (graph, params, flops, activations);
-    if (spec->trainable >= 0)
-        dn_graph_freeze (graph, spec->trainable);
-    return 0;
+    if (dn_tune (graph, spec, err) == 0)
+        return 0;
+    dn_graph_free (graph);
+    return -1;
 }

@@ -1,0 +1,349 @@
+/* adapters.c - low-rank adapters beside the layers that lora_targets= names
+ *
+ * The products are those of peft (LoraLayer): result += B (A (x)) * scale. Without
+ * lora_targets=, peft and litgpt adapt query and value, and peft the whole layer where
+ * one gives query, key and value (peft.utils.constants, TRANSFORMERS_MODELS_TO_LORA_
+ * TARGET_MODULES_MAPPING: q_proj v_proj, query value, c_attn, query_key_value). Query
+ * or value of such a layer get adapters on their part of the outputs (MergedLinear of
+ * microsoft/LoRA, LoRAQKVLinear of litgpt).
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "graph/tune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    QUERY = 1 << 0,
+    KEY = 1 << 1,
+    VALUE = 1 << 2,
+    WHOLE = 1 << 3, /* query, key and value in one */
+    OUT = 1 << 4,
+    GATE = 1 << 5,
+    UP = 1 << 6,
+    DOWN = 1 << 7,
+    HEAD = 1 << 8,
+    OTHER = 1 << 9,
+    USUAL = QUERY | VALUE | WHOLE,
+    ATTENTION = QUERY | KEY | VALUE | WHOLE | OUT,
+    INNER = GATE | UP | DOWN
+};
+
+/* Names of layers in transformers and in the original code of the models. The first of
+ * equal ones is the one that errors show.
+ */
+static const struct target {
+    const char *name;
+    unsigned layers;
+} targets[] = {
+    {"attention", ATTENTION},
+    {"all", ATTENTION | INNER | OTHER},
+    {"all_linear", ATTENTION | INNER | OTHER},
+    {"mlp", INNER},
+    {"ffn", INNER},
+    {"q", QUERY},
+    {"q_proj", QUERY},
+    {"q_lin", QUERY},
+    {"query", QUERY},
+    {"to_q", QUERY},
+    {"wq", QUERY},
+    {"k", KEY},
+    {"k_proj", KEY},
+    {"k_lin", KEY},
+    {"key", KEY},
+    {"to_k", KEY},
+    {"wk", KEY},
+    {"v", VALUE},
+    {"v_proj", VALUE},
+    {"v_lin", VALUE},
+    {"value", VALUE},
+    {"to_v", VALUE},
+    {"wv", VALUE},
+    {"qkv", QUERY | KEY | VALUE | WHOLE},
+    {"qkv_proj", QUERY | KEY | VALUE | WHOLE},
+    {"c_attn", QUERY | KEY | VALUE | WHOLE},
+    {"query_key_value", QUERY | KEY | VALUE | WHOLE},
+    {"wqkv", QUERY | KEY | VALUE | WHOLE},
+    {"in_proj", QUERY | KEY | VALUE | WHOLE},
+    {"o", OUT},
+    {"o_proj", OUT},
+    {"out_proj", OUT},
+    {"out_lin", OUT},
+    {"proj", OUT},
+    {"gate", GATE},
+    {"gate_proj", GATE},
+    {"w1", GATE},
+    {"gate_up_proj", GATE | UP},
+    {"up", UP},
+    {"up_proj", UP},
+    {"w3", UP},
+    {"c_fc", UP},
+    {"fc1", UP},
+    {"fc_in", UP},
+    {"lin1", UP},
+    {"wi", UP},
+    {"dense_h_to_4h", UP},
+    {"down", DOWN},
+    {"down_proj", DOWN},
+    {"w2", DOWN},
+    {"fc2", DOWN},
+    {"fc_out", DOWN},
+    {"lin2", DOWN},
+    {"dense_4h_to_h", DOWN},
+    {"c_proj", OUT | DOWN},
+    {"head", HEAD},
+    {"lm_head", HEAD},
+    {"classifier", HEAD},
+};
+
+struct dn_span dn_tune_name (struct dn_span *rest)
+{
+    struct dn_span name = dn_span_cut (rest, "+");
+
+    for (size_t i = name.len; name.text && i > 0; i--) {
+        if (name.text[i - 1] == '.') {
+            name.text += i;
+            name.len -= i;
+            break;
+        }
+    }
+    return name;
+}
+
+/* What the i-th operator is, as a set of targets. */
+static unsigned layers_of (const struct dn_graph *graph, int i, int head)
+{
+    static const unsigned of_roles[] = {
+        [DN_ROLE_OTHER] = OTHER,
+        [DN_ROLE_QUERY] = QUERY,
+        [DN_ROLE_KEY_VALUE] = KEY | VALUE,
+        [DN_ROLE_QKV] = QUERY | KEY | VALUE | WHOLE,
+        [DN_ROLE_ATTENTION_OUT] = OUT,
+        [DN_ROLE_GATE] = GATE,
+        [DN_ROLE_UP] = UP,
+        [DN_ROLE_DOWN] = DOWN,
+    };
+    const struct dn_op *op = &graph->ops[i];
+
+    if (op->kind != DN_OP_LINEAR)
+        return 0;
+    return i == head ? HEAD : of_roles[op->role];
+}
+
+static unsigned all_layers (const struct dn_graph *graph)
+{
+    int head = dn_head_of (graph);
+    unsigned all = 0;
+
+    for (int i = 0; i < graph->n_ops; i++)
+        all |= layers_of (graph, i, head);
+    return all;
+}
+
+static int fail_target (const struct dn_graph *graph,
+                        struct dn_span name,
+                        unsigned existing,
+                        struct dn_err *err)
+{
+    static const char *const shown[] = {"attention",
+                                        "mlp",
+                                        "all",
+                                        "q",
+                                        "k",
+                                        "v",
+                                        "qkv",
+                                        "o",
+                                        "gate",
+                                        "up",
+                                        "down",
+                                        "head"};
+    struct dn_quoted quoted = dn_quote (name.text, name.len);
+    char text[DN_REASON_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (shown); i++)
+        for (size_t j = 0; j < DN_N_ELEMENTS (targets); j++)
+            if (strcmp (shown[i], targets[j].name) == 0 && targets[j].layers & existing
+                && (strcmp (shown[i], "qkv") != 0 || existing & WHOLE))
+                dn_buf_add (&buf, " %s", shown[i]);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "lora_targets: '%s' is no layer of %s, expected some of%s, "
+                       "joined by +",
+                       quoted.text,
+                       graph->name,
+                       text);
+}
+
+static unsigned find_target (struct dn_span name)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (targets); i++)
+        if (dn_word_equal (
+                targets[i].name, strlen (targets[i].name), name.text, name.len))
+            return targets[i].layers;
+    return 0;
+}
+
+/* The layers that the names mean, in *wanted. */
+static int read_targets (const struct dn_graph *graph,
+                         const char *names,
+                         unsigned *wanted,
+                         struct dn_err *err)
+{
+    unsigned existing = all_layers (graph);
+    struct dn_span rest = dn_span_of (names);
+    struct dn_span name;
+
+    *wanted = 0;
+    if ((existing & ~(unsigned) HEAD) == 0)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "lora: %s has no linear layer before its last one, expected "
+                           "a network with some, such as a transformer",
+                           graph->name);
+    if (names[0] == '\0') {
+        *wanted = USUAL;
+        return (existing & USUAL) == 0
+                   ? fail_target (graph, dn_span_of ("q+v"), existing, err)
+                   : 0;
+    }
+    while ((name = dn_tune_name (&rest)).text) {
+        unsigned layers = find_target (name);
+
+        if ((layers & existing) == 0)
+            return fail_target (graph, name, existing, err);
+        *wanted |= layers;
+    }
+    return 0;
+}
+
+/* Adapters beside one layer: some of its outputs, in some of its repetitions. */
+struct adapter {
+    double out;
+    double repeat;
+};
+
+#define PARTS_MAX 3
+
+/* The features of the query in the i-th operator, which gives query, key and value: the
+ * attention's output layer reads as many.
+ */
+static double query_features (const struct dn_graph *graph, int i)
+{
+    double n = graph->ops[i].n;
+
+    for (int j = i + 1; j < graph->n_ops; j++)
+        if (graph->ops[j].role == DN_ROLE_ATTENTION_OUT)
+            return graph->ops[j].k < n ? graph->ops[j].k : n / 3;
+    return n / 3;
+}
+
+/* Fill 'parts' with the adapters beside the i-th operator; return their number. */
+static int find_parts (const struct dn_graph *graph,
+                       int i,
+                       unsigned layers,
+                       unsigned wanted,
+                       struct adapter parts[PARTS_MAX])
+{
+    const struct dn_op *op = &graph->ops[i];
+    double query;
+    int n = 0;
+
+    wanted &= layers;
+    if (wanted == 0)
+        return 0;
+    parts[0] = (struct adapter){op->n, op->repeat};
+    if (op->role == DN_ROLE_KEY_VALUE && wanted != layers)
+        parts[0].repeat /= 2;
+    if (op->role != DN_ROLE_QKV || wanted & WHOLE)
+        return 1;
+    query = query_features (graph, i);
+    if (wanted & QUERY)
+        parts[n++] = (struct adapter){query, op->repeat};
+    if (wanted & KEY)
+        parts[n++] = (struct adapter){(op->n - query) / 2, op->repeat};
+    if (wanted & VALUE)
+        parts[n++] = (struct adapter){(op->n - query) / 2, op->repeat};
+    return n;
+}
+
+#define OPS_PER_ADAPTER 4
+
+/* The operators of one adapter. */
+static void add_adapter (const struct dn_op *base,
+                         const struct adapter *adapter,
+                         double rank,
+                         struct dn_op ops[OPS_PER_ADAPTER])
+{
+    struct dn_op any = {.part = base->part,
+                        .repeat = adapter->repeat,
+                        .m = base->m,
+                        .batches = 1,
+                        .steps = 1,
+                        .calls = base->calls,
+                        .expert = base->expert};
+    double out = base->m * adapter->out;
+
+    ops[0] = ops[1] = ops[2] = ops[3] = any;
+    ops[0].kind = ops[1].kind = DN_OP_LINEAR;
+    ops[0].k = base->k;
+    ops[0].n = ops[1].k = rank;
+    ops[1].n = adapter->out;
+    ops[0].in = base->m * base->k;
+    ops[0].out = ops[1].in = ops[1].saved = base->m * rank;
+    ops[0].source = base->source;
+    ops[0].first = base->first;
+    for (int i = 0; i < 2; i++) {
+        ops[i].flops = 2 * ops[i].m * ops[i].n * ops[i].k;
+        ops[i].params = ops[i].weights = ops[i].n * ops[i].k;
+        ops[i].tensors = 1;
+    }
+    ops[1].out = ops[2].in = ops[2].out = ops[3].out = out;
+    ops[3].in = 2 * out;
+    ops[2].kind = ops[3].kind = DN_OP_ELEMENTWISE;
+}
+
+int dn_adapters_add (struct dn_graph *graph,
+                     double rank,
+                     const char *names,
+                     bool *needed,
+                     struct dn_err *err)
+{
+    int head = dn_head_of (graph);
+    int capacity = graph->n_ops;
+    struct adapter parts[PARTS_MAX];
+    struct dn_op *ops;
+    unsigned wanted;
+    int n = 0;
+
+    if (read_targets (graph, names, &wanted, err) < 0)
+        return -1;
+    for (int i = 0; i < graph->n_ops; i++)
+        capacity += OPS_PER_ADAPTER
+                    * find_parts (graph, i, layers_of (graph, i, head), wanted, parts);
+    ops =
+        capacity <= DN_GRAPH_OPS_MAX ? calloc ((size_t) capacity, sizeof (*ops)) : NULL;
+    if (!ops)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "lora: %s and its adapters have %d operators, expected at "
+                           "most %d and memory for them",
+                           graph->name,
+                           capacity,
+                           DN_GRAPH_OPS_MAX);
+    for (int i = 0; i < graph->n_ops; i++) {
+        const struct dn_op *base = &graph->ops[i];
+        int n_parts = find_parts (graph, i, layers_of (graph, i, head), wanted, parts);
+
+        ops[n++] = *base;
+        if (n_parts > 0)
+            needed[base->source] = true;
+        for (int p = 0; p < n_parts; p++, n += OPS_PER_ADAPTER)
+            add_adapter (base, &parts[p], rank, &ops[n]);
+    }
+    free (graph->ops);
+    graph->ops = ops;
+    graph->n_ops = n;
+    return 0;
+}

@@ -1,0 +1,412 @@
+/* tune.c - what of a network learns
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "graph/tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a parameter belongs to. */
+enum {
+    EMBEDDING = 1 << 0,
+    ATTENTION = 1 << 1,
+    INNER = 1 << 2,
+    NORM = 1 << 3,
+    BIAS = 1 << 4,
+    ENCODER = 1 << 5,
+    DECODER = 1 << 6,
+    BACKBONE = 1 << 7,
+    HEAD = 1 << 8
+};
+
+static const struct name {
+    const char *name;
+    unsigned sets;
+} names[] = {
+    {"embedding", EMBEDDING},
+    {"embeddings", EMBEDDING},
+    {"backbone", BACKBONE},
+    {"attention", ATTENTION},
+    {"ffn", INNER},
+    {"mlp", INNER},
+    {"norm", NORM},
+    {"bias", BIAS},
+    {"encoder", ENCODER},
+    {"decoder", DECODER},
+    {"head", HEAD},
+    {"classifier", HEAD},
+};
+
+/* Which parameters learn: those in none of the sets, or those in one of them. */
+struct choice {
+    unsigned sets;
+    bool only;
+};
+
+/* Is this the table whose weights the head uses? */
+static bool is_tied_table (const struct dn_graph *graph,
+                           const struct dn_op *op,
+                           int head)
+{
+    return op->kind == DN_OP_EMBEDDING && head >= 0 && graph->ops[head].tied
+           && op->params == graph->ops[head].n * graph->ops[head].k;
+}
+
+static unsigned sets_of (const struct dn_graph *graph, int i, int head)
+{
+    const struct dn_op *op = &graph->ops[i];
+    unsigned sets = 0;
+
+    if (i == head || op->part == DN_PART_HEAD || is_tied_table (graph, op, head))
+        sets |= HEAD;
+    else
+        sets |= BACKBONE;
+    if (op->kind == DN_OP_EMBEDDING || (op->kind == DN_OP_LINEAR && op->tied))
+        sets |= EMBEDDING;
+    if (op->kind == DN_OP_NORM)
+        sets |= NORM;
+    if (op->part == DN_PART_ENCODER)
+        sets |= ENCODER;
+    if (op->part == DN_PART_DECODER)
+        sets |= DECODER;
+    switch (op->role) {
+    case DN_ROLE_QUERY:
+    case DN_ROLE_KEY_VALUE:
+    case DN_ROLE_QKV:
+    case DN_ROLE_ATTENTION_OUT:
+        return sets | ATTENTION;
+    case DN_ROLE_GATE:
+    case DN_ROLE_UP:
+    case DN_ROLE_DOWN:
+        return sets | INNER;
+    default:
+        return sets;
+    }
+}
+
+/* Biases among the parameters of an operator, and their tensors. */
+static double biases_of (const struct dn_op *op, double *tensors)
+{
+    double biases = 0;
+
+    *tensors = 0;
+    if (dn_op_has_weights (op) && op->params > 0)
+        biases = fmin (fmax (op->weights - op->n * op->k * op->batches, 0), op->params);
+    else if (op->kind == DN_OP_NORM && op->tensors > 1)
+        biases = op->params / 2;
+    if (biases > 0)
+        *tensors = op->kind == DN_OP_RNN ? biases / op->n : 1;
+    return biases;
+}
+
+static bool learns (const struct choice *choice, unsigned sets)
+{
+    return ((sets & choice->sets) != 0) == choice->only;
+}
+
+static unsigned all_sets (const struct dn_graph *graph)
+{
+    int head = dn_head_of (graph);
+    unsigned all = 0;
+    double tensors;
+
+    for (int i = 0; i < graph->n_ops; i++) {
+        if (graph->ops[i].params > 0)
+            all |= sets_of (graph, i, head);
+        if (biases_of (&graph->ops[i], &tensors) > 0)
+            all |= BIAS;
+    }
+    if (head >= 0)
+        all |= HEAD;
+    return all;
+}
+
+static int fail_name (const struct dn_graph *graph,
+                      struct dn_span name,
+                      unsigned existing,
+                      struct dn_err *err)
+{
+    struct dn_quoted quoted = dn_quote (name.text, name.len);
+    char text[DN_REASON_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+    unsigned shown = 0;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
+        if ((names[i].sets & existing) != 0 && (names[i].sets & shown) == 0)
+            dn_buf_add (&buf, " %s", names[i].name);
+        shown |= names[i].sets;
+    }
+    return dn_err_set (
+        err,
+        DN_E_RANGE,
+        "frozen: '%s' is no part of %s, expected some of%s, joined by +, "
+        "or all_but_ before them",
+        quoted.text,
+        graph->name,
+        text);
+}
+
+static unsigned find_name (struct dn_span name)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
+        if (dn_word_equal (names[i].name, strlen (names[i].name), name.text, name.len))
+            return names[i].sets;
+    return 0;
+}
+
+#define ALL_BUT "all_but_"
+
+static int read_frozen (const struct dn_graph *graph,
+                        const char *text,
+                        struct choice *choice,
+                        struct dn_err *err)
+{
+    const size_t len = strlen (ALL_BUT);
+    unsigned existing = all_sets (graph);
+    struct dn_span rest = dn_span_of (text);
+    struct dn_span name;
+
+    *choice = (struct choice){0, false};
+    if (rest.len > len && dn_word_equal (rest.text, len, ALL_BUT, len)) {
+        choice->only = true;
+        rest.text += len;
+        rest.len -= len;
+    }
+    while ((name = dn_tune_name (&rest)).text) {
+        unsigned sets = find_name (name);
+
+        if ((sets & existing) == 0)
+            return fail_name (graph, name, existing, err);
+        choice->sets |= sets;
+    }
+    return 0;
+}
+
+/* Freeze one operator's parameters by the choice. What only a gradient of weights needs
+ * is not kept: the normalised input of a norm composed of single kernels, the input of
+ * a scale; inputs of products are left to drop_inputs ().
+ */
+static void freeze (struct dn_op *op, const struct choice *choice, unsigned sets)
+{
+    double bias_tensors;
+    double biases = biases_of (op, &bias_tensors);
+    bool weights_learn = learns (choice, sets);
+    bool biases_learn = learns (choice, sets | BIAS);
+    double frozen =
+        (weights_learn ? 0 : op->params - biases) + (biases_learn ? 0 : biases);
+    double frozen_tensors = (weights_learn ? 0 : op->tensors - bias_tensors)
+                            + (biases_learn ? 0 : bias_tensors);
+
+    if (!weights_learn && op->weights > 0) {
+        op->fixed = true;
+        if (op->kind == DN_OP_NORM && op->tensors == 1)
+            op->saved = fmax (op->saved - op->out, 0);
+        if (op->kind == DN_OP_ELEMENTWISE)
+            op->saved = 0;
+    }
+    op->params -= frozen;
+    op->frozen_params += frozen;
+    op->tensors -= frozen_tensors;
+}
+
+/* Inputs that the gradient of some weights needs. */
+static void find_needed (const struct dn_graph *graph, bool *needed)
+{
+    for (int i = 0; i < graph->n_ops; i++) {
+        const struct dn_op *op = &graph->ops[i];
+
+        if (dn_op_has_weights (op) && !op->fixed)
+            needed[op->source] = true;
+    }
+}
+
+/* The gradient of a product's input needs the weights only. The input is kept as long
+ * as another product that learns reads it. Quantised layers keep theirs: those of
+ * bitsandbytes do in 8 bits (MatMul8bitLt), in 4 bits they did in its first versions
+ * (MatMul4Bit; litgpt's runs need as much more).
+ */
+static void drop_inputs (struct dn_graph *graph, const bool *needed)
+{
+    for (int i = 0; i < graph->n_ops; i++) {
+        struct dn_op *op = &graph->ops[i];
+
+        if (!op->fixed || op->frozen_bytes > 0
+            || (op->source > 0 && needed[op->source]))
+            continue;
+        op->saved -= op->input_saved;
+        op->input_saved = 0;
+    }
+}
+
+static bool has_learned (const struct dn_op *op)
+{
+    return !op->frozen
+           && (op->params > 0
+               || (op->weights > 0 && !op->fixed && op->frozen_params <= 0));
+}
+
+/* Nothing runs backward before the first operator that learns. Of repeated operators,
+ * which stand for those of all blocks, all but the first block's come later.
+ */
+static void find_passive (struct dn_graph *graph)
+{
+    int first = 0;
+
+    while (first < graph->n_ops && !has_learned (&graph->ops[first]))
+        first++;
+    if (first == graph->n_ops)
+        return;
+    if (graph->ops[first].repeat <= 1)
+        graph->ops[first].first = true;
+    while (first > 0 && graph->ops[first].repeat > 1
+           && graph->ops[first - 1].repeat > 1)
+        first--;
+    for (int i = 0; i < first; i++) {
+        graph->ops[i].frozen = true;
+        graph->ops[i].saved = 0;
+        graph->ops[i].masks = 0;
+    }
+}
+
+/* Bytes of a quantised weight. NF4 with double quantisation: 4 bits, and 0.127 bits for
+ * the scales of blocks of 64 (Dettmers et al., arXiv 2305.14314).
+ * LLM.int8(): 1 byte, and a scale of 4 bytes for each output (arXiv 2208.07339).
+ */
+static double quantised_bytes (const struct dn_op *op, enum dn_quant quant)
+{
+    double weights = op->n * op->k;
+
+    return quant == DN_QUANT_NF4 ? weights * (4 + 0.127) / 8 : weights + 4 * op->n;
+}
+
+/* The frozen linear layers but the head's, as transformers does with bitsandbytes. */
+static int quantise (struct dn_graph *graph, enum dn_quant quant, struct dn_err *err)
+{
+    int head = dn_head_of (graph);
+    int n = 0;
+
+    for (int i = 0; i < graph->n_ops; i++) {
+        struct dn_op *op = &graph->ops[i];
+
+        if (op->kind != DN_OP_LINEAR || i == head || !op->fixed
+            || op->frozen_params < op->n * op->k)
+            continue;
+        op->frozen_bytes =
+            quantised_bytes (op, quant) + 2 * (op->frozen_params - op->n * op->k);
+        n++;
+    }
+    if (n > 0)
+        return 0;
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "quant: no linear layer of %s is frozen, expected lora= or "
+                       "frozen= too",
+                       graph->name);
+}
+
+static void count (struct dn_graph *graph)
+{
+    graph->params = graph->tensors = graph->frozen_params = graph->flops = 0;
+    for (int i = 0; i < graph->n_ops; i++) {
+        const struct dn_op *op = &graph->ops[i];
+
+        graph->params += op->repeat * op->params;
+        graph->tensors += op->repeat * op->tensors;
+        graph->frozen_params += op->repeat * op->frozen_params;
+        if (dn_op_has_weights (op) || op->kind == DN_OP_MATMUL)
+            graph->flops += op->repeat * op->flops;
+    }
+}
+
+/* Is the head a new one, which LoRA trains too (peft, TaskType.SEQ_CLS)? That of a
+ * language model has the size of the word embedding, the largest table.
+ */
+static bool has_new_head (const struct dn_graph *graph)
+{
+    int head = dn_head_of (graph);
+    double largest = 0;
+
+    for (int i = 0; i < graph->n_ops; i++)
+        if (graph->ops[i].kind == DN_OP_EMBEDDING)
+            largest = fmax (largest, graph->ops[i].params);
+    return head >= 0 && !graph->ops[head].tied
+           && graph->ops[head].n * graph->ops[head].k != largest;
+}
+
+static int apply (struct dn_graph *graph,
+                  const struct dn_spec *spec,
+                  const struct choice *choice,
+                  bool *needed,
+                  struct dn_err *err)
+{
+    int head = dn_head_of (graph);
+
+    for (int i = 0; i < graph->n_ops; i++)
+        freeze (&graph->ops[i], choice, sets_of (graph, i, head));
+    find_needed (graph, needed);
+    if (spec->quant > DN_QUANT_NONE && quantise (graph, spec->quant, err) < 0)
+        return -1;
+    if (spec->lora != DN_UNSET
+        && dn_adapters_add (graph, (double) spec->lora, spec->lora_targets, needed, err)
+               < 0)
+        return -1;
+    drop_inputs (graph, needed);
+    find_passive (graph);
+    count (graph);
+    if (graph->params > 0)
+        return 0;
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "frozen: '%s' is all of %s, expected a part",
+                       spec->frozen,
+                       graph->name);
+}
+
+static int check_keys (const struct dn_spec *spec, struct dn_err *err)
+{
+    if (spec->lora == DN_UNSET && spec->lora_targets[0] != '\0')
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "lora_targets: '%s' without adapters, expected lora= too",
+                           spec->lora_targets);
+    if (spec->trainable >= 0 && (spec->lora != DN_UNSET || spec->frozen[0] != '\0'))
+        return dn_err_set (
+            err,
+            DN_E_RANGE,
+            "trainable: not with lora= or frozen=, which say what learns");
+    return 0;
+}
+
+int dn_tune (struct dn_graph *graph, const struct dn_spec *spec, struct dn_err *err)
+{
+    struct choice choice = {0, spec->lora != DN_UNSET};
+    bool *needed;
+    int most = 0;
+    int rc;
+
+    graph->tuned = true;
+    if (check_keys (spec, err) < 0)
+        return -1;
+    if (spec->trainable >= 0)
+        dn_graph_freeze (graph, spec->trainable);
+    if (spec->lora == DN_UNSET && spec->frozen[0] == '\0')
+        return spec->quant > DN_QUANT_NONE ? quantise (graph, spec->quant, err) : 0;
+    if (spec->frozen[0] != '\0') {
+        if (read_frozen (graph, spec->frozen, &choice, err) < 0)
+            return -1;
+        if (spec->lora != DN_UNSET && !choice.only)
+            choice = (struct choice){0, true};
+    } else if (has_new_head (graph)) {
+        choice.sets = HEAD;
+    }
+    for (int i = 0; i < graph->n_ops; i++)
+        most = graph->ops[i].source > most ? graph->ops[i].source : most;
+    needed = calloc ((size_t) most + 1, sizeof (*needed));
+    if (!needed)
+        return dn_err_set (err, DN_E_NOMEM, "model: no memory for %d marks", most);
+    rc = apply (graph, spec, &choice, needed, err);
+    free (needed);
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* tune.h - fine-tuning: what of a network learns, and the adapters beside it
+ *
+ * Applied to the graph of a network of the zoo after its builder. What does not learn
+ * counts as frozen: no gradient of its weights, no optimizer; gradients of activations
+ * pass through it as far back as something learns.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_TUNE_H
+#define DN_TUNE_H
+
+#include "graph/graph.h"
+
+/* Apply trainable=, frozen=, lora=, lora_targets= and quant= to the graph. Return 0, or
+ * -1 with 'err' naming the key, and what exists where a name does not.
+ */
+int dn_tune (struct dn_graph *graph, const struct dn_spec *spec, struct dn_err *err);
+
+/* Add low-rank adapters of rank 'rank' beside the layers that 'targets' names ("":
+ * query and value): two products, a scale and a sum for each (Hu et al., arXiv
+ * 2106.09685). needed[op.source] is set for the inputs that they keep. -1 with 'err'
+ * set and the graph unchanged.
+ */
+int dn_adapters_add (struct dn_graph *graph,
+                     double rank,
+                     const char *targets,
+                     bool *needed,
+                     struct dn_err *err);
+
+/* The next of the names in 'rest' that '+' joins, without what comes before its last
+ * '.'; text NULL after the last.
+ */
+struct dn_span dn_tune_name (struct dn_span *rest);
+
+#endif

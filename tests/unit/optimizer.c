@@ -1,0 +1,219 @@
+/* optimizer.c - tests of optimizers and number formats: bytes, traffic, arithmetic
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "scene.h"
+
+#define V100 "v100_16gb"
+#define A100 "a100_40gb"
+#define H100 "h100_sxm5_80gb"
+
+static const char h100[] =
+    "Device=" H100 "\nVendor=nvidia\nArch=hopper\nFp32=67T\nTf32=495T\nFp16=989T\n"
+    "Bf16=989T\nFp8=1979T\nMemory=80GiB\nBandwidth=3350G\nSms=132\nLink=nvlink\n"
+    "LinkBandwidth=450G\nPcieBandwidth=48G\nTdp=700\nIdle=80\n";
+
+#define MIB 1048576.0
+
+static struct dn_estimate estimate_on (const char *text, const char *device)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_graph graph = {0};
+    struct dn_estimate result;
+    struct dn_err err = {0};
+
+    if (dn_catalogue_add (&site->catalogue, dn_span_of (h100), "h100", &err) < 0
+        || dn_spec_read (dn_span_of (text), &spec, &err) < 0
+        || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (&spec, &graph, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    dn_whitebox (
+        &(struct dn_case){.constants = &site->constants,
+                          .spec = &spec,
+                          .graph = &graph,
+                          .device = dn_catalogue_find (&site->catalogue, device)},
+        &result);
+    result.device = NULL;
+    dn_graph_free (&graph);
+    scene_free (site);
+    return result;
+}
+
+static struct dn_estimate estimate (const char *text)
+{
+    return estimate_on (text, A100);
+}
+
+#define GPT2 "model=gpt2,batch=1,precision=fp32,optimizer="
+
+/* GPT-2 has 124,439,808 parameters, of which 12 blocks have 768 x 9216 in matrices, and
+ * the embeddings (50257 + 1024) x 768.
+ */
+#define ALL      124439808.0
+#define MATRICES (12 * 768 * 9216.0)
+#define TABLES   (51281 * 768.0)
+
+static void states_have_their_bytes (void **state)
+{
+    static const struct row {
+        const char *optimizer;
+        double bytes;
+    } rows[] = {
+        {"sgd", 0},
+        {"momentum", 4 * ALL},
+        {"adamw", 8 * ALL},
+        {"lion", 4 * ALL},
+        {"muon", 4 * MATRICES + 8 * (ALL - MATRICES)},
+        /* two states of 1 byte and 4 for each block of 256; tables in fp32 */
+        {"adam8bit", 2 * (1 + 4.0 / 256) * (ALL - TABLES) + 8 * TABLES},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        char text[96];
+        struct dn_estimate found;
+
+        snprintf (text, sizeof (text), GPT2 "%s", rows[i].optimizer);
+        print_message ("%s\n", text);
+        found = estimate (text);
+        assert_near (found.memory[DN_MEMORY_OPTIMIZER] / MIB, rows[i].bytes / MIB);
+    }
+}
+
+static double optimizer_s (const char *optimizer)
+{
+    char text[96];
+
+    snprintf (text, sizeof (text), GPT2 "%s", optimizer);
+    return estimate (text).stage_s[DN_STAGE_OPTIMIZER];
+}
+
+static void fewer_bytes_take_less_time (void **state)
+{
+    (void) state;
+    assert_near (optimizer_s ("lion"), optimizer_s ("momentum"));
+    assert_true (optimizer_s ("lion") < optimizer_s ("adamw"));
+    /* It is one kernel in every framework. */
+    assert_true (optimizer_s ("adam8bit") < optimizer_s ("adamw,fused_optimizer=1"));
+    assert_true (optimizer_s ("adam8bit")
+                 > 3.0 / 7 * optimizer_s ("adamw,fused_optimizer=1"));
+}
+
+/* Five iterations of 4 m m n + 2 m m m operations, at most the peak of 312 TFLOP/s. */
+static void muon_multiplies_matrices (void **state)
+{
+    const double h = 768;
+    const double square = 6 * h * h * h;
+    double flops = 12 * 5
+                   * (square + (4 * h * h * 3 * h + 2 * h * h * h)
+                      + 2 * (4 * h * h * 4 * h + 2 * h * h * h));
+    double more = optimizer_s ("muon") - optimizer_s ("lion");
+
+    (void) state;
+    assert_true (more > flops / 312e12);
+    assert_true (more < 40 * flops / 312e12);
+}
+
+static void a_fused_optimizer_is_one_kernel (void **state)
+{
+    struct dn_estimate usual = estimate (GPT2 "adamw");
+    struct dn_estimate fused = estimate (GPT2 "adamw,fused_optimizer=1");
+    struct dn_estimate unfused = estimate (GPT2 "adamw,fused_optimizer=0");
+    struct dn_estimate tuned = estimate (GPT2 "adamw,stack=ngc");
+    struct dn_estimate tuned_unfused =
+        estimate (GPT2 "adamw,stack=ngc,fused_optimizer=0");
+
+    (void) state;
+    assert_near (4 * fused.stage_s[DN_STAGE_OPTIMIZER],
+                 usual.stage_s[DN_STAGE_OPTIMIZER]);
+    assert_near (unfused.stage_s[DN_STAGE_OPTIMIZER],
+                 usual.stage_s[DN_STAGE_OPTIMIZER]);
+    assert_near (4 * tuned.stage_s[DN_STAGE_OPTIMIZER],
+                 tuned_unfused.stage_s[DN_STAGE_OPTIMIZER]);
+    assert_true (fused.stage_s[DN_STAGE_HOST] < usual.stage_s[DN_STAGE_HOST]);
+    usual = estimate (GPT2 "adamw,seq_len=16");
+    fused = estimate (GPT2 "adamw,seq_len=16,fused_optimizer=1");
+    assert_true (fused.gpu_mem.p50 < usual.gpu_mem.p50);
+}
+
+static void pure_bf16_has_two_bytes_of_all (void **state)
+{
+    struct dn_estimate pure =
+        estimate ("model=gpt2,batch=1,precision=bf16_pure,optimizer=adamw");
+    struct dn_estimate mixed =
+        estimate ("model=gpt2,batch=1,precision=bf16,optimizer=adamw");
+
+    (void) state;
+    assert_near (pure.memory[DN_MEMORY_WEIGHTS] / MIB, 2 * ALL / MIB);
+    assert_near (pure.memory[DN_MEMORY_GRADIENTS] / MIB, 2 * ALL / MIB);
+    assert_near (pure.memory[DN_MEMORY_OPTIMIZER] / MIB, 4 * ALL / MIB);
+    assert_near (mixed.memory[DN_MEMORY_OPTIMIZER] / MIB, 8 * ALL / MIB);
+    assert_near (2 * pure.stage_s[DN_STAGE_OPTIMIZER],
+                 mixed.stage_s[DN_STAGE_OPTIMIZER]);
+    assert_near (pure.stage_s[DN_STAGE_FORWARD], mixed.stage_s[DN_STAGE_FORWARD]);
+    assert_true (pure.supported);
+    assert_false (
+        estimate_on ("model=gpt2,batch=1,precision=bf16_pure", V100).supported);
+}
+
+#define LLAMA "model=llama_7b,layers=4,batch=8,optimizer=adamw,precision="
+
+static void fp8_speeds_up_linear_layers_only (void **state)
+{
+    struct dn_estimate bf16 = estimate_on (LLAMA "bf16", H100);
+    struct dn_estimate fp8 = estimate_on (LLAMA "fp8", H100);
+    struct dn_estimate short_bf16 = estimate_on (LLAMA "bf16,seq_len=16", H100);
+    struct dn_estimate short_fp8 = estimate_on (LLAMA "fp8,seq_len=16", H100);
+    static const enum dn_stage passes[] = {
+        DN_STAGE_FORWARD, DN_STAGE_BACKWARD_DATA, DN_STAGE_BACKWARD_WEIGHT};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (passes); i++) {
+        assert_true (fp8.stage_s[passes[i]] < bf16.stage_s[passes[i]]);
+        assert_true (fp8.stage_s[passes[i]] > bf16.stage_s[passes[i]] / 2);
+    }
+    /* Casts cost more than short products gain. */
+    assert_true (short_fp8.stage_s[DN_STAGE_FORWARD]
+                 > short_bf16.stage_s[DN_STAGE_FORWARD]);
+    assert_near (fp8.stage_s[DN_STAGE_OPTIMIZER], bf16.stage_s[DN_STAGE_OPTIMIZER]);
+}
+
+static void fp8_keeps_shorter_inputs_and_two_copies (void **state)
+{
+    struct dn_estimate bf16 = estimate_on (LLAMA "bf16", H100);
+    struct dn_estimate fp8 = estimate_on (LLAMA "fp8", H100);
+
+    (void) state;
+    assert_true (fp8.memory[DN_MEMORY_ACTIVATIONS]
+                 < bf16.memory[DN_MEMORY_ACTIVATIONS]);
+    for (int i = 0; i <= DN_MEMORY_OPTIMIZER; i++)
+        assert_near (fp8.memory[i] / MIB, bf16.memory[i] / MIB);
+}
+
+static void fp8_needs_a_unit (void **state)
+{
+    (void) state;
+    assert_true (estimate_on (LLAMA "fp8", H100).supported);
+    assert_false (estimate_on (LLAMA "fp8", A100).supported);
+    assert_false (estimate_on (LLAMA "fp8", V100).supported);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("states of optimizers have their bytes", states_have_their_bytes),
+        TEST ("fewer bytes take less time", fewer_bytes_take_less_time),
+        TEST ("Muon multiplies matrices", muon_multiplies_matrices),
+        TEST ("a fused optimizer is one kernel", a_fused_optimizer_is_one_kernel),
+        TEST ("pure bf16 has two bytes of all", pure_bf16_has_two_bytes_of_all),
+        TEST ("fp8 speeds up linear layers only", fp8_speeds_up_linear_layers_only),
+        TEST ("fp8 keeps shorter inputs and two copies of weights",
+              fp8_keeps_shorter_inputs_and_two_copies),
+        TEST ("fp8 needs a unit", fp8_needs_a_unit),
+    };
+
+    return cmocka_run_group_tests_name ("optimizer", tests, NULL, NULL);
+}

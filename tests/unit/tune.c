@@ -1,0 +1,414 @@
+/* tune.c - tests of fine-tuning: adapters, what is frozen, quantised weights
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "graph/sidecar.h"
+#include "scene.h"
+
+#define A100 1
+
+#define MIB 1048576.0
+
+/* A network's operators and its estimate on one device. */
+struct run {
+    struct dn_site *site;
+    struct dn_spec spec;
+    struct dn_graph graph; /* freed by end () */
+    struct dn_estimate estimate;
+};
+
+static struct run begin_on (const char *keys, int device)
+{
+    struct run run = {.site = scene_site (""), .spec = dn_spec_empty ()};
+    struct dn_err err = {0};
+    struct dn_case c = {.constants = &run.site->constants,
+                        .spec = &run.spec,
+                        .graph = &run.graph,
+                        .device = &run.site->catalogue.devices[device]};
+
+    if (dn_spec_read (dn_span_of (keys), &run.spec, &err) < 0
+        || dn_spec_resolve (&run.spec, &run.site->datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (&run.spec, &run.graph, &err) < 0)
+        fail_msg ("%s: %s", keys, err.text);
+    dn_whitebox (&c, &run.estimate);
+    return run;
+}
+
+static struct run begin (const char *keys)
+{
+    return begin_on (keys, A100);
+}
+
+static void end (struct run *run)
+{
+    dn_graph_free (&run->graph);
+    scene_free (run->site);
+}
+
+/* Learned and frozen parameters and learned tensors of peft 0.21.2 with transformers
+ * 5.23.0 on meta tensors: get_peft_model (AutoModel..., LoraConfig (r, target_modules,
+ * task_type)).
+ */
+static const struct reference {
+    const char *keys;
+    double params;
+    double tensors;
+    double frozen;
+} references[] = {
+    /* LlamaForCausalLM, default; all-linear; q_proj k_proj v_proj o_proj */
+    {"model=llama_7b,lora=8", 4194304, 128, 6738415616},
+    {"model=llama_7b,lora=16,lora_targets=all", 39976960, 448, 6738415616},
+    {"model=llama_7b,lora=64,lora_targets=attention", 67108864, 256, 6738415616},
+    {"model=llama_7b,lora=8,lora_targets=q_proj+v-proj", 4194304, 128, 6738415616},
+    {"model=llama_7b,lora=8,lora_targets=self_attn.q_proj+V", 4194304, 128, 6738415616},
+    /* MistralForCausalLM, default; k_proj o_proj gate_proj down_proj */
+    {"model=mistral_7b,lora=8", 3407872, 128, 7241732096},
+    {"model=mistral_7b,lora=16,lora_targets=k+o+gate_proj+down",
+     25690112,
+     256,
+     7241732096},
+    /* GPT2LMHeadModel, default; c_attn c_proj; all-linear */
+    {"model=gpt2,lora=8", 294912, 24, 124439808},
+    {"model=gpt2,lora=4,lora_targets=c_attn+c_proj", 405504, 72, 124439808},
+    {"model=gpt2,lora=4,lora_targets=all", 589824, 96, 124439808},
+    /* BertForSequenceClassification, TaskType.SEQ_CLS, which trains the classifier */
+    {"model=bert_base,head=classifier,lora=8", 296450, 50, 109483778 - 1538},
+    {"model=bert_base,head=classifier,lora=8,lora_targets=qkv",
+     443906,
+     74,
+     109483778 - 1538},
+    /* T5ForConditionalGeneration, BloomForCausalLM */
+    {"model=t5_small,lora=8", 294912, 72, 60506624},
+    {"model=bloom_560m,lora=8", 786432, 48, 559214592},
+    /* LoRAQKVLinear of litgpt with query and value, from its table of runs */
+    {"model=llama_13b,lora=8,lora_targets=q+v", 6553600, 160, 13015864320},
+};
+
+static void adapters_have_as_many_parameters_as_in_peft (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (references); i++) {
+        const struct reference *row = &references[i];
+        char keys[160];
+        struct run run;
+
+        snprintf (keys, sizeof (keys), "%s,batch=1,precision=bf16_pure", row->keys);
+        run = begin (keys);
+        print_message ("%s\n", row->keys);
+        assert_near (run.graph.params, row->params);
+        assert_near (run.graph.tensors, row->tensors);
+        assert_near (run.graph.frozen_params, row->frozen);
+        end (&run);
+    }
+}
+
+/* Query and value of a layer that gives query, key and value have an A of their own. */
+static void a_part_of_a_layer_can_be_adapted (void **state)
+{
+    struct run run =
+        begin ("model=gpt2,lora=8,lora_targets=q+v,batch=1,precision=bf16_pure");
+
+    (void) state;
+    assert_near (run.graph.params, 12 * 2 * 8 * (768 + 768));
+    end (&run);
+}
+
+static double sum_of (const struct run *run, size_t member)
+{
+    double all = 0;
+
+    for (int i = 0; i < run->graph.n_ops; i++) {
+        double value;
+
+        memcpy (&value, (const char *) &run->graph.ops[i] + member, sizeof (value));
+        all += run->graph.ops[i].repeat * value;
+    }
+    return all;
+}
+#define SUM(run, member) sum_of ((run), offsetof (struct dn_op, member))
+
+#define LLAMA "model=llama_7b,layers=2,seq_len=64,batch=1,precision=bf16_pure,"
+
+/* Per block and token: 2 x 4096 x 2 of both norms, 4096 of attention's output, 4096 and
+ * 11008 of the inputs of the feed-forward part.
+ */
+static void only_adapters_keep_the_input_of_a_linear_layer (void **state)
+{
+    struct run whole = begin (LLAMA "optimizer=adamw");
+    struct run values = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=v");
+    struct run keys = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=k");
+    struct run some = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=o+down");
+    struct run all = begin (LLAMA "optimizer=adamw,lora=8,lora_targets=all");
+    double tokens = 64;
+    double norms = (2 * 2 + 1) * 4096 * tokens; /* what their scales multiply */
+    double head = 4096 * tokens;
+    double block = 2 * tokens;
+
+    (void) state;
+    /* The input of query, key and value is kept once, for any of them. */
+    assert_near (SUM (&values, saved), SUM (&keys, saved));
+    assert_near (SUM (&whole, saved) - SUM (&values, saved),
+                 norms + head + block * (4096 + 4096 + 11008 - 8));
+    assert_near (SUM (&some, saved) - SUM (&values, saved),
+                 block * (4096 + 11008 + 8 - 4096));
+    /* All of them, and seven inputs of B. */
+    assert_near (SUM (&whole, saved) - SUM (&all, saved), norms + head - block * 7 * 8);
+    end (&whole);
+    end (&values);
+    end (&keys);
+    end (&some);
+    end (&all);
+}
+
+static void gradients_pass_through_frozen_layers (void **state)
+{
+    struct run whole = begin (LLAMA "optimizer=adamw");
+    struct run run = begin (LLAMA "optimizer=adamw,lora=8");
+    const double *stage = run.estimate.stage_s;
+    const struct dn_op *first = &run.graph.ops[0];
+
+    (void) state;
+    assert_int_equal (first->kind, DN_OP_EMBEDDING);
+    assert_true (first->frozen);
+    assert_false (run.graph.ops[1].frozen);
+    assert_true (stage[DN_STAGE_BACKWARD_DATA]
+                 > 0.95 * whole.estimate.stage_s[DN_STAGE_BACKWARD_DATA]);
+    assert_true (stage[DN_STAGE_BACKWARD_WEIGHT]
+                 < 0.2 * whole.estimate.stage_s[DN_STAGE_BACKWARD_WEIGHT]);
+    assert_true (stage[DN_STAGE_FORWARD] > whole.estimate.stage_s[DN_STAGE_FORWARD]);
+    end (&whole);
+    end (&run);
+}
+
+static void only_what_learns_has_gradients_and_states (void **state)
+{
+    struct run pure =
+        begin ("model=llama_7b,lora=8,batch=1,precision=bf16_pure,optimizer=adamw");
+    struct run mixed =
+        begin ("model=llama_7b,lora=8,batch=1,precision=bf16,optimizer=adamw");
+    struct run sent = begin ("model=llama_7b,lora=8,batch=1,precision=bf16_pure,"
+                             "optimizer=adamw,gpus=4");
+    const double *memory = pure.estimate.memory;
+    const double n = 4194304;
+    const double base = 6738415616;
+
+    (void) state;
+    assert_near (memory[DN_MEMORY_WEIGHTS] / MIB, 2 * (base + n) / MIB);
+    assert_near (memory[DN_MEMORY_GRADIENTS] / MIB, 2 * n / MIB);
+    assert_near (memory[DN_MEMORY_OPTIMIZER] / MIB, 4 * n / MIB);
+    /* Adapters in fp32 with a copy, the network loaded in 16 bits. */
+    memory = mixed.estimate.memory;
+    assert_near (memory[DN_MEMORY_WEIGHTS] / MIB, (2 * base + 6 * n) / MIB);
+    assert_near (memory[DN_MEMORY_GRADIENTS] / MIB, 4 * n / MIB);
+    assert_near (memory[DN_MEMORY_OPTIMIZER] / MIB, 8 * n / MIB);
+    assert_near (sent.estimate.memory[DN_MEMORY_BUCKETS] / MIB, 2 * n / MIB);
+    end (&pure);
+    end (&mixed);
+    end (&sent);
+}
+
+static void quantised_weights_have_four_or_eight_bits (void **state)
+{
+#define QUANTISED "model=llama_7b,lora=8,batch=1,precision=bf16_pure,optimizer=adamw,"
+    struct run none = begin (QUANTISED "quant=none");
+    struct run nf4 = begin (QUANTISED "quant=nf4");
+    struct run int8 = begin (QUANTISED "quant=int8");
+    const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
+    const double rows = 32 * (4.0 * 4096 + 2 * 11008 + 4096);
+    double plain = none.estimate.memory[DN_MEMORY_WEIGHTS];
+
+    (void) state;
+    /* 4.127 bits (Dettmers et al., arXiv 2305.14314); head and embedding are not. */
+    assert_near ((plain - nf4.estimate.memory[DN_MEMORY_WEIGHTS]) / MIB,
+                 linear * (2 - 4.127 / 8) / MIB);
+    assert_near ((plain - int8.estimate.memory[DN_MEMORY_WEIGHTS]) / MIB,
+                 (linear - 4 * rows) / MIB);
+    end (&none);
+    end (&nf4);
+    end (&int8);
+}
+
+static void quantised_weights_are_unpacked_in_every_pass (void **state)
+{
+    struct run none = begin (QUANTISED "checkpointing=full,quant=none");
+    struct run nf4 = begin (QUANTISED "checkpointing=full,quant=nf4");
+    const struct dn_device *device = nf4.estimate.device;
+    const double linear = 32 * (4.0 * 4096 * 4096 + 3 * 4096.0 * 11008);
+    double least =
+        linear * (2 + 4.127 / 8) / (device->bandwidth * nf4.site->constants.unpack);
+
+    (void) state;
+    for (int d = 0; d < DN_N_STAGES; d++) {
+        double more = nf4.estimate.stage_s[d] - none.estimate.stage_s[d];
+
+        if (d == DN_STAGE_FORWARD || d == DN_STAGE_BACKWARD_DATA
+            || d == DN_STAGE_RECOMPUTE)
+            assert_true (more >= least && more < 1.3 * least);
+        if (d == DN_STAGE_BACKWARD_WEIGHT)
+            assert_near (more, 0);
+    }
+    end (&none);
+    end (&nf4);
+}
+
+/* Parameters that learn, of torchvision's and transformers' modules. */
+static const struct part {
+    const char *keys;
+    double params;
+} parts[] = {
+    {"model=resnet50,frozen=backbone", 2049000},
+    {"model=resnet50,frozen=all_but_head", 2049000},
+    {"model=resnet50,frozen=all-but-norm", 53120},
+    {"model=resnet50,frozen=norm", 25557032 - 53120},
+    {"model=bert_base,head=classifier,frozen=backbone", 1538},
+    /* BitFit: all biases; norms have one too */
+    {"model=bert_base,head=classifier,frozen=all_but_bias",
+     12 * (4 * 768 + 3072 + 768 + 2 * 768) + 768 + 768 + 2},
+    {"model=bert_base,head=classifier,frozen=embedding",
+     109483778 - (30522 + 512 + 2) * 768.0},
+    {"model=gpt2,frozen=embedding", 124439808 - (50257 + 1024) * 768.0},
+    /* The word embedding is the head's weight. */
+    {"model=gpt2,frozen=backbone", 50257 * 768.0},
+    {"model=gpt2,frozen=all_but_attention",
+     12 * (768 * 2304.0 + 2304 + 768 * 768 + 768)},
+    {"model=llama_7b,frozen=attention+ffn", 2 * 32000 * 4096.0 + 65 * 4096},
+    {"model=llama_7b,lora=8,frozen=all_but_embedding+norm",
+     4194304 + 32000 * 4096.0 + 65 * 4096},
+    {"model=t5_small,frozen=encoder", 60506624 - 18881280},
+};
+
+static void a_name_freezes_a_part (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++) {
+        char keys[160];
+        struct run run;
+
+        snprintf (keys, sizeof (keys), "%s,batch=1,precision=fp32", parts[i].keys);
+        print_message ("%s\n", keys);
+        run = begin (keys);
+        assert_near (run.graph.params, parts[i].params);
+        end (&run);
+    }
+}
+
+static void nothing_runs_backward_in_a_frozen_backbone (void **state)
+{
+    struct run run = begin ("model=resnet50,frozen=backbone,batch=32,precision=fp32,"
+                            "optimizer=adamw");
+    int n = run.graph.n_ops;
+
+    (void) state;
+    /* The linear layer and the loss are left. */
+    for (int i = 0; i < n - 2; i++)
+        assert_true (run.graph.ops[i].frozen);
+    assert_true (run.graph.ops[n - 2].first);
+    assert_near (SUM (&run, saved), 2048 + 1000);
+    assert_near (run.graph.tensors, 2);
+    end (&run);
+}
+
+static void expect_error (const char *keys, const char *part)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_graph graph = {0};
+    struct dn_err err = {0};
+
+    assert_int_equal (dn_spec_read (dn_span_of (keys), &spec, &err), 0);
+    if (dn_graph_build (&spec, &graph, &err) == 0)
+        fail_msg ("%s is accepted", keys);
+    assert_contains (err.text, part);
+    assert_null (graph.ops);
+}
+
+static void unknown_names_are_errors_that_list_what_exists (void **state)
+{
+    (void) state;
+    expect_error ("model=resnet50,lora=8", "lora: resnet50 has no linear layer");
+    expect_error (
+        "model=gpt2,lora=8,lora_targets=gate",
+        "lora_targets: 'gate' is no layer of gpt2, expected some of attention "
+        "mlp all q k v qkv o up down head, joined by +");
+    expect_error ("model=llama_7b,lora=8,lora_targets=q+foo",
+                  "lora_targets: 'foo' is no layer of llama_7b, expected some of "
+                  "attention mlp all q k v o gate up down head");
+    expect_error ("model=llama_7b,frozen=vae",
+                  "frozen: 'vae' is no part of llama_7b, expected some of embedding "
+                  "backbone attention ffn norm head");
+    expect_error ("model=resnet50,frozen=all_but_embedding",
+                  "frozen: 'embedding' is no part of resnet50, expected some of "
+                  "backbone norm bias head");
+    expect_error ("model=resnet50,frozen=head+backbone", "is all of resnet50");
+}
+
+static void keys_that_contradict_each_other_are_errors (void **state)
+{
+    (void) state;
+    expect_error ("model=gpt2,lora_targets=q", "expected lora= too");
+    expect_error ("model=gpt2,lora=8,trainable=0.1", "trainable: not with lora=");
+    expect_error ("model=gpt2,frozen=head,trainable=0.1", "trainable: not with lora=");
+    expect_error ("model=gpt2,quant=nf4", "quant: no linear layer of gpt2 is frozen");
+}
+
+/* A described network says what of it learns. */
+static void tuning_is_unread_beside_a_description (void **state)
+{
+    static const char text[] =
+        "{\"dnnest\":1,\"spec\":{\"lora\":\"8\",\"quant\":\"nf4\",\"batch\":\"1\"},"
+        "\"graph\":{\"ops\":[{\"op\":\"linear\",\"in\":[[64]],\"out\":[[64]],"
+        "\"params\":4096}]}}";
+    struct dn_site *site = scene_site ("");
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    struct dn_graph graph = {0};
+    struct dn_estimate estimate;
+    struct dn_case c = {.constants = &site->constants,
+                        .spec = &sidecar.spec,
+                        .graph = &graph,
+                        .device = &site->catalogue.devices[A100]};
+    struct dn_keyset both = dn_keyset_or (DN_KEYSET (lora), DN_KEYSET (quant));
+
+    (void) state;
+    assert_int_equal (dn_sidecar_read (dn_span_of (text), &sidecar, NULL), 0);
+    assert_int_equal (dn_spec_resolve (&sidecar.spec, &site->datasets, DN_UNSET, NULL),
+                      0);
+    assert_int_equal (dn_sidecar_graph (&sidecar.layers, &sidecar.spec, &graph, NULL),
+                      0);
+    dn_whitebox (&c, &estimate);
+    assert_true (dn_keyset_equal (dn_keyset_and (estimate.unread, both), both));
+    assert_near (graph.params, 4096);
+    dn_graph_free (&graph);
+    dn_sidecar_free (&sidecar);
+    scene_free (site);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("adapters have as many parameters as in peft",
+              adapters_have_as_many_parameters_as_in_peft),
+        TEST ("a part of a layer can be adapted", a_part_of_a_layer_can_be_adapted),
+        TEST ("only adapters keep the input of a linear layer",
+              only_adapters_keep_the_input_of_a_linear_layer),
+        TEST ("gradients pass through frozen layers",
+              gradients_pass_through_frozen_layers),
+        TEST ("only what learns has gradients and states",
+              only_what_learns_has_gradients_and_states),
+        TEST ("quantised weights have four or eight bits",
+              quantised_weights_have_four_or_eight_bits),
+        TEST ("quantised weights are unpacked in every pass",
+              quantised_weights_are_unpacked_in_every_pass),
+        TEST ("a name freezes a part", a_name_freezes_a_part),
+        TEST ("nothing runs backward in a frozen backbone",
+              nothing_runs_backward_in_a_frozen_backbone),
+        TEST ("unknown names are errors that list what exists",
+              unknown_names_are_errors_that_list_what_exists),
+        TEST ("keys that contradict each other are errors",
+              keys_that_contradict_each_other_are_errors),
+        TEST ("keys of fine-tuning are unread beside a description",
+              tuning_is_unread_beside_a_description),
+    };
+
+    return cmocka_run_group_tests_name ("tune", tests, NULL, NULL);
+}
