@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 # dnnest_export.py - writes a PyTorch module as a sidecar, dnnest.sidecar(5)
 #
-# The module runs forward twice on the CPU, with two and with three samples. Dimensions
-# that differ between the two runs contain the batch. A dispatch mode records every
-# operator below autograd, as GPU kernels would run; hooks on saved tensors record what
-# autograd keeps, each storage once. Functions whose CPU kernels differ from those of a
-# GPU (dropout, recurrent layers), or that choose between kernels (attention), are
-# replaced during the runs. Nothing is trained, and the module is restored.
+# The module runs forward twice, with two and with three samples, on meta tensors: they
+# have shapes and no memory, and nothing is computed. A module that needs values runs on
+# its own tensors instead. Dimensions that differ between both runs contain the batch.
+# A dispatch mode records every operator below autograd, as GPU kernels would run; hooks
+# on saved tensors record what autograd keeps, each storage once. Functions whose CPU
+# kernels differ from those of a GPU (dropout, recurrent layers), or that choose between
+# kernels (attention), are replaced during the runs. Nothing is trained, and the module
+# is restored.
 #
-# Needs only torch, 1.13 or later.
+# The hooks of trainers, at the end, describe a run from within.
+#
+# Needs only torch, 1.13 or later; transformers, diffusers, timm and lightning where a
+# network or a hook of theirs is asked for.
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Describe a PyTorch module to dnnest."""
@@ -16,20 +21,31 @@
 import argparse
 import collections
 import contextlib
+import functools
+import glob
 import importlib
+import inspect
 import json
 import math
+import os
+import random
+import re
 import sys
+import threading
 import warnings
 
 import torch
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 # Limits of the sidecar's reader.
 RANK_MAX = 6
 NAME_MAX = 63
 OPS_MAX = 20000
+
+CONFIG_BYTES = 1 << 20
+EXAMPLE_ELEMENTS = 1 << 40
 
 # Longer buffers count as frozen parameters, such as quantised weights. Those of
 # normalisation are shorter.
@@ -38,6 +54,12 @@ BUFFER_BYTES = 1 << 20
 # Two batch sizes without a common factor. Both are above 1 because batch normalisation
 # refuses a single value per channel.
 SMALL, LARGE = 2, 3
+
+# Modules with more bytes of parameters are computed only on request.
+REAL_BYTES = 4 << 30
+
+# Tensors that modules make of constants are computed up to this number of elements.
+SMALL_ELEMENTS = 4096
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -94,10 +116,14 @@ KINDS = {
                  " scaled_dot_product_cudnn_attention"
                  " scaled_dot_product_fused_attention_overrideable",
     "product": "mm addmm bmm baddbmm mv addmv dot matmul addbmm linear mkldnn_linear",
+    "grouped": "grouped_mm scaled_grouped_mm",
     "conv": "convolution convolution_overrideable conv2d mkldnn_convolution"
             " thnn_conv2d slow_conv2d_forward",
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
+
+# What may stand between the products of attention and its softmax.
+AROUND_SOFTMAX = ("elementwise", "copy", "dropout", "activation")
 
 # Functions that reserve memory or return properties, without a kernel.
 FREE = ("empty", "scalar_tensor", "lift", "sym_size", "local_scalar_dense", "set",
@@ -117,6 +143,10 @@ def storage_key(tensor):
     return storage_of(tensor)._cdata
 
 
+def on_meta(tensor):
+    return tensor.device.type == "meta"
+
+
 def tensors_in(value):
     """All tensors in lists, tuples, dicts and named results."""
     if isinstance(value, torch.Tensor):
@@ -126,6 +156,32 @@ def tensors_in(value):
     if isinstance(value, (list, tuple)):
         return [tensor for item in value for tensor in tensors_in(item)]
     return []
+
+
+def replace_tensors(value, change):
+    """The same lists, tuples and dicts with each tensor replaced."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        made = {key: replace_tensors(item, change) for key, item in value.items()}
+        try:
+            return made if type(value) is dict else type(value)(made)
+        except TypeError:
+            return made
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(replace_tensors(item, change) for item in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(replace_tensors(item, change) for item in value)
+    return value
+
+
+def decomposed(func, args, kwargs):
+    """An operator without a kernel for meta tensors, by others that have one."""
+    from torch._decomp import decomposition_table
+    for key in (func, func._overloadpacket):
+        if key in decomposition_table:
+            return decomposition_table[key](*args, **kwargs)
+    raise NotImplementedError("no kernel of %s for meta tensors" % func._schema.name)
 
 
 def writes(schema):
@@ -167,9 +223,13 @@ class Raw:
 class Run(TorchDispatchMode):
     """The operators of one forward pass, and what autograd keeps of it."""
 
-    def __init__(self, model, fused):
+    def __init__(self, model, fused, meta=False):
         super().__init__()
         self.fused = fused
+        self.meta = meta
+        self.quantifiers = {}  # of a boolean's token: the reduction that made it
+        self.assumed = False   # the outcome of a test of values
+        self.moved = {}        # meta tensors in the place of small real ones
         self.raws = []
         self.saves = []      # (token, storage's elements, bytes if no float, at)
         self.tokens = {}     # of a storage's address
@@ -177,6 +237,7 @@ class Run(TorchDispatchMode):
         self.saved = set()
         self.alive = []      # keeps storages, so that no address is reused
         self.paused = 0
+        self.active = False  # are functions replaced?
         self.path = []
         self.n_tokens = 0
         self.blocks = {}     # shape of a module's first input, by its name
@@ -194,7 +255,8 @@ class Run(TorchDispatchMode):
             self.saved.add(token)
             self.alive.append(storage_of(tensor))
             place = (token, tensor.storage_offset(), tensor.numel())
-            size = tensor.numel() * tensor.element_size()
+            size = getattr(tensor, "dnnest_bytes",
+                           tensor.numel() * tensor.element_size())
             buffer = any(tensor is other for other in buffers)
             if (tensor.requires_grad or place not in places) \
                     and (not buffer or size > BUFFER_BYTES):
@@ -215,11 +277,13 @@ class Run(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if self.meta:
+            args, kwargs = self.to_meta(func, args, kwargs)
         if self.paused:
-            return func(*args, **kwargs)
+            return self.call(func, args, kwargs)
         ins = [self.ref(t) for t in tensors_in((args, kwargs))]
         keys = {storage_key(t) for t in tensors_in((args, kwargs))}
-        out = as_a_gpu_lays_it_out(func, args, func(*args, **kwargs))
+        out = as_a_gpu_lays_it_out(func, args, self.call(func, args, kwargs))
         outs = []
         for tensor in tensors_in(out):
             outs.append(Ref(self.token_of(tensor, storage_key(tensor) not in keys),
@@ -233,6 +297,54 @@ class Run(TorchDispatchMode):
             self.add(Raw("contiguous", "copy", ins[:1], [Ref(self.new_token(),
                                                              ins[0].shape)]))
         self.add(raw)
+        return out
+
+    def to_meta(self, func, args, kwargs):
+        """The arguments with meta tensors in the place of real ones, if one is on meta.
+        Small tensors that a module makes of constants stay real: it may read them."""
+        given = tensors_in((args, kwargs))
+        has_device = any(a.name == "device" for a in func._schema.arguments)
+        if any(map(on_meta, given)):
+            args, kwargs = replace_tensors((args, kwargs), self.as_meta)
+            if has_device and kwargs.get("device") is not None:
+                kwargs["device"] = torch.device("meta")
+        elif has_device and not given:
+            size = [a for a in args if isinstance(a, (list, tuple))]
+            if size and math.prod(size[0]) > SMALL_ELEMENTS:
+                kwargs = dict(kwargs, device=torch.device("meta"), pin_memory=False)
+        return args, kwargs
+
+    def as_meta(self, tensor):
+        if on_meta(tensor) or tensor.dim() == 0:
+            return tensor
+        key = id(tensor)
+        if key not in self.moved:
+            self.moved[key] = tensor, torch.empty_strided(
+                tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+        return self.moved[key][1]
+
+    def call(self, func, args, kwargs):
+        """Run the operator, on meta also one that reads a truth value: checks of the
+        data are expected to hold."""
+        name = func._schema.name.split("::")[-1].strip("_")
+        given = tensors_in((args, kwargs))
+        if self.meta and given and on_meta(given[0]):
+            if name in ("local_scalar_dense", "is_nonzero") \
+                    and given[0].dtype == torch.bool:
+                self.assumed = True
+                return self.quantifiers.get(storage_key(given[0])) == "all"
+            try:
+                out = func(*args, **kwargs)
+            except NotImplementedError:
+                out = decomposed(func, args, kwargs)
+            if name in ("all", "any") and isinstance(out, torch.Tensor):
+                self.alive.append(storage_of(out))
+                self.quantifiers[storage_key(out)] = name
+            return out
+        out = func(*args, **kwargs)
+        if self.meta and name in ("rand", "uniform") and out.numel() == 1 \
+                and not on_meta(out):
+            out.fill_(1)  # a random number that drops a layer drops none
         return out
 
     def new_token(self):
@@ -326,11 +438,11 @@ class Run(TorchDispatchMode):
 
     def attention(self, query, key, value, attn_mask=None, dropout_p=0.0,
                   is_causal=False, scale=None, enable_gqa=False):
+        if self.fused:
+            return self.fused_attention(query, key, value)
         if enable_gqa:
             times = query.size(-3) // key.size(-3)
             key, value = (t.repeat_interleave(times, -3) for t in (key, value))
-        if self.fused:
-            return self.fused_attention(query, key, value)
         scores = torch.matmul(query, key.transpose(-2, -1))
         scores = scores * (scale or 1 / math.sqrt(query.size(-1)))
         if is_causal or attn_mask is not None:
@@ -345,9 +457,15 @@ class Run(TorchDispatchMode):
         return torch.matmul(weights, value)
 
     def fused_attention(self, query, key, value):
+        """One kernel. Its result lies in memory as the query does."""
         self.paused += 1
+        times = query.size(-3) // key.size(-3) if query.dim() > 2 else 1
+        keys, values = (t.repeat_interleave(times, -3) if times > 1 else t
+                        for t in (key, value))
         result = torch.matmul(
-            torch.softmax(torch.matmul(query, key.transpose(-2, -1)), -1), value)
+            torch.softmax(torch.matmul(query, keys.transpose(-2, -1)), -1), values)
+        if result.shape == query.shape:
+            result = torch.empty_like(query).copy_(result)
         self.paused -= 1
         refs = [self.ref(t) for t in (query, key, value)]
         raw = Raw("attention", "attention", refs,
@@ -361,6 +479,25 @@ class Run(TorchDispatchMode):
             raw.saved += math.prod(query.shape[:-1])
         self.add(raw)
         return result
+
+    def tokens_first(self, q, k, v, *_, **_more):
+        """The functions of flash_attn, for (batch, tokens, heads, size), also of the
+        tokens of all samples in a row."""
+        q, k, v = (t.transpose(-3, -2) for t in (q, k, v))
+        return self.fused_attention(q, k, v).transpose(-3, -2)
+
+    def tokens_then_size(self, query, key, value, *_, **more):
+        """memory_efficient_attention: heads may be a part of the batch."""
+        if query.dim() == 3:
+            return self.fused_attention(query, key, value)
+        return self.tokens_first(query, key, value)
+
+    def packed(self, *given, **more):
+        """Query, key and value in one tensor, or key and value."""
+        given = [t for t in given + tuple(more.get(n) for n in ("q", "kv", "qkv"))
+                 if isinstance(t, torch.Tensor) and t.is_floating_point()]
+        return self.tokens_first(*[part for t in given for part in (
+            t.unbind(-3) if t is given[-1] else [t])])
 
     def attention_of_1_13(self, q, k, v, attn_mask=None, dropout_p=0.0,
                           need_attn_weights=False, is_causal=False):
@@ -402,28 +539,86 @@ class Run(TorchDispatchMode):
         result = result.transpose(1, 2).flatten(-2)
         return functional.linear(result, out_weight, out_bias).transpose(0, 1), None
 
+    def replacements(self):
+        """What this run replaces functions of torch and other packages by. Of these
+        only what is imported already can be called."""
+        self.old_multi_head = functional.multi_head_attention_forward
+        new = [
+            (functional, "multi_head_attention_forward", self.multi_head),
+            (functional, "dropout", self.dropout),
+            (functional, "linear", self.linear),
+            (functional, "scaled_dot_product_attention", self.attention),
+            (functional, "_scaled_dot_product_attention", self.attention_of_1_13),
+            (torch, "dropout", lambda input, p, train: self.dropout(input, p, train)),
+            (module_of("torch.utils.checkpoint"), "checkpoint", run_whole),
+            (module_of("torch.nn.attention.flex_attention"), "flex_attention",
+             lambda query, key, value, *_, **__:
+                self.fused_attention(query, key, value)),
+            (module_of("xformers.ops"), "memory_efficient_attention",
+             self.tokens_then_size),
+        ]
+        for place in map(module_of, ("flash_attn", "flash_attn_interface",
+                                     "flash_attn.flash_attn_interface")):
+            new += [(place, "flash_attn_func", self.tokens_first),
+                    (place, "flash_attn_varlen_func", self.tokens_first),
+                    (place, "flash_attn_qkvpacked_func", self.packed),
+                    (place, "flash_attn_kvpacked_func", self.packed),
+                    (place, "flash_attn_varlen_qkvpacked_func", self.packed),
+                    (place, "flash_attn_varlen_kvpacked_func", self.packed)]
+        return [(getattr(place, name), function) for place, name, function in new
+                if hasattr(place, name)]
+
     @contextlib.contextmanager
     def replaced(self):
-        """Replace functions of torch within the context."""
-        self.old_multi_head = functional.multi_head_attention_forward
-        new = {
-            (functional, "multi_head_attention_forward"): self.multi_head,
-            (functional, "dropout"): self.dropout,
-            (functional, "linear"): self.linear,
-            (functional, "scaled_dot_product_attention"): self.attention,
-            (functional, "_scaled_dot_product_attention"): self.attention_of_1_13,
-            (torch, "dropout"): lambda input, p, train: self.dropout(input, p, train),
-        }
-        old = {}
-        for (place, name), function in new.items():
-            if hasattr(place, name):
-                old[place, name] = getattr(place, name)
-                setattr(place, name, function)
+        """Replace functions within the context, wherever a module has imported them. A
+        module that imports one within the context keeps a function that does as the old
+        one afterwards."""
+        # By identity: objects of other packages may not be compared.
+        pairs = {id(old): (old, self.only_now(old, new))
+                 for old, new in self.replacements()}
+        self.active = True
+        places = []
+        for module in list(sys.modules.values()):
+            space = getattr(module, "__dict__", None)
+            for name, value in list(space.items()) if isinstance(space, dict) else ():
+                if id(value) in pairs:
+                    places.append((space, name, value))
+                    space[name] = pairs[id(value)][1]
         try:
-            yield
+            with Functions(pairs):
+                yield
         finally:
-            for (place, name), function in old.items():
-                setattr(place, name, function)
+            self.active = False
+            for space, name, value in places:
+                space[name] = value
+
+    def only_now(self, old, new):
+        def function(*args, **kwargs):
+            return new(*args, **kwargs) if self.active else old(*args, **kwargs)
+        return function
+
+
+class Functions(TorchFunctionMode):
+    """Replaces functions that are called by another name, such as a class attribute."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table = table
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        func = self.table.get(id(func), (None, func))[1]
+        return func(*args, **(kwargs or {}))
+
+
+def module_of(name):
+    """A module that is imported already; else None."""
+    return sys.modules.get(name)
+
+
+def run_whole(function, *args, use_reentrant=None, context_fn=None,
+              determinism_check=None, debug=None, preserve_rng_state=None, **kwargs):
+    """In the place of checkpointing, which the key 'checkpointing' stands for."""
+    return function(*args, **kwargs)
 
 
 def as_a_gpu_lays_it_out(func, args, out):
@@ -453,6 +648,9 @@ def make_raw(func, args, kwargs, ins, outs):
     elif raw.kind == "product":
         # A bias or what is added comes first; the last two are multiplied.
         raw.facts["factors"] = ins[-2:]
+    elif raw.kind == "grouped":  # each expert multiplies its own rows
+        raw.kind = "product"
+        raw.facts["factors"] = ins[:2]
     elif raw.kind == "embedding":
         raw.facts["rows"] = ins[1]
     elif raw.kind == "attention":
@@ -548,6 +746,20 @@ class Export:
         self.narrow = self.find_narrow()
         self.siblings = set()
         self.joined = self.join_copies()
+        self.attention = {}  # of its first product: the last one
+        self.within = {}     # of a part of an attention: its first product
+        self.results_of_attention = set()
+        self.belongs = {}    # of a token: the attention that is charged with keeping it
+        self.find_attention()
+        if any(raw.kind == "attention" for raw in small.raws):
+            # One key says how all of it runs, so the steps stay where it is fused.
+            self.belongs = {token: at for token, at in self.belongs.items()
+                            if at not in self.attention}
+            self.attention, self.within = {}, {}
+        for i, raw in enumerate(small.raws):  # the result put in order is kept once
+            if self.is_copy(i) and raw.ins[0].token in self.results_of_attention \
+                    and raw.ins[0].token in self.belongs:
+                self.belongs[raw.outs[0].token] = self.belongs[raw.ins[0].token]
         if [r.name for r in small.raws] != [r.name for r in large.raws]:
             raise ValueError("the network runs other operators when the batch changes; "
                              "describe one whose path is fixed")
@@ -557,7 +769,10 @@ class Export:
             if i in self.joined:
                 self.join(i, a, b)
                 continue
-            op = self.operator(a, b)
+            if i in self.within:
+                self.index.append(self.index[self.within[i]])
+                continue
+            op = self.attention_of(i) if i in self.attention else self.operator(a, b)
             if op and i in self.narrow:
                 op["in"] = op["in"][:1]
             self.index.append(len(self.ops) if op else None)
@@ -565,6 +780,7 @@ class Export:
                 self.ops.append(op)
         if not self.ops:
             raise ValueError("no operator that depends on the sample")
+        self.attention_ops = {self.index[i] for i in self.attention}
         self.add_saved()
         return self.ops
 
@@ -628,6 +844,104 @@ class Export:
                 self.siblings.update(others)
                 joined.update(others)
         return joined
+
+    def find_attention(self):
+        """Find attention that is written as its steps: a product of two activations, a
+        scale and masks, a softmax, dropout, a product with the values. What else reads
+        the scores, as between talking heads, makes it another function."""
+        raws = self.small.raws
+        self.dropped = {ref.token for raw in raws if raw.kind == "dropout"
+                        for ref in raw.outs}
+        for at, raw in enumerate(raws):
+            if raw.kind == "attention":
+                self.belongs.update({ref.token: at for ref in raw.ins + raw.outs})
+                self.results_of_attention.add(raw.outs[0].token)
+            if raw.kind != "softmax" or raw.view:
+                continue
+            before = self.back_to_product(at)
+            after = self.on_to_product(at) if before else None
+            if after:
+                parts = before + after
+                first = min(parts)
+                self.attention[first] = max(parts)
+                self.results_of_attention.add(raws[max(parts)].outs[0].token)
+                self.within.update({i: first for i in parts if i != first
+                                    and raws[i].kind != "dropout"})
+                self.belongs.update({ref.token: first for i in parts
+                                     if raws[i].kind != "dropout"
+                                     for ref in raws[i].outs})
+                self.belongs.update({ref.token: first for i in (parts[-1], first)
+                                     for ref in raws[i].facts["factors"]
+                                     if ref.token not in self.dropped})
+
+    def one_maker(self, raw, size, before):
+        """The last operator before 'before' that wrote the input of that size."""
+        for ref in raw.ins:
+            if math.prod(ref.shape) == size:
+                for i in range(before - 1, max(-1, before - 40), -1):
+                    other = self.small.raws[i]
+                    if not other.view and any(r.token == ref.token for r in other.outs):
+                        return i
+        return None
+
+    def back_to_product(self, at):
+        """The steps from a softmax back to a product of activations; [] if there is
+        something else."""
+        raws = self.small.raws
+        size = math.prod(raws[at].outs[0].shape)
+        parts = [at]
+        for _ in range(12):
+            i = self.one_maker(raws[parts[-1]], size, parts[-1])
+            if i is None or math.prod(raws[i].outs[0].shape) != size:
+                return []
+            parts.append(i)
+            if self.is_product(i):
+                return parts
+            if raws[i].kind not in AROUND_SOFTMAX:
+                return []
+        return []
+
+    def on_to_product(self, at):
+        """The steps from a softmax on to a product with an activation."""
+        raws = self.small.raws
+        size = math.prod(raws[at].outs[0].shape)
+        parts = []
+        token = raws[at].outs[0].token
+        for _ in range(6):
+            last = (parts or [at])[-1]
+            readers = [i for i in self.readers.get(token, ())
+                       if i > last and (i == len(raws) or raws[i].kind != "reduce")]
+            if len(readers) != 1 or readers[0] == len(raws):
+                return []
+            parts.append(readers[0])
+            raw = raws[readers[0]]
+            if self.is_product(readers[0]):
+                return parts
+            if raw.kind not in AROUND_SOFTMAX \
+                    or math.prod(raw.outs[0].shape) != size:
+                return []
+            token = raw.outs[0].token
+        return []
+
+    def attention_of(self, first):
+        """One operator in the place of the steps; dropout stays one of its own."""
+        pairs = list(zip(self.small.raws, self.large.raws))
+        (a, b), (c, d) = pairs[first], pairs[self.attention[first]]
+        query, key = [Scale.shape(x, y) for x, y in zip(
+            a.facts["factors"], b.facts["factors"])]
+        value = Scale.shape(c.facts["factors"][1], d.facts["factors"][1])
+        out = Scale.shape(c.outs[0], d.outs[0])
+        key = key[:-2] + key[:-3:-1]
+        op = {"op": "attention", "saved": 0, "masks": 0,
+              "in": [fold([1] * (3 - len(s)) + s) for s in (query, key, value)],
+              "out": [fold([1] * (3 - len(out)) + out)]}
+        if not any(ref.grad for x in (a, c) for ref in x.ins):
+            op["first"] = True
+        if a.where:
+            op["name"] = a.where[:NAME_MAX]
+        self.charge(op, self.owed)
+        self.owed = []
+        return op
 
     def join(self, i, a, b):
         """Elements of a chain count once, those of siblings together."""
@@ -770,10 +1084,14 @@ class Export:
             raise ValueError("autograd keeps other tensors when the batch changes")
         for a, b in zip(self.small.saves, self.large.saves):
             at = self.index[a[3]] if a[3] is not None else None
-            if a[3] is not None and self.small.raws[a[3]].kind == "dropout" and not a[2]:
+            if a[3] is not None and self.small.raws[a[3]].kind == "dropout" \
+                    and not a[2] \
+                    and not set(self.index[a[4]:a[4] + 1]) & self.attention_ops:
                 at = None  # dropout keeps only its mask
             later = (i for i in self.index[a[4]:] if i is not None)
-            if at is None:
+            if a[0] in self.belongs:
+                at = self.index[self.belongs[a[0]]]
+            elif at is None:
                 at = next(later, len(self.ops) - 1)
             op = self.ops[at]
             if a[2]:
@@ -822,32 +1140,36 @@ def results_of(out):
     return tensors_in(out)
 
 
-def resize(value, size, dim):
-    """An example input with 'size' samples."""
-    if isinstance(value, torch.Tensor):
-        if value.dim() <= dim:
-            return value
-        picks = [i % value.size(dim) for i in range(size)]
-        return value.index_select(dim, torch.tensor(picks, device=value.device))
-    if isinstance(value, dict):
-        return {key: resize(item, size, dim) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(resize(item, size, dim) for item in value)
-    return value
+def resize(value, size, dim, samples=None):
+    """An example input with 'size' samples. If it is known how many it has, tensors of
+    another size have no batch."""
+    def one(tensor):
+        if tensor.dim() <= dim or getattr(tensor, "dnnest_fixed", False) \
+                or samples not in (None, tensor.size(dim)) or tensor.size(dim) == 0:
+            return tensor
+        picks = [i % tensor.size(dim) for i in range(size)]
+        return tensor.index_select(dim, torch.tensor(picks, device=tensor.device))
+    return replace_tensors(value, one)
 
 
-def trace(model, inputs, size, dim, fused):
-    """Run forward with 'size' samples."""
-    given = resize(inputs, size, dim)
-    run = Run(model, fused)
+def trace(model, given, fused, meta):
+    """Run forward."""
+    place = next((p.device for p in model.parameters()), torch.device("cpu"))
+    given = replace_tensors(given, lambda t: meta_like(t, {}) if meta else
+                            torch.zeros(t.shape, dtype=t.dtype, device=place)
+                            if on_meta(t) else t)
+    run = Run(model, fused, meta)
     run.alive += [storage_of(t) for t in tensors_in(given)]
     hooks = [torch.nn.modules.module.register_module_forward_pre_hook(run.enter),
              torch.nn.modules.module.register_module_forward_hook(run.leave)]
-    torch.manual_seed(0)
+    args, kwargs = given if isinstance(given, Call) else \
+        ((), given) if isinstance(given, dict) else (given, {})
+    torch.default_generator.manual_seed(0)
+    random.seed(0)
     try:
         with run.replaced(), torch.enable_grad(), \
                 torch.autograd.graph.saved_tensors_hooks(run.pack, lambda x: x), run:
-            out = model(**given) if isinstance(given, dict) else model(*given)
+            out = model(*args, **kwargs)
             run.results = [run.ref(t) for t in results_of(out)]
     finally:
         for hook in hooks:
@@ -855,23 +1177,212 @@ def trace(model, inputs, size, dim, fused):
     return run
 
 
+# The arguments of a call of a module.
+Call = collections.namedtuple("Call", "args kwargs")
+
+# Wrappers of modules by the name of their class, and where these keep the module.
+WRAPPERS = {
+    "OptimizedModule": "_orig_mod", "DistributedDataParallel": "module",
+    "DataParallel": "module", "FullyShardedDataParallel": "_fsdp_wrapped_module",
+    "DeepSpeedEngine": "module", "PipelineEngine": "module", "_FabricModule": "module",
+    "CheckpointWrapper": "_checkpoint_wrapped_module",
+    "OffloadWrapper": "_checkpoint_wrapped_module", "Float16Module": "module",
+    "ShardedDataParallel": "module",
+}
+
+# Packages whose hooks move or gather tensors.
+LAUNCHERS = ("torch.distributed", "deepspeed", "accelerate", "lightning", "fairscale",
+             "pytorch_lightning", "megatron")
+
+# Linear layers with quantised weights by the name of their class: bits of a weight.
+QUANTISED = {"Linear4bit": 4, "LinearNF4": 4, "LinearFP4": 4, "Linear8bitLt": 8,
+             "QuantLinear": 4, "WQLinear_GEMM": 4, "WQLinear_GEMV": 4, "HQQLinear": 4}
+
+
+def class_names(module):
+    return [kind.__name__ for kind in type(module).__mro__]
+
+
+def wrapper_of(module):
+    """The attribute in which a wrapper keeps the module; else None."""
+    return next((WRAPPERS[n] for n in class_names(module) if n in WRAPPERS), None)
+
+
+def unwrap(model):
+    """The module that the user wrote, below wrappers of compilers and launchers."""
+    return layers_of(model)[-1]
+
+
+def meta_like(tensor, made):
+    """A meta tensor of the same shape, type and strides. 'made' has those of tensors
+    seen before."""
+    key = id(tensor)
+    if key not in made:
+        full = getattr(tensor, "ds_shape", None)  # before DeepSpeed cut it
+        new = torch.empty(full, dtype=tensor.dtype, device="meta") if full is not None \
+            else torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype,
+                                     device="meta")
+        made[key] = tensor, made_parameter(new, tensor)
+    return made[key][1]
+
+
+def made_parameter(new, tensor):
+    if isinstance(tensor, torch.nn.Parameter):
+        return torch.nn.Parameter(new, requires_grad=tensor.requires_grad)
+    return new.requires_grad_(tensor.requires_grad)
+
+
+def share_frozen(model):
+    """By the identity of a parameter: the first one that does not learn and has the
+    same memory."""
+    first = {}
+    same = {}
+    for tensor in model.parameters():
+        if not tensor.requires_grad and tensor.numel() and not on_meta(tensor):
+            place = (storage_key(tensor), tensor.storage_offset(), tensor.shape)
+            same[id(tensor)] = first.setdefault(place, tensor)
+    return same
+
+
+def put_on_meta(model):
+    """Replace all tensors of the module's parts by meta tensors."""
+    made = {}
+    same = share_frozen(model)
+    for module in model.modules():
+        flat = flat_parameters(module)
+        for name, shape, learns in flat:
+            target, _, name = name.rpartition(".")
+            owner = module.get_submodule(target)
+            owner.__dict__.pop(name, None)
+            owner._parameters[name] = torch.nn.Parameter(
+                torch.empty(shape, device="meta"), requires_grad=learns)
+    for module in model.modules():
+        quantised = quantised_weight(module)
+        if quantised is not None:
+            replace_quantised(module, quantised)
+        for table in (module._parameters, module._buffers, module.__dict__):
+            for name, value in list(table.items()):
+                if type(value) in (list, tuple, dict) and tensors_in(value) \
+                        or isinstance(value, torch.Tensor):
+                    table[name] = replace_tensors(value, lambda t: t if on_meta(t)
+                        else meta_like(same.get(id(t), t), made))
+
+
+def flat_parameters(module):
+    """(name, shape, requires_grad) of the parameters that FSDP keeps in one."""
+    handle = getattr(module, "_handle", None)
+    flat = getattr(handle, "flat_param", None)
+    names = getattr(flat, "_fqns", None)
+    if not names or not hasattr(flat, "_shapes"):
+        return []
+    return [(name, tuple(shape), flat.requires_grad)
+            for name, shape in zip(names, flat._shapes)]
+
+
+def quantised_weight(module):
+    """(outputs, inputs, bytes) of a layer with quantised weights; else None."""
+    bits = next((QUANTISED[n] for n in class_names(module) if n in QUANTISED), None)
+    if bits is None or getattr(module, "base_layer", None) is not None:
+        return None
+    sizes = [getattr(module, a, None) or getattr(module, b, None) for a, b in (
+        ("out_features", "outfeatures"), ("in_features", "infeatures"))]
+    if not all(isinstance(size, int) for size in sizes):
+        return None
+    tables = (module._parameters, module._buffers)
+    held = [t for table in tables for t in table.values()
+            if isinstance(t, torch.Tensor) and not t.requires_grad]
+    held += [t for t in tensors_in([vars(state) for state in [getattr(
+        getattr(module, "weight", None), "quant_state", None)] if state is not None])]
+    weights = sizes[0] * sizes[1]
+    packed = [t for t in held if t.element_size() == 1 or not t.is_floating_point()]
+    if sum(t.numel() * t.element_size() for t in packed) * 8 >= bits * weights:
+        return sizes[0], sizes[1], sum(t.numel() * t.element_size() for t in held)
+    # Not packed before it is on a GPU: a scale of 4 bytes for 64 weights, or for a row.
+    scales = 4 * (weights // 64 if bits == 4 else sizes[0])
+    return sizes[0], sizes[1], bits * weights // 8 + scales
+
+
+def replace_quantised(module, quantised):
+    """A layer with frozen weights of the type of its input, that take 'quantised[2]'
+    bytes."""
+    weight = torch.empty(quantised[:2], device="meta")
+    weight.requires_grad_(False)
+    weight.dnnest_bytes = quantised[2]
+    bias = module._parameters.get("bias")
+    for table in (module._parameters, module._buffers):
+        for name, value in list(table.items()):
+            if value is not None and value is not bias:
+                del table[name]
+    module.__dict__.pop("weight", None)
+    module._buffers["weight"] = weight
+    module.__dict__["forward"] = lambda x: functional.linear(
+        x, module._buffers["weight"], module._parameters.get("bias"))
+
+
+def plain_children(model):
+    """Take wrappers, hooks of launchers and checkpointing off the parts of a module."""
+    for module in list(model.modules()):
+        for name, child in list(module._modules.items()):
+            if child is not None and wrapper_of(child):
+                module._modules[name] = unwrap(child)
+    for module in model.modules():
+        own = vars(module)
+        own["_compiled_call_impl"] = None
+        for name in ("_original_forward", "_old_forward"):
+            if "forward" in own and callable(own.get(name)):
+                own["forward"] = own[name]
+        for name in ("gradient_checkpointing", "layerdrop"):
+            if isinstance(own.get(name), (bool, float)):
+                own[name] = type(own[name])(0)
+        for hooks in (module._forward_hooks, module._forward_pre_hooks):
+            for key, hook in list(hooks.items()):
+                if (getattr(hook, "__module__", None) or "").startswith(
+                        LAUNCHERS + (__name__,)):
+                    del hooks[key]
+
+
+def copies_of(module):
+    """The attributes of a module, and the contents of those that are tables."""
+    own = vars(module)
+    tables = [(value, value.copy()) for value in own.values()
+              if type(value) in (dict, list, set, collections.OrderedDict)]
+    return own, own.copy(), tables
+
+
+def put_back(own, attributes, tables):
+    own.clear()
+    own.update(attributes)
+    for table, contents in tables:
+        if isinstance(table, list):
+            table[:] = contents
+        else:
+            table.clear()
+            table.update(contents)
+
+
 @contextlib.contextmanager
-def left_as_it_was(model):
-    """Put the model into training mode within the context; then restore its modes,
-    buffers and the random state."""
-    modes = [(module, module.training) for module in model.modules()]
-    buffers = [(tensor, tensor.clone()) for tensor in model.buffers()]
-    state = torch.get_rng_state()
+def left_as_it_was(model, meta, train=True):
+    """Prepare the module for a run within the context: in training mode, without
+    checkpointing, and with 'meta' without memory. Then restore it and the random
+    state."""
+    kept = [copies_of(module) for module in model.modules()]
+    buffers = [] if meta else [(t, t.clone()) for t in model.buffers()]
+    states = torch.get_rng_state(), random.getstate()
     try:
-        model.train()
+        plain_children(model)
+        if train:
+            model.train()
+        if meta:
+            put_on_meta(model)
         yield
     finally:
-        for module, training in modes:
-            module.training = training
+        for own, attributes, tables in kept:
+            put_back(own, attributes, tables)
         with torch.no_grad():
             for tensor, copy in buffers:
                 tensor.copy_(copy)
-        torch.set_rng_state(state)
+        torch.set_rng_state(states[0])
+        random.setstate(states[1])
 
 
 def blocks_of(model, small, large):
@@ -910,28 +1421,55 @@ def merge(ops):
     return list(merged.values())
 
 
-def describe(model, example_inputs, batch=None, name=None, spec=None, batch_dim=0,
-             fused=False, loss=True, merged=False):
-    """Describe a training step of 'model' as a sidecar: a dict, to be written as JSON.
+class OnlyOnMeta(ValueError):
+    """A module of meta tensors that needs values."""
 
-    example_inputs: the arguments of the model, a tensor, a tuple of tensors, or a dict
-    of keywords. Dimension batch_dim of each tensor is the batch.
-    batch, spec: keys of dnnest.spec(5). fused: attention in one kernel. loss: add a
-    loss of the results. merged: equal operators once.
-    """
-    if isinstance(example_inputs, torch.Tensor):
-        example_inputs = (example_inputs,)
-    with left_as_it_was(model):
-        small = trace(model, example_inputs, SMALL, batch_dim, fused)
-        large = trace(model, example_inputs, LARGE, batch_dim, fused)
+
+def both_runs(model, inputs, fused, real):
+    """Trace inputs of both sizes on meta tensors, or where that fails on those of the
+    module."""
+    held = sum(t.numel() * t.element_size() for t in model.parameters())
+    why = None
+    for meta in (True,) if real is None else (True, False)[real:]:
+        try:
+            with left_as_it_was(model, meta):
+                runs = [trace(model, given, fused, meta) for given in inputs]
+            if why:
+                warn("computed, since it does not run on meta tensors: " + why)
+            return runs
+        except Exception as error:
+            if not meta or real is None:
+                raise
+            why = first_line(error)
+            if any(map(on_meta, model.parameters())):
+                raise OnlyOnMeta("it does not run on meta tensors (%s)" % why) from None
+            if held > REAL_BYTES:
+                raise ValueError(
+                    "it does not run on meta tensors (%s); its %.1f GB are too many to "
+                    "compute; real=True does so" % (why, held / 1e9)) from None
+    return None
+
+
+def first_line(error):
+    lines = str(error).strip().split("\n")
+    return "%s: %s" % (type(error).__name__, lines[0][:200]) if lines[0] \
+        else type(error).__name__
+
+
+def operators(small, large, loss, merged):
+    """The operators of a sidecar from two runs, and the keys that they need."""
     export = Export(small, large)
     ops = export.build()
+    keys = {"attention": "plain"} if export.attention else {}
     if loss:
         ops += losses(small, large)
     export.add_rest()
     if export.unknown:
         warn("unknown operators, counted by their elements: "
              + ", ".join(sorted(export.unknown)))
+    if small.assumed:
+        warn("the network tests values of tensors; assumed that all() holds, and any() "
+             "and other tests do not")
     for op in ops:
         for key, value in op.items():
             op[key] = whole(value)
@@ -939,29 +1477,418 @@ def describe(model, example_inputs, batch=None, name=None, spec=None, batch_dim=
         ops = merge(ops)
     if len(ops) > OPS_MAX:
         raise ValueError("%d operators, a sidecar has at most %d" % (len(ops), OPS_MAX))
-    one = resize(example_inputs, 1, batch_dim)
+    return ops, keys
+
+
+def describe(model, example_inputs=None, batch=None, name=None, spec=None, batch_dim=0,
+             fused=None, loss=True, merged=True, real=False, optimizer=None,
+             dataloader=None, samples=None, path="dnnest.json"):
+    """Describe a training step of 'model' as a sidecar: a dict, to be written as JSON.
+
+    example_inputs: the arguments of the model, a tensor, a tuple of tensors, or a dict
+    of keywords. Dimension batch_dim of each tensor is the batch; if 'samples' is given,
+    only of tensors with so many samples. Without example_inputs, the first forward pass
+    in training is described, and written to 'path': see hint().
+    batch, spec: keys of dnnest.spec(5), which override those that follow from
+    'optimizer' and 'dataloader'. fused: attention in one kernel. loss: add a loss of
+    the results. merged: equal operators once. real: compute with the module's own
+    tensors; None: never do so.
+    """
+    if example_inputs is None:
+        return hint(model, optimizer, dataloader, batch, spec, path, name)
+    if isinstance(example_inputs, torch.Tensor):
+        example_inputs = (example_inputs,)
+    if fused is None:
+        fused = hasattr(functional, "scaled_dot_product_attention")
+    keys = {"framework": "pytorch", "torch": ".".join(torch.__version__.split(".")[:2])}
+    keys.update(keys_of_run(model, optimizer, dataloader))
+    model = unwrap(model)
+    one, *sizes = [resize(example_inputs, size, batch_dim, samples)
+                   for size in (1, SMALL, LARGE)]
+    small, large = both_runs(model, sizes, fused, real)
     graph = {"name": (name or type(model).__name__)[:NAME_MAX],
              "source": ("torch " + torch.__version__)[:NAME_MAX],
              "input_bytes": sum(t.numel() * t.element_size() for t in tensors_in(one))}
     graph.update(blocks_of(model, small, large))
-    graph["ops"] = ops
-    keys = {"framework": "pytorch"}
+    graph["ops"], more = operators(small, large, loss, merged)
+    keys.update(more)
     keys.update(spec or {})
     if batch is not None:
         keys["batch"] = batch
     return {"dnnest": 1, "spec": keys, "graph": graph}
 
 
-def load_model(text, arguments):
-    """MODULE:NAME, a module or a function that makes one."""
+# Keys of dnnest.spec(5) from the objects of a run.
+
+# Optimizers by the name of their class without "fused", "distributed" and the like.
+OPTIMIZERS = {
+    "adam": "adam", "adamw": "adamw", "cpuadam": "adam", "nadam": "adam",
+    "radam": "adam", "adamax": "adam", "sgd": "sgd", "lamb": "lamb", "lars": "lars",
+    "adafactor": "adafactor", "adagrad": "adagrad", "adadelta": "adadelta",
+    "rmsprop": "rmsprop", "novograd": "novograd", "lion": "lion", "muon": "muon",
+    "adam8bit": "adam8bit", "adamw8bit": "adam8bit", "pagedadam8bit": "adam8bit",
+    "pagedadamw8bit": "adam8bit", "pagedadamw": "adamw", "pagedlion": "lion",
+}
+
+
+def optimizer_key(optimizer):
+    """The key 'optimizer' of an optimizer of torch, also within those of launchers."""
+    for _ in range(8):
+        inner = getattr(optimizer, "optimizer", None)
+        if inner is None or not hasattr(inner, "param_groups"):
+            break
+        optimizer = inner
+    name = type(optimizer).__name__
+    plain = re.sub("^(fused|deepspeed|distributed|zero)+", "", name.lower())
+    key = OPTIMIZERS.get(plain)
+    if key == "sgd" and any(group.get("momentum") for group in optimizer.param_groups):
+        key = "momentum"
+    if key is None:
+        warn("optimizer %s is not known; expected in the key 'optimizer'" % name)
+    return {"optimizer": key} if key else {}
+
+
+def loader_keys(loader):
+    """Workers, batch and samples of a DataLoader, also within those of launchers."""
+    keys = {}
+    workers = getattr(loader, "num_workers", None)
+    if isinstance(workers, int):
+        keys["workers"] = workers
+    sampler = getattr(loader, "batch_sampler", None)
+    batch = getattr(loader, "batch_size", None) or getattr(sampler, "batch_size", None)
+    if isinstance(batch, int) and batch > 0:
+        keys["batch"] = batch
+    try:
+        samples = len(loader.dataset)
+        if isinstance(samples, int) and samples > 0:
+            keys["samples"] = samples
+    except Exception:  # a stream has no length
+        pass
+    if workers is None:
+        warn("a %s has no num_workers, expected a DataLoader" % type(loader).__name__)
+    return keys
+
+
+def layers_of(model):
+    """A module and the wrapped ones within."""
+    found = [model]
+    for _ in range(16):
+        place = wrapper_of(found[-1])
+        inner = getattr(found[-1], place, None) if place else None
+        if not isinstance(inner, torch.nn.Module):
+            break
+        found.append(inner)
+    return found
+
+
+def model_keys(model):
+    """Keys that the wrappers and attributes of a module tell."""
+    layers = layers_of(model)
+    names = {name for layer in layers for name in class_names(layer)}
+    inner = {name for module in layers[-1].modules() for name in class_names(module)}
+    keys = {}
+    if "OptimizedModule" in names | inner or any(getattr(
+            m, "_compiled_call_impl", None) for m in layers[-1].modules()):
+        keys["compile"] = 1
+    if "CheckpointWrapper" in inner or any(
+            vars(m).get("gradient_checkpointing") is True
+            for m in layers[-1].modules()):
+        keys["checkpointing"] = "full"
+    stage = getattr(layers[0], "zero_optimization_stage", None)
+    stage = stage() if callable(stage) else 0
+    if "FullyShardedDataParallel" in names | inner or "FSDPModule" in names | inner:
+        keys["parallel"] = "fsdp"
+    elif stage in (1, 2, 3):
+        keys["parallel"] = "zero%d" % stage
+    elif "DataParallel" in names:
+        keys["parallel"] = "dataparallel"
+    return keys
+
+
+def keys_of_run(model, optimizer, loader):
+    keys = model_keys(model)
+    if optimizer is not None:
+        keys.update(optimizer_key(optimizer))
+    if loader is not None:
+        keys.update(loader_keys(loader))
+    return keys
+
+
+# Networks by their configuration.
+
+
+def hf_inputs(model, seq):
+    """Inputs of one sample as keywords, for a network of transformers or diffusers by
+    its configuration; ValueError for one that needs others."""
+    config = model.config
+    names = list(inspect.signature(model.forward).parameters)
+    if type(model).__module__.startswith("diffusers"):
+        return diffusion_inputs(config, names)
+    main = getattr(model, "main_input_name", names[0])
+    vision, text, audio = (part_of(config, name) for name in (
+        "vision_config", "text_config", "audio_config"))
+    given = {}
+    if main == "input_ids" or "input_ids" in names and "pixel_values" in names:
+        given["input_ids"] = torch.zeros(1, seq, dtype=torch.long)
+    if "pixel_values" in names and (main == "pixel_values" or "vision_config" in dir(
+            config)) or main == "pixel_values_videos":
+        size = pair(number(vision, "image_size", "input_size") or 224)
+        shape = [number(vision, "num_channels") or 3] + size
+        if "Video" in type(model).__name__ or "Timesformer" in type(model).__name__:
+            shape = [number(vision, "num_frames") or 16] + shape
+        given[main if main.startswith("pixel") else "pixel_values"] = \
+            torch.zeros([1] + shape)
+    if main == "input_features":
+        bins = number(audio, "num_mel_bins", "feature_size", "input_dim") or 80
+        frames = 2 * (number(audio, "max_source_positions") or seq)
+        given[main] = torch.zeros((1, bins, frames) if "max_source_positions" in dir(
+            audio) and model.config.model_type == "whisper" else (1, seq, bins))
+    if main == "input_values":
+        given[main] = torch.zeros(1, seq)
+    if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in names:
+        given["decoder_input_ids"] = torch.zeros(1, min(seq, 448) if
+            main == "input_features" else seq, dtype=torch.long)
+    if not given:
+        raise ValueError("inputs of %s are not known; give --input NAME=[TYPE:]N,N,..."
+                         % type(model).__name__)
+    return given
+
+
+def part_of(config, name):
+    part = getattr(config, name, None)
+    return config if part is None else part
+
+
+def number(config, *names):
+    """The first of these that the configuration has: a number, or a pair of them."""
+    for name in names:
+        value = getattr(config, name, None)
+        if isinstance(value, (int, list, tuple)) and value:
+            return value
+    return None
+
+
+def pair(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value, value]
+
+
+def first_of(value):
+    return value[0] if isinstance(value, (list, tuple)) else value
+
+
+def diffusion_inputs(config, names):
+    """Inputs of a denoising network or an autoencoder of diffusers: a latent image,
+    tokens of a text encoder (77 of CLIP, 256 of T5), a step."""
+    size = pair(number(config, "sample_size") or 64)
+    image = torch.zeros([1, number(config, "in_channels") or 3] + size)
+    width = first_of(number(config, "caption_channels", "cross_attention_dim",
+                            "joint_attention_dim") or 0)
+    pooled = number(config, "pooled_projection_dim")
+    tokens = 256 if number(config, "caption_channels", "joint_attention_dim") else 77
+    given = {"sample" if "sample" in names else "hidden_states": image}
+    if "img_ids" in names:  # patches in a row, as of Flux
+        given["hidden_states"] = torch.zeros(1, 4096, config.in_channels)
+        for name, rows in (("img_ids", 4096), ("txt_ids", 512)):
+            given[name] = torch.zeros(rows, 3)
+            given[name].dnnest_fixed = True
+        tokens = 512
+    if "timestep" in names:
+        given["timestep"] = torch.zeros(1, dtype=torch.long)
+    if "encoder_hidden_states" in names and width:
+        given["encoder_hidden_states"] = torch.zeros(1, tokens, width)
+    if "class_labels" in names and number(config, "num_class_embeds",
+                                          "num_embeds_ada_norm"):
+        given["class_labels"] = torch.zeros(1, dtype=torch.long)
+    if "pooled_projections" in names and pooled:
+        given["pooled_projections"] = torch.zeros(1, pooled)
+    if "guidance" in names and getattr(config, "guidance_embeds", False):
+        given["guidance"] = torch.zeros(1)
+    if getattr(config, "addition_embed_type", None) == "text_time":
+        inner = config.projection_class_embeddings_input_dim \
+            - 6 * config.addition_time_embed_dim
+        given["added_cond_kwargs"] = {"text_embeds": torch.zeros(1, inner),
+                                      "time_ids": torch.zeros(1, 6)}
+    return given
+
+
+# Lengths of sequences where none is given: at most.
+SEQ_DEFAULT = {"input_ids": 2048, "input_values": 160000, "input_features": 1500}
+
+
+def sequence_of(model, seq):
+    """Tokens of a sample, and whether the user has given them."""
+    main = getattr(model, "main_input_name", "input_ids")
+    config = part_of(model.config, "text_config")
+    longest = number(config, "max_position_embeddings", "n_positions", "max_seq_len",
+                     "max_sequence_length") if main == "input_ids" else None
+    most = SEQ_DEFAULT.get(main, SEQ_DEFAULT["input_ids"])
+    if isinstance(longest, int):
+        most = min(most, longest)
+    return seq or most
+
+
+def hf_config_file(text):
+    """The file of a configuration: given, in a directory, or in the local cache of the
+    hub. Nothing is fetched."""
+    names = ("config.json", "model_index.json")
+    if os.path.isfile(text):
+        return text
+    folders = [text]
+    if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", text):
+        home = os.environ.get("HF_HOME") or os.path.join(
+            os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
+            "huggingface")
+        hub = os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub")
+        folders += sorted(glob.glob(os.path.join(
+            glob.escape(hub), "models--" + text.replace("/", "--"), "snapshots", "*")))
+    for folder in folders:
+        for name in names:
+            if os.path.isfile(os.path.join(folder, name)):
+                return os.path.join(folder, name)
+    raise ValueError("hf:%s: no such file or directory, and not in the local cache of "
+                     "the hub; expected a config.json or its directory: download "
+                     "config.json of the model (no weights) and name it" % text)
+
+
+def read_config(path):
+    if os.path.getsize(path) > CONFIG_BYTES:
+        raise ValueError("%s: more than %d bytes, expected a configuration" % (
+            path, CONFIG_BYTES))
+    with open(path, encoding="utf-8") as file:
+        try:
+            config = json.load(file)
+        except (ValueError, RecursionError) as error:
+            raise ValueError("%s: no JSON: %s" % (path, error)) from None
+    if not isinstance(config, dict):
+        raise ValueError("%s: expected an object" % path)
+    return config
+
+
+@contextlib.contextmanager
+def parameters_on_meta():
+    """Within the context parameters lose their memory as soon as a module has them."""
+    old = torch.nn.Module.register_parameter
+
+    def register(module, name, value):
+        old(module, name, value)
+        if value is not None and not on_meta(value):
+            module._parameters[name] = meta_like(value, {})
+    torch.nn.Module.register_parameter = register
+    try:
+        yield
+    finally:
+        torch.nn.Module.register_parameter = old
+
+
+def made_on_meta(make):
+    """What 'make' makes, on meta, or if it reads values of tensors, only the
+    parameters."""
+    if hasattr(torch.device, "__enter__"):  # since torch 2.0
+        try:
+            with torch.device("meta"):
+                return make()
+        except (NotImplementedError, RuntimeError):
+            pass
+    with parameters_on_meta():
+        return make()
+
+
+def load_hf(text):
+    """A network of transformers, diffusers or timm with random weights on meta, by its
+    configuration."""
+    path = hf_config_file(text)
+    config = read_config(path)
+    if os.path.basename(path) == "model_index.json":
+        parts = [os.path.join(os.path.dirname(path), name, "config.json")
+                 for name in ("transformer", "unet")]
+        path = next((part for part in parts if os.path.isfile(part)), None)
+        if path is None:
+            raise ValueError("hf:%s: a pipeline without unet/ or transformer/" % text)
+        config = read_config(path)
+    if isinstance(config.get("_class_name"), str):
+        return made_on_meta(lambda: diffusers_model(config, path))
+    if isinstance(config.get("model_type"), str):
+        return made_on_meta(lambda: transformers_model(path, config))
+    if isinstance(config.get("architecture"), str):
+        return made_on_meta(
+            lambda: needed("timm").create_model(config["architecture"]))
+    raise ValueError("%s: no model_type, _class_name or architecture, expected a "
+                     "configuration of transformers, diffusers or timm" % path)
+
+
+def needed(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ValueError("this model needs the package %s: %s" % (
+            name, error)) from None
+
+
+def class_of(package, name, path):
+    kind = getattr(package, name, None)
+    if not isinstance(kind, type) or not issubclass(kind, torch.nn.Module):
+        raise ValueError("%s: %s %s has no network %r" % (
+            path, package.__name__, package.__version__, name))
+    return kind
+
+
+def diffusers_model(config, path):
+    kind = class_of(needed("diffusers"), config["_class_name"], path)
+    return kind.from_config(config)
+
+
+def transformers_model(path, given):
+    package = needed("transformers")
+    try:
+        config = package.AutoConfig.from_pretrained(path, local_files_only=True,
+                                                    trust_remote_code=False)
+    except Exception as error:
+        raise ValueError("%s: transformers %s: %s" % (
+            path, package.__version__, first_line(error))) from None
+    for part in (config, getattr(config, "text_config", None)):
+        if getattr(part, "use_cache", None):
+            part.use_cache = False
+    names = given.get("architectures")
+    name = names[0] if isinstance(names, list) and names else None
+    kind = class_of(package, name, path) if isinstance(name, str) \
+        else package.AutoModelForCausalLM if type(config) in \
+        package.AutoModelForCausalLM._model_mapping else package.AutoModel
+    make = kind._from_config if hasattr(kind, "_from_config") else kind.from_config
+    wanted = getattr(config, "_attn_implementation", None) or "sdpa"
+    for way in dict.fromkeys((wanted, "sdpa", "eager")):
+        try:
+            model = make(config, attn_implementation=way)
+            break
+        except (ImportError, ValueError, TypeError) as error:
+            refused = error
+    else:
+        raise ValueError("%s: transformers %s: %s" % (
+            path, package.__version__, first_line(refused)))
+    return model
+
+
+def load_thing(text, **arguments):
+    """MODULE:NAME, an object or a function that makes one."""
     place, _, name = text.partition(":")
-    if not name:
+    if not place or not name:
         raise ValueError("%r: expected MODULE:NAME" % text)
     sys.path.insert(0, "")
     thing = importlib.import_module(place)
     for part in name.split("."):
         thing = getattr(thing, part)
-    return thing if isinstance(thing, torch.nn.Module) else thing(**arguments)
+    made = isinstance(thing, torch.nn.Module) or not callable(thing)
+    return thing if made else thing(**arguments)
+
+
+def load_model(text, arguments, real):
+    """MODULE:NAME, a module or a function that makes one, on meta; or hf:PATH."""
+    if text.startswith("hf:"):
+        if arguments:
+            raise ValueError("--arg: not for hf:, whose arguments are its config.json")
+        return load_hf(text[3:])
+    if real:
+        return load_thing(text, **arguments)
+    return made_on_meta(lambda: load_thing(text, **arguments))
 
 
 def key_value(text):
@@ -981,14 +1908,22 @@ def argument(text):
 
 
 def example(text):
-    """[TYPE:]N,N,... without the batch."""
+    """[NAME=][TYPE:]N,N,... without the batch: (name or None, tensor)."""
+    name, _, text = text.rpartition("=")
+    if name and not name.isidentifier():
+        raise argparse.ArgumentTypeError("%r: expected the name of an argument" % name)
     kind, _, sizes = text.rpartition(":")
     try:
         shape = [int(size) for size in sizes.split(",")] if sizes else []
         dtype = getattr(torch, kind or "float32")
     except (ValueError, AttributeError):
-        raise argparse.ArgumentTypeError("%r: expected [TYPE:]N,N,..." % text) from None
-    return torch.zeros([1] + shape, dtype=dtype)
+        raise argparse.ArgumentTypeError(
+            "%r: expected [NAME=][TYPE:]N,N,..." % text) from None
+    if not isinstance(dtype, torch.dtype) or min(shape, default=1) < 1 \
+            or math.prod(shape) > EXAMPLE_ELEMENTS:
+        raise argparse.ArgumentTypeError("%r: expected a type of torch and sizes above "
+                                         "0" % text)
+    return name or None, torch.zeros([1] + shape, dtype=dtype, device="meta")
 
 
 def parse(argv):
@@ -996,24 +1931,430 @@ def parse(argv):
         prog="dnnest_export.py",
         description="Describe a PyTorch module to dnnest, as a sidecar.")
     parser.add_argument("model", metavar="MODULE:NAME",
-                        help="a module, or a function that makes one")
-    parser.add_argument("--input", action="append", type=example, required=True,
-                        metavar="[TYPE:]N,N,...",
+                        help="a module, or a function that makes one; or hf:PATH, a "
+                             "config.json of transformers, diffusers or timm")
+    parser.add_argument("--input", action="append", type=example, default=[],
+                        metavar="[NAME=][TYPE:]N,N,...",
                         help="shape of one sample of an input; may be repeated")
+    parser.add_argument("--seq", type=int, metavar="N",
+                        help="tokens of a sample, for hf:")
+    parser.add_argument("--loader", metavar="MODULE:NAME",
+                        help="the run's DataLoader, or a function that makes it")
     parser.add_argument("--arg", action="append", type=argument, default=[],
                         metavar="KEY=VALUE", help="argument of the function")
     parser.add_argument("--batch", type=int, metavar="N", help="samples per GPU")
     parser.add_argument("--spec", default="", metavar="KEY=VALUE,...",
                         help="further keys of dnnest.spec(5)")
     parser.add_argument("--name", help="name of the network")
-    parser.add_argument("--fused", action="store_true",
-                        help="attention in one kernel that keeps no probabilities")
+    attention = parser.add_mutually_exclusive_group()
+    attention.add_argument("--fused", action="store_const", const=True, default=None,
+                           help="attention in one kernel that keeps no probabilities, "
+                                "the default since torch 2.0")
+    attention.add_argument("--plain", action="store_const", const=False, dest="fused",
+                           help="attention as separate kernels")
+    parser.add_argument("--real", action="store_true",
+                        help="compute with the module's own tensors")
     parser.add_argument("--no-loss", action="store_true",
                         help="the module computes its loss itself")
-    parser.add_argument("--merge", action="store_true",
-                        help="write equal operators once, without names")
+    parser.add_argument("--no-merge", dest="merge", action="store_false",
+                        help="write every operator, in the order in which they run")
+    parser.add_argument("--merge", action="store_true", default=True,
+                        help="write equal operators once (the default)")
     parser.add_argument("-o", "--output", metavar="FILE", help="default: stdout")
     return parser.parse_args(argv)
+
+
+def describe_given(given):
+    """The sidecar of what the command line names."""
+    spec = dict(key_value(part) for part in given.spec.split(",") if part)
+    loader = load_thing(given.loader) if given.loader else None
+    hub = given.model.startswith("hf:")
+    if given.real and hub:
+        raise ValueError("--real: not for hf:, which has no weights")
+    why = None
+    for real in (False, True)[given.real:]:
+        try:
+            model, inputs, more = model_given(given, real)
+            sidecar = describe(
+                model, inputs, batch=given.batch, spec=dict(more, **spec), real=real,
+                name=given.name or re.split("[:/]", given.model.rstrip("/"))[-1],
+                fused=given.fused, loss=not given.no_loss, merged=given.merge,
+                dataloader=loader)
+        except OnlyOnMeta as error:
+            if hub:
+                raise
+            why = str(error)
+            continue
+        if why:
+            warn(why + "; computed instead")
+        return sidecar
+    return None
+
+
+def model_given(given, real):
+    """The module of the command line, its inputs, and the keys that follow."""
+    model = load_model(given.model, dict(given.arg), real)
+    if not isinstance(model, torch.nn.Module):
+        raise ValueError("%s: a %s, expected a module of torch or a function that "
+                         "makes one" % (given.model, type(model).__name__))
+    if not given.input and given.model.startswith("hf:"):
+        named, more = inputs_of(model, given.seq)
+        return model, Call((), named), more
+    if not given.input:
+        raise ValueError("--input: missing, expected the shape of one sample")
+    return model, Call(tuple(tensor for name, tensor in given.input if not name),
+                       {name: tensor for name, tensor in given.input if name}), {}
+
+
+def inputs_of(model, seq):
+    """Inputs of a network of transformers or diffusers, and the keys that follow."""
+    if not hasattr(model, "forward") or getattr(model, "config", None) is None:
+        size = getattr(model, "default_cfg", {}).get("input_size")
+        if size is None:
+            raise ValueError("inputs of %s are not known; give --input [NAME=][TYPE:]"
+                             "N,N,..." % type(model).__name__)
+        return {"x": torch.zeros([1] + list(size))}, {}
+    tokens = sequence_of(model, seq)
+    given = hf_inputs(model, tokens)
+    if type(model).__module__.startswith("diffusers"):
+        if seq:
+            raise ValueError("--seq: not for a network of diffusers")
+    elif not any(t.dim() == 2 for t in given.values()):
+        tokens = None
+    warn("inputs assumed: " + ", ".join("%s %s" % (
+        name, "x".join(map(str, t.shape[1:])) or "1") for name, t in given.items()
+        if isinstance(t, torch.Tensor)))
+    return given, {"seq_len": tokens} if "input_ids" in given and tokens else {}
+
+
+# Hooks of trainers. They describe the run in which they are, from its first step, and
+# never raise: an error is one message.
+
+
+def fails_open(function):
+    """An error of 'function' becomes one message."""
+    @functools.wraps(function)
+    def guarded(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            tell("the run is not described: " + first_line(error))
+            return None
+    return guarded
+
+
+def tell(text):
+    print("dnnest: " + text, file=sys.stderr, flush=True)
+
+
+def rank():
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank()
+    for name in ("RANK", "SLURM_PROCID"):
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return 0
+
+
+def world_size():
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_world_size()
+    size = os.environ.get("WORLD_SIZE", "")
+    return int(size) if size.isdigit() and int(size) > 0 else 1
+
+
+def precision_of(model):
+    """The key 'precision' from autocast, accelerate, and the type of the weights."""
+    prepared = "_original_forward" in vars(model)
+    state = module_of("accelerate.state") if prepared else None
+    mixed = getattr(getattr(state, "AcceleratorState", None), "_shared_state", {}).get(
+        "_mixed_precision")
+    names = {torch.float16: "fp16", torch.bfloat16: "bf16"}
+    types = collections.Counter()
+    for p in model.parameters():
+        if p.is_floating_point():
+            types[p.dtype] += p.numel()
+    held = names.get(types.most_common(1)[0][0]) if types else None
+    if str(mixed) in ("fp16", "bf16"):
+        return str(mixed)
+    if torch.is_autocast_enabled():
+        return names.get(torch.get_autocast_gpu_dtype(), "fp16")
+    if torch.is_autocast_cpu_enabled():
+        return names.get(torch.get_autocast_cpu_dtype(), "bf16")
+    if held:
+        return "half" if held == "fp16" else "bf16_pure"
+    return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "fp32"
+
+
+def accumulation():
+    """Passes per optimizer step as accelerate has them; else {}."""
+    state = getattr(module_of("accelerate.state"), "GradientState", None)
+    plugin = getattr(state, "_shared_state", {}).get("plugin_kwargs") or {}
+    steps = plugin.get("num_steps")
+    return {"grad_accum": steps} if isinstance(steps, int) and steps > 1 else {}
+
+
+def work_of(op):
+    """Forward FLOPs of an operator of a sidecar, per sample."""
+    ins, out = op.get("in") or [[1]], (op.get("out") or [[1]])[0]
+    kind = op["op"]
+    if kind == "other":
+        return op["flops"]
+    if kind == "linear":
+        return 2 * math.prod(out) * ins[0][-1]
+    if kind == "matmul":
+        return 2 * math.prod(out) * ins[0][-1]
+    if kind == "attention":
+        return 4 * math.prod(ins[0]) * ins[1][-2]
+    if kind == "conv_transpose":
+        return 2 * math.prod(ins[0]) * out[0] * math.prod(op["kernel"]) / op["groups"]
+    if kind.startswith("conv"):
+        return 2 * math.prod(out) * ins[0][0] * math.prod(op["kernel"]) / op["groups"]
+    if kind == "rnn":
+        rows = math.prod(ins[0]) / ins[0][-1]
+        return 2 * rows * op["gates"] * out[-1] * (ins[0][-1] + op["hidden"])
+    return 0
+
+
+def total(ops, value):
+    return sum(op.get("repeat", 1) * value(op) for op in ops)
+
+
+def size_keys(ops):
+    """A network by its size, for metadata without a sidecar."""
+    learned = int(total(ops, lambda op: op.get("params", 0)))
+    frozen = int(total(ops, lambda op: op.get("frozen", 0)))
+    keys = {"params": learned + frozen, "flops": int(total(ops, work_of)),
+            "activations": max(1, int(total(ops, lambda op: op["saved"]
+                                            + op["masks"] / 4)))}
+    if frozen:
+        keys["trainable"] = round(learned / (learned + frozen), 6)
+    return keys
+
+
+def line_of(keys):
+    """Metadata as a line of a batch script."""
+    return "#DNNEST " + " ".join("%s=%s" % (key, "%g" % value if isinstance(
+        value, float) else value) for key, value in keys.items())
+
+
+class Report:
+    """Describes a run from its first step in training, once, on the first rank."""
+
+    def __init__(self, path, name=None):
+        self.path = path
+        self.name = name
+        self.done = rank() != 0
+        self.lock = threading.Lock()
+
+    def once(self):
+        with self.lock:
+            done, self.done = self.done, True
+        return not done
+
+    @fails_open
+    def watch(self, model, keys, dataloader=None):
+        """Describe at the first forward pass of 'model' in training. keys: a function
+        that returns those of the run."""
+        if self.done:
+            return
+        compiled = "compile" in model_keys(model) or keys().get("compile")
+        if compiled or "with_kwargs" not in inspect.signature(
+                torch.nn.Module.register_forward_pre_hook).parameters:
+            # A compiler would read the hook; torch 1.13 does not show keywords.
+            if self.once():
+                self.write(model, example_of(dataloader), keys())
+            return
+
+        def see(module, args, kwargs):
+            if not module.training or not torch.is_grad_enabled():
+                return
+            handle.remove()
+            if self.once():
+                given = replace_tensors(Call(args, kwargs), lambda t: meta_like(t, {}))
+                self.write(model, given, keys())
+        see.__module__ = __name__
+        handle = model.register_forward_pre_hook(see, with_kwargs=True)
+
+    @fails_open
+    def write(self, model, given, keys):
+        """Write the sidecar, and print the line that stands for it."""
+        batch = keys.get("batch")
+        sizes = [t.size(0) for t in tensors_in(given) if t.dim() > 0]
+        samples = batch if batch in sizes else sizes[0] if sizes else None
+        if not samples:
+            raise ValueError("the first step has no tensor with samples")
+        keys = dict({"batch": samples}, **keys)
+        keys = {key: value for key, value in keys.items() if value is not None}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sidecar = describe(model, given, spec=keys, samples=samples, name=self.name,
+                               real=None)
+        print(line_of(dict(sidecar["spec"], **size_keys(sidecar["graph"]["ops"]))),
+              file=sys.stderr, flush=True)
+        if self.path:
+            write_whole(self.path, sidecar)
+            tell("this run is described in %s: sbatch --dnnest=%s" % (
+                self.path, self.path))
+
+
+def write_whole(path, sidecar):
+    """Write the file at once, so that a reader never sees a part of it."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(json.dumps(sidecar, separators=(",", ":")) + "\n")
+    os.replace(path + ".new", path)
+
+
+def example_of(loader):
+    """The first samples of a loader, without moving it on."""
+    if loader is None:
+        raise ValueError("no DataLoader, expected one for a compiled module")
+    states = torch.get_rng_state(), random.getstate()
+    try:
+        n = min(loader_keys(loader).get("batch", 2), len(loader.dataset))
+        given = loader.collate_fn([loader.dataset[i] for i in range(n)])
+    finally:
+        torch.set_rng_state(states[0])
+        random.setstate(states[1])
+    if hasattr(given, "keys"):
+        return {key: given[key] for key in given.keys()}
+    return tuple(given[:1]) if isinstance(given, (list, tuple)) else (given,)
+
+
+@fails_open
+def hint(model, optimizer=None, dataloader=None, batch=None, spec=None,
+         path="dnnest.json", name=None):
+    """Describe the run of a loop of one's own, also with accelerate, at the first
+    forward pass in training: print a #DNNEST line, and write a sidecar to 'path' (None:
+    no file)."""
+    def keys():
+        found = {"precision": precision_of(unwrap(model)), "gpus": world_size()}
+        found.update(accumulation())
+        found.update(keys_of_run(model, optimizer, dataloader))
+        found.update(spec or {})
+        return dict(found, **({"batch": batch} if batch is not None else {}))
+    Report(path, name).watch(model, keys, dataloader)
+
+
+def trainer_callback(path="dnnest.json", spec=None, name=None):
+    """A callback for the Trainer of transformers."""
+    from transformers import TrainerCallback
+
+    class Callback(TrainerCallback):
+        @fails_open
+        def on_train_begin(self, args, state, control, model=None, optimizer=None,
+                           train_dataloader=None, **more):
+            def keys():
+                return dict(trainer_keys(args, state), **keys_of_trainer(
+                    model, optimizer, train_dataloader, args), **(spec or {}))
+            Report(path, name).watch(model, keys, train_dataloader)
+    return Callback()
+
+
+def keys_of_trainer(model, optimizer, loader, args):
+    keys = keys_of_run(model, optimizer, loader)
+    keys.update(batch=args.per_device_train_batch_size)
+    return keys
+
+
+def trainer_keys(args, state):
+    """Keys from the arguments of a Trainer of transformers."""
+    keys = {"gpus": args.world_size * max(1, args.n_gpu),
+            "precision": "fp16" if args.fp16 else "bf16" if args.bf16 else "tf32"
+            if getattr(args, "tf32", None) else "fp32"}
+    if args.gradient_accumulation_steps > 1:
+        keys["grad_accum"] = args.gradient_accumulation_steps
+    if args.max_steps > 0:
+        keys["steps"] = args.max_steps
+    else:
+        keys["epochs"] = float(args.num_train_epochs)
+    if args.gradient_checkpointing:
+        keys["checkpointing"] = "full"
+    if getattr(args, "torch_compile", False):
+        keys["compile"] = 1
+    zero = getattr(getattr(args, "hf_deepspeed_config", None), "config", {}).get(
+        "zero_optimization", {}).get("stage")
+    if zero in (1, 2, 3):
+        keys["parallel"] = "zero%d" % zero
+    elif getattr(args, "fsdp", None):
+        keys["parallel"] = "fsdp"
+    return keys
+
+
+class Step(torch.nn.Module):
+    """The training step of a module of Lightning as a module."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, *given):
+        self.module.__dict__.update(log=quiet, log_dict=quiet, print=quiet)
+        return self.module.training_step(*given)
+
+
+def quiet(*_args, **_more):
+    """In the place of a logger, which must not see meta tensors."""
+
+
+def lightning_callback(path="dnnest.json", spec=None, name=None):
+    """A callback for the Trainer of Lightning."""
+    try:
+        from lightning.pytorch import Callback
+    except ImportError:
+        from pytorch_lightning import Callback
+
+    class Describe(Callback):
+        report = None
+
+        @fails_open
+        def on_train_batch_start(self, trainer, module, batch, batch_idx, *more):
+            self.report = self.report or Report(path, name or type(module).__name__)
+            if not self.report.once():
+                return
+            if not module.automatic_optimization:
+                raise ValueError("manual optimization; use hint () for its network")
+            keys = dict(lightning_keys(trainer, module), **(spec or {}))
+            given = replace_tensors(batch, lambda t: meta_like(t, {}))
+            count = len(inspect.signature(module.training_step).parameters)
+            self.report.write(Step(module), Call((given, batch_idx)[:count], {}), keys)
+    return Describe()
+
+
+# Precisions of Lightning.
+LIGHTNING_PRECISIONS = {
+    "16-mixed": "fp16", "16": "fp16", "bf16-mixed": "bf16", "bf16": "bf16",
+    "16-true": "half", "bf16-true": "bf16_pure", "32-true": "fp32", "32": "fp32",
+}
+
+
+def lightning_keys(trainer, module):
+    """Keys of a run of Lightning."""
+    keys = {"gpus": trainer.world_size,
+            "precision": LIGHTNING_PRECISIONS.get(str(trainer.precision))}
+    if keys["precision"] == "fp32" and torch.backends.cuda.matmul.allow_tf32:
+        keys["precision"] = "tf32"
+    loader = trainer.train_dataloader
+    optimizers = trainer.optimizers
+    keys.update(keys_of_run(trainer.model or module,
+                            optimizers[0] if optimizers else None,
+                            loader if hasattr(loader, "dataset") else None))
+    if trainer.accumulate_grad_batches > 1:
+        keys["grad_accum"] = trainer.accumulate_grad_batches
+    if trainer.max_steps and trainer.max_steps > 0:
+        keys["steps"] = trainer.max_steps
+    elif trainer.max_epochs and trainer.max_epochs > 0:
+        keys["epochs"] = trainer.max_epochs
+    strategy = type(trainer.strategy).__name__
+    config = getattr(trainer.strategy, "config", None) or {}
+    stage = config.get("zero_optimization", {}).get("stage")
+    if "DeepSpeed" in strategy and stage in (1, 2, 3):
+        keys["parallel"] = "zero%d" % stage
+    elif "FSDP" in strategy:
+        keys["parallel"] = "fsdp"
+    return keys
 
 
 def main(argv=None):
@@ -1021,15 +2362,11 @@ def main(argv=None):
     warnings.showwarning = lambda text, *_: print("dnnest_export: warning:", text,
                                                   file=sys.stderr)
     try:
-        spec = dict(key_value(part) for part in given.spec.split(",") if part)
-        model = load_model(given.model, dict(given.arg))
-        sidecar = describe(model, tuple(given.input), batch=given.batch, spec=spec,
-                           name=given.name or given.model.split(":")[-1],
-                           fused=given.fused, loss=not given.no_loss,
-                           merged=given.merge)
-    except (argparse.ArgumentTypeError, AttributeError, ImportError, RuntimeError,
-            TypeError, ValueError) as error:
-        print("dnnest_export: %s" % str(error).split("\n")[0], file=sys.stderr)
+        sidecar = describe_given(given)
+    except Exception as error:  # whatever a module raises becomes one line
+        plain = isinstance(error, (ValueError, argparse.ArgumentTypeError))
+        print("dnnest_export: %s" % (str(error).split("\n")[0] if plain
+                                     else first_line(error)), file=sys.stderr)
         return 1
     text = "".join([json.dumps(sidecar, separators=(",", ":")), "\n"])
     if given.output:

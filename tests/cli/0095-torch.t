@@ -58,7 +58,7 @@ export_net() {
     local name=$1
     shift
     PYTHONPATH=$data "$PYTHON" "$top/cli/dnnest_export.py" -o "$work/$name.json" \
-        --spec precision=fp16 --batch 64 "$@" 2>"$work/err"
+        --spec precision=fp16 --batch 64 --no-merge "$@" 2>"$work/err"
 }
 
 # holds TITLE FILE EXPRESSION: Python over 'd', and 'ops' of its graph
@@ -80,20 +80,40 @@ export_net lstm own:LSTM --input int64:35
 is 'an LSTM is one operator per layer, and that of the zoo' \
     "$(agrees "$work/lstm.json" model=lstm_lm 2>&1)" ''
 
-export_net transformer own:Transformer --input int64:128
-holds 'a transformer has products of activations, and shared weights once' transformer \
-    'kinds.count("matmul") == 12 and kinds.count("softmax") == 6 and "attention" not in kinds
+export_net transformer own:Transformer --input int64:128 --plain
+holds 'attention as separate kernels is one operator, and shared weights count once' \
+    transformer \
+    'kinds.count("attention") == 6 and "matmul" not in kinds and "softmax" not in kinds
+     and d["spec"]["attention"] == "plain" and not any("fused" in op for op in ops)
      and d["graph"]["blocks"] == 6 and d["graph"]["boundary"] == 128 * 256
      and sum(op.get("params", 0) for op in ops)
          == 256000 + 6 * (12 * 256 * 256 + 13 * 256)
      and ops[0]["in"] == [[128]] and d["graph"]["input_bytes"] == 8 * 128'
-export_net fused own:Transformer --input int64:128 --fused --merge
-ok 'a transformer with fused attention is predicted' \
-    dn predict "$work/fused.json" --gpu a100_sxm4_40gb
-
 holds 'copies of attention count once before its products and once after' \
     transformer 'kinds.count("copy") == 12 and kinds.count("linear") == 6 * 4 + 1
      and [len(op["in"]) for op in ops if op["op"] == "copy"][:2] == [3, 1]'
+export_net fused own:Transformer --input int64:128 --fused --merge
+holds 'equal blocks are written once, and fused attention says so' fused \
+    'len(ops) < 16 and "attention" not in d["spec"] and "copy" not in kinds
+     and [(op["repeat"], op["fused"]) for op in ops if op["op"] == "attention"]
+         == [(6, True)]'
+ok 'a transformer with fused attention is predicted' \
+    dn predict "$work/fused.json" --gpu a100_sxm4_40gb
+export_net spelled own:llama --input int64:32
+holds 'attention that is written out is one operator' spelled \
+    'kinds.count("attention") == 3 and "softmax" not in kinds
+     and [op["in"] for op in ops if op["op"] == "attention"][0] == 3 * [[4, 32, 16]]'
+export_net real own:Transformer --input int64:128 --plain --real
+is 'meta tensors give what real ones give' \
+    "$(cmp "$work/transformer.json" "$work/real.json" 2>&1)" ''
+export_net wide own:Huge --input 65536
+holds 'a network that does not fit into the memory is described' wide \
+    'sum(op["params"] for op in ops[:-1]) == 64 * 65536 ** 2'
+export_net value own:Value --input 8
+holds 'a network that reads values is computed' value 'kinds[0] == "linear"'
+like 'a warning says why a network is computed' "$(cat "$work/err")" \
+    'does not run on meta tensors .*; computed instead'
+
 is 'attention gives what PyTorch gives' "$(PYTHONPATH=$data:$top/cli "$PYTHON" - 2>&1 <<'PYTHON'
 import dnnest_export
 import torch
@@ -193,6 +213,48 @@ for buffer in false true; do
 done
 is 'weights, gradients and optimizer state are those that PyTorch holds' \
     "$(PYTHONPATH=$data:$top/cli DNNEST=$DNNEST "$PYTHON" "$data/held.py" "$work" 2>&1)" ''
+
+is 'a hook describes a run from within, and a failing one says so in a line' \
+    "$(cd "$work" && PYTHONPATH=$data:$top/cli "$PYTHON" "$data/hooks.py" loop 2>&1)" ''
+like 'a line of a hook passes dnnest check' \
+    "$( (echo '#!/bin/bash'; grep '^#DNNEST' "$work/loop.out") > "$work/job.sh"
+        dn check "$work/job.sh" 2>&1; echo "code $?")" 'code 0'
+ok 'a sidecar of a hook is predicted' \
+    dn predict "$work/loop.json" --gpu a100_sxm4_40gb
+for trainer in transformers lightning; do
+    package=$trainer
+    if ! "$PYTHON" -c "import $package" 2>/dev/null; then
+        skip "the hook of $trainer describes its run" "$PYTHON has no $package"
+        continue
+    fi
+    is "the hook of $trainer describes its run, which trains as without it" \
+        "$(cd "$work" && HF_HUB_OFFLINE=1 PYTHONPATH=$data:$top/cli \
+            "$PYTHON" "$data/hooks.py" "$trainer" 2>"$work/err" || cat "$work/err")" ''
+    ok "a sidecar of the hook of $trainer is predicted" \
+        dn predict "$work/$trainer.json" --gpu a100_sxm4_40gb
+done
+
+not_ok 'an unknown name of the hub is refused' export_net hub hf:nobody/nothing
+like 'a message says what to pass for a name of the hub' "$(cat "$work/err")" \
+    '^dnnest_export: hf:nobody/nothing: .* expected a config.json'
+echo '{"hidden_size": NaN, "x": [' > "$work/config.json"
+not_ok 'a damaged config.json is refused' export_net hub "hf:$work/config.json"
+is 'a damaged config.json is refused in one line' "$(wc -l <"$work/err")" 1
+if ! "$PYTHON" -c 'import transformers' 2>/dev/null; then
+    skip 'a network is described by its config.json' "$PYTHON has no transformers"
+else
+    cat > "$work/config.json" <<'JSON'
+{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096,
+ "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32,
+ "vocab_size": 32000, "torch_dtype": "float32"}
+JSON
+    (ulimit -d 3000000
+     HF_HUB_OFFLINE=1 export_net llama "hf:$work/config.json" --seq 1024 --merge)
+    holds 'a LLaMA of 7 G parameters is described in 3 GB by its config.json' llama \
+        'sum(op.get("params", 0) * op.get("repeat", 1) for op in ops) == 6738415616
+         and [op["repeat"] for op in ops if op["op"] == "attention"] == [32]
+         and d["spec"]["seq_len"] == 1024 and len(ops) < 40'
+fi
 
 if [[ ${DNNEST_TORCH-} != all ]]; then
     skip 'the networks of torchvision are those of the zoo' \

@@ -188,3 +188,21 @@ def llama(hidden=64, heads=4, inner=172, layers=3, vocab=500, rank=8):
         block.value = Adapted(block.value, rank)
     torch.set_default_dtype(torch.float32)
     return net
+
+
+class Huge(nn.Sequential):
+    """64 layers of 16 GiB."""
+
+    def __init__(self, size=65536, layers=64):
+        super().__init__(*(nn.Linear(size, size, bias=False) for _ in range(layers)))
+
+
+class Value(nn.Module):
+    """Reads a value of its input, which a meta tensor does not have."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x) * (1 + x[0, 0].item())
