@@ -70,8 +70,7 @@ double dn_offload_bytes (const struct dn_setup *c);
 /* Do neighbouring element-wise operators share kernels? */
 bool dn_is_fused (const struct dn_setup *c);
 
-/* The optimizer of one copy of the network: bytes of its states, and the device's
- * seconds of a step.
+/* The optimizer: bytes of its states per parameter, and the device's seconds of a step.
  */
 double dn_optimizer_bytes (const struct dn_setup *c);
 double dn_optimizer_time (const struct dn_setup *c);
