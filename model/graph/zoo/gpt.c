@@ -561,21 +561,6 @@ static const struct gpt rows[] = {
     /* End of rows */
 };
 
-/* The table has a row for every token. */
-static double read_positions (struct dn_build *build, double usual)
-{
-    double tokens = build->at.dim[0];
-    double positions = DN_WANT (build, positions, fmax (usual, tokens));
-
-    if (positions < tokens)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "positions: %g, expected at least seq_len %g",
-                       positions,
-                       tokens);
-    return positions;
-}
-
 /* The word embedding, and what makes 'hidden' features of it. */
 static void add_embeddings (struct dn_build *build,
                             const struct gpt *row,
@@ -591,7 +576,7 @@ static void add_embeddings (struct dn_build *build,
     if (row->positions > 0) {
         build->at = tokens;
         dn_build_embedding (build,
-                            read_positions (build, row->positions)
+                            dn_transformer_read_positions (build, row->positions)
                                 + style->extra_positions,
                             hidden);
         dn_build_add (build);
@@ -644,9 +629,8 @@ static struct dn_transformer read_body (struct dn_build *build, const struct gpt
     /* Megatron fuses bias and GELU into one kernel. */
     if (build->spec->framework == DN_FRAMEWORK_MEGATRON)
         body.activation = DN_ACTIVATION_GELU;
+    body.attention.head_dim = row->head_dim;
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    if (row->head_dim > 0)
-        body.attention.head_dim = DN_WANT (build, head_dim, row->head_dim);
     body.attention.bias = (style->biases & BIAS_QKV) != 0;
     body.attention.out_bias = (style->biases & BIAS_OUT) != 0;
     body.attention.fused = style->fused;
