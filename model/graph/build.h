@@ -101,10 +101,10 @@ enum dn_query_norm {
  */
 struct dn_attention {
     double heads;
-    double kv_heads;  /* 0: as 'heads' */
-    double head_dim;  /* of queries and keys */
-    double value_dim; /* of values; 0: as head_dim */
-    double window;    /* keys that a query attends to; 0: all */
+    double kv_heads;         /* 0: as 'heads' */
+    double head_dim;         /* of queries and keys */
+    double value_dim;        /* of values; 0: as head_dim */
+    double window;           /* keys that a query attends to; 0: all */
     struct dn_shape *memory; /* keys and values come from here; NULL: self-attention */
     double memory_keys;      /* keys in addition to the tokens' own (Transformer-XL) */
     double out;              /* features of the output; 0: those of the input */
@@ -239,10 +239,12 @@ void dn_build_matmul (struct dn_build *build,
                       double n,
                       double k,
                       double saved);
-/* Query, key, value and output layers, the two products, scaling, mask, softmax,
- * dropout and the transposes between them.
- */
+/* Query, key, value and output layers, and attention between them. */
 void dn_build_attention (struct dn_build *build, const struct dn_attention *attention);
+/* Fill kind, flops, in, out, saved and masks of attention from its sizes (m, n, k,
+ * batches, kv_heads, value_dim) and 'dropout'. It keeps its output, too.
+ */
+void dn_op_set_attention (struct dn_op *op);
 /* Rows of a table with 'rows' rows; the cursor gets 'features' features. */
 void dn_build_embedding (struct dn_build *build, double rows, double features);
 /* The same table again. */

@@ -154,6 +154,8 @@ static void build_gpt (struct dn_build *build, const void *data)
     body.attention.fused = style->fused;
     body.attention.rotary = style->rotary;
     body.attention.dropout = style->attention_dropout;
+    body.attention.causal = true;
+    body.attention.window = DN_WANT (build, window, 0);
     dn_build_tokens (build, body.tokens);
     add_embeddings (build, row, vocab, body.hidden);
     dn_transformer_add_blocks (build, &body);
