@@ -36,6 +36,8 @@ enum field {
     EXPERTS = 1 << 9,
     TOP_K = 1 << 10,
     EXPERT_FFN = 1 << 11,
+    SHARED_EXPERTS = 1 << 12,
+    DENSE = 1 << 13,
     SIZES = LAYERS | HIDDEN | HEADS | VOCAB
 };
 
@@ -70,7 +72,11 @@ static const struct key {
      offsetof (struct dn_spec, positions),
      {"max_position_embeddings", "n_positions"}},
     {EMBED, offsetof (struct dn_spec, embed_dim), {"embedding_size"}},
-    {EXPERTS, offsetof (struct dn_spec, experts), {"num_local_experts", "num_experts"}},
+    {EXPERTS,
+     offsetof (struct dn_spec, experts),
+     {"num_local_experts", "num_experts", "n_routed_experts"}},
+    {SHARED_EXPERTS, offsetof (struct dn_spec, shared_experts), {"n_shared_experts"}},
+    {DENSE, offsetof (struct dn_spec, dense_layers), {"first_k_dense_replace"}},
     {TOP_K, offsetof (struct dn_spec, top_k), {"num_experts_per_tok"}},
     {EXPERT_FFN, offsetof (struct dn_spec, expert_ffn), {"moe_intermediate_size"}},
 };
@@ -146,6 +152,14 @@ struct type {
         "qk_layernorm", norm, "false"                                                  \
     }
 
+#define DEEPSEEK (SIZES | FFN | SPARSE | EXPERT_FFN | SHARED_EXPERTS | DENSE)
+#define LATENT                                                                         \
+    {"kv_lora_rank", "512", "512"}, {"qk_nope_head_dim", "128", "128"},                \
+        {"qk_rope_head_dim", "64", "64"},                                              \
+    {                                                                                  \
+        "v_head_dim", "128", "128"                                                     \
+    }
+
 /* name, model, needs, may, sides, tied, heads of keys, facts */
 /* clang-format off */
 static const struct type types[] = {
@@ -202,6 +216,12 @@ static const struct type types[] = {
     {"olmoe", "olmoe_1b_7b", SIZES | FFN | SPARSE, KV_HEADS, DECODES, false, 0, {NO_BIAS}},
     {"gpt_oss", "gpt_oss_20b", GROUPED | HEAD_DIM | SPARSE, 0, DECODES, false, 0,
      {TRUE ("attention_bias")}},
+    {"deepseek_v2", "deepseek_v2_lite", DEEPSEEK, 0, DECODES, false, 0,
+     {LATENT, NO_BIAS, {"q_lora_rank", "null", "1536"}}},
+    {"deepseek_v2", "deepseek_v2", DEEPSEEK, 0, DECODES, false, 0,
+     {LATENT, NO_BIAS, {"q_lora_rank", "1536", "1536"}}},
+    {"deepseek_v3", "deepseek_v3", DEEPSEEK, 0, DECODES, false, 0,
+     {LATENT, NO_BIAS, {"q_lora_rank", "1536", "1536"}}},
     {"bert", "bert_base", ENCODER, 0, ENCODES, true, 0,
      {SHARED, SEGMENTS ("2"), ABSOLUTE, NO_CROSS}},
     {"roberta", "roberta_base", ENCODER, 0, ENCODES, true, 0,
@@ -584,6 +604,8 @@ static int read_config (const struct json_object *json,
         spec->kv_heads = type->kv_heads;
     if ((type->needs & EXPERT_FFN) && read_shared_experts (json, spec, err) < 0)
         return -1;
+    if (spec->dense_layers == 0)
+        spec->ffn = DN_UNSET;
     snprintf (spec->model, sizeof (spec->model), "%s", type->model);
     if (read_head (json, spec, err) < 0 || read_tied (json, type, spec, err) < 0)
         return -1;

@@ -12,6 +12,7 @@ static const char *const kind_text[] = {
     [DN_OP_CONV] = "conv",
     [DN_OP_LINEAR] = "linear",
     [DN_OP_MATMUL] = "matmul",
+    [DN_OP_ATTENTION] = "attention",
     [DN_OP_EMBEDDING] = "embedding",
     [DN_OP_RNN] = "rnn",
     [DN_OP_NORM] = "norm",

@@ -78,6 +78,7 @@ void dn_setup_init (struct dn_setup *setup, const struct dn_case *c)
         .model_parallel = model_parallel,
         .nodes = node_count (c->spec, c->device),
         .parallel = effective_parallel (c->spec),
+        .share = dn_attention_share (c),
     };
     count_params (setup);
     dn_setup_batch (setup, c->spec->batch);
@@ -92,4 +93,5 @@ void dn_setup_batch (struct dn_setup *setup, int64_t batch)
 {
     setup->batch = (double) batch;
     setup->padded = (double) batch * setup->graph->padding;
+    setup->computed = setup->padded * setup->share;
 }

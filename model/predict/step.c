@@ -17,8 +17,10 @@
 struct pass {
     double block_device[DN_N_DIRECTIONS]; /* seconds of the device's work in blocks */
     double device[DN_N_DIRECTIONS];       /* and in the other operators */
-    double host;  /* seconds that the host needs to launch it all */
-    double waits; /* more seconds that it waits, before the end */
+    double block_again; /* seconds of parts of blocks that are computed again */
+    double again;       /* and of other operators */
+    double host;        /* seconds that the host needs to launch it all */
+    double waits;       /* more seconds that it waits, before the end */
     double seconds;
     double block_seconds; /* of it in blocks */
 };
@@ -42,6 +44,8 @@ struct group {
     bool block;
     double device[DN_N_DIRECTIONS];
     double host[DN_N_DIRECTIONS];
+    double device_again; /* of parts that are computed again in the backward pass */
+    double host_again;
 };
 
 /* How many times the host launches the kernels of one device. nn.DataParallel drives
@@ -87,6 +91,9 @@ static void close_group (const struct dn_setup *c,
     if (recompute) {
         device += group->device[DN_FORWARD];
         host += group->host[DN_FORWARD];
+    } else {
+        device += group->device_again;
+        host += group->host_again;
     }
     if (waits_between (c)) {
         pass->waits += fmax (group->device[DN_FORWARD] - group->host[DN_FORWARD], 0)
@@ -107,15 +114,61 @@ static void close_group (const struct dn_setup *c,
 static void add_turn (const struct dn_setup *c,
                       const struct dn_rates *r,
                       const struct dn_turn *turn,
+                      bool again,
                       struct group *group,
                       struct pass *pass)
 {
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         double time = r->slowdown * turn->time[d];
+        double host = turn->launches[d] * r->launch_s * host_copies (c, d);
 
         group->device[d] += time;
-        group->host[d] += turn->launches[d] * r->launch_s * host_copies (c, d);
+        group->host[d] += host;
         (group->block ? pass->block_device : pass->device)[d] += time;
+        if (d == DN_FORWARD && again) {
+            group->device_again += time;
+            group->host_again += host;
+            *(group->block ? &pass->block_again : &pass->again) += time;
+        }
+    }
+}
+
+/* Selective checkpointing computes the scores of attention again where separate kernels
+ * made them.
+ */
+static bool is_done_again (const struct dn_setup *c,
+                           const struct dn_op *op,
+                           const struct dn_op *part)
+{
+    return c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE
+           && op->kind == DN_OP_ATTENTION && part->kind != DN_OP_ATTENTION
+           && part->kind != DN_OP_COPY;
+}
+
+/* Add one operator, or the kernels that run in its place. */
+static void add_operator (const struct dn_setup *c,
+                          const struct dn_rates *r,
+                          const struct dn_op *op,
+                          struct group *group,
+                          struct lag *lag,
+                          struct pass *pass)
+{
+    struct dn_op room[DN_PARTS_MAX];
+    int n;
+    const struct dn_op *parts =
+        dn_parts_of (c->spec, c->device, c->share, op, room, &n);
+
+    for (int i = 0; i < n; i++) {
+        const struct dn_op *part = &parts[i];
+        struct dn_turn turn;
+
+        dn_turn_of (c, r, part, &turn);
+        if (turn.block != group->block
+            || (!turn.block && (part->repeat != group->repeat || part->repeat <= 1)))
+            close_group (c, r, group, lag, pass);
+        group->repeat = part->repeat;
+        group->block = turn.block;
+        add_turn (c, r, &turn, is_done_again (c, op, part), group, pass);
     }
 }
 
@@ -134,17 +187,10 @@ static void find_pass (const struct dn_setup *c,
     *pass = (struct pass){.host = 0};
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
-        struct dn_turn turn;
 
         if (i % OPS_PER_LOOK == OPS_PER_LOOK - 1 && dn_deadline_passed (c->deadline))
             return;
-        dn_turn_of (c, op->kind == DN_OP_LOSS ? &loss : r, op, &turn);
-        if (turn.block != group.block
-            || (!turn.block && (op->repeat != group.repeat || op->repeat <= 1)))
-            close_group (c, r, &group, &lag, pass);
-        group.repeat = op->repeat;
-        group.block = turn.block;
-        add_turn (c, r, &turn, &group, pass);
+        add_operator (c, op->kind == DN_OP_LOSS ? &loss : r, op, &group, &lag, pass);
     }
     close_group (c, r, &group, &lag, pass);
     pass->seconds = pass->host + pass->waits + fmax (lag.now + lag.slope, lag.floor);
@@ -197,48 +243,63 @@ static double optimizer_host (const struct dn_setup *c, const struct dn_rates *r
            * r->launch_s;
 }
 
-static struct dn_op_time op_time (const struct dn_setup *c,
-                                  const struct dn_rates *r,
-                                  const struct dn_op *op,
-                                  bool recompute)
+/* Add the time of one kernel, or of equal ones. With 'again' they run twice. */
+static void add_op_time (const struct dn_setup *c,
+                         const struct dn_rates *r,
+                         const struct dn_op *op,
+                         bool again,
+                         struct dn_op_time *sum)
 {
-    struct dn_op_time time = {0};
     double slowdown = r->slowdown;
     struct dn_turn turn;
     double turns;
 
     dn_turn_of (c, r, op, &turn);
+    again |= c->spec->checkpointing == DN_CHECKPOINTING_FULL && turn.block;
     turns = turn.block ? pipeline (c, 1, 0) : pipeline (c, 0, 1);
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
-        double all = d == DN_FORWARD && recompute && turn.block ? 2 * turns : turns;
+        double all = d == DN_FORWARD && again ? 2 * turns : turns;
 
-        time.compute_s += all * turn.work[d].compute_s * slowdown;
-        time.memory_s += all * turn.work[d].memory_s * slowdown;
-        time.fixed_s +=
+        sum->compute_s += all * turn.work[d].compute_s * slowdown;
+        sum->memory_s += all * turn.work[d].memory_s * slowdown;
+        sum->fixed_s +=
             all * slowdown * (turn.work[d].wait_s + turn.launches[d] * r->kernel_s);
-        time.host_s += all * turn.launches[d] * r->launch_s * host_copies (c, d);
-        time.flops += all * turn.work[d].flops;
-        time.bytes += all * turn.work[d].bytes;
+        sum->host_s += all * turn.launches[d] * r->launch_s * host_copies (c, d);
+        sum->flops += all * turn.work[d].flops;
+        sum->bytes += all * turn.work[d].bytes;
     }
-    time.forward_s = turns * turn.time[DN_FORWARD] * slowdown;
-    time.backward_data_s = turns * turn.time[DN_DATA] * slowdown;
-    time.backward_weight_s = turns * turn.time[DN_WEIGHT] * slowdown;
-    time.recompute_s = recompute && turn.block ? time.forward_s : 0;
-    return time;
+    sum->forward_s += turns * turn.time[DN_FORWARD] * slowdown;
+    sum->backward_data_s += turns * turn.time[DN_DATA] * slowdown;
+    sum->backward_weight_s += turns * turn.time[DN_WEIGHT] * slowdown;
+    sum->recompute_s += again ? turns * turn.time[DN_FORWARD] * slowdown : 0;
+}
+
+static void find_op_time (const struct dn_setup *c,
+                          const struct dn_rates *r,
+                          const struct dn_op *op,
+                          struct dn_op_time *time)
+{
+    struct dn_op room[DN_PARTS_MAX];
+    int n;
+    const struct dn_op *parts =
+        dn_parts_of (c->spec, c->device, c->share, op, room, &n);
+
+    *time = (struct dn_op_time){0};
+    for (int i = 0; i < n; i++)
+        add_op_time (c, r, &parts[i], is_done_again (c, op, &parts[i]), time);
 }
 
 void dn_step_operators (const struct dn_setup *c, struct dn_op_time times[])
 {
     struct dn_rates r;
     struct dn_rates loss;
-    bool recompute = c->spec->checkpointing == DN_CHECKPOINTING_FULL;
 
     dn_rates_init (&r, c);
     dn_rates_of_loss (&loss, c, &r);
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
 
-        times[i] = op_time (c, op->kind == DN_OP_LOSS ? &loss : &r, op, recompute);
+        find_op_time (c, op->kind == DN_OP_LOSS ? &loss : &r, op, &times[i]);
     }
 }
 
@@ -256,6 +317,9 @@ static void fill_stages (const struct dn_setup *c,
     if (c->spec->checkpointing == DN_CHECKPOINTING_FULL)
         estimate->stage_s[DN_STAGE_RECOMPUTE] =
             pipeline (c, pass->block_device[DN_FORWARD], 0);
+    else
+        estimate->stage_s[DN_STAGE_RECOMPUTE] =
+            pipeline (c, pass->block_again, pass->again);
     estimate->stage_s[DN_STAGE_OPTIMIZER] =
         optimizer_time (c)
         * dn_power_slowdown (c->constants, c->device, c->spec->power_limit);

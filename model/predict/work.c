@@ -65,6 +65,28 @@ static void take_measured (const struct dn_setup *c, struct dn_rates *r)
         c, DN_RATE_CONV, r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32, &r->conv);
 }
 
+/* Rates of attention in one kernel. On ordinary units products take nearly all of its
+ * time, and it runs at their rate.
+ */
+static void set_attention_rates (const struct dn_setup *c,
+                                 struct dn_rates *r,
+                                 double peak)
+{
+    const struct dn_constants *k = c->constants;
+    double factor = c->device->arch >= DN_ARCH_HOPPER ? k->flash_hopper : 1;
+    double found = peak * factor;
+
+    if (!r->tensor) {
+        r->flash = r->fused = (struct dn_attention_rates){r->linear, r->linear};
+        return;
+    }
+    take_rate (c, DN_RATE_LINEAR, k->seen_linear_tensor, &found);
+    r->flash = (struct dn_attention_rates){found * k->flash_forward,
+                                           found * k->flash_backward};
+    r->fused = (struct dn_attention_rates){found * k->fused_forward,
+                                           found * k->fused_backward};
+}
+
 double dn_bandwidth (const struct dn_setup *c)
 {
     return c->device->measured.stream > 0
@@ -116,6 +138,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->kernel_s *= k->ngc_launch;
     }
     take_measured (c, r);
+    set_attention_rates (c, r, peak);
 }
 
 /* A loss is not fused. */
@@ -172,7 +195,7 @@ static double relayout (const struct dn_setup *c,
                      ? op->dims == 3
                      : op->dims == 1 && op->batches == 1 && r->tensor;
 
-    return op->kind == DN_OP_CONV && moved ? 2 * (op->in + op->out) * c->padded : 0;
+    return op->kind == DN_OP_CONV && moved ? 2 * (op->in + op->out) * c->computed : 0;
 }
 
 /* Seconds that the kernels of an operator wait for one another in one pass, unless the
@@ -202,7 +225,7 @@ static void set_product (struct dn_work *work,
     double padded = padding (rows, columns, r->tile);
 
     set_traffic (work, (elements + relayout (c, r, op)) * r->bytes, r->memory);
-    work->flops = op->flops * c->padded;
+    work->flops = op->flops * c->computed;
     if (op->kind == DN_OP_CONV && op->batches > 1) {
         work->compute_s = work->flops / fmin (r->grouped * op->n, r->conv);
         return;
@@ -253,7 +276,7 @@ static void light_work (const struct dn_setup *c,
                         const struct dn_op *op,
                         struct dn_work work[DN_N_DIRECTIONS])
 {
-    double elements = fmax (op->in, op->out) * c->padded;
+    double elements = fmax (op->in, op->out) * c->computed;
     double element = op->single ? fmax (r->bytes, 4) : r->bytes;
     double forward;
     double backward;
@@ -268,6 +291,28 @@ static void light_work (const struct dn_setup *c,
     work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = wait_time (c, op);
 }
 
+/* The backward pass of attention over its forward pass: five products, not two. */
+#define ATTENTION_BACKWARD 2.5
+
+/* Attention in one kernel. Backward it reads query, key, value, output and the output's
+ * gradient, and writes three gradients.
+ */
+static void set_attention (struct dn_work *work,
+                           const struct dn_setup *c,
+                           const struct dn_rates *r,
+                           const struct dn_op *op,
+                           bool backward)
+{
+    bool flash = dn_attention_way (c->spec, c->device, op) == DN_ATTENTION_FLASH
+                 && !dn_attention_is_first (c->spec);
+    const struct dn_attention_rates *rates = flash ? &r->flash : &r->fused;
+    double elements = (op->in + op->out) * (backward ? 2 : 1) * c->computed;
+
+    set_traffic (work, elements * r->bytes, r->memory);
+    work->flops = op->flops * c->computed * (backward ? ATTENTION_BACKWARD : 1);
+    work->compute_s = work->flops / (backward ? rates->backward : rates->forward);
+}
+
 /* Find the work of one pass of one operator on the device, by direction. 'work' is zero
  * at first, and remains so in a direction that the operator does not have.
  */
@@ -276,10 +321,10 @@ static void find_work (const struct dn_setup *c,
                        const struct dn_op *op,
                        struct dn_work work[DN_N_DIRECTIONS])
 {
-    double in = op->in * c->padded;
-    double out = op->out * c->padded;
+    double in = op->in * c->computed;
+    double out = op->out * c->computed;
     double all = in + out + op->weights * op->calls;
-    double rows = op->m * c->padded;
+    double rows = op->m * c->computed;
     bool forward_only = op->frozen || c->graph->whole_step;
     bool data = !forward_only && !op->first;
     bool weight = !forward_only && !dn_op_is_frozen (op);
@@ -300,6 +345,11 @@ static void find_work (const struct dn_setup *c,
             set_product (&work[DN_DATA], c, r, op, op->m, op->k, in + out);
             scale (&work[DN_DATA], 2);
         }
+        break;
+    case DN_OP_ATTENTION:
+        set_attention (&work[DN_FORWARD], c, r, op, false);
+        if (!forward_only)
+            set_attention (&work[DN_DATA], c, r, op, true);
         break;
     case DN_OP_EMBEDDING: /* gather; scatter, into a dense gradient or row by row */
         set_traffic (&work[DN_FORWARD], 2 * out * r->bytes, r->memory);

@@ -7,6 +7,12 @@
 
 #include "predict/stages.h"
 
+/* FLOP/s of attention in one kernel. */
+struct dn_attention_rates {
+    double forward;
+    double backward;
+};
+
 /* Rates of one precision on one device, with the stack's factors. */
 struct dn_rates {
     double bytes;   /* of an activation element */
@@ -20,7 +26,9 @@ struct dn_rates {
     double kernel_s;
     double slowdown; /* of kernels under the board's power limit */
     double tile;     /* side of an output tile */
-    bool tensor;     /* on matrix units */
+    struct dn_attention_rates flash;
+    struct dn_attention_rates fused;
+    bool tensor; /* on matrix units */
 };
 
 /* The three directions of an operator: forward, gradient of the activation, gradient of

@@ -435,6 +435,11 @@ int dn_spec_resolve (struct dn_spec *spec,
                      int64_t n_gpus,
                      struct dn_err *err);
 
+/* The version that torch= states as 100 * major + minor, or -1 if it was not given or
+ * is none.
+ */
+int dn_spec_torch (const struct dn_spec *spec);
+
 /* Optimizer steps of one training, or -1 when the amount of work was not given. */
 double dn_spec_steps (const struct dn_spec *spec);
 

@@ -271,10 +271,12 @@ static void add_layer (struct dn_build *build,
                        struct dn_shape *memory,
                        const struct dn_experts *experts)
 {
+    struct dn_attention self = body->attention;
     struct dn_attention cross = body->attention;
 
+    self.causal = memory;
     cross.memory = memory;
-    dn_transformer_add_attention (build, body, &body->attention);
+    dn_transformer_add_attention (build, body, &self);
     if (memory)
         dn_transformer_add_attention (build, body, &cross);
     if (experts)
@@ -325,6 +327,7 @@ static struct dn_transformer read_body (struct dn_build *build,
     body.attention.bias = style->bias;
     body.attention.out_bias = style->bias;
     body.attention.dropout = style->attention_dropout;
+    body.attention.composed = style->relative;
     return body;
 }
 
