@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/hf_config.h"
 #include "import/hlo_layers.h"
 #include "import/onnx_layers.h"
 #include "output/grid.h"
 #include "output/json.h"
 #include "output/show.h"
+#include "subject.h"
 
 enum {
     OPTION_HLO,
@@ -42,6 +44,7 @@ static const struct dn_option options[] = {
 struct call {
     const char *hlo;
     const char *onnx;
+    const char *config; /* of Hugging Face: the first argument */
     const char *out;
     int64_t batch; /* 0: to be found */
     enum dn_hlo_pass pass;
@@ -119,11 +122,19 @@ static int take_options (const struct dn_command *self,
     while ((option = dn_options_next (given)) >= 0)
         if (take_option (given, option, call) < 0)
             return -1;
-    if (option != DN_OPTION_END || !dn_options_count (given, 0, 1))
+    if (option != DN_OPTION_END || !dn_options_count (given, 0, 2))
         return -1;
-    if (!call->hlo == !call->onnx)
+    if (given->n_args > 0 && dn_subject_is_sidecar (given->args[0]))
+        call->config = given->args[0];
+    if (given->n_args > (call->config ? 2 : 1))
+        wrong = "more than one SPEC";
+    else if (call->config) {
+        if (call->hlo || call->onnx || call->batch > 0 || call->pass_given
+            || call->sizes.n_symbols > 0)
+            wrong = "a config.json: only --out applies";
+    } else if (!call->hlo == !call->onnx)
         wrong = call->hlo ? "--hlo and --onnx: expected one of them"
-                          : "--hlo=FILE or --onnx=FILE is missing";
+                          : "--hlo=FILE, --onnx=FILE or a config.json is missing";
     else if (call->onnx && call->pass_given)
         wrong = "--step, --forward: an ONNX model is a forward pass";
     else if (call->hlo && call->sizes.n_symbols > 0)
@@ -302,19 +313,57 @@ static int import_onnx (struct call *call, struct dn_sidecar *sidecar, bool json
     return DN_EXIT_DONE;
 }
 
+/* The sidecar of a config.json has keys only, which 'keys' (may be NULL) override. */
+static int import_config (const struct call *call, const char *keys, bool json)
+{
+    dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    dn_cleanup (dn_graph_free) struct dn_graph graph = {0};
+    dn_cleanup (dn_json_free) struct json_object *document = NULL;
+    const char *path = call->config[0] == '@' ? call->config + 1 : call->config;
+    struct dn_err err = {0};
+
+    if (dn_read_input (path, &text, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (dn_hf_config_read (dn_span_of (text), &sidecar.spec, &err) < 0) {
+        dn_err_wrap (&err, "%s", path);
+        return dn_fail (DN_EXIT_DATA, &err);
+    }
+    if (keys && dn_spec_read (dn_span_of (keys), &sidecar.spec, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (dn_graph_build (&sidecar.spec, &graph, &err) < 0
+        || write_sidecar (call, &sidecar, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    if (call->out && json) {
+        document = json_object_new_object ();
+        json_object_object_add (document, "spec", dn_show_spec_json (&sidecar.spec));
+        dn_json_add_real (document, "params", graph.params);
+        dn_json_print (document);
+    } else if (call->out) {
+        printf ("%s: %s parameters\n",
+                sidecar.spec.model,
+                dn_show_count (graph.params).text);
+    }
+    return DN_EXIT_DONE;
+}
+
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
     struct call call = {.pass = DN_HLO_PASS_GUESS};
+    const char *keys;
     struct dn_err err = {0};
     dn_cleanup (dn_sidecar_free) struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
 
     dn_options_begin (&given, self, argc, argv);
     if (take_options (self, &given, &call) < 0)
         return given.exit_code;
-    if (given.n_args > 0
-        && dn_spec_read (dn_span_of (given.args[0]), &sidecar.spec, &err) < 0)
+    keys = call.config ? given.args[1] : given.args[0];
+    if (given.n_args > (call.config ? 1 : 0)
+        && dn_spec_read (dn_span_of (keys), &sidecar.spec, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    if (call.config)
+        return import_config (&call, given.n_args > 1 ? keys : NULL, given.json);
     return call.hlo ? import_hlo (&call, &sidecar, given.json)
                     : import_onnx (&call, &sidecar, given.json);
 }
@@ -322,7 +371,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
 const struct dn_command dn_cmd_import = {
     .name = "import",
     .summary = "Make a sidecar from another program's description of a network",
-    .arguments = "[SPEC]",
+    .arguments = "[CONFIG.json] [SPEC]",
     .options = options,
     .run = run,
 };

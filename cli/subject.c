@@ -4,11 +4,13 @@
  */
 #include "subject.h"
 
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common.h"
 #include "host/carry.h"
+#include "import/hf_config.h"
 
 /* dn_predict () takes this as unknown: the run then has all CPUs that it needs. */
 #define CPUS_UNKNOWN (-1)
@@ -72,18 +74,37 @@ bool dn_subject_is_sidecar (const char *argument)
                && strcmp (argument + len - sizeof (suffix) + 1, suffix) == 0);
 }
 
+/* A sidecar, or a config.json of Hugging Face. */
+static int read_description (const char *text,
+                             struct dn_sidecar *sidecar,
+                             struct dn_err *err)
+{
+    if (dn_hf_config_is (dn_span_of (text)))
+        return dn_hf_config_read (dn_span_of (text), &sidecar->spec, err);
+    return dn_sidecar_read (dn_span_of (text), sidecar, err);
+}
+
 int dn_subject_read_sidecar (const char *argument,
                              struct dn_subject *subject,
                              struct dn_err *err)
 {
-    const char *path = argument[0] == '@' ? argument + 1 : argument;
+    struct dn_note note = dn_note_of_option (argument);
     struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
     dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_spec own;
+    char path[PATH_MAX];
 
-    if (dn_read_input (path, &text, err) < 0)
+    if (dn_span_copy (note.file, path, sizeof (path), "file", err) < 0
+        || dn_read_input (path, &text, err) < 0)
         return -1;
-    if (dn_sidecar_read (dn_span_of (text), &sidecar, err) < 0)
+    if (read_description (text, &sidecar, err) < 0)
         return dn_err_wrap (err, "%s", path);
+    own = sidecar.spec;
+    if (note.pairs.len > 0 && dn_spec_read (note.pairs, &sidecar.spec, err) < 0) {
+        dn_sidecar_free (&sidecar);
+        return -1;
+    }
+    sidecar.layers.overridden = dn_describe_overridden (&own, &sidecar.spec);
     subject->spec = sidecar.spec;
     subject->layers = sidecar.layers;
     return 0;
@@ -122,7 +143,7 @@ int dn_subject_carry (const struct dn_site *site,
                       char **sidecar,
                       struct dn_err *err)
 {
-    if (dn_carry_option (job->option, sidecar, err) < 0)
+    if (dn_carry_option (job->option, dn_hf_config_convert, sidecar, err) < 0)
         return -1;
     job->sidecar = *sidecar;
     if (!*sidecar && dn_carry_comment (job, site->sidecar_dir, sidecar, err) < 0)

@@ -16,7 +16,9 @@ struct dn_subject {
     int64_t user; /* whose history counts; the caller of the command unless changed */
 };
 
-/* Is the argument a sidecar's path: "@FILE", or a name that ends in .json? */
+/* Is the argument a sidecar's path: "@FILE", "@FILE,key=value", or a name that ends in
+ * .json? The file may also be a config.json of Hugging Face.
+ */
 bool dn_subject_is_sidecar (const char *argument);
 
 /* Read that sidecar into spec and layers; nothing is derived from them. */

@@ -10,7 +10,26 @@
 #include "graph/sidecar.h"
 #include "spec/spec.h"
 
-int dn_carry_option (const char *option, char **sidecar, struct dn_err *err)
+/* Check and compact 'text' after its conversion. */
+static int compact (const char *text,
+                    dn_carry_convert_f convert,
+                    char **sidecar,
+                    struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *converted = NULL;
+
+    if (convert && convert (dn_span_of (text), &converted, err) < 0)
+        return -1;
+    return dn_sidecar_compact (dn_span_of (converted ? converted : text),
+                               DN_SIDECAR_HANDOVER_MAX,
+                               sidecar,
+                               err);
+}
+
+int dn_carry_option (const char *option,
+                     dn_carry_convert_f convert,
+                     char **sidecar,
+                     struct dn_err *err)
 {
     struct dn_note note = dn_note_of_option (option);
     dn_cleanup (dn_free_ptr) char *text = NULL;
@@ -22,8 +41,7 @@ int dn_carry_option (const char *option, char **sidecar, struct dn_err *err)
     if (dn_span_copy (note.file, path, sizeof (path), "file", err) < 0
         || dn_file_read (path, DN_SIDECAR_CLIENT_MAX, &text, err) < 0)
         return dn_err_wrap (err, "--dnnest");
-    if (dn_sidecar_compact (dn_span_of (text), DN_SIDECAR_HANDOVER_MAX, sidecar, err)
-        == 0)
+    if (compact (text, convert, sidecar, err) == 0)
         return 0;
     dn_err_wrap (err, "%s", dn_quote (note.file.text, note.file.len).text);
     return dn_err_wrap (err, "--dnnest");

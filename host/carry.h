@@ -20,10 +20,21 @@
  */
 #define DN_CARRY_AUTOMATIC "_SLURM_SPANK_OPTION_dnnest_dnnest"
 
-/* On the client: read the file that the option names, check and compact it. '*sidecar'
- * is freed with free (), NULL where the option names no file. Return -1 with 'err'.
+/* Makes a sidecar of a text in another format, to be freed with free (); *sidecar is
+ * NULL where the text has none that it knows. Return -1 with 'err'.
  */
-int dn_carry_option (const char *option, char **sidecar, struct dn_err *err);
+typedef int (*dn_carry_convert_f) (struct dn_span text,
+                                   char **sidecar,
+                                   struct dn_err *err);
+
+/* On the client: read the file that the option names, convert it ('convert' may be
+ * NULL), check and compact it. '*sidecar' is freed with free (), NULL where the option
+ * names no file. Return -1 with 'err'.
+ */
+int dn_carry_option (const char *option,
+                     dn_carry_convert_f convert,
+                     char **sidecar,
+                     struct dn_err *err);
 
 /* On the server: read the file that the comment of 'job' names, below 'dir'
  * (SidecarDir=, "": off), if the job's owner owns it. Nothing is read for a job that

@@ -17,7 +17,8 @@ double dn_op_backward (const struct dn_op_time *time)
 static bool is_product (const struct dn_op *op)
 {
     return op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR
-           || op->kind == DN_OP_MATMUL || op->kind == DN_OP_RNN;
+           || op->kind == DN_OP_MATMUL || op->kind == DN_OP_ATTENTION
+           || op->kind == DN_OP_RNN;
 }
 
 struct dn_shown dn_op_size (const struct dn_op *op)

@@ -1,9 +1,10 @@
-/* attention.c - multi-head attention as its kernels
+/* attention.c - multi-head attention: its layers, and one operator between them
  *
- * Unfused, as eager PyTorch and Megatron run it: a product for the scores, scaling and
- * mask, softmax, dropout, a product with the values. The probabilities and the output
- * of their dropout are kept: the 5 a s / h of Korthikanti et al. (arXiv 2205.05198, eq.
- * 2).
+ * The operator says what is computed, not how. Its numbers are those of separate
+ * kernels, as eager PyTorch before 2.0 and Megatron run them: a product for the scores,
+ * scaling and mask, softmax, dropout, a product with the values. The probabilities and
+ * the output of their dropout are kept: the 5 a s / h of Korthikanti et al. (arXiv
+ * 2205.05198, eq. 2). Fused kernels are derived in predict/.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,7 +14,8 @@
 struct sizes {
     double heads;
     double kv_heads;
-    double dim;    /* of a head */
+    double dim;    /* of a head's query and key */
+    double value;  /* of a head's value */
     double tokens; /* of the queries */
     double keys;   /* and values */
 };
@@ -22,22 +24,26 @@ static struct sizes measure (const struct dn_build *build,
                              const struct dn_attention *attention)
 {
     const struct dn_shape *memory = attention->memory ? attention->memory : &build->at;
+    double dim = attention->head_dim;
 
     return (struct sizes){
         .heads = attention->heads,
         .kv_heads = attention->kv_heads > 0 ? attention->kv_heads : attention->heads,
-        .dim = attention->head_dim,
+        .dim = dim,
+        .value = attention->value_dim > 0 ? attention->value_dim : dim,
         .tokens = dn_shape_positions (&build->at),
         .keys = dn_shape_positions (memory) + attention->memory_keys,
     };
 }
 
-/* The layers of keys and values, which are equal. The cursor does not move. */
+/* The layers of keys and values. The cursor does not move. */
 static void add_key_value (struct dn_build *build,
                            const struct dn_attention *attention,
                            const struct sizes *size,
                            struct dn_shape *memory)
 {
+    bool key_bias = attention->bias && !attention->no_key_bias;
+    bool equal = size->value == size->dim && key_bias == attention->bias;
     struct dn_shape at = build->at;
     double outer;
 
@@ -47,20 +53,41 @@ static void add_key_value (struct dn_build *build,
         dn_build_keep (build);
     memory->kept = true;
     build->at.kept = true;
-    build->role = DN_ROLE_KEY_VALUE;
-    if (attention->no_key_bias) {
-        struct dn_shape start = build->at;
-
-        dn_build_linear (build, size->kv_heads * size->dim, false);
-        build->at = start;
-        build->role = DN_ROLE_KEY_VALUE;
-        dn_build_linear (build, size->kv_heads * size->dim, attention->bias);
-    } else {
-        outer = dn_build_repeat (build, 2);
-        dn_build_linear (build, size->kv_heads * size->dim, attention->bias);
-        dn_build_repeat_end (build, outer);
+    outer = dn_build_repeat (build, equal ? 2 : 1);
+    build->role = equal ? DN_ROLE_KEY_VALUE : DN_ROLE_KEY;
+    dn_build_linear (build, size->kv_heads * size->dim, key_bias);
+    dn_build_repeat_end (build, outer);
+    if (!equal) {
+        build->at = *memory;
+        build->at.dim[0] += attention->memory_keys;
+        build->role = DN_ROLE_VALUE;
+        dn_build_linear (build, size->kv_heads * size->value, attention->bias);
     }
     build->at = at;
+}
+
+/* The layers of multi-latent attention. The cursor is then on the query. */
+static void add_latent (struct dn_build *build,
+                        const struct dn_attention *attention,
+                        const struct sizes *size)
+{
+    double content = size->dim - attention->rope_dim;
+    struct dn_shape source = build->at;
+    struct dn_shape query;
+
+    if (attention->query_rank > 0) {
+        dn_build_linear (build, attention->query_rank, attention->bias);
+        dn_build_norm (build, DN_NORM_RMS);
+    }
+    dn_build_linear (build, size->heads * size->dim, false);
+    query = build->at;
+    build->at = source;
+    build->at.kept = true;
+    dn_build_linear (build, attention->latent + attention->rope_dim, attention->bias);
+    build->at.channels = attention->latent;
+    dn_build_norm (build, DN_NORM_RMS);
+    dn_build_linear (build, size->heads * (content + size->value), false);
+    build->at = query;
 }
 
 /* The layers before the products. The cursor is then on the query. */
@@ -71,6 +98,10 @@ static void add_projections (struct dn_build *build,
     struct dn_shape source = build->at;
     double features = size->heads * size->dim;
 
+    if (attention->latent > 0) {
+        add_latent (build, attention, size);
+        return;
+    }
     if (attention->fused) {
         /* Tokens of the memory pass through the same layer; their queries are dropped.
          */
@@ -79,8 +110,9 @@ static void add_projections (struct dn_build *build,
             dn_build_copy (build);
         }
         build->role = DN_ROLE_QKV;
-        dn_build_linear (
-            build, features + 2 * size->kv_heads * size->dim, attention->bias);
+        dn_build_linear (build,
+                         features + size->kv_heads * (size->dim + size->value),
+                         attention->bias);
         build->at.channels = features;
         build->at.dim[0] = size->tokens;
         return;
@@ -92,51 +124,69 @@ static void add_projections (struct dn_build *build,
         build, attention, size, attention->memory ? attention->memory : &source);
 }
 
+/* The norm of queries or of keys, 'heads' of them at 'positions'. */
 static void add_query_norm (struct dn_build *build,
+                            const struct dn_attention *attention,
                             double heads,
-                            double positions,
                             double dim,
-                            enum dn_query_norm norm)
+                            double positions)
 {
-    double elements = heads * positions * dim;
-    double features = norm == DN_QUERY_NORM_HEAD ? dim : heads * dim;
-    struct dn_op op = {.kind = DN_OP_NORM,
-                       .in = elements,
-                       .out = elements,
-                       .weights = features,
-                       .params = features,
-                       .tensors = 1,
-                       .saved = 2 * elements};
+    bool each = attention->query_norm == DN_QUERY_NORM_HEAD;
+    struct dn_shape at = build->at;
 
-    dn_build_op (build, &op);
+    build->at = (struct dn_shape){.channels = each ? dim : heads * dim,
+                                  .dim = {each ? heads * positions : positions},
+                                  .n_dims = 1};
+    dn_build_norm (build, DN_NORM_RMS);
+    build->at = at;
 }
 
 /* Query and key rotated by their positions: two products, a rotation and a sum, of
- * both. The features that are not rotated are joined to them.
+ * both. In multi-latent attention of the part with the position, whose key is then
+ * copied to all heads beside the rest; where a share is rotated, the rest is joined
+ * too.
  */
 static void add_rotation (struct dn_build *build,
-                          const struct sizes *size,
-                          double share)
+                          const struct dn_attention *attention,
+                          const struct sizes *size)
 {
+    bool latent = attention->latent > 0;
+    double dim = latent ? attention->rope_dim : size->dim;
+    double kv_heads = latent ? 1 : size->kv_heads;
+    double share = attention->rotary_share > 0 ? attention->rotary_share : 1;
     double elements =
-        size->dim * (size->heads * size->tokens + size->kv_heads * size->keys);
-    double rotated = share > 0 ? share * elements : elements;
+        share * dim * (size->heads * size->tokens + kv_heads * size->keys);
+    double joined =
+        size->dim
+        * (size->heads * size->tokens + (latent ? size->heads : kv_heads) * size->keys);
     struct dn_op op = {
-        .kind = DN_OP_ELEMENTWISE, .repeat = 4, .in = rotated, .out = rotated};
-    struct dn_op join = {.kind = DN_OP_COPY, .in = elements, .out = elements};
+        .kind = DN_OP_ELEMENTWISE, .repeat = 4, .in = elements, .out = elements};
+    struct dn_op join = {.kind = DN_OP_COPY, .in = joined, .out = joined};
 
     dn_build_op (build, &op);
-    if (rotated < elements)
+    if (latent || share < 1)
         dn_build_op (build, &join);
 }
 
-/* A column of learned scores is joined for the softmax, and removed after it. */
+/* Scores through a scaled tanh, whose output is kept. */
+static void add_cap (struct dn_build *build, const struct sizes *size)
+{
+    double scores = size->heads * size->tokens * size->keys;
+    struct dn_op cap = {
+        .kind = DN_OP_ACTIVATION, .in = scores, .out = scores, .saved = scores};
+    struct dn_op scale = {
+        .kind = DN_OP_ELEMENTWISE, .repeat = 2, .in = scores, .out = scores};
+
+    dn_build_op (build, &cap);
+    dn_build_op (build, &scale);
+}
+
+/* A learned score per head, which joins those of the keys. */
 static void add_sinks (struct dn_build *build, const struct sizes *size)
 {
-    double elements = size->heads * size->tokens * size->keys;
     struct dn_op op = {.kind = DN_OP_COPY,
-                       .in = elements,
-                       .out = elements,
+                       .in = size->heads,
+                       .out = size->heads,
                        .weights = size->heads,
                        .params = size->heads,
                        .tensors = 1};
@@ -144,44 +194,43 @@ static void add_sinks (struct dn_build *build, const struct sizes *size)
     dn_build_op (build, &op);
 }
 
-/* Transposes to (heads, tokens, size) and back; shared keys are copied to all heads. */
-static void add_transposes (struct dn_build *build, const struct sizes *size)
+void dn_op_set_attention (struct dn_op *op)
 {
-    double query = size->heads * size->tokens * size->dim;
-    double pair = 2 * size->heads * size->keys * size->dim;
-    struct dn_op op = {.kind = DN_OP_COPY, .in = query + pair, .out = query + pair};
+    double query = op->batches * op->m * op->k;
+    double scores = op->batches * op->m * op->n;
+    double pair = op->n * (op->k + op->value_dim); /* of one head */
 
-    dn_build_op (build, &op);
+    op->kind = DN_OP_ATTENTION;
+    op->flops = 2 * scores * (op->k + op->value_dim);
+    op->in = query + op->kv_heads * pair;
+    op->out = op->batches * op->m * op->value_dim;
+    op->saved = query + op->batches * pair + scores * (op->dropout ? 2 : 1) + op->out;
+    op->masks = op->dropout ? scores : 0;
 }
 
-static void add_products (struct dn_build *build,
-                          const struct dn_attention *attention,
-                          const struct sizes *size)
+/* The operator. The cursor is then on its output, which it keeps. */
+static void add_core (struct dn_build *build,
+                      const struct dn_attention *attention,
+                      const struct sizes *size)
 {
-    double query = size->heads * size->tokens * size->dim;
-    double key = size->heads * size->keys * size->dim;
-    struct dn_shape scores = {
-        .channels = size->heads * size->keys, .dim = {size->tokens}, .n_dims = 1};
-    struct dn_shape at = build->at;
+    struct dn_op op = {.m = size->tokens,
+                       .n = size->keys,
+                       .k = size->dim,
+                       .batches = size->heads,
+                       .kv_heads = size->kv_heads,
+                       .value_dim = size->value,
+                       .window = attention->window,
+                       .causal = attention->causal,
+                       .masked = !attention->unmasked,
+                       .dropout = attention->dropout,
+                       .composed = attention->composed || attention->capped,
+                       .moved = true};
 
-    dn_build_matmul (
-        build, size->heads, size->tokens, size->keys, size->dim, query + key);
-    build->at = scores;
-    dn_build_elementwise (build, attention->unmasked ? 1 : 2);
-    if (attention->capped) {
-        dn_build_activation (build, DN_ACTIVATION_SIGMOID);
-        dn_build_elementwise (build, 2);
-    }
-    if (attention->sinks)
-        add_sinks (build, size);
-    dn_build_softmax (build);
-    if (attention->dropout) {
-        dn_build_dropout (build);
-        dn_build_keep (build);
-    }
-    dn_build_matmul (build, size->heads, size->tokens, size->dim, size->keys, key);
-    build->at = at;
-    build->at.kept = false;
+    dn_op_set_attention (&op);
+    dn_build_op (build, &op);
+    build->at.channels = size->heads * size->value;
+    build->at.kept = true;
+    build->at.input = false;
 }
 
 void dn_build_attention_products (struct dn_build *build,
@@ -192,10 +241,12 @@ void dn_build_attention_products (struct dn_build *build,
     if (build->failed)
         return;
     if (attention->rotary)
-        add_rotation (build, &size, attention->rotary_share);
-    add_transposes (build, &size);
-    add_products (build, attention, &size);
-    dn_build_copy (build);
+        add_rotation (build, attention, &size);
+    if (attention->capped)
+        add_cap (build, &size);
+    if (attention->sinks)
+        add_sinks (build, &size);
+    add_core (build, attention, &size);
 }
 
 void dn_build_attention (struct dn_build *build, const struct dn_attention *attention)
@@ -207,10 +258,8 @@ void dn_build_attention (struct dn_build *build, const struct dn_attention *atte
         return;
     add_projections (build, attention, &size);
     if (attention->query_norm != DN_QUERY_NORM_NONE) {
-        add_query_norm (
-            build, size.heads, size.tokens, size.dim, attention->query_norm);
-        add_query_norm (
-            build, size.kv_heads, size.keys, size.dim, attention->query_norm);
+        add_query_norm (build, attention, size.heads, size.dim, size.tokens);
+        add_query_norm (build, attention, size.kv_heads, size.dim, size.keys);
     }
     dn_build_attention_products (build, attention);
     build->role = DN_ROLE_ATTENTION_OUT;

@@ -355,7 +355,7 @@ double dn_build_round (double channels, double divisor)
 static bool is_product (enum dn_op_kind kind)
 {
     return kind == DN_OP_CONV || kind == DN_OP_LINEAR || kind == DN_OP_MATMUL
-           || kind == DN_OP_RNN;
+           || kind == DN_OP_ATTENTION || kind == DN_OP_RNN;
 }
 
 static void sum_up (struct dn_build *build)

@@ -255,15 +255,17 @@ void dn_build_matmul (struct dn_build *build,
                       double n,
                       double k,
                       double saved);
-/* Query, key, value and output layers, the two products, scaling, mask, softmax,
- * dropout and the transposes between them.
- */
+/* Query, key, value and output layers, and attention between them. */
 void dn_build_attention (struct dn_build *build, const struct dn_attention *attention);
 /* The same without its layers: the cursor is on the queries, and then on what the
  * output layer reads.
  */
 void dn_build_attention_products (struct dn_build *build,
                                   const struct dn_attention *attention);
+/* Fill kind, flops, in, out, saved and masks of attention from its sizes (m, n, k,
+ * batches, kv_heads, value_dim) and 'dropout'. It keeps its output, too.
+ */
+void dn_op_set_attention (struct dn_op *op);
 /* Rows of a table with 'rows' rows; the cursor gets 'features' features. */
 void dn_build_embedding (struct dn_build *build, double rows, double features);
 /* The same table again. */

@@ -14,8 +14,7 @@ struct dn_carriers dn_carriers_of (const struct dn_job *job)
                                 .option = job->option};
 }
 
-/* The keys of the network in 'own', the sidecar's, that have another value in 'all'. */
-static struct dn_keyset find_overridden (const struct dn_spec *own,
+struct dn_keyset dn_describe_overridden (const struct dn_spec *own,
                                          const struct dn_spec *all)
 {
     struct dn_keyset overridden = {{0}};
@@ -57,7 +56,7 @@ static int describe (const struct dn_carriers *carriers,
     own = sidecar->spec;
     if (dn_spec_collect (carriers, &sidecar->spec, state, err) < 0)
         return -1;
-    sidecar->layers.overridden = find_overridden (&own, &sidecar->spec);
+    sidecar->layers.overridden = dn_describe_overridden (&own, &sidecar->spec);
     if (*state == DN_METADATA_NONE && carriers->sidecar)
         *state = DN_METADATA_GIVEN;
     return 0;

@@ -26,4 +26,8 @@ int dn_describe (const struct dn_carriers *carriers,
                  enum dn_metadata *state,
                  struct dn_err *err);
 
+/* The keys of the network in 'own', a sidecar's, that have another value in 'all'. */
+struct dn_keyset dn_describe_overridden (const struct dn_spec *own,
+                                         const struct dn_spec *all);
+
 #endif

@@ -13,6 +13,7 @@ static const char *const kind_text[] = {
     [DN_OP_CONV] = "conv",
     [DN_OP_LINEAR] = "linear",
     [DN_OP_MATMUL] = "matmul",
+    [DN_OP_ATTENTION] = "attention",
     [DN_OP_EMBEDDING] = "embedding",
     [DN_OP_RNN] = "rnn",
     [DN_OP_NORM] = "norm",
@@ -107,7 +108,8 @@ int dn_graph_check (const struct dn_graph *graph,
     if (spec->cp <= 1)
         return 0;
     for (int i = 0; i < graph->n_ops; i++)
-        if (graph->ops[i].kind == DN_OP_SOFTMAX)
+        if (graph->ops[i].kind == DN_OP_SOFTMAX
+            || graph->ops[i].kind == DN_OP_ATTENTION)
             return 0;
     return dn_err_set (err,
                        DN_E_RANGE,

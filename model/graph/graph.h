@@ -19,6 +19,7 @@ enum dn_op_kind {
     DN_OP_CONV,        /* any convolution; groups > 1 for grouped and depthwise */
     DN_OP_LINEAR,      /* a matrix product with weights */
     DN_OP_MATMUL,      /* a batched product of two activations */
+    DN_OP_ATTENTION,   /* softmax (q k) v, in whatever kernels */
     DN_OP_EMBEDDING,   /* a gather of rows */
     DN_OP_RNN,         /* one recurrent layer, all its time steps */
     DN_OP_NORM,        /* batch, layer, group normalisation */
@@ -57,7 +58,10 @@ enum dn_part {
 /* One forward operator (or 'repeat' equal ones). Per sample, elements not bytes, one
  * multiply-add = 2 FLOPs. A product is (m, k) x (k, n), 'batches' times; a convolution
  * is the implicit product m = output positions, n = output channels of a group, k =
- * input channels of a group x kernel size, batches = groups.
+ * input channels of a group x kernel size, batches = groups. Attention has 'batches'
+ * heads of m queries, n keys and k features; its FLOPs, 'in', 'out', 'saved' and
+ * 'masks' are those of separate kernels that compute all scores, and predict/ decides
+ * which kernels run.
  */
 struct dn_op {
     enum dn_op_kind kind;
@@ -82,17 +86,27 @@ struct dn_op {
     double wide_saved;  /* of these, in single precision whatever the network's */
     double masks;       /* bytes kept besides: dropout masks, pooling indices */
     double steps;       /* kernels in sequence that cannot be batched (recurrence), 1 */
-    double calls; /* launches of it: 1; more where the host loops over time steps */
-    double each;  /* launches for each sample: where the host loops over them; 0 */
-    int dims;     /* spatial ones of a convolution */
-    bool first;   /* no gradient towards its input is computed */
-    bool frozen;  /* nothing before it or in it learns: no backward pass */
-    bool passed;  /* its weights get no gradient, what is before it does */
-    bool fixed;   /* its weights do not learn, a bias may */
-    bool tied;    /* its weights are those of an embedding */
-    bool expert;  /* of an expert: expert parallelism splits it */
-    bool block;   /* of the repeated blocks (graph.block_layers) */
-    bool single;  /* in single precision, whatever the network's: losses, powers */
+    double calls;     /* launches of it: 1; more where the host loops over time steps */
+    double each;      /* launches for each sample: where the host loops over them; 0 */
+    double kv_heads;  /* attention: heads of keys and values */
+    double value_dim; /* attention: features of a head's values */
+    double window;    /* attention: keys that a query attends to; 0: all */
+    int dims;         /* spatial ones of a convolution */
+    bool first;       /* no gradient towards its input is computed */
+    bool frozen;      /* nothing before it or in it learns: no backward pass */
+    bool passed;      /* its weights get no gradient, what is before it does */
+    bool fixed;       /* its weights do not learn, a bias may */
+    bool tied;        /* its weights are those of an embedding */
+    bool expert;      /* of an expert: expert parallelism splits it */
+    bool block;       /* of the repeated blocks (graph.block_layers) */
+    bool single;      /* in single precision, whatever the network's: losses, powers */
+    bool causal;      /* attention: a query attends to earlier keys only */
+    bool masked;      /* attention: a mask is added to the scores */
+    bool dropout;     /* attention: of the probabilities */
+    bool moved; /* attention: separate kernels need transposed copies of its arrays */
+    bool composed; /* attention: no fused kernel computes its scores */
+    bool fused;    /* attention: seen to run in one kernel, whatever the framework */
+    bool part;     /* one of the kernels that run in the place of attention */
 };
 
 struct dn_graph {

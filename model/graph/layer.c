@@ -120,7 +120,8 @@ static bool layers_equal (const struct dn_layer *a, const struct dn_layer *b)
            && a->gates == b->gates && a->params == b->params && a->tensors == b->tensors
            && a->frozen == b->frozen && a->frozen_bytes == b->frozen_bytes
            && a->flops == b->flops && a->bytes == b->bytes && a->saved == b->saved
-           && a->masks == b->masks && a->first == b->first && a->fused == b->fused;
+           && a->masks == b->masks && a->first == b->first && a->fused == b->fused
+           && a->causal == b->causal && a->window == b->window;
 }
 
 /* FNV-1a over the numbers that layers_equal () compares most cheaply. */
@@ -191,7 +192,7 @@ bool dn_layer_is_frozen (const struct dn_layer *layer)
 static bool keeps_output (enum dn_layer_kind kind)
 {
     return kind == DN_LAYER_SOFTMAX || kind == DN_LAYER_RNN
-           || kind == DN_LAYER_ACTIVATION;
+           || kind == DN_LAYER_ACTIVATION || kind == DN_LAYER_ATTENTION;
 }
 
 /* The weights' gradient of a product needs its input, that of the input does not. */
@@ -352,51 +353,45 @@ static int make_matmul (struct making *making)
     return 0;
 }
 
-static void add_light (struct dn_build *build,
-                       enum dn_op_kind kind,
-                       double elements,
-                       double repeat,
-                       double saved)
+/* The number of heads that an array of (heads, tokens, size) has. */
+static double heads_of (const struct dn_extent *extent)
 {
-    struct dn_op op = {.kind = kind,
-                       .repeat = repeat,
-                       .in = elements,
-                       .out = elements,
-                       .saved = saved};
-
-    dn_build_op (build, &op);
+    return dn_extent_elements (extent) / (last (extent, 1) * last (extent, 2));
 }
 
-/* In one kernel, or as the kernels of attention.c: scaling and mask, softmax. */
 static int make_attention (struct making *making)
 {
     const struct dn_layer *layer = making->layer;
-    struct dn_build *build = making->build;
-    const struct dn_extent *query = &layer->in[0];
     const struct dn_extent *key = &layer->in[1];
-    double heads;
-    double tokens;
-    double keys;
-    double size;
+    struct dn_op *op = &making->op;
 
     if (need (making, 2, 3) < 0)
         return -1;
-    heads = dn_extent_elements (query) / (last (query, 1) * last (query, 2));
-    tokens = last (query, 2);
-    keys = last (key, 2);
-    size = last (query, 1);
-    dn_build_matmul (build, heads, tokens, keys, size, heads * (tokens + keys) * size);
-    if (!layer->fused) {
-        add_light (build, DN_OP_ELEMENTWISE, heads * tokens * keys, 2, 0);
-        add_light (
-            build, DN_OP_SOFTMAX, heads * tokens * keys, 1, heads * tokens * keys);
-    }
-    dn_build_matmul (build,
-                     heads,
-                     tokens,
-                     size,
-                     keys,
-                     heads * (keys + (layer->fused ? tokens : 0)) * size);
+    op->batches = heads_of (&layer->in[0]);
+    op->m = last (&layer->in[0], 2);
+    op->k = last (&layer->in[0], 1);
+    op->n = last (key, 2);
+    op->kv_heads = heads_of (key);
+    op->value_dim = last (&layer->out, 1);
+    op->window = layer->window;
+    op->causal = layer->causal;
+    op->fused = layer->fused;
+    op->masked = true;
+    if (op->kv_heads > op->batches || fmod (op->batches, op->kv_heads) != 0)
+        return dn_err_set (making->build->err,
+                           DN_E_RANGE,
+                           "in: %g heads of keys, expected a divisor of %g heads",
+                           op->kv_heads,
+                           op->batches);
+    if (dn_extent_elements (&layer->out) != op->batches * op->m * op->value_dim)
+        return dn_err_set (making->build->err,
+                           DN_E_RANGE,
+                           "out: expected the %g heads and %g tokens of the queries",
+                           op->batches,
+                           op->m);
+    dn_op_set_attention (op);
+    if (layer->saved == 0)
+        op->saved = op->masks = 0;
     return 0;
 }
 
@@ -481,7 +476,7 @@ static enum dn_op_kind light_kind (enum dn_layer_kind kind)
     }
 }
 
-/* Fill making->op; attention makes operators of its own and leaves its kind unknown. */
+/* Fill making->op. */
 static int make (struct making *making)
 {
     switch (making->layer->kind) {
@@ -547,7 +542,7 @@ static int add_layer (struct dn_build *build, const struct dn_layer *layer)
     int before = build->graph.n_ops;
     int rc = make (&making);
 
-    if (rc == 0 && making.op.kind != DN_OP_UNKNOWN)
+    if (rc == 0)
         dn_build_op (build, &making.op);
     for (int i = before; i < build->graph.n_ops; i++)
         build->graph.ops[i].frozen = is_passive (layer);

@@ -20,7 +20,8 @@ enum dn_layer_kind {
     DN_LAYER_CONV_TRANSPOSE,
     DN_LAYER_LINEAR,
     DN_LAYER_MATMUL,    /* (.., m, k) x (.., k, n) of two activations */
-    DN_LAYER_ATTENTION, /* softmax (q k) v of (heads, tokens, size), without layers */
+    DN_LAYER_ATTENTION, /* softmax (q k) v of (heads, tokens, size), without layers;
+                           keys and values may have fewer heads */
     DN_LAYER_EMBEDDING,
     DN_LAYER_RNN,
     DN_LAYER_BATCHNORM,
@@ -69,12 +70,14 @@ struct dn_layer {
     double frozen;       /* parameters that it adds and that do not learn; 0 */
     double frozen_bytes; /* of these as they are stored; 0 unknown */
     double repeat;
-    double flops; /* of one of them, forward */
-    double bytes; /* read and written, at 4 bytes per element */
-    double saved; /* elements kept for the backward pass */
-    double masks; /* bytes kept besides */
-    bool first;   /* no gradient towards its input: nothing before it learns */
-    bool fused;   /* attention: in one kernel that keeps no probabilities */
+    double flops;  /* of one of them, forward */
+    double bytes;  /* read and written, at 4 bytes per element */
+    double saved;  /* elements kept for the backward pass */
+    double masks;  /* bytes kept besides */
+    bool first;    /* no gradient towards its input: nothing before it learns */
+    double window; /* attention: keys that a query attends to; 0: all */
+    bool causal;   /* attention: a query attends to earlier keys only */
+    bool fused;    /* attention: in one kernel that keeps no probabilities */
 };
 
 /* Layers in the order in which they run. */

@@ -48,15 +48,17 @@ static const struct number {
     {"bytes", offsetof (struct dn_layer, bytes), 0, COUNT_MAX},
     {"saved", offsetof (struct dn_layer, saved), 0, COUNT_MAX},
     {"masks", offsetof (struct dn_layer, masks), 0, COUNT_MAX},
+    {"window", offsetof (struct dn_layer, window), 0, EXTENT_MAX},
 };
 
 static const char *const sidecar_keys[] = {"dnnest", "spec", "graph", NULL};
 static const char *const graph_keys[] =
     {"name", "source", "ops", "step", "blocks", "boundary", "input_bytes", NULL};
 static const char *const op_keys[] = {
-    "op",     "name",  "in",     "out",     "kernel", "stride",       "groups",
-    "hidden", "gates", "params", "tensors", "frozen", "frozen_bytes", "repeat",
-    "flops",  "bytes", "saved",  "masks",   "first",  "fused",        NULL};
+    "op",           "name",   "in",    "out",    "kernel",  "stride",
+    "groups",       "hidden", "gates", "params", "tensors", "frozen",
+    "frozen_bytes", "repeat", "flops", "bytes",  "saved",   "masks",
+    "window",       "causal", "first", "fused",  NULL};
 
 static double *number_of (struct dn_layer *layer, const struct number *number)
 {
@@ -167,6 +169,7 @@ static int read_layer (struct json_object *op,
     if (dn_json_read_text (op, "name", layer->name, sizeof (layer->name), err) < 0
         || dn_json_read_bool (op, "first", &layer->first, err) < 0
         || dn_json_read_bool (op, "fused", &layer->fused, err) < 0
+        || dn_json_read_bool (op, "causal", &layer->causal, err) < 0
         || read_kernel (op, &layer->kernel, err) < 0
         || read_extents (op,
                          "in",
@@ -601,6 +604,8 @@ static struct json_object *layer_json (const struct dn_layer *layer)
         json_object_object_add (op, "first", json_object_new_boolean (true));
     if (layer->fused)
         json_object_object_add (op, "fused", json_object_new_boolean (true));
+    if (layer->causal)
+        json_object_object_add (op, "causal", json_object_new_boolean (true));
     return op;
 }
 

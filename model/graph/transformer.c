@@ -28,10 +28,15 @@ static double scaled_heads (const struct dn_transformer_sizes *sizes, double hid
     return fmod (hidden, head_dim) == 0 ? hidden / head_dim : sizes->heads;
 }
 
-/* The size of a head: head_dim=, else hidden / heads, which must be whole. */
-static double read_head_dim (struct dn_build *build, double hidden, double heads)
+/* The size of a head: head_dim=, else 'usual', else hidden / heads, which must be
+ * whole.
+ */
+static double read_head_dim (struct dn_build *build,
+                             double usual,
+                             double hidden,
+                             double heads)
 {
-    double head_dim = DN_WANT (build, head_dim, 0);
+    double head_dim = DN_WANT (build, head_dim, usual);
 
     if (head_dim > 0)
         return head_dim;
@@ -76,8 +81,23 @@ void dn_transformer_sizes_read (struct dn_build *build,
         sizes->tokens > 0 ? DN_WANT (build, seq_len, sizes->tokens) : 0;
     transformer->ffn = DN_WANT (build, ffn, scaled_ffn (sizes, hidden));
     transformer->attention.heads = heads;
-    transformer->attention.head_dim = read_head_dim (build, hidden, heads);
+    transformer->attention.head_dim =
+        read_head_dim (build, transformer->attention.head_dim, hidden, heads);
     transformer->attention.kv_heads = read_kv_heads (build, sizes, heads);
+}
+
+double dn_transformer_read_positions (struct dn_build *build, double usual)
+{
+    double tokens = build->at.dim[0];
+    double positions = DN_WANT (build, positions, fmax (usual, tokens));
+
+    if (positions < tokens)
+        dn_build_fail (build,
+                       DN_E_RANGE,
+                       "positions: %g, expected at least seq_len %g",
+                       positions,
+                       tokens);
+    return positions;
 }
 
 /* The end of attention or feed-forward: their sum with what went around them. */

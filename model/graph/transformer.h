@@ -46,11 +46,17 @@ struct dn_transformer_sizes {
 
 /* Read layers=, hidden=, heads=, kv_heads=, head_dim=, ffn= and, where there are
  * tokens, seq_len=, with 'sizes' as defaults. If only hidden= is given, the size of a
- * head is kept and ffn grows with it. Fails when heads do not divide what they share.
+ * head is kept and ffn grows with it. attention.head_dim is the default of head_dim=;
+ * 0: hidden / heads. Fails when heads do not divide what they share.
  */
 void dn_transformer_sizes_read (struct dn_build *build,
                                 const struct dn_transformer_sizes *sizes,
                                 struct dn_transformer *transformer);
+
+/* The rows of a learned table of positions, positions= or 'usual': at least one for
+ * each of the cursor's tokens.
+ */
+double dn_transformer_read_positions (struct dn_build *build, double usual);
 
 /* One block, or its halves. */
 void dn_transformer_add_block (struct dn_build *build,

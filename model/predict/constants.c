@@ -39,6 +39,18 @@ const struct dn_constants dn_constants_default = {
     .ngc_grouped = 8,
     .ngc_launch = 1.114,
     .ngc_step = 0.05,
+    /* Of the 312 TFLOP/s of A100. FlashAttention-2 reaches 50 to 73 % of them forward
+     * and backward, and up to 63 % backward; FlashAttention and the memory-efficient
+     * kernel of xFormers 25 to 40 % (Dao, arXiv 2307.08691, abstract, 2.3.1, 4.1):
+     * the values give .58 and .32 of both passes. On H100 the same kernels reach 362 to
+     * 370 of 989 TFLOP/s forward (Shah et al., arXiv 2407.08608, figure 5, heads of
+     * 128) and 335 both passes (Dao, 4.1).
+     */
+    .flash_forward = 0.65,
+    .flash_backward = 0.55,
+    .fused_forward = 0.38,
+    .fused_backward = 0.3,
+    .flash_hopper = 0.57,
     /* Counted in Megatron-LM, whose fused kernels are scale, mask and softmax (9 passes
      * over the scores become 5, and 10 become 4), bias and GELU, bias, dropout and
      * addition, layer norm; half of the operators disappear. No row of such a stack was
@@ -379,6 +391,21 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            0.01,
            1.5,
            0),
+    FIELD (flash_forward,
+           "",
+           "flash attention: share of the matrix-unit peak, forward",
+           0.03,
+           2,
+           0),
+    FIELD (flash_backward, "", "the same backward", 0.03, 2, 0),
+    FIELD (fused_forward,
+           "",
+           "fused attention: share of the matrix-unit peak, forward",
+           0.03,
+           2,
+           0),
+    FIELD (fused_backward, "", "the same backward", 0.03, 2, 0),
+    FIELD (flash_hopper, "", "factor on both on Hopper and later", 0.1, 3, 0),
     /* End of dn_constant_fields */
 };
 

@@ -19,7 +19,13 @@ struct dn_constants {
     double eff_conv_fp32;
     double eff_linear_tensor; /* on matrix units */
     double eff_conv_tensor;
-    double eff_tf32;     /* factor on both, for tf32 */
+    double eff_tf32; /* factor on both, for tf32 */
+    /* Attention in one kernel on matrix units, of their peak */
+    double flash_forward;
+    double flash_backward;
+    double fused_forward;
+    double fused_backward;
+    double flash_hopper; /* factor on all four on Hopper and later */
     double eff_grouped;  /* depthwise convolutions, of the FP32 peak (twice with 16
                             bits); grouped ones by their channels more */
     double eff_memory;   /* share of the memory bandwidth */
@@ -154,7 +160,7 @@ struct dn_constant_field {
 };
 
 /* The number of rows of the table. */
-#define DN_CONSTANT_FIELDS 54
+#define DN_CONSTANT_FIELDS 59
 
 extern const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS];
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "predict/attend.h"
 #include "predict/habits.h"
 
 /* Sizes are limited to e^-50..e^50, far beyond any that occurs, and ratios to a
@@ -175,32 +176,54 @@ static double padded (const struct dn_op *op)
                                   : op->flops;
 }
 
+static void add_to_mix (struct dn_mix *mix, const struct dn_op *op)
+{
+    double flops = op->repeat * op->flops;
+    double traffic = op->repeat * (op->in + op->out);
+
+    mix->flops[op->kind] += flops;
+    mix->traffic[op->kind] += traffic;
+    mix->all_flops += flops;
+    mix->padded_flops += op->repeat * padded (op);
+    mix->all_traffic += traffic;
+    mix->weights += op->repeat * op->weights;
+    mix->operators += op->repeat * fmax (op->steps, 1);
+    mix->products += op->flops > 0 ? op->repeat : 0;
+    if (op->kind == DN_OP_CONV && op->batches > 1) {
+        mix->grouped_flops += flops;
+        mix->grouped_traffic += traffic;
+    } else if (op->kind == DN_OP_CONV && op->m > 0 && op->k * op->m <= op->in) {
+        mix->pointwise_flops += flops;
+    }
+    if (op->kind == DN_OP_EMBEDDING)
+        mix->embedding_params += op->repeat * (op->params + op->frozen_params);
+    if (op->kind == DN_OP_RNN)
+        mix->recurrence = fmax (mix->recurrence, op->steps);
+}
+
 void dn_mix_init (struct dn_mix *mix, const struct dn_graph *graph)
 {
     *mix = (struct dn_mix){.recurrence = 0};
-    for (int i = 0; i < graph->n_ops; i++) {
-        const struct dn_op *op = &graph->ops[i];
-        double flops = op->repeat * op->flops;
-        double traffic = op->repeat * (op->in + op->out);
+    for (int i = 0; i < graph->n_ops; i++)
+        if (graph->ops[i].kind == DN_OP_ATTENTION)
+            mix->attentions++;
+        else
+            add_to_mix (mix, &graph->ops[i]);
+}
 
-        mix->flops[op->kind] += flops;
-        mix->traffic[op->kind] += traffic;
-        mix->all_flops += flops;
-        mix->padded_flops += op->repeat * padded (op);
-        mix->all_traffic += traffic;
-        mix->weights += op->repeat * op->weights;
-        mix->operators += op->repeat * fmax (op->steps, 1);
-        mix->products += op->flops > 0 ? op->repeat : 0;
-        if (op->kind == DN_OP_CONV && op->batches > 1) {
-            mix->grouped_flops += flops;
-            mix->grouped_traffic += traffic;
-        } else if (op->kind == DN_OP_CONV && op->m > 0 && op->k * op->m <= op->in) {
-            mix->pointwise_flops += flops;
-        }
-        if (op->kind == DN_OP_EMBEDDING)
-            mix->embedding_params += op->repeat * (op->params + op->frozen_params);
-        if (op->kind == DN_OP_RNN)
-            mix->recurrence = fmax (mix->recurrence, op->steps);
+/* Add the kernels that run attention on the device of a case. */
+static void add_attentions (struct dn_mix *mix, const struct dn_case *c)
+{
+    for (int i = 0; mix->attentions > 0 && i < c->graph->n_ops; i++) {
+        struct dn_op room[DN_PARTS_MAX];
+        const struct dn_op *parts;
+        int n;
+
+        if (c->graph->ops[i].kind != DN_OP_ATTENTION)
+            continue;
+        parts = dn_parts_of (c->spec, c->device, 1, &c->graph->ops[i], room, &n);
+        for (int j = 0; j < n; j++)
+            add_to_mix (mix, &parts[j]);
     }
 }
 
@@ -248,7 +271,8 @@ static void add_operators (const struct dn_mix *mix,
     out[DN_FEATURE_POINTWISE_FLOPS] = share (mix->pointwise_flops, all);
     out[DN_FEATURE_GROUPED_FLOPS] = share (mix->grouped_flops, all);
     out[DN_FEATURE_LINEAR_FLOPS] = share (flops[DN_OP_LINEAR], all);
-    out[DN_FEATURE_MATMUL_FLOPS] = share (flops[DN_OP_MATMUL], all);
+    out[DN_FEATURE_MATMUL_FLOPS] =
+        share (flops[DN_OP_MATMUL] + flops[DN_OP_ATTENTION], all);
     out[DN_FEATURE_RECURRENT_FLOPS] = share (flops[DN_OP_RNN], all);
     out[DN_FEATURE_GROUPED_TRAFFIC] = share (mix->grouped_traffic, moved);
     out[DN_FEATURE_NORM_TRAFFIC] = share (traffic[DN_OP_NORM], moved);
@@ -404,15 +428,17 @@ void dn_features_of (const struct dn_mix *mix,
                      float out[DN_N_FEATURES])
 {
     double features[DN_N_FEATURES];
+    struct dn_mix own = *mix;
 
     memset (features, 0, sizeof (features));
+    add_attentions (&own, c);
     add_white_box (white_box, c->device, features);
-    add_operators (mix, c->graph, features);
-    add_sizes (mix, c->spec, c->graph, white_box->step_s.p50, features);
+    add_operators (&own, c->graph, features);
+    add_sizes (&own, c->spec, c->graph, white_box->step_s.p50, features);
     add_training (c->spec, features);
     add_parallelism (c->spec, c->device, features);
     add_device (c->spec, c->device, features);
-    features[DN_FEATURE_BOUND_SHARE] = above_bound (mix, c->spec, c->device, features);
+    features[DN_FEATURE_BOUND_SHARE] = above_bound (&own, c->spec, c->device, features);
     for (int i = 0; i < DN_N_FEATURES; i++)
         out[i] = bounded ((enum dn_feature) i, features[i]);
 }

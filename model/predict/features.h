@@ -110,7 +110,9 @@ struct dn_feature_key {
 /* The table, of DN_N_FEATURES rows in the order of the enum. */
 const struct dn_feature_key *dn_feature_keys (void);
 
-/* Sums over the operators of a graph, per sample and forward pass. */
+/* Sums over the operators of a graph, per sample and forward pass; without those of
+ * attention, which run as the device decides.
+ */
 struct dn_mix {
     double flops[DN_N_OP_KINDS];
     double traffic[DN_N_OP_KINDS]; /* activation elements read and written */
@@ -124,6 +126,7 @@ struct dn_mix {
     double embedding_params;
     double operators;
     double products; /* operators with FLOPs */
+    int attentions;  /* operators that are not in the sums */
     double recurrence;
 };
 

@@ -20,7 +20,7 @@ struct habits {
 };
 
 /* Most frameworks compute attention in several kernels and need a launcher for several
- * GPUs. PyTorch does neither: its attention is one kernel
+ * GPUs. PyTorch of today does neither: its attention is one kernel
  * (scaled_dot_product_attention: the ViT of itu-rad/GPUMemNet needs .116 GiB per
  * sample, .130 with scores and .109 without), and nn.DataParallel is one line. A
  * framework that was not stated is treated as PyTorch, except for the launcher.

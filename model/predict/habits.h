@@ -26,7 +26,7 @@ enum dn_habit {
     DN_HABIT_CHANNELS_FIRST = 1 << 7, /* volumes are channels last, kernels are not */
     DN_HABIT_GROUPED = 1 << 15,       /* one kernel computes a layer's experts */
     /* Data kept in memory and sent */
-    DN_HABIT_SCORES = 1 << 8,           /* attention's scores, unless compile=1 */
+    DN_HABIT_SCORES = 1 << 8,           /* attention's scores (attend.h) */
     DN_HABIT_OUTPUTS = 1 << 9,          /* every output, unless compile=1 */
     DN_HABIT_SHORT_LOSS = 1 << 10,      /* losses in the precision of activations */
     DN_HABIT_SHORT_GRADIENTS = 1 << 11, /* gradients are sent in it, too */

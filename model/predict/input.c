@@ -32,7 +32,8 @@ static enum dn_decode assumed_decode (const struct dn_setup *c)
         return c->graph->decode;
     if (has_op (c->graph, DN_OP_CONV))
         return DN_DECODE_JPEG;
-    if (has_op (c->graph, DN_OP_SOFTMAX) || has_op (c->graph, DN_OP_RNN))
+    if (has_op (c->graph, DN_OP_ATTENTION) || has_op (c->graph, DN_OP_SOFTMAX)
+        || has_op (c->graph, DN_OP_RNN))
         return DN_DECODE_TEXT;
     /* Networks of only dense layers read arrays, unless they have embedding tables. */
     if (!has_op (c->graph, DN_OP_EMBEDDING))

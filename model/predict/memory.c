@@ -22,7 +22,8 @@
 
 /* How a run keeps activations. */
 struct keeping {
-    bool fused;   /* attention in one kernel: scores are computed again */
+    bool fused;   /* operators of attention that are listed one by one run as one */
+    bool again;   /* scores are computed again: the same bytes */
     bool outputs; /* every operator's output is kept, not what its derivative needs */
     bool convolutions;
 };
@@ -30,13 +31,12 @@ struct keeping {
 static struct keeping find_keeping (const struct dn_setup *c)
 {
     bool compiled = c->spec->compile == 1;
-    struct keeping keeping = {.fused = compiled || !dn_has_habit (c, DN_HABIT_SCORES)};
+    struct keeping keeping = {.fused = compiled || dn_attention_is_modern (c->spec)};
 
     for (int i = 0; i < c->graph->n_ops; i++)
         if (c->graph->ops[i].kind == DN_OP_CONV)
             keeping.convolutions = true;
-    if (c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE)
-        keeping.fused = true; /* computed again: the same bytes */
+    keeping.again = c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE;
     keeping.outputs =
         dn_has_habit (c, DN_HABIT_OUTPUTS) && !keeping.convolutions && !compiled;
     return keeping;
@@ -50,17 +50,18 @@ static double loss_bytes (const struct dn_setup *c)
     return dn_has_habit (c, DN_HABIT_SHORT_LOSS) ? c->traits->activation : 4;
 }
 
-/* Bytes that the i-th operator keeps for the backward pass, per sample, on one of the
- * devices that share a layer. Norms, the dropout between layers and the input of the
- * first product after a norm are not split, except by sequence parallelism (Korthikanti
- * et al., arXiv 2205.05198, eq. 2: 10 + 24 / t; eq. 4: 34 / t).
+/* Bytes that an operator, after one of kind 'last', keeps for the backward pass, per
+ * sample, on one of the devices that share a layer. Norms, the dropout between layers
+ * and the input of the first product after a norm are not split, except by sequence
+ * parallelism (Korthikanti et al., arXiv 2205.05198, eq. 2: 10 + 24 / t; eq. 4: 34 /
+ * t).
  */
-static double saved_bytes (const struct dn_setup *c,
-                           const struct keeping *keeping,
-                           int i)
+static double part_bytes (const struct dn_setup *c,
+                          const struct keeping *keeping,
+                          const struct dn_op *op,
+                          enum dn_op_kind last,
+                          bool fused)
 {
-    const struct dn_op *op = &c->graph->ops[i];
-    enum dn_op_kind last = i > 0 ? c->graph->ops[i - 1].kind : DN_OP_UNKNOWN;
     bool scores = op->kind == DN_OP_SOFTMAX
                   || (op->kind == DN_OP_DROPOUT && last == DN_OP_SOFTMAX);
     bool whole = op->kind == DN_OP_NORM || (op->kind == DN_OP_DROPOUT && !scores)
@@ -71,12 +72,32 @@ static double saved_bytes (const struct dn_setup *c,
                          ? (element - c->traits->linear) * op->input_saved
                          : 0;
 
-    if (scores && keeping->fused)
+    if (scores && (fused || keeping->again))
         return 0;
     if (!dn_is_fused (c) && !keeping->outputs)
         shorter -= fmax (4 - element, 0) * op->wide_saved;
     return (saved * element - shorter + op->masks)
            / (whole ? c->norm_split : (double) c->spec->tp);
+}
+
+/* The same of the i-th operator, or of the kernels that run in its place. */
+static double saved_bytes (const struct dn_setup *c,
+                           const struct keeping *keeping,
+                           int i)
+{
+    const struct dn_op *op = &c->graph->ops[i];
+    enum dn_op_kind last = i > 0 ? c->graph->ops[i - 1].kind : DN_OP_UNKNOWN;
+    bool fused = keeping->fused && op->kind != DN_OP_ATTENTION;
+    struct dn_op room[DN_PARTS_MAX];
+    int n;
+    const struct dn_op *parts = dn_parts_of (c->spec, c->device, 1, op, room, &n);
+    double bytes = 0;
+
+    for (int j = 0; j < n; j++) {
+        bytes += parts[j].repeat * part_bytes (c, keeping, &parts[j], last, fused);
+        last = parts[j].kind;
+    }
+    return bytes;
 }
 
 /* Micro-batches whose activations the first stage of a pipeline holds: as many as there
@@ -108,7 +129,7 @@ static struct saved find_saved (const struct dn_setup *c, const struct keeping *
     struct saved saved = {0};
 
     for (int i = 0; i < graph->n_ops; i++) {
-        double bytes = graph->ops[i].repeat * saved_bytes (c, keeping, i) * c->padded;
+        double bytes = saved_bytes (c, keeping, i) * c->padded;
 
         if (graph->ops[i].block)
             saved.blocks += bytes;
@@ -175,11 +196,17 @@ static double transient_bytes (const struct dn_setup *c)
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
 
+        struct dn_op room[DN_PARTS_MAX];
+        int n;
+        const struct dn_op *parts = dn_parts_of (c->spec, c->device, 1, op, room, &n);
+
         if (op->kind == DN_OP_LOSS)
             loss = fmax (loss, op->in * loss_bytes (c) * 2);
         else
-            largest =
-                fmax (largest, (op->in + op->out) * element * experts_at_once (c, op));
+            for (int j = 0; j < n; j++)
+                largest = fmax (largest,
+                                (parts[j].in + parts[j].out) * element
+                                    * experts_at_once (c, op));
         if (op->frozen_bytes > 0 && op->frozen_bytes < op->weights * element)
             unpacked = fmax (unpacked, op->weights * element);
     }

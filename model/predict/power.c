@@ -74,6 +74,19 @@ double dn_power_slowdown (const struct dn_constants *constants,
            + constants->power_slow_deep * lack * lack * lack;
 }
 
+static double kernels_of (const struct dn_setup *c, const struct dn_op *op)
+{
+    struct dn_op room[DN_PARTS_MAX];
+    int n;
+    const struct dn_op *parts =
+        dn_parts_of (c->spec, c->device, c->share, op, room, &n);
+    double kernels = 0;
+
+    for (int i = 0; i < n; i++)
+        kernels += parts[i].repeat * dn_kernels_of (c, &parts[i]);
+    return kernels;
+}
+
 /* Seconds of a step in which the device computes. The minimum time of kernels does not
  * count, because it draws hardly any power.
  */
@@ -81,13 +94,14 @@ static double work_time (const struct dn_setup *c, const struct dn_estimate *est
 {
     const double directions = 3;
     double work = 0;
+    double kernels = 0;
 
     for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
         work += estimate->stage_s[i];
     for (int i = 0; i < c->graph->n_ops; i++)
-        work -= directions * c->graph->ops[i].repeat
-                * dn_kernels_of (c, &c->graph->ops[i]) * c->constants->kernel_s
-                * (double) c->spec->grad_accum / c->model_parallel;
+        kernels += kernels_of (c, &c->graph->ops[i]);
+    work -= directions * kernels * c->constants->kernel_s * (double) c->spec->grad_accum
+            / c->model_parallel;
     return fmin (fmax (work, 0), estimate->step_s.p50);
 }
 

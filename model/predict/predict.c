@@ -51,7 +51,7 @@ const char *dn_network_kind (const struct dn_graph *graph)
         return "recurrent";
     if (flops[DN_OP_CONV] > 0.5 * graph->flops)
         return "conv";
-    return flops[DN_OP_MATMUL] > 0 ? "attention" : "other";
+    return flops[DN_OP_MATMUL] + flops[DN_OP_ATTENTION] > 0 ? "attention" : "other";
 }
 
 /* The devices of one call of a residual. */

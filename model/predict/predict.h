@@ -10,6 +10,7 @@
  *     range.c      quantiles of a quantity that is known up to a factor
  *     estimate.c   names of an estimate's parts, cost and carbon
  *     habits.c     differences between frameworks, stacks and optimizers
+ *     attend.c     which kernels run attention, and their work
  *     unused.c     keys that no estimate depends on
  *     collective.c rates of links, and the time of collectives
  *     setup.c      values that follow from a case: precision, copies, nodes

@@ -51,7 +51,7 @@ static void count_network (struct dn_setup *setup)
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
 
-        if (op->kind == DN_OP_SOFTMAX)
+        if (op->kind == DN_OP_SOFTMAX || op->kind == DN_OP_ATTENTION)
             setup->attention = true;
         if (setup->experts > 1 && op->expert)
             count_expert (setup, op, &split);
@@ -141,6 +141,7 @@ void dn_setup_init (struct dn_setup *setup, const struct dn_case *c)
         .model_parallel = model_parallel,
         .nodes = node_count (c->spec, c->device),
         .parallel = effective_parallel (c->spec),
+        .share = dn_attention_share (c),
     };
     split_work (setup);
     count_network (setup);
@@ -160,8 +161,11 @@ double dn_shard_params (const struct dn_setup *setup)
 
 bool dn_is_attention_core (const struct dn_setup *setup, const struct dn_op *op)
 {
-    enum dn_op_kind last = op > setup->graph->ops ? op[-1].kind : DN_OP_UNKNOWN;
+    enum dn_op_kind last;
 
+    if (op->part || op->kind == DN_OP_ATTENTION)
+        return op->kind != DN_OP_COPY;
+    last = op > setup->graph->ops ? op[-1].kind : DN_OP_UNKNOWN;
     switch (op->kind) {
     case DN_OP_MATMUL:
         return setup->attention;
@@ -204,4 +208,5 @@ void dn_setup_batch (struct dn_setup *setup, int64_t batch)
 {
     setup->batch = (double) batch;
     setup->padded = (double) batch * setup->graph->padding / setup->context;
+    setup->computed = setup->padded * setup->share;
 }

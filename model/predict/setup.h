@@ -6,6 +6,7 @@
 #ifndef DN_SETUP_H
 #define DN_SETUP_H
 
+#include "predict/attend.h"
 #include "predict/habits.h"
 #include "predict/whitebox.h"
 
@@ -28,6 +29,8 @@ struct dn_setup {
     unsigned habits;                          /* of framework and stack, or-ed */
     double batch;                             /* samples per device and pass */
     double padded;             /* the same, padded to the longest of a batch */
+    double share;              /* tokens that a pass computes over those of the graph */
+    double computed;           /* padded * share: samples' worth of work in a pass */
     double replicas;           /* copies of the weights: data and context parallel */
     double model_parallel;     /* tp * pp: devices that share one copy */
     double norm_split;         /* devices that share what tp leaves whole: sp= */

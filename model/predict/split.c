@@ -66,8 +66,8 @@ double dn_split_passes (const struct dn_setup *c)
     return c->spec->checkpointing == DN_CHECKPOINTING_FULL ? 3 : 2;
 }
 
-/* Keys belong to the scores, values to the product with them: each is the second
- * operand.
+/* In separate kernels keys belong to the scores, values to the product with them: each
+ * is the second operand.
  */
 double dn_ring_attention (const struct dn_setup *c, const struct dn_op *op)
 {
@@ -75,10 +75,13 @@ double dn_ring_attention (const struct dn_setup *c, const struct dn_op *op)
     double elements;
     struct dn_ring ring;
 
-    if (turns < 1 || op->kind != DN_OP_MATMUL)
+    if (turns < 1 || (op->kind != DN_OP_MATMUL && op->kind != DN_OP_ATTENTION))
         return 0;
     ring = dn_ring_of (c, c->context, (double) c->spec->tp);
-    elements = op->batches * op->k * op->n * c->batch / c->context;
+    elements = op->kind == DN_OP_ATTENTION
+                   ? op->kv_heads * op->n * (op->k + op->value_dim)
+                   : op->batches * op->k * op->n;
+    elements *= c->batch / c->context;
     return op->repeat * turns
            * dn_pass_on (
                c, elements * c->traits->activation / (double) c->spec->tp, &ring);

@@ -138,6 +138,36 @@ static void add_turn (const struct dn_setup *c,
     }
 }
 
+/* Add one operator, or the kernels that run in its place. */
+static void add_operator (const struct dn_setup *c,
+                          const struct dn_rates *r,
+                          const struct dn_op *op,
+                          struct group *group,
+                          struct lag *lag,
+                          struct pass *pass)
+{
+    struct dn_op room[DN_PARTS_MAX];
+    int n;
+    const struct dn_op *parts =
+        dn_parts_of (c->spec, c->device, c->share, op, room, &n);
+
+    for (int i = 0; i < n; i++) {
+        const struct dn_op *part = &parts[i];
+        struct dn_turn turn;
+        bool every;
+
+        dn_turn_of (c, r, part, &turn);
+        every = turn.block && part->repeat >= (double) c->graph->block_layers;
+        if (turn.block != group->block || every != group->every
+            || (!every && (part->repeat != group->repeat || part->repeat <= 1)))
+            close_group (c, r, group, lag, pass);
+        group->repeat = part->repeat;
+        group->every = every;
+        group->block = turn.block;
+        add_turn (c, r, &turn, group, pass);
+    }
+}
+
 /* Operators between two looks at the deadline: some 20 microseconds. */
 #define OPS_PER_LOOK 256
 
@@ -153,20 +183,10 @@ static void find_pass (const struct dn_setup *c,
     *pass = (struct pass){.host = 0};
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
-        struct dn_turn turn;
-        bool every;
 
         if (i % OPS_PER_LOOK == OPS_PER_LOOK - 1 && dn_deadline_passed (c->deadline))
             return;
-        dn_turn_of (c, op->kind == DN_OP_LOSS ? &loss : r, op, &turn);
-        every = turn.block && op->repeat >= (double) c->graph->block_layers;
-        if (turn.block != group.block || every != group.every
-            || (!every && (op->repeat != group.repeat || op->repeat <= 1)))
-            close_group (c, r, &group, &lag, pass);
-        group.repeat = op->repeat;
-        group.every = every;
-        group.block = turn.block;
-        add_turn (c, r, &turn, &group, pass);
+        add_operator (c, op->kind == DN_OP_LOSS ? &loss : r, op, &group, &lag, pass);
     }
     close_group (c, r, &group, &lag, pass);
     pass->seconds = pass->host + pass->waits + fmax (lag.now + lag.slope, lag.floor);
@@ -207,11 +227,12 @@ static double optimizer_host (const struct dn_setup *c, const struct dn_rates *r
     return c->tensors / (double) c->spec->pp * optimizer_launches (c) * r->launch_s;
 }
 
-static struct dn_op_time op_time (const struct dn_setup *c,
-                                  const struct dn_rates *r,
-                                  const struct dn_op *op)
+/* Add the time of one kernel, or of equal ones. */
+static void add_op_time (const struct dn_setup *c,
+                         const struct dn_rates *r,
+                         const struct dn_op *op,
+                         struct dn_op_time *sum)
 {
-    struct dn_op_time time = {0};
     double slowdown = r->slowdown;
     struct dn_turn turn;
     double turns;
@@ -221,19 +242,33 @@ static struct dn_op_time op_time (const struct dn_setup *c,
     for (int d = 0; d < DN_N_DIRECTIONS; d++) {
         double all = d == DN_FORWARD && turn.again ? 2 * turns : turns;
 
-        time.compute_s += all * turn.work[d].compute_s * slowdown;
-        time.memory_s += all * turn.work[d].memory_s * slowdown;
-        time.fixed_s +=
+        sum->compute_s += all * turn.work[d].compute_s * slowdown;
+        sum->memory_s += all * turn.work[d].memory_s * slowdown;
+        sum->fixed_s +=
             all * slowdown * (turn.work[d].wait_s + turn.launches[d] * r->kernel_s);
-        time.host_s += all * turn.launches[d] * r->launch_s * host_copies (c, d);
-        time.flops += all * turn.work[d].flops;
-        time.bytes += all * turn.work[d].bytes;
+        sum->host_s += all * turn.launches[d] * r->launch_s * host_copies (c, d);
+        sum->flops += all * turn.work[d].flops;
+        sum->bytes += all * turn.work[d].bytes;
     }
-    time.forward_s = turns * turn.time[DN_FORWARD] * slowdown;
-    time.backward_data_s = turns * turn.time[DN_DATA] * slowdown;
-    time.backward_weight_s = turns * turn.time[DN_WEIGHT] * slowdown;
-    time.recompute_s = turn.again ? time.forward_s : 0;
-    return time;
+    sum->forward_s += turns * turn.time[DN_FORWARD] * slowdown;
+    sum->backward_data_s += turns * turn.time[DN_DATA] * slowdown;
+    sum->backward_weight_s += turns * turn.time[DN_WEIGHT] * slowdown;
+    sum->recompute_s += turn.again ? turns * turn.time[DN_FORWARD] * slowdown : 0;
+}
+
+static void find_op_time (const struct dn_setup *c,
+                          const struct dn_rates *r,
+                          const struct dn_op *op,
+                          struct dn_op_time *time)
+{
+    struct dn_op room[DN_PARTS_MAX];
+    int n;
+    const struct dn_op *parts =
+        dn_parts_of (c->spec, c->device, c->share, op, room, &n);
+
+    *time = (struct dn_op_time){0};
+    for (int i = 0; i < n; i++)
+        add_op_time (c, r, &parts[i], time);
 }
 
 void dn_step_operators (const struct dn_setup *c, struct dn_op_time times[])
@@ -246,7 +281,7 @@ void dn_step_operators (const struct dn_setup *c, struct dn_op_time times[])
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
 
-        times[i] = op_time (c, op->kind == DN_OP_LOSS ? &loss : &r, op);
+        find_op_time (c, op->kind == DN_OP_LOSS ? &loss : &r, op, &times[i]);
     }
 }
 

@@ -16,6 +16,19 @@ static bool has_kind (const struct dn_graph *graph, enum dn_op_kind kind)
     return false;
 }
 
+/* Does any attention run that way? */
+static bool has_way (const struct dn_case *c, enum dn_attention_kind way)
+{
+    for (int i = 0; i < c->graph->n_ops; i++) {
+        const struct dn_op *op = &c->graph->ops[i];
+
+        if (op->kind == DN_OP_ATTENTION
+            && (!c->device || dn_attention_way (c->spec, c->device, op) == way))
+            return true;
+    }
+    return false;
+}
+
 static bool always (const struct dn_case *c)
 {
     (void) c;
@@ -84,7 +97,58 @@ static bool is_checkpointing_unread (const struct dn_case *c)
     if (c->spec->checkpointing == DN_CHECKPOINTING_FULL)
         return c->graph->block_layers <= 1;
     return c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE
-           && !has_kind (c->graph, DN_OP_SOFTMAX);
+           && !has_kind (c->graph, DN_OP_SOFTMAX) && !has_way (c, DN_ATTENTION_PLAIN);
+}
+
+/* No attention, or none that a fused kernel computes. */
+static bool has_no_choice (const struct dn_case *c)
+{
+    for (int i = 0; i < c->graph->n_ops; i++)
+        if (c->graph->ops[i].kind == DN_OP_ATTENTION && !c->graph->ops[i].composed)
+            return false;
+    return true;
+}
+
+/* Does the age of the software not decide which kernels run attention? */
+static bool is_age_unread (const struct dn_case *c)
+{
+    return has_no_choice (c) || c->spec->attention == DN_ATTENTION_PLAIN
+           || c->spec->attention == DN_ATTENTION_FUSED;
+}
+
+static bool runs_torch (const struct dn_case *c)
+{
+    return c->spec->framework == DN_FRAMEWORK_UNKNOWN
+           || c->spec->framework == DN_FRAMEWORK_PYTORCH;
+}
+
+static bool is_torch_unread (const struct dn_case *c)
+{
+    return is_age_unread (c) || !runs_torch (c);
+}
+
+/* torch= overrides it. Other frameworks than PyTorch and Megatron have fused attention
+ * only where attention= or the network's description says so.
+ */
+static bool is_since_unread (const struct dn_case *c)
+{
+    bool known = runs_torch (c) ? dn_spec_torch (c->spec) < 0
+                                : c->spec->framework == DN_FRAMEWORK_MEGATRON
+                                      || c->spec->attention == DN_ATTENTION_FLASH;
+
+    return is_age_unread (c) || !known;
+}
+
+static bool is_packing_unread (const struct dn_case *c)
+{
+    return c->spec->seq_mean == DN_UNSET || !dn_attention_has_lengths (c);
+}
+
+/* Of a packed sequence only flash attention skips what is between documents. */
+static bool is_seq_mean_unread (const struct dn_case *c)
+{
+    return !dn_attention_has_lengths (c)
+           || (c->spec->packing == 1 && !has_way (c, DN_ATTENTION_FLASH));
 }
 
 /* A step that is described as a whole has its optimizer in it. */
@@ -128,11 +192,11 @@ static const struct rule {
     {offsetof (struct dn_spec, lora_targets), is_described},
     {offsetof (struct dn_spec, quant), is_described},
     {offsetof (struct dn_spec, frozen), is_described},
-    {offsetof (struct dn_spec, attention), always},
-    {offsetof (struct dn_spec, packing), always},
-    {offsetof (struct dn_spec, seq_mean), always},
-    {offsetof (struct dn_spec, since), always},
-    {offsetof (struct dn_spec, torch), always},
+    {offsetof (struct dn_spec, attention), has_no_choice},
+    {offsetof (struct dn_spec, packing), is_packing_unread},
+    {offsetof (struct dn_spec, seq_mean), is_seq_mean_unread},
+    {offsetof (struct dn_spec, since), is_since_unread},
+    {offsetof (struct dn_spec, torch), is_torch_unread},
     {offsetof (struct dn_spec, sp), is_sp_unread},
     {offsetof (struct dn_spec, vpp), is_vpp_unread},
     {offsetof (struct dn_spec, ep), has_no_experts},

@@ -73,6 +73,28 @@ static void take_measured (const struct dn_setup *c, struct dn_rates *r)
     take_rate (c, DN_RATE_CONV, rest, conv, &r->conv);
 }
 
+/* Rates of attention in one kernel. On ordinary units products take nearly all of its
+ * time, and it runs at their rate.
+ */
+static void set_attention_rates (const struct dn_setup *c,
+                                 struct dn_rates *r,
+                                 double peak)
+{
+    const struct dn_constants *k = c->constants;
+    double factor = c->device->arch >= DN_ARCH_HOPPER ? k->flash_hopper : 1;
+    double found = peak * factor;
+
+    if (!r->tensor) {
+        r->flash = r->fused = (struct dn_attention_rates){r->linear, r->linear};
+        return;
+    }
+    take_rate (c, DN_RATE_LINEAR, rest_precision (c), k->seen_linear_tensor, &found);
+    r->flash = (struct dn_attention_rates){found * k->flash_forward,
+                                           found * k->flash_backward};
+    r->fused = (struct dn_attention_rates){found * k->fused_forward,
+                                           found * k->fused_backward};
+}
+
 double dn_bandwidth (const struct dn_setup *c)
 {
     return c->device->measured.stream > 0
@@ -130,6 +152,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->kernel_s *= k->ngc_launch;
     }
     take_measured (c, r);
+    set_attention_rates (c, r, rest);
 }
 
 /* A loss is not fused. */
@@ -178,7 +201,7 @@ static void set_traffic (struct dn_work *work, double bytes, double rate)
  */
 static double samples (const struct dn_setup *c, const struct dn_op *op)
 {
-    return op->expert ? c->padded * c->experts : c->padded;
+    return op->expert ? c->computed * c->experts : c->computed;
 }
 
 /* Elements moved to bring a convolution's activations into the order that its kernels
@@ -319,8 +342,8 @@ static double short_elements (const struct dn_setup *c,
                               const struct dn_op *op,
                               int direction)
 {
-    double in = op->in * c->padded;
-    double out = op->out * c->padded;
+    double in = op->in * samples (c, op);
+    double out = op->out * samples (c, op);
     double part = r->cast / r->bytes;
     double cast = 1 + 2 * part;
     double cast_weight = 4 / r->bytes + 2 * part;
@@ -390,6 +413,28 @@ static void find_layer (const struct dn_setup *c,
         add_unpacking (&work[DN_DATA], r, op);
 }
 
+/* The backward pass of attention over its forward pass: five products, not two. */
+#define ATTENTION_BACKWARD 2.5
+
+/* Attention in one kernel. Backward it reads query, key, value, output and the output's
+ * gradient, and writes three gradients.
+ */
+static void set_attention (struct dn_work *work,
+                           const struct dn_setup *c,
+                           const struct dn_rates *r,
+                           const struct dn_op *op,
+                           bool backward)
+{
+    bool flash = dn_attention_way (c->spec, c->device, op) == DN_ATTENTION_FLASH
+                 && !dn_attention_is_first (c->spec);
+    const struct dn_attention_rates *rates = flash ? &r->flash : &r->fused;
+    double elements = (op->in + op->out) * (backward ? 2 : 1) * samples (c, op);
+
+    set_traffic (work, elements * r->bytes, r->memory);
+    work->flops = op->flops * samples (c, op) * (backward ? ATTENTION_BACKWARD : 1);
+    work->compute_s = work->flops / (backward ? rates->backward : rates->forward);
+}
+
 /* Find the work of one pass of one operator on the device, by direction. 'work' is zero
  * at first, and remains so in a direction that the operator does not have.
  */
@@ -416,6 +461,11 @@ static void find_work (const struct dn_setup *c,
             set_product (&work[DN_DATA], c, r, op, op->m, op->k, in + out);
             scale (&work[DN_DATA], 2);
         }
+        break;
+    case DN_OP_ATTENTION:
+        set_attention (&work[DN_FORWARD], c, r, op, false);
+        if (!forward_only)
+            set_attention (&work[DN_DATA], c, r, op, true);
         break;
     case DN_OP_EMBEDDING: /* gather; scatter, into a dense gradient or row by row */
         set_traffic (&work[DN_FORWARD], 2 * out * r->bytes, r->memory);
@@ -488,6 +538,7 @@ void dn_turn_of (const struct dn_setup *c,
     turn->again = c->spec->checkpointing == DN_CHECKPOINTING_FULL
                       ? turn->block
                       : c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE
+                            && op->kind != DN_OP_ATTENTION
                             && dn_is_attention_core (c, op);
     turn->ring = dn_ring_attention (c, op);
     for (int d = 0; d < DN_N_DIRECTIONS; d++)

@@ -7,6 +7,12 @@
 
 #include "predict/stages.h"
 
+/* FLOP/s of attention in one kernel. */
+struct dn_attention_rates {
+    double forward;
+    double backward;
+};
+
 /* Rates of one precision on one device, with the stack's factors. */
 struct dn_rates {
     double bytes;   /* of an activation element */
@@ -22,9 +28,11 @@ struct dn_rates {
     double kernel_s;
     double slowdown; /* of kernels under the board's power limit */
     double tile;     /* side of an output tile */
-    bool tensor;     /* on matrix units */
-    double cast;     /* bytes of the elements that linear layers multiply, to which
-                        others are cast; 0: no casts */
+    struct dn_attention_rates flash;
+    struct dn_attention_rates fused;
+    bool tensor; /* on matrix units */
+    double cast; /* bytes of the elements that linear layers multiply, to which others
+                    are cast; 0: no casts */
 };
 
 /* The three directions of an operator: forward, gradient of the activation, gradient of

@@ -230,6 +230,47 @@ static int resolve_batch (struct dn_spec *spec, struct dn_err *err)
     return 0;
 }
 
+/* A number of one or two digits at *text, which is moved past it; -1 if there is none.
+ */
+static int read_part (const char **text)
+{
+    int value = -1;
+
+    for (int i = 0; i < 2 && **text >= '0' && **text <= '9'; i++)
+        value = (value < 0 ? 0 : 10 * value) + *(*text)++ - '0';
+    return **text >= '0' && **text <= '9' ? -1 : value;
+}
+
+int dn_spec_torch (const struct dn_spec *spec)
+{
+    const char *at = spec->torch;
+    int major = read_part (&at);
+    int minor;
+
+    if (major < 0 || *at++ != '.')
+        return -1;
+    minor = read_part (&at);
+    return minor < 0 ? -1 : 100 * major + minor;
+}
+
+/* Sizes and versions that no key's range can state. */
+static int check_software (const struct dn_spec *spec, struct dn_err *err)
+{
+    if (spec->torch[0] != '\0' && dn_spec_torch (spec) < 0)
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "torch: '%s' is not a version, expected one such as 2.4",
+                           spec->torch);
+    if (spec->seq_mean != DN_UNSET && spec->seq_len != DN_UNSET
+        && spec->seq_mean > spec->seq_len)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "seq_mean: %" PRId64 ", expected at most seq_len %" PRId64,
+                           spec->seq_mean,
+                           spec->seq_len);
+    return 0;
+}
+
 /* The keys that 'result' has and 'given' has not. */
 static struct dn_keyset find_derived (const struct dn_spec *given,
                                       const struct dn_spec *result)
@@ -256,7 +297,7 @@ int dn_spec_resolve (struct dn_spec *spec,
                            DN_E_SYNTAX,
                            "model: missing, expected model=NAME, or params= and flops= "
                            "of an unknown network");
-    if (apply_dataset (&result, datasets, err) < 0
+    if (check_software (&result, err) < 0 || apply_dataset (&result, datasets, err) < 0
         || resolve_gpus (&result, n_gpus, err) < 0 || resolve_batch (&result, err) < 0)
         return -1;
     result.derived = find_derived (spec, &result);

@@ -447,6 +447,11 @@ struct dn_net {
  */
 int dn_net_read (const char *text, struct dn_net *net, struct dn_err *err);
 
+/* The version that torch= states as 100 * major + minor, or -1 if it was not given or
+ * is none.
+ */
+int dn_spec_torch (const struct dn_spec *spec);
+
 /* Optimizer steps of one training, or -1 when the amount of work was not given. */
 double dn_spec_steps (const struct dn_spec *spec);
 

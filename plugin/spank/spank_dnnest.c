@@ -20,6 +20,7 @@
 #include <slurm/spank.h>
 
 #include "host/carry.h"
+#include "import/hf_config.h"
 #include "spank/help.h"
 #include "spec/spec.h"
 
@@ -96,7 +97,7 @@ static int hand_over (spank_t spank, const char *text, struct dn_err *err)
 
     if (note.off)
         return set (spank, DN_CARRY_OPTION, "off", err);
-    if (dn_carry_option (text, &sidecar, err) < 0)
+    if (dn_carry_option (text, dn_hf_config_convert, &sidecar, err) < 0)
         return -1;
     carriers.sidecar = sidecar;
     if (dn_spec_collect (&carriers, &spec, &state, err) < 0

@@ -37,7 +37,7 @@ gives 'a forward pass may be called a step' 0 'a training step of 64 samples' \
     import --step --batch=64 --hlo "$work/forward.hlo" --out "$work/step.json"
 json 'the summary may be JSON' 'd["batch"] == 128 and d["flops"] > 1e9 and d["step"]' \
     import --hlo "$work/mlp.hlo" --out "$work/mlp.json"
-refuses 'a dump is needed' 2 'hlo=FILE or --onnx=FILE is missing' import
+refuses 'a dump is needed' 2 'hlo=FILE, --onnx=FILE or a config.json is missing' import
 refuses 'a batch is a number' 2 'batch: -4 out of range' import --hlo "$work/mlp.hlo" --batch=-4
 refuses 'keys of import are checked' 2 "'bacth'" import --hlo "$work/mlp.hlo" bacth=4
 refuses 'a missing file is named' 4 'nothing.hlo: No such file' import --hlo "$work/nothing.hlo"

@@ -58,7 +58,8 @@ knows() {
 
 model="$allowed|site\\.h|cache\\.h|advise\\.h"
 is 'host/ knows model/' "$(knows host "$model")" ''
-is 'plugin/ knows model/ and host/' "$(knows plugin "$model|host/.*")" ''
+is 'plugin/ knows model/, host/ and, on the client, one importer' \
+    "$(knows plugin "$model|host/.*|import/hf_config\\.h")" ''
 is 'learn/ knows the rooms' "$(knows learn "$allowed")" ''
 is 'import/ knows the rooms up to graph' \
     "$(knows import '(base|request|spec|graph|generated)/.*')" ''

@@ -189,17 +189,17 @@ static void options_name_files_of_the_client (void **state)
     (void) state;
     put ("good.json", "{\"dnnest\": 1,\n \"spec\": {\"batch\": 4}}\n");
     snprintf (option, sizeof (option), "@%s,steps=4", path_of ("good.json"));
-    assert_int_equal (dn_carry_option (option, &text, &err), 0);
+    assert_int_equal (dn_carry_option (option, NULL, &text, &err), 0);
     assert_string_equal (text, "{\"dnnest\":1,\"spec\":{\"batch\":\"4\"}}");
     free (text);
-    assert_int_equal (dn_carry_option (path_of ("file"), &text, &err), -1);
+    assert_int_equal (dn_carry_option (path_of ("file"), NULL, &text, &err), -1);
     assert_null (text);
     assert_contains (err.text, "sidecar: line 1, column 1: not JSON");
-    assert_int_equal (dn_carry_option ("resnet50", &text, &err), -1);
+    assert_int_equal (dn_carry_option ("resnet50", NULL, &text, &err), -1);
     assert_contains (err.text, "--dnnest: resnet50: No such file");
-    assert_int_equal (dn_carry_option ("batch=4", &text, &err), 0);
+    assert_int_equal (dn_carry_option ("batch=4", NULL, &text, &err), 0);
     assert_null (text);
-    assert_int_equal (dn_carry_option (NULL, &text, &err), 0);
+    assert_int_equal (dn_carry_option (NULL, NULL, &text, &err), 0);
     assert_null (text);
 }
 

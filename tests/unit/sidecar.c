@@ -191,8 +191,8 @@ static const struct {
      DN_OP_MATMUL,
      2.0 * 12 * 128 * 128 * 64},
     {"{\"op\":\"attention\",\"in\":[[12,128,64],[12,128,64],[12,128,64]],"
-     "\"out\":[[12,128,64]],\"fused\":true}",
-     DN_OP_MATMUL,
+     "\"out\":[[12,128,64]],\"fused\":true,\"causal\":true,\"window\":64}",
+     DN_OP_ATTENTION,
      2.0 * 2 * 12 * 128 * 128 * 64},
     {"{\"op\":\"embedding\",\"in\":[[128]],\"out\":[[128,768]],\"params\":23440896}",
      DN_OP_EMBEDDING,
@@ -250,19 +250,57 @@ static void every_kind_becomes_an_operator (void **state)
     }
 }
 
-static void attention_is_as_the_zoo_has_it_unless_fused (void **state)
+static void attention_is_the_operator_of_the_zoo (void **state)
 {
-    struct dn_sidecar plain =
+    struct dn_sidecar sidecar =
         read_good ("{\"dnnest\":1,\"graph\":{\"ops\":[{\"op\":\"attention\","
-                   "\"in\":[[12,128,64],[12,128,64]],\"out\":[[12,128,64]]}]}}");
-    struct dn_graph graph = build (&plain);
+                   "\"in\":[[12,128,64],[4,256,64],[4,256,32]],"
+                   "\"out\":[[12,128,32]],\"causal\":true,\"window\":100}]}}");
+    struct dn_graph graph = build (&sidecar);
+    const struct dn_op *op = &graph.ops[0];
 
     (void) state;
-    assert_int_equal (graph.n_ops, 4);
-    assert_int_equal (graph.ops[1].kind, DN_OP_ELEMENTWISE);
-    assert_int_equal (graph.ops[2].kind, DN_OP_SOFTMAX);
+    assert_int_equal (graph.n_ops, 1);
+    assert_int_equal (op->kind, DN_OP_ATTENTION);
+    assert_near (op->batches, 12);
+    assert_near (op->kv_heads, 4);
+    assert_near (op->m, 128);
+    assert_near (op->n, 256);
+    assert_near (op->k, 64);
+    assert_near (op->value_dim, 32);
+    assert_near (op->window, 100);
+    assert_true (op->causal && !op->fused);
+    assert_near (op->flops, 2.0 * 12 * 128 * 256 * (64 + 32));
     dn_graph_free (&graph);
-    dn_sidecar_free (&plain);
+    dn_sidecar_free (&sidecar);
+}
+
+static void heads_of_an_attention_must_fit (void **state)
+{
+    static const char *const ops[] = {
+        "\"in\":[[12,128,64],[5,128,64]],\"out\":[[12,128,64]]",
+        "\"in\":[[12,128,64],[12,128,64]],\"out\":[[12,64,64]]",
+        "\"in\":[[12,128,64]],\"out\":[[12,128,64]]"};
+    static const char *const errors[] = {"5 heads of keys, expected a divisor of 12",
+                                         "out: expected the 12 heads and 128 tokens",
+                                         "in: 1 shapes, expected 2"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (ops); i++) {
+        char text[512];
+        struct dn_sidecar sidecar;
+        struct dn_graph graph;
+        struct dn_err err = {0};
+
+        snprintf (text,
+                  sizeof (text),
+                  "{\"dnnest\":1,\"graph\":{\"ops\":[{\"op\":\"attention\",%s}]}}",
+                  ops[i]);
+        sidecar = read_good (text);
+        assert_int_equal (dn_layers_graph (&sidecar.layers, &graph, &err), -1);
+        assert_contains (err.text, errors[i]);
+        dn_sidecar_free (&sidecar);
+    }
 }
 
 static void bad_json_is_refused (void **state)
@@ -491,8 +529,10 @@ int main (void)
         TEST ("equal layers are merged without loss",
               equal_layers_are_merged_without_loss),
         TEST ("every kind becomes an operator", every_kind_becomes_an_operator),
-        TEST ("attention is as the zoo has it unless fused",
-              attention_is_as_the_zoo_has_it_unless_fused),
+        TEST ("attention is the operator that the zoo has",
+              attention_is_the_operator_of_the_zoo),
+        TEST ("attention whose shapes do not fit is refused",
+              heads_of_an_attention_must_fit),
         TEST ("bad JSON is refused", bad_json_is_refused),
         TEST ("a NUL byte is refused", a_nul_byte_is_refused),
         TEST ("a million brackets take no time", a_million_brackets_take_no_time),

@@ -89,7 +89,8 @@ static bool is_same_op (const struct dn_op *a, const struct dn_op *b)
            && a->in == b->in && a->out == b->out && a->weights == b->weights
            && a->params == b->params && a->tensors == b->tensors && a->saved == b->saved
            && a->masks == b->masks && a->steps == b->steps && a->calls == b->calls
-           && a->each == b->each;
+           && a->each == b->each && a->kv_heads == b->kv_heads
+           && a->value_dim == b->value_dim && a->window == b->window;
 }
 
 static bool is_same_graph (const struct dn_graph *a, const struct dn_graph *b)

@@ -35,11 +35,12 @@ struct bert {
     bool dropout;
     enum dn_head head; /* default */
     enum dn_activation activation;
+    double buckets; /* of relative positions, one number per head; 0: none */
 };
 
 #define ROW(name, ...)                                                                 \
     {                                                                                  \
-        {name, "bert"}, __VA_ARGS__                                                    \
+        .entry = {name, "bert"}, __VA_ARGS__                                           \
     }
 
 /* shared, no pooler, electra, dropout, default head, activation */
@@ -48,15 +49,48 @@ struct bert {
 #define DISTILBERT false, true, false, true, DN_HEAD_LM, DN_ACTIVATION_GELU
 #define ELECTRA    false, false, true, true, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU
 #define ALBERT     true, false, false, false, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU_TANH
+#define SENTENCE   false, false, false, true, DN_HEAD_NONE, DN_ACTIVATION_GELU
+#define MPNET      ROBERTA, .buckets = 32
 
 static const struct bert rows[] = {
     ROW ("bert_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, BERT),
     ROW ("bert_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, BERT),
     ROW ("roberta_base", {12, 768, 12, 0, 0, 512}, 50265, 514, 1, 0, ROBERTA),
     ROW ("roberta_large", {24, 1024, 16, 0, 0, 512}, 50265, 514, 1, 0, ROBERTA),
+    ROW ("xlm_roberta_base", {12, 768, 12, 0, 0, 512}, 250002, 514, 1, 0, ROBERTA),
+    ROW ("xlm_roberta_large", {24, 1024, 16, 0, 0, 512}, 250002, 514, 1, 0, ROBERTA),
+    ROW ("camembert_base", {12, 768, 12, 0, 0, 512}, 32005, 514, 1, 0, ROBERTA),
+    ROW ("camembert_large", {24, 1024, 16, 0, 0, 512}, 32005, 514, 1, 0, ROBERTA),
     ROW ("distilbert", {6, 768, 12, 0, 0, 512}, 30522, 512, 0, 0, DISTILBERT),
+    ROW ("electra_small", {12, 256, 4, 0, 0, 512}, 30522, 512, 2, 128, ELECTRA),
     ROW ("electra_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, ELECTRA),
+    ROW ("electra_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, ELECTRA),
     ROW ("albert_base", {12, 768, 12, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
+    ROW ("albert_large", {24, 1024, 16, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
+    ROW ("albert_xlarge", {24, 2048, 16, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
+    ROW ("albert_xxlarge", {12, 4096, 64, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
+    ROW ("mpnet_base", {12, 768, 12, 0, 0, 512}, 30527, 514, 0, 0, MPNET),
+    /* Sentence encoders: the loss compares the means of the tokens. */
+    ROW ("all_minilm_l6_v2", {6, 384, 12, 0, 0, 256}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("all_minilm_l12_v2", {12, 384, 12, 0, 0, 128}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("bge_small", {12, 384, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("bge_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("bge_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("bge_m3", {24, 1024, 16, 0, 0, 8192}, 250002, 8194, 1, 0, SENTENCE),
+    ROW ("e5_small", {12, 384, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("e5_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("e5_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("multilingual_e5_base", {12, 768, 12, 0, 0, 512}, 250002, 514, 1, 0, SENTENCE),
+    ROW ("multilingual_e5_large",
+         {24, 1024, 16, 0, 0, 512},
+         250002,
+         514,
+         1,
+         0,
+         SENTENCE),
+    ROW ("gte_small", {12, 384, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("gte_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
+    ROW ("gte_large", {24, 1024, 16, 0, 0, 512}, 30522, 512, 2, 0, SENTENCE),
     /* End of rows */
 };
 
@@ -69,7 +103,8 @@ static void add_embeddings (struct dn_build *build,
 
     dn_build_embedding (build, vocab, features);
     build->at = tokens;
-    dn_build_embedding (build, fmax (row->positions, tokens.dim[0]), features);
+    dn_build_embedding (
+        build, dn_transformer_read_positions (build, row->positions), features);
     dn_build_add (build);
     if (row->types > 0) {
         build->at = tokens;
@@ -79,6 +114,21 @@ static void add_embeddings (struct dn_build *build,
     dn_build_norm (build, DN_NORM_LAYER);
     if (row->dropout)
         dn_build_dropout (build);
+}
+
+/* A number per head and bucket of distances, which every block adds to its scores. */
+static void add_relative (struct dn_build *build, double buckets, double heads)
+{
+    struct dn_op op = {.kind = DN_OP_EMBEDDING,
+                       .in = buckets * heads,
+                       .out = buckets * heads,
+                       .weights = buckets * heads,
+                       .params = buckets * heads,
+                       .tensors = 1,
+                       .first = true};
+
+    if (buckets > 0)
+        dn_build_op (build, &op);
 }
 
 /* The first token's features through a layer and tanh. */
@@ -220,6 +270,7 @@ static void build_bert (struct dn_build *build, const void *data)
     add_embeddings (build, row, vocab, features);
     if (features != body.hidden)
         dn_build_linear (build, body.hidden, true);
+    add_relative (build, row->buckets, body.attention.heads);
     add_blocks (build, row, &body);
     add_head (build, row, features, vocab);
 }

@@ -295,16 +295,31 @@ static const struct style gpt_oss = {.norm = DN_NORM_RMS,
                                      .rotary = true,
                                      .sinks = true};
 
+/* Multi-latent attention; the size of a head is that of the row. */
+struct latent {
+    double rank;
+    double query_rank; /* 0: queries come from the hidden features */
+    double rope_dim;
+    double value_dim;
+};
+
+/* DeepSeek-AI, arXiv 2405.04434; transformers.DeepseekV2ForCausalLM,
+ * DeepseekV3ForCausalLM
+ */
+static const struct latent latent_lite = {512, 0, 64, 128};
+static const struct latent latent_full = {512, 1536, 64, 128};
+
 struct gpt {
     struct dn_zoo_entry entry;
     const struct style *style;
     struct dn_transformer_sizes sizes;
     double vocab;
-    double positions;          /* rows of a learned table; 0: none */
-    double head_dim;           /* 0: hidden / heads */
-    double embed;              /* features of the word embedding; 0: hidden */
-    bool tied;                 /* where the style leaves it open */
-    struct dn_experts experts; /* of all blocks but the first 'dense' */
+    double positions;            /* rows of a learned table; 0: none */
+    double head_dim;             /* 0: hidden / heads */
+    double embed;                /* features of the word embedding; 0: hidden */
+    bool tied;                   /* where the style leaves it open */
+    const struct latent *latent; /* NULL: no multi-latent attention */
+    struct dn_experts experts;   /* of all blocks but the first 'dense' */
     double dense;
 };
 
@@ -546,6 +561,30 @@ static const struct gpt rows[] = {
          102400,
          .experts = {.n = 64, .top_k = 6, .ffn = 1408, .shared = 2},
          .dense = 1),
+    ROW ("deepseek_v2_lite",
+         &llama,
+         {27, 2048, 16, 0, 10944, 4096},
+         102400,
+         HEAD_DIM (192),
+         .latent = &latent_lite,
+         .experts = {.n = 64, .top_k = 6, .ffn = 1408, .shared = 2},
+         .dense = 1),
+    ROW ("deepseek_v2",
+         &llama,
+         {60, 5120, 128, 0, 12288, 4096},
+         102400,
+         HEAD_DIM (192),
+         .latent = &latent_full,
+         .experts = {.n = 160, .top_k = 6, .ffn = 1536, .shared = 2},
+         .dense = 1),
+    ROW ("deepseek_v3",
+         &llama,
+         {61, 7168, 128, 0, 18432, 4096},
+         129280,
+         HEAD_DIM (192),
+         .latent = &latent_full,
+         .experts = {.n = 256, .top_k = 8, .ffn = 2048, .shared = 1},
+         .dense = 3),
     ROW ("gpt_oss_20b",
          &gpt_oss,
          {24, 2880, 64, 8, 2880, 4096},
@@ -560,21 +599,6 @@ static const struct gpt rows[] = {
          EXPERTS (128, 4, 0)),
     /* End of rows */
 };
-
-/* The table has a row for every token. */
-static double read_positions (struct dn_build *build, double usual)
-{
-    double tokens = build->at.dim[0];
-    double positions = DN_WANT (build, positions, fmax (usual, tokens));
-
-    if (positions < tokens)
-        dn_build_fail (build,
-                       DN_E_RANGE,
-                       "positions: %g, expected at least seq_len %g",
-                       positions,
-                       tokens);
-    return positions;
-}
 
 /* The word embedding, and what makes 'hidden' features of it. */
 static void add_embeddings (struct dn_build *build,
@@ -591,7 +615,7 @@ static void add_embeddings (struct dn_build *build,
     if (row->positions > 0) {
         build->at = tokens;
         dn_build_embedding (build,
-                            read_positions (build, row->positions)
+                            dn_transformer_read_positions (build, row->positions)
                                 + style->extra_positions,
                             hidden);
         dn_build_add (build);
@@ -644,13 +668,19 @@ static struct dn_transformer read_body (struct dn_build *build, const struct gpt
     /* Megatron fuses bias and GELU into one kernel. */
     if (build->spec->framework == DN_FRAMEWORK_MEGATRON)
         body.activation = DN_ACTIVATION_GELU;
+    body.attention.head_dim = row->head_dim;
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    if (row->head_dim > 0)
-        body.attention.head_dim = DN_WANT (build, head_dim, row->head_dim);
     body.attention.bias = (style->biases & BIAS_QKV) != 0;
     body.attention.out_bias = (style->biases & BIAS_OUT) != 0;
     body.attention.fused = style->fused;
     body.attention.causal = true;
+    body.attention.window = DN_WANT (build, window, 0);
+    if (row->latent) {
+        body.attention.latent = row->latent->rank;
+        body.attention.query_rank = row->latent->query_rank;
+        body.attention.rope_dim = row->latent->rope_dim;
+        body.attention.value_dim = row->latent->value_dim;
+    }
     body.attention.rotary = style->rotary;
     body.attention.rotary_share = style->rotary_share;
     body.attention.query_norm = style->query_norm;

@@ -24,10 +24,13 @@ struct style {
     enum dn_activation activation;
     bool norm_first; /* and once more after each side */
     bool bias;
+    bool gated;
+    bool untied;            /* the output has weights of its own */
     bool inner_dropout;     /* within the feed-forward layers */
     bool attention_dropout; /* of probabilities */
     bool embedding_norm;
-    bool relative; /* positions as a table per side, added to the scores */
+    bool no_end_dropout; /* after the last norm of a side */
+    bool relative;       /* positions as a table per side, added to the scores */
 };
 
 static const struct style vaswani = {.norm = DN_NORM_LAYER,
@@ -47,30 +50,167 @@ static const struct style t5 = {.norm = DN_NORM_RMS,
                                 .attention_dropout = true,
                                 .relative = true};
 
+/* T5 1.1, mT5 (Xue et al., 2010.11934), Flan-T5 (Chung et al., 2210.11416) */
+static const struct style t5_gated = {.norm = DN_NORM_RMS,
+                                      .activation = DN_ACTIVATION_GELU_TANH,
+                                      .norm_first = true,
+                                      .gated = true,
+                                      .untied = true,
+                                      .inner_dropout = true,
+                                      .attention_dropout = true,
+                                      .relative = true};
+
+/* Liu et al., 2001.08210 */
+static const struct style mbart = {.norm = DN_NORM_LAYER,
+                                   .activation = DN_ACTIVATION_GELU,
+                                   .norm_first = true,
+                                   .bias = true,
+                                   .embedding_norm = true,
+                                   .no_end_dropout = true};
+
+/* Zhang et al., 1912.08777: sinusoidal positions */
+static const struct style pegasus = {.norm = DN_NORM_LAYER,
+                                     .activation = DN_ACTIVATION_RELU,
+                                     .norm_first = true,
+                                     .bias = true,
+                                     .attention_dropout = true,
+                                     .no_end_dropout = true};
+
+/* Tiedemann and Thottingal 2020, with SiLU */
+static const struct style marian = {.norm = DN_NORM_LAYER,
+                                    .activation = DN_ACTIVATION_GELU,
+                                    .bias = true};
+
 struct seq2seq {
     struct dn_zoo_entry entry;
     const struct style *style;
     struct dn_transformer_sizes sizes;
     double target; /* tokens of it */
     double vocab;
-    double positions; /* rows of a learned table per side; 0: none */
-    double head_dim;  /* 0: hidden / heads */
-    double experts;   /* 0: none */
+    double
+        positions;   /* of a learned table per side, which has two more rows; 0: none */
+    double head_dim; /* 0: hidden / heads */
+    double experts;  /* 0: none */
 };
 
 #define ROW(name, ...)                                                                 \
     {                                                                                  \
-        {name, "seq2seq"}, __VA_ARGS__                                                 \
+        .entry = {name, "seq2seq"}, __VA_ARGS__                                        \
     }
 
+#define HEAD_DIM(n) .head_dim = n
+
+/* style, {layers, hidden, heads, heads of keys, ffn, tokens}, target, vocabulary,
+ * positions
+ */
 static const struct seq2seq rows[] = {
-    ROW ("transformer_base", &vaswani, {6, 512, 8, 0, 0, 32}, 32, 37000, 0, 0, 0),
-    ROW ("transformer_big", &vaswani, {6, 1024, 16, 0, 0, 32}, 32, 37000, 0, 0, 0),
-    ROW ("bart_large", &bart, {12, 1024, 16, 0, 0, 1024}, 1024, 50265, 1026, 0, 0),
-    ROW ("t5_small", &t5, {6, 512, 8, 0, 0, 512}, 512, 32128, 0, 0, 0),
-    ROW ("t5_base", &t5, {12, 768, 12, 0, 0, 512}, 512, 32128, 0, 0, 0),
-    ROW ("t5_large", &t5, {24, 1024, 16, 0, 0, 512}, 512, 32128, 0, 0, 0),
-    ROW ("switch_xl4", &t5, {24, 1024, 32, 0, 16384, 512}, 512, 32128, 0, 128, 4),
+    ROW ("transformer_base", &vaswani, {6, 512, 8, 0, 0, 32}, 32, 37000),
+    ROW ("transformer_big", &vaswani, {6, 1024, 16, 0, 0, 32}, 32, 37000),
+    ROW ("bart_base", &bart, {6, 768, 12, 0, 0, 1024}, 1024, 50265, 1024),
+    ROW ("bart_large", &bart, {12, 1024, 16, 0, 0, 1024}, 1024, 50265, 1024),
+    ROW ("t5_small", &t5, {6, 512, 8, 0, 0, 512}, 512, 32128),
+    ROW ("t5_base", &t5, {12, 768, 12, 0, 0, 512}, 512, 32128),
+    ROW ("t5_large", &t5, {24, 1024, 16, 0, 0, 512}, 512, 32128),
+    ROW ("mbart_large", &mbart, {12, 1024, 16, 0, 0, 1024}, 1024, 250027, 1024),
+    ROW ("mbart_large_50", &mbart, {12, 1024, 16, 0, 0, 1024}, 1024, 250054, 1024),
+    ROW ("pegasus_large", &pegasus, {16, 1024, 16, 0, 0, 512}, 128, 96103),
+    ROW ("nllb_200_distilled_600m", &pegasus, {12, 1024, 16, 0, 0, 512}, 512, 256206),
+    ROW ("nllb_200_1.3b", &pegasus, {24, 1024, 16, 0, 8192, 512}, 512, 256206),
+    ROW ("nllb_200_3.3b", &pegasus, {24, 2048, 16, 0, 8192, 512}, 512, 256206),
+    ROW ("opus_mt", &marian, {6, 512, 8, 0, 0, 128}, 128, 58101),
+    ROW ("t5_v1_1_small",
+         &t5_gated,
+         {8, 512, 6, 0, 1024, 512},
+         512,
+         32128,
+         HEAD_DIM (64)),
+    ROW ("t5_v1_1_base",
+         &t5_gated,
+         {12, 768, 12, 0, 2048, 512},
+         512,
+         32128,
+         HEAD_DIM (64)),
+    ROW ("t5_v1_1_large",
+         &t5_gated,
+         {24, 1024, 16, 0, 2816, 512},
+         512,
+         32128,
+         HEAD_DIM (64)),
+    ROW ("t5_v1_1_xl",
+         &t5_gated,
+         {24, 2048, 32, 0, 5120, 512},
+         512,
+         32128,
+         HEAD_DIM (64)),
+    ROW ("t5_v1_1_xxl",
+         &t5_gated,
+         {24, 4096, 64, 0, 10240, 512},
+         512,
+         32128,
+         HEAD_DIM (64)),
+    ROW ("flan_t5_small",
+         &t5_gated,
+         {8, 512, 6, 0, 1024, 512},
+         512,
+         32128,
+         HEAD_DIM (64)),
+    ROW ("flan_t5_base",
+         &t5_gated,
+         {12, 768, 12, 0, 2048, 512},
+         512,
+         32128,
+         HEAD_DIM (64)),
+    ROW ("flan_t5_large",
+         &t5_gated,
+         {24, 1024, 16, 0, 2816, 512},
+         512,
+         32128,
+         HEAD_DIM (64)),
+    ROW ("flan_t5_xl",
+         &t5_gated,
+         {24, 2048, 32, 0, 5120, 512},
+         512,
+         32128,
+         HEAD_DIM (64)),
+    ROW ("flan_t5_xxl",
+         &t5_gated,
+         {24, 4096, 64, 0, 10240, 512},
+         512,
+         32128,
+         HEAD_DIM (64)),
+    ROW ("mt5_small", &t5_gated, {8, 512, 6, 0, 1024, 512}, 512, 250112, HEAD_DIM (64)),
+    ROW ("mt5_base",
+         &t5_gated,
+         {12, 768, 12, 0, 2048, 512},
+         512,
+         250112,
+         HEAD_DIM (64)),
+    ROW ("mt5_large",
+         &t5_gated,
+         {24, 1024, 16, 0, 2816, 512},
+         512,
+         250112,
+         HEAD_DIM (64)),
+    ROW ("mt5_xl", &t5_gated, {24, 2048, 32, 0, 5120, 512}, 512, 250112, HEAD_DIM (64)),
+    ROW ("mt5_xxl",
+         &t5_gated,
+         {24, 4096, 64, 0, 10240, 512},
+         512,
+         250112,
+         HEAD_DIM (64)),
+    ROW ("flan_ul2",
+         &t5_gated,
+         {32, 4096, 16, 0, 16384, 512},
+         512,
+         32128,
+         HEAD_DIM (256)),
+    ROW ("switch_xl4",
+         &t5,
+         {24, 1024, 32, 0, 16384, 512},
+         512,
+         32128,
+         HEAD_DIM (128),
+         .experts = 4),
     /* End of rows */
 };
 
@@ -89,7 +229,8 @@ static void add_embeddings (struct dn_build *build,
         dn_build_embedding (build, vocab, hidden);
     if (row->positions > 0) {
         build->at = tokens;
-        dn_build_embedding (build, fmax (row->positions, tokens.dim[0] + 2), hidden);
+        dn_build_embedding (
+            build, dn_transformer_read_positions (build, row->positions) + 2, hidden);
     }
     if (!row->style->relative)
         dn_build_add (build);
@@ -120,7 +261,8 @@ static void add_side_end (struct dn_build *build, const struct style *style)
     if (!style->norm_first)
         return;
     dn_build_norm (build, style->norm);
-    dn_build_dropout (build);
+    if (!style->no_end_dropout)
+        dn_build_dropout (build);
 }
 
 /* One layer; 'memory' is what a decoder attends to. */
@@ -129,10 +271,12 @@ static void add_layer (struct dn_build *build,
                        struct dn_shape *memory,
                        const struct dn_experts *experts)
 {
+    struct dn_attention self = body->attention;
     struct dn_attention cross = body->attention;
 
+    self.causal = memory;
     cross.memory = memory;
-    dn_transformer_add_attention (build, body, &body->attention);
+    dn_transformer_add_attention (build, body, &self);
     if (memory)
         dn_transformer_add_attention (build, body, &cross);
     if (experts)
@@ -174,15 +318,16 @@ static struct dn_transformer read_body (struct dn_build *build,
                                   .activation = style->activation,
                                   .norm_first = style->norm_first,
                                   .bias = style->bias,
+                                  .gated = style->gated,
                                   .inner_dropout = style->inner_dropout,
                                   .dropout = true};
 
+    body.attention.head_dim = row->head_dim;
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    if (row->head_dim > 0)
-        body.attention.head_dim = DN_WANT (build, head_dim, row->head_dim);
     body.attention.bias = style->bias;
     body.attention.out_bias = style->bias;
     body.attention.dropout = style->attention_dropout;
+    body.attention.composed = style->relative;
     return body;
 }
 
@@ -214,7 +359,10 @@ static void build_seq2seq (struct dn_build *build, const void *data)
     build->part = DN_PART_HEAD;
     if (dn_build_head (build, DN_HEAD_LM, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
         return;
-    dn_build_linear_tied (build, vocab, false);
+    if (DN_WANT (build, tied, !row->style->untied) > 0)
+        dn_build_linear_tied (build, vocab, false);
+    else
+        dn_build_linear (build, vocab, false);
     dn_build_loss (build);
 }
 

@@ -178,6 +178,8 @@ static void build_txl (struct dn_build *build, const void *data)
     body.attention.memory_keys = DN_WANT (build, mem_len, body.tokens);
     body.attention.fused = true;
     body.attention.dropout = row->divide > 0;
+    body.attention.causal = true;
+    body.attention.composed = true;
     body.inner_dropout = true;
     features = body.attention.heads * body.attention.head_dim;
     dn_build_tokens (build, body.tokens);

@@ -1,0 +1,603 @@
+/* attention.c - tests of which kernels run attention, of their work and their memory
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "graph/build.h"
+#include "predict/attend.h"
+#include "scene.h"
+
+static struct dn_site *site;
+
+static struct dn_device device_of (enum dn_arch arch)
+{
+    struct dn_device device = site->catalogue.devices[1]; /* an A100 */
+
+    device.arch = arch;
+    return device;
+}
+
+/* A run on a device of that generation. */
+struct run {
+    struct dn_spec spec;
+    struct dn_graph graph;
+    struct dn_device device;
+    struct dn_estimate estimate;
+};
+
+static struct run run_of (const char *text, enum dn_arch arch)
+{
+    struct run run = {.spec = dn_spec_empty (), .device = device_of (arch)};
+    struct dn_err err = {0};
+
+    if (dn_spec_read (dn_span_of (text), &run.spec, &err) < 0
+        || dn_spec_resolve (&run.spec, &site->datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (&run.spec, &run.graph, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    dn_whitebox (
+        &(struct dn_case){&site->constants, &run.spec, &run.graph, &run.device, 0},
+        &run.estimate);
+    return run;
+}
+
+static const struct dn_op *attention_of (const struct run *run)
+{
+    for (int i = 0; i < run->graph.n_ops; i++)
+        if (run->graph.ops[i].kind == DN_OP_ATTENTION)
+            return &run->graph.ops[i];
+    fail_msg ("no attention");
+    return NULL;
+}
+
+static enum dn_attention_kind way_of (const char *text, enum dn_arch arch)
+{
+    struct run run = run_of (text, arch);
+    enum dn_attention_kind way =
+        dn_attention_way (&run.spec, &run.device, attention_of (&run));
+
+    dn_graph_free (&run.graph);
+    return way;
+}
+
+/* One step of it, or a part of its memory. */
+static double step_of (const char *text, enum dn_arch arch)
+{
+    struct run run = run_of (text, arch);
+
+    dn_graph_free (&run.graph);
+    return run.estimate.step_s.p50;
+}
+
+static double activations_of (const char *text, enum dn_arch arch)
+{
+    struct run run = run_of (text, arch);
+
+    dn_graph_free (&run.graph);
+    return run.estimate.memory[DN_MEMORY_ACTIVATIONS];
+}
+
+static bool is_unread (const char *text, enum dn_arch arch, struct dn_keyset key)
+{
+    struct run run = run_of (text, arch);
+
+    dn_graph_free (&run.graph);
+    return !dn_keyset_is_empty (dn_keyset_and (run.estimate.unread, key));
+}
+
+#define PLAIN DN_ATTENTION_PLAIN
+#define FUSED DN_ATTENTION_FUSED
+#define FLASH DN_ATTENTION_FLASH
+
+static void software_chip_and_precision_decide (void **state)
+{
+    static const struct {
+        const char *text;
+        enum dn_arch arch;
+        enum dn_attention_kind way;
+    } rows[] = {
+        {"precision=fp16", DN_ARCH_AMPERE, FLASH},
+        {"precision=bf16", DN_ARCH_HOPPER, FLASH},
+        {"precision=fp16", DN_ARCH_VOLTA, FUSED},
+        {"precision=fp16", DN_ARCH_TURING, FUSED},
+        {"precision=fp32", DN_ARCH_AMPERE, FUSED},
+        {"precision=tf32", DN_ARCH_AMPERE, FUSED},
+        {"precision=fp32", DN_ARCH_KEPLER, PLAIN},
+        {"precision=fp16,head_dim=512", DN_ARCH_AMPERE, FUSED},
+        {"precision=fp16,framework=pytorch,torch=2.4", DN_ARCH_AMPERE, FLASH},
+        {"precision=fp16,torch=2.10.1", DN_ARCH_AMPERE, FLASH},
+        {"precision=fp16,torch=2.0", DN_ARCH_AMPERE, FLASH},
+        {"precision=fp16,torch=2.0,head_dim=256", DN_ARCH_AMPERE, FUSED},
+        {"precision=fp16,torch=1.13.1", DN_ARCH_AMPERE, PLAIN},
+        {"precision=fp16,since=2022", DN_ARCH_AMPERE, PLAIN},
+        {"precision=fp16,since=2023", DN_ARCH_AMPERE, FLASH},
+        {"precision=fp16,since=2022,torch=2.2", DN_ARCH_AMPERE, FLASH},
+        {"precision=fp16,stack=ngc", DN_ARCH_AMPERE, PLAIN},
+        {"precision=fp16,stack=ngc,since=2024", DN_ARCH_AMPERE, FLASH},
+        {"precision=fp16,framework=megatron", DN_ARCH_AMPERE, PLAIN},
+        {"precision=fp16,framework=megatron,since=2023", DN_ARCH_AMPERE, FLASH},
+        {"precision=fp16,framework=megatron,attention=flash", DN_ARCH_AMPERE, FLASH},
+        {"precision=fp16,framework=jax", DN_ARCH_AMPERE, PLAIN},
+        {"precision=fp16,framework=jax,since=2025", DN_ARCH_AMPERE, PLAIN},
+        {"precision=fp16,framework=jax,attention=fused", DN_ARCH_AMPERE, FUSED},
+        {"precision=fp16,framework=tensorflow,compile=1", DN_ARCH_AMPERE, PLAIN},
+        {"precision=fp16,attention=auto", DN_ARCH_AMPERE, FLASH},
+        {"precision=fp16,attention=plain", DN_ARCH_AMPERE, PLAIN},
+        {"precision=fp16,attention=fused", DN_ARCH_AMPERE, FUSED},
+        {"precision=fp16,attention=flash", DN_ARCH_VOLTA, FUSED},
+        {"precision=fp32,attention=flash", DN_ARCH_AMPERE, FUSED},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        char text[256];
+
+        snprintf (text, sizeof (text), "model=gpt2,batch=1,%s", rows[i].text);
+        if (way_of (text, rows[i].arch) != rows[i].way)
+            fail_msg ("row %zu: %s", i, rows[i].text);
+    }
+    /* Relative positions are within the scores. */
+    assert_int_equal (way_of ("model=t5_small,batch=1,precision=fp16", DN_ARCH_AMPERE),
+                      PLAIN);
+    assert_int_equal (
+        way_of ("model=transformer_xl_base,batch=1,attention=flash", DN_ARCH_AMPERE),
+        PLAIN);
+}
+
+static void a_version_is_two_numbers (void **state)
+{
+    static const char *const bad[] = {
+        "2", "2.", ".4", "v2.4", "two.four", "2.x", "100.1", "2.1234", "-1.2"};
+    struct dn_spec spec;
+    struct dn_err err = {0};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
+        char text[128];
+
+        spec = dn_spec_empty ();
+        snprintf (text, sizeof (text), "model=gpt2,batch=1,torch=%s", bad[i]);
+        assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
+        assert_int_equal (dn_spec_resolve (&spec, NULL, DN_UNSET, &err), -1);
+        assert_contains (err.text, "is not a version, expected one such as 2.4");
+        assert_contains (err.text, bad[i]);
+    }
+    spec = dn_spec_empty ();
+    assert_int_equal (dn_spec_torch (&spec), -1);
+    snprintf (spec.torch, sizeof (spec.torch), "2.12.0a0");
+    assert_int_equal (dn_spec_torch (&spec), 212);
+}
+
+static double sum_of (const struct run *run, bool saved)
+{
+    const struct dn_op *op = attention_of (run);
+    struct dn_op room[DN_PARTS_MAX];
+    int n;
+    const struct dn_op *parts = dn_parts_of (&run->spec, &run->device, 1, op, room, &n);
+    double sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += parts[i].repeat / op->repeat * (saved ? parts[i].saved : parts[i].flops);
+    return sum;
+}
+
+static void separate_kernels_are_the_operator (void **state)
+{
+    static const char *const texts[] = {
+        "model=gpt2,batch=1,attention=plain",
+        "model=mistral_7b,batch=1,attention=plain",
+        "model=bart_large,batch=1,attention=plain",
+        "model=vit_b_16,batch=1,attention=plain",
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        struct run run = run_of (texts[i], DN_ARCH_AMPERE);
+        const struct dn_op *op = attention_of (&run);
+
+        assert_near (sum_of (&run, false), op->flops);
+        assert_near (sum_of (&run, true), op->saved);
+        dn_graph_free (&run.graph);
+    }
+}
+
+/* Query, key, value, output; keys and values of 8 heads, not of all 32. */
+static void flash_keeps_what_it_reads_and_writes (void **state)
+{
+    struct run run =
+        run_of ("model=mistral_7b,batch=1,precision=bf16,seq_len=4096", DN_ARCH_AMPERE);
+    double row = 4096.0 * 128;
+
+    (void) state;
+    assert_near (sum_of (&run, true), row * (32 + 8 + 8 + 32));
+    dn_graph_free (&run.graph);
+    run =
+        run_of ("model=mistral_7b,batch=1,precision=bf16,seq_len=4096,attention=fused",
+                DN_ARCH_AMPERE);
+    assert_near (sum_of (&run, true), row * 4 * 32);
+    dn_graph_free (&run.graph);
+}
+
+static void flash_computes_half_of_what_a_causal_mask_hides (void **state)
+{
+    struct run gpt = run_of ("model=gpt2,batch=1,precision=fp16", DN_ARCH_AMPERE);
+    struct run bert = run_of ("model=bert_base,batch=1,precision=fp16", DN_ARCH_AMPERE);
+    struct run windowed =
+        run_of ("model=gpt2,batch=1,precision=fp16,window=256", DN_ARCH_AMPERE);
+    struct run plain = run_of (
+        "model=gpt2,batch=1,precision=fp16,window=256,attention=plain", DN_ARCH_AMPERE);
+
+    (void) state;
+    /* The mean of 1, 2, ... 1024 keys. */
+    assert_near (sum_of (&gpt, false), attention_of (&gpt)->flops * 512.5 / 1024);
+    assert_near (sum_of (&bert, false), attention_of (&bert)->flops);
+    /* 1, 2, ... 256 keys, and then 256. */
+    assert_near (sum_of (&windowed, false),
+                 attention_of (&windowed)->flops * (256 * 128.5 + 768 * 256) / 1024
+                     / 1024);
+    assert_near (sum_of (&plain, false), attention_of (&plain)->flops);
+    dn_graph_free (&gpt.graph);
+    dn_graph_free (&bert.graph);
+    dn_graph_free (&windowed.graph);
+    dn_graph_free (&plain.graph);
+}
+
+static void one_kernel_is_never_slower_at_long_sequences (void **state)
+{
+    static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16"};
+    static const char *const models[] = {"gpt2", "llama_7b", "bert_base", "mistral_7b"};
+
+    (void) state;
+    for (int d = 0; d < site->catalogue.n_devices; d++)
+        for (size_t i = 0; i < 16; i++)
+            for (int tokens = 1024; tokens <= 32768; tokens *= 2) {
+                char text[256];
+                double found[3];
+                static const char *const ways[] = {"flash", "fused", "plain"};
+
+                for (int w = 0; w < 3; w++) {
+                    struct dn_spec spec = dn_spec_empty ();
+                    struct dn_graph graph;
+                    struct dn_estimate estimate;
+
+                    snprintf (text,
+                              sizeof (text),
+                              "model=%s,batch=2,seq_len=%d,precision=%s,attention=%s",
+                              models[i / 4],
+                              tokens,
+                              precisions[i % 4],
+                              ways[w]);
+                    assert_int_equal (dn_spec_read (dn_span_of (text), &spec, NULL), 0);
+                    assert_int_equal (
+                        dn_spec_resolve (&spec, &site->datasets, DN_UNSET, NULL), 0);
+                    assert_int_equal (dn_graph_build (&spec, &graph, NULL), 0);
+                    dn_whitebox (&(struct dn_case){&site->constants,
+                                                   &spec,
+                                                   &graph,
+                                                   &site->catalogue.devices[d],
+                                                   0},
+                                 &estimate);
+                    found[w] = estimate.step_s.p50;
+                    dn_graph_free (&graph);
+                }
+                if (found[0] > found[1] * (1 + 1e-9) || found[1] > found[2])
+                    fail_msg ("%s: %g, %g, %g s", text, found[0], found[1], found[2]);
+            }
+}
+
+/* What 16384 more tokens add, over what 8192 did before. */
+static void memory_grows_with_tokens_unless_scores_are_kept (void **state)
+{
+    static const char *const ways[] = {"flash", "fused", "plain"};
+
+    (void) state;
+    for (int w = 0; w < 3; w++) {
+        double found[3];
+        double growth;
+
+        for (int i = 0; i < 3; i++) {
+            char text[256];
+
+            snprintf (text,
+                      sizeof (text),
+                      "model=llama_7b,batch=1,precision=bf16,optimizer=sgd,head=none,"
+                      "seq_len=%d,attention=%s",
+                      8192 << i,
+                      ways[w]);
+            found[i] = activations_of (text, DN_ARCH_AMPERE);
+        }
+        growth = (found[2] - found[1]) / (found[1] - found[0]);
+        assert_true (w < 2 ? fabs (growth - 2) < 0.01 : growth > 3);
+    }
+}
+
+static void selective_checkpointing_repeats_separate_kernels (void **state)
+{
+    static const char plain[] = "model=gpt2,batch=8,framework=megatron,precision=fp16";
+    static const char flash[] = "model=gpt2,batch=8,framework=megatron,precision=fp16,"
+                                "checkpointing=selective,attention=flash";
+    char again[128];
+    struct dn_keyset key = DN_KEYSET (checkpointing);
+
+    (void) state;
+    snprintf (again, sizeof (again), "%s,checkpointing=selective", plain);
+    assert_true (step_of (again, DN_ARCH_AMPERE) > step_of (plain, DN_ARCH_AMPERE));
+    assert_true (activations_of (again, DN_ARCH_AMPERE)
+                 < 0.8 * activations_of (plain, DN_ARCH_AMPERE));
+    assert_false (is_unread (again, DN_ARCH_AMPERE, key));
+    assert_true (is_unread (flash, DN_ARCH_AMPERE, key));
+}
+
+static void old_flash_is_slower (void **state)
+{
+    static const char text[] = "model=llama_7b,batch=4,precision=bf16,seq_len=8192";
+    char old[128];
+
+    (void) state;
+    snprintf (old, sizeof (old), "%s,torch=2.1", text);
+    assert_true (step_of (old, DN_ARCH_AMPERE) > 1.05 * step_of (text, DN_ARCH_AMPERE));
+    assert_near (activations_of (old, DN_ARCH_AMPERE),
+                 activations_of (text, DN_ARCH_AMPERE));
+}
+
+static void documents_of_a_packed_sequence_are_apart (void **state)
+{
+    static const char full[] = "model=gpt2,batch=8,precision=fp16,seq_len=8192";
+    char packed[128];
+    char joined[128];
+
+    (void) state;
+    snprintf (joined, sizeof (joined), "%s,packing=1", full);
+    snprintf (packed, sizeof (packed), "%s,packing=1,seq_mean=256", full);
+    assert_near (step_of (joined, DN_ARCH_AMPERE), step_of (full, DN_ARCH_AMPERE));
+    assert_true (step_of (packed, DN_ARCH_AMPERE)
+                 < 0.9 * step_of (full, DN_ARCH_AMPERE));
+    assert_near (step_of (packed, DN_ARCH_VOLTA), step_of (full, DN_ARCH_VOLTA));
+    assert_true (is_unread (packed, DN_ARCH_VOLTA, DN_KEYSET (seq_mean)));
+    assert_false (is_unread (packed, DN_ARCH_AMPERE, DN_KEYSET (seq_mean)));
+    assert_true (is_unread (joined, DN_ARCH_AMPERE, DN_KEYSET (packing)));
+}
+
+/* The longest of eight is 2.72 times as long as the mean. */
+static void samples_are_padded_to_the_longest (void **state)
+{
+    static const char full[] = "model=gpt2,batch=8,precision=fp16,seq_len=1024";
+    struct run run;
+    double means[] = {128, 64, 1};
+    double before = step_of (full, DN_ARCH_AMPERE);
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (means); i++) {
+        char text[128];
+
+        snprintf (text, sizeof (text), "%s,seq_mean=%g", full, means[i]);
+        run = run_of (text, DN_ARCH_AMPERE);
+        assert_true (fabs (dn_attention_share (&(struct dn_case){
+                               &site->constants, &run.spec, &run.graph, &run.device, 0})
+                           - means[i] * 2.7179 / 1024)
+                     < 1e-4);
+        assert_true (run.estimate.step_s.p50 < before);
+        before = run.estimate.step_s.p50;
+        dn_graph_free (&run.graph);
+        /* Some batch has a sample of full length. */
+        assert_near (activations_of (text, DN_ARCH_AMPERE),
+                     activations_of (full, DN_ARCH_AMPERE));
+    }
+    assert_true (is_unread (
+        "model=resnet50,batch=8,seq_mean=9", DN_ARCH_AMPERE, DN_KEYSET (seq_mean)));
+}
+
+static void samples_are_no_longer_than_sequences (void **state)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (
+        dn_spec_read (
+            dn_span_of ("model=gpt2,batch=1,seq_len=512,seq_mean=513"), &spec, NULL),
+        0);
+    assert_int_equal (dn_spec_resolve (&spec, NULL, DN_UNSET, &err), -1);
+    assert_string_equal (err.text, "seq_mean: 513, expected at most seq_len 512");
+}
+
+static void keys_that_decide_nothing_are_named (void **state)
+{
+    static const struct {
+        const char *text;
+        size_t key;
+        bool unread;
+    } rows[] = {
+        {"model=resnet50,batch=8,attention=flash",
+         offsetof (struct dn_spec, attention),
+         true},
+        {"model=t5_small,batch=8,attention=flash",
+         offsetof (struct dn_spec, attention),
+         true},
+        {"model=gpt2,batch=8,attention=flash",
+         offsetof (struct dn_spec, attention),
+         false},
+        {"model=resnet50,batch=8,since=2020", offsetof (struct dn_spec, since), true},
+        {"model=gpt2,batch=8,since=2020", offsetof (struct dn_spec, since), false},
+        {"model=gpt2,batch=8,since=2020,torch=2.4",
+         offsetof (struct dn_spec, since),
+         true},
+        {"model=gpt2,batch=8,since=2020,attention=plain",
+         offsetof (struct dn_spec, since),
+         true},
+        {"model=gpt2,batch=8,since=2020,framework=jax",
+         offsetof (struct dn_spec, since),
+         true},
+        {"model=gpt2,batch=8,torch=2.4", offsetof (struct dn_spec, torch), false},
+        {"model=gpt2,batch=8,torch=2.4,framework=megatron",
+         offsetof (struct dn_spec, torch),
+         true},
+        {"model=resnet50,batch=8,torch=2.4", offsetof (struct dn_spec, torch), true},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++)
+        if (is_unread (rows[i].text, DN_ARCH_AMPERE, dn_keyset_of (rows[i].key))
+            != rows[i].unread)
+            fail_msg ("%s", rows[i].text);
+}
+
+/* An attention alone: params and the sizes of its operator. */
+static void build_alone (const struct dn_attention *attention,
+                         double hidden,
+                         struct dn_graph *graph)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_build build;
+
+    dn_build_start (&build, &spec, NULL, "alone", NULL);
+    dn_build_features (&build, hidden, 64);
+    dn_build_attention (&build, attention);
+    assert_int_equal (dn_build_finish (&build, graph), 0);
+}
+
+/* The attention of DeepSeek-V2-Lite and DeepSeek-V3 (their config.json; counted in
+ * transformers' DeepseekV3Attention), and of Qwen3-0.6B and OLMo-2-1B with their norms.
+ */
+static void layers_of_every_form_are_counted (void **state)
+{
+    static const struct {
+        struct dn_attention attention;
+        double hidden;
+        double params;
+    } rows[] = {
+        {{.heads = 16,
+          .head_dim = 192,
+          .value_dim = 128,
+          .latent = 512,
+          .rope_dim = 64,
+          .rotary = true},
+         2048,
+         2048.0 * 16 * 192 + 2048 * 576 + 512 + 512 * 16 * 256 + 16 * 128 * 2048},
+        {{.heads = 128,
+          .head_dim = 192,
+          .value_dim = 128,
+          .latent = 512,
+          .query_rank = 1536,
+          .rope_dim = 64,
+          .rotary = true},
+         7168,
+         7168.0 * 1536 + 1536 + 1536 * 128 * 192.0 + 7168 * 576 + 512
+             + 512 * 128 * 256.0 + 128 * 128 * 7168.0},
+        {{.heads = 16,
+          .kv_heads = 8,
+          .head_dim = 128,
+          .rotary = true,
+          .query_norm = DN_QUERY_NORM_HEAD},
+         1024,
+         1024.0 * 128 * (16 + 8 + 8) + 2 * 128 + 16 * 128 * 1024},
+        {{.heads = 16,
+          .head_dim = 128,
+          .rotary = true,
+          .query_norm = DN_QUERY_NORM_ALL},
+         2048,
+         4 * 2048.0 * 2048 + 2 * 2048},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        struct dn_graph graph;
+        const struct dn_attention *attention = &rows[i].attention;
+        double value =
+            attention->value_dim > 0 ? attention->value_dim : attention->head_dim;
+
+        build_alone (attention, rows[i].hidden, &graph);
+        assert_near (graph.params, rows[i].params);
+        for (int j = 0; j < graph.n_ops; j++)
+            if (graph.ops[j].kind == DN_OP_ATTENTION)
+                assert_near (graph.ops[j].flops,
+                             2 * attention->heads * 64 * 64
+                                 * (attention->head_dim + value));
+        dn_graph_free (&graph);
+    }
+}
+
+/* PyTorch's flash kernel has values of the size of keys; the library pads them. */
+static void values_of_another_size_are_fused (void **state)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_device device = device_of (DN_ARCH_AMPERE);
+    struct dn_op op = {.kind = DN_OP_ATTENTION, .k = 192, .value_dim = 128};
+
+    (void) state;
+    spec.precision = DN_PRECISION_BF16;
+    assert_int_equal (dn_attention_way (&spec, &device, &op), FUSED);
+    spec.attention = DN_ATTENTION_FLASH;
+    assert_int_equal (dn_attention_way (&spec, &device, &op), FLASH);
+}
+
+/* What a description has seen to be fused is so in any framework. */
+static void a_description_may_state_that_attention_is_fused (void **state)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_device device = device_of (DN_ARCH_HOPPER);
+    struct dn_op op = {
+        .kind = DN_OP_ATTENTION, .k = 128, .value_dim = 128, .fused = true};
+
+    (void) state;
+    spec.precision = DN_PRECISION_BF16;
+    spec.framework = DN_FRAMEWORK_JAX;
+    assert_int_equal (dn_attention_way (&spec, &device, &op), FLASH);
+    op.fused = false;
+    assert_int_equal (dn_attention_way (&spec, &device, &op), PLAIN);
+    op.fused = true;
+    spec.attention = DN_ATTENTION_PLAIN;
+    assert_int_equal (dn_attention_way (&spec, &device, &op), PLAIN);
+}
+
+static int begin (void **state)
+{
+    (void) state;
+    site = scene_site ("");
+    return 0;
+}
+
+static int end (void **state)
+{
+    (void) state;
+    scene_free (site);
+    return 0;
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("software, chip and precision decide which kernels run attention",
+              software_chip_and_precision_decide),
+        TEST ("a version of PyTorch is two numbers", a_version_is_two_numbers),
+        TEST ("separate kernels do the work of the operator, and keep its elements",
+              separate_kernels_are_the_operator),
+        TEST ("flash keeps what it reads and writes, shared keys once",
+              flash_keeps_what_it_reads_and_writes),
+        TEST ("flash leaves out what a causal mask or a window hides",
+              flash_computes_half_of_what_a_causal_mask_hides),
+        TEST ("one kernel is never slower than several at long sequences",
+              one_kernel_is_never_slower_at_long_sequences),
+        TEST ("memory grows with the tokens unless scores are kept",
+              memory_grows_with_tokens_unless_scores_are_kept),
+        TEST ("selective checkpointing repeats separate kernels, and only these",
+              selective_checkpointing_repeats_separate_kernels),
+        TEST ("the first version of flash attention is slower", old_flash_is_slower),
+        TEST ("documents of a packed sequence do not attend to one another",
+              documents_of_a_packed_sequence_are_apart),
+        TEST ("samples are padded to the longest of a batch",
+              samples_are_padded_to_the_longest),
+        TEST ("samples longer than their sequence are refused",
+              samples_are_no_longer_than_sequences),
+        TEST ("keys that decide nothing about attention are named",
+              keys_that_decide_nothing_are_named),
+        TEST ("the layers of every form of attention are counted",
+              layers_of_every_form_are_counted),
+        TEST ("values of another size than keys are fused, not flash",
+              values_of_another_size_are_fused),
+        TEST ("a description may state that attention is fused",
+              a_description_may_state_that_attention_is_fused),
+    };
+
+    return cmocka_run_group_tests_name ("attention", tests, begin, end);
+}

@@ -1,0 +1,219 @@
+/* hf_config.c - tests of config.json: sizes, structures, bad files
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "graph/graph.h"
+#include "import/hf_config.h"
+
+#define LINE_MAX_BYTES 1024
+
+#define LLAMA                                                                          \
+    "\"model_type\":\"llama\",\"num_hidden_layers\":2,\"hidden_size\":64,"             \
+    "\"num_attention_heads\":4,\"intermediate_size\":100,\"vocab_size\":1000"
+
+static struct dn_spec read_config (const char *text)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_err err = {0};
+
+    if (dn_hf_config_read (dn_span_of (text), &spec, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    return spec;
+}
+
+/* The text is refused with 'part', and the specification stays. */
+static void expect_bad (const char *text, const char *part)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_spec before = spec;
+    struct dn_err err = {0};
+
+    if (dn_hf_config_read (dn_span_of (text), &spec, &err) == 0)
+        fail_msg ("'%s' was read", text);
+    assert_contains (err.text, "config.json: ");
+    assert_contains (err.text, part);
+    assert_memory_equal (&spec, &before, sizeof (spec));
+}
+
+static void check_line (const char *line)
+{
+    const char *text = strchr (line, ' ') + 1;
+    struct dn_spec spec = read_config (text);
+    struct dn_graph graph;
+    struct dn_err err = {0};
+
+    if (dn_graph_build (&spec, &graph, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    if (graph.params != strtod (line, NULL))
+        fail_msg ("%s: %.0f parameters", text, graph.params);
+    if (!dn_keyset_is_empty (graph.unread))
+        fail_msg ("%s: a key is not read", text);
+    dn_graph_free (&graph);
+}
+
+static void test_reference (void **state)
+{
+    const char *dir = getenv ("srcdir");
+    char path[LINE_MAX_BYTES];
+    char line[LINE_MAX_BYTES];
+    FILE *file;
+    int n = 0;
+
+    (void) state;
+    snprintf (path, sizeof (path), "%s/tests/data/hf_configs.txt", dir ? dir : ".");
+    file = fopen (path, "r");
+    if (!file)
+        fail_msg ("%s cannot be opened", path);
+    while (fgets (line, sizeof (line), file)) {
+        line[strcspn (line, "\n")] = '\0';
+        if (line[0] != '#' && line[0] != '\0') {
+            check_line (line);
+            n++;
+        }
+    }
+    fclose (file);
+    assert_true (n > 100);
+}
+
+static void test_recognised (void **state)
+{
+    (void) state;
+    assert_true (dn_hf_config_is (dn_span_of ("{" LLAMA "}")));
+    assert_true (dn_hf_config_is (dn_span_of ("{\"architectures\":[]}")));
+    assert_false (dn_hf_config_is (dn_span_of ("{\"dnnest\":1," LLAMA "}")));
+    assert_false (dn_hf_config_is (dn_span_of ("{\"model\":\"llama\"}")));
+    assert_false (dn_hf_config_is ((struct dn_span){NULL, 0}));
+}
+
+static void test_keys (void **state)
+{
+    struct dn_spec spec = read_config (
+        "{" LLAMA ",\"max_position_embeddings\":512,\"tie_word_embeddings\":true,"
+        "\"torch_dtype\":\"bfloat16\",\"rope_scaling\":{\"factor\":8.0}}");
+
+    (void) state;
+    assert_string_equal (spec.model, "llama_7b");
+    assert_int_equal (spec.layers, 2);
+    assert_int_equal (spec.ffn, 100);
+    assert_int_equal (spec.seq_len, 512);
+    assert_int_equal (spec.tied, 1);
+    assert_int_equal (spec.head, DN_HEAD_LM);
+    assert_int_equal (spec.precision, DN_PRECISION_UNKNOWN);
+    spec = read_config ("{" LLAMA ",\"max_position_embeddings\":131072}");
+    assert_int_equal (spec.seq_len, DN_HF_TOKENS);
+    spec = read_config ("{" LLAMA
+                        ",\"architectures\":[\"LlamaForSequenceClassification\"],"
+                        "\"id2label\":{\"0\":\"a\",\"1\":\"b\",\"2\":\"c\"}}");
+    assert_int_equal (spec.head, DN_HEAD_CLASSIFIER);
+    assert_int_equal (spec.classes, 3);
+    spec = read_config ("{" LLAMA ",\"architectures\":[\"LlamaModel\"]}");
+    assert_int_equal (spec.head, DN_HEAD_NONE);
+}
+
+static void test_unknown_type (void **state)
+{
+    (void) state;
+    expect_bad ("{\"model_type\":\"lama\"}",
+                "model_type: 'lama' is not known, did you mean llama?");
+    expect_bad ("{\"model_type\":\"quite_another\"}", "'quite_another' is not known");
+    expect_bad ("{\"model_type\":\"llava\",\"vision_config\":{}}",
+                "'llava' has parts of its own (vision_config)");
+    expect_bad ("{\"architectures\":[\"LlamaForCausalLM\"]}", "model_type: missing");
+    expect_bad ("{\"model_type\":7}", "model_type");
+    expect_bad ("{" LLAMA ",\"architectures\":[\"LlamaForQuestionAnswering\"]}",
+                "architectures: the output layers of 'LlamaForQuestionAnswering'");
+    expect_bad ("{" LLAMA ",\"architectures\":[3]}", "architectures");
+    expect_bad ("{" LLAMA ",\"architectures\":\"LlamaModel\"}", "architectures");
+}
+
+static void test_other_structures (void **state)
+{
+    (void) state;
+    expect_bad ("{" LLAMA ",\"attention_bias\":true}",
+                "attention_bias: true of model_type llama");
+    expect_bad ("{\"model_type\":\"falcon\",\"alibi\":true}", "falcon");
+    expect_bad ("{\"model_type\":\"bert\",\"type_vocab_size\":3}",
+                "type_vocab_size: 3 of model_type bert is not among what keys state, "
+                "expected 2");
+    expect_bad ("{\"model_type\":\"opt\",\"hidden_size\":64,\"num_hidden_layers\":2,"
+                "\"num_attention_heads\":4,\"ffn_dim\":99,\"vocab_size\":100,"
+                "\"max_position_embeddings\":90,\"word_embed_proj_dim\":32}",
+                "word_embed_proj_dim: 32, expected that of hidden_size, 64");
+    expect_bad ("{\"model_type\":\"qwen2_moe\",\"hidden_size\":64,"
+                "\"num_hidden_layers\":2,\"num_attention_heads\":4,\"vocab_size\":100,"
+                "\"num_key_value_heads\":2,\"num_experts\":4,\"num_experts_per_tok\":2,"
+                "\"moe_intermediate_size\":30,\"shared_expert_intermediate_size\":50}",
+                "shared_expert_intermediate_size: 50, expected a multiple");
+}
+
+static void test_bad_values (void **state)
+{
+    (void) state;
+    expect_bad ("", "");
+    expect_bad ("{\"model_type\":\"llama\"", "");
+    expect_bad ("{\"model_type\":\"llama\"}", "num_hidden_layers: missing");
+    expect_bad ("{" LLAMA ",\"num_key_value_heads\":0}", "num_key_value_heads: 0");
+    expect_bad ("{" LLAMA ",\"num_key_value_heads\":\"2\"}", "num_key_value_heads");
+    expect_bad ("{" LLAMA ",\"num_key_value_heads\":2.5}", "num_key_value_heads");
+    expect_bad ("{" LLAMA ",\"head_dim\":1e300}", "head_dim");
+    expect_bad ("{" LLAMA ",\"head_dim\":NaN}", "");
+    expect_bad ("{" LLAMA ",\"max_position_embeddings\":-1}",
+                "max_position_embeddings");
+    expect_bad ("{" LLAMA ",\"tie_word_embeddings\":\"yes\"}", "tie_word_embeddings");
+    expect_bad ("{" LLAMA ",\"vocab_size\":1}", "vocab_size");
+    expect_bad ("{" LLAMA ",\"x\":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}", "nested");
+}
+
+static void test_converted (void **state)
+{
+    struct dn_err err = {0};
+    char *sidecar;
+
+    (void) state;
+    assert_int_equal (dn_hf_config_convert (dn_span_of ("{" LLAMA "}"), &sidecar, &err),
+                      0);
+    assert_contains (sidecar, "{\"dnnest\":1,\"spec\":{\"model\":\"llama_7b\"");
+    free (sidecar);
+    assert_int_equal (
+        dn_hf_config_convert (dn_span_of ("{\"dnnest\":1}"), &sidecar, &err), 0);
+    assert_null (sidecar);
+    assert_int_equal (
+        dn_hf_config_convert (dn_span_of ("{\"model_type\":\"x\"}"), &sidecar, &err),
+        -1);
+    assert_null (sidecar);
+}
+
+static void test_types (void **state)
+{
+    int n = 0;
+
+    (void) state;
+    while (dn_hf_config_type_at (n))
+        n++;
+    assert_true (n >= 30);
+    assert_null (dn_hf_config_type_at (-1));
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal (dn_hf_config_type_at (i),
+                                     dn_hf_config_type_at (k));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("every configuration has the parameters of its reference",
+              test_reference),
+        TEST ("a config.json is recognised by its content", test_recognised),
+        TEST ("fields become keys", test_keys),
+        TEST ("an unknown type is named, with one that resembles it",
+              test_unknown_type),
+        TEST ("a structure that no key states is an error", test_other_structures),
+        TEST ("a bad value is named", test_bad_values),
+        TEST ("a config.json becomes a sidecar", test_converted),
+        TEST ("at least thirty types are known, each once", test_types),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
