@@ -271,8 +271,8 @@ static void find_passive (struct dn_graph *graph)
 }
 
 /* Bytes of a quantised weight. NF4 with double quantisation: 4 bits, and 0.127 bits for
- * the scales of blocks of 64 (Dettmers et al., arXiv 2305.14314).
- * LLM.int8(): 1 byte, and a scale of 4 bytes for each output (arXiv 2208.07339).
+ * the scales of blocks of 64 (Dettmers et al., arXiv 2305.14314). LLM.int8(): 1 byte,
+ * and a scale of 4 bytes for each output (Dettmers et al., arXiv 2208.07339).
  */
 static double quantised_bytes (const struct dn_op *op, enum dn_quant quant)
 {
