@@ -73,6 +73,8 @@ static unsigned sets_of (const struct dn_graph *graph, int i, int head)
         sets |= DECODER;
     switch (op->role) {
     case DN_ROLE_QUERY:
+    case DN_ROLE_KEY:
+    case DN_ROLE_VALUE:
     case DN_ROLE_KEY_VALUE:
     case DN_ROLE_QKV:
     case DN_ROLE_ATTENTION_OUT:
@@ -308,15 +310,13 @@ static int quantise (struct dn_graph *graph, enum dn_quant quant, struct dn_err 
 
 static void count (struct dn_graph *graph)
 {
-    graph->params = graph->tensors = graph->frozen_params = graph->flops = 0;
+    graph->params = graph->tensors = graph->frozen_params = 0;
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
 
         graph->params += op->repeat * op->params;
         graph->tensors += op->repeat * op->tensors;
         graph->frozen_params += op->repeat * op->frozen_params;
-        if (dn_op_has_weights (op) || op->kind == DN_OP_MATMUL)
-            graph->flops += op->repeat * op->flops;
     }
 }
 
