@@ -117,6 +117,8 @@ static unsigned layers_of (const struct dn_graph *graph, int i, int head)
     static const unsigned of_roles[] = {
         [DN_ROLE_OTHER] = OTHER,
         [DN_ROLE_QUERY] = QUERY,
+        [DN_ROLE_KEY] = KEY,
+        [DN_ROLE_VALUE] = VALUE,
         [DN_ROLE_KEY_VALUE] = KEY | VALUE,
         [DN_ROLE_QKV] = QUERY | KEY | VALUE | WHOLE,
         [DN_ROLE_ATTENTION_OUT] = OUT,
@@ -270,11 +272,11 @@ static int find_parts (const struct dn_graph *graph,
 
 #define OPS_PER_ADAPTER 4
 
-/* The operators of one adapter. */
-static void add_adapter (const struct dn_op *base,
-                         const struct adapter *adapter,
-                         double rank,
-                         struct dn_op ops[OPS_PER_ADAPTER])
+/* The operators of one adapter; return their FLOPs in all repetitions. */
+static double add_adapter (const struct dn_op *base,
+                           const struct adapter *adapter,
+                           double rank,
+                           struct dn_op ops[OPS_PER_ADAPTER])
 {
     struct dn_op any = {.part = base->part,
                         .repeat = adapter->repeat,
@@ -302,6 +304,7 @@ static void add_adapter (const struct dn_op *base,
     ops[1].out = ops[2].in = ops[2].out = ops[3].out = out;
     ops[3].in = 2 * out;
     ops[2].kind = ops[3].kind = DN_OP_ELEMENTWISE;
+    return adapter->repeat * (ops[0].flops + ops[1].flops);
 }
 
 int dn_adapters_add (struct dn_graph *graph,
@@ -340,7 +343,7 @@ int dn_adapters_add (struct dn_graph *graph,
         if (n_parts > 0)
             needed[base->source] = true;
         for (int p = 0; p < n_parts; p++, n += OPS_PER_ADAPTER)
-            add_adapter (base, &parts[p], rank, &ops[n]);
+            graph->flops += add_adapter (base, &parts[p], rank, &ops[n]);
     }
     free (graph->ops);
     graph->ops = ops;

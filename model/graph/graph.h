@@ -39,6 +39,8 @@ extern const struct dn_names dn_op_kind_names;
 enum dn_role {
     DN_ROLE_OTHER,
     DN_ROLE_QUERY,
+    DN_ROLE_KEY,
+    DN_ROLE_VALUE,
     DN_ROLE_KEY_VALUE, /* half of the repetitions give keys, the others values */
     DN_ROLE_QKV,       /* queries, keys and values in one layer */
     DN_ROLE_ATTENTION_OUT,

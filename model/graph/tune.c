@@ -73,6 +73,8 @@ static unsigned sets_of (const struct dn_graph *graph, int i, int head)
         sets |= DECODER;
     switch (op->role) {
     case DN_ROLE_QUERY:
+    case DN_ROLE_KEY:
+    case DN_ROLE_VALUE:
     case DN_ROLE_KEY_VALUE:
     case DN_ROLE_QKV:
     case DN_ROLE_ATTENTION_OUT:
@@ -271,8 +273,8 @@ static void find_passive (struct dn_graph *graph)
 }
 
 /* Bytes of a quantised weight. NF4 with double quantisation: 4 bits, and 0.127 bits for
- * the scales of blocks of 64 (Dettmers et al., arXiv 2305.14314).
- * LLM.int8(): 1 byte, and a scale of 4 bytes for each output (arXiv 2208.07339).
+ * the scales of blocks of 64 (Dettmers et al., arXiv 2305.14314). LLM.int8(): 1 byte,
+ * and a scale of 4 bytes for each output (Dettmers et al., arXiv 2208.07339).
  */
 static double quantised_bytes (const struct dn_op *op, enum dn_quant quant)
 {
@@ -308,15 +310,13 @@ static int quantise (struct dn_graph *graph, enum dn_quant quant, struct dn_err 
 
 static void count (struct dn_graph *graph)
 {
-    graph->params = graph->tensors = graph->frozen_params = graph->flops = 0;
+    graph->params = graph->tensors = graph->frozen_params = 0;
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
 
         graph->params += op->repeat * op->params;
         graph->tensors += op->repeat * op->tensors;
         graph->frozen_params += op->repeat * op->frozen_params;
-        if (dn_op_has_weights (op) || op->kind == DN_OP_MATMUL)
-            graph->flops += op->repeat * op->flops;
     }
 }
 

@@ -399,7 +399,8 @@ static void join_peaks (const struct dn_setup *c,
 }
 
 /* Processes, their loaders, the batches that the loaders hold ready and the same again
- * in pinned buffers; and a checkpoint, which is gathered before it is written.
+ * in pinned buffers; and a checkpoint, which is gathered before it is written, or the
+ * frozen weights as they are loaded.
  */
 static double host_bytes (const struct dn_setup *c)
 {
@@ -410,7 +411,8 @@ static double host_bytes (const struct dn_setup *c)
     double batch_bytes = c->batch * c->graph->input_bytes;
     double checkpoint =
         c->graph->params * 4 * (1 + dn_optimizer_traits[c->spec->optimizer].states)
-        + c->graph->frozen_params * 4;
+        + (c->graph->frozen_params - c->frozen_params) * 4
+        + fmin (c->frozen_params * 4, frozen_bytes (c) * c->model_parallel);
 
     if (c->spec->input == DN_INPUT_SYNTHETIC)
         workers = 0;

@@ -204,6 +204,9 @@ static void only_what_learns_has_gradients_and_states (void **state)
     assert_near (memory[DN_MEMORY_GRADIENTS] / MIB, 4 * n / MIB);
     assert_near (memory[DN_MEMORY_OPTIMIZER] / MIB, 8 * n / MIB);
     assert_near (sent.estimate.memory[DN_MEMORY_BUCKETS] / MIB, 2 * n / MIB);
+    /* Adapters with their states in fp32, and the frozen weights as they are. */
+    assert_near ((pure.estimate.host_mem - mixed.estimate.host_mem) / MIB, 0);
+    assert_true (pure.estimate.host_mem < 2 * base + 12 * n + 12e9);
     end (&pure);
     end (&mixed);
     end (&sent);
