@@ -52,7 +52,7 @@ static void write_range (const struct dn_key *key, struct dn_buf *buf)
                     dn_show_bound (key->min).text,
                     dn_show_bound (key->max).text);
     else if (key->type == DN_KEY_NAME)
-        dn_buf_add (buf, "letters, digits, _ . -");
+        dn_buf_add (buf, "letters, digits, _ . - + and one /");
     for (int i = 1; i < key->names.n_names; i++)
         dn_buf_add (buf, "%s%s", i > 1 ? " " : "", key->names.names[i]);
 }

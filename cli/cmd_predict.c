@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "output/batches.h"
+#include "output/front.h"
 #include "output/grid.h"
 #include "output/plot.h"
 #include "output/show.h"
@@ -25,6 +26,9 @@ enum {
     OPTION_ALL,
     OPTION_CPU_CURVE,
     OPTION_BATCH_SIZES,
+    OPTION_GPUS,
+    OPTION_BUDGET,
+    OPTION_DEADLINE,
     OPTION_PLOT,
     OPTION_USER
 };
@@ -40,6 +44,12 @@ static const struct dn_option options[] = {
                             0,
                             "[=LIST]",
                             "compare batch sizes per GPU (powers of two that fit)"},
+    [OPTION_GPUS] = {"gpus",
+                     0,
+                     "LIST",
+                     "the best of GPU types, these numbers of GPUs, and batch sizes"},
+    [OPTION_BUDGET] = {"budget", 0, "COST", "of --gpus: at most this cost"},
+    [OPTION_DEADLINE] = {"deadline", 0, "TIME", "of --gpus: at most this time"},
     [OPTION_PLOT] = {"plot", 0, "FILE", "of --batch-sizes: " DN_PLOT_HELP},
     [OPTION_USER] = {"user", 0, "NAME", "with the history of this user (the caller)"},
     {NULL, 0, NULL, NULL},
@@ -53,8 +63,10 @@ struct call {
     int64_t curve; /* maximum CPUs per GPU of --cpu-curve, 0: no curve */
     bool by_batch;
     struct dn_batch_sizes sizes; /* none: powers of two */
-    const char *plot;            /* NULL: no picture */
-    int64_t user;                /* DN_UNSET: the caller */
+    struct dn_counts counts;     /* of --gpus; none: no combinations */
+    struct dn_front_limits limits;
+    const char *plot; /* NULL: no picture */
+    int64_t user;     /* DN_UNSET: the caller */
 };
 
 static int take_curve (const struct dn_command *self,
@@ -71,6 +83,30 @@ static int take_curve (const struct dn_command *self,
                      &err)
         < 0)
         return dn_options_misuse (self, "%s", err.text);
+    return DN_EXIT_DONE;
+}
+
+/* An option of --gpus. */
+static int take_front (const struct dn_command *self,
+                       int option,
+                       const char *argument,
+                       struct call *call)
+{
+    struct dn_span text = dn_span_of (argument);
+    struct dn_err err = {0};
+    int64_t seconds = 0;
+    int rc;
+
+    if (option == OPTION_GPUS)
+        rc = dn_counts_read (argument, &call->counts, &err);
+    else if (option == OPTION_BUDGET)
+        rc = dn_real_read (text, "--budget", 0, 1e12, &call->limits.budget, &err);
+    else
+        rc = dn_time_read (text, "--deadline", &seconds, &err);
+    if (rc < 0)
+        return dn_options_misuse (self, "%s", err.text);
+    if (option == OPTION_DEADLINE)
+        call->limits.seconds = (double) seconds;
     return DN_EXIT_DONE;
 }
 
@@ -93,6 +129,10 @@ static int take_option (const struct dn_command *self,
         if (argument && dn_batch_sizes_read (argument, &call->sizes, &err) < 0)
             return dn_options_misuse (self, "%s", err.text);
         return DN_EXIT_DONE;
+    case OPTION_GPUS:
+    case OPTION_BUDGET:
+    case OPTION_DEADLINE:
+        return take_front (self, option, argument, call);
     case OPTION_PLOT:
         call->plot = argument;
         return DN_EXIT_DONE;
@@ -126,6 +166,13 @@ static int take_options (const struct dn_command *self,
     else if (call->curve > 0 && call->by_batch)
         given->exit_code =
             dn_options_misuse (self, "--cpu-curve does not go with --batch-sizes");
+    else if (call->counts.n == 0
+             && (call->limits.budget >= 0 || call->limits.seconds >= 0))
+        given->exit_code =
+            dn_options_misuse (self, "--budget and --deadline go with --gpus only");
+    else if (call->counts.n > 0 && (call->curve > 0 || call->plot))
+        given->exit_code =
+            dn_options_misuse (self, "--cpu-curve and --plot do not go with --gpus");
     if (call->all)
         call->n_names = 0;
     return given->exit_code == DN_EXIT_DONE ? 0 : -1;
@@ -309,6 +356,46 @@ static int read_subject (const struct dn_site *site,
     return dn_subject_build (site, DN_UNSET, subject, err);
 }
 
+/* The table of --gpus. */
+static int compare_counts (const struct dn_site *site,
+                           const struct dn_subject *subject,
+                           const struct call *call,
+                           const struct dn_device *const devices[],
+                           int n,
+                           bool json)
+{
+    dn_cleanup (dn_front_free) struct dn_front front = {.n = 0};
+    dn_cleanup (dn_json_free) struct json_object *document = NULL;
+    struct dn_front_limits limits = call->limits;
+    struct dn_err err = {0};
+
+    if (limits.budget < 0)
+        limits.budget = subject->spec.budget;
+    if (limits.seconds < 0 && subject->spec.deadline != DN_UNSET)
+        limits.seconds = (double) subject->spec.deadline;
+    if (dn_front_predict (site,
+                          subject,
+                          &call->counts,
+                          &call->sizes,
+                          devices,
+                          n,
+                          &limits,
+                          &front,
+                          &err)
+        < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
+    if (!json) {
+        dn_show_model (&subject->graph);
+        return dn_front_print (&front);
+    }
+    document = json_object_new_object ();
+    json_object_object_add (document, "spec", dn_show_spec_json (&subject->spec));
+    json_object_object_add (document, "model", dn_show_model_json (&subject->graph));
+    dn_front_add_json (document, &front);
+    dn_json_print (document);
+    return DN_EXIT_DONE;
+}
+
 static int compare_batches (const struct dn_site *site,
                             const struct dn_subject *subject,
                             const struct call *call,
@@ -367,7 +454,7 @@ static int predict (const struct dn_site *site,
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     struct dn_options given;
-    struct call call = {.user = DN_UNSET};
+    struct call call = {.user = DN_UNSET, .limits = {.budget = -1, .seconds = -1}};
     struct dn_err err = {0};
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.graph = {.n_ops = 0}};
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
@@ -387,6 +474,8 @@ static int run (const struct dn_command *self, int argc, char **argv)
     n = find_devices (site, &call, devices, &err);
     if (n < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    if (call.counts.n > 0)
+        return compare_counts (site, &subject, &call, devices, n, given.json);
     return predict (site, &subject, &call, devices, n, given.json);
 }
 

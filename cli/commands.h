@@ -15,6 +15,7 @@
     X (advise)                                                                         \
     X (check)                                                                          \
     X (import)                                                                         \
+    X (zoo)                                                                            \
     X (hardware)                                                                       \
     X (probe)                                                                          \
     X (records)                                                                        \

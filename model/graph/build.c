@@ -381,6 +381,7 @@ int dn_build_finish (struct dn_build *build, struct dn_graph *graph)
     build->graph.unread =
         dn_keyset_minus (dn_spec_network_keys (build->spec),
                          dn_keyset_or (build->wanted, DN_KEYSET (model)));
+    build->graph.read = build->wanted;
     *graph = build->graph;
     build->graph = (struct dn_graph){0};
     return 0;

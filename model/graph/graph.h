@@ -92,6 +92,7 @@ struct dn_graph {
     double input; /* elements of one input sample */
     double input_bytes;      /* of one sample as it is copied to the device */
     struct dn_keyset unread; /* keys that were given but have no effect */
+    struct dn_keyset read;   /* keys of the network that its builder reads */
     double padding;          /* of a batch to its longest sample: padded over real; 1 */
     bool whole_step; /* the operators are those of a whole training step: nothing is
                         added for its backward pass or optimizer */
@@ -130,6 +131,17 @@ struct dn_zoo_entry {
     const char *name;
     const char *family; /* the builder's name: "resnet", "transformer", ... */
 };
+
+/* What a name stands for. */
+struct dn_model {
+    const struct dn_zoo_entry *entry;
+    int64_t image; /* size of images that the name states; DN_UNSET: none */
+};
+
+/* Find 'text', a value of model= as users write it; false if it is no network of the
+ * zoo.
+ */
+bool dn_model_find (const char *text, struct dn_model *model);
 
 /* The i-th name of the zoo, in order of families, or NULL after the last. */
 const struct dn_zoo_entry *dn_zoo_at (int i);

@@ -56,7 +56,11 @@ static bool is_noise (const char *word)
                                         "hbm2e",
                                         "hbm3",
                                         "hbm3e",
-                                        "oam"};
+                                        "oam",
+                                        "blackwell",
+                                        "server",
+                                        "workstation",
+                                        "edition"};
     size_t len = strlen (word);
 
     for (size_t i = 0; i < DN_N_ELEMENTS (noise); i++)

@@ -163,6 +163,22 @@ static bool within_time (const struct dn_scene *scene, int i, char *why)
     return false;
 }
 
+/* Is the likely cost of the run on candidate 'i' within the job's budget? */
+static bool within_budget (const struct dn_scene *scene, int i, char *why)
+{
+    double cost = dn_estimate_cost (
+        &scene->estimates[i], scene->spec->gpus, scene->candidates->list[i].gpu->cost);
+
+    if (scene->spec->budget < 0 || cost <= scene->spec->budget)
+        return true;
+    snprintf (why,
+              DN_REASON_MAX,
+              "would likely cost %.2f, above the budget of %.2f",
+              cost,
+              scene->spec->budget);
+    return false;
+}
+
 /* May the job move to candidate 'i' for a gain? If not, 'why' gets the reason. */
 static bool may_move (const struct dn_scene *scene, int i, char *why)
 {
@@ -181,7 +197,8 @@ static bool may_move (const struct dn_scene *scene, int i, char *why)
         snprintf (why, DN_REASON_MAX, "would take %.0f %% of the time", 100 * slowdown);
         return false;
     }
-    return has_room (scene, i, why) && within_time (scene, i, why);
+    return has_room (scene, i, why) && within_time (scene, i, why)
+           && within_budget (scene, i, why);
 }
 
 /* Why the job stays on its type whatever the others offer; "" if it need not. */

@@ -157,7 +157,6 @@ static const struct rule {
     {offsetof (struct dn_spec, ep), always},
     {offsetof (struct dn_spec, offload), always},
     {offsetof (struct dn_spec, net), always},
-    {offsetof (struct dn_spec, budget), always},
     {offsetof (struct dn_spec, link), is_link_unread},
     {offsetof (struct dn_spec, workers), has_no_loader},
     {offsetof (struct dn_spec, decode), is_decode_unread},

@@ -489,23 +489,38 @@ const struct dn_key *dn_spec_key (struct dn_span name)
     return NULL;
 }
 
-/* A name is used in logs and look-ups: letters, digits and "_.-" only. */
+/* A name is used in logs and look-ups: letters, digits and "_.-" only. A list has '+'
+ * between its names.
+ */
+static bool is_name (struct dn_span text)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_.-+";
+
+    for (size_t i = 0; i < text.len; i++)
+        if (!memchr (allowed, text.text[i], sizeof (allowed) - 1))
+            return false;
+    return text.len > 0;
+}
+
+/* That of a network may have its publisher before a '/'. No part looks like a path. */
 static int read_name (const struct dn_key *key,
                       struct dn_span value,
                       char *out,
                       struct dn_err *err)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_.-";
+    struct dn_span rest = value;
+    struct dn_span first = dn_span_cut (&rest, "/");
+    bool two = rest.text != NULL;
 
-    for (size_t i = 0; i < value.len; i++)
-        if (!memchr (allowed, value.text[i], sizeof (allowed) - 1))
-            return dn_err_set (
-                err,
-                DN_E_SYNTAX,
-                "%s: '%s' is not a name, expected letters, digits, _ . -",
-                key->name,
-                dn_quote (value.text, value.len).text);
+    if (!is_name (first)
+        || (two && (!is_name (rest) || first.text[0] == '.' || rest.text[0] == '.')))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "%s: '%s' is not a name, expected letters, digits, _ . - + "
+                           "and at most one /",
+                           key->name,
+                           dn_quote (value.text, value.len).text);
     return dn_span_copy (value, out, DN_NAME_MAX, key->name, err);
 }
 

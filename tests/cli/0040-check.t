@@ -41,8 +41,8 @@ json 'keys that the network reads are not listed as unread' 'd["unread"] == []' 
 refuses 'an unknown key is named, and the one that was meant' 2 \
     "unknown key 'bacth', did you mean 'batch'\?" check model=resnet50,bacth=4
 refuses 'an unknown network is named, and the one that was meant' 2 \
-    "'bert-base-uncased' is not in the zoo, did you mean bert_base\?" \
-    check model=bert-base-uncased,batch=4
+    "'bert-bsae' is not in the zoo, did you mean bert_base\?" \
+    check model=bert-bsae,batch=4
 refuses 'an empty argument is named' 2 'the argument is empty, expected metadata' check ''
 
 # What the plugin does not read.

@@ -219,6 +219,25 @@ static void a_move_must_be_worth_it_and_quick_enough (void **state)
     dn_advice_free (advice);
 }
 
+static void a_move_keeps_the_budget_of_the_job (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
+                  "dataset=imagenet,budget=0.5";
+    advice = scene_advise ("", &job);
+    assert_null (advice->decision.gpu);
+    assert_reason (advice, "above the budget of 0.50");
+    dn_advice_free (advice);
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,epochs=20,"
+                  "dataset=imagenet,budget=1M";
+    advice = scene_advise ("", &job);
+    assert_non_null (advice->decision.gpu);
+    dn_advice_free (advice);
+}
+
 static void without_an_amount_of_work_time_stays_and_no_slower_gpu_is_chosen (
     void **state)
 {
@@ -754,6 +773,7 @@ int main (void)
               the_least_time_is_left_where_it_would_hurt),
         TEST ("a move keeps the deadline of the job",
               a_move_keeps_the_deadline_of_the_job),
+        TEST ("a move keeps the budget of the job", a_move_keeps_the_budget_of_the_job),
         TEST ("the choice minimises the objective", the_choice_minimises_the_objective),
         TEST ("the slowdown is bounded where it is stated",
               the_slowdown_is_bounded_where_it_is_stated),

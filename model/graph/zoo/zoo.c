@@ -1,12 +1,13 @@
 /* zoo.c - from a specification to the operators of its network
  *
  * A model= is looked up among the names of the zoo, then among the names of the
- * families. A network that is in neither is described by the numbers params=, flops=
- * and activations=. The same numbers given with a known name replace the totals of its
- * graph.
+ * families, in each of the spellings that it can have (names.h). A network that is in
+ * neither is described by the numbers params=, flops= and activations=. The same
+ * numbers given with a known name replace the totals of its graph.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "names.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -54,9 +55,9 @@ static const struct dn_zoo_entry *find_row (const struct dn_zoo_family *family,
     return NULL;
 }
 
-/* The family that has 'name', and its row. */
-static const struct dn_zoo_family *find_family (const char *name,
-                                                const struct dn_zoo_entry **entry)
+/* The family that has this very name, and its row. */
+static const struct dn_zoo_family *find_exactly (const char *name,
+                                                 const struct dn_zoo_entry **entry)
 {
     for (int f = 0; f < N_FAMILIES; f++) {
         *entry = find_row (families[f], name);
@@ -65,6 +66,40 @@ static const struct dn_zoo_family *find_family (const char *name,
     }
     *entry = find_row (&dn_zoo_generic, name);
     return *entry ? &dn_zoo_generic : NULL;
+}
+
+/* The family that has 'text' in one of its spellings, its row, and the size of images
+ * that the name states.
+ */
+static const struct dn_zoo_family *find_family (const char *text,
+                                                const struct dn_zoo_entry **entry,
+                                                int64_t *image)
+{
+    struct dn_spelling spellings[DN_SPELLINGS_MAX];
+    int n = dn_spellings_of (text, spellings);
+
+    *image = DN_UNSET;
+    *entry = NULL;
+    for (int i = 0; i < n; i++) {
+        const struct dn_zoo_family *family = find_exactly (spellings[i].name, entry);
+
+        if (family) {
+            *image = spellings[i].image;
+            return family;
+        }
+    }
+    return NULL;
+}
+
+bool dn_model_find (const char *text, struct dn_model *model)
+{
+    const struct dn_zoo_entry *entry;
+    int64_t image;
+
+    if (!find_family (text, &entry, &image))
+        return false;
+    *model = (struct dn_model){.entry = entry, .image = image};
+    return true;
 }
 
 /* The i-th alias of a family, NULL after the last. */
@@ -99,9 +134,21 @@ static const char *model_at (const void *names, int i)
     return dn_model_at (i);
 }
 
+/* The name of the zoo that is the most like a spelling of 'name', or NULL. */
+static const char *find_nearest (const char *name)
+{
+    struct dn_spelling spellings[DN_SPELLINGS_MAX];
+    int n = dn_spellings_of (name, spellings);
+    const char *nearest = NULL;
+
+    for (int i = 0; i < n && !nearest; i++)
+        nearest = dn_word_nearest (dn_span_of (spellings[i].name), model_at, NULL);
+    return nearest;
+}
+
 static int fail_unknown (const char *name, struct dn_err *err)
 {
-    const char *nearest = dn_word_nearest (dn_span_of (name), model_at, NULL);
+    const char *nearest = find_nearest (name);
     struct dn_quoted quoted = dn_quote (name, strlen (name));
 
     if (name[0] == '\0')
@@ -177,7 +224,9 @@ int dn_graph_build_by (const struct dn_spec *spec,
                        struct dn_err *err)
 {
     const struct dn_zoo_entry *entry;
-    const struct dn_zoo_family *family = find_family (spec->model, &entry);
+    int64_t image;
+    const struct dn_zoo_family *family = find_family (spec->model, &entry, &image);
+    struct dn_spec sized = *spec;
     struct dn_build build;
     double params;
     double flops;
@@ -186,7 +235,9 @@ int dn_graph_build_by (const struct dn_spec *spec,
     *graph = (struct dn_graph){0};
     if (!entry && !has_totals (spec))
         return fail_unknown (spec->model, err);
-    dn_build_start (&build, spec, deadline, spec->model, err);
+    if (image != DN_UNSET && spec->image.n_dims == 0)
+        sized.image = (struct dn_image){.dim = {image}, .n_dims = 1};
+    dn_build_start (&build, &sized, deadline, entry ? entry->name : spec->model, err);
     params = DN_WANT_REAL (&build, params, 0);
     flops = DN_WANT_REAL (&build, flops, 0);
     activations = DN_WANT_REAL (&build, activations, 0);

@@ -1,0 +1,183 @@
+/* cmd_zoo.c - the networks that model= knows
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "common.h"
+#include "output/grid.h"
+#include "output/json.h"
+#include "output/show.h"
+
+static const struct dn_grid_column columns[] = {
+    {"NETWORK", false},
+    {"FAMILY", false},
+    {"PARAMETERS", true},
+    {"FLOP/SAMPLE", true},
+    {"KEYS", false},
+};
+
+/* A text without '*', '?' and '[' is part of a name, otherwise a pattern of the whole
+ * name; in both cases '-' and '_' are the same, as everywhere in names.
+ */
+static bool is_like (const char *name, const char *pattern)
+{
+    char glob[DN_NAME_MAX + 3];
+    char plain[DN_NAME_MAX];
+    bool part = !strpbrk (pattern, "*?[");
+
+    snprintf (glob, sizeof (glob), part ? "*%s*" : "%s", pattern);
+    snprintf (plain, sizeof (plain), "%s", name);
+    for (char *at = glob; (at = strchr (at, '-'));)
+        *at = '_';
+    return fnmatch (glob, plain, FNM_CASEFOLD) == 0;
+}
+
+static bool is_wanted (const char *name,
+                       const struct dn_zoo_entry *entry,
+                       const char *pattern)
+{
+    struct dn_model model;
+
+    return !pattern || is_like (name, pattern) || is_like (entry->family, pattern)
+           || (dn_model_find (pattern, &model) && model.entry == entry);
+}
+
+/* The network with nothing but its name given. */
+static int build (const char *name, struct dn_graph *graph, struct dn_err *err)
+{
+    struct dn_spec spec = dn_spec_empty ();
+
+    snprintf (spec.model, sizeof (spec.model), "%s", name);
+    return dn_graph_build (&spec, graph, err);
+}
+
+/* The keys of its sizes: the totals hold for every network. */
+static struct dn_keyset sizes_of (const struct dn_graph *graph)
+{
+    struct dn_keyset totals = dn_keyset_or (
+        DN_KEYSET (params), dn_keyset_or (DN_KEYSET (flops), DN_KEYSET (activations)));
+
+    return dn_keyset_minus (graph->read, totals);
+}
+
+static void add_json (struct json_object *array,
+                      const char *name,
+                      const struct dn_zoo_entry *entry,
+                      const struct dn_graph *graph)
+{
+    struct json_object *json = dn_json_append_object (array);
+
+    dn_json_add_text (json, "name", name);
+    dn_json_add_text (json, "family", entry->family);
+    dn_json_add_real (json, "params", graph->params + graph->frozen_params);
+    dn_json_add_real (json, "forward_flops_per_sample", graph->flops);
+    json_object_object_add (json, "keys", dn_show_keys_json (sizes_of (graph)));
+}
+
+static void add_row (struct dn_grid *grid,
+                     const char *name,
+                     const struct dn_zoo_entry *entry,
+                     const struct dn_graph *graph)
+{
+    char text[DN_METADATA_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+    struct dn_keyset sizes = sizes_of (graph);
+    const struct dn_key *key;
+
+    for (int i = 0; (key = dn_spec_key_of (sizes, i)); i++)
+        dn_buf_add (&buf, "%s%s", i > 0 ? " " : "", key->name);
+    dn_grid_add (grid, "%s", name);
+    dn_grid_add (grid, "%s", entry->family);
+    dn_grid_add (grid, "%s", dn_show_count (graph->params + graph->frozen_params).text);
+    dn_grid_add (grid, "%s", dn_show_count (graph->flops).text);
+    dn_grid_add (grid, "%s", text);
+}
+
+/* Add the networks that 'pattern' means (NULL: all). Return how many, or -1. */
+static int list (const char *pattern,
+                 struct json_object *array,
+                 struct dn_grid *grid,
+                 struct dn_err *err)
+{
+    const char *name;
+    int n = 0;
+
+    for (int i = 0; (name = dn_model_at (i)); i++) {
+        struct dn_model model;
+        struct dn_graph graph;
+
+        if (!dn_model_find (name, &model) || !is_wanted (name, model.entry, pattern))
+            continue;
+        if (build (name, &graph, err) < 0)
+            return -1;
+        add_json (array, name, model.entry, &graph);
+        add_row (grid, name, model.entry, &graph);
+        dn_graph_free (&graph);
+        n++;
+    }
+    return n;
+}
+
+static const char *network_at (const void *names, int i)
+{
+    (void) names;
+    return dn_model_at (i);
+}
+
+static int refuse (const char *pattern)
+{
+    char near[DN_REASON_MAX];
+    struct dn_buf buf = dn_buf_on (near, sizeof (near));
+    struct dn_err err;
+
+    dn_add_near (&buf, pattern, network_at, NULL);
+    dn_err_set (&err,
+                DN_E_RANGE,
+                "'%s' is no network or family of the zoo, expected a part of a name, a "
+                "pattern such as 'llama*', or a hub's name%s",
+                dn_quote (pattern, strlen (pattern)).text,
+                near);
+    return dn_fail (DN_EXIT_USAGE, &err);
+}
+
+static const struct dn_option options[] = {
+    {NULL, 0, NULL, NULL},
+};
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    struct dn_options given;
+    struct dn_err err = {0};
+    dn_cleanup (dn_json_free) struct json_object *json = NULL;
+    dn_cleanup (dn_grid_free) struct dn_grid grid =
+        dn_grid_of (columns, (int) DN_N_ELEMENTS (columns));
+    const char *pattern;
+    int n;
+
+    dn_options_begin (&given, self, argc, argv);
+    if (dn_options_next (&given) != DN_OPTION_END || !dn_options_count (&given, 0, 1))
+        return given.exit_code;
+    pattern = given.n_args > 0 ? given.args[0] : NULL;
+    json = json_object_new_object ();
+    n = list (pattern, dn_json_add_array (json, "networks"), &grid, &err);
+    if (n < 0)
+        return dn_fail (DN_EXIT_BUG, &err);
+    if (n == 0)
+        return refuse (pattern);
+    if (!given.json)
+        return dn_grid_print (&grid);
+    dn_json_print (json);
+    return DN_EXIT_DONE;
+}
+
+const struct dn_command dn_cmd_zoo = {
+    .name = "zoo",
+    .summary = "List the networks that model= knows",
+    .arguments = "[PATTERN]",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,43 @@
+/* names.h - the names that people write, and the names of the zoo
+ *
+ * In: a name as hubs and libraries write it: "meta-llama/Llama-3.1-8B-Instruct",
+ * "vit_base_patch16_384.augreg_in21k", "resnet-50". Out: the names of the zoo that it
+ * can mean, the surest first. Nothing here knows which names the zoo has.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_ZOO_NAMES_H
+#define DN_ZOO_NAMES_H
+
+#include "base/limits.h"
+#include "base/text.h"
+
+#define DN_SPELLINGS_MAX 32
+
+struct dn_spelling {
+    char name[DN_NAME_MAX];
+    int64_t image; /* size of the images that the name states; DN_UNSET: none */
+};
+
+/* The spellings of 'text', at most DN_SPELLINGS_MAX. Return how many: none if the text
+ * is too long. The first is the text itself.
+ *
+ * The part before the last '/' (who published it) does not count, nor letter case, nor
+ * endings that name a version of the weights and not of the network: -instruct, -hf,
+ * .in1k.
+ */
+int dn_spellings_of (const char *text, struct dn_spelling spellings[DN_SPELLINGS_MAX]);
+
+/* A row of patterns.c, and the name that it stands for. In 'text' a '*' stands for any
+ * text, which replaces the '*' of 'name', and a '%' for a number, the size of images.
+ * Names are in lower case, with '-' for '_' and without the part before '/'.
+ */
+struct dn_pattern {
+    const char *text;
+    const char *name;
+};
+
+/* In order: the first match counts. A row of NULL ends it. */
+extern const struct dn_pattern dn_patterns[];
+
+#endif

@@ -1,0 +1,44 @@
+#!/bin/bash
+# 0051-zoo.t - the networks that model= knows, and names as people write them
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_python
+plan_later
+
+gives 'a network is shown with its family, parameters, FLOPs and keys' 0 \
+    'resnet50 +resnet +25\.56 M +8\.178 G .*image.*classes' zoo resnet50
+gives 'a part of a name lists all networks that have it' 0 'gpt2 .*gpt2_medium .*gpt2_xl' \
+    zoo gpt2
+gives 'a pattern lists the networks that match it' 0 'vgg11_bn .*vgg19_bn ' zoo 'vgg*bn'
+is 'a pattern lists no others' "$(dn zoo 'vgg*bn' | tail -n +2 | grep -vc '^vgg.*_bn ')" 0
+gives 'the name of a family lists its networks' 0 'nnunet_2d .*nnunet_3d ' zoo nnunet
+gives 'families that are described by sizes are listed' 0 'transformer ' zoo transformer
+json 'the members of JSON are those of the network' \
+    'x["params"] == 25557032 and "image" in x["keys"] and "heads" not in x["keys"]
+     for x in d["networks"] if x["name"] == "resnet50"' zoo
+json 'every network has parameters and a name of its own' \
+    'min(x["params"] for x in d["networks"]) > 0
+     and len({x["name"] for x in d["networks"]}) == len(d["networks"]) > 100' zoo
+documented 'dnnest(1) names every member of the JSON' zoo resnet18
+refuses 'a name that nothing resembles is refused with similar ones' 2 \
+    "'resnett' is no network or family .*near: resnet18" zoo resnett
+refuses 'a second pattern is refused' 2 'argument' zoo a b
+
+# means TITLE NAME NETWORK: the name that a hub uses is that network
+means() {
+    json "$1" "'$3' == d['networks'][0]['name'] and len(d['networks']) == 1" zoo "$2"
+}
+means 'the publisher of a name does not count' openai-community/gpt2-medium gpt2_medium
+means 'endings for versions of weights do not count' google-bert/bert-base-uncased bert_base
+means 'a tag of weights does not count' resnet50.a1_in1k resnet50
+means 'names of timm are known' swin_tiny_patch4_window7_224.ms_in1k swin_t
+json 'a size of images in a name is that of the network' \
+    'd["model"]["params"] == 86859496' \
+    predict model=vit_base_patch16_384,batch=1 --gpu t4_16gb
+json 'a key overrides a size in a name' 'd["model"]["params"] == 86567656' \
+    predict model=vit_base_patch16_384,image=224,batch=1 --gpu t4_16gb
+refuses 'an unknown name of a hub has the nearest network' 2 \
+    "model: 'org/opt-124m' is not in the zoo, did you mean opt_125m" \
+    predict model=org/opt-124m,batch=1
+done_testing
