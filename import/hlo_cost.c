@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/hlo_attend.h"
+
 /* Limit of the steps that all windows of a module take together. Windows beyond it are
  * counted without regard to padding.
  */
@@ -736,12 +738,18 @@ static void add_instruction (const struct dn_hlo *module,
                              struct dn_hlo_cost *sum)
 {
     struct dn_hlo_product product;
+    struct dn_hlo_attention attention;
 
     if (add_calls (module, costs, instruction, sum))
         return;
     if (dn_hlo_product (module, costs, instruction, &product)) {
         sum->flops += product.flops;
         sum->products += product.flops;
+        return;
+    }
+    if (dn_hlo_attention (module, instruction, &attention)) {
+        sum->flops += attention.flops;
+        sum->products += attention.flops;
         return;
     }
     switch (instruction->op) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/hlo_attend.h"
 #include "import/hlo_kernels.h"
 
 /* Layers are merged at this number; few of them differ. */
@@ -204,12 +205,12 @@ static double product_bytes (const struct dn_hlo *module,
 }
 
 static void count_type (struct making *making,
-                        const struct dn_hlo_product *p,
-                        double runs)
+                        const struct dn_hlo_array *factor,
+                        double flops)
 {
-    int type = p->lhs->letter == 'b' ? 2 : p->lhs->half_bytes == 4 ? 1 : 0;
+    int type = factor->letter == 'b' ? 2 : factor->half_bytes == 4 ? 1 : 0;
 
-    making->by_type[type] += runs * p->flops;
+    making->by_type[type] += flops;
 }
 
 static int add_product (struct making *making,
@@ -251,6 +252,32 @@ static int add_fused_products (struct making *making,
     return bytes > 0 ? add_other (making, fusion, 0, bytes, runs) : 0;
 }
 
+/* One kernel of cuDNN. Backward it does as much as two and a half times forward. */
+static int add_attention (struct making *making,
+                          const struct dn_hlo_instruction *call,
+                          const struct dn_hlo_attention *a,
+                          double bytes,
+                          double runs)
+{
+    double samples = a->batch / making->entry.batch;
+    struct dn_layer layer =
+        new_layer (DN_LAYER_ATTENTION, call, runs * samples * (a->backward ? 2.5 : 1));
+
+    layer.in[0] = (struct dn_extent){.dim = {a->heads, a->tokens, a->size}, .rank = 3};
+    layer.in[1] = (struct dn_extent){.dim = {a->kv_heads, a->keys, a->size}, .rank = 3};
+    layer.in[2] =
+        (struct dn_extent){.dim = {a->kv_heads, a->keys, a->value_size}, .rank = 3};
+    layer.n_in = 3;
+    layer.out =
+        (struct dn_extent){.dim = {a->heads, a->tokens, a->value_size}, .rank = 3};
+    layer.window = a->window;
+    layer.causal = a->causal;
+    layer.masks = a->dropout ? a->heads * a->tokens * a->keys : 0;
+    layer.fused = true;
+    making->summary->bytes += bytes * runs;
+    return add_layer (making, &layer);
+}
+
 /* An embedding: one row of a table per index. */
 static bool set_embedding (const struct making *making,
                            const struct dn_hlo_instruction *gather,
@@ -278,8 +305,12 @@ static int add_kernel (struct making *making, int i, double runs)
     const struct dn_hlo_instruction *instruction = dn_hlo_at (module, i);
     double bytes = making->kernels.bytes[i];
     struct dn_hlo_product product;
+    struct dn_hlo_attention attention;
     struct dn_layer layer = new_layer (DN_LAYER_OTHER, instruction, runs);
 
+    if (dn_hlo_attention (module, instruction, &attention)
+        && attention.batch >= making->entry.batch)
+        return add_attention (making, instruction, &attention, bytes, runs);
     if (dn_hlo_product (module, &making->costs, instruction, &product))
         return add_product (making, instruction, &product, runs);
     if (instruction->op == DN_HLO_FUSION && instruction->n_callees == 1
@@ -320,15 +351,19 @@ static void find_types (struct making *making)
 {
     const struct dn_hlo *module = making->module;
     struct dn_hlo_product product;
+    struct dn_hlo_attention attention;
 
     for (int c = 0; c < module->computations.n; c++) {
         const struct dn_hlo_computation *computation = dn_hlo_computation (module, c);
+        double runs = fmax (1, making->kernels.runs[c]);
 
         for (int i = computation->first; i < computation->first + computation->n; i++) {
             const struct dn_hlo_instruction *instruction = dn_hlo_at (module, i);
 
             if (dn_hlo_product (module, &making->costs, instruction, &product))
-                count_type (making, &product, fmax (1, making->kernels.runs[c]));
+                count_type (making, product.lhs, runs * product.flops);
+            else if (dn_hlo_attention (module, instruction, &attention))
+                count_type (making, attention.query, runs * attention.flops);
             if (instruction->op == DN_HLO_ALL_REDUCE
                 || instruction->op == DN_HLO_COLLECTIVE)
                 count_replicas (making, instruction);

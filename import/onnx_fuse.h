@@ -19,8 +19,12 @@ struct dn_onnx_fused {
     int source;              /* the value that is read instead of its inputs, or -1 */
     int constants[DN_ONNX_FUSED_CONSTANTS_MAX]; /* learned, from hidden nodes */
     int n_constants;
-    double more; /* elements of copies that count with this one */
-    bool narrow; /* all its inputs come from one array: counted once */
+    double more;  /* elements of copies that count with this one */
+    bool narrow;  /* all its inputs come from one array: counted once */
+    int scores;   /* attention: the product of query and key */
+    bool causal;  /* attention: its mask is a triangle */
+    bool dropout; /* attention: of the probabilities */
+    bool moved;   /* attention: transposes before and after it are hidden */
 };
 
 /* All owned. */

@@ -216,6 +216,20 @@ static bool is_cut_out (const struct join *join, int node)
     return is_op (join, behind (join, input_of (join, node, 0), &whole), "Transpose");
 }
 
+/* The transposes before and after an attention are part of its separate kernels. */
+static void join_attention (struct join *join, int before, int values)
+{
+    int out = output_of (join, values);
+    int after = out >= 0 && join->fusion->uses[out] == 1 ? join->fusion->user[out] : -1;
+
+    if (before < 0)
+        return;
+    join->fusion->nodes[before].hidden = true;
+    join->fusion->nodes[values].moved = true;
+    if (is_op (join, after, "Transpose"))
+        join->fusion->nodes[after].hidden = true;
+}
+
 /* Count the transposes of query, key and value together, in the first. */
 static void join_factors (struct join *join, int scores, int values)
 {
@@ -242,6 +256,8 @@ static void join_factors (struct join *join, int scores, int values)
         if (first < 0 && !is_cut_out (join, node))
             first = node;
     }
+    if (join->fusion->nodes[values].kind == DN_LAYER_ATTENTION)
+        join_attention (join, first, values);
 }
 
 /* The source of an element-wise node: that of all its inputs, else its own output.

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/onnx_attend.h"
 #include "import/onnx_join.h"
 
 /* Two batch sizes without a common divisor. */
@@ -291,6 +292,119 @@ static int make_product (struct making *making)
     return 0;
 }
 
+/* (heads, rows, columns) of one sample. */
+static struct dn_extent heads_of (const struct work *work, int id)
+{
+    struct dn_extent extent = factor_of (work, id);
+    double rows = extent.dim[extent.rank - 2];
+    double columns = extent.dim[extent.rank - 1];
+    double heads = dn_extent_elements (&extent) / (rows * columns);
+
+    return (struct dn_extent){.dim = {heads, rows, columns}, .rank = 3};
+}
+
+/* Fill in what an attention keeps: what it reads and writes. */
+static void keep_attention (struct making *making, const int *ids, int n)
+{
+    struct dn_layer *layer = &making->layer;
+
+    for (int i = 0; i < n; i++)
+        keep (making->work, ids[i]);
+    layer->saved = dn_extent_elements (&layer->out);
+    for (int i = 0; i < layer->n_in; i++)
+        layer->saved += dn_extent_elements (&layer->in[i]);
+}
+
+/* (heads, tokens, size) of one sample, of an array with heads or with all features. */
+static struct dn_extent split_heads (const struct work *work, int id, double heads)
+{
+    struct dn_extent extent = factor_of (work, id);
+    double features = extent.dim[extent.rank - 1];
+
+    if (value_of (work, id)->rank > 3)
+        return heads_of (work, id);
+    return (struct dn_extent){
+        .dim = {heads, extent.dim[extent.rank - 2], features / heads}, .rank = 3};
+}
+
+static double int_of (const struct making *making, const char *name, double otherwise)
+{
+    return (double) dn_onnx_int (making->node, name, (int64_t) otherwise);
+}
+
+/* The layer of query, key and value within ONNX Runtime's Attention. */
+static int add_projection (struct making *making)
+{
+    struct work *work = making->work;
+    struct making inner = *making;
+    struct dn_extent extent = sample_of (work, making->node->in[0], false);
+
+    inner.layer = dn_layer_empty (DN_LAYER_LINEAR);
+    snprintf (inner.layer.name, sizeof (inner.layer.name), "%s", making->layer.name);
+    inner.layer.masks = 0;
+    add_in (&inner.layer, &extent);
+    extent.dim[extent.rank - 1] = value_of (work, making->node->in[1])->dim[1];
+    inner.layer.out = extent;
+    inner.layer.first = work->sample[work->root[making->node->in[0]]];
+    inner.layer.saved = keep (work, making->node->in[0]);
+    charge_all (&inner);
+    work->summary->params += inner.layer.params;
+    return dn_layers_add (&work->sidecar->layers, &inner.layer, work->err);
+}
+
+/* One node. */
+static int make_whole_attention (struct making *making)
+{
+    struct work *work = making->work;
+    const struct dn_onnx_node *node = making->node;
+    struct dn_layer *layer = &making->layer;
+    bool joined = strcmp (dn_onnx_op (node), "Attention") == 0
+                  && dn_onnx_attribute (node, "num_heads");
+    double heads = int_of (making, "num_heads", int_of (making, "q_num_heads", 1));
+    double kv_heads = int_of (making, "kv_num_heads", heads);
+    const int ids[] = {node->in[0], node->in[1], node->in[2], node->out[0]};
+
+    layer->out = split_heads (work, node->out[0], heads);
+    layer->n_in = 3;
+    for (int i = 0; i < 3; i++)
+        layer->in[i] =
+            joined ? layer->out : split_heads (work, ids[i], i > 0 ? kv_heads : heads);
+    layer->causal = int_of (making, "is_causal", int_of (making, "unidirectional", 0))
+                    || strcmp (dn_onnx_op (node), "GroupQueryAttention") == 0;
+    layer->window = fmax (int_of (making, "local_window_size", 0), 0);
+    layer->moved = true;
+    if (joined && add_projection (making) < 0)
+        return -1;
+    keep_attention (making, joined ? ids + 3 : ids, joined ? 1 : 4);
+    return 0;
+}
+
+/* From the product of scores to that with values. */
+static int make_attention (struct making *making)
+{
+    struct work *work = making->work;
+    const struct dn_onnx_node *scores = &work->file->nodes[making->fused->scores];
+    const int ids[] = {
+        scores->in[0], scores->in[1], making->node->in[1], making->node->out[0]};
+    struct dn_layer *layer = &making->layer;
+    struct dn_extent key = heads_of (work, ids[1]);
+    double size = key.dim[1];
+
+    key.dim[1] = key.dim[2];
+    key.dim[2] = size;
+    layer->in[0] = heads_of (work, ids[0]);
+    layer->in[1] = key;
+    layer->in[2] = heads_of (work, ids[2]);
+    layer->n_in = 3;
+    layer->out = heads_of (work, ids[3]);
+    layer->causal = making->fused->causal;
+    layer->moved = making->fused->moved;
+    keep_attention (making, ids, (int) DN_N_ELEMENTS (ids));
+    if (making->fused->dropout)
+        layer->masks = layer->out.dim[0] * layer->out.dim[1] * key.dim[1];
+    return 0;
+}
+
 static int make_rnn (struct making *making)
 {
     struct work *work = making->work;
@@ -425,6 +539,9 @@ static int make (struct making *making)
     case DN_LAYER_LINEAR:
     case DN_LAYER_MATMUL:
         return make_product (making);
+    case DN_LAYER_ATTENTION:
+        return making->fused->kind ? make_attention (making)
+                                   : make_whole_attention (making);
     case DN_LAYER_RNN:
         return make_rnn (making);
     case DN_LAYER_OTHER:
@@ -662,7 +779,8 @@ static int walk (struct work *work)
     if (make_room (work) < 0)
         return -1;
     index_values (work);
-    if (dn_onnx_fuse (&work->small, &work->fusion, work->err) < 0)
+    if (dn_onnx_fuse (&work->small, &work->fusion, work->err) < 0
+        || dn_onnx_attend (&work->small, &work->fusion, work->err) < 0)
         return -1;
     dn_onnx_join (
         &work->small, work->fixed ? &work->small : &work->large, &work->fusion);

@@ -926,6 +926,44 @@ static int recur (struct dn_onnx_step *step)
     return 0;
 }
 
+/* Attention as one node. Query (batch, tokens, features), in ONNX also (batch, heads,
+ * tokens, size); that of ONNX Runtime named Attention has its layer of query, key and
+ * value inside, MultiHeadAttention and GroupQueryAttention may have them in one array.
+ */
+static int attention (struct dn_onnx_step *step)
+{
+    const struct dn_onnx_value *query = dn_onnx_in (step, 0);
+    const struct dn_onnx_value *weights = dn_onnx_in (step, 1);
+    const struct dn_onnx_value *value = dn_onnx_in (step, 2);
+    double heads = (double) dn_onnx_int (
+        step->node, "num_heads", dn_onnx_int (step->node, "q_num_heads", 0));
+    double kv_heads =
+        (double) dn_onnx_int (step->node, "kv_num_heads", (int64_t) heads);
+    bool joined = strcmp (dn_onnx_op (step->node), "Attention") == 0
+                  && dn_onnx_attribute (step->node, "num_heads");
+    struct dn_onnx_value *out;
+
+    if (want (step, 1) < 0)
+        return -1;
+    out = dn_onnx_out (step, 0);
+    set_shape (out, query);
+    if (joined && weights && query->rank == 3 && weights->rank == 2)
+        out->dim[2] = floor (weights->dim[1] / 3);
+    else if (!joined && query->rank == 4 && value && value->rank == 4)
+        out->dim[3] = value->dim[3];
+    else if (!joined && query->rank == 3 && value && value->rank == 3 && kv_heads >= 1)
+        out->dim[2] = value->dim[2] / kv_heads * heads;
+    else
+        return misfit (step, "expected query, key and value of three dimensions");
+    if (query->rank == 3
+        && (heads < 1 || kv_heads < 1 || fmod (out->dim[2], heads) != 0
+            || (!joined && weights
+                && (weights->rank != 3 || fmod (weights->dim[2], kv_heads) != 0
+                    || fmod (value->dim[2], kv_heads) != 0))))
+        return misfit (step, "its heads do not divide its features");
+    return 0;
+}
+
 /* Sorted by their names. */
 static const struct dn_onnx_rule rules[] = {
     {"Abs", same, DN_LAYER_ELEMENTWISE},
@@ -933,6 +971,7 @@ static const struct dn_onnx_rule rules[] = {
     {"And", broadcast, DN_LAYER_ELEMENTWISE},
     {"ArgMax", reduce, DN_LAYER_REDUCE},
     {"ArgMin", reduce, DN_LAYER_REDUCE},
+    {"Attention", attention, DN_LAYER_ATTENTION},
     {"AveragePool", pool, DN_LAYER_POOL},
     {"BatchNormalization", same, DN_LAYER_BATCHNORM},
     {"Cast", cast, DN_LAYER_COPY},
@@ -967,10 +1006,12 @@ static const struct dn_onnx_rule rules[] = {
     {"Greater", broadcast, DN_LAYER_ELEMENTWISE},
     {"GreaterOrEqual", broadcast, DN_LAYER_ELEMENTWISE},
     {"GroupNormalization", same, DN_LAYER_GROUPNORM},
+    {"GroupQueryAttention", attention, DN_LAYER_ATTENTION},
     {"HardSigmoid", same, DN_LAYER_ACTIVATION},
     {"HardSwish", same, DN_LAYER_ACTIVATION},
     {"Identity", identity, DN_LAYER_UNKNOWN},
     {"InstanceNormalization", same, DN_LAYER_GROUPNORM},
+    {"IsNaN", same, DN_LAYER_ELEMENTWISE},
     {"LRN", same, DN_LAYER_LAYERNORM},
     {"LSTM", recur, DN_LAYER_RNN},
     {"LayerNormalization", same, DN_LAYER_LAYERNORM},
@@ -986,6 +1027,7 @@ static const struct dn_onnx_rule rules[] = {
     {"Mish", same, DN_LAYER_ACTIVATION},
     {"Mod", broadcast, DN_LAYER_ELEMENTWISE},
     {"Mul", broadcast, DN_LAYER_ELEMENTWISE},
+    {"MultiHeadAttention", attention, DN_LAYER_ATTENTION},
     {"Neg", same, DN_LAYER_ELEMENTWISE},
     {"Not", same, DN_LAYER_ELEMENTWISE},
     {"Or", broadcast, DN_LAYER_ELEMENTWISE},

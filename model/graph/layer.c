@@ -121,7 +121,7 @@ static bool layers_equal (const struct dn_layer *a, const struct dn_layer *b)
            && a->frozen == b->frozen && a->frozen_bytes == b->frozen_bytes
            && a->flops == b->flops && a->bytes == b->bytes && a->saved == b->saved
            && a->masks == b->masks && a->first == b->first && a->fused == b->fused
-           && a->causal == b->causal && a->window == b->window;
+           && a->causal == b->causal && a->moved == b->moved && a->window == b->window;
 }
 
 /* FNV-1a over the numbers that layers_equal () compares most cheaply. */
@@ -375,6 +375,8 @@ static int make_attention (struct making *making)
     op->value_dim = last (&layer->out, 1);
     op->window = layer->window;
     op->causal = layer->causal;
+    op->moved = layer->moved;
+    op->dropout = layer->masks > 0;
     op->fused = layer->fused;
     op->masked = true;
     if (op->kv_heads > op->batches || fmod (op->batches, op->kv_heads) != 0)

@@ -77,7 +77,8 @@ struct dn_layer {
     bool first;    /* no gradient towards its input: nothing before it learns */
     double window; /* attention: keys that a query attends to; 0: all */
     bool causal;   /* attention: a query attends to earlier keys only */
-    bool fused;    /* attention: in one kernel that keeps no probabilities */
+    bool moved; /* attention: separate kernels need transposed copies of its arrays */
+    bool fused; /* attention: in one kernel that keeps no probabilities */
 };
 
 /* Layers in the order in which they run. */

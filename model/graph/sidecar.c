@@ -58,7 +58,7 @@ static const char *const op_keys[] = {
     "op",           "name",   "in",    "out",    "kernel",  "stride",
     "groups",       "hidden", "gates", "params", "tensors", "frozen",
     "frozen_bytes", "repeat", "flops", "bytes",  "saved",   "masks",
-    "window",       "causal", "first", "fused",  NULL};
+    "window",       "causal", "moved", "first",  "fused",   NULL};
 
 static double *number_of (struct dn_layer *layer, const struct number *number)
 {
@@ -170,6 +170,7 @@ static int read_layer (struct json_object *op,
         || dn_json_read_bool (op, "first", &layer->first, err) < 0
         || dn_json_read_bool (op, "fused", &layer->fused, err) < 0
         || dn_json_read_bool (op, "causal", &layer->causal, err) < 0
+        || dn_json_read_bool (op, "moved", &layer->moved, err) < 0
         || read_kernel (op, &layer->kernel, err) < 0
         || read_extents (op,
                          "in",
@@ -606,6 +607,8 @@ static struct json_object *layer_json (const struct dn_layer *layer)
         json_object_object_add (op, "fused", json_object_new_boolean (true));
     if (layer->causal)
         json_object_object_add (op, "causal", json_object_new_boolean (true));
+    if (layer->moved)
+        json_object_object_add (op, "moved", json_object_new_boolean (true));
     return op;
 }
 

@@ -58,9 +58,10 @@ PYTHON
 cp "$data/small.onnx" "$work"
 holds 'a transformer has fused norms and biases, and shared weights once' \
     '[op["op"] for op in ops].count("layernorm") == 2
-     and [op["op"] for op in ops].count("matmul") == 2
+     and [op["op"] for op in ops].count("attention") == 1
+     and [op["op"] for op in ops].count("matmul") == 0
      and [op["op"] for op in ops].count("linear") == 5
-     and [op["op"] for op in ops].count("dropout") == 4
+     and [op["op"] for op in ops].count("dropout") == 3
      and sum(op.get("params", 0) for op in ops) == 100 * 64 + 12 * 64 * 64 + 13 * 64
      and ops[0]["op"] == "embedding" and ops[0]["in"] == [[32]]
      and ops[-1]["op"] == "loss" and g["input_bytes"] == 8 * 32' small
@@ -76,6 +77,27 @@ holds 'groups, padding and strides count' \
     grouped
 holds '--dim gives the sizes of other symbols' 'ops[0]["in"] == [[7, 8]]' symbol --dim time=7
 holds 'a long chain of views is followed' 'ops[0]["params"] == 32' chain
+holds 'attention of ONNX Runtime is a layer and an attention' \
+    '[op["op"] for op in ops] == ["linear", "attention", "loss"]
+     and ops[0]["params"] == 33 * 96 and ops[0]["out"] == [[16, 96]]
+     and ops[1]["in"] == [[4, 16, 8]] * 3 and ops[1]["causal"]' runtime
+holds 'attention of separate query, key and value has their sizes' \
+    'ops[0]["op"] == "attention" and ops[0]["out"] == [[4, 16, 8]]
+     and ops[0]["in"] == [[4, 16, 8], [4, 24, 8], [4, 24, 8]]
+     and "causal" not in ops[0]' heads
+holds 'attention of groups has fewer heads of keys, and a window' \
+    'ops[0]["in"] == [[4, 16, 8], [2, 24, 8], [2, 24, 8]] and ops[0]["window"] == 8
+     and ops[0]["causal"]' groups
+holds 'attention of ONNX itself may have values of another size' \
+    'ops[0]["in"] == [[4, 16, 8], [2, 24, 8], [2, 24, 4]]
+     and ops[0]["out"] == [[4, 16, 4]] and ops[0]["causal"]' standard
+holds 'attention in nodes is one operator, with its mask and dropout' \
+    'ops[-2]["op"] == "attention" and ops[-2]["in"] == [[4, 16, 8]] * 3
+     and ops[-2]["causal"] and ops[-2]["masks"] == 4 * 16 * 16
+     and not {"matmul", "softmax", "dropout"} & {op["op"] for op in ops}' spelled
+holds 'attention with learned positions in its scores stays in nodes' \
+    '[op["op"] for op in ops].count("matmul") == 2
+     and [op["op"] for op in ops].count("softmax") == 1' relative
 holds 'an unknown operator counts its bytes' \
     'ops[0]["op"] == "other" and ops[0]["bytes"] == 48' unknown
 like 'an unknown operator is named' "$err" 'such as Whatever'
@@ -89,6 +111,8 @@ wrong() {
 }
 
 wrong symbol "size of 'time' is not known, expected --dim NAME=N"
+wrong five 'its heads do not divide its features'
+wrong keyless 'expected query, key and value of three dimensions'
 wrong shapeless "operator is not known, and 'z' has no shape"
 wrong cycle 'not computed before it'
 wrong nowhere "'q' is not computed by any node"

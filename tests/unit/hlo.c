@@ -331,6 +331,63 @@ static void cudnn_works_in_three_directions (void **state)
                  forward);
 }
 
+/* Query of 12 heads and keys of 4, in the order (batch, tokens, heads, size) of JAX;
+ * the dimensions of the scores are texts, as XLA prints them.
+ */
+#define FMHA(target, config)                                                           \
+    "HloModule a, entry_computation_layout={(bf16[2,64,12,32]{3,2,1,0})->bf16[2,64,"   \
+    "12,32]{3,2,1,0}}\nENTRY e {\n q = bf16[2,64,12,32] parameter(0)\n "               \
+    "c = bf16[] constant(1)\n k = bf16[2,96,4,32] broadcast(c), dimensions={}\n "      \
+    "v = bf16[2,96,4,16] broadcast(c), dimensions={}\n "                               \
+    "f = (bf16[2,64,12,16]{3,1,2,0}, f32[2,12,64], u8[0]{0}) custom-call(q, k, v), "   \
+    "custom_call_target=\"__cudnn$" target "\", "                                      \
+    "backend_config={\"cudnn_fmha_backend_config\":{\"intermediate_tensor_shape\":"    \
+    "{\"element_type\":\"BF16\",\"dimensions\":[" config "}}\n "                       \
+    "z = bf16[2,64,12,16] get-tuple-element(f), index=0\n "                            \
+    "ROOT y = bf16[2,64,12,16] tanh(z)\n}\n"
+#define SCORES "\"2\",\"12\",\"64\",\"96\"]},\"mask_type\":"
+#define CAUSAL SCORES "\"CAUSAL\",\"sliding_window_length\":32,\"x\":1"
+
+static void attention_of_cudnn_is_one_operator (void **state)
+{
+    const double flops = 2.0 * 2 * 12 * 64 * 96 * (32 + 16);
+    struct dn_hlo_summary summary;
+    struct dn_sidecar sidecar = import (FMHA ("fmhaSoftmaxDropout", CAUSAL), &summary);
+    const struct dn_layer *layer = find_layer (&sidecar, "f");
+
+    (void) state;
+    assert_int_equal (layer->kind, DN_LAYER_ATTENTION);
+    assert_near (layer->repeat * layer->in[0].dim[0], 12 * 2 / summary.batch);
+    assert_near (layer->in[0].dim[1], 64);
+    assert_near (layer->in[0].dim[2], 32);
+    assert_near (layer->in[1].dim[0], 4);
+    assert_near (layer->in[1].dim[1], 96);
+    assert_near (layer->in[2].dim[2], 16);
+    assert_near (layer->out.dim[2], 16);
+    assert_true (layer->fused && layer->causal && layer->masks > 0);
+    assert_near (layer->window, 32);
+    assert_near (summary.products, flops);
+    assert_int_equal (summary.unknown_calls, 0);
+    assert_int_equal (sidecar.spec.precision, DN_PRECISION_BF16);
+    dn_sidecar_free (&sidecar);
+    assert_near (cost_of (FMHA ("fmhaSoftmaxBackward", CAUSAL)).products, 2.5 * flops);
+}
+
+static void attention_of_odd_sizes_is_another_call (void **state)
+{
+    static const char *const texts[] = {
+        FMHA ("fmhaSoftmax", "\"2\",\"12\",\"64\"]}"),
+        FMHA ("fmhaSoftmax", "\"2\",\"12\",\"64\",\"0\"]}"),
+        FMHA ("fmhaSoftmax", "\"2\",\"11\",\"64\",\"96\"]}"),
+        FMHA ("fmhaSoftmax", "\"2\",\"12\",\"64\",\"97\"]}"),
+        FMHA ("fmhaSoftmax", "]}"),
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++)
+        assert_near (cost_of (texts[i]).products, 0);
+}
+
 #define LOOP(condition, end)                                                                \
     "HloModule l\nbody {\n t = (s32[], f32[4,4]) parameter(0)\n i = s32[] "                 \
     "get-tuple-element(t), index=0\n v = f32[4,4] get-tuple-element(t), index=1\n"          \
@@ -623,6 +680,11 @@ static void fusions_move_what_they_touch (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        TEST ("attention that cuDNN computes is one operator, in both directions",
+              attention_of_cudnn_is_one_operator),
+        TEST (
+            "a call of cuDNN's attention whose sizes do not fit counts its bytes only",
+            attention_of_odd_sizes_is_another_call),
         TEST ("both ways of printing are read", both_ways_of_printing_are_read),
         TEST ("shapes have their sizes", shapes_have_their_sizes),
         TEST ("text that is not HLO is refused", text_that_is_not_hlo_is_refused),

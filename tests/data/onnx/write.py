@@ -67,6 +67,31 @@ def linear(ins=X, weights=W):
     return model([node("MatMul", ["x", "w"], ["y"])], weights, ins, Y)
 
 
+def attention(op, features=32, **attributes):
+    ins = [value("q", ["batch", 16, 32]), value("k", ["batch", 24, features]),
+           value("v", ["batch", 24, features])]
+    return model([node(op, ["q", "k", "v"], ["y"], **attributes)], (), ins,
+                 [value("y", ["batch", 16, 32])])
+
+
+def spelled(masks, weights=()):
+    """softmax (q k) v of 4 heads, 16 tokens and 8 features, node by node."""
+    shape = ["batch", 4, 16, 8]
+    return model(
+        [node("Transpose", ["k"], ["t"], perm=[0, 1, 3, 2]),
+         node("MatMul", ["q", "t"], ["s0"]),
+         node("Mul", ["s0", "half"], ["s1"]),
+         node("Trilu", ["ones"], ["m"]),
+         node("Add", ["s1", masks[0]], ["s2"]),
+         node("Softmax", ["s2"], ["p0"], axis=-1),
+         node("IsNaN", ["p0"], ["bad"]),
+         node("Where", ["bad", "half", "p0"], ["p1"]),
+         node("Dropout", ["p1"], ["p2"]),
+         node("MatMul", ["p2", "v"], ["y"])],
+        [tensor("half", []), tensor("ones", [16, 16]), *weights],
+        [value("q", shape), value("k", shape), value("v", shape)], [value("y", shape)])
+
+
 NETS = {
     "linear": linear(),
     # A fixed number of samples, of which four are in the file
@@ -107,6 +132,25 @@ NETS = {
                    [tensor(n, [], 7, [v]) for n, v in (("a", 0), ("b", 1 << 60),
                                                        ("c", 1))], X, Y),
     "constant": model([node("Add", ["w", "w"], ["y"])], W, X, Y),
+    # Attention as nodes of ONNX Runtime and of ONNX
+    "runtime": model([node("Attention", ["x", "w", "b"], ["y"], num_heads=4,
+                           unidirectional=1)],
+                     [tensor("w", [32, 96]), tensor("b", [96])],
+                     [value("x", ["batch", 16, 32])], [value("y", ["batch", 16, 32])]),
+    "heads": attention("MultiHeadAttention", num_heads=4),
+    "groups": attention("GroupQueryAttention", 16, num_heads=4, kv_num_heads=2,
+                        local_window_size=8),
+    "standard": model([node("Attention", ["q", "k", "v"], ["y"], is_causal=1)], (),
+                      [value("q", ["batch", 4, 16, 8]), value("k", ["batch", 2, 24, 8]),
+                       value("v", ["batch", 2, 24, 4])],
+                      [value("y", ["batch", 4, 16, 4])]),
+    "five": attention("MultiHeadAttention", num_heads=5),
+    "keyless": model([node("MultiHeadAttention", ["x"], ["y"], num_heads=4)], (),
+                     [value("x", ["batch", 16, 32])], Y),
+    # Scores, scaled, masked by a triangle, guarded against what is not a number
+    "spelled": spelled(["m"]),
+    # The same with learned positions added to the scores
+    "relative": spelled(["r"], [tensor("r", [16, 16])]),
     "empty": model([]),
     "nothing": b"",
     "text": b"not a model at all, and longer than a field",
