@@ -288,6 +288,6 @@ const struct dn_op *dn_parts_of (const struct dn_spec *spec,
              ? add_plain (spec, op, share, room)
              : add_fused (spec, op, way == DN_ATTENTION_FLASH, share, room);
     for (int i = 0; i < *n; i++)
-        room[i].part = true;
+        room[i].kernel = true;
     return room;
 }

@@ -163,7 +163,7 @@ bool dn_is_attention_core (const struct dn_setup *setup, const struct dn_op *op)
 {
     enum dn_op_kind last;
 
-    if (op->part || op->kind == DN_OP_ATTENTION)
+    if (op->kernel || op->kind == DN_OP_ATTENTION)
         return op->kind != DN_OP_COPY;
     last = op > setup->graph->ops ? op[-1].kind : DN_OP_UNKNOWN;
     switch (op->kind) {
