@@ -169,7 +169,8 @@ static const struct type types[] = {
     {"mixtral", "mixtral_8x7b", GROUPED | SPARSE, HEAD_DIM, DECODES, false, 0, {{0}}},
     {"qwen2", "qwen2_7b", GROUPED, 0, DECODES, false, 0, {{0}}},
     {"qwen2_moe", "qwen1.5_moe_a2.7b",
-     SIZES | KV_HEADS | SPARSE | EXPERT_FFN, 0, DECODES, false, 0, {ALL_SPARSE, QKV_BIAS}},
+     SIZES | KV_HEADS | SPARSE | EXPERT_FFN, 0, DECODES, false, 0,
+     {ALL_SPARSE, QKV_BIAS}},
     {"qwen3", "qwen3_8b", GROUPED | HEAD_DIM, 0, DECODES, false, 0, {NO_BIAS}},
     {"qwen3_moe", "qwen3_30b_a3b",
      SIZES | KV_HEADS | HEAD_DIM | SPARSE | EXPERT_FFN, 0, DECODES, false, 0,
@@ -177,7 +178,8 @@ static const struct type types[] = {
     {"gemma", "gemma_2b", GROUPED | HEAD_DIM, 0, DECODES, true, 0, {NO_BIAS}},
     {"gemma2", "gemma_2_2b", GROUPED | HEAD_DIM, 0, DECODES, true, 0, {NO_BIAS}},
     {"gemma3_text", "gemma_3_1b", GROUPED | HEAD_DIM, 0, DECODES, true, 0, {NO_BIAS}},
-    {"phi", "phi_1.5", SIZES | FFN, KV_HEADS, DECODES, false, 0, {FALSE ("qk_layernorm")}},
+    {"phi", "phi_1.5", SIZES | FFN, KV_HEADS, DECODES, false, 0,
+     {FALSE ("qk_layernorm")}},
     {"phi3", "phi_3_mini", SIZES | FFN, KV_HEADS, DECODES, false, 0, {{0}}},
     {"phimoe", "phi_3.5_moe", GROUPED | SPARSE, 0, DECODES, false, 0,
      {{"attention_bias", "true", "false"}, {"lm_head_bias", "true", "false"}}},
@@ -213,7 +215,8 @@ static const struct type types[] = {
     {"gpt_neo", "gpt_neo_125m", SIZES | POSITIONS, FFN, DECODES, true, 0, {{0}}},
     {"olmo", "olmo_7b", SIZES | FFN, KV_HEADS, DECODES, false, 0, {NO_BIAS}},
     {"olmo2", "olmo_2_7b", SIZES | FFN, KV_HEADS, DECODES, false, 0, {NO_BIAS}},
-    {"olmoe", "olmoe_1b_7b", SIZES | FFN | SPARSE, KV_HEADS, DECODES, false, 0, {NO_BIAS}},
+    {"olmoe", "olmoe_1b_7b", SIZES | FFN | SPARSE, KV_HEADS, DECODES, false, 0,
+     {NO_BIAS}},
     {"gpt_oss", "gpt_oss_20b", GROUPED | HEAD_DIM | SPARSE, 0, DECODES, false, 0,
      {TRUE ("attention_bias")}},
     {"deepseek_v2", "deepseek_v2_lite", DEEPSEEK, 0, DECODES, false, 0,
@@ -325,6 +328,10 @@ static const struct fact *find_misfit (const struct json_object *json,
         const struct fact *fact = &type->facts[i];
         struct json_object *member = dn_json_member (json, fact->name);
 
+        /* A null is a missing value, unless it is the one that is wanted. */
+        if (!member && strcmp (fact->value, "null") == 0
+            && json_object_object_get_ex (json, fact->name, NULL))
+            continue;
         *found = member
                      ? json_object_to_json_string_ext (member, JSON_C_TO_STRING_PLAIN)
                      : fact->usual;
@@ -516,6 +523,17 @@ static enum dn_head head_of (const char *class)
     return DN_HEAD_UNKNOWN;
 }
 
+static int count_members (struct json_object *json)
+{
+    struct json_object_iterator at = json_object_iter_begin (json);
+    struct json_object_iterator end = json_object_iter_end (json);
+    int n = 0;
+
+    for (; !json_object_iter_equal (&at, &end); json_object_iter_next (&at))
+        n++;
+    return n;
+}
+
 static int read_head (const struct json_object *json,
                       struct dn_spec *spec,
                       struct dn_err *err)
@@ -548,7 +566,7 @@ static int read_head (const struct json_object *json,
         return 0;
     if (dn_json_read_object (json, "id2label", &classes, err) < 0)
         return -1;
-    spec->classes = classes ? json_object_object_length (classes) : 2;
+    spec->classes = classes ? count_members (classes) : 2;
     return 0;
 }
 

@@ -147,6 +147,12 @@ static void test_misfits (void **state)
     (void) state;
     expect_failure (
         "model=gpt2,heads=7", DN_E_RANGE, "heads: 7, expected a divisor of hidden 768");
+    expect_failure ("model=gpt2,positions=512",
+                    DN_E_RANGE,
+                    "positions: 512, expected at least seq_len 1024");
+    expect_failure ("model=deepseek_v2_lite,layers=4,dense_layers=5",
+                    DN_E_RANGE,
+                    "dense_layers: 5, expected at most layers 4");
     expect_failure ("model=gpt2,kv_heads=5", DN_E_RANGE, "kv_heads: 5, expected");
     expect_failure ("model=resnet50,image=8x8x8", DN_E_RANGE, "image: 3 dimensions");
     expect_failure ("model=vgg16,image=8", DN_E_RANGE, "image: 8 is too small");
@@ -565,7 +571,8 @@ static void test_fixed (void **state)
     assert_true (sum_saved (&whole) == sum_saved (&latents));
     assert_true (latents.input == 4 * 64 * 64 + 77 * 768);
     assert_true (whole.input == 3 * 512 * 512 + 77);
-    assert_true (latents.arrays && !whole.arrays);
+    assert_int_equal (latents.decode, DN_DECODE_NONE);
+    assert_int_equal (whole.decode, DN_DECODE_UNKNOWN);
     for (int i = 0; i < words.n_ops; i++)
         n_passed += dn_op_is_frozen (&words.ops[i]) && !words.ops[i].frozen;
     assert_true (n_passed > 5);
