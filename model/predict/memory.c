@@ -22,7 +22,6 @@
 
 /* How a run keeps activations. */
 struct keeping {
-    bool fused;   /* operators of attention that are listed one by one run as one */
     bool again;   /* scores are computed again: the same bytes */
     bool outputs; /* every operator's output is kept, not what its derivative needs */
     bool convolutions;
@@ -31,7 +30,7 @@ struct keeping {
 static struct keeping find_keeping (const struct dn_setup *c)
 {
     bool compiled = c->spec->compile == 1;
-    struct keeping keeping = {.fused = compiled || dn_attention_is_modern (c->spec)};
+    struct keeping keeping = {.outputs = false};
 
     for (int i = 0; i < c->graph->n_ops; i++)
         if (c->graph->ops[i].kind == DN_OP_CONV)
@@ -59,8 +58,7 @@ static double loss_bytes (const struct dn_setup *c)
 static double part_bytes (const struct dn_setup *c,
                           const struct keeping *keeping,
                           const struct dn_op *op,
-                          enum dn_op_kind last,
-                          bool fused)
+                          enum dn_op_kind last)
 {
     bool scores = op->kind == DN_OP_SOFTMAX
                   || (op->kind == DN_OP_DROPOUT && last == DN_OP_SOFTMAX);
@@ -72,7 +70,7 @@ static double part_bytes (const struct dn_setup *c,
                          ? (element - c->traits->linear) * op->input_saved
                          : 0;
 
-    if (scores && (fused || keeping->again))
+    if (scores && keeping->again)
         return 0;
     if (!dn_is_fused (c) && !keeping->outputs)
         shorter -= fmax (4 - element, 0) * op->wide_saved;
@@ -87,14 +85,13 @@ static double saved_bytes (const struct dn_setup *c,
 {
     const struct dn_op *op = &c->graph->ops[i];
     enum dn_op_kind last = i > 0 ? c->graph->ops[i - 1].kind : DN_OP_UNKNOWN;
-    bool fused = keeping->fused && op->kind != DN_OP_ATTENTION;
     struct dn_op room[DN_PARTS_MAX];
     int n;
     const struct dn_op *parts = dn_parts_of (c->spec, c->device, 1, op, room, &n);
     double bytes = 0;
 
     for (int j = 0; j < n; j++) {
-        bytes += parts[j].repeat * part_bytes (c, keeping, &parts[j], last, fused);
+        bytes += parts[j].repeat * part_bytes (c, keeping, &parts[j], last);
         last = parts[j].kind;
     }
     return bytes;
