@@ -60,6 +60,7 @@ static void build_mae (struct dn_build *build, const void *data)
     double colours;
     double outer;
 
+    body.attention.head_dim = 0;
     dn_transformer_sizes_read (build, &row->sizes, &body);
     dn_build_image (build, 3, 224, 2, 4);
     colours = build->at.channels;
