@@ -80,6 +80,13 @@ void dn_transformer_sizes_read (struct dn_build *build,
     transformer->attention.kv_heads = read_kv_heads (build, sizes, heads);
 }
 
+void dn_transformer_plain_heads (struct dn_build *build, bool even)
+{
+    build->wanted = dn_keyset_minus (build->wanted, DN_KEYSET (kv_heads));
+    if (even)
+        build->wanted = dn_keyset_minus (build->wanted, DN_KEYSET (head_dim));
+}
+
 void dn_transformer_add_attention (struct dn_build *build,
                                    const struct dn_transformer *transformer,
                                    const struct dn_attention *attention)
