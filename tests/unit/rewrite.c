@@ -445,7 +445,8 @@ static void the_longest_record_stays_within_its_limit (void **state)
     for (int i = 0; i < 63; i++)
         dn_buf_add (&buf, "x");
     for (int i = 0; i < n_keys; i++)
-        if (keys[i].type == DN_KEY_ENUM)
+        if (keys[i].type == DN_KEY_ENUM
+            && keys[i].offset != offsetof (struct dn_spec, quant))
             dn_buf_add (&buf,
                         ",%s=%s",
                         keys[i].name,

@@ -158,6 +158,7 @@ static void build_conformer (struct dn_build *build, const void *data)
     struct dn_conformer conformer = {.kernel = 31, .conv_bias = true};
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
+    dn_transformer_plain_heads (build, true);
     conformer.layers = body.layers;
     conformer.hidden = body.hidden;
     conformer.heads = body.attention.heads;

@@ -344,6 +344,7 @@ static void build_mmdit (struct dn_build *build, const void *data)
     double outer;
 
     dn_transformer_sizes_read (build, &row->sizes, &all.body);
+    dn_transformer_plain_heads (build, false);
     all.body.attention.kv_heads = 0;
     all.body.attention.unmasked = true;
     all.body.attention.rotary = row->singles > 0;

@@ -72,6 +72,7 @@ static void build_patchtst (struct dn_build *build, const void *data)
     double outer;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
+    dn_transformer_plain_heads (build, false);
     build->graph.decode = DN_DECODE_NONE;
     dn_build_features (build, series, body.tokens);
     if (body.tokens < PATCH)

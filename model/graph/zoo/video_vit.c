@@ -215,6 +215,8 @@ static void build_video_vit (struct dn_build *build, const void *data)
     double frames;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
+    if (row->kind == KIND_DIVIDED)
+        dn_transformer_plain_heads (build, true);
     build->graph.decode = DN_DECODE_VIDEO;
     dn_build_image_of (build, 3, clip, 3, 4);
     frames = floor (build->at.dim[0] / (row->kind == KIND_DIVIDED ? 1 : 2));

@@ -317,6 +317,8 @@ static void build_wav2vec2 (struct dn_build *build, const void *data)
     struct dn_shape waves;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
+    if (row->style->blocks >= BLOCKS_CONFORMER)
+        dn_transformer_plain_heads (build, true);
     body.attention.bias = true;
     body.attention.out_bias = true;
     body.attention.dropout = true;
