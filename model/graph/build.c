@@ -112,6 +112,11 @@ static void want (struct dn_build *build, size_t offset)
     build->wanted = dn_keyset_or (build->wanted, dn_keyset_of (offset));
 }
 
+void dn_build_ignore (struct dn_build *build, struct dn_keyset keys)
+{
+    build->wanted = dn_keyset_minus (build->wanted, keys);
+}
+
 double dn_build_int (struct dn_build *build, size_t offset, double otherwise)
 {
     int64_t value;

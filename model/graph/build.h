@@ -298,6 +298,9 @@ void dn_build_each (struct dn_build *build, double n);
 /* An operator that no verb appends; the cursor does not move. */
 void dn_build_op (struct dn_build *build, const struct dn_op *op);
 
+/* The keys have no effect, though a common part of the builder has read them. */
+void dn_build_ignore (struct dn_build *build, struct dn_keyset keys);
+
 /* Count the activation as kept, with the next operator. */
 void dn_build_keep (struct dn_build *build);
 

@@ -112,9 +112,9 @@ static void add_sum (struct dn_build *build, const struct dn_transformer *transf
 
 void dn_transformer_plain_heads (struct dn_build *build, bool even)
 {
-    build->wanted = dn_keyset_minus (build->wanted, DN_KEYSET (kv_heads));
+    dn_build_ignore (build, DN_KEYSET (kv_heads));
     if (even)
-        build->wanted = dn_keyset_minus (build->wanted, DN_KEYSET (head_dim));
+        dn_build_ignore (build, DN_KEYSET (head_dim));
 }
 
 void dn_transformer_add_attention (struct dn_build *build,

@@ -388,6 +388,7 @@ static void add_inputs (struct dn_build *build,
                          + dn_shape_elements (&pass->text) + row->net->pooled;
     build->graph.input_bytes = 4 * build->graph.input;
     build->graph.decode = DN_DECODE_NONE;
+    dn_build_ignore (build, DN_KEYSET (in_channels));
 }
 
 static void build_diffusion (struct dn_build *build, const void *data)

@@ -94,6 +94,7 @@ static void add_latents (struct dn_build *build, bool latents)
     build->graph.input = dn_shape_elements (&build->at);
     build->graph.input_bytes = 4 * build->graph.input;
     build->graph.decode = DN_DECODE_NONE;
+    dn_build_ignore (build, DN_KEYSET (in_channels));
 }
 
 static void add_conditions (struct dn_build *build, double hidden, double classes)

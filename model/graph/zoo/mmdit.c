@@ -333,6 +333,7 @@ static void add_inputs (struct dn_build *build, struct streams *all)
     build->graph.input += all->row->pooled;
     build->graph.input_bytes += 4 * all->row->pooled;
     build->graph.decode = DN_DECODE_NONE;
+    dn_build_ignore (build, DN_KEYSET (in_channels));
 }
 
 static void build_mmdit (struct dn_build *build, const void *data)
