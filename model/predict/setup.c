@@ -51,8 +51,8 @@ static void count_network (struct dn_setup *setup)
     for (int i = 0; i < graph->n_ops; i++) {
         const struct dn_op *op = &graph->ops[i];
 
-        if (op->kind == DN_OP_SOFTMAX || op->kind == DN_OP_ATTENTION)
-            setup->attention = true;
+        if (op->kind == DN_OP_SOFTMAX)
+            setup->scores = true;
         if (setup->experts > 1 && op->expert)
             count_expert (setup, op, &split);
         if (!dn_is_sparse (op))
@@ -168,13 +168,13 @@ bool dn_is_attention_core (const struct dn_setup *setup, const struct dn_op *op)
     last = op > setup->graph->ops ? op[-1].kind : DN_OP_UNKNOWN;
     switch (op->kind) {
     case DN_OP_MATMUL:
-        return setup->attention;
+        return setup->scores;
     case DN_OP_SOFTMAX:
         return true;
     case DN_OP_DROPOUT:
         return last == DN_OP_SOFTMAX;
     case DN_OP_ELEMENTWISE: /* scale and mask */
-        return setup->attention && last == DN_OP_MATMUL;
+        return setup->scores && last == DN_OP_MATMUL;
     default:
         return false;
     }

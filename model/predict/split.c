@@ -75,7 +75,8 @@ double dn_ring_attention (const struct dn_setup *c, const struct dn_op *op)
     double elements;
     struct dn_ring ring;
 
-    if (turns < 1 || (op->kind != DN_OP_MATMUL && op->kind != DN_OP_ATTENTION))
+    if (turns < 1 || (op->kind != DN_OP_MATMUL && op->kind != DN_OP_ATTENTION)
+        || !dn_is_attention_core (c, op))
         return 0;
     ring = dn_ring_of (c, c->context, (double) c->spec->tp);
     elements = op->kind == DN_OP_ATTENTION
