@@ -105,7 +105,7 @@ is 'a comment that only mentions dnnest has no line' "$said" ''
 submit --comment="dnnest:model=resnet50,${RUN/epochs/epoch}" job.sh
 like 'a mistyped key has a suggestion' "$said" "unknown key 'epoch', did you mean 'epochs'\?"
 kept 'a job with a mistyped key is not changed'
-submit --comment="dnnest:model=resnet-50,$RUN" job.sh
+submit --comment="dnnest:model=resnett50,$RUN" job.sh
 like 'a mistyped network has a suggestion' "$said" 'did you mean resnet50\?'
 submit --comment="dnnest:model=resnet50,${RUN/fp16/fp61}" job.sh
 like 'a mistyped value has a suggestion' "$said" 'precision: .fp61. .*did you mean fp16\?'

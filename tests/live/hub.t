@@ -1,0 +1,172 @@
+#!/bin/bash
+# hub.t - networks as Hugging Face names and describes them, in a real Slurm, by an
+# ordinary user: a name of the hub in a comment and in --dnnest=, and a config.json
+#
+# Jobs are submitted held, with the shipped bundle. The V100 has a low price here, so that
+# a job leaves the A100 wherever the V100 holds it: memory alone keeps it.
+
+set -euo pipefail
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin hub job_submit_dnnest spank_dnnest
+
+readonly NAME=meta-llama/Llama-2-7b-hf
+readonly TRAIN=precision=fp16,optimizer=adamw,steps=20000,lora=8
+readonly SMALL=$TRAIN,batch=1,seq_len=256
+readonly LARGE=$TRAIN,batch=2,seq_len=1024
+readonly A100=(--gres=gpu:a100:1 -N 1 -c 16 --mem=64G -t 5-0)
+readonly V100=(--gres=gpu:v100:1 -N 1 -c 16 --mem=64G -t 5-0)
+
+# --- helpers -------------------------------------------------------------------------
+
+# Sets 'job' and 'said'; 'status' is sbatch's.
+submit() {
+    status=0
+    mark
+    job=$(cluster_as_user timeout 60 sbatch --parsable -H "$@" job.sh 2>"$dir/said") || status=$?
+    said=$(<"$dir/said")
+}
+
+# The GPUs, the time limit and the CPUs of the job.
+shown() {
+    local field
+    for field in TresPerNode TimeLimit NumCPUs; do cluster_job_field "$job" "$field"; done |
+        tr -d ' ' | tr '\n' ' '
+}
+
+record() {
+    cluster_job_field "$job" AdminComment
+}
+
+# moved TITLE OPTION...: the job leaves the A100, and is recorded with its likely time.
+moved() {
+    local title=$1
+    shift
+    submit "${A100[@]}" "$@"
+    like "$title is moved to the GPU that holds it" "$said" \
+        $'^sbatch: dnnest: time 5-00:00:00 -> [^\n]*gpu a100:1 -> v100:1[^\n]*$'
+    like "$title has the moved GPU in its request" "$(shown)" '^gres[:/]+gpu:v100:1 '
+    like "$title has a record" "$(record)" '"train_s":[1-9][0-9]+'
+}
+
+# stays TITLE WHY OPTION...: the time of the job is decided, and its GPU is kept.
+stays() {
+    local title=$1 why=$2
+    shift 2
+    submit "${A100[@]}" "$@"
+    like "$title has its time decided" "$said" \
+        $'^sbatch: dnnest: time 5-00:00:00 -> [^\n]*$'
+    like "$title keeps its GPU" "$(shown)" '^gres[:/]+gpu:a100:1 '
+    like "$title has the reason in the log" "$(logged)" "not v100: $why"
+    like "$title has a record" "$(record)" '"train_s":[1-9][0-9]+'
+}
+
+# wrong TITLE REGEX FILTER: a config.json that the filter spoils gives one line of that
+# text, and the job is as one that opts out.
+wrong() {
+    local title=$1
+    sed "$3" "$dir/home/config.json" | give "$dir/home/bad.json"
+    submit "${A100[@]}" --dnnest="@bad.json,quant=nf4,$SMALL"
+    is "a config.json with $title does not change the job" "$status $(shown)" "0 $plain"
+    like "a config.json with $title gives one error" "$said" \
+        "^sbatch: error: dnnest: --dnnest: bad.json: [^"$'\n'"]*$2[^"$'\n'"]*; job submitted as written\$"
+}
+
+# A file of the user's.
+give() {
+    install -o "$CLUSTER_USER" -m 644 /dev/stdin "$1"
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+live_hardware
+echo 'optional spank_dnnest.so' >"$dir/etc/plugstack.conf"
+live_conf Mode=enforce
+sed -i '/^Gpu Type=v100/s/$/ Cost=0.2/' "$dir/etc/dnnest.conf"
+chmod -R go-w "$dir/etc"
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" --no-nodes; then
+    fail 'Slurm starts with both plugins'
+    done_testing
+    exit 1
+fi
+pass 'Slurm starts with both plugins'
+
+printf '#!/bin/sh\nsrun python train.py\n' | give "$dir/home/job.sh"
+# As published with the weights.
+give "$dir/home/config.json" <<'JSON'
+{
+  "architectures": ["LlamaForCausalLM"],
+  "bos_token_id": 1,
+  "eos_token_id": 2,
+  "hidden_act": "silu",
+  "hidden_size": 4096,
+  "initializer_range": 0.02,
+  "intermediate_size": 11008,
+  "max_position_embeddings": 4096,
+  "model_type": "llama",
+  "num_attention_heads": 32,
+  "num_hidden_layers": 32,
+  "num_key_value_heads": 32,
+  "pretraining_tp": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_scaling": null,
+  "tie_word_embeddings": false,
+  "torch_dtype": "float16",
+  "transformers_version": "4.31.0.dev0",
+  "use_cache": true,
+  "vocab_size": 32000
+}
+JSON
+
+submit "${A100[@]}" --comment=dnnest:off
+plain=$(shown)
+is 'a job that opts out is submitted in silence' "$status $said" '0 '
+
+# --- a name of the hub ---------------------------------------------------------------
+
+moved 'a small job of a quantized network' --comment="dnnest:model=$NAME,quant=nf4,$SMALL"
+comment=$(shown)
+like 'the record has the name as it was written' "$(record)" "model=$NAME,"
+moved 'a small job that the option describes' --dnnest="model=$NAME,quant=nf4,$SMALL"
+is 'the option has the same result as the comment' "$(shown)" "$comment"
+stays 'the same job without quant=' 'may need [0-9]+ MiB of GPU memory, it has 16384' \
+    --comment="dnnest:model=$NAME,$SMALL"
+stays 'a larger job of a quantized network' 'may need [0-9]+ MiB of GPU memory, it has 16384' \
+    --comment="dnnest:model=$NAME,quant=nf4,$LARGE"
+stays 'a quantized network in bf16' 'cannot run this precision' \
+    --dnnest="model=$NAME,quant=nf4,${SMALL/fp16/bf16}"
+
+submit "${V100[@]}" --comment="dnnest:model=$NAME,quant=nf4,$LARGE"
+like 'a job that the V100 does not hold is moved away from it' "$said" \
+    'warning: needs about 1[0-9] GiB of GPU memory, v100 has 16; moved to a100'
+like 'a job that is moved away has the other GPU' "$(shown)" '^gres[:/]+gpu:a100:1 '
+
+submit "${A100[@]}" --comment="dnnest:model=meta-llama/Llama-2-77b-hf,$SMALL"
+like 'an unknown name of the hub has one error' "$said" \
+    $'^sbatch: dnnest: [^\n]*model: [^\n]*Llama-2-77b-hf[^\n]*$'
+is 'a job of an unknown name is not changed' "$status $(shown)" "0 $plain"
+
+# --- a config.json -------------------------------------------------------------------
+
+moved 'a small job of a quantized config.json' --dnnest="@config.json,quant=nf4,$SMALL"
+is 'a config.json has the same result as the name of its network' "$(shown)" "$comment"
+stays 'a larger job of a quantized config.json' \
+    'may need [0-9]+ MiB of GPU memory, it has 16384' \
+    --dnnest="@config.json,quant=nf4,$LARGE"
+stays 'a config.json without quant=' 'may need [0-9]+ MiB of GPU memory, it has 16384' \
+    --dnnest="@config.json,$SMALL"
+
+submit "${A100[@]}" --dnnest=config.json --comment="dnnest:quant=nf4,$SMALL"
+is 'a config.json in the option and keys in the comment are one description' \
+    "$(shown)" "$comment"
+
+wrong 'an unknown model_type' 'model_type: .lama. is not known' 's/"llama"/"lama"/'
+wrong 'a field missing' 'hidden_size: missing' '/"hidden_size"/d'
+wrong 'a size of no number' 'hidden_size' 's/"hidden_size": 4096/"hidden_size": "4096"/'
+wrong 'a size out of range' 'hidden_size' 's/"hidden_size": 4096/"hidden_size": -4096/'
+wrong 'a comma too many' 'line [0-9]+' 's/"use_cache": true,/"use_cache": true,,/'
+
+crashes=$(grep -ciE 'segfault|sigsegv|assert|abort|fatal' "$dir/log/slurmctld.log" || true)
+is 'slurmctld never complained about itself' "$crashes" 0
+done_testing
