@@ -347,15 +347,16 @@ static double parameter_bytes (const struct dn_setup *c,
                                double memory[DN_N_MEMORY_CLASSES])
 {
     const struct dn_precision_traits *bytes = c->traits;
-    double gathered = dn_own_params (c) + c->dense.frozen + c->in_experts.frozen;
+    double gathered =
+        dn_own_params (c) * (bytes->copy > 0 ? bytes->copy : bytes->weights)
+        + c->dense.frozen_bytes + c->in_experts.frozen_bytes;
 
     find_state (c, memory);
     if (c->replicas > 1 && c->parallel < DN_PARALLEL_ZERO2)
         memory[DN_MEMORY_BUCKETS] = memory[DN_MEMORY_GRADIENTS];
     move_to_host (c, memory);
     if (c->parallel >= DN_PARALLEL_ZERO3 || c->spec->offload == DN_OFFLOAD_PARAMS)
-        memory[DN_MEMORY_BUCKETS] = gathered * two_blocks (c)
-                                    * (bytes->copy > 0 ? bytes->copy : bytes->weights);
+        memory[DN_MEMORY_BUCKETS] = gathered * two_blocks (c);
     memory[DN_MEMORY_WEIGHTS] += c->table_params / (double) c->spec->gpus * 4;
     if (dn_has_habit (c, DN_HABIT_IN_PLACE) || dn_is_offloaded (c)
         || dn_optimizer_is_fused (c)
