@@ -91,7 +91,7 @@ bool dn_hlo_attention (const struct dn_hlo *module,
                        const struct dn_hlo_instruction *instruction,
                        struct dn_hlo_attention *attention)
 {
-    struct dn_span target = {NULL, 0};
+    struct dn_span target;
     struct dn_span config;
     int64_t window;
 

@@ -16,14 +16,14 @@
  */
 int dn_tune (struct dn_graph *graph, const struct dn_spec *spec, struct dn_err *err);
 
-/* Add low-rank adapters of rank 'rank' beside the layers that 'targets' names ("":
- * query and value): two products, a scale and a sum for each (Hu et al., arXiv
- * 2106.09685). needed[op.source] is set for the inputs that they keep. -1 with 'err'
- * set and the graph unchanged.
+/* Add low-rank adapters of rank 'rank' beside the layers in 'names' ("": query and
+ * value): two products, a scale and a sum for each (Hu et al., arXiv 2106.09685).
+ * needed[op.source] is set for the inputs that they keep. -1 with 'err' set and the
+ * graph unchanged.
  */
 int dn_adapters_add (struct dn_graph *graph,
                      double rank,
-                     const char *targets,
+                     const char *names,
                      bool *needed,
                      struct dn_err *err);
 

@@ -13,7 +13,8 @@ is 'a name shows its network alone' "$(dn zoo gpt2 | wc -l)" 2
 gives 'a pattern lists the networks that match it' 0 'vgg11_bn .*vgg19_bn ' zoo 'vgg*bn'
 is 'a pattern lists no others' "$(dn zoo 'vgg*bn' | tail -n +2 | grep -vc '^vgg.*_bn ')" 0
 gives 'the name of a family lists its networks' 0 'nnunet_2d .*nnunet_3d ' zoo nnunet
-gives 'families that are described by sizes are listed' 0 'recsys ' zoo recsys
+gives 'a family that sizes describe is shown by the network that it begins with' 0 \
+    'dlrm +dlrm .* embed_dim' zoo recsys
 json 'the members of JSON are those of the network' \
     'x["params"] == 25557032 and "image" in x["keys"] and "heads" not in x["keys"]
      for x in d["networks"] if x["name"] == "resnet50"' zoo

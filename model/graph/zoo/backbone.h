@@ -90,6 +90,11 @@ void dn_pyramid_add (struct dn_build *build,
                      int first,
                      enum dn_norm norm);
 
+/* The outputs of SSD on the level at the cursor: coordinates and classes of 'n' boxes
+ * for each position. The cursor does not move.
+ */
+void dn_ssd_add_outputs (struct dn_build *build, double n, double classes);
+
 /* A convolution with bias that keeps the size, and a rectifier. */
 void dn_pyramid_add_conv_relu (struct dn_build *build, double out);
 

@@ -42,10 +42,10 @@ struct dense {
 #define ROW(name, fcos, above, classes, ...)                                           \
     {{name, "detection"}, fcos, fcos, above, false, classes, {800, 1333}, {__VA_ARGS__}}
 #define DETECTRON(name, resnet)                                                        \
-    ROW (name, false, true, 80, .net = resnet, .norm = DN_BACKBONE_FIXED,              \
+    ROW (name, false, true, 80, .net = (resnet), .norm = DN_BACKBONE_FIXED,            \
          .frozen = true, .early = true)
 #define MMDETECTION(name, resnet)                                                      \
-    ROW (name, false, true, 80, .net = resnet, .norm = DN_BACKBONE_SCALES,             \
+    ROW (name, false, true, 80, .net = (resnet), .norm = DN_BACKBONE_SCALES,           \
          .frozen = true)
 
 static const struct dense rows[] = {

@@ -171,8 +171,9 @@ static void add_sampled (struct dn_build *build,
 {
     double nodes[N_HOPS + 1] = {1};
     double edges[N_HOPS] = {0};
+    int n = (int) layers;
 
-    if (layers > N_HOPS) {
+    if (n > N_HOPS) {
         dn_build_fail (build,
                        DN_E_RANGE,
                        "layers: %g out of range 1..%d for %s without seq_len and "
@@ -182,12 +183,12 @@ static void add_sampled (struct dn_build *build,
                        build->graph.name);
         return;
     }
-    for (int i = 0; i < layers; i++) {
+    for (int i = 0; i < n; i++) {
         edges[i] = nodes[i] * fans[i];
         nodes[i + 1] = nodes[i] + edges[i];
     }
-    dn_build_features (build, build->at.channels, nodes[(int) layers]);
-    for (int i = (int) layers - 1; i >= 0; i--) {
+    dn_build_features (build, build->at.channels, nodes[n]);
+    for (int i = n - 1; i >= 0; i--) {
         struct part one = *part;
 
         one.sources = nodes[i + 1];

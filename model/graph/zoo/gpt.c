@@ -328,10 +328,11 @@ struct gpt {
         .entry = {name, "gpt"}, __VA_ARGS__                                            \
     }
 
-#define HEAD_DIM(n) .head_dim = n
+#define HEAD_DIM(n) .head_dim = (n)
 #define TIED        .tied = true
 /* experts, visited, inner size of one (0: ffn) */
-#define EXPERTS(number, k, inner) .experts = {.n = number, .top_k = k, .ffn = inner}
+#define EXPERTS(number, k, inner)                                                      \
+    .experts = {.n = (number), .top_k = (k), .ffn = (inner)}
 
 /* style, {layers, hidden, heads, heads of keys, ffn, tokens}, vocabulary, positions */
 static const struct gpt rows[] = {

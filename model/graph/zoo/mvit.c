@@ -229,7 +229,7 @@ static void add_scale (struct dn_build *build,
                           .pool = i > 0 || row->second,
                           .second = row->second};
 
-    for (double n = row->blocks[i]; n > 0; n--) {
+    for (int n = (int) row->blocks[i]; n > 0; n--) {
         if (!row->second && n == 1 && i < N_SCALES - 1)
             block.out = 2 * channels;
         add_block (build, &block);

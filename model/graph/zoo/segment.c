@@ -287,7 +287,7 @@ static void add_narrow_deeplab (struct dn_build *build, struct dn_segment *segme
     ROW (name "_r101_d16", head, auxiliary, .net = DN_RESNET_101, .dense = 3)
 #define TORCHVISION(name, head, resnet)                                                \
     {{name, "segment"}, head, add_narrow_auxiliary, 21, {520, 520},                    \
-     .backbone = {.net = resnet, .dense = 2}}
+     .backbone = {.net = (resnet), .dense = 2}}
 
 #define HRNET(name, ...)                                                               \
     {{"fcn_" name, "segment"}, add_fcn_joined, NULL, 19, {512, 1024},                  \

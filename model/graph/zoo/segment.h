@@ -48,6 +48,6 @@ void dn_segment_psanet (struct dn_build *build, struct dn_segment *segment);
  */
 void dn_segment_add_objects (struct dn_build *build,
                              struct dn_segment *segment,
-                             struct dn_shape *from);
+                             const struct dn_shape *from);
 
 #endif

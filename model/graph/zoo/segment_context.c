@@ -410,7 +410,7 @@ void dn_segment_psanet (struct dn_build *build, struct dn_segment *segment)
  */
 void dn_segment_add_objects (struct dn_build *build,
                              struct dn_segment *segment,
-                             struct dn_shape *from)
+                             const struct dn_shape *from)
 {
     struct dn_shape regions = {
         .channels = CHANNELS, .dim = {segment->classes, 1}, .n_dims = 2};

@@ -151,14 +151,14 @@ static void build_both (struct dn_build *build, const struct slowfast *row)
     add_stem (build, row->path, 64);
     first = build->at;
     build->at = second;
-    add_stem (build, &fast, 64 / RATIO);
+    add_stem (build, &fast, 64.0 / RATIO);
     second = build->at;
     for (int i = 0; i < N_STAGES; i++) {
         build->at = join (build, &first, &second, row->joining);
         add_stage (build, row, row->path, i, 64);
         first = build->at;
         build->at = second;
-        add_stage (build, row, &fast, i, 64 / RATIO);
+        add_stage (build, row, &fast, i, 64.0 / RATIO);
         second = build->at;
     }
     dn_build_pool_global (build);

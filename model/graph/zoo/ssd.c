@@ -35,8 +35,7 @@ static const double boxes[] = {4, 6, 6, 6, 4, 4};
 
 #define N_BLOCKS ((int) DN_N_ELEMENTS (blocks))
 
-/* Coordinates and classes of the boxes of one level; the cursor does not move. */
-static void add_outputs (struct dn_build *build, double n, double classes)
+void dn_ssd_add_outputs (struct dn_build *build, double n, double classes)
 {
     struct dn_shape level;
 
@@ -59,7 +58,7 @@ static void build_ssd (struct dn_build *build, const void *row)
     (void) row;
     dn_build_image (build, 3, 300, 2, 4);
     dn_backbone_add (build, &backbone, levels);
-    add_outputs (build, boxes[0], classes);
+    dn_ssd_add_outputs (build, boxes[0], classes);
     for (int i = 0; i < N_BLOCKS; i++) {
         int stride = blocks[i].stride;
 
@@ -67,7 +66,7 @@ static void build_ssd (struct dn_build *build, const void *row)
         dn_build_conv (build, blocks[i].out, 3, stride, stride == 2, 1, false);
         dn_build_norm (build, DN_NORM_BATCH);
         dn_build_activation (build, DN_ACTIVATION_RELU);
-        add_outputs (build, boxes[i + 1], classes);
+        dn_ssd_add_outputs (build, boxes[i + 1], classes);
     }
 }
 

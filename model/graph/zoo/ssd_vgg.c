@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "backbone.h"
 #include "zoo.h"
 
 /* As in detection.c: overlaps, matches, samples, encoding. */
@@ -74,21 +75,6 @@ static void add_pool (struct dn_build *build, int kernel, int stride, bool ceil)
                                      .ceil = ceil});
 }
 
-/* Coordinates and classes of the boxes of one level; the cursor does not move. */
-static void add_outputs (struct dn_build *build, double boxes, double classes)
-{
-    struct dn_shape level;
-
-    dn_build_keep (build);
-    level = build->at;
-    dn_build_conv (build, 4 * boxes, 3, 1, 1, 1, true);
-    dn_build_loss (build);
-    build->at = level;
-    dn_build_conv (build, boxes * classes, 3, 1, 1, 1, true);
-    dn_build_loss (build);
-    build->at = level;
-}
-
 /* The convolutions of VGG16 up to the fourth size. */
 static void add_backbone (struct dn_build *build, bool frozen)
 {
@@ -120,7 +106,7 @@ static void build_ssd (struct dn_build *build, const void *data)
     /* Divided by their norm, then scaled. */
     dn_build_elementwise (build, 1);
     dn_build_scale (build);
-    add_outputs (build, row->boxes, classes);
+    dn_ssd_add_outputs (build, row->boxes, classes);
     build->at = level;
     add_pool (build, 2, 2, false);
     for (int i = 0; i < 3; i++)
@@ -128,7 +114,7 @@ static void build_ssd (struct dn_build *build, const void *data)
     add_pool (build, 3, 1, false);
     add_conv (build, 1024, 3);
     add_conv (build, 1024, 1);
-    add_outputs (build, 6, classes);
+    dn_ssd_add_outputs (build, 6, classes);
     for (int i = 0; i < N_EXTRAS_MAX && row->extras[i].inner > 0; i++) {
         const struct extra *extra = &row->extras[i];
 
@@ -136,7 +122,7 @@ static void build_ssd (struct dn_build *build, const void *data)
         dn_build_conv (
             build, extra->out, extra->kernel, extra->stride, extra->pad, 1, true);
         dn_build_activation (build, DN_ACTIVATION_RELU);
-        add_outputs (build, extra->boxes, classes);
+        dn_ssd_add_outputs (build, extra->boxes, classes);
     }
     dn_build_each (build, MATCH_KERNELS);
 }

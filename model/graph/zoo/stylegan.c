@@ -134,7 +134,7 @@ static void add_second (struct dn_build *build, const struct sizes *sizes)
     dn_build_add_learned (build, dn_shape_elements (&build->at));
     add_styled (build, build->at.channels, false);
     add_colours (build, sizes->colours, true);
-    for (double size = 8; size <= sizes->image && !build->failed; size *= 2) {
+    for (int size = 8; size <= sizes->image && !build->failed; size *= 2) {
         add_styled (build, channels_at (sizes, size), true);
         add_styled (build, channels_at (sizes, size), false);
         add_colours (build, sizes->colours, false);
@@ -251,13 +251,13 @@ static void add_discriminator (struct dn_build *build, const struct sizes *sizes
     build->at = (struct dn_shape){
         .channels = sizes->colours, .dim = {sizes->image, sizes->image}, .n_dims = 2};
     add_layer (build, channels_at (sizes, sizes->image), 1, 1);
-    for (double size = sizes->image; size > 4 && !build->failed; size /= 2) {
+    for (int size = (int) sizes->image; size > 4 && !build->failed; size /= 2) {
         struct dn_shape start = build->at;
         struct dn_shape end;
 
         add_layer (build, start.channels, 3, 1);
         dn_build_copy (build);
-        add_layer (build, channels_at (sizes, size / 2), 3, 2);
+        add_layer (build, channels_at (sizes, size / 2.0), 3, 2);
         end = build->at;
         build->at = start;
         build->at.dim[0] = end.dim[0];

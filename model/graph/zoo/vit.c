@@ -205,10 +205,10 @@ static void add_classifier (struct dn_build *build,
 {
     struct dn_shape token;
 
-    if (style->mean)
+    if (style->mean) {
         dn_build_pool_global (build);
-    if (style->mean)
         dn_build_norm (build, DN_NORM_LAYER);
+    }
     build->at.dim[0] = 1;
     build->at.n_dims = 0;
     token = build->at;

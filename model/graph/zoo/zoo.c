@@ -84,7 +84,7 @@ static const struct dn_zoo_family *find_family (const char *text,
     for (int i = 0; i < n; i++) {
         const struct dn_zoo_family *family = find_exactly (spellings[i].name, entry);
 
-        if (family) {
+        if (*entry) {
             *image = spellings[i].image;
             return family;
         }
