@@ -169,7 +169,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     n = list (pattern, dn_json_add_array (json, "networks"), &grid, &err);
     if (n < 0)
         return dn_fail (DN_EXIT_BUG, &err);
-    if (n == 0)
+    if (pattern && n == 0)
         return refuse (pattern);
     if (!given.json)
         return dn_grid_print (&grid);

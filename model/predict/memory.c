@@ -117,23 +117,25 @@ struct saved {
 };
 
 /* Full checkpointing keeps the block boundaries, which sequence parallelism splits, and
- * the inside of one block.
+ * the inside of one block; nothing where no block has a backward pass.
  */
 static struct saved find_saved (const struct dn_setup *c, const struct keeping *keeping)
 {
     const struct dn_graph *graph = c->graph;
     double layers = (double) graph->block_layers;
     struct saved saved = {0};
+    bool backward = false;
 
     for (int i = 0; i < graph->n_ops; i++) {
         double bytes = saved_bytes (c, keeping, i) * c->padded;
 
+        backward = backward || (graph->ops[i].block && !graph->ops[i].frozen);
         if (graph->ops[i].block)
             saved.blocks += bytes;
         else
             saved.rest += bytes;
     }
-    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1) {
+    if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1 && backward) {
         saved.inside = saved.blocks / layers;
         saved.blocks = graph->block_boundary * c->traits->activation * layers
                        * c->padded / c->norm_split;
@@ -156,7 +158,8 @@ double dn_stored_activations (const struct dn_setup *c)
 }
 
 /* Bytes of a device saved for the backward pass. Of activations that the host holds two
- * blocks are on the device: one is used while the other is copied.
+ * blocks are on the device: one is used while the other is copied. One block of one
+ * micro-batch is computed again at a time.
  */
 static double activation_bytes (const struct dn_setup *c, const struct keeping *keeping)
 {
@@ -166,7 +169,7 @@ static double activation_bytes (const struct dn_setup *c, const struct keeping *
 
     if (stores_activations (c))
         held = fmin (2 * stages / (double) c->graph->block_layers, held);
-    return (saved.blocks * held + saved.rest) / stages + saved.inside * in_flight (c);
+    return (saved.blocks * held + saved.rest) / stages + saved.inside;
 }
 
 /* Experts whose tokens are in one tensor: those of a grouped kernel; otherwise one,
@@ -344,15 +347,16 @@ static double parameter_bytes (const struct dn_setup *c,
                                double memory[DN_N_MEMORY_CLASSES])
 {
     const struct dn_precision_traits *bytes = c->traits;
-    double gathered = dn_own_params (c) + c->dense.frozen + c->in_experts.frozen;
+    double gathered =
+        dn_own_params (c) * (bytes->copy > 0 ? bytes->copy : bytes->weights)
+        + c->dense.frozen_bytes + c->in_experts.frozen_bytes;
 
     find_state (c, memory);
     if (c->replicas > 1 && c->parallel < DN_PARALLEL_ZERO2)
         memory[DN_MEMORY_BUCKETS] = memory[DN_MEMORY_GRADIENTS];
     move_to_host (c, memory);
     if (c->parallel >= DN_PARALLEL_ZERO3 || c->spec->offload == DN_OFFLOAD_PARAMS)
-        memory[DN_MEMORY_BUCKETS] = gathered * two_blocks (c)
-                                    * (bytes->copy > 0 ? bytes->copy : bytes->weights);
+        memory[DN_MEMORY_BUCKETS] = gathered * two_blocks (c);
     memory[DN_MEMORY_WEIGHTS] += c->table_params / (double) c->spec->gpus * 4;
     if (dn_has_habit (c, DN_HABIT_IN_PLACE) || dn_is_offloaded (c)
         || dn_optimizer_is_fused (c)
@@ -406,7 +410,7 @@ static void join_peaks (const struct dn_setup *c,
 static double host_bytes (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
-    double per_node = (double) c->spec->gpus / (double) c->spec->nodes;
+    double per_node = (double) c->spec->gpus / c->nodes;
     double workers =
         c->spec->workers >= 0 ? (double) c->spec->workers : k->host_workers;
     double batch_bytes = c->batch * c->graph->input_bytes;

@@ -33,8 +33,8 @@ struct dn_offloaded dn_offload_time (const struct dn_setup *c)
     double passes = (double) c->spec->grad_accum;
     double element = c->traits->activation;
     double learned = dn_shard_params (c);
-    double frozen =
-        c->dense.frozen / c->shards + c->in_experts.frozen / c->expert_shards;
+    double frozen = c->dense.frozen_bytes / c->shards
+                    + c->in_experts.frozen_bytes / c->expert_shards;
 
     if (rate <= 0)
         return result;
@@ -44,7 +44,7 @@ struct dn_offloaded dn_offload_time (const struct dn_setup *c)
     result.update = update_time (c);
     result.behind = passes * learned * element / rate;
     if (c->spec->offload == DN_OFFLOAD_PARAMS)
-        result.behind += 2 * passes * (learned + frozen) * element / rate;
+        result.behind += 2 * passes * (learned * element + frozen) / rate;
     else
         result.open = learned * element / rate;
     return result;

@@ -20,10 +20,24 @@ bool dn_is_sparse (const struct dn_op *op)
 
 /* What a network has in experts. */
 struct experts {
-    double params;
-    double frozen;
+    struct dn_held held;
     double tensors;
 };
+
+/* Bytes by which quantised weights of an operator are shorter than activations. */
+static double quantised_by (const struct dn_setup *setup, const struct dn_op *op)
+{
+    double bytes = op->frozen_params * setup->traits->activation;
+
+    return op->frozen_bytes > 0 ? op->repeat * fmax (bytes - op->frozen_bytes, 0) : 0;
+}
+
+/* What one of 'devices' that share it holds. */
+static struct dn_held share_of (const struct dn_held *held, double devices)
+{
+    return (struct dn_held){
+        held->params / devices, held->frozen / devices, held->frozen_bytes / devices};
+}
 
 /* Tokens enter the experts at the first operator of these. */
 static void count_expert (struct dn_setup *setup,
@@ -34,8 +48,10 @@ static void count_expert (struct dn_setup *setup,
         setup->dispatched += op->repeat * op->in;
         setup->expert_layers += op->repeat / setup->graph->experts;
     }
-    sum->params += op->repeat * op->params;
-    sum->frozen += op->repeat * op->frozen_params;
+    sum->held.params += op->repeat * op->params;
+    sum->held.frozen += op->repeat * op->frozen_params;
+    sum->held.frozen_bytes += op->repeat * op->frozen_params * setup->traits->activation
+                              - quantised_by (setup, op);
     sum->tensors += op->repeat * op->tensors;
 }
 
@@ -44,7 +60,8 @@ static void count_network (struct dn_setup *setup)
 {
     const struct dn_graph *graph = setup->graph;
     struct experts split = {0};
-    double share = setup->model_parallel * setup->experts;
+    struct dn_held rest;
+    double shorter = 0;
 
     setup->dense_params = graph->params;
     setup->frozen_params = graph->frozen_params;
@@ -53,6 +70,7 @@ static void count_network (struct dn_setup *setup)
 
         if (op->kind == DN_OP_SOFTMAX)
             setup->scores = true;
+        shorter += quantised_by (setup, op);
         if (setup->experts > 1 && op->expert)
             count_expert (setup, op, &split);
         if (!dn_is_sparse (op))
@@ -61,10 +79,12 @@ static void count_network (struct dn_setup *setup)
         setup->frozen_params -= op->repeat * op->frozen_params;
         setup->table_params += op->repeat * (op->params + op->frozen_params);
     }
-    setup->dense =
-        (struct dn_held){(setup->dense_params - split.params) / setup->model_parallel,
-                         (setup->frozen_params - split.frozen) / setup->model_parallel};
-    setup->in_experts = (struct dn_held){split.params / share, split.frozen / share};
+    rest = (struct dn_held){setup->dense_params - split.held.params,
+                            setup->frozen_params - split.held.frozen,
+                            setup->frozen_params * setup->traits->activation - shorter
+                                - split.held.frozen_bytes};
+    setup->dense = share_of (&rest, setup->model_parallel);
+    setup->in_experts = share_of (&split.held, setup->model_parallel * setup->experts);
     setup->tensors = graph->tensors - split.tensors + split.tensors / setup->experts;
 }
 

@@ -14,6 +14,7 @@
 struct dn_held {
     double params; /* that learn */
     double frozen;
+    double frozen_bytes; /* of the frozen ones, as they are sent: quantised ones are */
 };
 
 /* A case, and values that follow from it, which the parts of the white box share. */

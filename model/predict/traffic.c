@@ -62,7 +62,7 @@ static struct portion portion_of (const struct dn_setup *c,
         .copies = dn_ring_of (c, c->replicas / experts, c->model_parallel * experts),
         .gradients = held->params * gradient_bytes (c),
         .updated = held->params * c->traits->activation,
-        .weights = (held->params + held->frozen) * c->traits->activation,
+        .weights = held->params * c->traits->activation + held->frozen_bytes,
         .frozen = held->frozen * gradient_bytes (c)};
 }
 

@@ -218,6 +218,7 @@ struct dn_keyset dn_unread_keys (const struct dn_case *c)
 
     for (size_t i = 0; i < DN_N_ELEMENTS (rules); i++)
         if (rules[i].is_unread (c))
+            /* -Wanalyzer-use-of-uninitialized-value is wrong here: it is set */
             unread = dn_keyset_or (unread, dn_keyset_of (rules[i].offset));
     return dn_keyset_or (dn_keyset_and (dn_spec_given (c->spec), unread),
                          c->graph->unread);

@@ -484,9 +484,9 @@ static void find_work (const struct dn_setup *c,
 }
 
 /* The devices that share an operator. Tensor parallelism splits products and the
- * operators between them; norms, residuals and their dropout are done by every device
- * in full, or are split by sequence parallelism. An expert is on c->experts of the
- * devices that share them all.
+ * operators between them, by heads those on the scores of attention; norms, residuals
+ * and their dropout are done by every device in full, or are split by sequence
+ * parallelism. An expert is on c->experts of the devices that share them all.
  */
 static double split_of (const struct dn_setup *c, const struct dn_op *op)
 {
@@ -498,7 +498,8 @@ static double split_of (const struct dn_setup *c, const struct dn_op *op)
     case DN_OP_NORM:
     case DN_OP_ELEMENTWISE:
     case DN_OP_DROPOUT:
-        return split * c->norm_split;
+        return split
+               * (dn_is_attention_core (c, op) ? (double) c->spec->tp : c->norm_split);
     default:
         return split * (double) c->spec->tp;
     }
@@ -525,6 +526,19 @@ static double launches_of (const struct dn_rates *r,
     }
 }
 
+/* Does checkpointing compute it again where a backward pass needs it? */
+static bool is_again (const struct dn_setup *c, const struct dn_op *op)
+{
+    switch (c->spec->checkpointing) {
+    case DN_CHECKPOINTING_FULL:
+        return op->block;
+    case DN_CHECKPOINTING_SELECTIVE:
+        return op->kind != DN_OP_ATTENTION && dn_is_attention_core (c, op);
+    default:
+        return false;
+    }
+}
+
 void dn_turn_of (const struct dn_setup *c,
                  const struct dn_rates *r,
                  const struct dn_op *op,
@@ -535,11 +549,7 @@ void dn_turn_of (const struct dn_setup *c,
     double kernels = op->repeat * dn_kernels_of (c, op);
 
     turn->block = op->block;
-    turn->again = c->spec->checkpointing == DN_CHECKPOINTING_FULL
-                      ? turn->block
-                      : c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE
-                            && op->kind != DN_OP_ATTENTION
-                            && dn_is_attention_core (c, op);
+    turn->again = !op->frozen && is_again (c, op);
     turn->ring = dn_ring_attention (c, op);
     for (int d = 0; d < DN_N_DIRECTIONS; d++)
         turn->work[d] = (struct dn_work){0};

@@ -429,6 +429,99 @@ static void blocks_of_two_kinds_are_blocks (void **state)
                  < 0.6 * step ("model=t5_base,global_batch=64,micro_batch=4,gpus=1"));
 }
 
+/* Seconds that two thirds of a batch's work on the scores of attention take forward:
+ * of separate kernels over those of one.
+ */
+static double scores_forward (int tp)
+{
+    static const char *const ways[] = {"plain", "fused"};
+    static const int batches[] = {4, 12};
+    double all = 0;
+
+    for (int i = 0; i < 4; i++) {
+        char text[256];
+
+        snprintf (text,
+                  sizeof (text),
+                  "model=gpt2_xl,precision=bf16,gpus=8,tp=%d,attention=%s,batch=%d",
+                  tp,
+                  ways[i / 2],
+                  batches[i % 2]);
+        all += (i == 1 || i == 2 ? 1 : -1) * estimate (text).stage_s[DN_STAGE_FORWARD];
+    }
+    return all;
+}
+
+static void scores_are_split_by_heads (void **state)
+{
+    (void) state;
+    assert_true (scores_forward (1) > 0);
+    assert_true (fabs (scores_forward (8) * 8 / scores_forward (1) - 1) < 1e-6);
+}
+
+static void a_frozen_block_is_not_computed_again (void **state)
+{
+#define FROZEN "model=vit_b_16,precision=bf16,batch=64,gpus=1,frozen=backbone"
+    struct dn_estimate plain = estimate (FROZEN);
+    struct dn_estimate full = estimate (FROZEN ",checkpointing=full");
+
+    (void) state;
+    assert_memory_equal (&plain, &full, sizeof (plain));
+    /* Those before a block that learns are computed again: gradients pass them. */
+    assert_true (estimate ("model=vit_b_16,precision=bf16,batch=64,gpus=1,"
+                           "frozen=attention,checkpointing=full")
+                     .stage_s[DN_STAGE_RECOMPUTE]
+                 > 0);
+#undef FROZEN
+}
+
+/* Three micro-batches in flight need one more boundary of each of the stage's 12 blocks
+ * than two: 1024 tokens of 1600 elements of 2 bytes.
+ */
+static void one_block_is_computed_again_at_a_time (void **state)
+{
+#define FLOWING GPT "gpus=4,pp=4,micro_batch=4,checkpointing=full,global_batch="
+    struct dn_estimate two = estimate (FLOWING "8");
+    struct dn_estimate three = estimate (FLOWING "12");
+
+    (void) state;
+    assert_near (three.memory[DN_MEMORY_ACTIVATIONS]
+                     - two.memory[DN_MEMORY_ACTIVATIONS],
+                 4 * 12 * 1024.0 * 1600 * 2);
+#undef FLOWING
+}
+
+/* Of the weights of LLaMA with 7 billion parameters 96 % have 4.127 bits, not 16. */
+static void quantised_weights_are_gathered_as_they_are (void **state)
+{
+#define SHARDED                                                                        \
+    "model=llama_7b,precision=bf16,batch=1,gpus=8,parallel=fsdp,lora=8,optimizer=adam"
+    struct dn_estimate whole = estimate (SHARDED);
+    struct dn_estimate quantised = estimate (SHARDED ",quant=nf4");
+    double bytes =
+        quantised.memory[DN_MEMORY_BUCKETS] / whole.memory[DN_MEMORY_BUCKETS];
+
+    (void) state;
+    assert_true (bytes > 4.127 / 16 && bytes < 0.32);
+    assert_true (quantised.stage_s[DN_STAGE_COMMUNICATION]
+                 < 0.4 * whole.stage_s[DN_STAGE_COMMUNICATION]);
+    assert_true (
+        communication (
+            "model=llama_7b,batch=1,precision=bf16,lora=8,quant=nf4,offload=params")
+        < 0.32
+              * communication (
+                  "model=llama_7b,batch=1,precision=bf16,lora=8,offload=params"));
+#undef SHARDED
+}
+
+/* Nodes of the device have 8 of it. */
+static void a_host_has_the_processes_of_its_node (void **state)
+{
+    (void) state;
+    assert_near (estimate (GPT "batch=1,gpus=64").host_mem,
+                 estimate (GPT "batch=1,gpus=64,nodes=8").host_mem);
+}
+
 /* Values at the ends of their ranges. */
 static void hostile_values_give_numbers (void **state)
 {
@@ -497,6 +590,15 @@ int main (void)
         TEST ("selective recomputation is of attention",
               selective_recomputation_is_of_attention),
         TEST ("blocks of two kinds are blocks", blocks_of_two_kinds_are_blocks),
+        TEST ("scores of attention are split by heads", scores_are_split_by_heads),
+        TEST ("a frozen block without a backward pass is not computed again",
+              a_frozen_block_is_not_computed_again),
+        TEST ("one block is computed again at a time",
+              one_block_is_computed_again_at_a_time),
+        TEST ("quantised weights are gathered as they are",
+              quantised_weights_are_gathered_as_they_are),
+        TEST ("a host has the processes of its node",
+              a_host_has_the_processes_of_its_node),
         TEST ("hostile values give numbers", hostile_values_give_numbers),
     };
 
