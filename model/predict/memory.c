@@ -375,13 +375,17 @@ static void join_peaks (const struct dn_setup *c,
                         double temporaries,
                         double memory[DN_N_MEMORY_CLASSES])
 {
-    double activations = activation_bytes (c, keeping) + transient_bytes (c);
+    double activations = activation_bytes (c, keeping);
     double room =
         (c->device->memory - memory[DN_MEMORY_CONTEXT]) / (1 + c->constants->slack)
-        - memory[DN_MEMORY_WEIGHTS] - memory[DN_MEMORY_OPTIMIZER] - activations;
-    double workspace = fmax (fmin (workspace_bytes (c), room), 0);
+        - memory[DN_MEMORY_WEIGHTS] - memory[DN_MEMORY_OPTIMIZER];
+    double workspace;
     double late = 0;
 
+    if (dn_deadline_passed (c->deadline))
+        return;
+    activations += transient_bytes (c);
+    workspace = fmax (fmin (workspace_bytes (c), room - activations), 0);
     /* Between the passes of one step gradients are kept; the gathered weights of ZeRO-3
      * are allocated together with the activations.
      */

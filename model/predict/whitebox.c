@@ -81,10 +81,13 @@ void dn_whitebox_by (const struct dn_case *c,
     const struct dn_constants *k = c->constants;
     struct dn_setup setup;
 
-    dn_setup_init (&setup, c);
-    setup.deadline = deadline;
     memset (estimate, 0, sizeof (*estimate));
     estimate->device = c->device;
+    /* Each part goes through the operators several times. */
+    if (dn_deadline_passed (deadline))
+        return;
+    dn_setup_init (&setup, c);
+    setup.deadline = deadline;
     estimate->unread = dn_unread_keys (c);
     estimate->supported = dn_device_supports (c->device, c->spec->precision);
     dn_whitebox_step (&setup, estimate);
@@ -98,8 +101,12 @@ void dn_whitebox_by (const struct dn_case *c,
     estimate->step_s.sigma =
         sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, false));
     estimate->confidence = exp (-estimate->step_s.sigma);
+    if (dn_deadline_passed (deadline))
+        return;
     dn_whitebox_memory (&setup, estimate);
     estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= c->device->memory;
+    if (dn_deadline_passed (deadline))
+        return;
     fill_power (&setup, estimate);
     dn_run_fill (c, estimate);
 }
