@@ -87,6 +87,8 @@ void dn_whitebox_by (const struct dn_case *c,
     estimate->device = c->device;
     estimate->unread = dn_unread_keys (c);
     estimate->supported = dn_device_supports (c->device, c->spec->precision);
+    if (dn_deadline_passed (deadline))
+        return;
     dn_whitebox_step (&setup, estimate);
     if (dn_deadline_passed (deadline))
         return;
@@ -99,6 +101,8 @@ void dn_whitebox_by (const struct dn_case *c,
         sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, false));
     estimate->confidence = exp (-estimate->step_s.sigma);
     dn_whitebox_memory (&setup, estimate);
+    if (dn_deadline_passed (deadline))
+        return;
     estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= c->device->memory;
     fill_power (&setup, estimate);
     dn_run_fill (c, estimate);
