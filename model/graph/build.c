@@ -304,7 +304,7 @@ static bool grow (struct dn_build *build)
 static void fix_parameters (struct dn_op *op)
 {
     if (op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR)
-        op->saved = 0;
+        dn_op_keep_nothing (op);
     op->passed = op->weights > 0;
     op->frozen_params += op->params;
     op->params = 0;
@@ -336,10 +336,8 @@ void dn_build_op (struct dn_build *build, const struct dn_op *op)
     if (build->fixed)
         fix_parameters (slot);
     slot->saved += pending / slot->repeat;
-    if (slot->frozen || build->released) {
-        slot->saved = 0;
-        slot->masks = 0;
-    }
+    if (slot->frozen || build->released)
+        dn_op_keep_nothing (slot);
 }
 
 void dn_build_keep (struct dn_build *build)

@@ -38,6 +38,11 @@ bool dn_op_has_weights (const struct dn_op *op)
     return op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR || op->kind == DN_OP_RNN;
 }
 
+void dn_op_keep_nothing (struct dn_op *op)
+{
+    op->saved = op->input_saved = op->wide_saved = op->masks = 0;
+}
+
 int dn_head_of (const struct dn_graph *graph)
 {
     bool loss = false;

@@ -168,6 +168,9 @@ bool dn_op_is_frozen (const struct dn_op *op);
 /* Is it a product with weights: a convolution, a linear or a recurrent layer? */
 bool dn_op_has_weights (const struct dn_op *op);
 
+/* Nothing of it is kept for the backward pass. */
+void dn_op_keep_nothing (struct dn_op *op);
+
 /* The layer that gives the network's result: the last product before the loss. -1:
  * there is none.
  */

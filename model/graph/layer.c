@@ -393,7 +393,7 @@ static int make_attention (struct making *making)
                            op->m);
     dn_op_set_attention (op);
     if (layer->saved == 0)
-        op->saved = op->masks = 0;
+        dn_op_keep_nothing (op);
     return 0;
 }
 

@@ -267,8 +267,7 @@ static void find_passive (struct dn_graph *graph)
         first--;
     for (int i = 0; i < first; i++) {
         graph->ops[i].frozen = true;
-        graph->ops[i].saved = 0;
-        graph->ops[i].masks = 0;
+        dn_op_keep_nothing (&graph->ops[i]);
     }
 }
 
@@ -335,22 +334,38 @@ static bool has_new_head (const struct dn_graph *graph)
            && graph->ops[head].n * graph->ops[head].k != largest;
 }
 
+/* Operators between two looks at the deadline: some 20 microseconds. */
+#define OPS_PER_LOOK 2048
+
+static int look (const struct dn_deadline *deadline, struct dn_err *err)
+{
+    return dn_deadline_check (deadline, "what of the network learns", err);
+}
+
 static int apply (struct dn_graph *graph,
                   const struct dn_spec *spec,
                   const struct choice *choice,
+                  const struct dn_deadline *deadline,
                   bool *needed,
                   struct dn_err *err)
 {
     int head = dn_head_of (graph);
 
-    for (int i = 0; i < graph->n_ops; i++)
+    for (int i = 0; i < graph->n_ops; i++) {
+        if (i % OPS_PER_LOOK == 0 && look (deadline, err) < 0)
+            return -1;
         freeze (&graph->ops[i], choice, sets_of (graph, i, head));
+    }
     find_needed (graph, needed);
     if (spec->quant > DN_QUANT_NONE && quantise (graph, spec->quant, err) < 0)
+        return -1;
+    if (look (deadline, err) < 0)
         return -1;
     if (spec->lora != DN_UNSET
         && dn_adapters_add (graph, (double) spec->lora, spec->lora_targets, needed, err)
                < 0)
+        return -1;
+    if (look (deadline, err) < 0)
         return -1;
     drop_inputs (graph, needed);
     find_passive (graph);
@@ -379,7 +394,10 @@ static int check_keys (const struct dn_spec *spec, struct dn_err *err)
     return 0;
 }
 
-int dn_tune (struct dn_graph *graph, const struct dn_spec *spec, struct dn_err *err)
+int dn_tune (struct dn_graph *graph,
+             const struct dn_spec *spec,
+             const struct dn_deadline *deadline,
+             struct dn_err *err)
 {
     struct choice choice = {0, spec->lora != DN_UNSET};
     bool *needed;
@@ -393,6 +411,8 @@ int dn_tune (struct dn_graph *graph, const struct dn_spec *spec, struct dn_err *
         dn_graph_freeze (graph, spec->trainable);
     if (spec->lora == DN_UNSET && spec->frozen[0] == '\0')
         return spec->quant > DN_QUANT_NONE ? quantise (graph, spec->quant, err) : 0;
+    if (look (deadline, err) < 0)
+        return -1;
     if (spec->frozen[0] != '\0') {
         if (read_frozen (graph, spec->frozen, &choice, err) < 0)
             return -1;
@@ -406,7 +426,7 @@ int dn_tune (struct dn_graph *graph, const struct dn_spec *spec, struct dn_err *
     needed = calloc ((size_t) most + 1, sizeof (*needed));
     if (!needed)
         return dn_err_set (err, DN_E_NOMEM, "model: no memory for %d marks", most);
-    rc = apply (graph, spec, &choice, needed, err);
+    rc = apply (graph, spec, &choice, deadline, needed, err);
     free (needed);
     return rc;
 }

@@ -9,12 +9,17 @@
 #ifndef DN_TUNE_H
 #define DN_TUNE_H
 
+#include "base/deadline.h"
 #include "graph/graph.h"
 
 /* Apply trainable=, frozen=, lora=, lora_targets= and quant= to the graph. Return 0, or
- * -1 with 'err' naming the key, and what exists where a name does not.
+ * -1 with 'err' naming the key, and what exists where a name does not, or when
+ * 'deadline' (may be NULL) has passed.
  */
-int dn_tune (struct dn_graph *graph, const struct dn_spec *spec, struct dn_err *err);
+int dn_tune (struct dn_graph *graph,
+             const struct dn_spec *spec,
+             const struct dn_deadline *deadline,
+             struct dn_err *err);
 
 /* Add low-rank adapters of rank 'rank' beside the layers in 'names' ("": query and
  * value): two products, a scale and a sum for each (Hu et al., arXiv 2106.09685).

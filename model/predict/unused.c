@@ -214,12 +214,14 @@ static const struct rule {
 
 struct dn_keyset dn_unread_keys (const struct dn_case *c)
 {
-    struct dn_keyset unread = {{0}};
+    struct dn_keyset given = dn_spec_given (c->spec);
+    struct dn_keyset unread = c->graph->unread;
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (rules); i++)
-        if (rules[i].is_unread (c))
-            /* -Wanalyzer-use-of-uninitialized-value is wrong here: it is set */
-            unread = dn_keyset_or (unread, dn_keyset_of (rules[i].offset));
-    return dn_keyset_or (dn_keyset_and (dn_spec_given (c->spec), unread),
-                         c->graph->unread);
+    for (size_t i = 0; i < DN_N_ELEMENTS (rules); i++) {
+        struct dn_keyset key = dn_keyset_and (given, dn_keyset_of (rules[i].offset));
+
+        if (!dn_keyset_is_empty (key) && rules[i].is_unread (c))
+            unread = dn_keyset_or (unread, key);
+    }
+    return unread;
 }

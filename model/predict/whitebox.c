@@ -90,6 +90,8 @@ void dn_whitebox_by (const struct dn_case *c,
     setup.deadline = deadline;
     estimate->unread = dn_unread_keys (c);
     estimate->supported = dn_device_supports (c->device, c->spec->precision);
+    if (dn_deadline_passed (deadline))
+        return;
     dn_whitebox_step (&setup, estimate);
     if (dn_deadline_passed (deadline))
         return;
@@ -104,6 +106,8 @@ void dn_whitebox_by (const struct dn_case *c,
     if (dn_deadline_passed (deadline))
         return;
     dn_whitebox_memory (&setup, estimate);
+    if (dn_deadline_passed (deadline))
+        return;
     estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= c->device->memory;
     if (dn_deadline_passed (deadline))
         return;

@@ -116,6 +116,19 @@ static void test_unknown (void **state)
     expect_failure ("model=nobodys_net,params=1M,flops=1G", DN_E_RANGE, "activations");
 }
 
+static void no_size_of_an_image_makes_a_negative_operator (void **state)
+{
+    struct dn_spec spec = read_spec ("model=mvit_v2_s,image=1");
+    struct dn_err err = {0};
+    struct dn_graph graph;
+
+    (void) state;
+    assert_int_equal (dn_graph_build (&spec, &graph, &err), 0);
+    for (int i = 0; i < graph.n_ops; i++)
+        assert_true (graph.ops[i].params >= 0 && graph.ops[i].in >= 0);
+    dn_graph_free (&graph);
+}
+
 static void test_hostile (void **state)
 {
     struct dn_spec spec = read_spec ("model=gpt2");
@@ -627,6 +640,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST ("bad arguments are refused and freeing twice is harmless", test_badargs),
         TEST ("an unknown model is named with the nearest known one", test_unknown),
+        TEST ("no size of an image makes a negative operator",
+              no_size_of_an_image_makes_a_negative_operator),
         TEST ("hostile sizes give errors that name the key", test_hostile),
         TEST ("keys that do not fit each other or the model are errors", test_misfits),
         TEST ("keys that the model does not read are reported, not refused",

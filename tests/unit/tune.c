@@ -181,6 +181,33 @@ static void gradients_pass_through_frozen_layers (void **state)
     end (&run);
 }
 
+/* Parts that are frozen already keep nothing, and totals of the metadata scale all that
+ * is kept: what freezing drops is never more than what was kept.
+ */
+static void no_layer_drops_more_than_it_keeps (void **state)
+{
+    static const char *const texts[] = {
+        "model=stable_diffusion_v1_5,batch=1,lora=4",
+        "model=dit_s_4,batch=1,lora=4",
+        "model=llava_1.5_7b_pretrain,batch=1,lora=4",
+        "model=distilgpt2,batch=1,lora=4,activations=1000",
+        "model=bert_base,batch=1,frozen=ffn+norm,activations=1000",
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        struct run run = begin (texts[i]);
+
+        for (int k = 0; k < run.graph.n_ops; k++)
+            if (run.graph.ops[k].saved < 0)
+                fail_msg ("%s: operator %d keeps %g elements",
+                          texts[i],
+                          k,
+                          run.graph.ops[k].saved);
+        end (&run);
+    }
+}
+
 static void only_what_learns_has_gradients_and_states (void **state)
 {
     struct run pure =
@@ -395,6 +422,7 @@ int main (void)
               only_adapters_keep_the_input_of_a_linear_layer),
         TEST ("gradients pass through frozen layers",
               gradients_pass_through_frozen_layers),
+        TEST ("no layer drops more than it keeps", no_layer_drops_more_than_it_keeps),
         TEST ("only what learns has gradients and states",
               only_what_learns_has_gradients_and_states),
         TEST ("quantised weights have four or eight bits",

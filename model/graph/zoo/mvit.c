@@ -112,7 +112,8 @@ static void add_relative (struct dn_build *build,
 {
     double positions = tokens_of (to) - 1;
     double side = fmax (block->grid.height, block->grid.width);
-    double offsets = 2 * floor (side / fmin (block->shrink, block->sparse)) - 1;
+    double side_to = floor (side / fmin (block->shrink, block->sparse));
+    double offsets = fmax (2 * side_to - 1, 1);
 
     add_table (build, block, positions, offsets, from->height);
     add_table (build, block, positions, offsets, from->width);

@@ -135,23 +135,38 @@ static const char *model_at (const void *names, int i)
     return dn_model_at (i);
 }
 
-/* The name of the zoo that is the most like a spelling of 'name', or NULL. */
-static const char *find_nearest (const char *name)
+/* A name is compared with all of the zoo in some 200 microseconds. */
+#define NEAR_SPELLINGS 8
+
+/* The name of the zoo that is the most like one of the first spellings of 'name', in
+ * *nearest; NULL if none is. -1 if the deadline has passed.
+ */
+static int find_nearest (const char *name,
+                         const struct dn_deadline *deadline,
+                         const char **nearest,
+                         struct dn_err *err)
 {
     struct dn_spelling spellings[DN_SPELLINGS_MAX];
     int n = dn_spellings_of (name, spellings);
-    const char *nearest = NULL;
 
-    for (int i = 0; i < n && !nearest; i++)
-        nearest = dn_word_nearest (dn_span_of (spellings[i].name), model_at, NULL);
-    return nearest;
+    *nearest = NULL;
+    for (int i = 0; i < n && i < NEAR_SPELLINGS && !*nearest; i++) {
+        if (dn_deadline_check (deadline, "names like that of the model", err) < 0)
+            return -1;
+        *nearest = dn_word_nearest (dn_span_of (spellings[i].name), model_at, NULL);
+    }
+    return 0;
 }
 
-static int fail_unknown (const char *name, struct dn_err *err)
+static int fail_unknown (const char *name,
+                         const struct dn_deadline *deadline,
+                         struct dn_err *err)
 {
-    const char *nearest = find_nearest (name);
     struct dn_quoted quoted = dn_quote (name, strlen (name));
+    const char *nearest;
 
+    if (find_nearest (name, deadline, &nearest, err) < 0)
+        return -1;
     if (name[0] == '\0')
         return dn_err_set (err,
                            DN_E_RANGE,
@@ -198,6 +213,8 @@ static void scale_totals (struct dn_graph *graph,
         op->flops *= by_flops;
         op->k *= by_flops;
         op->saved *= by_saved;
+        op->input_saved *= by_saved;
+        op->wide_saved *= by_saved;
         op->in *= by_saved;
         op->out *= by_saved;
         op->masks *= by_saved;
@@ -235,7 +252,7 @@ int dn_graph_build_by (const struct dn_spec *spec,
 
     *graph = (struct dn_graph){0};
     if (!entry && !has_totals (spec))
-        return fail_unknown (spec->model, err);
+        return fail_unknown (spec->model, deadline, err);
     if (image != DN_UNSET && spec->image.n_dims == 0)
         sized.image = (struct dn_image){.dim = {image}, .n_dims = 1};
     dn_build_start (&build, &sized, deadline, entry ? entry->name : spec->model, err);
@@ -253,7 +270,7 @@ int dn_graph_build_by (const struct dn_spec *spec,
         return -1;
     }
     scale_totals (graph, params, flops, activations);
-    if (dn_tune (graph, spec, err) == 0)
+    if (dn_tune (graph, spec, deadline, err) == 0)
         return 0;
     dn_graph_free (graph);
     return -1;
