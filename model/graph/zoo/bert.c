@@ -9,6 +9,10 @@
  * NVIDIA's: 15 % of the sequence, or tgt_len= tokens. With tgt_len equal to seq_len,
  * the graph is that of Hugging Face's BertForPreTraining.
  *
+ * DeBERTa v3 (He et al., 2111.09543) has neither positions nor segments in its input: a
+ * table of relative distances, which all blocks share, passes the query and key layers
+ * of each block, and two products of it with keys and queries are added to the scores.
+ *
  * ELECTRA (Clark et al., 2003.10555) has no pooler: 'pretrain' is its discriminator,
  * which decides for each token whether it was replaced, 'lm' its generator.
  *
@@ -35,7 +39,8 @@ struct bert {
     bool dropout;
     enum dn_head head; /* default */
     enum dn_activation activation;
-    double buckets; /* of relative positions, one number per head; 0: none */
+    double buckets;   /* of relative positions, one number per head; 0: none */
+    double distances; /* rows of DeBERTa's table of relative distances; 0: none */
 };
 
 #define ROW(name, ...)                                                                 \
@@ -51,6 +56,7 @@ struct bert {
 #define ALBERT     true, false, false, false, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU_TANH
 #define SENTENCE   false, false, false, true, DN_HEAD_NONE, DN_ACTIVATION_GELU
 #define MPNET      ROBERTA, .buckets = 32
+#define DEBERTA    DISTILBERT, .distances = 512
 
 static const struct bert rows[] = {
     ROW ("bert_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, BERT),
@@ -70,6 +76,10 @@ static const struct bert rows[] = {
     ROW ("albert_xlarge", {24, 2048, 16, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
     ROW ("albert_xxlarge", {12, 4096, 64, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
     ROW ("mpnet_base", {12, 768, 12, 0, 0, 512}, 30527, 514, 0, 0, MPNET),
+    ROW ("deberta_v3_xsmall", {12, 384, 6, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
+    ROW ("deberta_v3_small", {6, 768, 12, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
+    ROW ("deberta_v3_base", {12, 768, 12, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
+    ROW ("deberta_v3_large", {24, 1024, 16, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
     /* Sentence encoders: the loss compares the means of the tokens. */
     ROW ("all_minilm_l6_v2", {6, 384, 12, 0, 0, 256}, 30522, 512, 2, 0, SENTENCE),
     ROW ("all_minilm_l12_v2", {12, 384, 12, 0, 0, 128}, 30522, 512, 2, 0, SENTENCE),
@@ -102,10 +112,12 @@ static void add_embeddings (struct dn_build *build,
     struct dn_shape tokens = build->at;
 
     dn_build_embedding (build, vocab, features);
-    build->at = tokens;
-    dn_build_embedding (
-        build, dn_transformer_read_positions (build, row->positions), features);
-    dn_build_add (build);
+    if (row->positions > 0) {
+        build->at = tokens;
+        dn_build_embedding (
+            build, dn_transformer_read_positions (build, row->positions), features);
+        dn_build_add (build);
+    }
     if (row->types > 0) {
         build->at = tokens;
         dn_build_embedding (build, row->types, features);
@@ -129,6 +141,66 @@ static void add_relative (struct dn_build *build, double buckets, double heads)
 
     if (buckets > 0)
         dn_build_op (build, &op);
+}
+
+/* DeBERTa's table of relative distances, and its norm. */
+static void add_distances (struct dn_build *build, double rows, double features)
+{
+    struct dn_op table = {.kind = DN_OP_EMBEDDING,
+                          .weights = rows * features,
+                          .params = rows * features,
+                          .tensors = 1,
+                          .first = true};
+    struct dn_op norm = {.kind = DN_OP_NORM,
+                         .weights = (rows + 2) * features,
+                         .params = 2 * features,
+                         .tensors = 2};
+
+    dn_build_op (build, &table);
+    dn_build_op (build, &norm);
+}
+
+/* What the distances add to the scores of a block (paper 2006.03654, 3.1): from content
+ * to position and back, a product with each row of the table, of which each pair of
+ * tokens gathers one. The table after dropout and a layer is the same for all samples,
+ * and only its copies for each sample are counted.
+ */
+static void add_distance_scores (struct dn_build *build,
+                                 const struct dn_transformer *body,
+                                 double rows)
+{
+    double tokens = body->tokens;
+    double heads = body->attention.heads;
+    double features = heads * body->attention.head_dim;
+    double table = rows * features;
+    double keys = tokens * features;
+    double near = heads * tokens * rows;
+    double scores = heads * tokens * tokens;
+    struct dn_op copies = {.kind = DN_OP_COPY,
+                           .repeat = 2,
+                           .in = table,
+                           .out = table,
+                           .weights = table + body->hidden * features,
+                           .saved = table};
+    struct dn_op gathers = {
+        .kind = DN_OP_COPY, .repeat = 2, .in = near, .out = scores, .saved = near};
+    /* Two are scaled and all are added; masked scores are filled. */
+    struct dn_op sums = {.kind = DN_OP_ELEMENTWISE,
+                         .repeat = 5,
+                         .in = scores,
+                         .out = scores,
+                         .masks = tokens * tokens / 5};
+    struct dn_op scale = {
+        .kind = DN_OP_ELEMENTWISE, .in = keys, .out = keys, .saved = keys};
+    double outer;
+
+    dn_build_op (build, &scale);
+    dn_build_op (build, &copies);
+    outer = dn_build_repeat (build, 2);
+    dn_build_matmul (build, heads, tokens, rows, body->attention.head_dim, 0);
+    dn_build_repeat_end (build, outer);
+    dn_build_op (build, &gathers);
+    dn_build_op (build, &sums);
 }
 
 /* The first token's features through a layer and tanh. */
@@ -166,7 +238,7 @@ static void add_masked_lm (struct dn_build *build,
 }
 
 /* A layer, then one number for each token (the discriminator), or the classes of the
- * sequence from its first token.
+ * sequence from its first token, as DeBERTa has them, too.
  */
 static void add_electra (struct dn_build *build, enum dn_head head)
 {
@@ -208,7 +280,8 @@ static void add_head (struct dn_build *build,
     struct dn_shape end = build->at;
     double hidden = end.channels;
 
-    if (row->electra && head != DN_HEAD_LM) {
+    if ((row->electra && head != DN_HEAD_LM)
+        || (row->distances > 0 && head == DN_HEAD_CLASSIFIER)) {
         if (head != DN_HEAD_NONE)
             add_electra (build, head);
         return;
@@ -236,7 +309,16 @@ static void add_blocks (struct dn_build *build,
                         const struct dn_transformer *body)
 {
     struct dn_transformer rest = *body;
+    double outer;
 
+    if (row->distances > 0) {
+        dn_build_blocks (build, body->layers);
+        outer = dn_build_repeat (build, body->layers);
+        add_distance_scores (build, body, row->distances);
+        dn_transformer_add_block (build, body);
+        dn_build_repeat_end (build, outer);
+        return;
+    }
     if (!row->shared) {
         dn_transformer_add_blocks (build, body);
         return;
@@ -257,7 +339,8 @@ static void build_bert (struct dn_build *build, const void *data)
                                   .activation = row->activation,
                                   .bias = true,
                                   .dropout = row->dropout,
-                                  .ffn_dropout_only = row->no_pooler};
+                                  .ffn_dropout_only =
+                                      row->no_pooler && row->distances <= 0};
     double vocab = DN_WANT (build, vocab, row->vocab);
     double features;
 
@@ -265,12 +348,17 @@ static void build_bert (struct dn_build *build, const void *data)
     body.attention.bias = true;
     body.attention.out_bias = true;
     body.attention.dropout = row->dropout;
-    features = DN_WANT (build, embed_dim, row->embed > 0 ? row->embed : body.hidden);
+    body.attention.composed = row->distances > 0;
+    features = body.hidden;
+    if (row->distances <= 0)
+        features = DN_WANT (build, embed_dim, row->embed > 0 ? row->embed : features);
     dn_build_tokens (build, body.tokens);
     add_embeddings (build, row, vocab, features);
     if (features != body.hidden)
         dn_build_linear (build, body.hidden, true);
     add_relative (build, row->buckets, body.attention.heads);
+    if (row->distances > 0)
+        add_distances (build, row->distances, body.hidden);
     add_blocks (build, row, &body);
     add_head (build, row, features, vocab);
 }
