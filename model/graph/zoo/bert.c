@@ -13,6 +13,10 @@
  * table of relative distances, which all blocks share, passes the query and key layers
  * of each block, and two products of it with keys and queries are added to the scores.
  *
+ * ModernBERT (Warner et al., 2412.13663) has a norm before each part, rotated
+ * positions, gated feed-forward layers and hardly a bias. A third of its blocks attend
+ * to all tokens, the others to window= of them.
+ *
  * ELECTRA (Clark et al., 2003.10555) has no pooler: 'pretrain' is its discriminator,
  * which decides for each token whether it was replaced, 'lm' its generator.
  *
@@ -25,6 +29,12 @@
 
 /* Fraction of the tokens of a sequence that is masked (paper, section 3.1). */
 #define MASKED 0.15
+
+/* That of ModernBERT, and its blocks for each one that attends to all tokens (paper,
+ * 2.1).
+ */
+#define MODERN_MASKED 0.3
+#define MODERN_PERIOD 3
 
 struct bert {
     struct dn_zoo_entry entry;
@@ -40,6 +50,7 @@ struct bert {
     enum dn_head head; /* default */
     enum dn_activation activation;
     double buckets;   /* of relative positions, one number per head; 0: none */
+    double window;    /* of ModernBERT; 0: another network */
     double distances; /* rows of DeBERTa's table of relative distances; 0: none */
 };
 
@@ -56,6 +67,8 @@ struct bert {
 #define ALBERT     true, false, false, false, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU_TANH
 #define SENTENCE   false, false, false, true, DN_HEAD_NONE, DN_ACTIVATION_GELU
 #define MPNET      ROBERTA, .buckets = 32
+#define PLAIN      false, true, false, false, DN_HEAD_LM, DN_ACTIVATION_GELU
+#define MODERN     PLAIN, .window = 128
 #define DEBERTA    DISTILBERT, .distances = 512
 
 static const struct bert rows[] = {
@@ -80,6 +93,8 @@ static const struct bert rows[] = {
     ROW ("deberta_v3_small", {6, 768, 12, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
     ROW ("deberta_v3_base", {12, 768, 12, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
     ROW ("deberta_v3_large", {24, 1024, 16, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
+    ROW ("modernbert_base", {22, 768, 12, 0, 1152, 1024}, 50368, 0, 0, 0, MODERN),
+    ROW ("modernbert_large", {28, 1024, 16, 0, 2624, 1024}, 50368, 0, 0, 0, MODERN),
     /* Sentence encoders: the loss compares the means of the tokens. */
     ROW ("all_minilm_l6_v2", {6, 384, 12, 0, 0, 256}, 30522, 512, 2, 0, SENTENCE),
     ROW ("all_minilm_l12_v2", {12, 384, 12, 0, 0, 128}, 30522, 512, 2, 0, SENTENCE),
@@ -104,6 +119,11 @@ static const struct bert rows[] = {
     /* End of rows */
 };
 
+static enum dn_norm norm_of (const struct bert *row)
+{
+    return row->window > 0 ? DN_NORM_SCALE : DN_NORM_LAYER;
+}
+
 static void add_embeddings (struct dn_build *build,
                             const struct bert *row,
                             double vocab,
@@ -123,7 +143,7 @@ static void add_embeddings (struct dn_build *build,
         dn_build_embedding (build, row->types, features);
         dn_build_add (build);
     }
-    dn_build_norm (build, DN_NORM_LAYER);
+    dn_build_norm (build, norm_of (row));
     if (row->dropout)
         dn_build_dropout (build);
 }
@@ -144,15 +164,15 @@ static void add_relative (struct dn_build *build, double buckets, double heads)
 }
 
 /* DeBERTa's table of relative distances, and its norm. */
-static void add_distances (struct dn_build *build, double rows, double features)
+static void add_distances (struct dn_build *build, double n, double features)
 {
     struct dn_op table = {.kind = DN_OP_EMBEDDING,
-                          .weights = rows * features,
-                          .params = rows * features,
+                          .weights = n * features,
+                          .params = n * features,
                           .tensors = 1,
                           .first = true};
     struct dn_op norm = {.kind = DN_OP_NORM,
-                         .weights = (rows + 2) * features,
+                         .weights = (n + 2) * features,
                          .params = 2 * features,
                          .tensors = 2};
 
@@ -167,14 +187,14 @@ static void add_distances (struct dn_build *build, double rows, double features)
  */
 static void add_distance_scores (struct dn_build *build,
                                  const struct dn_transformer *body,
-                                 double rows)
+                                 double n)
 {
     double tokens = body->tokens;
     double heads = body->attention.heads;
     double features = heads * body->attention.head_dim;
-    double table = rows * features;
+    double table = n * features;
     double keys = tokens * features;
-    double near = heads * tokens * rows;
+    double near = heads * tokens * n;
     double scores = heads * tokens * tokens;
     struct dn_op copies = {.kind = DN_OP_COPY,
                            .repeat = 2,
@@ -197,7 +217,7 @@ static void add_distance_scores (struct dn_build *build,
     dn_build_op (build, &scale);
     dn_build_op (build, &copies);
     outer = dn_build_repeat (build, 2);
-    dn_build_matmul (build, heads, tokens, rows, body->attention.head_dim, 0);
+    dn_build_matmul (build, heads, tokens, n, body->attention.head_dim, 0);
     dn_build_repeat_end (build, outer);
     dn_build_op (build, &gathers);
     dn_build_op (build, &sums);
@@ -217,8 +237,9 @@ static void add_masked_lm (struct dn_build *build,
                            double features,
                            double vocab)
 {
+    double share = row->window > 0 ? MODERN_MASKED : MASKED;
     double tokens = build->at.dim[0];
-    double masked = DN_WANT (build, tgt_len, ceil (MASKED * tokens));
+    double masked = DN_WANT (build, tgt_len, ceil (share * tokens));
 
     if (masked > tokens)
         dn_build_fail (build,
@@ -230,9 +251,9 @@ static void add_masked_lm (struct dn_build *build,
         build->at.dim[0] = masked;
         dn_build_copy (build);
     }
-    dn_build_linear (build, features, true);
+    dn_build_linear (build, features, row->window <= 0);
     dn_build_activation (build, row->activation);
-    dn_build_norm (build, DN_NORM_LAYER);
+    dn_build_norm (build, norm_of (row));
     dn_build_linear_tied (build, vocab, true);
     dn_build_loss (build);
 }
@@ -267,6 +288,17 @@ static void add_plain_classifier (struct dn_build *build, double hidden)
     dn_build_loss (build);
 }
 
+/* The first token's features through a layer and its norm, then the classes. */
+static void add_modern_classifier (struct dn_build *build)
+{
+    build->at.dim[0] = 1;
+    dn_build_linear (build, build->at.channels, false);
+    dn_build_activation (build, DN_ACTIVATION_GELU);
+    dn_build_norm (build, DN_NORM_SCALE);
+    dn_build_linear (build, DN_WANT (build, classes, 2), true);
+    dn_build_loss (build);
+}
+
 static void add_head (struct dn_build *build,
                       const struct bert *row,
                       double features,
@@ -288,7 +320,9 @@ static void add_head (struct dn_build *build,
     }
     if (head == DN_HEAD_PRETRAIN || head == DN_HEAD_LM)
         add_masked_lm (build, row, features, vocab);
-    if (head == DN_HEAD_CLASSIFIER && row->no_pooler)
+    if (head == DN_HEAD_CLASSIFIER && row->window > 0)
+        add_modern_classifier (build);
+    else if (head == DN_HEAD_CLASSIFIER && row->no_pooler)
         add_plain_classifier (build, hidden);
     if (head == DN_HEAD_LM || row->no_pooler)
         return;
@@ -303,6 +337,32 @@ static void add_head (struct dn_build *build,
     dn_build_loss (build);
 }
 
+/* The first block attends to all tokens, as every third does, and has no norm before
+ * that: the embeddings have one.
+ */
+static void add_modern_blocks (struct dn_build *build,
+                               const struct bert *row,
+                               const struct dn_transformer *body)
+{
+    struct dn_transformer local = *body;
+    double wide = ceil (body->layers / MODERN_PERIOD);
+    double outer;
+
+    local.attention.window = DN_WANT (build, window, row->window);
+    local.attention.unmasked = false;
+    dn_build_blocks (build, body->layers);
+    dn_build_attention (build, &body->attention);
+    dn_build_add (build);
+    dn_transformer_add_ffn (build, body);
+    outer = dn_build_repeat (build, wide - 1);
+    dn_transformer_add_block (build, body);
+    dn_build_repeat_end (build, outer);
+    outer = dn_build_repeat (build, body->layers - wide);
+    dn_transformer_add_block (build, &local);
+    dn_build_repeat_end (build, outer);
+    dn_build_norm (build, body->norm);
+}
+
 /* Where one block serves all layers, its parameters are those of the first. */
 static void add_blocks (struct dn_build *build,
                         const struct bert *row,
@@ -311,6 +371,10 @@ static void add_blocks (struct dn_build *build,
     struct dn_transformer rest = *body;
     double outer;
 
+    if (row->window > 0) {
+        add_modern_blocks (build, row, body);
+        return;
+    }
     if (row->distances > 0) {
         dn_build_blocks (build, body->layers);
         outer = dn_build_repeat (build, body->layers);
@@ -335,9 +399,13 @@ static void add_blocks (struct dn_build *build,
 static void build_bert (struct dn_build *build, const void *data)
 {
     const struct bert *row = data;
-    struct dn_transformer body = {.norm = DN_NORM_LAYER,
+    bool modern = row->window > 0;
+    struct dn_transformer body = {.norm = norm_of (row),
                                   .activation = row->activation,
-                                  .bias = true,
+                                  .gated = modern,
+                                  .fused_gate = modern,
+                                  .norm_first = modern,
+                                  .bias = !modern,
                                   .dropout = row->dropout,
                                   .ffn_dropout_only =
                                       row->no_pooler && row->distances <= 0};
@@ -345,12 +413,15 @@ static void build_bert (struct dn_build *build, const void *data)
     double features;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    body.attention.bias = true;
-    body.attention.out_bias = true;
+    body.attention.bias = !modern;
+    body.attention.out_bias = !modern;
+    body.attention.fused = modern;
+    body.attention.rotary = modern;
+    body.attention.unmasked = modern;
     body.attention.dropout = row->dropout;
     body.attention.composed = row->distances > 0;
     features = body.hidden;
-    if (row->distances <= 0)
+    if (row->distances <= 0 && !modern)
         features = DN_WANT (build, embed_dim, row->embed > 0 ? row->embed : features);
     dn_build_tokens (build, body.tokens);
     add_embeddings (build, row, vocab, features);
