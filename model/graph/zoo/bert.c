@@ -9,6 +9,14 @@
  * NVIDIA's: 15 % of the sequence, or tgt_len= tokens. With tgt_len equal to seq_len,
  * the graph is that of Hugging Face's BertForPreTraining.
  *
+ * DeBERTa v3 (He et al., 2111.09543) has neither positions nor segments in its input: a
+ * table of relative distances, which all blocks share, passes the query and key layers
+ * of each block, and two products of it with keys and queries are added to the scores.
+ *
+ * ModernBERT (Warner et al., 2412.13663) has a norm before each part, rotated
+ * positions, gated feed-forward layers and hardly a bias. A third of its blocks attend
+ * to all tokens, the others to window= of them.
+ *
  * ELECTRA (Clark et al., 2003.10555) has no pooler: 'pretrain' is its discriminator,
  * which decides for each token whether it was replaced, 'lm' its generator.
  *
@@ -21,6 +29,12 @@
 
 /* Fraction of the tokens of a sequence that is masked (paper, section 3.1). */
 #define MASKED 0.15
+
+/* That of ModernBERT, and its blocks for each one that attends to all tokens (paper,
+ * 2.1).
+ */
+#define MODERN_MASKED 0.3
+#define MODERN_PERIOD 3
 
 struct bert {
     struct dn_zoo_entry entry;
@@ -35,7 +49,9 @@ struct bert {
     bool dropout;
     enum dn_head head; /* default */
     enum dn_activation activation;
-    double buckets; /* of relative positions, one number per head; 0: none */
+    double buckets;   /* of relative positions, one number per head; 0: none */
+    double window;    /* of ModernBERT; 0: another network */
+    double distances; /* rows of DeBERTa's table of relative distances; 0: none */
 };
 
 #define ROW(name, ...)                                                                 \
@@ -51,6 +67,9 @@ struct bert {
 #define ALBERT     true, false, false, false, DN_HEAD_PRETRAIN, DN_ACTIVATION_GELU_TANH
 #define SENTENCE   false, false, false, true, DN_HEAD_NONE, DN_ACTIVATION_GELU
 #define MPNET      ROBERTA, .buckets = 32
+#define PLAIN      false, true, false, false, DN_HEAD_LM, DN_ACTIVATION_GELU
+#define MODERN     PLAIN, .window = 128
+#define DEBERTA    DISTILBERT, .distances = 512
 
 static const struct bert rows[] = {
     ROW ("bert_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, BERT),
@@ -70,6 +89,12 @@ static const struct bert rows[] = {
     ROW ("albert_xlarge", {24, 2048, 16, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
     ROW ("albert_xxlarge", {12, 4096, 64, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
     ROW ("mpnet_base", {12, 768, 12, 0, 0, 512}, 30527, 514, 0, 0, MPNET),
+    ROW ("deberta_v3_xsmall", {12, 384, 6, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
+    ROW ("deberta_v3_small", {6, 768, 12, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
+    ROW ("deberta_v3_base", {12, 768, 12, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
+    ROW ("deberta_v3_large", {24, 1024, 16, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
+    ROW ("modernbert_base", {22, 768, 12, 0, 1152, 1024}, 50368, 0, 0, 0, MODERN),
+    ROW ("modernbert_large", {28, 1024, 16, 0, 2624, 1024}, 50368, 0, 0, 0, MODERN),
     /* Sentence encoders: the loss compares the means of the tokens. */
     ROW ("all_minilm_l6_v2", {6, 384, 12, 0, 0, 256}, 30522, 512, 2, 0, SENTENCE),
     ROW ("all_minilm_l12_v2", {12, 384, 12, 0, 0, 128}, 30522, 512, 2, 0, SENTENCE),
@@ -94,6 +119,11 @@ static const struct bert rows[] = {
     /* End of rows */
 };
 
+static enum dn_norm norm_of (const struct bert *row)
+{
+    return row->window > 0 ? DN_NORM_SCALE : DN_NORM_LAYER;
+}
+
 static void add_embeddings (struct dn_build *build,
                             const struct bert *row,
                             double vocab,
@@ -102,16 +132,18 @@ static void add_embeddings (struct dn_build *build,
     struct dn_shape tokens = build->at;
 
     dn_build_embedding (build, vocab, features);
-    build->at = tokens;
-    dn_build_embedding (
-        build, dn_transformer_read_positions (build, row->positions), features);
-    dn_build_add (build);
+    if (row->positions > 0) {
+        build->at = tokens;
+        dn_build_embedding (
+            build, dn_transformer_read_positions (build, row->positions), features);
+        dn_build_add (build);
+    }
     if (row->types > 0) {
         build->at = tokens;
         dn_build_embedding (build, row->types, features);
         dn_build_add (build);
     }
-    dn_build_norm (build, DN_NORM_LAYER);
+    dn_build_norm (build, norm_of (row));
     if (row->dropout)
         dn_build_dropout (build);
 }
@@ -131,6 +163,66 @@ static void add_relative (struct dn_build *build, double buckets, double heads)
         dn_build_op (build, &op);
 }
 
+/* DeBERTa's table of relative distances, and its norm. */
+static void add_distances (struct dn_build *build, double n, double features)
+{
+    struct dn_op table = {.kind = DN_OP_EMBEDDING,
+                          .weights = n * features,
+                          .params = n * features,
+                          .tensors = 1,
+                          .first = true};
+    struct dn_op norm = {.kind = DN_OP_NORM,
+                         .weights = (n + 2) * features,
+                         .params = 2 * features,
+                         .tensors = 2};
+
+    dn_build_op (build, &table);
+    dn_build_op (build, &norm);
+}
+
+/* What the distances add to the scores of a block (paper 2006.03654, 3.1): from content
+ * to position and back, a product with each row of the table, of which each pair of
+ * tokens gathers one. The table after dropout and a layer is the same for all samples,
+ * and only its copies for each sample are counted.
+ */
+static void add_distance_scores (struct dn_build *build,
+                                 const struct dn_transformer *body,
+                                 double n)
+{
+    double tokens = body->tokens;
+    double heads = body->attention.heads;
+    double features = heads * body->attention.head_dim;
+    double table = n * features;
+    double keys = tokens * features;
+    double near = heads * tokens * n;
+    double scores = heads * tokens * tokens;
+    struct dn_op copies = {.kind = DN_OP_COPY,
+                           .repeat = 2,
+                           .in = table,
+                           .out = table,
+                           .weights = table + body->hidden * features,
+                           .saved = table};
+    struct dn_op gathers = {
+        .kind = DN_OP_COPY, .repeat = 2, .in = near, .out = scores, .saved = near};
+    /* Two are scaled and all are added; masked scores are filled. */
+    struct dn_op sums = {.kind = DN_OP_ELEMENTWISE,
+                         .repeat = 5,
+                         .in = scores,
+                         .out = scores,
+                         .masks = tokens * tokens / 5};
+    struct dn_op scale = {
+        .kind = DN_OP_ELEMENTWISE, .in = keys, .out = keys, .saved = keys};
+    double outer;
+
+    dn_build_op (build, &scale);
+    dn_build_op (build, &copies);
+    outer = dn_build_repeat (build, 2);
+    dn_build_matmul (build, heads, tokens, n, body->attention.head_dim, 0);
+    dn_build_repeat_end (build, outer);
+    dn_build_op (build, &gathers);
+    dn_build_op (build, &sums);
+}
+
 /* The first token's features through a layer and tanh. */
 static void add_pooler (struct dn_build *build, double hidden)
 {
@@ -145,8 +237,9 @@ static void add_masked_lm (struct dn_build *build,
                            double features,
                            double vocab)
 {
+    double share = row->window > 0 ? MODERN_MASKED : MASKED;
     double tokens = build->at.dim[0];
-    double masked = DN_WANT (build, tgt_len, ceil (MASKED * tokens));
+    double masked = DN_WANT (build, tgt_len, ceil (share * tokens));
 
     if (masked > tokens)
         dn_build_fail (build,
@@ -158,15 +251,15 @@ static void add_masked_lm (struct dn_build *build,
         build->at.dim[0] = masked;
         dn_build_copy (build);
     }
-    dn_build_linear (build, features, true);
+    dn_build_linear (build, features, row->window <= 0);
     dn_build_activation (build, row->activation);
-    dn_build_norm (build, DN_NORM_LAYER);
+    dn_build_norm (build, norm_of (row));
     dn_build_linear_tied (build, vocab, true);
     dn_build_loss (build);
 }
 
 /* A layer, then one number for each token (the discriminator), or the classes of the
- * sequence from its first token.
+ * sequence from its first token, as DeBERTa has them, too.
  */
 static void add_electra (struct dn_build *build, enum dn_head head)
 {
@@ -195,6 +288,17 @@ static void add_plain_classifier (struct dn_build *build, double hidden)
     dn_build_loss (build);
 }
 
+/* The first token's features through a layer and its norm, then the classes. */
+static void add_modern_classifier (struct dn_build *build)
+{
+    build->at.dim[0] = 1;
+    dn_build_linear (build, build->at.channels, false);
+    dn_build_activation (build, DN_ACTIVATION_GELU);
+    dn_build_norm (build, DN_NORM_SCALE);
+    dn_build_linear (build, DN_WANT (build, classes, 2), true);
+    dn_build_loss (build);
+}
+
 static void add_head (struct dn_build *build,
                       const struct bert *row,
                       double features,
@@ -208,14 +312,17 @@ static void add_head (struct dn_build *build,
     struct dn_shape end = build->at;
     double hidden = end.channels;
 
-    if (row->electra && head != DN_HEAD_LM) {
+    if ((row->electra && head != DN_HEAD_LM)
+        || (row->distances > 0 && head == DN_HEAD_CLASSIFIER)) {
         if (head != DN_HEAD_NONE)
             add_electra (build, head);
         return;
     }
     if (head == DN_HEAD_PRETRAIN || head == DN_HEAD_LM)
         add_masked_lm (build, row, features, vocab);
-    if (head == DN_HEAD_CLASSIFIER && row->no_pooler)
+    if (head == DN_HEAD_CLASSIFIER && row->window > 0)
+        add_modern_classifier (build);
+    else if (head == DN_HEAD_CLASSIFIER && row->no_pooler)
         add_plain_classifier (build, hidden);
     if (head == DN_HEAD_LM || row->no_pooler)
         return;
@@ -230,13 +337,52 @@ static void add_head (struct dn_build *build,
     dn_build_loss (build);
 }
 
+/* The first block attends to all tokens, as every third does, and has no norm before
+ * that: the embeddings have one.
+ */
+static void add_modern_blocks (struct dn_build *build,
+                               const struct bert *row,
+                               const struct dn_transformer *body)
+{
+    struct dn_transformer local = *body;
+    double wide = ceil (body->layers / MODERN_PERIOD);
+    double outer;
+
+    local.attention.window = DN_WANT (build, window, row->window);
+    local.attention.unmasked = false;
+    dn_build_blocks (build, body->layers);
+    dn_build_attention (build, &body->attention);
+    dn_build_add (build);
+    dn_transformer_add_ffn (build, body);
+    outer = dn_build_repeat (build, wide - 1);
+    dn_transformer_add_block (build, body);
+    dn_build_repeat_end (build, outer);
+    outer = dn_build_repeat (build, body->layers - wide);
+    dn_transformer_add_block (build, &local);
+    dn_build_repeat_end (build, outer);
+    dn_build_norm (build, body->norm);
+}
+
 /* Where one block serves all layers, its parameters are those of the first. */
 static void add_blocks (struct dn_build *build,
                         const struct bert *row,
                         const struct dn_transformer *body)
 {
     struct dn_transformer rest = *body;
+    double outer;
 
+    if (row->window > 0) {
+        add_modern_blocks (build, row, body);
+        return;
+    }
+    if (row->distances > 0) {
+        dn_build_blocks (build, body->layers);
+        outer = dn_build_repeat (build, body->layers);
+        add_distance_scores (build, body, row->distances);
+        dn_transformer_add_block (build, body);
+        dn_build_repeat_end (build, outer);
+        return;
+    }
     if (!row->shared) {
         dn_transformer_add_blocks (build, body);
         return;
@@ -253,24 +399,37 @@ static void add_blocks (struct dn_build *build,
 static void build_bert (struct dn_build *build, const void *data)
 {
     const struct bert *row = data;
-    struct dn_transformer body = {.norm = DN_NORM_LAYER,
+    bool modern = row->window > 0;
+    struct dn_transformer body = {.norm = norm_of (row),
                                   .activation = row->activation,
-                                  .bias = true,
+                                  .gated = modern,
+                                  .fused_gate = modern,
+                                  .norm_first = modern,
+                                  .bias = !modern,
                                   .dropout = row->dropout,
-                                  .ffn_dropout_only = row->no_pooler};
+                                  .ffn_dropout_only =
+                                      row->no_pooler && row->distances <= 0};
     double vocab = DN_WANT (build, vocab, row->vocab);
     double features;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
-    body.attention.bias = true;
-    body.attention.out_bias = true;
+    body.attention.bias = !modern;
+    body.attention.out_bias = !modern;
+    body.attention.fused = modern;
+    body.attention.rotary = modern;
+    body.attention.unmasked = modern;
     body.attention.dropout = row->dropout;
-    features = DN_WANT (build, embed_dim, row->embed > 0 ? row->embed : body.hidden);
+    body.attention.composed = row->distances > 0;
+    features = body.hidden;
+    if (row->distances <= 0 && !modern)
+        features = DN_WANT (build, embed_dim, row->embed > 0 ? row->embed : features);
     dn_build_tokens (build, body.tokens);
     add_embeddings (build, row, vocab, features);
     if (features != body.hidden)
         dn_build_linear (build, body.hidden, true);
     add_relative (build, row->buckets, body.attention.heads);
+    if (row->distances > 0)
+        add_distances (build, row->distances, body.hidden);
     add_blocks (build, row, &body);
     add_head (build, row, features, vocab);
 }
