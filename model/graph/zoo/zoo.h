@@ -47,6 +47,7 @@ struct dn_zoo_family {
     X (convnext)                                                                       \
     X (vit)                                                                            \
     X (swin)                                                                           \
+    X (maxvit)                                                                         \
     X (unet)                                                                           \
     X (nnunet)                                                                         \
     X (detection)                                                                      \
