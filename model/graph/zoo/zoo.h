@@ -48,6 +48,7 @@ struct dn_zoo_family {
     X (vit)                                                                            \
     X (swin)                                                                           \
     X (maxvit)                                                                         \
+    X (efficientformer)                                                                \
     X (unet)                                                                           \
     X (nnunet)                                                                         \
     X (detection)                                                                      \
