@@ -81,6 +81,20 @@ void dn_hrnet_add (struct dn_build *build,
 void dn_mobilenet_v2_add (struct dn_build *build,
                           struct dn_shape levels[DN_BACKBONE_STAGES]);
 
+/* MobileNetV3-Large without its classifier, as torchvision cuts it. */
+struct dn_mobilenet_v3 {
+    bool frozen; /* the stem and the stages up to an eighth of the size do not learn */
+    bool dense;  /* the last stage has no stride but dilation */
+    bool narrow; /* half the channels from the last stage on */
+};
+
+/* The levels: the first block of an eighth of the image's size, what the first block of
+ * a 32nd expands, its end, the last convolution.
+ */
+void dn_mobilenet_v3_add (struct dn_build *build,
+                          const struct dn_mobilenet_v3 *net,
+                          struct dn_shape levels[DN_BACKBONE_STAGES]);
+
 /* A feature pyramid (arXiv 1612.03144): lateral 1x1 convolutions, sums from above and
  * 3x3 convolutions on the levels 'first' to 3; the results take their place. Each
  * convolution has a normalisation, or a bias if that is DN_NORM_PLAIN.

@@ -3,14 +3,14 @@
  * Faster R-CNN (Ren et al., arXiv 1506.01497), Mask R-CNN (1703.06870), Cascade R-CNN
  * (1712.00726), Panoptic FPN (1901.02446) and Hybrid Task Cascade (1901.07518) on a
  * residual network with a feature pyramid, on its fourth stage (c4) or on its dilated
- * fifth (dc5). Three libraries name them: torchvision (maskrcnn_resnet50_fpn),
- * detectron2 (mask_rcnn_r_50_fpn) and mmdetection (mask_rcnn_r50_fpn). They start from
- * a backbone pretrained on ImageNet (detectron2's ResNet and that of c4 is the one of
- * the original authors, with strides in the 1x1 convolutions): its stem, first stage
- * and statistics are frozen; only in detectron2 the scales do not count as parameters.
- * In training, 512 regions are sampled per image, of which at most 128 have masks or
- * keypoints; those numbers are counted. Matching and suppression count as small
- * kernels, image by image.
+ * fifth (dc5), and Faster R-CNN with a pyramid on MobileNetV3. Three libraries name
+ * them: torchvision (maskrcnn_resnet50_fpn), detectron2 (mask_rcnn_r_50_fpn) and
+ * mmdetection (mask_rcnn_r50_fpn). They start from a backbone pretrained on ImageNet
+ * (detectron2's ResNet and that of c4 is the one of the original authors, with strides
+ * in the 1x1 convolutions): its stem, first stage and statistics are frozen; only in
+ * detectron2 the scales do not count as parameters. In training, 512 regions are
+ * sampled per image, of which at most 128 have masks or keypoints; those numbers are
+ * counted. Matching and suppression count as small kernels, image by image.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -33,8 +33,9 @@
 /* Images are padded to a multiple of this. */
 #define PADDING 32
 
-#define N_LEVELS  5
-#define N_CASCADE 3
+#define N_LEVELS        5
+#define N_MOBILE_LEVELS 3
+#define N_CASCADE       3
 
 /* Work done image by image: boxes are decoded and suppressed on each level, matched
  * with the ground truth, sampled and encoded, for the proposals and for the regions;
@@ -52,6 +53,7 @@
 
 enum neck {
     NECK_FPN,
+    NECK_MOBILE, /* a pyramid on the last two levels of MobileNetV3 */
     NECK_C4,
     NECK_DC5
 };
@@ -103,16 +105,20 @@ struct detection {
     enum neck neck;
     enum dn_norm norm; /* of the pyramid and the heads; DN_NORM_PLAIN: none */
     struct dn_backbone backbone;
+    double dims[2]; /* of the image; 0: 800 x 1333 */
 };
 
 /* clang-format off */
 #define ROW_OF(name, head, neck, norm, ...)                                            \
-    {{name, "detection"}, &(head), neck, norm, {__VA_ARGS__}}
+    {{name, "detection"}, &(head), neck, norm, .backbone = {__VA_ARGS__}}
 #define ROW(name, head, neck, ...)                                                     \
     ROW_OF (name, head, neck, DN_NORM_PLAIN, .frozen = true, __VA_ARGS__)
 
 #define TORCHVISION(name, head)                                                        \
     ROW (name, head, NECK_FPN, .net = DN_RESNET_50, .norm = DN_BACKBONE_SCALES)
+
+#define TORCHVISION_MOBILE(name, head, height, width)                                  \
+    {{name, "detection"}, &(head), NECK_MOBILE, DN_NORM_PLAIN, .dims = {height, width}}
 
 #define TORCHVISION_V2(name, head)                                                     \
     ROW_OF (name, head, NECK_FPN, DN_NORM_BATCH, .frozen = true, .net = DN_RESNET_50)
@@ -151,6 +157,9 @@ static const struct detection rows[] = {
     TORCHVISION ("keypointrcnn_resnet50_fpn", keypointrcnn),
     TORCHVISION_V2 ("maskrcnn_resnet50_fpn_v2", maskrcnn_v2),
     TORCHVISION_V2 ("fasterrcnn_resnet50_fpn_v2", fasterrcnn_v2),
+    TORCHVISION_MOBILE ("fasterrcnn_mobilenet_v3_large_fpn", fasterrcnn, 800, 1333),
+    TORCHVISION_MOBILE ("fasterrcnn_mobilenet_v3_large_320_fpn", fasterrcnn, 320,
+                        640),
     DETECTRON_C4 ("rpn", rpn),
     DETECTRON_C4 ("faster_rcnn", faster),
     DETECTRON_C4 ("mask_rcnn", mask),
@@ -211,7 +220,7 @@ static void add_proposals (struct dn_build *build,
                            struct dn_shape *levels,
                            int n)
 {
-    double anchors = n > 1 ? LEVEL_ANCHORS : SINGLE_ANCHORS;
+    double anchors = n == N_LEVELS ? LEVEL_ANCHORS : SINGLE_ANCHORS;
 
     for (int i = 0; i < n; i++) {
         build->at = levels[i];
@@ -455,6 +464,8 @@ static void add_fused_semantic (struct dn_build *build, struct dn_shape *levels)
 /* Number of levels that regions are proposed on. */
 static int n_levels_of (const struct detection *row)
 {
+    if (row->neck == NECK_MOBILE)
+        return N_MOBILE_LEVELS;
     return row->neck == NECK_FPN ? N_LEVELS : 1;
 }
 
@@ -505,25 +516,45 @@ static void add_heads (struct dn_build *build,
     add_others (build, row, levels);
 }
 
+/* The levels that regions are proposed on, from the image on. */
+static void add_levels (struct dn_build *build,
+                        const struct detection *row,
+                        struct dn_shape levels[N_LEVELS])
+{
+    bool mobile = row->neck == NECK_MOBILE;
+    int first = mobile ? 2 : 0;
+
+    if (mobile) {
+        build->fixed_norm = true;
+        dn_mobilenet_v3_add (build, &(struct dn_mobilenet_v3){.frozen = true}, levels);
+        build->fixed_norm = false;
+        dn_build_keep (build);
+    } else {
+        dn_backbone_add (build, &row->backbone, levels);
+    }
+    if (!mobile && row->neck != NECK_FPN) {
+        levels[0] = levels[row->neck == NECK_C4 ? 2 : 3];
+        return;
+    }
+    dn_pyramid_add (build, levels, first, row->norm);
+    build->at = levels[3];
+    dn_build_pool (build, &(struct dn_pool){DN_POOL_MAX, .kernel = 1, .stride = 2});
+    levels[3].kept = true;
+    levels[4] = build->at;
+    for (int i = 0; i + first < N_LEVELS; i++)
+        levels[i] = levels[i + first];
+}
+
 static void build_detection (struct dn_build *build, const void *data)
 {
     const struct detection *row = data;
-    const double dims[2] = {800, 1333};
+    const double usual[2] = {800, 1333};
     struct dn_shape levels[N_LEVELS] = {{0}};
 
-    dn_build_image_of (build, 3, dims, 2, 4);
+    dn_build_image_of (build, 3, row->dims[0] > 0 ? row->dims : usual, 2, 4);
     for (int i = 0; i < 2; i++)
         build->at.dim[i] = ceil (build->at.dim[i] / PADDING) * PADDING;
-    dn_backbone_add (build, &row->backbone, levels);
-    if (row->neck == NECK_FPN) {
-        dn_pyramid_add (build, levels, 0, row->norm);
-        build->at = levels[3];
-        dn_build_pool (build, &(struct dn_pool){DN_POOL_MAX, .kernel = 1, .stride = 2});
-        levels[4] = build->at;
-        levels[3].kept = true;
-    } else {
-        levels[0] = levels[row->neck == NECK_C4 ? 2 : 3];
-    }
+    add_levels (build, row, levels);
     add_heads (build, row, levels);
 }
 

@@ -37,6 +37,7 @@ static const struct regnet rows[] = {
     ROW ("regnet_y_8gf", 17, 192, 76.82, 2.19, 56, true),
     ROW ("regnet_y_16gf", 18, 200, 106.23, 2.48, 112, true),
     ROW ("regnet_y_32gf", 20, 232, 115.89, 2.53, 232, true),
+    ROW ("regnet_y_128gf", 27, 456, 160.83, 2.52, 264, true),
     ROW ("regnet_x_400mf", 22, 24, 24.48, 2.54, 16, false),
     ROW ("regnet_x_800mf", 16, 56, 35.73, 2.28, 16, false),
     ROW ("regnet_x_1_6gf", 18, 80, 34.01, 2.25, 24, false),

@@ -5,7 +5,8 @@
  * (1912.08193) and the heads of segment_context.c, as mmsegmentation combines them with
  * backbones: d8 and d16 are the strides of the last stage, whose convolutions are
  * dilated. An auxiliary head on the third stage has a loss of its own. torchvision's
- * networks have narrower heads. Dilation does not change the work of a convolution.
+ * networks have narrower heads; LR-ASPP (1905.02244) is one of them. Dilation does not
+ * change the work of a convolution.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,6 +24,12 @@
 #define TOP   3
 #define THIRD 2
 
+enum mobile {
+    MOBILE_NONE,
+    MOBILE_V2,
+    MOBILE_V3
+};
+
 struct segment {
     struct dn_zoo_entry entry;
     dn_segment_head_f head;
@@ -31,7 +38,7 @@ struct segment {
     double dims[2];
     struct dn_backbone backbone;
     struct dn_hrnet hrnet; /* of channels > 0: in its place */
-    bool mobile;           /* MobileNetV2 in its place */
+    enum mobile mobile;    /* in its place */
 };
 
 static void add_conv (struct dn_build *build, double out, int kernel)
@@ -264,6 +271,33 @@ static void add_narrow_auxiliary (struct dn_build *build, struct dn_segment *seg
     add_narrow (build, segment, THIRD, floor (segment->levels[THIRD].channels / 4));
 }
 
+static void add_low_auxiliary (struct dn_build *build, struct dn_segment *segment)
+{
+    add_narrow (build, segment, 0, floor (segment->levels[0].channels / 4));
+}
+
+/* One convolution, times a gate per channel, and the classes of two levels. */
+static void add_lraspp (struct dn_build *build, struct dn_segment *segment)
+{
+    struct dn_shape x;
+
+    dn_segment_take (build, segment, TOP);
+    add_conv (build, FUSED, 1);
+    x = build->at;
+    dn_segment_take (build, segment, TOP);
+    dn_build_pool_global (build);
+    dn_build_conv (build, FUSED, 1, 1, 0, 1, false);
+    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
+    dn_build_multiply (build, &x);
+    dn_segment_resize (build, &segment->levels[0]);
+    dn_build_conv (build, segment->classes, 1, 1, 0, 1, true);
+    dn_segment_take (build, segment, 0);
+    dn_build_conv (build, segment->classes, 1, 1, 0, 1, true);
+    dn_build_add (build);
+    dn_segment_resize (build, &segment->image);
+    dn_build_loss (build);
+}
+
 static void add_narrow_deeplab (struct dn_build *build, struct dn_segment *segment)
 {
     add_dilated (build, segment, NARROW, false);
@@ -296,13 +330,18 @@ static void add_narrow_deeplab (struct dn_build *build, struct dn_segment *segme
      .hrnet = {__VA_ARGS__}}
 #define MOBILE(name, head)                                                             \
     {{name "_m_v2_d8", "segment"}, head, add_auxiliary, 19, {512, 1024},               \
-     .mobile = true}
+     .mobile = MOBILE_V2}
+#define TORCHVISION_MOBILE(name, head, auxiliary)                                      \
+    {{name "_mobilenet_v3_large", "segment"}, head, auxiliary, 21, {520, 520},         \
+     .mobile = MOBILE_V3}
 
 static const struct segment rows[] = {
     TORCHVISION ("fcn_resnet50", add_narrow_fcn, DN_RESNET_50),
     TORCHVISION ("fcn_resnet101", add_narrow_fcn, DN_RESNET_101),
     TORCHVISION ("deeplabv3_resnet50", add_narrow_deeplab, DN_RESNET_50),
     TORCHVISION ("deeplabv3_resnet101", add_narrow_deeplab, DN_RESNET_101),
+    TORCHVISION_MOBILE ("deeplabv3", add_narrow_deeplab, add_low_auxiliary),
+    TORCHVISION_MOBILE ("lraspp", add_lraspp, NULL),
     D8 ("fcn", add_fcn, add_auxiliary),
     D8 ("pspnet", add_psp, add_auxiliary),
     D8 ("deeplabv3", add_deeplab, add_auxiliary),
@@ -342,8 +381,11 @@ static void build_segment (struct dn_build *build, const void *data)
     segment.image = build->at;
     if (row->hrnet.channels > 0)
         dn_hrnet_add (build, &row->hrnet, segment.levels);
-    else if (row->mobile)
+    else if (row->mobile == MOBILE_V2)
         dn_mobilenet_v2_add (build, segment.levels);
+    else if (row->mobile == MOBILE_V3)
+        dn_mobilenet_v3_add (
+            build, &(struct dn_mobilenet_v3){.dense = true}, segment.levels);
     else
         dn_backbone_add (build, &row->backbone, segment.levels);
     row->head (build, &segment);

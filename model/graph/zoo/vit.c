@@ -4,7 +4,8 @@
  * patches, a class token, learned positions, normalisation before each part. The number
  * of positions follows image=, as when the table is interpolated. DeiT (Touvron et al.,
  * 2012.12877), DeiT III (2204.07118), BEiT (Bao et al., 2106.08254) and DINOv2 (Oquab
- * et al., 2304.07193) as timm implements them: DINOv2 has no classifier.
+ * et al., 2304.07193) and EVA-02 (Fang et al., 2303.11331) as timm implements them:
+ * DINOv2 and EVA-02 at 224 pixels have no classifier.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,6 +23,9 @@ struct style {
     bool distilled;       /* a classifier for each of two tokens */
     bool mean;            /* the classifier reads the mean of the patches */
     bool features;        /* no classifier */
+    bool rotary;          /* EVA-02: positions are also rotated into queries and keys,
+                             which have no bias; feed-forward layers with separate gates
+                             and a normalisation; the features are a normalised mean */
 };
 
 static const struct style plain = {.tokens = 1};
@@ -49,6 +53,16 @@ static const struct style dino_reg_giant = {.tokens = 1,
                                             .scaled = true,
                                             .gated = true,
                                             .features = true};
+
+static const struct style eva = {.tokens = 1,
+                                 .gated = true,
+                                 .mean = true,
+                                 .features = true,
+                                 .rotary = true};
+static const struct style eva_classifier = {.tokens = 1,
+                                            .gated = true,
+                                            .mean = true,
+                                            .rotary = true};
 
 struct vit {
     struct dn_zoo_entry entry;
@@ -130,6 +144,14 @@ static const struct vit rows[] = {
     ROW ("vit_base_patch14_reg4_dinov2", &dino_reg, 14, 518, BASE),
     ROW ("vit_large_patch14_reg4_dinov2", &dino_reg, 14, 518, LARGE),
     ROW ("vit_giant_patch14_reg4_dinov2", &dino_reg_giant, 14, 518, GIANT),
+    ROW ("eva02_base_patch14_224", &eva, 14, 224, {12, 768, 12, 0, 2048, 0}),
+    ROW ("eva02_large_patch14_224", &eva, 14, 224, {24, 1024, 16, 0, 2730, 0}),
+    ROW ("eva02_base_patch14_448", &eva_classifier, 14, 448, {12, 768, 12, 0, 2048, 0}),
+    ROW ("eva02_large_patch14_448",
+         &eva_classifier,
+         14,
+         448,
+         {24, 1024, 16, 0, 2730, 0}),
     /* End of rows */
 };
 
@@ -184,6 +206,18 @@ static void add_relative (struct dn_build *build,
     dn_build_op (build, &spread);
 }
 
+/* The block of EVA-02: a normalisation before the last layer. */
+static void add_rotary_block (struct dn_build *build, const struct dn_transformer *body)
+{
+    dn_transformer_add_attention (build, body, &body->attention);
+    dn_build_norm (build, DN_NORM_LAYER);
+    dn_transformer_add_inner (build, body);
+    dn_build_norm (build, DN_NORM_LAYER);
+    build->role = DN_ROLE_DOWN;
+    dn_build_linear (build, body->hidden, true);
+    dn_build_add (build);
+}
+
 static void add_blocks (struct dn_build *build,
                         const struct dn_transformer *body,
                         const struct style *style,
@@ -195,8 +229,17 @@ static void add_blocks (struct dn_build *build,
     outer = dn_build_repeat (build, body->layers);
     if (style->relative)
         add_relative (build, body, distances);
-    dn_transformer_add_block (build, body);
+    if (style->rotary)
+        add_rotary_block (build, body);
+    else
+        dn_transformer_add_block (build, body);
     dn_build_repeat_end (build, outer);
+}
+
+static void add_mean (struct dn_build *build)
+{
+    dn_build_pool_global (build);
+    dn_build_norm (build, DN_NORM_LAYER);
 }
 
 static void add_classifier (struct dn_build *build,
@@ -205,10 +248,8 @@ static void add_classifier (struct dn_build *build,
 {
     struct dn_shape token;
 
-    if (style->mean) {
-        dn_build_pool_global (build);
-        dn_build_norm (build, DN_NORM_LAYER);
-    }
+    if (style->mean)
+        add_mean (build);
     build->at.dim[0] = 1;
     build->at.n_dims = 0;
     token = build->at;
@@ -231,14 +272,16 @@ static void build_vit (struct dn_build *build, const void *data)
                                   .norm_first = true,
                                   .bias = true,
                                   .gated = style->gated,
-                                  .fused_gate = style->gated,
+                                  .fused_gate = style->gated && !style->rotary,
                                   .scaled = style->scaled};
     double distances;
 
     dn_transformer_sizes_read (build, &row->sizes, &body);
     body.attention.bias = !style->relative;
     body.attention.out_bias = true;
-    body.attention.fused = true;
+    body.attention.fused = !style->rotary;
+    body.attention.no_key_bias = style->rotary;
+    body.attention.rotary = style->rotary;
     body.attention.unmasked = !style->relative;
     distances = add_patches (build, row, body.hidden);
     add_blocks (build, &body, style, distances);
@@ -247,6 +290,8 @@ static void build_vit (struct dn_build *build, const void *data)
     if (dn_build_head (build, otherwise, DN_HEAD_BIT (CLASSIFIER) | DN_HEAD_BIT (NONE))
         == DN_HEAD_CLASSIFIER)
         add_classifier (build, style, DN_WANT (build, classes, 1000));
+    else if (style->rotary)
+        add_mean (build);
 }
 
 const struct dn_zoo_family dn_zoo_vit = DN_ZOO_FAMILY (rows, build_vit);

@@ -47,6 +47,8 @@ struct dn_zoo_family {
     X (convnext)                                                                       \
     X (vit)                                                                            \
     X (swin)                                                                           \
+    X (maxvit)                                                                         \
+    X (efficientformer)                                                                \
     X (unet)                                                                           \
     X (nnunet)                                                                         \
     X (detection)                                                                      \
