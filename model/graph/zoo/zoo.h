@@ -107,6 +107,7 @@ struct dn_zoo_family {
     X (points)                                                                         \
     X (patchtst)                                                                       \
     X (yolov7)                                                                         \
+    X (esm)                                                                            \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
