@@ -108,6 +108,7 @@ struct dn_zoo_family {
     X (patchtst)                                                                       \
     X (yolov7)                                                                         \
     X (esm)                                                                            \
+    X (speecht5)                                                                       \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
