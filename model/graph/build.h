@@ -66,13 +66,14 @@ enum dn_norm {
 
 /* What an activation keeps for backward. */
 enum dn_activation {
-    DN_ACTIVATION_RELU,      /* its output, in place: also leaky ReLU */
-    DN_ACTIVATION_SIGMOID,   /* its output: also tanh */
-    DN_ACTIVATION_GELU,      /* its input: also SiLU, hard-swish; ReLU6, whose in-place
-                                form keeps a copy */
-    DN_ACTIVATION_GELU_TANH, /* composed of eight kernels, as gelu_new of Hugging Face
-                              */
-    DN_ACTIVATION_GELU_QUICK /* x sigmoid (1.702 x), composed of three */
+    DN_ACTIVATION_RELU,       /* its output, in place: also leaky ReLU */
+    DN_ACTIVATION_SIGMOID,    /* its output: also tanh */
+    DN_ACTIVATION_GELU,       /* its input: also SiLU, hard-swish; ReLU6, whose in-place
+                                 form keeps a copy */
+    DN_ACTIVATION_GELU_TANH,  /* composed of eight kernels, as gelu_new of Hugging Face
+                               */
+    DN_ACTIVATION_GELU_QUICK, /* x sigmoid (1.702 x), composed of three */
+    DN_ACTIVATION_GELU_ERF    /* the exact form, composed of five (ESM) */
 };
 
 struct dn_conv {

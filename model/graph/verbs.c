@@ -234,16 +234,18 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
 
 /* The rest of 0.5 x (1 + tanh (sqrt (2 / pi) (x + 0.044715 x^3))), kernel by kernel: of
  * eight in all, three keep one more operand. Of the three of x sigmoid (1.702 x) one
- * does.
+ * does, of the five of 0.5 x (1 + erf (x / sqrt (2))) two.
  */
-static void add_gelu_parts (struct dn_build *build, double elements, bool quick)
+static void add_gelu_parts (struct dn_build *build,
+                            double elements,
+                            double n,
+                            double kept)
 {
-    double n = quick ? 2 : 7;
     struct dn_op op = {.kind = DN_OP_ACTIVATION,
                        .repeat = n,
                        .in = elements,
                        .out = elements,
-                       .saved = (quick ? 1 : 3) * elements / n};
+                       .saved = kept * elements / n};
 
     dn_build_op (build, &op);
 }
@@ -257,8 +259,12 @@ void dn_build_activation (struct dn_build *build, enum dn_activation activation)
         op.saved = keep_shape (&build->at);
         dn_build_op (build, &op);
         renew (build);
-        if (activation != DN_ACTIVATION_GELU)
-            add_gelu_parts (build, elements, activation == DN_ACTIVATION_GELU_QUICK);
+        if (activation == DN_ACTIVATION_GELU_TANH)
+            add_gelu_parts (build, elements, 7, 3);
+        if (activation == DN_ACTIVATION_GELU_QUICK)
+            add_gelu_parts (build, elements, 2, 1);
+        if (activation == DN_ACTIVATION_GELU_ERF)
+            add_gelu_parts (build, elements, 4, 2);
         return;
     }
     op.saved = elements;

@@ -109,6 +109,8 @@ struct dn_zoo_family {
     X (points)                                                                         \
     X (patchtst)                                                                       \
     X (yolov7)                                                                         \
+    X (esm)                                                                            \
+    X (speecht5)                                                                       \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
