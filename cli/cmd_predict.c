@@ -329,6 +329,7 @@ static void print_json (const struct dn_site *site,
         if (n_cpus > 0)
             add_curve (row, site, subject, &runs[i], n_cpus);
         json_object_array_add (candidates, row);
+        /* -Wanalyzer-use-of-uninitialized-value is wrong here: it is set */
         unread = dn_keyset_or (unread, runs[i].estimate->unread);
     }
     json_object_object_add (json, "unread", dn_show_keys_json (unread));

@@ -221,6 +221,7 @@ struct dn_keyset dn_unread_keys (const struct dn_case *c)
         struct dn_keyset key = dn_keyset_and (given, dn_keyset_of (rules[i].offset));
 
         if (!dn_keyset_is_empty (key) && rules[i].is_unread (c))
+            /* -Wanalyzer-use-of-uninitialized-value is wrong here: it is set */
             unread = dn_keyset_or (unread, key);
     }
     return unread;

@@ -30,29 +30,39 @@ struct match {
     int64_t image;
 };
 
-/* Does 'text' match from 'pattern' on? There is at most one '*'. */
-static bool matches (const char *text, const char *pattern, struct match *match)
+/* Advance both to the end of the pattern or to its '*', as far as they are equal. */
+static bool follow (const char **text, const char **pattern, struct match *match)
 {
-    for (; *pattern && *pattern != '*'; pattern++) {
+    for (; **pattern && **pattern != '*'; (*pattern)++) {
         int64_t size = 0;
 
-        if (*pattern != '%') {
-            if (*text++ != *pattern)
+        if (**pattern != '%') {
+            if (*(*text)++ != **pattern)
                 return false;
             continue;
         }
-        if (!is_digit (*text))
+        if (!is_digit (**text))
             return false;
-        for (; is_digit (*text) && size < 100000; text++)
-            size = 10 * size + (*text - '0');
+        for (; is_digit (**text) && size < 100000; (*text)++)
+            size = 10 * size + (**text - '0');
         match->image = size;
     }
+    return true;
+}
+
+/* Is 'text' of this pattern, which has at most one '*'? */
+static bool matches (const char *text, const char *pattern, struct match *match)
+{
+    if (!follow (&text, &pattern, match))
+        return false;
     if (*pattern == '\0')
         return *text == '\0';
     for (size_t len = strlen (text); len > 0; len--) {
+        const char *end = text + len;
+        const char *rest = pattern + 1;
         struct match after = *match;
 
-        if (!matches (text + len, pattern + 1, &after))
+        if (!follow (&end, &rest, &after) || *end || *rest)
             continue;
         *match = after;
         match->rest = (struct dn_span){text, len};
