@@ -10,6 +10,8 @@ need_python
 plan_later
 
 export XDG_DATA_HOME=$work/data
+export TMPDIR=$work/tmp # other tests probe at the same time
+mkdir "$TMPDIR"
 export PROBE_TEST_MARK=$work # identifies processes that remain
 spec=model=resnet18,image=32,batch=32,steps=5000,input=synthetic,app=tiny
 hook=(--hook "$top/cli/probe/hook")
@@ -161,8 +163,7 @@ is 'any bytes pass through where no line is looked at' \
     "$(cmp "$work/copy" "$work/bytes" 2>&1)" ''
 is 'a program reads its own stdin' \
     "$(echo word | dn probe "${hook[@]}" -- cat 2>/dev/null)" word
-is 'no file is left in TMPDIR' "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'dnnest-probe.*' \
-    -newer "$work/site.conf" 2>/dev/null)" ''
+is 'no file is left in TMPDIR' "$(find "$TMPDIR" -name 'dnnest-probe.*')" ''
 
 # Signals to ourselves.
 real=$(realpath "$DNNEST")
