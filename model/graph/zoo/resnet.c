@@ -102,19 +102,6 @@ static void add_conv_norm_relu (struct dn_build *build,
     dn_build_activation (build, DN_ACTIVATION_RELU);
 }
 
-/* A gate per channel: global average, two layers as 1x1 convolutions, sigmoid. */
-static void add_gate (struct dn_build *build)
-{
-    struct dn_shape start = build->at;
-
-    dn_build_pool_global (build);
-    dn_build_conv (build, floor (start.channels / GATE_PART), 1, 1, 0, 1, true);
-    dn_build_activation (build, DN_ACTIVATION_RELU);
-    dn_build_conv (build, start.channels, 1, 1, 0, 1, true);
-    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
-    dn_build_multiply (build, &start);
-}
-
 /* The 3x3 convolution of a bottleneck whose taps are shifted and weighted by what a
  * convolution before it finds: windows are gathered, then multiplied with the weights.
  */
@@ -167,7 +154,10 @@ static void add_block (struct dn_build *build,
         add_conv_norm (build, backbone, planes, 3, 1, 1);
     }
     if (net->gate)
-        add_gate (build);
+        dn_build_gate (build,
+                       floor (build->at.channels / GATE_PART),
+                       DN_ACTIVATION_RELU,
+                       DN_ACTIVATION_SIGMOID);
     end = build->at;
     if (stride != 1 || start.channels != out) {
         build->at = start;

@@ -15,7 +15,6 @@
 
 #define N_STAGES 4
 #define PATCH    4
-#define HEAD_DIM 32.0
 
 /* Inner features of the network that gives the positions of V2. */
 #define POSITION_DIM 512
@@ -78,15 +77,39 @@ static void add_score_scale (struct dn_build *build,
     build->at.channels = tokens;
 }
 
-/* Attention within 'windows' windows. */
-static void add_products (struct dn_build *build,
-                          const struct swin *row,
-                          double windows,
-                          double heads)
+void dn_zoo_window_scores_add (struct dn_build *build, double tokens)
+{
+    double heads = build->at.channels / DN_WINDOW_HEAD;
+    double batches = dn_shape_positions (&build->at) / tokens * heads;
+
+    dn_build_matmul (build,
+                     batches,
+                     tokens,
+                     tokens,
+                     DN_WINDOW_HEAD,
+                     2 * dn_shape_elements (&build->at));
+    build->at.channels = heads * tokens;
+    build->at.kept = false;
+}
+
+void dn_zoo_window_values_add (struct dn_build *build,
+                               double tokens,
+                               const struct dn_shape *start)
+{
+    double batches = dn_shape_elements (start) / tokens / DN_WINDOW_HEAD;
+
+    dn_build_softmax (build);
+    dn_build_matmul (
+        build, batches, tokens, DN_WINDOW_HEAD, tokens, dn_shape_elements (start));
+    build->at = *start;
+    build->at.kept = false;
+}
+
+static void add_products (struct dn_build *build, const struct swin *row)
 {
     double tokens = row->window * row->window;
-    struct dn_shape at = build->at;
-    double features = windows * tokens * at.channels;
+    struct dn_shape start = build->at;
+    double heads = start.channels / DN_WINDOW_HEAD;
 
     if (row->second) {
         /* Query and key of length 1. They share their memory with the value, which
@@ -94,19 +117,14 @@ static void add_products (struct dn_build *build,
          */
         double outer = dn_build_repeat (build, 2);
 
-        build->pending += build->repeat / 2 * features;
+        build->pending += build->repeat / 2 * dn_shape_elements (&start);
         dn_build_norm (build, DN_NORM_PLAIN);
         dn_build_repeat_end (build, outer);
     }
-    dn_build_matmul (build, windows * heads, tokens, tokens, HEAD_DIM, 2 * features);
-    build->at.channels = heads * tokens;
-    build->at.kept = false;
+    dn_zoo_window_scores_add (build, tokens);
     add_score_scale (build, row, heads);
     add_positions (build, row, heads);
-    dn_build_softmax (build);
-    dn_build_matmul (build, windows * heads, tokens, HEAD_DIM, tokens, features);
-    build->at = at;
-    build->at.kept = false;
+    dn_zoo_window_values_add (build, tokens, &start);
 }
 
 static void add_attention (struct dn_build *build, const struct swin *row)
@@ -124,10 +142,7 @@ static void add_attention (struct dn_build *build, const struct swin *row)
     dn_build_linear (build, 3 * channels, true);
     build->at.channels = channels;
     dn_build_copy (build);
-    add_products (build,
-                  row,
-                  dn_shape_positions (&build->at) / (window * window),
-                  channels / HEAD_DIM);
+    add_products (build, row);
     dn_build_copy (build);
     dn_build_linear (build, channels, true);
     dn_build_copy (build);
