@@ -253,6 +253,8 @@ static const struct type types[] = {
     {"t5", "t5_small", SIZES | HEAD_DIM | FFN, 0, BOTH, true, 0,
      {{"feed_forward_proj", "\"relu\"", "\"relu\""}}},
     {"t5", "flan_t5_small", SIZES | HEAD_DIM | FFN, 0, BOTH, true, 0, {GATED}},
+    {"t5", "ul2", SIZES | HEAD_DIM | FFN, 0, BOTH, true, 0,
+     {{"feed_forward_proj", "\"gated-silu\"", "\"relu\""}}},
     {"mt5", "mt5_small", SIZES | HEAD_DIM | FFN, 0, BOTH, true, 0,
      {{"feed_forward_proj", "\"gated-gelu\"", "\"gated-gelu\""}}},
     {"bart", "bart_base", ENCODER, 0, BOTH, true, 0, {SHARED}},
