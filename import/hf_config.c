@@ -160,6 +160,15 @@ struct type {
         "v_head_dim", "128", "128"                                                     \
     }
 
+#define DISTANCES                                                                      \
+    {"relative_attention", "true", "false"}, {"position_buckets", "256", "-1"},        \
+        {"norm_rel_ebd", "\"layer_norm\"", "\"none\""},                                \
+        {"share_att_key", "true", "false"}, {"pos_att_type", "\"p2c|c2p\"", "null"},   \
+        {"position_biased_input", "false", "true"},                                    \
+    {                                                                                  \
+        "type_vocab_size", "0", "0"                                                    \
+    }
+
 /* name, model, needs, may, sides, tied, heads of keys, facts */
 /* clang-format off */
 static const struct type types[] = {
@@ -240,12 +249,11 @@ static const struct type types[] = {
      {SHARED, SEGMENTS ("2"), ABSOLUTE, {"num_hidden_groups", "1", "1"},
       {"inner_group_num", "1", "1"}}},
     {"deberta-v2", "deberta_v3_base", SIZES | FFN, 0, ENCODES, true, 0,
-     {{"relative_attention", "true", "false"}, {"position_buckets", "256", "-1"},
-      {"norm_rel_ebd", "\"layer_norm\"", "\"none\""},
-      {"share_att_key", "true", "false"},
-      {"pos_att_type", "\"p2c|c2p\"", "null"},
-      {"position_biased_input", "false", "true"}, {"type_vocab_size", "0", "0"},
+     {DISTANCES,
       {"conv_kernel_size", "0", "0"}}},
+    {"deberta-v2", "deberta_v2_xlarge", SIZES | FFN, 0, ENCODES, true, 0,
+     {DISTANCES,
+      {"conv_kernel_size", "3", "0"}}},
     {"modernbert", "modernbert_base", SIZES | FFN, 0, ENCODES, true, 0,
      {NO_BIAS, SHARED, FALSE ("norm_bias"), FALSE ("mlp_bias"),
       FALSE ("classifier_bias"), TRUE ("decoder_bias"),
