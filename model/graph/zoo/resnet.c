@@ -127,12 +127,32 @@ static void add_deformable (struct dn_build *build,
     dn_build_activation (build, DN_ACTIVATION_RELU);
 }
 
-/* One residual block with 'planes' channels (four times as many after a bottleneck). */
+/* What is added to the block that begins with the cursor's activation. */
+static void add_shortcut (struct dn_build *build,
+                          const struct dn_backbone *backbone,
+                          double out,
+                          int stride)
+{
+    const struct dn_pool halves = {
+        DN_POOL_AVERAGE, .kernel = 2, .stride = 2, .ceil = true};
+
+    build->at.kept = true;
+    if (backbone->average && stride == 2) {
+        dn_build_pool (build, &halves);
+        stride = 1;
+    }
+    add_conv_norm (build, backbone, out, 1, stride, 1);
+}
+
+/* One residual block with 'planes' channels (four times as many after a bottleneck),
+ * the first of its stage or a later one.
+ */
 static void add_block (struct dn_build *build,
                        const struct dn_backbone *backbone,
                        double planes,
                        int stride,
-                       bool deform)
+                       bool deform,
+                       bool first)
 {
     const struct net *net = &rows[backbone->net].net;
     struct dn_shape start = build->at;
@@ -159,10 +179,9 @@ static void add_block (struct dn_build *build,
                        DN_ACTIVATION_RELU,
                        DN_ACTIVATION_SIGMOID);
     end = build->at;
-    if (stride != 1 || start.channels != out) {
+    if (stride != 1 || start.channels != out || (first && backbone->average)) {
         build->at = start;
-        build->at.kept = true;
-        add_conv_norm (build, backbone, out, 1, stride, 1);
+        add_shortcut (build, backbone, out, stride);
         build->at = end;
     }
     dn_build_add (build);
@@ -196,9 +215,9 @@ void dn_backbone_add_stage (struct dn_build *build,
     double planes = ldexp (64, i);
     double outer;
 
-    add_block (build, backbone, planes, i == 0 || dense ? 1 : 2, deform);
+    add_block (build, backbone, planes, i == 0 || dense ? 1 : 2, deform, true);
     outer = dn_build_repeat (build, rows[backbone->net].net.blocks[i] - 1);
-    add_block (build, backbone, planes, 1, deform);
+    add_block (build, backbone, planes, 1, deform, false);
     dn_build_repeat_end (build, outer);
 }
 

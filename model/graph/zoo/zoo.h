@@ -54,6 +54,7 @@ struct dn_zoo_family {
     X (detection)                                                                      \
     X (dense)                                                                          \
     X (detr)                                                                           \
+    X (rtdetr)                                                                         \
     X (sam)                                                                            \
     X (segment)                                                                        \
     X (segformer)                                                                      \
