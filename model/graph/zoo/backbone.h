@@ -64,6 +64,17 @@ void dn_backbone_add_stage (struct dn_build *build,
                             const struct dn_backbone *backbone,
                             int i);
 
+/* Rows of the family swin. */
+enum dn_swin {
+    DN_SWIN_T,
+    DN_SWIN_S
+};
+
+/* Swin Transformer, with a norm of its own after each stage. */
+void dn_swin_add (struct dn_build *build,
+                  enum dn_swin net,
+                  struct dn_shape levels[DN_BACKBONE_STAGES]);
+
 /* A network of four branches of several sizes: 'channels' in the first one, twice as
  * many in each further one, which begins with the next stage.
  */

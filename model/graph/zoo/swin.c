@@ -9,11 +9,12 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "backbone.h"
 #include "zoo.h"
 
 #include <math.h>
 
-#define N_STAGES 4
+#define N_STAGES DN_BACKBONE_STAGES
 #define PATCH    4
 
 /* Inner features of the network that gives the positions of V2. */
@@ -28,8 +29,8 @@ struct swin {
 };
 
 static const struct swin rows[] = {
-    {{"swin_t", "swin"}, 96, {2, 2, 6, 2}, 7, false},
-    {{"swin_s", "swin"}, 96, {2, 2, 18, 2}, 7, false},
+    [DN_SWIN_T] = {{"swin_t", "swin"}, 96, {2, 2, 6, 2}, 7, false},
+    [DN_SWIN_S] = {{"swin_s", "swin"}, 96, {2, 2, 18, 2}, 7, false},
     {{"swin_b", "swin"}, 128, {2, 2, 18, 2}, 7, false},
     {{"swin_large_patch4_window7_224", "swin"}, 192, {2, 2, 18, 2}, 7, false},
     {{"swin_v2_t", "swin"}, 96, {2, 2, 6, 2}, 8, true},
@@ -186,11 +187,11 @@ static void add_merging (struct dn_build *build, const struct swin *row)
         dn_build_norm (build, DN_NORM_LAYER);
 }
 
-static void build_swin (struct dn_build *build, const void *data)
+/* The network without what follows its last stage. */
+static void add_stages (struct dn_build *build,
+                        const struct swin *row,
+                        struct dn_shape levels[DN_BACKBONE_STAGES])
 {
-    const struct swin *row = data;
-
-    dn_build_image (build, 3, row->second ? 256 : 224, 2, 4);
     dn_build_conv (build, row->channels, PATCH, PATCH, 0, 1, true);
     dn_build_norm (build, DN_NORM_LAYER);
     for (int i = 0; i < N_STAGES; i++) {
@@ -201,7 +202,30 @@ static void build_swin (struct dn_build *build, const void *data)
         outer = dn_build_repeat (build, row->blocks[i]);
         add_block (build, row);
         dn_build_repeat_end (build, outer);
+        levels[i] = build->at;
     }
+}
+
+void dn_swin_add (struct dn_build *build,
+                  enum dn_swin net,
+                  struct dn_shape levels[DN_BACKBONE_STAGES])
+{
+    add_stages (build, &rows[net], levels);
+    for (int i = 0; i < N_STAGES; i++) {
+        build->at = levels[i];
+        build->at.kept = i < N_STAGES - 1;
+        dn_build_norm (build, DN_NORM_LAYER);
+        levels[i] = build->at;
+    }
+}
+
+static void build_swin (struct dn_build *build, const void *data)
+{
+    const struct swin *row = data;
+    struct dn_shape levels[N_STAGES];
+
+    dn_build_image (build, 3, row->second ? 256 : 224, 2, 4);
+    add_stages (build, row, levels);
     dn_build_norm (build, DN_NORM_LAYER);
     dn_build_classifier (build, 1000, false);
 }

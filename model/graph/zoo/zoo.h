@@ -58,6 +58,7 @@ struct dn_zoo_family {
     X (sam)                                                                            \
     X (segment)                                                                        \
     X (segformer)                                                                      \
+    X (mask2former)                                                                    \
     X (bert)                                                                           \
     X (gpt)                                                                            \
     X (seq2seq)                                                                        \
