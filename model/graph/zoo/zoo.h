@@ -48,6 +48,7 @@ struct dn_zoo_family {
     X (vit)                                                                            \
     X (swin)                                                                           \
     X (maxvit)                                                                         \
+    X (mobilevit)                                                                      \
     X (efficientformer)                                                                \
     X (unet)                                                                           \
     X (nnunet)                                                                         \
