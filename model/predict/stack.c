@@ -12,10 +12,12 @@
 /* Is a copy of the weights spread over devices? Such code is written for networks that
  * take weeks.
  */
-static bool is_spread (const struct dn_spec *spec)
+static bool is_spread (const struct dn_case *c)
 {
+    const struct dn_spec *spec = c->spec;
+
     return spec->parallel >= DN_PARALLEL_ZERO1 || spec->tp * spec->pp > 1
-           || spec->cp > 1 || spec->ep > 1;
+           || spec->cp > 1 || (c->graph->experts > 0 && spec->ep > 1);
 }
 
 /* Was the software of the run stated to be of 2023 or later? */
@@ -33,7 +35,7 @@ static double tuned_share (const struct dn_case *c)
 
     if (dn_habits_of (spec) & DN_HABIT_TUNED)
         return 1;
-    share += is_spread (spec) ? k->tuned_spread : 0;
+    share += is_spread (c) ? k->tuned_spread : 0;
     share += spec->layout == DN_LAYOUT_NHWC ? k->tuned_layout : 0;
     share += is_stated_modern (spec) || c->device->arch >= DN_ARCH_HOPPER
                  ? k->tuned_modern
