@@ -107,6 +107,7 @@ struct dn_zoo_family {
     X (swin3d)                                                                         \
     X (recsys)                                                                         \
     X (points)                                                                         \
+    X (molecules)                                                                      \
     X (patchtst)                                                                       \
     X (yolov7)                                                                         \
     X (esm)                                                                            \
