@@ -112,6 +112,7 @@ struct dn_zoo_family {
     X (yolov7)                                                                         \
     X (esm)                                                                            \
     X (speecht5)                                                                       \
+    X (tft)                                                                            \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
