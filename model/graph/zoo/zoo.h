@@ -113,6 +113,7 @@ struct dn_zoo_family {
     X (esm)                                                                            \
     X (speecht5)                                                                       \
     X (tft)                                                                            \
+    X (evoformer)                                                                      \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
