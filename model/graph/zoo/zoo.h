@@ -93,6 +93,7 @@ struct dn_zoo_family {
     X (mae)                                                                            \
     X (dit)                                                                            \
     X (mmdit)                                                                          \
+    X (pixart)                                                                         \
     X (clip)                                                                           \
     X (llava)                                                                          \
     X (yolo_csp)                                                                       \
