@@ -17,6 +17,7 @@
  *     power.c      mean power of a board, and the slow-down by a limit
  *     traffic.c    communication between the copies of one model
  *     split.c      communication between devices that work on the same samples
+ *     recurrent.c  time that a recurrent layer waits for its own steps
  *     work.c       the device's work for one operator
  *     optimizer.c  states, traffic and arithmetic of an optimizer
  *     input.c      the input pipeline: what a core delivers

@@ -12,6 +12,8 @@
 
 #include <math.h>
 
+#include "predict/recurrent.h"
+
 bool dn_is_fused (const struct dn_setup *c)
 {
     return c->spec->compile == 1 || dn_has_habit (c, DN_HABIT_FUSED);
@@ -27,6 +29,7 @@ static void slow_kepler (const struct dn_setup *c, struct dn_rates *r)
     if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0) {
         r->linear *= k->kepler_compute;
         r->batched *= k->kepler_compute;
+        r->recurrent *= k->kepler_compute;
     }
     if (dn_device_rate (c->device, DN_RATE_CONV, c->precision) <= 0)
         r->conv *= k->kepler_compute;
@@ -68,6 +71,7 @@ static void take_measured (const struct dn_setup *c, struct dn_rates *r)
     double conv = r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32;
     enum dn_precision rest = rest_precision (c);
 
+    take_rate (c, DN_RATE_LINEAR, rest, linear, &r->recurrent);
     take_rate (c, DN_RATE_LINEAR, c->precision, linear, &r->linear);
     take_rate (c, DN_RATE_LINEAR, rest, linear, &r->batched);
     take_rate (c, DN_RATE_CONV, rest, conv, &r->conv);
@@ -130,6 +134,8 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->batched = rest * k->eff_linear_fp32;
         r->conv = rest * k->eff_conv_fp32;
     }
+    /* The same library in all stacks, at the rate of its long products. */
+    r->recurrent = rest * (r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32);
     r->tile = r->tensor ? 128 : 64;
     r->grouped = device->fp32 * k->eff_grouped * (tuned ? k->ngc_grouped : 1);
     if (r->bytes < 4 && r->tensor)
@@ -221,15 +227,18 @@ static double relayout (const struct dn_setup *c,
                                            : 0;
 }
 
-/* Seconds that the kernels of an operator wait for one another in one pass, unless the
- * host launches them one by one anyway.
- */
-static double wait_time (const struct dn_setup *c, const struct dn_op *op)
+static double rate_of (const struct dn_rates *r, const struct dn_op *op)
 {
-    double measured = c->device->measured.recurrence_s;
-    double step_s = measured > 0 ? measured : c->constants->recurrence_s;
-
-    return op->steps > 1 && op->calls <= 1 ? op->steps * step_s : 0;
+    switch (op->kind) {
+    case DN_OP_CONV:
+        return r->conv;
+    case DN_OP_MATMUL:
+        return r->batched;
+    case DN_OP_RNN:
+        return r->recurrent;
+    default:
+        return r->linear;
+    }
 }
 
 /* One matrix product or convolution, moving 'elements'. Grouped convolutions are not
@@ -244,9 +253,7 @@ static void set_product (struct dn_work *work,
                          double columns,
                          double elements)
 {
-    double rate = op->kind == DN_OP_CONV     ? r->conv
-                  : op->kind == DN_OP_MATMUL ? r->batched
-                                             : r->linear;
+    double rate = rate_of (r, op);
     double padded = padding (rows, columns, r->tile);
 
     set_traffic (work, (elements + relayout (c, r, op)) * r->bytes, r->memory);
@@ -258,7 +265,6 @@ static void set_product (struct dn_work *work,
     work->compute_s = work->flops / rate;
     if (padded > 1)
         work->compute_s *= pow (padded, c->constants->tile);
-    work->wait_s = wait_time (c, op);
 }
 
 /* Passes over the activation of an operator without products, forward and backward,
@@ -313,7 +319,7 @@ static void light_work (const struct dn_setup *c,
     }
     set_traffic (&work[DN_FORWARD], forward * elements * element, r->light);
     set_traffic (&work[DN_DATA], backward * elements * element, r->light);
-    work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = wait_time (c, op);
+    work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = dn_recurrent_wait (c, op, false);
 }
 
 /* Are the weights stored in 8 bits or fewer, and unpacked for every product? */
@@ -388,6 +394,7 @@ static void find_layer (const struct dn_setup *c,
                  rows,
                  op->n,
                  product_elements (c, r, op, DN_FORWARD));
+    work[DN_FORWARD].wait_s = dn_recurrent_wait (c, op, false);
     if (data)
         set_product (&work[DN_DATA],
                      c,
@@ -406,6 +413,8 @@ static void find_layer (const struct dn_setup *c,
                      product_elements (c, r, op, DN_WEIGHT));
     else if (weight && op->params > 0)
         set_traffic (&work[DN_WEIGHT], op->out * samples (c, op) * r->bytes, r->memory);
+    if (op->steps > 1 && (data || weight))
+        work[data ? DN_DATA : DN_WEIGHT].wait_s = dn_recurrent_wait (c, op, true);
     if (!is_quantised (op))
         return;
     add_unpacking (&work[DN_FORWARD], r, op);

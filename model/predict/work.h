@@ -15,13 +15,14 @@ struct dn_attention_rates {
 
 /* Rates of one precision on one device, with the stack's factors. */
 struct dn_rates {
-    double bytes;   /* of an activation element */
-    double linear;  /* FLOP/s that matrix products with weights reach */
-    double batched; /* and those of two activations */
-    double conv;    /* FLOP/s that convolutions reach */
-    double grouped; /* FLOP/s that depthwise convolutions reach */
-    double memory;  /* byte/s */
-    double light;   /* byte/s of operators without products */
+    double bytes;     /* of an activation element */
+    double linear;    /* FLOP/s that matrix products with weights reach */
+    double batched;   /* and those of two activations */
+    double recurrent; /* and those of recurrent layers */
+    double conv;      /* FLOP/s that convolutions reach */
+    double grouped;   /* FLOP/s that depthwise convolutions reach */
+    double memory;    /* byte/s */
+    double light;     /* byte/s of operators without products */
     double light_launches;
     double unpack; /* byte/s at which quantised weights are unpacked */
     double launch_s;

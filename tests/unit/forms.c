@@ -1,0 +1,133 @@
+/* forms.c - tests of the work of operators whose kernels differ from plain products
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "graph/build.h"
+#include "predict/recurrent.h"
+#include "scene.h"
+
+static struct dn_site *site;
+
+/* 'value' is 'expected' but for a share of it. */
+#define assert_within(value, expected, share)                                          \
+    assert_float_equal ((float) ((value) / (expected)), 1, (float) (share))
+
+static struct dn_spec spec_of (const char *text)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_err err = {0};
+
+    if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
+        || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    return spec;
+}
+
+/* Seconds of all operators of one kind in a step of 'text' on an A100, forward and
+ * backward.
+ */
+static struct dn_op_time time_of (const char *text, enum dn_op_kind kind)
+{
+    struct dn_spec spec = spec_of (text);
+    struct dn_op_time *times;
+    struct dn_op_time sum = {0};
+    struct dn_graph graph;
+    struct dn_err err = {0};
+
+    if (dn_graph_build (&spec, &graph, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    times = calloc ((size_t) graph.n_ops, sizeof (*times));
+    assert_non_null (times);
+    dn_whitebox_operators (
+        &(struct dn_case){
+            &site->constants, &spec, &graph, &site->catalogue.devices[1], 0},
+        times);
+    for (int i = 0; i < graph.n_ops; i++)
+        if (graph.ops[i].kind == kind)
+            dn_op_add (&sum, &times[i]);
+    free (times);
+    dn_graph_free (&graph);
+    return sum;
+}
+
+/* An LSTM of one layer, as xwang233/code-snippet measured them (PyTorch 1.11, cuDNN 8,
+ * cudnn-rnn-bench-62143/{forward,backward}/readme.txt), milliseconds.
+ */
+static void an_lstm_takes_what_was_measured (void **state)
+{
+    static const struct {
+        const char *text;
+        double forward;
+        double backward;
+    } rows[] = {
+        {"model=lstm_lm,layers=1,seq_len=2721,batch=6,embed_dim=128,hidden=72,"
+         "torch=1.11",
+         18.6,
+         34.2},
+        {"model=lstm_lm,layers=1,seq_len=3854,batch=16,embed_dim=112,hidden=128,"
+         "torch=1.11",
+         36.6,
+         58.9},
+        {"model=lstm_lm,layers=4,seq_len=2091,batch=7,embed_dim=320,hidden=152",
+         55.2,
+         109.3},
+        {"model=lstm_lm,layers=1,seq_len=2721,batch=6,embed_dim=128,hidden=72",
+         2.4,
+         4.5},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++) {
+        struct dn_op_time time = time_of (rows[i].text, DN_OP_RNN);
+
+        assert_within (1e3 * time.forward_s, rows[i].forward, 0.35);
+        assert_within (1e3 * (time.backward_data_s + time.backward_weight_s),
+                       rows[i].backward,
+                       0.35);
+    }
+}
+
+static void steps_wait_for_one_another (void **state)
+{
+    const char *text = "model=lstm_lm,layers=1,hidden=512,batch=8,seq_len=400";
+    struct dn_op_time half =
+        time_of ("model=lstm_lm,layers=1,hidden=512,batch=16,seq_len=200", DN_OP_RNN);
+    struct dn_op_time time = time_of (text, DN_OP_RNN);
+
+    (void) state;
+    assert_within (time.flops, half.flops, 1e-9);
+    assert_true (time.forward_s > 1.5 * half.forward_s);
+    assert_true (time.backward_data_s > 1.5 * half.backward_data_s);
+    assert_within (time.backward_weight_s, half.backward_weight_s, 0.1);
+}
+
+static int begin (void **state)
+{
+    (void) state;
+    site = scene_site ("");
+    return 0;
+}
+
+static int end (void **state)
+{
+    (void) state;
+    scene_free (site);
+    return 0;
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("an LSTM takes about as long as measured, forward and backward",
+              an_lstm_takes_what_was_measured),
+        TEST ("the steps of a recurrent layer wait for one another, its weights' "
+              "gradient does not",
+              steps_wait_for_one_another),
+    };
+
+    return cmocka_run_group_tests (tests, begin, end);
+}
