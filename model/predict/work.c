@@ -444,6 +444,31 @@ static void set_attention (struct dn_work *work,
     work->compute_s = work->flops / (backward ? rates->backward : rates->forward);
 }
 
+/* Memory is read and written in pieces of so many bytes. */
+#define SECTOR 32.0
+
+/* Rows of a table that are gathered and, if a sample has several, summed up; backward
+ * they are scattered, into a dense gradient or row by row.
+ */
+static void find_lookup (const struct dn_setup *c,
+                         const struct dn_rates *r,
+                         const struct dn_op *op,
+                         bool weight,
+                         struct dn_work work[DN_N_DIRECTIONS])
+{
+    double out = op->out * samples (c, op);
+    double features = op->in > 0 ? op->weights / op->in : op->weights;
+    double row = features * r->bytes;
+    double padded = row > 0 ? ceil (row / SECTOR) * SECTOR / row : 1;
+    double bytes = (op->weights * samples (c, op) * padded + out) * r->bytes;
+
+    set_traffic (&work[DN_FORWARD], bytes, r->memory);
+    if (weight)
+        set_traffic (&work[DN_WEIGHT],
+                     bytes + (dn_is_sparse (op) ? 0 : op->params * 4),
+                     r->memory);
+}
+
 /* Find the work of one pass of one operator on the device, by direction. 'work' is zero
  * at first, and remains so in a direction that the operator does not have.
  */
@@ -476,13 +501,8 @@ static void find_work (const struct dn_setup *c,
         if (!forward_only)
             set_attention (&work[DN_DATA], c, r, op, true);
         break;
-    case DN_OP_EMBEDDING: /* gather; scatter, into a dense gradient or row by row */
-        set_traffic (&work[DN_FORWARD], 2 * out * r->bytes, r->memory);
-        if (weight)
-            set_traffic (&work[DN_WEIGHT],
-                         work[DN_FORWARD].bytes
-                             + (dn_is_sparse (op) ? 0 : op->params * 4),
-                         r->memory);
+    case DN_OP_EMBEDDING:
+        find_lookup (c, r, op, weight, work);
         break;
     default:
         light_work (c, r, op, work);

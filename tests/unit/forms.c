@@ -105,6 +105,18 @@ static void steps_wait_for_one_another (void **state)
     assert_within (time.backward_weight_s, half.backward_weight_s, 0.1);
 }
 
+static void a_sample_may_read_several_rows (void **state)
+{
+    struct dn_op_time one =
+        time_of ("model=dcn_v2,batch=4096,precision=fp32", DN_OP_EMBEDDING);
+    struct dn_op_time several =
+        time_of ("model=dlrm_dcnv2,batch=4096,precision=fp32", DN_OP_EMBEDDING);
+
+    (void) state;
+    /* 214 rows and 26 sums, not 26 and 26. */
+    assert_within (several.bytes / one.bytes, (214.0 + 26) / 52, 0.01);
+}
+
 static int begin (void **state)
 {
     (void) state;
@@ -127,6 +139,8 @@ int main (void)
         TEST ("the steps of a recurrent layer wait for one another, its weights' "
               "gradient does not",
               steps_wait_for_one_another),
+        TEST ("a sample that reads several rows of a table moves all of them",
+              a_sample_may_read_several_rows),
     };
 
     return cmocka_run_group_tests (tests, begin, end);
