@@ -267,30 +267,42 @@ static void set_product (struct dn_work *work,
         work->compute_s *= pow (padded, c->constants->tile);
 }
 
-/* Passes over the activation of an operator without products, forward and backward,
- * counted in elements of its input. Batch normalisation reads twice and writes once
- * forward; backward it reads gradient and input twice and writes once.
+/* Elements that an operator without products reads and writes, forward and backward.
+ * Batch normalisation reads twice and writes once forward; backward it reads gradient
+ * and input twice and writes once.
  */
-static void light_passes (enum dn_op_kind kind, double *forward, double *backward)
+static void light_traffic (const struct dn_op *op, double *forward, double *backward)
 {
-    *forward = 2;
-    *backward = 3;
-    switch (kind) {
+    double size = fmax (op->in, op->out);
+
+    *forward = 2 * size;
+    *backward = 3 * size;
+    switch (op->kind) {
     case DN_OP_NORM:
-        *forward = 3;
-        *backward = 5;
+        *forward = 3 * size;
+        *backward = 5 * size;
         break;
     case DN_OP_ELEMENTWISE:
-        *forward = 3;
-        *backward = 2;
+        /* All inputs, and their gradients. A sum of two needs no inputs and hands its
+         * gradient on, but where its inputs part, two gradients are added up. One over
+         * neighbours in a graph gathers gradients as it gathered values.
+         */
+        *forward = op->in + op->out;
+        *backward = (op->saved > 0 ? 2 : 1) * op->in + op->out;
+        break;
+    case DN_OP_POOL: /* backward also the largest elements' numbers */
+        *forward = op->in + op->out;
+        *backward = op->in + 2 * op->out;
         break;
     case DN_OP_COPY:
-    case DN_OP_DROPOUT:
-        *backward = 2;
+        *forward = *backward = op->in + op->out;
         break;
-    case DN_OP_LOSS: /* the gradient is cleared first, then one element per token is set
-                      */
-        *backward = 4;
+    case DN_OP_DROPOUT:
+        *backward = 2 * size;
+        break;
+    case DN_OP_LOSS:
+        /* the gradient is cleared first, then one element per token is set */
+        *backward = 4 * size;
         break;
     default:
         break;
@@ -307,18 +319,17 @@ static void light_work (const struct dn_setup *c,
                         const struct dn_op *op,
                         struct dn_work work[DN_N_DIRECTIONS])
 {
-    double elements = fmax (op->in, op->out) * samples (c, op);
     double element = op->single ? fmax (r->bytes, 4) : r->bytes;
+    double casts =
+        op->single && r->bytes < 4 ? CAST_PASSES * fmax (op->in, op->out) : 0;
     double forward;
     double backward;
 
-    light_passes (op->kind, &forward, &backward);
-    if (op->single && r->bytes < 4) {
-        forward += CAST_PASSES;
-        backward += CAST_PASSES;
-    }
-    set_traffic (&work[DN_FORWARD], forward * elements * element, r->light);
-    set_traffic (&work[DN_DATA], backward * elements * element, r->light);
+    light_traffic (op, &forward, &backward);
+    set_traffic (
+        &work[DN_FORWARD], (forward + casts) * samples (c, op) * element, r->light);
+    set_traffic (
+        &work[DN_DATA], (backward + casts) * samples (c, op) * element, r->light);
     work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = dn_recurrent_wait (c, op, false);
 }
 

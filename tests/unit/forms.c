@@ -105,6 +105,22 @@ static void steps_wait_for_one_another (void **state)
     assert_within (time.backward_weight_s, half.backward_weight_s, 0.1);
 }
 
+/* Bytes of ResNet-50's sums and of its largest pooling, by their shapes. */
+static void every_array_is_counted_once (void **state)
+{
+    const char *text = "model=resnet50,batch=1,precision=fp32,optimizer=none";
+    double sums =
+        3 * 256 * 56 * 56 + 4 * 512 * 28 * 28 + 6 * 1024 * 14 * 14 + 3 * 2048 * 7 * 7;
+    double before = 64 * 112 * 112;
+    double after = 64 * 56 * 56;
+    double last = 2048 * 7 * 7;
+
+    (void) state;
+    assert_near (time_of (text, DN_OP_ELEMENTWISE).bytes, 4 * sums * (3 + 3));
+    assert_near (time_of (text, DN_OP_POOL).bytes,
+                 4 * (2 * before + 3 * after + 2 * last + 3 * 2048));
+}
+
 static void a_sample_may_read_several_rows (void **state)
 {
     struct dn_op_time one =
@@ -139,6 +155,7 @@ int main (void)
         TEST ("the steps of a recurrent layer wait for one another, its weights' "
               "gradient does not",
               steps_wait_for_one_another),
+        TEST ("sums and poolings count every array once", every_array_is_counted_once),
         TEST ("a sample that reads several rows of a table moves all of them",
               a_sample_may_read_several_rows),
     };
