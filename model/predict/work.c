@@ -158,6 +158,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->kernel_s *= k->ngc_launch;
     }
     take_measured (c, r);
+    r->direct = r->tensor ? r->conv : r->linear;
     set_attention_rates (c, r, rest);
 }
 
@@ -231,7 +232,7 @@ static double rate_of (const struct dn_rates *r, const struct dn_op *op)
 {
     switch (op->kind) {
     case DN_OP_CONV:
-        return r->conv;
+        return op->direct ? r->direct : r->conv;
     case DN_OP_MATMUL:
         return r->batched;
     case DN_OP_RNN:

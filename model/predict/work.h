@@ -20,6 +20,7 @@ struct dn_rates {
     double batched;   /* and those of two activations */
     double recurrent; /* and those of recurrent layers */
     double conv;      /* FLOP/s that convolutions reach */
+    double direct;    /* and those that are computed as a product */
     double grouped;   /* FLOP/s that depthwise convolutions reach */
     double memory;    /* byte/s */
     double light;     /* byte/s of operators without products */

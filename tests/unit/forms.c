@@ -105,6 +105,54 @@ static void steps_wait_for_one_another (void **state)
     assert_within (time.backward_weight_s, half.backward_weight_s, 0.1);
 }
 
+/* Is a convolution of images of 32 pixels a side computed as a product? */
+static bool is_direct (const struct dn_conv *conv, int n_dims)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_err err = {0};
+    struct dn_graph graph;
+    struct dn_build build;
+    bool direct;
+
+    dn_build_start (&build, &spec, NULL, "one", &err);
+    dn_build_image (&build, 64, 32, n_dims, 4);
+    dn_build_conv_of (&build, conv);
+    assert_int_equal (dn_build_finish (&build, &graph), 0);
+    direct = graph.ops[0].direct;
+    dn_graph_free (&graph);
+    return direct;
+}
+
+#define CONV(kernel_, stride_, dilation_, groups_)                                     \
+    {                                                                                  \
+        .out = 64, .kernel = {kernel_, kernel_, kernel_},                              \
+        .stride = {stride_, stride_, stride_}, .pad = {1, 1, 1},                       \
+        .dilation = (dilation_), .groups = (groups_)                                   \
+    }
+
+static void only_plain_kernels_of_three_are_transformed (void **state)
+{
+    static const struct {
+        struct dn_conv conv;
+        int n_dims;
+        bool direct;
+    } rows[] = {
+        {CONV (3, 1, 1, 1), 2, false},
+        {CONV (3, 1, 0, 1), 2, false},
+        {CONV (3, 1, 1, 1), 1, true},
+        {CONV (3, 1, 1, 1), 3, true},
+        {CONV (1, 1, 1, 1), 2, true},
+        {CONV (5, 1, 1, 1), 2, true},
+        {CONV (3, 2, 1, 1), 2, true},
+        {CONV (3, 1, 2, 1), 2, true},
+        {CONV (3, 1, 1, 64), 2, true},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (rows); i++)
+        assert_int_equal (is_direct (&rows[i].conv, rows[i].n_dims), rows[i].direct);
+}
+
 /* Bytes of ResNet-50's sums and of its largest pooling, by their shapes. */
 static void every_array_is_counted_once (void **state)
 {
@@ -155,6 +203,8 @@ int main (void)
         TEST ("the steps of a recurrent layer wait for one another, its weights' "
               "gradient does not",
               steps_wait_for_one_another),
+        TEST ("only plain convolutions of 3 x 3 are transformed",
+              only_plain_kernels_of_three_are_transformed),
         TEST ("sums and poolings count every array once", every_array_is_counted_once),
         TEST ("a sample that reads several rows of a table moves all of them",
               a_sample_may_read_several_rows),
