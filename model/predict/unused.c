@@ -163,6 +163,22 @@ static bool is_described (const struct dn_case *c)
     return !c->graph->tuned;
 }
 
+/* Only matrix units need an order, and kernels of groups exist for both. */
+static bool is_layout_unread (const struct dn_case *c)
+{
+    enum dn_precision precision = dn_device_precision (c->device, c->spec->precision);
+    enum dn_precision rest = dn_precision_traits[precision].rest;
+    bool matrix;
+
+    dn_device_peak (
+        c->device, rest != DN_PRECISION_UNKNOWN ? rest : precision, &matrix);
+    for (int i = 0; matrix && i < c->graph->n_ops; i++)
+        if (c->graph->ops[i].kind == DN_OP_CONV && c->graph->ops[i].dims == 2
+            && c->graph->ops[i].batches <= 1)
+            return false;
+    return true;
+}
+
 /* The number of evaluations needs both keys. */
 static bool is_evaluation_unread (const struct dn_case *c)
 {
@@ -185,7 +201,7 @@ static const struct rule {
     size_t offset; /* of the key */
     bool (*is_unread) (const struct dn_case *c);
 } rules[] = {
-    {offsetof (struct dn_spec, layout), always},
+    {offsetof (struct dn_spec, layout), is_layout_unread},
     {offsetof (struct dn_spec, sample_bytes), always},
     {offsetof (struct dn_spec, fused_optimizer), has_no_optimizer},
     {offsetof (struct dn_spec, lora), is_described},

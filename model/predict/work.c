@@ -144,6 +144,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     if (!r->tensor && peak <= device->fp32)
         r->bytes = 4;
     r->unpack = dn_bandwidth (c) * k->unpack;
+    r->copy = dn_bandwidth (c) * k->optimizer_memory;
     r->memory = dn_bandwidth (c) * k->eff_memory * (tuned ? k->ngc_memory : 1);
     r->light = dn_bandwidth (c) * k->eff_light * (tuned ? k->ngc_memory : 1);
     if (device->arch == DN_ARCH_KEPLER)
@@ -211,21 +212,42 @@ static double samples (const struct dn_setup *c, const struct dn_op *op)
     return op->expert ? c->computed * c->experts : c->computed;
 }
 
-/* Elements moved to bring a convolution's activations into the order that its kernels
- * need, and back. Matrix units need channels last, which PyTorch has for images but not
- * for sequences; TensorFlow's volumes are channels last and its kernels for them need
- * channels first. The order of images is not stated, and most have the right one.
+/* Are a convolution's activations brought into the order that its kernels need, and
+ * back? Matrix units need channels last, which PyTorch never has for sequences, and for
+ * images only where they are stored so. An order of images that is not stated is taken
+ * as right: the efficiencies were fitted with rows that do not state it. TensorFlow's
+ * volumes are channels last, and its kernels for them need channels first. Grouped
+ * convolutions have kernels for both orders.
  */
-static double relayout (const struct dn_setup *c,
-                        const struct dn_rates *r,
-                        const struct dn_op *op)
+static bool is_moved (const struct dn_setup *c,
+                      const struct dn_rates *r,
+                      const struct dn_op *op)
 {
-    bool moved = dn_has_habit (c, DN_HABIT_CHANNELS_FIRST)
-                     ? op->dims == 3
-                     : op->dims == 1 && op->batches == 1 && r->tensor;
+    switch (op->dims) {
+    case 1:
+        return op->batches == 1 && r->tensor
+               && !dn_has_habit (c, DN_HABIT_CHANNELS_FIRST);
+    case 2:
+        return op->batches == 1 && r->tensor && c->spec->layout == DN_LAYOUT_NCHW;
+    case 3:
+        return dn_has_habit (c, DN_HABIT_CHANNELS_FIRST);
+    default:
+        return false;
+    }
+}
 
-    return op->kind == DN_OP_CONV && moved ? 2 * (op->in + op->out) * samples (c, op)
-                                           : 0;
+/* Its activations are read and written once more each. */
+static void add_relayout (struct dn_work *work,
+                          const struct dn_setup *c,
+                          const struct dn_rates *r,
+                          const struct dn_op *op)
+{
+    double bytes = 2 * (op->in + op->out) * samples (c, op) * r->bytes;
+
+    if (op->kind != DN_OP_CONV || !is_moved (c, r, op))
+        return;
+    work->bytes += bytes;
+    work->memory_s += bytes / r->copy;
 }
 
 static double rate_of (const struct dn_rates *r, const struct dn_op *op)
@@ -257,7 +279,8 @@ static void set_product (struct dn_work *work,
     double rate = rate_of (r, op);
     double padded = padding (rows, columns, r->tile);
 
-    set_traffic (work, (elements + relayout (c, r, op)) * r->bytes, r->memory);
+    set_traffic (work, elements * r->bytes, r->memory);
+    add_relayout (work, c, r, op);
     work->flops = op->flops * samples (c, op);
     if (op->kind == DN_OP_CONV && op->batches > 1) {
         work->compute_s = work->flops / fmin (r->grouped * op->n, r->conv);

@@ -25,6 +25,7 @@ struct dn_rates {
     double memory;    /* byte/s */
     double light;     /* byte/s of operators without products */
     double light_launches;
+    double copy;   /* byte/s of long copies */
     double unpack; /* byte/s at which quantised weights are unpacked */
     double launch_s;
     double kernel_s;

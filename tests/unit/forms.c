@@ -4,6 +4,7 @@
  */
 #include "unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "graph/build.h"
@@ -105,6 +106,37 @@ static void steps_wait_for_one_another (void **state)
     assert_within (time.backward_weight_s, half.backward_weight_s, 0.1);
 }
 
+static double forward_of (const char *text, enum dn_op_kind kind)
+{
+    return time_of (text, kind).forward_s;
+}
+
+/* A100: matrix units for tf32 and fp16. */
+static void channels_first_are_moved_for_matrix_units (void **state)
+{
+    static const char *const nets[] = {"model=resnet50,batch=64",
+                                       "model=vgg16,batch=8"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (nets); i++) {
+        double times[3];
+        static const char *const layouts[] = {"", ",layout=nhwc", ",layout=nchw"};
+
+        for (int j = 0; j < 3; j++) {
+            char text[200];
+
+            snprintf (text, sizeof (text), "%s,precision=fp16%s", nets[i], layouts[j]);
+            times[j] = forward_of (text, DN_OP_CONV);
+        }
+        assert_near (times[0], times[1]);
+        assert_true (times[2] > 1.05 * times[1]);
+        assert_true (times[2] < 2 * times[1]);
+    }
+    assert_near (
+        forward_of ("model=resnet50,batch=64,layout=nchw,precision=fp32", DN_OP_CONV),
+        forward_of ("model=resnet50,batch=64,precision=fp32", DN_OP_CONV));
+}
+
 /* Is a convolution of images of 32 pixels a side computed as a product? */
 static bool is_direct (const struct dn_conv *conv, int n_dims)
 {
@@ -203,6 +235,8 @@ int main (void)
         TEST ("the steps of a recurrent layer wait for one another, its weights' "
               "gradient does not",
               steps_wait_for_one_another),
+        TEST ("images with their channels first are moved for matrix units",
+              channels_first_are_moved_for_matrix_units),
         TEST ("only plain convolutions of 3 x 3 are transformed",
               only_plain_kernels_of_three_are_transformed),
         TEST ("sums and poolings count every array once", every_array_is_counted_once),
