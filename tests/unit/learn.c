@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include "learn/evaluate.h"
+#include "learn/families.h"
 #include "scene.h"
 
 #define ROW_MAX (1024 * 1024)
@@ -202,6 +203,53 @@ static void rows_have_a_limit (void **state)
     free (whole);
     free (over);
     free (open);
+}
+
+/* Add the rows of a table of families. */
+static int add_families (struct dn_families *families,
+                         const char *text,
+                         struct dn_err *err)
+{
+    struct dn_table *table = dn_table_new (dn_families_add, families);
+    int rc = dn_table_feed (table, text, strlen (text), err);
+
+    if (rc == 0)
+        rc = dn_table_feed (table, "", 0, err);
+    dn_table_free (table);
+    return rc;
+}
+
+static void the_first_pattern_of_the_column_names_the_family (void **state)
+{
+    struct dn_families families = {.n = 0};
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (add_families (&families,
+                                    "column,pattern,family\n"
+                                    "source,lab/*,lab\n"
+                                    "group,resn*,resnet\n"
+                                    "group,resnet_odd,odd\n"
+                                    "group,*,=\n",
+                                    &err),
+                      0);
+    assert_string_equal (dn_family_of (&families, "source", "lab/x"), "lab");
+    assert_string_equal (dn_family_of (&families, "source", "resnet18"), "resnet18");
+    assert_string_equal (dn_family_of (&families, "group", "resnet_odd"), "resnet");
+    assert_string_equal (dn_family_of (&families, "group", "vgg11"), "vgg11");
+}
+
+static void a_family_without_a_name_is_refused (void **state)
+{
+    struct dn_families families = {.n = 0};
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (add_families (&families, "column,pattern\nsource,lab\n", &err),
+                      -1);
+    assert_string_equal (err.text,
+                         "line 2: 'family' must have 1 to 63 characters, not 0");
+    assert_int_equal (families.n, 0);
 }
 
 static void the_callback_ends_the_reading (void **state)
@@ -530,6 +578,9 @@ int main (void)
               a_file_that_is_no_table_is_refused_with_its_line),
         TEST ("columns have a limit", columns_have_a_limit),
         TEST ("rows have a limit", rows_have_a_limit),
+        TEST ("the first pattern of the column names the family",
+              the_first_pattern_of_the_column_names_the_family),
+        TEST ("a family without a name is refused", a_family_without_a_name_is_refused),
         TEST ("the callback ends the reading", the_callback_ends_the_reading),
         TEST ("missing columns are NULL, and empty cells are not",
               missing_columns_are_null_and_empty_cells_are_not),
