@@ -11,6 +11,7 @@
  *     estimate.c   names of an estimate's parts, cost and carbon
  *     habits.c     differences between frameworks, stacks and optimizers
  *     attend.c     which kernels run attention, and their work
+ *     stack.c      how well the code and the host of a run are tuned
  *     unused.c     keys that no estimate depends on
  *     collective.c rates of links, and the time of collectives
  *     setup.c      values that follow from a case: precision, copies, nodes

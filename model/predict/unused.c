@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "predict/stack.h"
 #include "predict/stages.h"
 
 static bool has_kind (const struct dn_graph *graph, enum dn_op_kind kind)
@@ -163,20 +164,9 @@ static bool is_described (const struct dn_case *c)
     return !c->graph->tuned;
 }
 
-/* Only matrix units need an order, and kernels of groups exist for both. */
 static bool is_layout_unread (const struct dn_case *c)
 {
-    enum dn_precision precision = dn_device_precision (c->device, c->spec->precision);
-    enum dn_precision rest = dn_precision_traits[precision].rest;
-    bool matrix;
-
-    dn_device_peak (
-        c->device, rest != DN_PRECISION_UNKNOWN ? rest : precision, &matrix);
-    for (int i = 0; matrix && i < c->graph->n_ops; i++)
-        if (c->graph->ops[i].kind == DN_OP_CONV && c->graph->ops[i].dims == 2
-            && c->graph->ops[i].batches <= 1)
-            return false;
-    return true;
+    return c->device && !dn_reads_layout (c);
 }
 
 /* The number of evaluations needs both keys. */
