@@ -94,6 +94,7 @@ struct dn_op {
     double value_dim; /* attention: features of a head's values */
     double window;    /* attention: keys that a query attends to; 0: all */
     int dims;         /* spatial ones of a convolution */
+    bool direct;      /* convolution: as a product, no transform makes it cheaper */
     bool first;       /* no gradient towards its input is computed */
     bool frozen;      /* nothing before it or in it learns: no backward pass */
     bool passed;      /* its weights get no gradient, what is before it does */

@@ -88,6 +88,19 @@ static bool divides (struct dn_build *build, double parts, double whole)
     return false;
 }
 
+/* Winograd's algorithm is for kernels of 3 x 3 that move by one (Lavin and Gray, arXiv
+ * 1509.09308; cuDNN: no dilation, no groups).
+ */
+static bool has_transform (const struct dn_conv *conv, int n_dims)
+{
+    if (n_dims != 2 || conv->groups > 1 || conv->dilation > 1)
+        return false;
+    for (int i = 0; i < n_dims; i++)
+        if (conv->kernel[i] != 3 || conv->stride[i] != 1)
+            return false;
+    return true;
+}
+
 void dn_build_conv_of (struct dn_build *build, const struct dn_conv *conv)
 {
     struct dn_shape *at = &build->at;
@@ -122,6 +135,7 @@ void dn_build_conv_of (struct dn_build *build, const struct dn_conv *conv)
     op.tensors = conv->bias ? 2 : 1;
     keep_input (&op, at);
     op.dims = at->n_dims;
+    op.direct = !has_transform (conv, at->n_dims);
     dn_build_op (build, &op);
     *at = out;
     renew (build);
@@ -175,6 +189,7 @@ void dn_build_conv_transpose (struct dn_build *build,
     }
     op.out = dn_shape_elements (at);
     op.dims = at->n_dims;
+    op.direct = true;
     dn_build_op (build, &op);
     renew (build);
 }

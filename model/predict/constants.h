@@ -35,10 +35,14 @@ struct dn_constants {
     double unpack;       /* share of the memory bandwidth that the unpacking of
                             quantised weights reaches */
     double launch_s;     /* host time of an operator in one direction */
-    double recurrence_s; /* per step of a recurrent layer */
-    double step_s;       /* fixed host time of a step */
-    double optimizer;    /* unfused optimizers: factor on the minimum traffic */
-    double optimizer_launches; /* and operators per parameter tensor */
+    /* Per step of a recurrent layer (recurrent.h) */
+    double recurrence_s;         /* forward */
+    double recurrence_backward;  /* factor on it */
+    double recurrence_small_s;   /* forward, of layers that one block computes */
+    double recurrence_feature_s; /* per feature that a product sums */
+    double step_s;               /* fixed host time of a step */
+    double optimizer;            /* unfused optimizers: factor on the minimum traffic */
+    double optimizer_launches;   /* and operators per parameter tensor */
     /* What a tuned container changes (stack=ngc) */
     double ngc_tensor;  /* factor on both matrix-unit efficiencies */
     double ngc_memory;  /* factor on eff_memory: fused element-wise kernels */

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "predict/stack.h"
 #include "predict/stages.h"
 
 static bool has_kind (const struct dn_graph *graph, enum dn_op_kind kind)
@@ -163,6 +164,11 @@ static bool is_described (const struct dn_case *c)
     return !c->graph->tuned;
 }
 
+static bool is_layout_unread (const struct dn_case *c)
+{
+    return c->device && !dn_reads_layout (c);
+}
+
 /* The number of evaluations needs both keys. */
 static bool is_evaluation_unread (const struct dn_case *c)
 {
@@ -185,7 +191,7 @@ static const struct rule {
     size_t offset; /* of the key */
     bool (*is_unread) (const struct dn_case *c);
 } rules[] = {
-    {offsetof (struct dn_spec, layout), always},
+    {offsetof (struct dn_spec, layout), is_layout_unread},
     {offsetof (struct dn_spec, sample_bytes), always},
     {offsetof (struct dn_spec, fused_optimizer), has_no_optimizer},
     {offsetof (struct dn_spec, lora), is_described},

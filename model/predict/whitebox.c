@@ -10,9 +10,7 @@
 #include "predict/stages.h"
 
 /* Spread of the time over the values of a key that the estimate does not depend on. The
- * larger of these effects are channels last in fp16 (up to 1.35 times as fast, by
- * PyTorch's memory format tutorial for ResNet-50) and checkpointing (4/3 of the time):
- * one standard deviation.
+ * largest of these effects is checkpointing (4/3 of the time): one standard deviation.
  */
 #define SIGMA_UNREAD 0.3
 

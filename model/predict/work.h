@@ -15,14 +15,17 @@ struct dn_attention_rates {
 
 /* Rates of one precision on one device, with the stack's factors. */
 struct dn_rates {
-    double bytes;   /* of an activation element */
-    double linear;  /* FLOP/s that matrix products with weights reach */
-    double batched; /* and those of two activations */
-    double conv;    /* FLOP/s that convolutions reach */
-    double grouped; /* FLOP/s that depthwise convolutions reach */
-    double memory;  /* byte/s */
-    double light;   /* byte/s of operators without products */
+    double bytes;     /* of an activation element */
+    double linear;    /* FLOP/s that matrix products with weights reach */
+    double batched;   /* and those of two activations */
+    double recurrent; /* and those of recurrent layers */
+    double conv;      /* FLOP/s that convolutions reach */
+    double direct;    /* and those that are computed as a product */
+    double grouped;   /* FLOP/s that depthwise convolutions reach */
+    double memory;    /* byte/s */
+    double light;     /* byte/s of operators without products */
     double light_launches;
+    double copy;   /* byte/s of long copies */
     double unpack; /* byte/s at which quantised weights are unpacked */
     double launch_s;
     double kernel_s;
