@@ -134,7 +134,8 @@ static int add_run (struct dn_evaluation *evaluation,
     const char *names[DN_N_GROUPINGS];
     char precision[DN_VALUE_MAX];
     struct dn_range step = estimate->step_s;
-    struct dn_range memory = estimate->gpu_mem;
+    struct dn_range memory = result->memory =
+        dn_estimate_memory (estimate, dn_run_memory_count (&run->run));
     /* In the units of the table. Power has no predicted bound. */
     const double predicted[DN_N_METRICS] = {
         step.p50 * 1000, memory.p50 / DN_GIB, estimate->power_w};

@@ -70,6 +70,7 @@ struct dn_row_result {
     bool predicted;
     char reason[DN_ERR_TEXT_MAX]; /* why there is no prediction */
     struct dn_estimate estimate;
+    struct dn_range memory;        /* counted as the row counts it (mem_metric) */
     double measured[DN_N_METRICS]; /* in the units of the table; 0: not measured */
     bool grouped[DN_N_GROUPINGS];  /* the row is in a group of this kind */
 };

@@ -102,6 +102,7 @@ struct dn_op {
     bool expert;      /* of an expert: expert parallelism splits it */
     bool block;       /* of the repeated blocks (graph.block_layers) */
     bool single;      /* in single precision, whatever the network's: losses, powers */
+    bool wide;        /* torch.amp computes it in single precision, and keeps that */
     bool causal;      /* attention: a query attends to earlier keys only */
     bool masked;      /* attention: a mask is added to the scores */
     bool dropout;     /* attention: of the probabilities */
@@ -161,6 +162,9 @@ void dn_graph_freeze (struct dn_graph *graph, double share);
 int dn_graph_check (const struct dn_graph *graph,
                     const struct dn_spec *spec,
                     struct dn_err *err);
+
+/* Is there an operator of that kind? */
+bool dn_graph_has (const struct dn_graph *graph, enum dn_op_kind kind);
 
 /* Does the operator compute no gradient of its weights? */
 bool dn_op_is_frozen (const struct dn_op *op);

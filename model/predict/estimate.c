@@ -32,6 +32,18 @@ const struct dn_names dn_stage_names = DN_NAMES (stage_text, DN_N_STAGES);
 const struct dn_names dn_memory_class_names =
     DN_NAMES (memory_text, DN_N_MEMORY_CLASSES);
 
+struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
+                                    enum dn_memory_count count)
+{
+    struct dn_range memory = estimate->gpu_mem;
+
+    if (count >= DN_MEMORY_RESERVED)
+        memory.p50 -= estimate->memory[DN_MEMORY_CONTEXT];
+    if (count >= DN_MEMORY_ALLOCATED)
+        memory.p50 -= estimate->memory[DN_MEMORY_SLACK];
+    return memory;
+}
+
 double dn_estimate_cost (const struct dn_estimate *estimate,
                          int64_t n_gpus,
                          double cost_per_hour)

@@ -75,6 +75,15 @@ enum dn_memory_class {
 
 extern const struct dn_names dn_memory_class_names;
 
+/* What a figure of GPU memory counts. PyTorch reports the latter two
+ * (max_memory_reserved, max_memory_allocated), nvidia-smi the first.
+ */
+enum dn_memory_count {
+    DN_MEMORY_OF_DEVICE, /* all that is in use */
+    DN_MEMORY_RESERVED,  /* without the context */
+    DN_MEMORY_ALLOCATED  /* and without what the allocator holds ready */
+};
+
 struct dn_estimate {
     const struct dn_device *device;
     bool supported;         /* the device can run this precision */
@@ -97,6 +106,10 @@ struct dn_estimate {
     struct dn_keyset unread; /* given keys that the estimate does not depend on */
     double site;             /* factor on it from the site's own runs, 1 without any */
 };
+
+/* The GPU's memory, counted so. */
+struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
+                                    enum dn_memory_count count);
 
 /* Cost of the run at 'cost_per_hour' per device, or -1 when its time is unknown. */
 double dn_estimate_cost (const struct dn_estimate *estimate,
