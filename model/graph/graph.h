@@ -128,6 +128,7 @@ struct dn_graph {
     struct dn_keyset unread; /* keys that were given but have no effect */
     struct dn_keyset read;   /* keys of the network that its builder reads */
     double padding;          /* of a batch to its longest sample: padded over real; 1 */
+    double longest;          /* of the longest batch, which sets the memory; 0: that */
     bool tuned;              /* what learns follows from lora=, quant=, frozen= */
     bool whole_step; /* the operators are those of a whole training step: nothing is
                         added for its backward pass or optimizer */

@@ -35,8 +35,9 @@ struct keeping {
     bool again;   /* scores are computed again: the same bytes */
     bool outputs; /* every operator's output is kept, not what its derivative needs */
     bool convolutions;
+    bool images;   /* convolutions over more than one dimension */
     bool composed; /* of single kernels, each of which keeps its operands */
-    bool amp; /* torch.amp decides on the precision of each operator */
+    bool amp;      /* torch.amp decides on the precision of each operator */
 };
 
 /* Networks were composed of single kernels in TensorFlow, and in PyTorch until it had
@@ -50,9 +51,9 @@ static bool is_composed (const struct dn_setup *c)
            && c->spec->since != DN_UNSET && c->spec->since <= YEAR_COMPOSED;
 }
 
-/* Mixed precision is that of torch.amp, unless the whole network is halved: by apex (O2)
- * in NVIDIA's examples, ZeRO, FSDP and Megatron-LM. Compiled code computes in single
- * precision, and keeps what it was given.
+/* Mixed precision is that of torch.amp, unless the whole network is halved: by apex
+ * (O2) in NVIDIA's examples, ZeRO, FSDP and Megatron-LM. Compiled code computes in
+ * single precision, and keeps what it was given.
  */
 static bool runs_amp (const struct dn_setup *c)
 {
@@ -67,6 +68,8 @@ static struct keeping find_keeping (const struct dn_setup *c)
     struct keeping keeping = {.outputs = false};
 
     keeping.convolutions = dn_graph_has (c->graph, DN_OP_CONV);
+    for (int i = 0; i < c->graph->n_ops; i++)
+        keeping.images = keeping.images || c->graph->ops[i].dims > 1;
     keeping.again = c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE;
     keeping.outputs =
         dn_has_habit (c, DN_HABIT_OUTPUTS) && !keeping.convolutions && !compiled;
@@ -186,6 +189,12 @@ static double in_flight (const struct dn_setup *c)
     return fmin (most, (double) c->spec->grad_accum);
 }
 
+/* Samples of the longest batch, as long as the others: it sets the peak of the run. */
+static double largest_batch (const struct dn_setup *c)
+{
+    return c->padded * fmax (c->graph->longest / c->graph->padding, 1);
+}
+
 /* Bytes that one micro-batch keeps for the backward pass, of all stages. */
 struct saved {
     double blocks;
@@ -204,7 +213,7 @@ static struct saved find_saved (const struct dn_setup *c, const struct keeping *
     bool backward = false;
 
     for (int i = 0; i < graph->n_ops; i++) {
-        double bytes = saved_bytes (c, keeping, i) * c->padded;
+        double bytes = saved_bytes (c, keeping, i) * largest_batch (c);
 
         backward = backward || (graph->ops[i].block && !graph->ops[i].frozen);
         if (graph->ops[i].block)
@@ -215,7 +224,7 @@ static struct saved find_saved (const struct dn_setup *c, const struct keeping *
     if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1 && backward) {
         saved.inside = saved.blocks / layers;
         saved.blocks = graph->block_boundary * c->traits->activation * layers
-                       * c->padded / c->norm_split;
+                       * largest_batch (c) / c->norm_split;
     }
     return saved;
 }
@@ -288,7 +297,7 @@ static double transient_bytes (const struct dn_setup *c)
         if (op->frozen_bytes > 0 && op->frozen_bytes < op->weights * element)
             unpacked = fmax (unpacked, op->weights * element);
     }
-    return ((largest + loss) * c->padded + unpacked) / (double) c->spec->tp;
+    return ((largest + loss) * largest_batch (c) + unpacked) / (double) c->spec->tp;
 }
 
 /* Convolutions over more than one position transform their input and output (Winograd,
@@ -307,7 +316,7 @@ static double workspace_bytes (const struct dn_setup *c)
         if (op->kind == DN_OP_CONV && op->n > 1 && window > 1.01)
             largest = fmax (largest, op->in + op->out);
     }
-    return c->constants->workspace * largest * c->traits->activation * c->padded
+    return c->constants->workspace * largest * c->traits->activation * largest_batch (c)
            / (double) c->spec->tp;
 }
 
@@ -447,16 +456,19 @@ static double parameter_bytes (const struct dn_setup *c,
 }
 
 /* PyTorch's FSDP gathers the whole network on a device to write a checkpoint of all
- * ranks (FULL_STATE_DICT), beside its shards: the temporaries of a step's end are these.
+ * ranks (FULL_STATE_DICT, its default), beside its shards: the temporaries of a step's
+ * end are these. Runs of several nodes, and those whose network is larger than the room
+ * of a device, write shards.
  */
-static double written_bytes (const struct dn_setup *c)
+static double written_bytes (const struct dn_setup *c, double room)
 {
-    const struct dn_precision_traits *bytes = c->traits;
+    double written = dn_own_params (c) * c->traits->weights + c->dense.frozen_bytes
+                     + c->in_experts.frozen_bytes;
 
-    if (c->parallel != DN_PARALLEL_FSDP || !dn_has_habit (c, DN_HABIT_TORCH))
+    if (c->parallel < DN_PARALLEL_FSDP || c->nodes > 1
+        || !dn_has_habit (c, DN_HABIT_TORCH) || written > room)
         return 0;
-    return dn_own_params (c) * bytes->weights + c->dense.frozen_bytes
-           + c->in_experts.frozen_bytes;
+    return written;
 }
 
 /* TensorFlow's graph holds all gradients until their common norm is known, and then a
@@ -497,7 +509,7 @@ static void join_peaks (const struct dn_setup *c,
         late += memory[DN_MEMORY_GRADIENTS];
     if (c->parallel < DN_PARALLEL_ZERO3)
         late += memory[DN_MEMORY_BUCKETS];
-    temporaries = fmax (temporaries, written_bytes (c) - late);
+    temporaries = fmax (temporaries, written_bytes (c, room) - late);
     if (activations + workspace - late < temporaries) {
         memory[DN_MEMORY_ACTIVATIONS] = 0;
         memory[DN_MEMORY_WORKSPACE] = temporaries;
@@ -544,25 +556,39 @@ static bool has_loops (const struct dn_graph *graph)
     return false;
 }
 
-/* Spread of the error: code without convolutions differs in what it keeps. No
- * measurements exist of networks without a name, nor of split ones.
- */
-static double memory_sigma (const struct dn_setup *c, const struct keeping *keeping)
+static bool is_split (const struct dn_setup *c)
 {
-    const struct dn_constants *k = c->constants;
-    double sigma = keeping->convolutions ? k->sigma_memory
-                   : keeping->outputs    ? k->sigma_memory_eager
-                                         : k->sigma_memory_other;
-    double added = k->sigma_memory_other * k->sigma_memory_other;
-    double variance = sigma * sigma;
+    return c->model_parallel > 1 || c->context > 1 || c->experts > 1
+           || c->parallel >= DN_PARALLEL_ZERO1 || stores_activations (c)
+           || dn_is_offloaded (c);
+}
 
-    if (c->spec->model[0] == '\0' || has_loops (c->graph))
-        variance += added;
-    if (c->model_parallel > 1 || c->context > 1 || c->experts > 1
-        || c->parallel >= DN_PARALLEL_ZERO1 || stores_activations (c)
-        || dn_is_offloaded (c))
-        variance += added;
-    return sqrt (variance);
+static bool is_dense (const struct dn_graph *graph)
+{
+    return dn_graph_has (graph, DN_OP_LINEAR) && !dn_graph_has (graph, DN_OP_RNN)
+           && !dn_graph_has (graph, DN_OP_EMBEDDING)
+           && !dn_graph_has (graph, DN_OP_MATMUL) && !dn_graph_has (graph, DN_OP_COPY);
+}
+
+static enum dn_memory_kind memory_kind (const struct dn_setup *c,
+                                        const struct keeping *keeping)
+{
+    const struct dn_graph *graph = c->graph;
+    bool attention = dn_graph_has (graph, DN_OP_ATTENTION);
+
+    if (c->spec->model[0] == '\0')
+        return DN_MEMORY_KIND_OTHER;
+    if (is_split (c))
+        return DN_MEMORY_KIND_SPLIT;
+    if (has_loops (graph))
+        return DN_MEMORY_KIND_DETECTORS;
+    if (keeping->outputs)
+        return DN_MEMORY_KIND_TUNED;
+    if (attention)
+        return DN_MEMORY_KIND_ATTENTION;
+    if (keeping->images)
+        return DN_MEMORY_KIND_IMAGES;
+    return is_dense (graph) ? DN_MEMORY_KIND_DENSE : DN_MEMORY_KIND_OTHER;
 }
 
 void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
@@ -580,7 +606,8 @@ void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
     memory[DN_MEMORY_SLACK] = k->slack * allocated;
     estimate->gpu_mem.p50 =
         allocated + memory[DN_MEMORY_SLACK] + memory[DN_MEMORY_CONTEXT];
-    estimate->gpu_mem.sigma = memory_sigma (c, &keeping);
+    estimate->memory_kind = memory_kind (c, &keeping);
+    estimate->gpu_mem.sigma = k->sigma_memory[estimate->memory_kind];
     estimate->host_mem = host_bytes (c);
 }
 
