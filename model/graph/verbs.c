@@ -228,7 +228,8 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
                        .in = elements,
                        .out = elements,
                        .params = tensors * build->at.channels,
-                       .tensors = tensors};
+                       .tensors = tensors,
+                       .wide = norm != DN_NORM_BATCH};
 
     if (build->fixed_norm && norm == DN_NORM_BATCH) {
         add_fixed_norm (build);
@@ -249,14 +250,17 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
 
 /* The rest of 0.5 x (1 + tanh (sqrt (2 / pi) (x + 0.044715 x^3))), kernel by kernel: of
  * eight in all, three keep one more operand. Of the three of x sigmoid (1.702 x) one
- * does, of the five of 0.5 x (1 + erf (x / sqrt (2))) two.
+ * does, of the five of 0.5 x (1 + erf (x / sqrt (2))) two. A power, and what follows it
+ * up to the product with x, is in single precision under torch.amp.
  */
 static void add_gelu_parts (struct dn_build *build,
                             double elements,
                             double n,
-                            double kept)
+                            double kept,
+                            bool wide)
 {
     struct dn_op op = {.kind = DN_OP_ACTIVATION,
+                       .wide = wide,
                        .repeat = n,
                        .in = elements,
                        .out = elements,
@@ -275,11 +279,11 @@ void dn_build_activation (struct dn_build *build, enum dn_activation activation)
         dn_build_op (build, &op);
         renew (build);
         if (activation == DN_ACTIVATION_GELU_TANH)
-            add_gelu_parts (build, elements, 7, 3);
+            add_gelu_parts (build, elements, 7, 3, true);
         if (activation == DN_ACTIVATION_GELU_QUICK)
-            add_gelu_parts (build, elements, 2, 1);
+            add_gelu_parts (build, elements, 2, 1, false);
         if (activation == DN_ACTIVATION_GELU_ERF)
-            add_gelu_parts (build, elements, 4, 2);
+            add_gelu_parts (build, elements, 4, 2, false);
         return;
     }
     op.saved = elements;

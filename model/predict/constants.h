@@ -12,6 +12,20 @@
 
 #include "base/text.h"
 
+/* How well the memory of a run is known: kinds that measured runs tell apart. */
+enum dn_memory_kind {
+    DN_MEMORY_KIND_IMAGES,    /* convolutions */
+    DN_MEMORY_KIND_DENSE,     /* linear layers alone */
+    DN_MEMORY_KIND_DETECTORS, /* shapes change with every sample */
+    DN_MEMORY_KIND_ATTENTION,
+    DN_MEMORY_KIND_TUNED, /* NVIDIA's examples, without convolutions */
+    DN_MEMORY_KIND_SPLIT, /* networks or their state over devices, or on the host */
+    DN_MEMORY_KIND_OTHER, /* recurrent ones, tables, graphs, networks without a name */
+    DN_N_MEMORY_KINDS
+};
+
+extern const struct dn_names dn_memory_kind_names;
+
 struct dn_constants {
     /* Time of one kernel: flops / (peak * eff) * padding^tile
      * + bytes / (bandwidth * eff_memory) + kernel_s */
@@ -143,11 +157,9 @@ struct dn_constants {
     double sigma_step;    /* of a model that was left out of the fit, every key given */
     double sigma_assumed; /* variance added per important key that is missing: its
                              square */
-    double sigma_precision;    /* the same for the precision */
-    double sigma_parallel;     /* the same for tensor and pipeline parallelism */
-    double sigma_memory;       /* of networks with convolutions */
-    double sigma_memory_other; /* of others; added where nothing was measured */
-    double sigma_memory_eager; /* of others in a tuned container (stack=ngc) */
+    double sigma_precision; /* the same for the precision */
+    double sigma_parallel;  /* the same for tensor and pipeline parallelism */
+    double sigma_memory[DN_N_MEMORY_KINDS];
 };
 
 extern const struct dn_constants dn_constants_default;

@@ -19,6 +19,9 @@
  */
 #define PADDING 1.27
 
+/* Tokens of the longest sample (DeepLearningExamples, --train-max-length). */
+#define LONGEST 50
+
 struct gnmt {
     struct dn_zoo_entry entry;
     double layers;
@@ -125,6 +128,7 @@ static void build_gnmt (struct dn_build *build, const void *data)
     dn_build_tokens (build, DN_WANT (build, tgt_len, row->target));
     dn_build_embedding_tied (build, hidden);
     add_decoder (build, &memory, layers, hidden);
+    build->graph.longest = fmax (LONGEST / memory.dim[0], 1);
     dn_build_linear (build, vocab, true);
     dn_build_loss (build);
 }
