@@ -257,6 +257,30 @@ static void power_lies_between_floor_and_limit (void **state)
     }
 }
 
+static void a_recurrent_layer_draws_less_than_other_layers (void **state)
+{
+    struct dn_estimate speech =
+        estimate ("model=deepspeech2,batch=64,precision=fp32", V100);
+    struct dn_estimate images =
+        estimate ("model=resnet50,batch=64,precision=fp32", V100);
+
+    (void) state;
+    /* energy_3.csv and energy.csv: 191 and 223 W of a V100's 250 */
+    assert_true (speech.power_w < 0.92 * images.power_w);
+    assert_true (speech.power_w > 0.6 * images.power_w);
+}
+
+static void the_bound_of_the_power_ends_at_the_limit (void **state)
+{
+    struct dn_estimate waiting = estimate ("model=ncf,batch=64,precision=fp32", V100);
+    struct dn_estimate limited =
+        estimate ("model=bert_base,batch=32,precision=fp32,power_limit=150", V100);
+
+    (void) state;
+    assert_true (waiting.power_w_p95 > 1.2 * waiting.power_w);
+    assert_near (limited.power_w_p95, 150);
+}
+
 static void a_lower_power_limit_slows_kernels (void **state)
 {
     struct run run = run_of ("model=resnet50,batch=64", V100);
@@ -387,6 +411,10 @@ int main (void)
         TEST ("no batch fits a network that does not fit",
               no_batch_fits_a_network_that_does_not),
         TEST ("power lies between floor and limit", power_lies_between_floor_and_limit),
+        TEST ("a recurrent layer draws less than other layers",
+              a_recurrent_layer_draws_less_than_other_layers),
+        TEST ("the bound of the power ends at the limit",
+              the_bound_of_the_power_ends_at_the_limit),
         TEST ("a lower power limit slows kernels", a_lower_power_limit_slows_kernels),
         TEST ("throughput rises with CPUs and levels off",
               throughput_rises_with_cpus_and_levels_off),
