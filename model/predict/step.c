@@ -371,7 +371,10 @@ void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
     struct dn_rates r;
     struct pass pass;
     double *stage = estimate->stage_s;
-    double fixed = k->step_s * (dn_has_habit (c, DN_HABIT_TUNED) ? k->ngc_step : 1);
+    double fixed =
+        c->device->compiled
+            ? 0
+            : k->step_s * (dn_has_habit (c, DN_HABIT_TUNED) ? k->ngc_step : 1);
     double optimizer_s;
     double compute;
 

@@ -102,6 +102,25 @@ double dn_bandwidth (const struct dn_setup *c)
                : c->device->bandwidth;
 }
 
+/* A device whose compiler puts the whole step into one program. "All kernels are
+ * offloaded before execution, so this overhead is negligible" (Xie et al., USENIX ATC
+ * 2024, 4.3.2). What was measured on it needs no efficiency of GPUs, whose kernels wait
+ * for their memory: the roofline of these devices has a second level, on the chip (5.2
+ * there). Their convolutions are products as well.
+ */
+static void compile_step (const struct dn_setup *c, struct dn_rates *r)
+{
+    double linear = dn_device_rate (c->device, DN_RATE_LINEAR, c->precision);
+    double conv = dn_device_rate (c->device, DN_RATE_CONV, rest_precision (c));
+
+    r->launch_s = 0;
+    r->kernel_s = 0;
+    if (linear > 0)
+        r->linear = r->batched = r->conv = linear;
+    if (conv > 0)
+        r->conv = conv;
+}
+
 void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
@@ -113,6 +132,8 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     *r = (struct dn_rates){.bytes = c->traits->activation,
                            .launch_s = k->launch_s,
                            .kernel_s = k->kernel_s,
+                           .chip_bytes = device->chip_bw > 0 ? device->l2 : 0,
+                           .chip = device->chip_bw,
                            .slowdown =
                                dn_power_slowdown (k, device, c->spec->power_limit)};
     rest = dn_device_peak (device, rest_precision (c), &r->tensor);
@@ -152,6 +173,10 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->kernel_s *= k->ngc_launch;
     }
     take_measured (c, r);
+    if (device->compiled)
+        compile_step (c, r);
+    if (device->sustained > 0)
+        r->slowdown /= device->sustained;
     set_attention_rates (c, r, rest);
 }
 
@@ -190,8 +215,13 @@ static void scale (struct dn_work *work, double factor)
     work->bytes *= factor;
 }
 
-static void set_traffic (struct dn_work *work, double bytes, double rate)
+static void set_traffic (struct dn_work *work,
+                         const struct dn_rates *r,
+                         double bytes,
+                         double rate)
 {
+    if (r->chip > 0)
+        rate = bytes <= r->chip_bytes ? r->chip : fmin (rate, r->chip);
     work->memory_s = bytes / rate;
     work->bytes = bytes;
 }
@@ -249,7 +279,7 @@ static void set_product (struct dn_work *work,
                                              : r->linear;
     double padded = padding (rows, columns, r->tile);
 
-    set_traffic (work, (elements + relayout (c, r, op)) * r->bytes, r->memory);
+    set_traffic (work, r, (elements + relayout (c, r, op)) * r->bytes, r->memory);
     work->flops = op->flops * samples (c, op);
     if (op->kind == DN_OP_CONV && op->batches > 1) {
         work->compute_s = work->flops / fmin (r->grouped * op->n, r->conv);
@@ -311,8 +341,8 @@ static void light_work (const struct dn_setup *c,
         forward += CAST_PASSES;
         backward += CAST_PASSES;
     }
-    set_traffic (&work[DN_FORWARD], forward * elements * element, r->light);
-    set_traffic (&work[DN_DATA], backward * elements * element, r->light);
+    set_traffic (&work[DN_FORWARD], r, forward * elements * element, r->light);
+    set_traffic (&work[DN_DATA], r, backward * elements * element, r->light);
     work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = wait_time (c, op);
 }
 
@@ -405,7 +435,8 @@ static void find_layer (const struct dn_setup *c,
                      op->n,
                      product_elements (c, r, op, DN_WEIGHT));
     else if (weight && op->params > 0)
-        set_traffic (&work[DN_WEIGHT], op->out * samples (c, op) * r->bytes, r->memory);
+        set_traffic (
+            &work[DN_WEIGHT], r, op->out * samples (c, op) * r->bytes, r->memory);
     if (!is_quantised (op))
         return;
     add_unpacking (&work[DN_FORWARD], r, op);
@@ -430,7 +461,7 @@ static void set_attention (struct dn_work *work,
     const struct dn_attention_rates *rates = flash ? &r->flash : &r->fused;
     double elements = (op->in + op->out) * (backward ? 2 : 1) * samples (c, op);
 
-    set_traffic (work, elements * r->bytes, r->memory);
+    set_traffic (work, r, elements * r->bytes, r->memory);
     work->flops = op->flops * samples (c, op) * (backward ? ATTENTION_BACKWARD : 1);
     work->compute_s = work->flops / (backward ? rates->backward : rates->forward);
 }
@@ -468,9 +499,10 @@ static void find_work (const struct dn_setup *c,
             set_attention (&work[DN_DATA], c, r, op, true);
         break;
     case DN_OP_EMBEDDING: /* gather; scatter, into a dense gradient or row by row */
-        set_traffic (&work[DN_FORWARD], 2 * out * r->bytes, r->memory);
+        set_traffic (&work[DN_FORWARD], r, 2 * out * r->bytes, r->memory);
         if (weight)
             set_traffic (&work[DN_WEIGHT],
+                         r,
                          work[DN_FORWARD].bytes
                              + (dn_is_sparse (op) ? 0 : op->params * 4),
                          r->memory);

@@ -307,6 +307,48 @@ static void a_lower_power_limit_slows_kernels (void **state)
     run_free (&run);
 }
 
+static void a_compiled_step_waits_for_no_host (void **state)
+{
+    struct run run = run_of ("model=mobilenet_v2,batch=8,precision=fp16", A100);
+    struct dn_device device = *run.device;
+    struct dn_case c = {&run.site->constants, &run.spec, &run.graph, &device, 0};
+    struct dn_estimate launched;
+    struct dn_estimate compiled;
+    struct dn_estimate shared;
+
+    (void) state;
+    dn_whitebox (&c, &launched);
+    device.compiled = 1;
+    dn_whitebox (&c, &compiled);
+    assert_near (compiled.stage_s[DN_STAGE_HOST], 0);
+    assert_true (compiled.step_s.p50 < launched.step_s.p50 / 4);
+    device.sustained = 0.5;
+    dn_whitebox (&c, &shared);
+    assert_near (shared.stage_s[DN_STAGE_FORWARD],
+                 2 * compiled.stage_s[DN_STAGE_FORWARD]);
+    run_free (&run);
+}
+
+static void data_on_the_chip_move_at_its_rate (void **state)
+{
+    struct run run = run_of ("model=resnet50,batch=8,precision=fp16", A100);
+    struct dn_device device = *run.device;
+    struct dn_case c = {&run.site->constants, &run.spec, &run.graph, &device, 0};
+    struct dn_estimate off;
+    struct dn_estimate on;
+    struct dn_estimate small;
+
+    (void) state;
+    dn_whitebox (&c, &off);
+    device.chip_bw = 100 * device.bandwidth;
+    dn_whitebox (&c, &on);
+    device.l2 = 1;
+    dn_whitebox (&c, &small);
+    assert_true (on.stage_s[DN_STAGE_FORWARD] < off.stage_s[DN_STAGE_FORWARD]);
+    assert_near (small.stage_s[DN_STAGE_FORWARD], off.stage_s[DN_STAGE_FORWARD]);
+    run_free (&run);
+}
+
 static void throughput_rises_with_cpus_and_levels_off (void **state)
 {
     /* msr-fiddle/synergy: AlexNet on a V100, relative to 3 cores per GPU. */
@@ -416,6 +458,8 @@ int main (void)
         TEST ("the bound of the power ends at the limit",
               the_bound_of_the_power_ends_at_the_limit),
         TEST ("a lower power limit slows kernels", a_lower_power_limit_slows_kernels),
+        TEST ("a compiled step waits for no host", a_compiled_step_waits_for_no_host),
+        TEST ("data on the chip move at its rate", data_on_the_chip_move_at_its_rate),
         TEST ("throughput rises with CPUs and levels off",
               throughput_rises_with_cpus_and_levels_off),
         TEST ("crowded workers deliver less", crowded_workers_deliver_less),
