@@ -1,4 +1,4 @@
-/* power.c - mean power of a board, and the slow-down by a limit
+/* power.c - mean power of a board
  *
  * A board that works all the time draws what its chip needs up to its limit; one that
  * waits for the host draws a floor. The floor is high where the memory is on the board
@@ -6,9 +6,9 @@
  * device. The load of the kernels matters little: ResNet-50 and BERT differ by 3 % on
  * one board, batch 8 and batch 360 by 2 %. The share of time in which kernels run
  * matters, and it follows from the step's stages: a device that waits for the host, the
- * loader or other devices draws the floor. So does the share of the multiprocessors that
- * have work, which only recurrent layers leave idle for long. An energy per FLOP and per byte (Choi
- * et al., IPDPS 2013) did no better on these rows.
+ * loader or other devices draws the floor. So does the share of the multiprocessors
+ * that have work, which only recurrent layers leave idle for long. An energy per FLOP
+ * and per byte (Choi et al., IPDPS 2013) did no better on these rows.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -40,42 +40,6 @@ static double floor_power (const struct dn_constants *k, const struct dn_device 
     return fmin (fmax (watts, device->idle_w), device->tdp_w);
 }
 
-/* Power of a device that computes all the time with this share of its arithmetic: the
- * demand of the chip, regulated to the limit. The transition is smooth, since the
- * demand varies within a step.
- */
-static double full_power (const struct dn_constants *k,
-                          const struct dn_device *device,
-                          double intensity,
-                          double limit)
-{
-    const double sharpness = 6;
-    bool old = device->arch == DN_ARCH_KEPLER || device->arch == DN_ARCH_PASCAL;
-    double demand = device->tdp_w * (k->power_traffic + k->power_work * intensity)
-                    * (old ? k->power_old : 1);
-    double regulated = limit * k->power_regulated;
-
-    if (demand <= 0 || regulated <= 0)
-        return 0;
-    return demand / pow (1 + pow (demand / regulated, sharpness), 1 / sharpness);
-}
-
-double dn_power_slowdown (const struct dn_constants *constants,
-                          const struct dn_device *device,
-                          int64_t power_limit)
-{
-    const double usual = 0.6; /* share of the arithmetic that training reaches */
-    double lack;
-
-    if (power_limit <= 0 || (double) power_limit >= device->tdp_w)
-        return 1;
-    lack = full_power (constants, device, usual, device->tdp_w)
-               / full_power (constants, device, usual, (double) power_limit)
-           - 1;
-    return 1 + constants->power_slow * lack
-           + constants->power_slow_deep * lack * lack * lack;
-}
-
 /* Share of the multiprocessors that one time step of a recurrent layer keeps busy. Its
  * product has few rows, those of the batch, and the next one waits for it: the last
  * wave of tiles is never full. Those without a tile draw little.
@@ -92,7 +56,7 @@ static double filled (const struct dn_setup *c, const struct dn_op *op)
 
 /* The device's seconds of one pass that the stages count as work but draw little. */
 struct hollow {
-    double waits;   /* the minimum time of kernels, and waits of one for another */
+    double waits;    /* the minimum time of kernels, and waits of one for another */
     double unfilled; /* seconds of work times the share that stands idle meanwhile */
 };
 
@@ -109,8 +73,8 @@ static void add_recurrence (const struct dn_setup *c,
         const struct dn_work *work = &turn.work[d];
 
         hollow->waits += rates.slowdown * work->wait_s;
-        hollow->unfilled += rates.slowdown * (work->compute_s + work->memory_s)
-                            * (1 - filled (c, op));
+        hollow->unfilled +=
+            rates.slowdown * (work->compute_s + work->memory_s) * (1 - filled (c, op));
     }
 }
 
@@ -170,7 +134,7 @@ static double mean_power (const struct dn_setup *c,
         1 - exp (-pow (work / estimate->step_s.p50 / k->power_half, k->power_steep));
 
     return fmin (floor
-                     + fmax (full_power (k, c->device, intensity, limit) - floor, 0)
+                     + fmax (dn_full_power (k, c->device, intensity, limit) - floor, 0)
                            * share * drawn,
                  limit);
 }
@@ -182,9 +146,9 @@ void dn_whitebox_power (const struct dn_setup *c, struct dn_estimate *estimate)
     if (c->spec->power_limit > 0)
         limit = fmin (limit, (double) c->spec->power_limit);
     estimate->power_w = mean_power (c, estimate, limit);
-    estimate->power_w_p95 = fmin (
-        dn_range_at ((struct dn_range){.p50 = estimate->power_w,
-                                       .sigma = c->constants->sigma_power},
-                     0.95),
-        limit);
+    estimate->power_w_p95 =
+        fmin (dn_range_at ((struct dn_range){.p50 = estimate->power_w,
+                                             .sigma = c->constants->sigma_power},
+                           0.95),
+              limit);
 }
