@@ -331,7 +331,7 @@ static void a_compiled_step_waits_for_no_host (void **state)
 
 static void data_on_the_chip_move_at_its_rate (void **state)
 {
-    struct run run = run_of ("model=resnet50,batch=8,precision=fp16", A100);
+    struct run run = run_of ("model=resnet50,batch=128,precision=fp16", A100);
     struct dn_device device = *run.device;
     struct dn_case c = {&run.site->constants, &run.spec, &run.graph, &device, 0};
     struct dn_estimate off;
@@ -341,6 +341,7 @@ static void data_on_the_chip_move_at_its_rate (void **state)
     (void) state;
     dn_whitebox (&c, &off);
     device.chip_bw = 100 * device.bandwidth;
+    device.l2 = 1e12;
     dn_whitebox (&c, &on);
     device.l2 = 1;
     dn_whitebox (&c, &small);
