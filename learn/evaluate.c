@@ -137,13 +137,13 @@ static int add_run (struct dn_evaluation *evaluation,
     struct dn_range step = estimate->step_s;
     struct dn_range memory = result->memory =
         dn_estimate_memory (estimate, dn_run_memory_count (&run->run));
-    /* In the units of the table. Power has no predicted bound. */
+    /* In the units of the table. Power has one bound. */
     const double predicted[DN_N_METRICS] = {
         step.p50 * 1000, memory.p50 / DN_GIB, estimate->power_w};
     const double bounds[DN_N_METRICS][DN_N_BOUNDS] = {
         {dn_range_at (step, 0.95) * 1000, dn_range_at (step, 0.99) * 1000},
         {dn_range_at (memory, 0.95) / DN_GIB, dn_range_at (memory, 0.99) / DN_GIB},
-        {NAN, NAN}};
+        {estimate->power_w_p95, NAN}};
 
     name_groups (run, precision, names);
     for (int i = 0; i < DN_N_GROUPINGS; i++)

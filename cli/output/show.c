@@ -195,6 +195,7 @@ struct json_object *dn_show_run_json (const struct dn_forecast *run,
     dn_json_add_real (json, "host_mem_bytes", known ? ceil (estimate->host_mem) : -1);
     dn_json_add_count (json, "cpus", known ? all_cpus (estimate, spec) : -1);
     dn_json_add_real (json, "power_w", known ? estimate->power_w : -1);
+    dn_json_add_real (json, "power_w_p95", known ? estimate->power_w_p95 : -1);
     dn_json_add_real (json, "energy_j", known ? estimate->energy_j : -1);
     add_money (json, run, spec);
     dn_json_add_real (json, "confidence", known ? estimate->confidence : 0);

@@ -149,6 +149,7 @@ struct dn_constants {
     double power_steep;     /* and how steep the rise is */
     double power_slow;      /* slow-down per relative shortage of power ... */
     double power_slow_deep; /* ... and per the cube of it */
+    double sigma_power;     /* spread of ln (measured / predicted) power */
     /* The run around the steps */
     double start_s;    /* start-up: imports, container, first batches */
     double epoch_s;    /* per epoch: loaders restarted, checkpoint written */

@@ -99,6 +99,7 @@ struct dn_estimate {
     double host_mem;      /* bytes per node */
     int64_t cpus_per_gpu; /* minimum that does not slow the step; DN_UNSET unknown */
     double power_w;       /* mean board power */
+    double power_w_p95;   /* which it stays below in 95 of 100 runs */
     double energy_j;      /* in that time, all devices; -1 when unknown */
     double samples_per_s; /* of the whole job */
     double confidence;    /* 0..1 */

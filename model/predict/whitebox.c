@@ -65,6 +65,7 @@ static void fill_power (const struct dn_setup *setup, struct dn_estimate *estima
     dn_whitebox_step (&other, &by_sheet);
     dn_whitebox_power (&other, &by_sheet);
     estimate->power_w = by_sheet.power_w;
+    estimate->power_w_p95 = by_sheet.power_w_p95;
 }
 
 void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate)

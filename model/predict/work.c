@@ -106,6 +106,25 @@ double dn_bandwidth (const struct dn_setup *c)
                : c->device->bandwidth;
 }
 
+/* A device whose compiler puts the whole step into one program. "All kernels are
+ * offloaded before execution, so this overhead is negligible" (Xie et al., USENIX ATC
+ * 2024, 4.3.2). What was measured on it needs no efficiency of GPUs, whose kernels wait
+ * for their memory: the roofline of these devices has a second level, on the chip (5.2
+ * there). Their convolutions are products as well.
+ */
+static void compile_step (const struct dn_setup *c, struct dn_rates *r)
+{
+    double linear = dn_device_rate (c->device, DN_RATE_LINEAR, c->precision);
+    double conv = dn_device_rate (c->device, DN_RATE_CONV, rest_precision (c));
+
+    r->launch_s = 0;
+    r->kernel_s = 0;
+    if (linear > 0)
+        r->linear = r->batched = r->conv = linear;
+    if (conv > 0)
+        r->conv = conv;
+}
+
 void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
@@ -116,6 +135,8 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     *r = (struct dn_rates){.bytes = c->traits->activation,
                            .launch_s = k->launch_s * c->stack.launch,
                            .kernel_s = k->kernel_s,
+                           .chip_bytes = device->chip_bw > 0 ? device->l2 : 0,
+                           .chip = device->chip_bw,
                            .slowdown =
                                dn_power_slowdown (k, device, c->spec->power_limit)};
     rest = dn_device_peak (device, rest_precision (c), &r->tensor);
@@ -153,7 +174,11 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->light_launches = k->fused_launch;
     }
     take_measured (c, r);
+    if (device->compiled)
+        compile_step (c, r);
     r->direct = r->tensor ? r->conv : r->linear;
+    if (device->sustained > 0)
+        r->slowdown /= device->sustained;
     set_attention_rates (c, r, rest);
 }
 
@@ -192,8 +217,13 @@ static void scale (struct dn_work *work, double factor)
     work->bytes *= factor;
 }
 
-static void set_traffic (struct dn_work *work, double bytes, double rate)
+static void set_traffic (struct dn_work *work,
+                         const struct dn_rates *r,
+                         double bytes,
+                         double rate)
 {
+    if (r->chip > 0)
+        rate = bytes <= r->chip_bytes ? r->chip : fmin (rate, r->chip);
     work->memory_s = bytes / rate;
     work->bytes = bytes;
 }
@@ -273,7 +303,7 @@ static void set_product (struct dn_work *work,
     double rate = rate_of (r, op);
     double padded = padding (rows, columns, r->tile);
 
-    set_traffic (work, elements * r->bytes, r->memory);
+    set_traffic (work, r, elements * r->bytes, r->memory);
     add_relayout (work, c, r, op);
     work->flops = op->flops * samples (c, op);
     if (op->kind == DN_OP_CONV && op->batches > 1) {
@@ -345,9 +375,9 @@ static void light_work (const struct dn_setup *c,
 
     light_traffic (op, &forward, &backward);
     set_traffic (
-        &work[DN_FORWARD], (forward + casts) * samples (c, op) * element, r->light);
+        &work[DN_FORWARD], r, (forward + casts) * samples (c, op) * element, r->light);
     set_traffic (
-        &work[DN_DATA], (backward + casts) * samples (c, op) * element, r->light);
+        &work[DN_DATA], r, (backward + casts) * samples (c, op) * element, r->light);
     work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = dn_recurrent_wait (c, op, false);
 }
 
@@ -441,7 +471,8 @@ static void find_layer (const struct dn_setup *c,
                      op->n,
                      product_elements (c, r, op, DN_WEIGHT));
     else if (weight && op->params > 0)
-        set_traffic (&work[DN_WEIGHT], op->out * samples (c, op) * r->bytes, r->memory);
+        set_traffic (
+            &work[DN_WEIGHT], r, op->out * samples (c, op) * r->bytes, r->memory);
     if (op->steps > 1 && (data || weight))
         work[data ? DN_DATA : DN_WEIGHT].wait_s = dn_recurrent_wait (c, op, true);
     if (!is_quantised (op))
@@ -468,7 +499,7 @@ static void set_attention (struct dn_work *work,
     const struct dn_attention_rates *rates = flash ? &r->flash : &r->fused;
     double elements = (op->in + op->out) * (backward ? 2 : 1) * samples (c, op);
 
-    set_traffic (work, elements * r->bytes, r->memory);
+    set_traffic (work, r, elements * r->bytes, r->memory);
     work->flops = op->flops * samples (c, op) * (backward ? ATTENTION_BACKWARD : 1);
     work->compute_s = work->flops / (backward ? rates->backward : rates->forward);
 }
@@ -491,9 +522,10 @@ static void find_lookup (const struct dn_setup *c,
     double padded = row > 0 ? ceil (row / SECTOR) * SECTOR / row : 1;
     double bytes = (op->weights * samples (c, op) * padded + out) * r->bytes;
 
-    set_traffic (&work[DN_FORWARD], bytes, r->memory);
+    set_traffic (&work[DN_FORWARD], r, bytes, r->memory);
     if (weight)
         set_traffic (&work[DN_WEIGHT],
+                     r,
                      bytes + (dn_is_sparse (op) ? 0 : op->params * 4),
                      r->memory);
 }

@@ -25,8 +25,10 @@ struct dn_rates {
     double memory;    /* byte/s */
     double light;     /* byte/s of operators without products */
     double light_launches;
-    double copy;   /* byte/s of long copies */
-    double unpack; /* byte/s at which quantised weights are unpacked */
+    double copy;       /* byte/s of long copies */
+    double chip_bytes; /* data of a kernel up to this size stay on the chip ... */
+    double chip;       /* ... and move at this byte/s */
+    double unpack;     /* byte/s at which quantised weights are unpacked */
     double launch_s;
     double kernel_s;
     double slowdown; /* of kernels under the board's power limit */

@@ -29,7 +29,7 @@ json 'there is a candidate for every device' \
 json 'every candidate has exactly the members of the contract' \
     'all(list(c) == ["gpu", "fits", "step_ms", "train_s", "gpu_mem_bytes",
       "gpu_mem_allocated_bytes", "host_mem_bytes",
-      "cpus", "power_w", "energy_j", "cost", "carbon_g", "samples_per_s",
+      "cpus", "power_w", "power_w_p95", "energy_j", "cost", "carbon_g", "samples_per_s",
       "price_performance", "largest_batch", "confidence", "breakdown_ms"]
       for c in d["candidates"])' predict $spec
 json 'a candidate that can run has numbers everywhere' \
@@ -37,12 +37,15 @@ json 'a candidate that can run has numbers everywhere' \
       and all(number(c[k][q]) and c[k][q] > 0 for k in ("step_ms", "train_s", "gpu_mem_bytes")
               for q in ("p50", "p95"))
       and all(number(c[k]) and c[k] > 0 for k in ("host_mem_bytes", "cpus", "power_w",
-              "energy_j", "cost", "confidence"))
+              "power_w_p95", "energy_j", "cost", "confidence"))
       and all(number(x) for x in c["breakdown_ms"].values())
       for c in d["candidates"] if c["fits"])' predict $spec
 json 'the bound is above the median' \
     'all(c[k]["p95"] > c[k]["p50"] for c in d["candidates"] if c["fits"]
       for k in ("step_ms", "train_s", "gpu_mem_bytes"))' predict $spec
+json 'the power has a bound, which is not above the limit of the board' \
+    'all(c["power_w"] <= c["power_w_p95"] <= 150 for c in d["candidates"] if c["fits"])' \
+    predict $spec,power_limit=150
 json 'confidence is between 0 and 1' \
     'all(0 <= c["confidence"] <= 1 for c in d["candidates"])' predict $spec
 json 'CPUs are whole' 'all(isinstance(c["cpus"], (int, type(None))) for c in d["candidates"])' \
