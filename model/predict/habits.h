@@ -32,8 +32,10 @@ enum dn_habit {
     DN_HABIT_SHORT_GRADIENTS = 1 << 11, /* gradients are sent in it, too */
     DN_HABIT_IN_PLACE = 1 << 12,        /* the optimizer needs no copy while it works */
     /* The host's side */
-    DN_HABIT_LAUNCHER = 1 << 13,   /* one process per GPU, also without training */
-    DN_HABIT_FAST_LOADER = 1 << 14 /* images are decoded by compiled code */
+    DN_HABIT_LAUNCHER = 1 << 13,    /* one process per GPU, also without training */
+    DN_HABIT_FAST_LOADER = 1 << 14, /* images are decoded by compiled code */
+    DN_HABIT_CAPTURES = 1 << 16 /* kernels of a step are launched as one graph, or by
+                                   compiled code */
 };
 
 /* All habits of a run, or-ed. */

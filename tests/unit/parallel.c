@@ -156,7 +156,7 @@ static void grouped_experts_are_few_launches (void **state)
     (void) state;
     assert_true (grouped < 0.5 * looped);
     assert_true (split > grouped && split < 0.6 * looped);
-    assert_near (both, grouped + 24 * 4 * dn_constants_default.launch_s);
+    assert_near (both, grouped + 24 * 4 * dn_constants_default.captured_s);
 #undef MOE
 }
 
