@@ -90,7 +90,7 @@ struct dn_constants {
     double net_rdma;       /* net=ib, roce: share of the adapters' rate */
     double net_sockets;    /* net=ethernet: the same */
     double overlap;        /* share of the backward pass that can hide communication */
-    double straggler;      /* slow-down per doubling of the GPUs */
+    double straggler;      /* slow-down of two GPUs that wait for one another */
     /* Input pipeline: what one core delivers per second */
     double core_jpeg;        /* images, decoded and resized by a compiled loader */
     double core_plain;       /* share of it that a loader on Pillow reaches */

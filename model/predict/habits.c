@@ -47,7 +47,12 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
                               | DN_HABIT_GROUPED | DN_HABIT_FAST_LOADER
                               | DN_HABIT_CAPTURES,
                           {OPEN}},
-    [DN_FRAMEWORK_MXNET] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_FAST_LOADER, {OPEN}},
+    /* It fuses pointwise operators since 1.6 (MXNET_USE_FUSION), and NVIDIA's container
+     * a batch norm with the addition and the activation behind it.
+     */
+    [DN_FRAMEWORK_MXNET] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_FAST_LOADER
+                                | DN_HABIT_FUSED,
+                            {OPEN}},
     [DN_FRAMEWORK_PADDLE] = {USUAL | DN_HABIT_GRAPH, {OPEN}},
     [DN_FRAMEWORK_MINDSPORE] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_FAST_LOADER, {OPEN}},
     [DN_FRAMEWORK_ONEFLOW] = {USUAL | DN_HABIT_FAST_LOADER, {OPEN}},

@@ -186,6 +186,15 @@ static double cores_for (const struct dn_setup *c, double demand, double per_cor
     return cores;
 }
 
+/* Cores that load data, where the job does not state its CPUs. */
+static double usual_loaders (const struct dn_setup *c)
+{
+    double cores = dn_usual_cores (c);
+
+    return c->spec->workers >= 0 ? fmin (cores, fmax ((double) c->spec->workers, 1))
+                                 : cores;
+}
+
 /* Seconds in which the device prepares 'samples': pictures are decoded and resized
  * beside the training. Cores read the files, and decode them in part. Other data are
  * copied.
@@ -238,12 +247,9 @@ double dn_whitebox_input (const struct dn_setup *c,
     demand = fmin (head_room * samples / compute_s, supply.limit);
     estimate->cpus_per_gpu =
         1 + (int64_t) cores_for (c, demand, plain * supply.per_core);
-    /* The number of cores is unknown: the fit of the usual number includes the limit.
-     */
+    /* The number of cores is unknown: those of the usual node load. */
     if (c->cpus_per_gpu <= 0)
-        return samples
-               / (fmin (cores_for (c, demand, supply.per_core), dn_usual_cores (c))
-                  * supply.per_core);
+        return samples / (usual_loaders (c) * supply.per_core);
     /* The process and its loaders share those of the job. */
     workers =
         c->spec->workers >= 0 ? fmax ((double) c->spec->workers, 1) : c->cpus_per_gpu;

@@ -325,6 +325,34 @@ static void gradients_of_an_embedding_are_exposed (void **state)
                        .stage_s[DN_STAGE_COMMUNICATION]);
 }
 
+/* How much longer a step takes where copies wait for one another. */
+static double slow_down (const char *format, const char *gpus)
+{
+    struct dn_device device = a100 ();
+    char text[200];
+
+    device.measured.ring = 1e13;
+    device.measured.ring_start_s = 1e-12;
+    snprintf (text, sizeof (text), "%s%s", format, gpus);
+    return estimate_on (text, &device, 0).step_s.p50
+           / estimate_on (format, &device, 0).step_s.p50;
+}
+
+static void waiting_averages_out_over_passes (void **state)
+{
+    const char *one = "model=resnet50,batch=64,input=synthetic";
+    const char *many = "model=resnet50,batch=64,input=synthetic,grad_accum=16";
+    double two = slow_down (one, ",gpus=2") - 1;
+    double four = slow_down (one, ",gpus=4") - 1;
+    double eight = slow_down (one, ",gpus=8") - 1;
+    double passes = slow_down (many, ",gpus=8") - 1;
+
+    (void) state;
+    assert_true (two > 0 && four > two && eight > four);
+    assert_true (eight - four < four - two);
+    assert_true (fabs (eight / passes - 4) < 0.8);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +371,8 @@ int main (void)
         TEST ("Cards in nodes use the usual network unless net= says more",
               cards_in_nodes_use_the_usual_network),
         TEST ("Small messages go up a tree", small_messages_go_up_a_tree),
+        TEST ("Waiting averages out over the passes of a step",
+              waiting_averages_out_over_passes),
         TEST ("Gradients of an embedding are exposed",
               gradients_of_an_embedding_are_exposed),
     };
