@@ -192,7 +192,7 @@ static const struct dn_key keys[] = {
      "input size: N, HxW or DxHxW"},
     INT (ARCH, in_channels, 1, 1e6, "channels of the input; mlp: input features"),
     INT (ARCH, classes, 1, 1e8, "outputs of the classifier"),
-    REAL (ARCH, width, 0.01, 64, "width multiplier"),
+    REAL (ARCH, width, 0.01, 128, "width multiplier"),
     ENUM (ARCH, stem, DN_N_STEMS, "first layers of an image network"),
     INT (ARCH, tables, 1, 1e6, "embedding tables"),
     INT (ARCH, embed_dim, 1, 1e6, "columns of an embedding"),
