@@ -30,15 +30,15 @@ static int convolution_dims (const struct dn_graph *graph)
 }
 
 /* Of one sample, as the network reads it. */
-static double pixels_of (const struct dn_setup *c)
+static double pixels_of (const struct dn_spec *spec, const struct dn_graph *graph)
 {
-    const struct dn_image *image = &c->spec->image;
+    const struct dn_image *image = &spec->image;
 
     if (image->n_dims == 1)
         return (double) image->dim[0] * (double) image->dim[0];
     if (image->n_dims == 2)
         return (double) image->dim[0] * (double) image->dim[1];
-    return c->graph->input / 3;
+    return graph->input / 3;
 }
 
 /* Pictures of fewer pixels are collections of arrays (MNIST 28 x 28, CIFAR and SVHN
@@ -53,23 +53,23 @@ static const double least_picture = 64.0 * 64.0;
  * Tokens are read from a file: text is turned into them once, before the training. It
  * is decoded in each epoch only if decode=text says so.
  */
-static enum dn_decode assumed_decode (const struct dn_setup *c)
+enum dn_decode dn_decode_of (const struct dn_spec *spec, const struct dn_graph *graph)
 {
-    int dims = convolution_dims (c->graph);
+    int dims = convolution_dims (graph);
 
-    if (c->spec->decode != DN_DECODE_UNKNOWN)
-        return c->spec->decode;
-    if (c->graph->decode != DN_DECODE_UNKNOWN)
-        return c->graph->decode == DN_DECODE_TEXT ? DN_DECODE_NONE : c->graph->decode;
+    if (spec->decode != DN_DECODE_UNKNOWN)
+        return spec->decode;
+    if (graph->decode != DN_DECODE_UNKNOWN)
+        return graph->decode == DN_DECODE_TEXT ? DN_DECODE_NONE : graph->decode;
     if (dims == 1)
         return DN_DECODE_AUDIO;
-    if (dims == 2 && pixels_of (c) >= least_picture)
+    if (dims == 2 && pixels_of (spec, graph) >= least_picture)
         return DN_DECODE_JPEG;
-    if (dims > 0 || has_op (c->graph, DN_OP_ATTENTION)
-        || has_op (c->graph, DN_OP_SOFTMAX) || has_op (c->graph, DN_OP_RNN))
+    if (dims > 0 || has_op (graph, DN_OP_ATTENTION) || has_op (graph, DN_OP_SOFTMAX)
+        || has_op (graph, DN_OP_RNN))
         return DN_DECODE_NONE;
     /* Networks of only dense layers read arrays, unless they have embedding tables. */
-    if (!has_op (c->graph, DN_OP_EMBEDDING))
+    if (!has_op (graph, DN_OP_EMBEDDING))
         return DN_DECODE_NONE;
     return DN_DECODE_UNKNOWN;
 }
@@ -88,7 +88,7 @@ static const double stored_bytes = 110e3;
 static double images_per_sample (const struct dn_setup *c)
 {
     double share = c->constants->decode_share;
-    double read = pixels_of (c);
+    double read = pixels_of (c->spec, c->graph);
     double stored = c->spec->sample_bytes > 0
                         ? (double) c->spec->sample_bytes / stored_bytes
                         : fmax (read / stored_pixels, 1);
@@ -99,7 +99,7 @@ static double images_per_sample (const struct dn_setup *c)
 /* Pictures of the usual size that a sample's copy to the device takes the place of. */
 static double copies_per_sample (const struct dn_setup *c)
 {
-    return fmax (pixels_of (c) / usual_pixels, 1.0 / 8);
+    return fmax (pixels_of (c->spec, c->graph) / usual_pixels, 1.0 / 8);
 }
 
 /* Arrays that one core delivers per second. Those of dense layers are read in whole
@@ -131,7 +131,7 @@ static struct supply find_supply (const struct dn_setup *c)
     const struct dn_constants *k = c->constants;
     struct supply supply = {0, INFINITY};
 
-    switch (assumed_decode (c)) {
+    switch (dn_decode_of (c->spec, c->graph)) {
     case DN_DECODE_JPEG:
         supply.per_core = k->core_jpeg / images_per_sample (c);
         supply.limit = k->core_image_limit / copies_per_sample (c);
@@ -209,7 +209,7 @@ static double input_on_gpu (const struct dn_setup *c,
     double images = images_per_sample (c);
 
     estimate->cpus_per_gpu = 1;
-    if (assumed_decode (c) != DN_DECODE_JPEG)
+    if (dn_decode_of (c->spec, c->graph) != DN_DECODE_JPEG)
         return 0;
     estimate->cpus_per_gpu +=
         (int64_t) cores_for (c, demand, k->core_jpeg / images / k->gpu_host);
@@ -226,8 +226,8 @@ double dn_whitebox_input (const struct dn_setup *c,
      */
     const double head_room = 1.4;
     const struct dn_constants *k = c->constants;
-    bool fast =
-        dn_has_habit (c, DN_HABIT_FAST_LOADER) || assumed_decode (c) == DN_DECODE_NONE;
+    bool fast = dn_has_habit (c, DN_HABIT_FAST_LOADER)
+                || dn_decode_of (c->spec, c->graph) == DN_DECODE_NONE;
     double plain = fast ? 1 : k->core_plain;
     struct supply supply = find_supply (c);
     double samples = c->batch * (double) c->spec->grad_accum;

@@ -11,7 +11,6 @@
  *     estimate.c   names of an estimate's parts, cost and carbon
  *     habits.c     differences between frameworks, stacks and optimizers
  *     attend.c     which kernels run attention, and their work
- *     unused.c     keys that no estimate depends on
  *     collective.c rates of links, and the time of collectives
  *     setup.c      values that follow from a case: precision, copies, nodes
  *     power.c      mean power of a board, and the slow-down by a limit
@@ -20,6 +19,7 @@
  *     work.c       the device's work for one operator
  *     optimizer.c  states, traffic and arithmetic of an optimizer
  *     input.c      the input pipeline: what a core delivers
+ *     unused.c     keys that no estimate depends on
  *     memory.c     peak memory of one device, the largest batch
  *     offload.c    what the memory of the host holds instead of the device's
  *     step.c       wall time of one optimizer step

@@ -81,6 +81,9 @@ bool dn_optimizer_is_fused (const struct dn_setup *c);
 /* Fill gpu_mem.p50, memory[] and host_mem. */
 void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate);
 
+/* What a loader decodes: what decode= says, else what such a network usually reads. */
+enum dn_decode dn_decode_of (const struct dn_spec *spec, const struct dn_graph *graph);
+
 /* The loader of one device: fill cpus_per_gpu with the minimum number of cores that
  * keep up with 'compute_s' seconds of work per optimizer step. Return the seconds that
  * these cores (or those of the job, if they are fewer) take for the step's samples; 0
