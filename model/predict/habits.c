@@ -43,10 +43,12 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
                                      | DN_HABIT_CHANNELS_FIRST | DN_HABIT_GROUPED
                                      | DN_HABIT_FAST_LOADER,
                                  {OPEN}},
-    /* Functions are compiled, whatever compile= says. */
+    /* Functions are compiled, whatever compile= says, and a call returns before the
+     * device has done its work (its manual, "Asynchronous dispatch").
+     */
     [DN_FRAMEWORK_JAX] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_COMPILES_STEP
                               | DN_HABIT_GROUPED | DN_HABIT_FAST_LOADER
-                              | DN_HABIT_CAPTURES,
+                              | DN_HABIT_CAPTURES | DN_HABIT_RUNS_AHEAD,
                           {OPEN}},
     /* It fuses pointwise operators since 1.6 (MXNET_USE_FUSION), and NVIDIA's container
      * a batch norm with the addition and the activation behind it.
@@ -57,8 +59,12 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
     [DN_FRAMEWORK_PADDLE] = {USUAL | DN_HABIT_GRAPH, {OPEN}},
     [DN_FRAMEWORK_MINDSPORE] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_FAST_LOADER, {OPEN}},
     [DN_FRAMEWORK_ONEFLOW] = {USUAL | DN_HABIT_FAST_LOADER, {OPEN}},
-    /* It captures a step in a graph of CUDA (use_cuda_graph of its solver). */
-    [DN_FRAMEWORK_HUGECTR] = {USUAL | DN_HABIT_FAST_LOADER | DN_HABIT_CAPTURES, {OPEN}},
+    /* It captures a step in a graph of CUDA (use_cuda_graph of its solver), and threads
+     * of their own read its data.
+     */
+    [DN_FRAMEWORK_HUGECTR] = {USUAL | DN_HABIT_FAST_LOADER | DN_HABIT_CAPTURES
+                                  | DN_HABIT_RUNS_AHEAD,
+                              {OPEN}},
     /* It comes from the vendor, like the containers, but its host code launches kernels
      * one by one, and its optimizer keeps temporaries. The head's time adds to that of
      * blocks whose launches take longer than their work.

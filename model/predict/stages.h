@@ -21,6 +21,7 @@ struct dn_traffic {
     double last;   /* ... except this part, which starts after that work */
     double open;   /* does not overlap */
     bool passes;   /* 'behind' overlaps all passes, not only the last backward pass */
+    bool far;      /* it passes the network between nodes */
 };
 
 struct dn_traffic dn_data_traffic (const struct dn_setup *c);
@@ -31,6 +32,7 @@ struct dn_traffic dn_data_traffic (const struct dn_setup *c);
 struct dn_exchange {
     double calls;
     double seconds;
+    double far; /* of them, those of collectives between nodes */
 };
 
 struct dn_exchange dn_block_exchange (const struct dn_setup *c);

@@ -328,6 +328,20 @@ static double waiting (const struct dn_setup *c)
            / sqrt ((double) c->spec->grad_accum);
 }
 
+/* The share of a pass in which the links that the copies use are idle: blocks that are
+ * split over devices use those of a node or the network between nodes themselves.
+ */
+static double idle_links (const struct dn_setup *c,
+                          const struct pass *pass,
+                          const struct dn_traffic *traffic)
+{
+    struct dn_exchange exchange = dn_block_exchange (c);
+    double busy =
+        dn_split_passes (c) * (traffic->far ? exchange.far : exchange.seconds);
+
+    return pass->seconds > busy ? 1 - busy / pass->seconds : 0;
+}
+
 /* Communication of the copies of the weights. */
 static void fill_traffic (const struct dn_setup *c,
                           const struct pass *pass,
@@ -337,6 +351,7 @@ static void fill_traffic (const struct dn_setup *c,
     double hiding = traffic.passes ? (double) c->spec->grad_accum * pass->seconds
                                    : last_backward (c, pass);
 
+    hiding *= idle_links (c, pass, &traffic);
     estimate->stage_s[DN_STAGE_COMMUNICATION] = traffic.behind + traffic.open;
     estimate->stage_s[DN_STAGE_EXPOSED] =
         traffic.open
@@ -392,9 +407,11 @@ void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
     fill_stages (c, &pass, estimate);
     optimizer_s = fmax (stage[DN_STAGE_OPTIMIZER], optimizer_host (c, &r));
     compute = pipeline (c, pass.block_seconds, pass.seconds - pass.block_seconds)
-              + optimizer_s + fixed;
+              + optimizer_s;
     if (c->spec->pp > 1)
         compute += dn_handings (c) * dn_handing_time (c);
+    compute =
+        dn_has_habit (c, DN_HABIT_RUNS_AHEAD) ? fmax (compute, fixed) : compute + fixed;
     stage[DN_STAGE_HOST] =
         (double) c->spec->grad_accum * pass.host / (double) c->spec->pp
         + optimizer_host (c, &r) + fixed;

@@ -136,5 +136,6 @@ struct dn_traffic dn_data_traffic (const struct dn_setup *c)
     return (struct dn_traffic){.behind = a.behind + b.behind,
                                .last = a.last + b.last,
                                .open = a.open + b.open,
-                               .passes = a.passes || b.passes};
+                               .passes = a.passes || b.passes,
+                               .far = dense.copies.nodes > 1};
 }

@@ -193,14 +193,14 @@ static void stored_pictures_are_decoded_and_then_resized (void **state)
 static void loaders_in_python_need_more_cores (void **state)
 {
     int64_t torch =
-        estimate ("model=resnet18,batch=256,precision=fp16,framework=pytorch")
+        estimate ("model=resnet50,batch=256,precision=fp16,framework=pytorch")
             .cpus_per_gpu;
     int64_t tensorflow =
-        estimate ("model=resnet18,batch=256,precision=fp16,framework=tensorflow")
+        estimate ("model=resnet50,batch=256,precision=fp16,framework=tensorflow")
             .cpus_per_gpu;
 
     (void) state;
-    assert_true (torch > tensorflow + 4);
+    assert_true (torch > 2 * tensorflow);
     assert_true (tensorflow > 4);
 }
 
@@ -237,6 +237,24 @@ static void compiled_code_launches_without_a_framework (void **state)
         < 0.5 * stage ("model=bert_base,batch=4,framework=tensorflow", DN_STAGE_HOST));
     assert_true (stage ("model=bert_base,batch=4,compile=1", DN_STAGE_HOST)
                  > stage ("model=bert_base,batch=4,framework=jax", DN_STAGE_HOST));
+}
+
+/* Both are compiled by XLA. */
+static void loops_that_run_ahead_hide_their_time (void **state)
+{
+    const struct dn_constants *k = &dn_constants_default;
+    const char *ahead =
+        "model=resnet50,batch=256,precision=fp16,input=synthetic,compile=1,"
+        "framework=jax";
+    const char *waits =
+        "model=resnet50,batch=256,precision=fp16,input=synthetic,compile=1,"
+        "framework=tensorflow";
+    double fixed = k->step_s * k->graph_launch * k->host_new;
+
+    (void) state;
+    assert_near (estimate (waits).step_s.p50, estimate (ahead).step_s.p50 + fixed);
+    assert_true (estimate ("model=mlp,batch=1,framework=jax").step_s.p50
+                 >= 0.999 * fixed);
 }
 
 /* --- links and nodes ---------------------------------------------------------------
@@ -325,6 +343,26 @@ static void gradients_of_an_embedding_are_exposed (void **state)
                        .stage_s[DN_STAGE_COMMUNICATION]);
 }
 
+/* Gradients do not pass the network while tokens do. */
+static void exchanges_and_gradients_share_links (void **state)
+{
+#define FAR                                                                            \
+    "model=switch_xl4,experts=16,precision=bf16,optimizer=adam,gpus=2,nodes=2,ep=2,"
+    const char *four = FAR "net=ethernet1,batch=4,input=synthetic";
+    const char *eight = FAR "net=ethernet1,batch=8,input=synthetic";
+    double more =
+        stage (eight, DN_STAGE_COMMUNICATION) - stage (four, DN_STAGE_COMMUNICATION);
+    double exposed = stage (eight, DN_STAGE_EXPOSED) - stage (four, DN_STAGE_EXPOSED);
+    double work = 0;
+
+    (void) state;
+    for (int s = DN_STAGE_FORWARD; s <= DN_STAGE_BACKWARD_WEIGHT; s++)
+        work += stage (eight, (enum dn_stage) s) - stage (four, (enum dn_stage) s);
+    assert_true (work > 0 && more > 2 * work);
+    assert_true (exposed > more - work);
+#undef FAR
+}
+
 /* How much longer a step takes where copies wait for one another. */
 static double slow_down (const char *format, const char *gpus)
 {
@@ -367,12 +405,16 @@ int main (void)
               usual_nodes_feed_fast_devices),
         TEST ("Compiled code launches kernels without a framework",
               compiled_code_launches_without_a_framework),
+        TEST ("Loops that run ahead of the device hide their time",
+              loops_that_run_ahead_hide_their_time),
         TEST ("Links of devices without NVLink count", links_of_other_devices_count),
         TEST ("Cards in nodes use the usual network unless net= says more",
               cards_in_nodes_use_the_usual_network),
         TEST ("Small messages go up a tree", small_messages_go_up_a_tree),
         TEST ("Waiting averages out over the passes of a step",
               waiting_averages_out_over_passes),
+        TEST ("Exchanges between blocks and gradients share links",
+              exchanges_and_gradients_share_links),
         TEST ("Gradients of an embedding are exposed",
               gradients_of_an_embedding_are_exposed),
     };
