@@ -147,7 +147,9 @@ static void tokens_travel_to_their_experts (void **state)
  */
 static void grouped_experts_are_few_launches (void **state)
 {
-#define MOE "model=switch_xl4,experts=16,precision=bf16,optimizer=none,batch=4,gpus=8,"
+#define MOE                                                                            \
+    "model=switch_xl4,experts=16,precision=bf16,optimizer=none,batch=4,gpus=8,"        \
+    "stack=ngc,"
     double looped = estimate (MOE "framework=mxnet").stage_s[DN_STAGE_HOST];
     double split = estimate (MOE "framework=mxnet,ep=8").stage_s[DN_STAGE_HOST];
     double grouped = estimate (MOE "framework=jax").stage_s[DN_STAGE_HOST];
@@ -443,7 +445,8 @@ static double scores_forward (int tp)
 
         snprintf (text,
                   sizeof (text),
-                  "model=gpt2_xl,precision=bf16,gpus=8,tp=%d,attention=%s,batch=%d",
+                  "model=gpt2_xl,precision=bf16,stack=ngc,gpus=8,tp=%d,attention=%s,"
+                  "batch=%d",
                   tp,
                   ways[i / 2],
                   batches[i % 2]);

@@ -194,8 +194,9 @@ static void a_number_of_a_habit_is_a_constant (void **state)
         spec.stack = rows[i].stack;
         spec.compile = rows[i].compile;
         for (int n = 0; n < DN_N_HABIT_NUMBERS; n++)
-            assert_near (dn_habit_number (&constants, &spec, (enum dn_habit_number) n),
-                         rows[i].expected[n]);
+            assert_near (
+                dn_habit_number (&constants, &spec, 0, (enum dn_habit_number) n),
+                rows[i].expected[n]);
     }
 }
 
