@@ -70,6 +70,9 @@ static const struct device_key device_keys[] = {
     KEY ("LinkBandwidth", VALUE_REAL, link_bw, 0, 1e14, false),
     KEY ("PcieBandwidth", VALUE_REAL, pcie_bw, 0, 1e13, false),
     KEY ("PerNode", VALUE_COUNT, per_node, 1, 1024, false),
+    KEY ("Cores", VALUE_COUNT, cores, 1, 4096, false),
+    KEY ("AdapterBandwidth", VALUE_REAL, adapter_bw, 1e6, 1e13, false),
+    KEY ("Adapters", VALUE_COUNT, adapters, 1, 64, false),
     KEY ("Tdp", VALUE_REAL, tdp_w, 1, 1e6, true),
     KEY ("Idle", VALUE_REAL, idle_w, 0, 1e6, false),
     KEY ("Cost", VALUE_REAL, cost, 0, 1e6, false),
@@ -255,7 +258,9 @@ static uint16_t next_file (const struct dn_catalogue *catalogue)
     return (uint16_t) (catalogue->n_files + 1);
 }
 
-static const struct dn_device default_device = {.cost = 1, .per_node = DN_PER_NODE};
+static const struct dn_device default_device = {.cost = 1,
+                                                .per_node = DN_PER_NODE,
+                                                .adapters = 1};
 
 static int add_text (struct dn_catalogue *catalogue,
                      struct dn_span text,

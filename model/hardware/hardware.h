@@ -84,11 +84,15 @@ struct dn_device {
     enum dn_link link;
     double
         link_bw; /* to the other devices of a node, byte/s per device and direction */
-    double pcie_bw;   /* to the host, byte/s per direction */
-    int64_t per_node; /* devices of the usual node */
-    double tdp_w;     /* board power limit */
-    double idle_w;    /* power when idle with a context */
-    double cost;      /* per device hour, in the site's unit; 1 when not stated */
+    double pcie_bw;    /* to the host, byte/s per direction */
+    int64_t per_node;  /* devices of the usual node */
+    int64_t cores;     /* its CPU cores per device; 0 unknown */
+    double adapter_bw; /* of one InfiniBand or RoCE adapter of it, byte/s per direction;
+                          0: it has none, or it is unknown */
+    int64_t adapters;  /* of the usual node */
+    double tdp_w;      /* board power limit */
+    double idle_w;     /* power when idle with a context */
+    double cost;       /* per device hour, in the site's unit; 1 when not stated */
     struct dn_measured measured;
     /* For each key, the number of its file in the catalogue, from 1; 0: a default. */
     uint16_t from[DN_DEVICE_KEYS_MAX];

@@ -6,38 +6,46 @@
 
 #include <math.h>
 
-bool dn_has_nvlink (const struct dn_setup *c)
+bool dn_has_links (const struct dn_setup *c)
 {
-    return c->device->link == DN_LINK_NVLINK && c->spec->link != DN_LINK_PCIE;
+    bool own =
+        c->device->link == DN_LINK_NVLINK || c->device->link_bw > c->device->pcie_bw;
+
+    return own && c->spec->link != DN_LINK_PCIE;
 }
 
-/* Up to NVLink 2 the boards of a node are wired to one another, 8 of them with 6 links
- * each: the table has the links that carry a ring of n. Only nodes of 16 have switches;
- * since NVLink 3 all nodes do.
+/* The share of a device's links that carry a ring of n, 0 where switches make all of
+ * them serve any ring. Up to NVLink 2 the boards of a node are wired to one another, 8
+ * of them with 6 links each: the table has the links that carry a ring of n. Only nodes
+ * of 16 have switches; since NVLink 3 all nodes do. AMD's accelerators have one link to
+ * each of the others.
  */
-static double mesh_links (const struct dn_setup *c, double n)
+static double mesh_share (const struct dn_setup *c, double n)
 {
     static const double links[] = {6, 6, 1, 2, 4, 2, 2, 4, 6};
     const double last_mesh = 150e9; /* byte/s per direction, NVLink 2 */
+    double others = (double) c->device->per_node - 1;
 
-    if (c->device->link_bw > last_mesh || c->device->per_node > 8 || n > 8)
+    if (c->device->arch == DN_ARCH_CDNA && others > 0)
+        return fmin (fmax (n - 1, 1) / others, 1);
+    if (c->device->link != DN_LINK_NVLINK || c->device->link_bw > last_mesh
+        || c->device->per_node > 8 || n > 8)
         return 0;
-    return links[(int) n];
+    return links[(int) n] / 6;
 }
 
-/* Was an all-reduce measured, over the link that the job uses? */
+/* Was an all-reduce measured, over the links that the job uses? */
 static bool is_measured (const struct dn_setup *c)
 {
     return c->device->measured.ring > 0
-           && (c->device->link == DN_LINK_NVLINK) == dn_has_nvlink (c);
+           && (c->spec->link != DN_LINK_PCIE || c->device->link == DN_LINK_PCIE);
 }
 
 static double start_time (const struct dn_setup *c)
 {
     if (is_measured (c) && c->device->measured.ring_start_s > 0)
         return c->device->measured.ring_start_s;
-    return dn_has_nvlink (c) ? c->constants->nvlink_start_s
-                             : c->constants->pcie_start_s;
+    return dn_has_links (c) ? c->constants->nvlink_start_s : c->constants->pcie_start_s;
 }
 
 /* The measured rate is of all devices of a node; fewer devices without switches may
@@ -46,19 +54,21 @@ static double start_time (const struct dn_setup *c)
 double dn_link_rate (const struct dn_setup *c, double n)
 {
     const struct dn_constants *k = c->constants;
-    double links = mesh_links (c, n);
-    double all = mesh_links (c, (double) c->device->per_node);
+    double share = mesh_share (c, n);
+    double all = mesh_share (c, (double) c->device->per_node);
 
     if (is_measured (c))
         return c->device->measured.ring
-               * (dn_has_nvlink (c) && links > 0 && all > 0 ? links / all : 1);
-    if (!dn_has_nvlink (c))
+               * (dn_has_links (c) && share > 0 && all > 0 ? share / all : 1);
+    if (!dn_has_links (c))
         return c->device->pcie_bw * k->pcie_eff;
-    return c->device->link_bw * (links > 0 ? links / 6 * k->mesh_eff : k->nvlink_eff);
+    if (c->device->arch == DN_ARCH_OTHER) /* as a ring reached it: no other is known */
+        return c->device->link_bw;
+    return c->device->link_bw * (share > 0 ? share * k->mesh_eff : k->nvlink_eff);
 }
 
-/* Nodes with NVLink have a network adapter per device or two, others one adapter,
- * unless net= says more. A device uses one adapter at a time.
+/* A device uses one adapter at a time. Where neither net= nor the catalogue knows them,
+ * nodes with links of their own have an adapter per device, others one.
  */
 double dn_node_rate (const struct dn_setup *c, double devices)
 {
@@ -67,7 +77,7 @@ double dn_node_rate (const struct dn_setup *c, double devices)
 
     if (c->net.rate > 0)
         return c->net.rate * share * fmin (c->net.adapters, ceil (devices));
-    return dn_has_nvlink (c) ? k->node_bw * devices : k->node_bw_pcie;
+    return dn_has_links (c) ? k->node_bw * devices : k->node_bw_pcie;
 }
 
 /* Devices of one node in a ring. */
@@ -102,6 +112,9 @@ static double half_ring (const struct dn_setup *c, double bytes, double n)
            + (n - 1) / n * bytes / dn_link_rate (c, n);
 }
 
+/* A message passes all nodes around a ring, or up and down a tree if that has fewer
+ * steps.
+ */
 double dn_half_between (const struct dn_setup *c,
                         double bytes,
                         const struct dn_ring *ring)
@@ -109,10 +122,11 @@ double dn_half_between (const struct dn_setup *c,
     const struct dn_constants *k = c->constants;
     double n = ring->nodes;
     double rate = dn_node_rate (c, ring->n / n * ring->sharing) / ring->sharing;
+    double steps = fmin (n - 1, ceil (log2 (fmax (n, 1))));
 
     if (n <= 1)
         return 0;
-    return k->pcie_start_s / 2 + (n - 1) * k->hop_s + (n - 1) / n * bytes / rate;
+    return steps * k->net_hop_s + (n - 1) / n * bytes / rate;
 }
 
 double dn_half_reduce (const struct dn_setup *c,

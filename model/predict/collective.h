@@ -26,7 +26,10 @@ struct dn_ring dn_ring_of (const struct dn_setup *c, double n, double stride);
 /* The devices of one node in that ring, as a ring. */
 struct dn_ring dn_ring_in_node (const struct dn_ring *ring);
 
-bool dn_has_nvlink (const struct dn_setup *c);
+/* Do the devices of a node have links of their own, faster than those to the host, and
+ * does the job use them?
+ */
+bool dn_has_links (const struct dn_setup *c);
 
 /* Byte/s that a ring of n devices of one node carries. */
 double dn_link_rate (const struct dn_setup *c, double n);

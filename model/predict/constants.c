@@ -30,6 +30,10 @@ const struct dn_constants dn_constants_default = {
      * A10 it is .29.
      */
     .unpack = 0.26,
+    /* A kernel of 2.9 us takes 3.8 us when the launches of a stream overlap it, 3.4 us
+     * in a graph (Gray, "Getting Started with CUDA Graphs", NVIDIA 2019).
+     */
+    .captured_s = 3.8e-06,
     /* LSTMs of cuDNN 8 in xwang233/code-snippet, cudnn-rnn-bench-62143, at small
      * batches: 6.7 to 6.8 us a step forward and 12.6 to 13.1 backward (72 features,
      * 2,721 steps; four layers of 152, 2,091), .9 and 1.65 in kernels that keep the
@@ -122,6 +126,8 @@ const struct dn_constants dn_constants_default = {
     .mesh_eff = 0.904,
     .nvlink_start_s = 3.7e-5,
     .hop_s = 2.3e-6,
+    .net_hop_s =
+        1.4e-5, /* as NCCL assumes for a ring's step (graph/tuning.cc, Simple) */
     /* joint fit; node_bw is at its upper bound, an adapter of 200 Gb/s per GPU: no row
      * shows nodes with NVLink limited by less
      */
@@ -134,8 +140,8 @@ const struct dn_constants dn_constants_default = {
      */
     .net_rdma = 0.9,
     .net_sockets = 0.7,
-    .overlap = 0.3396, /* joint fit */
-    .straggler = 0.0194,
+    .overlap = 0.3396,   /* joint fit */
+    .straggler = 0.0247, /* joint fit, of log2 (n): the same for 8 GPUs */
     /* msr-fiddle/synergy, V100: ResNet-18 265-300 images/s and core on 3 cores, AlexNet
      * and M5 284; their plateaus are 1,707 images and 1,280 clips of a second per
      * second. zhengxiawu/pytorch-cls, Xeon E5-2698 v4: a compiled loader (DALI) 164
@@ -146,9 +152,25 @@ const struct dn_constants dn_constants_default = {
      */
     .core_jpeg = 265,
     .core_plain = 0.31, /* 83 of 265 images/s, zhengxiawu/pytorch-cls */
+    /* libjpeg-turbo decodes 82 (pytorch/vision, pull request 2786) to 137 million
+     * pixels per second (pull request 8468) on one core: 1.3 to 2.2 of the 3.8 ms of
+     * an image of ImageNet, 182,000 pixels in the mean.
+     */
+    .decode_share = 0.5,
+    /* NVIDIA, "Loading Data Fast with DALI and the New Hardware JPEG Decoder in NVIDIA
+     * A100 GPUs": some 6,000 images of ImageNet per second if the multiprocessors
+     * decode, 5,000 if the hardware decoder does, 7,000 if both do. The host's share
+     * is an estimate by hand: it reads the files, and the entropy coding of a part.
+     */
+    .gpu_jpeg = 6000,
+    .gpu_host = 0.3,
     .core_tokens = 1e5,
     .core_audio = 280,
     .core_bytes = 400e6,
+    /* Estimated by hand: crop, flip and scaling of a picture of 32 x 32 in Python, or
+     * a row of a table of tokens, take some 100 us.
+     */
+    .core_arrays = 1e4,
     .cores = 7, /* joint fit: 1,900 images/s and GPU where hosts limit */
     .core_image_limit = 1700,
     .core_audio_limit = 1300,
@@ -289,6 +311,12 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
     FIELD (ngc_grouped, "", "stack=ngc: factor on eff_grouped", 0.1, 40, 0),
     FIELD (ngc_launch, "", "stack=ngc: factor on launch_s", 0.03, 5, 0),
     FIELD (ngc_step, "", "stack=ngc: factor on step_s", 0.01, 10, 0),
+    FIELD (captured_s,
+           "s",
+           "kernels that compiled code or a graph launches: host and device time",
+           1e-07,
+           1e-3,
+           0),
     FIELD (fused_bytes,
            "",
            "fused operators: share of the bytes that remains",
@@ -310,8 +338,9 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
     FIELD (mesh_eff, "", "the same without switches", 0.02, 1.5, 0.4),
     FIELD (pcie_eff, "", "share of the PCIe rate that a ring reaches", 0.01, 1.5, 0.6),
     FIELD (nvlink_start_s, "s", "start of an all-reduce over NVLink", 1e-07, 0.1, 0.4),
-    FIELD (pcie_start_s, "s", "the same over PCIe and between nodes", 1e-07, 0.5, 0.6),
+    FIELD (pcie_start_s, "s", "the same over PCIe", 1e-07, 0.5, 0.6),
     FIELD (hop_s, "s", "from one device to the next", 1e-08, 0.01, 0.4),
+    FIELD (net_hop_s, "s", "from one node to the next", 1e-07, 0.01, 0),
     FIELD (node_bw, "byte/s", "between nodes with NVLink, per GPU", 1e+07, 1e+12, 0.6),
     FIELD (node_bw_pcie,
            "byte/s",
@@ -325,13 +354,37 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
            0.003,
            1,
            0.7),
-    FIELD (straggler, "", "slow-down per doubling of the GPUs", 0.0001, 0.5, 0.7),
+    FIELD (straggler,
+           "",
+           "slow-down of two GPUs that wait for one another",
+           0.0001,
+           0.5,
+           0.7),
     FIELD (core_jpeg,
            "1/s",
            "images that one core decodes and resizes",
            20,
            10000,
            0.3),
+    FIELD (decode_share,
+           "",
+           "share of an image's work that grows with its stored bytes",
+           0,
+           1,
+           0),
+    FIELD (core_arrays, "1/s", "arrays that one core reads one by one", 100, 1e+07, 0),
+    FIELD (gpu_jpeg,
+           "1/s",
+           "images that an A100 decodes and resizes, beside its work",
+           100,
+           1e+06,
+           0),
+    FIELD (gpu_host,
+           "",
+           "share of an image's work that stays on the host then",
+           0.01,
+           1,
+           0),
     FIELD (core_tokens, "1/s", "tokens of text from one core", 1000, 1e+08, 0.3),
     FIELD (core_audio, "1/s", "audio clips from one core", 10, 100000, 0.3),
     FIELD (core_bytes, "byte/s", "undecoded arrays from one core", 1e+06, 1e+11, 0.3),

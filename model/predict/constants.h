@@ -49,6 +49,8 @@ struct dn_constants {
     double unpack;       /* share of the memory bandwidth that the unpacking of
                             quantised weights reaches */
     double launch_s;     /* host time of an operator in one direction */
+    double captured_s;   /* the same, and kernel_s, where a graph or compiled code
+                            launches the kernels */
     /* Per step of a recurrent layer (recurrent.h) */
     double recurrence_s;         /* forward */
     double recurrence_backward;  /* factor on it */
@@ -107,20 +109,25 @@ struct dn_constants {
     double mesh_eff;       /* the same without switches */
     double pcie_eff;       /* the same over PCIe */
     double nvlink_start_s; /* start of an all-reduce over NVLink */
-    double pcie_start_s;   /* the same over PCIe and between nodes */
+    double pcie_start_s;   /* the same over PCIe */
     double hop_s;          /* from one device to the next */
-    double node_bw;        /* between nodes with NVLink, byte/s per GPU */
-    double node_bw_pcie;   /* between nodes without, byte/s of a node */
+    double net_hop_s;      /* from one node to the next */
+    double node_bw;        /* between nodes with NVLink, byte/s per GPU, and ... */
+    double node_bw_pcie;   /* ... without, of a node, where adapters are unknown */
     double net_rdma;       /* net=ib, roce: share of the adapters' rate */
     double net_sockets;    /* net=ethernet: the same */
     double overlap;        /* share of the backward pass that can hide communication */
-    double straggler;      /* slow-down per doubling of the GPUs */
+    double straggler;      /* slow-down of two GPUs that wait for one another */
     /* Input pipeline: what one core delivers per second */
     double core_jpeg;        /* images, decoded and resized by a compiled loader */
     double core_plain;       /* share of it that a loader on Pillow reaches */
+    double decode_share;     /* of their time: the rest grows with what is read */
+    double gpu_jpeg;         /* that an A100 decodes and resizes; others by bandwidth */
+    double gpu_host;         /* share of their work that stays on the host then */
     double core_tokens;      /* tokens of text */
     double core_audio;       /* clips */
     double core_bytes;       /* bytes of undecoded arrays */
+    double core_arrays;      /* such arrays, where they are read one by one */
     double cores;            /* per GPU, where the request does not state them */
     double core_image_limit; /* images per second that one process can receive */
     double core_audio_limit; /* clips */
@@ -186,7 +193,7 @@ struct dn_constant_field {
 };
 
 /* The number of rows of the table. */
-#define DN_CONSTANT_FIELDS 59
+#define DN_CONSTANT_FIELDS 65
 
 extern const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS];
 

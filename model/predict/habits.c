@@ -20,7 +20,10 @@ struct habits {
     size_t numbers[DN_N_HABIT_NUMBERS];
 };
 
-/* Most frameworks compute attention in several kernels and need a launcher for several
+/* Loaders of most frameworks are compiled code, those of PyTorch and Paddle run in
+ * Python.
+ *
+ * Most frameworks compute attention in several kernels and need a launcher for several
  * GPUs. PyTorch of today does neither: its attention is one kernel
  * (scaled_dot_product_attention: the ViT of itu-rad/GPUMemNet needs .116 GiB per
  * sample, .130 with scores and .109 without), and nn.DataParallel is one line. A
@@ -38,16 +41,30 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
      */
     [DN_FRAMEWORK_TENSORFLOW] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_COMPILES_STEP
                                      | DN_HABIT_COMPOSED | DN_HABIT_CHANNELS_FIRST
-                                     | DN_HABIT_GROUPED,
+                                     | DN_HABIT_GROUPED | DN_HABIT_FAST_LOADER,
                                  {OPEN}},
+    /* Functions are compiled, whatever compile= says, and a call returns before the
+     * device has done its work (its manual, "Asynchronous dispatch").
+     */
     [DN_FRAMEWORK_JAX] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_COMPILES_STEP
-                              | DN_HABIT_GROUPED,
+                              | DN_HABIT_GROUPED | DN_HABIT_FAST_LOADER
+                              | DN_HABIT_CAPTURES | DN_HABIT_RUNS_AHEAD,
                           {OPEN}},
-    [DN_FRAMEWORK_MXNET] = {USUAL | DN_HABIT_GRAPH, {OPEN}},
+    /* It fuses pointwise operators since 1.6 (MXNET_USE_FUSION), and NVIDIA's container
+     * a batch norm with the addition and the activation behind it.
+     */
+    [DN_FRAMEWORK_MXNET] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_FAST_LOADER
+                                | DN_HABIT_FUSED,
+                            {OPEN}},
     [DN_FRAMEWORK_PADDLE] = {USUAL | DN_HABIT_GRAPH, {OPEN}},
-    [DN_FRAMEWORK_MINDSPORE] = {USUAL | DN_HABIT_GRAPH, {OPEN}},
-    [DN_FRAMEWORK_ONEFLOW] = {USUAL, {OPEN}},
-    [DN_FRAMEWORK_HUGECTR] = {USUAL, {OPEN}},
+    [DN_FRAMEWORK_MINDSPORE] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_FAST_LOADER, {OPEN}},
+    [DN_FRAMEWORK_ONEFLOW] = {USUAL | DN_HABIT_FAST_LOADER, {OPEN}},
+    /* It captures a step in a graph of CUDA (use_cuda_graph of its solver), and threads
+     * of their own read its data.
+     */
+    [DN_FRAMEWORK_HUGECTR] = {USUAL | DN_HABIT_FAST_LOADER | DN_HABIT_CAPTURES
+                                  | DN_HABIT_RUNS_AHEAD,
+                              {OPEN}},
     /* It comes from the vendor, like the containers, but its host code launches kernels
      * one by one, and its optimizer keeps temporaries. The head's time adds to that of
      * blocks whose launches take longer than their work.
@@ -92,9 +109,16 @@ static const struct habits others = {
 
 static const struct habits none = {0, {OPEN}};
 
+/* XLA launches the kernels of what it has compiled; those of torch.compile are launched
+ * from Python.
+ */
 unsigned dn_habits_of (const struct dn_spec *spec)
 {
-    return frameworks[spec->framework].flags | stacks[spec->stack].flags;
+    unsigned flags = frameworks[spec->framework].flags | stacks[spec->stack].flags;
+
+    if (spec->compile == 1 && (flags & DN_HABIT_COMPILES_STEP) != 0)
+        flags |= DN_HABIT_CAPTURES;
+    return flags;
 }
 
 static double number_at (const struct dn_constants *constants, size_t offset)

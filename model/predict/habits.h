@@ -31,8 +31,11 @@ enum dn_habit {
     DN_HABIT_COMPOSED = 1 << 16,        /* norms, GELU, dropout are single kernels */
     DN_HABIT_IN_PLACE = 1 << 12,        /* the optimizer needs no copy while it works */
     /* The host's side */
-    DN_HABIT_LAUNCHER = 1 << 13,   /* one process per GPU, also without training */
-    DN_HABIT_FAST_LOADER = 1 << 14 /* images are decoded by compiled code */
+    DN_HABIT_LAUNCHER = 1 << 13,    /* one process per GPU, also without training */
+    DN_HABIT_FAST_LOADER = 1 << 14, /* images are decoded by compiled code */
+    DN_HABIT_CAPTURES = 1 << 17,  /* kernels of a step are launched as one graph, or by
+                                     compiled code */
+    DN_HABIT_RUNS_AHEAD = 1 << 18 /* the host prepares a step during the one before */
 };
 
 /* All habits of a run, or-ed. */

@@ -1,10 +1,10 @@
 /* input.c - the input pipeline: what a core delivers, and how many cores are needed
  *
  * Cores add up until the process that collects the batches is full, which no number of
- * loaders changes; more workers than cores slow one another down. The 27 profiles of
- * msr-fiddle/synergy and the 240 loader runs of zhengxiawu/pytorch-cls agree on the
- * form, not on the rate: an image costs a core 3.5 ms in the one, 6 (compiled loader)
- * or 12 ms (Pillow) in the other.
+ * loaders changes where they are processes; more workers than cores slow one another
+ * down. The 27 profiles of msr-fiddle/synergy and the 240 loader runs of
+ * zhengxiawu/pytorch-cls agree on the form, not on the rate: an image costs a core 3.5
+ * ms in the one, 6 (compiled loader) or 12 ms (Pillow) in the other.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,40 +12,102 @@
 
 #include <math.h>
 
-/* The data to decode when decode= is unset: what the network says, else images for a
- * network of convolutions, text for one of attention or recurrence, arrays for dense
- * layers. For tables it is unknown.
- */
-static enum dn_decode assumed_decode (const struct dn_setup *c)
+/* Dimensions of the network's first convolution, 0 without one. */
+static int convolution_dims (const struct dn_graph *graph)
 {
-    if (c->spec->decode != DN_DECODE_UNKNOWN)
-        return c->spec->decode;
-    if (c->graph->decode != DN_DECODE_UNKNOWN)
-        return c->graph->decode;
-    if (dn_graph_has (c->graph, DN_OP_CONV))
+    for (int i = 0; i < graph->n_ops; i++)
+        if (graph->ops[i].kind == DN_OP_CONV)
+            return graph->ops[i].dims;
+    return 0;
+}
+
+/* Of one sample, as the network reads it. */
+static double pixels_of (const struct dn_spec *spec, const struct dn_graph *graph)
+{
+    const struct dn_image *image = &spec->image;
+
+    if (image->n_dims == 1)
+        return (double) image->dim[0] * (double) image->dim[0];
+    if (image->n_dims == 2)
+        return (double) image->dim[0] * (double) image->dim[1];
+    return graph->input / 3;
+}
+
+/* Pictures of fewer pixels are collections of arrays (MNIST 28 x 28, CIFAR and SVHN
+ * 32 x 32), unless the data set says otherwise.
+ */
+static const double least_picture = 64.0 * 64.0;
+
+/* The data to decode when decode= is unset: what the network says, else pictures, sound
+ * or arrays by the dimensions of convolutions, tokens for a network of attention or
+ * recurrence, arrays for dense layers. For tables it is unknown.
+ *
+ * Tokens are read from a file: text is turned into them once, before the training. It
+ * is decoded in each epoch only if decode=text says so.
+ */
+enum dn_decode dn_decode_of (const struct dn_spec *spec, const struct dn_graph *graph)
+{
+    int dims = convolution_dims (graph);
+
+    if (spec->decode != DN_DECODE_UNKNOWN)
+        return spec->decode;
+    if (graph->decode != DN_DECODE_UNKNOWN)
+        return graph->decode == DN_DECODE_TEXT ? DN_DECODE_NONE : graph->decode;
+    if (dims == 1)
+        return DN_DECODE_AUDIO;
+    if (dims == 2 && pixels_of (spec, graph) >= least_picture)
         return DN_DECODE_JPEG;
-    if (dn_graph_has (c->graph, DN_OP_ATTENTION)
-        || dn_graph_has (c->graph, DN_OP_SOFTMAX) || dn_graph_has (c->graph, DN_OP_RNN))
-        return DN_DECODE_TEXT;
+    if (dims > 0 || dn_graph_has (graph, DN_OP_ATTENTION)
+        || dn_graph_has (graph, DN_OP_SOFTMAX) || dn_graph_has (graph, DN_OP_RNN))
+        return DN_DECODE_NONE;
     /* Networks of only dense layers read arrays, unless they have embedding tables. */
-    if (!dn_graph_has (c->graph, DN_OP_EMBEDDING))
+    if (!dn_graph_has (graph, DN_OP_EMBEDDING))
         return DN_DECODE_NONE;
     return DN_DECODE_UNKNOWN;
 }
 
-/* Images of the size that the rates were measured with, 224 x 224, in one sample; large
- * ones cost more, small ones at least an eighth.
+/* Pictures of the size that the rates were measured with: read by the network, of
+ * 224 x 224; stored, those of ImageNet.
+ */
+static const double usual_pixels = 224.0 * 224.0;
+static const double stored_pixels = 182e3;
+static const double stored_bytes = 110e3;
+
+/* Work on one sample, in pictures of the usual size: what is stored is decoded, and
+ * brought to the size that the network reads. Pictures are rarely stored in fewer
+ * pixels than are read; collections of smaller ones say so by sample_bytes=.
  */
 static double images_per_sample (const struct dn_setup *c)
 {
-    const struct dn_image *image = &c->spec->image;
-    double pixels = 224.0 * 224.0;
+    double share = c->constants->decode_share;
+    double read = pixels_of (c->spec, c->graph);
+    double stored = c->spec->sample_bytes > 0
+                        ? (double) c->spec->sample_bytes / stored_bytes
+                        : fmax (read / stored_pixels, 1);
 
-    if (image->n_dims == 1)
-        pixels = (double) image->dim[0] * (double) image->dim[0];
-    else if (image->n_dims == 2)
-        pixels = (double) image->dim[0] * (double) image->dim[1];
-    return fmax (pixels / (224.0 * 224.0), 1.0 / 8);
+    return share * stored + (1 - share) * read / usual_pixels;
+}
+
+/* Pictures of the usual size that a sample's copy to the device takes the place of. */
+static double copies_per_sample (const struct dn_setup *c)
+{
+    return fmax (pixels_of (c->spec, c->graph) / usual_pixels, 1.0 / 8);
+}
+
+/* Arrays that one core delivers per second. Those of dense layers are read in whole
+ * batches; PyTorch reads others one by one.
+ */
+static double arrays_per_core (const struct dn_setup *c)
+{
+    const struct dn_constants *k = c->constants;
+    bool each =
+        !dn_has_habit (c, DN_HABIT_FAST_LOADER)
+        && (convolution_dims (c->graph) > 0 || dn_graph_has (c->graph, DN_OP_ATTENTION)
+            || dn_graph_has (c->graph, DN_OP_SOFTMAX) || dn_graph_has (c->graph, DN_OP_RNN));
+
+    return 1
+           / (fmax (c->graph->input_bytes, 1) / k->core_bytes
+              + (each ? 1 / k->core_arrays : 0));
 }
 
 /* What one core delivers and what the collecting process can receive, in samples per
@@ -61,12 +123,10 @@ static struct supply find_supply (const struct dn_setup *c)
     const struct dn_constants *k = c->constants;
     struct supply supply = {0, INFINITY};
 
-    if (c->spec->input == DN_INPUT_SYNTHETIC || c->spec->input == DN_INPUT_GPU)
-        return supply;
-    switch (assumed_decode (c)) {
+    switch (dn_decode_of (c->spec, c->graph)) {
     case DN_DECODE_JPEG:
         supply.per_core = k->core_jpeg / images_per_sample (c);
-        supply.limit = k->core_image_limit / images_per_sample (c);
+        supply.limit = k->core_image_limit / copies_per_sample (c);
         break;
     case DN_DECODE_VIDEO: /* some sixteen frames of a clip */
         supply.per_core = k->core_jpeg / 16;
@@ -77,7 +137,7 @@ static struct supply find_supply (const struct dn_setup *c)
         supply.limit = k->core_audio_limit;
         break;
     case DN_DECODE_NONE:
-        supply.per_core = k->core_bytes / fmax (c->graph->input_bytes, 1);
+        supply.per_core = arrays_per_core (c);
         break;
     case DN_DECODE_TEXT:
         supply.per_core = k->core_tokens / fmax (c->graph->input, 1);
@@ -86,6 +146,8 @@ static struct supply find_supply (const struct dn_setup *c)
     case DN_N_DECODES:
         break;
     }
+    if (dn_has_habit (c, DN_HABIT_FAST_LOADER)) /* threads of the training process */
+        supply.limit = INFINITY;
     return supply;
 }
 
@@ -116,6 +178,36 @@ static double cores_for (const struct dn_setup *c, double demand, double per_cor
     return cores;
 }
 
+/* Cores that load data, where the job does not state its CPUs. */
+static double usual_loaders (const struct dn_setup *c)
+{
+    double cores = dn_usual_cores (c);
+
+    return c->spec->workers >= 0 ? fmin (cores, fmax ((double) c->spec->workers, 1))
+                                 : cores;
+}
+
+/* Seconds in which the device prepares 'samples': pictures are decoded and resized
+ * beside the training. Cores read the files, and decode them in part. Other data are
+ * copied.
+ */
+static double input_on_gpu (const struct dn_setup *c,
+                            double samples,
+                            double demand,
+                            struct dn_estimate *estimate)
+{
+    const struct dn_constants *k = c->constants;
+    const double usual_bw = 1555e9; /* of the device of gpu_jpeg, byte/s */
+    double images = images_per_sample (c);
+
+    estimate->cpus_per_gpu = 1;
+    if (dn_decode_of (c->spec, c->graph) != DN_DECODE_JPEG)
+        return 0;
+    estimate->cpus_per_gpu +=
+        (int64_t) cores_for (c, demand, k->core_jpeg / images / k->gpu_host);
+    return samples * images / (k->gpu_jpeg * c->device->bandwidth / usual_bw);
+}
+
 double dn_whitebox_input (const struct dn_setup *c,
                           double compute_s,
                           struct dn_estimate *estimate)
@@ -126,27 +218,30 @@ double dn_whitebox_input (const struct dn_setup *c,
      */
     const double head_room = 1.4;
     const struct dn_constants *k = c->constants;
-    double plain = dn_has_habit (c, DN_HABIT_FAST_LOADER) ? 1 : k->core_plain;
+    bool fast = dn_has_habit (c, DN_HABIT_FAST_LOADER)
+                || dn_decode_of (c->spec, c->graph) == DN_DECODE_NONE;
+    double plain = fast ? 1 : k->core_plain;
     struct supply supply = find_supply (c);
     double samples = c->batch * (double) c->spec->grad_accum;
     double demand;
     double workers;
 
     estimate->cpus_per_gpu = DN_UNSET;
-    if (c->spec->input == DN_INPUT_SYNTHETIC || c->spec->input == DN_INPUT_GPU)
+    if (c->spec->input == DN_INPUT_SYNTHETIC) {
         estimate->cpus_per_gpu = 1; /* the training process itself */
+        return 0;
+    }
+    if (c->spec->input == DN_INPUT_GPU)
+        return input_on_gpu (c, samples, head_room * samples / compute_s, estimate);
     if (supply.per_core <= 0)
         return 0;
     /* More than the collecting process can receive has no effect. */
     demand = fmin (head_room * samples / compute_s, supply.limit);
     estimate->cpus_per_gpu =
         1 + (int64_t) cores_for (c, demand, plain * supply.per_core);
-    /* The number of cores is unknown: the fit of the usual number includes the limit.
-     */
+    /* The number of cores is unknown: those of the usual node load. */
     if (c->cpus_per_gpu <= 0)
-        return samples
-               / (fmin (cores_for (c, demand, supply.per_core), k->cores)
-                  * supply.per_core);
+        return samples / (usual_loaders (c) * supply.per_core);
     /* The process and its loaders share those of the job. */
     workers =
         c->spec->workers >= 0 ? fmax ((double) c->spec->workers, 1) : c->cpus_per_gpu;

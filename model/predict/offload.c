@@ -17,7 +17,7 @@
 static double update_time (const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
-    double cores = c->cpus_per_gpu > 0 ? c->cpus_per_gpu : k->cores;
+    double cores = c->cpus_per_gpu > 0 ? c->cpus_per_gpu : dn_usual_cores (c);
     double devices = (double) c->spec->gpus / c->nodes;
     double bytes = dn_shard_params (c) * devices * 4
                    * dn_optimizer_traits[c->spec->optimizer].passes;

@@ -12,7 +12,6 @@
  *     habits.c     differences between frameworks, stacks and optimizers
  *     attend.c     which kernels run attention, and their work
  *     stack.c      how well the code and the host of a run are tuned
- *     unused.c     keys that no estimate depends on
  *     collective.c rates of links, and the time of collectives
  *     setup.c      values that follow from a case: precision, copies, nodes
  *     limit.c      the power of a chip under its board's limit, the slow-down by it
@@ -23,6 +22,7 @@
  *     power.c      mean power of a board
  *     optimizer.c  states, traffic and arithmetic of an optimizer
  *     input.c      the input pipeline: what a core delivers
+ *     unused.c     keys that no estimate depends on
  *     memory.c     peak memory of one device, the largest batch
  *     offload.c    what the memory of the host holds instead of the device's
  *     step.c       wall time of one optimizer step

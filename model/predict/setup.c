@@ -73,6 +73,8 @@ static void count_network (struct dn_setup *setup)
         shorter += quantised_by (setup, op);
         if (setup->experts > 1 && op->expert)
             count_expert (setup, op, &split);
+        if (op->kind == DN_OP_EMBEDDING && !dn_is_sparse (op))
+            setup->first_params += op->repeat * op->params;
         if (!dn_is_sparse (op))
             continue;
         setup->dense_params -= op->repeat * op->params;
@@ -116,7 +118,9 @@ static void split_work (struct dn_setup *setup)
     setup->expert_shards =
         shard_count (setup, setup->replicas / setup->experts, stride * setup->experts);
     if (dn_net_read (spec->net, &setup->net, NULL) < 0)
-        setup->net = (struct dn_net){.rate = 0};
+        setup->net = (struct dn_net){.rdma = true,
+                                     .rate = setup->device->adapter_bw,
+                                     .adapters = (double) setup->device->adapters};
 }
 
 /* Jobs of more devices than a node has run on several nodes, even if nodes= is less. */
@@ -230,4 +234,10 @@ void dn_setup_batch (struct dn_setup *setup, int64_t batch)
     setup->batch = (double) batch;
     setup->padded = (double) batch * setup->graph->padding / setup->context;
     setup->computed = setup->padded * setup->share;
+}
+
+double dn_usual_cores (const struct dn_setup *setup)
+{
+    return setup->device->cores > 0 ? (double) setup->device->cores
+                                    : setup->constants->cores;
 }

@@ -46,13 +46,14 @@ struct dn_setup {
     double dense_params;       /* parameters whose whole gradient exists */
     double table_params;       /* parameters of sparse tables, frozen ones among them */
     double frozen_params;      /* that do not learn, without those of tables */
+    double first_params;       /* of embeddings, whose gradients are complete last */
     double tensors;            /* of learned parameters, of which a copy consists */
     struct dn_held dense;      /* on one device, before they are sharded */
     struct dn_held in_experts; /* the same, if the experts are split */
     double shards;             /* devices that share the state of 'dense' */
     double expert_shards;      /* and of 'in_experts' */
     double nodes;              /* that the job spreads over */
-    struct dn_net net;         /* between them; rate 0: unknown */
+    struct dn_net net;         /* between them, stated or usual; rate 0: unknown */
     enum dn_parallel parallel; /* what runs if it was not given */
 };
 
@@ -79,6 +80,9 @@ double dn_kernels_of (const struct dn_setup *setup, const struct dn_op *op);
 
 /* Are optimizer and gradients, or more, on the host? */
 bool dn_is_offloaded (const struct dn_setup *setup);
+
+/* CPU cores per device, where the job does not state them. */
+double dn_usual_cores (const struct dn_setup *setup);
 
 /* Does the run's code have this habit? */
 bool dn_has_habit (const struct dn_setup *setup, enum dn_habit habit);

@@ -33,10 +33,11 @@ static struct dn_exchange tensor_exchange (const struct dn_setup *c)
 {
     struct dn_ring ring = dn_ring_of (c, (double) c->spec->tp, 1);
     double n = c->spec->tp > 1 ? 2 * (double) c->graph->block_layers : 0;
+    double seconds = n * 2 * dn_half_reduce (c, boundary_bytes (c), &ring);
 
-    return (struct dn_exchange){
-        .calls = n * (c->spec->sp == 1 ? 2 : 1),
-        .seconds = n * 2 * dn_half_reduce (c, boundary_bytes (c), &ring)};
+    return (struct dn_exchange){.calls = n * (c->spec->sp == 1 ? 2 : 1),
+                                .seconds = seconds,
+                                .far = ring.nodes > 1 ? seconds : 0};
 }
 
 /* A device sends the tokens that it has: with sequence parallelism its share of them.
@@ -47,9 +48,10 @@ static struct dn_exchange expert_exchange (const struct dn_setup *c)
     double n = c->experts > 1 ? 2 * c->expert_layers : 0;
     double bytes = c->dispatched * c->batch / c->context * c->traits->activation
                    / c->norm_split / fmax (c->expert_layers, 1);
+    double seconds = n * dn_all_to_all (c, bytes, &ring);
 
-    return (struct dn_exchange){.calls = n,
-                                .seconds = n * dn_all_to_all (c, bytes, &ring)};
+    return (struct dn_exchange){
+        .calls = n, .seconds = seconds, .far = ring.nodes > 1 ? seconds : 0};
 }
 
 struct dn_exchange dn_block_exchange (const struct dn_setup *c)
@@ -58,7 +60,8 @@ struct dn_exchange dn_block_exchange (const struct dn_setup *c)
     struct dn_exchange expert = expert_exchange (c);
 
     return (struct dn_exchange){tensor.calls + expert.calls,
-                                tensor.seconds + expert.seconds};
+                                tensor.seconds + expert.seconds,
+                                tensor.far + expert.far};
 }
 
 double dn_split_passes (const struct dn_setup *c)

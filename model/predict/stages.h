@@ -21,6 +21,7 @@ struct dn_traffic {
     double last;   /* ... except this part, which starts after that work */
     double open;   /* does not overlap */
     bool passes;   /* 'behind' overlaps all passes, not only the last backward pass */
+    bool far;      /* it passes the network between nodes */
 };
 
 struct dn_traffic dn_data_traffic (const struct dn_setup *c);
@@ -31,6 +32,7 @@ struct dn_traffic dn_data_traffic (const struct dn_setup *c);
 struct dn_exchange {
     double calls;
     double seconds;
+    double far; /* of them, those of collectives between nodes */
 };
 
 struct dn_exchange dn_block_exchange (const struct dn_setup *c);
@@ -80,6 +82,9 @@ bool dn_optimizer_is_fused (const struct dn_setup *c);
 
 /* Fill gpu_mem.p50, memory[] and host_mem. */
 void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate);
+
+/* What a loader decodes: what decode= says, else what such a network usually reads. */
+enum dn_decode dn_decode_of (const struct dn_spec *spec, const struct dn_graph *graph);
 
 /* The loader of one device: fill cpus_per_gpu with the minimum number of cores that
  * keep up with 'compute_s' seconds of work per optimizer step. Return the seconds that

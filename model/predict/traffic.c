@@ -1,8 +1,9 @@
 /* traffic.c - communication between the copies of one model
  *
  * Gradients are sent in buckets while the backward pass computes others, as in
- * DistributedDataParallel; nothing overlaps the last bucket. Those of experts have
- * fewer copies: replicas / ep.
+ * DistributedDataParallel; nothing overlaps the last bucket. It has the gradients of
+ * the first layer, and those of an embedding are one tensor, however large. Those of
+ * experts have fewer copies: replicas / ep.
  *
  * Volumes of sharded training, per optimizer step and in units of an all-reduce
  * (Rajbhandari et al. 2020, sections 5 and 7): 1 with ZeRO-1 and ZeRO-2, whose second
@@ -38,7 +39,7 @@ static struct dn_traffic data_parallel (const struct dn_setup *c,
                                         double bytes,
                                         double frozen)
 {
-    double rate = dn_has_nvlink (c)
+    double rate = dn_has_links (c)
                       ? dn_link_rate (c, c->replicas)
                       : c->constants->dataparallel_pcie * c->device->pcie_bw;
 
@@ -49,18 +50,22 @@ static struct dn_traffic data_parallel (const struct dn_setup *c,
 struct portion {
     struct dn_ring copies;
     double gradients;
+    double first;   /* of them, those that are complete last */
     double updated; /* weights that learn, as they are sent */
     double weights; /* all of them, as they are sent */
     double frozen;  /* of the gradients' element size */
 };
 
+/* 'first' are parameters of the first layers. */
 static struct portion portion_of (const struct dn_setup *c,
                                   const struct dn_held *held,
-                                  double experts)
+                                  double experts,
+                                  double first)
 {
     return (struct portion){
         .copies = dn_ring_of (c, c->replicas / experts, c->model_parallel * experts),
         .gradients = held->params * gradient_bytes (c),
+        .first = first / c->model_parallel * gradient_bytes (c),
         .updated = held->params * c->traits->activation,
         .weights = held->params * c->traits->activation + held->frozen_bytes,
         .frozen = held->frozen * gradient_bytes (c)};
@@ -95,7 +100,8 @@ static struct dn_traffic traffic_of (const struct dn_setup *c,
     const double bucket = 25e6; /* DistributedDataParallel */
     struct dn_ring node = dn_ring_in_node (&all->copies);
     double scatter = dn_half_buckets (c, all->gradients, bucket, &all->copies);
-    double last = dn_half_reduce (c, fmin (all->gradients, bucket), &all->copies);
+    double last = dn_half_reduce (
+        c, fmin (all->gradients, fmax (bucket, all->first)), &all->copies);
 
     if (all->copies.n <= 1 || all->weights <= 0)
         return (struct dn_traffic){0};
@@ -122,13 +128,14 @@ static struct dn_traffic traffic_of (const struct dn_setup *c,
 
 struct dn_traffic dn_data_traffic (const struct dn_setup *c)
 {
-    struct portion dense = portion_of (c, &c->dense, 1);
-    struct portion experts = portion_of (c, &c->in_experts, c->experts);
+    struct portion dense = portion_of (c, &c->dense, 1, c->first_params);
+    struct portion experts = portion_of (c, &c->in_experts, c->experts, 0);
     struct dn_traffic a = traffic_of (c, &dense);
     struct dn_traffic b = traffic_of (c, &experts);
 
     return (struct dn_traffic){.behind = a.behind + b.behind,
                                .last = a.last + b.last,
                                .open = a.open + b.open,
-                               .passes = a.passes || b.passes};
+                               .passes = a.passes || b.passes,
+                               .far = dense.copies.nodes > 1};
 }

@@ -22,12 +22,6 @@ static bool has_way (const struct dn_case *c, enum dn_attention_kind way)
     return false;
 }
 
-static bool always (const struct dn_case *c)
-{
-    (void) c;
-    return true;
-}
-
 /* link=pcie slows down devices with NVLink. A link faster than the device's is not
  * believed. One device needs none.
  */
@@ -44,10 +38,10 @@ static bool has_no_loader (const struct dn_case *c)
     return c->spec->input == DN_INPUT_SYNTHETIC;
 }
 
-/* What GPUs decode takes no time of them. */
-static bool is_decode_unread (const struct dn_case *c)
+/* It is the work to decode a picture. */
+static bool is_sample_bytes_unread (const struct dn_case *c)
 {
-    return has_no_loader (c) || c->spec->input == DN_INPUT_GPU;
+    return has_no_loader (c) || dn_decode_of (c->spec, c->graph) != DN_DECODE_JPEG;
 }
 
 static bool has_no_experts (const struct dn_case *c)
@@ -185,7 +179,7 @@ static const struct rule {
     bool (*is_unread) (const struct dn_case *c);
 } rules[] = {
     {offsetof (struct dn_spec, layout), is_layout_unread},
-    {offsetof (struct dn_spec, sample_bytes), always},
+    {offsetof (struct dn_spec, sample_bytes), is_sample_bytes_unread},
     {offsetof (struct dn_spec, fused_optimizer), has_no_optimizer},
     {offsetof (struct dn_spec, lora), is_described},
     {offsetof (struct dn_spec, lora_targets), is_described},
@@ -202,7 +196,7 @@ static const struct rule {
     {offsetof (struct dn_spec, offload), is_offload_unread},
     {offsetof (struct dn_spec, link), is_link_unread},
     {offsetof (struct dn_spec, workers), has_no_loader},
-    {offsetof (struct dn_spec, decode), is_decode_unread},
+    {offsetof (struct dn_spec, decode), has_no_loader},
     {offsetof (struct dn_spec, checkpointing), is_checkpointing_unread},
     {offsetof (struct dn_spec, eval_every), is_evaluation_unread},
     {offsetof (struct dn_spec, eval_samples), is_evaluation_unread},

@@ -173,6 +173,10 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->light /= k->fused_bytes;
         r->light_launches = k->fused_launch;
     }
+    if (dn_has_habit (c, DN_HABIT_CAPTURES) || c->graph->whole_step) {
+        r->launch_s = fmin (r->launch_s, k->captured_s);
+        r->kernel_s = fmin (r->kernel_s, k->captured_s);
+    }
     take_measured (c, r);
     if (device->compiled)
         compile_step (c, r);

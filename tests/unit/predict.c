@@ -391,9 +391,9 @@ static void cpus_follow_the_input_pipeline (void **state)
     assert_in_range (images, 6, 40);
     assert_in_range (few, 2, 5);
     assert_int_equal (estimate ("model=bert_large,batch=8", V100, 0).cpus_per_gpu, 2);
+    assert_int_equal (estimate ("model=bert_base,batch=32", A100, 0).cpus_per_gpu, 2);
     assert_int_equal (
-        estimate ("model=bert_base,batch=32", A100, 0).cpus_per_gpu,
-        estimate ("model=bert_base,batch=32,decode=text", A100, 0).cpus_per_gpu);
+        estimate ("model=bert_base,batch=32,decode=text", A100, 0).cpus_per_gpu, 3);
     /* Latents that were computed before are not decoded. */
     assert_true (
         estimate ("model=dit_s_8_latents,batch=256,precision=fp16", A100, 0)

@@ -1,0 +1,423 @@
+/* host.c - tests of what surrounds the device's work: data, launches, links and nodes
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "predict/collective.h"
+#include "scene.h"
+
+#include <glob.h>
+
+#define A100 1
+
+static struct dn_estimate estimate_on (const char *text,
+                                       const struct dn_device *device,
+                                       double cpus_per_gpu)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_spec spec = dn_spec_empty ();
+    struct dn_graph graph = {0};
+    struct dn_estimate result;
+    struct dn_err err = {0};
+
+    if (dn_spec_read (dn_span_of (text), &spec, &err) < 0
+        || dn_spec_resolve (&spec, &site->datasets, DN_UNSET, &err) < 0
+        || dn_graph_build (&spec, &graph, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+    dn_whitebox (&(struct dn_case){&site->constants,
+                                   &spec,
+                                   &graph,
+                                   device ? device : &site->catalogue.devices[A100],
+                                   cpus_per_gpu},
+                 &result);
+    result.device = NULL;
+    dn_graph_free (&graph);
+    scene_free (site);
+    return result;
+}
+
+static struct dn_estimate estimate (const char *text)
+{
+    return estimate_on (text, NULL, 0);
+}
+
+static double stage (const char *text, enum dn_stage stage)
+{
+    return estimate (text).stage_s[stage];
+}
+
+/* A copy of the scene's A100, without what points into the scene. */
+static struct dn_device a100 (void)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_device device = site->catalogue.devices[A100];
+
+    scene_free (site);
+    return device;
+}
+
+/* --- data --------------------------------------------------------------------------
+ */
+
+static void read_catalogue (struct dn_catalogue *catalogue)
+{
+    const char *dir = getenv ("srcdir");
+    struct dn_err err = {0};
+    char pattern[4096];
+    char text[8192];
+    glob_t files;
+
+    snprintf (pattern, sizeof (pattern), "%s/etc/hardware/*.conf", dir ? dir : ".");
+    assert_int_equal (glob (pattern, 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        FILE *file = fopen (files.gl_pathv[i], "r");
+        size_t len;
+
+        assert_non_null (file);
+        len = fread (text, 1, sizeof (text), file);
+        fclose (file);
+        assert_true (len < sizeof (text));
+        if (dn_catalogue_add (
+                catalogue, (struct dn_span){text, len}, files.gl_pathv[i], &err)
+            < 0)
+            fail_msg ("%s", err.text);
+    }
+    globfree (&files);
+}
+
+/* 'network' with input= against the same without any input and with one by the host. */
+static void check_input_on_gpu (const char *network, const struct dn_device *device)
+{
+    char text[200];
+    struct dn_estimate none;
+    struct dn_estimate gpu;
+
+    snprintf (text, sizeof (text), "%s,input=synthetic", network);
+    none = estimate_on (text, device, 0);
+    snprintf (text, sizeof (text), "%s,input=gpu", network);
+    gpu = estimate_on (text, device, 0);
+    if (gpu.step_s.p50 < none.step_s.p50
+        || gpu.step_s.p50 > (none.step_s.p50 + gpu.stage_s[DN_STAGE_INPUT]) * 1.0001)
+        fail_msg ("%s on %s: %g s, without input %g, its kernels %g",
+                  network,
+                  device->name,
+                  gpu.step_s.p50,
+                  none.step_s.p50,
+                  gpu.stage_s[DN_STAGE_INPUT]);
+}
+
+static void decoding_on_the_gpu_costs_its_kernels (void **state)
+{
+    static const char *const networks[] = {
+        "model=resnet18,batch=256,precision=fp16",
+        "model=resnet50,batch=64",
+        "model=efficientnet_b0,batch=128,precision=fp16,framework=tensorflow",
+        "model=resnet50,batch=408,precision=fp16,framework=mxnet,stack=ngc",
+        "model=maskrcnn_resnet50_fpn,batch=4",
+        "model=vit_b_16,batch=64",
+        "model=unet3d,batch=2",
+        "model=jasper,batch=32",
+        "model=bert_base,batch=16",
+        "model=ncf,batch=4096"};
+    struct dn_catalogue catalogue = {0};
+
+    (void) state;
+    read_catalogue (&catalogue);
+    assert_true (catalogue.n_devices > 20);
+    for (size_t i = 0; i < DN_N_ELEMENTS (networks); i++)
+        for (int k = 0; k < catalogue.n_devices; k++)
+            check_input_on_gpu (networks[i], &catalogue.devices[k]);
+    dn_catalogue_free (&catalogue);
+    assert_true (stage ("model=resnet50,batch=64,input=gpu", DN_STAGE_INPUT) > 0);
+    assert_near (stage ("model=bert_base,batch=8,input=gpu", DN_STAGE_INPUT), 0);
+}
+
+static void tokens_cost_nearly_nothing (void **state)
+{
+    static const char *const texts[] = {"model=bert_base,batch=32,precision=fp16",
+                                        "model=gpt2,batch=8,precision=bf16",
+                                        "model=t5_base,batch=8,precision=bf16",
+                                        "model=gnmt,batch=128,precision=fp16"};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        struct dn_estimate e = estimate (texts[i]);
+        char none[200];
+        char raw[200];
+
+        snprintf (none, sizeof (none), "%s,input=synthetic", texts[i]);
+        assert_true (e.stage_s[DN_STAGE_INPUT] > 0);
+        assert_true (e.step_s.p50 < 1.01 * estimate (none).step_s.p50);
+        snprintf (raw, sizeof (raw), "%s,decode=text", texts[i]);
+        assert_true (estimate_on (raw, NULL, 1).stage_s[DN_STAGE_INPUT]
+                     > 3 * estimate_on (texts[i], NULL, 1).stage_s[DN_STAGE_INPUT]);
+    }
+}
+
+static void small_pictures_are_arrays (void **state)
+{
+    const char *arrays = "model=resnet18,image=32,classes=10,stem=cifar,batch=512";
+    const char *files = "model=resnet18,image=32,classes=10,stem=cifar,batch=512,"
+                        "decode=jpeg";
+    struct dn_estimate a = estimate_on (arrays, NULL, 2);
+    struct dn_estimate b = estimate_on (files, NULL, 2);
+
+    (void) state;
+    assert_true (5 * a.stage_s[DN_STAGE_INPUT] < b.stage_s[DN_STAGE_INPUT]);
+    assert_true (a.cpus_per_gpu < b.cpus_per_gpu);
+    assert_true (a.cpus_per_gpu >= 2);
+    assert_true (estimate_on ("model=resnet18,image=64,batch=256", NULL, 2)
+                     .stage_s[DN_STAGE_INPUT]
+                 > 0.25);
+}
+
+static void stored_pictures_are_decoded_and_then_resized (void **state)
+{
+    double usual =
+        estimate_on ("model=resnet50,batch=64", NULL, 4).stage_s[DN_STAGE_INPUT];
+    double small = estimate_on ("model=resnet50,batch=64,sample_bytes=11000", NULL, 4)
+                       .stage_s[DN_STAGE_INPUT];
+    double large = estimate_on ("model=resnet50,batch=64,sample_bytes=1100000", NULL, 4)
+                       .stage_s[DN_STAGE_INPUT];
+    double resized =
+        estimate_on ("model=resnet50,batch=64,image=448,sample_bytes=110000", NULL, 4)
+            .stage_s[DN_STAGE_INPUT];
+
+    (void) state;
+    assert_true (small < 0.7 * usual && small > 0.3 * usual);
+    assert_true (large > 4 * usual && large < 10 * usual);
+    assert_true (resized > 1.5 * usual && resized < 4 * usual);
+}
+
+static void loaders_in_python_need_more_cores (void **state)
+{
+    int64_t torch =
+        estimate ("model=resnet50,batch=256,precision=fp16,framework=pytorch")
+            .cpus_per_gpu;
+    int64_t tensorflow =
+        estimate ("model=resnet50,batch=256,precision=fp16,framework=tensorflow")
+            .cpus_per_gpu;
+
+    (void) state;
+    assert_true (torch > 2 * tensorflow);
+    assert_true (tensorflow > 4);
+}
+
+static void usual_nodes_feed_fast_devices (void **state)
+{
+    const char *text = "model=resnet18,batch=256,precision=fp16,stack=ngc";
+    struct dn_device device = a100 ();
+    double unknown = estimate_on (text, &device, 0).step_s.p50;
+
+    (void) state;
+    device.cores = 16;
+    assert_true (estimate_on (text, &device, 0).step_s.p50 < 0.9 * unknown);
+    assert_near (estimate_on (text, &device, 4).step_s.p50,
+                 estimate_on (text, NULL, 4).step_s.p50);
+}
+
+/* --- launches ----------------------------------------------------------------------
+ */
+
+static void compiled_code_launches_without_a_framework (void **state)
+{
+    const char *eager = "model=dlrm,batch=1024,precision=fp16,optimizer=sgd";
+    double host = stage (eager, DN_STAGE_HOST);
+
+    (void) state;
+    assert_true (stage ("model=dlrm,batch=1024,precision=fp16,optimizer=sgd,"
+                        "framework=hugectr,stack=ngc",
+                        DN_STAGE_HOST)
+                 < 0.3 * host);
+    assert_true (stage ("model=bert_base,batch=4,framework=jax", DN_STAGE_HOST)
+                 < 0.5 * stage ("model=bert_base,batch=4", DN_STAGE_HOST));
+    assert_true (
+        stage ("model=bert_base,batch=4,framework=tensorflow,compile=1", DN_STAGE_HOST)
+        < 0.5 * stage ("model=bert_base,batch=4,framework=tensorflow", DN_STAGE_HOST));
+    assert_true (stage ("model=bert_base,batch=4,compile=1", DN_STAGE_HOST)
+                 > stage ("model=bert_base,batch=4,framework=jax", DN_STAGE_HOST));
+}
+
+/* Both are compiled by XLA. */
+static void loops_that_run_ahead_hide_their_time (void **state)
+{
+    const struct dn_constants *k = &dn_constants_default;
+    const char *ahead =
+        "model=resnet50,batch=256,precision=fp16,input=synthetic,compile=1,"
+        "framework=jax";
+    const char *waits =
+        "model=resnet50,batch=256,precision=fp16,input=synthetic,compile=1,"
+        "framework=tensorflow";
+    double fixed = k->step_s * k->graph_launch * k->host_new;
+
+    (void) state;
+    assert_near (estimate (waits).step_s.p50, estimate (ahead).step_s.p50 + fixed);
+    assert_true (estimate ("model=mlp,batch=1,framework=jax").step_s.p50
+                 >= 0.999 * fixed);
+}
+
+/* --- links and nodes ---------------------------------------------------------------
+ */
+
+#define BERT "model=bert_large,batch=8,precision=fp16,"
+
+static double communication (const char *text, const struct dn_device *device)
+{
+    return estimate_on (text, device, 0).stage_s[DN_STAGE_COMMUNICATION];
+}
+
+static void links_of_other_devices_count (void **state)
+{
+    struct dn_device device = a100 ();
+    double pcie;
+
+    (void) state;
+    device.link = DN_LINK_PCIE;
+    device.link_bw = device.pcie_bw;
+    pcie = communication (BERT "gpus=8", &device);
+    device.link_bw = 10 * device.pcie_bw;
+    assert_true (communication (BERT "gpus=8", &device) < 0.3 * pcie);
+    assert_near (communication (BERT "gpus=8,link=pcie", &device), pcie);
+    device.arch = DN_ARCH_OTHER;
+    assert_true (communication (BERT "gpus=8", &device) < 0.3 * pcie);
+    /* One link to each of the others: a ring of two uses one of seven. */
+    device.arch = DN_ARCH_CDNA;
+    assert_true (communication (BERT "gpus=2", &device)
+                 > 2 * communication (BERT "gpus=8", &device));
+}
+
+static void cards_in_nodes_use_the_usual_network (void **state)
+{
+    struct dn_device device = a100 ();
+    double unknown;
+    double usual;
+
+    (void) state;
+    device.link = DN_LINK_PCIE;
+    device.link_bw = device.pcie_bw;
+    unknown = communication (BERT "gpus=8,nodes=2", &device);
+    device.adapter_bw = 12.5e9;
+    device.adapters = 1;
+    usual = communication (BERT "gpus=8,nodes=2", &device);
+    assert_true (usual < 0.5 * unknown);
+    assert_near (communication (BERT "gpus=8,nodes=2,net=ib100", &device), usual);
+    assert_true (communication (BERT "gpus=8,nodes=2,net=ethernet10", &device)
+                 > 2 * usual);
+    assert_true (communication (BERT "gpus=8,nodes=2,net=ib100x4", &device) < usual);
+    device.adapters = 4;
+    assert_near (communication (BERT "gpus=8,nodes=2,net=ib100x4", &device),
+                 communication (BERT "gpus=8,nodes=2", &device));
+}
+
+/* A message of one byte passes log2 (n) nodes of a tree. */
+static void small_messages_go_up_a_tree (void **state)
+{
+    struct dn_setup c = {.constants = &dn_constants_default,
+                         .net = {.rdma = true, .rate = 12.5e9, .adapters = 1}};
+    double hop = dn_constants_default.net_hop_s;
+
+    (void) state;
+    for (int i = 0; i <= 8; i++) {
+        struct dn_ring ring = {.n = 1 << i, .nodes = 1 << i, .sharing = 1};
+
+        assert_true (fabs (dn_half_between (&c, 1, &ring) / hop - i) < 1e-3);
+    }
+    assert_true (dn_half_between (&c, 1e9, &(struct dn_ring){2, 2, 1}) > 0.5 / 12.5);
+}
+
+/* Nothing is computed any more when the gradients of an embedding are complete. */
+static void gradients_of_an_embedding_are_exposed (void **state)
+{
+    struct dn_device device = a100 ();
+    double tables = 50257.0 * 768 + 1024 * 768;
+
+    (void) state;
+    device.measured.ring = 10e9;
+    assert_true (estimate_on ("model=gpt2,batch=64,precision=bf16,gpus=8", &device, 0)
+                     .stage_s[DN_STAGE_EXPOSED]
+                 > 2 * 7.0 / 8 * 4 * tables / 10e9);
+    assert_true (estimate_on ("model=gpt2,batch=64,precision=bf16,gpus=8", &device, 0)
+                     .stage_s[DN_STAGE_EXPOSED]
+                 < estimate_on ("model=gpt2,batch=64,precision=bf16,gpus=8", &device, 0)
+                       .stage_s[DN_STAGE_COMMUNICATION]);
+}
+
+/* Gradients do not pass the network while tokens do. */
+static void exchanges_and_gradients_share_links (void **state)
+{
+#define FAR                                                                            \
+    "model=switch_xl4,experts=16,precision=bf16,optimizer=adam,gpus=2,nodes=2,ep=2,"
+    const char *four = FAR "net=ethernet1,batch=4,input=synthetic";
+    const char *eight = FAR "net=ethernet1,batch=8,input=synthetic";
+    double more =
+        stage (eight, DN_STAGE_COMMUNICATION) - stage (four, DN_STAGE_COMMUNICATION);
+    double exposed = stage (eight, DN_STAGE_EXPOSED) - stage (four, DN_STAGE_EXPOSED);
+    double work = 0;
+
+    (void) state;
+    for (int s = DN_STAGE_FORWARD; s <= DN_STAGE_BACKWARD_WEIGHT; s++)
+        work += stage (eight, (enum dn_stage) s) - stage (four, (enum dn_stage) s);
+    assert_true (work > 0 && more > 2 * work);
+    assert_true (exposed > more - work);
+#undef FAR
+}
+
+/* How much longer a step takes where copies wait for one another. */
+static double slow_down (const char *format, const char *gpus)
+{
+    struct dn_device device = a100 ();
+    char text[200];
+
+    device.measured.ring = 1e13;
+    device.measured.ring_start_s = 1e-12;
+    snprintf (text, sizeof (text), "%s%s", format, gpus);
+    return estimate_on (text, &device, 0).step_s.p50
+           / estimate_on (format, &device, 0).step_s.p50;
+}
+
+static void waiting_averages_out_over_passes (void **state)
+{
+    const char *one = "model=resnet50,batch=64,input=synthetic";
+    const char *many = "model=resnet50,batch=64,input=synthetic,grad_accum=16";
+    double two = slow_down (one, ",gpus=2") - 1;
+    double four = slow_down (one, ",gpus=4") - 1;
+    double eight = slow_down (one, ",gpus=8") - 1;
+    double passes = slow_down (many, ",gpus=8") - 1;
+
+    (void) state;
+    assert_true (two > 0 && four > two && eight > four);
+    assert_true (eight - four < four - two);
+    assert_true (fabs (eight / passes - 4) < 0.8);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("Decoding on the GPU adds no more than its kernels",
+              decoding_on_the_gpu_costs_its_kernels),
+        TEST ("Tokens cost nearly nothing, raw text more", tokens_cost_nearly_nothing),
+        TEST ("Small pictures are arrays", small_pictures_are_arrays),
+        TEST ("Stored pictures are decoded and then resized",
+              stored_pictures_are_decoded_and_then_resized),
+        TEST ("Loaders in Python need more cores", loaders_in_python_need_more_cores),
+        TEST ("Cores of the usual node feed fast devices",
+              usual_nodes_feed_fast_devices),
+        TEST ("Compiled code launches kernels without a framework",
+              compiled_code_launches_without_a_framework),
+        TEST ("Loops that run ahead of the device hide their time",
+              loops_that_run_ahead_hide_their_time),
+        TEST ("Links of devices without NVLink count", links_of_other_devices_count),
+        TEST ("Cards in nodes use the usual network unless net= says more",
+              cards_in_nodes_use_the_usual_network),
+        TEST ("Small messages go up a tree", small_messages_go_up_a_tree),
+        TEST ("Waiting averages out over the passes of a step",
+              waiting_averages_out_over_passes),
+        TEST ("Exchanges between blocks and gradients share links",
+              exchanges_and_gradients_share_links),
+        TEST ("Gradients of an embedding are exposed",
+              gradients_of_an_embedding_are_exposed),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
