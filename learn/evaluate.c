@@ -113,13 +113,14 @@ static void judge_fit (struct dn_evaluation *evaluation,
     double used = run->run.peak_mem_gb * DN_GIB;
     bool oom = run->run.oom == 1;
     bool fitted = !oom && used <= room;
+    bool fits = dn_estimate_surely_fits (estimate);
     bool moves = dn_policy_memory (evaluation->rules, estimate) <= room;
 
     if (!oom && isnan (used))
         return;
     evaluation->n_judged++;
     evaluation->n_oom += !fitted;
-    evaluation->n_false_fit += estimate->fits && !fitted;
+    evaluation->n_false_fit += fits && !fitted;
     evaluation->n_false_no_fit += !estimate->fits && fitted;
     evaluation->n_false_move += moves && !fitted;
     evaluation->n_false_stay += !moves && fitted;

@@ -113,6 +113,11 @@ struct dn_estimate {
 struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
                                     enum dn_memory_count count);
 
+/* Is the 95 % bound of the memory within the device's, too? Where only the median is,
+ * it is not known whether the run fits.
+ */
+bool dn_estimate_surely_fits (const struct dn_estimate *estimate);
+
 /* Cost of the run at 'cost_per_hour' per device, or -1 when its time is unknown. */
 double dn_estimate_cost (const struct dn_estimate *estimate,
                          int64_t n_gpus,

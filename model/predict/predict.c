@@ -271,6 +271,9 @@ static void correct_one (const struct batch *batch,
     scale_all (estimate->memory, DN_N_MEMORY_CLASSES, factors[DN_QUANTITY_MEMORY]);
     estimate->gpu_mem.quantiles =
         dn_bounds_of (&bundle->bounds[DN_QUANTITY_MEMORY], batch->kind);
+    /* A bundle does not narrow what held for runs whose networks were left out. */
+    estimate->gpu_mem.floor =
+        (struct dn_range_floor){.ratio = 1, .sigma = estimate->gpu_mem.sigma};
     estimate->fits =
         estimate->supported && estimate->gpu_mem.p50 <= estimate->device->memory;
     estimate->power_w = fmin (estimate->power_w * factors[DN_QUANTITY_POWER],

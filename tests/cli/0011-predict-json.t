@@ -27,12 +27,13 @@ json 'there is a candidate for every device' \
     'len({c["gpu"] for c in d["candidates"]}) == '"$(grep -Lx "Arch=cpu" "$work"/hardware/*.conf | wc -l)" \
     predict $spec
 json 'every candidate has exactly the members of the contract' \
-    'all(list(c) == ["gpu", "fits", "step_ms", "train_s", "gpu_mem_bytes", "host_mem_bytes",
+    'all(list(c) == ["gpu", "fits", "step_ms", "train_s", "gpu_mem_bytes",
+      "gpu_mem_allocated_bytes", "host_mem_bytes",
       "cpus", "power_w", "energy_j", "cost", "carbon_g", "samples_per_s",
       "price_performance", "largest_batch", "confidence", "breakdown_ms"]
       for c in d["candidates"])' predict $spec
 json 'a candidate that can run has numbers everywhere' \
-    'all(isinstance(c["gpu"], str) and isinstance(c["fits"], bool)
+    'all(isinstance(c["gpu"], str) and c["fits"] in (True, False, None)
       and all(number(c[k][q]) and c[k][q] > 0 for k in ("step_ms", "train_s", "gpu_mem_bytes")
               for q in ("p50", "p95"))
       and all(number(c[k]) and c[k] > 0 for k in ("host_mem_bytes", "cpus", "power_w",
