@@ -29,10 +29,11 @@ static bool is_stated_modern (const struct dn_spec *spec)
 
 bool dn_reads_layout (const struct dn_case *c)
 {
-    bool matrix;
+    bool matrix = true;
 
-    dn_device_peak (
-        c->device, dn_device_precision (c->device, c->spec->precision), &matrix);
+    if (c->device)
+        dn_device_peak (
+            c->device, dn_device_precision (c->device, c->spec->precision), &matrix);
     for (int i = 0; matrix && i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
 

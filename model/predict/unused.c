@@ -153,7 +153,7 @@ static bool is_described (const struct dn_case *c)
 
 static bool is_layout_unread (const struct dn_case *c)
 {
-    return c->device && !dn_reads_layout (c);
+    return !dn_reads_layout (c);
 }
 
 /* The number of evaluations needs both keys. */

@@ -182,6 +182,6 @@ json 'the job of a key that the network does not read is not changed, and its us
          "prediction would be of another network)"' \
     advise --comment=dnnest:model=mistral_7b,batch=1,experts=8,steps=10 -G a100:4 -N1 --time=1-0
 json 'a key that the prediction does not use makes it less sure' \
-    '"confidence: lower, the prediction does not use layout=" in d["reasons"]' \
-    advise --comment="dnnest:$short,layout=nhwc" -G a100:4 -N1 --time=1-0
+    '"confidence: lower, the prediction does not use eval_every=" in d["reasons"]' \
+    advise --comment="dnnest:$short,eval_every=9" -G a100:4 -N1 --time=1-0
 done_testing

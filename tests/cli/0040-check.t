@@ -33,9 +33,9 @@ json 'a key that means nothing to the network is listed' 'd["unread"] == ["heads
 is 'a key that means nothing to the network has a warning' "$err" \
     'dnnest: warning: key heads= is not read by resnet50: the prediction is of another network, and such a job is not changed'
 json 'a key of the training that no prediction uses is listed, and one of the data set is not' \
-    'd["unread"] == ["layout"] and d["spec"]["sample_bytes"] == 110000' check $spec,layout=nhwc
+    'd["unread"] == ["eval_every"] and d["spec"]["sample_bytes"] == 110000' check $spec,eval_every=9
 is 'a key of the training that no prediction uses has a warning' "$err" \
-    'dnnest: warning: the prediction does not use layout=, its bounds are wider'
+    'dnnest: warning: the prediction does not use eval_every=, its bounds are wider'
 json 'keys that the network reads are not listed as unread' 'd["unread"] == []' check $spec
 
 refuses 'an unknown key is named, and the one that was meant' 2 \
