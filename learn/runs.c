@@ -92,7 +92,7 @@ static int predict_run (const struct dn_run_case *measured,
     example->ratio[DN_QUANTITY_MEMORY] =
         run->oom == 1 ? NAN : ratio_of (run->peak_mem_gb * DN_GIB, e.gpu_mem.p50);
     example->ratio[DN_QUANTITY_POWER] = ratio_of (run->power_w, e.power_w);
-    example->doubt = dn_whitebox_doubt (&c, true);
+    example->doubt = dn_whitebox_doubt (&c, &e, true);
     example->memory_sigma = e.gpu_mem.sigma;
     example->kind = dn_network_kind (c.graph);
     for (int i = 0; i < DN_N_QUANTITIES; i++)

@@ -172,7 +172,7 @@ static void correct_step (const struct batch *batch,
     struct dn_outlook site =
         dn_tuning_step (tuning, batch->predictor->user, c->spec, c->device, features);
     double factor = factors.step * site.site.p50;
-    double doubt = dn_whitebox_doubt (c, true);
+    double doubt = dn_whitebox_doubt (c, estimate, true);
     double edge = domain->knots[domain->n_knots - 1].distance;
     struct dn_range base = {
         .p50 = 1,
