@@ -163,22 +163,38 @@ static void add_decision (struct json_object *json, const struct dn_advice *advi
     dn_json_add_text (row, "chosen", chosen);
 }
 
+/* Build the network of a submission on which dn_advise () has decided. */
+static int build_again (const struct dn_job *job, struct dn_subject *subject)
+{
+    struct dn_carriers carriers = dn_carriers_of (job);
+    struct dn_sidecar sidecar = {.spec = dn_spec_empty ()};
+    enum dn_metadata state;
+    struct dn_err err = {0};
+
+    if (dn_describe (&carriers, &sidecar, &state, &err) == 0) {
+        subject->layers = sidecar.layers;
+        if (dn_sidecar_graph (&subject->layers, &subject->spec, &subject->graph, &err)
+            == 0)
+            return 0;
+    }
+    dn_complain ("%s", err.text);
+    return -1;
+}
+
 /* Fill 'runs' with the candidates and return their number. The advice does not keep the
  * network, so it is built again; this fails only if out of memory.
  */
 static int find_runs (const struct dn_site *site,
+                      const struct dn_job *job,
                       const struct dn_advice *advice,
                       struct dn_forecast runs[DN_CANDIDATES_MAX])
 {
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.spec = advice->spec};
-    struct dn_err err;
 
     if (advice->candidates.n_candidates == 0)
         return 0;
-    if (dn_graph_build (&advice->spec, &subject.graph, &err) < 0) {
-        dn_complain ("%s", err.text);
+    if (build_again (job, &subject) < 0)
         return 0;
-    }
     for (int i = 0; i < advice->candidates.n_candidates; i++) {
         const struct dn_gpu_type *gpu = advice->candidates.list[i].gpu;
 
@@ -190,11 +206,12 @@ static int find_runs (const struct dn_site *site,
 
 static void add_candidates (struct json_object *json,
                             const struct dn_site *site,
+                            const struct dn_job *job,
                             const struct dn_advice *advice)
 {
     struct json_object *array = dn_json_add_array (json, "candidates");
     struct dn_forecast runs[DN_CANDIDATES_MAX];
-    int n_runs = find_runs (site, advice, runs);
+    int n_runs = find_runs (site, job, advice, runs);
 
     for (int i = 0; i < n_runs; i++) {
         const struct dn_candidate *candidate = &advice->candidates.list[i];
@@ -229,7 +246,9 @@ static void add_warnings (struct json_object *json, const struct dn_decision *de
     }
 }
 
-static void print_json (const struct dn_site *site, const struct dn_advice *advice)
+static void print_json (const struct dn_site *site,
+                        const struct dn_job *job,
+                        const struct dn_advice *advice)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     const char *record = record_of (advice);
@@ -251,7 +270,7 @@ static void print_json (const struct dn_site *site, const struct dn_advice *advi
         json_object_array_add (reasons, dn_json_text (advice->decision.reasons[i]));
     json_object_object_add (
         json, "record", record ? json_tokener_parse (record) : NULL);
-    add_candidates (json, site, advice);
+    add_candidates (json, site, job, advice);
     dn_json_print (json);
 }
 
@@ -349,10 +368,12 @@ static int print_edits (const struct dn_patch *patch)
     return dn_grid_print (&grid);
 }
 
-static int print_candidates (const struct dn_site *site, const struct dn_advice *advice)
+static int print_candidates (const struct dn_site *site,
+                             const struct dn_job *job,
+                             const struct dn_advice *advice)
 {
     struct dn_forecast runs[DN_CANDIDATES_MAX];
-    int n_runs = find_runs (site, advice, runs);
+    int n_runs = find_runs (site, job, advice, runs);
 
     if (n_runs == 0)
         return DN_EXIT_DONE;
@@ -369,7 +390,9 @@ static void print_lines (const struct dn_patch *patch)
         printf ("%s\n", patch->warnings[i]);
 }
 
-static int print_text (const struct dn_site *site, const struct dn_advice *advice)
+static int print_text (const struct dn_site *site,
+                       const struct dn_job *job,
+                       const struct dn_advice *advice)
 {
     int rc;
 
@@ -393,7 +416,7 @@ static int print_text (const struct dn_site *site, const struct dn_advice *advic
         printf ("\nReasons:\n");
     for (int i = 0; i < advice->decision.n_reasons; i++)
         printf ("  %s\n", advice->decision.reasons[i]);
-    return rc == DN_EXIT_DONE ? print_candidates (site, advice) : rc;
+    return rc == DN_EXIT_DONE ? print_candidates (site, job, advice) : rc;
 }
 
 /* dn_advice_free () for dn_cleanup. */
@@ -449,9 +472,9 @@ static int advise (struct call *call, const struct dn_site *site)
     if (advise_and_time (site, &call->sbatch.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call->given.json)
-        print_json (site, advice);
+        print_json (site, &call->sbatch.job, advice);
     else
-        rc = print_text (site, advice);
+        rc = print_text (site, &call->sbatch.job, advice);
     if (rc == DN_EXIT_DONE
         && (advice->metadata != DN_METADATA_GIVEN
             || advice->decision.verdict == DN_VERDICT_ABSTAIN))

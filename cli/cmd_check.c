@@ -53,6 +53,8 @@ static void write_range (const struct dn_key *key, struct dn_buf *buf)
                     dn_show_bound (key->max).text);
     else if (key->type == DN_KEY_NAME)
         dn_buf_add (buf, "letters, digits, _ . - + and one /");
+    if (dn_key_takes_words (key))
+        dn_buf_add (buf, ", or names");
     for (int i = 1; i < key->names.n_names; i++)
         dn_buf_add (buf, "%s%s", i > 1 ? " " : "", key->names.names[i]);
 }

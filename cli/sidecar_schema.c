@@ -19,6 +19,9 @@
 #define CHOICE   "      "
 #define PROPERTY "       "
 
+/* A letter of names, as dn_spec_read () takes them. */
+#define NAME_LETTER "[A-Za-z0-9_.+-]"
+
 /* Print one of the forms of a value; 'first' opens the list of forms. */
 static void print_choice (const char *type, bool first)
 {
@@ -65,6 +68,10 @@ static void print_number (const struct dn_key *key)
     }
     print_choice ("string", false);
     print_pattern (pattern);
+    if (dn_key_takes_words (key)) {
+        print_choice ("string", false);
+        print_pattern ("^[A-Za-z]" NAME_LETTER "*$");
+    }
     printf ("\n" MEMBER "]\n");
 }
 
@@ -84,8 +91,8 @@ static void print_key (const struct dn_key *key)
     if (key->type == DN_KEY_ENUM)
         print_names (&key->names);
     else if (key->type == DN_KEY_NAME)
-        printf (MEMBER "\"type\": \"string\",\n" MEMBER
-                       "\"pattern\": \"^[A-Za-z0-9_.-]{1,%d}$\"\n",
+        printf (MEMBER "\"type\": \"string\",\n" MEMBER "\"maxLength\": %d,\n" MEMBER
+                       "\"pattern\": \"^" NAME_LETTER "+(/" NAME_LETTER "+)?$\"\n",
                 DN_NAME_MAX - 1);
     else
         print_number (key);

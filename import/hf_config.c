@@ -38,6 +38,7 @@ enum field {
     EXPERT_FFN = 1 << 11,
     SHARED_EXPERTS = 1 << 12,
     DENSE = 1 << 13,
+    WINDOW = 1 << 14,
     SIZES = LAYERS | HIDDEN | HEADS | VOCAB
 };
 
@@ -79,6 +80,7 @@ static const struct key {
     {DENSE, offsetof (struct dn_spec, dense_layers), {"first_k_dense_replace"}},
     {TOP_K, offsetof (struct dn_spec, top_k), {"num_experts_per_tok"}},
     {EXPERT_FFN, offsetof (struct dn_spec, expert_ffn), {"moe_intermediate_size"}},
+    {WINDOW, offsetof (struct dn_spec, window), {"sliding_window", "local_attention"}},
 };
 
 /* A field that must have a value, as JSON writes it; 'usual' is what transformers
@@ -137,11 +139,12 @@ struct type {
     {                                                                                  \
         "mlp_only_layers", "[]", "[]"                                                  \
     }
-#define NO_CROSS FALSE ("add_cross_attention")
-#define QKV_BIAS TRUE ("qkv_bias")
-#define GROUPED  (SIZES | KV_HEADS | FFN)
-#define SPARSE   (EXPERTS | TOP_K)
-#define ENCODER  (SIZES | FFN | POSITIONS)
+#define NO_WINDOW FALSE ("use_sliding_window")
+#define NO_CROSS  FALSE ("add_cross_attention")
+#define QKV_BIAS  TRUE ("qkv_bias")
+#define GROUPED   (SIZES | KV_HEADS | FFN)
+#define SPARSE    (EXPERTS | TOP_K)
+#define ENCODER   (SIZES | FFN | POSITIONS)
 #define FALCON(pair)                                                                   \
     {                                                                                  \
         "new_decoder_architecture", pair, "false"                                      \
@@ -160,28 +163,40 @@ struct type {
         "v_head_dim", "128", "128"                                                     \
     }
 
+#define DISTANCES                                                                      \
+    {"relative_attention", "true", "false"}, {"position_buckets", "256", "-1"},        \
+        {"norm_rel_ebd", "\"layer_norm\"", "\"none\""},                                \
+        {"share_att_key", "true", "false"}, {"pos_att_type", "\"p2c|c2p\"", "null"},   \
+        {"position_biased_input", "false", "true"},                                    \
+    {                                                                                  \
+        "type_vocab_size", "0", "0"                                                    \
+    }
+
 /* name, model, needs, may, sides, tied, heads of keys, facts */
 /* clang-format off */
 static const struct type types[] = {
     {"llama", "llama_7b", SIZES | FFN, KV_HEADS | HEAD_DIM, DECODES, false, 0,
      {NO_BIAS, FALSE ("mlp_bias")}},
-    {"mistral", "mistral_7b", GROUPED, HEAD_DIM, DECODES, false, 0, {{0}}},
-    {"mixtral", "mixtral_8x7b", GROUPED | SPARSE, HEAD_DIM, DECODES, false, 0, {{0}}},
-    {"qwen2", "qwen2_7b", GROUPED, 0, DECODES, false, 0, {{0}}},
+    {"mistral", "mistral_7b", GROUPED, HEAD_DIM | WINDOW, DECODES, false, 0, {{0}}},
+    {"mixtral", "mixtral_8x7b", GROUPED | SPARSE, HEAD_DIM | WINDOW, DECODES, false, 0,
+     {{0}}},
+    {"qwen2", "qwen2_7b", GROUPED, 0, DECODES, false, 0, {NO_WINDOW}},
     {"qwen2_moe", "qwen1.5_moe_a2.7b",
      SIZES | KV_HEADS | SPARSE | EXPERT_FFN, 0, DECODES, false, 0,
-     {ALL_SPARSE, QKV_BIAS}},
-    {"qwen3", "qwen3_8b", GROUPED | HEAD_DIM, 0, DECODES, false, 0, {NO_BIAS}},
+     {ALL_SPARSE, QKV_BIAS, NO_WINDOW}},
+    {"qwen3", "qwen3_8b", GROUPED | HEAD_DIM, 0, DECODES, false, 0,
+     {NO_BIAS, NO_WINDOW}},
     {"qwen3_moe", "qwen3_30b_a3b",
      SIZES | KV_HEADS | HEAD_DIM | SPARSE | EXPERT_FFN, 0, DECODES, false, 0,
-     {NO_BIAS, ALL_SPARSE}},
+     {NO_BIAS, ALL_SPARSE, NO_WINDOW}},
     {"gemma", "gemma_2b", GROUPED | HEAD_DIM, 0, DECODES, true, 0, {NO_BIAS}},
-    {"gemma2", "gemma_2_2b", GROUPED | HEAD_DIM, 0, DECODES, true, 0, {NO_BIAS}},
-    {"gemma3_text", "gemma_3_1b", GROUPED | HEAD_DIM, 0, DECODES, true, 0, {NO_BIAS}},
+    {"gemma2", "gemma_2_2b", GROUPED | HEAD_DIM, WINDOW, DECODES, true, 0, {NO_BIAS}},
+    {"gemma3_text", "gemma_3_1b", GROUPED | HEAD_DIM, WINDOW, DECODES, true, 0,
+     {NO_BIAS, {"sliding_window_pattern", "6", "6"}}},
     {"phi", "phi_1.5", SIZES | FFN, KV_HEADS, DECODES, false, 0,
      {FALSE ("qk_layernorm")}},
-    {"phi3", "phi_3_mini", SIZES | FFN, KV_HEADS, DECODES, false, 0, {{0}}},
-    {"phimoe", "phi_3.5_moe", GROUPED | SPARSE, 0, DECODES, false, 0,
+    {"phi3", "phi_3_mini", SIZES | FFN, KV_HEADS | WINDOW, DECODES, false, 0, {{0}}},
+    {"phimoe", "phi_3.5_moe", GROUPED | SPARSE, WINDOW, DECODES, false, 0,
      {{"attention_bias", "true", "false"}, {"lm_head_bias", "true", "false"}}},
     {"falcon", "falcon_7b", SIZES, FFN, DECODES, true, 1,
      {FALCON ("false"), TRUE ("multi_query"), TRUE ("parallel_attn"), FALSE ("bias"),
@@ -197,7 +212,8 @@ static const struct type types[] = {
     {"codegen", "codegen_350m", SIZES, FFN, DECODES, false, 0, {{0}}},
     {"gpt_bigcode", "santacoder", SIZES | POSITIONS, FFN, DECODES, true, 1,
      {TRUE ("multi_query"), NO_CROSS}},
-    {"starcoder2", "starcoder2_3b", GROUPED, 0, DECODES, true, 0, {TRUE ("use_bias")}},
+    {"starcoder2", "starcoder2_3b", GROUPED, WINDOW, DECODES, true, 0,
+     {TRUE ("use_bias")}},
     {"stablelm", "stablelm_3b_4e1t", GROUPED, 0, DECODES, false, 0,
      {STABLE ("false", "false", "false")}},
     {"stablelm", "stablelm_2_1_6b", GROUPED, 0, DECODES, false, 0,
@@ -217,7 +233,7 @@ static const struct type types[] = {
     {"olmo2", "olmo_2_7b", SIZES | FFN, KV_HEADS, DECODES, false, 0, {NO_BIAS}},
     {"olmoe", "olmoe_1b_7b", SIZES | FFN | SPARSE, KV_HEADS, DECODES, false, 0,
      {NO_BIAS}},
-    {"gpt_oss", "gpt_oss_20b", GROUPED | HEAD_DIM | SPARSE, 0, DECODES, false, 0,
+    {"gpt_oss", "gpt_oss_20b", GROUPED | HEAD_DIM | SPARSE, WINDOW, DECODES, false, 0,
      {TRUE ("attention_bias")}},
     {"deepseek_v2", "deepseek_v2_lite", DEEPSEEK, 0, DECODES, false, 0,
      {LATENT, NO_BIAS, {"q_lora_rank", "null", "1536"}}},
@@ -240,19 +256,20 @@ static const struct type types[] = {
      {SHARED, SEGMENTS ("2"), ABSOLUTE, {"num_hidden_groups", "1", "1"},
       {"inner_group_num", "1", "1"}}},
     {"deberta-v2", "deberta_v3_base", SIZES | FFN, 0, ENCODES, true, 0,
-     {{"relative_attention", "true", "false"}, {"position_buckets", "256", "-1"},
-      {"norm_rel_ebd", "\"layer_norm\"", "\"none\""},
-      {"share_att_key", "true", "false"},
-      {"pos_att_type", "\"p2c|c2p\"", "null"},
-      {"position_biased_input", "false", "true"}, {"type_vocab_size", "0", "0"},
+     {DISTANCES,
       {"conv_kernel_size", "0", "0"}}},
-    {"modernbert", "modernbert_base", SIZES | FFN, 0, ENCODES, true, 0,
+    {"deberta-v2", "deberta_v2_xlarge", SIZES | FFN, 0, ENCODES, true, 0,
+     {DISTANCES,
+      {"conv_kernel_size", "3", "0"}}},
+    {"modernbert", "modernbert_base", SIZES | FFN, WINDOW, ENCODES, true, 0,
      {NO_BIAS, SHARED, FALSE ("norm_bias"), FALSE ("mlp_bias"),
       FALSE ("classifier_bias"), TRUE ("decoder_bias"),
-      {"local_attention", "128", "128"}, {"global_attn_every_n_layers", "3", "3"}}},
+      {"global_attn_every_n_layers", "3", "3"}}},
     {"t5", "t5_small", SIZES | HEAD_DIM | FFN, 0, BOTH, true, 0,
      {{"feed_forward_proj", "\"relu\"", "\"relu\""}}},
     {"t5", "flan_t5_small", SIZES | HEAD_DIM | FFN, 0, BOTH, true, 0, {GATED}},
+    {"t5", "ul2", SIZES | HEAD_DIM | FFN, 0, BOTH, true, 0,
+     {{"feed_forward_proj", "\"gated-silu\"", "\"relu\""}}},
     {"mt5", "mt5_small", SIZES | HEAD_DIM | FFN, 0, BOTH, true, 0,
      {{"feed_forward_proj", "\"gated-gelu\"", "\"gated-gelu\""}}},
     {"bart", "bart_base", ENCODER, 0, BOTH, true, 0, {SHARED}},

@@ -30,86 +30,73 @@ enum {
     INNER = GATE | UP | DOWN
 };
 
-/* Names of layers in transformers and in the original code of the models. The first of
- * equal ones is the one that errors show.
- */
-static const struct target {
-    const char *name;
-    unsigned layers;
-} targets[] = {
-    {"attention", ATTENTION},
-    {"all", ATTENTION | INNER | OTHER},
-    {"all_linear", ATTENTION | INNER | OTHER},
-    {"mlp", INNER},
-    {"ffn", INNER},
-    {"q", QUERY},
-    {"q_proj", QUERY},
-    {"q_lin", QUERY},
-    {"query", QUERY},
-    {"to_q", QUERY},
-    {"wq", QUERY},
-    {"k", KEY},
-    {"k_proj", KEY},
-    {"k_lin", KEY},
-    {"key", KEY},
-    {"to_k", KEY},
-    {"wk", KEY},
-    {"v", VALUE},
-    {"v_proj", VALUE},
-    {"v_lin", VALUE},
-    {"value", VALUE},
-    {"to_v", VALUE},
-    {"wv", VALUE},
-    {"qkv", QUERY | KEY | VALUE | WHOLE},
-    {"qkv_proj", QUERY | KEY | VALUE | WHOLE},
-    {"c_attn", QUERY | KEY | VALUE | WHOLE},
-    {"query_key_value", QUERY | KEY | VALUE | WHOLE},
-    {"wqkv", QUERY | KEY | VALUE | WHOLE},
-    {"in_proj", QUERY | KEY | VALUE | WHOLE},
-    {"o", OUT},
-    {"o_proj", OUT},
-    {"out_proj", OUT},
-    {"out_lin", OUT},
-    {"proj", OUT},
-    {"gate", GATE},
-    {"gate_proj", GATE},
-    {"w1", GATE},
-    {"gate_up_proj", GATE | UP},
-    {"up", UP},
-    {"up_proj", UP},
-    {"w3", UP},
-    {"c_fc", UP},
-    {"fc1", UP},
-    {"fc_in", UP},
-    {"lin1", UP},
-    {"wi", UP},
-    {"dense_h_to_4h", UP},
-    {"down", DOWN},
-    {"down_proj", DOWN},
-    {"w2", DOWN},
-    {"fc2", DOWN},
-    {"fc_out", DOWN},
-    {"lin2", DOWN},
-    {"dense_4h_to_h", DOWN},
-    {"c_proj", OUT | DOWN},
-    {"head", HEAD},
-    {"lm_head", HEAD},
-    {"classifier", HEAD},
+/* Names of layers in transformers and in the original code of the models. */
+static const struct dn_tune_word words[] = {
+    {"attention", ATTENTION, ATTENTION},
+    {"mlp", INNER, INNER},
+    {"all", ATTENTION | INNER | OTHER, ATTENTION | INNER | OTHER},
+    {"all_linear", ATTENTION | INNER | OTHER, 0},
+    {"ffn", INNER, 0},
+    {"q", QUERY, QUERY},
+    {"q_proj", QUERY, 0},
+    {"q_lin", QUERY, 0},
+    {"query", QUERY, 0},
+    {"to_q", QUERY, 0},
+    {"wq", QUERY, 0},
+    {"k", KEY, KEY},
+    {"k_proj", KEY, 0},
+    {"k_lin", KEY, 0},
+    {"key", KEY, 0},
+    {"to_k", KEY, 0},
+    {"wk", KEY, 0},
+    {"v", VALUE, VALUE},
+    {"v_proj", VALUE, 0},
+    {"v_lin", VALUE, 0},
+    {"value", VALUE, 0},
+    {"to_v", VALUE, 0},
+    {"wv", VALUE, 0},
+    {"qkv", QUERY | KEY | VALUE | WHOLE, WHOLE},
+    {"qkv_proj", QUERY | KEY | VALUE | WHOLE, 0},
+    {"c_attn", QUERY | KEY | VALUE | WHOLE, 0},
+    {"query_key_value", QUERY | KEY | VALUE | WHOLE, 0},
+    {"wqkv", QUERY | KEY | VALUE | WHOLE, 0},
+    {"in_proj", QUERY | KEY | VALUE | WHOLE, 0},
+    {"o", OUT, OUT},
+    {"o_proj", OUT, 0},
+    {"out_proj", OUT, 0},
+    {"out_lin", OUT, 0},
+    {"proj", OUT, 0},
+    {"gate", GATE, GATE},
+    {"gate_proj", GATE, 0},
+    {"w1", GATE, 0},
+    {"gate_up_proj", GATE | UP, 0},
+    {"up", UP, UP},
+    {"up_proj", UP, 0},
+    {"w3", UP, 0},
+    {"c_fc", UP, 0},
+    {"fc1", UP, 0},
+    {"fc_in", UP, 0},
+    {"lin1", UP, 0},
+    {"wi", UP, 0},
+    {"dense_h_to_4h", UP, 0},
+    {"down", DOWN, DOWN},
+    {"down_proj", DOWN, 0},
+    {"w2", DOWN, 0},
+    {"fc2", DOWN, 0},
+    {"fc_out", DOWN, 0},
+    {"lin2", DOWN, 0},
+    {"dense_4h_to_h", DOWN, 0},
+    {"c_proj", OUT | DOWN, 0},
+    {"head", HEAD, HEAD},
+    {"lm_head", HEAD, 0},
+    {"classifier", HEAD, 0},
 };
 
-struct dn_span dn_tune_name (struct dn_span *rest)
-{
-    struct dn_span name = dn_span_cut (rest, "+");
-
-    for (size_t i = name.len; name.text && i > 0; i--) {
-        if (name.text[i - 1] == '.') {
-            name.text += i;
-            name.len -= i;
-            break;
-        }
-    }
-    return name;
-}
+static const struct dn_tune_words targets = {"lora_targets",
+                                             "layer",
+                                             "",
+                                             words,
+                                             (int) DN_N_ELEMENTS (words)};
 
 /* What the i-th operator is, as a set of targets. */
 static unsigned layers_of (const struct dn_graph *graph, int i, int head)
@@ -143,50 +130,6 @@ static unsigned all_layers (const struct dn_graph *graph)
     return all;
 }
 
-static int fail_target (const struct dn_graph *graph,
-                        struct dn_span name,
-                        unsigned existing,
-                        struct dn_err *err)
-{
-    static const char *const shown[] = {"attention",
-                                        "mlp",
-                                        "all",
-                                        "q",
-                                        "k",
-                                        "v",
-                                        "qkv",
-                                        "o",
-                                        "gate",
-                                        "up",
-                                        "down",
-                                        "head"};
-    struct dn_quoted quoted = dn_quote (name.text, name.len);
-    char text[DN_REASON_MAX];
-    struct dn_buf buf = dn_buf_on (text, sizeof (text));
-
-    for (size_t i = 0; i < DN_N_ELEMENTS (shown); i++)
-        for (size_t j = 0; j < DN_N_ELEMENTS (targets); j++)
-            if (strcmp (shown[i], targets[j].name) == 0 && targets[j].layers & existing
-                && (strcmp (shown[i], "qkv") != 0 || existing & WHOLE))
-                dn_buf_add (&buf, " %s", shown[i]);
-    return dn_err_set (err,
-                       DN_E_RANGE,
-                       "lora_targets: '%s' is no layer of %s, expected some of%s, "
-                       "joined by +",
-                       quoted.text,
-                       graph->name,
-                       text);
-}
-
-static unsigned find_target (struct dn_span name)
-{
-    for (size_t i = 0; i < DN_N_ELEMENTS (targets); i++)
-        if (dn_word_equal (
-                targets[i].name, strlen (targets[i].name), name.text, name.len))
-            return targets[i].layers;
-    return 0;
-}
-
 /* The layers that the names mean, in *wanted. */
 static int read_targets (const struct dn_graph *graph,
                          const char *names,
@@ -194,30 +137,20 @@ static int read_targets (const struct dn_graph *graph,
                          struct dn_err *err)
 {
     unsigned existing = all_layers (graph);
-    struct dn_span rest = dn_span_of (names);
-    struct dn_span name;
 
-    *wanted = 0;
     if ((existing & ~(unsigned) HEAD) == 0)
         return dn_err_set (err,
                            DN_E_RANGE,
                            "lora: %s has no linear layer before its last one, expected "
                            "a network with some, such as a transformer",
                            graph->name);
-    if (names[0] == '\0') {
-        *wanted = USUAL;
-        return (existing & USUAL) == 0
-                   ? fail_target (graph, dn_span_of ("q+v"), existing, err)
-                   : 0;
-    }
-    while ((name = dn_tune_name (&rest)).text) {
-        unsigned layers = find_target (name);
-
-        if ((layers & existing) == 0)
-            return fail_target (graph, name, existing, err);
-        *wanted |= layers;
-    }
-    return 0;
+    if (names[0] != '\0')
+        return dn_tune_read (
+            &targets, graph, dn_span_of (names), existing, wanted, err);
+    *wanted = USUAL;
+    return (existing & USUAL) != 0
+               ? 0
+               : dn_tune_fail (&targets, graph, dn_span_of ("q+v"), existing, err);
 }
 
 /* Adapters beside one layer: some of its outputs, in some of its repetitions. */

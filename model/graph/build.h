@@ -317,6 +317,22 @@ void dn_build_conv_norm_relu (struct dn_build *build,
                               int stride,
                               double groups);
 
+/* The same with another activation, which keeps its input. */
+void dn_build_conv_norm_gelu (struct dn_build *build,
+                              double out,
+                              int kernel,
+                              int stride,
+                              double groups);
+
+/* Squeeze and excitation (arXiv 1709.01507): the activation is multiplied with a gate
+ * per channel, which is the average over all positions through two layers, as 1x1
+ * convolutions: to 'squeezed' channels and 'inner', and back and 'outer'.
+ */
+void dn_build_gate (struct dn_build *build,
+                    double squeezed,
+                    enum dn_activation inner,
+                    enum dn_activation outer);
+
 /* The classifier of an image network: average over positions, dropout if wanted, a
  * linear layer to classes= (default 'classes'), loss; head=none ends after the average.
  */

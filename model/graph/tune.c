@@ -21,23 +21,26 @@ enum {
     HEAD = 1 << 8
 };
 
-static const struct name {
-    const char *name;
-    unsigned sets;
-} names[] = {
-    {"embedding", EMBEDDING},
-    {"embeddings", EMBEDDING},
-    {"backbone", BACKBONE},
-    {"attention", ATTENTION},
-    {"ffn", INNER},
-    {"mlp", INNER},
-    {"norm", NORM},
-    {"bias", BIAS},
-    {"encoder", ENCODER},
-    {"decoder", DECODER},
-    {"head", HEAD},
-    {"classifier", HEAD},
+static const struct dn_tune_word words[] = {
+    {"embedding", EMBEDDING, EMBEDDING},
+    {"embeddings", EMBEDDING, 0},
+    {"backbone", BACKBONE, BACKBONE},
+    {"attention", ATTENTION, ATTENTION},
+    {"ffn", INNER, INNER},
+    {"mlp", INNER, 0},
+    {"norm", NORM, NORM},
+    {"bias", BIAS, BIAS},
+    {"encoder", ENCODER, ENCODER},
+    {"decoder", DECODER, DECODER},
+    {"head", HEAD, HEAD},
+    {"classifier", HEAD, 0},
 };
+
+static const struct dn_tune_words parts = {"frozen",
+                                           "part",
+                                           ", or all_but_ before them",
+                                           words,
+                                           (int) DN_N_ELEMENTS (words)};
 
 /* Which parameters learn: those in none of the sets, or those in one of them. */
 struct choice {
@@ -125,36 +128,72 @@ static unsigned all_sets (const struct dn_graph *graph)
     return all;
 }
 
-static int fail_name (const struct dn_graph *graph,
-                      struct dn_span name,
-                      unsigned existing,
-                      struct dn_err *err)
+int dn_tune_fail (const struct dn_tune_words *known,
+                  const struct dn_graph *graph,
+                  struct dn_span word,
+                  unsigned existing,
+                  struct dn_err *err)
 {
-    struct dn_quoted quoted = dn_quote (name.text, name.len);
     char text[DN_REASON_MAX];
     struct dn_buf buf = dn_buf_on (text, sizeof (text));
-    unsigned shown = 0;
 
-    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
-        if ((names[i].sets & existing) != 0 && (names[i].sets & shown) == 0)
-            dn_buf_add (&buf, " %s", names[i].name);
-        shown |= names[i].sets;
-    }
-    return dn_err_set (
-        err,
-        DN_E_RANGE,
-        "frozen: '%s' is no part of %s, expected some of%s, joined by +, "
-        "or all_but_ before them",
-        quoted.text,
-        graph->name,
-        text);
+    for (int i = 0; i < known->n; i++)
+        if ((known->list[i].shown & existing) != 0)
+            dn_buf_add (&buf, " %s", known->list[i].word);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "%s: '%s' is no %s of %s, expected some of%s, joined by +%s",
+                       known->key,
+                       dn_quote (word.text, word.len).text,
+                       known->what,
+                       graph->name,
+                       text,
+                       known->more);
 }
 
-static unsigned find_name (struct dn_span name)
+/* The next of the words in 'rest', without what comes before its last '.'. */
+static struct dn_span next_word (struct dn_span *rest)
 {
-    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++)
-        if (dn_word_equal (names[i].name, strlen (names[i].name), name.text, name.len))
-            return names[i].sets;
+    struct dn_span word = dn_span_cut (rest, "+");
+
+    for (size_t i = word.len; word.text && i > 0; i--) {
+        if (word.text[i - 1] == '.') {
+            word.text += i;
+            word.len -= i;
+            break;
+        }
+    }
+    return word;
+}
+
+static unsigned sets_of_word (const struct dn_tune_words *known, struct dn_span word)
+{
+    for (int i = 0; i < known->n; i++) {
+        const char *text = known->list[i].word;
+
+        if (dn_word_equal (text, strlen (text), word.text, word.len))
+            return known->list[i].sets;
+    }
+    return 0;
+}
+
+int dn_tune_read (const struct dn_tune_words *known,
+                  const struct dn_graph *graph,
+                  struct dn_span text,
+                  unsigned existing,
+                  unsigned *sets,
+                  struct dn_err *err)
+{
+    struct dn_span word;
+
+    *sets = 0;
+    while ((word = next_word (&text)).text) {
+        unsigned named = sets_of_word (known, word);
+
+        if ((named & existing) == 0)
+            return dn_tune_fail (known, graph, word, existing, err);
+        *sets |= named;
+    }
     return 0;
 }
 
@@ -166,9 +205,7 @@ static int read_frozen (const struct dn_graph *graph,
                         struct dn_err *err)
 {
     const size_t len = strlen (ALL_BUT);
-    unsigned existing = all_sets (graph);
     struct dn_span rest = dn_span_of (text);
-    struct dn_span name;
 
     *choice = (struct choice){0, false};
     if (rest.len > len && dn_word_equal (rest.text, len, ALL_BUT, len)) {
@@ -176,14 +213,7 @@ static int read_frozen (const struct dn_graph *graph,
         rest.text += len;
         rest.len -= len;
     }
-    while ((name = dn_tune_name (&rest)).text) {
-        unsigned sets = find_name (name);
-
-        if ((sets & existing) == 0)
-            return fail_name (graph, name, existing, err);
-        choice->sets |= sets;
-    }
-    return 0;
+    return dn_tune_read (&parts, graph, rest, all_sets (graph), &choice->sets, err);
 }
 
 /* Freeze one operator's parameters by the choice. What only a gradient of weights needs

@@ -594,6 +594,31 @@ void dn_build_conv_norm_relu (struct dn_build *build,
     dn_build_activation (build, DN_ACTIVATION_RELU);
 }
 
+void dn_build_conv_norm_gelu (struct dn_build *build,
+                              double out,
+                              int kernel,
+                              int stride,
+                              double groups)
+{
+    dn_build_conv_norm (build, out, kernel, stride, groups);
+    dn_build_activation (build, DN_ACTIVATION_GELU);
+}
+
+void dn_build_gate (struct dn_build *build,
+                    double squeezed,
+                    enum dn_activation inner,
+                    enum dn_activation outer)
+{
+    struct dn_shape start = build->at;
+
+    dn_build_pool_global (build);
+    dn_build_conv (build, squeezed, 1, 1, 0, 1, true);
+    dn_build_activation (build, inner);
+    dn_build_conv (build, start.channels, 1, 1, 0, 1, true);
+    dn_build_activation (build, outer);
+    dn_build_multiply (build, &start);
+}
+
 void dn_build_classifier (struct dn_build *build, double classes, bool dropout)
 {
     classes = DN_WANT (build, classes, classes);

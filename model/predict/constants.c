@@ -13,17 +13,17 @@
 
 const struct dn_constants dn_constants_default = {
     /* joint fit */
-    .eff_linear_fp32 = 1.081,
-    .eff_conv_fp32 = 1.701,
-    .eff_linear_tensor = 0.7024,
-    .eff_conv_tensor = 0.4641,
-    .eff_tf32 = 1.3,
-    .eff_grouped = 0.0153,
-    .eff_memory = 0.555,
-    .eff_light = 0.6245,
-    .tile = 0.8677,
-    .kernel_s = 2.846e-05,
-    .launch_s = 6.334e-05,
+    .eff_linear_fp32 = 0.9184,
+    .eff_conv_fp32 = 1.428,
+    .eff_linear_tensor = 0.6061,
+    .eff_conv_tensor = 0.5101,
+    .eff_tf32 = 1.135,
+    .eff_grouped = 0.02619,
+    .eff_memory = 0.7184,
+    .eff_light = 0.7482,
+    .tile = 0.7072,
+    .kernel_s = 9.135e-06,
+    .launch_s = 5.713e-05,
     /* Runs of litgpt with and without bitsandbytes' NF4 on one A100 (LLaMA 2 with 7 and
      * 13 billion parameters) differ by 79 to 86 and by 191 ms: two passes that read 4
      * bits and write 16 of each weight take as long at .22 to .27 of the bandwidth. On
@@ -31,14 +31,19 @@ const struct dn_constants dn_constants_default = {
      */
     .unpack = 0.26,
     .recurrence_s = 4e-06, /* kernel launch without the framework: 3-8 us */
-    .step_s = 0.005404,
-    .optimizer = 4,
-    .optimizer_launches = 5.419,
-    .ngc_tensor = 1.454,
-    .ngc_memory = 1.162,
-    .ngc_grouped = 8,
-    .ngc_launch = 1.114,
-    .ngc_step = 0.05,
+    .step_s = 0.003385,
+    .optimizer = 1.945,
+    .optimizer_launches = 3.454,
+    .ngc_tensor = 1.121,
+    .ngc_memory = 1.237,
+    .ngc_grouped = 2.076,
+    .ngc_launch = 0.6108,
+    .ngc_step = 0.2586,
+    .tuned_spread = 0.5154,
+    .tuned_layout = 0.5,
+    .tuned_modern = 0.5,
+    .graph_launch = 0.5674,
+    .host_new = 0.8467,
     /* Of the 312 TFLOP/s of A100. FlashAttention-2 reaches 50 to 73 % of them forward
      * and backward, and up to 63 % backward; FlashAttention and the memory-efficient
      * kernel of xFormers 25 to 40 % (Dao, arXiv 2307.08691, abstract, 2.3.1, 4.1):
@@ -111,17 +116,17 @@ const struct dn_constants dn_constants_default = {
     /* joint fit; node_bw is at its upper bound, an adapter of 200 Gb/s per GPU: no row
      * shows nodes with NVLink limited by less
      */
-    .pcie_eff = 0.333,
-    .pcie_start_s = 1e-05,
-    .node_bw = 2.5e+10,
-    .node_bw_pcie = 7.202e+08,
+    .pcie_eff = 0.4858,
+    .pcie_start_s = 5.079e-05,
+    .node_bw = 1.231e+10,
+    .node_bw_pcie = 1.811e+09,
     /* Estimates by hand: headers and starts of messages; copies between the network's
      * buffers and memory.
      */
     .net_rdma = 0.9,
     .net_sockets = 0.7,
-    .overlap = 0.05919, /* joint fit */
-    .straggler = 0.02546,
+    .overlap = 0.3396, /* joint fit */
+    .straggler = 0.0194,
     /* msr-fiddle/synergy, V100: ResNet-18 265-300 images/s and core on 3 cores, AlexNet
      * and M5 284; their plateaus are 1,707 images and 1,280 clips of a second per
      * second. zhengxiawu/pytorch-cls, Xeon E5-2698 v4: a compiled loader (DALI) 164

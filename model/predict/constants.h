@@ -45,6 +45,15 @@ struct dn_constants {
     double ngc_grouped; /* factor on eff_grouped */
     double ngc_launch;  /* factor on launch_s */
     double ngc_step;    /* factor on step_s */
+    /* What of it code has that is not from there (stack.h), 0 to 1: spread over
+     * devices, channels last, of 2023 or later
+     */
+    double tuned_spread;
+    double tuned_layout;
+    double tuned_modern;
+    double graph_launch; /* frameworks that compile graphs: factor on launch_s and
+                            step_s */
+    double host_new;     /* the same of hosts of devices since Ampere */
     /* What fused kernels change (compile=1, framework=megatron): remaining shares of
      * the bytes and the launches of operators without products
      */

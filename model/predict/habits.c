@@ -6,6 +6,7 @@
  */
 #include "predict/habits.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -51,8 +52,8 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
      * blocks whose launches take longer than their work.
      */
     [DN_FRAMEWORK_MEGATRON] =
-        {USUAL | DN_HABIT_TUNED | DN_HABIT_FUSED | DN_HABIT_IN_TURN
-             | DN_HABIT_SHORT_GRADIENTS | DN_HABIT_GROUPED,
+        {USUAL | DN_HABIT_TUNED | DN_HABIT_PLAIN_LAUNCH | DN_HABIT_FUSED
+             | DN_HABIT_IN_TURN | DN_HABIT_SHORT_GRADIENTS | DN_HABIT_GROUPED,
          {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (megatron_optimizer),
           [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (megatron_launches),
           [DN_HABIT_LOSS_LAUNCHES] = NUMBER (megatron_loss)}},
@@ -66,9 +67,9 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
  * is compiled (DALI).
  */
 static const struct habits stacks[DN_N_STACKS] = {
-    [DN_STACK_NGC] = {USUAL | DN_HABIT_TUNED | DN_HABIT_TUNED_LAUNCH | DN_HABIT_OUTPUTS
-                          | DN_HABIT_SHORT_LOSS | DN_HABIT_SHORT_GRADIENTS
-                          | DN_HABIT_IN_PLACE | DN_HABIT_FAST_LOADER,
+    [DN_STACK_NGC] = {USUAL | DN_HABIT_TUNED | DN_HABIT_OUTPUTS | DN_HABIT_SHORT_LOSS
+                          | DN_HABIT_SHORT_GRADIENTS | DN_HABIT_IN_PLACE
+                          | DN_HABIT_FAST_LOADER,
                       {[DN_HABIT_OPTIMIZER_TRAFFIC] = NUMBER (fused_optimizer),
                        [DN_HABIT_OPTIMIZER_LAUNCHES] = NUMBER (fused_launches)}},
 };
@@ -95,8 +96,17 @@ unsigned dn_habits_of (const struct dn_spec *spec)
     return frameworks[spec->framework].flags | stacks[spec->stack].flags;
 }
 
+static double number_at (const struct dn_constants *constants, size_t offset)
+{
+    double value;
+
+    memcpy (&value, (const char *) constants + offset, sizeof (value));
+    return value;
+}
+
 double dn_habit_number (const struct dn_constants *constants,
                         const struct dn_spec *spec,
+                        double tuned,
                         enum dn_habit_number number)
 {
     bool compiled =
@@ -115,8 +125,10 @@ double dn_habit_number (const struct dn_constants *constants,
 
     while (rows[i]->numbers[number] == OPEN)
         i++;
-    memcpy (
-        &value, (const char *) constants + rows[i]->numbers[number], sizeof (value));
+    value = number_at (constants, rows[i]->numbers[number]);
+    if (rows[i] == &several_kernels && i > 0)
+        value = pow (value, 1 - tuned)
+                * pow (number_at (constants, one_kernel.numbers[number]), tuned);
     return value;
 }
 

@@ -14,12 +14,10 @@
 /* A run has the habits of its framework and of its stack. */
 enum dn_habit {
     /* The framework as the learned residual sees it */
-    DN_HABIT_TORCH = 1 << 0, /* PyTorch */
-    DN_HABIT_GRAPH = 1 << 1, /* a framework that compiles graphs */
-    /* Code tuned for the device: ngc_tensor, ngc_memory, ngc_grouped and ngc_step count
-     * (struct dn_constants) */
-    DN_HABIT_TUNED = 1 << 2,
-    DN_HABIT_TUNED_LAUNCH = 1 << 3,   /* ngc_launch as well */
+    DN_HABIT_TORCH = 1 << 0,          /* PyTorch */
+    DN_HABIT_GRAPH = 1 << 1,          /* a framework that compiles graphs */
+    DN_HABIT_TUNED = 1 << 2,          /* code tuned for the device (stack.h) */
+    DN_HABIT_PLAIN_LAUNCH = 1 << 3,   /* whose host launches kernels as others do */
     DN_HABIT_FUSED = 1 << 4,          /* element-wise operators share kernels */
     DN_HABIT_COMPILES_STEP = 1 << 5,  /* compile=1 includes the optimizer */
     DN_HABIT_IN_TURN = 1 << 6,        /* parts of a step wait for one another */
@@ -47,8 +45,12 @@ enum dn_habit_number {
     DN_N_HABIT_NUMBERS
 };
 
+/* 'tuned' is the share of stack.h: where nothing states how the optimizer runs, its
+ * numbers lie between those of one kernel and of several.
+ */
 double dn_habit_number (const struct dn_constants *constants,
                         const struct dn_spec *spec,
+                        double tuned,
                         enum dn_habit_number number);
 
 /* Parameters that an optimizer leaves to AdamW. */

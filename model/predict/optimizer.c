@@ -118,11 +118,12 @@ double dn_optimizer_time (const struct dn_setup *c)
 
     if (c->graph->whole_step || dn_is_offloaded (c) || params <= 0)
         return 0;
-    seconds = params
-              * ((1 - apart) * moved_bytes (c, usual)
-                 + apart * moved_bytes (c, &dn_optimizer_traits[DN_OPTIMIZER_ADAMW]))
-              / (k->optimizer_memory * dn_bandwidth (c))
-              * dn_habit_number (k, c->spec, DN_HABIT_OPTIMIZER_TRAFFIC);
+    seconds =
+        params
+        * ((1 - apart) * moved_bytes (c, usual)
+           + apart * moved_bytes (c, &dn_optimizer_traits[DN_OPTIMIZER_ADAMW]))
+        / (k->optimizer_memory * dn_bandwidth (c))
+        * dn_habit_number (k, c->spec, c->stack.tuned, DN_HABIT_OPTIMIZER_TRAFFIC);
     if (c->spec->optimizer == DN_OPTIMIZER_MUON)
         seconds += matrices_time (c) * params / c->dense_params;
     return seconds;

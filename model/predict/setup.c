@@ -162,6 +162,7 @@ void dn_setup_init (struct dn_setup *setup, const struct dn_case *c)
         .nodes = node_count (c->spec, c->device),
         .parallel = effective_parallel (c->spec),
         .share = dn_attention_share (c),
+        .stack = dn_stack_factors_of (c),
     };
     split_work (setup);
     count_network (setup);

@@ -8,6 +8,7 @@
 
 #include "predict/attend.h"
 #include "predict/habits.h"
+#include "predict/stack.h"
 #include "predict/whitebox.h"
 
 /* Parameters of which a device has no second copy: without those of sparse tables. */
@@ -28,6 +29,7 @@ struct dn_setup {
     enum dn_precision precision;              /* what runs if it was not given */
     const struct dn_precision_traits *traits; /* of this precision */
     unsigned habits;                          /* of framework and stack, or-ed */
+    struct dn_stack_factors stack;            /* how well it is tuned */
     double batch;                             /* samples per device and pass */
     double padded;             /* the same, padded to the longest of a batch */
     double share;              /* tokens that a pass computes over those of the graph */

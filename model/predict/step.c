@@ -212,7 +212,8 @@ static double optimizer_launches (const struct dn_setup *c)
     if (c->spec->optimizer == DN_OPTIMIZER_NONE || c->graph->whole_step
         || dn_is_offloaded (c))
         return 0;
-    return dn_habit_number (c->constants, c->spec, DN_HABIT_OPTIMIZER_LAUNCHES);
+    return dn_habit_number (
+        c->constants, c->spec, c->stack.tuned, DN_HABIT_OPTIMIZER_LAUNCHES);
 }
 
 /* The time of two things that run in parallel: a smooth maximum. */
@@ -371,7 +372,7 @@ void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
     struct dn_rates r;
     struct pass pass;
     double *stage = estimate->stage_s;
-    double fixed = k->step_s * (dn_has_habit (c, DN_HABIT_TUNED) ? k->ngc_step : 1);
+    double fixed = k->step_s * c->stack.step;
     double optimizer_s;
     double compute;
 

@@ -106,12 +106,11 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_device *device = c->device;
-    bool tuned = dn_has_habit (c, DN_HABIT_TUNED);
     double peak;
     double rest;
 
     *r = (struct dn_rates){.bytes = c->traits->activation,
-                           .launch_s = k->launch_s,
+                           .launch_s = k->launch_s * c->stack.launch,
                            .kernel_s = k->kernel_s,
                            .slowdown =
                                dn_power_slowdown (k, device, c->spec->power_limit)};
@@ -119,8 +118,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     peak = dn_device_peak (device, c->precision, &r->tensor);
     r->cast = c->traits->linear;
     if (r->tensor) {
-        double factor =
-            (tuned ? k->ngc_tensor : 1) * (c->traits->rounds ? k->eff_tf32 : 1);
+        double factor = c->stack.tensor * (c->traits->rounds ? k->eff_tf32 : 1);
 
         r->linear = peak * k->eff_linear_tensor * factor;
         r->batched = rest * k->eff_linear_tensor * factor;
@@ -131,25 +129,21 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->conv = rest * k->eff_conv_fp32;
     }
     r->tile = r->tensor ? 128 : 64;
-    r->grouped = device->fp32 * k->eff_grouped * (tuned ? k->ngc_grouped : 1);
+    r->grouped = device->fp32 * k->eff_grouped * c->stack.grouped;
     if (r->bytes < 4 && r->tensor)
         r->grouped *= 2;
     /* Without fast units for them 16-bit numbers are converted to fp32 and back. */
     if (!r->tensor && peak <= device->fp32)
         r->bytes = 4;
     r->unpack = dn_bandwidth (c) * k->unpack;
-    r->memory = dn_bandwidth (c) * k->eff_memory * (tuned ? k->ngc_memory : 1);
-    r->light = dn_bandwidth (c) * k->eff_light * (tuned ? k->ngc_memory : 1);
+    r->memory = dn_bandwidth (c) * k->eff_memory * c->stack.memory;
+    r->light = dn_bandwidth (c) * k->eff_light * c->stack.memory;
     if (device->arch == DN_ARCH_KEPLER)
         slow_kepler (c, r);
     r->light_launches = 1;
     if (dn_is_fused (c)) {
         r->light /= k->fused_bytes;
         r->light_launches = k->fused_launch;
-    }
-    if (dn_has_habit (c, DN_HABIT_TUNED_LAUNCH)) {
-        r->launch_s *= k->ngc_launch;
-        r->kernel_s *= k->ngc_launch;
     }
     take_measured (c, r);
     set_attention_rates (c, r, rest);
@@ -164,7 +158,7 @@ void dn_rates_of_loss (struct dn_rates *loss,
     if (dn_is_fused (c))
         loss->light *= c->constants->fused_bytes;
     loss->light_launches =
-        dn_habit_number (c->constants, c->spec, DN_HABIT_LOSS_LAUNCHES);
+        dn_habit_number (c->constants, c->spec, c->stack.tuned, DN_HABIT_LOSS_LAUNCHES);
 }
 
 /* Padded over useful outputs of a tiled product, at least 1. */

@@ -192,7 +192,7 @@ static const struct dn_key keys[] = {
      "input size: N, HxW or DxHxW"},
     INT (ARCH, in_channels, 1, 1e6, "channels of the input; mlp: input features"),
     INT (ARCH, classes, 1, 1e8, "outputs of the classifier"),
-    REAL (ARCH, width, 0.01, 64, "width multiplier"),
+    REAL (ARCH, width, 0.01, 128, "width multiplier"),
     ENUM (ARCH, stem, DN_N_STEMS, "first layers of an image network"),
     INT (ARCH, tables, 1, 1e6, "embedding tables"),
     INT (ARCH, embed_dim, 1, 1e6, "columns of an embedding"),
@@ -225,7 +225,11 @@ static const struct dn_key keys[] = {
     INT (FINE, lora, 1, 65536, "rank of the adapters"),
     NAME (FINE, lora_targets, "attention, all, or names joined by +"),
     ENUM (FINE, quant, DN_N_QUANTS, "format of frozen weights"),
-    REAL (FINE, trainable, 0, 1, "share of the parameters that learns"),
+    REAL (FINE,
+          trainable,
+          0,
+          1,
+          "share of the parameters that learns, or names of what does"),
     NAME (FINE, frozen, "what does not learn: names joined by +"),
     ENUM (ATT, attention, DN_N_ATTENTIONS, "kernels of attention"),
     INT (ATT, packing, 0, 1, "1: samples are joined to full sequences"),
@@ -362,6 +366,11 @@ struct dn_keyset dn_keyset_of (size_t offset)
 bool dn_key_is_network (const struct dn_key *key)
 {
     return strcmp (key->group, ARCH) == 0;
+}
+
+bool dn_key_takes_words (const struct dn_key *key)
+{
+    return key->offset == offsetof (struct dn_spec, trainable);
 }
 
 /* Does the key state what holds for any network without it? */
@@ -633,6 +642,41 @@ static int fail_unknown (struct dn_span name, struct dn_err *err)
                        quoted.text);
 }
 
+/* Names as the value of a key that takes a number: frozen=all_but_ them. */
+static int read_words (const struct dn_key *key,
+                       struct dn_span value,
+                       struct dn_spec *spec,
+                       struct dn_keyset *seen,
+                       struct dn_err *err)
+{
+    const struct dn_key *frozen = dn_spec_key (dn_span_of ("frozen"));
+    char text[DN_NAME_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    if (dn_keyset_has (seen, (int) (frozen - keys)))
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%s: '%s' beside frozen=, expected one of them",
+                           key->name,
+                           dn_quote (value.text, value.len).text);
+    dn_keyset_add (seen, (int) (frozen - keys));
+    dn_buf_add (&buf, "all_but_%.*s", (int) value.len, value.text);
+    if (buf.cut)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "%s: %zu characters, expected at most %zu",
+                           key->name,
+                           value.len,
+                           sizeof (text) - sizeof ("all_but_"));
+    spec->trainable = -1;
+    return read_name (key, dn_span_of (text), spec->frozen, err);
+}
+
+static bool is_letter (char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /* One "key=value" into 'spec'; 'seen' has a bit for each key of this text. *at is set
  * to the place of an error.
  */
@@ -658,6 +702,8 @@ static int read_pair (struct dn_span pair,
             err, DN_E_SYNTAX, "%s: given twice, expected once", key->name);
     dn_keyset_add (seen, (int) (key - keys));
     *at = value.text;
+    if (dn_key_takes_words (key) && is_letter (value.text[0]))
+        return read_words (key, value, spec, seen, err);
     return read_value (key, value, spec, err);
 }
 

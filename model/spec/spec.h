@@ -316,6 +316,10 @@ struct dn_keyset dn_keyset_of (size_t offset);
 /* Does the key describe the network, and not how it is trained? */
 bool dn_key_is_network (const struct dn_key *key);
 
+/* Does the key take a number or names? These stand for frozen=all_but_ and the names.
+ */
+bool dn_key_takes_words (const struct dn_key *key);
+
 /* The keys of the network that have been given, except those that state what holds for
  * any network without them: experts=1, top_k=1, shared_experts=0, dense_layers=0,
  * mem_len=0, width=1, stem=imagenet.

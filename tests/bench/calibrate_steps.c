@@ -1,12 +1,15 @@
 /* calibrate_steps.c - fit the constants of the step time to measured training steps
  *
- * usage: calibrate_steps HARDWARE-FOLDER RUNS.csv SWEEPS COLUMN ONLY CONSTANTS
+ * usage: calibrate_steps HARDWARE-FOLDER FAMILIES.csv ROUNDS COLUMN ONLY CONSTANTS
+ *        RUNS.csv...
  *
  * The fit is that of step_fit.c. With COLUMN (model, source or gpu) every value of it
  * is left out once, or ONLY that one, the constants are fitted to the rest, and the
- * errors are those of the rows that were left out. With CONSTANTS, names separated by
- * commas, only these are fitted, each to all rows; without COLUMN, ONLY is the source
- * whose rows are used. Empty words are ignored.
+ * errors are those of the rows that were left out. The COLUMN families leaves out every
+ * pair of a family of sources and one of models: the fit sees neither, and the errors
+ * are those of the rows that are of both. With CONSTANTS, names separated by commas,
+ * only these are fitted, each to all rows; without COLUMN, ONLY is the source whose
+ * rows are used. Empty words are ignored.
  *
  * Constants go to stdout as initialisers, errors to stderr.
  *
@@ -23,7 +26,7 @@
 /* Errors of one group of rows, over all rows and by model. */
 struct scores {
     struct dn_score all;
-    struct dn_score models;
+    struct dn_score votes; /* by family of source and of model */
     double *ratios; /* measured / predicted */
     size_t n_ratios;
 };
@@ -39,12 +42,12 @@ static void add_error (struct scores *scores,
                        const struct bench_run *run,
                        double predicted)
 {
+    char vote[2 * DN_NAME_MAX];
     struct dn_err err;
 
+    snprintf (vote, sizeof (vote), "%s %s", run->family, run->kind);
     if (dn_score_add (&scores->all, "all", predicted, NULL, run->step_s, &err) < 0
-        || dn_score_add (
-               &scores->models, run->model, predicted, NULL, run->step_s, &err)
-               < 0)
+        || dn_score_add (&scores->votes, vote, predicted, NULL, run->step_s, &err) < 0)
         bench_die ("scores", err.text);
     scores->ratios =
         realloc (scores->ratios, (scores->n_ratios + 1) * sizeof (*scores->ratios));
@@ -69,18 +72,33 @@ static double factor_at (const struct scores *scores, double share)
 
 static void add_errors (const struct bench_set *set,
                         const struct dn_constants *constants,
-                        bool only_left_out,
+                        bool only_judged,
                         struct scores scores[N_KINDS])
 {
     for (int i = 0; i < set->n_runs; i++) {
         const struct bench_run *run = &set->runs[i];
         double predicted;
 
-        if (only_left_out && !run->left_out)
+        if (only_judged && !run->judged)
             continue;
         predicted = bench_predict (constants, run);
         add_error (&scores[run->several ? SEVERAL : ONE], run, predicted);
         add_error (&scores[BOTH], run, predicted);
+    }
+}
+
+/* The errors of each pair of families. */
+static void print_votes (const struct dn_score *votes)
+{
+    for (size_t i = 0; i < votes->n_groups; i++) {
+        struct dn_figures figures = dn_pairs_figures (&votes->groups[i]);
+
+        fprintf (stderr,
+                 "  %-48s %5zu rows, median %5.1f %%, bias %+5.1f %%\n",
+                 votes->groups[i].name,
+                 figures.n,
+                 100 * figures.median_ape,
+                 100 * expm1 (figures.bias));
     }
 }
 
@@ -95,13 +113,14 @@ static void print_scores (const char *what, struct scores scores[N_KINDS])
             continue;
         figures = dn_pairs_figures (scores[i].all.groups);
         fprintf (stderr,
-                 "%s, %s: %zu rows, mean %.1f %%, median %.1f %%, per model %.1f %%\n",
+                 "%s, %s: %zu rows, mean %.1f %%, median %.1f %%, per family and "
+                 "model %.1f %%\n",
                  what,
                  kinds[i],
                  figures.n,
                  100 * figures.mape,
                  100 * figures.median_ape,
-                 100 * dn_score_macro (&scores[i].models));
+                 100 * dn_score_macro (&scores[i].votes));
         qsort (scores[i].ratios, scores[i].n_ratios, sizeof (double), by_value);
         fprintf (stderr,
                  "%s, %s: 95 %% of the rows within a factor of %.2f, 99 %% %.2f\n",
@@ -111,12 +130,52 @@ static void print_scores (const char *what, struct scores scores[N_KINDS])
                  factor_at (&scores[i], 0.99));
         free (scores[i].ratios);
         dn_score_free (&scores[i].all);
-        dn_score_free (&scores[i].models);
+        dn_score_free (&scores[i].votes);
     }
 }
 
-static const char *fold_of (const struct bench_run *run, const char *column)
+/* Is it a row that is judged with 'first', and must it not be seen by their fit? */
+static bool is_of_fold (const struct bench_run *first,
+                        const struct bench_run *run,
+                        const char *column,
+                        bool *unseen)
 {
+    bool family = strcmp (first->family, run->family) == 0;
+    bool kind = strcmp (first->kind, run->kind) == 0;
+
+    if (strcmp (column, "families") == 0) {
+        *unseen = family || kind;
+        return family && kind;
+    }
+    if (strcmp (column, "gpu") == 0)
+        *unseen = first->device == run->device;
+    else if (strcmp (column, "model") == 0)
+        *unseen = strcmp (first->model, run->model) == 0;
+    else
+        *unseen = strcmp (first->source, run->source) == 0;
+    return *unseen;
+}
+
+/* Mark the rows that the fit must not see, and those that it is judged by. Returns
+ * whether an earlier row was judged with them.
+ */
+static bool mark_fold (struct bench_set *set, int first, const char *column)
+{
+    bool seen = false;
+
+    for (int i = 0; i < set->n_runs; i++) {
+        struct bench_run *run = &set->runs[i];
+
+        run->judged = is_of_fold (&set->runs[first], run, column, &run->left_out);
+        seen = seen || (i < first && run->judged);
+    }
+    return seen;
+}
+
+static const char *value_of (const struct bench_run *run, const char *column)
+{
+    if (strcmp (column, "families") == 0)
+        return run->family;
     if (strcmp (column, "model") == 0)
         return run->model;
     return strcmp (column, "source") == 0 ? run->source : run->device->name;
@@ -126,27 +185,25 @@ static const char *fold_of (const struct bench_run *run, const char *column)
 static void cross_validate (struct bench_set *set,
                             const char *column,
                             const char *only,
-                            int sweeps)
+                            int rounds)
 {
     struct scores scores[N_KINDS];
-    char title[64];
+    char title[DN_NAME_MAX + 16];
 
     memset (scores, 0, sizeof (scores));
     for (int first = 0; first < set->n_runs; first++) {
-        const char *fold = fold_of (&set->runs[first], column);
-        struct dn_constants constants = dn_constants_default;
-        bool seen = false;
+        const char *fold = value_of (&set->runs[first], column);
+        struct dn_constants constants;
 
-        for (int i = 0; i < set->n_runs; i++) {
-            set->runs[i].left_out = strcmp (fold_of (&set->runs[i], column), fold) == 0;
-            seen = seen || (i < first && set->runs[i].left_out);
-        }
-        if (seen || (only[0] != '\0' && strcmp (fold, only) != 0))
+        if (mark_fold (set, first, column)
+            || (only[0] != '\0' && strcmp (fold, only) != 0))
             continue;
-        bench_fit (set, sweeps, &constants);
+        bench_fit (set, rounds, &constants);
         add_errors (set, &constants, true, scores);
     }
-    snprintf (title, sizeof (title), "%s left out", only[0] != '\0' ? only : column);
+    snprintf (
+        title, sizeof (title), "%s left out", only[0] != '\0' ? only : column);
+    print_votes (&scores[BOTH].votes);
     print_scores (title, scores);
 }
 
@@ -164,31 +221,36 @@ static void keep_source (struct bench_set *set, const char *source)
 
 int main (int argc, char *argv[])
 {
-    struct dn_constants constants = dn_constants_default;
+    struct dn_constants constants;
     struct scores scores[N_KINDS];
     struct bench_set set;
-    int sweeps;
+    int rounds;
 
     memset (scores, 0, sizeof (scores));
     memset (&set, 0, sizeof (set));
-    if (argc != 7)
+    if (argc < 8)
         bench_die ("usage",
-                   "calibrate_steps HARDWARE RUNS.csv SWEEPS COLUMN ONLY CONSTANTS");
-    sweeps = (int) strtol (argv[3], NULL, 10);
+                   "calibrate_steps HARDWARE FAMILIES.csv ROUNDS COLUMN ONLY CONSTANTS "
+                   "RUNS.csv...");
+    rounds = (int) strtol (argv[3], NULL, 10);
     bench_read_catalogue (argv[1], &set.catalogue);
-    bench_read_table (argv[2], bench_add_run, &set);
-    bench_weigh (&set);
+    bench_read_table (argv[2], dn_families_add, &set.families);
+    for (int i = 7; i < argc; i++)
+        bench_read_table (argv[i], bench_add_run, &set);
     if (argv[4][0] != '\0') {
-        cross_validate (&set, argv[4], argv[5], sweeps);
+        bench_weigh (&set);
+        cross_validate (&set, argv[4], argv[5], rounds);
         return 0;
     }
     if (argv[5][0] != '\0')
         keep_source (&set, argv[5]);
+    bench_weigh (&set);
     if (argv[6][0] != '\0')
         set.constants = argv[6];
-    bench_fit (&set, sweeps, &constants);
+    bench_fit (&set, rounds, &constants);
     bench_print_constants (&set, &constants);
     add_errors (&set, &constants, false, scores);
+    print_votes (&scores[BOTH].votes);
     print_scores ("in sample", scores);
     return 0;
 }

@@ -23,6 +23,16 @@ for how in "--dnnest=$short job.sh" '--dnnest=train.json job.sh' '--dnnest=@trai
     # shellcheck disable=SC2086
     is "advise $how gives the same as with a comment" "$(dn advise "${a100[@]}" $how)" "$want"
 done
+cat > described.json <<'SIDECAR'
+{"dnnest": 1, "spec": {"model": "my_net", "batch": 8, "precision": "fp16", "steps": 100,
+  "optimizer": "sgd", "input": "synthetic"},
+ "graph": {"name": "my_net", "ops": [
+  {"op": "linear", "in": [[4096]], "out": [[4096]], "params": 16781312, "repeat": 8}]}}
+SIDECAR
+json 'a network that a sidecar describes has candidates' \
+    '[c["type"] for c in d["candidates"]] == ["a100", "twin"]' \
+    advise "${a100[@]}" --dnnest=described.json job.sh
+is 'the network of a sidecar is found without a message' "$err" ''
 want=$(dn check --json "$short" | grep -v '"gpus"')
 for file in lines.sh option.sh file.sh train.json @train.json "dnnest:$short"; do
     is "check $file finds the same as in SPEC" \

@@ -237,6 +237,34 @@ static void test_extremes (void **state)
     }
 }
 
+/* How many attentions of the network see 'window' tokens (0: all). */
+static double count_attentions (const char *text, double window)
+{
+    struct dn_graph graph = build (text);
+    double n = 0;
+
+    for (int i = 0; i < graph.n_ops; i++)
+        if (graph.ops[i].kind == DN_OP_ATTENTION && graph.ops[i].window == window)
+            n += graph.ops[i].repeat;
+    dn_graph_free (&graph);
+    return n;
+}
+
+static void test_windows (void **state)
+{
+    (void) state;
+    assert_true (count_attentions ("model=gemma_3_1b", 512) == 22);
+    assert_true (count_attentions ("model=gemma_3_1b", 0) == 4);
+    assert_true (count_attentions ("model=gemma_3_1b,layers=5", 0) == 0);
+    assert_true (count_attentions ("model=gemma_2_2b,window=100", 100) == 13);
+    assert_true (count_attentions ("model=gemma_2_2b,window=100", 0) == 13);
+    assert_true (count_attentions ("model=gpt_oss_20b", 128) == 12);
+    assert_true (count_attentions ("model=gpt_oss_20b", 0) == 12);
+    assert_true (count_attentions ("model=mistral_7b,window=64", 64) == 32);
+    assert_true (count_attentions ("model=modernbert_base", 128) == 14);
+    assert_true (count_attentions ("model=modernbert_base", 0) == 8);
+}
+
 /* Cut one line of the reference table in place. A field may be quoted. */
 static int cut_fields (char *line, char *fields[FIELDS_MAX])
 {
@@ -638,6 +666,7 @@ static void test_names (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        TEST ("a window is that of the blocks that have one", test_windows),
         TEST ("bad arguments are refused and freeing twice is harmless", test_badargs),
         TEST ("an unknown model is named with the nearest known one", test_unknown),
         TEST ("no size of an image makes a negative operator",

@@ -112,6 +112,35 @@ static void test_keys (void **state)
     assert_int_equal (spec.head, DN_HEAD_NONE);
 }
 
+/* A network of twelve blocks of 64 features, of this type. */
+#define SMALL(type)                                                                    \
+    "\"model_type\":\"" type "\",\"num_hidden_layers\":12,\"hidden_size\":64,"         \
+    "\"num_attention_heads\":4,\"num_key_value_heads\":2,\"intermediate_size\":100,"   \
+    "\"vocab_size\":1000,\"head_dim\":16"
+
+static void test_window (void **state)
+{
+    struct dn_spec spec =
+        read_config ("{" SMALL ("mistral") ",\"sliding_window\":300}");
+
+    (void) state;
+    assert_int_equal (spec.window, 300);
+    spec = read_config ("{" SMALL ("mistral") ",\"sliding_window\":null}");
+    assert_int_equal (spec.window, DN_UNSET);
+    spec = read_config ("{" SMALL ("gemma3_text") ",\"sliding_window\":512}");
+    assert_int_equal (spec.window, 512);
+    spec = read_config ("{" SMALL ("modernbert") ",\"local_attention\":64}");
+    assert_int_equal (spec.window, 64);
+    spec = read_config ("{" SMALL ("qwen2") ",\"sliding_window\":300,"
+                                            "\"use_sliding_window\":false}");
+    assert_int_equal (spec.window, DN_UNSET);
+    expect_bad ("{" SMALL ("qwen2") ",\"use_sliding_window\":true}",
+                "use_sliding_window: true of model_type qwen2");
+    expect_bad ("{" SMALL ("gemma3_text") ",\"sliding_window_pattern\":2}",
+                "sliding_window_pattern: 2");
+    expect_bad ("{" SMALL ("mistral") ",\"sliding_window\":0}", "sliding_window: 0");
+}
+
 static void test_unknown_type (void **state)
 {
     (void) state;
@@ -207,6 +236,7 @@ int main (void)
               test_reference),
         TEST ("a config.json is recognised by its content", test_recognised),
         TEST ("fields become keys", test_keys),
+        TEST ("the window of attention becomes a key", test_window),
         TEST ("an unknown type is named, with one that resembles it",
               test_unknown_type),
         TEST ("a structure that no key states is an error", test_other_structures),

@@ -381,6 +381,33 @@ static void keys_that_contradict_each_other_are_errors (void **state)
     expect_error ("model=gpt2,quant=nf4", "quant: no linear layer of gpt2 is frozen");
 }
 
+static void what_learns_can_be_named (void **state)
+{
+    struct dn_spec spec = dn_spec_empty ();
+    struct run named = begin ("model=vit_b_16,batch=1,precision=fp32,trainable=head");
+    struct run same =
+        begin ("model=vit_b_16,batch=1,precision=fp32,frozen=all_but_head");
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_near (named.graph.params, 768 * 1000 + 1000);
+    assert_near (named.graph.frozen_params, same.graph.frozen_params);
+    end (&named);
+    end (&same);
+    assert_int_equal (dn_spec_read (dn_span_of ("trainable=0.1"), &spec, &err), 0);
+    assert_int_equal (dn_spec_read (dn_span_of ("trainable=Norm+bias"), &spec, &err),
+                      0);
+    assert_string_equal (spec.frozen, "all_but_Norm+bias");
+    assert_true (spec.trainable < 0);
+    expect_error ("model=resnet50,trainable=vae", "'vae' is no part of resnet50");
+    assert_int_equal (
+        dn_spec_read (dn_span_of ("frozen=bias,trainable=head"), &spec, &err), -1);
+    assert_contains (err.text, "trainable: 'head' beside frozen=");
+    assert_int_equal (dn_spec_read (dn_span_of ("trainable=head/../x"), &spec, &err),
+                      -1);
+    assert_int_equal (dn_spec_read (dn_span_of ("trainable=1.5"), &spec, &err), -1);
+}
+
 /* A described network says what of it learns. */
 static void tuning_is_unread_beside_a_description (void **state)
 {
@@ -436,6 +463,7 @@ int main (void)
               unknown_names_are_errors_that_list_what_exists),
         TEST ("keys that contradict each other are errors",
               keys_that_contradict_each_other_are_errors),
+        TEST ("what learns can be named", what_learns_can_be_named),
         TEST ("keys of fine-tuning are unread beside a description",
               tuning_is_unread_beside_a_description),
     };

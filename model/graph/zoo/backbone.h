@@ -43,13 +43,15 @@ enum dn_backbone_norm {
 struct dn_backbone {
     enum dn_resnet net;
     enum dn_backbone_norm norm;
-    bool frozen; /* the stem and the first stage do not learn */
-    bool deep;   /* three 3x3 convolutions are the stem (ResNet-C of He et al., arXiv
-                    1812.01187) */
-    bool early;  /* the stride of a bottleneck is in its first convolution */
-    int stages;  /* how many are built; 0: all */
-    int dense;   /* the stages from this one on have no stride but dilation; 0: none */
-    int deform;  /* the stages from this one on are deformable (arXiv 1811.11168); 0 */
+    bool frozen;  /* the stem and the first stage do not learn */
+    bool deep;    /* three 3x3 convolutions are the stem (ResNet-C of He et al., arXiv
+                     1812.01187) */
+    bool average; /* shortcuts average before their convolution, and each stage has one
+                     (ResNet-D, the same) */
+    bool early;   /* the stride of a bottleneck is in its first convolution */
+    int stages;   /* how many are built; 0: all */
+    int dense;    /* the stages from this one on have no stride but dilation; 0: none */
+    int deform;   /* the stages from this one on are deformable (arXiv 1811.11168); 0 */
 };
 
 /* The network from the stem on. The activation after stage i is stored in levels[i]. */
@@ -61,6 +63,17 @@ void dn_backbone_add (struct dn_build *build,
 void dn_backbone_add_stage (struct dn_build *build,
                             const struct dn_backbone *backbone,
                             int i);
+
+/* Rows of the family swin. */
+enum dn_swin {
+    DN_SWIN_T,
+    DN_SWIN_S
+};
+
+/* Swin Transformer, with a norm of its own after each stage. */
+void dn_swin_add (struct dn_build *build,
+                  enum dn_swin net,
+                  struct dn_shape levels[DN_BACKBONE_STAGES]);
 
 /* A network of four branches of several sizes: 'channels' in the first one, twice as
  * many in each further one, which begins with the next stage.
@@ -108,6 +121,13 @@ void dn_pyramid_add (struct dn_build *build,
  * for each position. The cursor does not move.
  */
 void dn_ssd_add_outputs (struct dn_build *build, double n, double classes);
+
+/* Attention of the cursor, of 256 features, to four sampled points in each of 'levels'
+ * levels of 'memory' (NULL: of itself) for each of eight heads (Deformable DETR).
+ */
+void dn_detr_add_sampled (struct dn_build *build,
+                          const struct dn_shape *memory,
+                          double levels);
 
 /* A convolution with bias that keeps the size, and a rectifier. */
 void dn_pyramid_add_conv_relu (struct dn_build *build, double out);

@@ -12,6 +12,7 @@
  * DeBERTa v3 (He et al., 2111.09543) has neither positions nor segments in its input: a
  * table of relative distances, which all blocks share, passes the query and key layers
  * of each block, and two products of it with keys and queries are added to the scores.
+ * In v2 a convolution over the embeddings is added to the first block's result.
  *
  * ModernBERT (Warner et al., 2412.13663) has a norm before each part, rotated
  * positions, gated feed-forward layers and hardly a bias. A third of its blocks attend
@@ -52,6 +53,7 @@ struct bert {
     double buckets;   /* of relative positions, one number per head; 0: none */
     double window;    /* of ModernBERT; 0: another network */
     double distances; /* rows of DeBERTa's table of relative distances; 0: none */
+    int kernel;       /* of the convolution of DeBERTa v2 over the tokens; 0: none */
 };
 
 #define ROW(name, ...)                                                                 \
@@ -70,6 +72,7 @@ struct bert {
 #define PLAIN      false, true, false, false, DN_HEAD_LM, DN_ACTIVATION_GELU
 #define MODERN     PLAIN, .window = 128
 #define DEBERTA    DISTILBERT, .distances = 512
+#define DEBERTA_V2 DEBERTA, .kernel = 3
 
 static const struct bert rows[] = {
     ROW ("bert_base", {12, 768, 12, 0, 0, 512}, 30522, 512, 2, 0, BERT),
@@ -89,6 +92,8 @@ static const struct bert rows[] = {
     ROW ("albert_xlarge", {24, 2048, 16, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
     ROW ("albert_xxlarge", {12, 4096, 64, 0, 0, 512}, 30000, 512, 2, 128, ALBERT),
     ROW ("mpnet_base", {12, 768, 12, 0, 0, 512}, 30527, 514, 0, 0, MPNET),
+    ROW ("deberta_v2_xlarge", {24, 1536, 24, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA_V2),
+    ROW ("deberta_v2_xxlarge", {48, 1536, 24, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA_V2),
     ROW ("deberta_v3_xsmall", {12, 384, 6, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
     ROW ("deberta_v3_small", {6, 768, 12, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
     ROW ("deberta_v3_base", {12, 768, 12, 0, 0, 512}, 128100, 0, 0, 0, DEBERTA),
@@ -363,24 +368,61 @@ static void add_modern_blocks (struct dn_build *build,
     dn_build_norm (build, body->norm);
 }
 
+/* Beside the first block, whose result the cursor is on. Padding is filled, and taken
+ * out again at the end.
+ */
+static void add_conv (struct dn_build *build, struct dn_shape start, int kernel)
+{
+    struct dn_shape end = build->at;
+
+    if (kernel == 0)
+        return;
+    start.kept = false;
+    build->at = start;
+    dn_build_copy (build);
+    dn_build_conv (build, start.channels, kernel, 1, kernel / 2, 1, true);
+    dn_build_copy (build);
+    dn_build_elementwise (build, 1);
+    dn_build_dropout (build);
+    dn_build_activation (build, DN_ACTIVATION_GELU);
+    build->at = end;
+    dn_build_add (build);
+    dn_build_norm (build, DN_NORM_LAYER);
+    dn_build_elementwise (build, 1);
+}
+
+static void add_distance_blocks (struct dn_build *build,
+                                 const struct bert *row,
+                                 const struct dn_transformer *body)
+{
+    struct dn_shape start = build->at;
+    double first = row->kernel > 0 ? 1 : 0;
+    double outer;
+
+    dn_build_blocks (build, body->layers);
+    for (int i = 0; i < 2; i++) {
+        outer = dn_build_repeat (build, i == 0 ? first : body->layers - first);
+        add_distance_scores (build, body, row->distances);
+        dn_transformer_add_block (build, body);
+        if (i == 0)
+            add_conv (build, start, row->kernel);
+        dn_build_repeat_end (build, outer);
+    }
+}
+
 /* Where one block serves all layers, its parameters are those of the first. */
 static void add_blocks (struct dn_build *build,
                         const struct bert *row,
                         const struct dn_transformer *body)
 {
     struct dn_transformer rest = *body;
-    double outer;
 
     if (row->window > 0) {
         add_modern_blocks (build, row, body);
         return;
     }
     if (row->distances > 0) {
-        dn_build_blocks (build, body->layers);
-        outer = dn_build_repeat (build, body->layers);
-        add_distance_scores (build, body, row->distances);
-        dn_transformer_add_block (build, body);
-        dn_build_repeat_end (build, outer);
+        add_distance_blocks (build, row, body);
         return;
     }
     if (!row->shared) {

@@ -15,10 +15,12 @@
 #define HEADS  8.0
 #define LAYERS 6.0
 
-/* Deformable attention: levels, points of each level for each head, coordinates. */
+/* Levels of Deformable DETR. */
 #define N_LEVELS 4
-#define POINTS   4.0
-#define COORDS   2.0
+
+/* Sampled points of each level for each head, and their coordinates. */
+#define POINTS 4.0
+#define COORDS 2.0
 
 /* As in detection.c: overlaps, matches, samples, encoding, for every layer. */
 #define MATCH_KERNELS 80.0
@@ -83,10 +85,11 @@ static void add_inputs (struct dn_build *build,
     dn_build_add_learned (build, N_LEVELS * HIDDEN);
 }
 
-/* Attention of the cursor to sampled points of 'memory' (NULL: of itself). */
-static void add_sampled (struct dn_build *build, struct dn_shape *memory)
+void dn_detr_add_sampled (struct dn_build *build,
+                          const struct dn_shape *memory,
+                          double levels)
 {
-    double points = HEADS * N_LEVELS * POINTS;
+    double points = HEADS * levels * POINTS;
     struct dn_shape start;
     struct dn_shape values;
 
@@ -130,7 +133,7 @@ static void add_attention (struct dn_build *build,
                                            .dropout = true};
 
     if (deformable) {
-        add_sampled (build, memory);
+        dn_detr_add_sampled (build, memory, N_LEVELS);
     } else {
         /* Positions are added to queries and keys. */
         dn_build_elementwise (build, 2);

@@ -133,21 +133,6 @@ static const struct efficientnet rows[] = {
     /* End of rows */
 };
 
-/* A gate per channel: global average, two layers as 1x1 convolutions, sigmoid. */
-static void add_gate (struct dn_build *build, double squeezed, bool rectify)
-{
-    struct dn_shape start = build->at;
-
-    dn_build_pool_global (build);
-    dn_build_conv (build, squeezed, 1, 1, 0, 1, true);
-    dn_build_activation (build, rectify ? DN_ACTIVATION_RELU : DN_ACTIVATION_GELU);
-    dn_build_conv (build, start.channels, 1, 1, 0, 1, true);
-    dn_build_activation (build, rectify ? DN_ACTIVATION_GELU : DN_ACTIVATION_SIGMOID);
-    if (rectify)
-        dn_build_keep (build);
-    dn_build_multiply (build, &start);
-}
-
 static void add_conv (struct dn_build *build,
                       double out,
                       int kernel,
@@ -157,6 +142,24 @@ static void add_conv (struct dn_build *build,
 {
     dn_build_conv_norm (build, out, kernel, stride, groups);
     dn_build_activation (build, rectify ? DN_ACTIVATION_RELU : DN_ACTIVATION_GELU);
+}
+
+/* MobileNetV3's are of ReLU and hard-sigmoid. */
+static void add_gate (struct dn_build *build,
+                      const struct efficientnet *row,
+                      double in,
+                      double inner)
+{
+    if (row->hidden > 0)
+        dn_build_gate (build,
+                       dn_build_round (floor (inner / 4), 8),
+                       DN_ACTIVATION_RELU,
+                       DN_ACTIVATION_GELU);
+    else
+        dn_build_gate (build,
+                       fmax (1, floor ((row->wide_gate ? inner : in) / 4)),
+                       DN_ACTIVATION_GELU,
+                       DN_ACTIVATION_SIGMOID);
 }
 
 static void add_block (struct dn_build *build,
@@ -178,10 +181,7 @@ static void add_block (struct dn_build *build,
             add_conv (build, inner, 1, 1, 1, stage->rectify);
         add_conv (build, inner, stage->kernel, stride, inner, stage->rectify);
         if (stage->gate)
-            add_gate (build,
-                      v3 ? dn_build_round (floor (inner / 4), 8)
-                         : fmax (1, floor ((row->wide_gate ? inner : in) / 4)),
-                      v3);
+            add_gate (build, row, in, inner);
     }
     if (stage->block == BLOCK_INVERTED || inner != in)
         dn_build_conv_norm (build, out, 1, 1, 1);

@@ -2,7 +2,8 @@
  *
  * As Hugging Face implements them. A row gives the sizes, its style the structure. The
  * head is 'lm' unless head=none; its weights are the word embedding where the style
- * ties them. seq_len= beyond the position table lengthens the table.
+ * ties them. seq_len= beyond the position table lengthens the table. window= is that of
+ * the blocks that have one.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -321,6 +322,8 @@ struct gpt {
     const struct latent *latent; /* NULL: no multi-latent attention */
     struct dn_experts experts;   /* of all blocks but the first 'dense' */
     double dense;
+    double window; /* tokens that a token attends to; 0: all */
+    double period; /* of so many blocks the last one attends to all; 0: none does */
 };
 
 #define ROW(name, ...)                                                                 \
@@ -330,6 +333,8 @@ struct gpt {
 
 #define HEAD_DIM(n) .head_dim = (n)
 #define TIED        .tied = true
+/* tokens of a window, blocks for each one without it */
+#define WINDOW(n, blocks) .window = (n), .period = (blocks)
 /* experts, visited, inner size of one (0: ffn) */
 #define EXPERTS(number, k, inner)                                                      \
     .experts = {.n = (number), .top_k = (k), .ffn = (inner)}
@@ -412,9 +417,22 @@ static const struct gpt rows[] = {
          {32, 4096, 32, 8, 6400, 4096},
          32064,
          EXPERTS (16, 2, 0)),
-    ROW ("starcoder2_3b", &starcoder2, {30, 3072, 24, 2, 12288, 4096}, 49152, TIED),
-    ROW ("starcoder2_7b", &starcoder2, {32, 4608, 36, 4, 18432, 4096}, 49152),
-    ROW ("starcoder2_15b", &starcoder2, {40, 6144, 48, 4, 24576, 4096}, 49152),
+    ROW ("starcoder2_3b",
+         &starcoder2,
+         {30, 3072, 24, 2, 12288, 4096},
+         49152,
+         TIED,
+         WINDOW (4096, 0)),
+    ROW ("starcoder2_7b",
+         &starcoder2,
+         {32, 4608, 36, 4, 18432, 4096},
+         49152,
+         WINDOW (4096, 0)),
+    ROW ("starcoder2_15b",
+         &starcoder2,
+         {40, 6144, 48, 4, 24576, 4096},
+         49152,
+         WINDOW (4096, 0)),
     ROW ("stablelm_3b_4e1t", &stablelm, {32, 2560, 32, 0, 6912, 4096}, 50304),
     ROW ("stablelm_2_12b", &stablelm_12b, {40, 5120, 32, 8, 13824, 4096}, 100352),
     ROW ("stablelm_2_1_6b", &stablelm_2, {24, 2048, 32, 0, 5632, 4096}, 100352),
@@ -525,30 +543,54 @@ static const struct gpt rows[] = {
          EXPERTS (128, 8, 1536)),
     ROW ("gemma_2b", &gemma, {18, 2048, 8, 1, 16384, 8192}, 256000),
     ROW ("gemma_7b", &gemma, {28, 3072, 16, 0, 24576, 8192}, 256000, HEAD_DIM (256)),
-    ROW ("gemma_2_2b", &gemma_2, {26, 2304, 8, 4, 9216, 8192}, 256000, HEAD_DIM (256)),
+    ROW ("gemma_2_2b",
+         &gemma_2,
+         {26, 2304, 8, 4, 9216, 8192},
+         256000,
+         HEAD_DIM (256),
+         WINDOW (4096, 2)),
     ROW ("gemma_2_9b",
          &gemma_2,
          {42, 3584, 16, 8, 14336, 8192},
          256000,
-         HEAD_DIM (256)),
+         HEAD_DIM (256),
+         WINDOW (4096, 2)),
     ROW ("gemma_2_27b",
          &gemma_2,
          {46, 4608, 32, 16, 36864, 8192},
          256000,
-         HEAD_DIM (128)),
-    ROW ("gemma_3_270m", &gemma_3, {18, 640, 4, 1, 2048, 8192}, 262144, HEAD_DIM (256)),
-    ROW ("gemma_3_1b", &gemma_3, {26, 1152, 4, 1, 6912, 8192}, 262144, HEAD_DIM (256)),
-    ROW ("gemma_3_4b", &gemma_3, {34, 2560, 8, 4, 10240, 8192}, 262208, HEAD_DIM (256)),
+         HEAD_DIM (128),
+         WINDOW (4096, 2)),
+    ROW ("gemma_3_270m",
+         &gemma_3,
+         {18, 640, 4, 1, 2048, 8192},
+         262144,
+         HEAD_DIM (256),
+         WINDOW (512, 6)),
+    ROW ("gemma_3_1b",
+         &gemma_3,
+         {26, 1152, 4, 1, 6912, 8192},
+         262144,
+         HEAD_DIM (256),
+         WINDOW (512, 6)),
+    ROW ("gemma_3_4b",
+         &gemma_3,
+         {34, 2560, 8, 4, 10240, 8192},
+         262208,
+         HEAD_DIM (256),
+         WINDOW (1024, 6)),
     ROW ("gemma_3_12b",
          &gemma_3,
          {48, 3840, 16, 8, 15360, 8192},
          262208,
-         HEAD_DIM (256)),
+         HEAD_DIM (256),
+         WINDOW (1024, 6)),
     ROW ("gemma_3_27b",
          &gemma_3,
          {62, 5376, 32, 16, 21504, 8192},
          262208,
-         HEAD_DIM (128)),
+         HEAD_DIM (128),
+         WINDOW (1024, 6)),
     ROW ("olmo_1b", &olmo, {16, 2048, 16, 0, 8192, 2048}, 50304, TIED),
     ROW ("olmo_7b", &olmo, {32, 4096, 32, 0, 11008, 2048}, 50304),
     ROW ("olmo_2_1b", &olmo2, {16, 2048, 16, 0, 8192, 4096}, 100352),
@@ -595,13 +637,15 @@ static const struct gpt rows[] = {
          {24, 2880, 64, 8, 2880, 4096},
          201088,
          HEAD_DIM (64),
-         EXPERTS (32, 4, 0)),
+         EXPERTS (32, 4, 0),
+         WINDOW (128, 2)),
     ROW ("gpt_oss_120b",
          &gpt_oss,
          {36, 2880, 64, 8, 2880, 4096},
          201088,
          HEAD_DIM (64),
-         EXPERTS (128, 4, 0)),
+         EXPERTS (128, 4, 0),
+         WINDOW (128, 2)),
     /* End of rows */
 };
 
@@ -679,7 +723,7 @@ static struct dn_transformer read_body (struct dn_build *build, const struct gpt
     body.attention.out_bias = (style->biases & BIAS_OUT) != 0;
     body.attention.fused = style->fused;
     body.attention.causal = true;
-    body.attention.window = DN_WANT (build, window, 0);
+    body.attention.window = DN_WANT (build, window, row->window);
     if (row->latent) {
         body.attention.latent = row->latent->rank;
         body.attention.query_rank = row->latent->query_rank;
@@ -695,6 +739,38 @@ static struct dn_transformer read_body (struct dn_build *build, const struct gpt
     return body;
 }
 
+/* 'n' equal blocks; 'experts' is NULL where they are not mixtures. */
+static void add_equal (struct dn_build *build,
+                       const struct dn_transformer *body,
+                       double n,
+                       const struct dn_experts *experts)
+{
+    double outer = dn_build_repeat (build, n);
+
+    if (experts) {
+        dn_transformer_add_attention (build, body, &body->attention);
+        dn_experts_add (build, body, experts);
+    } else {
+        dn_transformer_add_block (build, body);
+    }
+    dn_build_repeat_end (build, outer);
+}
+
+/* 'n' blocks, of which some attend to all tokens. */
+static void add_some (struct dn_build *build,
+                      const struct gpt *row,
+                      const struct dn_transformer *body,
+                      double n,
+                      const struct dn_experts *experts)
+{
+    struct dn_transformer wide = *body;
+    double n_wide = row->period > 0 ? floor (n / row->period) : 0;
+
+    wide.attention.window = 0;
+    add_equal (build, body, n - n_wide, experts);
+    add_equal (build, &wide, n_wide, experts);
+}
+
 /* The first 'dense' blocks are not mixtures. */
 static void add_blocks (struct dn_build *build,
                         const struct gpt *row,
@@ -702,12 +778,12 @@ static void add_blocks (struct dn_build *build,
 {
     struct dn_experts experts = row->experts;
     double dense;
-    double outer;
 
     experts.router_bias = (row->style->biases & BIAS_ROUTER) != 0;
     dn_experts_read (build, &experts);
     if (experts.n <= 0) {
-        dn_transformer_add_blocks (build, body);
+        dn_build_blocks (build, body->layers);
+        add_some (build, row, body, body->layers, NULL);
         return;
     }
     dense = DN_WANT (build, dense_layers, fmin (row->dense, body->layers));
@@ -721,13 +797,8 @@ static void add_blocks (struct dn_build *build,
     if (dense <= 0 && experts.ffn > 0)
         build->wanted = dn_keyset_minus (build->wanted, DN_KEYSET (ffn));
     dn_build_blocks (build, body->layers);
-    outer = dn_build_repeat (build, dense);
-    dn_transformer_add_block (build, body);
-    dn_build_repeat_end (build, outer);
-    outer = dn_build_repeat (build, body->layers - dense);
-    dn_transformer_add_attention (build, body, &body->attention);
-    dn_experts_add (build, body, &experts);
-    dn_build_repeat_end (build, outer);
+    add_some (build, row, body, dense, NULL);
+    add_some (build, row, body, body->layers - dense, &experts);
 }
 
 static void build_gpt (struct dn_build *build, const void *data)

@@ -3,7 +3,8 @@
  * Gu and Dao (arXiv 2312.00752) and Dao and Gu (2405.21060) with the fused kernels of
  * mamba_ssm, which compute most of a block again in the backward pass; the word
  * embedding is also the output. RWKV-4 (Peng et al., 2305.13048) as Hugging Face
- * implements it, with an output of its own. seq_len= is the context of training.
+ * implements it, RWKV-5 and RWKV-6 (Eagle and Finch, 2404.05892) as BlinkDL/RWKV-LM
+ * trains them, with an output of their own. seq_len= is the context of training.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -23,10 +24,22 @@
 #define HEAD_2  64.0
 #define CHUNK_2 256.0
 
+/* RWKV-5 and RWKV-6: features of a head. RWKV-6: what is mixed by the input, through so
+ * many features, and those that the decay comes from; twice as many of both from
+ * LARGE features of a block on.
+ */
+#define HEAD_5 64.0
+#define MIXES  5.0
+#define RANK_6 32.0
+#define DECAY  64.0
+#define LARGE  4096.0
+
 enum kind {
     KIND_MAMBA,
     KIND_MAMBA2,
-    KIND_RWKV4
+    KIND_RWKV4,
+    KIND_RWKV5,
+    KIND_RWKV6
 };
 
 struct mamba {
@@ -53,6 +66,14 @@ static const struct mamba rows[] = {
     {{"rwkv4_3b", "mamba"}, KIND_RWKV4, 32, 2560},
     {{"rwkv4_7b", "mamba"}, KIND_RWKV4, 32, 4096},
     {{"rwkv4_14b", "mamba"}, KIND_RWKV4, 40, 5120},
+    {{"rwkv5_0.4b", "mamba"}, KIND_RWKV5, 24, 1024},
+    {{"rwkv5_1.5b", "mamba"}, KIND_RWKV5, 24, 2048},
+    {{"rwkv5_3b", "mamba"}, KIND_RWKV5, 32, 2560},
+    {{"rwkv5_7b", "mamba"}, KIND_RWKV5, 32, 4096},
+    {{"rwkv6_1.6b", "mamba"}, KIND_RWKV6, 24, 2048},
+    {{"rwkv6_3b", "mamba"}, KIND_RWKV6, 32, 2560},
+    {{"rwkv6_7b", "mamba"}, KIND_RWKV6, 32, 4096},
+    {{"rwkv6_14b", "mamba"}, KIND_RWKV6, 61, 4096},
     /* End of rows */
 };
 
@@ -197,9 +218,99 @@ static void add_rwkv_attention (struct dn_build *build)
     dn_build_add (build);
 }
 
-static void add_rwkv_ffn (struct dn_build *build)
+/* What mixes a token with the one before depends on the token: a small layer, and one
+ * for each mix.
+ */
+static void add_mix_of_input (struct dn_build *build, double rank)
 {
     struct dn_shape start = build->at;
+    double tokens = start.dim[0];
+    double weights = MIXES * rank * start.channels;
+    const struct dn_op layers = {.kind = DN_OP_LINEAR,
+                                 .m = tokens,
+                                 .n = start.channels,
+                                 .k = rank,
+                                 .batches = MIXES,
+                                 .flops = 2 * tokens * weights,
+                                 .in = tokens * MIXES * rank,
+                                 .out = MIXES * tokens * start.channels,
+                                 .weights = weights,
+                                 .params = weights,
+                                 .tensors = 1};
+
+    add_mix (build, 1);
+    dn_build_linear (build, MIXES * rank, false);
+    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
+    dn_build_op (build, &layers);
+    build->at = start;
+    add_mix (build, (int) MIXES);
+}
+
+/* The decay of each token's state, from two layers. */
+static void add_decay (struct dn_build *build, double rank)
+{
+    double hidden = build->at.channels;
+
+    build->at.kept = true;
+    dn_build_linear (build, rank, false);
+    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
+    dn_build_linear (build, hidden, false);
+}
+
+/* A matrix is the state of a head. One kernel reads what the layers gave and the decay,
+ * which RWKV-5 has for all tokens together, and keeps what it reads.
+ */
+static void add_states (struct dn_build *build, enum kind kind)
+{
+    double elements = dn_shape_elements (&build->at);
+    double arrays = kind == KIND_RWKV6 ? 4 : 3;
+    const struct dn_op states = {.kind = DN_OP_ELEMENTWISE,
+                                 .in = arrays * elements,
+                                 .out = elements,
+                                 .weights = 2 * build->at.channels,
+                                 .params = 2 * build->at.channels,
+                                 .tensors = 2,
+                                 .saved = arrays * elements};
+
+    dn_build_op (build, &states);
+}
+
+static void add_rwkv_heads (struct dn_build *build, enum kind kind)
+{
+    struct dn_shape start = build->at;
+    double larger = start.channels >= LARGE ? 2 : 1;
+    struct dn_shape gate;
+
+    if (kind == KIND_RWKV6) {
+        add_mix_of_input (build, larger * RANK_6);
+        add_decay (build, larger * DECAY);
+    } else {
+        add_mix (build, 4);
+    }
+    add_layers (build, &start, 4);
+    dn_build_activation (build, DN_ACTIVATION_GELU);
+    gate = build->at;
+    add_states (build, kind);
+    build->at = start;
+    build->at.kept = false;
+    dn_build_norm (build, DN_NORM_GROUP);
+    dn_build_multiply (build, &gate);
+    dn_build_linear (build, start.channels, false);
+    dn_build_add (build);
+}
+
+/* RWKV-4 has four features within for one of the block, later versions three and a
+ * half, in multiples of 32.
+ */
+static double usual_ffn (double hidden, enum kind kind)
+{
+    return kind == KIND_RWKV4 ? 4 * hidden : 32 * floor (3.5 * hidden / 32);
+}
+
+static void add_rwkv_ffn (struct dn_build *build, enum kind kind)
+{
+    struct dn_shape start = build->at;
+    double ffn = DN_WANT (build, ffn, usual_ffn (start.channels, kind));
     struct dn_shape gate;
 
     add_mix (build, 2);
@@ -208,7 +319,7 @@ static void add_rwkv_ffn (struct dn_build *build)
     gate = build->at;
     build->at = start;
     build->at.kept = true;
-    dn_build_linear (build, DN_WANT (build, ffn, 4 * start.channels), false);
+    dn_build_linear (build, ffn, false);
     dn_build_activation (build, DN_ACTIVATION_RELU);
     dn_build_elementwise (build, 1);
     dn_build_linear (build, start.channels, false);
@@ -218,11 +329,14 @@ static void add_rwkv_ffn (struct dn_build *build)
 
 static void add_block (struct dn_build *build, enum kind kind)
 {
-    dn_build_norm (build, kind == KIND_RWKV4 ? DN_NORM_LAYER : DN_NORM_RMS);
-    if (kind == KIND_RWKV4) {
-        add_rwkv_attention (build);
+    dn_build_norm (build, kind >= KIND_RWKV4 ? DN_NORM_LAYER : DN_NORM_RMS);
+    if (kind >= KIND_RWKV4) {
+        if (kind == KIND_RWKV4)
+            add_rwkv_attention (build);
+        else
+            add_rwkv_heads (build, kind);
         dn_build_norm (build, DN_NORM_LAYER);
-        add_rwkv_ffn (build);
+        add_rwkv_ffn (build, kind);
         return;
     }
     if (kind == KIND_MAMBA)
@@ -234,22 +348,34 @@ static void add_block (struct dn_build *build, enum kind kind)
 
 static void build_mamba (struct dn_build *build, const void *data)
 {
+    static const struct usual {
+        double vocab;
+        double tokens;
+        double parts; /* hidden= is a multiple of it */
+    } usual[] = {
+        [KIND_MAMBA] = {50280, 2048, 1},
+        [KIND_MAMBA2] = {50280, 2048, HEAD_2 / EXPANSION},
+        [KIND_RWKV4] = {50277, 1024, 1},
+        [KIND_RWKV5] = {65536, 4096, HEAD_5},
+        [KIND_RWKV6] = {65536, 4096, HEAD_5},
+    };
     const struct mamba *row = data;
-    bool rwkv = row->kind == KIND_RWKV4;
+    const struct usual *sizes = &usual[row->kind];
+    bool rwkv = row->kind >= KIND_RWKV4;
     double layers = DN_WANT (build, layers, row->layers);
     double hidden = DN_WANT (build, hidden, row->hidden);
-    double vocab = DN_WANT (build, vocab, rwkv ? 50277 : 50280);
+    double vocab = DN_WANT (build, vocab, sizes->vocab);
     double outer;
 
-    if (row->kind == KIND_MAMBA2 && fmod (EXPANSION * hidden, HEAD_2) != 0)
+    if (fmod (hidden, sizes->parts) != 0)
         dn_build_fail (build,
                        DN_E_RANGE,
                        "hidden: %g, expected a multiple of %g for %s",
                        hidden,
-                       HEAD_2 / EXPANSION,
+                       sizes->parts,
                        build->graph.name);
     build->graph.decode = DN_DECODE_TEXT;
-    dn_build_tokens (build, DN_WANT (build, seq_len, rwkv ? 1024 : 2048));
+    dn_build_tokens (build, DN_WANT (build, seq_len, sizes->tokens));
     dn_build_embedding (build, vocab, hidden);
     if (rwkv)
         dn_build_norm (build, DN_NORM_LAYER);

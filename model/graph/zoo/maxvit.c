@@ -12,7 +12,6 @@
 #include <math.h>
 
 #define N_STAGES 4
-#define HEAD_DIM 32.0
 #define WINDOW   7.0
 
 struct maxvit {
@@ -26,28 +25,6 @@ static const struct maxvit rows[] = {
     {{"maxvit_t", "maxvit"}, 64, {2, 2, 5, 2}},
     /* End of rows */
 };
-
-static void add_conv (struct dn_build *build,
-                      double out,
-                      int kernel,
-                      int stride,
-                      double groups)
-{
-    dn_build_conv_norm (build, out, kernel, stride, groups);
-    dn_build_activation (build, DN_ACTIVATION_GELU);
-}
-
-static void add_gate (struct dn_build *build, double squeezed)
-{
-    struct dn_shape start = build->at;
-
-    dn_build_pool_global (build);
-    dn_build_conv (build, squeezed, 1, 1, 0, 1, true);
-    dn_build_activation (build, DN_ACTIVATION_GELU);
-    dn_build_conv (build, start.channels, 1, 1, 0, 1, true);
-    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
-    dn_build_multiply (build, &start);
-}
 
 /* The input joins the result through a pool and a convolution if its size changes. */
 static void add_inverted (struct dn_build *build, double out, int stride)
@@ -64,9 +41,9 @@ static void add_inverted (struct dn_build *build, double out, int stride)
         dn_build_conv (build, out, 1, 1, 0, 1, true);
     build->at = start;
     dn_build_norm (build, DN_NORM_BATCH);
-    add_conv (build, 4 * out, 1, 1, 1);
-    add_conv (build, 4 * out, 3, stride, 4 * out);
-    add_gate (build, floor (out / 4));
+    dn_build_conv_norm_gelu (build, 4 * out, 1, 1, 1);
+    dn_build_conv_norm_gelu (build, 4 * out, 3, stride, 4 * out);
+    dn_build_gate (build, floor (out / 4), DN_ACTIVATION_GELU, DN_ACTIVATION_SIGMOID);
     dn_build_conv (build, out, 1, 1, 0, 1, true);
     /* Stochastic depth, then the sum. */
     dn_build_elementwise (build, 1);
@@ -77,20 +54,12 @@ static void add_products (struct dn_build *build)
 {
     const double tokens = WINDOW * WINDOW;
     const double distances = (2 * WINDOW - 1) * (2 * WINDOW - 1);
-    struct dn_shape at = build->at;
-    double heads = at.channels / HEAD_DIM;
-    double windows = dn_shape_positions (&at) / tokens;
-    double features = dn_shape_elements (&at);
+    struct dn_shape start = build->at;
 
     dn_build_elementwise (build, 1);
-    dn_build_matmul (build, windows * heads, tokens, tokens, HEAD_DIM, 2 * features);
-    build->at.channels = heads * tokens;
-    build->at.kept = false;
-    dn_build_add_learned (build, distances * heads);
-    dn_build_softmax (build);
-    dn_build_matmul (build, windows * heads, tokens, HEAD_DIM, tokens, features);
-    build->at = at;
-    build->at.kept = false;
+    dn_zoo_window_scores_add (build, tokens);
+    dn_build_add_learned (build, distances * start.channels / DN_WINDOW_HEAD);
+    dn_zoo_window_values_add (build, tokens, &start);
 }
 
 /* Attention within parts of the image, and layers for each position. */
@@ -156,7 +125,7 @@ static void build_maxvit (struct dn_build *build, const void *data)
     double channels = row->channels;
 
     dn_build_image (build, 3, 224, 2, 4);
-    add_conv (build, channels, 3, 2, 1);
+    dn_build_conv_norm_gelu (build, channels, 3, 2, 1);
     dn_build_conv (build, channels, 3, 1, 1, 1, true);
     for (int i = 0; i < N_STAGES; i++) {
         double outer;

@@ -57,18 +57,6 @@ static double width_at (const struct regnet *row, int i)
     return nearbyint (row->first * pow (row->step, power) / 8) * 8;
 }
 
-static void add_gate (struct dn_build *build, double squeezed)
-{
-    struct dn_shape start = build->at;
-
-    dn_build_pool_global (build);
-    dn_build_conv (build, squeezed, 1, 1, 0, 1, true);
-    dn_build_activation (build, DN_ACTIVATION_RELU);
-    dn_build_conv (build, start.channels, 1, 1, 0, 1, true);
-    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
-    dn_build_multiply (build, &start);
-}
-
 static void add_block (struct dn_build *build,
                        const struct regnet *row,
                        double out,
@@ -81,7 +69,10 @@ static void add_block (struct dn_build *build,
     dn_build_conv_norm_relu (build, out, 1, 1, 1);
     dn_build_conv_norm_relu (build, out, 3, stride, groups);
     if (row->gate)
-        add_gate (build, nearbyint (start.channels / 4));
+        dn_build_gate (build,
+                       nearbyint (start.channels / 4),
+                       DN_ACTIVATION_RELU,
+                       DN_ACTIVATION_SIGMOID);
     dn_build_conv_norm (build, out, 1, 1, 1);
     end = build->at;
     if (stride != 1 || start.channels != out) {

@@ -102,19 +102,6 @@ static void add_conv_norm_relu (struct dn_build *build,
     dn_build_activation (build, DN_ACTIVATION_RELU);
 }
 
-/* A gate per channel: global average, two layers as 1x1 convolutions, sigmoid. */
-static void add_gate (struct dn_build *build)
-{
-    struct dn_shape start = build->at;
-
-    dn_build_pool_global (build);
-    dn_build_conv (build, floor (start.channels / GATE_PART), 1, 1, 0, 1, true);
-    dn_build_activation (build, DN_ACTIVATION_RELU);
-    dn_build_conv (build, start.channels, 1, 1, 0, 1, true);
-    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
-    dn_build_multiply (build, &start);
-}
-
 /* The 3x3 convolution of a bottleneck whose taps are shifted and weighted by what a
  * convolution before it finds: windows are gathered, then multiplied with the weights.
  */
@@ -140,12 +127,32 @@ static void add_deformable (struct dn_build *build,
     dn_build_activation (build, DN_ACTIVATION_RELU);
 }
 
-/* One residual block with 'planes' channels (four times as many after a bottleneck). */
+/* What is added to the block that begins with the cursor's activation. */
+static void add_shortcut (struct dn_build *build,
+                          const struct dn_backbone *backbone,
+                          double out,
+                          int stride)
+{
+    const struct dn_pool halves = {
+        DN_POOL_AVERAGE, .kernel = 2, .stride = 2, .ceil = true};
+
+    build->at.kept = true;
+    if (backbone->average && stride == 2) {
+        dn_build_pool (build, &halves);
+        stride = 1;
+    }
+    add_conv_norm (build, backbone, out, 1, stride, 1);
+}
+
+/* One residual block with 'planes' channels (four times as many after a bottleneck),
+ * the first of its stage or a later one.
+ */
 static void add_block (struct dn_build *build,
                        const struct dn_backbone *backbone,
                        double planes,
                        int stride,
-                       bool deform)
+                       bool deform,
+                       bool first)
 {
     const struct net *net = &rows[backbone->net].net;
     struct dn_shape start = build->at;
@@ -167,12 +174,14 @@ static void add_block (struct dn_build *build,
         add_conv_norm (build, backbone, planes, 3, 1, 1);
     }
     if (net->gate)
-        add_gate (build);
+        dn_build_gate (build,
+                       floor (build->at.channels / GATE_PART),
+                       DN_ACTIVATION_RELU,
+                       DN_ACTIVATION_SIGMOID);
     end = build->at;
-    if (stride != 1 || start.channels != out) {
+    if (stride != 1 || start.channels != out || (first && backbone->average)) {
         build->at = start;
-        build->at.kept = true;
-        add_conv_norm (build, backbone, out, 1, stride, 1);
+        add_shortcut (build, backbone, out, stride);
         build->at = end;
     }
     dn_build_add (build);
@@ -206,9 +215,9 @@ void dn_backbone_add_stage (struct dn_build *build,
     double planes = ldexp (64, i);
     double outer;
 
-    add_block (build, backbone, planes, i == 0 || dense ? 1 : 2, deform);
+    add_block (build, backbone, planes, i == 0 || dense ? 1 : 2, deform, true);
     outer = dn_build_repeat (build, rows[backbone->net].net.blocks[i] - 1);
-    add_block (build, backbone, planes, 1, deform);
+    add_block (build, backbone, planes, 1, deform, false);
     dn_build_repeat_end (build, outer);
 }
 

@@ -60,6 +60,16 @@ static const struct style t5_gated = {.norm = DN_NORM_RMS,
                                       .attention_dropout = true,
                                       .relative = true};
 
+/* UL2 (Tay et al., 2205.05131), with SiLU */
+static const struct style ul2 = {.norm = DN_NORM_RMS,
+                                 .activation = DN_ACTIVATION_GELU,
+                                 .norm_first = true,
+                                 .gated = true,
+                                 .untied = true,
+                                 .inner_dropout = true,
+                                 .attention_dropout = true,
+                                 .relative = true};
+
 /* Liu et al., 2001.08210 */
 static const struct style mbart = {.norm = DN_NORM_LAYER,
                                    .activation = DN_ACTIVATION_GELU,
@@ -198,6 +208,7 @@ static const struct seq2seq rows[] = {
          512,
          250112,
          HEAD_DIM (64)),
+    ROW ("ul2", &ul2, {32, 4096, 16, 0, 16384, 512}, 512, 32128, HEAD_DIM (256)),
     ROW ("flan_ul2",
          &t5_gated,
          {32, 4096, 16, 0, 16384, 512},

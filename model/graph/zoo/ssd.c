@@ -58,17 +58,6 @@ void dn_ssd_add_outputs (struct dn_build *build, double n, double classes)
     build->at = level;
 }
 
-/* ReLU6 keeps its input. */
-static void add_conv (struct dn_build *build,
-                      double out,
-                      int kernel,
-                      int stride,
-                      double groups)
-{
-    dn_build_conv_norm (build, out, kernel, stride, groups);
-    dn_build_activation (build, DN_ACTIVATION_GELU);
-}
-
 /* Coordinates and classes on a level, each of a convolution per channel and one across
  * them.
  */
@@ -82,7 +71,7 @@ static void add_lite_outputs (struct dn_build *build,
         build->at = level;
         dn_build_keep (build);
         level.kept = true;
-        add_conv (build, level.channels, 3, 1, level.channels);
+        dn_build_conv_norm_gelu (build, level.channels, 3, 1, level.channels);
         dn_build_conv (build, LITE_BOXES * outputs[i], 1, 1, 0, 1, true);
         dn_build_loss (build);
     }
@@ -100,9 +89,9 @@ static void build_lite (struct dn_build *build)
     add_lite_outputs (build, levels[1], classes);
     add_lite_outputs (build, levels[3], classes);
     for (int i = 0; i < (int) DN_N_ELEMENTS (outs); i++) {
-        add_conv (build, outs[i] / 2, 1, 1, 1);
-        add_conv (build, outs[i] / 2, 3, 2, outs[i] / 2);
-        add_conv (build, outs[i], 1, 1, 1);
+        dn_build_conv_norm_gelu (build, outs[i] / 2, 1, 1, 1);
+        dn_build_conv_norm_gelu (build, outs[i] / 2, 3, 2, outs[i] / 2);
+        dn_build_conv_norm_gelu (build, outs[i], 1, 1, 1);
         add_lite_outputs (build, build->at, classes);
     }
     dn_build_each (build, MATCH_KERNELS);

@@ -9,13 +9,13 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "backbone.h"
 #include "zoo.h"
 
 #include <math.h>
 
-#define N_STAGES 4
+#define N_STAGES DN_BACKBONE_STAGES
 #define PATCH    4
-#define HEAD_DIM 32.0
 
 /* Inner features of the network that gives the positions of V2. */
 #define POSITION_DIM 512
@@ -29,8 +29,8 @@ struct swin {
 };
 
 static const struct swin rows[] = {
-    {{"swin_t", "swin"}, 96, {2, 2, 6, 2}, 7, false},
-    {{"swin_s", "swin"}, 96, {2, 2, 18, 2}, 7, false},
+    [DN_SWIN_T] = {{"swin_t", "swin"}, 96, {2, 2, 6, 2}, 7, false},
+    [DN_SWIN_S] = {{"swin_s", "swin"}, 96, {2, 2, 18, 2}, 7, false},
     {{"swin_b", "swin"}, 128, {2, 2, 18, 2}, 7, false},
     {{"swin_large_patch4_window7_224", "swin"}, 192, {2, 2, 18, 2}, 7, false},
     {{"swin_v2_t", "swin"}, 96, {2, 2, 6, 2}, 8, true},
@@ -78,15 +78,39 @@ static void add_score_scale (struct dn_build *build,
     build->at.channels = tokens;
 }
 
-/* Attention within 'windows' windows. */
-static void add_products (struct dn_build *build,
-                          const struct swin *row,
-                          double windows,
-                          double heads)
+void dn_zoo_window_scores_add (struct dn_build *build, double tokens)
+{
+    double heads = build->at.channels / DN_WINDOW_HEAD;
+    double batches = dn_shape_positions (&build->at) / tokens * heads;
+
+    dn_build_matmul (build,
+                     batches,
+                     tokens,
+                     tokens,
+                     DN_WINDOW_HEAD,
+                     2 * dn_shape_elements (&build->at));
+    build->at.channels = heads * tokens;
+    build->at.kept = false;
+}
+
+void dn_zoo_window_values_add (struct dn_build *build,
+                               double tokens,
+                               const struct dn_shape *start)
+{
+    double batches = dn_shape_elements (start) / tokens / DN_WINDOW_HEAD;
+
+    dn_build_softmax (build);
+    dn_build_matmul (
+        build, batches, tokens, DN_WINDOW_HEAD, tokens, dn_shape_elements (start));
+    build->at = *start;
+    build->at.kept = false;
+}
+
+static void add_products (struct dn_build *build, const struct swin *row)
 {
     double tokens = row->window * row->window;
-    struct dn_shape at = build->at;
-    double features = windows * tokens * at.channels;
+    struct dn_shape start = build->at;
+    double heads = start.channels / DN_WINDOW_HEAD;
 
     if (row->second) {
         /* Query and key of length 1. They share their memory with the value, which
@@ -94,19 +118,14 @@ static void add_products (struct dn_build *build,
          */
         double outer = dn_build_repeat (build, 2);
 
-        build->pending += build->repeat / 2 * features;
+        build->pending += build->repeat / 2 * dn_shape_elements (&start);
         dn_build_norm (build, DN_NORM_PLAIN);
         dn_build_repeat_end (build, outer);
     }
-    dn_build_matmul (build, windows * heads, tokens, tokens, HEAD_DIM, 2 * features);
-    build->at.channels = heads * tokens;
-    build->at.kept = false;
+    dn_zoo_window_scores_add (build, tokens);
     add_score_scale (build, row, heads);
     add_positions (build, row, heads);
-    dn_build_softmax (build);
-    dn_build_matmul (build, windows * heads, tokens, HEAD_DIM, tokens, features);
-    build->at = at;
-    build->at.kept = false;
+    dn_zoo_window_values_add (build, tokens, &start);
 }
 
 static void add_attention (struct dn_build *build, const struct swin *row)
@@ -124,10 +143,7 @@ static void add_attention (struct dn_build *build, const struct swin *row)
     dn_build_linear (build, 3 * channels, true);
     build->at.channels = channels;
     dn_build_copy (build);
-    add_products (build,
-                  row,
-                  dn_shape_positions (&build->at) / (window * window),
-                  channels / HEAD_DIM);
+    add_products (build, row);
     dn_build_copy (build);
     dn_build_linear (build, channels, true);
     dn_build_copy (build);
@@ -171,11 +187,11 @@ static void add_merging (struct dn_build *build, const struct swin *row)
         dn_build_norm (build, DN_NORM_LAYER);
 }
 
-static void build_swin (struct dn_build *build, const void *data)
+/* The network without what follows its last stage. */
+static void add_stages (struct dn_build *build,
+                        const struct swin *row,
+                        struct dn_shape levels[DN_BACKBONE_STAGES])
 {
-    const struct swin *row = data;
-
-    dn_build_image (build, 3, row->second ? 256 : 224, 2, 4);
     dn_build_conv (build, row->channels, PATCH, PATCH, 0, 1, true);
     dn_build_norm (build, DN_NORM_LAYER);
     for (int i = 0; i < N_STAGES; i++) {
@@ -186,7 +202,30 @@ static void build_swin (struct dn_build *build, const void *data)
         outer = dn_build_repeat (build, row->blocks[i]);
         add_block (build, row);
         dn_build_repeat_end (build, outer);
+        levels[i] = build->at;
     }
+}
+
+void dn_swin_add (struct dn_build *build,
+                  enum dn_swin net,
+                  struct dn_shape levels[DN_BACKBONE_STAGES])
+{
+    add_stages (build, &rows[net], levels);
+    for (int i = 0; i < N_STAGES; i++) {
+        build->at = levels[i];
+        build->at.kept = i < N_STAGES - 1;
+        dn_build_norm (build, DN_NORM_LAYER);
+        levels[i] = build->at;
+    }
+}
+
+static void build_swin (struct dn_build *build, const void *data)
+{
+    const struct swin *row = data;
+    struct dn_shape levels[N_STAGES];
+
+    dn_build_image (build, 3, row->second ? 256 : 224, 2, 4);
+    add_stages (build, row, levels);
     dn_build_norm (build, DN_NORM_LAYER);
     dn_build_classifier (build, 1000, false);
 }

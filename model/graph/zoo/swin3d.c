@@ -12,7 +12,6 @@
 #include <math.h>
 
 #define N_STAGES 4
-#define HEAD_DIM 32.0
 
 static const double window[3] = {8, 7, 7};
 
@@ -32,27 +31,19 @@ static const struct swin3d rows[] = {
 /* Attention within the windows that the padded activation is cut into. */
 static void add_products (struct dn_build *build)
 {
-    struct dn_shape at = build->at;
-    double heads = at.channels / HEAD_DIM;
+    struct dn_shape start = build->at;
     double tokens = 1;
     double offsets = 1;
-    double windows;
-    double features = dn_shape_elements (&at);
 
     for (int i = 0; i < 3; i++) {
-        tokens *= fmin (window[i], at.dim[i]);
+        tokens *= fmin (window[i], start.dim[i]);
         offsets *= 2 * window[i] - 1;
     }
-    windows = dn_shape_positions (&at) / tokens;
-    dn_build_matmul (build, windows * heads, tokens, tokens, HEAD_DIM, 2 * features);
-    build->at.channels = heads * tokens;
+    dn_zoo_window_scores_add (build, tokens);
     /* Scaled query, and the table of relative positions. */
     dn_build_elementwise (build, 1);
-    dn_build_add_learned (build, offsets * heads);
-    dn_build_softmax (build);
-    dn_build_matmul (build, windows * heads, tokens, HEAD_DIM, tokens, features);
-    build->at = at;
-    build->at.kept = false;
+    dn_build_add_learned (build, offsets * start.channels / DN_WINDOW_HEAD);
+    dn_zoo_window_values_add (build, tokens, &start);
 }
 
 static void add_block (struct dn_build *build)

@@ -37,19 +37,6 @@ static const struct {
 /* Of the channels within a gate to those before it. */
 #define GATE_PART 0.0625
 
-static void add_gate (struct dn_build *build)
-{
-    struct dn_shape start = build->at;
-
-    dn_build_pool_global (build);
-    dn_build_conv (
-        build, dn_build_round (start.channels * GATE_PART, 8), 1, 1, 0, 1, true);
-    dn_build_activation (build, DN_ACTIVATION_RELU);
-    dn_build_conv (build, start.channels, 1, 1, 0, 1, true);
-    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
-    dn_build_multiply (build, &start);
-}
-
 static void add_block (struct dn_build *build, double out, int stride, bool gate)
 {
     double inner = floor (EXPANSION * out);
@@ -64,7 +51,10 @@ static void add_block (struct dn_build *build, double out, int stride, bool gate
         &(struct dn_clip_conv){
             .out = inner, .frames = 3, .pixels = 3, .stride = stride, .groups = inner});
     if (gate)
-        add_gate (build);
+        dn_build_gate (build,
+                       dn_build_round (inner * GATE_PART, 8),
+                       DN_ACTIVATION_RELU,
+                       DN_ACTIVATION_SIGMOID);
     dn_build_activation (build, DN_ACTIVATION_GELU);
     dn_zoo_clip_conv_norm (build, &(struct dn_clip_conv){.out = out});
     end = build->at;

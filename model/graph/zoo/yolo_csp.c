@@ -89,14 +89,12 @@ static double deepen (const struct yolo *row, double n)
 
 static void add_conv (struct dn_build *build, double out, int kernel, int stride)
 {
-    dn_build_conv_norm (build, out, kernel, stride, 1);
-    dn_build_activation (build, DN_ACTIVATION_GELU);
+    dn_build_conv_norm_gelu (build, out, kernel, stride, 1);
 }
 
 static void add_depthwise (struct dn_build *build, int stride)
 {
-    dn_build_conv_norm (build, build->at.channels, 3, stride, build->at.channels);
-    dn_build_activation (build, DN_ACTIVATION_GELU);
+    dn_build_conv_norm_gelu (build, build->at.channels, 3, stride, build->at.channels);
 }
 
 /* A 3x3 convolution, or a depthwise and a 1x1 one. */

@@ -29,8 +29,7 @@ static const struct yolo rows[] = {
 
 static void add_conv (struct dn_build *build, double out, int kernel, int stride)
 {
-    dn_build_conv_norm (build, out, kernel, stride, 1);
-    dn_build_activation (build, DN_ACTIVATION_GELU);
+    dn_build_conv_norm_gelu (build, out, kernel, stride, 1);
 }
 
 /* Two 1x1 convolutions to 'first' channels and a chain of 3x3 ones after the second;

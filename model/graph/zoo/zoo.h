@@ -48,15 +48,18 @@ struct dn_zoo_family {
     X (vit)                                                                            \
     X (swin)                                                                           \
     X (maxvit)                                                                         \
+    X (mobilevit)                                                                      \
     X (efficientformer)                                                                \
     X (unet)                                                                           \
     X (nnunet)                                                                         \
     X (detection)                                                                      \
     X (dense)                                                                          \
     X (detr)                                                                           \
+    X (rtdetr)                                                                         \
     X (sam)                                                                            \
     X (segment)                                                                        \
     X (segformer)                                                                      \
+    X (mask2former)                                                                    \
     X (bert)                                                                           \
     X (gpt)                                                                            \
     X (seq2seq)                                                                        \
@@ -220,6 +223,17 @@ void dn_zoo_text_add (struct dn_build *build, enum dn_zoo_text text, double toke
  * features of the patches and the class token.
  */
 void dn_zoo_clip_vision_add (struct dn_build *build);
+
+/* Attention within windows of 'tokens' positions that the cursor's activation is cut
+ * into, with DN_WINDOW_HEAD features for each head. The scores, which the cursor is
+ * then on; softmax and the sum of values from there, which ends on an activation like
+ * 'start'.
+ */
+#define DN_WINDOW_HEAD 32.0
+void dn_zoo_window_scores_add (struct dn_build *build, double tokens);
+void dn_zoo_window_values_add (struct dn_build *build,
+                               double tokens,
+                               const struct dn_shape *start);
 
 /* The family of model=cnn, whose sizes come from the specification only. */
 extern const struct dn_zoo_family dn_zoo_generic;

@@ -1,0 +1,67 @@
+/* stack.c - how well the code and the host of a run are tuned
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/stack.h"
+
+#include <math.h>
+
+#include "predict/attend.h"
+#include "predict/habits.h"
+
+/* Is a copy of the weights spread over devices? Such code is written for networks that
+ * take weeks.
+ */
+static bool is_spread (const struct dn_spec *spec)
+{
+    return spec->parallel >= DN_PARALLEL_ZERO1 || spec->tp * spec->pp > 1
+           || spec->cp > 1 || spec->ep > 1;
+}
+
+/* Was the software of the run stated to be of 2023 or later? */
+static bool is_stated_modern (const struct dn_spec *spec)
+{
+    return (spec->since != DN_UNSET || dn_spec_torch (spec) >= 0)
+           && dn_attention_is_modern (spec);
+}
+
+static double tuned_share (const struct dn_case *c)
+{
+    const struct dn_constants *k = c->constants;
+    const struct dn_spec *spec = c->spec;
+    double share = 0;
+
+    if (dn_habits_of (spec) & DN_HABIT_TUNED)
+        return 1;
+    share += is_spread (spec) ? k->tuned_spread : 0;
+    share += spec->layout == DN_LAYOUT_NHWC ? k->tuned_layout : 0;
+    share += is_stated_modern (spec) || c->device->arch >= DN_ARCH_HOPPER
+                 ? k->tuned_modern
+                 : 0;
+    return fmin (share, 1);
+}
+
+/* Hosts of newer devices are newer. */
+static bool has_new_host (const struct dn_device *device)
+{
+    return device->arch >= DN_ARCH_AMPERE && device->arch != DN_ARCH_CPU;
+}
+
+struct dn_stack_factors dn_stack_factors_of (const struct dn_case *c)
+{
+    const struct dn_constants *k = c->constants;
+    unsigned habits = dn_habits_of (c->spec);
+    double tuned = tuned_share (c);
+    double host = (has_new_host (c->device) ? k->host_new : 1)
+                  * (habits & DN_HABIT_GRAPH ? k->graph_launch : 1);
+
+    return (struct dn_stack_factors){
+        .tuned = tuned,
+        .tensor = pow (k->ngc_tensor, tuned),
+        .memory = pow (k->ngc_memory, tuned),
+        .grouped = pow (k->ngc_grouped, tuned),
+        .launch =
+            host * (habits & DN_HABIT_PLAIN_LAUNCH ? 1 : pow (k->ngc_launch, tuned)),
+        .step = host * pow (k->ngc_step, tuned),
+    };
+}

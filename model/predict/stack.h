@@ -1,0 +1,30 @@
+/* stack.h - how well the code and the host of a run are tuned; private to predict/
+ *
+ * The same network on the same device differs between sites by a factor of 1.2 in the
+ * median: containers, versions, host and care. No key states it. It is a share here,
+ * from 0, code written with a framework as it is taught, to 1, the vendor's containers
+ * (stack=ngc): what the keys of a run say of it shifts the share, and the constants of
+ * the white box lie between those of both ends. What is left is the spread between
+ * sites, which a site's own runs take away (tuning.h).
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_STACK_H
+#define DN_STACK_H
+
+#include "predict/constants.h"
+#include "predict/whitebox.h"
+
+/* Factors on constants of untuned code. */
+struct dn_stack_factors {
+    double tuned;   /* 0 to 1 */
+    double tensor;  /* on the efficiencies of matrix units */
+    double memory;  /* on the shares of the memory bandwidth */
+    double grouped; /* on eff_grouped */
+    double launch;  /* on launch_s */
+    double step;    /* on step_s */
+};
+
+struct dn_stack_factors dn_stack_factors_of (const struct dn_case *c);
+
+#endif
