@@ -101,6 +101,13 @@ static int predict_run (const struct dn_run_case *measured,
     return dn_err_set (err, DN_E_RANGE, "nothing was measured that can be predicted");
 }
 
+static const char *family_of (const struct dn_runs *runs,
+                              const char *column,
+                              const char *value)
+{
+    return runs->families ? dn_family_of (runs->families, column, value) : value;
+}
+
 static int read_example (const struct dn_row *row,
                          const struct dn_catalogue *catalogue,
                          const struct dn_datasets *datasets,
@@ -112,6 +119,7 @@ static int read_example (const struct dn_row *row,
     const struct dn_run *run = &measured.run;
     const struct dn_spec *spec = &measured.spec;
     const char *names[DN_N_LABELS];
+    char stack[DN_NAME_MAX];
 
     if (dn_run_case_read (row, DN_RUN_LEARN, catalogue, datasets, &measured, err) < 0)
         return -1;
@@ -123,8 +131,15 @@ static int read_example (const struct dn_row *row,
     names[DN_LABEL_MODEL] = run->group[0] != '\0'    ? run->group
                             : spec->model[0] != '\0' ? spec->model
                                                      : "unnamed";
-    names[DN_LABEL_SOURCE] = run->source[0] != '\0' ? run->source : "unnamed";
+    names[DN_LABEL_SOURCE] = run->source[0] != '\0' ? run->source
+                             : run->user[0] != '\0' ? run->user
+                                                    : "unnamed";
     names[DN_LABEL_GPU] = measured.device->name;
+    names[DN_LABEL_CODE] = family_of (runs, "source", names[DN_LABEL_SOURCE]);
+    names[DN_LABEL_FAMILY] = family_of (runs, "group", names[DN_LABEL_MODEL]);
+    names[DN_LABEL_KIND] = example->kind;
+    dn_stack_name (spec, stack);
+    names[DN_LABEL_STACK] = stack;
     for (int i = 0; i < DN_N_LABELS; i++) {
         example->label[i] = find_label (&runs->labels[i], names[i]);
         if (example->label[i] < 0)

@@ -184,6 +184,79 @@ static void a_quantile_can_leave_values_out (void **state)
     assert_float_equal (dn_scores_quantile (&scores, 0.9, NULL), 4, 1e-9);
 }
 
+static void the_law_of_few_is_students (void **state)
+{
+    (void) state;
+    /* tables of Student's law */
+    assert_float_equal (dn_student_score (0.95, 10), 1.8125, 2e-3);
+    assert_float_equal (dn_student_score (0.99, 10), 2.7638, 5e-3);
+    assert_float_equal (dn_student_score (0.95, 5), 2.0150, 5e-3);
+    assert_float_equal (dn_student_score (0.95, 1e6), dn_normal_score (0.95), 1e-5);
+}
+
+/* --- where the residual counts --------------------------------------------------- */
+
+#define CASES 6
+
+/* Runs of one kind of network in one stack, two of each source. All are a tenth slower
+ * than the white box; the residual of the runs of a source, left out, is given.
+ */
+static void check_gates (const double residuals[CASES / 2], const bool corrected[CASES])
+{
+    static char kinds[1][DN_NAME_MAX] = {"conv"};
+    static char stacks[1][DN_NAME_MAX] = {"pytorch"};
+    struct dn_training training = dn_training_start (CASES, 1);
+    struct dn_case_set set;
+    struct dn_domain domain = {.knots = {{0, 1, 0.5}, {9, 1, 0.5}}, .n_knots = 2};
+    struct dn_err err = {0};
+
+    training.runs.runs = calloc (CASES, sizeof (*training.runs.runs));
+    assert_non_null (training.runs.runs);
+    training.runs.n = CASES;
+    for (int l = 0; l < DN_N_LABELS; l++)
+        training.runs.labels[l].n = 1;
+    training.runs.labels[DN_LABEL_CODE].n = CASES / 2;
+    training.runs.labels[DN_LABEL_KIND].names = kinds;
+    training.runs.labels[DN_LABEL_STACK].names = stacks;
+    for (int i = 0; i < CASES; i++) {
+        training.runs.runs[i].ratio[DN_QUANTITY_STEP] = 0.1;
+        training.runs.runs[i].label[DN_LABEL_CODE] = i / 2;
+    }
+    assert_int_equal (dn_case_set_init (&set, &training.runs, DN_QUANTITY_STEP, &err),
+                      0);
+    set.done[DN_SCHEME_CODE] = true;
+    for (int i = 0; i < CASES; i++) {
+        set.residual[dn_case_at (&set, DN_SCHEME_CODE, i)] = residuals[i / 2];
+        set.judged[dn_case_at (&set, DN_SCHEME_CODE, i)] = true;
+    }
+    assert_int_equal (dn_gates_fit (&training, &set, &domain, &err), 0);
+    for (int i = 0; i < CASES; i++)
+        assert_int_equal (set.corrected[dn_case_at (&set, DN_SCHEME_CODE, i)],
+                          corrected[i]);
+    assert_int_equal (training.n_validated, 1);
+    assert_int_equal (training.validated[0].corrected,
+                      corrected[0] && corrected[2] && corrected[4]);
+    dn_case_set_free (&set);
+    training.runs.labels[DN_LABEL_KIND].names = NULL;
+    training.runs.labels[DN_LABEL_STACK].names = NULL;
+    dn_training_free (&training);
+}
+
+static void the_residual_counts_where_it_made_no_source_worse (void **state)
+{
+    (void) state;
+    check_gates ((const double[]){0.1, 0.05, 0.1},
+                 (const bool[]){true, true, true, true, true, true});
+}
+
+/* The source that it made worse would not have known. */
+static void a_source_does_not_judge_its_own_correction (void **state)
+{
+    (void) state;
+    check_gates ((const double[]){0.1, 0.05, -0.1},
+                 (const bool[]){false, false, false, false, true, true});
+}
+
 static int set_up (void **state)
 {
     *state = scene_site ("");
@@ -211,6 +284,11 @@ int main (void)
               a_quantile_is_corrected_for_the_finite_sample),
         TEST ("Censored values move a quantile up", censored_values_move_a_quantile_up),
         TEST ("A quantile can leave values out", a_quantile_can_leave_values_out),
+        TEST ("The law of few values is Student's", the_law_of_few_is_students),
+        TEST ("The residual counts where it made no source worse",
+              the_residual_counts_where_it_made_no_source_worse),
+        TEST ("A source does not judge its own correction",
+              a_source_does_not_judge_its_own_correction),
     };
 
     return cmocka_run_group_tests_name ("train", tests, set_up, tear_down);
