@@ -194,67 +194,125 @@ static void the_law_of_few_is_students (void **state)
     assert_float_equal (dn_student_score (0.95, 1e6), dn_normal_score (0.95), 1e-5);
 }
 
-/* --- where the residual counts --------------------------------------------------- */
+/* --- families that were left out ------------------------------------------------- */
 
-#define CASES 6
+#define SOURCES_MAX 8
+#define RUNS_MAX    (2 * SOURCES_MAX)
 
-/* Runs of one kind of network in one stack, two of each source. All are a tenth slower
- * than the white box; the residual of the runs of a source, left out, is given.
+/* Two runs of each source, of one kind of network in one stack, and the spread 1. Each
+ * source has been left out.
  */
-static void check_gates (const double residuals[CASES / 2], const bool corrected[CASES])
+struct bench {
+    struct dn_training training;
+    struct dn_case_set set;
+    struct dn_domain domain;
+};
+
+static void free_bench (struct bench *bench)
+{
+    dn_case_set_free (&bench->set);
+    bench->training.runs.labels[DN_LABEL_KIND].names = NULL;
+    bench->training.runs.labels[DN_LABEL_STACK].names = NULL;
+    dn_training_free (&bench->training);
+}
+
+/* With ln (measured / white box) of the runs of each source, and the residual. */
+static struct bench make_bench (int n_sources,
+                                const double *ratios,
+                                const double *residuals)
 {
     static char kinds[1][DN_NAME_MAX] = {"conv"};
     static char stacks[1][DN_NAME_MAX] = {"pytorch"};
-    struct dn_training training = dn_training_start (CASES, 1);
-    struct dn_case_set set;
-    struct dn_domain domain = {.knots = {{0, 1, 0.5}, {9, 1, 0.5}}, .n_knots = 2};
+    struct bench bench = {
+        .training = dn_training_start (RUNS_MAX, 1),
+        .domain = {.knots = {{0, 1, 1}, {9, 1, 1}}, .n_knots = 2},
+    };
+    struct dn_runs *runs = &bench.training.runs;
     struct dn_err err = {0};
 
-    training.runs.runs = calloc (CASES, sizeof (*training.runs.runs));
-    assert_non_null (training.runs.runs);
-    training.runs.n = CASES;
+    runs->runs = calloc (RUNS_MAX, sizeof (*runs->runs));
+    assert_non_null (runs->runs);
+    runs->n = 2 * n_sources;
     for (int l = 0; l < DN_N_LABELS; l++)
-        training.runs.labels[l].n = 1;
-    training.runs.labels[DN_LABEL_CODE].n = CASES / 2;
-    training.runs.labels[DN_LABEL_KIND].names = kinds;
-    training.runs.labels[DN_LABEL_STACK].names = stacks;
-    for (int i = 0; i < CASES; i++) {
-        training.runs.runs[i].ratio[DN_QUANTITY_STEP] = 0.1;
-        training.runs.runs[i].label[DN_LABEL_CODE] = i / 2;
+        runs->labels[l].n = 1;
+    runs->labels[DN_LABEL_CODE].n = n_sources;
+    runs->labels[DN_LABEL_KIND].names = kinds;
+    runs->labels[DN_LABEL_STACK].names = stacks;
+    for (int i = 0; i < runs->n; i++) {
+        runs->runs[i].ratio[DN_QUANTITY_STEP] = ratios[i / 2];
+        runs->runs[i].label[DN_LABEL_CODE] = i / 2;
+        runs->runs[i].kind = kinds[0];
     }
-    assert_int_equal (dn_case_set_init (&set, &training.runs, DN_QUANTITY_STEP, &err),
+    assert_int_equal (dn_case_set_init (&bench.set, runs, DN_QUANTITY_STEP, &err), 0);
+    bench.set.done[DN_SCHEME_CODE] = true;
+    for (int i = 0; i < runs->n; i++) {
+        size_t at = dn_case_at (&bench.set, DN_SCHEME_CODE, i);
+
+        bench.set.residual[at] = residuals ? residuals[i / 2] : 0;
+        bench.set.judged[at] = true;
+        bench.set.level[at] = DN_VALIDATED_STACK;
+    }
+    return bench;
+}
+
+/* All runs of three sources are a tenth slower than the white box. */
+static void check_gates (const double residuals[3], const bool corrected[3])
+{
+    struct bench bench = make_bench (3, (const double[]){0.1, 0.1, 0.1}, residuals);
+    struct dn_err err = {0};
+
+    assert_int_equal (dn_gates_fit (&bench.training, &bench.set, &bench.domain, &err),
                       0);
-    set.done[DN_SCHEME_CODE] = true;
-    for (int i = 0; i < CASES; i++) {
-        set.residual[dn_case_at (&set, DN_SCHEME_CODE, i)] = residuals[i / 2];
-        set.judged[dn_case_at (&set, DN_SCHEME_CODE, i)] = true;
-    }
-    assert_int_equal (dn_gates_fit (&training, &set, &domain, &err), 0);
-    for (int i = 0; i < CASES; i++)
-        assert_int_equal (set.corrected[dn_case_at (&set, DN_SCHEME_CODE, i)],
-                          corrected[i]);
-    assert_int_equal (training.n_validated, 1);
-    assert_int_equal (training.validated[0].corrected,
-                      corrected[0] && corrected[2] && corrected[4]);
-    dn_case_set_free (&set);
-    training.runs.labels[DN_LABEL_KIND].names = NULL;
-    training.runs.labels[DN_LABEL_STACK].names = NULL;
-    dn_training_free (&training);
+    for (int i = 0; i < bench.set.n; i++)
+        assert_int_equal (
+            bench.set.corrected[dn_case_at (&bench.set, DN_SCHEME_CODE, i)],
+            corrected[i / 2]);
+    assert_int_equal (bench.training.n_validated, 1);
+    assert_int_equal (bench.training.validated[0].corrected,
+                      corrected[0] && corrected[1] && corrected[2]);
+    free_bench (&bench);
 }
 
 static void the_residual_counts_where_it_made_no_source_worse (void **state)
 {
     (void) state;
-    check_gates ((const double[]){0.1, 0.05, 0.1},
-                 (const bool[]){true, true, true, true, true, true});
+    check_gates ((const double[]){0.1, 0.05, 0.1}, (const bool[]){true, true, true});
 }
 
 /* The source that it made worse would not have known. */
 static void a_source_does_not_judge_its_own_correction (void **state)
 {
     (void) state;
-    check_gates ((const double[]){0.1, 0.05, -0.1},
-                 (const bool[]){false, false, false, false, true, true});
+    check_gates ((const double[]){0.1, 0.05, -0.1}, (const bool[]){false, false, true});
+}
+
+/* A bound needs 8 votes, and one for a kind of network 16. */
+static void a_bound_of_few_families_is_above_all_their_runs (void **state)
+{
+    static const double ratios[] = {-0.4, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.4};
+    struct bench bench = make_bench (SOURCES_MAX, ratios, NULL);
+    dn_cleanup (dn_pool_free) struct dn_pool pool = {0};
+    int skip[DN_N_LABELS];
+    struct dn_bounds bounds;
+    struct dn_err err = {0};
+
+    (void) state;
+    for (int l = 0; l < DN_N_LABELS; l++)
+        skip[l] = -1;
+    assert_int_equal (
+        dn_pool_make (
+            &bench.training, &bench.set, &bench.domain, DN_QUANTITY_STEP, &pool, &err),
+        0);
+    dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
+    assert_int_equal (bounds.n_groups, 1);
+    assert_string_equal (bounds.groups[0].name, "stack");
+    assert_near (dn_train_levels[3], 0.95);
+    assert_true (bounds.groups[0].quantiles.values[3] > 0.45);
+    assert_true (bounds.all.values[3] >= bounds.groups[0].quantiles.values[3]);
+    skip[DN_LABEL_CODE] = 0;
+    dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
+    assert_int_equal (bounds.n_groups, 0);
+    free_bench (&bench);
 }
 
 static int set_up (void **state)
@@ -289,6 +347,8 @@ int main (void)
               the_residual_counts_where_it_made_no_source_worse),
         TEST ("A source does not judge its own correction",
               a_source_does_not_judge_its_own_correction),
+        TEST ("A bound of few families is above all their runs",
+              a_bound_of_few_families_is_above_all_their_runs),
     };
 
     return cmocka_run_group_tests_name ("train", tests, set_up, tear_down);
