@@ -36,17 +36,30 @@ static bool is_like (const char *name, const char *pattern)
     return fnmatch (glob, plain, FNM_CASEFOLD) == 0;
 }
 
+/* What a pattern means: one network, or all that are like it. */
+struct wanted {
+    const char *pattern; /* NULL: all networks */
+    bool one;
+    struct dn_model model; /* if one */
+};
+
+static struct wanted wanted_of (const char *pattern)
+{
+    struct wanted wanted = {.pattern = pattern};
+
+    wanted.one = pattern && dn_model_find (pattern, &wanted.model);
+    return wanted;
+}
+
 static bool is_wanted (const char *name,
                        const struct dn_zoo_entry *entry,
-                       const char *pattern)
+                       const struct wanted *wanted)
 {
-    struct dn_model model;
-
-    if (!pattern)
+    if (!wanted->pattern)
         return true;
-    if (dn_model_find (pattern, &model))
-        return strcmp (name, model.entry->name) == 0;
-    return is_like (name, pattern) || is_like (entry->family, pattern);
+    if (wanted->one)
+        return strcmp (name, wanted->model.entry->name) == 0;
+    return is_like (name, wanted->pattern) || is_like (entry->family, wanted->pattern);
 }
 
 /* The network with nothing but its name given. */
@@ -106,6 +119,7 @@ static int list (const char *pattern,
                  struct dn_grid *grid,
                  struct dn_err *err)
 {
+    struct wanted wanted = wanted_of (pattern);
     const char *name;
     int n = 0;
 
@@ -113,7 +127,7 @@ static int list (const char *pattern,
         struct dn_model model;
         struct dn_graph graph;
 
-        if (!dn_model_find (name, &model) || !is_wanted (name, model.entry, pattern))
+        if (!dn_model_find (name, &model) || !is_wanted (name, model.entry, &wanted))
             continue;
         if (build (name, &graph, err) < 0)
             return -1;

@@ -113,13 +113,14 @@ static void judge_fit (struct dn_evaluation *evaluation,
     double used = run->run.peak_mem_gb * DN_GIB;
     bool oom = run->run.oom == 1;
     bool fitted = !oom && used <= room;
+    bool fits = dn_estimate_surely_fits (estimate);
     bool moves = dn_policy_memory (evaluation->rules, estimate) <= room;
 
     if (!oom && isnan (used))
         return;
     evaluation->n_judged++;
     evaluation->n_oom += !fitted;
-    evaluation->n_false_fit += estimate->fits && !fitted;
+    evaluation->n_false_fit += fits && !fitted;
     evaluation->n_false_no_fit += !estimate->fits && fitted;
     evaluation->n_false_move += moves && !fitted;
     evaluation->n_false_stay += !moves && fitted;
@@ -134,14 +135,15 @@ static int add_run (struct dn_evaluation *evaluation,
     const char *names[DN_N_GROUPINGS];
     char precision[DN_VALUE_MAX];
     struct dn_range step = estimate->step_s;
-    struct dn_range memory = estimate->gpu_mem;
-    /* In the units of the table. Power has no predicted bound. */
+    struct dn_range memory = result->memory =
+        dn_estimate_memory (estimate, dn_run_memory_count (&run->run));
+    /* In the units of the table. Power has one bound. */
     const double predicted[DN_N_METRICS] = {
         step.p50 * 1000, memory.p50 / DN_GIB, estimate->power_w};
     const double bounds[DN_N_METRICS][DN_N_BOUNDS] = {
         {dn_range_at (step, 0.95) * 1000, dn_range_at (step, 0.99) * 1000},
         {dn_range_at (memory, 0.95) / DN_GIB, dn_range_at (memory, 0.99) / DN_GIB},
-        {NAN, NAN}};
+        {estimate->power_w_p95, NAN}};
 
     name_groups (run, precision, names);
     for (int i = 0; i < DN_N_GROUPINGS; i++)

@@ -59,8 +59,8 @@ struct dn_evaluation {
     struct dn_score white_box; /* the step time without the residual, all rows */
     int64_t n_judged;          /* rows that state whether the run fitted */
     int64_t n_oom;             /* those of them that did not fit */
-    int64_t n_false_fit;       /* predicted to fit, did not fit */
-    int64_t n_false_no_fit;    /* predicted not to fit, did fit */
+    int64_t n_false_fit;       /* predicted to fit (95 % bound), did not fit */
+    int64_t n_false_no_fit;    /* predicted not to fit (median), did fit */
     int64_t n_false_move;      /* the same two by the policy's rule, which ... */
     int64_t n_false_stay;      /* ... adds its head room to the bound */
 };
@@ -70,6 +70,7 @@ struct dn_row_result {
     bool predicted;
     char reason[DN_ERR_TEXT_MAX]; /* why there is no prediction */
     struct dn_estimate estimate;
+    struct dn_range memory;        /* counted as the row counts it (mem_metric) */
     double measured[DN_N_METRICS]; /* in the units of the table; 0: not measured */
     bool grouped[DN_N_GROUPINGS];  /* the row is in a group of this kind */
 };

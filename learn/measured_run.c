@@ -46,6 +46,20 @@ int64_t dn_run_user (const char *text, const struct dn_people *people)
     return -2 - (int64_t) (hash >> 2);
 }
 
+enum dn_memory_count dn_run_memory_count (const struct dn_run *run)
+{
+    static const char framework[] = "framework ";
+    const char *text = run->mem_metric;
+
+    if (strncmp (text, framework, strlen (framework)) == 0)
+        text += strlen (framework);
+    if (strncmp (text, "allocated", strlen ("allocated")) == 0)
+        return DN_MEMORY_ALLOCATED;
+    if (strncmp (text, "reserved", strlen ("reserved")) == 0)
+        return DN_MEMORY_RESERVED;
+    return DN_MEMORY_OF_DEVICE;
+}
+
 double dn_run_known (double value)
 {
     return isnan (value) ? 0 : value;

@@ -11,6 +11,7 @@
 
 #include "learn/table.h"
 #include "policy/scope.h"
+#include "predict/estimate.h"
 
 enum dn_run_type {
     DN_RUN_TEXT,     /* "" unknown */
@@ -96,6 +97,11 @@ int dn_run_read (const struct dn_row *row,
  * number of its own below DN_UNSET, which no user of the system has.
  */
 int64_t dn_run_user (const char *text, const struct dn_people *people);
+
+/* What the run's memory counts, by the first word of mem_metric, after "framework" if
+ * that is there: "allocated", "reserved"; anything else is the memory of the device.
+ */
+enum dn_memory_count dn_run_memory_count (const struct dn_run *run);
 
 /* The number; 0 if it is unknown. */
 double dn_run_known (double value);

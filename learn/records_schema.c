@@ -16,6 +16,7 @@
 static const char *const steps[DN_RECORDS_VERSION] = {
     "CREATE TABLE sidecars (id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, text "
     "TEXT NOT NULL)",
+    "",
 };
 
 const struct dn_records_schema dn_records_schema = {

@@ -14,7 +14,7 @@
 #include "learn/records_sql.h"
 #include "learn/measured_run.h"
 
-#define DN_RECORDS_VERSION 1
+#define DN_RECORDS_VERSION 2
 
 struct dn_records_schema {
     int version; /* the newest */

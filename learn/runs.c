@@ -90,7 +90,10 @@ static int predict_run (const struct dn_run_case *measured,
     example->ratio[DN_QUANTITY_STEP] = ratio_of (run->step_ms / 1000, e.step_s.p50);
     /* The memory that a run needed is unknown if it failed for lack of memory. */
     example->ratio[DN_QUANTITY_MEMORY] =
-        run->oom == 1 ? NAN : ratio_of (run->peak_mem_gb * DN_GIB, e.gpu_mem.p50);
+        run->oom == 1
+            ? NAN
+            : ratio_of (run->peak_mem_gb * DN_GIB,
+                        dn_estimate_memory (&e, dn_run_memory_count (run)).p50);
     example->ratio[DN_QUANTITY_POWER] = ratio_of (run->power_w, e.power_w);
     example->doubt = dn_whitebox_doubt (&c, &e, true);
     example->memory_sigma = e.gpu_mem.sigma;

@@ -601,7 +601,9 @@ static int find_resources (struct dn_site_fit *fit,
         if (run->gpu_mem > 0)
             memory.samples[memory.n++] = (struct sample){
                 run->user,
-                log (run->gpu_mem / estimate.gpu_mem.p50) - run->memory_residual};
+                log (run->gpu_mem
+                     / dn_estimate_memory (&estimate, run->memory_count).p50)
+                    - run->memory_residual};
         if (run->power_w > 0)
             power.samples[power.n++] = (struct sample){
                 run->user, log (run->power_w / estimate.power_w) - run->power_residual};

@@ -64,6 +64,7 @@ struct dn_site_run {
     double cpus_per_gpu; /* 0 unknown */
     double step_s;
     double gpu_mem; /* bytes on one device */
+    enum dn_memory_count memory_count;
     double power_w;
     /* What the bundle's residuals add to the logarithms of the white box. */
     double step_residual;

@@ -49,6 +49,7 @@ int dn_site_run_read (const struct dn_row *row,
         return -1;
     run->user = dn_run_user (measured.user, people);
     run->step_s = dn_run_known (measured.step_ms) * 1e-3;
+    run->memory_count = dn_run_memory_count (&measured);
     run->gpu_mem = dn_run_known (measured.peak_mem_gb) * DN_GIB;
     run->power_w = dn_run_known (measured.power_w);
     run->cpus_per_gpu = dn_run_known (measured.cores_per_gpu);

@@ -64,7 +64,7 @@ void dn_predictions_add (struct dn_predictions *predictions,
                  "%.6g,%.6g,%.6g,%.4g,%.3g,",
                  estimate->step_s.p50 * 1000,
                  dn_range_at (estimate->step_s, UPPER_QUANTILE) * 1000,
-                 estimate->gpu_mem.p50 / DN_GIB,
+                 result->memory.p50 / DN_GIB,
                  estimate->power_w,
                  estimate->confidence);
     else

@@ -72,7 +72,7 @@ static struct dn_plot_point point_of (const struct dn_evaluation *evaluation,
 {
     const struct dn_estimate *estimate = &result->estimate;
     const double predicted[DN_N_METRICS] = {
-        estimate->step_s.p50 * 1000, estimate->gpu_mem.p50 / DN_GIB, estimate->power_w};
+        estimate->step_s.p50 * 1000, result->memory.p50 / DN_GIB, estimate->power_w};
     struct dn_plot_point point = {
         .measured = (float) result->measured[metric],
         .predicted = (float) predicted[metric],

@@ -198,16 +198,24 @@ struct json_object *dn_show_run_json (const struct dn_forecast *run,
     bool known = estimate->supported;
 
     dn_json_add_text (json, "gpu", estimate->device->name);
-    dn_json_add_bool (json, "fits", estimate->fits);
+    if (estimate->fits && !dn_estimate_surely_fits (estimate))
+        json_object_object_add (json, "fits", NULL);
+    else
+        dn_json_add_bool (json, "fits", estimate->fits);
     dn_show_time_json (json, "step_ms", estimate->step_s, 1000, known);
     if (known && estimate->train_s.p50 >= 0)
         dn_show_time_json (json, "train_s", estimate->train_s, 1, true);
     else
         json_object_object_add (json, "train_s", NULL);
     dn_show_range_json (json, "gpu_mem_bytes", estimate->gpu_mem, 1, known);
+    dn_json_add_real (
+        json,
+        "gpu_mem_allocated_bytes",
+        known ? ceil (dn_estimate_memory (estimate, DN_MEMORY_ALLOCATED).p50) : -1);
     dn_json_add_real (json, "host_mem_bytes", known ? ceil (estimate->host_mem) : -1);
     dn_json_add_count (json, "cpus", known ? all_cpus (estimate, spec) : -1);
     dn_json_add_real (json, "power_w", known ? estimate->power_w : -1);
+    dn_json_add_real (json, "power_w_p95", known ? estimate->power_w_p95 : -1);
     dn_json_add_real (json, "energy_j", known ? estimate->energy_j : -1);
     add_money (json, run, spec);
     dn_json_add_real (json, "confidence", known ? estimate->confidence : 0);
@@ -219,14 +227,20 @@ struct json_object *dn_show_run_json (const struct dn_forecast *run,
     return json;
 }
 
-/* Runs that fit first, then runs that do not, then runs that are not supported; each
- * by time. */
+static int fit_class (const struct dn_estimate *estimate)
+{
+    return estimate->supported + estimate->fits + dn_estimate_surely_fits (estimate);
+}
+
+/* Runs that fit first, then those that perhaps do, then runs that do not, then runs
+ * that are not supported; each by time.
+ */
 static int compare_runs (const void *a, const void *b)
 {
     const struct dn_estimate *x = ((const struct dn_forecast *) a)->estimate;
     const struct dn_estimate *y = ((const struct dn_forecast *) b)->estimate;
-    int x_class = x->fits + x->supported;
-    int y_class = y->fits + y->supported;
+    int x_class = fit_class (x);
+    int y_class = fit_class (y);
 
     if (x_class != y_class)
         return y_class - x_class;
@@ -239,7 +253,9 @@ static const char *fit_text (const struct dn_estimate *estimate)
 {
     if (!estimate->supported)
         return "unsupported";
-    return estimate->fits ? "yes" : "no";
+    if (!estimate->fits)
+        return "no";
+    return dn_estimate_surely_fits (estimate) ? "yes" : "perhaps";
 }
 
 static void add_run (struct dn_grid *grid,

@@ -7,12 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ASCII only: the locale of the host must not decide what a key is. */
+bool dn_is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+char dn_lower (char c)
+{
+    return (char) (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
 static char fold (char c)
 {
-    if (c >= 'A' && c <= 'Z')
-        return (char) (c - 'A' + 'a');
-    return c == '-' ? '_' : c;
+    return c == '-' ? '_' : dn_lower (c);
 }
 
 bool dn_word_equal (const char *a, size_t a_len, const char *b, size_t b_len)

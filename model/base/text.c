@@ -166,17 +166,12 @@ static double multiplier (char c)
     }
 }
 
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Read digits at 'span' from '*at' on into '*value'; return how many there were. */
 static int read_digits (struct dn_span span, size_t *at, double *value)
 {
     int n = 0;
 
-    for (; *at < span.len && is_digit (span.text[*at]); (*at)++, n++)
+    for (; *at < span.len && dn_is_digit (span.text[*at]); (*at)++, n++)
         *value = *value * 10 + (span.text[*at] - '0');
     return n;
 }
@@ -367,7 +362,7 @@ int dn_word_distance (struct dn_span word, const char *name)
 
 static bool is_word_letter (char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit (c);
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || dn_is_digit (c);
 }
 
 /* Is 'name' a part of 'word', with no letter or digit before and after it? */

@@ -38,6 +38,14 @@ bool dn_op_has_weights (const struct dn_op *op)
     return op->kind == DN_OP_CONV || op->kind == DN_OP_LINEAR || op->kind == DN_OP_RNN;
 }
 
+bool dn_graph_has (const struct dn_graph *graph, enum dn_op_kind kind)
+{
+    for (int i = 0; i < graph->n_ops; i++)
+        if (graph->ops[i].kind == kind)
+            return true;
+    return false;
+}
+
 void dn_op_keep_nothing (struct dn_op *op)
 {
     op->saved = op->input_saved = op->wide_saved = op->masks = 0;
@@ -112,10 +120,8 @@ int dn_graph_check (const struct dn_graph *graph,
 {
     if (spec->cp <= 1)
         return 0;
-    for (int i = 0; i < graph->n_ops; i++)
-        if (graph->ops[i].kind == DN_OP_SOFTMAX
-            || graph->ops[i].kind == DN_OP_ATTENTION)
-            return 0;
+    if (dn_graph_has (graph, DN_OP_SOFTMAX) || dn_graph_has (graph, DN_OP_ATTENTION))
+        return 0;
     return dn_err_set (err,
                        DN_E_RANGE,
                        "cp: %" PRId64

@@ -94,6 +94,7 @@ struct dn_op {
     double value_dim; /* attention: features of a head's values */
     double window;    /* attention: keys that a query attends to; 0: all */
     int dims;         /* spatial ones of a convolution */
+    bool direct;      /* convolution: as a product, no transform makes it cheaper */
     bool first;       /* no gradient towards its input is computed */
     bool frozen;      /* nothing before it or in it learns: no backward pass */
     bool passed;      /* its weights get no gradient, what is before it does */
@@ -102,6 +103,7 @@ struct dn_op {
     bool expert;      /* of an expert: expert parallelism splits it */
     bool block;       /* of the repeated blocks (graph.block_layers) */
     bool single;      /* in single precision, whatever the network's: losses, powers */
+    bool wide;        /* torch.amp computes it in single precision, and keeps that */
     bool causal;      /* attention: a query attends to earlier keys only */
     bool masked;      /* attention: a mask is added to the scores */
     bool dropout;     /* attention: of the probabilities */
@@ -127,6 +129,7 @@ struct dn_graph {
     struct dn_keyset unread; /* keys that were given but have no effect */
     struct dn_keyset read;   /* keys of the network that its builder reads */
     double padding;          /* of a batch to its longest sample: padded over real; 1 */
+    double longest;          /* of the longest batch, which sets the memory; 0: that */
     bool tuned;              /* what learns follows from lora=, quant=, frozen= */
     bool whole_step; /* the operators are those of a whole training step: nothing is
                         added for its backward pass or optimizer */
@@ -161,6 +164,9 @@ void dn_graph_freeze (struct dn_graph *graph, double share);
 int dn_graph_check (const struct dn_graph *graph,
                     const struct dn_spec *spec,
                     struct dn_err *err);
+
+/* Is there an operator of that kind? */
+bool dn_graph_has (const struct dn_graph *graph, enum dn_op_kind kind);
 
 /* Does the operator compute no gradient of its weights? */
 bool dn_op_is_frozen (const struct dn_op *op);

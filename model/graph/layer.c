@@ -316,6 +316,11 @@ static int make_conv (struct making *making)
     op->n = out / layer->groups * (transposed ? layer->kernel : 1);
     op->k = in / layer->groups * (transposed ? 1 : layer->kernel);
     op->flops = 2 * op->m * op->n * op->k * op->batches;
+    /* Kernels of 3 x 3 that move by one, or nearly so at the edges. */
+    op->direct = layer->kind != DN_LAYER_CONV2D || layer->kernel != 9
+                 || layer->groups > 1
+                 || 2 * dn_extent_elements (&layer->out) / out
+                        < dn_extent_elements (&layer->in[0]) / in;
     return 0;
 }
 

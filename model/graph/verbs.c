@@ -88,6 +88,19 @@ static bool divides (struct dn_build *build, double parts, double whole)
     return false;
 }
 
+/* Winograd's algorithm is for kernels of 3 x 3 that move by one (Lavin and Gray, arXiv
+ * 1509.09308; cuDNN: no dilation, no groups).
+ */
+static bool has_transform (const struct dn_conv *conv, int n_dims)
+{
+    if (n_dims != 2 || conv->groups > 1 || conv->dilation > 1)
+        return false;
+    for (int i = 0; i < n_dims; i++)
+        if (conv->kernel[i] != 3 || conv->stride[i] != 1)
+            return false;
+    return true;
+}
+
 void dn_build_conv_of (struct dn_build *build, const struct dn_conv *conv)
 {
     struct dn_shape *at = &build->at;
@@ -122,6 +135,7 @@ void dn_build_conv_of (struct dn_build *build, const struct dn_conv *conv)
     op.tensors = conv->bias ? 2 : 1;
     keep_input (&op, at);
     op.dims = at->n_dims;
+    op.direct = !has_transform (conv, at->n_dims);
     dn_build_op (build, &op);
     *at = out;
     renew (build);
@@ -175,6 +189,7 @@ void dn_build_conv_transpose (struct dn_build *build,
     }
     op.out = dn_shape_elements (at);
     op.dims = at->n_dims;
+    op.direct = true;
     dn_build_op (build, &op);
     renew (build);
 }
@@ -213,7 +228,8 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
                        .in = elements,
                        .out = elements,
                        .params = tensors * build->at.channels,
-                       .tensors = tensors};
+                       .tensors = tensors,
+                       .wide = norm != DN_NORM_BATCH};
 
     if (build->fixed_norm && norm == DN_NORM_BATCH) {
         add_fixed_norm (build);
@@ -234,14 +250,17 @@ void dn_build_norm (struct dn_build *build, enum dn_norm norm)
 
 /* The rest of 0.5 x (1 + tanh (sqrt (2 / pi) (x + 0.044715 x^3))), kernel by kernel: of
  * eight in all, three keep one more operand. Of the three of x sigmoid (1.702 x) one
- * does, of the five of 0.5 x (1 + erf (x / sqrt (2))) two.
+ * does, of the five of 0.5 x (1 + erf (x / sqrt (2))) two. A power, and what follows it
+ * up to the product with x, is in single precision under torch.amp.
  */
 static void add_gelu_parts (struct dn_build *build,
                             double elements,
                             double n,
-                            double kept)
+                            double kept,
+                            bool wide)
 {
     struct dn_op op = {.kind = DN_OP_ACTIVATION,
+                       .wide = wide,
                        .repeat = n,
                        .in = elements,
                        .out = elements,
@@ -260,11 +279,11 @@ void dn_build_activation (struct dn_build *build, enum dn_activation activation)
         dn_build_op (build, &op);
         renew (build);
         if (activation == DN_ACTIVATION_GELU_TANH)
-            add_gelu_parts (build, elements, 7, 3);
+            add_gelu_parts (build, elements, 7, 3, true);
         if (activation == DN_ACTIVATION_GELU_QUICK)
-            add_gelu_parts (build, elements, 2, 1);
+            add_gelu_parts (build, elements, 2, 1, false);
         if (activation == DN_ACTIVATION_GELU_ERF)
-            add_gelu_parts (build, elements, 4, 2);
+            add_gelu_parts (build, elements, 4, 2, false);
         return;
     }
     op.saved = elements;

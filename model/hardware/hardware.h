@@ -58,7 +58,7 @@ struct dn_measured {
 };
 
 /* Keys of a catalogue file. */
-#define DN_DEVICE_KEYS_MAX 32
+#define DN_DEVICE_KEYS_MAX 40
 
 /* One device of the catalogue. Rates are dense data-sheet peaks; a rate of 0 means that
  * the device has no such unit.
@@ -75,6 +75,11 @@ struct dn_device {
     double memory;    /* bytes */
     double bandwidth; /* of the memory, byte/s */
     double l2;        /* bytes */
+    double chip_bw;   /* of the memory on the chip, byte/s; 0: not stated */
+    int64_t compiled; /* 1: the whole step is one program, which no host launches piece
+                         by piece */
+    double sustained; /* share of its kernels' rates that whole steps reach; 0: not
+                         stated */
     int64_t sms;      /* multiprocessors; 0 unknown */
     enum dn_link link;
     double

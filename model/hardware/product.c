@@ -17,20 +17,9 @@
 #define WORDS_MAX 12
 #define WORD_MAX  24
 
-/* ASCII in every locale. */
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static char lower (char c)
-{
-    return (char) (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
 static bool is_word (char c)
 {
-    return is_digit (c) || (lower (c) >= 'a' && lower (c) <= 'z');
+    return dn_is_digit (c) || (dn_lower (c) >= 'a' && dn_lower (c) <= 'z');
 }
 
 struct words {
@@ -67,7 +56,7 @@ static bool is_noise (const char *word)
         if (strcmp (word, noise[i]) == 0)
             return true;
     /* "80gb": the memory is compared as a number */
-    return len > 2 && is_digit (word[0]) && strcmp (word + len - 2, "gb") == 0;
+    return len > 2 && dn_is_digit (word[0]) && strcmp (word + len - 2, "gb") == 0;
 }
 
 static bool is_form (const char *word)
@@ -97,7 +86,7 @@ static struct words words_of (const char *name)
     for (;; name++) {
         if (is_word (*name)) {
             if (len + 1 < WORD_MAX)
-                word[len++] = lower (*name);
+                word[len++] = dn_lower (*name);
             continue;
         }
         add_word (&words, word);

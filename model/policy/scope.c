@@ -236,8 +236,7 @@ static int read_people (struct dn_policies *policies,
 static void fold (char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++)
-        if (text[i] >= 'A' && text[i] <= 'Z')
-            text[i] = (char) (text[i] - 'A' + 'a');
+        text[i] = dn_lower (text[i]);
 }
 
 /* Any total order will do. Comparing lengths first is fastest. */

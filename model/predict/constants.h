@@ -12,6 +12,20 @@
 
 #include "base/text.h"
 
+/* How well the memory of a run is known: kinds that measured runs tell apart. */
+enum dn_memory_kind {
+    DN_MEMORY_KIND_IMAGES,    /* convolutions */
+    DN_MEMORY_KIND_DENSE,     /* linear layers alone */
+    DN_MEMORY_KIND_DETECTORS, /* shapes change with every sample */
+    DN_MEMORY_KIND_ATTENTION,
+    DN_MEMORY_KIND_TUNED, /* NVIDIA's examples, without convolutions */
+    DN_MEMORY_KIND_SPLIT, /* networks or their state over devices, or on the host */
+    DN_MEMORY_KIND_OTHER, /* recurrent ones, tables, graphs, networks without a name */
+    DN_N_MEMORY_KINDS
+};
+
+extern const struct dn_names dn_memory_kind_names;
+
 struct dn_constants {
     /* Time of one kernel: flops / (peak * eff) * padding^tile
      * + bytes / (bandwidth * eff_memory) + kernel_s */
@@ -35,10 +49,14 @@ struct dn_constants {
     double unpack;       /* share of the memory bandwidth that the unpacking of
                             quantised weights reaches */
     double launch_s;     /* host time of an operator in one direction */
-    double recurrence_s; /* per step of a recurrent layer */
-    double step_s;       /* fixed host time of a step */
-    double optimizer;    /* unfused optimizers: factor on the minimum traffic */
-    double optimizer_launches; /* and operators per parameter tensor */
+    /* Per step of a recurrent layer (recurrent.h) */
+    double recurrence_s;         /* forward */
+    double recurrence_backward;  /* factor on it */
+    double recurrence_small_s;   /* forward, of layers that one block computes */
+    double recurrence_feature_s; /* per feature that a product sums */
+    double step_s;               /* fixed host time of a step */
+    double optimizer;            /* unfused optimizers: factor on the minimum traffic */
+    double optimizer_launches;   /* and operators per parameter tensor */
     /* What a tuned container changes (stack=ngc) */
     double ngc_tensor;  /* factor on both matrix-unit efficiencies */
     double ngc_memory;  /* factor on eff_memory: fused element-wise kernels */
@@ -131,6 +149,7 @@ struct dn_constants {
     double power_steep;     /* and how steep the rise is */
     double power_slow;      /* slow-down per relative shortage of power ... */
     double power_slow_deep; /* ... and per the cube of it */
+    double sigma_power;     /* spread of ln (measured / predicted) power */
     /* The run around the steps */
     double start_s;    /* start-up: imports, container, first batches */
     double epoch_s;    /* per epoch: loaders restarted, checkpoint written */
@@ -139,11 +158,9 @@ struct dn_constants {
     double sigma_step;    /* of a model that was left out of the fit, every key given */
     double sigma_assumed; /* variance added per important key that is missing: its
                              square */
-    double sigma_precision;    /* the same for the precision */
-    double sigma_parallel;     /* the same for tensor and pipeline parallelism */
-    double sigma_memory;       /* of networks with convolutions */
-    double sigma_memory_other; /* of others; added where nothing was measured */
-    double sigma_memory_eager; /* of others in a tuned container (stack=ngc) */
+    double sigma_precision; /* the same for the precision */
+    double sigma_parallel;  /* the same for tensor and pipeline parallelism */
+    double sigma_memory[DN_N_MEMORY_KINDS];
 };
 
 extern const struct dn_constants dn_constants_default;

@@ -28,9 +28,39 @@ static const char *const memory_text[] = {
     [DN_MEMORY_SLACK] = "slack",
 };
 
+static const char *const memory_kind_text[] = {
+    [DN_MEMORY_KIND_IMAGES] = "images",
+    [DN_MEMORY_KIND_DENSE] = "dense",
+    [DN_MEMORY_KIND_DETECTORS] = "detectors",
+    [DN_MEMORY_KIND_ATTENTION] = "attention",
+    [DN_MEMORY_KIND_TUNED] = "tuned",
+    [DN_MEMORY_KIND_SPLIT] = "split",
+    [DN_MEMORY_KIND_OTHER] = "other",
+};
+
+const struct dn_names dn_memory_kind_names =
+    DN_NAMES (memory_kind_text, DN_N_MEMORY_KINDS);
 const struct dn_names dn_stage_names = DN_NAMES (stage_text, DN_N_STAGES);
 const struct dn_names dn_memory_class_names =
     DN_NAMES (memory_text, DN_N_MEMORY_CLASSES);
+
+struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
+                                    enum dn_memory_count count)
+{
+    struct dn_range memory = estimate->gpu_mem;
+
+    if (count >= DN_MEMORY_RESERVED)
+        memory.p50 -= estimate->memory[DN_MEMORY_CONTEXT];
+    if (count >= DN_MEMORY_ALLOCATED)
+        memory.p50 -= estimate->memory[DN_MEMORY_SLACK];
+    return memory;
+}
+
+bool dn_estimate_surely_fits (const struct dn_estimate *estimate)
+{
+    return estimate->fits
+           && dn_range_at (estimate->gpu_mem, 0.95) <= estimate->device->memory;
+}
 
 double dn_estimate_cost (const struct dn_estimate *estimate,
                          int64_t n_gpus,

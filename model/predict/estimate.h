@@ -5,6 +5,7 @@
 #ifndef DN_ESTIMATE_H
 #define DN_ESTIMATE_H
 
+#include "predict/constants.h"
 #include "base/limits.h"
 #include "hardware/hardware.h"
 
@@ -75,6 +76,15 @@ enum dn_memory_class {
 
 extern const struct dn_names dn_memory_class_names;
 
+/* What a figure of GPU memory counts. PyTorch reports the latter two
+ * (max_memory_reserved, max_memory_allocated), nvidia-smi the first.
+ */
+enum dn_memory_count {
+    DN_MEMORY_OF_DEVICE, /* all that is in use */
+    DN_MEMORY_RESERVED,  /* without the context */
+    DN_MEMORY_ALLOCATED  /* and without what the allocator holds ready */
+};
+
 struct dn_estimate {
     const struct dn_device *device;
     bool supported;         /* the device can run this precision */
@@ -84,10 +94,12 @@ struct dn_estimate {
     double n_steps;          /* of one training; -1 when unknown */
     struct dn_range train_s; /* of all trainings of the job; p50 -1 when unknown */
     struct dn_range gpu_mem; /* bytes on one device */
+    enum dn_memory_kind memory_kind;
     double memory[DN_N_MEMORY_CLASSES];
     double host_mem;      /* bytes per node */
     int64_t cpus_per_gpu; /* minimum that does not slow the step; DN_UNSET unknown */
     double power_w;       /* mean board power */
+    double power_w_p95;   /* which it stays below in 95 of 100 runs */
     double energy_j;      /* in that time, all devices; -1 when unknown */
     double samples_per_s; /* of the whole job */
     double confidence;    /* 0..1 */
@@ -97,6 +109,15 @@ struct dn_estimate {
     struct dn_keyset unread; /* given keys that the estimate does not depend on */
     double site;             /* factor on it from the site's own runs, 1 without any */
 };
+
+/* The GPU's memory, counted so. */
+struct dn_range dn_estimate_memory (const struct dn_estimate *estimate,
+                                    enum dn_memory_count count);
+
+/* Is the 95 % bound of the memory within the device's, too? Where only the median is,
+ * it is not known whether the run fits.
+ */
+bool dn_estimate_surely_fits (const struct dn_estimate *estimate);
 
 /* Cost of the run at 'cost_per_hour' per device, or -1 when its time is unknown. */
 double dn_estimate_cost (const struct dn_estimate *estimate,

@@ -37,7 +37,8 @@ static const struct habits frameworks[DN_N_FRAMEWORKS] = {
      * grouped one in Megatron-LM; PyTorch's users loop over them.
      */
     [DN_FRAMEWORK_TENSORFLOW] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_COMPILES_STEP
-                                     | DN_HABIT_CHANNELS_FIRST | DN_HABIT_GROUPED,
+                                     | DN_HABIT_COMPOSED | DN_HABIT_CHANNELS_FIRST
+                                     | DN_HABIT_GROUPED,
                                  {OPEN}},
     [DN_FRAMEWORK_JAX] = {USUAL | DN_HABIT_GRAPH | DN_HABIT_COMPILES_STEP
                               | DN_HABIT_GROUPED,

@@ -28,6 +28,7 @@ enum dn_habit {
     DN_HABIT_OUTPUTS = 1 << 9,          /* every output, unless compile=1 */
     DN_HABIT_SHORT_LOSS = 1 << 10,      /* losses in the precision of activations */
     DN_HABIT_SHORT_GRADIENTS = 1 << 11, /* gradients are sent in it, too */
+    DN_HABIT_COMPOSED = 1 << 16,        /* norms, GELU, dropout are single kernels */
     DN_HABIT_IN_PLACE = 1 << 12,        /* the optimizer needs no copy while it works */
     /* The host's side */
     DN_HABIT_LAUNCHER = 1 << 13,   /* one process per GPU, also without training */

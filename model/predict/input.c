@@ -12,14 +12,6 @@
 
 #include <math.h>
 
-static bool has_op (const struct dn_graph *graph, enum dn_op_kind kind)
-{
-    for (int i = 0; i < graph->n_ops; i++)
-        if (graph->ops[i].kind == kind)
-            return true;
-    return false;
-}
-
 /* The data to decode when decode= is unset: what the network says, else images for a
  * network of convolutions, text for one of attention or recurrence, arrays for dense
  * layers. For tables it is unknown.
@@ -30,13 +22,13 @@ static enum dn_decode assumed_decode (const struct dn_setup *c)
         return c->spec->decode;
     if (c->graph->decode != DN_DECODE_UNKNOWN)
         return c->graph->decode;
-    if (has_op (c->graph, DN_OP_CONV))
+    if (dn_graph_has (c->graph, DN_OP_CONV))
         return DN_DECODE_JPEG;
-    if (has_op (c->graph, DN_OP_ATTENTION) || has_op (c->graph, DN_OP_SOFTMAX)
-        || has_op (c->graph, DN_OP_RNN))
+    if (dn_graph_has (c->graph, DN_OP_ATTENTION)
+        || dn_graph_has (c->graph, DN_OP_SOFTMAX) || dn_graph_has (c->graph, DN_OP_RNN))
         return DN_DECODE_TEXT;
     /* Networks of only dense layers read arrays, unless they have embedding tables. */
-    if (!has_op (c->graph, DN_OP_EMBEDDING))
+    if (!dn_graph_has (c->graph, DN_OP_EMBEDDING))
         return DN_DECODE_NONE;
     return DN_DECODE_UNKNOWN;
 }

@@ -20,24 +20,61 @@
 
 #include <math.h>
 
+/* ZeRO's elements of a bucket (DeepSpeed's documentation of its configuration:
+ * reduce_bucket_size and allgather_bucket_size are 5e8), and its buffers of that size:
+ * one to reduce gradients, one to gather weights.
+ */
+#define ZERO_BUCKET  5e8
+#define ZERO_BUFFERS 2
+
+/* The last year in which PyTorch's users composed norms and GELU of single kernels. */
+#define YEAR_COMPOSED 2020
+
 /* How a run keeps activations. */
 struct keeping {
     bool again;   /* scores are computed again: the same bytes */
     bool outputs; /* every operator's output is kept, not what its derivative needs */
     bool convolutions;
+    bool images;   /* convolutions over more than one dimension */
+    bool composed; /* of single kernels, each of which keeps its operands */
+    bool amp;      /* torch.amp decides on the precision of each operator */
 };
+
+/* Networks were composed of single kernels in TensorFlow, and in PyTorch until it had
+ * kernels for them: GELU in 1.4, of January 2020.
+ */
+static bool is_composed (const struct dn_setup *c)
+{
+    if (dn_has_habit (c, DN_HABIT_COMPOSED))
+        return true;
+    return dn_has_habit (c, DN_HABIT_TORCH) && !dn_has_habit (c, DN_HABIT_OUTPUTS)
+           && c->spec->since != DN_UNSET && c->spec->since <= YEAR_COMPOSED;
+}
+
+/* Mixed precision is that of torch.amp, unless the whole network is halved: by apex
+ * (O2) in NVIDIA's examples, ZeRO, FSDP and Megatron-LM. Compiled code computes in
+ * single precision, and keeps what it was given.
+ */
+static bool runs_amp (const struct dn_setup *c)
+{
+    return dn_has_habit (c, DN_HABIT_TORCH) && c->traits->copy > 0
+           && !dn_has_habit (c, DN_HABIT_SHORT_LOSS) && !dn_is_fused (c)
+           && c->parallel < DN_PARALLEL_ZERO1 && !dn_is_offloaded (c);
+}
 
 static struct keeping find_keeping (const struct dn_setup *c)
 {
     bool compiled = c->spec->compile == 1;
     struct keeping keeping = {.outputs = false};
 
+    keeping.convolutions = dn_graph_has (c->graph, DN_OP_CONV);
     for (int i = 0; i < c->graph->n_ops; i++)
-        if (c->graph->ops[i].kind == DN_OP_CONV)
-            keeping.convolutions = true;
+        keeping.images = keeping.images || c->graph->ops[i].dims > 1;
     keeping.again = c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE;
     keeping.outputs =
         dn_has_habit (c, DN_HABIT_OUTPUTS) && !keeping.convolutions && !compiled;
+    keeping.composed = is_composed (c) && !keeping.convolutions && !compiled;
+    keeping.amp = runs_amp (c);
     return keeping;
 }
 
@@ -47,6 +84,45 @@ static struct keeping find_keeping (const struct dn_setup *c)
 static double loss_bytes (const struct dn_setup *c)
 {
     return dn_has_habit (c, DN_HABIT_SHORT_LOSS) ? c->traits->activation : 4;
+}
+
+/* More that an operator keeps where it is composed of single kernels, elements. As
+ * TensorFlow's code of BERT computes them (google-research/bert, modeling.py, with
+ * tf.contrib.layers.layer_norm and tf.nn.dropout of TensorFlow 1): a norm keeps its
+ * input, the scale over all elements and the mean's share; GELU its input, that of erf,
+ * its result and the factor; dropout, which is one kernel in PyTorch, the scaled input
+ * and the mask.
+ */
+static double composed_elements (const struct dn_setup *c, const struct dn_op *op)
+{
+    bool torch = dn_has_habit (c, DN_HABIT_TORCH);
+
+    if (op->kind == DN_OP_NORM)
+        return 2 * op->saved;
+    if (op->kind == DN_OP_ACTIVATION)
+        return 3 * op->saved;
+    return op->kind == DN_OP_DROPOUT && !torch ? 2 * op->masks : 0;
+}
+
+/* More that an operator keeps under torch.amp, whose lists say what it computes in
+ * single precision (pytorch.org/docs/stable/amp.html): norms other than batch norms,
+ * softmax, powers. A product that reads the result of softmax, and each product that
+ * reads that of a norm, keeps a copy of 16 bits.
+ */
+static double amp_bytes (const struct dn_setup *c, const struct dn_op *op)
+{
+    double element = c->traits->activation;
+    bool again = op->role == DN_ROLE_KEY || op->role == DN_ROLE_VALUE
+                 || op->role == DN_ROLE_KEY_VALUE || op->role == DN_ROLE_UP;
+
+    if (op->kind == DN_OP_SOFTMAX)
+        return (4 - element + (op->dropout ? 0 : element)) * op->saved;
+    if (op->wide)
+        return (4 - element) * (op->saved - op->wide_saved);
+    if (op->kind == DN_OP_LINEAR && again && op->input_saved <= 0 && !op->frozen
+        && !op->passed)
+        return element * op->in;
+    return 0;
 }
 
 /* Bytes that an operator, after one of kind 'last', keeps for the backward pass, per
@@ -74,6 +150,10 @@ static double part_bytes (const struct dn_setup *c,
         return 0;
     if (!dn_is_fused (c) && !keeping->outputs)
         shorter -= fmax (4 - element, 0) * op->wide_saved;
+    if (keeping->amp)
+        shorter -= amp_bytes (c, op);
+    if (keeping->composed)
+        shorter -= composed_elements (c, op) * element;
     return (saved * element - shorter + op->masks)
            / (whole ? c->norm_split : (double) c->spec->tp);
 }
@@ -109,6 +189,12 @@ static double in_flight (const struct dn_setup *c)
     return fmin (most, (double) c->spec->grad_accum);
 }
 
+/* Samples of the longest batch, as long as the others: it sets the peak of the run. */
+static double largest_batch (const struct dn_setup *c)
+{
+    return c->padded * fmax (c->graph->longest / c->graph->padding, 1);
+}
+
 /* Bytes that one micro-batch keeps for the backward pass, of all stages. */
 struct saved {
     double blocks;
@@ -127,7 +213,7 @@ static struct saved find_saved (const struct dn_setup *c, const struct keeping *
     bool backward = false;
 
     for (int i = 0; i < graph->n_ops; i++) {
-        double bytes = saved_bytes (c, keeping, i) * c->padded;
+        double bytes = saved_bytes (c, keeping, i) * largest_batch (c);
 
         backward = backward || (graph->ops[i].block && !graph->ops[i].frozen);
         if (graph->ops[i].block)
@@ -138,7 +224,7 @@ static struct saved find_saved (const struct dn_setup *c, const struct keeping *
     if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1 && backward) {
         saved.inside = saved.blocks / layers;
         saved.blocks = graph->block_boundary * c->traits->activation * layers
-                       * c->padded / c->norm_split;
+                       * largest_batch (c) / c->norm_split;
     }
     return saved;
 }
@@ -150,10 +236,11 @@ static bool stores_activations (const struct dn_setup *c)
 
 double dn_stored_activations (const struct dn_setup *c)
 {
-    struct keeping keeping = find_keeping (c);
+    struct keeping keeping;
 
     if (!stores_activations (c))
         return 0;
+    keeping = find_keeping (c);
     return find_saved (c, &keeping).blocks / (double) c->spec->pp;
 }
 
@@ -210,7 +297,7 @@ static double transient_bytes (const struct dn_setup *c)
         if (op->frozen_bytes > 0 && op->frozen_bytes < op->weights * element)
             unpacked = fmax (unpacked, op->weights * element);
     }
-    return ((largest + loss) * c->padded + unpacked) / (double) c->spec->tp;
+    return ((largest + loss) * largest_batch (c) + unpacked) / (double) c->spec->tp;
 }
 
 /* Convolutions over more than one position transform their input and output (Winograd,
@@ -229,7 +316,7 @@ static double workspace_bytes (const struct dn_setup *c)
         if (op->kind == DN_OP_CONV && op->n > 1 && window > 1.01)
             largest = fmax (largest, op->in + op->out);
     }
-    return c->constants->workspace * largest * c->traits->activation * c->padded
+    return c->constants->workspace * largest * c->traits->activation * largest_batch (c)
            / (double) c->spec->tp;
 }
 
@@ -352,7 +439,9 @@ static double parameter_bytes (const struct dn_setup *c,
         + c->dense.frozen_bytes + c->in_experts.frozen_bytes;
 
     find_state (c, memory);
-    if (c->replicas > 1 && c->parallel < DN_PARALLEL_ZERO2)
+    if (c->parallel >= DN_PARALLEL_ZERO1 && c->parallel <= DN_PARALLEL_ZERO2)
+        memory[DN_MEMORY_BUCKETS] = ZERO_BUFFERS * ZERO_BUCKET * bytes->activation;
+    else if (c->replicas > 1 && c->parallel < DN_PARALLEL_ZERO2)
         memory[DN_MEMORY_BUCKETS] = memory[DN_MEMORY_GRADIENTS];
     move_to_host (c, memory);
     if (c->parallel >= DN_PARALLEL_ZERO3 || c->spec->offload == DN_OFFLOAD_PARAMS)
@@ -364,6 +453,31 @@ static double parameter_bytes (const struct dn_setup *c,
         return 0;
     return (c->parallel >= DN_PARALLEL_ZERO1 ? dn_shard_params (c) : dn_own_params (c))
            * bytes->state;
+}
+
+/* PyTorch's FSDP gathers the whole network on a device to write a checkpoint of all
+ * ranks (FULL_STATE_DICT, its default), beside its shards: the temporaries of a step's
+ * end are these. Runs of several nodes, and those whose network is larger than the room
+ * of a device, write shards.
+ */
+static double written_bytes (const struct dn_setup *c, double room)
+{
+    double written = dn_own_params (c) * c->traits->weights + c->dense.frozen_bytes
+                     + c->in_experts.frozen_bytes;
+
+    if (c->parallel < DN_PARALLEL_FSDP || c->nodes > 1
+        || !dn_has_habit (c, DN_HABIT_TORCH) || written > room)
+        return 0;
+    return written;
+}
+
+/* TensorFlow's graph holds all gradients until their common norm is known, and then a
+ * second copy of them, which is clipped (tf.clip_by_global_norm).
+ */
+static bool keeps_gradients (const struct dn_setup *c)
+{
+    return dn_has_habit (c, DN_HABIT_COMPOSED) && c->spec->compile != 1
+           && !dn_graph_has (c->graph, DN_OP_CONV);
 }
 
 /* Join the two peaks. Memory that gradients and buckets take over from the activations
@@ -385,14 +499,17 @@ static void join_peaks (const struct dn_setup *c,
     if (dn_deadline_passed (c->deadline))
         return;
     activations += transient_bytes (c);
+    if (keeps_gradients (c))
+        activations += memory[DN_MEMORY_GRADIENTS];
     workspace = fmax (fmin (workspace_bytes (c), room - activations), 0);
     /* Between the passes of one step gradients are kept; the gathered weights of ZeRO-3
      * are allocated together with the activations.
      */
-    if (c->spec->grad_accum <= 1)
+    if (c->spec->grad_accum <= 1 && !keeps_gradients (c))
         late += memory[DN_MEMORY_GRADIENTS];
     if (c->parallel < DN_PARALLEL_ZERO3)
         late += memory[DN_MEMORY_BUCKETS];
+    temporaries = fmax (temporaries, written_bytes (c, room) - late);
     if (activations + workspace - late < temporaries) {
         memory[DN_MEMORY_ACTIVATIONS] = 0;
         memory[DN_MEMORY_WORKSPACE] = temporaries;
@@ -439,25 +556,39 @@ static bool has_loops (const struct dn_graph *graph)
     return false;
 }
 
-/* Spread of the error: code without convolutions differs in what it keeps. No
- * measurements exist of networks without a name, nor of split ones.
- */
-static double memory_sigma (const struct dn_setup *c, const struct keeping *keeping)
+static bool is_split (const struct dn_setup *c)
 {
-    const struct dn_constants *k = c->constants;
-    double sigma = keeping->convolutions ? k->sigma_memory
-                   : keeping->outputs    ? k->sigma_memory_eager
-                                         : k->sigma_memory_other;
-    double added = k->sigma_memory_other * k->sigma_memory_other;
-    double variance = sigma * sigma;
+    return c->model_parallel > 1 || c->context > 1 || c->experts > 1
+           || c->parallel >= DN_PARALLEL_ZERO1 || stores_activations (c)
+           || dn_is_offloaded (c);
+}
 
-    if (c->spec->model[0] == '\0' || has_loops (c->graph))
-        variance += added;
-    if (c->model_parallel > 1 || c->context > 1 || c->experts > 1
-        || c->parallel >= DN_PARALLEL_ZERO1 || stores_activations (c)
-        || dn_is_offloaded (c))
-        variance += added;
-    return sqrt (variance);
+static bool is_dense (const struct dn_graph *graph)
+{
+    return dn_graph_has (graph, DN_OP_LINEAR) && !dn_graph_has (graph, DN_OP_RNN)
+           && !dn_graph_has (graph, DN_OP_EMBEDDING)
+           && !dn_graph_has (graph, DN_OP_MATMUL) && !dn_graph_has (graph, DN_OP_COPY);
+}
+
+static enum dn_memory_kind memory_kind (const struct dn_setup *c,
+                                        const struct keeping *keeping)
+{
+    const struct dn_graph *graph = c->graph;
+    bool attention = dn_graph_has (graph, DN_OP_ATTENTION);
+
+    if (c->spec->model[0] == '\0')
+        return DN_MEMORY_KIND_OTHER;
+    if (is_split (c))
+        return DN_MEMORY_KIND_SPLIT;
+    if (has_loops (graph))
+        return DN_MEMORY_KIND_DETECTORS;
+    if (keeping->outputs)
+        return DN_MEMORY_KIND_TUNED;
+    if (attention)
+        return DN_MEMORY_KIND_ATTENTION;
+    if (keeping->images)
+        return DN_MEMORY_KIND_IMAGES;
+    return is_dense (graph) ? DN_MEMORY_KIND_DENSE : DN_MEMORY_KIND_OTHER;
 }
 
 void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
@@ -475,7 +606,8 @@ void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
     memory[DN_MEMORY_SLACK] = k->slack * allocated;
     estimate->gpu_mem.p50 =
         allocated + memory[DN_MEMORY_SLACK] + memory[DN_MEMORY_CONTEXT];
-    estimate->gpu_mem.sigma = memory_sigma (c, &keeping);
+    estimate->memory_kind = memory_kind (c, &keeping);
+    estimate->gpu_mem.sigma = k->sigma_memory[estimate->memory_kind];
     estimate->host_mem = host_bytes (c);
 }
 

@@ -1,16 +1,18 @@
-/* power.c - mean power of a board, and the slow-down by a limit
+/* power.c - mean power of a board
  *
  * A board that works all the time draws what its chip needs up to its limit; one that
  * waits for the host draws a floor. The floor is high where the memory is on the board
  * (GDDR): its pins are clocked with or without data, as soon as a process holds the
  * device. The load of the kernels matters little: ResNet-50 and BERT differ by 3 % on
  * one board, batch 8 and batch 360 by 2 %. The share of time in which kernels run
- * matters, and it follows from the step's stages. An energy per FLOP and per byte (Choi
- * et al., IPDPS 2013) did no better on these rows.
+ * matters, and it follows from the step's stages: a device that waits for the host, the
+ * loader or other devices draws the floor. So does the share of the multiprocessors
+ * that have work, which only recurrent layers leave idle for long. An energy per FLOP
+ * and per byte (Choi et al., IPDPS 2013) did no better on these rows.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "predict/stages.h"
+#include "predict/work.h"
 
 #include <math.h>
 
@@ -38,81 +40,92 @@ static double floor_power (const struct dn_constants *k, const struct dn_device 
     return fmin (fmax (watts, device->idle_w), device->tdp_w);
 }
 
-/* Power of a device that computes all the time with this share of its arithmetic: the
- * demand of the chip, regulated to the limit. The transition is smooth, since the
- * demand varies within a step.
+/* Share of the multiprocessors that one time step of a recurrent layer keeps busy. Its
+ * product has few rows, those of the batch, and the next one waits for it: the last
+ * wave of tiles is never full. Those without a tile draw little.
  */
-static double full_power (const struct dn_constants *k,
-                          const struct dn_device *device,
-                          double intensity,
-                          double limit)
+static double filled (const struct dn_setup *c, const struct dn_op *op)
 {
-    const double sharpness = 6;
-    bool old = device->arch == DN_ARCH_KEPLER || device->arch == DN_ARCH_PASCAL;
-    double demand = device->tdp_w * (k->power_traffic + k->power_work * intensity)
-                    * (old ? k->power_old : 1);
-    double regulated = limit * k->power_regulated;
+    const double tile = 64;
+    double sms = (double) c->device->sms;
+    double rows = op->m * c->computed / op->steps;
+    double tiles = ceil (rows / tile) * ceil (op->n / tile);
 
-    if (demand <= 0 || regulated <= 0)
-        return 0;
-    return demand / pow (1 + pow (demand / regulated, sharpness), 1 / sharpness);
+    return sms > 0 && tiles > 0 ? tiles / (ceil (tiles / sms) * sms) : 1;
 }
 
-double dn_power_slowdown (const struct dn_constants *constants,
-                          const struct dn_device *device,
-                          int64_t power_limit)
-{
-    const double usual = 0.6; /* share of the arithmetic that training reaches */
-    double lack;
+/* The device's seconds of one pass that the stages count as work but draw little. */
+struct hollow {
+    double waits;    /* the minimum time of kernels, and waits of one for another */
+    double unfilled; /* seconds of work times the share that stands idle meanwhile */
+};
 
-    if (power_limit <= 0 || (double) power_limit >= device->tdp_w)
-        return 1;
-    lack = full_power (constants, device, usual, device->tdp_w)
-               / full_power (constants, device, usual, (double) power_limit)
-           - 1;
-    return 1 + constants->power_slow * lack
-           + constants->power_slow_deep * lack * lack * lack;
+static void add_recurrence (const struct dn_setup *c,
+                            const struct dn_op *op,
+                            struct hollow *hollow)
+{
+    struct dn_rates rates;
+    struct dn_turn turn;
+
+    dn_rates_init (&rates, c);
+    dn_turn_of (c, &rates, op, &turn);
+    for (int d = 0; d < DN_N_DIRECTIONS; d++) {
+        const struct dn_work *work = &turn.work[d];
+
+        hollow->waits += rates.slowdown * work->wait_s;
+        hollow->unfilled +=
+            rates.slowdown * (work->compute_s + work->memory_s) * (1 - filled (c, op));
+    }
 }
 
-static double kernels_of (const struct dn_setup *c, const struct dn_op *op)
+static void add_hollow (const struct dn_setup *c,
+                        const struct dn_op *op,
+                        struct hollow *hollow)
 {
+    const double directions = 3;
     struct dn_op room[DN_PARTS_MAX];
     int n;
     const struct dn_op *parts =
         dn_parts_of (c->spec, c->device, c->share, op, room, &n);
-    double kernels = 0;
 
-    for (int i = 0; i < n; i++)
-        kernels += parts[i].repeat * dn_kernels_of (c, &parts[i]);
-    return kernels;
+    for (int i = 0; i < n; i++) {
+        hollow->waits += directions * parts[i].repeat * dn_kernels_of (c, &parts[i])
+                         * c->constants->kernel_s;
+        if (parts[i].kind == DN_OP_RNN && parts[i].steps > 1)
+            add_recurrence (c, &parts[i], hollow);
+    }
 }
 
-/* Seconds of a step in which the device computes. The minimum time of kernels does not
- * count, because it draws hardly any power.
+/* Seconds of a step in which the device computes, and the share of the device that
+ * does.
  */
-static double work_time (const struct dn_setup *c, const struct dn_estimate *estimate)
+static double work_time (const struct dn_setup *c,
+                         const struct dn_estimate *estimate,
+                         double *share)
 {
-    const double directions = 3;
+    double passes = (double) c->spec->grad_accum / c->model_parallel;
+    struct hollow hollow = {0, 0};
     double work = 0;
-    double kernels = 0;
 
     for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
         work += estimate->stage_s[i];
     for (int i = 0; i < c->graph->n_ops; i++)
-        kernels += kernels_of (c, &c->graph->ops[i]);
-    work -= directions * kernels * c->constants->kernel_s * (double) c->spec->grad_accum
-            / c->model_parallel;
-    return fmin (fmax (work, 0), estimate->step_s.p50);
+        add_hollow (c, &c->graph->ops[i], &hollow);
+    work = fmax (work - hollow.waits * passes, 0);
+    *share = work > 0 ? 1 - fmin (hollow.unfilled * passes / work, 1) : 1;
+    return fmin (work, estimate->step_s.p50);
 }
 
-static double mean_power (const struct dn_setup *c, const struct dn_estimate *estimate)
+static double mean_power (const struct dn_setup *c,
+                          const struct dn_estimate *estimate,
+                          double limit)
 {
     const struct dn_constants *k = c->constants;
     const double directions = 3;
-    double limit = c->device->tdp_w;
     bool matrix;
+    double share;
     double floor = floor_power (k, c->device);
-    double work = work_time (c, estimate);
+    double work = work_time (c, estimate, &share);
     double arithmetic = directions * c->graph->flops * c->batch
                         * (double) c->spec->grad_accum / c->model_parallel / c->context
                         / dn_device_peak (c->device, c->precision, &matrix);
@@ -120,14 +133,22 @@ static double mean_power (const struct dn_setup *c, const struct dn_estimate *es
     double drawn =
         1 - exp (-pow (work / estimate->step_s.p50 / k->power_half, k->power_steep));
 
-    if (c->spec->power_limit > 0)
-        limit = fmin (limit, (double) c->spec->power_limit);
-    return fmin (
-        floor + fmax (full_power (k, c->device, intensity, limit) - floor, 0) * drawn,
-        limit);
+    return fmin (floor
+                     + fmax (dn_full_power (k, c->device, intensity, limit) - floor, 0)
+                           * share * drawn,
+                 limit);
 }
 
 void dn_whitebox_power (const struct dn_setup *c, struct dn_estimate *estimate)
 {
-    estimate->power_w = mean_power (c, estimate);
+    double limit = c->device->tdp_w;
+
+    if (c->spec->power_limit > 0)
+        limit = fmin (limit, (double) c->spec->power_limit);
+    estimate->power_w = mean_power (c, estimate, limit);
+    estimate->power_w_p95 =
+        fmin (dn_range_at ((struct dn_range){.p50 = estimate->power_w,
+                                             .sigma = c->constants->sigma_power},
+                           0.95),
+              limit);
 }

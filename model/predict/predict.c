@@ -136,6 +136,15 @@ static double factor_of (const struct dn_correction *correction,
     return exp (fmin (fmax (moved, -correction->limit), correction->limit));
 }
 
+/* No correction lifts it above the board's limit. */
+static void scale_power (struct dn_estimate *estimate, double factor)
+{
+    double limit = fmax (estimate->device->tdp_w, estimate->power_w);
+
+    estimate->power_w = fmin (estimate->power_w * factor, limit);
+    estimate->power_w_p95 = fmin (estimate->power_w_p95 * factor, limit);
+}
+
 static void scale_all (double *values, int n, double factor)
 {
     for (int i = 0; i < n; i++)
@@ -280,10 +289,12 @@ static void correct_one (const struct batch *batch,
     scale_all (estimate->memory, DN_N_MEMORY_CLASSES, factors[DN_QUANTITY_MEMORY]);
     estimate->gpu_mem.quantiles =
         dn_bounds_of (&bundle->bounds[DN_QUANTITY_MEMORY], batch->kind);
+    /* A bundle does not narrow what held for runs whose networks were left out. */
+    estimate->gpu_mem.floor =
+        (struct dn_range_floor){.ratio = 1, .sigma = estimate->gpu_mem.sigma};
     estimate->fits =
         estimate->supported && estimate->gpu_mem.p50 <= estimate->device->memory;
-    estimate->power_w = fmin (estimate->power_w * factors[DN_QUANTITY_POWER],
-                              fmax (estimate->device->tdp_w, estimate->power_w));
+    scale_power (estimate, factors[DN_QUANTITY_POWER]);
     dn_run_fill (&c, estimate);
 }
 

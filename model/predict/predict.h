@@ -11,13 +11,16 @@
  *     estimate.c   names of an estimate's parts, cost and carbon
  *     habits.c     differences between frameworks, stacks and optimizers
  *     attend.c     which kernels run attention, and their work
+ *     stack.c      how well the code and the host of a run are tuned
  *     unused.c     keys that no estimate depends on
  *     collective.c rates of links, and the time of collectives
  *     setup.c      values that follow from a case: precision, copies, nodes
- *     power.c      mean power of a board, and the slow-down by a limit
+ *     limit.c      the power of a chip under its board's limit, the slow-down by it
  *     traffic.c    communication between the copies of one model
  *     split.c      communication between devices that work on the same samples
+ *     recurrent.c  time that a recurrent layer waits for its own steps
  *     work.c       the device's work for one operator
+ *     power.c      mean power of a board
  *     optimizer.c  states, traffic and arithmetic of an optimizer
  *     input.c      the input pipeline: what a core delivers
  *     memory.c     peak memory of one device, the largest batch

@@ -12,10 +12,12 @@
 /* Is a copy of the weights spread over devices? Such code is written for networks that
  * take weeks.
  */
-static bool is_spread (const struct dn_spec *spec)
+static bool is_spread (const struct dn_case *c)
 {
+    const struct dn_spec *spec = c->spec;
+
     return spec->parallel >= DN_PARALLEL_ZERO1 || spec->tp * spec->pp > 1
-           || spec->cp > 1 || spec->ep > 1;
+           || spec->cp > 1 || (spec->ep > 1 && c->graph->experts > 0);
 }
 
 /* Was the software of the run stated to be of 2023 or later? */
@@ -23,6 +25,21 @@ static bool is_stated_modern (const struct dn_spec *spec)
 {
     return (spec->since != DN_UNSET || dn_spec_torch (spec) >= 0)
            && dn_attention_is_modern (spec);
+}
+
+bool dn_reads_layout (const struct dn_case *c)
+{
+    bool matrix;
+
+    dn_device_peak (
+        c->device, dn_device_precision (c->device, c->spec->precision), &matrix);
+    for (int i = 0; matrix && i < c->graph->n_ops; i++) {
+        const struct dn_op *op = &c->graph->ops[i];
+
+        if (op->kind == DN_OP_CONV && op->dims == 2 && op->batches <= 1)
+            return true;
+    }
+    return false;
 }
 
 static double tuned_share (const struct dn_case *c)
@@ -33,8 +50,9 @@ static double tuned_share (const struct dn_case *c)
 
     if (dn_habits_of (spec) & DN_HABIT_TUNED)
         return 1;
-    share += is_spread (spec) ? k->tuned_spread : 0;
-    share += spec->layout == DN_LAYOUT_NHWC ? k->tuned_layout : 0;
+    share += is_spread (c) ? k->tuned_spread : 0;
+    share +=
+        spec->layout == DN_LAYOUT_NHWC && dn_reads_layout (c) ? k->tuned_layout : 0;
     share += is_stated_modern (spec) || c->device->arch >= DN_ARCH_HOPPER
                  ? k->tuned_modern
                  : 0;

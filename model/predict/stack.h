@@ -27,4 +27,9 @@ struct dn_stack_factors {
 
 struct dn_stack_factors dn_stack_factors_of (const struct dn_case *c);
 
+/* Has the network convolutions over images that run on matrix units? Only these need an
+ * order of the channels; kernels for groups exist for both orders.
+ */
+bool dn_reads_layout (const struct dn_case *c);
+
 #endif

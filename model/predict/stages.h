@@ -90,7 +90,16 @@ double dn_whitebox_input (const struct dn_setup *c,
                           double compute_s,
                           struct dn_estimate *estimate);
 
-/* Fill power_w from the step and its stages. */
+/* Watts of a device that computes all the time with the share 'intensity' of its
+ * arithmetic: the demand of the chip, regulated to the limit. The transition is smooth,
+ * since the demand varies within a step.
+ */
+double dn_full_power (const struct dn_constants *k,
+                      const struct dn_device *device,
+                      double intensity,
+                      double limit);
+
+/* Fill power_w and its bound from the step and its stages. */
 void dn_whitebox_power (const struct dn_setup *c, struct dn_estimate *estimate);
 
 /* Fill n_steps, train_s, energy_j, samples_per_s from step time and power. */

@@ -372,7 +372,7 @@ void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate)
     struct dn_rates r;
     struct pass pass;
     double *stage = estimate->stage_s;
-    double fixed = k->step_s * c->stack.step;
+    double fixed = c->device->compiled ? 0 : k->step_s * c->stack.step;
     double optimizer_s;
     double compute;
 

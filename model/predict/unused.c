@@ -6,15 +6,8 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "predict/stack.h"
 #include "predict/stages.h"
-
-static bool has_kind (const struct dn_graph *graph, enum dn_op_kind kind)
-{
-    for (int i = 0; i < graph->n_ops; i++)
-        if (graph->ops[i].kind == kind)
-            return true;
-    return false;
-}
 
 /* Does any attention run that way? */
 static bool has_way (const struct dn_case *c, enum dn_attention_kind way)
@@ -86,9 +79,9 @@ static bool is_offload_unread (const struct dn_case *c)
 /* Sequence parallelism splits what tensor parallelism does not. */
 static bool is_sp_unread (const struct dn_case *c)
 {
-    return c->spec->sp == 1 && !has_kind (c->graph, DN_OP_NORM)
-           && !has_kind (c->graph, DN_OP_DROPOUT)
-           && !has_kind (c->graph, DN_OP_ELEMENTWISE);
+    return c->spec->sp == 1 && !dn_graph_has (c->graph, DN_OP_NORM)
+           && !dn_graph_has (c->graph, DN_OP_DROPOUT)
+           && !dn_graph_has (c->graph, DN_OP_ELEMENTWISE);
 }
 
 /* Recomputation is of blocks, or of the scores of attention. */
@@ -97,7 +90,8 @@ static bool is_checkpointing_unread (const struct dn_case *c)
     if (c->spec->checkpointing == DN_CHECKPOINTING_FULL)
         return c->graph->block_layers <= 1;
     return c->spec->checkpointing == DN_CHECKPOINTING_SELECTIVE
-           && !has_kind (c->graph, DN_OP_SOFTMAX) && !has_way (c, DN_ATTENTION_PLAIN);
+           && !dn_graph_has (c->graph, DN_OP_SOFTMAX)
+           && !has_way (c, DN_ATTENTION_PLAIN);
 }
 
 /* No attention, or none that a fused kernel computes. */
@@ -163,6 +157,11 @@ static bool is_described (const struct dn_case *c)
     return !c->graph->tuned;
 }
 
+static bool is_layout_unread (const struct dn_case *c)
+{
+    return c->device && !dn_reads_layout (c);
+}
+
 /* The number of evaluations needs both keys. */
 static bool is_evaluation_unread (const struct dn_case *c)
 {
@@ -185,7 +184,7 @@ static const struct rule {
     size_t offset; /* of the key */
     bool (*is_unread) (const struct dn_case *c);
 } rules[] = {
-    {offsetof (struct dn_spec, layout), always},
+    {offsetof (struct dn_spec, layout), is_layout_unread},
     {offsetof (struct dn_spec, sample_bytes), always},
     {offsetof (struct dn_spec, fused_optimizer), has_no_optimizer},
     {offsetof (struct dn_spec, lora), is_described},

@@ -10,9 +10,7 @@
 #include "predict/stages.h"
 
 /* Spread of the time over the values of a key that the estimate does not depend on. The
- * larger of these effects are channels last in fp16 (up to 1.35 times as fast, by
- * PyTorch's memory format tutorial for ResNet-50) and checkpointing (4/3 of the time):
- * one standard deviation.
+ * largest of these effects is checkpointing (4/3 of the time): one standard deviation.
  */
 #define SIGMA_UNREAD 0.3
 
@@ -69,6 +67,7 @@ static void fill_power (const struct dn_setup *setup, struct dn_estimate *estima
     dn_whitebox_step (&other, &by_sheet);
     dn_whitebox_power (&other, &by_sheet);
     estimate->power_w = by_sheet.power_w;
+    estimate->power_w_p95 = by_sheet.power_w_p95;
 }
 
 void dn_whitebox (const struct dn_case *c, struct dn_estimate *estimate)

@@ -12,6 +12,8 @@
 
 #include <math.h>
 
+#include "predict/recurrent.h"
+
 bool dn_is_fused (const struct dn_setup *c)
 {
     return c->spec->compile == 1 || dn_has_habit (c, DN_HABIT_FUSED);
@@ -27,6 +29,7 @@ static void slow_kepler (const struct dn_setup *c, struct dn_rates *r)
     if (dn_device_rate (c->device, DN_RATE_LINEAR, c->precision) <= 0) {
         r->linear *= k->kepler_compute;
         r->batched *= k->kepler_compute;
+        r->recurrent *= k->kepler_compute;
     }
     if (dn_device_rate (c->device, DN_RATE_CONV, c->precision) <= 0)
         r->conv *= k->kepler_compute;
@@ -68,6 +71,7 @@ static void take_measured (const struct dn_setup *c, struct dn_rates *r)
     double conv = r->tensor ? k->seen_conv_tensor : k->seen_conv_fp32;
     enum dn_precision rest = rest_precision (c);
 
+    take_rate (c, DN_RATE_LINEAR, rest, linear, &r->recurrent);
     take_rate (c, DN_RATE_LINEAR, c->precision, linear, &r->linear);
     take_rate (c, DN_RATE_LINEAR, rest, linear, &r->batched);
     take_rate (c, DN_RATE_CONV, rest, conv, &r->conv);
@@ -102,6 +106,25 @@ double dn_bandwidth (const struct dn_setup *c)
                : c->device->bandwidth;
 }
 
+/* A device whose compiler puts the whole step into one program. "All kernels are
+ * offloaded before execution, so this overhead is negligible" (Xie et al., USENIX ATC
+ * 2024, 4.3.2). What was measured on it needs no efficiency of GPUs, whose kernels wait
+ * for their memory: the roofline of these devices has a second level, on the chip (5.2
+ * there). Their convolutions are products as well.
+ */
+static void compile_step (const struct dn_setup *c, struct dn_rates *r)
+{
+    double linear = dn_device_rate (c->device, DN_RATE_LINEAR, c->precision);
+    double conv = dn_device_rate (c->device, DN_RATE_CONV, rest_precision (c));
+
+    r->launch_s = 0;
+    r->kernel_s = 0;
+    if (linear > 0)
+        r->linear = r->batched = r->conv = linear;
+    if (conv > 0)
+        r->conv = conv;
+}
+
 void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
 {
     const struct dn_constants *k = c->constants;
@@ -112,6 +135,8 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     *r = (struct dn_rates){.bytes = c->traits->activation,
                            .launch_s = k->launch_s * c->stack.launch,
                            .kernel_s = k->kernel_s,
+                           .chip_bytes = device->chip_bw > 0 ? device->l2 : 0,
+                           .chip = device->chip_bw,
                            .slowdown =
                                dn_power_slowdown (k, device, c->spec->power_limit)};
     rest = dn_device_peak (device, rest_precision (c), &r->tensor);
@@ -128,6 +153,8 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->batched = rest * k->eff_linear_fp32;
         r->conv = rest * k->eff_conv_fp32;
     }
+    /* The same library in all stacks, at the rate of its long products. */
+    r->recurrent = rest * (r->tensor ? k->seen_linear_tensor : k->seen_linear_fp32);
     r->tile = r->tensor ? 128 : 64;
     r->grouped = device->fp32 * k->eff_grouped * c->stack.grouped;
     if (r->bytes < 4 && r->tensor)
@@ -136,6 +163,7 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
     if (!r->tensor && peak <= device->fp32)
         r->bytes = 4;
     r->unpack = dn_bandwidth (c) * k->unpack;
+    r->copy = dn_bandwidth (c) * k->optimizer_memory;
     r->memory = dn_bandwidth (c) * k->eff_memory * c->stack.memory;
     r->light = dn_bandwidth (c) * k->eff_light * c->stack.memory;
     if (device->arch == DN_ARCH_KEPLER)
@@ -146,6 +174,11 @@ void dn_rates_init (struct dn_rates *r, const struct dn_setup *c)
         r->light_launches = k->fused_launch;
     }
     take_measured (c, r);
+    if (device->compiled)
+        compile_step (c, r);
+    r->direct = r->tensor ? r->conv : r->linear;
+    if (device->sustained > 0)
+        r->slowdown /= device->sustained;
     set_attention_rates (c, r, rest);
 }
 
@@ -184,8 +217,13 @@ static void scale (struct dn_work *work, double factor)
     work->bytes *= factor;
 }
 
-static void set_traffic (struct dn_work *work, double bytes, double rate)
+static void set_traffic (struct dn_work *work,
+                         const struct dn_rates *r,
+                         double bytes,
+                         double rate)
 {
+    if (r->chip > 0)
+        rate = bytes <= r->chip_bytes ? r->chip : fmin (rate, r->chip);
     work->memory_s = bytes / rate;
     work->bytes = bytes;
 }
@@ -198,32 +236,56 @@ static double samples (const struct dn_setup *c, const struct dn_op *op)
     return op->expert ? c->computed * c->experts : c->computed;
 }
 
-/* Elements moved to bring a convolution's activations into the order that its kernels
- * need, and back. Matrix units need channels last, which PyTorch has for images but not
- * for sequences; TensorFlow's volumes are channels last and its kernels for them need
- * channels first. The order of images is not stated, and most have the right one.
+/* Are a convolution's activations brought into the order that its kernels need, and
+ * back? Matrix units need channels last, which PyTorch never has for sequences, and for
+ * images only where they are stored so. An order of images that is not stated is taken
+ * as right: the efficiencies were fitted with rows that do not state it. TensorFlow's
+ * volumes are channels last, and its kernels for them need channels first. Grouped
+ * convolutions have kernels for both orders.
  */
-static double relayout (const struct dn_setup *c,
-                        const struct dn_rates *r,
-                        const struct dn_op *op)
+static bool is_moved (const struct dn_setup *c,
+                      const struct dn_rates *r,
+                      const struct dn_op *op)
 {
-    bool moved = dn_has_habit (c, DN_HABIT_CHANNELS_FIRST)
-                     ? op->dims == 3
-                     : op->dims == 1 && op->batches == 1 && r->tensor;
-
-    return op->kind == DN_OP_CONV && moved ? 2 * (op->in + op->out) * samples (c, op)
-                                           : 0;
+    switch (op->dims) {
+    case 1:
+        return op->batches == 1 && r->tensor
+               && !dn_has_habit (c, DN_HABIT_CHANNELS_FIRST);
+    case 2:
+        return op->batches == 1 && r->tensor && c->spec->layout == DN_LAYOUT_NCHW;
+    case 3:
+        return dn_has_habit (c, DN_HABIT_CHANNELS_FIRST);
+    default:
+        return false;
+    }
 }
 
-/* Seconds that the kernels of an operator wait for one another in one pass, unless the
- * host launches them one by one anyway.
- */
-static double wait_time (const struct dn_setup *c, const struct dn_op *op)
+/* Its activations are read and written once more each. */
+static void add_relayout (struct dn_work *work,
+                          const struct dn_setup *c,
+                          const struct dn_rates *r,
+                          const struct dn_op *op)
 {
-    double measured = c->device->measured.recurrence_s;
-    double step_s = measured > 0 ? measured : c->constants->recurrence_s;
+    double bytes = 2 * (op->in + op->out) * samples (c, op) * r->bytes;
 
-    return op->steps > 1 && op->calls <= 1 ? op->steps * step_s : 0;
+    if (op->kind != DN_OP_CONV || !is_moved (c, r, op))
+        return;
+    work->bytes += bytes;
+    work->memory_s += bytes / r->copy;
+}
+
+static double rate_of (const struct dn_rates *r, const struct dn_op *op)
+{
+    switch (op->kind) {
+    case DN_OP_CONV:
+        return op->direct ? r->direct : r->conv;
+    case DN_OP_MATMUL:
+        return r->batched;
+    case DN_OP_RNN:
+        return r->recurrent;
+    default:
+        return r->linear;
+    }
 }
 
 /* One matrix product or convolution, moving 'elements'. Grouped convolutions are not
@@ -238,12 +300,11 @@ static void set_product (struct dn_work *work,
                          double columns,
                          double elements)
 {
-    double rate = op->kind == DN_OP_CONV     ? r->conv
-                  : op->kind == DN_OP_MATMUL ? r->batched
-                                             : r->linear;
+    double rate = rate_of (r, op);
     double padded = padding (rows, columns, r->tile);
 
-    set_traffic (work, (elements + relayout (c, r, op)) * r->bytes, r->memory);
+    set_traffic (work, r, elements * r->bytes, r->memory);
+    add_relayout (work, c, r, op);
     work->flops = op->flops * samples (c, op);
     if (op->kind == DN_OP_CONV && op->batches > 1) {
         work->compute_s = work->flops / fmin (r->grouped * op->n, r->conv);
@@ -252,33 +313,44 @@ static void set_product (struct dn_work *work,
     work->compute_s = work->flops / rate;
     if (padded > 1)
         work->compute_s *= pow (padded, c->constants->tile);
-    work->wait_s = wait_time (c, op);
 }
 
-/* Passes over the activation of an operator without products, forward and backward,
- * counted in elements of its input. Batch normalisation reads twice and writes once
- * forward; backward it reads gradient and input twice and writes once.
+/* Elements that an operator without products reads and writes, forward and backward.
+ * Batch normalisation reads twice and writes once forward; backward it reads gradient
+ * and input twice and writes once.
  */
-static void light_passes (enum dn_op_kind kind, double *forward, double *backward)
+static void light_traffic (const struct dn_op *op, double *forward, double *backward)
 {
-    *forward = 2;
-    *backward = 3;
-    switch (kind) {
+    double size = fmax (op->in, op->out);
+
+    *forward = 2 * size;
+    *backward = 3 * size;
+    switch (op->kind) {
     case DN_OP_NORM:
-        *forward = 3;
-        *backward = 5;
+        *forward = 3 * size;
+        *backward = 5 * size;
         break;
     case DN_OP_ELEMENTWISE:
-        *forward = 3;
-        *backward = 2;
+        /* All inputs, and their gradients. A sum of two needs no inputs and hands its
+         * gradient on, but where its inputs part, two gradients are added up. One over
+         * neighbours in a graph gathers gradients as it gathered values.
+         */
+        *forward = op->in + op->out;
+        *backward = (op->saved > 0 ? 2 : 1) * op->in + op->out;
+        break;
+    case DN_OP_POOL: /* backward also the largest elements' numbers */
+        *forward = op->in + op->out;
+        *backward = op->in + 2 * op->out;
         break;
     case DN_OP_COPY:
-    case DN_OP_DROPOUT:
-        *backward = 2;
+        *forward = *backward = op->in + op->out;
         break;
-    case DN_OP_LOSS: /* the gradient is cleared first, then one element per token is set
-                      */
-        *backward = 4;
+    case DN_OP_DROPOUT:
+        *backward = 2 * size;
+        break;
+    case DN_OP_LOSS:
+        /* the gradient is cleared first, then one element per token is set */
+        *backward = 4 * size;
         break;
     default:
         break;
@@ -295,19 +367,18 @@ static void light_work (const struct dn_setup *c,
                         const struct dn_op *op,
                         struct dn_work work[DN_N_DIRECTIONS])
 {
-    double elements = fmax (op->in, op->out) * samples (c, op);
     double element = op->single ? fmax (r->bytes, 4) : r->bytes;
+    double casts =
+        op->single && r->bytes < 4 ? CAST_PASSES * fmax (op->in, op->out) : 0;
     double forward;
     double backward;
 
-    light_passes (op->kind, &forward, &backward);
-    if (op->single && r->bytes < 4) {
-        forward += CAST_PASSES;
-        backward += CAST_PASSES;
-    }
-    set_traffic (&work[DN_FORWARD], forward * elements * element, r->light);
-    set_traffic (&work[DN_DATA], backward * elements * element, r->light);
-    work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = wait_time (c, op);
+    light_traffic (op, &forward, &backward);
+    set_traffic (
+        &work[DN_FORWARD], r, (forward + casts) * samples (c, op) * element, r->light);
+    set_traffic (
+        &work[DN_DATA], r, (backward + casts) * samples (c, op) * element, r->light);
+    work[DN_FORWARD].wait_s = work[DN_DATA].wait_s = dn_recurrent_wait (c, op, false);
 }
 
 /* Are the weights stored in 8 bits or fewer, and unpacked for every product? */
@@ -382,6 +453,7 @@ static void find_layer (const struct dn_setup *c,
                  rows,
                  op->n,
                  product_elements (c, r, op, DN_FORWARD));
+    work[DN_FORWARD].wait_s = dn_recurrent_wait (c, op, false);
     if (data)
         set_product (&work[DN_DATA],
                      c,
@@ -399,7 +471,10 @@ static void find_layer (const struct dn_setup *c,
                      op->n,
                      product_elements (c, r, op, DN_WEIGHT));
     else if (weight && op->params > 0)
-        set_traffic (&work[DN_WEIGHT], op->out * samples (c, op) * r->bytes, r->memory);
+        set_traffic (
+            &work[DN_WEIGHT], r, op->out * samples (c, op) * r->bytes, r->memory);
+    if (op->steps > 1 && (data || weight))
+        work[data ? DN_DATA : DN_WEIGHT].wait_s = dn_recurrent_wait (c, op, true);
     if (!is_quantised (op))
         return;
     add_unpacking (&work[DN_FORWARD], r, op);
@@ -424,9 +499,35 @@ static void set_attention (struct dn_work *work,
     const struct dn_attention_rates *rates = flash ? &r->flash : &r->fused;
     double elements = (op->in + op->out) * (backward ? 2 : 1) * samples (c, op);
 
-    set_traffic (work, elements * r->bytes, r->memory);
+    set_traffic (work, r, elements * r->bytes, r->memory);
     work->flops = op->flops * samples (c, op) * (backward ? ATTENTION_BACKWARD : 1);
     work->compute_s = work->flops / (backward ? rates->backward : rates->forward);
+}
+
+/* Memory is read and written in pieces of so many bytes. */
+#define SECTOR 32.0
+
+/* Rows of a table that are gathered and, if a sample has several, summed up; backward
+ * they are scattered, into a dense gradient or row by row.
+ */
+static void find_lookup (const struct dn_setup *c,
+                         const struct dn_rates *r,
+                         const struct dn_op *op,
+                         bool weight,
+                         struct dn_work work[DN_N_DIRECTIONS])
+{
+    double out = op->out * samples (c, op);
+    double features = op->in > 0 ? op->weights / op->in : op->weights;
+    double row = features * r->bytes;
+    double padded = row > 0 ? ceil (row / SECTOR) * SECTOR / row : 1;
+    double bytes = (op->weights * samples (c, op) * padded + out) * r->bytes;
+
+    set_traffic (&work[DN_FORWARD], r, bytes, r->memory);
+    if (weight)
+        set_traffic (&work[DN_WEIGHT],
+                     r,
+                     bytes + (dn_is_sparse (op) ? 0 : op->params * 4),
+                     r->memory);
 }
 
 /* Find the work of one pass of one operator on the device, by direction. 'work' is zero
@@ -461,13 +562,8 @@ static void find_work (const struct dn_setup *c,
         if (!forward_only)
             set_attention (&work[DN_DATA], c, r, op, true);
         break;
-    case DN_OP_EMBEDDING: /* gather; scatter, into a dense gradient or row by row */
-        set_traffic (&work[DN_FORWARD], 2 * out * r->bytes, r->memory);
-        if (weight)
-            set_traffic (&work[DN_WEIGHT],
-                         work[DN_FORWARD].bytes
-                             + (dn_is_sparse (op) ? 0 : op->params * 4),
-                         r->memory);
+    case DN_OP_EMBEDDING:
+        find_lookup (c, r, op, weight, work);
         break;
     default:
         light_work (c, r, op, work);

@@ -15,15 +15,20 @@ struct dn_attention_rates {
 
 /* Rates of one precision on one device, with the stack's factors. */
 struct dn_rates {
-    double bytes;   /* of an activation element */
-    double linear;  /* FLOP/s that matrix products with weights reach */
-    double batched; /* and those of two activations */
-    double conv;    /* FLOP/s that convolutions reach */
-    double grouped; /* FLOP/s that depthwise convolutions reach */
-    double memory;  /* byte/s */
-    double light;   /* byte/s of operators without products */
+    double bytes;     /* of an activation element */
+    double linear;    /* FLOP/s that matrix products with weights reach */
+    double batched;   /* and those of two activations */
+    double recurrent; /* and those of recurrent layers */
+    double conv;      /* FLOP/s that convolutions reach */
+    double direct;    /* and those that are computed as a product */
+    double grouped;   /* FLOP/s that depthwise convolutions reach */
+    double memory;    /* byte/s */
+    double light;     /* byte/s of operators without products */
     double light_launches;
-    double unpack; /* byte/s at which quantised weights are unpacked */
+    double copy;       /* byte/s of long copies */
+    double chip_bytes; /* data of a kernel up to this size stay on the chip ... */
+    double chip;       /* ... and move at this byte/s */
+    double unpack;     /* byte/s at which quantised weights are unpacked */
     double launch_s;
     double kernel_s;
     double slowdown; /* of kernels under the board's power limit */

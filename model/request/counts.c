@@ -23,15 +23,10 @@ static bool begins (struct dn_span text, const char *part)
     return text.len >= len && memcmp (text.text, part, len) == 0;
 }
 
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool has_digit (struct dn_span text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (is_digit (text.text[i]))
+        if (dn_is_digit (text.text[i]))
             return true;
     return false;
 }
@@ -44,7 +39,7 @@ static int64_t number_of (struct dn_span text)
     if (text.len == 0 || text.len > 9)
         return DN_UNSET;
     for (size_t i = 0; i < text.len; i++) {
-        if (!is_digit (text.text[i]))
+        if (!dn_is_digit (text.text[i]))
             return DN_UNSET;
         n = n * 10 + (text.text[i] - '0');
     }
@@ -192,7 +187,7 @@ static int64_t n_devices (struct dn_span list)
     int64_t n = 1;
 
     for (size_t i = 0; i < list.len; i++) {
-        if (!is_digit (list.text[i]) && list.text[i] != ',')
+        if (!dn_is_digit (list.text[i]) && list.text[i] != ',')
             return 0;
         n += list.text[i] == ',';
     }
@@ -343,7 +338,7 @@ static bool has_unknown (const struct dn_shell *shell, struct dn_span sum)
         if (part.len == 0 || !dn_shell_is_name (part.text[0])
             || begins (part, "SLURM_"))
             continue;
-        if (is_digit (part.text[0])) {
+        if (dn_is_digit (part.text[0])) {
             if (dollar)
                 return true;
             continue;
@@ -375,7 +370,7 @@ static void pass_cpus (struct dn_shell *shell)
 
 bool dn_counts_reduces (struct dn_span word)
 {
-    if (word.len > 1 && word.text[0] == '-' && !is_digit (word.text[1]))
+    if (word.len > 1 && word.text[0] == '-' && !dn_is_digit (word.text[1]))
         return false;
     return reduces (word);
 }
@@ -491,7 +486,7 @@ void dn_counts_code (struct dn_shell *shell, struct dn_span code, int line)
             name--;
         for (; counted < name; counted++)
             line += *counted == '\n';
-        while (at < end && (is_digit (*at) || strchr ("\"'()], \t}", *at)) && *at)
+        while (at < end && (dn_is_digit (*at) || strchr ("\"'()], \t}", *at)) && *at)
             at++;
         if (n_variables++ < 4)
             variable = assigned_in_code (code, name);
@@ -576,7 +571,7 @@ static bool is_in_name (struct dn_span word, struct dn_span cpus)
         && (dn_shell_is_name (cpus.text[-1]) || cpus.text[-1] == '/'))
         return true;
     return end < word.text + word.len
-           && (dn_shell_is_name (*end) || (*end == '.' && !is_digit (end[1])));
+           && (dn_shell_is_name (*end) || (*end == '.' && !dn_is_digit (end[1])));
 }
 
 /* "W=SLURM_CPUS_PER_TASK-4" of a variable that "declare -i" made a number. */

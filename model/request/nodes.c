@@ -107,21 +107,16 @@ void dn_request_bound_nodes (struct dn_request *request)
         lower (&request->most_nodes, request->n_tasks);
 }
 
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_in_name (char c)
 {
-    return is_digit (c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'
-           || c == '_' || c == '.';
+    return dn_is_digit (c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+           || c == '-' || c == '_' || c == '.';
 }
 
 static int read_number (struct dn_span text, int64_t *number)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (!is_digit (text.text[i]))
+        if (!dn_is_digit (text.text[i]))
             return -1;
     return dn_int_read (text, "node", 0, DN_COUNT_MAX, number, NULL);
 }

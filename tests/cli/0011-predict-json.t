@@ -27,17 +27,18 @@ json 'there is a candidate for every device' \
     'len({c["gpu"] for c in d["candidates"]}) == '"$(grep -Lx "Arch=cpu" "$work"/hardware/*.conf | wc -l)" \
     predict $spec
 json 'every candidate has exactly the members of the contract' \
-    'all(list(c) == ["gpu", "fits", "step_ms", "train_s", "gpu_mem_bytes", "host_mem_bytes",
-      "cpus", "power_w", "energy_j", "cost", "carbon_g", "samples_per_s",
+    'all(list(c) == ["gpu", "fits", "step_ms", "train_s", "gpu_mem_bytes",
+      "gpu_mem_allocated_bytes", "host_mem_bytes",
+      "cpus", "power_w", "power_w_p95", "energy_j", "cost", "carbon_g", "samples_per_s",
       "price_performance", "largest_batch", "confidence", "breakdown_ms"]
       for c in d["candidates"])' predict $spec
 json 'a candidate that can run has numbers everywhere' \
-    'all(isinstance(c["gpu"], str) and isinstance(c["fits"], bool)
+    'all(isinstance(c["gpu"], str) and c["fits"] in (True, False, None)
       and all(number(c[k][q]) and c[k][q] > 0 for k in ("step_ms", "train_s", "gpu_mem_bytes")
               for q in ("p50", "p95"))
       and all(number(c[k][q]) for k in ("step_ms", "train_s") for q in ("p80", "p90", "p99"))
       and all(number(c[k]) and c[k] > 0 for k in ("host_mem_bytes", "cpus", "power_w",
-              "energy_j", "cost", "confidence"))
+              "power_w_p95", "energy_j", "cost", "confidence"))
       and all(number(x) for x in c["breakdown_ms"].values())
       for c in d["candidates"] if c["fits"])' predict $spec
 json 'the bound is above the median' \
@@ -47,6 +48,9 @@ json 'times have five quantiles in ascending order' \
     'all(list(c[k]) == ["p50", "p80", "p90", "p95", "p99"]
       and list(c[k].values()) == sorted(set(c[k].values()))
       for c in d["candidates"] if c["fits"] for k in ("step_ms", "train_s"))' predict $spec
+json 'the power has a bound, which is not above the limit of the board' \
+    'all(c["power_w"] <= c["power_w_p95"] <= 150 for c in d["candidates"] if c["fits"])' \
+    predict $spec,power_limit=150
 json 'confidence is between 0 and 1' \
     'all(0 <= c["confidence"] <= 1 for c in d["candidates"])' predict $spec
 json 'CPUs are whole' 'all(isinstance(c["cpus"], (int, type(None))) for c in d["candidates"])' \

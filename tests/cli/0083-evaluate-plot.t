@@ -138,7 +138,7 @@ shows 'memory is drawn in its unit' 'predicted, GiB'
 printf 'spec,gpu,power_w\n%s,t4_16gb,60\n' "$spec" > "$work/power.csv"
 draw "$work/power.csv"
 shows 'without step time and memory, power is drawn' 'power: 1 of 1 rows'
-hides 'power is drawn without a bound' 'bound'
+shows 'power is drawn with its bound' 'Below the 95 % bound, by model'
 dn evaluate --plot "$work/a.png" "$runs" >/dev/null
 is '.png is PNG' "$(head -c 4 "$work/a.png" | tail -c 3)" PNG
 dn evaluate --plot "$work/a.pdf" "$runs" >/dev/null

@@ -186,6 +186,8 @@ static void test_misfits (void **state)
     expect_failure ("model=waveglow,seq_len=7", DN_E_RANGE, "seq_len: 7, expected");
     expect_failure ("model=wav2vec2_base,seq_len=300", DN_E_RANGE, "seq_len: 300");
     expect_failure ("model=vnet,layers=17", DN_E_RANGE, "layers: 17 out of range");
+    expect_failure ("model=instant_ngp,tables=1025", DN_E_RANGE, "tables: 1025 out of");
+    expect_failure ("model=tft,heads=3", DN_E_RANGE, "heads: 3, expected a divisor");
 }
 
 static void test_unread_keys (void **state)

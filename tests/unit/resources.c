@@ -257,6 +257,30 @@ static void power_lies_between_floor_and_limit (void **state)
     }
 }
 
+static void a_recurrent_layer_draws_less_than_other_layers (void **state)
+{
+    struct dn_estimate speech =
+        estimate ("model=deepspeech2,batch=64,precision=fp32", V100);
+    struct dn_estimate images =
+        estimate ("model=resnet50,batch=64,precision=fp32", V100);
+
+    (void) state;
+    /* energy_3.csv and energy.csv: 191 and 223 W of a V100's 250 */
+    assert_true (speech.power_w < 0.92 * images.power_w);
+    assert_true (speech.power_w > 0.6 * images.power_w);
+}
+
+static void the_bound_of_the_power_ends_at_the_limit (void **state)
+{
+    struct dn_estimate waiting = estimate ("model=ncf,batch=64,precision=fp32", V100);
+    struct dn_estimate limited =
+        estimate ("model=bert_base,batch=32,precision=fp32,power_limit=150", V100);
+
+    (void) state;
+    assert_true (waiting.power_w_p95 > 1.2 * waiting.power_w);
+    assert_near (limited.power_w_p95, 150);
+}
+
 static void a_lower_power_limit_slows_kernels (void **state)
 {
     struct run run = run_of ("model=resnet50,batch=64", V100);
@@ -280,6 +304,49 @@ static void a_lower_power_limit_slows_kernels (void **state)
     assert_true (fabs (dn_power_slowdown (k, &pcie, 200) - 1.06) < 0.03);
     assert_true (fabs (dn_power_slowdown (k, &pcie, 150) - 1.2) < 0.08);
     assert_true (fabs (dn_power_slowdown (k, &pcie, 100) - 1.9) < 0.3);
+    run_free (&run);
+}
+
+static void a_compiled_step_waits_for_no_host (void **state)
+{
+    struct run run = run_of ("model=mobilenet_v2,batch=8,precision=fp16", A100);
+    struct dn_device device = *run.device;
+    struct dn_case c = {&run.site->constants, &run.spec, &run.graph, &device, 0};
+    struct dn_estimate launched;
+    struct dn_estimate compiled;
+    struct dn_estimate shared;
+
+    (void) state;
+    dn_whitebox (&c, &launched);
+    device.compiled = 1;
+    dn_whitebox (&c, &compiled);
+    assert_near (compiled.stage_s[DN_STAGE_HOST], 0);
+    assert_true (compiled.step_s.p50 < launched.step_s.p50 / 4);
+    device.sustained = 0.5;
+    dn_whitebox (&c, &shared);
+    assert_near (shared.stage_s[DN_STAGE_FORWARD],
+                 2 * compiled.stage_s[DN_STAGE_FORWARD]);
+    run_free (&run);
+}
+
+static void data_on_the_chip_move_at_its_rate (void **state)
+{
+    struct run run = run_of ("model=resnet50,batch=128,precision=fp16", A100);
+    struct dn_device device = *run.device;
+    struct dn_case c = {&run.site->constants, &run.spec, &run.graph, &device, 0};
+    struct dn_estimate off;
+    struct dn_estimate on;
+    struct dn_estimate small;
+
+    (void) state;
+    dn_whitebox (&c, &off);
+    device.chip_bw = 100 * device.bandwidth;
+    device.l2 = 1e12;
+    dn_whitebox (&c, &on);
+    device.l2 = 1;
+    dn_whitebox (&c, &small);
+    assert_true (on.stage_s[DN_STAGE_FORWARD] < off.stage_s[DN_STAGE_FORWARD]);
+    assert_near (small.stage_s[DN_STAGE_FORWARD], off.stage_s[DN_STAGE_FORWARD]);
     run_free (&run);
 }
 
@@ -387,7 +454,13 @@ int main (void)
         TEST ("no batch fits a network that does not fit",
               no_batch_fits_a_network_that_does_not),
         TEST ("power lies between floor and limit", power_lies_between_floor_and_limit),
+        TEST ("a recurrent layer draws less than other layers",
+              a_recurrent_layer_draws_less_than_other_layers),
+        TEST ("the bound of the power ends at the limit",
+              the_bound_of_the_power_ends_at_the_limit),
         TEST ("a lower power limit slows kernels", a_lower_power_limit_slows_kernels),
+        TEST ("a compiled step waits for no host", a_compiled_step_waits_for_no_host),
+        TEST ("data on the chip move at its rate", data_on_the_chip_move_at_its_rate),
         TEST ("throughput rises with CPUs and levels off",
               throughput_rises_with_cpus_and_levels_off),
         TEST ("crowded workers deliver less", crowded_workers_deliver_less),

@@ -99,6 +99,8 @@ static void a_sidecar_gives_keys_and_a_graph (void **state)
     assert_near (graph.input, 3 * 224 * 224);
     assert_near (graph.input_bytes, 4 * 3 * 224 * 224);
     assert_true (graph.ops[0].first);
+    assert_true (graph.ops[0].direct);
+    assert_false (graph.ops[3].direct);
     assert_false (graph.whole_step);
     dn_graph_free (&graph);
     dn_sidecar_free (&sidecar);

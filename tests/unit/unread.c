@@ -352,7 +352,7 @@ static void a_network_of_other_keys_is_not_judged (void **state)
 
 static void an_unused_key_widens_the_bound (void **state)
 {
-    static const char plain[] = "dnnest:model=resnet50,batch=128,precision=fp16,"
+    static const char plain[] = "dnnest:model=resnet50,batch=128,precision=fp32,"
                                 "optimizer=momentum,epochs=20,dataset=imagenet";
     struct dn_job job = scene_job ();
     struct dn_advice *without;

@@ -2,7 +2,7 @@
  *
  * lstm_lm is PyTorch's word_language_model example (pytorch/examples): embedding,
  * LSTM layers with dropout between them, an untied linear layer to the vocabulary;
- * WikiText-2's vocabulary, 35 steps.
+ * WikiText-2's vocabulary, 35 steps. With classes= it is a classifier of sequences.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,24 +21,62 @@ static const struct lstm rows[] = {
     /* End of rows */
 };
 
+/* LSTMs with dropout between them where 'dropout' says so. */
+static void add_layers (struct dn_build *build,
+                        const struct dn_rnn *rnn,
+                        double layers,
+                        bool dropout)
+{
+    double outer;
+
+    dn_build_rnn (build, rnn);
+    outer = dn_build_repeat (build, layers - 1);
+    if (dropout)
+        dn_build_dropout (build);
+    dn_build_rnn (build, rnn);
+    dn_build_repeat_end (build, outer);
+}
+
+/* A classifier of sequences of embed_dim= real numbers, from the last step's features
+ * (the LSTM of microsoft/superbenchmark).
+ */
+static void build_classifier (struct dn_build *build,
+                              const struct lstm *row,
+                              const struct dn_rnn *rnn,
+                              double layers)
+{
+    double features = DN_WANT (build, embed_dim, rnn->hidden);
+
+    build->graph.decode = DN_DECODE_NONE;
+    dn_build_features (build, features, DN_WANT (build, seq_len, row->tokens));
+    add_layers (build, rnn, layers, false);
+    build->at.n_dims = 0;
+    build->at.kept = false;
+    dn_build_linear (build, DN_WANT (build, classes, 2), true);
+    dn_build_loss (build);
+}
+
 static void build_lstm (struct dn_build *build, const void *data)
 {
     const struct lstm *row = data;
     double layers = DN_WANT (build, layers, row->layers);
     struct dn_rnn rnn = {.hidden = DN_WANT (build, hidden, row->hidden), .gates = 4};
-    double vocab = DN_WANT (build, vocab, row->vocab);
-    double embed = DN_WANT (build, embed_dim, rnn.hidden);
-    double outer;
+    enum dn_head head = dn_build_head (
+        build,
+        build->spec->classes == DN_UNSET ? DN_HEAD_LM : DN_HEAD_CLASSIFIER,
+        DN_HEAD_BIT (LM) | DN_HEAD_BIT (CLASSIFIER) | DN_HEAD_BIT (NONE));
+    double vocab;
 
+    if (head == DN_HEAD_CLASSIFIER) {
+        build_classifier (build, row, &rnn, layers);
+        return;
+    }
+    vocab = DN_WANT (build, vocab, row->vocab);
     dn_build_tokens (build, DN_WANT (build, seq_len, row->tokens));
-    dn_build_embedding (build, vocab, embed);
+    dn_build_embedding (build, vocab, DN_WANT (build, embed_dim, rnn.hidden));
     dn_build_dropout (build);
-    dn_build_rnn (build, &rnn);
-    outer = dn_build_repeat (build, layers - 1);
-    dn_build_dropout (build);
-    dn_build_rnn (build, &rnn);
-    dn_build_repeat_end (build, outer);
-    if (dn_build_head (build, DN_HEAD_LM, DN_HEAD_BIT (NONE)) == DN_HEAD_NONE)
+    add_layers (build, &rnn, layers, true);
+    if (head == DN_HEAD_NONE)
         return;
     dn_build_dropout (build);
     dn_build_linear (build, vocab, true);

@@ -19,11 +19,6 @@ static const char *const endings[] = {
     "-2503",   "-2507",    "-multilingual", "-coco",     "-ade",        "-imagenet",
 };
 
-static bool is_digit (char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* What the '*' and the '%' of a pattern stand for. */
 struct match {
     struct dn_span rest;
@@ -41,9 +36,9 @@ static bool follow (const char **text, const char **pattern, struct match *match
                 return false;
             continue;
         }
-        if (!is_digit (**text))
+        if (!dn_is_digit (**text))
             return false;
-        for (; is_digit (**text) && size < 100000; (*text)++)
+        for (; dn_is_digit (**text) && size < 100000; (*text)++)
             size = 10 * size + (**text - '0');
         match->image = size;
     }
@@ -122,7 +117,7 @@ static bool cut_ending (char *text)
     size_t len = strlen (text);
     char *dot = strrchr (text, '.');
 
-    if (dot && dot > text && !is_digit (dot[1])) {
+    if (dot && dot > text && !dn_is_digit (dot[1])) {
         *dot = '\0';
         return true;
     }
@@ -147,11 +142,8 @@ int dn_spellings_of (const char *text, struct dn_spelling spellings[DN_SPELLINGS
 
     if (len >= sizeof (name))
         return 0;
-    for (size_t i = 0; i <= len; i++) {
-        char c = from[i];
-
-        name[i] = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
-    }
+    for (size_t i = 0; i <= len; i++)
+        name[i] = from[i] == '_' ? '-' : dn_lower (from[i]);
     do
         n = add_spellings (name, spellings, n);
     while (n + 2 <= DN_SPELLINGS_MAX && cut_ending (name));

@@ -1,13 +1,17 @@
-/* points.c - networks over points of space: PointNet, PointNet++, NeRF, SchNet
+/* points.c - networks over points of space: PointNet, PointNet++, NeRFs, SchNet
  *
  * pointnet: classes of clouds of seq_len= points (Qi et al., arXiv 1612.00593, as
  * fxia22/pointnet.pytorch implements it with both transforms). pointnet2_ssg: the same
  * in three scales (1706.02413, as yanx27/Pointnet_Pointnet2_pytorch implements it).
  * nerf: the colour of a ray from seq_len= points and tgt_len= more where the first saw
  * something (Mildenhall et al., 2003.08934, sizes of yenchenlin/nerf-pytorch); layers=
- * layers of hidden= features. schnet: the energy of a molecule of seq_len= atoms and
- * tgt_len= pairs of neighbours (Schuett et al., 1706.08566, as PyTorch Geometric
- * implements it); layers= interactions of hidden= features.
+ * layers of hidden= features. instant_ngp: the same from tables of a grid in tables=
+ * resolutions, of at most vocab= rows of embed_dim= features, and two small networks of
+ * hidden= features (Mueller et al., 2201.05989, as ashawkey/torch-ngp implements it);
+ * seq_len= points of a ray lie where the scene is not empty. schnet: the energy of a
+ * molecule of seq_len= atoms and tgt_len= pairs of neighbours (Schuett et al.,
+ * 1706.08566, as PyTorch Geometric implements it); layers= interactions of hidden=
+ * features.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -208,6 +212,89 @@ static void build_nerf (struct dn_build *build, const void *row)
     dn_build_loss (build);
 }
 
+/* Positions of the coarsest and the finest grid along a side, corners of a cell, and
+ * what the first network gives to the second beside the density, which joins spherical
+ * harmonics of the direction.
+ */
+#define COARSEST  16.0
+#define FINEST    2048.0
+#define CORNERS   8.0
+#define GEOMETRY  15.0
+#define HARMONICS 16.0
+
+/* Grids that anyone could want. */
+#define GRIDS_MAX 1024
+
+/* Rows of all tables: a grid that has fewer corners than 'most' has one for each, in
+ * multiples of 8.
+ */
+static double table_rows (struct dn_build *build, double tables, double most)
+{
+    double rows = 0;
+
+    if (tables > GRIDS_MAX) {
+        dn_build_fail (
+            build, DN_E_RANGE, "tables: %g out of range 1..%d", tables, GRIDS_MAX);
+        return 0;
+    }
+    for (int i = 0; i < tables; i++) {
+        double share = tables > 1 ? i / (tables - 1) : 0;
+        double side = ceil (COARSEST * pow (FINEST / COARSEST, share)) + 1;
+
+        rows += 8 * ceil (fmin (most, side * side * side) / 8);
+    }
+    return rows;
+}
+
+/* A point's cell in each grid: its corners are read and weighed in one kernel. */
+static void add_tables (struct dn_build *build, double points)
+{
+    double tables = DN_WANT (build, tables, 16);
+    double features = DN_WANT (build, embed_dim, 2);
+    double most = DN_WANT (build, vocab, 524288);
+    double read = points * tables * CORNERS;
+    double params = table_rows (build, tables, most) * features;
+    const struct dn_op op = {.kind = DN_OP_EMBEDDING,
+                             .in = read,
+                             .out = read * features,
+                             .weights = read * features,
+                             .params = params,
+                             .tensors = 1,
+                             .saved = 3 * points,
+                             .first = true};
+
+    dn_build_op (build, &op);
+    build->at =
+        (struct dn_shape){.channels = tables * features, .dim = {points}, .n_dims = 1};
+}
+
+static void build_ngp (struct dn_build *build, const void *row)
+{
+    double points = DN_WANT (build, seq_len, 64);
+    double hidden = DN_WANT (build, hidden, 64);
+
+    (void) row;
+    build->graph.decode = DN_DECODE_NONE;
+    dn_build_features (build, 9, 0);
+    add_tables (build, points);
+    dn_build_linear (build, hidden, false);
+    dn_build_activation (build, DN_ACTIVATION_RELU);
+    dn_build_linear (build, 1 + GEOMETRY, false);
+    dn_build_elementwise (build, 1);
+    build->at.channels = GEOMETRY;
+    dn_build_concat (build, &(struct dn_shape){.channels = HARMONICS});
+    for (int i = 0; i < 2; i++) {
+        dn_build_linear (build, hidden, false);
+        dn_build_activation (build, DN_ACTIVATION_RELU);
+    }
+    dn_build_linear (build, 3, false);
+    dn_build_activation (build, DN_ACTIVATION_SIGMOID);
+    /* Colours are summed up along the ray in one kernel. */
+    dn_build_elementwise (build, 1);
+    build->at.dim[0] = 1;
+    dn_build_loss (build);
+}
+
 /* Bumps that a distance is expanded in. */
 #define BUMPS 50.0
 
@@ -261,6 +348,7 @@ static const struct points rows[] = {
     {{"pointnet", "points"}, build_pointnet},
     {{"pointnet2_ssg", "points"}, build_pointnet2},
     {{"nerf", "points"}, build_nerf},
+    {{"instant_ngp", "points"}, build_ngp},
     {{"schnet", "points"}, build_schnet},
     /* End of rows */
 };

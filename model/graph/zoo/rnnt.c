@@ -57,6 +57,15 @@ static void add_text (struct dn_build *build, const struct rnnt *row, double pie
     dn_build_linear (build, row->text, true);
 }
 
+/* Its kernels go along the diagonals of the pairs, and read the layer's result as it is
+ * (torchaudio.functional.rnnt_loss, apex's TransducerLoss).
+ */
+static void set_loss (struct dn_op *op, double diagonals)
+{
+    op->steps = diagonals;
+    op->single = false;
+}
+
 static void build_rnnt (struct dn_build *build, const void *data)
 {
     const struct rnnt *row = data;
@@ -85,10 +94,9 @@ static void build_rnnt (struct dn_build *build, const void *data)
     dn_build_dropout (build);
     dn_build_linear (build, pieces, true);
     dn_build_loss_ctc (build);
-    /* Its kernels go along the diagonals of the pairs. */
     if (!build->failed && build->graph.n_ops > 0)
-        build->graph.ops[build->graph.n_ops - 1].steps =
-            speech.dim[0] + build->at.dim[0] / speech.dim[0];
+        set_loss (&build->graph.ops[build->graph.n_ops - 1],
+                  speech.dim[0] + build->at.dim[0] / speech.dim[0]);
 }
 
 const struct dn_zoo_family dn_zoo_rnnt = DN_ZOO_FAMILY (rows, build_rnnt);

@@ -43,13 +43,16 @@ static void add_conv (struct dn_build *build, double out, int kernel)
 }
 
 /* tanh of one half of the channels times sigmoid of the other; the condition, two times
- * 'hidden' channels, is added before.
+ * 'hidden' channels, is added before. In DeepLearningExamples that is one compiled
+ * function (TorchScript), which keeps both of its inputs.
  */
 static void add_gate (struct dn_build *build, double hidden)
 {
     struct dn_shape half;
 
     dn_build_add (build);
+    if (build->graph.n_ops > 0 && !build->frozen)
+        build->graph.ops[build->graph.n_ops - 1].saved += 4 * hidden * build->at.dim[0];
     build->at.channels = hidden;
     dn_build_activation (build, DN_ACTIVATION_SIGMOID);
     half = build->at;

@@ -93,6 +93,7 @@ struct dn_zoo_family {
     X (mae)                                                                            \
     X (dit)                                                                            \
     X (mmdit)                                                                          \
+    X (pixart)                                                                         \
     X (clip)                                                                           \
     X (llava)                                                                          \
     X (yolo_csp)                                                                       \
@@ -110,10 +111,13 @@ struct dn_zoo_family {
     X (swin3d)                                                                         \
     X (recsys)                                                                         \
     X (points)                                                                         \
+    X (molecules)                                                                      \
     X (patchtst)                                                                       \
     X (yolov7)                                                                         \
     X (esm)                                                                            \
     X (speecht5)                                                                       \
+    X (tft)                                                                            \
+    X (evoformer)                                                                      \
     /* End of DN_ZOO_FAMILIES */
 /* clang-format on */
 
