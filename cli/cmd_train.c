@@ -24,6 +24,7 @@ enum {
     OPTION_FOLDS,
     OPTION_MAX_ROWS,
     OPTION_MARGIN,
+    OPTION_FAMILIES,
     OPTION_FEATURES,
     OPTION_SITE,
     OPTION_BASE
@@ -46,6 +47,10 @@ static const struct dn_option options[] = {
                        0,
                        "F",
                        "widen the bounds: factor on their logarithm (1)"},
+    [OPTION_FAMILIES] = {"families",
+                         0,
+                         "FILE",
+                         "which sources and which models are alike (CSV)"},
     [OPTION_FEATURES] = {"features", 0, NULL, "print the features that the trees use"},
     [OPTION_SITE] = {"site",
                      0,
@@ -66,6 +71,8 @@ struct call {
     const char *site_records[FILES_MAX]; /* none: train a bundle */
     int n_site_records;
     const char *base;
+    const char *families_file; /* NULL: every source and every model is alone */
+    struct dn_families families;
     const char *training_only; /* an option given that is not for --site; or NULL */
 };
 
@@ -112,6 +119,9 @@ static int take_option (const struct dn_command *self,
         break;
     case OPTION_BASE:
         call->base = argument;
+        break;
+    case OPTION_FAMILIES:
+        call->families_file = argument;
         break;
     case OPTION_NAME:
         training->name = argument;
@@ -235,10 +245,22 @@ static int read_file (const char *path,
     return 0;
 }
 
+static int read_families (struct call *call, struct dn_err *err)
+{
+    struct dn_reading reading = {.row = dn_families_add, .context = &call->families};
+
+    if (!call->families_file)
+        return 0;
+    call->training.runs.families = &call->families;
+    return dn_read_runs (call->families_file, &reading, err);
+}
+
 static int read_files (const struct dn_options *given,
                        struct call *call,
                        struct dn_err *err)
 {
+    if (read_families (call, err) < 0)
+        return -1;
     call->progress = dn_progress_begin ("rows");
     for (int i = 0; i < given->n_args; i++)
         if (read_file (given->args[i], &call->files[i], call, err) < 0) {
@@ -307,8 +329,8 @@ static void print_table (const struct call *call)
                 100 * j->learned.mean,
                 100 * j->learned.median,
                 100 * j->learned.per_model,
-                100 * j->coverage[0],
-                j->tightness[0]);
+                100 * j->coverage[DN_JUDGED_P95],
+                j->tightness[DN_JUDGED_P95]);
     }
     printf (
         "\nMean and median of |predicted / measured - 1| over rows; model: mean over "

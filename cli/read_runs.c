@@ -65,8 +65,10 @@ static int feed (FILE *stream,
         if (dn_table_feed (table, text, len, err) < 0)
             return -1;
         done += (double) len;
-        reading->piece (
-            (struct dn_span){text, len}, size > 0 ? done / size : -1, reading->context);
+        if (reading->piece)
+            reading->piece ((struct dn_span){text, len},
+                            size > 0 ? done / size : -1,
+                            reading->context);
     }
     return 0;
 }

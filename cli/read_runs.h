@@ -10,7 +10,8 @@
 struct dn_reading {
     dn_row_f row;
     /* Called after the rows of every piece that was read, with its bytes and the share
-     * of the input that was read; -1: unknown. The last piece may be empty. */
+     * of the input that was read; -1: unknown. The last piece may be empty. NULL:
+     * none. */
     void (*piece) (struct dn_span piece, double share, void *context);
     void *context; /* of both */
     /* Set before the first row: whose runs all rows are (dn_run_user ()), NULL if each

@@ -1,14 +1,18 @@
-/* bounds.c - upper bounds that hold for unseen models, sources and GPUs
+/* bounds.c - upper bounds that hold for sources and models that nothing has seen
  *
  * Split conformal prediction (Vovk, Gammerman, Shafer 2005) on ln (measured /
- * predicted) in units of the stated spread. The calibration runs were predicted by
- * trees that had not seen their model, their source, or their GPU. A bound must hold
- * for all three, so the largest of the three quantiles is taken. For runs that were
- * killed at their limit only a lower limit is known; the Kaplan-Meier estimate (1958)
- * moves their weight to the longer runs. In addition, at level 0.95 nine tenths of the
- * runs of nine tenths of the models must stay below the bound, and accordingly at other
- * levels: half of the share that may be missed is whole models, half is runs of one
- * model.
+ * predicted) in units of the stated spread. The calibration runs were predicted without
+ * their family of sources, or without it and their family of models. How far they are
+ * off differs by pair of families more than within one, so each pair has one vote, and
+ * what is exchangeable is the pair: of few pairs, the quantile of Student's law with
+ * their spread counts where it is above that of the runs. For runs that were killed at
+ * their limit only a lower limit is known; the Kaplan-Meier estimate (1958) moves their
+ * weight to the longer runs. In addition, at level 0.95 nine tenths of the runs of nine
+ * tenths of the models must stay below the bound, and accordingly at other levels: half
+ * of the share that may be missed is whole models, half is runs of one model.
+ *
+ * There is a bound for each level of validation (predict/bundle.h), and one for each
+ * kind of network at a level if it has enough votes.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,32 +26,28 @@
 const double dn_train_levels[DN_TRAIN_LEVELS] =
     {0.5, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995};
 
-/* A kind of network has separate bounds only with at least this many runs, models and
- * sources. With fewer, its quantile is random. */
-#define GROUP_RUNS    200
-#define GROUP_MODELS  8
-#define GROUP_SOURCES 3
+/* A law of its own needs at least so many votes, and one of a single kind of network
+ * more: its quantile is random otherwise. */
+#define VOTES_MIN      8
+#define KIND_VOTES_MIN 16
+
+/* Fewer models do not determine the quantile for nine tenths of them. */
+#define MODELS_MIN 10
 
 /* --- quantiles ------------------------------------------------------------------- */
 
-struct score {
-    double value;
-    double weight;
-    bool censored;
-    int place;
-};
-
-static int compare (const void *a, const void *b)
+/* Cornish and Fisher's expansion of Student's law around the normal one (Abramowitz and
+ * Stegun, Handbook of Mathematical Functions, 26.7.5).
+ */
+double dn_student_score (double quantile, double freedom)
 {
-    const struct score *x = a;
-    const struct score *y = b;
+    double z = dn_normal_score (quantile);
+    double z2 = z * z;
+    double g1 = z * (z2 + 1) / 4;
+    double g2 = z * (5 * z2 * z2 + 16 * z2 + 3) / 96;
+    double g3 = z * (3 * z2 * z2 * z2 + 19 * z2 * z2 + 17 * z2 - 15) / 384;
 
-    /* A measured value sorts before a censored one of the same size. */
-    if (x->value < y->value || x->value > y->value)
-        return x->value < y->value ? -1 : 1;
-    if (x->censored != y->censored)
-        return x->censored ? 1 : -1;
-    return x->place - y->place;
+    return z + (g1 + (g2 + g3 / freedom) / freedom) / freedom;
 }
 
 double dn_scores_quantile (const struct dn_scores *sorted,
@@ -80,68 +80,163 @@ double dn_scores_quantile (const struct dn_scores *sorted,
     return last;
 }
 
-static void free_scores (struct dn_scores *scores)
+/* --- the scores ------------------------------------------------------------------ */
+
+struct score {
+    double value;
+    bool censored;
+    int at;
+    int scheme;
+};
+
+static int compare (const void *a, const void *b)
 {
-    free (scores->value);
-    free (scores->weight);
-    free (scores->censored);
+    const struct score *x = a;
+    const struct score *y = b;
+
+    /* A measured value sorts before a censored one of the same size. */
+    if (x->value < y->value || x->value > y->value)
+        return x->value < y->value ? -1 : 1;
+    if (x->censored != y->censored)
+        return x->censored ? 1 : -1;
+    if (x->at != y->at)
+        return x->at - y->at;
+    return x->scheme - y->scheme;
 }
 
-/* Sort the scores; 'place' receives the previous index of each. */
-static int sort_scores (struct score *list,
-                        int n,
-                        struct dn_scores *sorted,
-                        int *place,
-                        struct dn_err *err)
-{
-    size_t size = (size_t) (n > 0 ? n : 1);
-
-    sorted->value = malloc (size * sizeof (double));
-    sorted->weight = malloc (size * sizeof (double));
-    sorted->censored = malloc (size * sizeof (bool));
-    if (!sorted->value || !sorted->weight || !sorted->censored)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    qsort (list, (size_t) n, sizeof (*list), compare);
-    sorted->n = n;
-    for (int i = 0; i < n; i++) {
-        sorted->value[i] = list[i].value;
-        sorted->weight[i] = list[i].weight;
-        sorted->censored[i] = list[i].censored;
-        if (place)
-            place[i] = list[i].place;
-    }
-    return 0;
-}
-
-/* The scores of a scheme; with 'kind' (may be NULL) only those of one kind of network.
- */
 static int list_scores (const struct dn_training *training,
                         const struct dn_case_set *set,
                         const struct dn_domain *domain,
                         enum dn_quantity quantity,
-                        int scheme,
-                        const char *kind,
                         struct score *list)
 {
     const struct dn_runs *runs = &training->runs;
+    bool step = quantity == DN_QUANTITY_STEP;
     int n = 0;
 
-    for (int i = 0; i < set->n; i++) {
-        const struct dn_example *run = &runs->runs[set->index[i]];
-        double error = run->ratio[quantity];
-        double sigma = run->memory_sigma;
+    for (int s = 0; s < (step ? DN_N_SCHEMES : 1); s++)
+        for (int i = 0; i < set->n; i++) {
+            const struct dn_example *run = &runs->runs[set->index[i]];
 
-        if (kind && strcmp (run->kind, kind) != 0)
-            continue;
-        if (quantity == DN_QUANTITY_STEP) {
-            error = dn_case_error (set, domain, scheme, i);
-            sigma = dn_case_sigma (set, runs, domain, scheme, i);
+            if (!step)
+                list[n++] = (struct score){
+                    run->ratio[quantity] / run->memory_sigma, false, i, s};
+            else if (dn_scheme_is_unseen (set, s)
+                     && set->judged[dn_case_at (set, s, i)])
+                list[n++] =
+                    (struct score){dn_case_error (set, domain, s, i)
+                                       / dn_case_sigma (set, runs, domain, s, i),
+                                   run->censored,
+                                   i,
+                                   s};
         }
-        list[n++] = (struct score){error / sigma,
-                                   set->weight[i],
-                                   quantity == DN_QUANTITY_STEP && run->censored,
-                                   i};
+    qsort (list, (size_t) n, sizeof (*list), compare);
+    return n;
+}
+
+static void take_scores (const struct score *list, int n, struct dn_pool *pool)
+{
+    pool->sorted.n = n;
+    for (int i = 0; i < n; i++) {
+        const struct score *score = &list[i];
+
+        pool->sorted.value[i] = score->value;
+        pool->sorted.censored[i] = score->censored;
+        pool->at[i] = score->at;
+        pool->voter[i] =
+            score->scheme * pool->set->n_units + pool->set->unit[score->at];
+        pool->level[i] =
+            pool->set->level[dn_case_at (pool->set, score->scheme, score->at)];
     }
+}
+
+int dn_pool_make (const struct dn_training *training,
+                  const struct dn_case_set *set,
+                  const struct dn_domain *domain,
+                  enum dn_quantity quantity,
+                  struct dn_pool *pool,
+                  struct dn_err *err)
+{
+    size_t n = (size_t) set->n * DN_N_SCHEMES + 1;
+    size_t n_models = (size_t) training->runs.labels[DN_LABEL_MODEL].n + 1;
+    size_t n_voters = (size_t) set->n_units * DN_N_SCHEMES + 1;
+    dn_cleanup (dn_free_ptr) struct score *list = malloc (n * sizeof (*list));
+
+    pool->runs = &training->runs;
+    pool->set = set;
+    pool->n_voters = set->n_units * DN_N_SCHEMES;
+    pool->sorted.value = malloc (n * sizeof (double));
+    pool->sorted.weight = malloc (n * sizeof (double));
+    pool->sorted.censored = malloc (n * sizeof (bool));
+    pool->at = malloc (n * sizeof (int));
+    pool->voter = malloc (n * sizeof (int));
+    pool->level = malloc (n * sizeof (*pool->level));
+    pool->counts = malloc (n_voters * sizeof (int));
+    pool->means = malloc (n_voters * sizeof (double));
+    pool->means_sorted = malloc (n_voters * sizeof (double));
+    pool->models = malloc (n_models * sizeof (double));
+    pool->left = malloc (n_models * sizeof (double));
+    if (!list || !pool->sorted.value || !pool->sorted.weight || !pool->sorted.censored
+        || !pool->at || !pool->voter || !pool->level || !pool->counts || !pool->means
+        || !pool->means_sorted || !pool->models || !pool->left)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    take_scores (list, list_scores (training, set, domain, quantity, list), pool);
+    return 0;
+}
+
+void dn_pool_free (struct dn_pool *pool)
+{
+    free (pool->sorted.value);
+    free (pool->sorted.weight);
+    free (pool->sorted.censored);
+    free (pool->at);
+    free (pool->voter);
+    free (pool->level);
+    free (pool->counts);
+    free (pool->means);
+    free (pool->means_sorted);
+    free (pool->models);
+    free (pool->left);
+    memset (pool, 0, sizeof (*pool));
+}
+
+/* --- one law --------------------------------------------------------------------- */
+
+/* The runs that a law is fitted to. */
+struct choice {
+    const int *skip;  /* labels, -1: any */
+    int level;        /* of validation; -1: all */
+    const char *kind; /* NULL: all */
+};
+
+static bool is_chosen (const struct dn_pool *pool, const struct choice *choice, int i)
+{
+    const struct dn_example *run = &pool->runs->runs[pool->set->index[pool->at[i]]];
+
+    for (int l = 0; l < DN_N_LABELS; l++)
+        if (choice->skip[l] >= 0 && run->label[l] == choice->skip[l])
+            return false;
+    return (choice->level < 0 || (int) pool->level[i] == choice->level)
+           && (!choice->kind || strcmp (run->kind, choice->kind) == 0);
+}
+
+/* Give each voter one vote, shared by its runs; runs that are not chosen weigh nothing.
+ * Return the number of votes.
+ */
+static int vote (struct dn_pool *pool, const struct choice *choice)
+{
+    int n = 0;
+
+    memset (pool->counts, 0, (size_t) pool->n_voters * sizeof (int));
+    for (int i = 0; i < pool->sorted.n; i++) {
+        bool chosen = is_chosen (pool, choice, i);
+
+        pool->sorted.weight[i] = chosen ? 1 : 0;
+        n += chosen && pool->counts[pool->voter[i]]++ == 0;
+    }
+    for (int i = 0; i < pool->sorted.n; i++)
+        if (pool->sorted.weight[i] > 0)
+            pool->sorted.weight[i] = 1.0 / pool->counts[pool->voter[i]];
     return n;
 }
 
@@ -153,10 +248,53 @@ static int compare_reals (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* --- quantiles over models ------------------------------------------------------- */
+/* The law of a new voter's run: around the median of the votes, with the spread of
+ * those above it, and the spread above its own mean within a vote. Votes far below the
+ * median say nothing of those above it.
+ */
+struct law {
+    double centre;
+    double between; /* variances */
+    double within;
+    int n;
+};
 
-/* Fewer models do not determine the quantile for nine tenths of them. */
-#define MODELS_MIN 10
+static struct law find_law (struct dn_pool *pool)
+{
+    double *work = pool->means_sorted;
+    const struct dn_scores *scores = &pool->sorted;
+    struct law law = {.n = 0};
+    int n_above = 0;
+
+    memset (pool->means, 0, (size_t) pool->n_voters * sizeof (double));
+    for (int i = 0; i < scores->n; i++)
+        if (scores->weight[i] > 0)
+            pool->means[pool->voter[i]] += scores->weight[i] * scores->value[i];
+    for (int v = 0; v < pool->n_voters; v++)
+        if (pool->counts[v] > 0)
+            work[law.n++] = pool->means[v];
+    if (law.n == 0)
+        return law;
+    qsort (work, (size_t) law.n, sizeof (*work), compare_reals);
+    law.centre = work[law.n / 2];
+    for (int i = law.n / 2; i < law.n; i++, n_above++)
+        law.between += pow (work[i] - law.centre, 2);
+    law.between /= n_above;
+    for (int i = 0; i < scores->n; i++)
+        if (scores->weight[i] > 0)
+            law.within +=
+                2 * scores->weight[i]
+                * pow (fmax (scores->value[i] - pool->means[pool->voter[i]], 0), 2)
+                / law.n;
+    return law;
+}
+
+static double law_quantile (const struct law *law, double level)
+{
+    double variance = law->between * (1 + 1.0 / law->n) + law->within;
+
+    return law->centre + dn_student_score (level, law->n - 1.0) * sqrt (variance);
+}
 
 /* The share of models, and of the runs of one, that must stay below the bound at
  * 'level'. Not positive at low levels.
@@ -166,411 +304,152 @@ static double share_of (double level)
     return 1 - 2 * (1 - level);
 }
 
-/* The quantile of each model's own scores, NaN for models without any. NULL without
- * memory. */
-static double *model_quantiles (const struct dn_runs *runs,
-                                const struct dn_case_set *set,
-                                const struct dn_scores *sorted,
-                                const int *place,
-                                double share)
-{
-    size_t n = (size_t) runs->labels[DN_LABEL_MODEL].n + 1;
-    dn_cleanup (dn_free_ptr) double *left = calloc (n, sizeof (*left));
-    double *values = malloc (n * sizeof (*values));
-
-    if (!left || !values) {
-        free (values);
-        return NULL;
-    }
-    for (size_t m = 0; m < n; m++)
-        values[m] = NAN;
-    for (int i = 0; i < sorted->n; i++)
-        left[runs->runs[set->index[place[i]]].label[DN_LABEL_MODEL]] +=
-            share * sorted->weight[i];
-    for (int i = 0; i < sorted->n; i++) {
-        int m = runs->runs[set->index[place[i]]].label[DN_LABEL_MODEL];
-
-        left[m] -= sorted->weight[i];
-        if (isnan (values[m]) && left[m] <= 1e-12)
-            values[m] = sorted->value[i];
-    }
-    return values;
-}
-
-/* The value that this share of the models stays below, without model 'skip'. -INFINITY
- * with too few models. 'work' has room for all of them.
+/* The value that this share of the runs of this share of the models stays below;
+ * -INFINITY with too few models.
  */
-static double quantile_of_models (const double *values,
-                                  int n_models,
-                                  double share,
-                                  int skip,
-                                  double *work)
+static double quantile_of_models (struct dn_pool *pool, double share)
 {
+    const struct dn_scores *scores = &pool->sorted;
+    int n_models = pool->runs->labels[DN_LABEL_MODEL].n;
     int n = 0;
 
-    for (int m = 0; m < n_models; m++)
-        if (m != skip && !isnan (values[m]))
-            work[n++] = values[m];
-    if (n < MODELS_MIN || share < 0.5)
+    if (share < 0.5)
         return -INFINITY;
-    qsort (work, (size_t) n, sizeof (*work), compare_reals);
-    return work[(int) fmin (ceil (share * (n + 1)), n) - 1];
-}
-
-static int fit_scheme (const struct dn_training *training,
-                       const struct dn_case_set *set,
-                       const struct dn_domain *domain,
-                       enum dn_quantity quantity,
-                       int scheme,
-                       const char *kind,
-                       struct dn_quantiles *q,
-                       struct dn_err *err)
-{
-    dn_cleanup (free_scores) struct dn_scores sorted = {0};
-    size_t size = (size_t) (set->n > 0 ? set->n : 1);
-    int n_models = training->runs.labels[DN_LABEL_MODEL].n;
-    dn_cleanup (dn_free_ptr) struct score *list = malloc (size * sizeof (*list));
-    dn_cleanup (dn_free_ptr) int *place = malloc (size * sizeof (*place));
-    dn_cleanup (dn_free_ptr) double *work =
-        malloc (((size_t) n_models + 1) * sizeof (*work));
-    int n;
-
-    if (!list || !place || !work)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    n = list_scores (training, set, domain, quantity, scheme, kind, list);
-    if (sort_scores (list, n, &sorted, place, err) < 0)
-        return -1;
-    for (int i = 0; i < DN_TRAIN_LEVELS; i++) {
-        double share = share_of (dn_train_levels[i]);
-        dn_cleanup (dn_free_ptr) double *models =
-            model_quantiles (&training->runs, set, &sorted, place, share);
-        double value = dn_scores_quantile (&sorted, dn_train_levels[i], NULL);
-
-        if (!models)
-            return dn_err_set (err, DN_E_NOMEM, "out of memory");
-        value = fmax (value, quantile_of_models (models, n_models, share, -1, work));
-        if (value > 0)
-            value *= training->margin;
-        q->values[i] = fmax (q->values[i], value);
+    for (int m = 0; m < n_models; m++) {
+        pool->left[m] = 0;
+        pool->models[m] = NAN;
     }
-    return 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < scores->n; i++) {
+            int m =
+                pool->runs->runs[pool->set->index[pool->at[i]]].label[DN_LABEL_MODEL];
+
+            if (scores->weight[i] <= 0)
+                continue;
+            pool->left[m] += pass == 0 ? share * scores->weight[i] : -scores->weight[i];
+            if (pass == 1 && isnan (pool->models[m]) && pool->left[m] <= 1e-12)
+                pool->models[m] = scores->value[i];
+        }
+    for (int m = 0; m < n_models; m++)
+        if (!isnan (pool->models[m]))
+            pool->left[n++] = pool->models[m];
+    if (n < MODELS_MIN)
+        return -INFINITY;
+    qsort (pool->left, (size_t) n, sizeof (*pool->left), compare_reals);
+    return pool->left[(int) fmin (ceil (share * (n + 1)), n) - 1];
 }
 
-/* The largest of the quantiles of the schemes. */
-static int fit_quantiles (const struct dn_training *training,
-                          const struct dn_case_set *set,
-                          const struct dn_domain *domain,
-                          enum dn_quantity quantity,
-                          const char *kind,
-                          struct dn_quantiles *q,
-                          struct dn_err *err)
+static void levels_of (struct dn_quantiles *q)
 {
-    bool any = false;
-
     q->n = DN_TRAIN_LEVELS;
     for (int i = 0; i < q->n; i++) {
         q->scores[i] =
             dn_train_levels[i] > 0.5 ? dn_normal_score (dn_train_levels[i]) : 0;
         q->values[i] = -INFINITY;
     }
-    if (quantity != DN_QUANTITY_STEP)
-        return fit_scheme (training, set, domain, quantity, 0, kind, q, err);
-    for (int s = DN_SCHEME_MODEL; s < DN_N_SCHEMES; s++) {
-        if (!set->done[s])
-            continue;
-        any = true;
-        if (fit_scheme (training, set, domain, quantity, s, kind, q, err) < 0)
-            return -1;
-    }
-    return any ? 0
-               : fit_scheme (
-                   training, set, domain, quantity, DN_SCHEME_RUN, kind, q, err);
 }
 
-static int count_values (const struct dn_training *training,
-                         const struct dn_case_set *set,
-                         enum dn_label label,
-                         const char *kind,
-                         int *n_runs)
+/* Raise the quantiles to those of the chosen runs, if these have so many votes. */
+static bool fit_quantiles (struct dn_pool *pool,
+                           const struct choice *choice,
+                           int votes_min,
+                           double margin,
+                           struct dn_quantiles *q)
 {
-    const struct dn_runs *runs = &training->runs;
-    dn_cleanup (dn_free_ptr) bool *seen =
-        calloc ((size_t) runs->labels[label].n + 1, sizeof (bool));
-    int n = 0;
+    int n_votes = vote (pool, choice);
+    struct law law = find_law (pool);
+    double least = -INFINITY;
 
-    *n_runs = 0;
-    for (int i = 0; seen && i < set->n; i++) {
-        const struct dn_example *run = &runs->runs[set->index[i]];
+    if (n_votes < votes_min || n_votes == 0)
+        return false;
+    for (int i = 0; i < q->n; i++) {
+        double level = dn_train_levels[i];
+        double value = dn_scores_quantile (&pool->sorted, level, NULL);
 
-        if (strcmp (run->kind, kind) != 0)
-            continue;
-        n += !seen[run->label[label]];
-        seen[run->label[label]] = true;
-        (*n_runs)++;
+        if (level > 0.5 && law.n > 1)
+            value = fmax (value, law_quantile (&law, level));
+        value = fmax (value, quantile_of_models (pool, share_of (level)));
+        if (value > 0)
+            value *= margin;
+        q->values[i] = least = fmax (fmax (q->values[i], value), least);
     }
-    return n;
+    return true;
 }
 
-int dn_bounds_fit (const struct dn_training *training,
-                   const struct dn_case_set *set,
-                   const struct dn_domain *domain,
-                   enum dn_quantity quantity,
-                   struct dn_bounds *bounds,
-                   struct dn_err *err)
+/* --- all laws -------------------------------------------------------------------- */
+
+static void add_group (struct dn_bounds *bounds,
+                       const char *kind,
+                       const char *level,
+                       const struct dn_quantiles *q)
 {
-    static const char *const kinds[] = {"conv", "attention", "recurrent", "other"};
+    struct dn_bound_group *group = &bounds->groups[bounds->n_groups];
+
+    if (bounds->n_groups == DN_BOUND_GROUPS_MAX)
+        return;
+    snprintf (group->name,
+              sizeof (group->name),
+              "%s%s%s",
+              kind ? kind : "",
+              kind && level ? "." : "",
+              level ? level : "");
+    group->quantiles = *q;
+    bounds->n_groups++;
+}
+
+/* The laws of kinds at a level of validation; -1: of all runs. */
+static void fit_kinds (struct dn_pool *pool,
+                       int level,
+                       double margin,
+                       const int *skip,
+                       struct dn_bounds *bounds)
+{
+    const struct dn_label_names *kinds = &pool->runs->labels[DN_LABEL_KIND];
+
+    for (int k = 0; k < kinds->n; k++) {
+        const struct choice choice = {skip, level, kinds->names[k]};
+        struct dn_quantiles q;
+
+        levels_of (&q);
+        if (fit_quantiles (pool, &choice, KIND_VOTES_MIN, margin, &q))
+            add_group (bounds,
+                       kinds->names[k],
+                       level < 0 ? NULL
+                                 : dn_names_get (&dn_validated_level_names, level),
+                       &q);
+    }
+}
+
+/* What was validated less has no smaller bound. */
+void dn_bounds_fit (struct dn_pool *pool,
+                    enum dn_quantity quantity,
+                    double margin,
+                    const int skip[DN_N_LABELS],
+                    struct dn_bounds *bounds)
+{
+    const struct choice all = {skip, -1, NULL};
+    struct dn_quantiles q;
 
     memset (bounds, 0, sizeof (*bounds));
-    if (set->n == 0)
-        return 0;
-    if (fit_quantiles (training, set, domain, quantity, NULL, &bounds->all, err) < 0)
-        return -1;
-    for (size_t k = 0; k < DN_N_ELEMENTS (kinds); k++) {
-        struct dn_bound_group *group = &bounds->groups[bounds->n_groups];
-        int n;
+    if (pool->sorted.n == 0)
+        return;
+    levels_of (&bounds->all);
+    fit_quantiles (pool, &all, 1, margin, &bounds->all);
+    if (quantity != DN_QUANTITY_STEP) {
+        fit_kinds (pool, -1, margin, skip, bounds);
+        return;
+    }
+    levels_of (&q);
+    for (int level = DN_VALIDATED_STACK; level >= DN_VALIDATED_NOTHING; level--) {
+        const struct choice choice = {skip, level, NULL};
 
-        if (count_values (training, set, DN_LABEL_MODEL, kinds[k], &n) < GROUP_MODELS
-            || count_values (training, set, DN_LABEL_SOURCE, kinds[k], &n)
-                   < GROUP_SOURCES
-            || n < GROUP_RUNS)
+        if (!fit_quantiles (pool, &choice, VOTES_MIN, margin, &q))
             continue;
-        snprintf (group->name, sizeof (group->name), "%s", kinds[k]);
-        if (fit_quantiles (
-                training, set, domain, quantity, kinds[k], &group->quantiles, err)
-            < 0)
-            return -1;
-        bounds->n_groups++;
+        if (level == DN_VALIDATED_NOTHING)
+            break;
+        add_group (bounds, NULL, dn_names_get (&dn_validated_level_names, level), &q);
+        fit_kinds (pool, level, margin, skip, bounds);
     }
-    return 0;
-}
-
-/* --- judging --------------------------------------------------------------------- */
-
-static double median (double *values, int n)
-{
-    if (n == 0)
-        return NAN;
-    qsort (values, (size_t) n, sizeof (*values), compare_reals);
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-/* Group one value per case by model. Return the mean over models of 'of' their values.
- */
-static double over_models (const struct dn_runs *runs,
-                           const struct dn_case_set *set,
-                           const double *values,
-                           double *work,
-                           double (*of) (double *values, int n),
-                           int *n_models)
-{
-    double sum = 0;
-
-    *n_models = 0;
-    for (int m = 0; m < runs->labels[DN_LABEL_MODEL].n; m++) {
-        int n = 0;
-
-        for (int i = 0; i < set->n; i++) {
-            const struct dn_example *run = &runs->runs[set->index[i]];
-
-            if (run->label[DN_LABEL_MODEL] == m && !run->censored)
-                work[n++] = values[i];
-        }
-        if (n == 0)
-            continue;
-        sum += of (work, n);
-        (*n_models)++;
-    }
-    return *n_models > 0 ? sum / *n_models : NAN;
-}
-
-/* cppcheck-suppress constParameter ; the type is over_models ()'s */
-/* NOLINTNEXTLINE(readability-non-const-parameter) */
-static double nine_tenths (double *covered, int n)
-{
-    double sum = 0;
-
-    for (int i = 0; i < n; i++)
-        sum += covered[i];
-    return sum >= 0.9 * n ? 1 : 0;
-}
-
-/* Fill the error figures from |predicted / measured - 1| of each case. */
-static void sum_up (const struct dn_runs *runs,
-                    const struct dn_case_set *set,
-                    double *off,
-                    double *work,
-                    struct dn_errors *errors)
-{
-    int n_models;
-    int n = 0;
-    double sum = 0;
-
-    errors->per_model = over_models (runs, set, off, work, median, &n_models);
-    for (int i = 0; i < set->n; i++)
-        if (!runs->runs[set->index[i]].censored) {
-            work[n++] = off[i];
-            sum += off[i];
-        }
-    errors->mean = n > 0 ? sum / n : NAN;
-    errors->median = median (work, n);
-}
-
-/* Working values per case for judging one scheme. */
-struct bench {
-    struct score *list;
-    int *place;
-    bool *skip;
-    double *bound;   /* ln of the bound over the prediction */
-    double *covered; /* 1 or 0 */
-    double *wide;    /* bound / measured */
-    double *work;
-};
-
-static void free_bench (struct bench *bench)
-{
-    free (bench->list);
-    free (bench->place);
-    free (bench->skip);
-    free (bench->bound);
-    free (bench->covered);
-    free (bench->wide);
-    free (bench->work);
-}
-
-static int make_bench (int n, struct bench *bench, struct dn_err *err)
-{
-    size_t size = (size_t) (n > 0 ? n : 1);
-
-    bench->list = malloc (size * sizeof (*bench->list));
-    bench->place = malloc (size * sizeof (int));
-    bench->skip = malloc (size * sizeof (bool));
-    bench->bound = calloc (size, sizeof (double));
-    bench->covered = malloc (size * sizeof (double));
-    bench->wide = malloc (size * sizeof (double));
-    bench->work = malloc (size * sizeof (double));
-    if (!bench->list || !bench->place || !bench->skip || !bench->bound
-        || !bench->covered || !bench->wide || !bench->work)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    return 0;
-}
-
-/* The bound of every case, computed from cases of other models, so that no case
- * calibrates its own bound. Only the scheme's own quantile is used, since those of the
- * other schemes would hide its accuracy.
- */
-static int bound_cases (const struct dn_training *training,
-                        const struct dn_case_set *set,
-                        const struct dn_domain *domain,
-                        int scheme,
-                        double level,
-                        struct bench *bench,
-                        struct dn_err *err)
-{
-    const struct dn_runs *runs = &training->runs;
-    dn_cleanup (free_scores) struct dn_scores sorted = {0};
-    int n = list_scores (
-        training, set, domain, DN_QUANTITY_STEP, scheme, NULL, bench->list);
-    double share = share_of (level);
-    int n_models = runs->labels[DN_LABEL_MODEL].n;
-    dn_cleanup (dn_free_ptr) double *models = NULL;
-    dn_cleanup (dn_free_ptr) double *work =
-        malloc (((size_t) n_models + 1) * sizeof (*work));
-    double all;
-
-    if (!work || sort_scores (bench->list, n, &sorted, bench->place, err) < 0)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    models = model_quantiles (runs, set, &sorted, bench->place, share);
-    if (!models)
-        return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    all = fmax (dn_scores_quantile (&sorted, level, NULL),
-                quantile_of_models (models, n_models, share, -1, work));
-    for (int i = 0; i < n; i++)
-        bench->bound[i] = all * dn_case_sigma (set, runs, domain, scheme, i);
-    for (int m = 0; m < n_models && n * m < 100000000; m++) {
-        double others;
-        int n_skipped = 0;
-
-        for (int i = 0; i < n; i++) {
-            const struct dn_example *run = &runs->runs[set->index[bench->place[i]]];
-
-            bench->skip[i] = run->label[DN_LABEL_MODEL] == m;
-            n_skipped += bench->skip[i];
-        }
-        if (n_skipped == 0 || n_skipped == n)
-            continue;
-        others = fmax (dn_scores_quantile (&sorted, level, bench->skip),
-                       quantile_of_models (models, n_models, share, m, work));
-        for (int i = 0; i < n; i++)
-            if (bench->skip[i]) {
-                int at = bench->place[i];
-
-                bench->bound[at] =
-                    others * dn_case_sigma (set, runs, domain, scheme, at);
-            }
-    }
-    return 0;
-}
-
-static int judge_bounds (const struct dn_training *training,
-                         const struct dn_case_set *set,
-                         const struct dn_domain *domain,
-                         int scheme,
-                         struct bench *bench,
-                         struct dn_judgement *judgement,
-                         struct dn_err *err)
-{
-    static const double levels[2] = {0.95, 0.99};
-    const struct dn_runs *runs = &training->runs;
-
-    for (int l = 0; l < 2; l++) {
-        double covered = 0;
-
-        if (bound_cases (training, set, domain, scheme, levels[l], bench, err) < 0)
-            return -1;
-        judgement->n = 0;
-        for (int i = 0; i < set->n; i++) {
-            double error = dn_case_error (set, domain, scheme, i);
-
-            bench->covered[i] = error <= bench->bound[i] ? 1 : 0;
-            if (runs->runs[set->index[i]].censored)
-                continue;
-            covered += bench->covered[i];
-            bench->wide[judgement->n++] =
-                exp (training->margin * fmax (bench->bound[i], 0)
-                     + fmin (bench->bound[i], 0) - error);
-        }
-        judgement->coverage[l] = covered / judgement->n;
-        judgement->tightness[l] = median (bench->wide, judgement->n);
-        judgement->models[l] = over_models (
-            runs, set, bench->covered, bench->work, nine_tenths, &judgement->n_models);
-    }
-    return 0;
-}
-
-int dn_judge (struct dn_training *training,
-              const struct dn_case_set *set,
-              const struct dn_domain *domain,
-              struct dn_err *err)
-{
-    const struct dn_runs *runs = &training->runs;
-    dn_cleanup (free_bench) struct bench bench = {0};
-
-    if (make_bench (set->n, &bench, err) < 0)
-        return -1;
-    for (int s = 0; s < DN_N_SCHEMES; s++) {
-        struct dn_judgement *judgement = &training->judgements[s];
-
-        memset (judgement, 0, sizeof (*judgement));
-        if (!set->done[s])
-            continue;
-        for (int i = 0; i < set->n; i++)
-            bench.bound[i] = fabs (expm1 (-dn_case_error (set, domain, s, i)));
-        sum_up (runs, set, bench.bound, bench.work, &judgement->learned);
-        for (int i = 0; i < set->n; i++)
-            bench.bound[i] = fabs (expm1 (-set->ratio[s * set->n + i]));
-        sum_up (runs, set, bench.bound, bench.work, &judgement->white_box);
-        if (judge_bounds (training, set, domain, s, &bench, judgement, err) < 0)
-            return -1;
-    }
-    return 0;
+    for (int i = 0; i < bounds->all.n; i++)
+        bounds->all.values[i] = fmax (bounds->all.values[i], q.values[i]);
 }

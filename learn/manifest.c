@@ -37,6 +37,23 @@ static void add_count (struct json_object *to, const char *key, int64_t value)
     json_object_object_add (to, key, json_object_new_int64 (value));
 }
 
+static void add_validated (struct json_object *manifest,
+                           const struct dn_training *training)
+{
+    struct json_object *list = dn_member_array (manifest, "validated");
+
+    for (int i = 0; i < training->n_validated; i++) {
+        const struct dn_validated *validated = &training->validated[i];
+        struct json_object *entry = json_object_new_object ();
+
+        dn_member_text (entry, "kind", validated->kind);
+        dn_member_text (entry, "stack", validated->stack);
+        json_object_object_add (
+            entry, "corrected", json_object_new_boolean (validated->corrected));
+        json_object_array_add (list, entry);
+    }
+}
+
 static void add_features (struct json_object *manifest)
 {
     struct json_object *features = dn_member_object (manifest, "features");
@@ -179,6 +196,39 @@ static void add_errors (struct json_object *to,
     add_real (json, "per_model", errors->per_model);
 }
 
+static void add_level (struct json_object *to,
+                       const char *name,
+                       const struct dn_judgement *judgement,
+                       int level)
+{
+    char key[32];
+
+    snprintf (key, sizeof (key), "coverage_%s", name);
+    add_real (to, key, judgement->coverage[level]);
+    snprintf (key, sizeof (key), "tightness_%s", name);
+    add_real (to, key, judgement->tightness[level]);
+    snprintf (key, sizeof (key), "models_%s", name);
+    add_real (to, key, judgement->models[level]);
+}
+
+/* Of the runs at each level of validation, if there were any. */
+static void add_widths (struct json_object *to, const struct dn_judgement *judgement)
+{
+    struct json_object *json = dn_member_object (to, "validated");
+
+    for (int l = 0; l < DN_N_VALIDATED_LEVELS; l++) {
+        const struct dn_width *width = &judgement->widths[l];
+        struct json_object *entry;
+
+        if (width->n == 0)
+            continue;
+        entry = dn_member_object (json, dn_names_get (&dn_validated_level_names, l));
+        add_count (entry, "rows", width->n);
+        add_real (entry, "coverage_p95", width->coverage);
+        add_real (entry, "width_p95", width->width);
+    }
+}
+
 static void add_metrics (struct json_object *manifest,
                          const struct dn_training *training)
 {
@@ -196,12 +246,12 @@ static void add_metrics (struct json_object *manifest,
         add_count (json, "rows", j->n);
         add_errors (json, "white_box", &j->white_box);
         add_errors (json, "learned", &j->learned);
-        add_real (json, "coverage_p95", j->coverage[0]);
-        add_real (json, "tightness_p95", j->tightness[0]);
-        add_real (json, "models_p95", j->models[0]);
-        add_real (json, "coverage_p99", j->coverage[1]);
-        add_real (json, "tightness_p99", j->tightness[1]);
-        add_real (json, "models_p99", j->models[1]);
+        add_level (json, "p80", j, DN_JUDGED_P80);
+        add_level (json, "p90", j, DN_JUDGED_P90);
+        add_level (json, "p95", j, DN_JUDGED_P95);
+        add_level (json, "p99", j, DN_JUDGED_P99);
+        add_real (json, "worst_family_p95", j->worst_family);
+        add_widths (json, j);
     }
 }
 
@@ -240,6 +290,7 @@ int dn_manifest_write (struct dn_training *training,
     add_training (manifest, training);
     add_residuals (manifest, training);
     add_domain (manifest, domain);
+    add_validated (manifest, training);
     add_bounds (manifest, bounds);
     add_metrics (manifest, training);
     add_files (manifest, training);

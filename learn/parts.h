@@ -13,19 +13,41 @@
 struct dn_case_set {
     int *index; /* in the runs; owned, as are the other arrays */
     int n;
-    double *vote;     /* one vote per model and source: mean 1 */
-    double *weight;   /* the square root of 'vote', scaled to mean 1 */
-    double *residual; /* sum of the trees: n values for each scheme in turn */
+    int *unit; /* the pair of a family of sources and one of models; its runs are alike,
+                  so it has one vote */
+    int n_units;
+    double *vote;   /* of its unit's vote: mean 1 */
+    double *weight; /* the square root of its share of the vote of its model and source,
+                       scaled to mean 1 */
+    /* n values for each scheme in turn */
+    double *residual; /* sum of the trees */
     double *distance;
     double *ratio; /* ln (measured / white box); each fold may have its own white box */
+    bool *judged;  /* false: no run was left to judge it by */
+    enum dn_validated_level *level; /* by the runs that were kept */
+    bool *corrected;                /* the residual counts (gates.c) */
     bool done[DN_N_SCHEMES];
 };
+
+/* The labels whose values a scheme leaves out; DN_N_LABELS: none. */
+extern const enum dn_label dn_scheme_labels[DN_N_SCHEMES][2];
+
+/* The place of a case of a scheme in these arrays. */
+size_t dn_case_at (const struct dn_case_set *set, int scheme, int i);
+
+/* Does the scheme stand for the runs that a bundle will meet? They are from sources
+ * that it has not seen; of a table of one source, from models that it has not seen.
+ */
+bool dn_scheme_is_unseen (const struct dn_case_set *set, int scheme);
 
 int dn_case_set_init (struct dn_case_set *set,
                       const struct dn_runs *runs,
                       enum dn_quantity quantity,
                       struct dn_err *err);
 void dn_case_set_free (struct dn_case_set *set);
+
+/* Multiply the values so that their mean is 1. */
+void dn_weights_scale (double *values, int n);
 
 /* Fit scale and points of the domain to the runs 'index'. */
 int dn_domain_fit (const struct dn_runs *runs,
@@ -34,9 +56,10 @@ int dn_domain_fit (const struct dn_runs *runs,
                    struct dn_domain *domain,
                    struct dn_err *err);
 
-/* Train trees on the runs 'index' with these weights. */
+/* Train trees on the cases 'place' of a set, with these weights. */
 struct dn_boost *dn_train_trees (const struct dn_runs *runs,
-                                 const int *index,
+                                 const struct dn_case_set *set,
+                                 const int *place,
                                  const double *weight,
                                  int n,
                                  uint64_t seed,
@@ -53,6 +76,21 @@ int dn_knots_fit (const struct dn_case_set *set,
                   const struct dn_runs *runs,
                   struct dn_domain *domain,
                   struct dn_err *err);
+
+/* Decide where the residual counts, by the errors of the runs that were left out, and
+ * list what the runs validate. Of a run whose source was left out, its own errors
+ * decide nothing.
+ */
+int dn_gates_fit (struct dn_training *training,
+                  struct dn_case_set *set,
+                  const struct dn_domain *domain,
+                  struct dn_err *err);
+
+/* Fit the spread at each knot to the same predictions. */
+int dn_spread_fit (const struct dn_case_set *set,
+                   const struct dn_runs *runs,
+                   struct dn_domain *domain,
+                   struct dn_err *err);
 
 /* Levels of the bounds in a manifest. */
 #define DN_TRAIN_LEVELS 7
@@ -76,13 +114,42 @@ double dn_scores_quantile (const struct dn_scores *sorted,
                            double level,
                            const bool *skip);
 
-/* Fit the bounds of one quantity. */
-int dn_bounds_fit (const struct dn_training *training,
-                   const struct dn_case_set *set,
-                   const struct dn_domain *domain,
-                   enum dn_quantity quantity,
-                   struct dn_bounds *bounds,
-                   struct dn_err *err);
+/* The scores that the bounds of a quantity are fitted to: those of runs that were left
+ * out, in all schemes that stand for unseen runs.
+ */
+struct dn_pool {
+    const struct dn_runs *runs;
+    const struct dn_case_set *set;
+    struct dn_scores sorted;
+    int *at;    /* of each score, the case; owned, as are the other arrays */
+    int *voter; /* its unit in its scheme: one vote */
+    enum dn_validated_level *level;
+    int n_voters;
+    /* working values per voter and per model */
+    int *counts;
+    double *means;
+    double *means_sorted;
+    double *models;
+    double *left;
+};
+
+int dn_pool_make (const struct dn_training *training,
+                  const struct dn_case_set *set,
+                  const struct dn_domain *domain,
+                  enum dn_quantity quantity,
+                  struct dn_pool *pool,
+                  struct dn_err *err);
+void dn_pool_free (struct dn_pool *pool);
+
+/* Fit the bounds to a pool without the runs that have one of these labels, -1: any. */
+void dn_bounds_fit (struct dn_pool *pool,
+                    enum dn_quantity quantity,
+                    double margin,
+                    const int skip[DN_N_LABELS],
+                    struct dn_bounds *bounds);
+
+/* The quantile of Student's law with 'freedom' degrees. */
+double dn_student_score (double quantile, double freedom);
 
 /* Compute the judgement of every scheme. */
 int dn_judge (struct dn_training *training,

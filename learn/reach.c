@@ -146,8 +146,9 @@ static void place_knots (const struct dn_case_set *set,
     size_t n = 0;
 
     for (int s = 0; s < DN_N_SCHEMES; s++)
-        for (int i = 0; set->done[s] && i < set->n; i++)
-            work[n++] = set->distance[(size_t) s * (size_t) set->n + (size_t) i];
+        for (int i = 0; dn_scheme_is_unseen (set, s) && i < set->n; i++)
+            if (set->judged[dn_case_at (set, s, i)])
+                work[n++] = set->distance[dn_case_at (set, s, i)];
     qsort (work, n, sizeof (*work), compare);
     domain->n_knots = 0;
     for (int k = 0; k < N_KNOTS; k++) {
@@ -162,16 +163,25 @@ static void place_knots (const struct dn_case_set *set,
     }
 }
 
+/* ln (measured / learned) where the residual counts. */
+static double corrected_error (const struct dn_case_set *set,
+                               const struct dn_domain *domain,
+                               size_t at)
+{
+    double moved =
+        dn_domain_at (domain, set->distance[at]).residual * set->residual[at];
+
+    return set->ratio[at] - fmin (fmax (moved, -DN_TRAIN_LIMIT), DN_TRAIN_LIMIT);
+}
+
 double dn_case_error (const struct dn_case_set *set,
                       const struct dn_domain *domain,
                       int scheme,
                       int i)
 {
-    size_t at = (size_t) scheme * (size_t) set->n + (size_t) i;
-    double moved =
-        dn_domain_at (domain, set->distance[at]).residual * set->residual[at];
+    size_t at = dn_case_at (set, scheme, i);
 
-    return set->ratio[at] - fmin (fmax (moved, -DN_TRAIN_LIMIT), DN_TRAIN_LIMIT);
+    return set->corrected[at] ? corrected_error (set, domain, at) : set->ratio[at];
 }
 
 double dn_case_sigma (const struct dn_case_set *set,
@@ -180,8 +190,8 @@ double dn_case_sigma (const struct dn_case_set *set,
                       int scheme,
                       int i)
 {
-    size_t at = (size_t) scheme * (size_t) set->n + (size_t) i;
-    double sigma = dn_domain_at (domain, set->distance[at]).sigma;
+    double distance = set->distance[dn_case_at (set, scheme, i)];
+    double sigma = dn_domain_at (domain, distance).sigma;
 
     return sqrt (sigma * sigma + runs->runs[set->index[i]].doubt);
 }
@@ -193,23 +203,7 @@ static double absolute (const struct dn_example *run, double error)
     return run->censored ? fmax (error, 0) : fabs (error);
 }
 
-/* The loss of one scheme, half by runs and half by votes. */
-static double scheme_loss (const struct dn_case_set *set,
-                           const struct dn_runs *runs,
-                           const struct dn_domain *domain,
-                           int scheme)
-{
-    double sum = 0;
-
-    for (int i = 0; set->done[scheme] && i < set->n; i++)
-        sum += (1 + set->vote[i])
-               * absolute (&runs->runs[set->index[i]],
-                           dn_case_error (set, domain, scheme, i));
-    return sum;
-}
-
-/* An unseen source counts twice, since what trees learn of the sources in training is
- * wrong for it. */
+/* The loss, half by runs and half by votes. */
 static double loss (const struct dn_case_set *set,
                     const struct dn_runs *runs,
                     const struct dn_domain *domain)
@@ -217,7 +211,14 @@ static double loss (const struct dn_case_set *set,
     double sum = 0;
 
     for (int s = 0; s < DN_N_SCHEMES; s++)
-        sum += (s == DN_SCHEME_SOURCE ? 2 : 1) * scheme_loss (set, runs, domain, s);
+        for (int i = 0; dn_scheme_is_unseen (set, s) && i < set->n; i++) {
+            size_t at = dn_case_at (set, s, i);
+
+            if (set->judged[at])
+                sum += (1 + set->vote[i])
+                       * absolute (&runs->runs[set->index[i]],
+                                   corrected_error (set, domain, at));
+        }
     return sum;
 }
 
@@ -303,11 +304,12 @@ static double spread_at (const struct dn_case_set *set,
     size_t n = 0;
 
     for (int s = 0; s < DN_N_SCHEMES; s++)
-        for (int i = 0; set->done[s] && i < set->n; i++) {
-            double distance = set->distance[(size_t) s * (size_t) set->n + (size_t) i];
-            double weight = hat (domain, k, distance) * set->weight[i];
+        for (int i = 0; dn_scheme_is_unseen (set, s) && i < set->n; i++) {
+            double distance = set->distance[dn_case_at (set, s, i)];
+            double weight = hat (domain, k, distance) * set->vote[i];
 
-            if (weight <= 0 || runs->runs[set->index[i]].censored)
+            if (weight <= 0 || !set->judged[dn_case_at (set, s, i)]
+                || runs->runs[set->index[i]].censored)
                 continue;
             work[n++] =
                 (struct weighted){fabs (dn_case_error (set, domain, s, i)), weight};
@@ -327,16 +329,29 @@ int dn_knots_fit (const struct dn_case_set *set,
                   struct dn_domain *domain,
                   struct dn_err *err)
 {
-    dn_cleanup (dn_free_ptr) struct weighted *work =
-        malloc ((size_t) (set->n > 0 ? set->n : 1) * DN_N_SCHEMES * sizeof (*work));
+    size_t n = (size_t) (set->n > 0 ? set->n : 1) * DN_N_SCHEMES;
+    dn_cleanup (dn_free_ptr) double *work = malloc (n * sizeof (*work));
+
+    if (!work)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    place_knots (set, work, domain);
+    fit_shares (set, runs, domain);
+    /* Beyond it no run has been seen, and only the white box counts. */
+    domain->knots[domain->n_knots - 1].residual = 0;
+    return 0;
+}
+
+int dn_spread_fit (const struct dn_case_set *set,
+                   const struct dn_runs *runs,
+                   struct dn_domain *domain,
+                   struct dn_err *err)
+{
+    size_t n = (size_t) (set->n > 0 ? set->n : 1) * DN_N_SCHEMES;
+    dn_cleanup (dn_free_ptr) struct weighted *work = malloc (n * sizeof (*work));
     double least = SIGMA_MIN;
 
     if (!work)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    place_knots (set, (double *) work, domain);
-    fit_shares (set, runs, domain);
-    /* Beyond it no run has been seen, and only the white box counts. */
-    domain->knots[domain->n_knots - 1].residual = 0;
     for (int k = 0; k < domain->n_knots; k++) {
         double sigma = spread_at (set, runs, domain, k, work);
 

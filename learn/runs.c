@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "learn/run_spec.h"
-#include "predict/predict.h"
+#include "predict/kind.h"
 
 /* Further labels are merged into one, so that a table with a name per row does not fill
  * the memory.
@@ -95,13 +95,20 @@ static int predict_run (const struct dn_run_case *measured,
             : ratio_of (run->peak_mem_gb * DN_GIB,
                         dn_estimate_memory (&e, dn_run_memory_count (run)).p50);
     example->ratio[DN_QUANTITY_POWER] = ratio_of (run->power_w, e.power_w);
-    example->doubt = dn_whitebox_doubt (&c, true);
+    example->doubt = dn_whitebox_doubt (&c, &e, true);
     example->memory_sigma = e.gpu_mem.sigma;
     example->kind = dn_network_kind (c.graph);
     for (int i = 0; i < DN_N_QUANTITIES; i++)
         if (isfinite (example->ratio[i]))
             return 0;
     return dn_err_set (err, DN_E_RANGE, "nothing was measured that can be predicted");
+}
+
+static const char *family_of (const struct dn_runs *runs,
+                              const char *column,
+                              const char *value)
+{
+    return runs->families ? dn_family_of (runs->families, column, value) : value;
 }
 
 static int read_example (const struct dn_row *row,
@@ -115,6 +122,7 @@ static int read_example (const struct dn_row *row,
     const struct dn_run *run = &measured.run;
     const struct dn_spec *spec = &measured.spec;
     const char *names[DN_N_LABELS];
+    char stack[DN_NAME_MAX];
 
     if (dn_run_case_read (row, DN_RUN_LEARN, catalogue, datasets, &measured, err) < 0)
         return -1;
@@ -126,8 +134,15 @@ static int read_example (const struct dn_row *row,
     names[DN_LABEL_MODEL] = run->group[0] != '\0'    ? run->group
                             : spec->model[0] != '\0' ? spec->model
                                                      : "unnamed";
-    names[DN_LABEL_SOURCE] = run->source[0] != '\0' ? run->source : "unnamed";
+    names[DN_LABEL_SOURCE] = run->source[0] != '\0' ? run->source
+                             : run->user[0] != '\0' ? run->user
+                                                    : "unnamed";
     names[DN_LABEL_GPU] = measured.device->name;
+    names[DN_LABEL_CODE] = family_of (runs, "source", names[DN_LABEL_SOURCE]);
+    names[DN_LABEL_FAMILY] = family_of (runs, "group", names[DN_LABEL_MODEL]);
+    names[DN_LABEL_KIND] = example->kind;
+    dn_stack_name (spec, stack);
+    names[DN_LABEL_STACK] = stack;
     for (int i = 0; i < DN_N_LABELS; i++) {
         example->label[i] = find_label (&runs->labels[i], names[i]);
         if (example->label[i] < 0)

@@ -11,6 +11,7 @@
 #ifndef DN_RUNS_H
 #define DN_RUNS_H
 
+#include "learn/families.h"
 #include "learn/measured_run.h"
 #include "predict/bundle.h"
 
@@ -19,9 +20,13 @@
 
 /* What distinguishes runs, and what they are left out by. */
 enum dn_label {
-    DN_LABEL_MODEL, /* the table's column 'group', else the model's name */
-    DN_LABEL_SOURCE,
+    DN_LABEL_MODEL,  /* the table's column 'group', else the model's name */
+    DN_LABEL_SOURCE, /* the table's column 'source', else the user */
     DN_LABEL_GPU,
+    DN_LABEL_CODE,   /* the family of the source: sources that run the same code */
+    DN_LABEL_FAMILY, /* the family of the model */
+    DN_LABEL_KIND,   /* of network, and its stack (predict/kind.h) */
+    DN_LABEL_STACK,
     DN_N_LABELS
 };
 
@@ -48,9 +53,10 @@ struct dn_runs {
     int n;
     int size;
     int max;
-    uint64_t state; /* of the random numbers */
-    int64_t n_seen; /* rows that are usable */
-    int64_t n_rows; /* all of them */
+    const struct dn_families *families; /* NULL: every value is a family; borrowed */
+    uint64_t state;                     /* of the random numbers */
+    int64_t n_seen;                     /* rows that are usable */
+    int64_t n_rows;                     /* all of them */
     int64_t n_censored;
     struct dn_label_names labels[DN_N_LABELS];
     char reason[DN_ERR_TEXT_MAX]; /* why the first skipped row was skipped */

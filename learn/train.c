@@ -31,6 +31,9 @@ void dn_training_free (struct dn_training *training)
     free (training->manifest);
     free (training->step.data);
     free (training->points.data);
+    for (int s = 0; s < DN_N_SCHEMES; s++)
+        free (training->judgements[s].runs);
+    memset (training->judgements, 0, sizeof (training->judgements));
     training->manifest = training->step.data = training->points.data = NULL;
 }
 
@@ -110,10 +113,17 @@ static int train_all (struct dn_training *training,
                       const struct dn_case_set *set,
                       struct dn_err *err)
 {
-    struct dn_boost *made = dn_train_trees (
-        &training->runs, set->index, set->weight, set->n, training->seed, err);
-    int rc = made ? take_trees (training, set, made, err) : -1;
+    dn_cleanup (dn_free_ptr) int *place = malloc ((size_t) set->n * sizeof (*place));
+    struct dn_boost *made;
+    int rc;
 
+    if (!place)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    for (int i = 0; i < set->n; i++)
+        place[i] = i;
+    made = dn_train_trees (
+        &training->runs, set, place, set->weight, set->n, training->seed, err);
+    rc = made ? take_trees (training, set, made, err) : -1;
     dn_boost_free (made);
     return rc;
 }
@@ -121,6 +131,24 @@ static int train_all (struct dn_training *training,
 static void free_domain (struct dn_domain *domain)
 {
     free (domain->points);
+}
+
+static int fit_bounds (const struct dn_training *training,
+                       const struct dn_case_set *set,
+                       const struct dn_domain *domain,
+                       enum dn_quantity quantity,
+                       struct dn_bounds bounds[DN_N_QUANTITIES],
+                       struct dn_err *err)
+{
+    dn_cleanup (dn_pool_free) struct dn_pool pool = {0};
+    int none[DN_N_LABELS];
+
+    for (int i = 0; i < DN_N_LABELS; i++)
+        none[i] = -1;
+    if (dn_pool_make (training, set, domain, quantity, &pool, err) < 0)
+        return -1;
+    dn_bounds_fit (&pool, quantity, training->margin, none, &bounds[quantity]);
+    return 0;
 }
 
 int dn_training_run (struct dn_training *training, struct dn_err *err)
@@ -139,19 +167,13 @@ int dn_training_run (struct dn_training *training, struct dn_err *err)
         || check_runs (training, &step, err) < 0
         || dn_cross_validate (training, &step, err) < 0
         || dn_knots_fit (&step, runs, &domain, err) < 0
+        || dn_gates_fit (training, &step, &domain, err) < 0
+        || dn_spread_fit (&step, runs, &domain, err) < 0
         || dn_judge (training, &step, &domain, err) < 0
         || dn_domain_fit (runs, step.index, step.n, &domain, err) < 0)
         return -1;
-    if (dn_bounds_fit (
-            training, &step, &domain, DN_QUANTITY_STEP, &bounds[DN_QUANTITY_STEP], err)
-            < 0
-        || dn_bounds_fit (training,
-                          &memory,
-                          &domain,
-                          DN_QUANTITY_MEMORY,
-                          &bounds[DN_QUANTITY_MEMORY],
-                          err)
-               < 0
+    if (fit_bounds (training, &step, &domain, DN_QUANTITY_STEP, bounds, err) < 0
+        || fit_bounds (training, &memory, &domain, DN_QUANTITY_MEMORY, bounds, err) < 0
         || train_all (training, &step, err) < 0
         || dn_flat_write_points (&domain, &training->points, err) < 0)
         return -1;

@@ -27,6 +27,9 @@ enum dn_scheme {
     DN_SCHEME_MODEL,
     DN_SCHEME_SOURCE,
     DN_SCHEME_GPU,
+    DN_SCHEME_CODE,   /* a family of sources; the models stay */
+    DN_SCHEME_FAMILY, /* a family of sources and a family of models: both are left out,
+                         and the runs of both are judged */
     DN_N_SCHEMES
 };
 
@@ -39,14 +42,46 @@ struct dn_errors {
     double per_model; /* mean over models of the model's median */
 };
 
+/* The levels of the bounds that are judged. */
+enum {
+    DN_JUDGED_P80,
+    DN_JUDGED_P90,
+    DN_JUDGED_P95,
+    DN_JUDGED_P99,
+    DN_N_JUDGED
+};
+extern const double dn_judged_levels[DN_N_JUDGED];
+
+/* Fewer runs of a family of sources do not tell its coverage. */
+#define DN_FAMILY_RUNS 20
+
+/* One run that was left out. */
+struct dn_judged {
+    int run;                   /* in the runs */
+    float white_box;           /* ln (measured / predicted) */
+    float learned;             /* the same with the residual */
+    float bounds[DN_N_JUDGED]; /* ln (bound / predicted) */
+    enum dn_validated_level level;
+};
+
 struct dn_judgement {
     int n; /* runs; 0: nothing could be left out */
     int n_models;
     struct dn_errors white_box;
     struct dn_errors learned;
-    double coverage[2];  /* of the bounds at .95 and .99 */
-    double tightness[2]; /* median of bound / measured */
-    double models[2];    /* share of the models of which .9 are covered */
+    double coverage[DN_N_JUDGED];  /* of the bounds at dn_judged_levels */
+    double tightness[DN_N_JUDGED]; /* median of bound / measured */
+    double models[DN_N_JUDGED];    /* share of the models of which .9 are covered */
+    /* The least coverage of the bound at .95 among families of sources of which at
+     * least DN_FAMILY_RUNS runs were judged; NaN: none. */
+    double worst_family;
+    /* Of the bound at .95, by what the runs that were kept validate. */
+    struct dn_width {
+        int n;
+        double coverage;
+        double width; /* median of bound / median of the prediction */
+    } widths[DN_N_VALIDATED_LEVELS];
+    struct dn_judged *runs; /* n of them; owned */
 };
 
 struct dn_training_file {
@@ -81,6 +116,8 @@ struct dn_training {
     struct dn_flat_file step;
     struct dn_flat_file points;
     struct dn_confirmed confirmed; /* the trees of 'step' */
+    struct dn_validated validated[DN_VALIDATED_MAX];
+    int n_validated;
     struct dn_judgement judgements[DN_N_SCHEMES];
 };
 

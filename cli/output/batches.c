@@ -271,10 +271,10 @@ static void add_point (struct json_object *points,
     dn_json_add_count (json, "batch", size);
     dn_json_add_bool (json, "fits", point->fits);
     dn_json_add_real (json, "samples_per_s", known ? e->samples_per_s : -1);
-    dn_show_range_json (json, "step_ms", e->step_s, 1000, known);
+    dn_show_time_json (json, "step_ms", e->step_s, 1000, known);
     dn_show_range_json (json, "gpu_mem_bytes", e->gpu_mem, 1, known);
     if (known && e->train_s.p50 >= 0)
-        dn_show_range_json (json, "train_s", e->train_s, 1, true);
+        dn_show_time_json (json, "train_s", e->train_s, 1, true);
     else
         json_object_object_add (json, "train_s", NULL);
     dn_json_add_real (json, "cost", known ? point->cost : -1);

@@ -163,7 +163,7 @@ void dn_front_add_json (struct json_object *to, const struct dn_front *front)
         dn_json_add_bool (json, "within", c->within);
         dn_json_add_bool (json, "best", c->best);
         dn_json_add_real (json, "samples_per_s", e->supported ? e->samples_per_s : -1);
-        dn_show_range_json (json, "train_s", e->train_s, 1, e->supported);
+        dn_show_time_json (json, "train_s", e->train_s, 1, e->supported);
         dn_show_range_json (json, "gpu_mem_bytes", e->gpu_mem, 1, e->supported);
         dn_json_add_real (json, "cost", e->supported ? c->point.cost : -1);
     }

@@ -148,6 +148,26 @@ void dn_show_range_json (struct json_object *to,
         json, "p95", known ? dn_range_at (range, UPPER_QUANTILE) * scale : -1);
 }
 
+void dn_show_time_json (struct json_object *to,
+                        const char *key,
+                        struct dn_range range,
+                        double scale,
+                        bool known)
+{
+    static const struct {
+        const char *name;
+        double level;
+    } quantiles[] = {
+        {"p50", 0.5}, {"p80", 0.8}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}};
+    struct json_object *json = dn_json_add_object (to, key);
+
+    known = known && range.p50 >= 0;
+    for (size_t i = 0; i < DN_N_ELEMENTS (quantiles); i++)
+        dn_json_add_real (json,
+                          quantiles[i].name,
+                          known ? dn_range_at (range, quantiles[i].level) * scale : -1);
+}
+
 /* CPUs of the whole job, or -1 if the demand of the loaders is unknown. */
 static int64_t all_cpus (const struct dn_estimate *estimate, const struct dn_spec *spec)
 {
@@ -182,9 +202,9 @@ struct json_object *dn_show_run_json (const struct dn_forecast *run,
         json_object_object_add (json, "fits", NULL);
     else
         dn_json_add_bool (json, "fits", estimate->fits);
-    dn_show_range_json (json, "step_ms", estimate->step_s, 1000, known);
+    dn_show_time_json (json, "step_ms", estimate->step_s, 1000, known);
     if (known && estimate->train_s.p50 >= 0)
-        dn_show_range_json (json, "train_s", estimate->train_s, 1, true);
+        dn_show_time_json (json, "train_s", estimate->train_s, 1, true);
     else
         json_object_object_add (json, "train_s", NULL);
     dn_show_range_json (json, "gpu_mem_bytes", estimate->gpu_mem, 1, known);

@@ -44,6 +44,13 @@ void dn_show_range_json (struct json_object *to,
                          double scale,
                          bool known);
 
+/* The same for a time, with {"p50", "p80", "p90", "p95", "p99"}. */
+void dn_show_time_json (struct json_object *to,
+                        const char *key,
+                        struct dn_range range,
+                        double scale,
+                        bool known);
+
 /* One run on one device: the estimate, and its cost and limits at this site. */
 struct dn_forecast {
     const char *name; /* of the device or of the gres type */

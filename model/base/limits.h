@@ -124,13 +124,14 @@
 #define DN_TREE_DEPTH_MAX 32
 
 /* Files besides the manifest, runs that represent the training domain, points of the
- * spread as a function of the distance from it, levels of the bounds, and groups with
- * their own bounds.
+ * spread as a function of the distance from it, levels of the bounds, groups with
+ * their own bounds, and kinds of networks in stacks that runs were trained on.
  */
 #define DN_BUNDLE_FILES_MAX 8
 #define DN_PROTOTYPES_MAX   1024
 #define DN_KNOTS_MAX        16
 #define DN_LEVELS_MAX       16
 #define DN_BOUND_GROUPS_MAX 32
+#define DN_VALIDATED_MAX    128
 
 #endif

@@ -10,12 +10,14 @@
 
 #include <json-c/json.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_read.h"
 #include "base/limits.h"
 #include "predict/flat.h"
+#include "predict/kind.h"
 #include "predict/tuning.h"
 
 /* Wide limits on numbers, which keep sums finite. Other checks test whether they make
@@ -27,6 +29,15 @@ static const char *const quantity_text[] = {"step", "memory", "power"};
 
 const struct dn_names dn_quantity_names = {quantity_text,
                                            (int) DN_N_ELEMENTS (quantity_text)};
+
+static const char *const validated_level_text[] = {
+    [DN_VALIDATED_NOTHING] = "nothing",
+    [DN_VALIDATED_KIND] = "kind",
+    [DN_VALIDATED_STACK] = "stack",
+};
+
+const struct dn_names dn_validated_level_names =
+    DN_NAMES (validated_level_text, DN_N_VALIDATED_LEVELS);
 
 static const char tuning_file[] = "site.json";
 static const char points_file[] = "domain.points";
@@ -445,6 +456,45 @@ static int read_bounds (const struct json_object *manifest,
     return 0;
 }
 
+static int read_validated_entry (const struct json_object *entry,
+                                 struct dn_validated *validated,
+                                 struct dn_err *err)
+{
+    if (!json_object_is_type (entry, json_type_object))
+        return dn_err_set (err, DN_E_SYNTAX, "expected an object");
+    if (dn_json_need_text (
+            entry, "kind", validated->kind, sizeof (validated->kind), err)
+            < 0
+        || dn_json_need_text (
+               entry, "stack", validated->stack, sizeof (validated->stack), err)
+               < 0
+        || dn_json_read_bool (entry, "corrected", &validated->corrected, err) < 0)
+        return -1;
+    return 0;
+}
+
+/* Bundles that were made before the residual was limited to what it helps have none. */
+static int read_validated (const struct json_object *manifest,
+                           struct dn_bundle *bundle,
+                           struct dn_err *err)
+{
+    struct json_object *list;
+
+    if (!dn_json_member (manifest, "validated"))
+        return 0;
+    list = dn_json_need_array (manifest, "validated", 1, DN_VALIDATED_MAX, err);
+    if (!list)
+        return -1;
+    bundle->n_validated = (int) json_object_array_length (list);
+    for (int i = 0; i < bundle->n_validated; i++)
+        if (read_validated_entry (json_object_array_get_idx (list, (size_t) i),
+                                  &bundle->validated[i],
+                                  err)
+            < 0)
+            return dn_err_wrap (err, "validated: number %d", i);
+    return 0;
+}
+
 /* Bundles that were made before there were serials have none. */
 static int read_serial (const struct json_object *manifest,
                         struct dn_bundle *bundle,
@@ -478,7 +528,8 @@ static int read_manifest (struct dn_span text,
         || read_serial (manifest, bundle, err) < 0 || check_features (manifest, err) < 0
         || read_files (manifest, bundle, err) < 0
         || read_corrections (manifest, bundle, err) < 0
-        || read_domain (manifest, bundle, err) < 0)
+        || read_domain (manifest, bundle, err) < 0
+        || read_validated (manifest, bundle, err) < 0)
         return -1;
     return read_bounds (manifest, bundle, err);
 }
@@ -572,11 +623,62 @@ void dn_bundle_free (struct dn_bundle *bundle)
     free (bundle);
 }
 
+struct dn_validation dn_bundle_validation (const struct dn_bundle *bundle,
+                                           const char *kind,
+                                           const char *stack)
+{
+    struct dn_validation validation = {.unknown = bundle->n_validated == 0,
+                                       .level = DN_VALIDATED_NOTHING,
+                                       .corrected = bundle->n_validated == 0};
+    bool unstated = strcmp (stack, DN_STACK_UNSTATED) == 0;
+
+    for (int i = 0; i < bundle->n_validated; i++) {
+        const struct dn_validated *validated = &bundle->validated[i];
+
+        if (strcmp (validated->kind, kind) != 0)
+            continue;
+        if (validation.level == DN_VALIDATED_NOTHING)
+            validation.level = unstated ? DN_VALIDATED_STACK : DN_VALIDATED_KIND;
+        if (strcmp (validated->stack, stack) != 0)
+            continue;
+        validation.level = DN_VALIDATED_STACK;
+        validation.corrected = validated->corrected;
+    }
+    return validation;
+}
+
+static const struct dn_quantiles *find_group (const struct dn_bounds *bounds,
+                                              const char *name)
+{
+    for (int i = 0; i < bounds->n_groups; i++)
+        if (strcmp (bounds->groups[i].name, name) == 0)
+            return &bounds->groups[i].quantiles;
+    return NULL;
+}
+
+const struct dn_quantiles *dn_bounds_at (const struct dn_bounds *bounds,
+                                         const char *kind,
+                                         const struct dn_validation *validation)
+{
+    const char *level = validated_level_text[validation->level];
+    const struct dn_quantiles *found;
+    char name[DN_NAME_MAX];
+
+    if (validation->unknown)
+        return dn_bounds_of (bounds, kind);
+    if (validation->level == DN_VALIDATED_NOTHING)
+        return dn_bounds_of (bounds, "");
+    snprintf (name, sizeof (name), "%s.%s", kind, level);
+    found = find_group (bounds, name);
+    return found ? found : dn_bounds_of (bounds, level);
+}
+
 const struct dn_quantiles *dn_bounds_of (const struct dn_bounds *bounds,
                                          const char *group)
 {
-    for (int i = 0; i < bounds->n_groups; i++)
-        if (strcmp (bounds->groups[i].name, group) == 0)
-            return &bounds->groups[i].quantiles;
+    const struct dn_quantiles *found = find_group (bounds, group);
+
+    if (found)
+        return found;
     return bounds->all.n > 0 ? &bounds->all : NULL;
 }

@@ -70,6 +70,29 @@ struct dn_bounds {
     int n_groups;
 };
 
+/* A kind of network in a stack (kind.h) of which there were training runs. */
+struct dn_validated {
+    char kind[DN_NAME_MAX];
+    char stack[DN_NAME_MAX];
+    bool corrected; /* the residual was shown to help there */
+};
+
+/* What of a run was among the training runs. */
+enum dn_validated_level {
+    DN_VALIDATED_NOTHING,
+    DN_VALIDATED_KIND,  /* the kind of network, in other stacks */
+    DN_VALIDATED_STACK, /* the kind of network in its stack */
+    DN_N_VALIDATED_LEVELS
+};
+
+extern const struct dn_names dn_validated_level_names;
+
+struct dn_validation {
+    bool unknown; /* the bundle does not say: it was made before bundles did */
+    enum dn_validated_level level;
+    bool corrected; /* the residual counts */
+};
+
 /* At this distance from the training runs: the weight of the residual, and the spread
  * of the corrected step time.
  */
@@ -111,6 +134,8 @@ struct dn_bundle {
     struct dn_correction corrections[DN_N_QUANTITIES];
     struct dn_bounds bounds[DN_N_QUANTITIES];
     struct dn_domain domain;
+    struct dn_validated validated[DN_VALIDATED_MAX];
+    int n_validated;          /* 0: unknown */
     struct dn_tuning *tuning; /* NULL: none; owned */
 };
 
@@ -163,6 +188,21 @@ void dn_domain_distances (const struct dn_domain *domain,
  * last.
  */
 struct dn_knot dn_domain_at (const struct dn_domain *domain, double distance);
+
+/* A run that does not state its stack is in one of those of its kind of network, but
+ * the residual counts for it only if it was shown to help such runs.
+ */
+struct dn_validation dn_bundle_validation (const struct dn_bundle *bundle,
+                                           const char *kind,
+                                           const char *stack);
+
+/* The quantiles of a run: those of its kind of network at the level of validation
+ * (group "conv.stack"), of all kinds at that level ("stack"), or of all runs. NULL: the
+ * normal law.
+ */
+const struct dn_quantiles *dn_bounds_at (const struct dn_bounds *bounds,
+                                         const char *kind,
+                                         const struct dn_validation *validation);
 
 /* The quantiles of a group, or of all; NULL: the normal law. */
 const struct dn_quantiles *dn_bounds_of (const struct dn_bounds *bounds,

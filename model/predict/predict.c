@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "predict/kind.h"
 #include "predict/stages.h"
 #include "predict/tuning.h"
 
@@ -41,19 +42,6 @@ struct rows {
     double distances[ROWS_MAX];
 };
 
-const char *dn_network_kind (const struct dn_graph *graph)
-{
-    double flops[DN_N_OP_KINDS] = {0};
-
-    for (int i = 0; i < graph->n_ops; i++)
-        flops[graph->ops[i].kind] += graph->ops[i].repeat * graph->ops[i].flops;
-    if (flops[DN_OP_RNN] > 0.25 * graph->flops)
-        return "recurrent";
-    if (flops[DN_OP_CONV] > 0.5 * graph->flops)
-        return "conv";
-    return flops[DN_OP_MATMUL] + flops[DN_OP_ATTENTION] > 0 ? "attention" : "other";
-}
-
 /* The devices of one call of a residual. */
 struct batch {
     const struct dn_predictor *predictor;
@@ -62,8 +50,10 @@ struct batch {
     const struct dn_device *const *devices;
     int n;
     struct dn_estimate *estimates;
-    const char *kind;  /* of network */
-    struct dn_mix mix; /* of its operators; both only with a bundle */
+    /* Only with a bundle: */
+    const char *kind; /* of network */
+    struct dn_validation validation;
+    struct dn_mix mix; /* of its operators */
 };
 
 static bool is_same (const struct dn_constants *a, const struct dn_constants *b)
@@ -168,6 +158,14 @@ struct factors {
         shipped; /* by the shipped constants and the bundle, over the site's and it */
 };
 
+/* That of a normal law with the same 95 % bound has the spread sigma. */
+static double confidence_of (struct dn_range step)
+{
+    step.p50 = 1;
+    step.floor.ratio = 0;
+    return exp (-fmax (log (dn_range_at (step, 0.95)), 0) / dn_normal_score (0.95));
+}
+
 static void correct_step (const struct batch *batch,
                           const struct dn_case *c,
                           const struct dn_knot *at,
@@ -181,12 +179,13 @@ static void correct_step (const struct batch *batch,
     struct dn_outlook site =
         dn_tuning_step (tuning, batch->predictor->user, c->spec, c->device, features);
     double factor = factors.step * site.site.p50;
-    double doubt = dn_whitebox_doubt (c, true);
+    double doubt = dn_whitebox_doubt (c, estimate, true);
     double edge = domain->knots[domain->n_knots - 1].distance;
     struct dn_range base = {
         .p50 = 1,
         .sigma = at->sigma,
-        .quantiles = dn_bounds_of (&bundle->bounds[DN_QUANTITY_STEP], batch->kind)};
+        .quantiles = dn_bounds_at (
+            &bundle->bounds[DN_QUANTITY_STEP], batch->kind, &batch->validation)};
     struct dn_range spread = dn_tuning_spread (tuning, &site, base);
 
     if (estimate->white_step_s > 0)
@@ -199,7 +198,7 @@ static void correct_step (const struct batch *batch,
         tuning, &site, base, factors.shipped * site.own / site.site.p50);
     estimate->step_s.floor.sigma =
         sqrt (estimate->step_s.floor.sigma * estimate->step_s.floor.sigma + doubt);
-    estimate->confidence = exp (-estimate->step_s.sigma);
+    estimate->confidence = confidence_of (estimate->step_s);
     /* Beyond the last knot only the site's runs are known: the spread is a guess. */
     if (edge > 0 && at->distance > edge && !(spread.sigma < at->sigma))
         estimate->confidence *= edge / at->distance;
@@ -246,6 +245,16 @@ static double shipped_factor (const struct batch *batch,
     return sheet * white.step_s.p50 / estimate->step_s.p50;
 }
 
+/* Where it was not shown to help, the residual does not count. */
+static struct dn_knot knot_at (const struct batch *batch, double distance)
+{
+    struct dn_knot at = dn_domain_at (&batch->predictor->bundle->domain, distance);
+
+    if (!batch->validation.corrected)
+        at.residual = 0;
+    return at;
+}
+
 static void correct_one (const struct batch *batch,
                          int i,
                          const float *features,
@@ -255,7 +264,7 @@ static void correct_one (const struct batch *batch,
     const struct dn_bundle *bundle = batch->predictor->bundle;
     struct dn_estimate *estimate = &batch->estimates[i];
     struct dn_case c = case_on (batch, batch->devices[i]);
-    struct dn_knot at = dn_domain_at (&bundle->domain, distance);
+    struct dn_knot at = knot_at (batch, distance);
     double sheet = sheet_factor (batch, i, at.residual);
     double shipped = shipped_factor (batch, &c, at.residual, sheet, estimate);
     double factors[DN_N_QUANTITIES] = {0};
@@ -366,11 +375,14 @@ int dn_predict (const struct dn_predictor *predictor,
                           .devices = devices,
                           .n = n_devices,
                           .estimates = estimates};
+    char stack[DN_NAME_MAX];
 
     batch.any.constants = predictor->constants;
     if (!predictor->bundle)
         return predict_white (&batch, NULL, err);
     batch.kind = dn_network_kind (c->graph);
+    dn_stack_name (c->spec, stack);
+    batch.validation = dn_bundle_validation (predictor->bundle, batch.kind, stack);
     dn_mix_init (&batch.mix, c->graph);
     for (int i = 0; i < n_devices; i += ROWS_MAX) {
         batch.devices = devices + i;

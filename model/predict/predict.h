@@ -30,6 +30,7 @@
  *     operators.c  the time of a step by operator, and its bottleneck
  *     whitebox.c   all of these in order: an estimate by formulas alone
  *     features.c   the features of a run for the learned residual
+ *     kind.c       the sort of a run, by which a bundle was validated
  *     flat.c       the binary files of a bundle: rows of numbers after a header
  *     domain.c     the distance of a run from the training runs
  *     trees.c      boosted trees, read from a file, and their sums
@@ -72,10 +73,5 @@ int dn_predict (const struct dn_predictor *predictor,
                 int n_devices,
                 struct dn_estimate estimates[],
                 struct dn_err *err);
-
-/* The kind of network under which a bundle keeps its bounds: "conv", "recurrent",
- * "attention" or "other", by what most of the FLOPs are spent on.
- */
-const char *dn_network_kind (const struct dn_graph *graph);
 
 #endif

@@ -14,14 +14,16 @@
  */
 #define SIGMA_UNREAD 0.3
 
-double dn_whitebox_doubt (const struct dn_case *c, bool learned)
+double dn_whitebox_doubt (const struct dn_case *c,
+                          const struct dn_estimate *estimate,
+                          bool learned)
 {
     const struct dn_constants *k = c->constants;
     const struct dn_spec *spec = c->spec;
     double variance = 0;
     int n_assumed = 0;
     int n_unread =
-        dn_keyset_count (dn_keyset_minus (dn_unread_keys (c), c->graph->unread));
+        dn_keyset_count (dn_keyset_minus (estimate->unread, c->graph->unread));
 
     if (spec->precision == DN_PRECISION_UNKNOWN)
         variance += k->sigma_precision * k->sigma_precision;
@@ -100,7 +102,7 @@ void dn_whitebox_by (const struct dn_case *c,
      * assumption.
      */
     estimate->step_s.sigma =
-        sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, false));
+        sqrt (k->sigma_step * k->sigma_step + dn_whitebox_doubt (c, estimate, false));
     estimate->confidence = exp (-estimate->step_s.sigma);
     if (dn_deadline_passed (deadline))
         return;
@@ -108,8 +110,6 @@ void dn_whitebox_by (const struct dn_case *c,
     if (dn_deadline_passed (deadline))
         return;
     estimate->fits = estimate->supported && estimate->gpu_mem.p50 <= c->device->memory;
-    if (dn_deadline_passed (deadline))
-        return;
     fill_power (&setup, estimate);
     dn_run_fill (c, estimate);
 }

@@ -52,9 +52,12 @@ struct dn_keyset dn_unread_keys (const struct dn_case *c);
 
 /* The part of the step's variance that comes from assumed facts, and from what the
  * white box models poorly. With a learned residual ('learned') the distance from the
- * training runs covers the latter better.
+ * training runs covers the latter better. Of the estimate of the case, its unread keys
+ * count.
  */
-double dn_whitebox_doubt (const struct dn_case *c, bool learned);
+double dn_whitebox_doubt (const struct dn_case *c,
+                          const struct dn_estimate *estimate,
+                          bool learned);
 
 /* Seconds of all trainings of a job (runs=), whose steps take 'step_s', with 'start_s'
  * before the steps of each are steady and 'epoch_starts' starts of an epoch; -1 when

@@ -1,8 +1,8 @@
 /* residual.c - judge the learned residual and its bounds on unseen rows
  *
- * usage: residual HARDWARE-FOLDER RUNS.csv SWEEPS
+ * usage: residual HARDWARE-FOLDER FAMILIES.csv SWEEPS RUNS.csv...
  *
- * Models, sources and GPUs are left out as in 'dnnest train', but each time the
+ * Runs are left out as in 'dnnest train', but in fewer folds, and each time the
  * constants of the white box are fitted again to the rows that are kept. The constants
  * that ship were fitted to all rows, so their errors are too small. The tables go to
  * stdout, in Markdown. The last line is the factor by which the refit increases the
@@ -17,6 +17,9 @@
 
 #include "learn/train.h"
 #include "step_fit.h"
+
+/* Each fold of each scheme fits the constants again. */
+#define FOLDS_MAX 12
 
 /* The measured runs, both as the fit and as the training read them. */
 struct bench {
@@ -88,25 +91,38 @@ static void print_errors (const struct dn_training *training)
     printf ("\n");
 }
 
+/* The bound at .95 of the runs at a level of validation. */
+static void print_width (const struct dn_judgement *j, int level)
+{
+    if (j->widths[level].n == 0)
+        printf (" - |");
+    else
+        printf (
+            " %.1f (%.2f) |", 100 * j->widths[level].coverage, j->widths[level].width);
+}
+
 static void print_bounds (const struct dn_training *training)
 {
-    printf ("| left out | below p95 %% | models with 90 %% below p95 | p95 / measured "
-            "| below p99 %% | models with 90 %% below p99 | p99 / measured |\n"
-            "|---|---:|---:|---:|---:|---:|---:|\n");
+    printf (
+        "| left out | below p95 %% | in the worst family | models with 90 %% below p95 "
+        "| p95 / measured | below p99 %% | stack validated: below p95 %% (p95 / p50) "
+        "| kind validated | nothing validated |\n"
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (int s = 0; s < DN_N_SCHEMES; s++) {
         const struct dn_judgement *j = &training->judgements[s];
 
-        printf ("| %s | %.1f | %.0f of %d | %.2f | %.1f | %.0f of %d | %.2f |\n",
+        printf ("| %s | %.1f | %.1f | %.0f of %d | %.2f | %.1f |",
                 s == DN_SCHEME_RUN ? "a tenth of the runs"
                                    : dn_names_get (&dn_scheme_names, s),
-                100 * j->coverage[0],
-                j->models[0] * j->n_models,
+                100 * j->coverage[DN_JUDGED_P95],
+                100 * j->worst_family,
+                j->models[DN_JUDGED_P95] * j->n_models,
                 j->n_models,
-                j->tightness[0],
-                100 * j->coverage[1],
-                j->models[1] * j->n_models,
-                j->n_models,
-                j->tightness[1]);
+                j->tightness[DN_JUDGED_P95],
+                100 * j->coverage[DN_JUDGED_P99]);
+        for (int level = DN_N_VALIDATED_LEVELS - 1; level >= 0; level--)
+            print_width (j, level);
+        printf ("\n");
     }
     printf ("\n");
 }
@@ -138,14 +154,17 @@ int main (int argc, char *argv[])
     double flattering;
 
     memset (&bench, 0, sizeof (bench));
-    if (argc != 4)
-        bench_die ("usage", "residual HARDWARE-FOLDER RUNS.csv SWEEPS");
+    if (argc < 5)
+        bench_die ("usage", "residual HARDWARE-FOLDER FAMILIES.csv SWEEPS RUNS.csv...");
     bench.sweeps = (int) strtol (argv[3], NULL, 10);
     bench.training = dn_training_start (DN_RUNS_MAX, 1);
-    bench.training.max_folds = 64;
+    bench.training.max_folds = FOLDS_MAX;
     bench.training.context = &bench;
+    bench.training.runs.families = &bench.set.families;
     bench_read_catalogue (argv[1], &bench.set.catalogue);
-    bench_read_table (argv[2], add_both, &bench);
+    bench_read_table (argv[2], dn_families_add, &bench.set.families);
+    for (int i = 4; i < argc; i++)
+        bench_read_table (argv[i], add_both, &bench);
     bench_weigh (&bench.set);
     if (dn_training_run (&bench.training, &err) < 0)
         bench_die ("training", err.text);

@@ -36,6 +36,7 @@ json 'a candidate that can run has numbers everywhere' \
     'all(isinstance(c["gpu"], str) and c["fits"] in (True, False, None)
       and all(number(c[k][q]) and c[k][q] > 0 for k in ("step_ms", "train_s", "gpu_mem_bytes")
               for q in ("p50", "p95"))
+      and all(number(c[k][q]) for k in ("step_ms", "train_s") for q in ("p80", "p90", "p99"))
       and all(number(c[k]) and c[k] > 0 for k in ("host_mem_bytes", "cpus", "power_w",
               "power_w_p95", "energy_j", "cost", "confidence"))
       and all(number(x) for x in c["breakdown_ms"].values())
@@ -43,6 +44,10 @@ json 'a candidate that can run has numbers everywhere' \
 json 'the bound is above the median' \
     'all(c[k]["p95"] > c[k]["p50"] for c in d["candidates"] if c["fits"]
       for k in ("step_ms", "train_s", "gpu_mem_bytes"))' predict $spec
+json 'times have five quantiles in ascending order' \
+    'all(list(c[k]) == ["p50", "p80", "p90", "p95", "p99"]
+      and list(c[k].values()) == sorted(set(c[k].values()))
+      for c in d["candidates"] if c["fits"] for k in ("step_ms", "train_s"))' predict $spec
 json 'the power has a bound, which is not above the limit of the board' \
     'all(c["power_w"] <= c["power_w_p95"] <= 150 for c in d["candidates"] if c["fits"])' \
     predict $spec,power_limit=150

@@ -67,7 +67,7 @@ is 'predict reads the bundle' "$(predict one 'c["fits"]' "$short")" True
 train --json --out "$work/two" --name mine --margin 1.5 - < "$work/runs.csv"
 is 'stdin is a table; --json has the metrics' \
     "$(value "$work/out" 'd["name"], d["data"]["files"][0]["name"], sorted(d["metrics"])')" \
-    "('mine', 'stdin', ['gpu_left_out', 'model_left_out', 'run_left_out', 'source_left_out'])"
+    "('mine', 'stdin', ['code_left_out', 'family_left_out', 'gpu_left_out', 'model_left_out', 'run_left_out', 'source_left_out'])"
 all='d["bounds"]["step"]["all"][3]'
 less 'a margin widens the bounds' "$(value "$work/one/manifest.json" "$all")" \
     "$(value "$work/two/manifest.json" "$all")"
@@ -88,10 +88,10 @@ train --out "$work/known" "$work/known.csv"
 train --out "$work/killed" "$work/killed.csv"
 train --out "$work/dropped" "$work/dropped.csv"
 bound() { predict "$1" 'c["step_ms"]["p95"]' \
-    model=resnet50,batch=64,precision=fp16,optimizer=sgd,input=synthetic; }
+    model=resnet50,batch=64,precision=fp16,optimizer=sgd,input=synthetic,framework=pytorch; }
 less 'runs that were killed move the bounds up' "$(bound dropped)" "$(bound killed)"
 median() { predict "$1" 'c["step_ms"]["p50"]' \
-    model=resnet50,batch=64,precision=fp16,optimizer=sgd,input=synthetic; }
+    model=resnet50,batch=64,precision=fp16,optimizer=sgd,input=synthetic,framework=pytorch; }
 less 'runs that were killed raise no prediction above the time of the full run' \
     "$(median killed)" \
     "1.2 * $(median known)"
@@ -107,6 +107,14 @@ less 'a family that was not trained on has a wider bound' \
     "$(predict without "$wide" model=resnet50,batch=64,precision=fp16,optimizer=momentum)" \
     "$(predict without "$wide" $bert)"
 
+printf 'column,pattern,family\nsource,*,all\n' > "$work/families.csv"
+train --families "$work/families.csv" --out "$work/two" "$work/runs.csv"
+is 'where all sources are one family, no family of sources is left out' \
+    "$(value "$work/two/manifest.json" '"code_left_out" in d["metrics"], "source_left_out" in d["metrics"]')" \
+    '(False, True)'
+is 'the manifest lists the stacks of every kind of network' \
+    "$(value "$work/one/manifest.json" 'any((v["kind"], v["stack"]) == ("conv", "pytorch") for v in d["validated"])')" \
+    True
 train --max-rows 200 --out "$work/two" "$work/more.csv"
 is 'a sample of a long table is used' \
     "$(value "$work/two/manifest.json" 'd["data"]["rows"] > 800, d["data"]["used"]')" '(True, 200)'
@@ -118,6 +126,8 @@ refuses 'train needs --out' 2 '--out=DIR is missing' train "$work/runs.csv"
 refuses 'train needs a table' 2 'missing' train --out "$new"
 refuses 'one fold is refused' 2 \
     '--folds: 1 out of range' train --folds 1 --out "$new" "$work/runs.csv"
+refuses 'a missing table of families is refused' 4 'nothing.csv: .*No such' \
+    train --families "$work/nothing.csv" --out "$new" "$work/runs.csv"
 refuses 'a seed that is no number is refused' 2 \
     "--seed: 'x'" train --seed x --out "$new" "$work/runs.csv"
 refuses 'too few runs are refused' 4 \

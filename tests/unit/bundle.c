@@ -123,6 +123,20 @@ static const struct {
     {"bounds", "[0,1,2,4]", "[0,1,2]", "bounds: step: all: 3 values, expected 4"},
     {"bounds", "[0,1,2,4]", "[0,1,4,2]", "all: value 3 is less than the one before"},
     {"groups", "[0,1,3,6]", "{}", "bounds: step: conv: found object, expected an"},
+    {"", "\"bounds\"", "\"validated\":[],\"bounds\"", "validated: 0 values, expected"},
+    {"",
+     "\"bounds\"",
+     "\"validated\":[7],\"bounds\"",
+     "validated: number 0: expected an object"},
+    {"",
+     "\"bounds\"",
+     "\"validated\":[{\"kind\":\"conv\",\"stack\":\"jax\",\"corrected\":7}],"
+     "\"bounds\"",
+     "validated: number 0: corrected: found int, expected"},
+    {"",
+     "\"bounds\"",
+     "\"validated\":[{\"kind\":\"conv\",\"stack\":7}],\"bounds\"",
+     "validated: number 0: stack: found int, expected a string"},
     {"bounds",
      "\"memory\":{",
      "\"memory\":[],\"x\":{",
@@ -242,6 +256,52 @@ static void a_cut_or_damaged_manifest_is_refused_or_harmless (void **state)
     small_bundle_free (&small);
 }
 
+static void a_bundle_says_what_it_was_validated_on (void **state)
+{
+    static const struct {
+        const char *kind;
+        const char *stack;
+        enum dn_validated_level level;
+        bool corrected;
+        double p95; /* the first quantile */
+    } cases[] = {
+        {"conv", "pytorch", DN_VALIDATED_STACK, true, 3},
+        {"conv", "jax", DN_VALIDATED_STACK, false, 3},
+        {"conv", "mxnet", DN_VALIDATED_KIND, false, 5},
+        {"conv", "unknown", DN_VALIDATED_STACK, false, 3},
+        {"attention", "jax", DN_VALIDATED_STACK, false, 4},
+        {"attention", "pytorch", DN_VALIDATED_KIND, false, 5},
+        {"volume", "pytorch", DN_VALIDATED_NOTHING, false, 6},
+        {"volume", "unknown", DN_VALIDATED_NOTHING, false, 6},
+    };
+    struct dn_bundle bundle = {
+        .validated = {{"conv", "pytorch", true},
+                      {"conv", "jax", false},
+                      {"attention", "jax", false}},
+        .n_validated = 3,
+    };
+    struct dn_bounds bounds = {
+        .all = {.n = 1, .values = {6}},
+        .groups = {{"conv.stack", {.n = 1, .values = {3}}},
+                   {"stack", {.n = 1, .values = {4}}},
+                   {"kind", {.n = 1, .values = {5}}}},
+        .n_groups = 3,
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_validation validation =
+            dn_bundle_validation (&bundle, cases[i].kind, cases[i].stack);
+        const struct dn_quantiles *q =
+            dn_bounds_at (&bounds, cases[i].kind, &validation);
+
+        assert_false (validation.unknown);
+        assert_int_equal (validation.level, cases[i].level);
+        assert_int_equal (validation.corrected, cases[i].corrected);
+        assert_near (q->values[0], cases[i].p95);
+    }
+}
+
 /* --- predicting ------------------------------------------------------------------ */
 
 /* dn_predict () that must not fail. */
@@ -272,14 +332,23 @@ struct run {
     struct dn_estimate with[2];
 };
 
-/* Predict on both devices of the scene, without and with the small bundle. */
-static void predict (const char *text, struct run *run)
+/* Predict on both devices of the scene, without and with the small bundle, of which
+ * 'validated' (may be NULL) is what it was validated on.
+ */
+static void predict_validated (const char *text, const char *validated, struct run *run)
 {
     struct small_bundle small = small_bundle_make ();
     struct dn_err err = {0};
     const struct dn_device *devices[2];
     struct dn_predictor predictor;
 
+    if (validated) {
+        char *changed = replace_behind (small.manifest, "", "\"bounds\"", validated);
+
+        assert_non_null (changed);
+        free (small.manifest);
+        small.manifest = changed;
+    }
     memset (run, 0, sizeof (*run));
     run->site = scene_site ("");
     run->spec = dn_spec_empty ();
@@ -297,6 +366,11 @@ static void predict (const char *text, struct run *run)
     predictor = dn_site_predictor (run->site);
     predict_on (&predictor, &run->spec, &run->graph, devices, 2, run->with);
     small_bundle_free (&small);
+}
+
+static void predict (const char *text, struct run *run)
+{
+    predict_validated (text, NULL, run);
 }
 
 static void free_run (struct run *run)
@@ -334,10 +408,46 @@ static void a_residual_changes_its_quantity_and_what_depends_on_it (void **state
         assert_about (b->energy_j, b->train_s.p50 * b->power_w);
         assert_about (b->step_s.sigma, 0.1);
         assert_about (b->train_s.sigma, 0.1);
-        assert_about (b->confidence, exp (-0.1));
+        /* of the bound, which is wider than that of the normal law */
+        assert_about (b->confidence, exp (-0.1 * 3 / dn_normal_score (0.95)));
         assert_near (b->gpu_mem.sigma, a->gpu_mem.sigma);
     }
     free_run (&run);
+}
+
+static void the_residual_counts_only_where_it_was_shown_to_help (void **state)
+{
+    static const struct {
+        const char *corrected;
+        const char *framework;
+        double factor;
+        double p95; /* the score at 0.95 */
+    } cases[] = {
+        {"true", "pytorch", 1.5, 3},
+        {"false", "pytorch", 1, 3},
+        {"true", "jax", 1, 2},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        char text[256];
+        char validated[256];
+        struct run run;
+
+        snprintf (text, sizeof (text), NET "batch=64,framework=%s", cases[i].framework);
+        snprintf (validated,
+                  sizeof (validated),
+                  "\"validated\":[{\"kind\":\"conv\",\"stack\":\"pytorch\","
+                  "\"corrected\":%s}],\"bounds\"",
+                  cases[i].corrected);
+        predict_validated (text, validated, &run);
+        assert_about (run.with[0].step_s.p50,
+                      cases[i].factor * run.white[0].step_s.p50);
+        assert_about (run.with[0].known, cases[i].factor > 1 ? 1.0 : 0);
+        assert_about (run.with[0].confidence,
+                      exp (-0.1 * cases[i].p95 / dn_normal_score (0.95)));
+        free_run (&run);
+    }
 }
 
 static void bounds_are_the_quantiles_of_the_kind_of_network (void **state)
@@ -379,7 +489,8 @@ static void far_from_the_training_runs_only_the_white_box_counts (void **state)
     assert_near (run.with[0].step_s.p50, run.white[0].step_s.p50);
     assert_about (run.with[0].step_s.sigma, 0.9);
     /* and beyond the last knot the confidence falls further */
-    assert_about (run.with[0].confidence, exp (-0.9) * 2 / log (4096.0 / 64));
+    assert_about (run.with[0].confidence,
+                  exp (-0.9 * 3 / dn_normal_score (0.95)) * 2 / log (4096.0 / 64));
     free_run (&run);
 }
 
@@ -698,6 +809,10 @@ int main (void)
               a_cut_or_damaged_manifest_is_refused_or_harmless),
         TEST ("A residual changes its quantity and what depends on it",
               a_residual_changes_its_quantity_and_what_depends_on_it),
+        TEST ("A bundle says what it was validated on",
+              a_bundle_says_what_it_was_validated_on),
+        TEST ("The residual counts only where it was shown to help",
+              the_residual_counts_only_where_it_was_shown_to_help),
         TEST ("Bounds are the quantiles of the kind of network",
               bounds_are_the_quantiles_of_the_kind_of_network),
         TEST ("Far from the training runs only the white box counts",

@@ -40,6 +40,7 @@ static const struct dn_names *const tables[] = {
     &dn_sample_pass_names,
     &dn_scheme_names,
     &dn_stage_names,
+    &dn_validated_level_names,
     &dn_verdict_names,
     &dn_warning_names,
     /* End of tables */

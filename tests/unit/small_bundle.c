@@ -162,7 +162,8 @@ static char *write_manifest (const struct small_file *files)
     add_domain (&buf);
     dn_buf_add (&buf,
                 "\"bounds\":{\"levels\":[0.5,0.9,0.95,0.99],"
-                "\"step\":{\"all\":[0,1,2,4],\"groups\":{\"conv\":[0,1,3,6]}},"
+                "\"step\":{\"all\":[0,1,2,4],"
+                "\"groups\":{\"conv\":[0,1,3,6],\"conv.stack\":[0,1,3,6]}},"
                 "\"memory\":{\"all\":[0,1,1.7,2.5]}},");
     dn_buf_add (&buf, "\"files\":{");
     for (int i = 0; i < N_SMALL_FILES; i++) {

@@ -184,6 +184,137 @@ static void a_quantile_can_leave_values_out (void **state)
     assert_float_equal (dn_scores_quantile (&scores, 0.9, NULL), 4, 1e-9);
 }
 
+static void the_law_of_few_is_students (void **state)
+{
+    (void) state;
+    /* tables of Student's law */
+    assert_float_equal (dn_student_score (0.95, 10), 1.8125, 2e-3);
+    assert_float_equal (dn_student_score (0.99, 10), 2.7638, 5e-3);
+    assert_float_equal (dn_student_score (0.95, 5), 2.0150, 5e-3);
+    assert_float_equal (dn_student_score (0.95, 1e6), dn_normal_score (0.95), 1e-5);
+}
+
+/* --- families that were left out ------------------------------------------------- */
+
+#define SOURCES_MAX 8
+#define RUNS_MAX    (2 * SOURCES_MAX)
+
+/* Two runs of each source, of one kind of network in one stack, and the spread 1. Each
+ * source has been left out.
+ */
+struct bench {
+    struct dn_training training;
+    struct dn_case_set set;
+    struct dn_domain domain;
+};
+
+static void free_bench (struct bench *bench)
+{
+    dn_case_set_free (&bench->set);
+    bench->training.runs.labels[DN_LABEL_KIND].names = NULL;
+    bench->training.runs.labels[DN_LABEL_STACK].names = NULL;
+    dn_training_free (&bench->training);
+}
+
+/* With ln (measured / white box) of the runs of each source, and the residual. */
+static struct bench make_bench (int n_sources,
+                                const double *ratios,
+                                const double *residuals)
+{
+    static char kinds[1][DN_NAME_MAX] = {"conv"};
+    static char stacks[1][DN_NAME_MAX] = {"pytorch"};
+    struct bench bench = {
+        .training = dn_training_start (RUNS_MAX, 1),
+        .domain = {.knots = {{0, 1, 1}, {9, 1, 1}}, .n_knots = 2},
+    };
+    struct dn_runs *runs = &bench.training.runs;
+    struct dn_err err = {0};
+
+    runs->runs = calloc (RUNS_MAX, sizeof (*runs->runs));
+    assert_non_null (runs->runs);
+    runs->n = 2 * n_sources;
+    for (int l = 0; l < DN_N_LABELS; l++)
+        runs->labels[l].n = 1;
+    runs->labels[DN_LABEL_CODE].n = n_sources;
+    runs->labels[DN_LABEL_KIND].names = kinds;
+    runs->labels[DN_LABEL_STACK].names = stacks;
+    for (int i = 0; i < runs->n; i++) {
+        runs->runs[i].ratio[DN_QUANTITY_STEP] = ratios[i / 2];
+        runs->runs[i].label[DN_LABEL_CODE] = i / 2;
+        runs->runs[i].kind = kinds[0];
+    }
+    assert_int_equal (dn_case_set_init (&bench.set, runs, DN_QUANTITY_STEP, &err), 0);
+    bench.set.done[DN_SCHEME_CODE] = true;
+    for (int i = 0; i < runs->n; i++) {
+        size_t at = dn_case_at (&bench.set, DN_SCHEME_CODE, i);
+
+        bench.set.residual[at] = residuals ? residuals[i / 2] : 0;
+        bench.set.judged[at] = true;
+        bench.set.level[at] = DN_VALIDATED_STACK;
+    }
+    return bench;
+}
+
+/* All runs of three sources are a tenth slower than the white box. */
+static void check_gates (const double residuals[3], const bool corrected[3])
+{
+    struct bench bench = make_bench (3, (const double[]){0.1, 0.1, 0.1}, residuals);
+    struct dn_err err = {0};
+
+    assert_int_equal (dn_gates_fit (&bench.training, &bench.set, &bench.domain, &err),
+                      0);
+    for (int i = 0; i < bench.set.n; i++)
+        assert_int_equal (
+            bench.set.corrected[dn_case_at (&bench.set, DN_SCHEME_CODE, i)],
+            corrected[i / 2]);
+    assert_int_equal (bench.training.n_validated, 1);
+    assert_int_equal (bench.training.validated[0].corrected,
+                      corrected[0] && corrected[1] && corrected[2]);
+    free_bench (&bench);
+}
+
+static void the_residual_counts_where_it_made_no_source_worse (void **state)
+{
+    (void) state;
+    check_gates ((const double[]){0.1, 0.05, 0.1}, (const bool[]){true, true, true});
+}
+
+/* The source that it made worse would not have known. */
+static void a_source_does_not_judge_its_own_correction (void **state)
+{
+    (void) state;
+    check_gates ((const double[]){0.1, 0.05, -0.1}, (const bool[]){false, false, true});
+}
+
+/* A bound needs 8 votes, and one for a kind of network 16. */
+static void a_bound_of_few_families_is_above_all_their_runs (void **state)
+{
+    static const double ratios[] = {-0.4, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.4};
+    struct bench bench = make_bench (SOURCES_MAX, ratios, NULL);
+    dn_cleanup (dn_pool_free) struct dn_pool pool = {0};
+    int skip[DN_N_LABELS];
+    struct dn_bounds bounds;
+    struct dn_err err = {0};
+
+    (void) state;
+    for (int l = 0; l < DN_N_LABELS; l++)
+        skip[l] = -1;
+    assert_int_equal (
+        dn_pool_make (
+            &bench.training, &bench.set, &bench.domain, DN_QUANTITY_STEP, &pool, &err),
+        0);
+    dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
+    assert_int_equal (bounds.n_groups, 1);
+    assert_string_equal (bounds.groups[0].name, "stack");
+    assert_near (dn_train_levels[3], 0.95);
+    assert_true (bounds.groups[0].quantiles.values[3] > 0.45);
+    assert_true (bounds.all.values[3] >= bounds.groups[0].quantiles.values[3]);
+    skip[DN_LABEL_CODE] = 0;
+    dn_bounds_fit (&pool, DN_QUANTITY_STEP, 1, skip, &bounds);
+    assert_int_equal (bounds.n_groups, 0);
+    free_bench (&bench);
+}
+
 static int set_up (void **state)
 {
     *state = scene_site ("");
@@ -211,6 +342,13 @@ int main (void)
               a_quantile_is_corrected_for_the_finite_sample),
         TEST ("Censored values move a quantile up", censored_values_move_a_quantile_up),
         TEST ("A quantile can leave values out", a_quantile_can_leave_values_out),
+        TEST ("The law of few values is Student's", the_law_of_few_is_students),
+        TEST ("The residual counts where it made no source worse",
+              the_residual_counts_where_it_made_no_source_worse),
+        TEST ("A source does not judge its own correction",
+              a_source_does_not_judge_its_own_correction),
+        TEST ("A bound of few families is above all their runs",
+              a_bound_of_few_families_is_above_all_their_runs),
     };
 
     return cmocka_run_group_tests_name ("train", tests, set_up, tear_down);

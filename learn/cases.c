@@ -1,0 +1,157 @@
+/* cases.c - the runs of one quantity: their votes, and the predictions made for each
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/parts.h"
+
+static const char *const scheme_text[] = {
+    [DN_SCHEME_RUN] = "run",
+    [DN_SCHEME_MODEL] = "model",
+    [DN_SCHEME_SOURCE] = "source",
+    [DN_SCHEME_GPU] = "gpu",
+    [DN_SCHEME_CODE] = "code",
+    [DN_SCHEME_FAMILY] = "family",
+};
+
+const struct dn_names dn_scheme_names = DN_NAMES (scheme_text, DN_N_SCHEMES);
+
+const enum dn_label dn_scheme_labels[DN_N_SCHEMES][2] = {
+    [DN_SCHEME_RUN] = {DN_N_LABELS, DN_N_LABELS},
+    [DN_SCHEME_MODEL] = {DN_LABEL_MODEL, DN_N_LABELS},
+    [DN_SCHEME_SOURCE] = {DN_LABEL_SOURCE, DN_N_LABELS},
+    [DN_SCHEME_GPU] = {DN_LABEL_GPU, DN_N_LABELS},
+    [DN_SCHEME_CODE] = {DN_LABEL_CODE, DN_N_LABELS},
+    [DN_SCHEME_FAMILY] = {DN_LABEL_CODE, DN_LABEL_FAMILY},
+};
+
+void dn_weights_scale (double *values, int n)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += values[i];
+    for (int i = 0; i < n; i++)
+        values[i] *= (double) n / sum;
+}
+
+/* Fill 'out' with the share of a vote that each case has where all cases with the same
+ * two labels have one together. 'number' (may be NULL) receives the number of the pair
+ * of each. Return the number of pairs, -1 without memory.
+ */
+static int count_votes (const struct dn_case_set *set,
+                        const struct dn_runs *runs,
+                        const enum dn_label labels[2],
+                        double *out,
+                        int *number)
+{
+    size_t n_seconds = (size_t) runs->labels[labels[1]].n;
+    size_t n_pairs = (size_t) runs->labels[labels[0]].n * n_seconds;
+    dn_cleanup (dn_free_ptr) int *counts = calloc (2 * n_pairs + 1, sizeof (int));
+    int n = 0;
+
+    if (!counts)
+        return -1;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < set->n; i++) {
+            const int *label = runs->runs[set->index[i]].label;
+            size_t pair =
+                (size_t) label[labels[0]] * n_seconds + (size_t) label[labels[1]];
+
+            if (pass == 0 && counts[pair]++ == 0)
+                counts[n_pairs + pair] = n++;
+            out[i] = 1.0 / counts[pair];
+            if (number)
+                number[i] = counts[n_pairs + pair];
+        }
+    return n;
+}
+
+/* Runs of one model from one source are similar, and their number is arbitrary. */
+static int weigh (struct dn_case_set *set, const struct dn_runs *runs)
+{
+    static const enum dn_label alike[2] = {DN_LABEL_MODEL, DN_LABEL_SOURCE};
+    static const enum dn_label families[2] = {DN_LABEL_CODE, DN_LABEL_FAMILY};
+
+    set->n_units = count_votes (set, runs, families, set->vote, set->unit);
+    if (set->n_units < 0 || count_votes (set, runs, alike, set->weight, NULL) < 0)
+        return -1;
+    for (int i = 0; i < set->n; i++)
+        set->weight[i] = sqrt (set->weight[i]);
+    dn_weights_scale (set->vote, set->n);
+    dn_weights_scale (set->weight, set->n);
+    return 0;
+}
+
+size_t dn_case_at (const struct dn_case_set *set, int scheme, int i)
+{
+    return (size_t) scheme * (size_t) set->n + (size_t) i;
+}
+
+bool dn_scheme_is_unseen (const struct dn_case_set *set, int scheme)
+{
+    bool sources = set->done[DN_SCHEME_CODE];
+    bool models = !sources && set->done[DN_SCHEME_MODEL];
+
+    switch (scheme) {
+    case DN_SCHEME_CODE:
+    case DN_SCHEME_FAMILY:
+        return sources && set->done[scheme];
+    case DN_SCHEME_MODEL:
+        return models;
+    case DN_SCHEME_RUN:
+        return !sources && !models;
+    default:
+        return false;
+    }
+}
+
+int dn_case_set_init (struct dn_case_set *set,
+                      const struct dn_runs *runs,
+                      enum dn_quantity quantity,
+                      struct dn_err *err)
+{
+    size_t n;
+    size_t all;
+
+    memset (set, 0, sizeof (*set));
+    set->index = dn_runs_with (runs, quantity, &set->n);
+    n = (size_t) (set->n > 0 ? set->n : 1);
+    all = n * DN_N_SCHEMES;
+    set->unit = calloc (n, sizeof (int));
+    set->vote = calloc (n, sizeof (double));
+    set->weight = calloc (n, sizeof (double));
+    set->residual = calloc (all, sizeof (double));
+    set->distance = calloc (all, sizeof (double));
+    set->ratio = calloc (all, sizeof (double));
+    set->judged = calloc (all, sizeof (bool));
+    set->level = calloc (all, sizeof (*set->level));
+    set->corrected = calloc (all, sizeof (bool));
+    if (set->index && set->unit && set->vote && set->weight && set->residual
+        && set->distance && set->ratio && set->judged && set->level && set->corrected
+        && (set->n == 0 || weigh (set, runs) == 0)) {
+        for (int i = 0; i < set->n * DN_N_SCHEMES; i++)
+            set->ratio[i] = runs->runs[set->index[i % set->n]].ratio[quantity];
+        return 0;
+    }
+    dn_case_set_free (set);
+    return dn_err_set (err, DN_E_NOMEM, "out of memory");
+}
+
+void dn_case_set_free (struct dn_case_set *set)
+{
+    free (set->index);
+    free (set->vote);
+    free (set->weight);
+    free (set->residual);
+    free (set->distance);
+    free (set->ratio);
+    free (set->judged);
+    free (set->level);
+    free (set->corrected);
+    free (set->unit);
+    memset (set, 0, sizeof (*set));
+}
