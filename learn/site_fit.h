@@ -8,13 +8,14 @@
  *     + scales + what runs of the application that are alike have in common
  *     (predict/history.h) + noise. Every logarithm that may move is drawn from a normal
  * law around the shipped value; the spread of that law is how much sites differ, found
- * on the sources of training_runs.csv (tests/bench/site-curve). A value that the runs
+ * on the sources of both tables of runs (tests/bench/site-curve). A value that the runs
  * do not determine keeps the shipped one: three runs move it a little, fifty decide it.
  * Outliers count less (Student's t), and similar runs of one application do not count
  * once per run. learn/ABLATION.md has the parts that were tried and earned too little.
  *
- * One application cannot separate the site from itself: constants and scales stay as
- * shipped until the runs are of two.
+ * One application cannot separate the site from itself, nor can two that disagree:
+ * constants and scales stay as shipped until most applications would have gained by
+ * what the others say (site_agree.c).
  *
  * Users may lie, in any number of runs and applications, and one user may write as much
  * as all others. So each user's runs of an application are a history of their own,

@@ -103,9 +103,12 @@ static void add_nothing (struct dn_site_solution *solution,
                          const struct dn_site_prior *prior)
 {
     double spread = solution->likeness.spread;
+    double common = solution->likeness.common;
+    double site = prior->site * prior->site;
 
-    solution->likeness.spread = sqrt (spread * spread + prior->site * prior->site
-                                      + prior->device * prior->device);
+    solution->likeness.spread =
+        sqrt (spread * spread + site + prior->device * prior->device);
+    solution->likeness.common = sqrt (common * common + site);
 }
 
 struct dn_case dn_site_case (const struct dn_constants *constants,
@@ -215,11 +218,10 @@ int dn_site_block_end (const struct dn_site_solution *solution, int first)
     return end;
 }
 
-/* The factor of the covariance of members first to end - 1. */
-static bool factor_block (const struct dn_site_solution *solution,
-                          int first,
-                          int end,
-                          double *factor)
+bool dn_site_block_factor (const struct dn_site_solution *solution,
+                           int first,
+                           int end,
+                           double *factor)
 {
     const struct dn_site_member *members = solution->members;
     double *at = factor;
@@ -282,7 +284,7 @@ static bool weigh (struct dn_site_solution *solution, bool slopes)
 
     for (int first = 0; first < solution->n_members; first = end) {
         end = dn_site_block_end (solution, first);
-        if (!factor_block (solution, first, end, factor))
+        if (!dn_site_block_factor (solution, first, end, factor))
             return false;
         weigh_block (solution, first, end, factor, slopes);
     }
@@ -623,6 +625,8 @@ static bool iterate (struct dn_site_solution *solution)
     const int turns = 8;
 
     look (solution, true);
+    for (int i = 0; i < solution->n_members; i++)
+        solution->members[i].shipped = solution->members[i].error;
     set_variances (solution, true);
     set_votes (solution);
     for (int turn = 0; turn < turns; turn++) {
@@ -658,11 +662,12 @@ static void list_users (struct dn_site_solution *solution)
     }
 }
 
-/* With the runs' names and coordinates, and what may move. */
+/* With the runs' names and coordinates, and what may move if anything does. */
 static int begin (struct dn_site_solution *solution,
                   const struct dn_site_prior *prior,
                   const struct dn_site_run *const *runs,
-                  int n)
+                  int n,
+                  bool moves)
 {
     size_t most = (size_t) n + DN_CONSTANT_FIELDS + 1;
 
@@ -676,7 +681,7 @@ static int begin (struct dn_site_solution *solution,
     for (int i = 0; i < n; i++)
         set_member (&solution->base, runs[i], &solution->members[i]);
     list_users (solution);
-    if (has_second (solution))
+    if (moves && has_second (solution))
         add_parameters (solution, prior);
     else
         add_nothing (solution, prior);
@@ -687,6 +692,7 @@ struct dn_site_solution *dn_site_solve (const struct dn_constants *base,
                                         const struct dn_site_prior *prior,
                                         const struct dn_site_run *const *runs,
                                         int n,
+                                        bool moves,
                                         struct dn_err *err)
 {
     struct dn_site_solution *solution = calloc (1, sizeof (*solution));
@@ -696,7 +702,7 @@ struct dn_site_solution *dn_site_solve (const struct dn_constants *base,
         return NULL;
     }
     solution->base = *base;
-    if (begin (solution, prior, runs, n) < 0) {
+    if (begin (solution, prior, runs, n, moves) < 0) {
         dn_err_set (err, DN_E_NOMEM, "out of memory");
     } else if (!iterate (solution)) {
         dn_err_set (err, DN_E_BUG, "the fit has no curvature");

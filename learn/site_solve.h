@@ -35,6 +35,7 @@ struct dn_site_user {
 struct dn_site_member {
     const struct dn_site_run *run;
     struct dn_trace trace;
+    double shipped; /* ln (measured / predicted by what ships) */
     double error;   /* ln (measured / predicted by the parameters) */
     double noise;   /* variance of its own, larger far out */
     double scale;   /* of its application's covariance, larger far out */
@@ -66,11 +67,15 @@ struct dn_site_solution {
 struct dn_case dn_site_case (const struct dn_constants *constants,
                              const struct dn_site_run *run);
 
-/* Solve for the runs, which are sorted by user and application. NULL with 'err'. */
+/* Solve for the runs, which are sorted by user and application. Nothing moves, and
+ * there are no parameters, unless 'moves' and there are two applications. NULL with
+ * 'err'.
+ */
 struct dn_site_solution *dn_site_solve (const struct dn_constants *base,
                                         const struct dn_site_prior *prior,
                                         const struct dn_site_run *const *runs,
                                         int n,
+                                        bool moves,
                                         struct dn_err *err);
 
 /* The site's constants: those that are shipped, moved by the parameters. */
@@ -78,6 +83,19 @@ struct dn_constants dn_site_constants (const struct dn_site_solution *solution);
 
 /* The runs of one application of a user begin at 'first'; return what comes after. */
 int dn_site_block_end (const struct dn_site_solution *solution, int first);
+
+/* The factor of the covariance of the block that begins at 'first' and ends before
+ * 'end', without the parameters' part. False: it has none.
+ */
+bool dn_site_block_factor (const struct dn_site_solution *solution,
+                           int first,
+                           int end,
+                           double *factor);
+
+/* Would the runs of most applications have been predicted better by the constants and
+ * scales that the runs of all others give, and in the mean by more than chance?
+ */
+bool dn_site_agrees (const struct dn_site_solution *solution);
 
 void dn_site_solution_free (struct dn_site_solution **solution);
 

@@ -19,6 +19,10 @@ static const char *const axis_text[] = {
     [DN_AXIS_GPUS] = "gpus",
     [DN_AXIS_NODES] = "nodes",
     [DN_AXIS_SAMPLE_FLOPS] = "sample_flops",
+    [DN_AXIS_DEVICE_SHARE] = "device_share",
+    [DN_AXIS_HOST_SHARE] = "host_share",
+    [DN_AXIS_INPUT_SHARE] = "input_share",
+    [DN_AXIS_COMMUNICATION_SHARE] = "communication_share",
     [DN_AXIS_DEVICE] = "device",
     [DN_AXIS_PRECISION] = "precision",
 };
@@ -30,6 +34,10 @@ static const enum dn_feature axis_features[DN_N_AXIS_FEATURES] = {
     [DN_AXIS_GPUS] = DN_FEATURE_GPUS,
     [DN_AXIS_NODES] = DN_FEATURE_NODES,
     [DN_AXIS_SAMPLE_FLOPS] = DN_FEATURE_SAMPLE_FLOPS,
+    [DN_AXIS_DEVICE_SHARE] = DN_FEATURE_DEVICE_SHARE,
+    [DN_AXIS_HOST_SHARE] = DN_FEATURE_HOST_SHARE,
+    [DN_AXIS_INPUT_SHARE] = DN_FEATURE_INPUT_SHARE,
+    [DN_AXIS_COMMUNICATION_SHARE] = DN_FEATURE_COMMUNICATION_SHARE,
 };
 
 /* The runs of one application of one user. */
@@ -127,11 +135,22 @@ static double likeness_of (const double *lengths,
     return exp (-sqrt (apart));
 }
 
+/* The same as a covariance, where errors have this spread. */
+static double covariance_of (const struct dn_likeness *likeness,
+                             double spread,
+                             const struct dn_trace *a,
+                             const struct dn_trace *b)
+{
+    double common = square (fmin (likeness->common, spread));
+
+    return common + (square (spread) - common) * likeness_of (likeness->lengths, a, b);
+}
+
 double dn_likeness_of (const struct dn_likeness *likeness,
                        const struct dn_trace *a,
                        const struct dn_trace *b)
 {
-    return square (likeness->spread) * likeness_of (likeness->lengths, a, b);
+    return covariance_of (likeness, likeness->spread, a, b);
 }
 
 /* The order of a run and those of a user's application. */
@@ -168,7 +187,7 @@ static double alike (const struct dn_history *history,
                      const struct dn_trace *a,
                      const struct dn_trace *b)
 {
-    return square (history->alone) * likeness_of (history->likeness.lengths, a, b);
+    return covariance_of (&history->likeness, history->alone, a, b);
 }
 
 static int solve_group (struct dn_history *history,

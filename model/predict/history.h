@@ -10,7 +10,7 @@
  * taken as a Gaussian process (Rasmussen and Williams 2006, 2.2): the errors of two of
  * the runs have the covariance
  *
- *   spread^2 * exp (-distance)
+ *   common^2 + (spread^2 - common^2) * exp (-distance)
  *
  * over the coordinates of enum dn_axis, each divided by its length. Two errors of each
  * run are known: that of the site's prediction, which other users have a share in, and
@@ -33,6 +33,11 @@ enum dn_axis {
     DN_AXIS_GPUS,
     DN_AXIS_NODES,
     DN_AXIS_SAMPLE_FLOPS,
+    /* What the step waits for; files of earlier versions lack these. */
+    DN_AXIS_DEVICE_SHARE,
+    DN_AXIS_HOST_SHARE,
+    DN_AXIS_INPUT_SHARE,
+    DN_AXIS_COMMUNICATION_SHARE,
     DN_N_AXIS_FEATURES,
     DN_AXIS_DEVICE = DN_N_AXIS_FEATURES, /* 0 or 1: another device */
     DN_AXIS_PRECISION,                   /* the same of the precision */
@@ -43,6 +48,7 @@ extern const struct dn_names dn_axis_names;
 
 struct dn_likeness {
     double spread; /* of an application's errors: standard deviation of logarithms */
+    double common; /* the part of it that all runs of the application have */
     double noise;  /* of one run, all else known */
     double lengths[DN_N_AXES]; /* at which each makes a difference */
 };

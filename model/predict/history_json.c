@@ -27,8 +27,16 @@
 
 /* --- reading --------------------------------------------------------------------- */
 
+/* An axis that a file may lack. */
+static bool is_share (int axis)
+{
+    return axis >= DN_AXIS_DEVICE_SHARE && axis < DN_N_AXIS_FEATURES;
+}
+
+/* '*shares': the file has all axes. Where it lacks some, these make no difference. */
 static int read_lengths (struct json_object *json,
                          struct dn_likeness *likeness,
+                         bool *shares,
                          struct dn_err *err)
 {
     const char *known[DN_N_AXES + 1] = {NULL};
@@ -40,11 +48,15 @@ static int read_lengths (struct json_object *json,
         known[i] = dn_names_get (&dn_axis_names, i);
     if (dn_json_read_keys (object, known, err) < 0)
         return dn_err_wrap (err, "lengths");
-    for (int i = 0; i < DN_N_AXES; i++)
-        if (dn_json_need_real (
-                object, known[i], LENGTH_MIN, LENGTH_MAX, &likeness->lengths[i], err)
-            < 0)
+    *shares = dn_json_member (object, known[DN_AXIS_DEVICE_SHARE]) != NULL;
+    for (int i = 0; i < DN_N_AXES; i++) {
+        likeness->lengths[i] = LENGTH_MAX;
+        if ((*shares || !is_share (i))
+            && dn_json_need_real (
+                   object, known[i], LENGTH_MIN, LENGTH_MAX, &likeness->lengths[i], err)
+                   < 0)
             return dn_err_wrap (err, "lengths");
+    }
     return 0;
 }
 
@@ -97,6 +109,7 @@ static int read_law (struct json_object *json,
 struct reading {
     struct dn_history *history;
     int format;
+    bool shares;  /* the runs have all axes */
     int64_t user; /* whose runs are read */
 };
 
@@ -111,7 +124,7 @@ static int read_run (const struct reading *reading,
         "device", "precision", "ratio", "noise", "at", "own", NULL};
     bool is_old = reading->format == DN_HISTORY_FORMAT_OLD;
     struct dn_trace *trace = &run->trace;
-    double at[DN_N_AXIS_FEATURES];
+    double at[DN_N_AXIS_FEATURES] = {0};
     double ratio;
     double own;
 
@@ -120,8 +133,14 @@ static int read_run (const struct reading *reading,
         || dn_json_need_text (json, "precision", trace->precision, DN_NAME_MAX, err) < 0
         || dn_json_need_real (json, "ratio", 1 / RATIO_MAX, RATIO_MAX, &ratio, err) < 0
         || dn_json_need_real (json, "noise", NOISE_MIN, NOISE_MAX, &run->noise, err) < 0
-        || dn_json_need_reals (
-               json, "at", -FEATURE_MAX, FEATURE_MAX, at, DN_N_AXIS_FEATURES, err)
+        || dn_json_need_reals (json,
+                               "at",
+                               -FEATURE_MAX,
+                               FEATURE_MAX,
+                               at,
+                               reading->shares ? DN_N_AXIS_FEATURES
+                                               : DN_AXIS_DEVICE_SHARE,
+                               err)
                < 0)
         return -1;
     own = ratio;
@@ -243,8 +262,7 @@ static int read_users (struct reading *reading,
 
 /* All but the runs. */
 static int read_head (struct json_object *json,
-                      int format,
-                      struct dn_history *history,
+                      struct reading *reading,
                       struct dn_err *err)
 {
     static const char *const keys[] = {"noise",
@@ -256,6 +274,7 @@ static int read_head (struct json_object *json,
                                        "law",
                                        "users",
                                        "alone",
+                                       "common",
                                        NULL};
     static const char *const old_keys[] = {"noise",
                                            "spread",
@@ -266,7 +285,8 @@ static int read_head (struct json_object *json,
                                            "law",
                                            "applications",
                                            NULL};
-    bool is_old = format == DN_HISTORY_FORMAT_OLD;
+    bool is_old = reading->format == DN_HISTORY_FORMAT_OLD;
+    struct dn_history *history = reading->history;
     struct dn_likeness *likeness = &history->likeness;
 
     if (dn_json_read_keys (json, is_old ? old_keys : keys, err) < 0
@@ -278,11 +298,15 @@ static int read_head (struct json_object *json,
         || dn_json_need_real (json, "device", 0, SPREAD_MAX, &history->device, err) < 0
         || dn_json_need_real (json, "level", LEVEL_MIN, LEVEL_MAX, &history->level, err)
                < 0
-        || read_lengths (json, likeness, err) < 0)
+        || read_lengths (json, likeness, &reading->shares, err) < 0)
         return -1;
     history->alone = likeness->spread;
     if (!is_old
         && dn_json_need_real (json, "alone", 0, SPREAD_MAX, &history->alone, err) < 0)
+        return -1;
+    if (dn_json_member (json, "common")
+        && dn_json_need_real (json, "common", 0, SPREAD_MAX, &likeness->common, err)
+               < 0)
         return -1;
     return read_law (json, history, err);
 }
@@ -295,7 +319,7 @@ static int read_history (struct json_object *json,
     struct json_object *runs =
         dn_json_need_object (json, is_old ? "applications" : "users", err);
 
-    if (!runs || read_head (json, reading->format, reading->history, err) < 0)
+    if (!runs || read_head (json, reading, err) < 0)
         return -1;
     if ((is_old ? read_applications (reading, runs, err)
                 : read_users (reading, runs, err))
@@ -438,6 +462,7 @@ struct json_object *dn_history_write (const struct dn_history *history)
     struct json_object *object;
 
     json_object_object_add (json, "noise", real_of (likeness->noise));
+    json_object_object_add (json, "common", real_of (likeness->common));
     json_object_object_add (json, "spread", real_of (likeness->spread));
     json_object_object_add (json, "alone", real_of (history->alone));
     object = dn_json_put_object (json, "lengths");

@@ -1,6 +1,6 @@
 /* site_ablation.c - what each part of a site's fit earns
  *
- * usage: site_ablation HARDWARE-FOLDER RUNS.csv SWEEPS DRAWS
+ * usage: site_ablation HARDWARE-FOLDER FAMILIES.csv SWEEPS DRAWS RUNS.csv...
  *
  * Every source of the table with several models is once a site that was not learned
  * from: constants and the parts' spreads are those of the other sources. Of every model
@@ -334,14 +334,20 @@ int main (int argc, char *argv[])
 {
     static struct ablation ablation = {.random = 88172645463325252u};
 
-    if (argc != 5)
-        bench_die ("usage", "site_ablation HARDWARE-FOLDER RUNS.csv SWEEPS DRAWS");
+    if (argc < 6)
+        bench_die ("usage",
+                   "site_ablation HARDWARE-FOLDER FAMILIES.csv SWEEPS DRAWS "
+                   "RUNS.csv...");
     ablation.draws = (int) strtol (argv[4], NULL, 10);
     ablation.pairs = calloc (PAIRS_MAX, sizeof (*ablation.pairs));
     if (!ablation.pairs)
         bench_die ("models", "out of memory");
-    bench_sources_read (
-        &ablation.sources, argv[1], argv[2], (int) strtol (argv[3], NULL, 10));
+    bench_sources_read (&ablation.sources,
+                        argv[1],
+                        argv[2],
+                        argv + 5,
+                        argc - 5,
+                        (int) strtol (argv[3], NULL, 10));
     for (int s = 0; s < ablation.sources.n; s++)
         if (ablation.sources.sources[s].n_models > 1)
             judge_source (&ablation, &ablation.sources.sources[s]);

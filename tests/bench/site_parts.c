@@ -31,6 +31,12 @@ static const struct group {
     {2, 1, {DN_FEATURE_SAMPLE_FLOPS}},
     {2, 0, {0}}, /* another device */
     {2, 0, {0}}, /* another precision */
+    {1,
+     4,
+     {DN_FEATURE_DEVICE_SHARE,
+      DN_FEATURE_HOST_SHARE,
+      DN_FEATURE_INPUT_SHARE,
+      DN_FEATURE_COMMUNICATION_SHARE}},
     /* End of the history's */
     {0.6,
      10,
@@ -63,6 +69,7 @@ static const struct group {
 
 #define AT_OTHER_DEVICE    3
 #define AT_OTHER_PRECISION 4
+#define AT_SHARES          5
 
 /* What two runs have in common: squares of distances, factors of the linear parts. */
 struct bench_pair {
@@ -214,6 +221,10 @@ struct dn_likeness bench_likeness (const struct bench_way *way)
                                             [DN_AXIS_GPUS] = 1,
                                             [DN_AXIS_NODES] = 1,
                                             [DN_AXIS_SAMPLE_FLOPS] = 2,
+                                            [DN_AXIS_DEVICE_SHARE] = AT_SHARES,
+                                            [DN_AXIS_HOST_SHARE] = AT_SHARES,
+                                            [DN_AXIS_INPUT_SHARE] = AT_SHARES,
+                                            [DN_AXIS_COMMUNICATION_SHARE] = AT_SHARES,
                                             [DN_AXIS_DEVICE] = AT_OTHER_DEVICE,
                                             [DN_AXIS_PRECISION] = AT_OTHER_PRECISION};
     struct dn_likeness likeness = {.spread = exp (way->parameters[PART_HISTORY]),
@@ -292,7 +303,7 @@ static double loss (const struct evidence *evidence, const struct bench_way *way
         double m[SAMPLE_RUNS * (SAMPLE_RUNS + 1) / 2];
         double x[SAMPLE_RUNS];
 
-        if (strcmp (sample->source, evidence->without) == 0)
+        if (strcmp (sample->family, evidence->without) == 0)
             continue;
         for (int i = 0; i < sample->n; i++)
             x[i] = sample->points[i]->error;
@@ -521,7 +532,7 @@ static void find_law (const struct evidence *evidence,
 
     /* A quarter of the samples: each run takes a fit of its own. */
     for (int s = 0; s < evidence->n; s += 4)
-        if (strcmp (evidence->samples[s].source, evidence->without) != 0)
+        if (strcmp (evidence->samples[s].family, evidence->without) != 0)
             n += add_scores (&evidence->samples[s], way, application, scores + n);
     qsort (scores, (size_t) n, sizeof (*scores), bench_compare);
     law->n = (int) DN_N_ELEMENTS (levels);

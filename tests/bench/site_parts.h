@@ -37,8 +37,8 @@ enum bench_part {
 
 /* Groups of axes that have one length: those of the history, then of the smooth part.
  */
-#define N_HISTORY_LENGTHS 5
-#define N_LENGTHS         14
+#define N_HISTORY_LENGTHS 6
+#define N_LENGTHS         15
 
 /* Parameters: logarithms of the parts' spreads, of the noise's, and of lengths. */
 #define AT_NOISE     N_PARTS
@@ -77,7 +77,7 @@ void bench_point_set (const struct bench_run *run,
 
 struct bench_sample {
     int n;
-    const char *source;
+    const char *family; /* of the source */
     const struct bench_point *points[SAMPLE_RUNS];
     struct bench_pair *pairs; /* owned by the caller; bench_sample_set () */
 };
@@ -86,7 +86,7 @@ struct bench_sample {
 void bench_sample_set (struct bench_sample *sample);
 
 /* The most probable parameters of the parts in 'way', and the laws of errors, by the
- * samples that are not of the source 'without'.
+ * samples that are not of the family 'without'.
  */
 void bench_way_fit (const struct bench_sample *samples,
                     int n_samples,

@@ -36,18 +36,25 @@ static int find_name (const char *const names[], int n, const char *name)
     return at;
 }
 
+bool bench_source_has (const struct bench_source *source, const struct bench_run *run)
+{
+    return source->table == run->table && strcmp (source->name, run->source) == 0;
+}
+
 static struct bench_source *find_source (struct bench_sources *sources,
-                                         const char *name)
+                                         const struct bench_run *run)
 {
     struct bench_source *source;
 
     for (int i = 0; i < sources->n; i++)
-        if (strcmp (sources->sources[i].name, name) == 0)
+        if (bench_source_has (&sources->sources[i], run))
             return &sources->sources[i];
     if (sources->n == BENCH_SOURCES_MAX)
         bench_die ("sources", "too many");
     source = &sources->sources[sources->n++];
-    source->name = name;
+    source->name = run->source;
+    source->table = run->table;
+    source->family = run->family;
     return source;
 }
 
@@ -55,7 +62,7 @@ static void list_sources (struct bench_sources *sources)
 {
     for (int i = 0; i < sources->set.n_runs; i++) {
         const struct bench_run *run = &sources->set.runs[i];
-        struct bench_source *source = find_source (sources, run->source);
+        struct bench_source *source = find_source (sources, run);
         int at = find_name (source->models, source->n_models, run->model);
 
         if (at == BENCH_MODELS_MAX)
@@ -66,18 +73,22 @@ static void list_sources (struct bench_sources *sources)
     }
 }
 
-static void fit_source (struct bench_set *set, int sweeps, struct bench_source *source)
+static void fit_source (struct bench_sources *sources,
+                        int sweeps,
+                        struct bench_source *source)
 {
+    struct bench_set *set = &sources->set;
+
     source->points = calloc ((size_t) source->n, sizeof (*source->points));
     if (!source->points)
         bench_die (source->name, "out of memory");
     for (int i = 0; i < set->n_runs; i++)
-        set->runs[i].left_out = strcmp (set->runs[i].source, source->name) == 0;
+        set->runs[i].left_out = strcmp (set->runs[i].family, source->family) == 0;
     source->constants = dn_constants_default;
     bench_fit (set, sweeps, &source->constants);
     source->n = 0;
     for (int i = 0; i < set->n_runs; i++)
-        if (set->runs[i].left_out)
+        if (bench_source_has (source, &set->runs[i]))
             bench_point_set (
                 &set->runs[i], &source->constants, &source->points[source->n++]);
 }
@@ -91,7 +102,7 @@ static void draw_sample (const struct bench_source *source,
     if (!order)
         bench_die (source->name, "out of memory");
     bench_shuffle (random, source->n, order);
-    sample->source = source->name;
+    sample->family = source->family;
     sample->n = source->n < SAMPLE_RUNS ? source->n : SAMPLE_RUNS;
     for (int i = 0; i < sample->n; i++)
         sample->points[i] = &source->points[order[i]];
@@ -101,14 +112,20 @@ static void draw_sample (const struct bench_source *source,
 
 void bench_sources_read (struct bench_sources *sources,
                          const char *hardware,
-                         const char *runs,
+                         const char *families,
+                         char *const tables[],
+                         int n_tables,
                          int sweeps)
 {
     uint64_t random = 88172645463325252u;
 
     memset (sources, 0, sizeof (*sources));
     bench_read_catalogue (hardware, &sources->set.catalogue);
-    bench_read_table (runs, bench_add_run, &sources->set);
+    bench_read_table (families, dn_families_add, &sources->set.families);
+    for (int t = 0; t < n_tables; t++) {
+        sources->set.table = t;
+        bench_read_table (tables[t], bench_add_run, &sources->set);
+    }
     bench_weigh (&sources->set);
     list_sources (sources);
     sources->samples = calloc ((size_t) sources->n * SAMPLES_OF_A_SOURCE + 1,
@@ -116,7 +133,7 @@ void bench_sources_read (struct bench_sources *sources,
     if (!sources->samples)
         bench_die ("samples", "out of memory");
     for (int s = 0; s < sources->n; s++) {
-        fit_source (&sources->set, sweeps, &sources->sources[s]);
+        fit_source (sources, sweeps, &sources->sources[s]);
         for (int k = 0; k < SAMPLES_OF_A_SOURCE; k++)
             draw_sample (
                 &sources->sources[s], &random, &sources->samples[sources->n_samples++]);
@@ -128,5 +145,5 @@ void bench_sources_fit (const struct bench_sources *sources,
                         struct bench_way *way)
 {
     bench_way_fit (
-        sources->samples, sources->n_samples, without ? without->name : "", way);
+        sources->samples, sources->n_samples, without ? without->family : "", way);
 }

@@ -142,6 +142,7 @@ int bench_add_run (const struct dn_row *row, void *context, struct dn_err *err)
     snprintf (run->model, sizeof (run->model), "%s", dn_row_get (row, "group"));
     snprintf (run->source, sizeof (run->source), "%s", dn_row_get (row, "source"));
     name_families (set, run);
+    run->table = set->table;
     run->fitted = quality && quality[0] != 'C';
     if (!run->device || run->step_s <= 0)
         return 0;

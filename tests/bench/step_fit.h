@@ -20,6 +20,7 @@ struct bench_run {
     char kind[DN_NAME_MAX];   /* of the model: it is like others */
     int place;                /* of the family, from 0 */
     double step_s;
+    int table; /* that it is of */
     double weight;
     bool several;
     bool fitted;   /* quality A or B, and not one of too many alike */
@@ -38,6 +39,7 @@ struct bench_set {
     struct bench_run *runs;
     int n_runs;
     int size;
+    int table;                   /* that is read */
     const char *constants;       /* to fit, NULL for all */
     struct bench_slopes *slopes; /* made by the first fit */
 };

@@ -527,6 +527,39 @@ static void one_application_moves_no_other (void **state)
     scene_free (site);
 }
 
+/* Half of the applications take 1.5 times the time predicted, the others two thirds. */
+static void applications_that_disagree_move_no_other (void **state)
+{
+    struct dn_site *site = scene_site ("");
+    struct dn_site_fit *fit = dn_site_fit_new (&dn_constants_default, NULL);
+    struct dn_site_run other = site_run_of (site, "v100_16gb", specs[6]);
+    double expected = site_run_truth (&dn_constants_default, &other, 1);
+    double bound = dn_range_at (site_run_refined (NULL, &other).step_s, 0.95);
+    struct dn_tuning *tuning;
+    struct dn_err err = {0};
+
+    (void) state;
+    for (int i = 0; i < 24; i++) {
+        static const int which[] = {0, 2, 4, 5};
+
+        add_run (fit,
+                 site,
+                 &dn_constants_default,
+                 same,
+                 which[i % 4],
+                 i % 2 == 0 ? 1.5 : 1 / 1.5);
+    }
+    tuning = dn_site_fit_solve (fit, &err);
+    assert_non_null (tuning);
+    assert_near (tuned (tuning, &other), expected);
+    assert_true (dn_range_at (site_run_refined (tuning, &other).step_s, 0.95)
+                 >= bound * 0.9999);
+    dn_graph_free (&other.graph);
+    dn_tuning_free (tuning);
+    dn_site_fit_free (fit);
+    scene_free (site);
+}
+
 /* An application that a site has run on a device, and one that it has not. */
 static void what_is_near_the_history_is_known_better (void **state)
 {
@@ -663,6 +696,10 @@ static void hostile_histories_are_refused (void **state)
         {"\"spread\": 0.3", "\"spread\": 1e400", ""},
         {"\"shared\": 0.1", "\"shared\": 9", "history: shared"},
         {"\"device\": 0.2", "\"device\": -1", "history: device"},
+        {"\"shared\": 0.1", "\"shared\": 0.1, \"common\": -1", "history: common"},
+        {"\"batch\": 3",
+         "\"batch\": 3, \"device_share\": 1",
+         "history: lengths: host_share: missing"},
         {"\"batch\": 3", "\"batch\": 0", "history: lengths: batch"},
         {"\"batch\": 3", "\"patch\": 3", "history: lengths: 'patch'"},
         {"\"batch\": 3, ", "", "history: lengths: batch: missing"},
@@ -770,6 +807,48 @@ static void an_older_history_is_of_an_unknown_user (void **state)
     dn_graph_free (&run.graph);
     dn_tuning_free (tuning);
     scene_free (site);
+}
+
+/* Axes and the common part, which files of earlier versions lack. */
+static void shares_and_a_common_part_may_be_missing (void **state)
+{
+    char *old = history_text ("\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0");
+    struct dn_tuning *tuning = read_text (old);
+    struct json_object *document = dn_tuning_write (tuning);
+    struct dn_tuning *again =
+        read_text (json_object_to_json_string_ext (document, JSON_C_TO_STRING_PLAIN));
+
+    (void) state;
+    assert_near (tuning->history->likeness.common, 0);
+    assert_near (again->history->likeness.lengths[DN_AXIS_HOST_SHARE],
+                 tuning->history->likeness.lengths[DN_AXIS_HOST_SHARE]);
+    assert_true (tuning->history->likeness.lengths[DN_AXIS_HOST_SHARE] > 1e3);
+    json_object_put (document);
+    dn_tuning_free (tuning);
+    dn_tuning_free (again);
+    free (old);
+}
+
+/* What all runs of an application have in common holds however far they are apart. */
+static void what_is_common_holds_far_away (void **state)
+{
+    char *near = history_text ("\"noise\": 0.05", "\"noise\": 0.05");
+    char *common = history_text ("\"noise\": 0.05", "\"noise\": 0.05, \"common\": 0.3");
+    struct dn_tuning *without = read_text (near);
+    struct dn_tuning *with = read_text (common);
+    struct dn_trace a = {.device = "d", .precision = "fp16"};
+    struct dn_trace b = {.device = "d", .precision = "fp16", .at = {1e5}};
+    double spread = without->history->likeness.spread;
+
+    (void) state;
+    assert_near (dn_likeness_of (&without->history->likeness, &a, &a), spread * spread);
+    assert_near (dn_likeness_of (&without->history->likeness, &a, &b), 0);
+    assert_near (dn_likeness_of (&with->history->likeness, &a, &a), spread * spread);
+    assert_near (dn_likeness_of (&with->history->likeness, &a, &b), 0.3 * 0.3);
+    dn_tuning_free (without);
+    dn_tuning_free (with);
+    free (near);
+    free (common);
 }
 
 /* What a file says that is read is never a prediction that is no number. */
@@ -897,6 +976,8 @@ int main (void)
         TEST ("bounds of other applications are never narrower",
               bounds_of_other_applications_are_never_narrower),
         TEST ("one application moves no other", one_application_moves_no_other),
+        TEST ("applications that disagree move no other",
+              applications_that_disagree_move_no_other),
         TEST ("every constant can be found and set",
               every_constant_can_be_found_and_set),
         TEST ("the bounds of constants are safe", the_bounds_of_constants_are_safe),
@@ -919,6 +1000,10 @@ int main (void)
         TEST ("a long history is refused", a_long_history_is_refused),
         TEST ("an older history is that of an unknown user",
               an_older_history_is_of_an_unknown_user),
+        TEST ("a history without shares and a common part is read",
+              shares_and_a_common_part_may_be_missing),
+        TEST ("what is common to an application holds far away",
+              what_is_common_holds_far_away),
         TEST ("a wild history is safe", a_wild_history_is_safe),
         TEST ("a damaged history is safe", a_damaged_history_is_safe),
     };
