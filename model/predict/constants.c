@@ -140,7 +140,7 @@ const struct dn_constants dn_constants_default = {
      */
     .net_rdma = 0.9,
     .net_sockets = 0.7,
-    .overlap = 0.341,   /* joint fit */
+    .overlap = 0.341,    /* joint fit */
     .straggler = 0.0239, /* joint fit, of log2 (n): the same for 8 GPUs */
     /* msr-fiddle/synergy, V100: ResNet-18 265-300 images/s and core on 3 cores, AlexNet
      * and M5 284; their plateaus are 1,707 images and 1,280 clips of a second per
@@ -204,13 +204,13 @@ const struct dn_constants dn_constants_default = {
      * network and board. The host's time is too high for these runs, and a small
      * power_half makes up for it; power_steep is an estimate by hand.
      */
-    .power_floor = 0.1378,
-    .power_pin = 5.154e-11,
-    .power_traffic = 1.007,
-    .power_work = 0.2828,
-    .power_old = 0.5575,
-    .power_regulated = 0.9446,
-    .power_half = 0.2381,
+    .power_floor = 0.138,
+    .power_pin = 5.048e-11,
+    .power_traffic = 0.9832,
+    .power_work = 0.24,
+    .power_old = 0.5925,
+    .power_regulated = 0.9492,
+    .power_half = 0.3266,
     .power_steep = 2,
     /* the same, epoch times at 316 limits relative to the board's own; a third power of
      * the clock at first, then linear once the voltage is at its minimum
@@ -311,6 +311,22 @@ const struct dn_constant_field dn_constant_fields[DN_CONSTANT_FIELDS] = {
     FIELD (ngc_grouped, "", "stack=ngc: factor on eff_grouped", 0.1, 40, 0),
     FIELD (ngc_launch, "", "stack=ngc: factor on launch_s", 0.03, 5, 0),
     FIELD (ngc_step, "", "stack=ngc: factor on step_s", 0.01, 10, 0),
+    FIELD (
+        tuned_spread,
+        "",
+        "how tuned code is that spreads a copy of the weights over GPUs, 1: stack=ngc",
+        0.01,
+        1,
+        0),
+    FIELD (tuned_layout, "", "the same of layout=nhwc", 0.01, 1, 0),
+    FIELD (tuned_modern, "", "the same of software of 2023 and later", 0.01, 1, 0),
+    FIELD (graph_launch,
+           "",
+           "frameworks that compile graphs: factor on launch_s and step_s",
+           0.05,
+           2,
+           0),
+    FIELD (host_new, "", "hosts of Ampere and later: the same", 0.1, 2, 0),
     FIELD (captured_s,
            "s",
            "kernels that compiled code or a graph launches: host and device time",

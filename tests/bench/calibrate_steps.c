@@ -27,7 +27,7 @@
 struct scores {
     struct dn_score all;
     struct dn_score votes; /* by family of source and of model */
-    double *ratios; /* measured / predicted */
+    double *ratios;        /* measured / predicted */
     size_t n_ratios;
 };
 
@@ -201,8 +201,7 @@ static void cross_validate (struct bench_set *set,
         bench_fit (set, rounds, &constants);
         add_errors (set, &constants, true, scores);
     }
-    snprintf (
-        title, sizeof (title), "%s left out", only[0] != '\0' ? only : column);
+    snprintf (title, sizeof (title), "%s left out", only[0] != '\0' ? only : column);
     print_votes (&scores[BOTH].votes);
     print_scores (title, scores);
 }
