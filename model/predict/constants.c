@@ -13,17 +13,17 @@
 
 const struct dn_constants dn_constants_default = {
     /* joint fit */
-    .eff_linear_fp32 = 0.9773,
-    .eff_conv_fp32 = 1.601,
-    .eff_linear_tensor = 0.6052,
-    .eff_conv_tensor = 0.5098,
-    .eff_tf32 = 1.137,
-    .eff_grouped = 0.02864,
-    .eff_memory = 0.7057,
-    .eff_light = 0.7331,
-    .tile = 0.7255,
-    .kernel_s = 1.007e-05,
-    .launch_s = 5.71e-05,
+    .eff_linear_fp32 = 0.9401,
+    .eff_conv_fp32 = 1.542,
+    .eff_linear_tensor = 0.5838,
+    .eff_conv_tensor = 0.4878,
+    .eff_tf32 = 1.133,
+    .eff_grouped = 0.02857,
+    .eff_memory = 0.6886,
+    .eff_light = 0.7037,
+    .tile = 0.7406,
+    .kernel_s = 1.023e-05,
+    .launch_s = 5.991e-05,
     /* Runs of litgpt with and without bitsandbytes' NF4 on one A100 (LLaMA 2 with 7 and
      * 13 billion parameters) differ by 79 to 86 and by 191 ms: two passes that read 4
      * bits and write 16 of each weight take as long at .22 to .27 of the bandwidth. On
@@ -44,19 +44,19 @@ const struct dn_constants dn_constants_default = {
     .recurrence_backward = 1.85,
     .recurrence_small_s = 0.9e-06,
     .recurrence_feature_s = 4.5e-09,
-    .step_s = 0.003196,
-    .optimizer = 1.94,
-    .optimizer_launches = 3.24,
-    .ngc_tensor = 1.228,
-    .ngc_memory = 1.176,
-    .ngc_grouped = 2.143,
-    .ngc_launch = 0.6196,
-    .ngc_step = 0.3007,
-    .tuned_spread = 0.506,
+    .step_s = 0.003359,
+    .optimizer = 1.943,
+    .optimizer_launches = 3.49,
+    .ngc_tensor = 1.221,
+    .ngc_memory = 1.161,
+    .ngc_grouped = 2.118,
+    .ngc_launch = 0.6147,
+    .ngc_step = 0.2971,
+    .tuned_spread = 0.4914,
     .tuned_layout = 0.5,
     .tuned_modern = 0.5,
-    .graph_launch = 0.4663,
-    .host_new = 0.8508,
+    .graph_launch = 0.455,
+    .host_new = 0.8506,
     /* Of the 312 TFLOP/s of A100. FlashAttention-2 reaches 50 to 73 % of them forward
      * and backward, and up to 63 % backward; FlashAttention and the memory-efficient
      * kernel of xFormers 25 to 40 % (Dao, arXiv 2307.08691, abstract, 2.3.1, 4.1):
@@ -131,17 +131,17 @@ const struct dn_constants dn_constants_default = {
     /* joint fit; node_bw is at its upper bound, an adapter of 200 Gb/s per GPU: no row
      * shows nodes with NVLink limited by less
      */
-    .pcie_eff = 0.5323,
-    .pcie_start_s = 5.086e-05,
+    .pcie_eff = 0.5296,
+    .pcie_start_s = 5.079e-05,
     .node_bw = 1.2e+10,
-    .node_bw_pcie = 1.728e+09,
+    .node_bw_pcie = 1.651e+09,
     /* Estimates by hand: headers and starts of messages; copies between the network's
      * buffers and memory.
      */
     .net_rdma = 0.9,
     .net_sockets = 0.7,
-    .overlap = 0.341,    /* joint fit */
-    .straggler = 0.0239, /* joint fit, of log2 (n): the same for 8 GPUs */
+    .overlap = 0.3498,    /* joint fit */
+    .straggler = 0.02576, /* joint fit, of log2 (n): the same for 8 GPUs */
     /* msr-fiddle/synergy, V100: ResNet-18 265-300 images/s and core on 3 cores, AlexNet
      * and M5 284; their plateaus are 1,707 images and 1,280 clips of a second per
      * second. zhengxiawu/pytorch-cls, Xeon E5-2698 v4: a compiled loader (DALI) 164
@@ -204,13 +204,13 @@ const struct dn_constants dn_constants_default = {
      * network and board. The host's time is too high for these runs, and a small
      * power_half makes up for it; power_steep is an estimate by hand.
      */
-    .power_floor = 0.138,
-    .power_pin = 5.048e-11,
-    .power_traffic = 0.9832,
-    .power_work = 0.24,
-    .power_old = 0.5925,
-    .power_regulated = 0.9492,
-    .power_half = 0.3266,
+    .power_floor = 0.1379,
+    .power_pin = 5.076e-11,
+    .power_traffic = 0.9841,
+    .power_work = 0.243,
+    .power_old = 0.5936,
+    .power_regulated = 0.9498,
+    .power_half = 0.3205,
     .power_steep = 2,
     /* the same, epoch times at 316 limits relative to the board's own; a third power of
      * the clock at first, then linear once the voltage is at its minimum

@@ -85,11 +85,12 @@ static const struct knob knobs[] = {
 
 #define N_KNOBS ((int) DN_N_ELEMENTS (knobs))
 
-/* Scale of the Laplace distribution of a vote, and the standard deviation of the effect
- * of a family of sources.
+/* Scale of the Laplace distribution of a vote, and the standard deviations of the
+ * effect of a family of sources and of the mean of all effects.
  */
 #define SCALE  0.3
 #define FAMILY 0.35
+#define MEAN   0.01
 
 #define FAMILIES_MAX 64
 #define N_UNKNOWNS   (N_KNOBS + FAMILIES_MAX)
@@ -284,15 +285,40 @@ static double weight_of (const struct bench_run *run, double rest)
     return run->weight / (SCALE * fmax (fabs (rest), least));
 }
 
+/* Mark the families of the runs that are used. Return their number. */
+static int mark_families (const struct bench_set *set, bool used[FAMILIES_MAX])
+{
+    int n = 0;
+
+    memset (used, 0, FAMILIES_MAX * sizeof (*used));
+    for (int i = 0; i < set->n_runs; i++) {
+        if (is_used (&set->runs[i]) && !used[set->runs[i].place])
+            n++;
+        used[set->runs[i].place] |= is_used (&set->runs[i]);
+    }
+    return n;
+}
+
+/* The weight of the square of the sum of n effects. */
+static double weight_of_sum (int n)
+{
+    return n > 0 ? 1 / (MEAN * MEAN * n * n) : 0;
+}
+
 /* The effects of the families that are best for these errors of the runs. */
 static void find_effects (const struct bench_set *set,
                           const double *errors,
                           double effects[FAMILIES_MAX])
 {
+    bool used[FAMILIES_MAX];
+    double of_sum = weight_of_sum (mark_families (set, used));
+
     memset (effects, 0, FAMILIES_MAX * sizeof (*effects));
     for (int turn = 0; turn < 20; turn++) {
         double weights[FAMILIES_MAX] = {0};
         double sums[FAMILIES_MAX] = {0};
+        double sum = 0;
+        double slack = 0;
 
         for (int i = 0; i < set->n_runs; i++) {
             const struct bench_run *run = &set->runs[i];
@@ -304,8 +330,14 @@ static void find_effects (const struct bench_set *set,
             weights[run->place] += weight;
             sums[run->place] += weight * errors[i];
         }
+        for (int f = 0; f < FAMILIES_MAX; f++) {
+            weights[f] += 1 / (FAMILY * FAMILY);
+            sum += used[f] ? sums[f] / weights[f] : 0;
+            slack += used[f] ? 1 / weights[f] : 0;
+        }
+        sum /= 1 + of_sum * slack;
         for (int f = 0; f < FAMILIES_MAX; f++)
-            effects[f] = sums[f] / (weights[f] + 1 / (FAMILY * FAMILY));
+            effects[f] = used[f] ? (sums[f] - of_sum * sum) / weights[f] : 0;
     }
 }
 
@@ -313,10 +345,16 @@ static double prior_loss (const struct bench_set *set,
                           const struct dn_constants *constants,
                           const double effects[FAMILIES_MAX])
 {
+    bool used[FAMILIES_MAX];
+    double of_sum = weight_of_sum (mark_families (set, used));
+    double all = 0;
     double sum = 0;
 
-    for (int f = 0; f < FAMILIES_MAX; f++)
+    for (int f = 0; f < FAMILIES_MAX; f++) {
         sum += effects[f] * effects[f] / (2 * FAMILY * FAMILY);
+        all += effects[f];
+    }
+    sum += of_sum * all * all / 2;
     for (int k = 0; k < N_KNOBS; k++) {
         double from = log (value_of (constants, &knobs[k]) / knobs[k].prior);
 
@@ -418,6 +456,13 @@ static void add_priors (const struct bench_set *set,
                         double *a,
                         double *b)
 {
+    bool used[FAMILIES_MAX];
+    double of_sum = weight_of_sum (mark_families (set, used));
+
+    for (int f = 0; f < FAMILIES_MAX; f++)
+        for (int g = 0; g <= f; g++)
+            if (used[f] && used[g])
+                a[(N_KNOBS + f) * (N_KNOBS + f + 1) / 2 + N_KNOBS + g] += of_sum;
     for (int k = 0; k < N_UNKNOWNS; k++) {
         double spread = k < N_KNOBS ? knobs[k].spread : FAMILY;
         double weight = 1 / (spread * spread);

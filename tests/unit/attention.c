@@ -330,7 +330,7 @@ static void selective_checkpointing_repeats_separate_kernels (void **state)
 
 static void old_flash_is_slower (void **state)
 {
-    static const char text[] = "model=llama_7b,batch=4,precision=bf16,seq_len=8192";
+    static const char text[] = "model=llama_7b,batch=2,precision=bf16,seq_len=16384";
     char old[128];
 
     (void) state;

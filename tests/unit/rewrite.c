@@ -92,6 +92,8 @@ static void a_larger_minimum_per_node_is_the_users_own (void **state)
     struct dn_advice *advice;
 
     (void) state;
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp32,optimizer=momentum,"
+                  "epochs=20,dataset=imagenet";
     job.pn_min_cpus = 90;
     advice = scene_advise ("Mode=enforce", &job);
     assert_null (find_edit (advice, DN_FIELD_PN_MIN_CPUS, NULL));

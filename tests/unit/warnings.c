@@ -505,13 +505,13 @@ static void without_a_word_about_the_input_cpus_are_kept (void **state)
         const char *comment;
         bool lowers;
     } cases[] = {
-        {"dnnest:model=transformer,batch=8,precision=fp16", false},
-        {"dnnest:model=resnet50,batch=128,precision=fp16", false},
-        {"dnnest:model=resnet50,batch=128,precision=fp16,decode=jpeg", true},
-        {"dnnest:model=resnet50,batch=128,precision=fp16,dataset=imagenet", true},
-        {"dnnest:model=resnet50,batch=128,precision=fp16,workers=4", true},
-        {"dnnest:model=resnet50,batch=128,precision=fp16,input=synthetic", true},
-        {"dnnest:model=resnet50,batch=128,precision=fp16,sample_bytes=110k", true},
+        {"dnnest:model=transformer,batch=8,precision=fp32", false},
+        {"dnnest:model=resnet50,batch=128,precision=fp32", false},
+        {"dnnest:model=resnet50,batch=128,precision=fp32,decode=jpeg", true},
+        {"dnnest:model=resnet50,batch=128,precision=fp32,dataset=imagenet", true},
+        {"dnnest:model=resnet50,batch=128,precision=fp32,workers=4", true},
+        {"dnnest:model=resnet50,batch=128,precision=fp32,input=synthetic", true},
+        {"dnnest:model=resnet50,batch=128,precision=fp32,sample_bytes=110k", true},
     };
 
     (void) state;
