@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "graph/tune.h"
+#include "graph/tune_words.h"
 
 #include <stdlib.h>
 #include <string.h>
