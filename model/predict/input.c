@@ -103,7 +103,8 @@ static double arrays_per_core (const struct dn_setup *c)
     bool each =
         !dn_has_habit (c, DN_HABIT_FAST_LOADER)
         && (convolution_dims (c->graph) > 0 || dn_graph_has (c->graph, DN_OP_ATTENTION)
-            || dn_graph_has (c->graph, DN_OP_SOFTMAX) || dn_graph_has (c->graph, DN_OP_RNN));
+            || dn_graph_has (c->graph, DN_OP_SOFTMAX)
+            || dn_graph_has (c->graph, DN_OP_RNN));
 
     return 1
            / (fmax (c->graph->input_bytes, 1) / k->core_bytes

@@ -32,6 +32,7 @@ static const struct dn_names *const tables[] = {
     &dn_layer_kind_names,
     &dn_link_names,
     &dn_memory_class_names,
+    &dn_memory_kind_names,
     &dn_metric_names,
     &dn_mode_names,
     &dn_op_kind_names,

@@ -135,7 +135,7 @@ static void nothing_is_ever_raised (void **state)
     assert_reason (advice, "above the requested limit");
     assert_reason (advice, "time: kept, the bound is");
     assert_reason (advice,
-                   "cpus: kept, -c 4 gives 4 of 88 that the input pipeline needs");
+                   "cpus: kept, -c 4 gives 4 of 84 that the input pipeline needs");
     dn_advice_free (advice);
 }
 
