@@ -499,6 +499,8 @@ static void join_peaks (const struct dn_setup *c,
     if (dn_deadline_passed (c->deadline))
         return;
     activations += transient_bytes (c);
+    if (dn_deadline_passed (c->deadline))
+        return;
     if (keeps_gradients (c))
         activations += memory[DN_MEMORY_GRADIENTS];
     workspace = fmax (fmin (workspace_bytes (c), room - activations), 0);
@@ -600,6 +602,8 @@ void dn_whitebox_memory (const struct dn_setup *c, struct dn_estimate *estimate)
 
     memory[DN_MEMORY_CONTEXT] =
         k->context_bytes + (keeping.convolutions ? k->context_conv : 0);
+    if (dn_deadline_passed (c->deadline))
+        return;
     join_peaks (c, &keeping, parameter_bytes (c, memory), memory);
     for (int i = 0; i <= DN_MEMORY_BUCKETS; i++)
         allocated += memory[i];

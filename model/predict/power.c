@@ -107,12 +107,17 @@ static double work_time (const struct dn_setup *c,
     struct hollow hollow = {0, 0};
     double work = 0;
 
+    *share = 1;
     for (int i = DN_STAGE_FORWARD; i <= DN_STAGE_OPTIMIZER; i++)
         work += estimate->stage_s[i];
-    for (int i = 0; i < c->graph->n_ops; i++)
+    for (int i = 0; i < c->graph->n_ops; i++) {
+        if (dn_time_is_up (c, i))
+            return 0;
         add_hollow (c, &c->graph->ops[i], &hollow);
+    }
     work = fmax (work - hollow.waits * passes, 0);
-    *share = work > 0 ? 1 - fmin (hollow.unfilled * passes / work, 1) : 1;
+    if (work > 0)
+        *share = 1 - fmin (hollow.unfilled * passes / work, 1);
     return fmin (work, estimate->step_s.p50);
 }
 

@@ -7,6 +7,16 @@
 
 #include "predict/setup.h"
 
+/* Operators between two looks at the deadline: some 20 microseconds. */
+#define DN_OPS_PER_LOOK 256
+
+/* Has the time for the decision passed, in a loop over operators that is at 'i'? */
+static inline bool dn_time_is_up (const struct dn_setup *c, int i)
+{
+    return i % DN_OPS_PER_LOOK == DN_OPS_PER_LOOK - 1
+           && dn_deadline_passed (c->deadline);
+}
+
 /* Fill step_s.p50, stage_s and cpus_per_gpu. */
 void dn_whitebox_step (const struct dn_setup *c, struct dn_estimate *estimate);
 

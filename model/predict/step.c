@@ -168,9 +168,6 @@ static void add_operator (const struct dn_setup *c,
     }
 }
 
-/* Operators between two looks at the deadline: some 20 microseconds. */
-#define OPS_PER_LOOK 256
-
 static void find_pass (const struct dn_setup *c,
                        const struct dn_rates *r,
                        struct pass *pass)
@@ -184,7 +181,7 @@ static void find_pass (const struct dn_setup *c,
     for (int i = 0; i < c->graph->n_ops; i++) {
         const struct dn_op *op = &c->graph->ops[i];
 
-        if (i % OPS_PER_LOOK == OPS_PER_LOOK - 1 && dn_deadline_passed (c->deadline))
+        if (dn_time_is_up (c, i))
             return;
         add_operator (c, op->kind == DN_OP_LOSS ? &loss : r, op, &group, &lag, pass);
     }

@@ -143,6 +143,8 @@ static void in_time_a_decision_is_the_same (void **state)
     struct clock clock = clock_that_jumps_at (0);
 
     (void) state;
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp32,optimizer=momentum,"
+                  "epochs=20,dataset=imagenet";
     assert_int_equal (dn_advise (site, &job, NULL, NULL, without, NULL), 0);
     assert_int_equal (dn_advise (site, &job, &clock.deadline, NULL, with, NULL), 0);
     assert_in_range (clock.looks, 12, 40);

@@ -230,7 +230,7 @@ static void build_nerf (struct dn_build *build, const void *row)
  */
 static double table_rows (struct dn_build *build, double tables, double most)
 {
-    double rows = 0;
+    double n_rows = 0;
 
     if (tables > GRIDS_MAX) {
         dn_build_fail (
@@ -241,9 +241,9 @@ static double table_rows (struct dn_build *build, double tables, double most)
         double share = tables > 1 ? i / (tables - 1) : 0;
         double side = ceil (COARSEST * pow (FINEST / COARSEST, share)) + 1;
 
-        rows += 8 * ceil (fmin (most, side * side * side) / 8);
+        n_rows += 8 * ceil (fmin (most, side * side * side) / 8);
     }
-    return rows;
+    return n_rows;
 }
 
 /* A point's cell in each grid: its corners are read and weighed in one kernel. */
