@@ -20,7 +20,7 @@ enum dn_memory_kind {
     DN_MEMORY_KIND_ATTENTION,
     DN_MEMORY_KIND_TUNED, /* NVIDIA's examples, without convolutions */
     DN_MEMORY_KIND_SPLIT, /* networks or their state over devices, or on the host */
-    DN_MEMORY_KIND_OTHER, /* recurrent ones, tables, graphs, networks without a name */
+    DN_MEMORY_KIND_OTHER, /* recurrent ones, tables, graphs */
     DN_N_MEMORY_KINDS
 };
 

@@ -576,10 +576,9 @@ static enum dn_memory_kind memory_kind (const struct dn_setup *c,
                                         const struct keeping *keeping)
 {
     const struct dn_graph *graph = c->graph;
-    bool attention = dn_graph_has (graph, DN_OP_ATTENTION);
+    bool attention =
+        dn_graph_has (graph, DN_OP_ATTENTION) || dn_graph_has (graph, DN_OP_SOFTMAX);
 
-    if (c->spec->model[0] == '\0')
-        return DN_MEMORY_KIND_OTHER;
     if (is_split (c))
         return DN_MEMORY_KIND_SPLIT;
     if (has_loops (graph))

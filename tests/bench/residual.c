@@ -32,9 +32,12 @@ static int add_both (const struct dn_row *row, void *context, struct dn_err *err
 {
     static const struct dn_datasets no_datasets;
     struct bench *bench = context;
+    const char *step = dn_row_get (row, "step_ms");
     int before = bench->set.n_runs;
     int n = bench->training.runs.n;
 
+    if (!step || strtod (step, NULL) <= 0)
+        return 0;
     if (bench_add_run (row, &bench->set, err) < 0
         || dn_runs_add (
                &bench->training.runs, row, &bench->set.catalogue, &no_datasets, err)

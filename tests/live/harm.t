@@ -13,7 +13,7 @@ set -euo pipefail
 live_begin harm job_submit_dnnest
 
 readonly B=(--gres=gpu:a100:1 -c 16 --mem=64G -t 2-0)
-readonly M='dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,epochs=3,dataset=imagenet'
+readonly M='dnnest:model=resnet101,batch=128,precision=fp16,optimizer=momentum,epochs=3,dataset=imagenet'
 
 # --- helpers -------------------------------------------------------------------------
 

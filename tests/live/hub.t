@@ -139,7 +139,7 @@ stays 'a quantized network in bf16' 'cannot run this precision' \
 
 submit "${V100[@]}" --comment="dnnest:model=$NAME,quant=nf4,$LARGE"
 like 'a job that the V100 does not hold is moved away from it' "$said" \
-    'warning: needs about 1[0-9] GiB of GPU memory, v100 has 16; moved to a100'
+    'warning: needs about [12][0-9] GiB of GPU memory, v100 has 16; moved to a100'
 like 'a job that is moved away has the other GPU' "$(shown)" '^gres[:/]+gpu:a100:1 '
 
 submit "${A100[@]}" --comment="dnnest:model=meta-llama/Llama-2-77b-hf,$SMALL"
