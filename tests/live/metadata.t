@@ -70,11 +70,11 @@ submit --comment="dnnest:model=vgg16,$RUN,stem=cifar,image=32" job.sh
 like 'the user is told that VGG has no other stem' "$said" 'key stem= is not read by vgg16'
 kept 'a job of a stem that the network has not is not changed'
 
-submit --comment="dnnest:model=resnet50,$RUN,layout=nhwc" job.sh
+submit --comment="dnnest:model=resnet50,$RUN,checkpointing=full" job.sh
 like 'a key that only the time may depend on does not prevent a decision' "$said" \
     'dnnest: time 5-00:00:00 -> '
 like 'the log says that the prediction does not use it' "$(logged)" \
-    'confidence: lower, the prediction does not use layout='
+    'confidence: lower, the prediction does not use checkpointing='
 
 # --- metadata that are not found -----------------------------------------------------
 
