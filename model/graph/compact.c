@@ -223,6 +223,7 @@ struct bucket {
     double frozen_bytes;
     double saved;
     double masks;
+    double amp_saved;
 };
 
 static void fill (struct bucket *bucket, const struct entry *entry)
@@ -243,6 +244,7 @@ static void fill (struct bucket *bucket, const struct entry *entry)
     bucket->frozen_bytes += n * layer->frozen_bytes;
     bucket->saved += n * layer->saved;
     bucket->masks += n * dn_layer_masks (layer);
+    bucket->amp_saved += n * layer->amp_saved;
 }
 
 static double whole (double number)
@@ -289,6 +291,7 @@ static struct dn_layer make_mean (const struct entry *first,
     layer.frozen_bytes = b->frozen_bytes / b->n;
     layer.saved = b->saved / b->n;
     layer.masks = b->masks / b->n;
+    layer.amp_saved = b->amp_saved / b->n;
     if (is_conv (&layer) || layer.kind == DN_LAYER_LINEAR) {
         shape_product (&layer, b, &owed[layer.kind]);
     } else if (layer.kind == DN_LAYER_OTHER) {
