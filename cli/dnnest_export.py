@@ -125,6 +125,9 @@ KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()
 # What may stand between the products of attention and its softmax.
 AROUND_SOFTMAX = ("elementwise", "copy", "dropout", "activation")
 
+# Kinds of which dnnest knows what they keep in single precision.
+DECIDED = ("layernorm", "groupnorm", "softmax", "attention")
+
 # Functions that reserve memory or return properties, without a kernel.
 FREE = ("empty", "scalar_tensor", "lift", "sym_size", "local_scalar_dense", "set",
         "resize", "is_same_size", "equal", "record_stream", "as_strided")
@@ -737,6 +740,8 @@ class Export:
         self.index = []      # of a raw operator: its place in ops, or None
         self.owed = []       # parameters that the next operator is charged with
         self.unknown = {}
+        self.cast = set()    # tokens that a product with weights has read
+        self.single = self.find_single()
         self.readers = {}    # of a token: the raw operators that read it, no views
         for i, raw in enumerate(small.raws):
             for token in {ref.token for ref in raw.ins} if not raw.view else ():
@@ -791,6 +796,32 @@ class Export:
             and Scale.grows(a.outs[0], b.outs[0]) \
             and math.prod(a.ins[0].shape) == math.prod(a.outs[0].shape) \
             and not any(map(Scale.grows, a.ins[1:], b.ins[1:]))
+
+    def find_single(self):
+        """The tokens of arrays in single precision under torch.amp: of norms and powers,
+        and of what follows them up to the next product."""
+        single = set()
+        for raw in self.small.raws:
+            if raw.kind in ("layernorm", "groupnorm") or raw.name.strip("_") == "pow" \
+                    or (raw.kind in ("elementwise", "activation", "dropout", "copy")
+                        and any(ref.token in single for ref in raw.ins)):
+                single.update(ref.token for ref in raw.outs)
+        return single
+
+    def is_copied_again(self, op, a, b):
+        """Does the product keep one more copy of what it reads? Under torch.amp each does
+        that reads an array in single precision."""
+        token = next(x.token for x, y in zip(a.facts["factors"], b.facts["factors"])
+                     if Scale.grows(x, y))
+        again = token in self.cast and token in self.single and not op.get("frozen")
+        self.cast.add(token)
+        return again
+
+    def is_longer(self, token, i):
+        """Does the raw operator keep that array in single precision under torch.amp?"""
+        raw = self.small.raws[i] if i < len(self.small.raws) else None
+        return raw is not None and (raw.name.strip("_") == "pow" or (
+            token in self.single and raw.kind in ("elementwise", "activation")))
 
     def find_narrow(self):
         """Element-wise operators whose inputs all derive from one array by other such
@@ -981,6 +1012,8 @@ class Export:
             op["name"] = a.where[:NAME_MAX]
         op["saved"] = Scale.number(a.saved, b.saved)
         op["masks"] = Scale.number(a.masks, b.masks)
+        if op["op"] == "linear" and self.is_copied_again(op, a, b):
+            op["amp_saved"] = math.prod(op["in"][0])
         return op
 
     @staticmethod
@@ -1098,6 +1131,8 @@ class Export:
                 op["masks"] += Scale.number(a[2], b[2])
             else:
                 op["saved"] += Scale.number(a[1], b[1])
+                if self.is_longer(a[0], a[4]) and op["op"] not in DECIDED:
+                    op["amp_saved"] = op.get("amp_saved", 0) + Scale.number(a[1], b[1])
 
     def add_rest(self):
         """Add parameters that no operator reads: they take memory, and the optimizer

@@ -31,6 +31,8 @@ struct work {
     struct dn_onnx_fusion fusion;
     int *root;     /* owned; of a value: the one whose memory it shares */
     bool *kept;    /* owned; is the value already kept for the backward pass? */
+    bool *single;  /* owned; is the value in single precision under torch.amp? */
+    bool *read;    /* owned; has a product with weights read the value? */
     bool *counted; /* owned; are its parameters counted? */
     bool *sample;  /* owned; is the value an input of the network? */
     int *maker;    /* owned; of a value: the node that computes it, or -1 */
@@ -262,6 +264,23 @@ static int make_conv (struct making *making)
     return 0;
 }
 
+static bool is_single (const struct work *work, int id)
+{
+    return id >= 0 && work->single[work->root[id]];
+}
+
+/* Under torch.amp each product that reads an array in single precision keeps a copy of
+ * 16 bits.
+ */
+static double copied_again (struct work *work, int id)
+{
+    int root = work->root[id];
+    bool again = work->read[root];
+
+    work->read[root] = true;
+    return again && is_single (work, id) ? elements_of (work, root) : 0;
+}
+
 /* With weights, or of two activations. */
 static int make_product (struct making *making)
 {
@@ -280,6 +299,7 @@ static int make_product (struct making *making)
         layer->out = sample_of (work, making->node->out[0], false);
         layer->first = work->sample[work->root[x]];
         layer->saved = keep (work, x);
+        layer->amp_saved = copied_again (work, x);
         return 0;
     }
     layer->kind = DN_LAYER_MATMUL;
@@ -461,22 +481,48 @@ static bool keeps_output (const char *op)
 /* The backward pass of a product needs both factors, but not the one whose other factor
  * is a constant number. That of a power needs its base.
  */
-static double kept_of_product (const struct making *making)
+static void keep_factors (struct making *making)
 {
+    struct dn_layer *layer = &making->layer;
     struct work *work = making->work;
     bool power = strcmp (dn_onnx_op (making->node), "Pow") == 0;
-    double saved = 0;
 
+    layer->amp_saved = 0;
     for (int i = 0; i < making->node->n_in; i++) {
         int other = making->node->n_in == 2 ? making->node->in[1 - i] : -1;
 
         if (!power && other >= 0 && value_of (work, other)->constant
             && value_of (work, other)->origin < 0)
             continue;
-        if (making->node->in[i] >= 0)
-            saved += keep (work, making->node->in[i]);
+        if (making->node->in[i] >= 0) {
+            double kept = keep (work, making->node->in[i]);
+
+            layer->saved += kept;
+            if (power || is_single (work, making->node->in[i]))
+                layer->amp_saved += kept;
+        }
     }
-    return saved;
+}
+
+/* Under torch.amp norms and powers are computed in single precision, and so is what
+ * follows them up to the next product.
+ */
+static void find_single (struct making *making)
+{
+    struct work *work = making->work;
+    enum dn_layer_kind kind = making->layer.kind;
+    int out = making->node->out[0];
+    int source = making->fused->source;
+
+    if (kind == DN_LAYER_LAYERNORM || kind == DN_LAYER_GROUPNORM
+        || strcmp (dn_onnx_op (making->node), "Pow") == 0)
+        work->single[out] = true;
+    if (kind != DN_LAYER_ACTIVATION && kind != DN_LAYER_ELEMENTWISE
+        && kind != DN_LAYER_DROPOUT && kind != DN_LAYER_COPY)
+        return;
+    for (int i = 0; source < 0 && i < making->node->n_in; i++)
+        work->single[out] = work->single[out] || is_single (work, making->node->in[i]);
+    work->single[out] = work->single[out] || is_single (work, source);
 }
 
 static int make_light (struct making *making)
@@ -494,13 +540,15 @@ static int make_light (struct making *making)
     else if (layer->kind == DN_LAYER_ELEMENTWISE
              && (strcmp (op, "Mul") == 0 || strcmp (op, "Div") == 0
                  || strcmp (op, "Pow") == 0))
-        layer->saved = kept_of_product (making);
+        keep_factors (making);
     else if (in >= 0
              && (layer->kind == DN_LAYER_ACTIVATION || layer->kind == DN_LAYER_POOL
                  || layer->kind == DN_LAYER_BATCHNORM
                  || layer->kind == DN_LAYER_LAYERNORM
                  || layer->kind == DN_LAYER_GROUPNORM))
         layer->saved = keep (work, in);
+    if (layer->kind == DN_LAYER_ACTIVATION && is_single (work, in))
+        layer->amp_saved = layer->saved;
     if (strcmp (op, "MaxPool") == 0)
         layer->masks = 8 * dn_extent_elements (&layer->out);
     layer->more_in += making->fused->more;
@@ -648,6 +696,7 @@ static int add_node (struct work *work, int i)
     name_layer (&making.layer, making.node);
     if (make (&making) < 0)
         return dn_onnx_wrap (making.node, work->err);
+    find_single (&making);
     if (making.layer.kind == DN_LAYER_BATCHNORM) /* not its mean and variance */
         for (int j = 1; j < 3 && j < making.node->n_in; j++)
             charge (&making, making.node->in[j]);
@@ -743,12 +792,14 @@ static int make_room (struct work *work)
 
     work->root = calloc (n, sizeof (*work->root));
     work->kept = calloc (n, sizeof (*work->kept));
+    work->single = calloc (n, sizeof (*work->single));
+    work->read = calloc (n, sizeof (*work->read));
     work->counted = calloc (n, sizeof (*work->counted));
     work->sample = calloc (n, sizeof (*work->sample));
     work->maker = calloc (n, sizeof (*work->maker));
     work->waiting = calloc (n, sizeof (*work->waiting));
-    if (!work->root || !work->kept || !work->counted || !work->sample || !work->maker
-        || !work->waiting)
+    if (!work->root || !work->kept || !work->single || !work->read || !work->counted
+        || !work->sample || !work->maker || !work->waiting)
         return dn_err_set (work->err, DN_E_NOMEM, "out of memory");
     return 0;
 }
@@ -821,6 +872,8 @@ int dn_onnx_layers (const struct dn_onnx *file,
     dn_onnx_fusion_free (&work.fusion);
     free (work.root);
     free (work.kept);
+    free (work.single);
+    free (work.read);
     free (work.counted);
     free (work.sample);
     free (work.maker);

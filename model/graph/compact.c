@@ -18,11 +18,18 @@
 /* Sizes by which layers are compared. */
 #define N_SIZES 5
 
+/* Stretches of a network whose layers are merged apart, up to this difference of sizes.
+ * Where a network waits depends on the order of layers that the host launches late and
+ * those that the device computes long.
+ */
+#define N_STRETCHES   3
+#define STRETCH_ALIKE .3
+
 /* One layer that may be merged with others. */
 struct entry {
     const struct dn_layer *layer;
     int at;                /* its place */
-    double type[8];        /* equal within a bucket */
+    double type[9];        /* equal within a bucket */
     double sizes[N_SIZES]; /* similar within a bucket */
     int bucket;            /* the place of the first layer of its bucket */
 };
@@ -158,7 +165,7 @@ static double frozen_type (const struct dn_layer *layer)
     return (dn_layer_is_frozen (layer) ? 1 : 2) + (layer->frozen_bytes > 0 ? 2 : 0);
 }
 
-static struct entry entry_of (const struct dn_layers *layers, int i)
+static struct entry entry_of (const struct dn_layers *layers, int i, double alike)
 {
     const struct dn_layer *layer = &layers->list[i];
     bool follows = i > 0 && layers->list[i - 1].kind == DN_LAYER_SOFTMAX;
@@ -175,7 +182,9 @@ static struct entry entry_of (const struct dn_layers *layers, int i)
                  /* Operators of blocks are not merged with others. */
                  layers->blocks > 1 && layer->repeat >= layers->blocks ? 1 : 0,
                  usual_groups (layer) > 1 ? 1 : 0,
-                 layer->in[0].rank + 10 * layer->n_in + 100 * layer->out.rank}};
+                 layer->in[0].rank + 10 * layer->n_in + 100 * layer->out.rank,
+                 alike < STRETCH_ALIKE ? floor (N_STRETCHES * i / (double) layers->n)
+                                       : 0}};
 
     measure (&entry);
     return entry;
@@ -223,6 +232,7 @@ struct bucket {
     double frozen_bytes;
     double saved;
     double masks;
+    double amp_saved;
 };
 
 static void fill (struct bucket *bucket, const struct entry *entry)
@@ -243,6 +253,7 @@ static void fill (struct bucket *bucket, const struct entry *entry)
     bucket->frozen_bytes += n * layer->frozen_bytes;
     bucket->saved += n * layer->saved;
     bucket->masks += n * dn_layer_masks (layer);
+    bucket->amp_saved += n * layer->amp_saved;
 }
 
 static double whole (double number)
@@ -289,6 +300,7 @@ static struct dn_layer make_mean (const struct entry *first,
     layer.frozen_bytes = b->frozen_bytes / b->n;
     layer.saved = b->saved / b->n;
     layer.masks = b->masks / b->n;
+    layer.amp_saved = b->amp_saved / b->n;
     if (is_conv (&layer) || layer.kind == DN_LAYER_LINEAR) {
         shape_product (&layer, b, &owed[layer.kind]);
     } else if (layer.kind == DN_LAYER_OTHER) {
@@ -353,7 +365,7 @@ int dn_layers_fewer (const struct dn_layers *layers,
     if (!entries || !means)
         return -1;
     for (int i = 0; i < layers->n; i++)
-        entries[i] = entry_of (layers, i);
+        entries[i] = entry_of (layers, i, alike);
     qsort (entries, n, sizeof (*entries), compare);
     for (int i = 1, first = 0, gone = 0; i < layers->n; i++) {
         if (gone < layers->n - n_min && are_alike (&entries[first], &entries[i], alike))

@@ -86,6 +86,8 @@ struct dn_op {
     double saved; /* elements kept for the backward pass, in activation precision */
     double input_saved; /* of these, a product's input */
     double wide_saved;  /* of these, in single precision whatever the network's */
+    double amp_saved;   /* more, where torch.amp decides on precisions: the 16 bits by
+                           which arrays are longer, or second copies */
     double masks;       /* bytes kept besides: dropout masks, pooling indices */
     double steps;       /* kernels in sequence that cannot be batched (recurrence), 1 */
     double calls;     /* launches of it: 1; more where the host loops over time steps */

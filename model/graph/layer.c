@@ -57,7 +57,8 @@ struct dn_layer dn_layer_empty (enum dn_layer_kind kind)
                              .flops = -1,
                              .bytes = -1,
                              .saved = -1,
-                             .masks = -1};
+                             .masks = -1,
+                             .amp_saved = -1};
 }
 
 double dn_extent_elements (const struct dn_extent *extent)
@@ -120,8 +121,9 @@ static bool layers_equal (const struct dn_layer *a, const struct dn_layer *b)
            && a->gates == b->gates && a->params == b->params && a->tensors == b->tensors
            && a->frozen == b->frozen && a->frozen_bytes == b->frozen_bytes
            && a->flops == b->flops && a->bytes == b->bytes && a->saved == b->saved
-           && a->masks == b->masks && a->first == b->first && a->fused == b->fused
-           && a->causal == b->causal && a->moved == b->moved && a->window == b->window;
+           && a->masks == b->masks && a->amp_saved == b->amp_saved
+           && a->first == b->first && a->fused == b->fused && a->causal == b->causal
+           && a->moved == b->moved && a->window == b->window;
 }
 
 /* FNV-1a over the numbers that layers_equal () compares most cheaply. */
@@ -237,12 +239,40 @@ static double usual_saved (const struct dn_layer *layer, const struct dn_layer *
     }
 }
 
+/* More elements of 16 bits that a layer keeps under torch.amp. A norm's input is in
+ * single precision, whichever layer is charged with it; and the result of softmax, of
+ * which the product that reads it keeps a copy, unless that reads dropout's result.
+ */
+static double usual_amp_saved (const struct dn_layer *layer,
+                               const struct dn_layer *after)
+{
+    bool dropped = after && after->kind == DN_LAYER_DROPOUT
+                   && dn_layer_in (after) == dn_layer_out (layer);
+
+    if (is_passive (layer))
+        return 0;
+    switch (layer->kind) {
+    case DN_LAYER_LAYERNORM:
+    case DN_LAYER_GROUPNORM:
+        return dn_layer_in (layer);
+    case DN_LAYER_SOFTMAX:
+        return layer->saved > 0 ? (dropped ? 1 : 2) * dn_layer_out (layer) : 0;
+    default:
+        return 0;
+    }
+}
+
 void dn_layers_settle (struct dn_layers *layers)
 {
-    for (int i = 0; i < layers->n; i++)
-        if (layers->list[i].saved < 0)
-            layers->list[i].saved =
-                usual_saved (&layers->list[i], i > 0 ? &layers->list[i - 1] : NULL);
+    for (int i = 0; i < layers->n; i++) {
+        struct dn_layer *layer = &layers->list[i];
+
+        if (layer->saved < 0)
+            layer->saved = usual_saved (layer, i > 0 ? layer - 1 : NULL);
+        if (layer->amp_saved < 0)
+            layer->amp_saved =
+                usual_amp_saved (layer, i + 1 < layers->n ? layer + 1 : NULL);
+    }
 }
 
 /* One layer that is converted to operators. */
@@ -396,6 +426,7 @@ static int make_attention (struct making *making)
                            "out: expected the %g heads and %g tokens of the queries",
                            op->batches,
                            op->m);
+    op->amp_saved = 0; /* its kernels have a rule of their own */
     dn_op_set_attention (op);
     if (layer->saved == 0)
         dn_op_keep_nothing (op);
@@ -542,6 +573,7 @@ static int add_layer (struct dn_build *build, const struct dn_layer *layer)
                .frozen_params = layer->frozen,
                .frozen_bytes = layer->frozen > 0 ? layer->frozen_bytes : 0,
                .saved = fmax (layer->saved, 0),
+               .amp_saved = fmax (layer->amp_saved, 0),
                .masks = dn_layer_masks (layer),
                .first = layer->first},
     };

@@ -70,13 +70,14 @@ struct dn_layer {
     double frozen;       /* parameters that it adds and that do not learn; 0 */
     double frozen_bytes; /* of these as they are stored; 0 unknown */
     double repeat;
-    double flops;  /* of one of them, forward */
-    double bytes;  /* read and written, at 4 bytes per element */
-    double saved;  /* elements kept for the backward pass */
-    double masks;  /* bytes kept besides */
-    bool first;    /* no gradient towards its input: nothing before it learns */
-    double window; /* attention: keys that a query attends to; 0: all */
-    bool causal;   /* attention: a query attends to earlier keys only */
+    double flops;     /* of one of them, forward */
+    double bytes;     /* read and written, at 4 bytes per element */
+    double saved;     /* elements kept for the backward pass */
+    double masks;     /* bytes kept besides */
+    double amp_saved; /* more elements of 16 bits that torch.amp keeps */
+    bool first;       /* no gradient towards its input: nothing before it learns */
+    double window;    /* attention: keys that a query attends to; 0: all */
+    bool causal;      /* attention: a query attends to earlier keys only */
     bool moved; /* attention: separate kernels need transposed copies of its arrays */
     bool fused; /* attention: in one kernel that keeps no probabilities */
 };

@@ -48,6 +48,7 @@ static const struct number {
     {"bytes", offsetof (struct dn_layer, bytes), 0, COUNT_MAX},
     {"saved", offsetof (struct dn_layer, saved), 0, COUNT_MAX},
     {"masks", offsetof (struct dn_layer, masks), 0, COUNT_MAX},
+    {"amp_saved", offsetof (struct dn_layer, amp_saved), 0, COUNT_MAX},
     {"window", offsetof (struct dn_layer, window), 0, EXTENT_MAX},
 };
 
@@ -55,10 +56,10 @@ static const char *const sidecar_keys[] = {"dnnest", "spec", "graph", NULL};
 static const char *const graph_keys[] =
     {"name", "source", "ops", "step", "blocks", "boundary", "input_bytes", NULL};
 static const char *const op_keys[] = {
-    "op",           "name",   "in",    "out",    "kernel",  "stride",
-    "groups",       "hidden", "gates", "params", "tensors", "frozen",
-    "frozen_bytes", "repeat", "flops", "bytes",  "saved",   "masks",
-    "window",       "causal", "moved", "first",  "fused",   NULL};
+    "op",     "name",  "in",     "out",     "kernel",    "stride",       "groups",
+    "hidden", "gates", "params", "tensors", "frozen",    "frozen_bytes", "repeat",
+    "flops",  "bytes", "saved",  "masks",   "amp_saved", "window",       "causal",
+    "moved",  "first", "fused",  NULL};
 
 static double *number_of (struct dn_layer *layer, const struct number *number)
 {

@@ -115,6 +115,8 @@ static double amp_bytes (const struct dn_setup *c, const struct dn_op *op)
     bool again = op->role == DN_ROLE_KEY || op->role == DN_ROLE_VALUE
                  || op->role == DN_ROLE_KEY_VALUE || op->role == DN_ROLE_UP;
 
+    if (op->amp_saved > 0)
+        return element * op->amp_saved;
     if (op->kind == DN_OP_SOFTMAX)
         return (4 - element + (op->dropout ? 0 : element)) * op->saved;
     if (op->wide)

@@ -35,7 +35,7 @@ json 'a network of layers is checked' \
 
 json 'frozen parameters are counted, and fill the memory of a GPU' \
     'd["model"]["params"] == 6742609920 and d["model"]["frozen_params"] == 6738415616
-     and [c["gpu"] for c in d["candidates"] if not c["fits"]] == ["v100_sxm2_16gb"]
+     and [c["gpu"] for c in d["candidates"] if c["fits"] is False] == ["v100_sxm2_16gb"]
      and min(c["gpu_mem_bytes"]["p50"] for c in d["candidates"]) > 2 * 6738415616' \
     predict --gpu v100_sxm2_16gb --gpu a100_sxm4_40gb "$top/tests/data/torch/lora_7b.json"
 gives 'frozen parameters are named' 0 '^lora_7b: 6.743 G parameters [(]6.738 G frozen[)], ' \

@@ -119,6 +119,27 @@ static void what_two_layers_keep_is_counted_once (void **state)
     dn_sidecar_free (&sidecar);
 }
 
+/* Of norms and softmax by the rule, of other kinds as given. */
+static void what_torch_amp_keeps_besides_follows_from_the_kind (void **state)
+{
+    struct dn_sidecar sidecar = read_good (
+        "{\"dnnest\":1,\"graph\":{\"ops\":["
+        "{\"op\":\"layernorm\",\"in\":[[8,64]],\"out\":[[8,64]],\"saved\":16},"
+        "{\"op\":\"batchnorm\",\"in\":[[8,64]],\"out\":[[8,64]]},"
+        "{\"op\":\"softmax\",\"in\":[[8,8]],\"out\":[[8,8]]},"
+        "{\"op\":\"dropout\",\"in\":[[8,8]],\"out\":[[8,8]]},"
+        "{\"op\":\"softmax\",\"in\":[[8,8]],\"out\":[[8,8]]},"
+        "{\"op\":\"linear\",\"in\":[[8,64]],\"out\":[[8,8]],\"amp_saved\":512}]}}");
+    const double expected[] = {512, 0, 64, 0, 128, 512};
+    struct dn_graph graph = build (&sidecar);
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (expected); i++)
+        assert_near (graph.ops[i].amp_saved, expected[i]);
+    dn_graph_free (&graph);
+    dn_sidecar_free (&sidecar);
+}
+
 static void written_and_read_again_it_is_the_same (void **state)
 {
     struct dn_sidecar sidecar = read_good (cnn);
@@ -530,6 +551,8 @@ int main (void)
               written_and_read_again_it_is_the_same),
         TEST ("equal layers are merged without loss",
               equal_layers_are_merged_without_loss),
+        TEST ("what torch.amp keeps besides follows from the kind",
+              what_torch_amp_keeps_besides_follows_from_the_kind),
         TEST ("every kind becomes an operator", every_kind_becomes_an_operator),
         TEST ("attention is the operator that the zoo has",
               attention_is_the_operator_of_the_zoo),

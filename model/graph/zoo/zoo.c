@@ -215,6 +215,7 @@ static void scale_totals (struct dn_graph *graph,
         op->saved *= by_saved;
         op->input_saved *= by_saved;
         op->wide_saved *= by_saved;
+        op->amp_saved *= by_saved;
         op->in *= by_saved;
         op->out *= by_saved;
         op->masks *= by_saved;
