@@ -15,9 +15,9 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
 live_begin submissions job_submit_dnnest
 
-readonly RESNET=model=resnet50,batch=128,precision=fp16,optimizer=momentum,epochs=3,dataset=imagenet
+readonly RESNET=model=resnet101,batch=128,precision=fp16,optimizer=momentum,epochs=3,dataset=imagenet
 readonly BERT=model=bert_large,batch=8,seq_len=512,precision=fp16,optimizer=adamw,steps=20000,framework=pytorch
-readonly GPT2=model=gpt2_medium,batch=8,seq_len=1024,precision=fp16,optimizer=adamw,steps=5000
+readonly GPT2=model=gpt2_medium,batch=4,seq_len=1024,precision=fp16,optimizer=adamw,steps=5000
 readonly ONE='--gres=gpu:a100:1 -c 16 --mem=64G -t 2-0'
 
 # What changes | the warnings, in order, as regular expressions | metadata | options

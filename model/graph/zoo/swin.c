@@ -141,8 +141,8 @@ static void add_attention (struct dn_build *build, const struct swin *row)
     /* Padding, shift and cutting into windows. */
     dn_build_copy (build);
     dn_build_linear (build, 3 * channels, true);
-    build->at.channels = channels;
     dn_build_copy (build);
+    build->at.channels = channels;
     add_products (build, row);
     dn_build_copy (build);
     dn_build_linear (build, channels, true);
