@@ -20,8 +20,8 @@
 #include "base/cholesky.h"
 
 /* Share of the votes (site_solve.c) whose errors must get smaller: false runs of some
- * users cannot undo what all others show. After 20 runs of other applications one source
- * of both tables of runs lost more than two points: seven, of 26 runs
+ * users cannot undo what all others show. After 20 runs of other applications one
+ * source of both tables of runs lost more than two points: seven, of 26 runs
  * (tests/bench/site-curve).
  */
 #define GAINING 0.8
