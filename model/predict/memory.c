@@ -211,11 +211,12 @@ static struct saved find_saved (const struct dn_setup *c, const struct keeping *
 {
     const struct dn_graph *graph = c->graph;
     double layers = (double) graph->block_layers;
+    double batch = largest_batch (c);
     struct saved saved = {0};
     bool backward = false;
 
-    for (int i = 0; i < graph->n_ops; i++) {
-        double bytes = saved_bytes (c, keeping, i) * largest_batch (c);
+    for (int i = 0; i < graph->n_ops && !dn_time_is_up (c, i); i++) {
+        double bytes = saved_bytes (c, keeping, i) * batch;
 
         backward = backward || (graph->ops[i].block && !graph->ops[i].frozen);
         if (graph->ops[i].block)
@@ -225,8 +226,8 @@ static struct saved find_saved (const struct dn_setup *c, const struct keeping *
     }
     if (c->spec->checkpointing == DN_CHECKPOINTING_FULL && layers > 1 && backward) {
         saved.inside = saved.blocks / layers;
-        saved.blocks = graph->block_boundary * c->traits->activation * layers
-                       * largest_batch (c) / c->norm_split;
+        saved.blocks = graph->block_boundary * c->traits->activation * layers * batch
+                       / c->norm_split;
     }
     return saved;
 }
@@ -498,11 +499,7 @@ static void join_peaks (const struct dn_setup *c,
     double workspace;
     double late = 0;
 
-    if (dn_deadline_passed (c->deadline))
-        return;
     activations += transient_bytes (c);
-    if (dn_deadline_passed (c->deadline))
-        return;
     if (keeps_gradients (c))
         activations += memory[DN_MEMORY_GRADIENTS];
     workspace = fmax (fmin (workspace_bytes (c), room - activations), 0);
