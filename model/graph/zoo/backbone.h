@@ -14,6 +14,11 @@
 /* Features of each level of the pyramid. */
 #define DN_PYRAMID 256.0
 
+/* Kernels that match the outputs of an image with its ground truth: overlaps, matches,
+ * samples, encoding, a quarter each.
+ */
+#define DN_MATCH_KERNELS 80.0
+
 /* Rows of the family resnet. */
 enum dn_resnet {
     DN_RESNET_18,
@@ -131,5 +136,15 @@ void dn_detr_add_sampled (struct dn_build *build,
 
 /* A convolution with bias that keeps the size, and a rectifier. */
 void dn_pyramid_add_conv_relu (struct dn_build *build, double out);
+
+/* Outputs of a detector with queries, at the cursor: classes, and boxes behind two
+ * layers; both are matched with the ground truth. The cursor does not move.
+ */
+void dn_query_outputs (struct dn_build *build, double classes);
+
+/* A convolution of 3x3 and one of 1x1 side by side, which are one when the network is
+ * used (Ding et al., arXiv 2101.03697), with GELU or the like behind their sum.
+ */
+void dn_twin_conv (struct dn_build *build, double channels);
 
 #endif

@@ -24,9 +24,6 @@
 #define FIRST 1
 #define END   6
 
-/* As in detection.c: overlaps, matches, samples, encoding. */
-#define MATCH_KERNELS 80.0
-
 struct dense {
     struct dn_zoo_entry entry;
     bool fcos;
@@ -147,7 +144,7 @@ static void build_dense (struct dn_build *build, const void *data)
     add_tower (build, levels, row, anchors * 4, row->fcos ? 1 : 0);
     dn_build_loss (build);
     if (!row->at_once)
-        dn_build_each (build, MATCH_KERNELS);
+        dn_build_each (build, DN_MATCH_KERNELS);
 }
 
 const struct dn_zoo_family dn_zoo_dense = DN_ZOO_FAMILY (rows, build_dense);

@@ -42,7 +42,6 @@
  * masks are cut out.
  */
 #define LEVEL_KERNELS 16.0 /* decode, clip, drop the small, sort, suppress */
-#define MATCH_KERNELS 80.0 /* overlaps, matches, samples, encoding: a quarter each */
 #define MASK_KERNELS  40.0
 
 /* Classes of the semantic branch: things and stuff as detectron2 counts them for
@@ -500,7 +499,7 @@ static void add_heads (struct dn_build *build,
 
     if (!head->given) {
         add_proposals (build, head, levels, n);
-        kernels = n * LEVEL_KERNELS + MATCH_KERNELS;
+        kernels = n * LEVEL_KERNELS + DN_MATCH_KERNELS;
     }
     if (head->flow)
         add_fused_semantic (build, levels);
@@ -510,7 +509,7 @@ static void add_heads (struct dn_build *build,
             add_regions_c4 (build, head, &row->backbone, levels[0].channels);
         else
             add_regions (build, head, levels[0].channels, row->norm);
-        kernels += MATCH_KERNELS;
+        kernels += DN_MATCH_KERNELS;
     }
     dn_build_each (build, kernels);
     add_others (build, row, levels);

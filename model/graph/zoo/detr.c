@@ -22,9 +22,6 @@
 #define POINTS 4.0
 #define COORDS 2.0
 
-/* As in detection.c: overlaps, matches, samples, encoding, for every layer. */
-#define MATCH_KERNELS 80.0
-
 struct detr {
     struct dn_zoo_entry entry;
     bool deformable;
@@ -163,28 +160,35 @@ static void add_encoder (struct dn_build *build, const struct detr *row)
     dn_build_repeat_end (build, outer);
 }
 
-/* Classes and boxes of the queries; of all layers by the same parameters. */
-static void add_outputs (struct dn_build *build, const struct detr *row)
+void dn_query_outputs (struct dn_build *build, double classes)
 {
-    double classes = DN_WANT (build, classes, 91);
+    double hidden = build->at.channels;
     struct dn_shape start;
 
-    if (!row->deformable)
-        dn_build_norm (build, DN_NORM_LAYER);
     dn_build_keep (build);
     start = build->at;
-    dn_build_linear (build, classes + (row->deformable ? 0 : 1), true);
+    dn_build_linear (build, classes, true);
     dn_build_loss (build);
     build->at = start;
     for (int i = 0; i < 2; i++) {
-        dn_build_linear (build, HIDDEN, true);
+        dn_build_linear (build, hidden, true);
         dn_build_activation (build, DN_ACTIVATION_RELU);
     }
     dn_build_linear (build, 4, true);
     dn_build_loss (build);
-    dn_build_each (build, MATCH_KERNELS);
-    start.kept = false;
+    dn_build_each (build, DN_MATCH_KERNELS);
     build->at = start;
+}
+
+/* Classes and boxes of the queries; of all layers by the same parameters. */
+static void add_outputs (struct dn_build *build, const struct detr *row)
+{
+    double classes = DN_WANT (build, classes, 91);
+
+    if (!row->deformable)
+        dn_build_norm (build, DN_NORM_LAYER);
+    dn_query_outputs (build, classes + (row->deformable ? 0 : 1));
+    build->at.kept = false;
 }
 
 static void add_decoder (struct dn_build *build, const struct detr *row)

@@ -25,9 +25,6 @@
 /* Points of a mask that its losses are computed on. */
 #define POINTS 12544.0
 
-/* As in detection.c: overlaps, matches, samples, encoding, for every block. */
-#define MATCH_KERNELS 80.0
-
 enum backbone {
     BACKBONE_RESNET_50,
     BACKBONE_RESNET_101,
@@ -158,7 +155,7 @@ static void add_outputs (struct dn_build *build,
     dn_build_elementwise (build, 3);
     build->at = (struct dn_shape){.channels = 1, .dim = {QUERIES, POINTS}, .n_dims = 2};
     dn_build_loss (build);
-    dn_build_each (build, MATCH_KERNELS);
+    dn_build_each (build, DN_MATCH_KERNELS);
     build->at = queries;
 }
 

@@ -21,9 +21,6 @@
 #define QUERIES 300.0
 #define NOISY   200.0
 
-/* As in detection.c: overlaps, matches, samples, encoding, for every layer. */
-#define MATCH_KERNELS 80.0
-
 struct rtdetr {
     struct dn_zoo_entry entry;
     enum dn_resnet net;
@@ -83,21 +80,6 @@ static void add_encoder (struct dn_build *build, double ffn)
     build->at = image;
 }
 
-/* A convolution 3x3 and one 1x1 side by side. */
-static void add_repeated (struct dn_build *build)
-{
-    double channels = build->at.channels;
-    struct dn_shape start;
-
-    dn_build_keep (build);
-    start = build->at;
-    dn_build_conv_norm (build, channels, 3, 1, 1);
-    build->at = start;
-    dn_build_conv_norm (build, channels, 1, 1, 1);
-    dn_build_add (build);
-    dn_build_activation (build, DN_ACTIVATION_GELU);
-}
-
 /* The cursor's level and another one, joined. */
 static void add_joined (struct dn_build *build,
                         const struct dn_shape *other,
@@ -112,7 +94,7 @@ static void add_joined (struct dn_build *build,
     start = build->at;
     dn_build_conv_norm_gelu (build, inner, 1, 1, 1);
     outer = dn_build_repeat (build, REPEATED);
-    add_repeated (build);
+    dn_twin_conv (build, build->at.channels);
     dn_build_repeat_end (build, outer);
     build->at = start;
     dn_build_conv_norm_gelu (build, inner, 1, 1, 1);
@@ -142,26 +124,6 @@ static void add_pyramids (struct dn_build *build,
     }
 }
 
-/* Classes and boxes of the cursor's positions. The cursor does not move. */
-static void add_outputs (struct dn_build *build, double classes)
-{
-    struct dn_shape start;
-
-    dn_build_keep (build);
-    start = build->at;
-    dn_build_linear (build, classes, true);
-    dn_build_loss (build);
-    build->at = start;
-    for (int i = 0; i < 2; i++) {
-        dn_build_linear (build, HIDDEN, true);
-        dn_build_activation (build, DN_ACTIVATION_RELU);
-    }
-    dn_build_linear (build, 4, true);
-    dn_build_loss (build);
-    dn_build_each (build, MATCH_KERNELS);
-    build->at = start;
-}
-
 /* The levels side by side, and the best of their positions as queries. */
 static struct dn_shape add_queries (struct dn_build *build,
                                     const struct dn_shape *levels,
@@ -181,7 +143,7 @@ static struct dn_shape add_queries (struct dn_build *build,
     memory = build->at;
     dn_build_linear (build, HIDDEN, true);
     dn_build_norm (build, DN_NORM_LAYER);
-    add_outputs (build, classes);
+    dn_query_outputs (build, classes);
     /* Noisy classes, one of which stands for none. */
     dn_build_tokens (build, NOISY);
     dn_build_embedding (build, classes + 1, HIDDEN);
@@ -217,7 +179,7 @@ static void add_decoder (struct dn_build *build,
         dn_build_add (build);
         dn_build_norm (build, DN_NORM_LAYER);
         add_ffn (build, FFN, DN_ACTIVATION_RELU);
-        add_outputs (build, classes);
+        dn_query_outputs (build, classes);
     }
 }
 

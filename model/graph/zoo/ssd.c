@@ -11,9 +11,6 @@
 #include "backbone.h"
 #include "zoo.h"
 
-/* As in detection.c: overlaps, matches, samples, encoding. */
-#define MATCH_KERNELS 80.0
-
 /* Boxes at each position of a level of SSDLite. */
 #define LITE_BOXES 6.0
 
@@ -94,7 +91,7 @@ static void build_lite (struct dn_build *build)
         dn_build_conv_norm_gelu (build, outs[i], 1, 1, 1);
         add_lite_outputs (build, build->at, classes);
     }
-    dn_build_each (build, MATCH_KERNELS);
+    dn_build_each (build, DN_MATCH_KERNELS);
 }
 
 static void build_resnet (struct dn_build *build)

@@ -11,9 +11,6 @@
 #include "backbone.h"
 #include "zoo.h"
 
-/* As in detection.c: overlaps, matches, samples, encoding. */
-#define MATCH_KERNELS 80.0
-
 #define N_EXTRAS_MAX 5
 
 /* A 1x1 and a larger convolution after the backbone. */
@@ -124,7 +121,7 @@ static void build_ssd (struct dn_build *build, const void *data)
         dn_build_activation (build, DN_ACTIVATION_RELU);
         dn_ssd_add_outputs (build, extra->boxes, classes);
     }
-    dn_build_each (build, MATCH_KERNELS);
+    dn_build_each (build, DN_MATCH_KERNELS);
 }
 
 const struct dn_zoo_family dn_zoo_ssd_vgg = DN_ZOO_FAMILY (rows, build_ssd);

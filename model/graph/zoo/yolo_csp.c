@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "backbone.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -21,9 +22,6 @@
 #define ANCHORS  3.0
 #define DIVISOR  8.0
 #define HEAD_DIM 64.0
-
-/* Overlaps, candidates and targets of each image, as in detection.c. */
-#define MATCH_KERNELS 80.0
 
 enum version {
     V5,
@@ -478,7 +476,7 @@ static void add_outputs (struct dn_build *build,
     }
     if (row->version == V8 || row->version == V11)
         dn_build_op (build, &bins);
-    dn_build_each (build, MATCH_KERNELS);
+    dn_build_each (build, DN_MATCH_KERNELS);
 }
 
 static void build_yolo (struct dn_build *build, const void *data)

@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
+#include "backbone.h"
 #include "zoo.h"
 
 #include <math.h>
@@ -14,9 +15,6 @@
 #define N_LEVELS 3
 #define ANCHORS  3.0
 #define N_CHAIN  4
-
-/* As in detection.c: overlaps, matches, samples, encoding. */
-#define MATCH_KERNELS 80.0
 
 struct yolo {
     struct dn_zoo_entry entry;
@@ -152,8 +150,7 @@ static void add_pyramid (struct dn_build *build, struct dn_shape levels[N_LEVELS
     }
 }
 
-/* A 3x3 and a 1x1 convolution side by side, then the outputs of one level. */
-static void add_output (struct dn_build *build, double channels, double out)
+void dn_twin_conv (struct dn_build *build, double channels)
 {
     struct dn_shape start;
 
@@ -164,6 +161,12 @@ static void add_output (struct dn_build *build, double channels, double out)
     dn_build_conv_norm (build, channels, 1, 1, 1);
     dn_build_add (build);
     dn_build_activation (build, DN_ACTIVATION_GELU);
+}
+
+/* Two convolutions side by side, then the outputs of one level. */
+static void add_output (struct dn_build *build, double channels, double out)
+{
+    dn_twin_conv (build, channels);
     dn_build_add_learned (build, channels);
     dn_build_conv (build, out, 1, 1, 0, 1, true);
     dn_build_scale (build);
@@ -183,7 +186,7 @@ static void build_yolo (struct dn_build *build, const void *row)
         build->at = levels[i];
         add_output (build, 2 * levels[i].channels, out);
     }
-    dn_build_each (build, MATCH_KERNELS);
+    dn_build_each (build, DN_MATCH_KERNELS);
 }
 
 const struct dn_zoo_family dn_zoo_yolov7 = DN_ZOO_FAMILY (rows, build_yolo);
