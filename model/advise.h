@@ -10,9 +10,20 @@
 
 #include "base/deadline.h"
 #include "cache.h"
+#include "hardware/cluster.h"
+#include "policy/guarded.h"
 #include "policy/policy.h"
 #include "rewrite/rewrite.h"
 #include "site.h"
+
+/* What the files of dnnestd say at the time of a submission. Members may be NULL, and
+ * may be too old to be believed: the rules state up to which age.
+ */
+struct dn_view {
+    const struct dn_cluster *cluster;
+    const struct dn_guarded *guarded;
+    int64_t now_s; /* seconds since 1970 */
+};
 
 /* All results about one submission. Allocate it with dn_advice_new (): it is tens of
  * kilobytes, and the stack of a slurmctld thread may be small.

@@ -92,4 +92,36 @@ void dn_rewrite_warn (const struct dn_rules *rules,
 /* NULL-safe, leaves an empty patch. */
 void dn_patch_free (struct dn_patch *patch);
 
+/* What the record in an admin comment says about the time of its job, and about a move.
+ * Seconds; DN_UNSET: not stated.
+ */
+#define DN_EXTENSIONS_MAX 8
+struct dn_past {
+    bool changed;     /* the decision was applied: verdict change in mode enforce */
+    int64_t asked_s;  /* the limit that the user had requested */
+    int64_t set_s;    /* the limit that dnnest set at the submission */
+    int64_t soft_s;   /* the --time-min that it set */
+    int64_t likely_s; /* predicted median, and quantiles */
+    int64_t p95_s;
+    int64_t p99_s;
+    char asked_gpu[DN_NAME_MAX]; /* "": untyped, or not changed */
+    char set_gpu[DN_NAME_MAX];
+    int64_t later_s[DN_EXTENSIONS_MAX]; /* limits that the guard set since ("later") */
+    int n_later;
+    int64_t rescued; /* 1: started again with the original request */
+};
+
+/* Find and read the record in an admin comment, which may have other text around it.
+ * Return 1, 0 if there is none, or -1 with 'err' for one that is not valid.
+ */
+int dn_record_read (const char *admin_comment,
+                    struct dn_past *past,
+                    struct dn_err *err);
+
+/* The same admin comment with one more limit in "later" (the oldest is dropped beyond
+ * DN_EXTENSIONS_MAX) or, with DN_UNSET, with "rescued". It is freed with free (); NULL
+ * with 'err'.
+ */
+char *dn_record_note (const char *admin_comment, int64_t limit_s, struct dn_err *err);
+
 #endif

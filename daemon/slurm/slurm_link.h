@@ -1,0 +1,163 @@
+/* slurm_link.h - the tables of slurmctld as plain structs, and updates of jobs
+ *
+ * Only the files of this folder include Slurm's headers and differ by its version. All
+ * calls may block for MessageTimeout, which dn_link_open () lowers; none is made while
+ * slurmctld is known to be down (dn_link_is_up ()). One thread at a time.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_SLURM_LINK_H
+#define DN_SLURM_LINK_H
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "hardware/cluster.h"
+
+struct dn_link;
+
+/* Connect to the cluster of slurm.conf (SLURM_CONF of the environment, else the
+ * default). NULL with 'err'. Closed with dn_link_close ().
+ */
+struct dn_link *dn_link_open (struct dn_err *err);
+void dn_link_close (struct dn_link *link);
+
+/* Does a controller answer? Costs no wait where none is running. */
+bool dn_link_is_up (struct dn_link *link);
+
+/* The error of a call that failed because of the connection (down, failing over, no
+ * munged): try again later.
+ */
+bool dn_link_is_lost (const struct dn_err *err);
+
+/* The configuration in force, borrowed from the link until the next call. */
+struct dn_link_conf {
+    const char *cluster;
+    int slurm;          /* 2411 for 24.11 */
+    bool soft_time_min; /* SchedulerParameters=time_min_as_soft_limit */
+    bool enforces;      /* AccountingStorageEnforce has limits */
+    const char *scheduler_parameters;
+    const char *slurmctld_parameters;
+    const char *state_save;     /* StateSaveLocation */
+    int64_t slurm_user;         /* uid of SlurmUser */
+    int64_t over_time_s;        /* OverTimeLimit; DN_UNLIMITED */
+    int64_t def_mem_per_cpu_mb; /* DN_UNSET */
+    int64_t def_mem_per_node_mb;
+};
+int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err *err);
+
+/* --- tables for the snapshot (tables.c)
+ * ------------------------------------------------ */
+
+/* Fill nodes, partitions, reservations and limits of 'cluster', but for its waits. A
+ * table that has not changed since the last call is not sent again by slurmctld.
+ */
+int dn_link_cluster (struct dn_link *link,
+                     struct dn_cluster *cluster,
+                     struct dn_err *err);
+
+/* A reservation that has not ended. Borrowed. */
+struct dn_link_reservation {
+    const char *name;
+    int64_t from; /* seconds since 1970 */
+    int64_t until;
+    const char *nodes; /* a hostlist */
+};
+typedef int (*dn_link_reservation_f) (void *to,
+                                      const struct dn_link_reservation *reservation);
+int dn_link_reservations (struct dn_link *link,
+                          dn_link_reservation_f take,
+                          void *to,
+                          struct dn_err *err);
+
+/* --- jobs (jobs.c)
+ * --------------------------------------------------------------------- */
+
+enum dn_job_phase {
+    DN_PHASE_PENDING,
+    DN_PHASE_RUNNING,
+    DN_PHASE_SUSPENDED,
+    DN_PHASE_ENDING, /* completing */
+    DN_PHASE_ENDED,
+    DN_N_PHASES
+};
+
+/* A job of the table. Texts are borrowed and may be NULL. Times are seconds since 1970,
+ * 0: unknown.
+ */
+struct dn_link_job {
+    int64_t job_id;         /* as the user knows it: an array's own id */
+    int64_t array_task;     /* DN_UNSET: none */
+    int64_t het_offset;     /* DN_UNSET: none */
+    int64_t raw_id;         /* of this record */
+    char name[DN_NAME_MAX]; /* "12", "12_3", "12+1": for updates and logs */
+    int64_t user_id;
+    int64_t group_id;
+    enum dn_job_phase phase;
+    const char *state;  /* "OUT_OF_MEMORY", as squeue shows it */
+    int64_t limit_s;    /* the time limit; DN_UNLIMITED */
+    int64_t time_min_s; /* --time-min; 0 none */
+    int64_t submit, eligible, start,
+        end; /* of a pending job, start is the expected one */
+    int64_t deadline;
+    int64_t suspended_s; /* in all, so far */
+    int64_t signal_s;    /* --signal: that long before the limit */
+    int64_t n_nodes, n_cpus;
+    int64_t restarts;
+    int64_t exit_code; /* as wait () returns it */
+    bool batch;
+    bool requeue; /* may be requeued */
+    bool federated;
+    const char *partition; /* of a running job the one that it runs in */
+    const char *account;
+    const char *qos;
+    const char *nodes; /* a hostlist */
+    const char *reservation;
+    const char *tres; /* requested, as "cpu=4,gres/gpu:a100=1" */
+    const char *gres; /* tres_per_* as requested, joined by "," */
+    const char *comment;
+    const char *admin_comment;
+    const char *std_out;
+    const char *std_err;
+    const char *work_dir;
+};
+
+/* Call 'take' for every job of slurmctld's table; it ends the loop by a value other
+ * than 0, which is returned. At most one full reply in memory, freed before the return.
+ * Where nothing changed since the last call, the last reply is not sent again: return 0
+ * with
+ * '*same' set and no call.
+ */
+typedef int (*dn_link_job_f) (void *to, const struct dn_link_job *job);
+int dn_link_jobs (struct dn_link *link,
+                  dn_link_job_f take,
+                  void *to,
+                  bool *same,
+                  struct dn_err *err);
+
+/* Change a job. 0 or DN_UNSET, and NULL: no change. A limit is whole minutes and at
+ * least one. After an error of the connection the change may have been made: read the
+ * job again.
+ */
+struct dn_link_change {
+    const char *name; /* of the job */
+    int64_t limit_s;
+    const char *admin_comment;
+};
+int dn_link_update (struct dn_link *link,
+                    const struct dn_link_change *change,
+                    struct dn_err *err);
+
+/* Send a line to the standard error of a running job. */
+int dn_link_notify (struct dn_link *link,
+                    const struct dn_link_job *job,
+                    const char *line,
+                    struct dn_err *err);
+
+/* scontrol requeuehold, and release. */
+int dn_link_requeue (struct dn_link *link,
+                     const char *name,
+                     bool hold,
+                     struct dn_err *err);
+int dn_link_release (struct dn_link *link, const char *name, struct dn_err *err);
+
+#endif

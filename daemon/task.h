@@ -1,0 +1,65 @@
+/* task.h - what dnnestd does, one task after the other
+ *
+ * A task runs to its end in some hundred milliseconds; the loop of dnnestd calls it
+ * again after its interval. 'dnnestd TASK --once' calls it once and ends.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_TASK_H
+#define DN_TASK_H
+
+#include "base/err.h"
+#include "site.h"
+#include "slurm/slurm_link.h"
+
+/* What the tasks share. */
+struct dn_daemon {
+    const struct dn_site *site; /* the configuration in force */
+    struct dn_link *link;
+    int64_t now_s;   /* start of the round, seconds since 1970 */
+    bool dry_run;    /* change nothing; say what would be changed */
+    const char *out; /* file to write in place of that in StateDir; NULL; "-" stdout */
+    void *jobs;      /* of jobs_table.h: the table of jobs, read at most once a round */
+};
+
+struct dn_task {
+    const char *name; /* "guard" */
+    const char *help;
+    /* The interval is a key of dnnest.conf: its offset in struct dn_site, a double in
+     * seconds. */
+    size_t interval_offset;
+    void *(*begin) (void); /* the task's memory between calls; NULL: out of memory */
+    int (*run) (void *memory, struct dn_daemon *d, struct dn_err *err);
+    void (*end) (void *memory);
+};
+
+extern const struct dn_task dn_task_watch;
+extern const struct dn_task dn_task_guard;
+
+/* A line for the log of dnnestd (journal or stderr), with its level. */
+enum dn_log_level {
+    DN_LOG_ERROR,
+    DN_LOG_INFO,
+    DN_LOG_DEBUG
+};
+void dn_log (enum dn_log_level level, const char *format, ...) DN_PRINTF (2, 3);
+
+/* What the daemon counts, for Prometheus and 'dnnest status'. */
+enum dn_tick {
+    DN_TICK_ROUNDS,
+    DN_TICK_FAILURES,   /* of a round, by the connection */
+    DN_TICK_SNAPSHOTS,  /* written */
+    DN_TICK_JOB_TABLES, /* full replies of jobs */
+    DN_TICK_GUARDED,    /* running jobs with a lowered limit, seen anew */
+    DN_TICK_EXTENSIONS,
+    DN_TICK_REFUSED,      /* extensions that Slurm refused */
+    DN_TICK_AT_OWN_LIMIT, /* jobs that reached the limit of their own user */
+    DN_TICK_HANDS_OFF,    /* jobs whose limit a human changed */
+    DN_TICK_HELD,         /* by partition, QOS, deadline or reservation */
+    DN_TICK_SHORTENED,    /* by their progress */
+    DN_TICK_RESCUED,
+    DN_N_TICKS
+};
+void dn_tick (enum dn_tick what);
+
+#endif

@@ -1,0 +1,171 @@
+/* cluster.h - the state of the cluster, as the snapshot of 'dnnest watch' describes it
+ *
+ * In: the text of the snapshot, lines of Key=Value (dnnest.snapshot(5)). Out: struct
+ * dn_cluster: groups of like nodes with what is up and idle, partitions, expected
+ * waits, limits of QOS and associations. It knows nothing of Slurm's structures, of the
+ * clock, or of the configuration; a reader compares 'time_s' with its own clock.
+ *
+ * The text may come from anywhere: every count, length and number has a bound, and one
+ * line that is wrong makes the whole snapshot invalid.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_CLUSTER_H
+#define DN_CLUSTER_H
+
+#include "base/keyline.h"
+#include "base/limits.h"
+
+/* Version of the format that this program writes, and the only one that it reads. */
+#define DN_CLUSTER_VERSION 1
+
+/* GPUs of one type on a node, at most; a node with more counts as one with so many. */
+#define DN_NODE_GPUS_MAX 16
+
+/* Like nodes: equal in all members up to 'partitions'. A node with GPUs of two types is
+ * in a group of each. DN_UNSET: unknown.
+ */
+struct dn_node_group {
+    char type[DN_NAME_MAX]; /* gres type; "" for GPUs without a type */
+    int64_t gpus;           /* of that type on a node */
+    int64_t cpus;
+    int64_t mem_mb;
+    int64_t tmp_mb;
+    int64_t threads_per_core;
+    int64_t reserved_from;  /* the next or present reservation of these nodes, */
+    int64_t reserved_until; /* seconds since 1970; 0: none in the next 30 days */
+    char features[DN_NAME_MAX * 4];   /* "ib,nvme"; of all its nodes */
+    char partitions[DN_NAME_MAX * 4]; /* "p1,p2" */
+    int64_t n_nodes;                  /* all of them */
+    /* Those that jobs can run on, now or when others have ended: neither down, drained,
+     * failing, in maintenance, nor in a reservation that has begun. */
+    int64_t n_up;
+    /* Of these, how many nodes have that many idle GPUs, each with at least an idle
+     * CPU. A node that is to run another job next (planned) has none. */
+    int64_t n_idle[DN_NODE_GPUS_MAX + 1];
+};
+
+/* Shapes of jobs with an expected wait of their own. */
+enum dn_shape {
+    DN_SHAPE_GPU,   /* one GPU */
+    DN_SHAPE_NODE,  /* all GPUs of a node */
+    DN_SHAPE_NODES, /* several nodes */
+    DN_N_SHAPES
+};
+
+extern const struct dn_names dn_shape_names;
+
+/* How long a job on a GPU type is expected to wait, seconds; DN_UNSET unknown. */
+struct dn_wait {
+    char type[DN_NAME_MAX];
+    int64_t wait_s[DN_N_SHAPES];
+};
+
+/* Lists of names in a partition: NULL-like "" is all (allow) or none (deny). A list
+ * that is longer than its member is written as "*", which matches nobody for an
+ * allowing list and everybody for a denying one.
+ */
+struct dn_partition {
+    char name[DN_NAME_MAX];
+    bool is_default;
+    bool up;
+    int64_t max_time_s;         /* or DN_UNLIMITED */
+    int64_t default_time_s;     /* or DN_UNSET */
+    int64_t max_nodes;          /* of a job; DN_UNLIMITED */
+    int64_t def_mem_per_cpu_mb; /* DN_UNSET: the cluster's */
+    int64_t def_mem_per_node_mb;
+    int64_t max_mem_per_cpu_mb;
+    int64_t max_mem_per_node_mb;
+    char qos[DN_NAME_MAX]; /* of the partition itself; "" none */
+    char allow_accounts[DN_NAME_MAX * 4];
+    char deny_accounts[DN_NAME_MAX * 4];
+    char allow_qos[DN_NAME_MAX * 4];
+    char deny_qos[DN_NAME_MAX * 4];
+    char weights[DN_NAME_MAX * 4]; /* TRESBillingWeights; "" none */
+};
+
+/* What a limit bounds. */
+enum dn_limit_scope {
+    DN_LIMIT_JOB,     /* MaxTRESPerJob */
+    DN_LIMIT_NODE,    /* MaxTRESPerNode */
+    DN_LIMIT_USER,    /* MaxTRESPerUser of a QOS */
+    DN_LIMIT_ACCOUNT, /* MaxTRESPerAccount of a QOS */
+    DN_LIMIT_GROUP,   /* GrpTRES: all jobs of the QOS or association */
+    DN_LIMIT_MIN_JOB, /* MinTRESPerJob: at least */
+    DN_N_LIMIT_SCOPES
+};
+
+extern const struct dn_names dn_limit_scope_names;
+
+/* A limit of a trackable resource ("cpu", "mem" in MB, "node", "billing", "gres/gpu",
+ * "gres/gpu:a100").
+ */
+struct dn_tres_limit {
+    enum dn_limit_scope scope;
+    char tres[DN_NAME_MAX];
+    int64_t count;
+    int64_t used; /* by running jobs, of DN_LIMIT_GROUP; DN_UNSET unknown */
+};
+
+/* Who has limits: a QOS, or an association. Its limits are consecutive in
+ * dn_cluster.limits.
+ */
+struct dn_limited {
+    char name[DN_NAME_MAX]; /* of the QOS; the account of an association */
+    int64_t user_id;        /* of an association; DN_UNSET: of the account itself */
+    char partition[DN_NAME_MAX]; /* of an association; "" any */
+    char qos[DN_NAME_MAX];       /* default QOS of an association; "" unknown */
+    bool is_default;             /* the association of a user's default account */
+    int64_t parent;              /* index of the parent association; DN_UNSET none */
+    int64_t max_wall_s;          /* MaxWall; DN_UNLIMITED */
+    int64_t first_limit;
+    int64_t n_limits;
+};
+
+/* A snapshot. All arrays are owned. Associations are sorted by user, then account, then
+ * partition. Only associations of users and accounts that have a limit themselves or by
+ * an ancestor are in it, unless a default QOS has one.
+ */
+struct dn_cluster {
+    char name[DN_NAME_MAX];
+    int64_t time_s;     /* when the tables were read, seconds since 1970 */
+    int64_t slurm;      /* version of slurmctld, 2411 for 24.11 */
+    bool soft_time_min; /* time_min_as_soft_limit is set */
+    bool enforces;      /* AccountingStorageEnforce has limits */
+    struct dn_node_group *groups;
+    int64_t n_groups;
+    struct dn_wait *waits;
+    int64_t n_waits;
+    struct dn_partition *partitions;
+    int64_t n_partitions;
+    struct dn_limited *qos;
+    int64_t n_qos;
+    struct dn_limited *assocs;
+    int64_t n_assocs;
+    struct dn_tres_limit *limits;
+    int64_t n_limits;
+};
+
+/* Read a snapshot. 'file' names it in errors. NULL with 'err'; freed with
+ * dn_cluster_free ().
+ */
+struct dn_cluster *dn_cluster_read (struct dn_span text,
+                                    const char *file,
+                                    struct dn_err *err);
+
+/* Write it as dn_cluster_read () reads it, by calls of 'put' with pieces of the text.
+ * Return what 'put' returned, if not 0.
+ */
+typedef int (*dn_cluster_put_f) (void *to, const char *text, size_t len);
+int dn_cluster_write (const struct dn_cluster *cluster, dn_cluster_put_f put, void *to);
+
+/* NULL-safe. */
+void dn_cluster_free (struct dn_cluster *cluster);
+
+/* The entry of that name, or NULL. */
+const struct dn_partition *dn_cluster_partition (const struct dn_cluster *cluster,
+                                                 const char *name);
+const struct dn_wait *dn_cluster_wait (const struct dn_cluster *cluster,
+                                       const char *type);
+
+#endif

@@ -1,0 +1,76 @@
+/* guarded.h - what the guard leaves for the plugin: its heartbeat, and whom it trusts
+ *
+ * In: the text of the file 'guard', lines of Key=Value. Out: struct dn_guarded. While
+ * its time is recent, limits may follow GuardedQuantile, because the guard extends
+ * them; but not those of a user whose past jobs needed more too often.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_GUARDED_H
+#define DN_GUARDED_H
+
+#include "base/keyline.h"
+
+#define DN_GUARDED_VERSION 1
+
+/* Jobs of a user that count, the newest. */
+#define DN_GUARDED_JOBS 20
+
+/* Users with a tally, at most: those with the newest jobs are kept. */
+#define DN_GUARDED_USERS_MAX 20000
+
+/* The last jobs of one user that ended or passed the first limit that dnnest had set.
+ */
+struct dn_tally {
+    int64_t user_id;
+    int64_t n_jobs;                /* at most DN_GUARDED_JOBS */
+    int64_t jobs[DN_GUARDED_JOBS]; /* ids, the newest first */
+    uint32_t needed;               /* bit i: jobs[i] needed more than that limit */
+};
+
+struct dn_guarded {
+    int64_t time_s;           /* of the last complete pass, seconds since 1970 */
+    int64_t interval_s;       /* between two passes */
+    struct dn_tally *tallies; /* sorted by user; owned */
+    int64_t n_tallies;
+};
+
+/* Read the file. NULL with 'err'; freed with dn_guarded_free (). */
+struct dn_guarded *dn_guarded_read (struct dn_span text,
+                                    const char *file,
+                                    struct dn_err *err);
+
+/* Write it, by calls of 'put' with pieces of the text. Return what 'put' returned, if
+ * not 0.
+ */
+typedef int (*dn_guarded_put_f) (void *to, const char *text, size_t len);
+int dn_guarded_write (const struct dn_guarded *guarded, dn_guarded_put_f put, void *to);
+
+/* NULL-safe. */
+void dn_guarded_free (struct dn_guarded *guarded);
+
+/* The tally of a user, or NULL. */
+struct dn_tally *dn_guarded_find (const struct dn_guarded *guarded, int64_t user_id);
+
+/* Note a job of a user; one that is noted already only becomes 'needed'. Without memory
+ * -1 with 'err' and no change.
+ */
+int dn_guarded_note (struct dn_guarded *guarded,
+                     int64_t user_id,
+                     int64_t job_id,
+                     bool needed,
+                     struct dn_err *err);
+
+/* Is a guard alive at 'now_s' (its last pass is not older than three intervals, and not
+ * in the future)? False for NULL.
+ */
+bool dn_guarded_is_alive (const struct dn_guarded *guarded, int64_t now_s);
+
+/* May limits of this user follow GuardedQuantile: did less than 'share' of the jobs
+ * need more, or fewer than three?
+ */
+bool dn_guarded_trusts (const struct dn_guarded *guarded,
+                        int64_t user_id,
+                        double share);
+
+#endif
