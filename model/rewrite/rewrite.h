@@ -96,11 +96,12 @@ void dn_patch_free (struct dn_patch *patch);
  * Seconds; DN_UNSET: not stated.
  */
 #define DN_EXTENSIONS_MAX 8
-struct dn_past {
+struct dn_recorded {
     bool changed;     /* the decision was applied: verdict change in mode enforce */
     int64_t asked_s;  /* the limit that the user had requested */
     int64_t set_s;    /* the limit that dnnest set at the submission */
     int64_t soft_s;   /* the --time-min that it set */
+    int64_t signal_s; /* --signal: that long before the limit */
     int64_t likely_s; /* predicted median, and quantiles */
     int64_t p95_s;
     int64_t p99_s;
@@ -115,7 +116,7 @@ struct dn_past {
  * Return 1, 0 if there is none, or -1 with 'err' for one that is not valid.
  */
 int dn_record_read (const char *admin_comment,
-                    struct dn_past *past,
+                    struct dn_recorded *recorded,
                     struct dn_err *err);
 
 /* The same admin comment with one more limit in "later" (the oldest is dropped beyond
