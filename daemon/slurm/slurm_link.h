@@ -48,12 +48,49 @@ int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err
 /* --- tables for the snapshot (tables.c)
  * ------------------------------------------------ */
 
-/* Fill nodes, partitions, reservations and limits of 'cluster', but for its waits. A
- * table that has not changed since the last call is not sent again by slurmctld.
+/* Fill 'cluster' but for its time, groups and waits. A table that has not changed since
+ * the last call is not sent again by slurmctld; limits, which are always sent, are read
+ * again every five minutes where there are many.
  */
 int dn_link_cluster (struct dn_link *link,
                      struct dn_cluster *cluster,
                      struct dn_err *err);
+
+/* A node. Texts are borrowed and may be NULL. */
+struct dn_link_node {
+    const char *name;
+    const char *gres;       /* "gpu:a100:4(S:0-1)" */
+    const char *gres_used;  /* "gpu:a100:1(IDX:0)" */
+    const char *gres_drain; /* of the same form, or "N/A" */
+    const char *features;   /* "ib,nvme" */
+    const char *partitions; /* "p1,p2"; those that fit into DN_LINK_PARTITIONS_MAX */
+    int64_t cpus;           /* that jobs can have */
+    int64_t idle_cpus;
+    int64_t mem_mb; /* that jobs can have */
+    int64_t idle_mem_mb;
+    int64_t tmp_mb;
+    int64_t threads_per_core;
+    /* Jobs can run on it, now or when others have ended: it is neither down, drained,
+     * failing, in maintenance, reserved now, nor about to reboot. */
+    bool up;
+    /* It is up, but does not take a job at once: powered down, planned for another job,
+     * kept for one user, or blocked. */
+    bool busy;
+    int64_t reserved_from;  /* the present or next reservation, seconds since 1970 */
+    int64_t reserved_until; /* 0: none that begins in the next 30 days */
+};
+#define DN_LINK_PARTITIONS_MAX (DN_NAME_MAX * 4)
+
+/* Call 'take' for every node at 'now_s'; it ends the loop by a value other than 0,
+ * which is returned. Nodes without a name (of a cloud, powered down and hidden) are
+ * left out.
+ */
+typedef int (*dn_link_node_f) (void *to, const struct dn_link_node *node);
+int dn_link_nodes (struct dn_link *link,
+                   int64_t now_s,
+                   dn_link_node_f take,
+                   void *to,
+                   struct dn_err *err);
 
 /* A reservation that has not ended. Borrowed. */
 struct dn_link_reservation {
@@ -105,6 +142,7 @@ struct dn_link_job {
     int64_t restarts;
     int64_t exit_code; /* as wait () returns it */
     bool batch;
+    bool queued;  /* pending for resources, or behind other jobs that are */
     bool requeue; /* may be requeued */
     bool federated;
     const char *partition; /* of a running job the one that it runs in */
