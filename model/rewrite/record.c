@@ -4,8 +4,9 @@
  *  "req":{"time_s":86400,"gpu":"a100","gpus":4,"nodes":1,"tasks":1,
  *         "cpus_per_task":80,"mem_mb":256000},
  *  "set":{"time_s":23400,"gpu":"v100","cpus_per_task":24},
- *  "pred":{"gpu":"v100_sxm2_16gb","step_us":228000,"train_s":9000,"bound_s":21000,
- *          "bound_bp":9900,"mem_mb":13000,"cpus_per_gpu":6,"conf":65,"bundle":"..."},
+ *  "pred":{"gpu":"v100_sxm2_16gb","step_us":228000,"train_s":9000,"bound_s":12000,
+ *          "bound_bp":8000,"p95_s":15000,"p99_s":21000,"mem_mb":13000,"cpus_per_gpu":6,
+ *          "conf":65,"bundle":"..."},
  *  "warn":"limit","spec":"model=resnet50,batch=256,...","why":"..."}
  *
  * etc/record.schema.json and job_submit_dnnest(8) describe each member.
@@ -33,8 +34,13 @@ static int add_request (struct json_object *object, const struct dn_story *story
     const struct dn_request *request = story->request;
     const struct dn_patch *patch = story->patch;
     struct dn_quoted type = dn_quote (request->gpu_type, strlen (request->gpu_type));
+    int64_t signal_s = request->job->signal_s;
+    bool unlimited = request->time_limit_s == DN_UNLIMITED;
 
     if (dn_json_put_number (object, "time_s", request->time_limit_s) < 0
+        || dn_json_put_number (object, "unlimited", unlimited ? 1 : DN_UNSET) < 0
+        || dn_json_put_number (object, "signal_s", signal_s > 0 ? signal_s : DN_UNSET)
+               < 0
         || dn_json_put_text (object, "gpu", type.text) < 0
         || dn_json_put_number (object, "gpus", request->n_gpus) < 0
         || dn_json_put_number (object, "nodes", request->n_nodes) < 0
@@ -79,6 +85,8 @@ static int add_prediction (struct json_object *object, const struct dn_story *st
         || dn_json_put_real (object, "bound_s", dn_range_at (chosen->train_s, quantile))
                < 0
         || dn_json_put_real (object, "bound_bp", quantile * 10000) < 0
+        || dn_json_put_real (object, "p95_s", dn_range_at (chosen->train_s, 0.95)) < 0
+        || dn_json_put_real (object, "p99_s", dn_range_at (chosen->train_s, 0.99)) < 0
         || dn_json_put_real (object, "mem_mb", chosen->gpu_mem.p50 / 1048576) < 0
         || dn_json_put_number (object, "cpus_per_gpu", chosen->cpus_per_gpu) < 0
         || dn_json_put_real (object, "conf", chosen->confidence * 100) < 0
@@ -172,20 +180,16 @@ static bool write_without_bars (const char *json, char text[DN_RECORD_MAX + 1])
     return !buf.cut;
 }
 
-int dn_record_write (const struct dn_story *story,
-                     bool names,
-                     char text[DN_RECORD_MAX + 1],
-                     struct dn_err *err)
+int dn_record_line (struct json_object *record,
+                    char text[DN_RECORD_MAX + 1],
+                    struct dn_err *err)
 {
     static const char *const optional[] = {"why", "warn", "spec", "pred"};
-    dn_cleanup (dn_json_free) struct json_object *record = json_object_new_object ();
-    const char *json = NULL;
 
-    text[0] = '\0';
-    if (!record || fill_record (story, names, record) < 0)
-        return dn_err_set (err, DN_E_NOMEM, "record: out of memory");
     for (size_t i = 0; i <= DN_N_ELEMENTS (optional); i++) {
-        json = dn_json_line (record);
+        const char *json = dn_json_line (record);
+
+        text[0] = '\0';
         if (!json)
             return dn_err_set (err, DN_E_NOMEM, "record: out of memory");
         if (write_without_bars (json, text))
@@ -195,4 +199,17 @@ int dn_record_write (const struct dn_story *story,
     }
     text[0] = '\0';
     return dn_err_set (err, DN_E_BUG, "record: longer than %d", DN_RECORD_MAX);
+}
+
+int dn_record_write (const struct dn_story *story,
+                     bool names,
+                     char text[DN_RECORD_MAX + 1],
+                     struct dn_err *err)
+{
+    dn_cleanup (dn_json_free) struct json_object *record = json_object_new_object ();
+
+    text[0] = '\0';
+    if (!record || fill_record (story, names, record) < 0)
+        return dn_err_set (err, DN_E_NOMEM, "record: out of memory");
+    return dn_record_line (record, text, err);
 }

@@ -98,7 +98,7 @@ void dn_patch_free (struct dn_patch *patch);
 #define DN_EXTENSIONS_MAX 8
 struct dn_recorded {
     bool changed;     /* the decision was applied: verdict change in mode enforce */
-    int64_t asked_s;  /* the limit that the user had requested */
+    int64_t asked_s;  /* the limit that the user had requested; DN_UNLIMITED */
     int64_t set_s;    /* the limit that dnnest set at the submission */
     int64_t soft_s;   /* the --time-min that it set */
     int64_t signal_s; /* --signal: that long before the limit */

@@ -409,6 +409,9 @@ static void the_record_holds_the_original_request (void **state)
                       advice->decision.time_limit_s);
     assert_true (number_at (record, "pred", "step_us") > 1000);
     assert_int_equal (number_at (record, "pred", "bound_bp"), 9900);
+    assert_in_range (number_at (record, "pred", "p95_s"),
+                     number_at (record, "pred", "train_s"),
+                     number_at (record, "pred", "p99_s"));
     assert_string_equal (edit->new_text, advice->patch.record);
     json_object_put (record);
     dn_advice_free (advice);

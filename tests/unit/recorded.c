@@ -1,0 +1,225 @@
+/* recorded.c - tests of what is read back from a record, and written into it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "rewrite/rewrite.h"
+#include "scene.h"
+
+#define WHOLE                                                                          \
+    "{\"dnnest\":1,\"version\":\"0.2\",\"mode\":\"enforce\",\"verdict\":\"change\","   \
+    "\"req\":{\"time_s\":86400,\"signal_s\":90,\"gpu\":\"a100\"},"                     \
+    "\"set\":{\"time_s\":3600,\"gpu\":\"v100\"},"                                      \
+    "\"pred\":{\"train_s\":3000,\"p95_s\":5000,\"p99_s\":7000},"                       \
+    "\"spec\":\"app={x}\\\"\\u007c\"}"
+
+static void a_record_is_found_in_other_text (void **state)
+{
+    struct dn_recorded r;
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (
+        dn_record_read ("note {a} \" " WHOLE " JS1:H4sI {\"x\":1}", &r, &err), 1);
+    assert_true (r.changed);
+    assert_int_equal (r.asked_s, 86400);
+    assert_int_equal (r.signal_s, 90);
+    assert_int_equal (r.set_s, 3600);
+    assert_int_equal (r.soft_s, DN_UNSET);
+    assert_int_equal (r.likely_s, 3000);
+    assert_int_equal (r.p95_s, 5000);
+    assert_int_equal (r.p99_s, 7000);
+    assert_string_equal (r.asked_gpu, "a100");
+    assert_string_equal (r.set_gpu, "v100");
+    assert_int_equal (r.n_later, 0);
+    assert_int_equal (r.rescued, 0);
+    assert_int_equal (dn_record_read (NULL, &r, &err), 0);
+    assert_int_equal (dn_record_read ("JS1:{\"dnnest\" ", &r, &err), 0);
+    assert_int_equal (
+        dn_record_read ("{\"dnnest\":1,\"req\":{\"unlimited\":1}}", &r, &err), 1);
+    assert_int_equal (r.asked_s, DN_UNLIMITED);
+    assert_false (r.changed);
+}
+
+static void only_changes_that_were_applied_count (void **state)
+{
+    static const char *const records[] = {
+        "{\"dnnest\":1,\"mode\":\"advise\",\"verdict\":\"change\"}",
+        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"control\"}",
+        "{\"dnnest\":1,\"mode\":\"enforce\"}",
+        "{\"dnnest\":1}",
+    };
+    struct dn_recorded r;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (records); i++) {
+        assert_int_equal (dn_record_read (records[i], &r, NULL), 1);
+        assert_false (r.changed);
+    }
+}
+
+static void a_record_that_is_not_valid_is_refused (void **state)
+{
+    static const char *const records[] = {
+        WHOLE " " WHOLE,
+        "{\"dnnest\":1,",
+        "{\"dnnest\":2}",
+        "{\"dnnest\":\"1\"}",
+        "{\"dnnest\":1,\"dnnest\":1}",
+        "{\"dnnest\":1,\"set\":7}",
+        "{\"dnnest\":1,\"set\":{\"time_s\":-60}}",
+        "{\"dnnest\":1,\"set\":{\"time_s\":1e300}}",
+        "{\"dnnest\":1,\"set\":{\"time_s\":\"3600\"}}",
+        "{\"dnnest\":1,\"set\":{\"time_s\":NaN}}",
+        "{\"dnnest\":1,\"req\":{\"unlimited\":2}}",
+        "{\"dnnest\":1,\"later\":60}",
+        "{\"dnnest\":1,\"later\":[]}",
+        "{\"dnnest\":1,\"later\":[59]}",
+        "{\"dnnest\":1,\"later\":[60,60,60,60,60,60,60,60,60]}",
+        "{\"dnnest\":1,\"later\":[\"60\"]}",
+        "{\"dnnest\":1,\"rescued\":2}",
+        "{\"dnnest\":1,\"mode\":\"enforce\tx\"}",
+        "{\"dnnest\":1,\"a\":{\"b\":{\"c\":{\"d\":{\"e\":1}}}}}",
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (records); i++) {
+        struct dn_recorded r;
+        struct dn_err err = {0};
+
+        if (dn_record_read (records[i], &r, &err) != -1)
+            fail_msg ("%s is accepted", records[i]);
+        assert_contains (err.text, "record: ");
+        assert_null (dn_record_note (records[i], 3600, &err));
+    }
+}
+
+static void a_record_has_no_more_than_its_bytes (void **state)
+{
+    char text[2 * DN_RECORD_MAX];
+    struct dn_recorded r;
+
+    (void) state;
+    memset (text, ' ', sizeof (text));
+    memcpy (text, "{\"dnnest\":1", 11);
+    memcpy (text + DN_RECORD_MAX - 1, "} x", 4);
+    assert_int_equal (dn_record_read (text, &r, NULL), 1);
+    memcpy (text + DN_RECORD_MAX - 1, " }x", 4);
+    assert_int_equal (dn_record_read (text, &r, NULL), -1);
+}
+
+static void a_limit_is_noted_and_all_else_is_kept (void **state)
+{
+    struct dn_recorded r;
+    struct dn_err err = {0};
+    char *text = dn_record_note ("note " WHOLE " JS1:abc", 7200, &err);
+    char *twice;
+
+    (void) state;
+    assert_non_null (text);
+    assert_string_equal (text,
+                         "note {\"dnnest\":1,\"version\":\"0.2\",\"mode\":\"enforce\","
+                         "\"verdict\":\"change\",\"req\":{\"time_s\":86400,"
+                         "\"signal_s\":90,\"gpu\":\"a100\"},\"set\":{\"time_s\":3600,"
+                         "\"gpu\":\"v100\"},\"pred\":{\"train_s\":3000,\"p95_s\":5000,"
+                         "\"p99_s\":7000},\"spec\":\"app={x}\\\"\\u007c\","
+                         "\"later\":[7200]} JS1:abc");
+    twice = dn_record_note (text, DN_UNSET, &err);
+    assert_non_null (twice);
+    assert_contains (twice, "\"later\":[7200],\"rescued\":1} JS1:abc");
+    assert_int_equal (dn_record_read (twice, &r, &err), 1);
+    assert_int_equal (r.n_later, 1);
+    assert_int_equal (r.later_s[0], 7200);
+    assert_int_equal (r.rescued, 1);
+    free (twice);
+    free (text);
+    assert_null (dn_record_note ("no record", 60, &err));
+}
+
+static void the_last_limits_are_kept (void **state)
+{
+    char *text = strdup (WHOLE);
+    struct dn_recorded r;
+
+    (void) state;
+    for (int i = 1; i <= DN_EXTENSIONS_MAX + 3; i++) {
+        char *next = dn_record_note (text, 3600 * i, NULL);
+
+        assert_non_null (next);
+        free (text);
+        text = next;
+    }
+    assert_int_equal (dn_record_read (text, &r, NULL), 1);
+    assert_int_equal (r.n_later, DN_EXTENSIONS_MAX);
+    for (int i = 0; i < DN_EXTENSIONS_MAX; i++)
+        assert_int_equal (r.later_s[i], 3600 * (i + 4));
+    free (text);
+}
+
+static void a_long_record_loses_what_it_can_spare (void **state)
+{
+    char text[DN_RECORD_MAX + 1];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+    struct dn_recorded r;
+    char *noted;
+
+    (void) state;
+    dn_buf_add (&buf,
+                "{\"dnnest\":1,\"req\":{\"time_s\":86400},\"pred\":{\"p95_s\":5000},"
+                "\"why\":\"long\",\"warn\":\"limit\",\"spec\":\"");
+    while (buf.len < DN_RECORD_MAX - 2)
+        dn_buf_add (&buf, "x");
+    dn_buf_add (&buf, "\"}");
+    noted = dn_record_note (text, 7200, NULL);
+    assert_non_null (noted);
+    assert_true (strlen (noted) <= DN_RECORD_MAX);
+    assert_null (strstr (noted, "why"));
+    assert_int_equal (dn_record_read (noted, &r, NULL), 1);
+    assert_int_equal (r.p95_s, 5000);
+    assert_int_equal (r.asked_s, 86400);
+    assert_int_equal (r.later_s[0], 7200);
+    free (noted);
+}
+
+static void what_the_plugin_writes_is_read (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    struct dn_recorded r;
+    struct dn_err err = {0};
+
+    (void) state;
+    job.signal_s = 120;
+    advice = scene_advise ("Mode=enforce\nTimeLimit=limit", &job);
+    assert_int_equal (dn_record_read (advice->patch.record, &r, &err), 1);
+    assert_true (r.changed);
+    assert_int_equal (r.asked_s, 86400);
+    assert_int_equal (r.signal_s, 120);
+    assert_int_equal (r.set_s, advice->decision.time_limit_s);
+    assert_in_range (r.p95_s, r.likely_s, r.p99_s);
+    assert_string_equal (r.asked_gpu, "a100");
+    assert_string_equal (r.set_gpu, "v100");
+    dn_advice_free (advice);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a record is found in other text", a_record_is_found_in_other_text),
+        TEST ("only changes that were applied count",
+              only_changes_that_were_applied_count),
+        TEST ("a record that is not valid is refused",
+              a_record_that_is_not_valid_is_refused),
+        TEST ("a record has no more than its bytes",
+              a_record_has_no_more_than_its_bytes),
+        TEST ("a limit is noted and all else is kept",
+              a_limit_is_noted_and_all_else_is_kept),
+        TEST ("the last limits are kept", the_last_limits_are_kept),
+        TEST ("a long record loses what it can spare",
+              a_long_record_loses_what_it_can_spare),
+        TEST ("what the plugin writes is read", what_the_plugin_writes_is_read),
+    };
+
+    return cmocka_run_group_tests_name ("recorded", tests, NULL, NULL);
+}
