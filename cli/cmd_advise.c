@@ -441,7 +441,7 @@ static int advise_and_time (const struct dn_site *site,
         struct dn_stopwatch watch;
 
         dn_stopwatch_start (&watch, limit_ms);
-        if (dn_advise (site, job, NULL, NULL, advice, err) < 0)
+        if (dn_advise (site, NULL, job, NULL, NULL, advice, err) < 0)
             return -1;
         least_ms = fmin (least_ms, dn_stopwatch_ms (&watch));
         if (limit_ms <= 0)

@@ -80,6 +80,7 @@ bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job)
 /* The state of one advice, passed from stage to stage. */
 struct making {
     const struct dn_site *site;
+    struct dn_view view; /* without a cluster that is too old */
     const struct dn_job *job;
     const struct dn_deadline *deadline;
     struct dn_cache_access *cache; /* NULL: none */
@@ -240,7 +241,8 @@ static int build_network (struct making *m)
             &advice->spec, &m->site->datasets, advice->request.n_gpus, m->err)
         < 0)
         return -1;
-    dn_hardware_candidates (&m->site->gpu_types, &advice->request, candidates);
+    dn_hardware_candidates (
+        &m->site->gpu_types, &advice->request, m->view.cluster, candidates);
     for (int i = 0; i < candidates->n_candidates; i++)
         m->devices[i] = candidates->list[i].gpu->device;
     m->cached = find_cached (m);
@@ -322,6 +324,7 @@ static int decide (struct making *m)
                       &advice->spec,
                       &advice->candidates,
                       advice->estimates,
+                      &m->view,
                       decision);
     suggest_batch (m);
     if (m->control)
@@ -360,7 +363,23 @@ static const struct stage {
     /* End of stages */
 };
 
+/* What of a view the stages may use. */
+static struct dn_view current (const struct dn_site *site, const struct dn_view *view)
+{
+    struct dn_view now = {.cluster = NULL};
+
+    if (!view)
+        return now;
+    now = *view;
+    if (now.cluster
+        && (now.cluster->time_s > now.now_s
+            || (double) (now.now_s - now.cluster->time_s) > site->snapshot_age_s))
+        now.cluster = NULL;
+    return now;
+}
+
 int dn_advise (const struct dn_site *site,
+               const struct dn_view *view,
                const struct dn_job *job,
                const struct dn_deadline *deadline,
                struct dn_cache_access *cache,
@@ -369,6 +388,7 @@ int dn_advise (const struct dn_site *site,
 {
     const struct dn_submitter submitter = dn_submitter_of (job);
     dn_cleanup (free_making) struct making m = {.site = site,
+                                                .view = current (site, view),
                                                 .job = job,
                                                 .deadline = deadline,
                                                 .cache = cache,

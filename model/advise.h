@@ -10,20 +10,10 @@
 
 #include "base/deadline.h"
 #include "cache.h"
-#include "hardware/cluster.h"
-#include "policy/guarded.h"
 #include "policy/policy.h"
+#include "policy/view.h"
 #include "rewrite/rewrite.h"
 #include "site.h"
-
-/* What the files of dnnestd say at the time of a submission. Members may be NULL, and
- * may be too old to be believed: the rules state up to which age.
- */
-struct dn_view {
-    const struct dn_cluster *cluster;
-    const struct dn_guarded *guarded;
-    int64_t now_s; /* seconds since 1970 */
-};
 
 /* All results about one submission. Allocate it with dn_advice_new (): it is tens of
  * kilobytes, and the stack of a slurmctld thread may be small.
@@ -60,8 +50,12 @@ bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
  *
  * Estimates are looked up in 'cache' (NULL: none) before they are computed, and stored
  * there. It must belong to 'site'. The result is the same without a cache.
+ *
+ * A cluster of 'view' (NULL: nothing is known) that is older than SnapshotAge, or from
+ * the future, is not used.
  */
 int dn_advise (const struct dn_site *site,
+               const struct dn_view *view,
                const struct dn_job *job,
                const struct dn_deadline *deadline,
                struct dn_cache_access *cache,

@@ -21,6 +21,10 @@
  */
 #define DECISION_MS 5
 
+/* Of dnnestd, seconds. A snapshot is believed until five were missed. */
+#define INTERVAL_S     60
+#define SNAPSHOT_AGE_S 300
+
 static const struct dn_site_key site_keys[] = {
     {"HardwareDir",
      offsetof (struct dn_site, hardware_dir),
@@ -70,12 +74,36 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_PATH,
      0,
      0},
+    {"StateDir",
+     offsetof (struct dn_site, state_dir),
+     "directory of the files of dnnestd",
+     DN_SITE_PATH,
+     0,
+     0},
     {"DecisionTime",
      offsetof (struct dn_site, decision_ms),
      "CPU time in milliseconds after which a decision is given up; 0: no limit",
      DN_SITE_REAL,
      0,
      1000},
+    {"SnapshotAge",
+     offsetof (struct dn_site, snapshot_age_s),
+     "age in seconds up to which decisions use the snapshot of the cluster",
+     DN_SITE_REAL,
+     1,
+     86400},
+    {"WatchInterval",
+     offsetof (struct dn_site, watch_interval_s),
+     "seconds between two snapshots of the cluster by dnnestd",
+     DN_SITE_REAL,
+     1,
+     3600},
+    {"GuardInterval",
+     offsetof (struct dn_site, guard_interval_s),
+     "seconds between two passes of dnnestd over the running jobs",
+     DN_SITE_REAL,
+     1,
+     3600},
     {"Carbon",
      offsetof (struct dn_site, carbon_g_per_kwh),
      "grams of CO2 per kWh of the grid",
@@ -121,21 +149,30 @@ const struct dn_site_key *dn_site_keys (int *n_keys)
     return site_keys;
 }
 
-int dn_site_init (struct dn_site *site,
-                  const char *hardware_dir,
-                  const char *datasets_file,
-                  struct dn_err *err)
+/* All keys but the paths that the caller of dn_site_init () gives. */
+static void set_defaults (struct dn_site *site)
 {
     memset (site, 0, sizeof (*site));
     site->rules = dn_rules_default ();
     site->constants = dn_constants_default;
     site->decision_ms = DECISION_MS;
+    site->snapshot_age_s = SNAPSHOT_AGE_S;
+    site->watch_interval_s = site->guard_interval_s = INTERVAL_S;
     site->carbon_g_per_kwh = -1;
     site->pue = 1;
     site->core_jpeg = site->core_tokens = site->core_bytes = -1;
     memcpy (site->bundle_dir, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     memcpy (site->bundle_keys, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     memcpy (site->probe_dir, DNNEST_PROBE_DIR, sizeof (DNNEST_PROBE_DIR));
+    memcpy (site->state_dir, DNNEST_STATE_DIR, sizeof (DNNEST_STATE_DIR));
+}
+
+int dn_site_init (struct dn_site *site,
+                  const char *hardware_dir,
+                  const char *datasets_file,
+                  struct dn_err *err)
+{
+    set_defaults (site);
     if (dn_span_copy (dn_span_of (hardware_dir),
                       site->hardware_dir,
                       sizeof (site->hardware_dir),

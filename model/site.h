@@ -34,6 +34,9 @@ struct dn_site {
      * usable. */
     struct dn_err bundle_err;
     double decision_ms;      /* DecisionTime=; 0: no limit */
+    double snapshot_age_s;   /* SnapshotAge= */
+    double watch_interval_s; /* WatchInterval= */
+    double guard_interval_s; /* GuardInterval= */
     double carbon_g_per_kwh; /* Carbon=, -1 unset */
     double pue;              /* PUE= */
     double core_jpeg;        /* CoreJpeg=, images/s; -1 unset, as the next two */
@@ -47,6 +50,7 @@ struct dn_site {
     char probe_dir[DN_SITE_PATH_MAX];    /* ProbeDir=; "none" */
     char decision_log[DN_SITE_PATH_MAX]; /* DecisionLog=; "": none */
     char counters[DN_SITE_PATH_MAX];     /* Counters=; "": none */
+    char state_dir[DN_SITE_PATH_MAX];    /* StateDir= */
     char control_salt[DN_NAME_MAX];      /* ControlSalt=; "": none */
 };
 

@@ -301,11 +301,13 @@ static void find_block (const struct dn_gpu_type *type,
 
 void dn_hardware_candidates (const struct dn_gpu_types *types,
                              const struct dn_request *request,
+                             const struct dn_cluster *cluster,
                              struct dn_candidates *candidates)
 {
     struct dn_features features;
     bool plain = dn_features_read (request->job->features, &features);
 
+    (void) cluster;
     memset (candidates, 0, sizeof (*candidates));
     candidates->n_candidates = types->n_types;
     find_named (types, request, &features, candidates);

@@ -46,14 +46,14 @@ struct dn_node_group {
 };
 
 /* Shapes of jobs with an expected wait of their own. */
-enum dn_shape {
+enum dn_job_shape {
     DN_SHAPE_GPU,   /* one GPU */
     DN_SHAPE_NODE,  /* all GPUs of a node */
     DN_SHAPE_NODES, /* several nodes */
     DN_N_SHAPES
 };
 
-extern const struct dn_names dn_shape_names;
+extern const struct dn_names dn_job_shape_names;
 
 /* How long a job on a GPU type is expected to wait, seconds; DN_UNSET unknown. */
 struct dn_wait {

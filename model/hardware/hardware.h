@@ -12,6 +12,7 @@
 
 #include "base/keyline.h"
 #include "graph/graph.h"
+#include "hardware/cluster.h"
 #include "request/request.h"
 
 /* Generations differ in what their units can do. DN_ARCH_OTHER is any other
@@ -257,10 +258,11 @@ bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name);
 /* The candidates of a request, in the order of the Gpu lines: every mapped type, with a
  * reason where it cannot run the request (GPUs per node, nodes, memory, temporary disk,
  * partition, constraint) or is not available. CPUs are left to the policy, which may
- * lower them.
+ * lower them. 'cluster' is its state, NULL if unknown or too old.
  */
 void dn_hardware_candidates (const struct dn_gpu_types *types,
                              const struct dn_request *request,
+                             const struct dn_cluster *cluster,
                              struct dn_candidates *candidates);
 
 #endif

@@ -18,6 +18,7 @@ struct dn_scene {
     const struct dn_spec *spec;
     const struct dn_candidates *candidates;
     const struct dn_estimate *estimates; /* one per candidate */
+    const struct dn_view *view;          /* not NULL; its members may be */
     struct dn_decision *decision;
     int base; /* the candidate that the job runs on as submitted; -1: none is mapped */
 };

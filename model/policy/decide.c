@@ -198,9 +198,17 @@ void dn_policy_decide (const struct dn_rules *rules,
                        const struct dn_spec *spec,
                        const struct dn_candidates *candidates,
                        const struct dn_estimate *estimates,
+                       const struct dn_view *view,
                        struct dn_decision *decision)
 {
-    struct dn_scene scene = {rules, request, spec, candidates, estimates, decision, -1};
+    struct dn_scene scene = {.rules = rules,
+                             .request = request,
+                             .spec = spec,
+                             .candidates = candidates,
+                             .estimates = estimates,
+                             .view = view,
+                             .decision = decision,
+                             .base = -1};
 
     scene.base = find_base (&scene);
     decision->base = decision->chosen = scene.base;

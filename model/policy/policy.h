@@ -11,6 +11,7 @@
 
 #include "hardware/hardware.h"
 #include "policy/rules.h"
+#include "policy/view.h"
 #include "predict/whitebox.h"
 #include "request/request.h"
 
@@ -106,14 +107,16 @@ struct dn_warning *dn_decision_warning (struct dn_decision *decision,
 double dn_policy_memory (const struct dn_rules *rules,
                          const struct dn_estimate *estimate);
 
-/* Decide. 'estimates' has one entry per candidate; 'decision' has begun, and keeps its
- * warnings. Cannot fail: a field about which there is doubt is kept, with the reason.
+/* Decide. 'estimates' has one entry per candidate; 'view' (not NULL) has no cluster
+ * that is too old; 'decision' has begun, and keeps its warnings. Cannot fail: a field
+ * about which there is doubt is kept, with the reason.
  */
 void dn_policy_decide (const struct dn_rules *rules,
                        const struct dn_request *request,
                        const struct dn_spec *spec,
                        const struct dn_candidates *candidates,
                        const struct dn_estimate *estimates,
+                       const struct dn_view *view,
                        struct dn_decision *decision);
 
 /* Is the job in the control group? 'spec' is the job's own description, before anything

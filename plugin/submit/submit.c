@@ -208,7 +208,7 @@ static struct dn_event *advise (struct dn_snapshot *snapshot,
     if (!advice)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (!advice || find_sidecar (site, job, &sidecar, &err) < 0
-        || dn_advise (site, job, &watch->deadline, cache, advice, &err) < 0) {
+        || dn_advise (site, NULL, job, &watch->deadline, cache, advice, &err) < 0) {
         refuse (site, job, &err, err_msg);
         event = leave_traces (site, job, NULL, &err, wanted);
     } else {

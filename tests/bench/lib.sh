@@ -14,7 +14,8 @@ compile() {
     local name=$1
     shift
     # shellcheck disable=SC2086  # words
-    "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION='"bench"' -DDNNEST_PROBE_DIR='""' ${CFLAGS:--O2} \
+    "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION='"bench"' -DDNNEST_PROBE_DIR='""' \
+        -DDNNEST_STATE_DIR='""' ${CFLAGS:--O2} \
         -I"$top" -I"$top/model" -o "$build/$name" \
         "$top/tests/bench/$name.c" "$top/tests/bench/bench.c" "$@" -lcsv -lm
     [[ ! ${DNNEST_COMPILE_ONLY-} ]] || exit 0

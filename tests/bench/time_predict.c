@@ -91,7 +91,8 @@ static void call (struct scene *scene)
     struct dn_err err = {0};
 
     if (!scene->what->spec) {
-        if (dn_advise (scene->site, &scene->job, NULL, NULL, scene->advice, &err) < 0)
+        if (dn_advise (scene->site, NULL, &scene->job, NULL, NULL, scene->advice, &err)
+            < 0)
             bench_die (scene->what->name, err.text);
         return;
     }

@@ -367,7 +367,7 @@ static void check (const struct golden *golden)
     buf = dn_buf_on (before, sizeof (before));
     write_job (&desc, &buf);
     dn_adapter_read (&desc, &job);
-    if (dn_advise (site, &job, NULL, NULL, advice, &err) < 0
+    if (dn_advise (site, NULL, &job, NULL, NULL, advice, &err) < 0
         || dn_adapter_apply (&desc, &advice->patch, &err) < 0)
         fail_msg ("forms.txt line %d: %s", golden->line, err.text);
     buf = dn_buf_on (now, sizeof (now));

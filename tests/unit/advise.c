@@ -64,7 +64,7 @@ static int assert_stages (const struct dn_site *site,
         struct dn_err err = {0};
         const char *stage;
 
-        if (dn_advise (site, job, &clock.deadline, NULL, advice, &err) == 0) {
+        if (dn_advise (site, NULL, job, &clock.deadline, NULL, advice, &err) == 0) {
             if (stages[seen])
                 fail_msg ("no look before the stage '%s'", stages[seen]);
             dn_advice_free (advice);
@@ -145,15 +145,17 @@ static void in_time_a_decision_is_the_same (void **state)
     (void) state;
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp32,optimizer=momentum,"
                   "epochs=20,dataset=imagenet";
-    assert_int_equal (dn_advise (site, &job, NULL, NULL, without, NULL), 0);
-    assert_int_equal (dn_advise (site, &job, &clock.deadline, NULL, with, NULL), 0);
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, without, NULL), 0);
+    assert_int_equal (dn_advise (site, NULL, &job, &clock.deadline, NULL, with, NULL),
+                      0);
     assert_in_range (clock.looks, 12, 40);
     assert_true (with->patch.n_edits > 1);
     assert_string_equal (with->patch.log_text, without->patch.log_text);
     /* Without a limit the clock is not read. */
     clock = clock_that_jumps_at (1);
     clock.deadline.limit_ms = 0;
-    assert_int_equal (dn_advise (site, &job, &clock.deadline, NULL, with, NULL), 0);
+    assert_int_equal (dn_advise (site, NULL, &job, &clock.deadline, NULL, with, NULL),
+                      0);
     assert_int_equal (clock.looks, 0);
     dn_advice_free (without);
     dn_advice_free (with);
@@ -186,14 +188,14 @@ static void a_job_of_too_many_variables_is_left_alone (void **state)
         variables[i] = "A=1";
     job.env = variables;
     job.n_env = DN_ENV_MAX;
-    assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, &err), 0);
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
     job.n_env++;
-    assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, &err), -1);
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), -1);
     assert_string_equal (err.text,
                          "environment: 8193 variables, expected at most 8192");
     /* Without metadata it is not a job for dnnest. */
     job.comment = NULL;
-    assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, &err), 0);
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_NONE);
     dn_advice_free (advice);
     scene_free (site);
@@ -294,8 +296,8 @@ static void with_a_cache_every_advice_is_the_same (void **state)
         struct dn_job job;
 
         set_run (&job, i * 5 % N_RUNS);
-        if (dn_advise (site, &job, NULL, NULL, without, &err) < 0
-            || dn_advise (site, &job, NULL, &counted.access, with, &err) < 0)
+        if (dn_advise (site, NULL, &job, NULL, NULL, without, &err) < 0
+            || dn_advise (site, NULL, &job, NULL, &counted.access, with, &err) < 0)
             fail_msg ("%s", err.text);
         assert_int_equal (with->candidates.n_candidates, 2);
         assert_same (with, without);
@@ -341,8 +343,8 @@ static void estimates_by_a_users_history_are_that_users_own (void **state)
         struct dn_job job;
 
         set_run (&job, i % 2);
-        assert_int_equal (dn_advise (site, &job, NULL, &counted.access, advice, &err),
-                          0);
+        assert_int_equal (
+            dn_advise (site, NULL, &job, NULL, &counted.access, advice, &err), 0);
         steps[i] = advice->estimates[0].step_s.p50;
     }
     assert_int_equal (counted.n_put, 2);
@@ -364,11 +366,14 @@ static void what_failed_is_not_cached (void **state)
 
     (void) state;
     assert_int_equal (
-        dn_advise (site, &job, &clock.deadline, &counted.access, advice, NULL), -1);
+        dn_advise (site, NULL, &job, &clock.deadline, &counted.access, advice, NULL),
+        -1);
     job.comment = "dnnest:model=nosuchnet,batch=128,precision=fp16";
-    assert_int_equal (dn_advise (site, &job, NULL, &counted.access, advice, NULL), -1);
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, &counted.access, advice, NULL),
+                      -1);
     job.comment = NULL;
-    assert_int_equal (dn_advise (site, &job, NULL, &counted.access, advice, NULL), 0);
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, &counted.access, advice, NULL),
+                      0);
     assert_int_equal (counted.n_put, 0);
     dn_advice_free (advice);
     free (counted.cache);
@@ -417,7 +422,7 @@ static void a_component_of_a_heterogeneous_job_is_not_predicted (void **state)
 
     (void) state;
     job.het = true;
-    assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, NULL), 0);
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), 0);
     assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
     assert_int_equal (advice->decision.abstain, DN_ABSTAIN_COMPONENT);
     assert_int_equal (advice->candidates.n_candidates, 0);
@@ -450,7 +455,7 @@ static void tasks_that_may_spread_are_predicted_on_separate_nodes (void **state)
         job.num_tasks = rows[i].num_tasks;
         job.min_nodes = rows[i].min_nodes;
         job.max_nodes = rows[i].max_nodes;
-        assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, NULL), 0);
+        assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), 0);
         assert_int_equal (advice->spec.nodes, rows[i].n_nodes);
         if (i == 0)
             spread = advice->estimates[1].train_s.p50;

@@ -647,11 +647,11 @@ static void the_ladder_predicts_with_the_bundle (void **state)
 
     (void) state;
     job.comment = "dnnest:" NET "batch=64";
-    assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, &err), 0);
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
     assert_true (advice->candidates.n_candidates > 0);
     white = advice->estimates[0].step_s.p50;
     site->bundle = small_bundle_read (&small, &err);
-    assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, &err), 0);
+    assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
     assert_about (advice->estimates[0].step_s.p50, 1.5 * white);
     dn_advice_free (advice);
     scene_free (site);

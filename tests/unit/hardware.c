@@ -290,7 +290,7 @@ static void candidates_that_cannot_run_the_request_are_blocked (void **state)
     job.tres[DN_GPU_PER_NODE] = "gres:gpu:a100:4";
     job.mem_per_node_mb = 100000;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-    dn_hardware_candidates (&types, &request, &found);
+    dn_hardware_candidates (&types, &request, NULL, &found);
     assert_int_equal (found.n_candidates, 5);
     assert_true (found.list[0].requested);
     assert_false (found.list[1].requested);
@@ -302,7 +302,7 @@ static void candidates_that_cannot_run_the_request_are_blocked (void **state)
     job.partition = "p2";
     job.min_nodes = job.max_nodes = 3;
     assert_int_equal (dn_request_read (&job, NULL, &request, NULL), 0);
-    dn_hardware_candidates (&types, &request, &found);
+    dn_hardware_candidates (&types, &request, NULL, &found);
     assert_string_equal (found.list[4].blocked, "");
     assert_contains (found.list[1].blocked, "3 nodes, there are 2");
     dn_catalogue_free (&catalogue);
@@ -443,7 +443,7 @@ static struct dn_candidates find (const struct dn_gpu_types *types,
     struct dn_request request;
 
     assert_int_equal (dn_request_read (job, NULL, &request, NULL), 0);
-    dn_hardware_candidates (types, &request, &found);
+    dn_hardware_candidates (types, &request, NULL, &found);
     assert_int_equal (found.n_candidates, types->n_types);
     return found;
 }

@@ -604,7 +604,7 @@ static void all_jobs_with_gpus_are_examined_if_the_admin_says_so (void **state)
         job.tres[DN_GPU_PER_NODE] = cases[i].tres;
         assert_int_equal (dn_advise_concerns (site, &job),
                           (all && cases[i].tres) || cases[i].comment);
-        assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, NULL), 0);
+        assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, NULL), 0);
         edit = find_edit (advice, DN_FIELD_ADMIN_COMMENT);
         assert_int_equal (edit != NULL, cases[i].recorded);
         assert_int_equal (advice->patch.n_edits, cases[i].recorded);

@@ -322,7 +322,7 @@ static void the_user_gets_a_message_if_a_probe_is_not_possible (void **state)
 
         snprintf (site->probe_dir, sizeof (site->probe_dir), "%s", cases[i].dir);
         job.kind = cases[i].kind;
-        assert_int_equal (dn_advise (site, &job, NULL, NULL, advice, &err), 0);
+        assert_int_equal (dn_advise (site, NULL, &job, NULL, NULL, advice, &err), 0);
         assert_contains (advice->patch.user_text, cases[i].says);
         assert_null (find_new_variable (advice, DN_PROBE_SPEC));
         assert_null (find_edit (advice, DN_FIELD_TIME_LIMIT, NULL));
@@ -520,7 +520,7 @@ static void bad_metadata_leaves_an_empty_patch_and_a_message (void **state)
         struct dn_err err = {0};
 
         job.comment = cases[i].comment;
-        if (dn_advise (site, &job, NULL, NULL, advice, &err) == 0) {
+        if (dn_advise (site, NULL, &job, NULL, NULL, advice, &err) == 0) {
             assert_int_equal (advice->decision.verdict, DN_VERDICT_ABSTAIN);
             continue;
         }

@@ -70,7 +70,7 @@ struct dn_advice *scene_advise (const char *conf, const struct dn_job *job)
     struct dn_advice *advice = dn_advice_new ();
     struct dn_err err = {0};
 
-    if (dn_advise (site, job, NULL, NULL, advice, &err) < 0)
+    if (dn_advise (site, NULL, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
     scene_free (site);
     return advice;

@@ -273,7 +273,7 @@ static struct dn_advice *decide_with (const char *conf,
     struct dn_request *request = &advice->request;
     struct dn_err err = {0};
 
-    if (dn_advise (site, job, NULL, NULL, advice, &err) < 0)
+    if (dn_advise (site, NULL, job, NULL, NULL, advice, &err) < 0)
         fail_msg ("%s", err.text);
     request->need = need;
     snprintf (request->need_why, DN_REASON_MAX, "line 7: '--word' needs a GPU with it");
@@ -284,6 +284,7 @@ static struct dn_advice *decide_with (const char *conf,
                       &advice->spec,
                       &advice->candidates,
                       advice->estimates,
+                      &(struct dn_view){.cluster = NULL},
                       decision);
     scene_free (site);
     return advice;

@@ -1,0 +1,20 @@
+/* view.h - what the files of dnnestd say at the time of a submission
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_VIEW_H
+#define DN_VIEW_H
+
+#include "hardware/cluster.h"
+#include "policy/guarded.h"
+
+/* Members may be NULL. dn_advise () gives the stages no cluster that is too old; how old
+ * the heartbeat of the guard may be is up to dn_guarded_is_alive ().
+ */
+struct dn_view {
+    const struct dn_cluster *cluster;
+    const struct dn_guarded *guarded;
+    int64_t now_s; /* seconds since 1970 */
+};
+
+#endif
