@@ -19,7 +19,7 @@ struct dn_daemon {
     int64_t now_s;   /* start of the round, seconds since 1970 */
     bool dry_run;    /* change nothing; say what would be changed */
     const char *out; /* file to write in place of that in StateDir; NULL; "-" stdout */
-    void *jobs;      /* of jobs_table.h: the table of jobs, read at most once a round */
+    void *jobs;      /* of jobs_table.h: the table of jobs, kept for a round; NULL */
 };
 
 struct dn_task {

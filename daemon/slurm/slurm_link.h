@@ -136,8 +136,8 @@ struct dn_link_job {
     int64_t submit, eligible, start,
         end; /* of a pending job, start is the expected one */
     int64_t deadline;
-    int64_t suspended_s; /* in all, so far */
-    int64_t signal_s;    /* --signal: that long before the limit */
+    int64_t suspended_s; /* in all, but for a suspension that lasts */
+    int64_t ran_s;       /* of a suspended job: how long it ran before */
     int64_t n_nodes, n_cpus;
     int64_t restarts;
     int64_t exit_code; /* as wait () returns it */
@@ -159,22 +159,33 @@ struct dn_link_job {
     const char *work_dir;
 };
 
-/* Call 'take' for every job of slurmctld's table; it ends the loop by a value other
- * than 0, which is returned. At most one full reply in memory, freed before the return.
- * Where nothing changed since the last call, the last reply is not sent again: return 0
- * with
- * '*same' set and no call.
+/* Read the whole table of jobs, and keep it in the link until the next call, or until
+ * dn_link_jobs_drop (). 64 MB for 20,000 jobs.
+ */
+int dn_link_jobs (struct dn_link *link, struct dn_err *err);
+void dn_link_jobs_drop (struct dn_link *link);
+
+/* Call 'take' for every job of the table that is kept; it ends the loop by a value
+ * other than 0, which is returned.
  */
 typedef int (*dn_link_job_f) (void *to, const struct dn_link_job *job);
-int dn_link_jobs (struct dn_link *link,
-                  dn_link_job_f take,
-                  void *to,
-                  bool *same,
-                  struct dn_err *err);
+int dn_link_jobs_each (struct dn_link *link, dn_link_job_f take, void *to);
 
-/* Change a job. 0 or DN_UNSET, and NULL: no change. A limit is whole minutes and at
- * least one. After an error of the connection the change may have been made: read the
- * job again.
+/* Call 'take' for one job as it is now, by the id of its record; not at all, where
+ * slurmctld no longer has it.
+ */
+int dn_link_job_now (struct dn_link *link,
+                     int64_t raw_id,
+                     dn_link_job_f take,
+                     void *to,
+                     struct dn_err *err);
+
+/* Have two hostlists a node in common? */
+bool dn_link_share_node (const char *a, const char *b);
+
+/* Change a job. 0 or DN_UNSET, and NULL: no change. A limit is whole minutes, and
+ * at least one. After an error of the connection the change may have been made: read
+ * the job again.
  */
 struct dn_link_change {
     const char *name; /* of the job */

@@ -1,0 +1,436 @@
+/* jobs.c - the table of jobs, and updates of single jobs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "slurm/link_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Exported by libslurm, in no public header. */
+extern void slurm_xfree (void **item);
+
+/* Functions that take the id of a job take that of a step from 25.11 or 26.05 on. */
+#define ID_FOR(function, type, id)                                                     \
+    __builtin_choose_expr(__builtin_types_compatible_p (__typeof__ (function), type),  \
+                          (uint32_t) (id),                                             \
+                          ((slurm_step_id_t){.job_id = (uint32_t) (id),                \
+                                             .step_het_comp = NO_VAL,                  \
+                                             .step_id = NO_VAL}))
+typedef int load_job_f (job_info_msg_t **, uint32_t, uint16_t);
+typedef int notify_job_f (uint32_t, char *);
+
+/* All partitions, and of a federation this cluster's jobs only. */
+#define SHOWN (SHOW_ALL | SHOW_LOCAL)
+
+/* Paths of a job's output, and its generic resources as one text. */
+#define PATH_TEXT_MAX 4096
+
+/* The kept reply, and texts that are made of it for one job at a time. */
+struct dn_link_jobs {
+    job_info_msg_t *reply;
+    char gres[4 * DN_TRES_MAX];
+    char std_out[PATH_TEXT_MAX];
+    char std_err[PATH_TEXT_MAX];
+};
+
+/* slurm_free_job_info_msg () of 22.05 does not free the admin comments. */
+static void free_reply (job_info_msg_t *reply)
+{
+    if (!reply)
+        return;
+    for (uint32_t i = 0; i < reply->record_count; i++) {
+        void *comment = reply->job_array[i].admin_comment;
+
+        slurm_xfree (&comment);
+        reply->job_array[i].admin_comment = NULL;
+    }
+    slurm_free_job_info_msg (reply);
+}
+
+static void free_jobs (struct dn_link_jobs *jobs)
+{
+    free_reply (jobs->reply);
+    free (jobs);
+}
+
+static struct dn_link_jobs *jobs_of (struct dn_link *link, struct dn_err *err)
+{
+    if (!link->jobs) {
+        link->jobs = calloc (1, sizeof (*link->jobs));
+        link->free_jobs = free_jobs;
+    }
+    if (!link->jobs)
+        dn_err_set (err, DN_E_NOMEM, "jobs: out of memory");
+    return link->jobs;
+}
+
+int dn_link_jobs (struct dn_link *link, struct dn_err *err)
+{
+    struct dn_link_jobs *jobs = jobs_of (link, err);
+
+    if (!jobs)
+        return -1;
+    dn_link_jobs_drop (link);
+    errno = 0;
+    if (slurm_load_jobs (0, &jobs->reply, SHOWN) == SLURM_SUCCESS)
+        return 0;
+    jobs->reply = NULL;
+    return dn_link_fail (errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, "jobs", err);
+}
+
+void dn_link_jobs_drop (struct dn_link *link)
+{
+    if (!link->jobs)
+        return;
+    free_reply (link->jobs->reply);
+    link->jobs->reply = NULL;
+}
+
+/* --- a job as a plain struct
+ * ----------------------------------------------------------- */
+
+static const char *const state_names[] = {
+    [JOB_PENDING] = "PENDING",
+    [JOB_RUNNING] = "RUNNING",
+    [JOB_SUSPENDED] = "SUSPENDED",
+    [JOB_COMPLETE] = "COMPLETED",
+    [JOB_CANCELLED] = "CANCELLED",
+    [JOB_FAILED] = "FAILED",
+    [JOB_TIMEOUT] = "TIMEOUT",
+    [JOB_NODE_FAIL] = "NODE_FAIL",
+    [JOB_PREEMPTED] = "PREEMPTED",
+    [JOB_BOOT_FAIL] = "BOOT_FAIL",
+    [JOB_DEADLINE] = "DEADLINE",
+    [JOB_OOM] = "OUT_OF_MEMORY",
+};
+
+/* The trackers that a federation keeps of jobs of other clusters are revoked. */
+static enum dn_job_phase phase_of (uint32_t state)
+{
+    if (state & JOB_REVOKED)
+        return DN_PHASE_ENDED;
+    if (state & JOB_COMPLETING)
+        return DN_PHASE_ENDING;
+    switch (state & JOB_STATE_BASE) {
+    case JOB_PENDING:
+        return DN_PHASE_PENDING;
+    case JOB_RUNNING:
+        return DN_PHASE_RUNNING;
+    case JOB_SUSPENDED:
+        return DN_PHASE_SUSPENDED;
+    default:
+        return DN_PHASE_ENDED;
+    }
+}
+
+static int64_t minutes_to_s (uint32_t minutes)
+{
+    if (minutes == INFINITE)
+        return DN_UNLIMITED;
+    return minutes == NO_VAL ? DN_UNSET : INT64_C (60) * minutes;
+}
+
+static int64_t or_unset (uint32_t value)
+{
+    return value == NO_VAL ? DN_UNSET : (int64_t) value;
+}
+
+/* Its ids, and the one that updates and people use. */
+static void set_ids (const slurm_job_info_t *from, struct dn_link_job *job)
+{
+    struct dn_buf name = dn_buf_on (job->name, sizeof (job->name));
+
+    job->raw_id = from->job_id;
+    job->job_id = from->job_id;
+    job->array_task = DN_UNSET;
+    job->het_offset = DN_UNSET;
+    if (from->het_job_id != 0 && from->het_job_id != NO_VAL) {
+        job->job_id = from->het_job_id;
+        job->het_offset = or_unset (from->het_job_offset);
+        dn_buf_add (&name, "%u+%u", from->het_job_id, from->het_job_offset);
+    } else if (from->array_job_id != 0 && from->array_task_id != NO_VAL) {
+        job->job_id = from->array_job_id;
+        job->array_task = from->array_task_id;
+        dn_buf_add (&name, "%u_%u", from->array_job_id, from->array_task_id);
+    } else {
+        if (from->array_job_id != 0)
+            job->job_id = from->array_job_id;
+        dn_buf_add (&name, "%u", (unsigned) job->job_id);
+    }
+}
+
+/* While a job is suspended, pre_sus_time is how long it ran until then; later, until
+ * its last suspension, which ended at suspend_time.
+ */
+static void set_times (const slurm_job_info_t *from, struct dn_link_job *job)
+{
+    int64_t start = from->start_time;
+
+    job->limit_s = minutes_to_s (from->time_limit);
+    job->time_min_s = from->time_min == NO_VAL ? 0 : minutes_to_s (from->time_min);
+    job->submit = from->submit_time;
+    job->eligible = from->eligible_time;
+    job->start = start;
+    job->end = from->end_time;
+    job->deadline = from->deadline == NO_VAL ? 0 : from->deadline;
+    if (from->suspend_time > 0 && start > 0) {
+        job->suspended_s = from->suspend_time - start - from->pre_sus_time;
+        if (job->suspended_s < 0)
+            job->suspended_s = 0;
+    }
+    if (job->phase == DN_PHASE_SUSPENDED)
+        job->ran_s = from->pre_sus_time;
+}
+
+static const char *join_gres (const slurm_job_info_t *from, struct dn_link_jobs *jobs)
+{
+    const char *const parts[] = {from->tres_per_job,
+                                 from->tres_per_node,
+                                 from->tres_per_socket,
+                                 from->tres_per_task};
+    struct dn_buf buf = dn_buf_on (jobs->gres, sizeof (jobs->gres));
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (parts); i++)
+        if (parts[i] && parts[i][0] != '\0')
+            dn_buf_add (&buf, "%s%s", buf.len > 0 ? "," : "", parts[i]);
+    return buf.len > 0 ? jobs->gres : NULL;
+}
+
+/* Slurm computes the names of the files from patterns; only jobs with a record need
+ * them.
+ */
+static void set_paths (slurm_job_info_t *from,
+                       struct dn_link_jobs *jobs,
+                       struct dn_link_job *job)
+{
+    if (!job->batch || !from->admin_comment
+        || !strstr (from->admin_comment, "{\"dnnest\":"))
+        return;
+    slurm_get_job_stdout (jobs->std_out, sizeof (jobs->std_out), from);
+    slurm_get_job_stderr (jobs->std_err, sizeof (jobs->std_err), from);
+    job->std_out = jobs->std_out;
+    job->std_err = jobs->std_err;
+}
+
+static void take_job (slurm_job_info_t *from,
+                      struct dn_link_jobs *jobs,
+                      struct dn_link_job *job)
+{
+    uint32_t base = from->job_state & JOB_STATE_BASE;
+
+    *job = (struct dn_link_job){
+        .user_id = from->user_id,
+        .group_id = from->group_id,
+        .phase = phase_of (from->job_state),
+        .state = base < DN_N_ELEMENTS (state_names) ? state_names[base] : "?",
+        .n_nodes = from->num_nodes,
+        .n_cpus = from->num_cpus,
+        .restarts = from->restart_cnt,
+        .exit_code = or_unset (from->exit_code),
+        .batch = from->batch_flag != 0,
+        .requeue = from->requeue != 0,
+        .federated = from->fed_origin_str != NULL,
+        .partition = from->partition,
+        .account = from->account,
+        .qos = from->qos,
+        .nodes = from->nodes,
+        .reservation = from->resv_name,
+        .tres = from->tres_req_str,
+        .gres = join_gres (from, jobs),
+        .comment = from->comment,
+        .admin_comment = from->admin_comment,
+        .work_dir = from->work_dir,
+    };
+    job->queued = job->phase == DN_PHASE_PENDING
+                  && (from->state_reason == WAIT_PRIORITY
+                      || from->state_reason == WAIT_RESOURCES);
+    set_ids (from, job);
+    set_times (from, job);
+    set_paths (from, jobs, job);
+}
+
+static int each_of (struct dn_link_jobs *jobs,
+                    job_info_msg_t *reply,
+                    dn_link_job_f take,
+                    void *to)
+{
+    for (uint32_t i = 0; i < reply->record_count; i++) {
+        struct dn_link_job job;
+        int rc;
+
+        take_job (&reply->job_array[i], jobs, &job);
+        rc = take (to, &job);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+int dn_link_jobs_each (struct dn_link *link, dn_link_job_f take, void *to)
+{
+    if (!link->jobs || !link->jobs->reply)
+        return 0;
+    return each_of (link->jobs, link->jobs->reply, take, to);
+}
+
+/* The one record of 'raw_id', which may come with the others of its array. */
+struct one {
+    int64_t raw_id;
+    dn_link_job_f take;
+    void *to;
+};
+
+static int take_one (void *to, const struct dn_link_job *job)
+{
+    struct one *one = to;
+
+    return job->raw_id == one->raw_id ? one->take (one->to, job) : 0;
+}
+
+int dn_link_job_now (struct dn_link *link,
+                     int64_t raw_id,
+                     dn_link_job_f take,
+                     void *to,
+                     struct dn_err *err)
+{
+    struct dn_link_jobs *jobs = jobs_of (link, err);
+    job_info_msg_t *reply = NULL;
+    struct one one = {raw_id, take, to};
+    int rc;
+
+    if (!jobs)
+        return -1;
+    errno = 0;
+    if (slurm_load_job (&reply, ID_FOR (slurm_load_job, load_job_f, raw_id), SHOWN)
+        != SLURM_SUCCESS)
+        return errno == ESLURM_INVALID_JOB_ID
+                   ? 0
+                   : dn_link_fail (
+                       errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, "job", err);
+    rc = each_of (jobs, reply, take_one, &one);
+    free_reply (reply);
+    return rc;
+}
+
+bool dn_link_share_node (const char *a, const char *b)
+{
+    __auto_type hosts = slurm_hostlist_create (a ? a : "");
+    __auto_type others = slurm_hostlist_create (b ? b : "");
+    bool shared = false;
+    char *host;
+
+    while (hosts && others && !shared && (host = slurm_hostlist_shift (hosts))) {
+        shared = slurm_hostlist_find (others, host) >= 0;
+        free (host);
+    }
+    if (hosts)
+        slurm_hostlist_destroy (hosts);
+    if (others)
+        slurm_hostlist_destroy (others);
+    return shared;
+}
+
+/* --- changes
+ * --------------------------------------------------------------------------- */
+
+/* What a request about a job has returned: its own code, errno, or the codes of the
+ * tasks of an array.
+ */
+static int check (int rc,
+                  int error,
+                  job_array_resp_msg_t *reply,
+                  const char *what,
+                  const char *name,
+                  struct dn_err *err)
+{
+    int code = rc == SLURM_ERROR ? error : rc;
+
+    for (uint32_t i = 0; reply && code == 0 && i < reply->job_array_count; i++)
+        code = (int) reply->error_code[i];
+    if (reply)
+        slurm_free_job_array_resp (reply);
+    if (rc == SLURM_ERROR && code == 0)
+        code = SLURM_UNEXPECTED_MSG_ERROR;
+    if (code == 0)
+        return 0;
+    dn_link_fail (code, what, err);
+    return dn_err_wrap (err, "job %s", name);
+}
+
+static int update (job_desc_msg_t *desc,
+                   const char *name,
+                   const char *what,
+                   struct dn_err *err)
+{
+    job_array_resp_msg_t *reply = NULL;
+    int rc;
+
+    desc->job_id_str = (char *) name;
+    errno = 0;
+    rc = slurm_update_job2 (desc, &reply);
+    return check (rc, errno, reply, what, name, err);
+}
+
+int dn_link_update (struct dn_link *link,
+                    const struct dn_link_change *change,
+                    struct dn_err *err)
+{
+    job_desc_msg_t desc;
+    int64_t limit = change->limit_s;
+
+    (void) link;
+    /* Slurm would take 0 minutes, and end the job. */
+    if (limit != 0 && limit != DN_UNSET
+        && (limit < 60 || limit % 60 != 0 || limit / 60 >= NO_VAL - 1))
+        return dn_err_set (err,
+                           DN_E_BUG,
+                           "job %s: a limit of %lld s is not whole minutes",
+                           change->name,
+                           (long long) limit);
+    slurm_init_job_desc_msg (&desc);
+    if (limit > 0)
+        desc.time_limit = (uint32_t) (limit / 60);
+    desc.admin_comment = (char *) change->admin_comment;
+    return update (&desc, change->name, "update", err);
+}
+
+int dn_link_notify (struct dn_link *link,
+                    const struct dn_link_job *job,
+                    const char *line,
+                    struct dn_err *err)
+{
+    int rc;
+
+    (void) link;
+    errno = 0;
+    rc = slurm_notify_job (ID_FOR (slurm_notify_job, notify_job_f, job->raw_id),
+                           (char *) line);
+    return check (rc, errno, NULL, "notify", job->name, err);
+}
+
+int dn_link_requeue (struct dn_link *link,
+                     const char *name,
+                     bool hold,
+                     struct dn_err *err)
+{
+    job_array_resp_msg_t *reply = NULL;
+    int rc;
+
+    (void) link;
+    errno = 0;
+    rc = slurm_requeue2 ((char *) name, hold ? JOB_REQUEUE_HOLD : 0, &reply);
+    return check (rc, errno, reply, "requeue", name, err);
+}
+
+int dn_link_release (struct dn_link *link, const char *name, struct dn_err *err)
+{
+    job_desc_msg_t desc;
+
+    (void) link;
+    slurm_init_job_desc_msg (&desc);
+    desc.priority = INFINITE;
+    return update (&desc, name, "release", err);
+}
