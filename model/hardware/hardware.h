@@ -82,7 +82,7 @@ struct dn_device {
     double sustained; /* share of its kernels' rates that whole steps reach; 0: not
                          stated */
     int64_t sms;      /* multiprocessors; 0 unknown */
-    enum dn_link link;
+    enum dn_link_kind link;
     double
         link_bw; /* to the other devices of a node, byte/s per device and direction */
     double pcie_bw;    /* to the host, byte/s per direction */

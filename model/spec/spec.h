@@ -112,7 +112,7 @@ enum dn_attention_kind {
     DN_N_ATTENTIONS
 };
 
-enum dn_link {
+enum dn_link_kind {
     DN_LINK_UNKNOWN,
     DN_LINK_NVLINK,
     DN_LINK_PCIE,
@@ -260,7 +260,7 @@ struct dn_spec {
     int64_t ep;
     int64_t micro_batch;
     enum dn_offload offload;
-    enum dn_link link;
+    enum dn_link_kind link;
     char net[DN_NAME_MAX]; /* between nodes: "ib400x8" */
     /* input */
     int64_t workers; /* per GPU */
