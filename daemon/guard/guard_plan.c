@@ -1,0 +1,175 @@
+/* guard_plan.c - what the guard does with the time limit of one job
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "guard/guard_plan.h"
+
+#include <math.h>
+
+static const char *const holder_texts[] = {
+    [DN_HOLDER_NONE] = "none",
+    [DN_HOLDER_PARTITION] = "MaxTime of the partition",
+    [DN_HOLDER_WALL] = "MaxWall of the QOS or association",
+    [DN_HOLDER_DEADLINE] = "the deadline",
+    [DN_HOLDER_RESERVATION] = "a reservation",
+};
+const struct dn_names dn_guard_holder_names = DN_NAMES (holder_texts, DN_N_HOLDERS);
+
+/* The longest limit that is set: Slurm counts a job without a limit as this long. */
+#define LONGEST_S (INT64_C (365) * 86400)
+
+#define LEAD_MAX_S (30 * 60)
+
+/* Slurm may send the signal of --signal that much early. */
+#define SIGNAL_EARLY_S 60
+
+static int64_t min_of (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t minutes_down (int64_t seconds)
+{
+    return seconds - seconds % 60;
+}
+
+static int64_t minutes_up (int64_t seconds)
+{
+    return minutes_down (seconds + 59);
+}
+
+struct dn_promise dn_promise_of (const struct dn_recorded *recorded)
+{
+    struct dn_promise promise = {.asked_s = recorded->asked_s,
+                                 .set_s = DN_UNSET,
+                                 .written_s = DN_UNSET,
+                                 .p95_s = recorded->p95_s,
+                                 .p99_s = recorded->p99_s,
+                                 .signal_s = recorded->signal_s};
+    int n = recorded->n_later;
+
+    if (!recorded->changed || recorded->set_s < 60
+        || (recorded->asked_s >= 0 && recorded->asked_s <= recorded->set_s))
+        return promise;
+    promise.set_s = minutes_up (recorded->set_s);
+    promise.written_s = minutes_up (n > 0 ? recorded->later_s[n - 1] : recorded->set_s);
+    return promise;
+}
+
+int64_t dn_guard_own (const struct dn_guard_case *c)
+{
+    int64_t own = c->promise.asked_s;
+
+    if (own == DN_UNSET)
+        own = c->default_s != DN_UNSET ? c->default_s : c->partition_s;
+    if (own == DN_UNLIMITED || own > LONGEST_S)
+        own = LONGEST_S;
+    return minutes_down (own);
+}
+
+int64_t dn_guard_lead (const struct dn_guard_case *c, int64_t limit_s)
+{
+    int64_t lead = min_of (limit_s / 4, LEAD_MAX_S);
+    int64_t least = 2 * c->interval_s + 30;
+
+    if (lead < least)
+        lead = least;
+    if (c->promise.signal_s > 0)
+        lead += c->promise.signal_s + SIGNAL_EARLY_S;
+    return lead;
+}
+
+/* A job that was requeued may be back at its first limit. */
+static bool is_ours (const struct dn_guard_case *c)
+{
+    return c->limit_s == c->promise.written_s
+           || (c->restarts > 0 && c->limit_s == c->promise.set_s);
+}
+
+bool dn_guard_is_due (const struct dn_guard_case *c)
+{
+    return c->promise.set_s != DN_UNSET && is_ours (c)
+           && c->end_s - c->now_s < dn_guard_lead (c, c->limit_s);
+}
+
+struct cap {
+    int64_t limit_s;
+    enum dn_guard_holder holder;
+};
+
+static void lower_cap (struct cap *cap, int64_t limit_s, enum dn_guard_holder holder)
+{
+    if (limit_s < cap->limit_s)
+        *cap = (struct cap){limit_s > 0 ? minutes_down (limit_s) : 0, holder};
+}
+
+/* The least of the limits around the job, as a limit of it. A time of day at which it
+ * must end is compared with its present end, which has its suspensions in it.
+ */
+static struct cap cap_of (const struct dn_guard_case *c)
+{
+    struct cap cap = {LONGEST_S, DN_HOLDER_NONE};
+
+    if (c->partition_s != DN_UNLIMITED)
+        lower_cap (&cap, c->partition_s, DN_HOLDER_PARTITION);
+    if (c->wall_s != DN_UNLIMITED)
+        lower_cap (&cap, c->wall_s, DN_HOLDER_WALL);
+    if (c->deadline > 0)
+        lower_cap (&cap, c->limit_s + c->deadline - c->end_s, DN_HOLDER_DEADLINE);
+    if (c->reserved_from > 0)
+        lower_cap (
+            &cap, c->limit_s + c->reserved_from - c->end_s, DN_HOLDER_RESERVATION);
+    return cap;
+}
+
+/* The next step: the first that gives a lead of room. */
+static int64_t step_of (const struct dn_guard_case *c, int64_t own)
+{
+    const int64_t needs[] = {c->promise.p95_s, c->promise.p99_s};
+    int64_t ran = c->limit_s - (c->end_s - c->now_s);
+    int64_t signal = c->promise.signal_s > 0 ? c->promise.signal_s + SIGNAL_EARLY_S : 0;
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (needs); i++) {
+        double need = (double) needs[i] * (1 + c->margin) + (double) signal;
+        int64_t limit;
+
+        if (needs[i] <= 0 || need >= (double) own)
+            continue;
+        limit = minutes_up ((int64_t) ceil (need - 1e-6));
+        if (limit > c->limit_s && limit < own
+            && limit - ran >= dn_guard_lead (c, limit))
+            return limit;
+    }
+    return own;
+}
+
+struct dn_guard_plan dn_guard_plan (const struct dn_guard_case *c)
+{
+    struct dn_guard_plan plan = {.verdict = DN_GUARD_NONE};
+    struct cap cap;
+    int64_t own;
+    int64_t step;
+
+    if (c->promise.set_s == DN_UNSET)
+        return plan;
+    plan.verdict = DN_GUARD_HANDS_OFF;
+    if (!is_ours (c))
+        return plan;
+    plan.verdict = DN_GUARD_KEEP;
+    if (!dn_guard_is_due (c))
+        return plan;
+    plan.verdict = DN_GUARD_OWN;
+    own = dn_guard_own (c);
+    if (own <= c->limit_s)
+        return plan;
+    step = step_of (c, own);
+    cap = cap_of (c);
+    if (cap.limit_s < step) {
+        plan.holder = cap.holder;
+        step = cap.limit_s;
+    }
+    plan.verdict = step > c->limit_s ? DN_GUARD_EXTEND : DN_GUARD_HELD;
+    if (plan.verdict == DN_GUARD_EXTEND)
+        plan.limit_s = step;
+    return plan;
+}

@@ -1,0 +1,91 @@
+/* guard_plan.h - what the guard does with the time limit of one job
+ *
+ * In: what the record says (struct dn_promise), the job as slurmctld has it, the limits
+ * around it, the time. Out: one verdict, and a new limit. No clock, no Slurm, no
+ * memory: the same job at the same time always gets the same answer, so that two guards
+ * do no harm.
+ *
+ * A lowered limit is extended before the job reaches it: first to the times that 95 and
+ * 99 % of such runs need, then to what the user had asked for, never beyond. It is not
+ * touched once a human has changed it.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_GUARD_PLAN_H
+#define DN_GUARD_PLAN_H
+
+#include "rewrite/rewrite.h"
+
+/* The limit that dnnest lowered, all in seconds; DN_UNSET: not known. */
+struct dn_promise {
+    int64_t asked_s;   /* by the user; DN_UNLIMITED; DN_UNSET: none was given */
+    int64_t set_s;     /* at the submission; DN_UNSET: there is nothing to guard */
+    int64_t written_s; /* the last value that dnnest wrote */
+    int64_t p95_s;     /* of the run, without a margin */
+    int64_t p99_s;
+    int64_t signal_s; /* of --signal */
+};
+
+/* What a valid record promises; with 'set_s' DN_UNSET, if it did not lower the limit.
+ */
+struct dn_promise dn_promise_of (const struct dn_recorded *recorded);
+
+/* One job at one time. */
+struct dn_guard_case {
+    struct dn_promise promise;
+    int64_t now_s;      /* seconds since 1970, like 'end_s' and 'deadline' */
+    int64_t interval_s; /* between two passes */
+    double margin;      /* TimeMargin */
+    /* The job. */
+    int64_t limit_s; /* or DN_UNLIMITED */
+    int64_t end_s;   /* when it reaches its limit; while suspended, if it resumed now */
+    int64_t deadline; /* 0: none */
+    int64_t restarts;
+    /* Limits around it. */
+    int64_t default_s;     /* of its partition, for jobs without a limit; DN_UNSET */
+    int64_t partition_s;   /* MaxTime; DN_UNLIMITED */
+    int64_t wall_s;        /* MaxWall of its QOS or association; DN_UNLIMITED */
+    int64_t reserved_from; /* the next reservation of its nodes for others; 0: none */
+};
+
+enum dn_guard_verdict {
+    DN_GUARD_NONE,      /* no limit was lowered */
+    DN_GUARD_KEEP,      /* enough time is left */
+    DN_GUARD_EXTEND,    /* to 'limit_s' */
+    DN_GUARD_OWN,       /* it has what its user asked for */
+    DN_GUARD_HANDS_OFF, /* its limit is not what dnnest wrote: a human's */
+    DN_GUARD_HELD       /* 'holder' allows no extension */
+};
+
+/* What bounds an extension. */
+enum dn_guard_holder {
+    DN_HOLDER_NONE,
+    DN_HOLDER_PARTITION,
+    DN_HOLDER_WALL,
+    DN_HOLDER_DEADLINE,
+    DN_HOLDER_RESERVATION,
+    DN_N_HOLDERS
+};
+
+extern const struct dn_names dn_guard_holder_names;
+
+struct dn_guard_plan {
+    enum dn_guard_verdict verdict;
+    int64_t limit_s;             /* whole minutes, with DN_GUARD_EXTEND */
+    enum dn_guard_holder holder; /* also of an extension that it shortened */
+};
+
+struct dn_guard_plan dn_guard_plan (const struct dn_guard_case *c);
+
+/* Is the limit near, so that limits around the job matter? It needs those of the job
+ * only.
+ */
+bool dn_guard_is_due (const struct dn_guard_case *c);
+
+/* Seconds before the end of a limit in which it is extended. */
+int64_t dn_guard_lead (const struct dn_guard_case *c, int64_t limit_s);
+
+/* What the user had asked for, in whole minutes. */
+int64_t dn_guard_own (const struct dn_guard_case *c);
+
+#endif

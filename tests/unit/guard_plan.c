@@ -1,0 +1,392 @@
+/* guard_plan.c - tests of the guard's decision: whole lives of random jobs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "guard/guard_plan.h"
+
+#define HOUR INT64_C (3600)
+
+/* A job of one hour that had asked for ten, likely done in three, at its 50th minute.
+ */
+static struct dn_guard_case one_case (void)
+{
+    return (struct dn_guard_case){
+        .promise = {.asked_s = 10 * HOUR,
+                    .set_s = HOUR,
+                    .written_s = HOUR,
+                    .p95_s = 2 * HOUR,
+                    .p99_s = 3 * HOUR,
+                    .signal_s = DN_UNSET},
+        .now_s = 1000000,
+        .interval_s = 60,
+        .margin = 0.1,
+        .limit_s = HOUR,
+        .end_s = 1000000 + 600,
+        .default_s = DN_UNSET,
+        .partition_s = DN_UNLIMITED,
+        .wall_s = DN_UNLIMITED,
+    };
+}
+
+static void assert_plan (const struct dn_guard_case *c,
+                         enum dn_guard_verdict verdict,
+                         int64_t limit_s,
+                         enum dn_guard_holder holder)
+{
+    struct dn_guard_plan plan = dn_guard_plan (c);
+
+    assert_int_equal (plan.verdict, verdict);
+    assert_int_equal (plan.limit_s, limit_s);
+    assert_int_equal (plan.holder, holder);
+}
+
+static void limits_grow_by_quantiles_up_to_the_users_own (void **state)
+{
+    struct dn_guard_case c = one_case ();
+
+    (void) state;
+    c.end_s = c.now_s + 900;
+    assert_plan (&c, DN_GUARD_KEEP, 0, DN_HOLDER_NONE);
+    c.end_s = c.now_s + 899;
+    assert_plan (&c, DN_GUARD_EXTEND, 7920, DN_HOLDER_NONE);
+    c.limit_s = c.promise.written_s = 7920;
+    assert_plan (&c, DN_GUARD_EXTEND, 11880, DN_HOLDER_NONE);
+    c.limit_s = c.promise.written_s = 11880;
+    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
+    c.limit_s = c.promise.written_s = 10 * HOUR;
+    assert_plan (&c, DN_GUARD_OWN, 0, DN_HOLDER_NONE);
+}
+
+static void a_step_gives_a_lead_of_room (void **state)
+{
+    struct dn_guard_case c = one_case ();
+
+    (void) state;
+    c.promise.p95_s = 3400;
+    assert_plan (&c, DN_GUARD_EXTEND, 11880, DN_HOLDER_NONE);
+    c.promise.p99_s = 3500;
+    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
+    c.promise.p95_s = c.promise.p99_s = DN_UNSET;
+    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
+}
+
+static void the_lead_outlasts_two_passes_and_the_signal (void **state)
+{
+    struct dn_guard_case c = one_case ();
+
+    (void) state;
+    assert_int_equal (dn_guard_lead (&c, 100 * HOUR), 1800);
+    assert_int_equal (dn_guard_lead (&c, HOUR), 900);
+    assert_int_equal (dn_guard_lead (&c, 120), 150);
+    c.interval_s = 600;
+    assert_int_equal (dn_guard_lead (&c, HOUR), 1230);
+    c.interval_s = 60;
+    c.promise.signal_s = 300;
+    assert_int_equal (dn_guard_lead (&c, HOUR), 900 + 360);
+    assert_plan (&c, DN_GUARD_EXTEND, 7920 + 360, DN_HOLDER_NONE);
+}
+
+static void a_humans_limit_is_not_touched (void **state)
+{
+    struct dn_guard_case c = one_case ();
+
+    (void) state;
+    for (int64_t limit = 60; limit < 3 * HOUR; limit += 60) {
+        c.limit_s = limit;
+        assert_int_equal (dn_guard_plan (&c).verdict == DN_GUARD_HANDS_OFF,
+                          limit != HOUR);
+    }
+    c.limit_s = DN_UNLIMITED;
+    assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
+    c = one_case ();
+    c.promise.written_s = 2 * HOUR;
+    assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
+    c.restarts = 1;
+    assert_int_equal (dn_guard_plan (&c).verdict, DN_GUARD_EXTEND);
+}
+
+static void limits_around_the_job_hold_it (void **state)
+{
+    struct dn_guard_case c = one_case ();
+
+    (void) state;
+    c.partition_s = 5400;
+    assert_plan (&c, DN_GUARD_EXTEND, 5400, DN_HOLDER_PARTITION);
+    c.wall_s = 5399;
+    assert_plan (&c, DN_GUARD_EXTEND, 5340, DN_HOLDER_WALL);
+    c.deadline = c.end_s + 119;
+    assert_plan (&c, DN_GUARD_EXTEND, HOUR + 60, DN_HOLDER_DEADLINE);
+    c.reserved_from = c.end_s + 60;
+    assert_plan (&c, DN_GUARD_EXTEND, HOUR + 60, DN_HOLDER_DEADLINE);
+    c.reserved_from = c.end_s + 59;
+    assert_plan (&c, DN_GUARD_HELD, 0, DN_HOLDER_RESERVATION);
+    c.reserved_from = c.now_s - 100000;
+    assert_plan (&c, DN_GUARD_HELD, 0, DN_HOLDER_RESERVATION);
+    c.partition_s = 60;
+    c.reserved_from = 0;
+    assert_plan (&c, DN_GUARD_HELD, 0, DN_HOLDER_PARTITION);
+}
+
+static void a_request_without_a_limit_has_that_of_its_partition (void **state)
+{
+    struct dn_guard_case c = one_case ();
+
+    (void) state;
+    c.promise.p95_s = c.promise.p99_s = DN_UNSET;
+    c.promise.asked_s = DN_UNLIMITED;
+    assert_plan (&c, DN_GUARD_EXTEND, INT64_C (365) * 86400, DN_HOLDER_NONE);
+    c.partition_s = 48 * HOUR;
+    assert_plan (&c, DN_GUARD_EXTEND, 48 * HOUR, DN_HOLDER_PARTITION);
+    c.promise.asked_s = DN_UNSET;
+    assert_plan (&c, DN_GUARD_EXTEND, 48 * HOUR, DN_HOLDER_NONE);
+    c.default_s = 4 * HOUR;
+    assert_plan (&c, DN_GUARD_EXTEND, 4 * HOUR, DN_HOLDER_NONE);
+}
+
+static void only_lowered_limits_are_guarded (void **state)
+{
+    struct dn_recorded recorded = {.changed = true,
+                                   .asked_s = 7200,
+                                   .set_s = 3601,
+                                   .soft_s = DN_UNSET,
+                                   .signal_s = DN_UNSET,
+                                   .p95_s = DN_UNSET,
+                                   .p99_s = DN_UNSET};
+    struct dn_guard_case c = one_case ();
+
+    (void) state;
+    assert_int_equal (dn_promise_of (&recorded).set_s, 3660);
+    assert_int_equal (dn_promise_of (&recorded).written_s, 3660);
+    recorded.later_s[0] = 5400;
+    recorded.n_later = 1;
+    assert_int_equal (dn_promise_of (&recorded).written_s, 5400);
+    recorded.asked_s = DN_UNLIMITED;
+    assert_int_equal (dn_promise_of (&recorded).set_s, 3660);
+    recorded.asked_s = 3600;
+    assert_int_equal (dn_promise_of (&recorded).set_s, DN_UNSET);
+    recorded.asked_s = 7200;
+    recorded.changed = false;
+    assert_int_equal (dn_promise_of (&recorded).set_s, DN_UNSET);
+    recorded.changed = true;
+    recorded.set_s = DN_UNSET;
+    recorded.soft_s = 3600;
+    c.promise = dn_promise_of (&recorded);
+    assert_plan (&c, DN_GUARD_NONE, 0, DN_HOLDER_NONE);
+}
+
+/* --- whole lives
+ * ----------------------------------------------------------------------- */
+
+static uint64_t seed;
+
+static int64_t draw (int64_t from, int64_t to)
+{
+    seed = seed * UINT64_C (6364136223846793005) + 1442695040888963407U;
+    return from + (int64_t) ((seed >> 33) % (uint64_t) (to - from + 1));
+}
+
+static int64_t minutes (int64_t from, int64_t to)
+{
+    return 60 * draw (from, to);
+}
+
+/* A job, and what will happen to it. */
+struct life {
+    struct dn_guard_case c;
+    int64_t start;
+    int64_t need_s;     /* how long it would run */
+    int64_t human_at;   /* a human sets 'human_s' then; 0: nobody does */
+    int64_t human_s;    /* the limit of a human */
+    int64_t outage_at;  /* the guard is away from then on, */
+    int64_t outage_s;   /* that long */
+    int64_t suspend_at; /* the job is suspended for a while */
+    int64_t suspend_s;
+    int n_extensions;
+    bool by_human;
+};
+
+static struct life new_life (void)
+{
+    struct life life = {.start = 1000000};
+    struct dn_guard_case *c = &life.c;
+    struct dn_promise *p = &c->promise;
+
+    p->set_s = p->written_s = c->limit_s = minutes (1, 300);
+    p->asked_s = p->set_s + minutes (1, 3000);
+    p->p95_s = draw (0, 3) ? draw (1, 20000) : DN_UNSET;
+    p->p99_s = draw (0, 3) ? draw (1, 40000) : DN_UNSET;
+    p->signal_s = draw (0, 3) ? DN_UNSET : draw (1, 600);
+    c->interval_s = draw (5, 120);
+    c->margin = 0.01 * (double) draw (0, 50);
+    c->default_s = DN_UNSET;
+    c->partition_s = draw (0, 3) ? DN_UNLIMITED : minutes (1, 3000);
+    c->wall_s = draw (0, 3) ? DN_UNLIMITED : draw (60, 180000);
+    c->deadline = draw (0, 3) ? 0 : life.start + draw (1, 180000);
+    c->reserved_from = draw (0, 3) ? 0 : life.start + draw (1, 180000);
+    life.need_s = draw (1, 200000);
+    life.human_at = draw (0, 3) ? 0 : life.start + draw (1, 50000);
+    life.human_s = minutes (1, 4000);
+    life.outage_at = life.start + draw (1, 100000);
+    life.outage_s = draw (0, 2) ? 0 : draw (1, 20000);
+    life.suspend_at = life.start + draw (1, 50000);
+    life.suspend_s = draw (0, 2) ? 0 : draw (1, 20000);
+    return life;
+}
+
+static bool holds (const struct life *life, int64_t limit, int64_t end)
+{
+    const struct dn_guard_case *c = &life->c;
+
+    return (c->partition_s == DN_UNLIMITED || limit <= c->partition_s)
+           && (c->wall_s == DN_UNLIMITED || limit <= c->wall_s)
+           && (c->deadline == 0 || end <= c->deadline)
+           && (c->reserved_from == 0 || end <= c->reserved_from);
+}
+
+/* One pass of the guard, with all that must be true of it. */
+static void pass (struct life *life)
+{
+    struct dn_guard_case *c = &life->c;
+    struct dn_guard_plan plan = dn_guard_plan (c);
+    struct dn_guard_plan again = dn_guard_plan (c);
+
+    assert_int_equal (plan.verdict, again.verdict);
+    assert_int_equal (plan.limit_s, again.limit_s);
+    if (plan.verdict != DN_GUARD_EXTEND) {
+        assert_int_equal (plan.limit_s, 0);
+        return;
+    }
+    assert_false (life->by_human);
+    assert_true (plan.limit_s > c->limit_s);
+    assert_true (plan.limit_s <= c->promise.asked_s);
+    assert_int_equal (plan.limit_s % 60, 0);
+    assert_true (holds (life, plan.limit_s, c->end_s + plan.limit_s - c->limit_s));
+    c->end_s += plan.limit_s - c->limit_s;
+    c->limit_s = c->promise.written_s = plan.limit_s;
+    assert_true (++life->n_extensions <= 3);
+}
+
+static void set_by_human (struct life *life)
+{
+    struct dn_guard_case *c = &life->c;
+
+    life->human_at = 0;
+    life->by_human = life->human_s != c->limit_s;
+    c->end_s += life->human_s - c->limit_s;
+    c->limit_s = life->human_s;
+}
+
+/* Run the job to its end, second by second, in steps of passes. 'c->end_s' moves with
+ * the time while it is suspended, as guard.c computes it. Return how long it ran.
+ */
+static int64_t live (struct life *life)
+{
+    struct dn_guard_case *c = &life->c;
+    int64_t ran = 0;
+    int64_t since_pass = 0;
+
+    c->end_s = life->start + c->limit_s;
+    for (c->now_s = life->start;; c->now_s++) {
+        bool suspended = c->now_s >= life->suspend_at
+                         && c->now_s < life->suspend_at + life->suspend_s;
+        bool away =
+            c->now_s >= life->outage_at && c->now_s < life->outage_at + life->outage_s;
+
+        if (life->human_at && c->now_s >= life->human_at)
+            set_by_human (life);
+        if (since_pass <= 0 && !away) {
+            pass (life);
+            since_pass = c->interval_s;
+        }
+        since_pass--;
+        if (suspended) {
+            c->end_s++;
+            continue;
+        }
+        if (ran >= life->need_s || c->now_s >= c->end_s)
+            return ran;
+        ran++;
+    }
+}
+
+static void no_life_goes_beyond_what_is_allowed (void **state)
+{
+    (void) state;
+    for (seed = 1; seed < 2000;) {
+        uint64_t number = seed;
+        struct life life = new_life ();
+
+        live (&life);
+        seed = number + 1;
+    }
+}
+
+/* Nothing holds the job, and the guard is never away for longer than the lead. */
+static void every_job_gets_what_its_user_asked_for (void **state)
+{
+    int n_extended = 0;
+
+    (void) state;
+    for (seed = 5000; seed < 7000;) {
+        uint64_t number = seed;
+        struct life life = new_life ();
+        struct dn_guard_case *c = &life.c;
+        int64_t asked = c->promise.asked_s;
+        int64_t ran;
+
+        life.human_at = 0;
+        c->deadline = c->reserved_from = 0;
+        c->partition_s = c->wall_s = DN_UNLIMITED;
+        /* The job may be due all the time, but not before the first pass. */
+        life.outage_s = dn_guard_lead (c, c->limit_s) - 2 * c->interval_s;
+        ran = live (&life);
+        assert_int_equal (ran, life.need_s < asked ? life.need_s : asked);
+        n_extended += life.n_extensions > 0;
+        seed = number + 1;
+    }
+    assert_true (n_extended > 500);
+}
+
+/* A guard that is dead ends no job before its first limit, and one that comes back in
+ * time saves it.
+ */
+static void a_guard_that_was_away_finds_the_job (void **state)
+{
+    struct dn_guard_case c = one_case ();
+
+    (void) state;
+    for (int64_t left = 899; left > -30; left--) {
+        c.end_s = c.now_s + left;
+        assert_int_equal (dn_guard_plan (&c).verdict, DN_GUARD_EXTEND);
+        assert_int_equal (dn_guard_plan (&c).limit_s, 7920);
+    }
+    /* Far beyond, such as with OverTimeLimit: a step still gives room. */
+    c.end_s = c.now_s - 3 * HOUR;
+    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("limits grow by quantiles up to the user's own",
+              limits_grow_by_quantiles_up_to_the_users_own),
+        TEST ("a step gives a lead of room", a_step_gives_a_lead_of_room),
+        TEST ("the lead outlasts two passes and the signal",
+              the_lead_outlasts_two_passes_and_the_signal),
+        TEST ("a human's limit is not touched", a_humans_limit_is_not_touched),
+        TEST ("limits around the job hold it", limits_around_the_job_hold_it),
+        TEST ("a request without a limit has that of its partition",
+              a_request_without_a_limit_has_that_of_its_partition),
+        TEST ("only lowered limits are guarded", only_lowered_limits_are_guarded),
+        TEST ("no life goes beyond what is allowed",
+              no_life_goes_beyond_what_is_allowed),
+        TEST ("every job gets what its user asked for",
+              every_job_gets_what_its_user_asked_for),
+        TEST ("a guard that was away finds the job",
+              a_guard_that_was_away_finds_the_job),
+    };
+
+    return cmocka_run_group_tests_name ("guard_plan", tests, NULL, NULL);
+}
