@@ -1,0 +1,447 @@
+/* tables.c - nodes, partitions, reservations and limits of slurmctld
+ *
+ * A reply is kept until slurmctld has a newer one. The node table is new whenever a job
+ * starts or ends, the others rarely; what is derived from them is made again each time,
+ * in some milliseconds for 5,000 nodes. Nodes are found by their names: the indexes
+ * that partitions and reservations have belong to the node table of another moment.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "slurm/link_tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "watch/hosts.h"
+#include "watch/interned.h"
+
+/* Reservations that begin later are not looked at. */
+#define HORIZON_S (30 * 86400)
+
+/* Limits are always sent. With more records than this, only so often. */
+#define LIMITS_MANY  1000
+#define LIMITS_AGE_S 300
+
+/* Hidden partitions, and of a federation this cluster only. */
+#define SHOWN (SHOW_ALL | SHOW_LOCAL | SHOW_DETAIL)
+
+/* Combinations of partitions that nodes are in; a node of another one counts as in
+ * fewer partitions.
+ */
+#define SETS_MAX 2048
+
+static void free_tables (struct dn_link_tables *tables)
+{
+    if (!tables)
+        return;
+    if (tables->nodes)
+        slurm_free_node_info_msg (tables->nodes);
+    if (tables->partitions)
+        slurm_free_partition_info_msg (tables->partitions);
+    if (tables->reservations)
+        slurm_free_reservation_info_msg (tables->reservations);
+    if (tables->limits)
+        slurm_free_assoc_mgr_info_msg (tables->limits);
+    free (tables);
+}
+
+static struct dn_link_tables *tables_of (struct dn_link *link, struct dn_err *err)
+{
+    if (!link->tables) {
+        link->tables = calloc (1, sizeof (*link->tables));
+        link->free_tables = free_tables;
+    }
+    if (!link->tables)
+        dn_err_set (err, DN_E_NOMEM, "tables: out of memory");
+    return link->tables;
+}
+
+/* 1: there is a newer reply, 0: the old one holds, -1 with 'err'. */
+static int newer (int rc, bool have_old, const char *what, struct dn_err *err)
+{
+    int code = errno;
+
+    if (rc == SLURM_SUCCESS)
+        return 1;
+    if (code == SLURM_NO_CHANGE_IN_DATA && have_old)
+        return 0;
+    return dn_link_fail (code ? code : SLURM_UNEXPECTED_MSG_ERROR, what, err);
+}
+
+static int load_nodes (struct dn_link_tables *tables, struct dn_err *err)
+{
+    node_info_msg_t *old = tables->nodes;
+    node_info_msg_t *new = NULL;
+    int rc;
+
+    errno = 0;
+    rc = newer (slurm_load_node (old ? old->last_update : 0, &new, SHOWN),
+                old != NULL,
+                "nodes",
+                err);
+    if (rc <= 0)
+        return rc;
+    if (old)
+        slurm_free_node_info_msg (old);
+    tables->nodes = new;
+    return 0;
+}
+
+static int load_partitions (struct dn_link_tables *tables, struct dn_err *err)
+{
+    partition_info_msg_t *old = tables->partitions;
+    partition_info_msg_t *new = NULL;
+    int rc;
+
+    errno = 0;
+    rc = newer (slurm_load_partitions (old ? old->last_update : 0, &new, SHOWN),
+                old != NULL,
+                "partitions",
+                err);
+    if (rc <= 0)
+        return rc;
+    if (old)
+        slurm_free_partition_info_msg (old);
+    tables->partitions = new;
+    return 0;
+}
+
+static int load_reservations (struct dn_link_tables *tables, struct dn_err *err)
+{
+    reserve_info_msg_t *old = tables->reservations;
+    reserve_info_msg_t *new = NULL;
+    int rc;
+
+    errno = 0;
+    rc = newer (slurm_load_reservations (old ? old->last_update : 0, &new),
+                old != NULL,
+                "reservations",
+                err);
+    if (rc <= 0)
+        return rc;
+    if (old)
+        slurm_free_reservation_info_msg (old);
+    tables->reservations = new;
+    return 0;
+}
+
+static bool limits_are_old (const struct dn_link_tables *tables)
+{
+    const assoc_mgr_info_msg_t *old = tables->limits;
+    time_t now = time (NULL);
+
+    return !old || !old->assoc_list || slurm_list_count (old->assoc_list) <= LIMITS_MANY
+           || now < tables->limits_at || now - tables->limits_at >= LIMITS_AGE_S;
+}
+
+static int load_limits (struct dn_link_tables *tables, struct dn_err *err)
+{
+    assoc_mgr_info_request_msg_t request = {.flags = ASSOC_MGR_INFO_FLAG_ASSOC
+                                                     | ASSOC_MGR_INFO_FLAG_QOS};
+    assoc_mgr_info_msg_t *new = NULL;
+
+    if (!limits_are_old (tables))
+        return 0;
+    errno = 0;
+    if (newer (slurm_load_assoc_mgr_info (&request, &new), false, "limits", err) < 0)
+        return -1;
+    if (tables->limits)
+        slurm_free_assoc_mgr_info_msg (tables->limits);
+    tables->limits = new;
+    tables->limits_at = time (NULL);
+    return 0;
+}
+
+int dn_link_cluster (struct dn_link *link,
+                     struct dn_cluster *cluster,
+                     struct dn_err *err)
+{
+    struct dn_link_tables *tables = tables_of (link, err);
+    const slurm_conf_t *conf = dn_link_slurm_conf (link, err);
+    struct dn_link_conf brief;
+    struct dn_buf name = dn_buf_on (cluster->name, sizeof (cluster->name));
+
+    if (!tables || !conf || dn_link_conf (link, &brief, err) < 0)
+        return -1;
+    conf = link->conf;
+    dn_buf_add (&name, "%s", brief.cluster);
+    cluster->slurm = brief.slurm;
+    cluster->soft_time_min = brief.soft_time_min;
+    cluster->enforces = brief.enforces;
+    if (load_partitions (tables, err) < 0
+        || dn_link_fill_partitions (tables->partitions, conf, cluster, err) < 0
+        || load_limits (tables, err) < 0)
+        return -1;
+    return dn_link_fill_limits (tables->limits, cluster, err);
+}
+
+int dn_link_reservations (struct dn_link *link,
+                          dn_link_reservation_f take,
+                          void *to,
+                          struct dn_err *err)
+{
+    struct dn_link_tables *tables = tables_of (link, err);
+    int rc = 0;
+
+    if (!tables || load_reservations (tables, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < tables->reservations->record_count && rc == 0; i++) {
+        const reserve_info_t *from = &tables->reservations->reservation_array[i];
+        struct dn_link_reservation reservation = {
+            .name = from->name,
+            .from = from->start_time,
+            .until = from->end_time,
+            .nodes = from->node_list,
+        };
+
+        rc = take (to, &reservation);
+    }
+    return rc;
+}
+
+/* --- what other tables say of a node -------------------------------------------------
+ */
+
+struct place {
+    int32_t set;  /* of partitions */
+    bool known;   /* it has a name */
+    int64_t from; /* its nearest reservation; 0 none */
+    int64_t until;
+};
+
+/* By the index of the node in its table. */
+struct places {
+    struct dn_interned names; /* numbered as the nodes that have names */
+    int32_t *nodes;           /* node of each name */
+    struct place *of;
+    char (*sets)[DN_LINK_PARTITIONS_MAX]; /* the first is empty */
+    int32_t n_sets;
+};
+
+static void places_free (struct places *places)
+{
+    dn_interned_free (&places->names);
+    free (places->nodes);
+    free (places->of);
+    free (places->sets);
+}
+
+static int places_begin (struct places *places,
+                         const node_info_msg_t *nodes,
+                         struct dn_err *err)
+{
+    size_t n = nodes->record_count;
+
+    places->nodes = calloc (n + 1, sizeof (places->nodes[0]));
+    places->of = calloc (n + 1, sizeof (places->of[0]));
+    places->sets = calloc (SETS_MAX, sizeof (places->sets[0]));
+    places->n_sets = 1;
+    if (!places->nodes || !places->of || !places->sets)
+        return dn_err_set (err, DN_E_NOMEM, "nodes: out of memory");
+    for (uint32_t i = 0; i < nodes->record_count; i++) {
+        const char *name = nodes->node_array[i].name;
+        int32_t n_before = places->names.n;
+        int32_t number = name ? dn_interned_put (&places->names, name) : -1;
+
+        if (name && number < 0)
+            return dn_err_set (err, DN_E_NOMEM, "nodes: out of memory");
+        if (number >= n_before) {
+            places->nodes[number] = (int32_t) i;
+            places->of[i].known = true;
+        }
+    }
+    return 0;
+}
+
+/* The node of a name, or NULL. */
+static struct place *place_of (const struct places *places, const char *name)
+{
+    int32_t number = dn_interned_find (&places->names, name);
+
+    return number < 0 ? NULL : &places->of[places->nodes[number]];
+}
+
+/* The set 'old' and a partition; 'old' itself where that does not fit. */
+static int32_t larger_set (struct places *places, int32_t old, const char *partition)
+{
+    const char *list = places->sets[old];
+    struct dn_buf buf;
+
+    if (places->n_sets == SETS_MAX
+        || strlen (list) + strlen (partition) + 2 > DN_LINK_PARTITIONS_MAX)
+        return old;
+    buf = dn_buf_on (places->sets[places->n_sets], DN_LINK_PARTITIONS_MAX);
+    dn_buf_add (&buf, "%s%s%s", list, list[0] ? "," : "", partition);
+    return places->n_sets++;
+}
+
+/* Add a partition to its nodes. 'larger' has a member for each set, all 0. */
+static void place_partition (struct places *places,
+                             const partition_info_t *partition,
+                             int32_t larger[SETS_MAX])
+{
+    struct dn_hosts hosts = dn_hosts_of (partition->nodes);
+    char name[DN_NAME_MAX];
+
+    while (dn_hosts_next (&hosts, name)) {
+        struct place *place = place_of (places, name);
+
+        if (!place)
+            continue;
+        if (larger[place->set] == 0)
+            larger[place->set] = larger_set (places, place->set, partition->name);
+        place->set = larger[place->set];
+    }
+}
+
+static int place_partitions (struct places *places,
+                             const partition_info_msg_t *partitions,
+                             struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) int32_t *larger = calloc (SETS_MAX, sizeof (larger[0]));
+
+    if (!larger)
+        return dn_err_set (err, DN_E_NOMEM, "partitions: out of memory");
+    for (uint32_t i = 0; i < partitions->record_count; i++) {
+        memset (larger, 0, SETS_MAX * sizeof (larger[0]));
+        if (partitions->partition_array[i].name)
+            place_partition (places, &partitions->partition_array[i], larger);
+    }
+    return 0;
+}
+
+/* Of two reservations the one that begins first counts, of those that have begun the
+ * one that ends last.
+ */
+static void reserve (struct place *place, int64_t from, int64_t until, int64_t now_s)
+{
+    bool has_begun = from <= now_s;
+
+    if (place->from != 0 && has_begun && place->from <= now_s) {
+        if (until > place->until)
+            place->until = until;
+        return;
+    }
+    if (place->from != 0
+        && (place->from < from || (place->from == from && place->until >= until)))
+        return;
+    place->from = from;
+    place->until = until;
+}
+
+/* A reservation of some cores or GPUs of a node counts as one of the node: which ones
+ * it will have is not known before it begins. One of licenses alone has no nodes. One
+ * whose start floats begins, each time it is asked, as much later.
+ */
+static void place_reservations (struct places *places,
+                                const reserve_info_msg_t *reservations,
+                                int64_t now_s)
+{
+    for (uint32_t i = 0; i < reservations->record_count; i++) {
+        const reserve_info_t *from = &reservations->reservation_array[i];
+        struct dn_hosts hosts = dn_hosts_of (from->node_list);
+        char name[DN_NAME_MAX];
+
+        if (from->end_time <= now_s || from->start_time >= now_s + HORIZON_S)
+            continue;
+        while (dn_hosts_next (&hosts, name)) {
+            struct place *place = place_of (places, name);
+
+            if (place)
+                reserve (place, from->start_time, from->end_time, now_s);
+        }
+    }
+}
+
+/* --- nodes ---------------------------------------------------------------------------
+ */
+
+/* Flags of nodes that run no further job, or that come back as others. */
+#define DOWN_FLAGS                                                                     \
+    (NODE_STATE_DRAIN | NODE_STATE_NO_RESPOND | NODE_STATE_FAIL | NODE_STATE_MAINT     \
+     | NODE_STATE_RES | NODE_STATE_REBOOT_REQUESTED | NODE_STATE_REBOOT_ISSUED         \
+     | NODE_STATE_DYNAMIC_FUTURE | NODE_STATE_INVALID_REG)
+
+/* Flags of nodes that take jobs, but not at once. */
+#ifdef NODE_STATE_BLOCKED
+#define BLOCKED_FLAGS NODE_STATE_BLOCKED
+#else
+#define BLOCKED_FLAGS 0
+#endif
+#define BUSY_FLAGS                                                                     \
+    (NODE_STATE_POWERED_DOWN | NODE_STATE_POWERING_UP | NODE_STATE_POWERING_DOWN       \
+     | NODE_STATE_PLANNED | NODE_STATE_POWER_DOWN | NODE_STATE_POWER_UP                \
+     | NODE_STATE_POWER_DRAIN | BLOCKED_FLAGS)
+
+static bool takes_jobs (uint32_t state)
+{
+    uint32_t base = state & NODE_STATE_BASE;
+
+    return (base == NODE_STATE_IDLE || base == NODE_STATE_ALLOCATED
+            || base == NODE_STATE_MIXED)
+           && (state & DOWN_FLAGS) == 0;
+}
+
+static struct dn_link_node describe (const node_info_t *from,
+                                     const struct place *place,
+                                     const char *partitions,
+                                     int64_t now_s)
+{
+    uint16_t cpus = from->cpus_efctv ? from->cpus_efctv : from->cpus;
+    int64_t used_cpus;
+    int64_t used_mb;
+    struct dn_link_node node = {
+        .name = from->name,
+        .gres = from->gres,
+        .gres_used = from->gres_used,
+        .gres_drain = from->gres_drain,
+        .features = from->features_act ? from->features_act : from->features,
+        .partitions = partitions,
+        .cpus = cpus,
+        .mem_mb = (int64_t) from->real_memory - (int64_t) from->mem_spec_limit,
+        .tmp_mb = from->tmp_disk,
+        .threads_per_core = from->threads,
+        .reserved_from = place->from,
+        .reserved_until = place->until,
+    };
+
+    dn_link_allocated (from, &used_cpus, &used_mb);
+    node.idle_cpus = node.cpus > used_cpus ? node.cpus - used_cpus : 0;
+    node.mem_mb = node.mem_mb > 0 ? node.mem_mb : 0;
+    node.idle_mem_mb = node.mem_mb > used_mb ? node.mem_mb - used_mb : 0;
+    node.up =
+        takes_jobs (from->node_state) && (place->from == 0 || place->from > now_s);
+    node.busy = (from->node_state & BUSY_FLAGS) != 0 || from->owner != NO_VAL
+                || (from->mcs_label && from->mcs_label[0] != '\0');
+    return node;
+}
+
+int dn_link_nodes (struct dn_link *link,
+                   int64_t now_s,
+                   dn_link_node_f take,
+                   void *to,
+                   struct dn_err *err)
+{
+    struct dn_link_tables *tables = tables_of (link, err);
+    dn_cleanup (places_free) struct places places = {.n_sets = 0};
+    int rc = 0;
+
+    if (!tables || load_nodes (tables, err) < 0 || load_partitions (tables, err) < 0
+        || load_reservations (tables, err) < 0
+        || places_begin (&places, tables->nodes, err) < 0
+        || place_partitions (&places, tables->partitions, err) < 0)
+        return -1;
+    place_reservations (&places, tables->reservations, now_s);
+    for (uint32_t i = 0; i < tables->nodes->record_count && rc == 0; i++) {
+        const struct place *place = &places.of[i];
+        struct dn_link_node node;
+
+        if (!place->known)
+            continue;
+        node = describe (
+            &tables->nodes->node_array[i], place, places.sets[place->set], now_s);
+        rc = take (to, &node);
+    }
+    return rc;
+}

@@ -1,0 +1,287 @@
+/* node_groups.c - nodes one by one become groups of like nodes
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "watch/node_groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_MAX (DN_NAME_MAX * 4)
+
+static int64_t least (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t dn_node_idle_gpus (const struct dn_link_node *node,
+                           const struct dn_gres_gpus *gpus)
+{
+    struct dn_gres used;
+    struct dn_gres drained;
+    int64_t idle;
+
+    if (!node->up || node->busy || node->idle_mem_mb <= 0)
+        return 0;
+    used = dn_gres_read (node->gres_used);
+    drained = dn_gres_read (node->gres_drain);
+    idle = gpus->count - dn_gres_count (&used, gpus->type)
+           - dn_gres_count (&drained, gpus->type);
+    /* GPUs in use whose type is not told may be of any. */
+    if (gpus->type[0] != '\0')
+        idle -= dn_gres_count (&used, "") + dn_gres_count (&drained, "");
+    idle = least (idle, node->idle_cpus);
+    return idle > 0 ? idle : 0;
+}
+
+/* --- lists of names ----------------------------------------------------------------
+ */
+
+/* A name that can be written into a snapshot. */
+static bool is_name (struct dn_span name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.text[i] <= ' ' || name.text[i] > '~' || name.text[i] == '"'
+            || name.text[i] == '\\' || name.text[i] == '#')
+            return false;
+    return name.len > 0 && name.len < DN_NAME_MAX;
+}
+
+static bool in_list (struct dn_span name, const char *list)
+{
+    struct dn_span rest = dn_span_of (list);
+    struct dn_span other;
+
+    while ((other = dn_span_cut (&rest, ",")).text)
+        if (other.len == name.len && memcmp (other.text, name.text, name.len) == 0)
+            return true;
+    return false;
+}
+
+/* Append the name, unless it does not fit. */
+static void add_name (char list[LIST_MAX], struct dn_span name)
+{
+    size_t len = strlen (list);
+
+    if (len + name.len + 2 > LIST_MAX)
+        return;
+    if (len > 0)
+        list[len++] = ',';
+    memcpy (list + len, name.text, name.len);
+    list[len + name.len] = '\0';
+}
+
+/* Copy the names that fit into 'out', which is zeroed. */
+static void copy_list (char out[LIST_MAX], const char *from)
+{
+    struct dn_span rest = dn_span_of (from ? from : "");
+    struct dn_span name;
+
+    while ((name = dn_span_cut (&rest, ",")).text)
+        if (is_name (name))
+            add_name (out, name);
+}
+
+/* Leave the names of 'list' that are in 'other', too. */
+static void intersect (char list[LIST_MAX], const char *other)
+{
+    char copy[LIST_MAX];
+    struct dn_span rest;
+    struct dn_span name;
+
+    if (strcmp (list, other) == 0)
+        return;
+    memcpy (copy, list, sizeof (copy));
+    memset (list, 0, LIST_MAX);
+    rest = dn_span_of (copy);
+    while ((name = dn_span_cut (&rest, ",")).text)
+        if (name.len > 0 && in_list (name, other))
+            add_name (list, name);
+}
+
+/* --- groups ------------------------------------------------------------------------
+ */
+
+/* The group of a node, without counts. All of its bytes are set. */
+static void describe (struct dn_node_group *group,
+                      const struct dn_link_node *node,
+                      const struct dn_gres_gpus *gpus)
+{
+    memset (group, 0, sizeof (*group));
+    memcpy (group->type, gpus->type, strlen (gpus->type));
+    group->gpus = least (gpus->count, DN_NODE_GPUS_MAX);
+    group->cpus = node->cpus;
+    group->mem_mb = node->mem_mb;
+    group->tmp_mb = node->tmp_mb;
+    group->threads_per_core = node->threads_per_core;
+    group->reserved_from = node->reserved_from;
+    group->reserved_until = node->reserved_until;
+    copy_list (group->features, node->features);
+    copy_list (group->partitions, node->partitions);
+}
+
+static bool alike (const struct dn_node_group *a, const struct dn_node_group *b)
+{
+    return memcmp (a, b, offsetof (struct dn_node_group, n_nodes)) == 0;
+}
+
+static uint32_t hash_text (uint32_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char) *text) * 16777619U;
+    return hash;
+}
+
+static uint32_t hash_of (const struct dn_node_group *group)
+{
+    const int64_t numbers[] = {group->gpus,
+                               group->cpus,
+                               group->mem_mb,
+                               group->tmp_mb,
+                               group->reserved_from,
+                               group->reserved_until};
+    uint32_t hash = hash_text (2166136261U, group->type);
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (numbers); i++)
+        hash = (hash ^ (uint32_t) numbers[i]) * 16777619U;
+    hash = hash_text (hash, group->features);
+    return hash_text (hash, group->partitions);
+}
+
+/* Add a group like 'wanted'. NULL with 'err'. */
+static struct dn_node_group *append (struct dn_node_groups *groups,
+                                     const struct dn_node_group *wanted,
+                                     struct dn_err *err)
+{
+    if (groups->n_groups == groups->size) {
+        int64_t size = groups->size ? 2 * groups->size : 16;
+        struct dn_node_group *larger =
+            realloc (groups->groups, (size_t) size * sizeof (*larger));
+
+        if (!larger) {
+            dn_err_set (err, DN_E_NOMEM, "groups of nodes: out of memory");
+            return NULL;
+        }
+        groups->groups = larger;
+        groups->size = size;
+    }
+    groups->groups[groups->n_groups] = *wanted;
+    return &groups->groups[groups->n_groups++];
+}
+
+/* What both have: 'group' is merged, or becomes so. */
+static void merge (struct dn_node_group *group, const struct dn_node_group *other)
+{
+    group->cpus = least (group->cpus, other->cpus);
+    group->mem_mb = least (group->mem_mb, other->mem_mb);
+    group->tmp_mb = least (group->tmp_mb, other->tmp_mb);
+    if (group->threads_per_core != other->threads_per_core)
+        group->threads_per_core = DN_UNSET;
+    intersect (group->features, other->features);
+    intersect (group->partitions, other->partitions);
+    if (other->reserved_from == 0)
+        return;
+    if (group->reserved_from == 0 || other->reserved_from < group->reserved_from)
+        group->reserved_from = other->reserved_from;
+    if (other->reserved_until > group->reserved_until)
+        group->reserved_until = other->reserved_until;
+}
+
+/* The merged group for that kind of node; '*out' NULL: none is left. */
+static int merged (struct dn_node_groups *groups,
+                   const struct dn_node_group *wanted,
+                   struct dn_node_group **out,
+                   struct dn_err *err)
+{
+    *out = NULL;
+    for (int64_t i = groups->n_plain; i < groups->n_groups; i++) {
+        struct dn_node_group *group = &groups->groups[i];
+
+        if (group->gpus == wanted->gpus && strcmp (group->type, wanted->type) == 0) {
+            merge (group, wanted);
+            *out = group;
+            return 0;
+        }
+    }
+    if (groups->n_groups == DN_NODE_KINDS_MAX)
+        return 0;
+    *out = append (groups, wanted, err);
+    return *out ? 0 : -1;
+}
+
+/* The group for that kind of node; '*out' NULL: none is left. */
+static int group_of (struct dn_node_groups *groups,
+                     const struct dn_node_group *wanted,
+                     struct dn_node_group **out,
+                     struct dn_err *err)
+{
+    const uint32_t n_slots = DN_N_ELEMENTS (groups->slots);
+    uint32_t at = hash_of (wanted) % n_slots;
+
+    for (; groups->slots[at]; at = (at + 1) % n_slots) {
+        *out = &groups->groups[groups->slots[at] - 1];
+        if (alike (*out, wanted))
+            return 0;
+    }
+    if (groups->n_plain >= DN_NODE_KINDS_MAX - DN_NODE_KINDS_MERGED)
+        return merged (groups, wanted, out, err);
+    *out = append (groups, wanted, err);
+    if (!*out)
+        return -1;
+    groups->n_plain++;
+    groups->slots[at] = (int32_t) groups->n_groups;
+    return 0;
+}
+
+int dn_node_groups_add (struct dn_node_groups *groups,
+                        const struct dn_link_node *node,
+                        struct dn_err *err)
+{
+    struct dn_gres gres = dn_gres_read (node->gres);
+
+    for (int i = 0; i < gres.n_gpus; i++) {
+        struct dn_node_group wanted;
+        struct dn_node_group *group;
+
+        if (gres.gpus[i].count <= 0)
+            continue;
+        describe (&wanted, node, &gres.gpus[i]);
+        if (group_of (groups, &wanted, &group, err) < 0)
+            return -1;
+        if (!group) {
+            groups->n_left_out++;
+            continue;
+        }
+        group->n_nodes++;
+        if (!node->up)
+            continue;
+        group->n_up++;
+        group->n_idle[least (dn_node_idle_gpus (node, &gres.gpus[i]), group->gpus)]++;
+    }
+    return 0;
+}
+
+static int by_type (const void *a, const void *b)
+{
+    return memcmp (a, b, offsetof (struct dn_node_group, n_nodes));
+}
+
+void dn_node_groups_move (struct dn_node_groups *groups, struct dn_cluster *cluster)
+{
+    if (groups->n_groups > 1)
+        qsort (groups->groups,
+               (size_t) groups->n_groups,
+               sizeof (groups->groups[0]),
+               by_type);
+    cluster->groups = groups->groups;
+    cluster->n_groups = groups->n_groups;
+    memset (groups, 0, sizeof (*groups));
+}
+
+void dn_node_groups_free (struct dn_node_groups *groups)
+{
+    if (!groups)
+        return;
+    free (groups->groups);
+    memset (groups, 0, sizeof (*groups));
+}

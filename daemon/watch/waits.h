@@ -1,0 +1,70 @@
+/* waits.h - how long a job on a GPU type is expected to wait
+ *
+ * For each type, and each shape of jobs (one GPU, a node, several nodes, which are
+ * taken as two), the wait of a job that would be submitted now is estimated:
+ *
+ * 1. 0, if GPUs for it are idle now and no queued job of that type and shape waits.
+ * 2. Else by the mean of what is known of these two:
+ *    - the latest start that backfill expects for a queued job of that type and shape,
+ *      times the share of them that backfill looked at: the new job comes last;
+ *    - the median wait (start - eligible) of jobs of that type and shape that started
+ *      in the last two hours, if there are three or more.
+ * 3. Else by one or two of such waits.
+ * 4. Else until running jobs of that type that reach their limits have freed enough for
+ *    the queued jobs and the new one.
+ * 5. Else unknown: DN_UNSET. So is the wait on a type that is up nowhere.
+ *
+ * What it does not see: partitions and features (a type is one pool), priorities, fair
+ * shares, dependencies and limits of the user, sizes between the shapes (a job of more
+ * than half a node counts as a node), tasks of an array that are still one record, and
+ * that jobs mostly end before their limits (the second source allows for that). A
+ * queued job that names no type counts for all types of its partitions, but a job with
+ * a list of constraints, too. will-run of Slurm is not used: it is no estimate of
+ * backfill, and each call consumes a job id.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_WAITS_H
+#define DN_WAITS_H
+
+#include "slurm/slurm_link.h"
+
+/* GPU types with a wait of their own. */
+#define DN_WAIT_TYPES_MAX 64
+
+/* Jobs that started before are not looked at. */
+#define DN_WAIT_RECENT_S 7200
+
+/* No wait is expected to be longer. */
+#define DN_WAIT_MAX_S (INT64_C (30) * 86400)
+
+/* What of the job table matters here; kept while the table does not change. */
+struct dn_queue;
+struct dn_queue *dn_queue_new (void);
+void dn_queue_free (struct dn_queue *queue);
+
+/* Note a job of the table that was read at 'now_s'. -1 with 'err' without memory. */
+int dn_queue_add (struct dn_queue *queue,
+                  const struct dn_link_job *job,
+                  int64_t now_s,
+                  struct dn_err *err);
+
+/* The GPUs of all nodes. */
+struct dn_gpu_nodes;
+struct dn_gpu_nodes *dn_gpu_nodes_new (void);
+void dn_gpu_nodes_free (struct dn_gpu_nodes *nodes);
+
+int dn_gpu_nodes_add (struct dn_gpu_nodes *nodes,
+                      const struct dn_link_node *node,
+                      struct dn_err *err);
+
+/* Set the waits of 'cluster', which has none, for the types of 'nodes'. -1 with 'err'
+ * without memory.
+ */
+int dn_waits_estimate (const struct dn_queue *queue,
+                       struct dn_gpu_nodes *nodes,
+                       int64_t now_s,
+                       struct dn_cluster *cluster,
+                       struct dn_err *err);
+
+#endif

@@ -1,0 +1,181 @@
+/* watch_task.c - the task 'watch': the state of the cluster becomes a snapshot
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/put_file.h"
+#include "jobs_table.h"
+#include "watch/node_groups.h"
+#include "watch/waits.h"
+
+/* Nothing is kept between calls but by the link. */
+struct watch {
+    bool told; /* that nodes were left out */
+};
+
+/* What is collected in one call. */
+struct pass {
+    struct dn_cluster *cluster; /* owned */
+    struct dn_node_groups groups;
+    struct dn_gpu_nodes *nodes;
+    struct dn_queue *queue;
+    int64_t n_left_out; /* nodes */
+    int64_t now_s;
+    struct dn_err *err;
+};
+
+static void pass_free (struct pass *pass)
+{
+    dn_cluster_free (pass->cluster);
+    dn_node_groups_free (&pass->groups);
+    dn_gpu_nodes_free (pass->nodes);
+    dn_queue_free (pass->queue);
+}
+
+static int take_node (void *to, const struct dn_link_node *node)
+{
+    struct pass *pass = to;
+
+    if (dn_node_groups_add (&pass->groups, node, pass->err) < 0)
+        return -1;
+    return dn_gpu_nodes_add (pass->nodes, node, pass->err);
+}
+
+static int take_job (void *to, const struct dn_link_job *job)
+{
+    struct pass *pass = to;
+
+    return dn_queue_add (pass->queue, job, pass->now_s, pass->err);
+}
+
+static int read_cluster (struct dn_daemon *d, struct pass *pass, struct dn_err *err)
+{
+    pass->cluster = calloc (1, sizeof (*pass->cluster));
+    pass->nodes = dn_gpu_nodes_new ();
+    pass->queue = dn_queue_new ();
+    if (!pass->cluster || !pass->nodes || !pass->queue)
+        return dn_err_set (err, DN_E_NOMEM, "watch: out of memory");
+    pass->cluster->time_s = d->now_s;
+    if (dn_link_cluster (d->link, pass->cluster, err) < 0
+        || dn_link_nodes (d->link, d->now_s, take_node, pass, err) < 0
+        || dn_jobs_each (d, take_job, pass, err) < 0)
+        return -1;
+    pass->n_left_out = pass->groups.n_left_out;
+    dn_node_groups_move (&pass->groups, pass->cluster);
+    return dn_waits_estimate (pass->queue, pass->nodes, d->now_s, pass->cluster, err);
+}
+
+/* A text that grows. */
+struct text {
+    char *text; /* owned */
+    size_t len;
+    size_t size;
+};
+
+static void text_free (struct text *text)
+{
+    free (text->text);
+}
+
+static int put (void *to, const char *piece, size_t len)
+{
+    struct text *text = to;
+
+    if (text->len + len > text->size) {
+        size_t size = 2 * (text->len + len) + 4096;
+        char *larger = realloc (text->text, size);
+
+        if (!larger)
+            return -1;
+        text->text = larger;
+        text->size = size;
+    }
+    memcpy (text->text + text->len, piece, len);
+    text->len += len;
+    return 0;
+}
+
+static int print (const struct text *text, struct dn_err *err)
+{
+    if (fwrite (text->text, 1, text->len, stdout) != text->len || fflush (stdout) != 0)
+        return dn_err_set (err, DN_E_IO, "stdout: cannot be written");
+    return 0;
+}
+
+static int write_snapshot (const struct dn_daemon *d,
+                           const struct dn_cluster *cluster,
+                           struct dn_err *err)
+{
+    dn_cleanup (text_free) struct text text = {.len = 0};
+    char path[DN_SITE_PATH_MAX + sizeof (DN_SNAPSHOT_FILE) + 1];
+    struct dn_buf buf = dn_buf_on (path, sizeof (path));
+
+    if (dn_cluster_write (cluster, put, &text) != 0)
+        return dn_err_set (err, DN_E_NOMEM, "snapshot: out of memory");
+    if (text.len > DN_STATE_FILE_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "snapshot: %zu bytes are above %d",
+                           text.len,
+                           DN_STATE_FILE_MAX);
+    if (d->out && strcmp (d->out, "-") == 0)
+        return print (&text, err);
+    dn_buf_add (&buf, "%s", d->out ? d->out : d->site->state_dir);
+    if (!d->out)
+        dn_buf_add (&buf, "/%s", DN_SNAPSHOT_FILE);
+    if (d->dry_run) {
+        dn_log (DN_LOG_INFO, "watch: would write %zu bytes to %s", text.len, path);
+        return 0;
+    }
+    if (dn_put_file (path, (struct dn_span){text.text, text.len}, err) < 0)
+        return -1;
+    dn_tick (DN_TICK_SNAPSHOTS);
+    return 0;
+}
+
+/* Nodes of more kinds than the snapshot has room for are told once. */
+static void tell_left_out (struct watch *watch, int64_t n_left_out)
+{
+    if (n_left_out > 0 && !watch->told)
+        dn_log (DN_LOG_ERROR,
+                "watch: %lld nodes are left out: more than %d kinds of nodes",
+                (long long) n_left_out,
+                DN_NODE_KINDS_MAX);
+    watch->told = n_left_out > 0;
+}
+
+static void *begin (void)
+{
+    return calloc (1, sizeof (struct watch));
+}
+
+static int run (void *memory, struct dn_daemon *d, struct dn_err *err)
+{
+    dn_cleanup (pass_free) struct pass pass = {.now_s = d->now_s, .err = err};
+
+    if (read_cluster (d, &pass, err) < 0)
+        return -1;
+    if (pass.cluster->n_assocs > DN_ASSOCS_MAX
+        || pass.cluster->n_limits > DN_TRES_LIMITS_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "limits: more than %d associations or %d limits",
+                           DN_ASSOCS_MAX,
+                           DN_TRES_LIMITS_MAX);
+    tell_left_out (memory, pass.n_left_out);
+    return write_snapshot (d, pass.cluster, err);
+}
+
+const struct dn_task dn_task_watch = {
+    .name = "watch",
+    .help = "write the state of the cluster for the plugin",
+    .interval_offset = offsetof (struct dn_site, watch_interval_s),
+    .begin = begin,
+    .run = run,
+    .end = free,
+};

@@ -1,0 +1,385 @@
+/* node_groups.c - tests of GPUs in Slurm's texts, of lists of nodes, and of groups
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "watch/hosts.h"
+#include "watch/interned.h"
+#include "watch/node_groups.h"
+
+/* --- GPUs --------------------------------------------------------------------------
+ */
+
+static void gpus_of_nodes_and_jobs_are_read (void **state)
+{
+    static const struct {
+        const char *text;
+        const char *expected; /* "TYPE=COUNT ..." */
+    } cases[] = {
+        {NULL, ""},
+        {"", ""},
+        {"(null)", ""},
+        {"N/A", ""},
+        {"gpu:4", "=4"},
+        {"gpu", "=1"},
+        {"gpu:a100:4", "a100=4"},
+        {"gpu:a100:4(S:0-1)", "a100=4"},
+        {"gpu:a100:4(S:0-1),gpu:v100:2", "a100=4 v100=2"},
+        {"gpu:a100:2(S:0),gpu:a100:2(S:1)", "a100=4"},
+        {"gpu:a100:1(IDX:0)", "a100=1"},
+        {"gpu:a100:3(IDX:0,2-3),gpu:v100:0(IDX:N/A)", "a100=3 v100=0"},
+        {"gpu:0(IDX:N/A)", "=0"},
+        {"gpu:a100:no_consume:4", "a100=4"},
+        {"shard:8,gpu:l40s:2,mps:400,craynetwork:4", "l40s=2"},
+        {"gpu:1g.10gb:7,gpu:a100_3g.20gb:2,gpu:a100:1", "a100=1"},
+        {"gpu_mem:40G,gpu:a100:1", "a100=1"},
+        {"cpu=4,mem=8G,node=1,billing=4,gres/gpu=2,gres/gpu:a100=2", "=2 a100=2"},
+        {"gres:gpu:v100:2", "v100=2"},
+        {"gres/gpu:h100:8", "h100=8"},
+        {"gpu:a100:99999999999", "a100=1000000"},
+        {"gpu:2080:4", "2080=4"},
+        {"gpu:1080ti", "1080ti=1"},
+        {"gpu::4", "=4"},
+        {"gpu:a100:4(S:0-1", "a100=4"},
+        {"gpu:a100:4)),gpu:b:1", "b=1"},
+        {",,,gpu:4,,", "=4"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_gres gres = dn_gres_read (cases[i].text);
+        char text[256];
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+        for (int j = 0; j < gres.n_gpus; j++)
+            dn_buf_add (&buf,
+                        "%s%s=%d",
+                        j ? " " : "",
+                        gres.gpus[j].type,
+                        (int) gres.gpus[j].count);
+        if (strcmp (text, cases[i].expected) != 0)
+            fail_msg ("%s: '%s' is not '%s'", cases[i].text, text, cases[i].expected);
+    }
+}
+
+static void a_text_with_many_types_is_bounded (void **state)
+{
+    char text[2000];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    (void) state;
+    for (int i = 0; i < 100; i++)
+        dn_buf_add (&buf, "gpu:t%d:1,", i);
+    assert_int_equal (dn_gres_read (text).n_gpus, DN_GRES_TYPES_MAX);
+}
+
+/* --- lists of nodes ------------------------------------------------------------------
+ */
+
+static void names_of_a_list_are_found (void **state)
+{
+    static const struct {
+        const char *list;
+        const char *expected;
+    } cases[] = {
+        {NULL, ""},
+        {"", ""},
+        {"a1", "a1 "},
+        {"a1,b", "a1 b "},
+        {"a[1-3]", "a1 a2 a3 "},
+        {"a[08-11,14],b2", "a08 a09 a10 a11 a14 b2 "},
+        {"n[001-002]-ib,c[1]", "n001-ib n002-ib c1 "},
+        {"a[3-1]", ""},
+        {"a[1-", ""},
+        {"a[x]", ""},
+        {"r[1-2]n[1-2]", ""},
+        {"a[]", "a "},
+        {"a[1-99999999999]", ""},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_hosts hosts = dn_hosts_of (cases[i].list);
+        char name[DN_NAME_MAX];
+        char text[256];
+        struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+        while (dn_hosts_next (&hosts, name))
+            dn_buf_add (&buf, "%s ", name);
+        if (strcmp (text, cases[i].expected) != 0)
+            fail_msg ("%s: '%s' is not '%s'", cases[i].list, text, cases[i].expected);
+    }
+}
+
+static void a_list_without_end_is_bounded (void **state)
+{
+    struct dn_hosts hosts = dn_hosts_of ("a[0-999999999]");
+    char name[DN_NAME_MAX];
+    int n = 0;
+
+    (void) state;
+    while (dn_hosts_next (&hosts, name))
+        n++;
+    assert_int_equal (n, DN_HOSTS_MAX);
+}
+
+static void texts_keep_their_numbers (void **state)
+{
+    dn_cleanup (dn_interned_free) struct dn_interned interned = {.n = 0};
+    char name[32];
+
+    (void) state;
+    assert_int_equal (dn_interned_find (&interned, "n1"), -1);
+    for (int i = 0; i < 20000; i++) {
+        snprintf (name, sizeof (name), "n%d", i % 10000);
+        assert_int_equal (dn_interned_put (&interned, name), i % 10000);
+    }
+    assert_int_equal (dn_interned_find (&interned, "n9999"), 9999);
+    assert_int_equal (dn_interned_find (&interned, "m"), -1);
+}
+
+/* --- groups --------------------------------------------------------------------------
+ */
+
+static const struct dn_link_node a100 = {
+    .name = "a1",
+    .gres = "gpu:a100:4(S:0-1)",
+    .gres_used = "gpu:a100:0(IDX:N/A)",
+    .gres_drain = "N/A",
+    .features = "ib,nvme",
+    .partitions = "gpu,long",
+    .cpus = 64,
+    .idle_cpus = 64,
+    .mem_mb = 512000,
+    .idle_mem_mb = 512000,
+    .tmp_mb = 100000,
+    .threads_per_core = 2,
+    .up = true,
+};
+
+static void add (struct dn_node_groups *groups, const struct dn_link_node *node)
+{
+    assert_int_equal (dn_node_groups_add (groups, node, NULL), 0);
+}
+
+/* The idle GPUs that a node counts with. */
+static int64_t idle_of (const struct dn_link_node *node)
+{
+    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
+
+    add (&groups, node);
+    assert_int_equal (groups.n_groups, 1);
+    for (int i = 0; i <= DN_NODE_GPUS_MAX; i++)
+        if (groups.groups[0].n_idle[i] > 0)
+            return i;
+    return -1;
+}
+
+static void like_nodes_are_one_group (void **state)
+{
+    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
+    struct dn_link_node node = a100;
+
+    (void) state;
+    add (&groups, &node);
+    node.name = "a2";
+    node.gres = "gpu:a100:4(S:0)";
+    node.gres_used = "gpu:a100:3(IDX:0-2)";
+    add (&groups, &node);
+    node.up = false;
+    add (&groups, &node);
+    assert_int_equal (groups.n_groups, 1);
+    assert_string_equal (groups.groups[0].type, "a100");
+    assert_int_equal (groups.groups[0].gpus, 4);
+    assert_int_equal (groups.groups[0].cpus, 64);
+    assert_string_equal (groups.groups[0].features, "ib,nvme");
+    assert_string_equal (groups.groups[0].partitions, "gpu,long");
+    assert_int_equal (groups.groups[0].n_nodes, 3);
+    assert_int_equal (groups.groups[0].n_up, 2);
+    assert_int_equal (groups.groups[0].n_idle[4], 1);
+    assert_int_equal (groups.groups[0].n_idle[1], 1);
+    assert_int_equal (groups.groups[0].n_idle[0], 0);
+}
+
+static void other_nodes_are_other_groups (void **state)
+{
+    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
+    struct dn_link_node nodes[] = {a100, a100, a100, a100, a100, a100, a100, a100};
+
+    (void) state;
+    nodes[1].gres = "gpu:a100:8";
+    nodes[2].cpus = 32;
+    nodes[3].mem_mb = 256000;
+    nodes[4].features = "ib";
+    nodes[5].partitions = "gpu";
+    nodes[6].reserved_from = 2000;
+    nodes[6].reserved_until = 3000;
+    nodes[7].gres = "gpu:4";
+    for (size_t i = 0; i < DN_N_ELEMENTS (nodes); i++)
+        add (&groups, &nodes[i]);
+    assert_int_equal (groups.n_groups, 8);
+    assert_int_equal (groups.groups[6].reserved_from, 2000);
+    assert_int_equal (groups.groups[6].reserved_until, 3000);
+    assert_string_equal (groups.groups[7].type, "");
+}
+
+static void a_node_with_two_types_is_in_two_groups (void **state)
+{
+    struct dn_node_groups groups = {.n_groups = 0};
+    struct dn_link_node node = a100;
+    struct dn_cluster cluster = {.n_groups = 0};
+
+    (void) state;
+    node.gres = "gpu:v100:2,gpu:a100:4,shard:16";
+    node.gres_used = "gpu:v100:2(IDX:0-1),gpu:a100:1(IDX:0)";
+    add (&groups, &node);
+    dn_node_groups_move (&groups, &cluster);
+    assert_null (groups.groups);
+    assert_int_equal (cluster.n_groups, 2);
+    assert_string_equal (cluster.groups[0].type, "a100");
+    assert_int_equal (cluster.groups[0].n_idle[3], 1);
+    assert_string_equal (cluster.groups[1].type, "v100");
+    assert_int_equal (cluster.groups[1].n_idle[0], 1);
+    free (cluster.groups);
+}
+
+static void nodes_without_gpus_are_in_no_group (void **state)
+{
+    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
+    struct dn_link_node node = a100;
+
+    (void) state;
+    node.gres = NULL;
+    add (&groups, &node);
+    node.gres = "shard:4,gpu:1g.5gb:7";
+    add (&groups, &node);
+    node.gres = "gpu:a100:0";
+    add (&groups, &node);
+    assert_int_equal (groups.n_groups, 0);
+}
+
+static void idle_gpus_need_an_idle_node_with_cpus_and_memory (void **state)
+{
+    struct dn_link_node node = a100;
+
+    (void) state;
+    assert_int_equal (idle_of (&node), 4);
+    node.idle_cpus = 2;
+    assert_int_equal (idle_of (&node), 2);
+    node.idle_cpus = 0;
+    assert_int_equal (idle_of (&node), 0);
+    node = a100;
+    node.idle_mem_mb = 0;
+    assert_int_equal (idle_of (&node), 0);
+    node = a100;
+    node.busy = true;
+    assert_int_equal (idle_of (&node), 0);
+    node = a100;
+    node.up = false;
+    assert_int_equal (idle_of (&node), -1);
+    node = a100;
+    node.gres_drain = "gpu:a100:1(IDX:0)";
+    assert_int_equal (idle_of (&node), 3);
+    node = a100;
+    node.gres_used = "gpu:3(IDX:0-2)";
+    assert_int_equal (idle_of (&node), 1);
+    node.gres_used = "gpu:a100:9";
+    assert_int_equal (idle_of (&node), 0);
+    node = a100;
+    node.gres = "gpu:a100:64";
+    assert_int_equal (idle_of (&node), DN_NODE_GPUS_MAX);
+}
+
+static void names_that_cannot_be_written_are_left_out (void **state)
+{
+    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
+    struct dn_link_node node = a100;
+    char features[1000];
+
+    (void) state;
+    node.features = "ib,a\"b,c d,\xc3\xa9,,nvme,#x";
+    add (&groups, &node);
+    assert_string_equal (groups.groups[0].features, "ib,nvme");
+    memset (features, 'x', sizeof (features));
+    features[300] = ',';
+    features[304] = '\0';
+    node.features = features;
+    add (&groups, &node);
+    assert_string_equal (groups.groups[1].features, "xxx");
+}
+
+/* 5000 nodes, each of a kind of its own. */
+static void many_kinds_of_nodes_are_merged (void **state)
+{
+    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
+    struct dn_link_node node = a100;
+    const struct dn_node_group *last;
+    int64_t n_nodes = 0;
+    char features[64];
+
+    (void) state;
+    for (int i = 0; i < 5000; i++) {
+        snprintf (features, sizeof (features), "ib,rack%d", i);
+        node.features = features;
+        node.partitions = i % 2 ? "gpu,long" : "gpu";
+        node.mem_mb = 512000 - i;
+        node.reserved_from = i == 4000 ? 9000 : 0;
+        node.reserved_until = i == 4000 ? 9500 : 0;
+        node.gres = i == 4999 ? "gpu:v100:2" : "gpu:a100:4";
+        add (&groups, &node);
+    }
+    assert_true (groups.n_groups <= DN_NODE_KINDS_MAX);
+    assert_int_equal (groups.n_left_out, 0);
+    for (int64_t i = 0; i < groups.n_groups; i++)
+        n_nodes += groups.groups[i].n_nodes;
+    assert_int_equal (n_nodes, 5000);
+    last = &groups.groups[groups.n_groups - 2];
+    assert_string_equal (last->type, "a100");
+    assert_string_equal (last->features, "ib");
+    assert_string_equal (last->partitions, "gpu");
+    assert_int_equal (last->mem_mb, 512000 - 4998);
+    assert_int_equal (last->reserved_from, 9000);
+    assert_int_equal (last->reserved_until, 9500);
+    assert_string_equal (groups.groups[groups.n_groups - 1].type, "v100");
+}
+
+static void any_number_of_types_is_bounded (void **state)
+{
+    dn_cleanup (dn_node_groups_free) struct dn_node_groups groups = {.n_groups = 0};
+    struct dn_link_node node = a100;
+    char gres[64];
+
+    (void) state;
+    for (int i = 0; i < 3000; i++) {
+        snprintf (gres, sizeof (gres), "gpu:t%d:4", i);
+        node.gres = gres;
+        add (&groups, &node);
+    }
+    assert_int_equal (groups.n_groups, DN_NODE_KINDS_MAX);
+    assert_int_equal (groups.n_left_out, 3000 - DN_NODE_KINDS_MAX);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("GPUs of nodes and jobs are read", gpus_of_nodes_and_jobs_are_read),
+        TEST ("a text with many types is bounded", a_text_with_many_types_is_bounded),
+        TEST ("names of a list are found", names_of_a_list_are_found),
+        TEST ("a list without end is bounded", a_list_without_end_is_bounded),
+        TEST ("texts keep their numbers", texts_keep_their_numbers),
+        TEST ("like nodes are one group", like_nodes_are_one_group),
+        TEST ("other nodes are other groups", other_nodes_are_other_groups),
+        TEST ("a node with two types is in two groups",
+              a_node_with_two_types_is_in_two_groups),
+        TEST ("nodes without GPUs are in no group", nodes_without_gpus_are_in_no_group),
+        TEST ("idle GPUs need an idle node with CPUs and memory",
+              idle_gpus_need_an_idle_node_with_cpus_and_memory),
+        TEST ("names that cannot be written are left out",
+              names_that_cannot_be_written_are_left_out),
+        TEST ("many kinds of nodes are merged", many_kinds_of_nodes_are_merged),
+        TEST ("any number of types is bounded", any_number_of_types_is_bounded),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
