@@ -107,6 +107,21 @@
 /* A configuration, catalogue or data-set file. */
 #define DN_FILE_MAX (1024 * 1024)
 
+/* A file of dnnestd: a snapshot with the most associations has some 6 MB. */
+#define DN_STATE_FILE_MAX (8 * 1024 * 1024)
+
+/* Rows of a snapshot. A cluster of 10^5 nodes has some hundred groups of like nodes; a
+ * university has some 10^4 associations. The parents of an association are counted up
+ * to that of the cluster.
+ */
+#define DN_NODE_GROUPS_MAX        4096
+#define DN_WAITS_MAX              256
+#define DN_CLUSTER_PARTITIONS_MAX 1024
+#define DN_QOS_MAX                4096
+#define DN_ASSOCS_MAX             65536
+#define DN_ASSOC_DEPTH_MAX        64
+#define DN_TRES_LIMITS_MAX        262144
+
 /* The manifest of a model bundle. One of the current format has about 6 KB. Larger ones
  * of format 1 are refused by their version number, which must be read first.
  */

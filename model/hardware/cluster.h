@@ -13,7 +13,7 @@
 #ifndef DN_CLUSTER_H
 #define DN_CLUSTER_H
 
-#include "base/keyline.h"
+#include "base/fields.h"
 #include "base/limits.h"
 
 /* Version of the format that this program writes, and the only one that it reads. */
@@ -54,6 +54,23 @@ enum dn_job_shape {
 };
 
 extern const struct dn_names dn_job_shape_names;
+
+/* The kinds of lines of a snapshot, in the order in which they come; limits follow
+ * their QOS or association.
+ */
+enum dn_cluster_line {
+    DN_LINE_CLUSTER,
+    DN_LINE_GROUP,
+    DN_LINE_WAIT,
+    DN_LINE_PARTITION,
+    DN_LINE_QOS,
+    DN_LINE_ASSOC,
+    DN_LINE_END,
+    DN_LINE_LIMIT,
+    DN_N_CLUSTER_LINES
+};
+
+const struct dn_line_kind *dn_cluster_line (enum dn_cluster_line line);
 
 /* How long a job on a GPU type is expected to wait, seconds; DN_UNSET unknown. */
 struct dn_wait {
@@ -154,7 +171,9 @@ struct dn_cluster *dn_cluster_read (struct dn_span text,
                                     struct dn_err *err);
 
 /* Write it as dn_cluster_read () reads it, by calls of 'put' with pieces of the text.
- * Return what 'put' returned, if not 0.
+ * Return what 'put' returned, if not 0. Single values that are out of range are written
+ * as dn_fields_write () states; the numbers of rows (limits.h), the order of the
+ * associations and their parents are up to the caller.
  */
 typedef int (*dn_cluster_put_f) (void *to, const char *text, size_t len);
 int dn_cluster_write (const struct dn_cluster *cluster, dn_cluster_put_f put, void *to);

@@ -9,7 +9,7 @@
 #ifndef DN_GUARDED_H
 #define DN_GUARDED_H
 
-#include "base/keyline.h"
+#include "base/fields.h"
 
 #define DN_GUARDED_VERSION 1
 
@@ -34,6 +34,16 @@ struct dn_guarded {
     struct dn_tally *tallies; /* sorted by user; owned */
     int64_t n_tallies;
 };
+
+/* The kinds of lines of the file, in the order in which they come. */
+enum dn_guarded_line {
+    DN_GUARDED_LINE_GUARD,
+    DN_GUARDED_LINE_USER,
+    DN_GUARDED_LINE_END,
+    DN_N_GUARDED_LINES
+};
+
+const struct dn_line_kind *dn_guarded_line (enum dn_guarded_line line);
 
 /* Read the file. NULL with 'err'; freed with dn_guarded_free (). */
 struct dn_guarded *dn_guarded_read (struct dn_span text,
@@ -67,7 +77,7 @@ int dn_guarded_note (struct dn_guarded *guarded,
 bool dn_guarded_is_alive (const struct dn_guarded *guarded, int64_t now_s);
 
 /* May limits of this user follow GuardedQuantile: did less than 'share' of the jobs
- * need more, or fewer than three?
+ * need more, or fewer than three? False for NULL.
  */
 bool dn_guarded_trusts (const struct dn_guarded *guarded,
                         int64_t user_id,

@@ -8,8 +8,8 @@
 #include "hardware/cluster.h"
 #include "policy/guarded.h"
 
-/* Members may be NULL. dn_advise () gives the stages no cluster that is too old; how old
- * the heartbeat of the guard may be is up to dn_guarded_is_alive ().
+/* Members may be NULL. dn_advise () gives the stages no cluster that is too old; how
+ * old the heartbeat of the guard may be is up to dn_guarded_is_alive ().
  */
 struct dn_view {
     const struct dn_cluster *cluster;

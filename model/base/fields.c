@@ -1,0 +1,323 @@
+/* fields.c - lines whose keys are the members of a struct
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "base/fields.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of the first allocation, a power of 2. */
+#define ROWS_MIN 8
+
+static int read_flag (struct dn_span value,
+                      const struct dn_member *field,
+                      void *at,
+                      struct dn_err *err)
+{
+    bool flag = dn_span_is (value, "yes");
+
+    if (!flag && !dn_span_is (value, "no"))
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%s: '%s' is neither yes nor no",
+                           field->key,
+                           dn_quote (value.text, value.len).text);
+    memcpy (at, &flag, sizeof (flag));
+    return 0;
+}
+
+static int read_text (struct dn_span value,
+                      const struct dn_member *field,
+                      void *at,
+                      struct dn_err *err)
+{
+    if (value.len == 0)
+        return dn_err_set (
+            err, DN_E_SYNTAX, "%s: '' is empty, expected a text", field->key);
+    if (memchr (value.text, '"', value.len))
+        return dn_err_set (err,
+                           DN_E_SYNTAX,
+                           "%s: '%s' is not a text, expected printable ASCII without "
+                           "quotes",
+                           field->key,
+                           dn_quote (value.text, value.len).text);
+    return dn_name_copy (value, at, field->size, field->key, err);
+}
+
+static int read_name (struct dn_span value,
+                      const struct dn_member *field,
+                      void *at,
+                      struct dn_err *err)
+{
+    int i = dn_names_find (field->names, value.text, value.len);
+    char known[DN_ERR_TEXT_MAX];
+    struct dn_buf buf = dn_buf_on (known, sizeof (known));
+
+    if (i >= 0) {
+        memcpy (at, &i, sizeof (i));
+        return 0;
+    }
+    for (i = 0; i < field->names->n_names; i++)
+        dn_buf_add (&buf, " %s", field->names->names[i]);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "%s: '%s' is unknown, expected one of%s",
+                       field->key,
+                       dn_quote (value.text, value.len).text,
+                       known);
+}
+
+static int read_list (struct dn_span value,
+                      const struct dn_member *field,
+                      void *at,
+                      struct dn_err *err)
+{
+    int64_t number;
+    size_t n = 0;
+
+    memset (at, 0, field->size * sizeof (number));
+    while (value.text) {
+        struct dn_span item = dn_span_cut (&value, ",");
+
+        if (n == field->size)
+            return dn_err_set (
+                err, DN_E_LIMIT, "%s: more than %zu numbers", field->key, field->size);
+        if (dn_int_read (item, field->key, field->min, field->max, &number, err) < 0)
+            return -1;
+        memcpy ((char *) at + n++ * sizeof (number), &number, sizeof (number));
+    }
+    return 0;
+}
+
+static int read_field (struct dn_span value,
+                       const struct dn_member *field,
+                       void *at,
+                       struct dn_err *err)
+{
+    int64_t number;
+
+    switch (field->type) {
+    case DN_MEMBER_COUNT:
+        if (dn_int_read (value, field->key, field->min, field->max, &number, err) < 0)
+            return -1;
+        memcpy (at, &number, sizeof (number));
+        return 0;
+    case DN_MEMBER_FLAG:
+        return read_flag (value, field, at, err);
+    case DN_MEMBER_TEXT:
+        return read_text (value, field, at, err);
+    case DN_MEMBER_NAME:
+        return read_name (value, field, at, err);
+    case DN_MEMBER_LIST:
+        return read_list (value, field, at, err);
+    }
+    return dn_err_set (err, DN_E_BUG, "%s: no type", field->key);
+}
+
+static void clear_field (const struct dn_member *field, void *at)
+{
+    switch (field->type) {
+    case DN_MEMBER_COUNT:
+        memcpy (at, &field->absent, sizeof (field->absent));
+        break;
+    case DN_MEMBER_FLAG:
+        memset (at, 0, sizeof (bool));
+        break;
+    case DN_MEMBER_TEXT:
+        memset (at, 0, field->size);
+        break;
+    case DN_MEMBER_NAME:
+        memset (at, 0, sizeof (int));
+        break;
+    case DN_MEMBER_LIST:
+        memset (at, 0, field->size * sizeof (int64_t));
+        break;
+    }
+}
+
+static int unknown_key (const struct dn_line_kind *kind,
+                        struct dn_span key,
+                        struct dn_err *err)
+{
+    char known[DN_ERR_TEXT_MAX];
+    struct dn_buf buf = dn_buf_on (known, sizeof (known));
+
+    for (int i = 0; i < kind->n_fields; i++)
+        dn_buf_add (&buf, " %s", kind->fields[i].key);
+    return dn_err_set (err,
+                       DN_E_RANGE,
+                       "unknown key '%s' of a %s line, expected one of%s",
+                       dn_quote (key.text, key.len).text,
+                       kind->word,
+                       known);
+}
+
+static int find_field (const struct dn_line_kind *kind, struct dn_span key)
+{
+    for (int i = 0; i < kind->n_fields; i++)
+        if (dn_span_is (key, kind->fields[i].key))
+            return i;
+    return -1;
+}
+
+int dn_fields_read (const struct dn_line_kind *kind,
+                    const struct dn_keyline *line,
+                    void *out,
+                    struct dn_err *err)
+{
+    uint32_t seen = 0;
+
+    for (int i = 0; i < kind->n_fields; i++)
+        clear_field (&kind->fields[i], (char *) out + kind->fields[i].offset);
+    for (int i = 0; i < line->n_pairs; i++) {
+        const struct dn_pair *pair = &line->pairs[i];
+        int found = find_field (kind, pair->key);
+
+        if (found < 0)
+            return unknown_key (kind, pair->key, err);
+        if (seen & (UINT32_C (1) << found))
+            return dn_err_set (
+                err, DN_E_SYNTAX, "%s is given twice", kind->fields[found].key);
+        seen |= UINT32_C (1) << found;
+        if (read_field (pair->value,
+                        &kind->fields[found],
+                        (char *) out + kind->fields[found].offset,
+                        err)
+            < 0)
+            return -1;
+    }
+    for (int i = 0; i < kind->n_fields; i++)
+        if (kind->fields[i].required && !(seen & (UINT32_C (1) << i)))
+            return dn_err_set (err,
+                               DN_E_SYNTAX,
+                               "%s is missing, expected in a %s line",
+                               kind->fields[i].key,
+                               kind->word);
+    return 0;
+}
+
+static int64_t clamp (const struct dn_member *field, int64_t number)
+{
+    if (number < field->min)
+        return field->min;
+    return number > field->max ? field->max : number;
+}
+
+static void write_count (const struct dn_member *field,
+                         const void *at,
+                         struct dn_buf *buf)
+{
+    int64_t number;
+
+    memcpy (&number, at, sizeof (number));
+    if (field->required || (number != field->absent && number >= 0))
+        dn_buf_add (buf, " %s=%" PRId64, field->key, clamp (field, number));
+}
+
+static void write_flag (const struct dn_member *field,
+                        const void *at,
+                        struct dn_buf *buf)
+{
+    bool flag;
+
+    memcpy (&flag, at, sizeof (flag));
+    if (field->required || flag)
+        dn_buf_add (buf, " %s=%s", field->key, flag ? "yes" : "no");
+}
+
+static bool is_text (char c)
+{
+    return c >= ' ' && c <= '~' && c != '"';
+}
+
+/* A required text that is empty is written as "?". */
+static void write_text (const struct dn_member *field,
+                        const char *text,
+                        struct dn_buf *buf)
+{
+    const char *quote = strpbrk (text, " #") ? "\"" : "";
+    size_t at;
+
+    if (text[0] == '\0' && !field->required)
+        return;
+    dn_buf_add (buf, " %s=%s", field->key, quote);
+    at = buf->len;
+    dn_buf_add (buf, "%s", text[0] == '\0' ? "?" : text);
+    for (; at < buf->len; at++)
+        if (!is_text (buf->text[at]))
+            buf->text[at] = '?';
+    dn_buf_add (buf, "%s", quote);
+}
+
+static void write_name (const struct dn_member *field,
+                        const void *at,
+                        struct dn_buf *buf)
+{
+    int i;
+
+    memcpy (&i, at, sizeof (i));
+    dn_buf_add (buf, " %s=%s", field->key, dn_names_get (field->names, i));
+}
+
+static void write_list (const struct dn_member *field,
+                        const void *at,
+                        struct dn_buf *buf)
+{
+    size_t n = field->size;
+    int64_t number = 0;
+
+    while (n > 0 && number == 0)
+        memcpy (&number, (const char *) at + --n * sizeof (number), sizeof (number));
+    dn_buf_add (buf, " %s=", field->key);
+    for (size_t i = 0; i <= n; i++) {
+        memcpy (&number, (const char *) at + i * sizeof (number), sizeof (number));
+        dn_buf_add (buf, "%s%" PRId64, i > 0 ? "," : "", clamp (field, number));
+    }
+}
+
+void dn_fields_write (const struct dn_line_kind *kind,
+                      const void *in,
+                      struct dn_buf *buf)
+{
+    dn_buf_add (buf, "%s", kind->word);
+    for (int i = 0; i < kind->n_fields; i++) {
+        const struct dn_member *field = &kind->fields[i];
+        const void *at = (const char *) in + field->offset;
+
+        switch (field->type) {
+        case DN_MEMBER_COUNT:
+            write_count (field, at, buf);
+            break;
+        case DN_MEMBER_FLAG:
+            write_flag (field, at, buf);
+            break;
+        case DN_MEMBER_TEXT:
+            write_text (field, at, buf);
+            break;
+        case DN_MEMBER_NAME:
+            write_name (field, at, buf);
+            break;
+        case DN_MEMBER_LIST:
+            write_list (field, at, buf);
+            break;
+        }
+    }
+    dn_buf_add (buf, "\n");
+}
+
+int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err)
+{
+    bool full = n == 0 || (n >= ROWS_MIN && (n & (n - 1)) == 0);
+    void *now;
+
+    if (!full)
+        return 0;
+    memcpy (&now, rows, sizeof (now));
+    now = realloc (now, size * (size_t) (n == 0 ? ROWS_MIN : 2 * n));
+    if (!now)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    memcpy (rows, &now, sizeof (now));
+    return 0;
+}

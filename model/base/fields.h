@@ -1,0 +1,88 @@
+/* fields.h - lines whose keys are the members of a struct
+ *
+ * A table states the keys of one kind of line ("Group Type=a100 Gpus=4"): where each
+ * value is stored, its range, and what its absence means. Programs write such lines,
+ * and read them strictly: a key that is unknown, missing, wrong or given twice is an
+ * error.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_FIELDS_H
+#define DN_FIELDS_H
+
+#include "base/keyline.h"
+
+enum dn_member_type {
+    DN_MEMBER_COUNT, /* int64_t, min..max, or 'absent' */
+    DN_MEMBER_FLAG,  /* bool, yes or no */
+    DN_MEMBER_TEXT,  /* char[size], printable ASCII without '"' */
+    DN_MEMBER_NAME,  /* an enum with 'names' */
+    DN_MEMBER_LIST   /* int64_t[size], min..max, joined by ","; 0 from the last on */
+};
+
+struct dn_member {
+    const char *key;
+    enum dn_member_type type;
+    size_t offset; /* in the struct */
+    bool required; /* else a count may be 'absent', a flag no, a text empty */
+    int64_t absent;
+    int64_t min;
+    int64_t max;
+    size_t size;
+    const struct dn_names *names;
+};
+
+/* Entries of a table: a count that must be there, one that may be absent, and a text.
+ */
+#define DN_COUNT(key, type, member, min, max)                                          \
+    {                                                                                  \
+        key, DN_MEMBER_COUNT, offsetof (type, member), true, 0, min, max, 0, NULL      \
+    }
+#define DN_COUNT_OR(key, type, member, min, max, absent)                               \
+    {                                                                                  \
+        key, DN_MEMBER_COUNT, offsetof (type, member), false, absent, min, max, 0,     \
+            NULL                                                                       \
+    }
+#define DN_FLAG(key, type, member, required)                                           \
+    {                                                                                  \
+        key, DN_MEMBER_FLAG, offsetof (type, member), required, 0, 0, 0, 0, NULL       \
+    }
+#define DN_TEXT(key, type, member, required)                                           \
+    {                                                                                  \
+        key, DN_MEMBER_TEXT, offsetof (type, member), required, 0, 0, 0,               \
+            sizeof (((type *) NULL)->member), NULL                                     \
+    }
+
+/* A kind of line, which begins with 'word'. At most 32 fields. */
+struct dn_line_kind {
+    const char *word;
+    const struct dn_member *fields;
+    int n_fields;
+};
+
+/* Longest line of any kind, with its newline. */
+#define DN_FIELDS_LINE_MAX 4096
+
+/* Store the values of 'line', whose word is that of 'kind', in the struct 'out', and
+ * what their absence means for the others. Return -1 with 'err', which names the key.
+ */
+int dn_fields_read (const struct dn_line_kind *kind,
+                    const struct dn_keyline *line,
+                    void *out,
+                    struct dn_err *err);
+
+/* Write the line of the struct 'in', with its newline. What dn_fields_read () would
+ * refuse is written as its nearest: a number as the end of its range, a negative one
+ * that may be absent not at all, a character that no text has as '?'.
+ */
+void dn_fields_write (const struct dn_line_kind *kind,
+                      const void *in,
+                      struct dn_buf *buf);
+
+/* Make room for one more row in the array of 'n' rows of 'size' bytes at
+ * 'rows', a pointer to a pointer, which grows by doubling. Without memory -1 with 'err'
+ * and no change.
+ */
+int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err);
+
+#endif

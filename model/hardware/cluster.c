@@ -1,0 +1,548 @@
+/* cluster.c - the snapshot of the cluster as a text
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "hardware/cluster.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ends of ranges: seconds since 1970 up to the year 5138, and what a double holds. */
+#define TIME_MAX  INT64_C (100000000000)
+#define COUNT_MAX INT64_C (9000000000000000)
+#define NODES_MAX INT64_C (1000000000)
+#define MB_MAX    INT64_C (1000000000000)
+
+static const char *const shape_text[] = {
+    [DN_SHAPE_GPU] = "gpu",
+    [DN_SHAPE_NODE] = "node",
+    [DN_SHAPE_NODES] = "nodes",
+};
+static const char *const scope_text[] = {
+    [DN_LIMIT_JOB] = "job",
+    [DN_LIMIT_NODE] = "node",
+    [DN_LIMIT_USER] = "user",
+    [DN_LIMIT_ACCOUNT] = "account",
+    [DN_LIMIT_GROUP] = "group",
+    [DN_LIMIT_MIN_JOB] = "min_job",
+};
+
+const struct dn_names dn_job_shape_names = DN_NAMES (shape_text, DN_N_SHAPES);
+const struct dn_names dn_limit_scope_names = DN_NAMES (scope_text, DN_N_LIMIT_SCOPES);
+
+/* The first line, and the last one with the number of those between them, by which a
+ * text that was cut is known.
+ */
+struct head {
+    int64_t version;
+    struct dn_cluster cluster;
+};
+struct tail {
+    int64_t rows;
+};
+
+#define HEAD      struct head
+#define GROUP     struct dn_node_group
+#define WAIT      struct dn_wait
+#define PARTITION struct dn_partition
+#define LIMITED   struct dn_limited
+#define LIMIT     struct dn_tres_limit
+
+static const struct dn_member head_fields[] = {
+    DN_COUNT ("Version", HEAD, version, DN_CLUSTER_VERSION, DN_CLUSTER_VERSION),
+    DN_TEXT ("Name", HEAD, cluster.name, true),
+    DN_COUNT ("Time", HEAD, cluster.time_s, 0, TIME_MAX),
+    DN_COUNT ("Slurm", HEAD, cluster.slurm, 0, 99999),
+    DN_FLAG ("SoftTimeMin", HEAD, cluster.soft_time_min, true),
+    DN_FLAG ("Enforces", HEAD, cluster.enforces, true),
+};
+static const struct dn_member group_fields[] = {
+    DN_TEXT ("Type", GROUP, type, false),
+    DN_COUNT ("Gpus", GROUP, gpus, 0, DN_NODE_GPUS_MAX),
+    DN_COUNT_OR ("Cpus", GROUP, cpus, 0, NODES_MAX, DN_UNSET),
+    DN_COUNT_OR ("Memory", GROUP, mem_mb, 0, MB_MAX, DN_UNSET),
+    DN_COUNT_OR ("Tmp", GROUP, tmp_mb, 0, MB_MAX, DN_UNSET),
+    DN_COUNT_OR ("ThreadsPerCore", GROUP, threads_per_core, 1, 1024, DN_UNSET),
+    DN_COUNT_OR ("ReservedFrom", GROUP, reserved_from, 0, TIME_MAX, 0),
+    DN_COUNT_OR ("ReservedUntil", GROUP, reserved_until, 0, TIME_MAX, 0),
+    DN_TEXT ("Features", GROUP, features, false),
+    DN_TEXT ("Partitions", GROUP, partitions, false),
+    DN_COUNT ("Nodes", GROUP, n_nodes, 1, NODES_MAX),
+    DN_COUNT ("Up", GROUP, n_up, 0, NODES_MAX),
+    {.key = "Idle",
+     .type = DN_MEMBER_LIST,
+     .offset = offsetof (GROUP, n_idle),
+     .required = true,
+     .max = NODES_MAX,
+     .size = DN_NODE_GPUS_MAX + 1},
+};
+static const struct dn_member wait_fields[] = {
+    DN_TEXT ("Type", WAIT, type, false),
+    DN_COUNT_OR ("Gpu", WAIT, wait_s[DN_SHAPE_GPU], 0, TIME_MAX, DN_UNSET),
+    DN_COUNT_OR ("Node", WAIT, wait_s[DN_SHAPE_NODE], 0, TIME_MAX, DN_UNSET),
+    DN_COUNT_OR ("Nodes", WAIT, wait_s[DN_SHAPE_NODES], 0, TIME_MAX, DN_UNSET),
+};
+static const struct dn_member partition_fields[] = {
+    DN_TEXT ("Name", PARTITION, name, true),
+    DN_FLAG ("Default", PARTITION, is_default, false),
+    DN_FLAG ("Up", PARTITION, up, true),
+    DN_COUNT_OR ("MaxTime", PARTITION, max_time_s, 0, TIME_MAX, DN_UNLIMITED),
+    DN_COUNT_OR ("DefaultTime", PARTITION, default_time_s, 0, TIME_MAX, DN_UNSET),
+    DN_COUNT_OR ("MaxNodes", PARTITION, max_nodes, 0, NODES_MAX, DN_UNLIMITED),
+    DN_COUNT_OR ("DefMemPerCPU", PARTITION, def_mem_per_cpu_mb, 0, MB_MAX, DN_UNSET),
+    DN_COUNT_OR ("DefMemPerNode", PARTITION, def_mem_per_node_mb, 0, MB_MAX, DN_UNSET),
+    DN_COUNT_OR ("MaxMemPerCPU", PARTITION, max_mem_per_cpu_mb, 0, MB_MAX, DN_UNSET),
+    DN_COUNT_OR ("MaxMemPerNode", PARTITION, max_mem_per_node_mb, 0, MB_MAX, DN_UNSET),
+    DN_TEXT ("QOS", PARTITION, qos, false),
+    DN_TEXT ("AllowAccounts", PARTITION, allow_accounts, false),
+    DN_TEXT ("DenyAccounts", PARTITION, deny_accounts, false),
+    DN_TEXT ("AllowQOS", PARTITION, allow_qos, false),
+    DN_TEXT ("DenyQOS", PARTITION, deny_qos, false),
+    DN_TEXT ("BillingWeights", PARTITION, weights, false),
+};
+static const struct dn_member qos_fields[] = {
+    DN_TEXT ("Name", LIMITED, name, true),
+    DN_COUNT_OR ("MaxWall", LIMITED, max_wall_s, 0, TIME_MAX, DN_UNLIMITED),
+};
+static const struct dn_member assoc_fields[] = {
+    DN_TEXT ("Account", LIMITED, name, true),
+    DN_COUNT_OR ("User", LIMITED, user_id, 0, UINT32_MAX, DN_UNSET),
+    DN_TEXT ("Partition", LIMITED, partition, false),
+    DN_TEXT ("QOS", LIMITED, qos, false),
+    DN_FLAG ("Default", LIMITED, is_default, false),
+    DN_COUNT_OR ("Parent", LIMITED, parent, 0, DN_ASSOCS_MAX - 1, DN_UNSET),
+    DN_COUNT_OR ("MaxWall", LIMITED, max_wall_s, 0, TIME_MAX, DN_UNLIMITED),
+};
+static const struct dn_member tail_fields[] = {
+    DN_COUNT ("Rows", struct tail, rows, 0, COUNT_MAX),
+};
+static const struct dn_member limit_fields[] = {
+    {.key = "Scope",
+     .type = DN_MEMBER_NAME,
+     .offset = offsetof (LIMIT, scope),
+     .required = true,
+     .names = &dn_limit_scope_names},
+    DN_TEXT ("Tres", LIMIT, tres, true),
+    DN_COUNT ("Count", LIMIT, count, 0, COUNT_MAX),
+    DN_COUNT_OR ("Used", LIMIT, used, 0, COUNT_MAX, DN_UNSET),
+};
+
+#define LINE(word, fields)                                                             \
+    {                                                                                  \
+        word, fields, (int) DN_N_ELEMENTS (fields)                                     \
+    }
+
+static const struct dn_line_kind kinds[] = {
+    [DN_LINE_CLUSTER] = LINE ("Cluster", head_fields),
+    [DN_LINE_GROUP] = LINE ("Group", group_fields),
+    [DN_LINE_WAIT] = LINE ("Wait", wait_fields),
+    [DN_LINE_PARTITION] = LINE ("Partition", partition_fields),
+    [DN_LINE_QOS] = LINE ("Qos", qos_fields),
+    [DN_LINE_ASSOC] = LINE ("Assoc", assoc_fields),
+    [DN_LINE_END] = LINE ("End", tail_fields),
+    [DN_LINE_LIMIT] = LINE ("Limit", limit_fields),
+};
+
+const struct dn_line_kind *dn_cluster_line (enum dn_cluster_line line)
+{
+    return &kinds[line];
+}
+
+/* The array of the rows of one kind of line. */
+#define TABLE(rows, n, row, max)                                                       \
+    {                                                                                  \
+        offsetof (struct dn_cluster, rows), offsetof (struct dn_cluster, n),           \
+            sizeof (row), max                                                          \
+    }
+
+static const struct table {
+    size_t rows; /* of the pointer in struct dn_cluster; its size 0: one struct only */
+    size_t n;
+    size_t size;
+    int64_t max;
+} tables[DN_N_CLUSTER_LINES] = {
+    [DN_LINE_GROUP] = TABLE (groups, n_groups, GROUP, DN_NODE_GROUPS_MAX),
+    [DN_LINE_WAIT] = TABLE (waits, n_waits, WAIT, DN_WAITS_MAX),
+    [DN_LINE_PARTITION] =
+        TABLE (partitions, n_partitions, PARTITION, DN_CLUSTER_PARTITIONS_MAX),
+    [DN_LINE_QOS] = TABLE (qos, n_qos, LIMITED, DN_QOS_MAX),
+    [DN_LINE_ASSOC] = TABLE (assocs, n_assocs, LIMITED, DN_ASSOCS_MAX),
+    [DN_LINE_LIMIT] = TABLE (limits, n_limits, LIMIT, DN_TRES_LIMITS_MAX),
+};
+
+struct reading {
+    struct dn_cluster *cluster;
+    struct dn_keyline line;
+    enum dn_cluster_line
+        last;     /* kind of the line before, but of limits their owner's */
+    int64_t rows; /* so far, between the first line and the last */
+    struct dn_err *err;
+};
+
+static int find_kind (struct dn_span word)
+{
+    for (int i = 0; i < DN_N_CLUSTER_LINES; i++)
+        if (word.len > 0 && dn_span_is (word, kinds[i].word))
+            return i;
+    return -1;
+}
+
+/* Report another version by its number, before a key that only that version has. */
+static int check_version (const struct reading *r)
+{
+    int64_t version;
+
+    for (int i = 0; i < r->line.n_pairs; i++) {
+        const struct dn_pair *pair = &r->line.pairs[i];
+
+        if (dn_span_is (pair->key, "Version")
+            && dn_int_read (pair->value, "Version", 0, COUNT_MAX, &version, NULL) == 0
+            && version != DN_CLUSTER_VERSION)
+            return dn_err_set (r->err,
+                               DN_E_VERSION,
+                               "Version: %" PRId64 ", this program reads %d",
+                               version,
+                               DN_CLUSTER_VERSION);
+    }
+    return 0;
+}
+
+static int read_head (struct reading *r)
+{
+    struct head head = {.version = 0};
+
+    if (check_version (r) < 0
+        || dn_fields_read (&kinds[DN_LINE_CLUSTER], &r->line, &head, r->err) < 0)
+        return -1;
+    *r->cluster = head.cluster;
+    return 0;
+}
+
+static int check_group (const struct reading *r, const struct dn_node_group *group)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i <= DN_NODE_GPUS_MAX; i++) {
+        n += group->n_idle[i];
+        if (i > group->gpus && group->n_idle[i] > 0)
+            return dn_err_set (
+                r->err,
+                DN_E_RANGE,
+                "Idle: nodes with %d idle GPUs, expected at most %" PRId64,
+                i,
+                group->gpus);
+    }
+    if (group->n_up > group->n_nodes)
+        return dn_err_set (r->err,
+                           DN_E_RANGE,
+                           "Up: %" PRId64 " nodes, expected at most Nodes=%" PRId64,
+                           group->n_up,
+                           group->n_nodes);
+    if (n > group->n_up)
+        return dn_err_set (r->err,
+                           DN_E_RANGE,
+                           "Idle: %" PRId64 " nodes, expected at most Up=%" PRId64,
+                           n,
+                           group->n_up);
+    if (group->reserved_from > group->reserved_until)
+        return dn_err_set (r->err,
+                           DN_E_RANGE,
+                           "ReservedUntil: %" PRId64 " is before ReservedFrom",
+                           group->reserved_until);
+    return 0;
+}
+
+static int compare (const struct dn_limited *a, const struct dn_limited *b)
+{
+    int order;
+
+    if (a->user_id != b->user_id)
+        return a->user_id < b->user_id ? -1 : 1;
+    order = strcmp (a->name, b->name);
+    return order ? order : strcmp (a->partition, b->partition);
+}
+
+static int check_assoc (const struct reading *r, const struct dn_limited *assoc)
+{
+    const struct dn_cluster *cluster = r->cluster;
+
+    if (cluster->n_assocs > 0
+        && compare (&cluster->assocs[cluster->n_assocs - 1], assoc) >= 0)
+        return dn_err_set (r->err,
+                           DN_E_SYNTAX,
+                           "Account: '%s' is not in the order of users, accounts and "
+                           "partitions",
+                           dn_quote (assoc->name, strlen (assoc->name)).text);
+    return 0;
+}
+
+/* The QOS or association whose limits follow. */
+static struct dn_limited *limited (const struct reading *r)
+{
+    struct dn_cluster *cluster = r->cluster;
+
+    return r->last == DN_LINE_QOS ? &cluster->qos[cluster->n_qos - 1]
+                                  : &cluster->assocs[cluster->n_assocs - 1];
+}
+
+/* Complete a row that has been read to its struct. */
+static int take_row (const struct reading *r, enum dn_cluster_line kind, void *row)
+{
+    struct dn_limited *owner = row;
+
+    switch (kind) {
+    case DN_LINE_GROUP:
+        return check_group (r, row);
+    case DN_LINE_QOS:
+        owner->user_id = DN_UNSET;
+        owner->parent = DN_UNSET;
+        owner->first_limit = r->cluster->n_limits;
+        return 0;
+    case DN_LINE_ASSOC:
+        owner->first_limit = r->cluster->n_limits;
+        return check_assoc (r, row);
+    case DN_LINE_LIMIT:
+        limited (r)->n_limits++;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int read_row (struct reading *r, enum dn_cluster_line kind)
+{
+    const struct table *table = &tables[kind];
+    void *rows = (char *) r->cluster + table->rows;
+    char *first;
+    void *row;
+    int64_t n;
+
+    memcpy (&n, (const char *) r->cluster + table->n, sizeof (n));
+    if (n == table->max)
+        return dn_err_set (r->err,
+                           DN_E_LIMIT,
+                           "more than %" PRId64 " %s lines",
+                           table->max,
+                           kinds[kind].word);
+    if (dn_rows_grow (rows, n, table->size, r->err) < 0)
+        return -1;
+    memcpy (&first, rows, sizeof (first));
+    row = first + (size_t) n * table->size;
+    memset (row, 0, table->size);
+    if (dn_fields_read (&kinds[kind], &r->line, row, r->err) < 0
+        || take_row (r, kind, row) < 0)
+        return -1;
+    n++;
+    memcpy ((char *) r->cluster + table->n, &n, sizeof (n));
+    r->rows++;
+    return 0;
+}
+
+/* Are the parents associations, and does each line of them end? */
+static int check_parents (const struct reading *r)
+{
+    const struct dn_cluster *cluster = r->cluster;
+
+    for (int64_t i = 0; i < cluster->n_assocs; i++) {
+        int depth = 0;
+
+        for (int64_t at = i; at != DN_UNSET; at = cluster->assocs[at].parent)
+            if (at >= cluster->n_assocs || ++depth > DN_ASSOC_DEPTH_MAX)
+                return dn_err_set (r->err,
+                                   DN_E_RANGE,
+                                   "Parent: %" PRId64 " of association %" PRId64
+                                   " leads to no root in %d steps",
+                                   cluster->assocs[i].parent,
+                                   i,
+                                   DN_ASSOC_DEPTH_MAX);
+    }
+    return 0;
+}
+
+static int read_tail (const struct reading *r)
+{
+    struct tail tail;
+
+    if (dn_fields_read (&kinds[DN_LINE_END], &r->line, &tail, r->err) < 0)
+        return -1;
+    if (tail.rows != r->rows)
+        return dn_err_set (r->err,
+                           DN_E_SYNTAX,
+                           "Rows: %" PRId64 ", expected %" PRId64,
+                           tail.rows,
+                           r->rows);
+    return check_parents (r);
+}
+
+/* May a line of that kind follow the last one? */
+static int check_order (const struct reading *r, int kind)
+{
+    struct dn_quoted word = dn_quote (r->line.word.text, r->line.word.len);
+    bool follows;
+
+    if (kind < 0)
+        return dn_err_set (
+            r->err,
+            DN_E_SYNTAX,
+            "'%s' is unknown, expected Cluster, Group, Wait, Partition, Qos, Assoc, "
+            "Limit or End",
+            word.text);
+    if (r->rows == 0 && r->last == DN_N_CLUSTER_LINES)
+        follows = kind == DN_LINE_CLUSTER;
+    else if (kind == DN_LINE_LIMIT)
+        follows = r->last == DN_LINE_QOS || r->last == DN_LINE_ASSOC;
+    else
+        follows =
+            kind >= (int) r->last && kind != DN_LINE_CLUSTER && r->last != DN_LINE_END;
+    if (!follows)
+        return dn_err_set (
+            r->err, DN_E_SYNTAX, "the %s line is out of order", kinds[kind].word);
+    return 0;
+}
+
+static int read_line (struct reading *r)
+{
+    int kind = find_kind (r->line.word);
+    int rc;
+
+    if (check_order (r, kind) < 0)
+        return -1;
+    if (kind == DN_LINE_CLUSTER)
+        rc = read_head (r);
+    else if (kind == DN_LINE_END)
+        rc = read_tail (r);
+    else
+        rc = read_row (r, (enum dn_cluster_line) kind);
+    if (kind != DN_LINE_LIMIT)
+        r->last = (enum dn_cluster_line) kind;
+    return rc;
+}
+
+/* -1 with 'err'. */
+static int read_lines (struct reading *r, struct dn_span text, const char *file)
+{
+    int more;
+
+    if (text.len > DN_STATE_FILE_MAX)
+        return dn_err_set (r->err,
+                           DN_E_LIMIT,
+                           "%s: %zu bytes, expected at most %d",
+                           file,
+                           text.len,
+                           DN_STATE_FILE_MAX);
+    while ((more = dn_keyline_next (&text, &r->line, r->err)) != 0) {
+        if (more < 0)
+            return dn_err_wrap (r->err, "%s", file);
+        if (read_line (r) < 0)
+            return dn_keyline_wrap (&r->line, file, r->err);
+    }
+    if (r->last == DN_LINE_END)
+        return 0;
+    return dn_err_set (
+        r->err, DN_E_SYNTAX, "%s: the End line is missing, the text was cut", file);
+}
+
+struct dn_cluster *dn_cluster_read (struct dn_span text,
+                                    const char *file,
+                                    struct dn_err *err)
+{
+    struct dn_err local;
+    struct reading r = {.cluster = calloc (1, sizeof (*r.cluster)),
+                        .line = {.words = true},
+                        .last = DN_N_CLUSTER_LINES,
+                        .err = err ? err : &local};
+
+    if (!r.cluster) {
+        dn_err_set (err, DN_E_NOMEM, "%s: out of memory", file);
+        return NULL;
+    }
+    if (read_lines (&r, text, file) == 0)
+        return r.cluster;
+    dn_cluster_free (r.cluster);
+    return NULL;
+}
+
+/* Where a text goes, and what the last call returned. */
+struct writing {
+    dn_cluster_put_f put;
+    void *to;
+    int64_t rows;
+    int rc;
+};
+
+static void write_line (struct writing *w, enum dn_cluster_line kind, const void *row)
+{
+    char text[DN_FIELDS_LINE_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    if (w->rc)
+        return;
+    dn_fields_write (&kinds[kind], row, &buf);
+    w->rc = w->put (w->to, text, buf.len);
+    w->rows++;
+}
+
+static void write_limited (struct writing *w,
+                           const struct dn_cluster *cluster,
+                           enum dn_cluster_line kind,
+                           const struct dn_limited *owner)
+{
+    write_line (w, kind, owner);
+    for (int64_t i = 0; i < owner->n_limits; i++)
+        write_line (w, DN_LINE_LIMIT, &cluster->limits[owner->first_limit + i]);
+}
+
+int dn_cluster_write (const struct dn_cluster *cluster, dn_cluster_put_f put, void *to)
+{
+    struct writing w = {.put = put, .to = to};
+    struct tail tail;
+
+    write_line (
+        &w, DN_LINE_CLUSTER, &(struct head){DN_CLUSTER_VERSION, .cluster = *cluster});
+    w.rows = 0;
+    for (int64_t i = 0; i < cluster->n_groups; i++)
+        write_line (&w, DN_LINE_GROUP, &cluster->groups[i]);
+    for (int64_t i = 0; i < cluster->n_waits; i++)
+        write_line (&w, DN_LINE_WAIT, &cluster->waits[i]);
+    for (int64_t i = 0; i < cluster->n_partitions; i++)
+        write_line (&w, DN_LINE_PARTITION, &cluster->partitions[i]);
+    for (int64_t i = 0; i < cluster->n_qos; i++)
+        write_limited (&w, cluster, DN_LINE_QOS, &cluster->qos[i]);
+    for (int64_t i = 0; i < cluster->n_assocs; i++)
+        write_limited (&w, cluster, DN_LINE_ASSOC, &cluster->assocs[i]);
+    tail.rows = w.rows;
+    write_line (&w, DN_LINE_END, &tail);
+    return w.rc;
+}
+
+void dn_cluster_free (struct dn_cluster *cluster)
+{
+    if (!cluster)
+        return;
+    free (cluster->groups);
+    free (cluster->waits);
+    free (cluster->partitions);
+    free (cluster->qos);
+    free (cluster->assocs);
+    free (cluster->limits);
+    free (cluster);
+}
+
+const struct dn_partition *dn_cluster_partition (const struct dn_cluster *cluster,
+                                                 const char *name)
+{
+    for (int64_t i = 0; i < cluster->n_partitions; i++)
+        if (strcmp (cluster->partitions[i].name, name) == 0)
+            return &cluster->partitions[i];
+    return NULL;
+}
+
+const struct dn_wait *dn_cluster_wait (const struct dn_cluster *cluster,
+                                       const char *type)
+{
+    for (int64_t i = 0; i < cluster->n_waits; i++)
+        if (strcmp (cluster->waits[i].type, type) == 0)
+            return &cluster->waits[i];
+    return NULL;
+}

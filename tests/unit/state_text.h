@@ -1,0 +1,89 @@
+/* state_text.h - texts of the files of dnnestd, written and changed
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_STATE_TEXT_H
+#define DN_STATE_TEXT_H
+
+#include "base/fields.h"
+#include "unit.h"
+
+/* A text that grows; freed with text_free (). */
+struct text {
+    char *text;
+    size_t len;
+};
+
+/* A dn_cluster_put_f and dn_guarded_put_f. */
+static inline int text_put (void *to, const char *piece, size_t len)
+{
+    struct text *text = to;
+
+    text->text = realloc (text->text, text->len + len + 1);
+    assert_non_null (text->text);
+    memcpy (text->text + text->len, piece, len);
+    text->len += len;
+    text->text[text->len] = '\0';
+    return 0;
+}
+
+/* 'base' with the first 'old' replaced by 'new'; owned by the caller. */
+static inline char *text_with (const char *base, const char *old, const char *new)
+{
+    const char *at = strstr (base, old);
+    char *text = malloc (strlen (base) + strlen (new) + 1);
+
+    if (!at)
+        fail_msg ("'%s' is not in the text", old);
+    assert_non_null (text);
+    sprintf (text, "%.*s%s%s", (int) (at - base), base, new, at + strlen (old));
+    return text;
+}
+
+/* The page dnnest.snapshot(5) has the keys of a kind of line below its heading, in the
+ * order of the code.
+ */
+static inline void assert_documented (const char *page, const struct dn_line_kind *kind)
+{
+    char heading[64];
+    const char *at;
+    const char *end;
+
+    snprintf (heading, sizeof (heading), "\n## %s\n", kind->word);
+    at = strstr (page, heading);
+    if (!at)
+        fail_msg ("no heading of the line %s", kind->word);
+    at += strlen (heading);
+    end = strstr (at, "\n#");
+    for (int i = 0; i < kind->n_fields; i++) {
+        char entry[64];
+
+        snprintf (entry, sizeof (entry), "\n*%s*=", kind->fields[i].key);
+        at = strstr (at, "\n*");
+        if (!at || at > end || strncmp (at, entry, strlen (entry)) != 0)
+            fail_msg ("%s: %s is not the next key", kind->word, kind->fields[i].key);
+        at++;
+    }
+    at = strstr (at, "\n*");
+    if (at && at < end)
+        fail_msg ("%s: more keys than in the code", kind->word);
+}
+
+/* The text of the page; owned by the caller. */
+static inline char *read_page (void)
+{
+    const char *top = getenv ("abs_top_srcdir");
+    char path[4096];
+    char *page = calloc (1, 65536);
+    FILE *file;
+
+    snprintf (path, sizeof (path), "%s/cli/dnnest.snapshot.5.scd", top ? top : ".");
+    file = fopen (path, "r");
+    if (!file)
+        fail_msg ("%s cannot be read", path);
+    assert_true (fread (page, 1, 65535, file) > 0);
+    fclose (file);
+    return page;
+}
+
+#endif
