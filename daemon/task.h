@@ -9,6 +9,7 @@
 #define DN_TASK_H
 
 #include "base/err.h"
+#include "host/daemon_status.h"
 #include "site.h"
 #include "slurm/slurm_link.h"
 
@@ -44,22 +45,7 @@ enum dn_log_level {
 };
 void dn_log (enum dn_log_level level, const char *format, ...) DN_PRINTF (2, 3);
 
-/* What the daemon counts, for Prometheus and 'dnnest status'. */
-enum dn_tick {
-    DN_TICK_ROUNDS,
-    DN_TICK_FAILURES,   /* of a round, by the connection */
-    DN_TICK_SNAPSHOTS,  /* written */
-    DN_TICK_JOB_TABLES, /* full replies of jobs */
-    DN_TICK_GUARDED,    /* running jobs with a lowered limit, seen anew */
-    DN_TICK_EXTENSIONS,
-    DN_TICK_REFUSED,      /* extensions that Slurm refused */
-    DN_TICK_AT_OWN_LIMIT, /* jobs that reached the limit of their own user */
-    DN_TICK_HANDS_OFF,    /* jobs whose limit a human changed */
-    DN_TICK_HELD,         /* by partition, QOS, deadline or reservation */
-    DN_TICK_SHORTENED,    /* by their progress */
-    DN_TICK_RESCUED,
-    DN_N_TICKS
-};
+/* Count it (host/daemon_status.h). */
 void dn_tick (enum dn_tick what);
 
 #endif

@@ -18,7 +18,8 @@ AC_DEFUN([DN_REQUIRE_LIB],
 # --with-plugindir=DIR: the directory of the plugins; without it, that of the installed Slurm
 # (packaging/lib/slurm-plugindir). A wrong directory would stop slurmctld at its next start,
 # so there is no default.
-# Sets HAVE_SLURM, SLURM_CPPFLAGS, slurmplugindir and dn_slurm_text.
+# Sets HAVE_SLURM, SLURM_CPPFLAGS, slurmplugindir and dn_slurm_text; for dnnestd,
+# HAVE_LIBSLURM, SLURM_LIBS and dn_dnnestd_text.
 AC_DEFUN([DN_SLURM],
   [AC_ARG_WITH([slurm],
     [AS_HELP_STRING([--with-slurm=PREFIX],
@@ -43,12 +44,57 @@ AC_DEFUN([DN_SLURM],
      dn_slurm_text=`printf '%d.%02d.%d' \`expr $dn_slurm_number / 65536\` \`expr $dn_slurm_number / 256 % 256\` \`expr $dn_slurm_number % 256\``
      AC_DEFINE_UNQUOTED([DN_SLURM_VERSION], ["$dn_slurm_text"],
        [version of the Slurm that the plugins are built for])])
+   DN_LIBSLURM
    AC_SUBST([SLURM_CPPFLAGS])
    AC_SUBST([DN_SLURM_VERSION], [$dn_slurm_text])
    AM_CONDITIONAL([HAVE_SLURM], [test "$with_slurm" != no])
    slurmplugindir='${libdir}/slurm'
    AS_IF([test "$with_slurm" != no], [DN_PLUGINDIR])
    AC_SUBST([slurmplugindir])])
+
+# DN_LIBSLURM
+# libslurm, in PREFIX/lib or PREFIX/lib64 of --with-slurm=PREFIX, else where the linker looks.
+AC_DEFUN([DN_LIBSLURM],
+  [SLURM_LIBS=
+   dn_have_libslurm=no
+   dn_dnnestd_text='no (no Slurm)'
+   AS_IF([test "$with_slurm" != no],
+    [dn_save_LDFLAGS=$LDFLAGS
+     for dn_dir in lib64 lib; do
+       AS_IF([test "$with_slurm" != yes && test -e "$with_slurm/$dn_dir/libslurm.so"],
+        [SLURM_LIBS="-L$with_slurm/$dn_dir -Wl,-rpath,$with_slurm/$dn_dir"])
+     done
+     LDFLAGS="$LDFLAGS $SLURM_LIBS"
+     dn_dnnestd_text='no (libslurm not found)'
+     AC_CHECK_LIB([slurm], [slurm_init],
+      [dn_have_libslurm=yes
+       SLURM_LIBS="$SLURM_LIBS -lslurm"
+       dn_dnnestd_text=yes])
+     LDFLAGS=$dn_save_LDFLAGS])
+   AC_SUBST([SLURM_LIBS])
+   AM_CONDITIONAL([HAVE_LIBSLURM], [test "$dn_have_libslurm" = yes])])
+
+# DN_SYSTEMD
+# libsystemd for dnnestd's messages to the service manager, and the directory of units
+# (--with-systemdunitdir=DIR|no). Sets SYSTEMD_*, HAVE_SYSTEMD, HAVE_UNITDIR and
+# systemdunitdir.
+AC_DEFUN([DN_SYSTEMD],
+  [AC_ARG_WITH([systemdunitdir],
+    [AS_HELP_STRING([--with-systemdunitdir=DIR],
+      [directory of systemd's units for dnnestd.service, or no])],
+    [], [with_systemdunitdir=yes])
+   PKG_CHECK_MODULES([SYSTEMD], [libsystemd], [dn_have_systemd=yes], [dn_have_systemd=no])
+   AM_CONDITIONAL([HAVE_SYSTEMD], [test "$dn_have_systemd" = yes])
+   AS_IF([test "$dn_have_libslurm$dn_have_systemd" = yesyes],
+    [dn_dnnestd_text="yes (reports to systemd)"])
+   AS_CASE([$with_systemdunitdir],
+    [/*], [systemdunitdir=$with_systemdunitdir],
+    [no], [systemdunitdir=],
+    [AS_IF([test "$dn_have_systemd" = yes],
+      [systemdunitdir='${prefix}/lib/systemd/system'], [systemdunitdir=])])
+   AM_CONDITIONAL([HAVE_UNITDIR],
+     [test -n "$systemdunitdir" && test "$dn_have_libslurm" = yes])
+   AC_SUBST([systemdunitdir])])
 
 # DN_PLUGINDIR
 # Sets slurmplugindir, or ends with an error.

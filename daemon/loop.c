@@ -1,0 +1,374 @@
+/* loop.c - runs the tasks: one of them once, or all again and again
+ *
+ * A round runs the tasks that are due, so that they share one table of jobs. Where
+ * slurmctld does not answer, the waits between two tries become longer, and each try
+ * costs a ping alone.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "loop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon_log.h"
+#include "daemon_site.h"
+#include "host/put_file.h"
+#include "jobs_table.h"
+#include "notify.h"
+#include "signals.h"
+#include "tasks.h"
+#include "ticks.h"
+
+/* Between two tries to reach slurmctld; a random part is added to each. */
+#define RETRY_MIN_MS 1000
+#define RETRY_MAX_MS 30000
+
+/* Between two checks of the files of the configuration. */
+#define CHECK_MS 5000
+
+/* A task that is due so soon runs in this round. */
+#define TOGETHER_MS 500
+
+/* One task in the loop. */
+struct turn {
+    const struct dn_task *task;
+    void *memory;
+    int64_t next_ms; /* monotonic */
+};
+
+struct loop {
+    const struct dn_loop_options *options;
+    struct dn_daemon_site site;
+    struct dn_daemon daemon;
+    struct turn turns[DN_TASKS_MAX];
+    int n_turns;
+    int64_t retry_ms; /* 0: slurmctld answered the last time */
+    bool said_down;
+    char said[DN_ERR_TEXT_MAX]; /* the last error in the log, said once */
+};
+
+static int64_t monotonic_ms (void)
+{
+    struct timespec now = {0, 0};
+
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static enum dn_daemon_exit exit_of (const struct dn_err *err)
+{
+    if (dn_link_is_lost (err))
+        return DN_DAEMON_UNREACHED;
+    return err->code == DN_E_NOMEM || err->code == DN_E_BUG ? DN_DAEMON_BUG
+                                                            : DN_DAEMON_DATA;
+}
+
+/* Note and log an error, but not the same one again and again. */
+static void complain (struct loop *loop, const struct dn_err *err)
+{
+    dn_ticks_error (err->text, (int64_t) time (NULL));
+    if (strcmp (loop->said, err->text) == 0)
+        return;
+    snprintf (loop->said, sizeof (loop->said), "%s", err->text);
+    dn_log (DN_LOG_ERROR, "%s", err->text);
+}
+
+/* --- start and end ---------------------------------------------------------------- */
+
+static int add_turn (struct loop *loop, const struct dn_task *task, struct dn_err *err)
+{
+    struct turn *turn = &loop->turns[loop->n_turns];
+
+    turn->task = task;
+    turn->next_ms = 0;
+    turn->memory = task->begin ? task->begin () : NULL;
+    if (task->begin && !turn->memory)
+        return dn_err_set (err, DN_E_NOMEM, "%s: out of memory", task->name);
+    loop->n_turns++;
+    return 0;
+}
+
+static int add_turns (struct loop *loop,
+                      const struct dn_task *task,
+                      struct dn_err *err)
+{
+    if (task)
+        return add_turn (loop, task, err);
+    for (int i = 0; dn_tasks[i]; i++)
+        if (add_turn (loop, dn_tasks[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static void end_loop (struct loop *loop)
+{
+    for (int i = 0; i < loop->n_turns; i++)
+        if (loop->turns[i].task->end)
+            loop->turns[i].task->end (loop->turns[i].memory);
+    if (loop->daemon.link) {
+        dn_jobs_drop (&loop->daemon);
+        dn_link_close (loop->daemon.link);
+    }
+    dn_daemon_site_free (&loop->site);
+}
+
+/* Load the configuration, and what both ways of running need. */
+static enum dn_daemon_exit begin_loop (struct loop *loop,
+                                       const struct dn_loop_options *options,
+                                       const struct dn_task *task,
+                                       struct dn_err *err)
+{
+    loop->options = options;
+    loop->site.conf = options->conf;
+    loop->daemon.dry_run = options->dry_run;
+    loop->daemon.out = options->out;
+    if (dn_daemon_site_load (&loop->site, NULL, err) < 0)
+        return DN_DAEMON_CONF;
+    loop->daemon.site = loop->site.site;
+    loop->daemon.link = dn_link_open (err);
+    if (!loop->daemon.link)
+        return DN_DAEMON_CONF;
+    return add_turns (loop, task, err) < 0 ? DN_DAEMON_BUG : DN_DAEMON_DONE;
+}
+
+/* Files are written into StateDir, unless nothing or another file is written. */
+static bool needs_state_dir (const struct dn_loop_options *options)
+{
+    return !options->out && !options->dry_run;
+}
+
+/* --- the configuration ------------------------------------------------------------ */
+
+/* Load it again; a broken one leaves that in force. */
+static void reload (struct loop *loop, const struct dn_link_conf *conf)
+{
+    struct dn_err err = {.code = DN_E_NONE};
+
+    dn_notify_reloading ();
+    if (dn_daemon_site_load (&loop->site, conf, &err) < 0) {
+        complain (loop, &err);
+        dn_log (DN_LOG_ERROR, "the configuration in use is kept");
+    } else {
+        loop->daemon.site = loop->site.site;
+        dn_log (DN_LOG_INFO, "configuration loaded");
+    }
+    dn_notify_ready ();
+}
+
+/* Read what slurmctld says about itself, and reload where the rules depend on it. */
+static int meet_slurmctld (struct loop *loop, struct dn_err *err)
+{
+    struct dn_daemon_status *status = &dn_ticks.status;
+    struct dn_link_conf conf;
+
+    if (dn_link_conf (loop->daemon.link, &conf, err) < 0)
+        return -1;
+    snprintf (status->cluster, sizeof (status->cluster), "%.63s", conf.cluster);
+    status->slurm = conf.slurm;
+    status->soft_time_min = conf.soft_time_min;
+    if (dn_daemon_site_is_old (&loop->site, &conf))
+        reload (loop, &conf);
+    return 0;
+}
+
+/* --- rounds ----------------------------------------------------------------------- */
+
+static struct dn_daemon_task *status_of (const struct turn *turn, int i)
+{
+    struct dn_daemon_task *task = &dn_ticks.status.tasks[i];
+
+    if (i >= dn_ticks.status.n_tasks)
+        dn_ticks.status.n_tasks = i + 1;
+    snprintf (task->name, sizeof (task->name), "%s", turn->task->name);
+    return task;
+}
+
+static int run_turn (struct loop *loop, int i, struct dn_err *err)
+{
+    struct turn *turn = &loop->turns[i];
+    struct dn_daemon_task *task = status_of (turn, i);
+    int64_t from_ms = monotonic_ms ();
+    int rc;
+
+    *err = (struct dn_err){.code = DN_E_NONE};
+    rc = turn->task->run (turn->memory, &loop->daemon, err);
+    task->interval_s =
+        (int64_t) (dn_task_interval (turn->task, loop->site.site) + 0.5);
+    task->took_ms = monotonic_ms () - from_ms;
+    task->error[0] = '\0';
+    if (rc == 0)
+        task->last_s = loop->daemon.now_s;
+    else
+        snprintf (task->error, sizeof (task->error), "%s", err->text);
+    return rc;
+}
+
+/* Run the tasks that are due. -1 where the connection was lost. */
+static int run_due (struct loop *loop)
+{
+    int64_t now_ms = monotonic_ms ();
+    bool lost = false;
+
+    for (int i = 0; i < loop->n_turns && !lost; i++) {
+        struct turn *turn = &loop->turns[i];
+        struct dn_err err;
+        double interval_s = dn_task_interval (turn->task, loop->site.site);
+
+        if (turn->next_ms > now_ms + TOGETHER_MS)
+            continue;
+        if (run_turn (loop, i, &err) < 0) {
+            complain (loop, &err);
+            lost = dn_link_is_lost (&err);
+        }
+        if (!lost)
+            turn->next_ms = now_ms + (int64_t) (interval_s * 1000);
+    }
+    dn_jobs_drop (&loop->daemon);
+    return lost ? -1 : 0;
+}
+
+static void say_down (struct loop *loop)
+{
+    dn_tick (DN_TICK_FAILURES);
+    dn_ticks.status.up = false;
+    if (!loop->said_down)
+        dn_log (DN_LOG_ERROR, "slurmctld does not answer, trying again");
+    loop->said_down = true;
+    loop->retry_ms = loop->retry_ms == 0 ? RETRY_MIN_MS : loop->retry_ms * 2;
+    if (loop->retry_ms > RETRY_MAX_MS)
+        loop->retry_ms = RETRY_MAX_MS;
+    dn_notify_status ("slurmctld does not answer");
+}
+
+static void say_up (struct loop *loop)
+{
+    if (loop->said_down)
+        dn_log (DN_LOG_INFO, "slurmctld answers again");
+    if (!dn_ticks.status.up)
+        dn_ticks.status.up_since_s = loop->daemon.now_s;
+    loop->said_down = false;
+    loop->retry_ms = 0;
+    dn_ticks.status.up = true;
+    dn_notify_status ("slurmctld answers; %" PRId64 " limits extended",
+                      dn_ticks.total[DN_TICK_EXTENSIONS]);
+}
+
+static void do_round (struct loop *loop)
+{
+    struct dn_err err = {.code = DN_E_NONE};
+
+    loop->daemon.now_s = (int64_t) time (NULL);
+    dn_tick (DN_TICK_ROUNDS);
+    if (!dn_link_is_up (loop->daemon.link)) {
+        say_down (loop);
+    } else if (meet_slurmctld (loop, &err) < 0) {
+        complain (loop, &err);
+        say_down (loop);
+    } else if (run_due (loop) < 0) {
+        say_down (loop);
+    } else {
+        say_up (loop);
+    }
+    dn_ticks.status.every_s = RETRY_MAX_MS / 1000;
+    for (int i = 0; i < dn_ticks.status.n_tasks; i++)
+        if (dn_ticks.status.tasks[i].interval_s > dn_ticks.status.every_s)
+            dn_ticks.status.every_s = dn_ticks.status.tasks[i].interval_s;
+    if (needs_state_dir (loop->options)
+        && dn_ticks_write (loop->site.site->state_dir, loop->daemon.now_s, &err) < 0)
+        complain (loop, &err);
+}
+
+/* Milliseconds until the next task is due, or slurmctld is tried again. */
+static int64_t time_to_round (const struct loop *loop)
+{
+    int64_t next_ms = INT64_MAX;
+    int64_t now_ms = monotonic_ms ();
+
+    /* The jitter need not be unpredictable. */
+    if (loop->retry_ms > 0)
+        return loop->retry_ms + now_ms % (loop->retry_ms / 2);
+    for (int i = 0; i < loop->n_turns; i++)
+        if (loop->turns[i].next_ms < next_ms)
+            next_ms = loop->turns[i].next_ms;
+    return next_ms > now_ms ? next_ms - now_ms : 0;
+}
+
+/* Wait for the next round; meanwhile tell the watchdog, and look at the files. */
+static void wait_for_round (struct loop *loop)
+{
+    int64_t end_ms = monotonic_ms () + time_to_round (loop);
+    int64_t alive_ms = dn_notify_alive_ms ();
+    int64_t step_ms = alive_ms > 0 && alive_ms < CHECK_MS ? alive_ms : CHECK_MS;
+
+    while (!dn_signals_end ()) {
+        int64_t left_ms = end_ms - monotonic_ms ();
+
+        dn_notify_alive ();
+        if (dn_signals_reload () || dn_daemon_site_is_old (&loop->site, NULL))
+            reload (loop, NULL);
+        if (left_ms <= 0)
+            return;
+        dn_signals_wait (left_ms < step_ms ? left_ms : step_ms);
+    }
+}
+
+/* --- interface -------------------------------------------------------------------- */
+
+enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
+                                 const struct dn_task *task)
+{
+    dn_cleanup (end_loop) struct loop loop = {.retry_ms = 0};
+    struct dn_err err = {.code = DN_E_NONE};
+    enum dn_daemon_exit rc = begin_loop (&loop, options, task, &err);
+
+    if (rc == DN_DAEMON_DONE && needs_state_dir (options)
+        && dn_put_dir (loop.site.site->state_dir, &err) < 0)
+        rc = DN_DAEMON_CONF;
+    if (rc == DN_DAEMON_DONE && dn_signals_begin (&err) < 0)
+        rc = DN_DAEMON_BUG;
+    if (rc != DN_DAEMON_DONE) {
+        dn_log (DN_LOG_ERROR, "%s", err.text);
+        return rc;
+    }
+    dn_ticks_begin (loop.site.site->state_dir, (int64_t) time (NULL));
+    dn_log (DN_LOG_INFO, "dnnestd %s started", PACKAGE_VERSION);
+    dn_notify_ready ();
+    while (!dn_signals_end ()) {
+        do_round (&loop);
+        wait_for_round (&loop);
+    }
+    dn_notify_stopping ();
+    dn_ticks.status.ended_s = (int64_t) time (NULL);
+    if (needs_state_dir (options))
+        dn_ticks_write (loop.site.site->state_dir, dn_ticks.status.ended_s, NULL);
+    dn_log (DN_LOG_INFO, "dnnestd ends");
+    return DN_DAEMON_DONE;
+}
+
+enum dn_daemon_exit dn_loop_once (const struct dn_loop_options *options,
+                                  const struct dn_task *task)
+{
+    dn_cleanup (end_loop) struct loop loop = {.retry_ms = 0};
+    struct dn_err err = {.code = DN_E_NONE};
+    enum dn_daemon_exit rc = begin_loop (&loop, options, task, &err);
+
+    if (rc == DN_DAEMON_DONE && needs_state_dir (options)
+        && dn_put_dir (loop.site.site->state_dir, &err) < 0)
+        rc = DN_DAEMON_CONF;
+    if (rc == DN_DAEMON_DONE && !dn_link_is_up (loop.daemon.link)) {
+        dn_err_set (&err, DN_E_TIME, "slurmctld does not answer");
+        rc = DN_DAEMON_UNREACHED;
+    }
+    if (rc == DN_DAEMON_DONE) {
+        loop.daemon.now_s = (int64_t) time (NULL);
+        if (meet_slurmctld (&loop, &err) < 0 || run_turn (&loop, 0, &err) < 0)
+            rc = exit_of (&err);
+    }
+    if (rc != DN_DAEMON_DONE)
+        dn_log (DN_LOG_ERROR, "%s", err.text);
+    return rc;
+}

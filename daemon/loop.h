@@ -1,0 +1,35 @@
+/* loop.h - runs the tasks: one of them once, or all again and again
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_LOOP_H
+#define DN_LOOP_H
+
+#include "task.h"
+
+enum dn_daemon_exit {
+    DN_DAEMON_DONE,
+    DN_DAEMON_UNREACHED, /* slurmctld does not answer */
+    DN_DAEMON_USAGE,
+    DN_DAEMON_CONF, /* dnnest.conf, what it names, or StateDir */
+    DN_DAEMON_DATA, /* what was read or written */
+    DN_DAEMON_BUG   /* memory, or a bug */
+};
+
+struct dn_loop_options {
+    const char *conf; /* dnnest.conf; NULL: the default */
+    const char *out;  /* of struct dn_daemon */
+    bool dry_run;
+};
+
+/* Run one task once, and print errors. */
+enum dn_daemon_exit dn_loop_once (const struct dn_loop_options *options,
+                                  const struct dn_task *task);
+
+/* Run the task, or all where it is NULL, each after its interval, until a signal ends
+ * it. While slurmctld does not answer, wait for it.
+ */
+enum dn_daemon_exit dn_loop_run (const struct dn_loop_options *options,
+                                 const struct dn_task *task);
+
+#endif

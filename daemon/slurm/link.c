@@ -1,0 +1,203 @@
+/* link.c - the connection to slurmctld, and its configuration
+ *
+ * libslurm connects anew for each request. Where no controller runs, a request waits
+ * MessageTimeout, but slurm_ping () returns at once; where one hangs, both wait. So the
+ * timeout is lowered, and callers ask dn_link_is_up () first.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "slurm/link_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Exported by libslurm, in no public header. */
+extern slurm_conf_t slurm_conf;
+
+/* Seconds that a request waits for slurmctld. An answer takes some milliseconds, the
+ * table of 20,000 jobs 0.3 s; slurmctld that has its locks for longer is under load, and
+ * asked again a round later.
+ */
+#define MESSAGE_TIMEOUT_S 5
+
+/* Controllers that slurm.conf may name; more are not asked. */
+#define CONTROLLERS_MAX 16
+
+/* OverTimeLimit=UNLIMITED. */
+#define OVER_TIME_INFINITE 0xffff
+
+/* SLURM_CONF, or where libslurm itself looks. slurm_init () ends the process where it
+ * cannot read the file.
+ */
+static int check_conf_file (struct dn_err *err)
+{
+    const char *path = getenv ("SLURM_CONF");
+
+    if (path && access (path, R_OK) < 0)
+        return dn_err_set (
+            err, DN_E_IO, "SLURM_CONF: %s: %s", path, dn_errno_text (errno).text);
+    return 0;
+}
+
+struct dn_link *dn_link_open (struct dn_err *err)
+{
+    struct dn_link *link;
+
+    if (check_conf_file (err) < 0)
+        return NULL;
+    link = calloc (1, sizeof (*link));
+    if (!link) {
+        dn_err_set (err, DN_E_NOMEM, "slurm: out of memory");
+        return NULL;
+    }
+    slurm_init (NULL);
+    if (slurm_conf.msg_timeout > MESSAGE_TIMEOUT_S)
+        slurm_conf.msg_timeout = MESSAGE_TIMEOUT_S;
+    return link;
+}
+
+void dn_link_close (struct dn_link *link)
+{
+    if (!link)
+        return;
+    if (link->tables)
+        link->free_tables (link->tables);
+    if (link->jobs)
+        link->free_jobs (link->jobs);
+    if (link->conf)
+        slurm_free_ctl_conf (link->conf);
+    slurm_fini ();
+    free (link);
+}
+
+bool dn_link_is_up (struct dn_link *link)
+{
+    int n = (int) slurm_conf.control_cnt;
+
+    (void) link;
+    for (int i = 0; i < n && i < CONTROLLERS_MAX; i++)
+        if (slurm_ping (i) == SLURM_SUCCESS)
+            return true;
+    return false;
+}
+
+/* Codes of libslurm, munge and the sockets below them that pass by themselves. */
+static bool is_connection (int code)
+{
+    switch (code) {
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EPIPE:
+    case ETIMEDOUT:
+    case EINTR:
+    case EAGAIN:
+    case ESLURM_IN_STANDBY_MODE:
+    case ESLURM_DB_CONNECTION:
+        return true;
+    default:
+        return (code >= SLURM_UNEXPECTED_MSG_ERROR
+                && code <= SLURM_COMMUNICATIONS_MISSING_SOCKET_ERROR)
+               || (code >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR
+                   && code <= SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR)
+               || (code >= SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH
+                   && code <= SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT);
+    }
+}
+
+int dn_link_fail (int code, const char *what, struct dn_err *err)
+{
+    enum dn_errc kind = is_connection (code) ? DN_E_TIME : DN_E_RANGE;
+
+    if (code == ENOMEM)
+        kind = DN_E_NOMEM;
+    return dn_err_set (err, kind, "%s: %s (%d)", what, slurm_strerror (code), code);
+}
+
+bool dn_link_is_lost (const struct dn_err *err)
+{
+    return err->code == DN_E_TIME;
+}
+
+const slurm_conf_t *dn_link_slurm_conf (struct dn_link *link, struct dn_err *err)
+{
+    slurm_conf_t *conf = NULL;
+    time_t since = link->conf ? link->conf->last_update : 0;
+    int rc;
+
+    errno = 0;
+    rc = slurm_load_ctl_conf (since, &conf);
+    if (rc != SLURM_SUCCESS && errno == SLURM_NO_CHANGE_IN_DATA && link->conf)
+        return link->conf;
+    if (rc != SLURM_SUCCESS || !conf) {
+        dn_link_fail (errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, "configuration", err);
+        return NULL;
+    }
+    if (link->conf)
+        slurm_free_ctl_conf (link->conf);
+    link->conf = conf;
+    return conf;
+}
+
+/* "24.11.5" as 2411. */
+static int read_version (const char *text)
+{
+    int major = 0;
+    int minor = 0;
+
+    return text && sscanf (text, "%d.%d", &major, &minor) == 2 ? major * 100 + minor
+                                                                : 0;
+}
+
+/* A memory default of slurm.conf, which says in one bit which of the two it is. */
+static int64_t memory_mb (uint64_t value, bool per_cpu)
+{
+    if (value == 0 || value == NO_VAL64 || value == INFINITE64
+        || ((value & MEM_PER_CPU) != 0) != per_cpu)
+        return DN_UNSET;
+    return (int64_t) (value & ~MEM_PER_CPU);
+}
+
+static bool has_word (const char *list, const char *word)
+{
+    struct dn_span rest = dn_span_of (list ? list : "");
+    struct dn_span piece;
+
+    while ((piece = dn_span_cut (&rest, ", ")).text)
+        if (dn_span_is (piece, word))
+            return true;
+    return false;
+}
+
+/* Slurm reports Yes as a bit of the number of AccountingStorageEnforce: 1 associations,
+ * 2 limits, 4 wckeys, 8 qos, 16 safe. The names are in no public header.
+ */
+#define ENFORCES_LIMITS 0x0002
+
+int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err *err)
+{
+    const slurm_conf_t *from = dn_link_slurm_conf (link, err);
+
+    if (!from)
+        return -1;
+    *conf = (struct dn_link_conf){
+        .cluster = from->cluster_name ? from->cluster_name : "",
+        .slurm = read_version (from->version),
+        .soft_time_min = has_word (from->sched_params, "time_min_as_soft_limit"),
+        .enforces = (from->accounting_storage_enforce & ENFORCES_LIMITS) != 0,
+        .scheduler_parameters = from->sched_params ? from->sched_params : "",
+        .slurmctld_parameters = from->slurmctld_params ? from->slurmctld_params : "",
+        .state_save = from->state_save_location ? from->state_save_location : "",
+        .slurm_user = from->slurm_user_id,
+        .over_time_s = from->over_time_limit == OVER_TIME_INFINITE
+                           ? DN_UNLIMITED
+                           : INT64_C (60) * from->over_time_limit,
+        .def_mem_per_cpu_mb = memory_mb (from->def_mem_per_cpu, true),
+        .def_mem_per_node_mb = memory_mb (from->def_mem_per_cpu, false),
+    };
+    return 0;
+}

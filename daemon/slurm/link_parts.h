@@ -1,0 +1,42 @@
+/* link_parts.h - what the files of this folder share about the connection
+ *
+ * Error codes: DN_E_TIME is the connection (dn_link_is_lost ()), DN_E_RANGE a refusal
+ * by Slurm, DN_E_NOMEM and DN_E_BUG as everywhere.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_LINK_PARTS_H
+#define DN_LINK_PARTS_H
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+
+#include "slurm/slurm_link.h"
+
+#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(22, 5, 0)
+#error "dnnest needs Slurm 22.05 or later"
+#endif
+
+/* What a file of this folder keeps between calls; freed by its own function. */
+struct dn_link_tables;
+struct dn_link_jobs;
+
+struct dn_link {
+    slurm_conf_t *conf;            /* of slurmctld; NULL: not read yet */
+    struct dn_link_tables *tables; /* of tables.c; NULL: none */
+    struct dn_link_jobs *jobs;     /* of jobs.c; NULL: none */
+    void (*free_tables) (struct dn_link_tables *tables); /* set with 'tables' */
+    void (*free_jobs) (struct dn_link_jobs *jobs);       /* set with 'jobs' */
+};
+
+/* Set 'err' from an error code of Slurm: "WHAT: Unable to contact slurm controller".
+ * Return -1.
+ */
+int dn_link_fail (int code, const char *what, struct dn_err *err);
+
+/* The configuration of slurmctld, read again where it has changed. Borrowed from the
+ * link until the next call; NULL with 'err'.
+ */
+const slurm_conf_t *dn_link_slurm_conf (struct dn_link *link, struct dn_err *err);
+
+#endif

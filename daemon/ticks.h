@@ -1,0 +1,35 @@
+/* ticks.h - the counters of dnnestd, its status, and the files of both
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_TICKS_H
+#define DN_TICKS_H
+
+#include "host/daemon_status.h"
+
+/* Counters since the start, and the status that 'dnnest status' shows. One per process:
+ * dn_tick () has no other argument.
+ */
+struct dn_ticks {
+    int64_t total[DN_N_TICKS];
+    struct dn_daemon_status status;
+};
+extern struct dn_ticks dn_ticks;
+
+/* Begin to count at 'now_s'; the hours of an earlier process are taken over from its
+ * status in 'dir', if it can be read.
+ */
+void dn_ticks_begin (const char *dir, int64_t now_s);
+
+/* Note an error as the last one. Other bytes than printable ASCII become '?'. */
+void dn_ticks_error (const char *text, int64_t now_s);
+
+/* Replace dnnestd.prom and dnnestd.status in 'dir'. -1 with 'err'. */
+int dn_ticks_write (const char *dir, int64_t now_s, struct dn_err *err);
+
+/* All counters in Prometheus' text format 0.0.4; NULL without memory. Free it with free
+ * ().
+ */
+char *dn_ticks_text (const struct dn_ticks *ticks);
+
+#endif

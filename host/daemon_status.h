@@ -1,0 +1,104 @@
+/* daemon_status.h - what dnnestd leaves about itself for 'dnnest status'
+ *
+ * A small JSON object in the file dnnestd.status, replaced after each round. The text
+ * may come from anywhere: numbers, texts and counts have bounds.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_DAEMON_STATUS_H
+#define DN_DAEMON_STATUS_H
+
+#include "base/limits.h"
+#include "base/text.h"
+
+/* Version of the format that this program writes, and the only one that it reads. */
+#define DN_DAEMON_STATUS_VERSION 1
+
+/* Bytes of the file, at most. */
+#define DN_DAEMON_STATUS_MAX 32768
+
+/* What the daemon counts, for Prometheus and 'dnnest status'. */
+enum dn_tick {
+    DN_TICK_ROUNDS,
+    DN_TICK_FAILURES,   /* of a round, by the connection */
+    DN_TICK_SNAPSHOTS,  /* written */
+    DN_TICK_JOB_TABLES, /* full replies of jobs */
+    DN_TICK_GUARDED,    /* running jobs with a lowered limit, seen anew */
+    DN_TICK_EXTENSIONS,
+    DN_TICK_REFUSED,      /* extensions that Slurm refused */
+    DN_TICK_AT_OWN_LIMIT, /* jobs that reached the limit of their own user */
+    DN_TICK_HANDS_OFF,    /* jobs whose limit a human changed */
+    DN_TICK_HELD,         /* by partition, QOS, deadline or reservation */
+    DN_TICK_SHORTENED,    /* by their progress */
+    DN_TICK_RESCUED,
+    DN_N_TICKS
+};
+
+/* "rounds", "job_tables"; also the names of the counters and of the members. */
+extern const struct dn_names dn_tick_names;
+
+/* One sentence about each, for the file of counters and 'dnnest status'. */
+const char *dn_tick_help (enum dn_tick tick);
+
+/* Hours that are kept: the last day, and the one that has begun. */
+#define DN_DAEMON_HOURS 25
+
+struct dn_daemon_hour {
+    int64_t from_s; /* a multiple of 3600, seconds since 1970 */
+    int64_t n[DN_N_TICKS];
+};
+
+#define DN_DAEMON_TASKS_MAX 8
+
+struct dn_daemon_task {
+    char name[DN_NAME_MAX];
+    int64_t interval_s;
+    int64_t last_s; /* start of the last run that was complete; 0: none */
+    int64_t took_ms;
+    char error[DN_ERR_TEXT_MAX]; /* of the last run; "": none */
+};
+
+/* Times are seconds since 1970; 0: never. */
+struct dn_daemon_status {
+    char version[DN_NAME_MAX];
+    int64_t pid;
+    int64_t started_s;
+    int64_t written_s; /* when this was written */
+    int64_t every_s;   /* and is to be written again within that time */
+    int64_t ended_s;   /* the process has ended */
+    bool up;           /* does slurmctld answer? */
+    int64_t up_since_s;
+    char cluster[DN_NAME_MAX];
+    int64_t slurm;      /* 2411 for 24.11; 0: not known yet */
+    bool soft_time_min; /* SchedulerParameters=time_min_as_soft_limit */
+    int64_t error_s;    /* the last error, of whatever kind */
+    char error[DN_ERR_TEXT_MAX];
+    struct dn_daemon_task tasks[DN_DAEMON_TASKS_MAX];
+    int n_tasks;
+    struct dn_daemon_hour hours[DN_DAEMON_HOURS]; /* the newest first */
+    int n_hours;
+};
+
+/* Read the file's text. -1 with 'err', which names 'file'. */
+int dn_daemon_status_read (struct dn_span text,
+                           const char *file,
+                           struct dn_daemon_status *status,
+                           struct dn_err *err);
+
+/* The text of the file; NULL without memory. Free it with free (). */
+char *dn_daemon_status_text (const struct dn_daemon_status *status);
+
+/* Is the daemon that wrote it alive at 'now_s'? */
+bool dn_daemon_status_is_alive (const struct dn_daemon_status *status, int64_t now_s);
+
+/* Count in the hour of 'now_s'; hours that are older than a day are dropped. */
+void dn_daemon_status_count (struct dn_daemon_status *status,
+                             enum dn_tick tick,
+                             int64_t now_s);
+
+/* What was counted in the last 24 hours before 'now_s'. */
+int64_t dn_daemon_status_day (const struct dn_daemon_status *status,
+                              enum dn_tick tick,
+                              int64_t now_s);
+
+#endif

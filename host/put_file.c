@@ -1,0 +1,100 @@
+/* put_file.c - replaces a file that another program reads, whole or not at all
+ *
+ * The name of the new file has the number of the process: two processes that write the
+ * same file do not mix their texts.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "host/put_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/files.h"
+#include "host/trust.h"
+
+static int fail_errno (const char *path, const char *what, struct dn_err *err)
+{
+    return dn_err_set (
+        err, DN_E_IO, "%s: %s: %s", path, what, dn_errno_text (errno).text);
+}
+
+static int write_all (int fd, struct dn_span text)
+{
+    size_t done = 0;
+
+    while (done < text.len) {
+        ssize_t written = write (fd, text.text + done, text.len - done);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return -1;
+        done += (size_t) written;
+    }
+    return 0;
+}
+
+/* Write 'text' to the new file 'beside'; errors name 'path'. */
+static int write_new (const char *beside,
+                      const char *path,
+                      struct dn_span text,
+                      struct dn_err *err)
+{
+    dn_cleanup (dn_fd_cleanup) int fd = -1;
+
+    if (unlink (beside) < 0 && errno != ENOENT)
+        return fail_errno (path, "cannot be written", err);
+    fd = open (beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0 || fchmod (fd, 0644) < 0 || write_all (fd, text) < 0 || fsync (fd) < 0)
+        return fail_errno (path, "cannot be written", err);
+    return 0;
+}
+
+int dn_put_file (const char *path, struct dn_span text, struct dn_err *err)
+{
+    char beside[PATH_MAX];
+    struct dn_buf buf = dn_buf_on (beside, sizeof (beside));
+
+    dn_buf_add (&buf, "%s.new-%ld", path, (long) getpid ());
+    if (buf.cut)
+        return dn_err_set (err, DN_E_LIMIT, "%s: path too long", path);
+    if (write_new (beside, path, text, err) < 0) {
+        unlink (beside);
+        return -1;
+    }
+    if (rename (beside, path) < 0) {
+        fail_errno (path, "cannot be replaced", err);
+        unlink (beside);
+        return -1;
+    }
+    return 0;
+}
+
+int dn_put_dir (const char *path, struct dn_err *err)
+{
+    struct stat st;
+
+    if (mkdir (path, 0755) == 0) {
+        /* With any umask. */
+        if (chmod (path, 0755) < 0)
+            return fail_errno (path, "cannot be made readable", err);
+    } else if (errno != EEXIST) {
+        return fail_errno (path, "cannot be created", err);
+    }
+    if (dn_trust_parents (path, err) < 0)
+        return -1;
+    if (stat (path, &st) < 0)
+        return fail_errno (path, "cannot be examined", err);
+    if (!S_ISDIR (st.st_mode))
+        return dn_err_set (err, DN_E_IO, "%s: not a directory", path);
+    if (dn_trust_file (&st, path, err) < 0)
+        return -1;
+    if (access (path, W_OK | X_OK) < 0)
+        return fail_errno (path, "files cannot be created in it", err);
+    return 0;
+}

@@ -1,0 +1,21 @@
+/* put_file.h - replaces a file that another program reads, whole or not at all
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_PUT_FILE_H
+#define DN_PUT_FILE_H
+
+#include "base/text.h"
+
+/* Replace the file 'path' by 'text', mode 0644 with any umask: written beside it as
+ * "path.new-PID", flushed to the disk, renamed. A symbolic link there is replaced, not
+ * followed. -1 with 'err', which names the path; the old file is then unchanged.
+ */
+int dn_put_file (const char *path, struct dn_span text, struct dn_err *err);
+
+/* Create the directory 'path' with mode 0755, if it is absent, and check that this
+ * process can create files in it and that nobody else but root can. -1 with 'err'.
+ */
+int dn_put_dir (const char *path, struct dn_err *err);
+
+#endif
