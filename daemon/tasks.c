@@ -7,6 +7,7 @@
 #include <string.h>
 
 const struct dn_task *const dn_tasks[] = {
+    &dn_task_watch,
     NULL,
     /* End of dn_tasks */
 };

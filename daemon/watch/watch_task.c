@@ -112,7 +112,7 @@ static int write_snapshot (const struct dn_daemon *d,
                            struct dn_err *err)
 {
     dn_cleanup (text_free) struct text text = {.len = 0};
-    char path[DN_SITE_PATH_MAX + sizeof (DN_SNAPSHOT_FILE) + 1];
+    char path[DN_SITE_PATH_MAX + sizeof (DN_CLUSTER_FILE) + 1];
     struct dn_buf buf = dn_buf_on (path, sizeof (path));
 
     if (dn_cluster_write (cluster, put, &text) != 0)
@@ -127,7 +127,7 @@ static int write_snapshot (const struct dn_daemon *d,
         return print (&text, err);
     dn_buf_add (&buf, "%s", d->out ? d->out : d->site->state_dir);
     if (!d->out)
-        dn_buf_add (&buf, "/%s", DN_SNAPSHOT_FILE);
+        dn_buf_add (&buf, "/%s", DN_CLUSTER_FILE);
     if (d->dry_run) {
         dn_log (DN_LOG_INFO, "watch: would write %zu bytes to %s", text.len, path);
         return 0;

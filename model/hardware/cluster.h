@@ -19,6 +19,9 @@
 /* Version of the format that this program writes, and the only one that it reads. */
 #define DN_CLUSTER_VERSION 1
 
+/* Its file in StateDir. */
+#define DN_CLUSTER_FILE "cluster.snapshot"
+
 /* GPUs of one type on a node, at most; a node with more counts as one with so many. */
 #define DN_NODE_GPUS_MAX 16
 

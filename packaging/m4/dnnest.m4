@@ -36,7 +36,8 @@ AC_DEFUN([DN_SLURM],
      CPPFLAGS="$CPPFLAGS $SLURM_CPPFLAGS"
      AC_CHECK_HEADERS([slurm/slurm.h slurm/spank.h], [],
        [AC_MSG_ERROR([Slurm's headers not found: install libslurm-dev (Debian) or slurm-devel (RPM systems), give their prefix with --with-slurm=PREFIX, or leave the plugins out with --without-slurm])])
-     AC_CHECK_MEMBERS([job_desc_msg_t.tres_per_task, job_desc_msg_t.container_id], [], [],
+     AC_CHECK_MEMBERS([job_desc_msg_t.tres_per_task, job_desc_msg_t.container_id,
+       node_info_t.alloc_cpus], [], [],
        [[#include <slurm/slurm.h>]])
      AC_COMPUTE_INT([dn_slurm_number], [SLURM_VERSION_NUMBER], [[#include <slurm/slurm.h>]],
        [AC_MSG_ERROR([cannot determine the version of Slurm's headers])])
