@@ -46,6 +46,7 @@ static int fail_errno (const char *path, const char *what, struct dn_err *err)
 static int check_file (int fd,
                        const char *path,
                        size_t max,
+                       uid_t also,
                        size_t *size,
                        struct dn_err *err)
 {
@@ -55,7 +56,7 @@ static int check_file (int fd,
         return fail_errno (path, "cannot be examined", err);
     if (!S_ISREG (st.st_mode))
         return dn_err_set (err, DN_E_IO, "%s: not a regular file", path);
-    if (dn_trust_file (&st, path, err) < 0)
+    if (dn_trust_file_of (&st, also, path, err) < 0)
         return -1;
     if (st.st_size < 0 || (uint64_t) st.st_size > max)
         return dn_err_set (err,
@@ -92,27 +93,20 @@ static int read_whole (int fd,
     return 0;
 }
 
-/* Read the file 'name' below the open directory 'dir'; 'path' names it in errors. */
-static int load_at (int dir,
-                    const char *name,
-                    const char *path,
-                    size_t max,
-                    char **text,
-                    size_t *len,
-                    struct dn_err *err)
+int dn_load_open (int fd,
+                  const char *path,
+                  size_t max,
+                  uid_t also,
+                  char **text,
+                  size_t *len,
+                  struct dn_err *err)
 {
-    dn_cleanup (dn_fd_cleanup) int fd = -1;
     size_t size = 0;
     char *buf;
 
     *text = NULL;
     *len = 0;
-    fd = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno == ELOOP)
-        return dn_err_set (err, DN_E_IO, "%s: is a symbolic link", path);
-    if (fd < 0)
-        return fail_errno (path, "cannot be opened", err);
-    if (check_file (fd, path, max, &size, err) < 0)
+    if (check_file (fd, path, max, also, &size, err) < 0)
         return -1;
     buf = malloc (size + 1);
     if (!buf)
@@ -124,6 +118,27 @@ static int load_at (int dir,
     }
     *text = buf;
     return 0;
+}
+
+/* Read the file 'name' below the open directory 'dir'; 'path' names it in errors. */
+static int load_at (int dir,
+                    const char *name,
+                    const char *path,
+                    size_t max,
+                    char **text,
+                    size_t *len,
+                    struct dn_err *err)
+{
+    dn_cleanup (dn_fd_cleanup) int fd = -1;
+
+    *text = NULL;
+    *len = 0;
+    fd = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ELOOP)
+        return dn_err_set (err, DN_E_IO, "%s: is a symbolic link", path);
+    if (fd < 0)
+        return fail_errno (path, "cannot be opened", err);
+    return dn_load_open (fd, path, max, geteuid (), text, len, err);
 }
 
 static int check_absolute (const char *path, struct dn_err *err)

@@ -12,6 +12,7 @@
 #define DN_LOAD_H
 
 #include <dirent.h>
+#include <sys/types.h>
 
 #include "site.h"
 
@@ -19,6 +20,17 @@
  * free (). Return -1 with 'err', which names the path and the error.
  */
 int dn_load_file (const char *path, char **text, size_t *len, struct dn_err *err);
+
+/* Read the open file whole, if it is a regular file of at most 'max' bytes that is
+ * trusted, or belongs to the user 'also'; for files whose path was checked.
+ */
+int dn_load_open (int fd,
+                  const char *path,
+                  size_t max,
+                  uid_t also,
+                  char **text,
+                  size_t *len,
+                  struct dn_err *err);
 
 /* The files of an installation, unless the configuration sets others. */
 struct dn_load_paths {

@@ -52,9 +52,12 @@ static bool is_foreign (const struct stat *st)
     return st->st_uid != 0 && st->st_uid != geteuid ();
 }
 
-int dn_trust_file (const struct stat *st, const char *path, struct dn_err *err)
+int dn_trust_file_of (const struct stat *st,
+                      uid_t also,
+                      const char *path,
+                      struct dn_err *err)
 {
-    if (is_foreign (st))
+    if (is_foreign (st) && st->st_uid != also)
         return fail_owner (st, path, err);
     if (st->st_mode & (S_IWGRP | S_IWOTH))
         return dn_err_set (err,
@@ -63,6 +66,11 @@ int dn_trust_file (const struct stat *st, const char *path, struct dn_err *err)
                            path,
                            (unsigned) (st->st_mode & 07777));
     return 0;
+}
+
+int dn_trust_file (const struct stat *st, const char *path, struct dn_err *err)
+{
+    return dn_trust_file_of (st, geteuid (), path, err);
 }
 
 /* Check the directory reached; 'last': the file is in it. */

@@ -28,4 +28,10 @@ int dn_trust_parents (const char *path, struct dn_err *err);
  */
 int dn_trust_file (const struct stat *st, const char *path, struct dn_err *err);
 
+/* The same for a file that may also belong to the user 'also'. */
+int dn_trust_file_of (const struct stat *st,
+                      uid_t also,
+                      const char *path,
+                      struct dn_err *err);
+
 #endif

@@ -83,6 +83,11 @@ uint64_t dn_watch_identity (const struct dn_watch *watch)
     return hash;
 }
 
+uint64_t dn_watch_file (const char *path)
+{
+    return identify (AT_FDCWD, path);
+}
+
 static void add_path (struct dn_watch *watch, const char *path)
 {
     if (path[0] != '/' || watch->n_paths == DN_WATCH_PATHS_MAX)

@@ -23,4 +23,7 @@ void dn_watch_conf (struct dn_watch *watch, const char *conf);
  */
 uint64_t dn_watch_identity (const struct dn_watch *watch);
 
+/* The same for one file. */
+uint64_t dn_watch_file (const char *path);
+
 #endif

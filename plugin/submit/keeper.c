@@ -37,6 +37,7 @@
 #include "host/files.h"
 #include "host/watch.h"
 #include "submit/host.h"
+#include "submit/news.h"
 #include "submit/state.h"
 #include "submit/versions.h"
 #include "trace/trace.h"
@@ -186,6 +187,18 @@ static void look (struct keeper *keeper)
         keeper->candidate = identity;
 }
 
+/* Read what dnnestd has written. Without a configuration in force, nothing is. */
+static void look_at_news (void)
+{
+    struct dn_snapshot *snapshot = dn_state_take ();
+
+    if (snapshot)
+        dn_news_look (dn_state_site (snapshot)->state_dir);
+    else
+        dn_news_forget ();
+    dn_state_give (snapshot);
+}
+
 /* Sleep for a tick, or until a load is ordered. Return the number of the order, 0 for
  * none. Set '*more' to false when the thread must end.
  */
@@ -253,12 +266,15 @@ static void *keep (void *unused)
 
         if (number != 0) {
             load (&keeper, DN_LOAD_ORDERED);
+            look_at_news ();
             fulfil (number);
         } else if (more && keeper.retry > 0 && --keeper.retry == 0) {
             load (&keeper, DN_LOAD_RETRIED);
         } else if (more && ticks % WATCH_TICKS == 0) {
             look (&keeper);
         }
+        if (more && ticks % WATCH_TICKS == 0)
+            look_at_news ();
         write_traces (&keeper, !more || ticks % COUNTERS_TICKS == 0);
         ticks++;
     }
@@ -449,6 +465,7 @@ void dn_keeper_stop (void)
         return;
     }
     dn_state_forget ();
+    dn_news_forget ();
     set_texts (&order.texts, NULL, NULL);
     free (conf);
     conf = NULL;

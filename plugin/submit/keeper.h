@@ -1,7 +1,7 @@
 /* keeper.h - the one thread of the plugin, for work that must not delay submissions
  *
- * It loads the site, checks every two seconds whether its files have changed, and
- * writes the decision log and the counters.
+ * It loads the site, checks every two seconds whether its files or those of
+ * dnnestd have changed, and writes the decision log and the counters.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

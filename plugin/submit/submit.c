@@ -20,6 +20,7 @@
 #include "submit/adapter.h"
 #include "submit/host.h"
 #include "submit/keeper.h"
+#include "submit/news.h"
 #include "submit/state.h"
 #include "trace/trace.h"
 
@@ -191,6 +192,7 @@ static struct dn_event *leave_traces (const struct dn_site *site,
 }
 
 static struct dn_event *advise (struct dn_snapshot *snapshot,
+                                const struct dn_view *view,
                                 struct dn_job *job,
                                 job_desc_msg_t *desc,
                                 char **err_msg,
@@ -208,7 +210,7 @@ static struct dn_event *advise (struct dn_snapshot *snapshot,
     if (!advice)
         dn_err_set (&err, DN_E_NOMEM, "out of memory");
     if (!advice || find_sidecar (site, job, &sidecar, &err) < 0
-        || dn_advise (site, NULL, job, &watch->deadline, cache, advice, &err) < 0) {
+        || dn_advise (site, view, job, &watch->deadline, cache, advice, &err) < 0) {
         refuse (site, job, &err, err_msg);
         event = leave_traces (site, job, NULL, &err, wanted);
     } else {
@@ -252,6 +254,8 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
     struct dn_snapshot *snapshot;
     struct dn_stopwatch watch;
     struct dn_event *event;
+    struct dn_news news;
+    struct dn_view view;
     struct dn_job job;
     long long start_us;
     bool wanted;
@@ -272,9 +276,11 @@ void dn_submit_job (job_desc_msg_t *desc, char **err_msg)
         dn_state_give (snapshot);
         return;
     }
-    event = advise (snapshot, &job, desc, err_msg, &watch, &wanted);
+    news = dn_news_take (&view);
+    event = advise (snapshot, &view, &job, desc, err_msg, &watch, &wanted);
     if (job.option || job.sidecar)
         dn_adapter_forget (desc);
+    dn_news_give (&news);
     dn_state_give (snapshot);
     finish (event, wanted, start_us);
     report_if_slow (start_us);

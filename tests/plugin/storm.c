@@ -1,9 +1,9 @@
 /* storm.c - sixteen threads submit while everything under them is replaced
  *
  * The site is loaded again because of reconfigurations and because its files change,
- * sometimes to broken ones; the decision log is renamed. Every job must be rewritten
- * completely as one of the sites requires; every decision is in the log or counted as
- * lost.
+ * sometimes to broken ones; so are the files of dnnestd; the decision log is renamed.
+ * Every job must be rewritten completely as one of the sites requires; every decision
+ * is in the log or counted as lost.
  *
  * With --enable-tsan, the thread sanitizer checks it; packaging/check does that.
  *
@@ -89,16 +89,53 @@ static void replace_conf (const char *more)
               sizeof (text),
               "HardwareDir=%s/hardware\nDatasets=%s/datasets.conf Bundle=%s "
               "DecisionTime=1000\n"
-              "DecisionLog=%s/log.jsonl Counters=%s/dnnest.prom\n%s",
+              "DecisionLog=%s/log.jsonl Counters=%s/dnnest.prom StateDir=%s\n%s",
               site_dir,
               site_dir,
               bundle_dir,
+              site_dir,
               site_dir,
               site_dir,
               more);
     write_file ("new.conf", ENFORCE, text);
     strcpy (new_path, site_path ("new.conf"));
     assert_int_equal (rename (new_path, site_path ("dnnest.conf")), 0);
+}
+
+/* Replace a file as dnnestd does. */
+static void replace_news (const char *name, const char *text)
+{
+    char new_path[256];
+
+    write_file ("new.conf", "", text);
+    strcpy (new_path, site_path ("new.conf"));
+    assert_int_equal (rename (new_path, site_path (name)), 0);
+}
+
+/* Both files with their present times, or cut. */
+static void change_news (int i)
+{
+    char text[1024];
+
+    snprintf (
+        text,
+        sizeof (text),
+        "Cluster Version=1 Name=c Time=%lld Slurm=2411 SoftTimeMin=no Enforces=no\n"
+        "Group Type=v100 Gpus=4 Nodes=4 Up=4 Idle=0,0,0,0,%d\n"
+        "Wait Type=a100 Gpu=%d\n"
+        "%s",
+        (long long) time (NULL),
+        i % 5,
+        i,
+        i % 3 == 2 ? "" : "End Rows=2\n");
+    replace_news ("cluster.snapshot", text);
+    snprintf (text,
+              sizeof (text),
+              "Guard Version=1 Time=%lld Interval=1\nUser Id=1000 Jobs=%d+\n%s",
+              (long long) time (NULL),
+              i + 1,
+              i % 4 == 3 ? "" : "End Users=1\n");
+    replace_news ("guard", text);
 }
 
 static void move_log (void)
@@ -148,6 +185,7 @@ static void make_weather (void)
         bump (i % 5 == 1 ? observe : i % 5 == 3 ? broken : NULL);
         if (i % 7 == 0)
             replace_conf (i % 2 == 0 ? "" : "Cpus=sideways\n");
+        change_news (i);
         if (i % 50 == 10) {
             lines += count_lines ("log.moved");
             move_log ();
@@ -199,8 +237,12 @@ static void jobs_are_whole_and_every_decision_is_accounted_for (void **state)
 
 int main (void)
 {
-    static const char *const names[] = {
-        "log.jsonl", "log.moved", "dnnest.prom", "new.conf"};
+    static const char *const names[] = {"log.jsonl",
+                                        "log.moved",
+                                        "dnnest.prom",
+                                        "new.conf",
+                                        "cluster.snapshot",
+                                        "guard"};
     const struct CMUnitTest tests[] = {
         TEST ("jobs are whole, and every decision is accounted for",
               jobs_are_whole_and_every_decision_is_accounted_for),

@@ -1,0 +1,111 @@
+/* news.c - reads the files that dnnestd writes
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "host/news.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/files.h"
+#include "host/load.h"
+#include "host/trust.h"
+
+struct dn_news_path dn_news_path (const char *state_dir, const char *name)
+{
+    struct dn_news_path path;
+
+    snprintf (path.text, sizeof (path.text), "%s/%s", state_dir, name);
+    return path;
+}
+
+/* Return a descriptor of the directory of the file, or -1. dn_trust_parents () has
+ * accepted its owner.
+ */
+static int open_parent (const char *path)
+{
+    char parent[sizeof (struct dn_news_path)];
+    const char *slash = strrchr (path, '/');
+    int len = (int) (slash - path);
+
+    if ((size_t) len >= sizeof (parent)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    snprintf (parent, sizeof (parent), "%.*s", len, path);
+    return open (len > 0 ? parent : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Read the file 'path' into '*text', which is NULL if it does not exist. */
+static int load (const char *path,
+                 enum dn_news_trust trust,
+                 char **text,
+                 size_t *len,
+                 struct dn_err *err)
+{
+    dn_cleanup (dn_fd_cleanup) int dir = -1;
+    dn_cleanup (dn_fd_cleanup) int fd = -1;
+    struct stat st;
+
+    *text = NULL;
+    if (path[0] != '/')
+        return dn_err_set (err, DN_E_IO, "%s: not an absolute path", path);
+    if (dn_trust_parents (path, err) < 0)
+        return -1;
+    dir = open_parent (path);
+    if (dir >= 0)
+        fd = openat (dir,
+                     strrchr (path, '/') + 1,
+                     O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    if (fd < 0 || fstat (dir, &st) < 0)
+        return dn_err_set (
+            err, DN_E_IO, "%s: cannot be opened: %s", path, dn_errno_text (errno).text);
+    return dn_load_open (fd,
+                         path,
+                         DN_STATE_FILE_MAX,
+                         trust == DN_NEWS_THEIRS ? st.st_uid : geteuid (),
+                         text,
+                         len,
+                         err);
+}
+
+int dn_news_cluster (const char *path,
+                     enum dn_news_trust trust,
+                     struct dn_cluster **out,
+                     struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    size_t len;
+
+    *out = NULL;
+    if (load (path, trust, &text, &len, err) < 0)
+        return -1;
+    if (!text)
+        return 0;
+    *out = dn_cluster_read ((struct dn_span){text, len}, path, err);
+    return *out ? 0 : -1;
+}
+
+int dn_news_guarded (const char *path,
+                     enum dn_news_trust trust,
+                     struct dn_guarded **out,
+                     struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    size_t len;
+
+    *out = NULL;
+    if (load (path, trust, &text, &len, err) < 0)
+        return -1;
+    if (!text)
+        return 0;
+    *out = dn_guarded_read ((struct dn_span){text, len}, path, err);
+    return *out ? 0 : -1;
+}

@@ -1,0 +1,175 @@
+/* news.c - what the files of dnnestd say, as the plugin sees it
+ *
+ * Each file is a piece of its own, because dnnestd writes them at different times. As
+ * in state.c, the mutex is held for a few instructions only.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "submit/news.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "host/news.h"
+#include "host/watch.h"
+#include "submit/host.h"
+
+struct dn_piece {
+    struct dn_cluster *cluster; /* one of the two; owned */
+    struct dn_guarded *guarded;
+    int n_users; /* that it is the present one counts as one */
+};
+
+/* A file and what it says. */
+struct source {
+    const char *name;
+    int (*read) (struct dn_piece *piece, const char *path, struct dn_err *err);
+    struct dn_piece *present; /* under the lock, like all n_users */
+    /* Only the thread that reads uses the others. */
+    uint64_t identity; /* of the file that was read; 0: read it at the next look */
+    bool broken;       /* and the log has the line */
+};
+
+static int read_cluster (struct dn_piece *piece, const char *path, struct dn_err *err)
+{
+    return dn_news_cluster (path, DN_NEWS_OURS, &piece->cluster, err);
+}
+
+static int read_guarded (struct dn_piece *piece, const char *path, struct dn_err *err)
+{
+    return dn_news_guarded (path, DN_NEWS_OURS, &piece->guarded, err);
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct source cluster_source = {.name = DN_NEWS_CLUSTER, .read = read_cluster};
+static struct source guarded_source = {.name = DN_NEWS_GUARDED, .read = read_guarded};
+
+static void free_piece (struct dn_piece *piece)
+{
+    dn_cluster_free (piece->cluster);
+    dn_guarded_free (piece->guarded);
+    free (piece);
+}
+
+static void give (struct dn_piece *piece)
+{
+    bool last;
+
+    if (!piece)
+        return;
+    pthread_mutex_lock (&lock);
+    last = --piece->n_users == 0;
+    pthread_mutex_unlock (&lock);
+    if (last)
+        free_piece (piece);
+}
+
+/* Under the lock. */
+static struct dn_piece *take (const struct source *source)
+{
+    if (source->present)
+        source->present->n_users++;
+    return source->present;
+}
+
+struct dn_news dn_news_take (struct dn_view *view)
+{
+    struct dn_news news;
+
+    pthread_mutex_lock (&lock);
+    news.cluster = take (&cluster_source);
+    news.guarded = take (&guarded_source);
+    pthread_mutex_unlock (&lock);
+    view->cluster = news.cluster ? news.cluster->cluster : NULL;
+    view->guarded = news.guarded ? news.guarded->guarded : NULL;
+    view->now_s = (int64_t) time (NULL);
+    return news;
+}
+
+void dn_news_give (struct dn_news *news)
+{
+    give (news->cluster);
+    give (news->guarded);
+}
+
+/* Make 'piece' (NULL: none) the present one; the old one is freed when no thread uses
+ * it.
+ */
+static void install (struct source *source, struct dn_piece *piece)
+{
+    struct dn_piece *old;
+
+    pthread_mutex_lock (&lock);
+    old = source->present;
+    source->present = piece;
+    pthread_mutex_unlock (&lock);
+    give (old);
+}
+
+/* The piece that the file has, or NULL: it does not exist, or 'err' is set. */
+static struct dn_piece *load (const struct source *source,
+                              const char *path,
+                              struct dn_err *err)
+{
+    struct dn_piece *piece = calloc (1, sizeof (*piece));
+
+    if (!piece) {
+        dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+        return NULL;
+    }
+    piece->n_users = 1;
+    if (source->read (piece, path, err) == 0 && (piece->cluster || piece->guarded))
+        return piece;
+    free_piece (piece);
+    return NULL;
+}
+
+/* Log when a file becomes broken, and when it is whole again. */
+static void say (struct source *source, const char *path, const struct dn_err *err)
+{
+    bool broken = err->code != DN_E_NONE;
+
+    if (broken && !source->broken)
+        slurm_error (DN_LOG_PREFIX "%s: decisions do not use it", err->text);
+    if (!broken && source->broken)
+        slurm_info (DN_LOG_PREFIX "%s: no longer broken", path);
+    source->broken = broken;
+}
+
+/* The identity is taken before the file is read, so that a change meanwhile is seen at
+ * the next look. What may be read without a change of the file is tried again then.
+ */
+static void look (struct source *source, const char *state_dir)
+{
+    const struct dn_news_path path = dn_news_path (state_dir, source->name);
+    uint64_t identity = dn_watch_file (path.text);
+    struct dn_err err = {.code = DN_E_NONE};
+
+    if (identity == source->identity)
+        return;
+    install (source, load (source, path.text, &err));
+    say (source, path.text, &err);
+    source->identity = err.code == DN_E_IO || err.code == DN_E_NOMEM ? 0 : identity;
+}
+
+void dn_news_look (const char *state_dir)
+{
+    look (&cluster_source, state_dir);
+    look (&guarded_source, state_dir);
+}
+
+static void forget (struct source *source)
+{
+    install (source, NULL);
+    source->identity = 0;
+    source->broken = false;
+}
+
+void dn_news_forget (void)
+{
+    forget (&cluster_source);
+    forget (&guarded_source);
+}
