@@ -132,6 +132,70 @@ static int describe (struct making *m)
     return NEXT;
 }
 
+static const struct dn_partition *default_partition (const struct dn_cluster *cluster)
+{
+    for (int64_t i = 0; i < cluster->n_partitions; i++)
+        if (cluster->partitions[i].is_default)
+            return &cluster->partitions[i];
+    return NULL;
+}
+
+/* A partition that stands for all those that the job names: each has the same default
+ * memory. NULL: they differ, or one is not known.
+ */
+static const struct dn_partition *common_partition (const struct dn_cluster *cluster,
+                                                    const struct dn_job *job)
+{
+    const struct dn_partition *first = NULL;
+    struct dn_span rest = {job->partition, 0};
+
+    if (!job->partition)
+        return default_partition (cluster);
+    rest.len = strnlen (job->partition, DN_PARTITIONS_TEXT_MAX);
+    for (int i = 0; i < DN_PARTITIONS_MAX && rest.text; i++) {
+        char name[DN_NAME_MAX];
+        struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
+        const struct dn_partition *next =
+            dn_span_copy (piece, name, sizeof (name), "partition", NULL) < 0
+                ? NULL
+                : dn_cluster_partition (cluster, name);
+
+        if (!next
+            || (first
+                && (first->def_mem_per_cpu_mb != next->def_mem_per_cpu_mb
+                    || first->def_mem_per_node_mb != next->def_mem_per_node_mb)))
+            return NULL;
+        first = next;
+    }
+    return rest.text ? NULL : first;
+}
+
+/* What Slurm will add to the job, by the partitions that it names: the name of the
+ * default partition, and memory where none was requested. Where they have no default of
+ * their own the cluster's holds, which the job has already.
+ */
+static void add_defaults (const struct dn_cluster *cluster, struct dn_job *job)
+{
+    const struct dn_partition *partition = common_partition (cluster, job);
+
+    if (cluster->n_partitions == 0)
+        return;
+    if (!job->partition && partition)
+        job->partition = partition->name;
+    if (!job->memory_default)
+        return;
+    if (!partition) {
+        job->memory_open = true;
+    } else if (partition->def_mem_per_cpu_mb > 0) {
+        job->default_mem_per_cpu_mb = partition->def_mem_per_cpu_mb;
+        job->memory_open = false;
+    } else if (partition->def_mem_per_node_mb > 0) {
+        job->default_mem_per_cpu_mb = DN_UNSET;
+        job->mem_per_node_mb = partition->def_mem_per_node_mb;
+        job->memory_open = false;
+    }
+}
+
 /* Take from the request what the metadata lack. When neither states the number of GPUs,
  * the training time is unknown.
  */
@@ -195,7 +259,10 @@ static int read_request (struct making *m)
                            "environment: %lld variables, expected at most %d",
                            (long long) m->job->n_env,
                            DN_ENV_MAX);
-    if (dn_request_read (m->job, m->deadline, &advice->request, m->err) < 0)
+    advice->job = *m->job;
+    if (m->view.cluster)
+        add_defaults (m->view.cluster, &advice->job);
+    if (dn_request_read (&advice->job, m->deadline, &advice->request, m->err) < 0)
         return -1;
     fill_from_request (&advice->spec, &advice->request);
     keep_for_several (&advice->spec, &advice->request);

@@ -21,8 +21,9 @@
 struct dn_advice {
     struct dn_rules rules; /* in force for this job; set also on failure */
     enum dn_metadata metadata;
+    struct dn_job job; /* with the defaults of its partition, where they are known */
     struct dn_spec spec;
-    struct dn_request request;
+    struct dn_request request; /* of this job */
     struct dn_candidates candidates;
     struct dn_patch patch;
     struct dn_decision decision;

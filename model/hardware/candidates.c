@@ -8,36 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool in_list (const char *list, struct dn_span word)
-{
-    struct dn_span rest = dn_span_of (list);
+#include "hardware/billing.h"
+#include "hardware/offers.h"
+#include "hardware/standing.h"
 
-    while (rest.text) {
-        struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
-
-        if (piece.len == word.len && memcmp (piece.text, word.text, word.len) == 0)
-            return true;
-    }
-    return false;
-}
+static const char open_gpus[] = "the GPUs per node of the request are open";
 
 static bool names_partition (const char *list, const char *name)
 {
-    return name[0] != '\0' && in_list (list, dn_span_of (name));
-}
-
-bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *job)
-{
-    return type && type->by_partition[0] != '\0' && job->partition
-           && strcmp (type->by_partition, job->partition) == 0;
-}
-
-/* Features, like partitions, are case-sensitive in Slurm. */
-bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name)
-{
-    size_t len = type ? strlen (type->by_feature) : 0;
-
-    return len > 0 && name.len == len && memcmp (name.text, type->by_feature, len) == 0;
+    return name[0] != '\0' && dn_list_has (list, dn_span_of (name));
 }
 
 /* Does the constraint, or the partition, name this type? */
@@ -123,35 +102,92 @@ static void keep_several (const struct dn_gpu_types *types,
                       types->types[i].type);
 }
 
+/* The longest limit in the partition that selects the type; DN_UNSET if unknown. */
+static int64_t max_time (const struct dn_gpu_type *type,
+                         const struct dn_partition *partition)
+{
+    return type->max_time_s != DN_UNSET || !partition ? type->max_time_s
+                                                      : partition->max_time_s;
+}
+
+/* Does a job that requests no memory get the same in both partitions? */
+static bool same_memory (const struct dn_partition *a, const struct dn_partition *b)
+{
+    return a && b && a->def_mem_per_cpu_mb == b->def_mem_per_cpu_mb
+           && a->def_mem_per_node_mb == b->def_mem_per_node_mb;
+}
+
+/* Block a move to a partition that the snapshot says would not take the job. */
+static void block_standing (const struct dn_cluster *cluster,
+                            const struct dn_partition *from,
+                            const struct dn_gpu_type *type,
+                            const struct dn_request *request,
+                            char reason[DN_REASON_MAX])
+{
+    struct dn_standing standing =
+        dn_standing_of (cluster, request->job, type->by_partition);
+    const struct dn_partition *partition = standing.partition;
+    int64_t mem_mb = request->mem_per_node_mb;
+
+    if (!partition)
+        snprintf (reason, DN_REASON_MAX, "the cluster has no partition for it");
+    else if (!partition->up)
+        snprintf (reason, DN_REASON_MAX, "its partition is not up");
+    else if (!dn_standing_is_admitted (&standing))
+        snprintf (reason,
+                  DN_REASON_MAX,
+                  "its partition may not admit the job's account or QOS");
+    else if (partition->max_nodes >= 0
+             && (request->most_nodes == DN_UNSET
+                 || request->most_nodes > partition->max_nodes))
+        snprintf (reason, DN_REASON_MAX, "its partition allows fewer nodes");
+    else if ((partition->max_mem_per_cpu_mb >= 0
+              && (!from || from->max_mem_per_cpu_mb != partition->max_mem_per_cpu_mb))
+             || (partition->max_mem_per_node_mb >= 0
+                 && (mem_mb == DN_UNSET || mem_mb > partition->max_mem_per_node_mb)))
+        snprintf (reason, DN_REASON_MAX, "its partition bounds the memory of a job");
+}
+
 /* A move to another partition: options that the user did not set would take that
  * partition's defaults, and its limits would apply.
  */
-static void block_partition (const struct dn_gpu_type *type,
+static void block_partition (const struct dn_cluster *cluster,
+                             const struct dn_gpu_type *type,
                              const struct dn_request *request,
                              char reason[DN_REASON_MAX])
 {
     const struct dn_job *job = request->job;
+    const struct dn_partition *to =
+        cluster ? dn_cluster_partition (cluster, type->by_partition) : NULL;
+    const struct dn_partition *from =
+        cluster ? dn_cluster_partition (cluster, job->partition) : NULL;
+    int64_t max_time_s = max_time (type, to);
 
-    if (type->by_partition[0] == '\0' || type->max_time_s == DN_UNSET)
+    if (type->by_partition[0] == '\0' || max_time_s == DN_UNSET)
         snprintf (reason, DN_REASON_MAX, "its Gpu line lacks ByPartition or MaxTime");
     else if (request->time_limit_s == DN_UNSET)
         snprintf (reason,
                   DN_REASON_MAX,
                   "no time limit was requested: that of its partition may be shorter");
-    else if (type->max_time_s != DN_UNLIMITED
+    else if (max_time_s != DN_UNLIMITED
              && (request->time_limit_s == DN_UNLIMITED
-                 || request->time_limit_s > type->max_time_s))
+                 || request->time_limit_s > max_time_s))
         snprintf (reason,
                   DN_REASON_MAX,
                   "the time limit is above the MaxTime of its partition");
-    else if (job->memory_default)
+    else if (job->memory_default && !same_memory (from, to))
         snprintf (reason,
                   DN_REASON_MAX,
                   "no memory was requested: that of its partition may be less");
+    else if (cluster)
+        block_standing (cluster, from, type, request, reason);
 }
 
-/* Block a type whose nodes may not meet the constraint. */
-static void block_features (const struct dn_gpu_type *type,
+/* Block a type whose nodes may not meet the constraint. A snapshot has the features of
+ * its nodes, but not which of them selects the type.
+ */
+static void block_features (const struct dn_cluster *cluster,
+                            const struct dn_gpu_type *type,
                             const struct dn_features *features,
                             const struct dn_gpu_type *named,
                             char reason[DN_REASON_MAX])
@@ -161,7 +197,8 @@ static void block_features (const struct dn_gpu_type *type,
 
         if (dn_gpu_by_feature (named, name) && type->by_feature[0] == '\0')
             snprintf (reason, DN_REASON_MAX, "its Gpu line lacks ByFeature");
-        else if (!dn_gpu_by_feature (named, name) && !in_list (type->features, name))
+        else if (!cluster && !dn_gpu_by_feature (named, name)
+                 && !dn_list_has (type->features, name))
             snprintf (reason,
                       DN_REASON_MAX,
                       "'%s' of the constraint is not among its Features",
@@ -170,46 +207,42 @@ static void block_features (const struct dn_gpu_type *type,
 }
 
 /* Are all partitions that the job names among the type's? */
-static bool has_partitions (const struct dn_gpu_type *type, const char *partitions)
+static bool has_partitions (const struct dn_gpu_type *type, const struct dn_job *job)
 {
-    struct dn_span rest = {partitions, 0};
-
-    if (strcmp (type->partitions, "ALL") == 0)
-        return true;
-    if (!partitions)
-        return false;
-    rest.len = strnlen (partitions, DN_PARTITIONS_TEXT_MAX);
-    for (int i = 0; i < DN_PARTITIONS_MAX && rest.text; i++)
-        if (!in_list (type->partitions, dn_span_trim (dn_span_cut (&rest, ","))))
-            return false;
-    return !rest.text;
+    return strcmp (type->partitions, "ALL") == 0
+           || dn_list_has_partitions (type->partitions, job->partition);
 }
 
 /* Block a type that the job cannot reach from its partition, or by its constraint. */
 static void block_place (const struct dn_gpu_type *type,
                          const struct dn_request *request,
+                         const struct dn_cluster *cluster,
                          const struct dn_features *features,
                          const struct dn_gpu_type *named,
                          char reason[DN_REASON_MAX])
 {
     if (dn_gpu_by_partition (named, request->job))
-        block_partition (type, request, reason);
-    else if (type->partitions[0] == '\0')
+        block_partition (cluster, type, request, reason);
+    else if (!cluster && type->partitions[0] == '\0')
         snprintf (reason, DN_REASON_MAX, "its Gpu line lacks Partitions");
-    else if (!has_partitions (type, request->job->partition))
+    else if (!cluster && !has_partitions (type, request->job))
         snprintf (reason, DN_REASON_MAX, "it is not in the job's partition");
     if (reason[0] == '\0')
-        block_features (type, features, named, reason);
+        block_features (cluster, type, features, named, reason);
 }
 
-/* Can jobs be moved to nodes of this type now? This is the only place that decides it.
- * The site is known by what its admin states: MoveTo.
+/* Can jobs be moved to nodes of this type now? This is the only place that decides it:
+ * by what the admin states (MoveTo) and what a snapshot says of its nodes.
  */
-static bool is_available (const struct dn_gpu_type *type, char reason[DN_REASON_MAX])
+static bool is_available (const struct dn_candidate *candidate,
+                          const char *away,
+                          char reason[DN_REASON_MAX])
 {
-    if (type->no_moves)
+    if (candidate->gpu->no_moves)
         snprintf (reason, DN_REASON_MAX, "its Gpu line says MoveTo=no");
-    return !type->no_moves;
+    else if (candidate->unavailable)
+        snprintf (reason, DN_REASON_MAX, "%s", away);
+    return reason[0] == '\0';
 }
 
 /* Block a type that may not have enough nodes. All excluded nodes may be of it. */
@@ -280,7 +313,7 @@ static void find_block (const struct dn_gpu_type *type,
                   DN_REASON_MAX,
                   "its Gpu line lacks PerNode, NodeCpus or NodeMemory");
     else if (request->gpus_per_node == DN_UNSET)
-        snprintf (reason, DN_REASON_MAX, "the GPUs per node of the request are open");
+        snprintf (reason, DN_REASON_MAX, "%s", open_gpus);
     else if (request->gpus_per_node > type->per_node)
         snprintf (reason,
                   DN_REASON_MAX,
@@ -299,6 +332,83 @@ static void find_block (const struct dn_gpu_type *type,
         block_count (type, request, reason);
 }
 
+/* What is known of the nodes, and why they cannot run the request. */
+static void fill_candidate (const struct dn_cluster *cluster,
+                            const struct dn_request *request,
+                            const struct dn_features *features,
+                            const struct dn_gpu_type *named,
+                            struct dn_candidate *candidate)
+{
+    const struct dn_gpu_type *type = candidate->gpu;
+    char room[DN_REASON_MAX] = "";
+
+    candidate->node_cpus = usable_cpus (type, request->job);
+    candidate->node_mem_mb = type->node_mem_mb;
+    candidate->idle_cpus = DN_UNSET;
+    if (cluster) {
+        struct dn_asking asking = dn_asking_of (cluster, request, features, named);
+
+        dn_offer_fill (&asking, candidate, room);
+    }
+    if (is_available (candidate, room, candidate->blocked)) {
+        if (!cluster)
+            find_block (type, request, candidate->blocked);
+        else if (request->gpus_per_node == DN_UNSET)
+            snprintf (candidate->blocked, DN_REASON_MAX, "%s", open_gpus);
+    }
+    if (candidate->blocked[0] == '\0')
+        block_place (type, request, cluster, features, named, candidate->blocked);
+    if (candidate->blocked[0] == '\0')
+        memcpy (candidate->blocked, room, DN_REASON_MAX);
+}
+
+/* The weights of the partition that a job on that type would be in. */
+static const char *weights_of (const struct dn_cluster *cluster,
+                               const struct dn_job *job,
+                               const struct dn_candidates *candidates,
+                               const struct dn_gpu_type *type)
+{
+    const char *name =
+        dn_gpu_by_partition (candidates->named, job) && type->by_partition[0] != '\0'
+            ? type->by_partition
+            : job->partition;
+    const struct dn_partition *partition =
+        name ? dn_cluster_partition (cluster, name) : NULL;
+
+    return partition ? partition->weights : "";
+}
+
+/* Where no Gpu line states a Cost, the TRESBillingWeights of the partition are prices,
+ * if all types have one: weights and the costs of the catalogue have no common unit.
+ */
+static void price (const struct dn_cluster *cluster,
+                   const struct dn_job *job,
+                   struct dn_candidates *candidates)
+{
+    double prices[DN_CANDIDATES_MAX];
+    int n = 0;
+
+    for (int i = 0; i < candidates->n_candidates; i++) {
+        const struct dn_gpu_type *type = candidates->list[i].gpu;
+
+        if (type->cost_stated)
+            return;
+        prices[i] =
+            dn_billing_gpu (weights_of (cluster, job, candidates, type), type->type);
+        n += prices[i] >= 0;
+    }
+    if (n > 0 && n < candidates->n_candidates)
+        snprintf (
+            candidates->prices,
+            DN_REASON_MAX,
+            "TRESBillingWeights price %d of %d GPU types: prices are those of the "
+            "catalogue",
+            n,
+            candidates->n_candidates);
+    for (int i = 0; n == candidates->n_candidates && i < n; i++)
+        candidates->list[i].cost = prices[i];
+}
+
 void dn_hardware_candidates (const struct dn_gpu_types *types,
                              const struct dn_request *request,
                              const struct dn_cluster *cluster,
@@ -307,7 +417,6 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
     struct dn_features features;
     bool plain = dn_features_read (request->job->features, &features);
 
-    (void) cluster;
     memset (candidates, 0, sizeof (*candidates));
     candidates->n_candidates = types->n_types;
     find_named (types, request, &features, candidates);
@@ -326,14 +435,9 @@ void dn_hardware_candidates (const struct dn_gpu_types *types,
         struct dn_candidate *candidate = &candidates->list[i];
 
         candidate->gpu = &types->types[i];
-        candidate->node_cpus = usable_cpus (candidate->gpu, request->job);
-        if (is_available (candidate->gpu, candidate->blocked))
-            find_block (candidate->gpu, request, candidate->blocked);
-        if (candidate->blocked[0] == '\0')
-            block_place (candidate->gpu,
-                         request,
-                         &features,
-                         candidates->named,
-                         candidate->blocked);
+        candidate->cost = candidate->gpu->cost;
+        fill_candidate (cluster, request, &features, candidates->named, candidate);
     }
+    if (cluster)
+        price (cluster, request->job, candidates);
 }

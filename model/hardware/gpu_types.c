@@ -9,7 +9,9 @@
 static const struct dn_gpu_key gpu_keys[] = {
     {"Type", "gres type, as gres.conf spells it; any name where gres have no types"},
     {"Device", "name in the hardware catalogue"},
-    {"Cost", "price of one GPU hour in the site's unit; the catalogue's if not stated"},
+    {"Cost",
+     "price of one GPU hour in the site's unit; if no line states it, "
+     "TRESBillingWeights or the catalogue"},
     {"PerNode", "GPUs of this type on one node; needed to move jobs to it"},
     {"Nodes", "number of nodes with this type"},
     {"NodeCpus", "CPUs of one such node; needed to move jobs to it"},
@@ -223,7 +225,8 @@ int dn_gpu_types_add (struct dn_gpu_types *types,
     if (types->n_types == DN_CANDIDATES_MAX)
         return dn_err_set (
             err, DN_E_LIMIT, "more than %d Gpu lines", DN_CANDIDATES_MAX);
-    if (type.cost < 0)
+    type.cost_stated = type.cost >= 0;
+    if (!type.cost_stated)
         type.cost = type.device->cost;
     types->types[types->n_types++] = type;
     return 0;
@@ -237,4 +240,18 @@ const struct dn_gpu_type *dn_gpu_types_find (const struct dn_gpu_types *types,
         if (strcmp (types->types[i].type, type) == 0)
             return &types->types[i];
     return NULL;
+}
+
+bool dn_gpu_by_partition (const struct dn_gpu_type *type, const struct dn_job *job)
+{
+    return type && type->by_partition[0] != '\0' && job->partition
+           && strcmp (type->by_partition, job->partition) == 0;
+}
+
+/* Features, like partitions, are case-sensitive in Slurm. */
+bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name)
+{
+    size_t len = type ? strlen (type->by_feature) : 0;
+
+    return len > 0 && name.len == len && memcmp (name.text, type->by_feature, len) == 0;
 }

@@ -188,16 +188,17 @@ double dn_device_peak (const struct dn_device *device,
                        bool *matrix);
 
 /* A GPU type of the cluster, as a "Gpu" line of dnnest.conf maps it. Jobs request it as
- * a gres type, or by its partition or its feature. DN_UNSET or empty: not stated. A job
- * is moved to a type only if per_node, node_cpus, node_mem_mb and partitions (or
- * by_partition with max_time_s) are stated, because a request that no node can meet
- * would never start.
+ * a gres type, or by its partition or its feature. DN_UNSET or empty: not stated; a
+ * snapshot of the cluster says it then. Without a snapshot a job is moved to a type
+ * only if per_node, node_cpus, node_mem_mb and partitions (or by_partition with
+ * max_time_s) are stated, because a request that no node can meet would never start.
  */
 struct dn_gpu_type {
     char type[DN_NAME_MAX];         /* the gres type, e.g. "a100" */
     const struct dn_device *device; /* in the catalogue */
     double cost;                    /* per GPU hour; the catalogue's if not stated */
-    int64_t per_node;               /* GPUs of this type on one node */
+    bool cost_stated;
+    int64_t per_node; /* GPUs of this type on one node */
     int64_t n_nodes;
     int64_t node_cpus;
     int64_t node_mem_mb;
@@ -236,9 +237,18 @@ const struct dn_gpu_type *dn_gpu_types_find (const struct dn_gpu_types *types,
 /* A type that the request could run on. */
 struct dn_candidate {
     const struct dn_gpu_type *gpu;
-    bool requested;    /* the job may run on it as submitted */
-    int64_t node_cpus; /* CPUs of one node that the request can get; DN_UNSET if
-                          unknown */
+    double cost;         /* per GPU hour: of its Gpu line, TRESBillingWeights, or the
+                            catalogue */
+    bool requested;      /* the job may run on it as submitted */
+    int64_t node_cpus;   /* CPUs of one node that the request can get; DN_UNSET if
+                            unknown */
+    int64_t node_mem_mb; /* memory of one node, of the largest; DN_UNSET if unknown */
+    /* Of a snapshot: the request can start now if it needs no more CPUs of a node than
+     * these, DN_UNSET: it cannot, or there is no snapshot; and no node that fits the
+     * request is available: it is drained, down, reserved.
+     */
+    int64_t idle_cpus;
+    bool unavailable;
     char blocked[DN_REASON_MAX]; /* why it cannot be a target; empty when it can */
 };
 
@@ -246,7 +256,8 @@ struct dn_candidates {
     struct dn_candidate list[DN_CANDIDATES_MAX];
     int n_candidates;
     const struct dn_gpu_type *named; /* the first that the request names, or NULL */
-    char keep[DN_REASON_MAX]; /* why the type must stay; empty when it need not */
+    char keep[DN_REASON_MAX];   /* why the type must stay; empty when it need not */
+    char prices[DN_REASON_MAX]; /* why TRESBillingWeights are not used; or empty */
 };
 
 /* Is the job in the partition that selects this type? */
@@ -258,7 +269,12 @@ bool dn_gpu_by_feature (const struct dn_gpu_type *type, struct dn_span name);
 /* The candidates of a request, in the order of the Gpu lines: every mapped type, with a
  * reason where it cannot run the request (GPUs per node, nodes, memory, temporary disk,
  * partition, constraint) or is not available. CPUs are left to the policy, which may
- * lower them. 'cluster' is its state, NULL if unknown or too old.
+ * lower them.
+ *
+ * 'cluster' is its state, NULL if unknown or too old. With it a type is available if
+ * enough of its nodes are up, fit the request and are not reserved before its limit
+ * ends, and a Gpu line needs Type and Device only; what it states overrides the
+ * snapshot. Without it MoveTo= says which types are available.
  */
 void dn_hardware_candidates (const struct dn_gpu_types *types,
                              const struct dn_request *request,

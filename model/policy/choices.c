@@ -12,6 +12,7 @@ static const char *const warning_text[] = {
     [DN_WARNING_NONE] = "none",
     [DN_WARNING_MEMORY] = "memory",
     [DN_WARNING_PRECISION] = "precision",
+    [DN_WARNING_NODES] = "nodes",
     [DN_WARNING_LIMIT] = "limit",
     [DN_WARNING_DEADLINE] = "deadline",
     [DN_WARNING_METADATA] = "metadata",

@@ -2,14 +2,32 @@
  *
  * In: one scene. Out: members of its decision, each with its reason. Each stage is in a
  * file of its own: choose_gpu.c, choose_cpus.c, choose_time.c, warn.c; decide.c calls
- * them in order.
+ * them in order. waiting.c and limits_kept.c tell what the snapshot says of a choice.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #ifndef DN_CHOICES_H
 #define DN_CHOICES_H
 
+#include "hardware/standing.h"
 #include "policy/policy.h"
+
+/* What the snapshot says of this job, looked up once. Without a snapshot it is empty:
+ * no limit, and unknown waits.
+ */
+struct dn_sight {
+    struct dn_standing standings[DN_PARTITIONS_MAX]; /* in the partitions it names */
+    int n_standings;
+    int64_t least_cpus; /* of the whole job, by the limits that it keeps */
+    char least_why[DN_REASON_MAX];
+    int64_t least_node_cpus; /* by its memory and MaxMemPerCPU */
+    /* How long it would wait for each candidate, seconds; 0: it starts now; DN_UNSET:
+     * unknown. The objective finish counts waits only if those of all candidates that
+     * it could run on are known.
+     */
+    int64_t wait_s[DN_CANDIDATES_MAX];
+    bool waits_known;
+};
 
 /* The input and output of one decision. */
 struct dn_scene {
@@ -20,6 +38,7 @@ struct dn_scene {
     const struct dn_estimate *estimates; /* one per candidate */
     const struct dn_view *view;          /* not NULL; its members may be */
     struct dn_decision *decision;
+    struct dn_sight *sight;
     int base; /* the candidate that the job runs on as submitted; -1: none is mapped */
 };
 
@@ -57,8 +76,43 @@ bool dn_scene_holds (const struct dn_scene *scene, int i, char *why);
 /* The objective of the rules, or the job's own where UserObjective=yes. */
 enum dn_objective dn_scene_objective (const struct dn_scene *scene);
 
-/* The objective's value of one step on candidate 'i'. */
+/* The objective's value of one step on candidate 'i'; of the whole run, with its wait,
+ * where the objective is finish and the amount of work is known.
+ */
 double dn_scene_price (const struct dn_scene *scene, int i);
+
+/* Would the job start at once on candidate 'i', by the snapshot? False without one. */
+bool dn_scene_starts_now (const struct dn_scene *scene, int i);
+
+/* Fill the waits of the scene's sight. */
+void dn_scene_look_at_waits (struct dn_scene *scene);
+
+/* Must the job run on candidate 'than' rather than on 'i', because it waits too long
+ * for 'i'? With W the wait for a candidate and R the likely time of the run on it:
+ *
+ * - 'than' starts now, 'i' does not: yes if W(i) is unknown or the amount of work is,
+ *   if W(i) > R(than), or if W(i) + R(i) > MaxSlowdown * R(than);
+ * - both wait, and all is known: yes if
+ *   W(i) + R(i) > MaxSlowdown * (W(than) + R(than));
+ * - in all other cases no: 'i' starts now, or the waits count as equal.
+ *
+ * 'why' (DN_REASON_MAX, or NULL) gets the reason.
+ */
+bool dn_scene_waits_too_long (const struct dn_scene *scene, int i, int than, char *why);
+
+/* Would the job, moved to candidate 'i' and with 'cpus' CPUs in all (DN_UNSET: as
+ * requested), keep each limit of its QOS, association and partition that it keeps as
+ * submitted? If not, 'why' (DN_REASON_MAX) gets the limit. True without a snapshot.
+ */
+bool dn_keeps_limits (const struct dn_scene *scene, int i, int64_t cpus, char *why);
+
+/* The longest time limit on candidate 'i' by its partition, QOS and association;
+ * INT64_MAX: none is known.
+ */
+int64_t dn_longest_limit (const struct dn_scene *scene, int i);
+
+/* Fill the other members of the scene's sight. */
+void dn_scene_look_at_limits (struct dn_scene *scene);
 
 /* The candidate to run on: the best by the objective among those that the job may move
  * to and that save at least MinGain; the requested one if there is none.
@@ -74,6 +128,9 @@ void dn_find_rescue (const struct dn_scene *scene, struct dn_other *other);
  * nodes is open; DN_UNSET if unknown.
  */
 int64_t dn_cpus_on_node (const struct dn_request *request, int64_t count);
+
+/* CPUs of the whole job when each task or GPU has 'count'; DN_UNSET if unknown. */
+int64_t dn_all_cpus (const struct dn_request *request, int64_t count);
 
 /* CPUs that a run on candidate 'i' needs, in the unit of the request (per GPU or per
  * task); the requested ones, and the reason '*why', where these must be kept.
@@ -105,6 +162,7 @@ void dn_warn_of_failure (const struct dn_scene *scene,
                          enum dn_failure failure,
                          const struct dn_other *other);
 void dn_warn_of_need (const struct dn_scene *scene);
+void dn_warn_of_nodes (const struct dn_scene *scene);
 void dn_warn_of_time (const struct dn_scene *scene);
 
 #endif

@@ -37,20 +37,24 @@ static int64_t busy_cpus (const struct dn_scene *scene, int i)
  */
 static bool keeps_memory (const struct dn_scene *scene, int i)
 {
-    int64_t node = scene->candidates->list[i].gpu->node_mem_mb;
+    int64_t node = scene->candidates->list[i].node_mem_mb;
 
     return !scene->request->mem_follows_cpus || node == DN_UNSET
            || scene->request->mem_per_node_mb <= node;
 }
 
-int64_t dn_cpus_on_node (const struct dn_request *request, int64_t count)
+int64_t dn_all_cpus (const struct dn_request *request, int64_t count)
 {
-    int64_t all = request->n_cpus;
     int64_t times;
 
     requested_cpus (request, &times);
-    if (count != DN_UNSET && times != DN_UNSET)
-        all = count * times;
+    return count != DN_UNSET && times != DN_UNSET ? count * times : request->n_cpus;
+}
+
+int64_t dn_cpus_on_node (const struct dn_request *request, int64_t count)
+{
+    int64_t all = dn_all_cpus (request, count);
+
     if (all != DN_UNSET && request->n_nodes > 1)
         all = (all + request->n_nodes - 1) / request->n_nodes;
     return all;
@@ -88,6 +92,23 @@ static int64_t cpus_per_gpu (const struct dn_scene *scene, int i)
                                                  : scene->rules->cpus_per_gpu_min;
 }
 
+/* Why the job cannot have fewer CPUs than requested, 'needed' per GPU or task; NULL if
+ * it can.
+ */
+static const char *keeps_more (const struct dn_scene *scene,
+                               int64_t needed,
+                               int64_t times)
+{
+    const struct dn_sight *sight = scene->sight;
+    int64_t on_node = dn_cpus_on_node (scene->request, needed);
+
+    if (times != DN_UNSET && needed * times < sight->least_cpus)
+        return sight->least_why;
+    if (on_node != DN_UNSET && on_node < sight->least_node_cpus)
+        return "its memory per CPU would be above the MaxMemPerCPU of its partition";
+    return NULL;
+}
+
 int64_t dn_needed_cpus (const struct dn_scene *scene, int i, const char **why)
 {
     const struct dn_rules *rules = scene->rules;
@@ -120,7 +141,9 @@ int64_t dn_needed_cpus (const struct dn_scene *scene, int i, const char **why)
     needed = (needed + times - 1) / times;
     if (needed > requested && !may_raise_cpus (scene, i, needed))
         return requested;
-    return needed;
+    if (needed < requested)
+        *why = keeps_more (scene, needed, times);
+    return *why ? requested : needed;
 }
 
 void dn_choose_cpus (const struct dn_scene *scene)

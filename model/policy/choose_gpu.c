@@ -19,7 +19,10 @@ static const char *const saved_text[] = {
     [DN_OBJECTIVE_COST] = "cost",
     [DN_OBJECTIVE_TIME] = "time",
     [DN_OBJECTIVE_ENERGY] = "energy",
+    [DN_OBJECTIVE_FINISH] = "wait and run",
 };
+
+static const char *const objective_text[] = DN_OBJECTIVE_WORDS;
 
 enum dn_objective dn_scene_objective (const struct dn_scene *scene)
 {
@@ -27,6 +30,17 @@ enum dn_objective dn_scene_objective (const struct dn_scene *scene)
                    && scene->rules->user_objective == DN_YES_YES
                ? scene->spec->objective
                : scene->rules->objective;
+}
+
+/* Wait and run; the time of a step where the amount of work is unknown. */
+static double finish_of (const struct dn_scene *scene, int i)
+{
+    const struct dn_estimate *estimate = &scene->estimates[i];
+
+    if (estimate->train_s.p50 < 0)
+        return estimate->step_s.p50;
+    return estimate->train_s.p50
+           + (scene->sight->waits_known ? (double) scene->sight->wait_s[i] : 0);
 }
 
 double dn_scene_price (const struct dn_scene *scene, int i)
@@ -38,16 +52,17 @@ double dn_scene_price (const struct dn_scene *scene, int i)
         return estimate->step_s.p50;
     case DN_OBJECTIVE_ENERGY:
         return estimate->step_s.p50 * estimate->power_w;
+    case DN_OBJECTIVE_FINISH:
+        return finish_of (scene, i);
     default:
-        return estimate->step_s.p50 * scene->candidates->list[i].gpu->cost;
+        return estimate->step_s.p50 * scene->candidates->list[i].cost;
     }
 }
 
 /* Is an hour on candidate 'i' dearer than on the requested type? */
 static bool is_dearer (const struct dn_scene *scene, int i)
 {
-    return scene->candidates->list[i].gpu->cost
-           > scene->candidates->list[scene->base].gpu->cost;
+    return scene->candidates->list[i].cost > scene->candidates->list[scene->base].cost;
 }
 
 static void say_dearer (const struct dn_scene *scene, char *why)
@@ -118,8 +133,8 @@ static bool has_room (const struct dn_scene *scene, int i, char *why)
 {
     const struct dn_candidate *candidate = &scene->candidates->list[i];
     const char *keep_cpus;
-    int64_t cpus =
-        dn_cpus_on_node (scene->request, dn_needed_cpus (scene, i, &keep_cpus));
+    int64_t each = dn_needed_cpus (scene, i, &keep_cpus);
+    int64_t cpus = dn_cpus_on_node (scene->request, each);
 
     if (candidate->blocked[0] != '\0')
         snprintf (why, DN_REASON_MAX, "%s", candidate->blocked);
@@ -130,7 +145,7 @@ static bool has_room (const struct dn_scene *scene, int i, char *why)
                   cpus,
                   candidate->node_cpus);
     else
-        return true;
+        return dn_keeps_limits (scene, i, dn_all_cpus (scene->request, each), why);
     return false;
 }
 
@@ -167,7 +182,7 @@ static bool within_time (const struct dn_scene *scene, int i, char *why)
 static bool within_budget (const struct dn_scene *scene, int i, char *why)
 {
     double cost = dn_estimate_cost (
-        &scene->estimates[i], scene->spec->gpus, scene->candidates->list[i].gpu->cost);
+        &scene->estimates[i], scene->spec->gpus, scene->candidates->list[i].cost);
 
     if (scene->spec->budget < 0 || cost <= scene->spec->budget)
         return true;
@@ -198,7 +213,8 @@ static bool may_move (const struct dn_scene *scene, int i, char *why)
         return false;
     }
     return has_room (scene, i, why) && within_time (scene, i, why)
-           && within_budget (scene, i, why);
+           && within_budget (scene, i, why)
+           && !dn_scene_waits_too_long (scene, i, scene->base, why);
 }
 
 /* Why the job stays on its type whatever the others offer; "" if it need not. */
@@ -235,7 +251,16 @@ static void say_objective (const struct dn_scene *scene)
     if (objective != DN_OBJECTIVE_UNKNOWN && objective != dn_scene_objective (scene))
         dn_scene_say (scene,
                       "gpu: objective=%s is not honoured (UserObjective=no)",
-                      saved_text[objective]);
+                      objective_text[objective]);
+}
+
+/* Is candidate 'i' better than 'best', another one to which the job may move? */
+static bool is_better (const struct dn_scene *scene, int i, int best)
+{
+    if (dn_scene_waits_too_long (scene, i, best, NULL))
+        return false;
+    return dn_scene_price (scene, i) < dn_scene_price (scene, best)
+           || dn_scene_waits_too_long (scene, best, i, NULL);
 }
 
 int dn_choose_gpu (const struct dn_scene *scene)
@@ -249,6 +274,8 @@ int dn_choose_gpu (const struct dn_scene *scene)
         return best;
     }
     say_objective (scene);
+    if (scene->candidates->prices[0] != '\0')
+        dn_scene_say (scene, "gpu: %s", scene->candidates->prices);
     for (int i = 0; i < scene->candidates->n_candidates; i++) {
         char why[DN_REASON_MAX];
 
@@ -259,8 +286,7 @@ int dn_choose_gpu (const struct dn_scene *scene)
         else if (dn_scene_price (scene, i) > limit)
             dn_scene_say (
                 scene, "gpu: not %s: too little gain", dn_scene_type (scene, i));
-        else if (best == scene->base
-                 || dn_scene_price (scene, i) < dn_scene_price (scene, best))
+        else if (best == scene->base || is_better (scene, i, best))
             best = i;
     }
     say_choice (scene, best);

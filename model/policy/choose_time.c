@@ -92,6 +92,9 @@ static bool may_raise_time (const struct dn_scene *scene,
         *why = "above TimeMax";
     else if (!dn_keeps_deadline (scene, needed))
         *why = "beyond the deadline";
+    else if (needed > dn_longest_limit (scene, scene->decision->chosen))
+        *why = "above the MaxTime of the partition, or the MaxWall of the QOS or the "
+               "association";
     return !*why;
 }
 

@@ -112,6 +112,10 @@ static void move_to (const struct dn_scene *scene, int i)
         return;
     decision->gpu = scene->candidates->list[i].gpu;
     decision->from = scene->candidates->list[scene->base].gpu;
+    decision->cost = scene->candidates->list[i].cost;
+    decision->from_cost = scene->candidates->list[scene->base].cost;
+    decision->starts_now =
+        dn_scene_starts_now (scene, i) && !dn_scene_starts_now (scene, scene->base);
 }
 
 /* Can the job run on the type that it requests, or on another one, to which it is moved
@@ -158,6 +162,8 @@ void dn_policy_begin (struct dn_decision *decision)
     decision->time_min_s = DN_UNSET;
     decision->gpu = NULL;
     decision->from = NULL;
+    decision->cost = decision->from_cost = DN_UNSET;
+    decision->starts_now = false;
     decision->rescued = false;
     decision->cpus_per_task = DN_UNSET;
     decision->cpus_each_gpu = DN_UNSET;
@@ -201,6 +207,7 @@ void dn_policy_decide (const struct dn_rules *rules,
                        const struct dn_view *view,
                        struct dn_decision *decision)
 {
+    struct dn_sight sight;
     struct dn_scene scene = {.rules = rules,
                              .request = request,
                              .spec = spec,
@@ -208,6 +215,7 @@ void dn_policy_decide (const struct dn_rules *rules,
                              .estimates = estimates,
                              .view = view,
                              .decision = decision,
+                             .sight = &sight,
                              .base = -1};
 
     scene.base = find_base (&scene);
@@ -216,6 +224,9 @@ void dn_policy_decide (const struct dn_rules *rules,
         decision->verdict = DN_VERDICT_ABSTAIN;
         return;
     }
+    dn_scene_look_at_limits (&scene);
+    dn_scene_look_at_waits (&scene);
+    dn_warn_of_nodes (&scene);
     if (can_run (&scene) && is_sure (&scene)) {
         choose (&scene);
         decision->verdict =

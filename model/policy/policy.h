@@ -48,6 +48,7 @@ enum dn_warning_kind {
     DN_WARNING_NONE,
     DN_WARNING_MEMORY,    /* the training does not fit the GPU type */
     DN_WARNING_PRECISION, /* the GPU type lacks what the training needs */
+    DN_WARNING_NODES,     /* no node with the GPU type is available */
     DN_WARNING_LIMIT,     /* the time limit is below the likely time */
     DN_WARNING_DEADLINE,  /* a deadline is */
     DN_WARNING_METADATA,  /* they contradict the request, or were not read */
@@ -71,7 +72,10 @@ struct dn_decision {
     int64_t time_min_s;             /* new --time-min, whole minutes */
     const struct dn_gpu_type *gpu;  /* new type */
     const struct dn_gpu_type *from; /* the type that it replaces */
-    int64_t cpus_per_task;          /* new count */
+    double cost;                    /* of a new type per GPU hour, and of the one */
+    double from_cost;               /* that it replaces */
+    bool starts_now; /* the new type has idle nodes, the one that it replaces none */
+    int64_t cpus_per_task; /* new count */
     bool rescued;          /* 'gpu' replaces a type on which the job cannot run */
     int64_t cpus_each_gpu; /* new count, where CPUs were requested per GPU */
     int base;   /* index of the candidate that it runs on as submitted, -1 unknown */

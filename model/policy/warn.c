@@ -122,6 +122,32 @@ void dn_warn_of_need (const struct dn_scene *scene)
                       having ? having : "and no other type");
 }
 
+/* The job will wait until its nodes are back; nodes of other types are there. */
+void dn_warn_of_nodes (const struct dn_scene *scene)
+{
+    const struct dn_candidate *base = &scene->candidates->list[scene->base];
+    char why[DN_REASON_MAX];
+
+    if (!base->unavailable)
+        return;
+    for (int i = 0; i < scene->candidates->n_candidates; i++) {
+        if (i == scene->base || scene->candidates->list[i].blocked[0] != '\0'
+            || !dn_scene_holds (scene, i, why))
+            continue;
+        dn_decision_warn (scene->decision,
+                          DN_WARNING_NODES,
+                          "no node with %s is available%s%s%s; %s %s",
+                          dn_scene_type (scene, scene->base),
+                          base->gpu->no_moves ? "" : " (",
+                          base->gpu->no_moves ? "" : base->blocked,
+                          base->gpu->no_moves ? "" : ")",
+                          dn_scene_type (scene, i),
+                          dn_scene_starts_now (scene, i) ? "has idle ones"
+                                                         : "has some");
+        return;
+    }
+}
+
 /* "6h34m" */
 struct duration {
     char text[DN_TIME_TEXT_MAX];

@@ -76,8 +76,8 @@ static void add_factor (struct dn_buf *buf, double factor)
     dn_buf_add (buf, "%" PRId64 ".%" PRId64 "x", tenths / 10, tenths % 10);
 }
 
-/* " (1.6x the time, 0.6x the cost)" after a new GPU type, where the job could run on
- * the old one.
+/* " (starts now, 1.6x the time, 0.6x the cost)" after a new GPU type, where the job
+ * could run on the old one.
  */
 static void add_exchange (struct dn_buf *buf, const struct dn_story *story)
 {
@@ -88,12 +88,12 @@ static void add_exchange (struct dn_buf *buf, const struct dn_story *story)
         || !(story->base->step_s.p50 > 0))
         return;
     slowdown = story->chosen->step_s.p50 / story->base->step_s.p50;
-    dn_buf_add (buf, " (");
+    dn_buf_add (buf, decision->starts_now ? " (starts now, " : " (");
     add_factor (buf, slowdown);
     dn_buf_add (buf, " the time");
-    if (decision->from->cost > 0) {
+    if (decision->from_cost > 0) {
         dn_buf_add (buf, ", ");
-        add_factor (buf, slowdown * decision->gpu->cost / decision->from->cost);
+        add_factor (buf, slowdown * decision->cost / decision->from_cost);
         dn_buf_add (buf, " the cost");
     }
     dn_buf_add (buf, ")");

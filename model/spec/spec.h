@@ -163,13 +163,15 @@ enum dn_objective {
     DN_OBJECTIVE_COST,
     DN_OBJECTIVE_TIME,
     DN_OBJECTIVE_ENERGY,
+    DN_OBJECTIVE_FINISH, /* the wait for the GPUs, and the run */
     DN_N_OBJECTIVES
 };
 /* Words of objective= and of the rule Objective. */
 #define DN_OBJECTIVE_WORDS                                                             \
     {                                                                                  \
         [DN_OBJECTIVE_UNKNOWN] = "unknown", [DN_OBJECTIVE_COST] = "cost",              \
-        [DN_OBJECTIVE_TIME] = "time", [DN_OBJECTIVE_ENERGY] = "energy"                 \
+        [DN_OBJECTIVE_TIME] = "time", [DN_OBJECTIVE_ENERGY] = "energy",                \
+        [DN_OBJECTIVE_FINISH] = "finish"                                               \
     }
 
 /* Spatial size of one input: n_dims is 1 (audio), 2 (image) or 3 (volume); 0 unset. */

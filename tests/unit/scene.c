@@ -22,7 +22,10 @@ static const char gpus[] =
 static const char datasets[] =
     "Dataset=imagenet Samples=1281167 SampleBytes=110k Decode=jpeg\n";
 
-struct dn_site *scene_site (const char *conf)
+static const char plain_gpus[] = "Gpu Type=v100 Device=v100_16gb Cost=1\n"
+                                 "Gpu Type=a100 Device=a100_40gb Cost=4\n";
+
+static struct dn_site *site_of (const char *lines, const char *conf)
 {
     struct dn_site *site = malloc (sizeof (*site));
     struct dn_err err = {0};
@@ -33,10 +36,15 @@ struct dn_site *scene_site (const char *conf)
         || dn_catalogue_add (&site->catalogue, dn_span_of (a100), "a100", &err) < 0
         || dn_datasets_read (dn_span_of (datasets), "datasets", &site->datasets, &err)
                < 0
-        || dn_site_read (site, dn_span_of (gpus), "gpus", &err) < 0
+        || dn_site_read (site, dn_span_of (lines), "gpus", &err) < 0
         || dn_site_read (site, dn_span_of (conf), "conf", &err) < 0)
         fail_msg ("%s", err.text);
     return site;
+}
+
+struct dn_site *scene_site (const char *conf)
+{
+    return site_of (gpus, conf);
 }
 
 void scene_free (struct dn_site *site)
@@ -74,4 +82,86 @@ struct dn_advice *scene_advise (const char *conf, const struct dn_job *job)
         fail_msg ("%s", err.text);
     scene_free (site);
     return advice;
+}
+
+/* Append those of 'rows' that begin with 'kind', and count them. */
+static int take_rows (struct dn_buf *buf, const char *rows, const char *kind)
+{
+    struct dn_span rest = dn_span_of (rows);
+    bool owner = false;
+    int n = 0;
+
+    while (rest.text) {
+        struct dn_span row = dn_span_cut (&rest, "\n");
+        struct dn_span word = row;
+
+        word = dn_span_cut (&word, " ");
+        owner = dn_span_is (word, kind) || (owner && dn_span_is (word, "Limit"));
+        if (!owner)
+            continue;
+        dn_buf_add (buf, "%.*s\n", (int) row.len, row.text);
+        n++;
+    }
+    return n;
+}
+
+/* A snapshot must have its rows in this order. */
+static struct dn_cluster *read_rows (const char *rows)
+{
+    static const char *const kinds[] = {"Group", "Wait", "Partition", "Qos", "Assoc"};
+    size_t size = strlen (rows) + 200;
+    char *text = malloc (size);
+    struct dn_buf buf = dn_buf_on (text, size);
+    struct dn_err err = {0};
+    struct dn_cluster *cluster;
+    int n = 0;
+
+    dn_buf_add (&buf,
+                "Cluster Version=1 Name=c Time=%d Slurm=2411 SoftTimeMin=no "
+                "Enforces=yes\n",
+                SCENE_NOW);
+    for (size_t i = 0; i < DN_N_ELEMENTS (kinds); i++)
+        n += take_rows (&buf, rows, kinds[i]);
+    dn_buf_add (&buf, "End Rows=%d\n", n);
+    cluster = dn_cluster_read (dn_span_of (text), "snapshot", &err);
+    if (!cluster)
+        fail_msg ("%s", err.text);
+    free (text);
+    return cluster;
+}
+
+struct dn_advice *scene_see (const char *conf,
+                             const char *rows,
+                             int64_t age_s,
+                             const struct dn_job *job)
+{
+    bool own = strstr (conf, "Gpu Type=") != NULL;
+    struct dn_site *site = site_of (own ? "" : plain_gpus, conf);
+    struct dn_advice *advice = dn_advice_new ();
+    struct dn_err err = {0};
+    struct dn_cluster *cluster = read_rows (rows);
+    struct dn_view view = {.cluster = cluster, .now_s = SCENE_NOW + age_s};
+
+    if (dn_advise (site, &view, job, NULL, NULL, advice, &err) < 0)
+        fail_msg ("%s", err.text);
+    dn_cluster_free (cluster);
+    scene_free (site);
+    return advice;
+}
+
+bool scene_has_reason (const struct dn_advice *advice, const char *part)
+{
+    for (int i = 0; i < advice->decision.n_reasons; i++)
+        if (strstr (advice->decision.reasons[i], part))
+            return true;
+    return false;
+}
+
+void scene_need_reason (const struct dn_advice *advice, const char *part)
+{
+    if (scene_has_reason (advice, part))
+        return;
+    for (int i = 0; i < advice->decision.n_reasons; i++)
+        print_message ("# %s\n", advice->decision.reasons[i]);
+    fail_msg ("no reason contains '%s'", part);
 }

@@ -25,4 +25,29 @@ struct dn_job scene_job (void);
  */
 struct dn_advice *scene_advise (const char *conf, const struct dn_job *job);
 
+/* The same with Gpu lines that have Type, Device and Cost only, unless 'conf' has Gpu
+ * lines, and with a snapshot of these rows, in any order, that is 'age_s' old.
+ */
+#define SCENE_NOW 1800000000 /* when the snapshot was taken */
+struct dn_advice *scene_see (const char *conf,
+                             const char *rows,
+                             int64_t age_s,
+                             const struct dn_job *job);
+
+/* Has the decision a reason with that part? The second fails the test if not. */
+bool scene_has_reason (const struct dn_advice *advice, const char *part);
+void scene_need_reason (const struct dn_advice *advice, const char *part);
+
+/* Rows of a snapshot. All nodes are like those of scene_site (), in partition gpu. */
+#define SCENE_SHAPE " Gpus=4 Cpus=96 Memory=512000 Tmp=900000 ThreadsPerCore=2 "
+#define SCENE_NODES(type, up, idle)                                                    \
+    "Group Type=" type SCENE_SHAPE "Partitions=gpu Nodes=2 Up=" up " Idle=" idle "\n"
+#define A100_IDLE SCENE_NODES ("a100", "2", "0,0,0,0,2")
+#define A100_BUSY SCENE_NODES ("a100", "2", "2")
+#define A100_DOWN SCENE_NODES ("a100", "0", "0")
+#define V100_IDLE SCENE_NODES ("v100", "2", "0,0,0,0,2")
+#define V100_BUSY SCENE_NODES ("v100", "2", "2")
+#define V100_DOWN SCENE_NODES ("v100", "0", "0")
+#define GPU       "Partition Name=gpu Default=yes Up=yes MaxTime=604800\n"
+
 #endif

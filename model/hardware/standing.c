@@ -1,0 +1,145 @@
+/* standing.c - the account, association and QOS of a job
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "hardware/standing.h"
+
+#include <string.h>
+
+/* The QOS of a job that names none, whose association has no default. */
+static const char usual_qos[] = "normal";
+
+/* Associations of one user that are looked at. */
+#define OWN_MAX 512
+
+static bool is_same (const char *a, const char *b)
+{
+    while (*a != '\0' && dn_lower (*a) == dn_lower (*b)) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+static const struct dn_limited *find_qos (const struct dn_cluster *cluster,
+                                          const char *name)
+{
+    for (int64_t i = 0; name && name[0] != '\0' && i < cluster->n_qos; i++)
+        if (is_same (cluster->qos[i].name, name))
+            return &cluster->qos[i];
+    return NULL;
+}
+
+/* The first association of the user; they are sorted by user. */
+static int64_t first_of_user (const struct dn_cluster *cluster, int64_t user_id)
+{
+    int64_t low = 0;
+    int64_t high = cluster->n_assocs;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+
+        if (cluster->assocs[middle].user_id < user_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The association for that account (NULL: the default one), that of the partition
+ * first.
+ */
+static const struct dn_limited *find_assoc (const struct dn_cluster *cluster,
+                                            const struct dn_job *job,
+                                            const char *partition)
+{
+    const struct dn_limited *found = NULL;
+    int64_t first =
+        job->user_id < 0 ? cluster->n_assocs : first_of_user (cluster, job->user_id);
+    bool named = job->account && job->account[0] != '\0';
+
+    for (int64_t i = first; i < cluster->n_assocs && i - first < OWN_MAX; i++) {
+        const struct dn_limited *assoc = &cluster->assocs[i];
+        bool own = partition && assoc->partition[0] != '\0'
+                   && strcmp (assoc->partition, partition) == 0;
+
+        if (assoc->user_id != job->user_id)
+            break;
+        if ((named ? is_same (assoc->name, job->account) : assoc->is_default)
+            && (own || (assoc->partition[0] == '\0' && !found)))
+            found = assoc;
+    }
+    return found;
+}
+
+static const char *text_or_null (const char *text)
+{
+    return text && text[0] != '\0' ? text : NULL;
+}
+
+struct dn_standing dn_standing_of (const struct dn_cluster *cluster,
+                                   const struct dn_job *job,
+                                   const char *partition)
+{
+    struct dn_standing standing = {.account = text_or_null (job->account),
+                                   .qos = text_or_null (job->qos),
+                                   .assoc = find_assoc (cluster, job, partition)};
+
+    if (partition)
+        standing.partition = dn_cluster_partition (cluster, partition);
+    if (standing.assoc && !standing.account)
+        standing.account = text_or_null (standing.assoc->name);
+    if (standing.assoc && !standing.qos)
+        standing.qos = text_or_null (standing.assoc->qos);
+    standing.job_qos = find_qos (cluster, standing.qos ? standing.qos : usual_qos);
+    if (standing.partition)
+        standing.partition_qos = find_qos (cluster, standing.partition->qos);
+    return standing;
+}
+
+const struct dn_limited *dn_standing_parent (const struct dn_cluster *cluster,
+                                             const struct dn_limited *assoc)
+{
+    return assoc->parent >= 0 && assoc->parent < cluster->n_assocs
+               ? &cluster->assocs[assoc->parent]
+               : NULL;
+}
+
+static bool has_name (const char *list, const char *name)
+{
+    struct dn_span rest = dn_span_of (list);
+    size_t len = strlen (name);
+
+    while (rest.text) {
+        struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
+        size_t i = 0;
+
+        while (i < piece.len && i < len
+               && dn_lower (piece.text[i]) == dn_lower (name[i]))
+            i++;
+        if (i == piece.len && i == len)
+            return true;
+    }
+    return false;
+}
+
+/* An allowing list takes the place of a denying one. */
+static bool admits (const char *allow, const char *deny, const char *name)
+{
+    if (allow[0] != '\0')
+        return name && has_name (allow, name);
+    if (deny[0] != '\0')
+        return name && strcmp (deny, "*") != 0 && !has_name (deny, name);
+    return true;
+}
+
+bool dn_standing_is_admitted (const struct dn_standing *standing)
+{
+    const struct dn_partition *partition = standing->partition;
+
+    return partition
+           && admits (
+               partition->allow_accounts, partition->deny_accounts, standing->account)
+           && admits (partition->allow_qos, partition->deny_qos, standing->qos);
+}

@@ -1,0 +1,398 @@
+/* limits_kept.c - limits of QOS, associations and partitions that a change must keep
+ *
+ * Slurm checks them on the job as it is rewritten, and lets one that exceeds them wait
+ * for ever, or refuses it. So a change is refused if the job would exceed a limit that
+ * it keeps as submitted. All limits of the partition's QOS, the job's QOS and the chain
+ * of associations are looked at, although Slurm lets some of them override others.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "policy/choices.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hardware/billing.h"
+#include "hardware/standing.h"
+
+/* Associations above one another, and limits in all, that are looked at. Of a job with
+ * more limits no change is known to keep them.
+ */
+#define CHAIN_MAX  32
+#define LIMITS_MAX 256
+
+/* What a job has, as submitted or changed; -1: unknown. */
+struct use {
+    struct dn_billed all;
+    double node_cpus;
+    double node_mem_mb;
+    double node_gpus;
+    const char *weights; /* of the partition */
+};
+
+static double times (int64_t count, int64_t n)
+{
+    return count < 0 || n < 0 ? -1 : (double) count * (double) n;
+}
+
+static struct use use_of (const struct dn_scene *scene,
+                          int i,
+                          int64_t cpus,
+                          const char *weights)
+{
+    const struct dn_request *request = scene->request;
+    int64_t n_nodes = request->n_nodes;
+    struct use use = {
+        .all = {.cpus = (double) cpus,
+                .mem_mb = times (request->mem_per_node_mb, n_nodes),
+                .nodes = (double) n_nodes,
+                .gpus = (double) request->n_gpus,
+                .gpu_type = i < 0 ? NULL : dn_scene_type (scene, i)},
+        .node_mem_mb = (double) request->mem_per_node_mb,
+        .node_gpus = (double) request->gpus_per_node,
+        .node_cpus = cpus < 0 || n_nodes < 1 ? -1 : (double) cpus / (double) n_nodes,
+        .weights = weights};
+
+    return use;
+}
+
+static bool is_word (const char *text, const char *word)
+{
+    return dn_word_equal (text, strlen (text), word, strlen (word));
+}
+
+/* Is 'tres' "gres/gpu:TYPE"? */
+static bool is_typed (const char *tres, const char *type)
+{
+    static const char prefix[] = "gres/gpu:";
+    const size_t len = sizeof (prefix) - 1;
+
+    return type && strlen (tres) > len && dn_word_equal (tres, len, prefix, len)
+           && is_word (tres + len, type);
+}
+
+/* How much of a trackable resource the job has, on one node or in all. */
+static double amount_of (const char *tres, const struct use *use, bool node)
+{
+    const struct dn_billed *all = &use->all;
+    double sum;
+    double largest;
+
+    if (is_word (tres, "cpu"))
+        return node ? use->node_cpus : all->cpus;
+    if (is_word (tres, "mem"))
+        return node ? use->node_mem_mb : all->mem_mb;
+    if (is_word (tres, "node"))
+        return node ? 1 : all->nodes;
+    if (is_word (tres, "gres/gpu") || is_typed (tres, all->gpu_type))
+        return node ? use->node_gpus : all->gpus;
+    if (is_word (tres, "billing"))
+        return dn_billing_of (use->weights, all, &sum, &largest) ? sum : -1;
+    return 0;
+}
+
+/* The same of the largest billing, which counts instead of the sum at some sites. */
+static double other_amount_of (const char *tres, const struct use *use, bool node)
+{
+    double sum;
+    double largest;
+
+    if (!is_word (tres, "billing"))
+        return amount_of (tres, use, node);
+    return dn_billing_of (use->weights, &use->all, &sum, &largest) ? largest : -1;
+}
+
+/* Does a job with that amount exceed the limit? */
+static bool exceeds (const struct dn_tres_limit *limit, double amount)
+{
+    double free = (double) limit->count;
+
+    if (limit->scope == DN_LIMIT_MIN_JOB)
+        return amount < free;
+    if (limit->scope == DN_LIMIT_GROUP && limit->used > 0)
+        free -= (double) limit->used;
+    return amount > free;
+}
+
+/* Does the change break the limit? An amount that becomes unknown is too much. */
+static bool is_newly_broken (const struct dn_tres_limit *limit,
+                             double before,
+                             double after)
+{
+    if (before >= 0 && exceeds (limit, before))
+        return false;
+    return after < 0 ? before >= 0 : exceeds (limit, after);
+}
+
+static bool breaks (const struct dn_tres_limit *limit,
+                    const struct use *before,
+                    const struct use *after)
+{
+    bool node = limit->scope == DN_LIMIT_NODE;
+    const char *tres = limit->tres;
+
+    return is_newly_broken (
+               limit, amount_of (tres, before, node), amount_of (tres, after, node))
+           || is_newly_broken (limit,
+                               other_amount_of (tres, before, node),
+                               other_amount_of (tres, after, node));
+}
+
+static const char *const scope_text[] = {
+    [DN_LIMIT_JOB] = "MaxTRESPerJob",
+    [DN_LIMIT_NODE] = "MaxTRESPerNode",
+    [DN_LIMIT_USER] = "MaxTRESPerUser",
+    [DN_LIMIT_ACCOUNT] = "MaxTRESPerAccount",
+    [DN_LIMIT_GROUP] = "GrpTRES",
+    [DN_LIMIT_MIN_JOB] = "MinTRESPerJob",
+};
+_Static_assert(DN_N_ELEMENTS (scope_text) == DN_N_LIMIT_SCOPES, "a text per scope");
+
+static void write_limit (const struct dn_tres_limit *limit,
+                         const char *kind,
+                         const char *name,
+                         char *why)
+{
+    snprintf (why,
+              DN_REASON_MAX,
+              "%s %s=%s=%" PRId64 " of the %s '%s'",
+              limit->scope == DN_LIMIT_MIN_JOB ? "below" : "above",
+              scope_text[limit->scope],
+              dn_quote (limit->tres, strlen (limit->tres)).text,
+              limit->count,
+              kind,
+              dn_quote (name, strlen (name)).text);
+}
+
+/* Receives the limits that bind a job, until it returns false. */
+typedef bool (*limit_f) (void *to,
+                         const struct dn_tres_limit *limit,
+                         const char *kind,
+                         const char *name);
+
+/* One pass over limits. */
+struct walk {
+    const struct dn_cluster *cluster;
+    limit_f look;
+    void *to;
+    int n_left;
+};
+
+static bool walk_limited (struct walk *walk,
+                          const struct dn_limited *limited,
+                          const char *kind)
+{
+    const struct dn_cluster *cluster = walk->cluster;
+
+    if (!limited || limited->first_limit < 0)
+        return true;
+    for (int64_t i = 0; i < limited->n_limits; i++) {
+        int64_t at = limited->first_limit + i;
+
+        if (at >= cluster->n_limits)
+            break;
+        if (walk->n_left-- <= 0
+            || !walk->look (walk->to, &cluster->limits[at], kind, limited->name))
+            return false;
+    }
+    return true;
+}
+
+/* Show 'look' all limits of a standing. False where it returned false, or there are too
+ * many.
+ */
+static bool each_limit (const struct dn_cluster *cluster,
+                        const struct dn_standing *standing,
+                        limit_f look,
+                        void *to)
+{
+    struct walk walk = {cluster, look, to, LIMITS_MAX};
+    const struct dn_limited *assoc = standing->assoc;
+
+    if (!cluster->enforces)
+        return true;
+    if (!walk_limited (&walk, standing->partition_qos, "partition's QOS")
+        || !walk_limited (&walk, standing->job_qos, "QOS"))
+        return false;
+    for (int i = 0; assoc && i < CHAIN_MAX; i++) {
+        if (!walk_limited (&walk, assoc, "account"))
+            return false;
+        assoc = dn_standing_parent (cluster, assoc);
+    }
+    return true;
+}
+
+/* The standings of the job on candidate 'i'; of one that a move to its partition needs,
+ * '*own' is filled.
+ */
+static const struct dn_standing *standings_on (const struct dn_scene *scene,
+                                               int i,
+                                               struct dn_standing *own,
+                                               int *n)
+{
+    const struct dn_gpu_type *type = scene->candidates->list[i].gpu;
+    const struct dn_job *job = scene->request->job;
+
+    if (type->by_partition[0] == '\0' || dn_gpu_by_partition (type, job)
+        || !dn_gpu_by_partition (scene->candidates->named, job)) {
+        *n = scene->sight->n_standings;
+        return scene->sight->standings;
+    }
+    *own = dn_standing_of (scene->view->cluster, job, type->by_partition);
+    *n = 1;
+    return own;
+}
+
+static const char *weights_of (const struct dn_standing *standing)
+{
+    return standing->partition ? standing->partition->weights : "";
+}
+
+/* The two states of the job that are compared. */
+struct change {
+    struct use before;
+    struct use after;
+    char *why;
+};
+
+static bool keeps_one (void *to,
+                       const struct dn_tres_limit *limit,
+                       const char *kind,
+                       const char *name)
+{
+    struct change *change = to;
+
+    if (!breaks (limit, &change->before, &change->after))
+        return true;
+    write_limit (limit, kind, name, change->why);
+    return false;
+}
+
+bool dn_keeps_limits (const struct dn_scene *scene, int i, int64_t cpus, char *why)
+{
+    const struct dn_cluster *cluster = scene->view->cluster;
+    int64_t requested = scene->request->n_cpus;
+    struct dn_standing own;
+    int n = 0;
+    const struct dn_standing *standings =
+        cluster ? standings_on (scene, i, &own, &n) : NULL;
+
+    for (int k = 0; k < n; k++) {
+        const struct dn_standing *old = &scene->sight->standings[0];
+        struct change change = {
+            use_of (scene, scene->base, requested, weights_of (old)),
+            use_of (scene,
+                    i,
+                    cpus == DN_UNSET ? requested : cpus,
+                    weights_of (&standings[k])),
+            why,
+        };
+
+        snprintf (why, DN_REASON_MAX, "it has too many limits to be checked");
+        if (standings != &own)
+            change.before.weights = change.after.weights;
+        if (!each_limit (cluster, &standings[k], keeps_one, &change))
+            return false;
+    }
+    return true;
+}
+
+/* --- limits on CPUs and time ------------------------------------------------------ */
+
+/* Raise the least number of CPUs to that of a limit that the job keeps. */
+static bool raise_least (void *to,
+                         const struct dn_tres_limit *limit,
+                         const char *kind,
+                         const char *name)
+{
+    const struct dn_scene *scene = to;
+    struct dn_sight *sight = scene->sight;
+    int64_t requested = scene->request->n_cpus;
+    bool billing = is_word (limit->tres, "billing");
+    int64_t least = billing ? requested : limit->count;
+
+    if (limit->scope != DN_LIMIT_MIN_JOB || (!billing && !is_word (limit->tres, "cpu"))
+        || least > requested || least <= sight->least_cpus)
+        return true;
+    sight->least_cpus = least;
+    write_limit (limit, kind, name, sight->least_why);
+    return true;
+}
+
+static void lower (int64_t *longest, int64_t limit_s)
+{
+    if (limit_s >= 0 && limit_s < *longest)
+        *longest = limit_s;
+}
+
+/* Look at the limits in one partition that the job names. */
+static void look_at (struct dn_scene *scene, const struct dn_standing *standing)
+{
+    const struct dn_partition *partition = standing->partition;
+    struct dn_sight *sight = scene->sight;
+    int64_t mem_mb = scene->request->mem_per_node_mb;
+    int64_t least;
+
+    if (!each_limit (scene->view->cluster, standing, raise_least, scene)) {
+        sight->least_cpus = INT64_MAX;
+        snprintf (sight->least_why, DN_REASON_MAX, "too many limits to be checked");
+    }
+    if (!partition || partition->max_mem_per_cpu_mb <= 0 || mem_mb <= 0)
+        return;
+    least = (mem_mb - 1) / partition->max_mem_per_cpu_mb + 1;
+    if (least > sight->least_node_cpus)
+        sight->least_node_cpus = least;
+}
+
+void dn_scene_look_at_limits (struct dn_scene *scene)
+{
+    const struct dn_job *job = scene->request->job;
+    struct dn_sight *sight = scene->sight;
+    struct dn_span rest = {job->partition, 0};
+
+    sight->n_standings = 0;
+    sight->least_cpus = sight->least_node_cpus = 0;
+    sight->least_why[0] = '\0';
+    if (!scene->view->cluster)
+        return;
+    if (job->partition)
+        rest.len = strnlen (job->partition, DN_PARTITIONS_TEXT_MAX);
+    do {
+        struct dn_span piece = dn_span_trim (dn_span_cut (&rest, ","));
+        char name[DN_NAME_MAX] = "";
+
+        dn_span_copy (piece, name, sizeof (name), "partition", NULL);
+        sight->standings[sight->n_standings] =
+            dn_standing_of (scene->view->cluster, job, name[0] != '\0' ? name : NULL);
+        look_at (scene, &sight->standings[sight->n_standings++]);
+    } while (rest.text && sight->n_standings < DN_PARTITIONS_MAX);
+}
+
+int64_t dn_longest_limit (const struct dn_scene *scene, int i)
+{
+    const struct dn_cluster *cluster = scene->view->cluster;
+    int64_t longest = INT64_MAX;
+    struct dn_standing own;
+    int n = 0;
+    const struct dn_standing *standings =
+        cluster ? standings_on (scene, i, &own, &n) : NULL;
+
+    for (int k = 0; k < n; k++) {
+        const struct dn_limited *assoc = standings[k].assoc;
+
+        if (standings[k].partition)
+            lower (&longest, standings[k].partition->max_time_s);
+        if (!cluster->enforces)
+            continue;
+        if (standings[k].partition_qos)
+            lower (&longest, standings[k].partition_qos->max_wall_s);
+        if (standings[k].job_qos)
+            lower (&longest, standings[k].job_qos->max_wall_s);
+        for (int c = 0; assoc && c < CHAIN_MAX; c++) {
+            lower (&longest, assoc->max_wall_s);
+            assoc = dn_standing_parent (cluster, assoc);
+        }
+    }
+    return longest;
+}

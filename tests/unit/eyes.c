@@ -1,0 +1,470 @@
+/* eyes.c - tests of decisions with a snapshot of the cluster: nodes, prices, waits
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <math.h>
+
+#include "scene.h"
+
+/* Is the job moved to the V100? If not, for that reason. */
+#define SEES(conf, rows, moved, reason)                                                \
+    do {                                                                               \
+        struct dn_advice *seen = scene_see (conf, rows, 0, &job);                      \
+                                                                                       \
+        if ((seen->decision.gpu != NULL) != (moved))                                   \
+            scene_need_reason (seen, "MOVED OR NOT");                                  \
+        scene_need_reason (seen, reason);                                              \
+        dn_advice_free (seen);                                                         \
+    } while (0)
+
+#define MOVED "of the time of a100"
+
+static void a_line_with_type_and_device_suffices_with_a_fresh_snapshot (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    SEES ("", A100_IDLE V100_IDLE GPU, true, MOVED);
+    for (int age_s = 299; age_s <= 301; age_s++) {
+        advice = scene_see ("", A100_IDLE V100_IDLE GPU, age_s, &job);
+        assert_int_equal (advice->decision.gpu != NULL, age_s <= 300);
+        if (age_s > 300)
+            scene_need_reason (advice,
+                               "its Gpu line lacks PerNode, NodeCpus or NodeMemory");
+        dn_advice_free (advice);
+    }
+    advice = scene_see ("", A100_IDLE V100_IDLE GPU, -1, &job);
+    assert_null (advice->decision.gpu);
+    dn_advice_free (advice);
+}
+
+static void no_job_moves_to_a_type_without_an_available_node (void **state)
+{
+    struct dn_job job = scene_job ();
+
+    (void) state;
+    SEES ("",
+          A100_IDLE V100_DOWN GPU,
+          false,
+          "its 2 nodes are down, drained or reserved");
+    SEES ("",
+          A100_BUSY V100_DOWN GPU,
+          false,
+          "its 2 nodes are down, drained or reserved");
+    SEES ("", A100_IDLE GPU, false, "not v100: the cluster has no node with it");
+    SEES ("", A100_DOWN V100_IDLE GPU, true, MOVED);
+    job.min_nodes = job.max_nodes = 2;
+    job.num_tasks = 2;
+    job.cpus_per_task = job.pn_min_cpus = 40;
+    SEES ("", A100_IDLE V100_IDLE GPU, true, MOVED);
+    SEES ("",
+          A100_IDLE "Group Type=v100" SCENE_SHAPE
+                    "Partitions=gpu Nodes=3 Up=1 Idle=0,0,0,0,1\n" GPU,
+          false,
+          "2 nodes are needed or excluded, 1 of its 3 can be had");
+}
+
+static void a_stale_snapshot_is_not_believed (void **state)
+{
+    static const char line[] =
+        " PerNode=4 NodeCpus=96 NodeMemory=512000 Partitions=ALL\n";
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    char conf[512];
+
+    (void) state;
+    snprintf (conf,
+              sizeof (conf),
+              "Gpu Type=v100 Device=v100_16gb Cost=1%sGpu Type=a100 Device=a100_40gb "
+              "Cost=4%s",
+              line,
+              line);
+    advice = scene_see (conf, A100_IDLE V100_DOWN GPU, 0, &job);
+    assert_null (advice->decision.gpu);
+    dn_advice_free (advice);
+    advice = scene_see (conf, A100_IDLE V100_DOWN GPU, 600, &job);
+    assert_non_null (advice->decision.gpu);
+    dn_advice_free (advice);
+    strcat (conf, "SnapshotAge=3600\n");
+    advice = scene_see (conf, A100_IDLE V100_DOWN GPU, 600, &job);
+    assert_null (advice->decision.gpu);
+    dn_advice_free (advice);
+}
+
+/* The job's limit is a day. */
+static void a_reservation_must_begin_after_the_limit (void **state)
+{
+    struct dn_job job = scene_job ();
+    char rows[1024];
+
+    (void) state;
+    for (int hours = 23; hours <= 25; hours += 2) {
+        snprintf (rows,
+                  sizeof (rows),
+                  A100_IDLE GPU
+                  "Group Type=v100" SCENE_SHAPE
+                  "Partitions=gpu ReservedFrom=%d ReservedUntil=%d Nodes=2 Up=2 "
+                  "Idle=0,0,0,0,2\n",
+                  SCENE_NOW + hours * 3600,
+                  SCENE_NOW + 40 * 3600);
+        if (hours == 25)
+            SEES ("", rows, true, MOVED);
+        else
+            SEES ("", rows, false, "its nodes are reserved in 23:00:00, before");
+    }
+    /* Without a limit the partition's default holds, and its MaxTime where it has none.
+     */
+    job.time_limit_min = DN_UNSET;
+    SEES (
+        "", rows, false, "its nodes are reserved in 1-01:00:00, before the time limit");
+}
+
+static void what_the_line_states_overrides_the_snapshot (void **state)
+{
+    static const struct {
+        const char *keys;
+        bool moved;
+        const char *reason;
+    } cases[] = {
+        {"", true, MOVED},
+        {"PerNode=2", false, "4 GPUs on a node, it has 2"},
+        {"NodeMemory=1000", false, "256000 MB on a node, it has 1000"},
+        {"NodeMemory=600000 NodeCpus=128", true, MOVED},
+        {"NodeCpus=1", false, "CPUs per node, it has 1"},
+        {"Partitions=other", false, "it is not in the job's partition"},
+        {"Partitions=ALL", true, MOVED},
+        {"MoveTo=no", false, "its Gpu line says MoveTo=no"},
+    };
+    struct dn_job job = scene_job ();
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        char conf[256];
+
+        snprintf (conf,
+                  sizeof (conf),
+                  "Gpu Type=v100 Device=v100_16gb Cost=1 %s\n"
+                  "Gpu Type=a100 Device=a100_40gb Cost=4\n",
+                  cases[i].keys);
+        SEES (conf, A100_IDLE V100_IDLE GPU, cases[i].moved, cases[i].reason);
+    }
+}
+
+/* Nodes of a group that lacks something do not count. */
+static void a_group_must_fit_the_job (void **state)
+{
+#define GROUP(what, n)                                                                 \
+    "Group Type=v100 " what " Nodes=" n " Up=" n " Idle=0,0,0,0," n "\n"
+    static const char big[] =
+        A100_IDLE GPU GROUP ("Gpus=4 Cpus=96 Memory=512000 Tmp=900000 ThreadsPerCore=2 "
+                             "Features=ib,new Partitions=gpu,long",
+                             "1");
+    static const char both[] = A100_IDLE GPU GROUP (
+        "Gpus=4 Cpus=96 Memory=512000 Tmp=900000 ThreadsPerCore=2 "
+        "Features=ib,new Partitions=gpu,long",
+        "1") "Group Type=v100 Gpus=2 Cpus=8 Memory=64000 Partitions=gpu Nodes=9 Up=9 "
+             "Idle=0,0,9\n";
+    struct dn_job job = scene_job ();
+
+    (void) state;
+    SEES ("", big, true, MOVED);
+    SEES ("", both, true, MOVED);
+    job.features = "ib&new";
+    SEES ("", both, true, MOVED);
+    job.features = "ib&old";
+    SEES ("", both, false, "'old' of the constraint is not among its features");
+    job.features = NULL;
+    job.partition = "gpu,long";
+    SEES ("", both, true, MOVED);
+    job.partition = "gpu,short";
+    SEES ("", both, false, "it is not in the job's partition");
+    job.partition = NULL;
+    job.tmp_disk_mb = 900001;
+    SEES ("", both, false, "900001 MB of temporary disk on a node, it has 900000");
+    job.tmp_disk_mb = DN_UNSET;
+    job.exc_nodes = "g1";
+    SEES ("", both, false, "2 nodes are needed or excluded, 1 of its 1 can be had");
+    job.exc_nodes = NULL;
+    job.mem_per_node_mb = 600000;
+    SEES ("", both, false, "600000 MB on a node, it has 512000");
+#undef GROUP
+}
+
+/* The job needs some 84 CPUs on four V100, which only the second group has. */
+static void cpus_are_those_of_the_groups_that_fit (void **state)
+{
+#define V(cpus, up, idle)                                                              \
+    "Group Type=v100 Gpus=4 Cpus=" cpus " Memory=512000 ThreadsPerCore=2 "             \
+    "Partitions=gpu Nodes=4 Up=" up " Idle=0,0,0,0," idle "\n"
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    advice =
+        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "2", "0") GPU, 0, &job);
+    assert_int_equal (advice->candidates.list[0].node_cpus, 96);
+    assert_int_equal (advice->candidates.list[0].idle_cpus, 16);
+    scene_need_reason (advice, "not v100: its GPUs are busy, a100 starts now");
+    dn_advice_free (advice);
+    advice =
+        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "0", "0") GPU, 0, &job);
+    assert_int_equal (advice->candidates.list[0].node_cpus, 16);
+    scene_need_reason (advice, "CPUs per node, it has 16");
+    dn_advice_free (advice);
+    job.whole_cores = true;
+    advice =
+        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "1", "1") GPU, 0, &job);
+    assert_int_equal (advice->candidates.list[0].node_cpus, 48);
+    dn_advice_free (advice);
+    job.whole_cores = false;
+    job.min_nodes = job.max_nodes = 5;
+    job.num_tasks = 5;
+    advice =
+        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "2", "2") GPU, 0, &job);
+    assert_int_equal (advice->candidates.list[0].node_cpus, 16);
+    dn_advice_free (advice);
+#undef V
+}
+
+static void many_kinds_of_nodes_lose_cpus_but_no_node (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+    char rows[8192] = A100_IDLE GPU;
+    struct dn_buf buf = {rows, sizeof (rows), strlen (rows), false};
+
+    (void) state;
+    for (int i = 0; i < 40; i++)
+        dn_buf_add (&buf,
+                    "Group Type=v100 Gpus=4 Cpus=%d Memory=512000 Partitions=gpu "
+                    "Nodes=1 Up=1 Idle=0,0,0,0,1\n",
+                    20 + (i * 7) % 40);
+    job.min_nodes = job.max_nodes = 40;
+    job.num_tasks = 40;
+    advice = scene_see ("", rows, 0, &job);
+    assert_int_equal (advice->candidates.list[0].node_cpus, 20);
+    dn_advice_free (advice);
+    job.min_nodes = job.max_nodes = 1;
+    job.num_tasks = 1;
+    advice = scene_see ("", rows, 0, &job);
+    assert_in_range (advice->candidates.list[0].node_cpus, 50, 59);
+    dn_advice_free (advice);
+}
+
+/* --- prices ------------------------------------------------------------------------
+ */
+
+static void prices_are_billing_weights_where_no_line_states_one (void **state)
+{
+    static const char lines[] =
+        "Gpu Type=v100 Device=v100_16gb\nGpu Type=a100 Device=a100_40gb\n";
+#define P(weights) "Partition Name=gpu Default=yes Up=yes BillingWeights=" weights "\n"
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    advice =
+        scene_see (lines,
+                   A100_IDLE V100_IDLE P ("CPU=1,GRES/gpu:v100=0.5,gres/gpu:A100=4"),
+                   0,
+                   &job);
+    assert_near (advice->candidates.list[0].cost, 0.5);
+    assert_near (advice->candidates.list[1].cost, 4);
+    assert_non_null (advice->decision.gpu);
+    dn_advice_free (advice);
+    advice = scene_see (
+        lines, A100_IDLE V100_IDLE P ("GRES/gpu=2,GRES/gpu:a100=3"), 0, &job);
+    assert_near (advice->candidates.list[0].cost, 2);
+    assert_near (advice->candidates.list[1].cost, 5);
+    dn_advice_free (advice);
+    advice = scene_see (lines, A100_IDLE V100_IDLE P ("GRES/gpu:v100=2"), 0, &job);
+    assert_near (advice->candidates.list[0].cost, 1);
+    scene_need_reason (advice, "TRESBillingWeights price 1 of 2 GPU types");
+    dn_advice_free (advice);
+    advice = scene_see (
+        "Gpu Type=v100 Device=v100_16gb Cost=3\nGpu Type=a100 Device=a100_40gb\n",
+        A100_IDLE V100_IDLE P ("GRES/gpu:v100=2,GRES/gpu:a100=2"),
+        0,
+        &job);
+    assert_near (advice->candidates.list[0].cost, 3);
+    assert_near (advice->candidates.list[1].cost, 1);
+    dn_advice_free (advice);
+    for (int i = 0; i < 3; i++) {
+        static const char *const bad[] = {
+            P ("GRES/gpu:v100=x,GRES/gpu:a100=2"), P ("=,=,="), P ("GRES/gpu:v100")};
+
+        advice = scene_see (lines, A100_IDLE V100_IDLE, 0, &job);
+        dn_advice_free (advice);
+        advice = scene_see (lines, bad[i], 0, &job);
+        assert_near (advice->candidates.list[0].cost, 1);
+        dn_advice_free (advice);
+    }
+#undef P
+}
+
+/* --- waits -------------------------------------------------------------------------
+ */
+
+static void a_type_that_starts_now_is_not_left_for_a_long_wait (void **state)
+{
+    struct dn_job job = scene_job ();
+
+    (void) state;
+    SEES ("", A100_IDLE V100_BUSY GPU, false, "its GPUs are busy, a100 starts now");
+    SEES ("",
+          A100_IDLE V100_BUSY GPU "Wait Type=v100 Gpu=0 Node=432000 Nodes=0\n",
+          false,
+          "its GPUs are busy: expected wait 5-00:00:00, a100 starts now");
+    SEES (
+        "", A100_IDLE V100_BUSY GPU "Wait Type=v100 Gpu=432000 Node=60\n", true, MOVED);
+    SEES ("", A100_BUSY V100_BUSY GPU, true, MOVED);
+    SEES ("", A100_BUSY V100_IDLE GPU, true, MOVED);
+    SEES ("",
+          A100_BUSY V100_BUSY GPU
+          "Wait Type=a100 Node=3600\nWait Type=v100 Node=86400\n",
+          false,
+          "expected wait 1-00:00:00, that for a100 is 01:00:00");
+    SEES ("",
+          A100_BUSY V100_BUSY GPU
+          "Wait Type=a100 Node=86400\nWait Type=v100 Node=86400\n",
+          true,
+          MOVED);
+    /* Without an amount of work a wait cannot be weighed. */
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16";
+    SEES ("", A100_IDLE V100_BUSY GPU "Wait Type=v100 Node=60\n", false, "");
+}
+
+/* The wait that is just acceptable: the run on the present type takes R, on the other
+ * one S, the wait is at most R and at most MaxSlowdown * R - S.
+ */
+static void the_longest_wait_follows_max_slowdown (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = scene_see ("", A100_IDLE V100_IDLE GPU, 0, &job);
+    double other_s = advice->estimates[0].train_s.p50;
+    double own_s = advice->estimates[1].train_s.p50;
+
+    (void) state;
+    dn_advice_free (advice);
+    for (int i = 0; i < 3; i++) {
+        double slowdown = 2 + 2 * i;
+        double most_s = fmin (own_s, slowdown * own_s - other_s);
+
+        for (int k = -60; k <= 60; k += 120) {
+            char conf[64];
+            char rows[1024];
+
+            snprintf (conf, sizeof (conf), "MaxSlowdown=%d", (int) slowdown);
+            snprintf (rows,
+                      sizeof (rows),
+                      A100_IDLE V100_BUSY GPU "Wait Type=v100 Node=%d\n",
+                      (int) fmax (most_s + k, 0));
+            advice = scene_see (conf, rows, 0, &job);
+            assert_int_equal (advice->decision.gpu != NULL, k < 0 && most_s > 60);
+            dn_advice_free (advice);
+        }
+    }
+}
+
+static void finish_counts_wait_and_run (void **state)
+{
+    struct dn_job job = scene_job ();
+
+    (void) state;
+    SEES ("Objective=finish", A100_IDLE V100_IDLE GPU, false, "a100 is the right type");
+    SEES ("Objective=finish",
+          A100_BUSY V100_IDLE GPU "Wait Type=a100 Node=432000\n",
+          true,
+          "% of its wait and run");
+    SEES ("Objective=finish", A100_BUSY V100_IDLE GPU, false, "too little gain");
+    SEES ("Objective=finish",
+          A100_BUSY V100_BUSY GPU
+          "Wait Type=a100 Node=432000\nWait Type=v100 Node=60\n",
+          true,
+          MOVED);
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
+                  "epochs=20,dataset=imagenet,objective=finish";
+    SEES ("Objective=time\nUserObjective=yes",
+          A100_BUSY V100_IDLE GPU "Wait Type=a100 Node=432000\n",
+          true,
+          MOVED);
+    SEES ("Objective=time",
+          A100_BUSY V100_IDLE GPU "Wait Type=a100 Node=432000\n",
+          false,
+          "objective=finish is not honoured");
+}
+
+/* --- what the user is told ----------------------------------------------------------
+ */
+
+static void a_type_without_nodes_is_warned_of (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice =
+        scene_see ("GpuType=keep", A100_DOWN V100_IDLE GPU, 0, &job);
+    struct dn_warning *warning =
+        dn_decision_warning (&advice->decision, DN_WARNING_NODES);
+
+    (void) state;
+    assert_non_null (warning);
+    assert_string_equal (
+        warning->text,
+        "no node with a100 is available (its 2 nodes are down, drained "
+        "or reserved); v100 has idle ones");
+    assert_null (advice->decision.gpu);
+    dn_advice_free (advice);
+    advice = scene_see ("GpuType=keep", A100_DOWN V100_DOWN GPU, 0, &job);
+    assert_null (dn_decision_warning (&advice->decision, DN_WARNING_NODES));
+    dn_advice_free (advice);
+    advice = scene_see ("GpuType=keep", A100_DOWN V100_IDLE GPU, 301, &job);
+    assert_null (dn_decision_warning (&advice->decision, DN_WARNING_NODES));
+    dn_advice_free (advice);
+}
+
+static void a_move_to_idle_gpus_says_so (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice =
+        scene_see ("Mode=enforce", A100_BUSY V100_IDLE GPU, 0, &job);
+
+    (void) state;
+    assert_contains (advice->patch.user_text, "(starts now, ");
+    dn_advice_free (advice);
+    advice = scene_see ("Mode=enforce", A100_IDLE V100_IDLE GPU, 0, &job);
+    assert_null (strstr (advice->patch.user_text, "starts now"));
+    dn_advice_free (advice);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a line with Type and Device suffices with a fresh snapshot",
+              a_line_with_type_and_device_suffices_with_a_fresh_snapshot),
+        TEST ("no job moves to a type without an available node",
+              no_job_moves_to_a_type_without_an_available_node),
+        TEST ("a stale snapshot is not believed", a_stale_snapshot_is_not_believed),
+        TEST ("a reservation must begin after the limit",
+              a_reservation_must_begin_after_the_limit),
+        TEST ("what the line states overrides the snapshot",
+              what_the_line_states_overrides_the_snapshot),
+        TEST ("a group must fit the job", a_group_must_fit_the_job),
+        TEST ("CPUs are those of the groups that fit",
+              cpus_are_those_of_the_groups_that_fit),
+        TEST ("many kinds of nodes lose CPUs, but no node",
+              many_kinds_of_nodes_lose_cpus_but_no_node),
+        TEST ("prices are billing weights where no line states one",
+              prices_are_billing_weights_where_no_line_states_one),
+        TEST ("a type that starts now is not left for a long wait",
+              a_type_that_starts_now_is_not_left_for_a_long_wait),
+        TEST ("the longest wait follows MaxSlowdown",
+              the_longest_wait_follows_max_slowdown),
+        TEST ("finish counts wait and run", finish_counts_wait_and_run),
+        TEST ("a type without nodes is warned of", a_type_without_nodes_is_warned_of),
+        TEST ("a move to idle GPUs says so", a_move_to_idle_gpus_says_so),
+    };
+
+    return cmocka_run_group_tests_name ("eyes", tests, NULL, NULL);
+}

@@ -1,0 +1,443 @@
+/* eyes_limits.c - tests of decisions within the limits that a snapshot has
+ *
+ * The job requests four A100 and 80 CPUs; in every other respect a V100 would do.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "scene.h"
+
+#define IDLE                A100_IDLE V100_IDLE GPU
+#define QOS(name, limits)   "Qos Name=" name "\n" limits
+#define LIMIT(scope, rest)  "Limit Scope=" scope " Tres=" rest "\n"
+#define ASSOC(rest, limits) "Assoc Account=" rest "\n" limits
+
+/* A job with few CPUs needed. */
+static struct dn_job job_of (const char *qos)
+{
+    struct dn_job job = scene_job ();
+
+    job.qos = qos;
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
+                  "epochs=20,dataset=imagenet,input=gpu";
+    return job;
+}
+
+struct row {
+    const char *rows; /* besides nodes and partition */
+    const char *qos;
+    bool moved;
+    bool trimmed; /* fewer CPUs */
+    const char *reason;
+};
+
+static void decide (const struct row *row, const char *conf, int64_t age_s)
+{
+    char rows[4096];
+    struct dn_job job = job_of (row->qos);
+    struct dn_advice *advice;
+
+    snprintf (rows, sizeof (rows), "%s%s", IDLE, row->rows);
+    advice = scene_see (conf, rows, age_s, &job);
+    if ((advice->decision.gpu != NULL) != row->moved
+        || (advice->decision.cpus_per_task != DN_UNSET) != row->trimmed)
+        scene_need_reason (advice, row->rows);
+    if (row->reason)
+        scene_need_reason (advice, row->reason);
+    dn_advice_free (advice);
+}
+
+static const struct row limits[] = {
+    {"", NULL, true, true, NULL},
+    /* Per type of GPU. */
+    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")),
+     "q",
+     false,
+     true,
+     "not v100: above MaxTRESPerJob=gres/gpu:v100=0 of the QOS 'q'"},
+    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=3")), "q", false, true, "=3 of"},
+    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=4")), "q", true, true, NULL},
+    {QOS ("q", LIMIT ("job", "GRES/GPU:V100 Count=0")), "q", false, true, NULL},
+    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")), "Q", false, true, NULL},
+    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0")), "qq", true, true, NULL},
+    {QOS ("q", LIMIT ("job", "gres/gpu:v10 Count=0")), "q", true, true, NULL},
+    {QOS ("q", LIMIT ("node", "gres/gpu:v100 Count=3")),
+     "q",
+     false,
+     true,
+     "above MaxTRESPerNode"},
+    {QOS ("q", LIMIT ("user", "gres/gpu:v100 Count=3")),
+     "q",
+     false,
+     true,
+     "above MaxTRESPerUser"},
+    {QOS ("q", LIMIT ("account", "gres/gpu:v100 Count=3")),
+     "q",
+     false,
+     true,
+     "above MaxTRESPerAccount"},
+    {QOS ("q", LIMIT ("group", "gres/gpu:v100 Count=8 Used=5")),
+     "q",
+     false,
+     true,
+     "above GrpTRES=gres/gpu:v100=8"},
+    {QOS ("q", LIMIT ("group", "gres/gpu:v100 Count=8 Used=4")), "q", true, true, NULL},
+    {QOS ("q", LIMIT ("group", "gres/gpu:v100 Count=8")), "q", true, true, NULL},
+    {QOS ("q", LIMIT ("min_job", "gres/gpu:a100 Count=1")),
+     "q",
+     false,
+     true,
+     "below MinTRESPerJob=gres/gpu:a100=1"},
+    /* One that the job exceeds in any case. */
+    {QOS ("q", LIMIT ("job", "gres/gpu Count=2")), "q", true, true, NULL},
+    /* CPUs. */
+    {QOS ("q", LIMIT ("min_job", "cpu Count=80")),
+     "q",
+     true,
+     false,
+     "cpus: kept, below MinTRESPerJob=cpu=80 of the QOS 'q'"},
+    {QOS ("q", LIMIT ("min_job", "cpu Count=81")), "q", true, true, NULL},
+    {QOS ("q", LIMIT ("min_job", "cpu Count=2")), "q", true, true, NULL},
+    {QOS ("q", LIMIT ("min_job", "billing Count=2")), "q", true, false, NULL},
+    /* The QOS that a job has without naming it. */
+    {QOS ("normal", LIMIT ("job", "gres/gpu:v100 Count=0")), NULL, false, true, NULL},
+    {QOS ("normal", LIMIT ("job", "gres/gpu:v100 Count=0")) QOS ("q", "")
+         ASSOC ("a User=1000 Default=yes QOS=q", ""),
+     NULL,
+     true,
+     true,
+     NULL},
+    {QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0"))
+         ASSOC ("a User=1000 Default=yes QOS=q", ""),
+     NULL,
+     false,
+     true,
+     NULL},
+};
+
+static void limits_of_a_qos_are_kept (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (limits); i++)
+        decide (&limits[i], "", 0);
+}
+
+#define ONE_LINE(type, device)                                                         \
+    "Gpu Type=" type " Device=" device                                                 \
+    " PerNode=4 NodeCpus=96 NodeMemory=512000 Partitions=ALL "
+
+/* As without a snapshot: what is not known does not bind. */
+static void limits_of_a_stale_snapshot_are_not_known (void **state)
+{
+    static const char conf[] = ONE_LINE ("v100", "v100_16gb") "Cost=1\n" ONE_LINE (
+        "a100", "a100_40gb") "Cost=4\n";
+    struct row row = {QOS ("q",
+                           LIMIT ("job", "gres/gpu:v100 Count=0")
+                               LIMIT ("min_job", "cpu Count=80")),
+                      "q",
+                      false,
+                      false,
+                      NULL};
+
+    (void) state;
+    decide (&row, conf, 0);
+    row.moved = row.trimmed = true;
+    decide (&row, conf, 301);
+}
+
+static void limits_of_associations_are_kept (void **state)
+{
+#define V0 LIMIT ("job", "gres/gpu:v100 Count=0")
+#define G0 LIMIT ("group", "gres/gpu:v100 Count=0")
+    static const struct {
+        const char *rows;
+        const char *account;
+        bool moved;
+    } cases[] = {
+        {ASSOC ("a User=1000 Default=yes", V0), NULL, false},
+        {ASSOC ("a User=1000 Default=yes", V0), "a", false},
+        {ASSOC ("a User=1000 Default=yes", V0), "A", false},
+        {ASSOC ("a User=1000 Default=yes", V0), "b", true},
+        {ASSOC ("a User=1000", V0), NULL, true},
+        {ASSOC ("a User=1001 Default=yes", V0), NULL, true},
+        {ASSOC ("a User=999 Default=yes", V0) ASSOC ("a User=1000 Default=yes", "")
+             ASSOC ("a User=1001 Default=yes", V0),
+         NULL,
+         true},
+        /* Of an account above. */
+        {ASSOC ("a Parent=1", "") ASSOC ("root", G0)
+             ASSOC ("a User=1000 Default=yes Parent=0", ""),
+         NULL,
+         false},
+        {ASSOC ("a", "") ASSOC ("root", G0)
+             ASSOC ("a User=1000 Default=yes Parent=0", ""),
+         NULL,
+         true},
+        /* That of the partition goes before the other. */
+        {ASSOC ("a User=1000 Default=yes", "")
+             ASSOC ("a User=1000 Partition=gpu Default=yes", V0),
+         NULL,
+         false},
+        {ASSOC ("a User=1000 Default=yes", V0)
+             ASSOC ("a User=1000 Partition=gpu Default=yes", ""),
+         NULL,
+         true},
+        {ASSOC ("a User=1000 Default=yes", "")
+             ASSOC ("a User=1000 Partition=other Default=yes", V0),
+         NULL,
+         true},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = job_of (NULL);
+        struct dn_advice *advice;
+        char rows[2048];
+
+        job.account = cases[i].account;
+        snprintf (rows, sizeof (rows), "%s%s", IDLE, cases[i].rows);
+        advice = scene_see ("", rows, 0, &job);
+        if ((advice->decision.gpu != NULL) != cases[i].moved)
+            scene_need_reason (advice, cases[i].rows);
+        dn_advice_free (advice);
+    }
+#undef V0
+#undef G0
+}
+
+static void names_of_a_job_may_be_anything (void **state)
+{
+    char *name = malloc (100000);
+    static const char *const odd[] = {"", ",", "\xff\xfe", "%s%n", "q\n", "*"};
+
+    (void) state;
+    assert_non_null (name);
+    memset (name, 'q', 99999);
+    name[99999] = '\0';
+    for (size_t i = 0; i <= DN_N_ELEMENTS (odd); i++) {
+        const char *text = i < DN_N_ELEMENTS (odd) ? odd[i] : name;
+        struct dn_job job = job_of (text);
+
+        job.account = job.partition = text;
+        job.memory_default = true;
+        dn_advice_free (
+            scene_see ("",
+                       IDLE QOS ("q", LIMIT ("job", "gres/gpu:v100 Count=0"))
+                           ASSOC ("q User=1000", LIMIT ("job", "cpu Count=0")),
+                       0,
+                       &job));
+    }
+    free (name);
+}
+
+/* --- the limits of a partition ------------------------------------------------------
+ */
+
+static void billing_of_the_partition_is_kept (void **state)
+{
+#define BILLED(weights, limit)                                                         \
+    A100_IDLE V100_IDLE "Partition Name=gpu Default=yes Up=yes QOS=part "              \
+                        "BillingWeights=" weights "\n" QOS ("part", limit)
+
+    static const struct {
+        const char *rows;
+        bool moved;
+    } cases[] = {
+        /* 4 V100: 40, 4 A100: 4, and at most 80 CPUs. */
+        {BILLED ("CPU=0.01,GRES/gpu:v100=10,GRES/gpu:a100=1",
+                 LIMIT ("job", "billing Count=30")),
+         false},
+        {BILLED ("CPU=0.01,GRES/gpu:v100=10,GRES/gpu:a100=1",
+                 LIMIT ("job", "billing Count=41")),
+         true},
+        {BILLED ("CPU=0.01,GRES/gpu:v100=10,GRES/gpu:a100=1",
+                 LIMIT ("job", "billing Count=3")),
+         true},
+        {BILLED ("GRES/gpu:v100=1,GRES/gpu:a100=10",
+                 LIMIT ("min_job", "billing Count=40")),
+         false},
+        {BILLED ("GRES/gpu:v100=1,GRES/gpu:a100=10",
+                 LIMIT ("job", "gres/gpu:v100 Count=0")),
+         false},
+    };
+    struct dn_job job = job_of (NULL);
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_advice *advice = scene_see ("", cases[i].rows, 0, &job);
+
+        if ((advice->decision.gpu != NULL) != cases[i].moved)
+            scene_need_reason (advice, cases[i].rows);
+        dn_advice_free (advice);
+    }
+#undef BILLED
+}
+
+/* The new memory of a node in the patch; DN_UNSET: it does not change. */
+static int64_t new_memory (const struct dn_advice *advice)
+{
+    for (int i = 0; i < advice->patch.n_edits; i++)
+        if (advice->patch.edits[i].field == DN_FIELD_MEM_PER_NODE)
+            return advice->patch.edits[i].new_number;
+    return DN_UNSET;
+}
+
+static void memory_follows_the_cpus_as_the_partition_says (void **state)
+{
+#define WITH(keys)                                                                     \
+    A100_IDLE V100_IDLE "Partition Name=gpu Default=yes Up=yes " keys "\n"             \
+                        "Partition Name=long Up=yes DefMemPerCPU=3000\n"
+    static const struct {
+        const char *rows;
+        const char *partition;
+        bool open; /* the cluster has no default */
+        int64_t memory;
+        const char *reason;
+    } cases[] = {
+        {WITH (""), NULL, false, 80 * 1000, ""},
+        {WITH ("DefMemPerCPU=2000"), NULL, false, 80 * 2000, ""},
+        {WITH ("DefMemPerCPU=2000"), "gpu", true, 80 * 2000, ""},
+        {WITH ("DefMemPerNode=64000"), "gpu", true, DN_UNSET, "-c"},
+        {WITH ("DefMemPerNode=64000"), "gpu", false, DN_UNSET, "-c"},
+        {WITH (""), NULL, true, DN_UNSET, "its default may depend on the CPUs"},
+        {WITH ("DefMemPerCPU=2000"), "gpu,long", false, DN_UNSET, "may depend on"},
+        {WITH ("DefMemPerCPU=3000"), "gpu,long", false, 80 * 3000, ""},
+        {WITH ("DefMemPerCPU=3000"), "gpu,lost", false, DN_UNSET, "may depend on"},
+        {WITH ("DefMemPerCPU=2000 MaxMemPerCPU=2000"),
+         NULL,
+         false,
+         DN_UNSET,
+         "its memory per CPU would be above the MaxMemPerCPU"},
+        {WITH ("DefMemPerCPU=2000 MaxMemPerCPU=160000"), NULL, false, 160000, ""},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = job_of (NULL);
+        struct dn_advice *advice;
+
+        job.partition = cases[i].partition;
+        job.mem_per_node_mb = DN_UNSET;
+        job.memory_default = true;
+        job.memory_open = cases[i].open;
+        job.default_mem_per_cpu_mb = cases[i].open ? DN_UNSET : 1000;
+        advice = scene_see ("Mode=enforce", cases[i].rows, 0, &job);
+        if (new_memory (advice) != cases[i].memory)
+            scene_need_reason (advice, cases[i].rows);
+        scene_need_reason (advice, cases[i].reason);
+        dn_advice_free (advice);
+    }
+#undef WITH
+}
+
+static void no_limit_is_set_above_that_of_the_partition_or_qos (void **state)
+{
+    static const struct {
+        const char *rows;
+        const char *qos;
+        bool set;
+    } cases[] = {
+        {A100_IDLE "Partition Name=gpu Default=yes Up=yes MaxTime=604800\n",
+         NULL,
+         true},
+        {A100_IDLE "Partition Name=gpu Default=yes Up=yes MaxTime=3600\n", NULL, false},
+        {A100_IDLE GPU "Qos Name=q MaxWall=3600\n", "q", false},
+        {A100_IDLE GPU "Qos Name=q MaxWall=3600\n", "none", true},
+        {A100_IDLE GPU "Assoc Account=a User=1000 Default=yes MaxWall=3600\n",
+         NULL,
+         false},
+        {A100_IDLE GPU "Assoc Account=root MaxWall=3600\n"
+                       "Assoc Account=a User=1000 Default=yes Parent=0\n",
+         NULL,
+         false},
+        {A100_IDLE "Partition Name=gpu Default=yes Up=yes QOS=p\n"
+                   "Qos Name=p MaxWall=3600\n",
+         NULL,
+         false},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
+
+        job.qos = cases[i].qos;
+        job.time_limit_min = DN_UNSET;
+        advice = scene_see ("FillUnset=yes\nTimeLimit=limit\n", cases[i].rows, 0, &job);
+        assert_int_equal (advice->decision.time_limit_s != DN_UNSET, cases[i].set);
+        if (!cases[i].set)
+            scene_need_reason (advice, "above the MaxTime of the partition, or");
+        dn_advice_free (advice);
+    }
+}
+
+/* The type is selected by the partition, and the lines have no MaxTime. */
+static void a_move_to_another_partition_asks_its_snapshot (void **state)
+{
+#define TWO(keys)                                                                      \
+    "Group Type=a100" SCENE_SHAPE "Partitions=pa Nodes=1 Up=1 Idle=0,0,0,0,1\n"        \
+    "Group Type=v100" SCENE_SHAPE "Partitions=pv Nodes=1 Up=1 Idle=0,0,0,0,1\n"        \
+    "Partition Name=pa Default=yes Up=yes\nPartition Name=pv " keys "\n"
+    static const char conf[] = "Gpu Type=v100 Device=v100_16gb Cost=1 ByPartition=pv\n"
+                               "Gpu Type=a100 Device=a100_40gb Cost=4 ByPartition=pa\n";
+    static const struct {
+        const char *rows;
+        const char *account;
+        const char *reason; /* NULL: moved */
+    } cases[] = {
+        {TWO ("Up=yes MaxTime=86400"), NULL, NULL},
+        {TWO ("Up=yes"), NULL, NULL},
+        {TWO ("Up=yes MaxTime=86399"), NULL, "above the MaxTime of its partition"},
+        {TWO ("Up=no"), NULL, "its partition is not up"},
+        {TWO ("Up=yes AllowAccounts=x,y"), NULL, "may not admit the job's account"},
+        {TWO ("Up=yes AllowAccounts=x,y"), "Y", NULL},
+        {TWO ("Up=yes AllowAccounts=*"), "x", "may not admit"},
+        {TWO ("Up=yes DenyAccounts=x"), "x", "may not admit"},
+        {TWO ("Up=yes DenyAccounts=x"), "y", NULL},
+        {TWO ("Up=yes DenyAccounts=*"), "y", "may not admit"},
+        {TWO ("Up=yes AllowQOS=q"), "y", "may not admit"},
+        {TWO ("Up=yes MaxNodes=0"), "y", "its partition allows fewer nodes"},
+        {TWO ("Up=yes MaxMemPerNode=1000"), "y", "bounds the memory of a job"},
+        {TWO ("Up=yes QOS=p") QOS ("p", LIMIT ("job", "gres/gpu:v100 Count=1")),
+         "y",
+         "of the partition's QOS 'p'"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = job_of (NULL);
+        struct dn_advice *advice;
+
+        job.partition = "pa";
+        job.account = cases[i].account;
+        job.min_nodes = job.max_nodes = 1;
+        advice = scene_see (conf, cases[i].rows, 0, &job);
+        if (cases[i].reason)
+            scene_need_reason (advice, cases[i].reason);
+        if ((advice->decision.gpu != NULL) != !cases[i].reason)
+            scene_need_reason (advice, cases[i].rows);
+        dn_advice_free (advice);
+    }
+#undef TWO
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("limits of a QOS are kept", limits_of_a_qos_are_kept),
+        TEST ("limits of a stale snapshot are not known",
+              limits_of_a_stale_snapshot_are_not_known),
+        TEST ("limits of associations are kept", limits_of_associations_are_kept),
+        TEST ("names of a job may be anything", names_of_a_job_may_be_anything),
+        TEST ("the billing of a partition is kept", billing_of_the_partition_is_kept),
+        TEST ("memory follows the CPUs as the partition says",
+              memory_follows_the_cpus_as_the_partition_says),
+        TEST ("no limit is set above that of the partition or QOS",
+              no_limit_is_set_above_that_of_the_partition_or_qos),
+        TEST ("a move to another partition asks its snapshot",
+              a_move_to_another_partition_asks_its_snapshot),
+    };
+
+    return cmocka_run_group_tests_name ("eyes_limits", tests, NULL, NULL);
+}
