@@ -4,10 +4,7 @@
  */
 #include "jobs_table.h"
 
-int dn_jobs_each (struct dn_daemon *d,
-                  dn_link_job_f take,
-                  void *to,
-                  struct dn_err *err)
+int dn_jobs_each (struct dn_daemon *d, dn_link_job_f take, void *to, struct dn_err *err)
 {
     if (!d->jobs) {
         if (dn_link_jobs (d->link, err) < 0)

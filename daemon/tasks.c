@@ -8,6 +8,7 @@
 
 const struct dn_task *const dn_tasks[] = {
     &dn_task_watch,
+    &dn_task_guard,
     NULL,
     /* End of dn_tasks */
 };

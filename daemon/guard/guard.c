@@ -1,0 +1,467 @@
+/* guard.c - the task that extends lowered limits of running jobs
+ *
+ * A pass over the table of jobs finds those whose limit is near, the most urgent first.
+ * Each is read again just before its limit and its record are changed in one request.
+ * After an error of the connection the pass ends; the next one reads the table anew.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "task.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "guard/around.h"
+#include "guard/heartbeat.h"
+#include "guard/remembered.h"
+#include "jobs_table.h"
+
+/* Reservations that are looked at. */
+#define RESERVATIONS_MAX 4096
+
+struct guard {
+    struct dn_guard_jobs jobs;
+    struct dn_heartbeat heartbeat;
+};
+
+/* A job whose limit is near. The texts of 'job' belong to the table, which is kept for
+ * the round, but those that are made for one job at a time are gone.
+ */
+struct due {
+    struct dn_link_job job;
+    struct dn_guard_case c;
+    int64_t entry; /* index of what is remembered */
+};
+
+struct booking {
+    char *name;
+    char *nodes;
+    int64_t from;
+};
+
+struct pass {
+    struct guard *guard;
+    struct dn_daemon *d;
+    struct due *due;
+    int64_t n_due;
+    int64_t due_size;
+    struct dn_cluster *cluster; /* NULL: not read yet */
+    struct booking *bookings;
+    int64_t n_bookings;
+    struct dn_err *err;
+};
+
+static bool is_running (const struct dn_link_job *job)
+{
+    return job->phase == DN_PHASE_RUNNING || job->phase == DN_PHASE_SUSPENDED;
+}
+
+/* How long a job has run, without suspensions. */
+static int64_t run_time (const struct dn_link_job *job, int64_t now_s)
+{
+    bool ended = job->phase == DN_PHASE_ENDING || job->phase == DN_PHASE_ENDED;
+
+    if (job->phase == DN_PHASE_SUSPENDED)
+        return job->ran_s;
+    if (job->phase == DN_PHASE_PENDING || job->start <= 0 || (ended && job->end <= 0))
+        return 0;
+    return (ended ? job->end : now_s) - job->start - job->suspended_s;
+}
+
+static struct dn_guard_case case_of (const struct pass *pass,
+                                     const struct dn_link_job *job,
+                                     const struct dn_promise *promise)
+{
+    const struct dn_site *site = pass->d->site;
+    struct dn_guard_case c = {.promise = *promise,
+                              .now_s = pass->d->now_s,
+                              .interval_s = (int64_t) site->guard_interval_s,
+                              .margin = site->rules.time_margin,
+                              .limit_s = job->limit_s,
+                              .end_s = job->end,
+                              .deadline = job->deadline,
+                              .restarts = job->restarts,
+                              .default_s = DN_UNSET,
+                              .partition_s = DN_UNLIMITED,
+                              .wall_s = DN_UNLIMITED};
+
+    if (job->phase == DN_PHASE_SUSPENDED || job->end <= 0)
+        c.end_s = c.now_s + job->limit_s - run_time (job, c.now_s);
+    return c;
+}
+
+/* --- the pass over the table
+ * ----------------------------------------------------------- */
+
+/* A job counts as soon as it needs more than its first limit, else when it has
+ * completed within it.
+ */
+static int note_tally (const struct pass *pass,
+                       const struct dn_link_job *job,
+                       struct dn_guard_job *entry)
+{
+    bool needed = run_time (job, pass->d->now_s) > entry->promise.set_s;
+
+    if ((entry->noted && entry->needed >= needed)
+        || (!needed
+            && (job->phase != DN_PHASE_ENDED || strcmp (job->state, "COMPLETED") != 0)))
+        return 0;
+    if (dn_heartbeat_note (
+            &pass->guard->heartbeat, job->user_id, job->raw_id, needed, pass->err)
+        < 0)
+        return -1;
+    entry->noted = true;
+    entry->needed = needed;
+    return 0;
+}
+
+/* Slurm's backfill shortens jobs with --time-min by itself; that is no human. */
+static void leave_alone (const struct dn_link_job *job, struct dn_guard_job *entry)
+{
+    bool cut = job->time_min_s > 0 && job->limit_s >= job->time_min_s
+               && job->limit_s < entry->promise.written_s;
+
+    entry->hands_off = true;
+    if (!cut)
+        dn_tick (DN_TICK_HANDS_OFF);
+    dn_log (DN_LOG_INFO,
+            "guard: job %s: hands off: its limit is %s, not %s as set by dnnest%s",
+            job->name,
+            job->limit_s == DN_UNLIMITED ? "UNLIMITED"
+                                         : dn_time_write (job->limit_s).text,
+            dn_time_write (entry->promise.written_s).text,
+            cut ? " (shortened by Slurm, --time-min)" : "");
+}
+
+static int add_due (struct pass *pass,
+                    const struct dn_link_job *job,
+                    const struct dn_guard_case *c,
+                    int64_t entry)
+{
+    if (pass->n_due == pass->due_size) {
+        int64_t size = pass->due_size > 0 ? 2 * pass->due_size : 16;
+        struct due *grown = realloc (pass->due, (size_t) size * sizeof (*grown));
+
+        if (!grown)
+            return dn_err_set (pass->err, DN_E_NOMEM, "guard: out of memory");
+        pass->due = grown;
+        pass->due_size = size;
+    }
+    pass->due[pass->n_due++] = (struct due){*job, *c, entry};
+    return 0;
+}
+
+static int take_job (void *to, const struct dn_link_job *job)
+{
+    struct pass *pass = to;
+    struct dn_guard_jobs *jobs = &pass->guard->jobs;
+    struct dn_err err = {0};
+    struct dn_guard_job *entry = dn_guard_jobs_take (jobs, job, &err);
+    struct dn_guard_case c;
+
+    if (!entry && err.code != DN_E_NONE)
+        return dn_err_set (pass->err, err.code, "%s", err.text);
+    if (!entry || entry->promise.set_s == DN_UNSET || job->phase == DN_PHASE_PENDING)
+        return 0;
+    if (note_tally (pass, job, entry) < 0)
+        return -1;
+    if (!is_running (job) || entry->hands_off)
+        return 0;
+    if (!entry->guarded) {
+        entry->guarded = true;
+        dn_tick (DN_TICK_GUARDED);
+    }
+    c = case_of (pass, job, &entry->promise);
+    if (dn_guard_plan (&c).verdict == DN_GUARD_HANDS_OFF)
+        leave_alone (job, entry);
+    else if (dn_guard_is_due (&c))
+        return add_due (pass, job, &c, jobs->n_now - 1);
+    return 0;
+}
+
+/* --- what is around the jobs that are due
+ * ---------------------------------------------- */
+
+static int take_booking (void *to, const struct dn_link_reservation *reservation)
+{
+    struct pass *pass = to;
+    struct booking *booking;
+
+    if (!reservation->nodes || reservation->until <= pass->d->now_s)
+        return 0;
+    if (!pass->bookings)
+        pass->bookings = calloc (RESERVATIONS_MAX, sizeof (*pass->bookings));
+    if (!pass->bookings || pass->n_bookings == RESERVATIONS_MAX)
+        return dn_err_set (pass->err, DN_E_LIMIT, "guard: too many reservations");
+    booking = &pass->bookings[pass->n_bookings++];
+    booking->from = reservation->from;
+    booking->name = strdup (reservation->name ? reservation->name : "");
+    booking->nodes = strdup (reservation->nodes);
+    if (!booking->name || !booking->nodes)
+        return dn_err_set (pass->err, DN_E_NOMEM, "guard: out of memory");
+    return 0;
+}
+
+/* Read once a pass, and only where a job is due. */
+static int read_around (struct pass *pass)
+{
+    if (pass->cluster)
+        return 0;
+    pass->cluster = calloc (1, sizeof (*pass->cluster));
+    if (!pass->cluster)
+        return dn_err_set (pass->err, DN_E_NOMEM, "guard: out of memory");
+    if (dn_link_cluster (pass->d->link, pass->cluster, pass->err) < 0)
+        return -1;
+    return dn_link_reservations (pass->d->link, take_booking, pass, pass->err);
+}
+
+/* Does the job run in that reservation? */
+static bool is_own (const struct dn_link_job *job, const char *name)
+{
+    struct dn_span rest = dn_span_of (job->reservation ? job->reservation : "");
+    struct dn_span piece;
+
+    while ((piece = dn_span_cut (&rest, ",")).text)
+        if (piece.len == strlen (name) && memcmp (piece.text, name, piece.len) == 0)
+            return true;
+    return false;
+}
+
+/* The first reservation of a node of the job for others; NULL: none. */
+static const struct booking *booking_of (const struct pass *pass,
+                                         const struct dn_link_job *job)
+{
+    const struct booking *first = NULL;
+
+    for (int64_t i = 0; i < pass->n_bookings; i++) {
+        const struct booking *booking = &pass->bookings[i];
+
+        if (!is_own (job, booking->name) && (!first || booking->from < first->from)
+            && dn_link_share_node (job->nodes, booking->nodes))
+            first = booking;
+    }
+    return first;
+}
+
+/* --- changes
+ * --------------------------------------------------------------------------- */
+
+/* Is the job still as the table had it? */
+struct reread {
+    const struct dn_link_job *job;
+    bool same;
+};
+
+static int compare_job (void *to, const struct dn_link_job *now)
+{
+    struct reread *reread = to;
+
+    reread->same = is_running (now) && now->limit_s == reread->job->limit_s
+                   && now->admin_comment && reread->job->admin_comment
+                   && strcmp (now->admin_comment, reread->job->admin_comment) == 0;
+    return 0;
+}
+
+static void log_extension (const struct due *due, int64_t limit_s, bool dry_run)
+{
+    dn_log (DN_LOG_INFO,
+            "guard: job %s: limit %s%s -> %s (requested: %s, %lld s left)",
+            due->job.name,
+            dry_run ? "would change " : "",
+            dn_time_write (due->job.limit_s).text,
+            dn_time_write (limit_s).text,
+            dn_time_write (dn_guard_own (&due->c)).text,
+            (long long) (due->c.end_s - due->c.now_s));
+}
+
+/* A refusal concerns this job only, such as one that has just ended. */
+static int refused (struct dn_guard_job *entry, const struct dn_err *err)
+{
+    if (!entry->refused) {
+        dn_tick (DN_TICK_REFUSED);
+        dn_log (DN_LOG_ERROR, "guard: %s", err->text);
+    }
+    entry->refused = true;
+    return 0;
+}
+
+/* Return 1 if the limit was changed, 0 if not, or -1 with 'err'. */
+static int extend (struct pass *pass, const struct due *due, int64_t limit_s)
+{
+    struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
+    struct reread reread = {&due->job, false};
+    struct dn_err err = {0};
+    dn_cleanup (dn_free_ptr) char *comment = NULL;
+    struct dn_link_change change = {.name = due->job.name, .limit_s = limit_s};
+
+    if (pass->d->dry_run) {
+        log_extension (due, limit_s, true);
+        return 0;
+    }
+    if (dn_link_job_now (
+            pass->d->link, due->job.raw_id, compare_job, &reread, pass->err)
+        < 0)
+        return -1;
+    if (!reread.same)
+        return 0;
+    comment = dn_record_note (due->job.admin_comment, limit_s, &err);
+    if (!comment)
+        return refused (entry, &err);
+    change.admin_comment = comment;
+    if (dn_link_update (pass->d->link, &change, &err) < 0) {
+        if (!dn_link_is_lost (&err))
+            return refused (entry, &err);
+        return dn_err_set (pass->err, err.code, "%s", err.text);
+    }
+    dn_tick (DN_TICK_EXTENSIONS);
+    log_extension (due, limit_s, false);
+    return 1;
+}
+
+/* Tell the user of a reservation that ends the job. */
+static void warn_user (struct pass *pass,
+                       const struct due *due,
+                       const struct booking *booking,
+                       int64_t limit_s)
+{
+    struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
+    char line[256];
+    struct dn_buf buf = dn_buf_on (line, sizeof (line));
+    struct dn_err err = {0};
+
+    if (entry->warned || !booking || pass->d->dry_run)
+        return;
+    entry->warned = true;
+    dn_buf_add (&buf,
+                "dnnest: warning: the time limit is %s, not %s as requested: "
+                "reservation %s begins on a node of this job",
+                dn_time_write (limit_s).text,
+                dn_time_write (dn_guard_own (&due->c)).text,
+                dn_quote (booking->name, strlen (booking->name)).text);
+    if (dn_link_notify (pass->d->link, &due->job, line, &err) < 0)
+        dn_log (DN_LOG_INFO, "guard: %s", err.text);
+}
+
+static void tell_held (struct pass *pass,
+                       const struct due *due,
+                       const struct dn_guard_plan *plan)
+{
+    struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
+
+    if (plan->holder == DN_HOLDER_NONE || entry->held == plan->holder)
+        return;
+    entry->held = plan->holder;
+    dn_tick (DN_TICK_HELD);
+    dn_log (DN_LOG_INFO,
+            "guard: job %s: not extended up to the requested %s: %s",
+            due->job.name,
+            dn_time_write (dn_guard_own (&due->c)).text,
+            dn_names_get (&dn_guard_holder_names, (int) plan->holder));
+}
+
+static int serve (struct pass *pass, struct due *due)
+{
+    struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
+    const struct booking *booking;
+    struct dn_guard_plan plan;
+
+    if (read_around (pass) < 0)
+        return -1;
+    dn_guard_around (pass->cluster, &due->job, &due->c);
+    booking = booking_of (pass, &due->job);
+    due->c.reserved_from = booking ? booking->from : 0;
+    plan = dn_guard_plan (&due->c);
+    if (plan.verdict == DN_GUARD_OWN && !entry->own) {
+        entry->own = true;
+        dn_tick (DN_TICK_AT_OWN_LIMIT);
+        dn_log (DN_LOG_INFO,
+                "guard: job %s: has the %s that were requested",
+                due->job.name,
+                dn_time_write (due->c.limit_s).text);
+    }
+    if (plan.verdict == DN_GUARD_EXTEND && extend (pass, due, plan.limit_s) < 0)
+        return -1;
+    tell_held (pass, due, &plan);
+    if (plan.holder == DN_HOLDER_RESERVATION)
+        warn_user (pass,
+                   due,
+                   booking,
+                   plan.verdict == DN_GUARD_EXTEND ? plan.limit_s : due->c.limit_s);
+    return 0;
+}
+
+/* --- the task
+ * -------------------------------------------------------------------------- */
+
+static int by_urgency (const void *a, const void *b)
+{
+    int64_t x = ((const struct due *) a)->c.end_s;
+    int64_t y = ((const struct due *) b)->c.end_s;
+
+    return (x > y) - (x < y);
+}
+
+static int pass_all (struct pass *pass)
+{
+    if (dn_jobs_each (pass->d, take_job, pass, pass->err) != 0)
+        return -1;
+    if (pass->n_due > 1)
+        qsort (pass->due, (size_t) pass->n_due, sizeof (*pass->due), by_urgency);
+    for (int64_t i = 0; i < pass->n_due; i++)
+        if (serve (pass, &pass->due[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static void free_pass (struct pass *pass)
+{
+    for (int64_t i = 0; i < pass->n_bookings; i++) {
+        free (pass->bookings[i].name);
+        free (pass->bookings[i].nodes);
+    }
+    free (pass->bookings);
+    dn_cluster_free (pass->cluster);
+    free (pass->due);
+}
+
+static int run_guard (void *memory, struct dn_daemon *d, struct dn_err *err)
+{
+    struct guard *guard = memory;
+    struct pass pass = {.guard = guard, .d = d, .err = err};
+    int rc = dn_heartbeat_begin (&guard->heartbeat, d, err);
+
+    if (rc == 0)
+        rc = pass_all (&pass);
+    free_pass (&pass);
+    if (rc < 0) {
+        dn_guard_jobs_keep (&guard->jobs);
+        return -1;
+    }
+    dn_guard_jobs_turn (&guard->jobs);
+    return dn_heartbeat_write (&guard->heartbeat, d, err);
+}
+
+static void *begin_guard (void)
+{
+    return calloc (1, sizeof (struct guard));
+}
+
+static void end_guard (void *memory)
+{
+    struct guard *guard = memory;
+
+    if (!guard)
+        return;
+    dn_guard_jobs_free (&guard->jobs);
+    dn_heartbeat_free (&guard->heartbeat);
+    free (guard);
+}
+
+const struct dn_task dn_task_guard = {
+    .name = "guard",
+    .help = "extend the lowered time limits of running jobs before they end",
+    .interval_offset = offsetof (struct dn_site, guard_interval_s),
+    .begin = begin_guard,
+    .run = run_guard,
+    .end = end_guard,
+};

@@ -1,0 +1,123 @@
+/* heartbeat.c - the file 'guard' of StateDir: that the guard is alive, and the tallies
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "guard/heartbeat.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/files.h"
+#include "host/put_file.h"
+
+/* A line of 20 jobs has some 250 bytes. */
+#define FILE_MAX (DN_GUARDED_USERS_MAX * 512)
+
+static void path_in (const struct dn_daemon *d, char path[DN_SITE_PATH_MAX + 16])
+{
+    snprintf (path, DN_SITE_PATH_MAX + 16, "%s/guard", d->site->state_dir);
+}
+
+static struct dn_guarded *read_left (const struct dn_daemon *d)
+{
+    char path[DN_SITE_PATH_MAX + 16];
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_guarded *guarded = NULL;
+    struct dn_err err = {0};
+
+    path_in (d, path);
+    if (access (path, F_OK) < 0)
+        return NULL;
+    if (dn_file_read (path, FILE_MAX, &text, &err) == 0)
+        guarded = dn_guarded_read (dn_span_of (text), path, &err);
+    if (!guarded)
+        dn_log (DN_LOG_ERROR, "guard: the tallies begin anew: %s", err.text);
+    return guarded;
+}
+
+int dn_heartbeat_begin (struct dn_heartbeat *heartbeat,
+                        const struct dn_daemon *d,
+                        struct dn_err *err)
+{
+    if (heartbeat->guarded)
+        return 0;
+    heartbeat->guarded = read_left (d);
+    if (!heartbeat->guarded)
+        heartbeat->guarded = calloc (1, sizeof (*heartbeat->guarded));
+    if (!heartbeat->guarded)
+        return dn_err_set (err, DN_E_NOMEM, "guard: out of memory");
+    return 0;
+}
+
+int dn_heartbeat_note (struct dn_heartbeat *heartbeat,
+                       int64_t user_id,
+                       int64_t job_id,
+                       bool needed,
+                       struct dn_err *err)
+{
+    return dn_guarded_note (heartbeat->guarded, user_id, job_id, needed, err);
+}
+
+/* A text that grows. */
+struct text {
+    char *text;
+    size_t len;
+    size_t size;
+};
+
+static int put_text (void *to, const char *piece, size_t len)
+{
+    struct text *text = to;
+
+    if (text->len + len > text->size) {
+        size_t size = 2 * (text->len + len) + 4096;
+        char *grown = realloc (text->text, size);
+
+        if (!grown)
+            return -1;
+        text->text = grown;
+        text->size = size;
+    }
+    memcpy (text->text + text->len, piece, len);
+    text->len += len;
+    return 0;
+}
+
+static int put_out (const struct dn_daemon *d, struct dn_span text, struct dn_err *err)
+{
+    char path[DN_SITE_PATH_MAX + 16];
+
+    path_in (d, path);
+    if (!d->out)
+        return d->dry_run ? 0 : dn_put_file (path, text, err);
+    if (strcmp (d->out, "-") != 0)
+        return dn_put_file (d->out, text, err);
+    if (fwrite (text.text, 1, text.len, stdout) != text.len || fflush (stdout) != 0)
+        return dn_err_set (err, DN_E_IO, "guard: stdout cannot be written");
+    return 0;
+}
+
+int dn_heartbeat_write (struct dn_heartbeat *heartbeat,
+                        const struct dn_daemon *d,
+                        struct dn_err *err)
+{
+    struct text text = {0};
+    int rc;
+
+    heartbeat->guarded->time_s = d->now_s;
+    heartbeat->guarded->interval_s = (int64_t) d->site->guard_interval_s;
+    if (dn_guarded_write (heartbeat->guarded, put_text, &text) != 0)
+        rc = dn_err_set (err, DN_E_NOMEM, "guard: out of memory");
+    else
+        rc = put_out (d, (struct dn_span){text.text, text.len}, err);
+    free (text.text);
+    return rc;
+}
+
+void dn_heartbeat_free (struct dn_heartbeat *heartbeat)
+{
+    dn_guarded_free (heartbeat->guarded);
+    heartbeat->guarded = NULL;
+}

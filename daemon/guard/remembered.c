@@ -1,0 +1,139 @@
+/* remembered.c - what the guard remembers of the jobs in the table, from pass to pass
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "guard/remembered.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BEGINNING "{\"dnnest\":"
+
+/* FNV-1a: a change of the comment is to be noticed, nobody gains by a collision. */
+static uint64_t digest_of (const char *text)
+{
+    uint64_t digest = UINT64_C (14695981039346656037);
+
+    for (; *text != '\0'; text++)
+        digest = (digest ^ (unsigned char) *text) * UINT64_C (1099511628211);
+    return digest;
+}
+
+static int by_id (const void *a, const void *b)
+{
+    int64_t x = ((const struct dn_guard_job *) a)->raw_id;
+    int64_t y = ((const struct dn_guard_job *) b)->raw_id;
+
+    return (x > y) - (x < y);
+}
+
+static const struct dn_guard_job *find_last (const struct dn_guard_jobs *jobs,
+                                             int64_t raw_id)
+{
+    struct dn_guard_job key = {.raw_id = raw_id};
+
+    if (jobs->n_last == 0)
+        return NULL;
+    return bsearch (&key, jobs->last, (size_t) jobs->n_last, sizeof (key), by_id);
+}
+
+static struct dn_guard_job *add (struct dn_guard_jobs *jobs)
+{
+    if (jobs->n_now == jobs->size) {
+        int64_t size = jobs->size > 0 ? jobs->size * 2 : 256;
+        struct dn_guard_job *grown =
+            realloc (jobs->now, (size_t) size * sizeof (*jobs->now));
+
+        if (!grown)
+            return NULL;
+        jobs->now = grown;
+        jobs->size = size;
+    }
+    return &jobs->now[jobs->n_now++];
+}
+
+static void read_promise (const char *comment, struct dn_guard_job *entry)
+{
+    struct dn_recorded recorded;
+
+    entry->digest = digest_of (comment);
+    entry->bad = dn_record_read (comment, &recorded, NULL) < 0;
+    entry->promise = dn_promise_of (&recorded);
+    if (entry->bad)
+        entry->promise.set_s = DN_UNSET;
+}
+
+/* A job that was started again is told about again. */
+static void begin_run (struct dn_guard_job *entry, int64_t start)
+{
+    entry->start = start;
+    entry->noted = entry->needed = entry->own = entry->warned = false;
+    entry->refused = false;
+    entry->held = DN_HOLDER_NONE;
+}
+
+struct dn_guard_job *dn_guard_jobs_take (struct dn_guard_jobs *jobs,
+                                         const struct dn_link_job *job,
+                                         struct dn_err *err)
+{
+    const struct dn_guard_job *last;
+    struct dn_guard_job *entry;
+
+    if (!job->admin_comment || !strstr (job->admin_comment, BEGINNING))
+        return NULL;
+    last = find_last (jobs, job->raw_id);
+    entry = add (jobs);
+    if (!entry) {
+        dn_err_set (err, DN_E_NOMEM, "guard: out of memory");
+        return NULL;
+    }
+    *entry = last ? *last : (struct dn_guard_job){.raw_id = job->raw_id};
+    if (!last || last->digest != digest_of (job->admin_comment))
+        read_promise (job->admin_comment, entry);
+    if (entry->start != job->start)
+        begin_run (entry, job->start);
+    return entry;
+}
+
+struct dn_guard_job *dn_guard_jobs_at (struct dn_guard_jobs *jobs, int64_t index)
+{
+    return &jobs->now[index];
+}
+
+void dn_guard_jobs_turn (struct dn_guard_jobs *jobs)
+{
+    free (jobs->last);
+    jobs->last = jobs->now;
+    jobs->n_last = jobs->n_now;
+    jobs->now = NULL;
+    jobs->n_now = jobs->size = 0;
+    if (jobs->n_last > 1)
+        qsort (jobs->last, (size_t) jobs->n_last, sizeof (*jobs->last), by_id);
+}
+
+void dn_guard_jobs_keep (struct dn_guard_jobs *jobs)
+{
+    int64_t n = jobs->n_now;
+
+    if (n > 1)
+        qsort (jobs->now, (size_t) n, sizeof (*jobs->now), by_id);
+    for (int64_t i = 0; i < jobs->n_last; i++) {
+        const struct dn_guard_job *old = &jobs->last[i];
+        struct dn_guard_job *kept;
+
+        if (n > 0 && bsearch (old, jobs->now, (size_t) n, sizeof (*jobs->now), by_id))
+            continue;
+        kept = add (jobs);
+        if (!kept)
+            break;
+        *kept = *old;
+    }
+    dn_guard_jobs_turn (jobs);
+}
+
+void dn_guard_jobs_free (struct dn_guard_jobs *jobs)
+{
+    free (jobs->last);
+    free (jobs->now);
+    *jobs = (struct dn_guard_jobs){0};
+}

@@ -1,0 +1,740 @@
+/* guard.c - tests of the guard's passes over a table of jobs, with a slurmctld that is
+ * made up
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "jobs_table.h"
+#include "policy/guarded.h"
+#include "rewrite/rewrite.h"
+
+#define NOW      INT64_C (1700000000)
+#define JOBS_MAX 20000
+
+/* A slurmctld of one partition and one QOS. */
+struct dn_link {
+    struct dn_link_job jobs[JOBS_MAX];
+    char *comments[JOBS_MAX]; /* owned */
+    int n_jobs;
+    int64_t max_time_s;
+    int64_t max_wall_s;
+    struct dn_link_reservation reservation; /* of node n1, if it has a name */
+    int n_tables;
+    int n_changes;
+    char changed[8][DN_NAME_MAX]; /* the first jobs that were changed */
+    int n_notices;
+    char notice[256];
+    bool lost;  /* changes are made, but the answer is lost */
+    int refuse; /* that job is refused */
+    void (*between) (struct dn_link *link); /* called before a job is read again */
+};
+
+static struct dn_link slurm;
+static int64_t ticks[DN_N_TICKS];
+static char dir[] = "/tmp/dnnest-guard.XXXXXX";
+
+void dn_tick (enum dn_tick what)
+{
+    ticks[what]++;
+}
+
+void dn_log (enum dn_log_level level, const char *format, ...)
+{
+    (void) level;
+    (void) format;
+}
+
+int dn_link_jobs (struct dn_link *link, struct dn_err *err)
+{
+    (void) err;
+    link->n_tables++;
+    return 0;
+}
+
+void dn_link_jobs_drop (struct dn_link *link)
+{
+    (void) link;
+}
+
+int dn_link_jobs_each (struct dn_link *link, dn_link_job_f take, void *to)
+{
+    int rc = 0;
+
+    for (int i = 0; i < link->n_jobs && rc == 0; i++)
+        rc = take (to, &link->jobs[i]);
+    return rc;
+}
+
+int dn_link_job_now (struct dn_link *link,
+                     int64_t raw_id,
+                     dn_link_job_f take,
+                     void *to,
+                     struct dn_err *err)
+{
+    (void) err;
+    if (link->between)
+        link->between (link);
+    for (int i = 0; i < link->n_jobs; i++)
+        if (link->jobs[i].raw_id == raw_id)
+            return take (to, &link->jobs[i]);
+    return 0;
+}
+
+bool dn_link_is_lost (const struct dn_err *err)
+{
+    return err->code == DN_E_TIME;
+}
+
+/* The comments of the table stay where they are until the round ends, as in the reply
+ * that is kept.
+ */
+static void *kept[64];
+static int n_kept;
+
+static struct dn_link_job *job_named (const char *name)
+{
+    for (int i = 0; i < slurm.n_jobs; i++)
+        if (strcmp (slurm.jobs[i].name, name) == 0)
+            return &slurm.jobs[i];
+    fail_msg ("no job %s", name);
+    return NULL;
+}
+
+static void set_comment (struct dn_link_job *job, const char *comment)
+{
+    size_t i = (size_t) (job - slurm.jobs);
+
+    if (slurm.comments[i] && n_kept < (int) DN_N_ELEMENTS (kept))
+        kept[n_kept++] = slurm.comments[i];
+    slurm.comments[i] = strdup (comment);
+    job->admin_comment = slurm.comments[i];
+}
+
+static void set_limit (struct dn_link_job *job, int64_t limit_s)
+{
+    job->end += limit_s - job->limit_s;
+    job->limit_s = limit_s;
+}
+
+int dn_link_update (struct dn_link *link,
+                    const struct dn_link_change *change,
+                    struct dn_err *err)
+{
+    struct dn_link_job *job = job_named (change->name);
+
+    if (link->refuse == job->raw_id)
+        return dn_err_set (err, DN_E_RANGE, "job %s: refused", change->name);
+    if (link->n_changes < (int) DN_N_ELEMENTS (link->changed))
+        snprintf (link->changed[link->n_changes], DN_NAME_MAX, "%s", change->name);
+    link->n_changes++;
+    assert_true (change->limit_s >= 60 && change->limit_s % 60 == 0);
+    assert_non_null (change->admin_comment);
+    set_limit (job, change->limit_s);
+    set_comment (job, change->admin_comment);
+    if (link->lost)
+        return dn_err_set (err, DN_E_TIME, "connection lost");
+    return 0;
+}
+
+int dn_link_notify (struct dn_link *link,
+                    const struct dn_link_job *job,
+                    const char *line,
+                    struct dn_err *err)
+{
+    (void) job;
+    (void) err;
+    link->n_notices++;
+    snprintf (link->notice, sizeof (link->notice), "%s", line);
+    return 0;
+}
+
+int dn_link_cluster (struct dn_link *link,
+                     struct dn_cluster *cluster,
+                     struct dn_err *err)
+{
+    (void) err;
+    *cluster = (struct dn_cluster){.enforces = true};
+    cluster->partitions = calloc (1, sizeof (*cluster->partitions));
+    cluster->n_partitions = 1;
+    strcpy (cluster->partitions[0].name, "gpu");
+    cluster->partitions[0].max_time_s = link->max_time_s;
+    cluster->partitions[0].default_time_s = DN_UNSET;
+    cluster->qos = calloc (1, sizeof (*cluster->qos));
+    cluster->n_qos = 1;
+    strcpy (cluster->qos[0].name, "normal");
+    cluster->qos[0].max_wall_s = link->max_wall_s;
+    return 0;
+}
+
+int dn_link_reservations (struct dn_link *link,
+                          dn_link_reservation_f take,
+                          void *to,
+                          struct dn_err *err)
+{
+    (void) err;
+    return link->reservation.name ? take (to, &link->reservation) : 0;
+}
+
+bool dn_link_share_node (const char *a, const char *b)
+{
+    return a && b && strcmp (a, b) == 0;
+}
+
+/* --- scenes
+ * ---------------------------------------------------------------------------- */
+
+static const char record[] =
+    "{\"dnnest\":1,\"version\":\"0.2.0\",\"mode\":\"enforce\",\"verdict\":\"change\","
+    "\"req\":{\"time_s\":36000,\"gpu\":\"a100\",\"gpus\":4,\"nodes\":1,\"tasks\":1,"
+    "\"cpus_per_task\":80,\"mem_mb\":400000},\"set\":{\"time_s\":3600,\"gpu\":\"v100\","
+    "\"cpus_per_task\":24},\"pred\":{\"gpu\":\"v100_sxm2_16gb\",\"step_us\":228000,"
+    "\"train_s\":3000,\"bound_s\":3200,\"bound_bp\":8000,\"p95_s\":7200,"
+    "\"p99_s\":10800,\"mem_mb\":13000,\"cpus_per_gpu\":6,\"conf\":65,"
+    "\"bundle\":\"2026-11\"},\"spec\":\"model=resnet50,batch=64,precision=fp16,"
+    "epochs=20,dataset=imagenet\"}";
+
+static void forget_slurm (void)
+{
+    for (int i = 0; i < slurm.n_jobs; i++)
+        free (slurm.comments[i]);
+    for (int i = 0; i < n_kept; i++)
+        free (kept[i]);
+    n_kept = 0;
+    memset (&slurm, 0, sizeof (slurm));
+    memset (ticks, 0, sizeof (ticks));
+    slurm.max_time_s = slurm.max_wall_s = DN_UNLIMITED;
+}
+
+/* A running job of one hour with 'left_s' to go, which had asked for ten. */
+static struct dn_link_job *add_job (int64_t id, int64_t left_s)
+{
+    struct dn_link_job *job = &slurm.jobs[slurm.n_jobs++];
+
+    *job = (struct dn_link_job){.job_id = id,
+                                .raw_id = id,
+                                .user_id = 1000 + id % 7,
+                                .phase = DN_PHASE_RUNNING,
+                                .state = "RUNNING",
+                                .limit_s = 3600,
+                                .start = NOW + left_s - 3600,
+                                .end = NOW + left_s,
+                                .partition = "gpu",
+                                .account = "research",
+                                .qos = "normal",
+                                .nodes = "n1"};
+    snprintf (job->name, sizeof (job->name), "%lld", (long long) id);
+    set_comment (job, record);
+    return job;
+}
+
+struct scene {
+    struct dn_site site;
+    struct dn_daemon d;
+    void *memory;
+    struct dn_err err;
+};
+
+static struct scene *begin (void)
+{
+    struct scene *scene = calloc (1, sizeof (*scene));
+
+    forget_slurm ();
+    scene->site.guard_interval_s = 60;
+    scene->site.rules.time_margin = 0.1;
+    snprintf (scene->site.state_dir, sizeof (scene->site.state_dir), "%s", dir);
+    scene->d = (struct dn_daemon){.site = &scene->site, .link = &slurm, .now_s = NOW};
+    scene->memory = dn_task_guard.begin ();
+    return scene;
+}
+
+static char *heartbeat_path (void)
+{
+    static char path[64];
+
+    snprintf (path, sizeof (path), "%s/guard", dir);
+    return path;
+}
+
+static void end (struct scene *scene)
+{
+    dn_task_guard.end (scene->memory);
+    free (scene);
+    unlink (heartbeat_path ());
+}
+
+/* One round. */
+static int pass (struct scene *scene)
+{
+    int rc = dn_task_guard.run (scene->memory, &scene->d, &scene->err);
+
+    dn_jobs_drop (&scene->d);
+    return rc;
+}
+
+static void wait_s (struct scene *scene, int64_t seconds)
+{
+    scene->d.now_s += seconds;
+}
+
+static void a_job_is_extended_and_its_record_says_so (void **state)
+{
+    struct scene *scene = begin ();
+    struct dn_link_job *job = add_job (12, 800);
+    struct dn_recorded r;
+
+    (void) state;
+    add_job (13, 2000);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 1);
+    assert_int_equal (job->limit_s, 7920);
+    assert_int_equal (dn_record_read (job->admin_comment, &r, NULL), 1);
+    assert_int_equal (r.n_later, 1);
+    assert_int_equal (r.later_s[0], 7920);
+    assert_int_equal (ticks[DN_TICK_GUARDED], 2);
+    assert_int_equal (ticks[DN_TICK_EXTENSIONS], 1);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 1);
+    wait_s (scene, 7920 - 2800 - 500);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 11880);
+    wait_s (scene, 11880 - 7920);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 36000);
+    wait_s (scene, 36000 - 11880);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 36000);
+    assert_int_equal (ticks[DN_TICK_AT_OWN_LIMIT], 2);
+    assert_int_equal (ticks[DN_TICK_GUARDED], 2);
+    end (scene);
+}
+
+static void the_most_urgent_job_comes_first (void **state)
+{
+    struct scene *scene = begin ();
+
+    (void) state;
+    add_job (1, 500);
+    add_job (2, 100);
+    add_job (3, -20);
+    add_job (4, 300);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 4);
+    assert_string_equal (slurm.changed[0], "3");
+    assert_string_equal (slurm.changed[1], "2");
+    assert_string_equal (slurm.changed[2], "4");
+    assert_string_equal (slurm.changed[3], "1");
+    end (scene);
+}
+
+static void tasks_and_components_are_changed_by_their_names (void **state)
+{
+    struct scene *scene = begin ();
+
+    (void) state;
+    strcpy (add_job (26, 500)->name, "21_2");
+    strcpy (add_job (31, 400)->name, "30+1");
+    assert_int_equal (pass (scene), 0);
+    assert_string_equal (slurm.changed[0], "30+1");
+    assert_string_equal (slurm.changed[1], "21_2");
+    end (scene);
+}
+
+static void a_human_is_obeyed_for_good (void **state)
+{
+    struct scene *scene = begin ();
+    struct dn_link_job *job = add_job (12, 800);
+
+    (void) state;
+    set_limit (job, 3660);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 1);
+    set_limit (job, 3600);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 0);
+    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 1);
+    end (scene);
+}
+
+static void human_in_between (struct dn_link *link)
+{
+    set_limit (&link->jobs[0], 3660);
+}
+
+static void end_in_between (struct dn_link *link)
+{
+    link->jobs[0].phase = DN_PHASE_ENDING;
+}
+
+static void a_job_that_changed_since_the_table_is_left_alone (void **state)
+{
+    static void (*const between[]) (struct dn_link *) = {human_in_between,
+                                                         end_in_between};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (between); i++) {
+        struct scene *scene = begin ();
+
+        add_job (12, 800);
+        slurm.between = between[i];
+        assert_int_equal (pass (scene), 0);
+        assert_int_equal (pass (scene), 0);
+        assert_int_equal (slurm.n_changes, 0);
+        end (scene);
+    }
+}
+
+static void a_job_that_slurm_shortened_is_left_alone (void **state)
+{
+    struct scene *scene = begin ();
+    struct dn_link_job *job = add_job (12, 800);
+
+    (void) state;
+    job->time_min_s = 1800;
+    set_limit (job, 3000);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 0);
+    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
+    end (scene);
+}
+
+static void jobs_that_are_not_lowered_are_left_alone (void **state)
+{
+    static const char *const comments[] = {
+        "",
+        "note",
+        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\"}",
+        "{\"dnnest\":1,\"mode\":\"advise\",\"verdict\":\"change\","
+        "\"req\":{\"time_s\":36000},\"set\":{\"time_s\":3600}}",
+        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"control\","
+        "\"req\":{\"time_s\":36000},\"set\":{\"time_s\":3600}}",
+        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\","
+        "\"req\":{\"time_s\":36000},\"set\":{\"time_min_s\":3600}}",
+        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\","
+        "\"req\":{\"time_s\":1800},\"set\":{\"time_s\":3600}}",
+        "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",",
+    };
+    struct scene *scene = begin ();
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++)
+        set_comment (add_job ((int64_t) i + 1, 100), comments[i]);
+    add_job (100, 100)->admin_comment = NULL;
+    add_job (101, 100)->phase = DN_PHASE_PENDING;
+    add_job (102, 100)->phase = DN_PHASE_ENDED;
+    add_job (103, 100)->phase = DN_PHASE_ENDING;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 0);
+    assert_int_equal (ticks[DN_TICK_GUARDED], 0);
+    end (scene);
+}
+
+static void a_suspended_job_keeps_its_room (void **state)
+{
+    struct scene *scene = begin ();
+    struct dn_link_job *job = add_job (12, -5000);
+
+    (void) state;
+    job->phase = DN_PHASE_SUSPENDED;
+    job->ran_s = 1000;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 0);
+    job->ran_s = 3590;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 7920);
+    end (scene);
+}
+
+static void a_job_that_was_requeued_begins_anew (void **state)
+{
+    struct scene *scene = begin ();
+    struct dn_link_job *job = add_job (12, 800);
+
+    (void) state;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 7920);
+    job->restarts = 1;
+    job->start = NOW;
+    job->end = NOW + 7920;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 1);
+    job->limit_s = 3600;
+    job->end = NOW + 500;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 7920);
+    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
+    end (scene);
+}
+
+static void what_is_around_the_job_holds_it (void **state)
+{
+    struct scene *scene = begin ();
+    struct dn_link_job *job = add_job (12, 800);
+
+    (void) state;
+    slurm.max_time_s = 5400;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 5400);
+    wait_s (scene, 2500);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 5400);
+    assert_int_equal (ticks[DN_TICK_HELD], 1);
+    slurm.max_time_s = DN_UNLIMITED;
+    slurm.max_wall_s = 6000;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 6000);
+    slurm.max_wall_s = DN_UNLIMITED;
+    job->partition = "unknown";
+    wait_s (scene, 700);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 6000);
+    end (scene);
+}
+
+static void a_reservation_ends_the_job_and_its_user_is_told (void **state)
+{
+    struct scene *scene = begin ();
+    struct dn_link_job *job = add_job (12, 800);
+
+    (void) state;
+    slurm.reservation =
+        (struct dn_link_reservation){"service", NOW + 1400, NOW + 90000, "n1"};
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 3600 + 600);
+    assert_int_equal (slurm.n_notices, 1);
+    assert_string_equal (slurm.notice,
+                         "dnnest: warning: the time limit is 01:10:00, not 10:00:00 as "
+                         "requested: reservation service begins on a node of this job");
+    wait_s (scene, 800);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_notices, 1);
+    assert_int_equal (job->limit_s, 3600 + 600);
+    job->reservation = "service";
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (job->limit_s, 7920);
+    end (scene);
+}
+
+static void a_refusal_concerns_one_job (void **state)
+{
+    struct scene *scene = begin ();
+
+    (void) state;
+    add_job (1, 100);
+    add_job (2, 200);
+    slurm.refuse = 1;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 1);
+    assert_string_equal (slurm.changed[0], "2");
+    assert_int_equal (ticks[DN_TICK_REFUSED], 1);
+    end (scene);
+}
+
+/* The change was made, although its answer was lost: it is not made again. */
+static void a_lost_connection_ends_the_pass (void **state)
+{
+    struct scene *scene = begin ();
+
+    (void) state;
+    add_job (1, 100);
+    add_job (2, 200);
+    slurm.lost = true;
+    assert_int_equal (pass (scene), -1);
+    assert_int_equal (slurm.n_changes, 1);
+    assert_int_equal (access (heartbeat_path (), F_OK), -1);
+    slurm.lost = false;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 2);
+    assert_string_equal (slurm.changed[1], "2");
+    assert_int_equal (access (heartbeat_path (), F_OK), 0);
+    end (scene);
+}
+
+static void a_dry_run_changes_nothing (void **state)
+{
+    struct scene *scene = begin ();
+
+    (void) state;
+    add_job (1, 100);
+    slurm.reservation =
+        (struct dn_link_reservation){"service", NOW + 1400, NOW + 90000, "n1"};
+    scene->d.dry_run = true;
+    assert_int_equal (pass (scene), 0);
+    assert_int_equal (slurm.n_changes, 0);
+    assert_int_equal (slurm.n_notices, 0);
+    assert_int_equal (access (heartbeat_path (), F_OK), -1);
+    end (scene);
+}
+
+static void two_guards_do_what_one_does (void **state)
+{
+    struct scene *scene = begin ();
+    void *other = dn_task_guard.begin ();
+    void *own = scene->memory;
+    struct dn_link_job *job = add_job (12, 800);
+
+    (void) state;
+    for (int i = 0; i < 10; i++) {
+        scene->memory = i % 2 ? other : own;
+        assert_int_equal (pass (scene), 0);
+        wait_s (scene, 30);
+    }
+    assert_int_equal (slurm.n_changes, 1);
+    assert_int_equal (job->limit_s, 7920);
+    assert_int_equal (ticks[DN_TICK_HANDS_OFF], 0);
+    scene->memory = own;
+    dn_task_guard.end (other);
+    end (scene);
+}
+
+static struct dn_guarded *read_heartbeat (void)
+{
+    static char text[1 << 20];
+    FILE *file = fopen (heartbeat_path (), "r");
+    size_t len;
+    struct dn_guarded *guarded;
+
+    assert_non_null (file);
+    len = fread (text, 1, sizeof (text), file);
+    fclose (file);
+    guarded = dn_guarded_read ((struct dn_span){text, len}, "guard", NULL);
+    assert_non_null (guarded);
+    return guarded;
+}
+
+static void jobs_are_tallied_and_the_heart_beats (void **state)
+{
+    struct scene *scene = begin ();
+    struct dn_link_job *done = add_job (7, 100);
+    struct dn_link_job *longer = add_job (14, 100);
+    struct dn_link_job *failed = add_job (21, 100);
+    struct dn_guarded *guarded;
+    const struct dn_tally *tally;
+
+    (void) state;
+    assert_int_equal (pass (scene), 0);
+    wait_s (scene, 200);
+    done->phase = failed->phase = DN_PHASE_ENDED;
+    done->state = "COMPLETED";
+    failed->state = "FAILED";
+    done->end = failed->end = NOW;
+    assert_int_equal (pass (scene), 0);
+    dn_task_guard.end (scene->memory);
+    scene->memory = dn_task_guard.begin ();
+    longer->phase = DN_PHASE_ENDED;
+    longer->state = "COMPLETED";
+    longer->end = NOW + 200;
+    assert_int_equal (pass (scene), 0);
+    guarded = read_heartbeat ();
+    assert_int_equal (guarded->time_s, NOW + 200);
+    assert_int_equal (guarded->interval_s, 60);
+    tally = dn_guarded_find (guarded, 1000);
+    assert_non_null (tally);
+    assert_int_equal (tally->n_jobs, 2);
+    assert_int_equal (tally->jobs[0], 14);
+    assert_int_equal (tally->needed, 1);
+    assert_true (dn_guarded_is_alive (guarded, NOW + 300));
+    dn_guarded_free (guarded);
+    end (scene);
+}
+
+static double cpu_ms (void)
+{
+    struct rusage usage;
+
+    getrusage (RUSAGE_SELF, &usage);
+    return (double) usage.ru_utime.tv_sec * 1e3 + (double) usage.ru_utime.tv_usec / 1e3
+           + (double) usage.ru_stime.tv_sec * 1e3
+           + (double) usage.ru_stime.tv_usec / 1e3;
+}
+
+static long peak_kb (void)
+{
+    struct rusage usage;
+
+    getrusage (RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+static void twenty_thousand_jobs_cost_little (void **state)
+{
+    struct scene *scene = begin ();
+    const char *sanitizers = getenv ("DNNEST_SANITIZERS");
+    double first;
+    double next;
+    long before;
+
+    (void) state;
+    for (int i = 0; i < JOBS_MAX; i++)
+        add_job (i + 1, 3500);
+    before = peak_kb ();
+    first = cpu_ms ();
+    assert_int_equal (pass (scene), 0);
+    first = cpu_ms () - first;
+    next = cpu_ms ();
+    assert_int_equal (pass (scene), 0);
+    next = cpu_ms () - next;
+    assert_int_equal (slurm.n_changes, 0);
+    assert_int_equal (ticks[DN_TICK_GUARDED], JOBS_MAX);
+    print_message ("# %d jobs: first pass %.0f ms, next %.0f ms, %ld KB more\n",
+                   JOBS_MAX,
+                   first,
+                   next,
+                   peak_kb () - before);
+    /* On a busy machine. */
+    assert_true (next < 2000);
+    if (!sanitizers || sanitizers[0] == '\0')
+        assert_true (peak_kb () - before < 10000);
+    end (scene);
+}
+
+static int make_dir (void **state)
+{
+    (void) state;
+    return mkdtemp (dir) ? 0 : -1;
+}
+
+static int remove_dir (void **state)
+{
+    (void) state;
+    forget_slurm ();
+    return rmdir (dir);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a job is extended and its record says so",
+              a_job_is_extended_and_its_record_says_so),
+        TEST ("the most urgent job comes first", the_most_urgent_job_comes_first),
+        TEST ("tasks and components are changed by their names",
+              tasks_and_components_are_changed_by_their_names),
+        TEST ("a human is obeyed for good", a_human_is_obeyed_for_good),
+        TEST ("a job that changed since the table is left alone",
+              a_job_that_changed_since_the_table_is_left_alone),
+        TEST ("a job that Slurm shortened is left alone",
+              a_job_that_slurm_shortened_is_left_alone),
+        TEST ("jobs that are not lowered are left alone",
+              jobs_that_are_not_lowered_are_left_alone),
+        TEST ("a suspended job keeps its room", a_suspended_job_keeps_its_room),
+        TEST ("a job that was requeued begins anew",
+              a_job_that_was_requeued_begins_anew),
+        TEST ("what is around the job holds it", what_is_around_the_job_holds_it),
+        TEST ("a reservation ends the job and its user is told",
+              a_reservation_ends_the_job_and_its_user_is_told),
+        TEST ("a refusal concerns one job", a_refusal_concerns_one_job),
+        TEST ("a lost connection ends the pass", a_lost_connection_ends_the_pass),
+        TEST ("a dry run changes nothing", a_dry_run_changes_nothing),
+        TEST ("two guards do what one does", two_guards_do_what_one_does),
+        TEST ("jobs are tallied and the heart beats",
+              jobs_are_tallied_and_the_heart_beats),
+        TEST ("twenty thousand jobs cost little", twenty_thousand_jobs_cost_little),
+    };
+
+    return cmocka_run_group_tests_name ("guard", tests, make_dir, remove_dir);
+}
