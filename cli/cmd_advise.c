@@ -12,6 +12,7 @@
 #include "advise.h"
 #include "host/stopwatch.h"
 #include "process/sbatch.h"
+#include "seen.h"
 #include "slurm_version.h"
 #include "output/show.h"
 #include "subject.h"
@@ -23,6 +24,7 @@ enum {
     OPTION_DEF_MEM,
     OPTION_SET,
     OPTION_SLURM,
+    OPTION_SNAPSHOT,
     OPTION_USER,
     N_OPTIONS
 };
@@ -31,6 +33,7 @@ static const struct dn_option options[] = {
     [OPTION_DEF_MEM] = {"def-mem-per-cpu", 0, "SIZE", "DefMemPerCPU of slurm.conf"},
     [OPTION_SET] = {"set", 0, "KEY=VALUE", "override a rule; may be repeated"},
     [OPTION_SLURM] = {"slurm", 0, "VERSION", "the version of Slurm to answer for"},
+    [OPTION_SNAPSHOT] = {"snapshot", 0, "FILE", "the cluster as in this snapshot, now"},
     [OPTION_USER] = {"user", 0, "NAME", "as if this user submitted it (the caller)"},
     {NULL, 0, NULL, NULL},
 };
@@ -41,7 +44,8 @@ struct call {
     struct dn_sbatch sbatch;
     struct dn_settings settings;
     const char *slurm;
-    int64_t user; /* DN_UNSET: the caller */
+    const char *snapshot; /* NULL: that of the site */
+    int64_t user;         /* DN_UNSET: the caller */
 };
 
 static int take_options (const struct dn_command *self, struct call *call)
@@ -64,6 +68,8 @@ static int take_options (const struct dn_command *self, struct call *call)
             call->sbatch.default_memory = given->argument;
         else if (option == OPTION_SLURM)
             call->slurm = given->argument;
+        else if (option == OPTION_SNAPSHOT)
+            call->snapshot = given->argument;
         else if (option == OPTION_USER
                      ? !dn_options_user (given->argument, &call->user)
                      : !dn_settings_add (&call->settings, self, given->argument)) {
@@ -430,6 +436,7 @@ static void free_advice (struct dn_advice **advice)
  * first.
  */
 static int advise_and_time (const struct dn_site *site,
+                            const struct dn_view *view,
                             const struct dn_job *job,
                             struct dn_advice *advice,
                             struct dn_err *err)
@@ -441,7 +448,7 @@ static int advise_and_time (const struct dn_site *site,
         struct dn_stopwatch watch;
 
         dn_stopwatch_start (&watch, limit_ms);
-        if (dn_advise (site, NULL, job, NULL, NULL, advice, err) < 0)
+        if (dn_advise (site, view, job, NULL, NULL, advice, err) < 0)
             return -1;
         least_ms = fmin (least_ms, dn_stopwatch_ms (&watch));
         if (limit_ms <= 0)
@@ -456,20 +463,53 @@ static int advise_and_time (const struct dn_site *site,
     return 0;
 }
 
+/* Say why a file is not used, as the log of slurmctld does, if it is broken or old. */
+static void say_unused (const struct dn_seen_file *file)
+{
+    if (file->state == DN_SEEN_BROKEN)
+        dn_complain ("%s: decisions do not use it", file->err.text);
+    else if (file->state == DN_SEEN_OLD)
+        dn_complain ("%s: %" PRId64 " s old, decisions do not use it",
+                     file->path.text,
+                     file->age_s);
+}
+
+/* Read the files of dnnestd. Return an enum dn_exit: a snapshot that an option names
+ * must be one.
+ */
+static int look (const struct call *call,
+                 const struct dn_site *site,
+                 struct dn_seen *seen)
+{
+    dn_seen_read (seen, site, call->snapshot);
+    if (call->snapshot && seen->cluster.state == DN_SEEN_BROKEN)
+        return dn_fail (DN_EXIT_DATA, &seen->cluster.err);
+    if (call->snapshot && seen->cluster.state == DN_SEEN_NONE) {
+        dn_complain ("%s: not found", seen->cluster.path.text);
+        return DN_EXIT_DATA;
+    }
+    say_unused (&seen->cluster);
+    say_unused (&seen->guarded);
+    return DN_EXIT_DONE;
+}
+
 static int advise (struct call *call, const struct dn_site *site)
 {
+    dn_cleanup (dn_seen_free) struct dn_seen seen = {.owned_cluster = NULL};
     dn_cleanup (free_advice) struct dn_advice *advice = dn_advice_new ();
     dn_cleanup (dn_free_ptr) char *sidecar = NULL;
     struct dn_err err = {0};
-    int rc = DN_EXIT_DONE;
+    int rc = look (call, site, &seen);
 
+    if (rc != DN_EXIT_DONE)
+        return rc;
     if (!advice) {
         dn_complain ("out of memory");
         return DN_EXIT_BUG;
     }
     if (dn_subject_carry (site, &call->sbatch.job, &sidecar, &err) < 0)
         return dn_fail (err.code == DN_E_IO ? DN_EXIT_DATA : DN_EXIT_USAGE, &err);
-    if (advise_and_time (site, &call->sbatch.job, advice, &err) < 0)
+    if (advise_and_time (site, &seen.view, &call->sbatch.job, advice, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
     if (call->given.json)
         print_json (site, &call->sbatch.job, advice);

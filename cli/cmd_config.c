@@ -13,6 +13,7 @@
 #include "output/json.h"
 #include "output/show.h"
 #include "output/grid.h"
+#include "seen.h"
 
 enum {
     OPTION_ACCOUNT,
@@ -56,6 +57,7 @@ struct call {
     bool check;
     struct dn_rules rules;
     struct dn_origins origins;
+    struct dn_seen seen;
 };
 
 /* The value of a rule in the syntax of dnnest.conf. */
@@ -309,6 +311,29 @@ static void add_gpus (struct json_object *json, const struct dn_gpu_types *types
     }
 }
 
+static void add_state_file (struct json_object *array, const struct dn_seen_file *file)
+{
+    struct json_object *row = dn_json_append_object (array);
+
+    dn_json_add_text (row, "file", file->path.text);
+    dn_json_add_text (row, "state", dn_seen_name (file->state));
+    if (file->state == DN_SEEN_USED || file->state == DN_SEEN_OLD)
+        dn_json_add_count (row, "age_s", file->age_s);
+    else
+        json_object_object_add (row, "age_s", NULL);
+    dn_json_add_text (
+        row, "error", file->state == DN_SEEN_BROKEN ? file->err.text : NULL);
+}
+
+/* The files of dnnestd. */
+static void add_state_files (struct json_object *json, const struct dn_seen *seen)
+{
+    struct json_object *array = dn_json_add_array (json, "state_files");
+
+    add_state_file (array, &seen->cluster);
+    add_state_file (array, &seen->guarded);
+}
+
 static void print_json (const struct dn_site *site, const struct call *call)
 {
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
@@ -318,6 +343,7 @@ static void print_json (const struct dn_site *site, const struct call *call)
     add_policies (json, site, call);
     add_site (json, site);
     add_gpus (json, &site->gpu_types);
+    add_state_files (json, &call->seen);
     dn_json_print (json);
 }
 
@@ -454,6 +480,19 @@ static int print_gpus (const struct dn_gpu_types *types)
     return dn_grid_print (&grid);
 }
 
+static void print_state_file (const struct dn_seen_file *file)
+{
+    if (file->state == DN_SEEN_BROKEN)
+        printf ("%s\n", file->err.text);
+    else if (file->state == DN_SEEN_NONE)
+        printf ("%s: none\n", file->path.text);
+    else
+        printf ("%s: %" PRId64 " s old, %s\n",
+                file->path.text,
+                file->age_s,
+                file->state == DN_SEEN_USED ? "used" : "not used");
+}
+
 static int print_text (const struct dn_site *site, const struct call *call)
 {
     const char *conf = call->given.paths.conf;
@@ -463,6 +502,9 @@ static int print_text (const struct dn_site *site, const struct call *call)
         return DN_EXIT_BUG;
     print_policies (site, call);
     print_site (site);
+    printf ("\n");
+    print_state_file (&call->seen.cluster);
+    print_state_file (&call->seen.guarded);
     return print_gpus (&site->gpu_types);
 }
 
@@ -632,10 +674,16 @@ static bool take_options (struct call *call,
     return true;
 }
 
+static void free_call (struct call *call)
+{
+    dn_seen_free (&call->seen);
+}
+
 static int run (const struct dn_command *self, int argc, char **argv)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
-    struct call call = {.submitter = {.user_id = DN_UNSET, .group_id = DN_UNSET}};
+    dn_cleanup (free_call) struct call call = {
+        .submitter = {.user_id = DN_UNSET, .group_id = DN_UNSET}};
 
     if (!take_options (&call, self, argc, argv))
         return call.given.exit_code;
@@ -647,6 +695,7 @@ static int run (const struct dn_command *self, int argc, char **argv)
     if (site->time_min_refused)
         dn_complain ("%s", DN_SITE_TIME_MIN_REFUSED);
     warn_unknown (call.given.paths.conf, &site->policies, NULL);
+    dn_seen_read (&call.seen, site, NULL);
     call.rules = dn_site_rules (site, &call.submitter, &call.origins);
     if (!call.given.json)
         return print_text (site, &call);

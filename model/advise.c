@@ -438,9 +438,7 @@ static struct dn_view current (const struct dn_site *site, const struct dn_view 
     if (!view)
         return now;
     now = *view;
-    if (now.cluster
-        && (now.cluster->time_s > now.now_s
-            || (double) (now.now_s - now.cluster->time_s) > site->snapshot_age_s))
+    if (!dn_site_believes (site, now.cluster, now.now_s))
         now.cluster = NULL;
     return now;
 }

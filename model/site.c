@@ -565,6 +565,14 @@ struct dn_rules dn_site_rules (const struct dn_site *site,
     return rules;
 }
 
+bool dn_site_believes (const struct dn_site *site,
+                       const struct dn_cluster *cluster,
+                       int64_t now_s)
+{
+    return cluster && cluster->time_s <= now_s
+           && (double) (now_s - cluster->time_s) <= site->snapshot_age_s;
+}
+
 const char *dn_site_probe_dir (const struct dn_site *site)
 {
     return strcmp (site->probe_dir, DN_SITE_NONE) == 0 ? NULL : site->probe_dir;

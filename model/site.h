@@ -167,6 +167,11 @@ struct dn_rules dn_site_rules (const struct dn_site *site,
                                const struct dn_submitter *submitter,
                                struct dn_origins *origins);
 
+/* Is the snapshot (NULL: no) neither older than SnapshotAge nor from the future? */
+bool dn_site_believes (const struct dn_site *site,
+                       const struct dn_cluster *cluster,
+                       int64_t now_s);
+
 /* Where the hook for jobs with probe= is on the nodes; NULL: there is none. */
 const char *dn_site_probe_dir (const struct dn_site *site);
 

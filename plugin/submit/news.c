@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "host/news.h"
+#include "host/view_files.h"
 #include "host/watch.h"
 #include "submit/host.h"
 
@@ -35,17 +35,17 @@ struct source {
 
 static int read_cluster (struct dn_piece *piece, const char *path, struct dn_err *err)
 {
-    return dn_news_cluster (path, DN_NEWS_OURS, &piece->cluster, err);
+    return dn_view_cluster (path, DN_VIEW_OURS, &piece->cluster, err);
 }
 
 static int read_guarded (struct dn_piece *piece, const char *path, struct dn_err *err)
 {
-    return dn_news_guarded (path, DN_NEWS_OURS, &piece->guarded, err);
+    return dn_view_guarded (path, DN_VIEW_OURS, &piece->guarded, err);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct source cluster_source = {.name = DN_NEWS_CLUSTER, .read = read_cluster};
-static struct source guarded_source = {.name = DN_NEWS_GUARDED, .read = read_guarded};
+static struct source cluster_source = {.name = DN_VIEW_CLUSTER, .read = read_cluster};
+static struct source guarded_source = {.name = DN_VIEW_GUARDED, .read = read_guarded};
 
 static void free_piece (struct dn_piece *piece)
 {
@@ -144,7 +144,7 @@ static void say (struct source *source, const char *path, const struct dn_err *e
  */
 static void look (struct source *source, const char *state_dir)
 {
-    const struct dn_news_path path = dn_news_path (state_dir, source->name);
+    const struct dn_view_path path = dn_view_path (state_dir, source->name);
     uint64_t identity = dn_watch_file (path.text);
     struct dn_err err = {.code = DN_E_NONE};
 

@@ -1,8 +1,8 @@
-/* news.c - reads the files that dnnestd writes
+/* view_files.c - reads the files that dnnestd writes
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "host/news.h"
+#include "host/view_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 #include "host/load.h"
 #include "host/trust.h"
 
-struct dn_news_path dn_news_path (const char *state_dir, const char *name)
+struct dn_view_path dn_view_path (const char *state_dir, const char *name)
 {
-    struct dn_news_path path;
+    struct dn_view_path path;
 
     snprintf (path.text, sizeof (path.text), "%s/%s", state_dir, name);
     return path;
@@ -29,7 +29,7 @@ struct dn_news_path dn_news_path (const char *state_dir, const char *name)
  */
 static int open_parent (const char *path)
 {
-    char parent[sizeof (struct dn_news_path)];
+    char parent[sizeof (struct dn_view_path)];
     const char *slash = strrchr (path, '/');
     int len = (int) (slash - path);
 
@@ -43,7 +43,7 @@ static int open_parent (const char *path)
 
 /* Read the file 'path' into '*text', which is NULL if it does not exist. */
 static int load (const char *path,
-                 enum dn_news_trust trust,
+                 enum dn_view_trust trust,
                  char **text,
                  size_t *len,
                  struct dn_err *err)
@@ -70,14 +70,14 @@ static int load (const char *path,
     return dn_load_open (fd,
                          path,
                          DN_STATE_FILE_MAX,
-                         trust == DN_NEWS_THEIRS ? st.st_uid : geteuid (),
+                         trust == DN_VIEW_THEIRS ? st.st_uid : geteuid (),
                          text,
                          len,
                          err);
 }
 
-int dn_news_cluster (const char *path,
-                     enum dn_news_trust trust,
+int dn_view_cluster (const char *path,
+                     enum dn_view_trust trust,
                      struct dn_cluster **out,
                      struct dn_err *err)
 {
@@ -93,8 +93,8 @@ int dn_news_cluster (const char *path,
     return *out ? 0 : -1;
 }
 
-int dn_news_guarded (const char *path,
-                     enum dn_news_trust trust,
+int dn_view_guarded (const char *path,
+                     enum dn_view_trust trust,
                      struct dn_guarded **out,
                      struct dn_err *err)
 {

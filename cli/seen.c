@@ -1,0 +1,90 @@
+/* seen.c - what the files of dnnestd say, for a command
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "seen.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "options.h"
+
+static const char *const seen_text[] = {
+    [DN_SEEN_NONE] = "none",
+    [DN_SEEN_USED] = "used",
+    [DN_SEEN_OLD] = "old",
+    [DN_SEEN_BROKEN] = "broken",
+};
+
+const char *dn_seen_name (enum dn_seen_state state)
+{
+    static const struct dn_names names = DN_NAMES (seen_text, DN_N_SEEN_STATES);
+
+    return dn_names_get (&names, (int) state);
+}
+
+/* The state of a file after the attempt to read it. */
+static void judge (struct dn_seen_file *file, int rc, bool found, bool used)
+{
+    if (rc < 0)
+        file->state = DN_SEEN_BROKEN;
+    else if (!found)
+        file->state = DN_SEEN_NONE;
+    else
+        file->state = used ? DN_SEEN_USED : DN_SEEN_OLD;
+}
+
+static void read_cluster (struct dn_seen *seen,
+                          const struct dn_site *site,
+                          const char *snapshot)
+{
+    struct dn_seen_file *file = &seen->cluster;
+    struct dn_cluster **cluster = &seen->owned_cluster;
+    char absolute[PATH_MAX];
+    int rc;
+
+    file->path = dn_view_path (site->state_dir, DN_VIEW_CLUSTER);
+    if (snapshot)
+        snprintf (file->path.text,
+                  sizeof (file->path.text),
+                  "%s",
+                  dn_options_absolute (absolute, snapshot));
+    rc = dn_view_cluster (file->path.text, DN_VIEW_THEIRS, cluster, &file->err);
+    if (*cluster)
+        file->age_s = seen->view.now_s - (*cluster)->time_s;
+    if (*cluster && snapshot)
+        (*cluster)->time_s = seen->view.now_s;
+    seen->view.cluster = *cluster;
+    judge (file, rc, *cluster, dn_site_believes (site, *cluster, seen->view.now_s));
+}
+
+static void read_guarded (struct dn_seen *seen, const struct dn_site *site)
+{
+    struct dn_seen_file *file = &seen->guarded;
+    struct dn_guarded **guarded = &seen->owned_guarded;
+    int rc;
+
+    file->path = dn_view_path (site->state_dir, DN_VIEW_GUARDED);
+    rc = dn_view_guarded (file->path.text, DN_VIEW_THEIRS, guarded, &file->err);
+    if (*guarded)
+        file->age_s = seen->view.now_s - (*guarded)->time_s;
+    seen->view.guarded = *guarded;
+    judge (file, rc, *guarded, dn_guarded_is_alive (*guarded, seen->view.now_s));
+}
+
+void dn_seen_read (struct dn_seen *seen,
+                   const struct dn_site *site,
+                   const char *snapshot)
+{
+    memset (seen, 0, sizeof (*seen));
+    seen->view.now_s = (int64_t) time (NULL);
+    read_cluster (seen, site, snapshot);
+    read_guarded (seen, site);
+}
+
+void dn_seen_free (struct dn_seen *seen)
+{
+    dn_cluster_free (seen->owned_cluster);
+    dn_guarded_free (seen->owned_guarded);
+}

@@ -1,0 +1,87 @@
+/* guarded_text.c - fuzz target: the file of the guard
+ *
+ * What is read is consistent, and what is written of it is read as the same.
+ *
+ * Aims at: model/policy/guarded.c model/base/fields.c
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "expect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/guarded.h"
+
+struct text {
+    char *text;
+    size_t len;
+};
+
+static int put (void *to, const char *piece, size_t len)
+{
+    struct text *text = to;
+    char *now = realloc (text->text, text->len + len + 1);
+
+    expect (now != NULL, "no memory", NULL);
+    text->text = now;
+    memcpy (now + text->len, piece, len);
+    text->len += len;
+    now[text->len] = '\0';
+    return 0;
+}
+
+/* Noting a job changes a tally, and keeps their order. */
+static void check (struct dn_guarded *guarded)
+{
+    struct dn_err err = {0};
+    const struct dn_tally *tally;
+
+    expect (dn_guarded_note (guarded, 1000, 77, true, &err) == 0, "a note", &err);
+    tally = dn_guarded_find (guarded, 1000);
+    expect (tally && tally->needed != 0 && tally->n_jobs <= DN_GUARDED_JOBS,
+            "the tally of a job",
+            NULL);
+    for (int64_t i = 1; i < guarded->n_tallies; i++)
+        expect (guarded->tallies[i - 1].user_id < guarded->tallies[i].user_id,
+                "the order of users",
+                NULL);
+    dn_guarded_trusts (guarded, 1000, 0.25);
+    dn_guarded_is_alive (guarded, 1700000000);
+}
+
+/* A text is written, read and written again: both must be equal. */
+static void write_twice (const struct dn_guarded *guarded)
+{
+    struct text first = {NULL, 0};
+    struct text second = {NULL, 0};
+    struct dn_err err = {0};
+    struct dn_guarded *again;
+
+    dn_guarded_write (guarded, put, &first);
+    again = dn_guarded_read (dn_span_of (first.text), "file", &err);
+    expect (again != NULL, "what was written is not read", &err);
+    dn_guarded_write (again, put, &second);
+    expect (strcmp (first.text, second.text) == 0, "another text", NULL);
+    dn_guarded_free (again);
+    free (first.text);
+    free (second.text);
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    char *text = take_text (data, size);
+    struct dn_err err = {0};
+    struct dn_guarded *guarded =
+        dn_guarded_read ((struct dn_span){text, strlen (text)}, "file", &err);
+
+    if (guarded) {
+        write_twice (guarded);
+        check (guarded);
+    } else {
+        expect_message (&err);
+    }
+    dn_guarded_free (guarded);
+    free (text);
+    return 0;
+}
