@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "discover.h"
 #include "host/people.h"
 #include "output/json.h"
 #include "output/show.h"
@@ -17,8 +18,11 @@
 
 enum {
     OPTION_ACCOUNT,
+    OPTION_ASK_NODES,
     OPTION_CHECK,
+    OPTION_DISCOVER,
     OPTION_GROUP,
+    OPTION_NVIDIA_SMI,
     OPTION_PARTITION,
     OPTION_QOS,
     OPTION_SET,
@@ -27,8 +31,20 @@ enum {
 
 static const struct dn_option options[] = {
     [OPTION_ACCOUNT] = {"account", 'A', "NAME", "the rules for jobs of this account"},
+    [OPTION_ASK_NODES] = {"ask-nodes",
+                          0,
+                          NULL,
+                          "with --discover: run nvidia-smi on a node of each type"},
     [OPTION_CHECK] = {"check", 0, "[=FILE]", "print all errors of this dnnest.conf"},
+    [OPTION_DISCOVER] = {"discover",
+                         0,
+                         "[=FILE]",
+                         "print Gpu lines for the nodes of this snapshot"},
     [OPTION_GROUP] = {"group", 0, "NAME", "the rules for jobs of this group"},
+    [OPTION_NVIDIA_SMI] = {"nvidia-smi",
+                           0,
+                           "FILE",
+                           "with --discover: what 'nvidia-smi -L' printed"},
     [OPTION_PARTITION] = {"partition",
                           'p',
                           "NAME",
@@ -55,6 +71,8 @@ struct call {
     struct dn_submitter submitter;
     bool submits; /* a submitter was named */
     bool check;
+    bool discovers;
+    struct dn_discover discover;
     struct dn_rules rules;
     struct dn_origins origins;
     struct dn_seen seen;
@@ -626,6 +644,16 @@ static bool take_option (struct call *call, const struct dn_command *self, int o
         if (argument)
             dn_options_conf (&call->given, argument);
         return true;
+    case OPTION_DISCOVER:
+        call->discovers = true;
+        call->discover.snapshot = argument;
+        return true;
+    case OPTION_ASK_NODES:
+        call->discover.ask_nodes = true;
+        return true;
+    case OPTION_NVIDIA_SMI:
+        call->discover.nvidia_smi = argument;
+        return true;
     case OPTION_SET:
         return dn_settings_add (&call->settings, self, argument);
     case OPTION_ACCOUNT:
@@ -692,6 +720,9 @@ static int run (const struct dn_command *self, int argc, char **argv)
     site = dn_options_site (&call.given, call.settings.text);
     if (!site)
         return call.given.exit_code;
+    call.discover.json = call.given.json;
+    if (call.discovers)
+        return dn_discover (&call.discover, site);
     if (site->time_min_refused)
         dn_complain ("%s", DN_SITE_TIME_MIN_REFUSED);
     warn_unknown (call.given.paths.conf, &site->policies, NULL);

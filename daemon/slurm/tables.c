@@ -158,19 +158,17 @@ int dn_link_cluster (struct dn_link *link,
                      struct dn_err *err)
 {
     struct dn_link_tables *tables = tables_of (link, err);
-    const slurm_conf_t *conf = dn_link_slurm_conf (link, err);
     struct dn_link_conf brief;
     struct dn_buf name = dn_buf_on (cluster->name, sizeof (cluster->name));
 
-    if (!tables || !conf || dn_link_conf (link, &brief, err) < 0)
+    if (!tables || dn_link_conf (link, &brief, err) < 0)
         return -1;
-    conf = link->conf;
     dn_buf_add (&name, "%s", brief.cluster);
     cluster->slurm = brief.slurm;
     cluster->soft_time_min = brief.soft_time_min;
     cluster->enforces = brief.enforces;
     if (load_partitions (tables, err) < 0
-        || dn_link_fill_partitions (tables->partitions, conf, cluster, err) < 0
+        || dn_link_fill_partitions (tables->partitions, link->conf, cluster, err) < 0
         || load_limits (tables, err) < 0)
         return -1;
     return dn_link_fill_limits (tables->limits, cluster, err);

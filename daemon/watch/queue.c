@@ -142,8 +142,8 @@ static int32_t recent_wait (const struct dn_link_job *job, int64_t now_s)
     if (job->phase == DN_PHASE_PENDING || job->start <= 0 || job->eligible <= 0
         || job->start < now_s - DN_WAIT_RECENT_S || job->start > now_s)
         return -1;
-    if (wait_s < 0)
-        wait_s = 0;
+    if (wait_s < DN_WAIT_AT_ONCE_S)
+        return -1;
     return (int32_t) (wait_s < DN_WAIT_MAX_S ? wait_s : DN_WAIT_MAX_S);
 }
 

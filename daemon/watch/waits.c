@@ -394,10 +394,12 @@ static int64_t wait_of (const struct estimate *estimate,
         return expected / 2 + recent / 2;
     if (expected != DN_UNSET)
         return expected;
-    if (n_recent > 0)
+    if (n_recent >= RECENT_MIN)
         return recent;
     freed = freed_wait (
         releases, n_releases, type, idle, each * (line->n_queued + 1), now_s);
+    if (freed == DN_UNSET)
+        return recent;
     return freed < DN_WAIT_MAX_S ? freed : DN_WAIT_MAX_S;
 }
 

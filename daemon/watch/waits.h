@@ -8,10 +8,11 @@
  *    - the latest start that backfill expects for a queued job of that type and shape,
  *      times the share of them that backfill looked at: the new job comes last;
  *    - the median wait (start - eligible) of jobs of that type and shape that started
- *      in the last two hours, if there are three or more.
- * 3. Else by one or two of such waits.
- * 4. Else until running jobs of that type that reach their limits have freed enough for
+ *      in the last two hours after they had waited half a minute or more, if there are
+ *      three such jobs.
+ * 3. Else until running jobs of that type that reach their limits have freed enough for
  *    the queued jobs and the new one.
+ * 4. Else by one or two of such recent waits.
  * 5. Else unknown: DN_UNSET. So is the wait on a type that is up nowhere.
  *
  * What it does not see: partitions and features (a type is one pool), priorities, fair
@@ -32,8 +33,9 @@
 /* GPU types with a wait of their own. */
 #define DN_WAIT_TYPES_MAX 64
 
-/* Jobs that started before are not looked at. */
-#define DN_WAIT_RECENT_S 7200
+/* Jobs that started before, or at once, are not looked at. */
+#define DN_WAIT_RECENT_S  7200
+#define DN_WAIT_AT_ONCE_S 30
 
 /* No wait is expected to be longer. */
 #define DN_WAIT_MAX_S (INT64_C (30) * 86400)

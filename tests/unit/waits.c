@@ -192,10 +192,10 @@ static void a_new_job_comes_behind_those_that_backfill_planned (void **state)
     end (&scene);
 }
 
-static void recent_waits_are_their_median (void **state)
+static void recent_waits_of_jobs_that_waited_are_their_median (void **state)
 {
     struct scene scene;
-    static const int64_t waits[] = {10, 4000, 20, 30, 9000};
+    static const int64_t waits[] = {10, 4000, 0, 20, 30, 9000, 0};
 
     (void) state;
     begin (&scene, 0);
@@ -204,8 +204,27 @@ static void recent_waits_are_their_median (void **state)
 
         add_job (&scene, &job);
     }
-    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 30);
+    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 4000);
     assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_NODE), 50000);
+    end (&scene);
+}
+
+static void few_recent_waits_count_last (void **state)
+{
+    struct scene scene;
+    struct dn_link_job run = running ("gres/gpu:a100=4", "a1", 5000);
+    struct dn_link_job job = started ("a2", 400);
+
+    (void) state;
+    begin (&scene, 0);
+    add_job (&scene, &job);
+    add_job (&scene, &run);
+    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 5000);
+    end (&scene);
+    begin (&scene, 0);
+    job.phase = DN_PHASE_ENDED;
+    add_job (&scene, &job);
+    assert_int_equal (wait_of (&scene, "a100", DN_SHAPE_GPU), 400);
     end (&scene);
 }
 
@@ -368,7 +387,9 @@ int main (void)
               the_queue_takes_what_is_freed_first),
         TEST ("a new job comes behind those that backfill planned",
               a_new_job_comes_behind_those_that_backfill_planned),
-        TEST ("recent waits are their median", recent_waits_are_their_median),
+        TEST ("recent waits of jobs that waited are their median",
+              recent_waits_of_jobs_that_waited_are_their_median),
+        TEST ("few recent waits count last", few_recent_waits_count_last),
         TEST ("plans and recent waits are averaged",
               plans_and_recent_waits_are_averaged),
         TEST ("jobs that name no type wait for those of their partitions",

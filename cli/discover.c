@@ -1,0 +1,371 @@
+/* discover.c - Gpu lines for dnnest.conf from what a cluster has
+ *
+ * The snapshot states everything about the nodes; only which device of the catalogue a
+ * gres type is must be guessed, or asked of a node's driver.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "discover.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpu_guess.h"
+#include "host/files.h"
+#include "output/json.h"
+#include "process/child.h"
+
+#define LIST_MAX (DN_NAME_MAX * 4)
+
+/* --- what other programs print -------------------------------------------------------
+ */
+
+/* The standard output of a program; NULL with 'err'. */
+static char *output_of (char *const argv[], struct dn_err *err)
+{
+    dn_cleanup (dn_fd_cleanup) int out = dn_child_file ("", 0);
+    char *text = NULL;
+    int status = 0;
+    off_t len;
+    pid_t pid;
+    int rc;
+
+    if (out < 0)
+        rc = errno;
+    else
+        rc = dn_child_start (argv, (const int[]){-1, out, -1}, &pid);
+    if (rc == 0 && dn_child_wait (pid, &status) < 0)
+        rc = errno;
+    if (rc != 0) {
+        dn_err_set (err, DN_E_IO, "%s: %s", argv[0], dn_errno_text (rc).text);
+        return NULL;
+    }
+    if (!WIFEXITED (status) || WEXITSTATUS (status) != 0) {
+        dn_err_set (err, DN_E_IO, "%s failed", argv[0]);
+        return NULL;
+    }
+    len = lseek (out, 0, SEEK_END);
+    if (len >= 0 && len <= DN_STATE_FILE_MAX)
+        text = calloc (1, (size_t) len + 1);
+    if (!text || pread (out, text, (size_t) len, 0) != len) {
+        free (text);
+        dn_err_set (err, DN_E_IO, "%s: its output cannot be read", argv[0]);
+        return NULL;
+    }
+    return text;
+}
+
+/* A snapshot of this moment. */
+static char *make_snapshot (struct dn_err *err)
+{
+    const char *program = getenv ("DNNESTD");
+    char *argv[] = {program ? (char *) (uintptr_t) program : "dnnestd",
+                    "watch",
+                    "--once",
+                    "--out=-",
+                    NULL};
+
+    return output_of (argv, err);
+}
+
+/* The text of the snapshot and where it is from. */
+static char *read_snapshot (const struct dn_discover *discover,
+                            const struct dn_site *site,
+                            char path[DN_SITE_PATH_MAX + 32],
+                            struct dn_err *err)
+{
+    struct dn_buf buf = dn_buf_on (path, DN_SITE_PATH_MAX + 32);
+    char *text = NULL;
+
+    if (discover->snapshot) {
+        dn_buf_add (&buf, "%s", discover->snapshot);
+        if (dn_read_large_input (path, DN_STATE_FILE_MAX, &text, err) < 0)
+            return NULL;
+        return text;
+    }
+    dn_buf_add (&buf, "%s/%s", site->state_dir, DN_CLUSTER_FILE);
+    if (access (path, F_OK) == 0)
+        return dn_file_read (path, DN_STATE_FILE_MAX, &text, err) < 0 ? NULL : text;
+    dn_buf_add (&buf, " of now");
+    return make_snapshot (err);
+}
+
+/* Ask the driver of a node of each type, in a job of a minute that must start at once.
+ */
+static void ask_nodes (const struct dn_cluster *cluster,
+                       const struct dn_catalogue *catalogue,
+                       struct dn_products *products)
+{
+    for (int64_t i = 0; i < cluster->n_groups; i++) {
+        const struct dn_node_group *group = &cluster->groups[i];
+        char gres[DN_NAME_MAX + 32];
+        char partition[LIST_MAX + 32];
+        struct dn_buf gres_buf = dn_buf_on (gres, sizeof (gres));
+        struct dn_buf partition_buf = dn_buf_on (partition, sizeof (partition));
+        char *argv[] = {"srun",
+                        "--ntasks=1",
+                        "--time=1",
+                        "--immediate=30",
+                        "--quiet",
+                        gres,
+                        partition,
+                        "nvidia-smi",
+                        "--query-gpu=name,memory.total",
+                        "--format=csv,noheader",
+                        NULL};
+        dn_cleanup (dn_free_ptr) char *text = NULL;
+        struct dn_err err = {0};
+
+        if (i > 0 && strcmp (group->type, cluster->groups[i - 1].type) == 0)
+            continue;
+        dn_buf_add (
+            &gres_buf, "--gres=gpu%s%s:1", group->type[0] ? ":" : "", group->type);
+        dn_buf_add (&partition_buf, "--partition=%s", group->partitions);
+        text = output_of (argv, &err);
+        if (text)
+            dn_products_read (products, catalogue, text);
+        else
+            dn_complain ("%s: %s", group->type, err.text);
+    }
+}
+
+/* --- types ---------------------------------------------------------------------------
+ */
+
+/* A type with the least that its nodes have. */
+struct found {
+    struct dn_node_group least;
+    struct dn_gpu_guess guess;
+    bool differ; /* the nodes do, in more than their partitions */
+};
+
+static int64_t least (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool in_list (struct dn_span name, const char *list)
+{
+    struct dn_span rest = dn_span_of (list);
+    struct dn_span other;
+
+    while ((other = dn_span_cut (&rest, ",")).text)
+        if (other.len == name.len && memcmp (other.text, name.text, name.len) == 0)
+            return true;
+    return false;
+}
+
+/* Put the names of 'from' that are in 'other', or that are not, behind those of 'list'.
+ */
+static void add_names (char list[LIST_MAX],
+                       const char *from,
+                       const char *other,
+                       bool common)
+{
+    struct dn_span rest = dn_span_of (from);
+    struct dn_span name;
+
+    while ((name = dn_span_cut (&rest, ",")).text) {
+        size_t len = strlen (list);
+
+        if (name.len == 0 || in_list (name, other) != common
+            || len + name.len + 2 > LIST_MAX)
+            continue;
+        if (len > 0)
+            list[len++] = ',';
+        memcpy (list + len, name.text, name.len);
+        list[len + name.len] = '\0';
+    }
+}
+
+static void add_group (struct found *found, const struct dn_node_group *group)
+{
+    struct dn_node_group *sum = &found->least;
+    char features[LIST_MAX] = "";
+
+    found->differ = found->differ || sum->gpus != group->gpus
+                    || sum->cpus != group->cpus || sum->mem_mb != group->mem_mb
+                    || sum->tmp_mb != group->tmp_mb
+                    || sum->threads_per_core != group->threads_per_core
+                    || strcmp (sum->features, group->features) != 0;
+    sum->gpus = least (sum->gpus, group->gpus);
+    sum->cpus = least (sum->cpus, group->cpus);
+    sum->mem_mb = least (sum->mem_mb, group->mem_mb);
+    sum->tmp_mb = least (sum->tmp_mb, group->tmp_mb);
+    if (sum->threads_per_core != group->threads_per_core)
+        sum->threads_per_core = DN_UNSET;
+    add_names (features, sum->features, group->features, true);
+    memcpy (sum->features, features, sizeof (features));
+    add_names (sum->partitions, group->partitions, sum->partitions, false);
+    sum->n_nodes += group->n_nodes;
+}
+
+/* The types of the cluster, in their order. Return their number. */
+static int find_types (const struct dn_cluster *cluster,
+                       struct found list[DN_CANDIDATES_MAX])
+{
+    int n = 0;
+
+    for (int64_t i = 0; i < cluster->n_groups; i++) {
+        const struct dn_node_group *group = &cluster->groups[i];
+        int at = 0;
+
+        while (at < n && strcmp (list[at].least.type, group->type) != 0)
+            at++;
+        if (at < n)
+            add_group (&list[at], group);
+        else if (n < DN_CANDIDATES_MAX)
+            list[n++] = (struct found){.least = *group};
+    }
+    return n;
+}
+
+/* --- lines ---------------------------------------------------------------------------
+ */
+
+static void add_number (struct dn_buf *buf, const char *key, int64_t number)
+{
+    if (number > 0)
+        dn_buf_add (buf, " %s=%" PRId64, key, number);
+}
+
+/* A line of dnnest.conf; a comment where no device is known. */
+static void write_line (const struct found *found, struct dn_buf *buf)
+{
+    const struct dn_node_group *node = &found->least;
+    const struct dn_device *device = found->guess.device;
+
+    dn_buf_add (buf,
+                "%sGpu Type=%s Device=%s",
+                device && node->type[0] ? "" : "#",
+                node->type[0] ? node->type : "NAME",
+                device ? device->name : "DEVICE");
+    add_number (buf, "PerNode", node->gpus);
+    add_number (buf, "Nodes", node->n_nodes);
+    add_number (buf, "NodeCpus", node->cpus);
+    add_number (buf, "NodeMemory", node->mem_mb);
+    add_number (buf, "NodeTmp", node->tmp_mb);
+    add_number (buf, "ThreadsPerCore", node->threads_per_core);
+    if (node->partitions[0])
+        dn_buf_add (buf, " Partitions=%s", node->partitions);
+    if (node->features[0])
+        dn_buf_add (buf, " Features=%s", node->features);
+}
+
+/* What is not sure about the line; "" nothing. */
+static void write_doubts (const struct found *found, struct dn_buf *buf)
+{
+    const struct dn_gpu_guess *guess = &found->guess;
+    const char *type = found->least.type;
+
+    if (type[0] == '\0')
+        dn_buf_add (buf,
+                    "GPUs without a type: if all of a partition are of one device, "
+                    "name it and add ByPartition= and MaxTime=");
+    else if (!guess->device)
+        dn_buf_add (buf, "not in the catalogue by this name: see dnnest hardware");
+    else if (guess->doubt[0])
+        dn_buf_add (buf, "%s assumed %s; check", guess->doubt, guess->device->name);
+    if (found->differ)
+        dn_buf_add (buf,
+                    "%sits nodes differ: the line has the least of them",
+                    buf->len > 0 ? "; " : "");
+}
+
+static void print_text (const struct found *list, int n, const char *from)
+{
+    printf ("# GPU types of %s; nvidia-smi -L shows which devices they are\n", from);
+    for (int i = 0; i < n; i++) {
+        char line[2048];
+        char doubts[1024];
+        struct dn_buf line_buf = dn_buf_on (line, sizeof (line));
+        struct dn_buf doubts_buf = dn_buf_on (doubts, sizeof (doubts));
+
+        write_line (&list[i], &line_buf);
+        write_doubts (&list[i], &doubts_buf);
+        if (doubts_buf.len > 0)
+            printf ("# %s: %s\n", list[i].least.type, doubts);
+        printf ("%s\n", line);
+    }
+}
+
+static void print_json (const struct found *list, int n, const char *from)
+{
+    dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
+    struct json_object *array;
+
+    dn_json_add_text (json, "snapshot", from);
+    array = dn_json_add_array (json, "gpus");
+    for (int i = 0; i < n; i++) {
+        struct json_object *row = dn_json_append_object (array);
+        const struct dn_device *device = list[i].guess.device;
+        char line[2048];
+        char doubts[1024];
+        struct dn_buf line_buf = dn_buf_on (line, sizeof (line));
+        struct dn_buf doubts_buf = dn_buf_on (doubts, sizeof (doubts));
+
+        write_line (&list[i], &line_buf);
+        write_doubts (&list[i], &doubts_buf);
+        dn_json_add_text (row, "type", list[i].least.type);
+        dn_json_add_text (row, "device", device ? device->name : NULL);
+        dn_json_add_text (row, "doubt", doubts_buf.len > 0 ? doubts : NULL);
+        dn_json_add_text (row, "line", line);
+    }
+    dn_json_print (json);
+}
+
+/* Guess the devices. A single type takes the only product, whatever its name. */
+static void guess_all (struct found *list,
+                       int n,
+                       const struct dn_catalogue *catalogue,
+                       const struct dn_products *products)
+{
+    for (int i = 0; i < n; i++) {
+        list[i].guess =
+            dn_gpu_guess (catalogue, list[i].least.type, list[i].least.gpus, products);
+        if (n == 1 && products->n == 1)
+            list[i].guess =
+                (struct dn_gpu_guess){.device = products->devices[0], .is_named = true};
+    }
+}
+
+int dn_discover (const struct dn_discover *discover, const struct dn_site *site)
+{
+    char from[DN_SITE_PATH_MAX + 32];
+    struct dn_err err = {0};
+    dn_cleanup (dn_free_ptr) char *text = read_snapshot (discover, site, from, &err);
+    dn_cleanup (dn_free_ptr) char *names = NULL;
+    struct dn_products products = {.n = 0};
+    struct found list[DN_CANDIDATES_MAX];
+    struct dn_cluster *cluster;
+    int n;
+
+    if (!text)
+        return dn_fail (DN_EXIT_DATA, &err);
+    cluster = dn_cluster_read (dn_span_of (text), from, &err);
+    if (!cluster)
+        return dn_fail (DN_EXIT_DATA, &err);
+    n = find_types (cluster, list);
+    if (discover->ask_nodes)
+        ask_nodes (cluster, &site->catalogue, &products);
+    dn_cluster_free (cluster);
+    if (discover->nvidia_smi) {
+        if (dn_read_input (discover->nvidia_smi, &names, &err) < 0)
+            return dn_fail (DN_EXIT_DATA, &err);
+        dn_products_read (&products, &site->catalogue, names);
+    }
+    if (n == 0) {
+        dn_complain ("%s: no node has GPUs", from);
+        return DN_EXIT_ABSTAINED;
+    }
+    guess_all (list, n, &site->catalogue, &products);
+    if (discover->json)
+        print_json (list, n, from);
+    else
+        print_text (list, n, from);
+    return DN_EXIT_DONE;
+}

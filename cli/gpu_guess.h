@@ -1,0 +1,41 @@
+/* gpu_guess.h - which device of the catalogue the name of a gres type means
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_GPU_GUESS_H
+#define DN_GPU_GUESS_H
+
+#include "hardware/hardware.h"
+
+/* What drivers of the cluster call their devices ("NVIDIA A100-SXM4-40GB"), at most. */
+#define DN_PRODUCTS_MAX 32
+
+struct dn_products {
+    const struct dn_device *devices[DN_PRODUCTS_MAX]; /* those that they mean */
+    int n;
+};
+
+/* Read what nvidia-smi has printed, with -L or with --query-gpu=name,memory.total
+ * --format=csv: each product that means one device of the catalogue is added to
+ * 'products', once.
+ */
+void dn_products_read (struct dn_products *products,
+                       const struct dn_catalogue *catalogue,
+                       const char *text);
+
+struct dn_gpu_guess {
+    const struct dn_device *device; /* NULL: none resembles the name */
+    bool is_named;                  /* by a product */
+    char doubt[DN_REASON_MAX];      /* "a100_pcie_40gb or a100_sxm4_40gb?"; "" none */
+};
+
+/* Guess the device of a type of which a node has 'per_node'. Where more than one is
+ * possible, it is that with the least memory, and for four and more of a node one that
+ * is no PCIe board.
+ */
+struct dn_gpu_guess dn_gpu_guess (const struct dn_catalogue *catalogue,
+                                  const char *type,
+                                  int64_t per_node,
+                                  const struct dn_products *products);
+
+#endif
