@@ -92,7 +92,7 @@ rm "$work/state/cluster.snapshot"
 printf '#!/bin/sh\n[ "$*" = "watch --once --out=-" ] && cat "%s/snapshot"\n' "$work" > "$work/dnnestd"
 chmod +x "$work/dnnestd"
 export DNNESTD=$work/dnnestd
-gives 'and where there is none dnnestd makes one' 0 'of now.*Type=h100' \
+gives 'where StateDir has none dnnestd makes one' 0 'of now.*Type=h100' \
     config --conf "$work/state.conf" --discover
 export DNNESTD=$work/none
 refuses 'without dnnestd there is no snapshot' 4 'none: No such file' \

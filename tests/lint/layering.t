@@ -97,8 +97,8 @@ is 'model/ includes no header of Slurm, of files or of the system' \
         | grep '^model/')" 'model/base/err.c'
 is 'model/base/err.c includes errno.h and no other of these headers' \
     "$(system_includes model/base/err.c | grep -E '^(errno|sys/|unistd)')" 'errno.h'
-is 'only plugin/submit and plugin/spank know Slurm' \
-    "$(who_includes '^slurm/' | grep -Ev '^plugin/(submit|spank)/')" ''
+is 'only plugin/submit, plugin/spank and daemon/slurm know Slurm' \
+    "$(who_includes '^slurm/' | grep -Ev '^(plugin/(submit|spank)|daemon/slurm)/')" ''
 is 'names of C files are unique in the tree' \
     "$(c_files "${OURS[@]}" | sed 's|.*/||' | sort | uniq -d)" ''
 done_testing
