@@ -47,10 +47,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct source cluster_source = {.name = DN_VIEW_CLUSTER, .read = read_cluster};
 static struct source guarded_source = {.name = DN_VIEW_GUARDED, .read = read_guarded};
 
-static void free_piece (struct dn_piece *piece)
+static void free_content (const struct dn_piece *piece)
 {
     dn_cluster_free (piece->cluster);
     dn_guarded_free (piece->guarded);
+}
+
+static void free_piece (struct dn_piece *piece)
+{
+    free_content (piece);
     free (piece);
 }
 
@@ -114,16 +119,18 @@ static struct dn_piece *load (const struct source *source,
                               const char *path,
                               struct dn_err *err)
 {
-    struct dn_piece *piece = calloc (1, sizeof (*piece));
+    struct dn_piece found = {.n_users = 1};
+    struct dn_piece *piece;
 
-    if (!piece) {
-        dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+    if (source->read (&found, path, err) < 0 || (!found.cluster && !found.guarded))
         return NULL;
-    }
-    piece->n_users = 1;
-    if (source->read (piece, path, err) == 0 && (piece->cluster || piece->guarded))
+    piece = malloc (sizeof (*piece));
+    if (piece) {
+        *piece = found;
         return piece;
-    free_piece (piece);
+    }
+    dn_err_set (err, DN_E_NOMEM, "%s: out of memory", path);
+    free_content (&found);
     return NULL;
 }
 

@@ -94,6 +94,38 @@ conf 'Carbon=400.5 pue=1.25'
 json 'the numbers of the site are read' \
     '[s["value"] for s in d["site"]][13:15] == [400.5, 1.25]' config --conf "$work/new.conf"
 
+mkdir -m 755 "$work/state"
+conf "StateDir=$work/state"
+json 'without dnnestd there are none of its files' \
+    '[(f["state"], f["age_s"], f["error"]) for f in d["state_files"]] == [("none", None, None)] * 2
+     and d["state_files"][0]["file"].endswith("/state/cluster.snapshot")' \
+    config --conf "$work/new.conf"
+snapshot() {
+    printf 'Cluster Version=1 Name=c Time=%s Slurm=2411 SoftTimeMin=no Enforces=no\n%s\n' "$1" "$2" \
+        > "$work/state/cluster.snapshot"
+    chmod 644 "$work/state/cluster.snapshot"
+}
+snapshot "$(date +%s)" 'End Rows=0'
+printf 'Guard Version=1 Time=1 Interval=60\nEnd Users=0\n' > "$work/state/guard"
+chmod 644 "$work/state/guard"
+json 'a new snapshot is used, an old heartbeat is not' \
+    '[f["state"] for f in d["state_files"]] == ["used", "old"]
+     and d["state_files"][0]["age_s"] < 60 and d["state_files"][1]["age_s"] > 1e9' \
+    config --conf "$work/new.conf"
+gives 'the age of the files is shown' 0 'state/cluster.snapshot: [0-9]+ s old, used' \
+    config --conf "$work/new.conf"
+snapshot 1000 'End Rows=0'
+json 'a snapshot that is older than SnapshotAge is not used' \
+    'd["state_files"][0]["state"] == "old"' config --conf "$work/new.conf"
+snapshot 1000 'End'
+json 'a broken snapshot is named with its line' \
+    'd["state_files"][0]["state"] == "broken"
+     and "line 2: Rows is missing" in d["state_files"][0]["error"]' config --conf "$work/new.conf"
+refuses 'a broken snapshot of an option is an error' 4 'line 2: Rows is missing' \
+    advise --conf "$work/new.conf" --snapshot "$work/state/cluster.snapshot" --gres=gpu:a100:1
+refuses 'a missing snapshot of an option is an error' 4 'none: not found' \
+    advise --conf "$work/new.conf" --snapshot "$work/none" --gres=gpu:a100:1
+
 conf 'ControlSalt=pepper'
 json 'the salt of the control group is not shown' \
     'd["site"][-1]["value"] == "set" and "pepper" not in str(d)' config --conf "$work/new.conf"

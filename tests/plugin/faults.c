@@ -487,6 +487,66 @@ static void a_broken_table_of_data_sets_leaves_jobs_alone (void **state)
         break_file ("datasets.conf", &more[i]);
 }
 
+/* Of a file of dnnestd: its text, or NULL for a directory, and its mode. */
+static const struct {
+    const char *text;
+    mode_t mode;
+    const char *says;
+} wrong_news[] = {
+    {"", 0644, "the End line is missing"},
+    {"Cluster Version=1 Name=c", 0644, "line 1: "},
+    {"Guard Version=1 Time=1 Interval=1\n", 0644, "line 1: "},
+    {"Cluster Version=2\n", 0644, "line 1: "},
+    {"\x7f"
+     "ELF\x01\x02\n",
+     0644,
+     "line 1: "},
+    {"End Rows=0\n", 0644, "line 1: "},
+    {"End Rows=0\n", 0666, "writable by group or others"},
+    {NULL, 0755, "not a regular file"},
+};
+
+static void start_with_news (void)
+{
+    char conf[2048];
+
+    snprintf (conf, sizeof (conf), "StateDir=%s\n%s", site_dir, ENFORCE);
+    start_plugin (conf);
+}
+
+static void break_news (const char *name, const struct outcome *sound)
+{
+    for (size_t i = 0; i < N (wrong_news); i++) {
+        struct outcome outcome;
+
+        if (wrong_news[i].text)
+            write_file (name, wrong_news[i].text, "");
+        else
+            assert_int_equal (mkdir (site_path (name), 0755), 0);
+        assert_int_equal (chmod (site_path (name), wrong_news[i].mode), 0);
+        start_with_news ();
+        assert_int_equal (stand_in_n_errors, 1);
+        assert_contains (stand_in_error, name);
+        assert_contains (stand_in_error, "decisions do not use it");
+        if (strcmp (name, "cluster.snapshot") == 0 || i == 0 || i > 5)
+            assert_contains (stand_in_error, i == 1 ? "line 1: " : wrong_news[i].says);
+        outcome = submit_resnet ();
+        assert_same (&outcome, sound);
+        assert_int_equal (stand_in_n_errors, 1);
+        stop_plugin ();
+        remove (site_path (name));
+    }
+}
+
+static void a_broken_file_of_dnnestd_counts_as_none (void **state)
+{
+    const struct outcome sound = sound_outcome (ENFORCE);
+
+    (void) state;
+    break_news ("cluster.snapshot", &sound);
+    break_news ("guard", &sound);
+}
+
 /* One bit of every byte. There is no checksum: a valid device is accepted. */
 static void a_flipped_bit_of_the_catalogue_is_named_or_a_valid_device (void **state)
 {
@@ -1363,6 +1423,8 @@ int main (void)
                a_flipped_bit_of_the_catalogue_is_named_or_a_valid_device),
         FAULT ("a broken table of data sets leaves jobs alone",
                a_broken_table_of_data_sets_leaves_jobs_alone),
+        TEST ("a broken file of dnnestd counts as none",
+              a_broken_file_of_dnnestd_counts_as_none),
         FAULT ("a configuration that cannot be read leaves jobs alone",
                a_configuration_that_cannot_be_read_leaves_jobs_alone),
         FAULT ("every key that is wrong is named, with file and line",
