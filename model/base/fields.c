@@ -237,7 +237,7 @@ static void write_text (const struct dn_member *field,
                         const char *text,
                         struct dn_buf *buf)
 {
-    const char *quote = strpbrk (text, " #") ? "\"" : "";
+    const char *quote = strchr (text, ' ') || strchr (text, '#') ? "\"" : "";
     size_t at;
 
     if (text[0] == '\0' && !field->required)
