@@ -202,10 +202,13 @@ static int find_runs (const struct dn_site *site,
     if (build_again (job, &subject) < 0)
         return 0;
     for (int i = 0; i < advice->candidates.n_candidates; i++) {
-        const struct dn_gpu_type *gpu = advice->candidates.list[i].gpu;
+        const struct dn_candidate *candidate = &advice->candidates.list[i];
 
-        runs[i] = dn_subject_run (
-            site, &subject, gpu->type, gpu->cost, &advice->estimates[i]);
+        runs[i] = dn_subject_run (site,
+                                  &subject,
+                                  candidate->gpu->type,
+                                  candidate->cost,
+                                  &advice->estimates[i]);
     }
     return advice->candidates.n_candidates;
 }

@@ -226,7 +226,8 @@ static double price_of (const struct dn_probe_report *report,
                                       ? spec->objective
                                       : report->site->rules.objective;
 
-    if (e->train_s.p50 < 0 || objective == DN_OBJECTIVE_TIME)
+    if (e->train_s.p50 < 0 || objective == DN_OBJECTIVE_TIME
+        || objective == DN_OBJECTIVE_FINISH)
         return e->step_s.p50;
     if (objective == DN_OBJECTIVE_ENERGY)
         return e->energy_j;

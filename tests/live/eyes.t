@@ -1,0 +1,205 @@
+#!/bin/bash
+# eyes.t - decisions with a snapshot of the cluster, on a real slurmctld with accounting
+#
+# Each case is seen twice: with the snapshot that 'dnnestd watch' takes at that moment, and
+# without one, where the job is moved to nodes that cannot be had, or exceeds a limit.
+
+set -euo pipefail
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+live_begin eyes job_submit_dnnest
+dnnestd=${DNNESTD:-$build/dnnestd}
+[[ -x $dnnestd ]] || skip_all 'dnnestd is not built'
+
+readonly B=(--gres=gpu:a100:1 -c 16 --mem=64G -t 2-0 -o /dev/null)
+readonly M='dnnest:model=resnet101,batch=128,precision=fp16,optimizer=momentum,epochs=3,dataset=imagenet'
+readonly NODES='PerNode=4 Nodes=2 NodeCpus=96 NodeMemory=512000 Partitions=ALL'
+
+# --- helpers -------------------------------------------------------------------------
+
+# Gpu lines with these keys besides the prices.
+use() {
+    cat >"$dir/etc/dnnest.new" <<END
+Mode=enforce
+HardwareDir=$dir/etc/hardware
+Datasets=$dir/etc/datasets.conf
+Bundle=$dir/etc/bundle
+StateDir=$dir/eyes
+DecisionTime=1000
+Gpu Type=v100 Device=v100_sxm2_16gb Cost=1 $*
+Gpu Type=a100 Device=a100_sxm4_40gb Cost=3 $*
+END
+    mv "$dir/etc/dnnest.new" "$dir/etc/dnnest.conf"
+}
+# The plugin looks at the files of dnnestd every second or two.
+readonly LOOK_S=3
+see() {
+    "$dnnestd" watch --once --conf="$dir/etc/dnnest.conf" >>"$dir/log/watch.out" 2>&1 \
+        || fail "dnnestd watch --once: $(tail -n 3 "$dir/log/watch.out")"
+    sleep $LOOK_S
+}
+blind() {
+    rm -f "$dir/eyes/cluster.snapshot"
+    sleep $LOOK_S
+}
+
+# Sets 'job', 'said' and 'gpus'.
+submit() {
+    job=$(cluster_as_user sbatch --parsable "${B[@]}" --comment="$M" "$@" job.sh 2>"$dir/said") \
+        || job=
+    said=$(<"$dir/said")
+    gpus=rejected
+    if [[ -n $job ]]; then gpus=$(cluster_job_field "$job" TresPerNode); fi
+}
+# stays TITLE REASON [OPTION...]: with eyes the job keeps its type, for that reason; without
+# it is moved.
+stays() {
+    local title=$1 reason=$2
+    shift 2
+    see
+    mark
+    submit -H "$@"
+    like "$title: stays" "$gpus" 'gpu:a100:1'
+    like "$title: the log says why" "$(logged | grep because= | tail -n 1)" "$reason"
+    scancel "$job"
+    blind
+    submit -H "$@"
+    like "$title: moved without a snapshot" "$gpus" 'gpu:v100:1'
+    scancel "$job"
+}
+moves() {
+    local title=$1
+    shift
+    see
+    submit -H "$@"
+    like "$title: moved" "$gpus" 'gpu:v100:1'
+    scancel "$job"
+}
+# runs TITLE [OPTION...]: the job runs to its end.
+runs() {
+    local title=$1
+    shift
+    submit "$@"
+    ok "$title" cluster_wait_job "${job:-0}" COMPLETED 60
+}
+is_idle() {
+    [[ $(sinfo -h -N -p gpu -n "$1" -o %T | sort -u) = idle ]]
+}
+runs_now() {
+    [[ $(cluster_job_field "$1" JobState) = RUNNING ]]
+}
+admin() {
+    sacctmgr -i "$@" >>"$dir/log/sacctmgr.out" 2>&1
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+live_hardware
+use "$NODES"
+chmod -R go-w "$dir/etc"
+mkdir -m 755 "$dir/eyes"
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" \
+    --conf 'AccountingStorageEnforce=associations,limits,qos'; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+printf '#!/bin/sh\ntrue\n' >"$dir/home/job.sh"
+
+# --- nodes that cannot be had ---------------------------------------------------------
+
+moves 'with V100 idle'
+scontrol update nodename=v1,v2 state=drain reason=eyes
+stays 'V100 drained' 'not v100: its 2 nodes are down, drained or reserved'
+scontrol update nodename=v1,v2 state=resume
+cluster_until 20 is_idle v1,v2
+moves 'V100 resumed'
+
+scontrol create reservation reservation=now starttime=now duration=5-0 nodes=v1,v2 \
+    users=root >/dev/null
+sleep 2
+stays 'V100 reserved for five days' 'not v100: its 2 nodes are down, drained or reserved'
+scontrol delete reservation=now
+scontrol create reservation reservation=later starttime=now+3hours duration=5-0 \
+    nodes=v1,v2 users=root >/dev/null
+stays 'V100 reserved in three hours' 'not v100: its nodes are reserved in (03:00:00|02:59:)'
+scontrol delete reservation=later
+moves 'no reservation left'
+
+busy=()
+for node in v1 v2; do
+    busy+=("$(sbatch --parsable -w $node --gres=gpu:v100:4 -t 2-0 -o /dev/null \
+        --comment=dnnest:off --wrap 'sleep 900')")
+done
+for id in "${busy[@]}"; do cluster_until 30 runs_now "$id"; done
+stays 'V100 busy for days' 'not v100: its GPUs are busy'
+scancel "${busy[@]}"
+cluster_until 30 is_idle v1,v2
+moves 'V100 idle again'
+
+scontrol update nodename=a1,a2 state=drain reason=eyes
+see
+submit -H
+like 'the user is told that no A100 is there' "$said" \
+    'warning: no node with a100 is available \(its 2 nodes are .*\); v100 has idle ones'
+scancel "$job"
+scontrol update nodename=a1,a2 state=resume
+
+# --- lines with Type and Device --------------------------------------------------------
+
+use ''
+moves 'lines with Type and Device alone'
+blind
+submit -H
+like 'such lines move no job without a snapshot' "$gpus" 'gpu:a100:1'
+scancel "$job"
+use "$NODES"
+
+# --- limits ----------------------------------------------------------------------------
+
+admin add qos novolta MaxTRESPerJob=gres/gpu:v100=0
+admin add qos wide MinTRESPerJob=cpu=12
+admin add qos strict MinTRESPerJob=cpu=12 Flags=DenyOnLimit
+admin add qos one MaxTRESPerUser=gres/gpu:v100=0
+admin modify user "$CLUSTER_USER" set qos+=novolta,wide,strict,one
+cat >>"$SLURM_CONF" <<END
+PartitionName=mem Nodes=v[1-2],a[1-2] DefMemPerCPU=3000 MaxTime=1:00:00 State=UP
+END
+cluster_restart_ctld
+cluster_until 30 is_idle v1,v2,a1,a2
+see
+for qos in novolta wide strict one; do
+    runs "a job with dnnest:off runs: $qos" --qos=$qos --comment=dnnest:off
+    runs "with eyes so does the same job: $qos" --qos=$qos
+done
+submit -H --qos=novolta
+like 'a job of a QOS without V100 stays' "$gpus" 'gpu:a100:1'
+is 'a job that stays gets the CPUs that an A100 needs' "$(cluster_job_field "$job" NumCPUs)" 13
+scancel "$job"
+submit -H --qos=wide
+like 'a job of a QOS with at least 12 CPUs moves' "$gpus" 'gpu:v100:1'
+is 'a job that needs 12 CPUs keeps those that it requested' "$(cluster_job_field "$job" NumCPUs)" 16
+scancel "$job"
+
+admin modify user "$CLUSTER_USER" set defaultqos=novolta
+see
+runs 'a QOS that a job has by default binds, too'
+admin modify user "$CLUSTER_USER" set defaultqos=normal
+admin modify account research set GrpTRES=gres/gpu:v100=0
+see
+runs 'a job of an account without V100 runs'
+like 'a job of an account without V100 stays' "$gpus" 'gpu:a100:1'
+admin modify account research set GrpTRES=gres/gpu:v100=-1
+moves 'the account may have V100 again'
+
+# --- a partition of its own ------------------------------------------------------------
+
+see
+job=$(cluster_as_user sbatch --parsable -H -p mem --gres=gpu:a100:1 -c 16 -t 1:00:00 \
+    --comment="$M" job.sh 2>"$dir/said")
+like 'memory of the default per CPU of the partition is kept' \
+    "$(scontrol show job -o "$job")" 'NumCPUs=13 .*MinMemoryNode=48000M'
+scancel "$job"
+
+done_testing
