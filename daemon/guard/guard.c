@@ -356,7 +356,7 @@ static void tell_held (struct pass *pass,
             "guard: job %s: not extended up to the requested %s: %s",
             due->job.name,
             dn_time_write (dn_guard_own (&due->c)).text,
-            dn_names_get (&dn_guard_holder_names, (int) plan->holder));
+            dn_guard_holder_text (plan->holder));
 }
 
 static int serve (struct pass *pass, struct due *due)

@@ -13,7 +13,12 @@ static const char *const holder_texts[] = {
     [DN_HOLDER_DEADLINE] = "the deadline",
     [DN_HOLDER_RESERVATION] = "a reservation",
 };
-const struct dn_names dn_guard_holder_names = DN_NAMES (holder_texts, DN_N_HOLDERS);
+static const struct dn_names holder_names = DN_NAMES (holder_texts, DN_N_HOLDERS);
+
+const char *dn_guard_holder_text (enum dn_guard_holder holder)
+{
+    return dn_names_get (&holder_names, (int) holder);
+}
 
 /* The longest limit that is set: Slurm counts a job without a limit as this long. */
 #define LONGEST_S (INT64_C (365) * 86400)

@@ -67,7 +67,8 @@ enum dn_guard_holder {
     DN_N_HOLDERS
 };
 
-extern const struct dn_names dn_guard_holder_names;
+/* Its name in a sentence. */
+const char *dn_guard_holder_text (enum dn_guard_holder holder);
 
 struct dn_guard_plan {
     enum dn_guard_verdict verdict;

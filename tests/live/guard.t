@@ -1,0 +1,230 @@
+#!/bin/bash
+# guard.t - dnnestd extends lowered limits of running jobs, and nothing else
+#
+# Real jobs, with accounting, whose limit the plugin has lowered to a minute. Most run at the
+# same time. slurmctld ends a job up to 30 seconds after its limit.
+
+set -euo pipefail
+
+# shellcheck source=tests/live/lib/live.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/live.sh"
+dnnestd=${DNNESTD:-$build/dnnestd}
+live_begin guard job_submit_dnnest
+if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built'; fi
+
+readonly SPEC=dnnest:${LIVE_KEYS/steps=20000/steps=10}
+readonly INTERVAL=5 # of the guard; a limit of a minute is extended 40 s before its end
+readonly SLACK=45   # a limit may be passed by 30 s, and machines are busy
+
+# --- helpers -------------------------------------------------------------------------
+
+# Sets 'job'; the script sleeps SECONDS. Without the job the test ends.
+submit() {
+    local seconds=$1
+    shift
+    if ! job=$(cluster_as_user sbatch --parsable --gres=gpu:1 -c 1 --mem=100 \
+        -o "$dir/home/%A_%a.out" --comment="$SPEC" "$@" \
+        2>"$dir/said" <<<$'#!/bin/sh\nsleep '"$seconds"); then
+        echo "Bail out! sbatch: $(<"$dir/said")"
+        exit 1
+    fi
+}
+field() {
+    cluster_job_field "$1" "$2"
+}
+admin() {
+    sacctmgr -i "$@" >>"$dir/log/sacctmgr.out" 2>&1
+}
+set_limit() {
+    scontrol update "jobid=$1" "timelimit=$2"
+}
+# The limits that the guard has written into the record: '[300]', or nothing.
+later() {
+    scontrol show job -o "$1" | grep -o '"later":\[[0-9,]*\]' | cut -d : -f 2 || true
+}
+limit_is() {
+    [[ $(field "$1" TimeLimit) = "$2" ]]
+}
+is_over() {
+    [[ ! $(field "$1" JobState) =~ PENDING|RUNNING|COMPLETING|SUSPENDED ]]
+}
+# From the accounting: its state, and the seconds that it ran.
+outcome() {
+    sacct -n -X -P -j "$1" -o State | head -n 1
+}
+elapsed() {
+    sacct -n -X -P -j "$1" -o ElapsedRaw | head -n 1
+}
+outcome_is() {
+    [[ $(outcome "$1") = "$2"* ]]
+}
+ends() {
+    ok "$1" cluster_until 90 outcome_is "$2" "$3"
+    diag "$(outcome "$2") after $(elapsed "$2") s, later $(later "$2")"
+}
+started() {
+    cluster_wait_job "$1" RUNNING 60 || fail "job $1 starts"
+}
+
+# The bundle of a site whose jobs start at once, so that limits of a minute suffice.
+fast_site() {
+    local site=$dir/etc/bundle/site.json sum
+    cat >"$site" <<'END'
+{"dnnest_site": 4, "runs": 9, "constants": {
+ "start_s": {"value": 1, "shipped": 180, "sigma": 0.1},
+ "epoch_s": {"value": 1, "shipped": 20, "sigma": 0.1}}}
+END
+    sum=$(sha256sum <"$site" | cut -d ' ' -f 1)
+    sed -i "s/\"files\": *{/&\"site.json\": {\"bytes\": $(stat -c %s "$site"), \"sha256\": \"$sum\"},/" \
+        "$dir/etc/bundle/manifest.json"
+}
+
+guard_pid=
+guard_start() {
+    "$dnnestd" guard --conf="$dir/etc/dnnest.conf" >>"$dir/log/dnnestd.log" 2>&1 &
+    guard_pid=$!
+}
+guard_kill() {
+    kill -9 "$guard_pid" 2>/dev/null || true
+    wait "$guard_pid" 2>/dev/null || true
+}
+cluster_trap "guard_kill; rm -rf '$dir'"
+
+# --- the cluster ---------------------------------------------------------------------
+
+live_hardware
+mkdir -p "$dir/state.dnnest"
+fast_site
+chmod -R go-w "$dir/etc" "$dir/state.dnnest"
+live_conf Mode=enforce GpuType=keep Cpus=keep TimeLimit=limit TimeMin=00:01:00 \
+    "GuardInterval=$INTERVAL" "StateDir=$dir/state.dnnest"
+if ! cluster_start "$dir" --plugin-dir "$plugin_dir" \
+    --conf 'AccountingStorageEnforce=associations,limits,qos' \
+    --conf 'PartitionName=gpu Nodes=ALL Default=YES MaxTime=2-0 State=UP' \
+    --conf 'PartitionName=short Nodes=ALL MaxTime=2 State=UP'; then
+    fail 'slurmctld starts with the plugin'
+    done_testing
+    exit 1
+fi
+pass 'slurmctld starts with the plugin'
+admin add qos brief MaxWall=00:02:00
+admin modify user "$CLUSTER_USER" set qos+=brief
+cluster_restart_ctld
+
+# --- without a guard -----------------------------------------------------------------
+
+submit 150 -t 5 -w a1
+alone=$job
+started "$alone"
+is 'dnnest has lowered the limit' "$(field "$alone" TimeLimit)" 00:01:00
+sleep 22
+job_now() {
+    scontrol show job -o "$alone" | sed 's/RunTime=[^ ]*//'
+}
+before=$(job_now)
+"$dnnestd" guard --once --dry-run --conf="$dir/etc/dnnest.conf" >"$dir/dry" 2>&1
+like 'a dry run says what it would do' "$(<"$dir/dry")" "job $alone: .*00:01:00.*00:05:00"
+is 'a dry run changes nothing' "$(job_now)" "$before"
+not_ok 'a dry run leaves no heartbeat' test -e "$dir/state.dnnest/guard"
+sleep 20
+submit 100 -t 5 -w a1
+late=$job
+ends 'without a guard a job ends at its lowered limit' "$alone" TIMEOUT
+guard_start
+ok 'a guard that comes late finds the next job' cluster_until 20 limit_is "$late" 00:05:00
+ok 'the heart of the guard beats' cluster_until 20 test -s "$dir/state.dnnest/guard"
+guard_kill
+
+# --- with a guard ----------------------------------------------------------------------
+
+scontrol create reservation reservationname=service nodes=v2 user=root duration=30 \
+    starttime=now+150 >/dev/null
+guard_start
+submit 100 -t 5 -x v2
+before=$job
+started "$before"
+set_limit "$before" 2
+submit 100 -t 5 -x v2
+longer=$job
+submit 100 -t 5 -x v2 -a 1-2
+array=$job
+submit 200 -t 5 -x v2
+after=$job
+submit 200 -t 5 -x v2 -p short
+in_partition=$job
+submit 200 -t 5 -x v2 --qos=brief
+in_qos=$job
+submit 200 -t 5 -x v2 --deadline=now+130seconds
+deadline=$job
+submit 300 -t 5 -w v2
+reserved=$job
+submit 300 -t 2 -x v2
+own=$job
+submit 300 -t 2 -x v2 --comment=dnnest:off
+own_twin=$job
+submit 200 -t 1 -x v2 --comment=dnnest:off
+foreign=$job
+for job in "$longer" "$own" "$own_twin" "$reserved" "$foreign"; do started "$job"; done
+
+ok 'a job is extended to what its user requested' cluster_until 60 limit_is "$longer" 00:05:00
+like 'the record says so' "$(later "$longer")" '^\[([0-9]+,)?300\]$'
+like 'the log has one line for it' "$(grep -c "job $longer: limit" "$dir/log/dnnestd.log")" '^1$'
+for task in 1 2; do
+    ok "a task of an array is extended: $task" \
+        cluster_until 60 limit_is "${array}_$task" 00:05:00
+done
+ok 'a job is extended before a human changes it' cluster_until 60 limit_is "$after" 00:05:00
+set_limit "$after" 3
+ok 'a job is extended up to MaxTime of its partition' \
+    cluster_until 60 limit_is "$in_partition" 00:02:00
+ok 'a job is extended up to MaxWall of its QOS' cluster_until 60 limit_is "$in_qos" 00:02:00
+ok 'a job is extended up to its deadline' cluster_until 60 limit_is "$deadline" 00:02:00
+ok 'a job is extended up to its own limit' cluster_until 60 limit_is "$own" 00:02:00
+reserved_to() {
+    [[ $(field "$reserved" EndTime) > $(field "$reserved" StartTime) ]] &&
+        [[ ! $(later "$reserved") = '' ]]
+}
+ok 'a job before a reservation is extended' cluster_until 60 reserved_to
+reservation=$(scontrol show reservation -o service | grep -o 'StartTime=[^ ]*' | cut -d= -f2)
+not_ok 'a job before a reservation does not run into it' \
+    test "$(field "$reserved" EndTime)" '>' "$reservation"
+ok 'the user of a job before a reservation is told' cluster_until 20 \
+    grep -q 'dnnest: warning: .*reservation service' "$dir/home/${reserved}_4294967294.out"
+is 'a job of an operator keeps its limit' "$(field "$foreign" TimeLimit)" 00:01:00
+is 'the limit of a human is kept' "$(field "$before" TimeLimit)$(later "$before")" 00:02:00
+
+# A controller that is away for a while.
+submit 100 -t 5 -x v2
+outage=$job
+started "$outage"
+_cluster_end slurmctld
+sleep 25
+_cluster_start_ctld || fail 'slurmctld starts again'
+ok 'a job is extended after an outage of slurmctld' \
+    cluster_until 40 limit_is "$outage" 00:05:00
+
+# --- the ends --------------------------------------------------------------------------
+
+over() {
+    is_over "$own" && is_over "$own_twin" && is_over "$reserved" && is_over "$outage"
+}
+cluster_until 200 over || true
+ends 'with a guard the same job completes' "$longer" COMPLETED
+for task in 1 2; do ends "a task of an array completes: $task" "${array}_$task" COMPLETED; done
+ends 'a job found late completes' "$late" COMPLETED
+ends 'a job during an outage completes' "$outage" COMPLETED
+ends 'a job of an operator ends at its limit' "$foreign" TIMEOUT
+ends 'a job ends at the limit of its user' "$own" TIMEOUT
+ends 'the same job without dnnest ends at that limit' "$own_twin" TIMEOUT
+difference=$(($(elapsed "$own") - $(elapsed "$own_twin")))
+ok 'both have run for as long' test "${difference#-}" -lt $SLACK
+diag "difference: $difference s"
+ends 'a job ends at MaxTime of its partition' "$in_partition" TIMEOUT
+ends 'a job ends at MaxWall of its QOS' "$in_qos" TIMEOUT
+is 'a human who changes a limit later is obeyed' "$(field "$after" TimeLimit)" 00:03:00
+like 'the record has the limit before that' "$(later "$after")" '300\]$'
+like 'the accounting has the record' \
+    "$(sacct -n -X -P -j "$longer" -o AdminComment)" '"later":\['
+like 'the tallies have the jobs that needed more' "$(<"$dir/state.dnnest/guard")" "$longer"
+diag "$(<"$dir/log/dnnestd.log")"
+done_testing
