@@ -156,6 +156,10 @@ static void add_decision (struct json_object *json, const struct dn_advice *advi
         row, "mode", dn_names_get (&dn_mode_names, (int) advice->rules.mode));
     dn_json_add_count (row, "time_limit_s", given ? decision->time_limit_s : DN_UNSET);
     dn_json_add_count (row, "time_min_s", given ? decision->time_min_s : DN_UNSET);
+    dn_json_add_real (row,
+                      "time_quantile",
+                      decision->time_quantile > 0 ? decision->time_quantile : -1);
+    dn_json_add_bool (row, "time_extended", decision->extended);
     dn_json_add_text (row, "gpu", decision->gpu ? decision->gpu->type : NULL);
     dn_json_add_text (
         row, "partition", advice->patch.partition[0] ? advice->patch.partition : NULL);

@@ -15,6 +15,9 @@
 #include "output/show.h"
 #include "output/grid.h"
 #include "seen.h"
+#include "site_advice.h"
+#include "slurm_conf.h"
+#include "slurm_version.h"
 
 enum {
     OPTION_ACCOUNT,
@@ -26,6 +29,7 @@ enum {
     OPTION_PARTITION,
     OPTION_QOS,
     OPTION_SET,
+    OPTION_SLURM,
     OPTION_USER
 };
 
@@ -51,6 +55,7 @@ static const struct dn_option options[] = {
                           "the rules for jobs in this partition"},
     [OPTION_QOS] = {"qos", 'q', "NAME", "the rules for jobs of this QOS"},
     [OPTION_SET] = {"set", 0, "KEY=VALUE", "override a rule; may be repeated"},
+    [OPTION_SLURM] = {"slurm", 0, "VERSION", "the version of Slurm to answer for"},
     [OPTION_USER] = {"user", 0, "NAME", "the rules for jobs of this user"},
     {NULL, 0, NULL, NULL},
 };
@@ -73,6 +78,7 @@ struct call {
     bool check;
     bool discovers;
     struct dn_discover discover;
+    const char *slurm; /* the version */
     struct dn_rules rules;
     struct dn_origins origins;
     struct dn_seen seen;
@@ -571,6 +577,15 @@ static void warn_unknown (const char *conf,
             "warning: %s: and %d more such names", conf, policies->n_unknown - n);
 }
 
+static const char *advice_for (const struct call *call, const struct dn_site *site)
+{
+    struct dn_slurm_conf slurm;
+
+    if (dn_slurm_conf_read (call->given.paths.conf, &slurm, NULL) < 0)
+        slurm.found = false;
+    return dn_site_advice (site, call->given.slurm_version, slurm.found);
+}
+
 /* Report every error of the file, one per line. Return an enum dn_exit. */
 static int check (struct call *call)
 {
@@ -579,6 +594,7 @@ static int check (struct call *call)
     const char *conf = call->given.paths.conf;
     struct findings findings = {NULL, 0};
     struct dn_problems problems = {find, &findings, 0};
+    const char *advice;
 
     dn_json_add_text (json, "conf", conf);
     if (call->given.json)
@@ -593,12 +609,17 @@ static int check (struct call *call)
     warn_unknown (conf,
                   &site->policies,
                   findings.array ? dn_json_add_array (json, "warnings") : NULL);
+    advice = advice_for (call, site);
+    dn_json_add_text (json, "advice", advice);
     if (findings.array)
         dn_json_print (json);
     if (findings.n > 0 || site->bundle_err.code != DN_E_NONE)
         return DN_EXIT_CONF; /* dn_options_site_with () has reported the bundle */
     if (!findings.array)
-        printf ("%s: ok\n", conf ? conf : "no dnnest.conf");
+        printf ("%s: ok%s%s\n",
+                conf ? conf : "no dnnest.conf",
+                advice ? "\nadvice: " : "",
+                advice ? advice : "");
     return DN_EXIT_DONE;
 }
 
@@ -653,6 +674,9 @@ static bool take_option (struct call *call, const struct dn_command *self, int o
         return true;
     case OPTION_NVIDIA_SMI:
         call->discover.nvidia_smi = argument;
+        return true;
+    case OPTION_SLURM:
+        call->slurm = argument;
         return true;
     case OPTION_SET:
         return dn_settings_add (&call->settings, self, argument);
@@ -711,10 +735,14 @@ static int run (const struct dn_command *self, int argc, char **argv)
 {
     dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
     dn_cleanup (free_call) struct call call = {
-        .submitter = {.user_id = DN_UNSET, .group_id = DN_UNSET}};
+        .submitter = {.user_id = DN_UNSET, .group_id = DN_UNSET},
+        .slurm = dn_slurm_version_default};
+    struct dn_err err = {0};
 
     if (!take_options (&call, self, argc, argv))
         return call.given.exit_code;
+    if (dn_slurm_version_read (call.slurm, &call.given.slurm_version, &err) < 0)
+        return dn_fail (DN_EXIT_USAGE, &err);
     if (call.check)
         return check (&call);
     site = dn_options_site (&call.given, call.settings.text);

@@ -144,5 +144,6 @@ int dn_slurm_conf_read (const char *dnnest_conf,
         memset (conf, 0, sizeof (*conf));
         return dn_err_wrap (err, "%s", path);
     }
+    conf->found = true;
     return 0;
 }

@@ -13,6 +13,7 @@
 #define DN_SLURM_VALUE_MAX 4096
 
 struct dn_slurm_conf {
+    bool found; /* the file */
     char slurmctld_parameters[DN_SLURM_VALUE_MAX];
     char scheduler_parameters[DN_SLURM_VALUE_MAX];
 };

@@ -484,8 +484,9 @@ static int follow_slurm (const struct dn_load_context *context,
         if (take (context, err) < 0)
             return -1;
     }
-    if (!dn_site_time_min_is_soft (context->slurm_version,
-                                   context->scheduler_parameters))
+    site->time_min_is_soft = dn_site_time_min_is_soft (context->slurm_version,
+                                                       context->scheduler_parameters);
+    if (!site->time_min_is_soft)
         dn_site_refuse_time_min (site);
     return 0;
 }

@@ -462,7 +462,7 @@ int dn_advise (const struct dn_site *site,
 
     dn_patch_free (&advice->patch);
     begin (advice);
-    advice->rules = dn_site_rules (site, &submitter, NULL);
+    advice->rules = dn_site_rules_in_force (site, &submitter);
     for (size_t i = 0; i < DN_N_ELEMENTS (stages); i++) {
         int rc;
 

@@ -13,9 +13,6 @@
 
 #include "base/keyline.h"
 
-/* 24.11: the first version whose backfill was observed to keep the limit. */
-#define TIME_MIN_VERSION 2411
-
 /* Many times what a decision takes with a handful of GPU types, and twice what the
  * largest network of the zoo takes with 32 (2.5 ms). No ordinary job exceeds it.
  */
@@ -529,7 +526,7 @@ bool dn_site_time_min_is_soft (int version, const char *parameters)
 {
     struct dn_span rest = dn_span_of (parameters);
 
-    while (version >= TIME_MIN_VERSION && rest.text)
+    while (version >= DN_SOFT_TIME_MIN_SLURM && rest.text)
         if (dn_span_is (dn_span_trim (dn_span_cut (&rest, ",")),
                         "time_min_as_soft_limit"))
             return true;
@@ -549,6 +546,11 @@ void dn_site_refuse_time_min (struct dn_site *site)
     refuse_time_min (site, &site->rules);
     for (int i = 0; i < site->policies.n_policies; i++)
         refuse_time_min (site, &site->policies.list[i].rules);
+}
+
+enum dn_time_mode dn_site_auto_time (const struct dn_site *site)
+{
+    return site->time_min_is_soft ? DN_TIME_TIME_MIN : DN_TIME_LIMIT;
 }
 
 struct dn_rules dn_site_rules (const struct dn_site *site,
@@ -571,6 +573,16 @@ bool dn_site_believes (const struct dn_site *site,
 {
     return cluster && cluster->time_s <= now_s
            && (double) (now_s - cluster->time_s) <= site->snapshot_age_s;
+}
+
+struct dn_rules dn_site_rules_in_force (const struct dn_site *site,
+                                        const struct dn_submitter *submitter)
+{
+    struct dn_rules rules = dn_site_rules (site, submitter, NULL);
+
+    if (rules.time_limit == DN_TIME_AUTO)
+        rules.time_limit = dn_site_auto_time (site);
+    return rules;
 }
 
 const char *dn_site_probe_dir (const struct dn_site *site)

@@ -25,6 +25,7 @@ struct dn_site {
     struct dn_policies policies; /* other rules for some jobs; owned */
     bool opt_in_all;             /* OptIn=all holds for any job */
     bool time_min_refused;       /* TimeLimit=time_min was set and became keep */
+    bool time_min_is_soft;       /* so TimeLimit=auto is time_min, else limit */
     struct dn_constants constants;
     struct dn_catalogue catalogue; /* owned */
     struct dn_gpu_types gpu_types; /* points into the catalogue */
@@ -149,6 +150,9 @@ void dn_site_set_loaders (struct dn_site *site);
  */
 int dn_site_set (struct dn_site *site, const char *settings, struct dn_err *err);
 
+/* 24.11: the first version whose backfill was observed to keep the limit. */
+#define DN_SOFT_TIME_MIN_SLURM 2411
+
 /* Is --time-min a soft limit in that version of Slurm (2411 for 24.11)? Only then may
  * dnnest set it: otherwise a job that backfill starts is killed at that time
  * (plugin/CONTRACT.md). 'parameters' are SchedulerParameters and may be NULL.
@@ -162,7 +166,10 @@ bool dn_site_time_min_is_soft (int version, const char *parameters);
 /* Turn TimeLimit=time_min into keep wherever it is set. */
 void dn_site_refuse_time_min (struct dn_site *site);
 
-/* The rules for a job. 'origins' may be NULL. */
+/* What TimeLimit=auto is on this controller. */
+enum dn_time_mode dn_site_auto_time (const struct dn_site *site);
+
+/* The rules for a job, as configured. 'origins' may be NULL. */
 struct dn_rules dn_site_rules (const struct dn_site *site,
                                const struct dn_submitter *submitter,
                                struct dn_origins *origins);
@@ -171,6 +178,10 @@ struct dn_rules dn_site_rules (const struct dn_site *site,
 bool dn_site_believes (const struct dn_site *site,
                        const struct dn_cluster *cluster,
                        int64_t now_s);
+
+/* The same, with what TimeLimit=auto is in its place. */
+struct dn_rules dn_site_rules_in_force (const struct dn_site *site,
+                                        const struct dn_submitter *submitter);
 
 /* Where the hook for jobs with probe= is on the nodes; NULL: there is none. */
 const char *dn_site_probe_dir (const struct dn_site *site);

@@ -868,7 +868,6 @@ int dn_sbatch_fill (struct dn_sbatch *sbatch, int version, struct dn_err *err)
     job->kind = DN_JOB_BATCH;
     job->user_id = (int64_t) getuid ();
     job->group_id = (int64_t) getgid ();
-    job->array = sbatch->value[DN_SBATCH_ARRAY] != NULL;
     read_deadline (sbatch, &job->deadline_s);
     fill_names (sbatch);
     if (check_rivals (sbatch, err) < 0

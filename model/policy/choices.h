@@ -2,7 +2,8 @@
  *
  * In: one scene. Out: members of its decision, each with its reason. Each stage is in a
  * file of its own: choose_gpu.c, choose_cpus.c, choose_time.c, warn.c; decide.c calls
- * them in order. waiting.c and limits_kept.c tell what the snapshot says of a choice.
+ * them in order. waiting.c and limits_kept.c tell what the snapshot says of a choice,
+ * extend.c what the guard can do for the job.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -139,8 +140,8 @@ int64_t dn_needed_cpus (const struct dn_scene *scene, int i, const char **why);
 
 void dn_choose_cpus (const struct dn_scene *scene);
 
-/* The time limit that a run on candidate 'i' needs, a multiple of five minutes;
- * DN_UNSET if unknown.
+/* The time limit that a run on candidate 'i' needs by TimeQuantile, a multiple of five
+ * minutes, or below half an hour of one; DN_UNSET if unknown.
  */
 int64_t dn_needed_time (const struct dn_scene *scene, int i);
 
@@ -151,6 +152,19 @@ bool dn_keeps_deadline (const struct dn_scene *scene, int64_t seconds);
 
 /* The seconds of a time limit that the job has before --signal; at least 0. */
 int64_t dn_time_before_signal (const struct dn_request *request, int64_t limit_s);
+
+/* Is a guard alive for limits that this scene's rules set? */
+bool dn_scene_has_guard (const struct dn_scene *scene);
+
+/* Why the guard cannot extend a lower limit of this job up to the requested one; NULL
+ * if it can.
+ */
+const char *dn_scene_unguarded (const struct dn_scene *scene);
+
+/* The least limit in seconds, without --signal, with which the guard sees the job long
+ * enough before its end. There must be a guard.
+ */
+int64_t dn_scene_least_guarded (const struct dn_scene *scene);
 
 void dn_choose_time (const struct dn_scene *scene);
 

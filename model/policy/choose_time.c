@@ -7,8 +7,13 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Limits are multiples of five minutes: 03:37:00 would look more exact than it is. */
-#define TIME_STEP_S 300
+/* Limits are multiples of five minutes: 03:37:00 would look more exact than it is.
+ * Those below half an hour are multiples of one minute, because five would be a large
+ * part of them.
+ */
+#define TIME_STEP_S       300
+#define SHORT_S           1800
+#define SHORT_TIME_STEP_S 60
 
 /* A job with --signal must be done before the signal, which Slurm may send a minute
  * early: the seconds that it needs for this.
@@ -27,19 +32,37 @@ int64_t dn_time_before_signal (const struct dn_request *request, int64_t limit_s
     return left > 0 ? left : 0;
 }
 
-int64_t dn_needed_time (const struct dn_scene *scene, int i)
+static int64_t round_up (double seconds, int64_t step)
+{
+    return (int64_t) ceil (seconds / (double) step) * step;
+}
+
+static int64_t round_limit (double seconds)
+{
+    if (seconds < SHORT_S)
+        return round_up (seconds, SHORT_TIME_STEP_S);
+    return round_up (seconds, TIME_STEP_S);
+}
+
+/* The limit within which a run on candidate 'i' ends with probability 'quantile';
+ * DN_UNSET if unknown.
+ */
+static int64_t time_at (const struct dn_scene *scene, int i, double quantile)
 {
     const struct dn_rules *rules = scene->rules;
-    double bound = dn_range_at (scene->estimates[i].train_s, rules->time_quantile)
-                   * (1 + rules->time_margin);
+    double bound =
+        dn_range_at (scene->estimates[i].train_s, quantile) * (1 + rules->time_margin);
 
     if (bound < 0)
         return DN_UNSET;
     bound += (double) signal_time (scene->request);
     bound = fmax (bound, (double) rules->time_min_s);
-    if (bound > 1e10)
-        bound = 1e10;
-    return (int64_t) ceil (bound / TIME_STEP_S) * TIME_STEP_S;
+    return round_limit (fmin (bound, 1e10));
+}
+
+int64_t dn_needed_time (const struct dn_scene *scene, int i)
+{
+    return time_at (scene, i, scene->rules->time_quantile);
 }
 
 bool dn_keeps_deadline (const struct dn_scene *scene, int64_t seconds)
@@ -70,7 +93,7 @@ static const char *keeps_time (const struct dn_scene *scene)
         return "a minimum time was requested (--time-min)";
     if (job->deadline_s != DN_UNSET)
         return "a deadline was requested";
-    return job->array ? "--time-min is not set on job arrays" : NULL;
+    return NULL;
 }
 
 /* May the limit become 'needed', more than was requested? If not, 'why' gets the
@@ -98,18 +121,72 @@ static bool may_raise_time (const struct dn_scene *scene,
     return !*why;
 }
 
-static void set_time (const struct dn_scene *scene, int64_t needed)
+/* The limit on the chosen candidate. */
+struct bound {
+    int64_t limit_s; /* DN_UNSET: unknown */
+    double quantile;
+    bool extended;   /* by the guard, up to the requested limit */
+    const char *why; /* it is not GuardedQuantile's though a guard is alive; or NULL */
+};
+
+/* The bound where a guard is alive; 'safe' where it could not extend the limit. */
+static struct bound guarded_bound (const struct dn_scene *scene,
+                                   const struct bound *safe)
+{
+    const struct dn_rules *rules = scene->rules;
+    const struct dn_request *request = scene->request;
+    struct bound bound = *safe;
+    int64_t least = dn_scene_least_guarded (scene) + signal_time (request);
+
+    bound.why = dn_scene_unguarded (scene);
+    if (bound.why || bound.limit_s == DN_UNSET)
+        return bound;
+    bound.extended = true;
+    if (!dn_guarded_trusts (
+            scene->view->guarded, request->job->user_id, rules->guard_trust)) {
+        bound.why = "too many jobs of this user needed more (GuardTrust)";
+        return bound;
+    }
+    bound.quantile = fmin (rules->guarded_quantile, rules->time_quantile);
+    bound.limit_s = time_at (scene, scene->decision->chosen, bound.quantile);
+    if (bound.limit_s < least)
+        bound.limit_s = round_limit ((double) least);
+    return bound.limit_s < request->time_limit_s ? bound : *safe;
+}
+
+static struct bound find_bound (const struct dn_scene *scene)
+{
+    const struct dn_rules *rules = scene->rules;
+    int chosen = scene->decision->chosen;
+    struct bound safe = {.limit_s = dn_needed_time (scene, chosen),
+                         .quantile = rules->time_quantile};
+
+    if (rules->time_limit == DN_TIME_TIME_MIN) {
+        safe.quantile = rules->guarded_quantile;
+        safe.limit_s = time_at (scene, chosen, safe.quantile);
+        return safe;
+    }
+    return dn_scene_has_guard (scene) ? guarded_bound (scene, &safe) : safe;
+}
+
+static void set_time (const struct dn_scene *scene, const struct bound *bound)
 {
     const struct dn_estimate *chosen = &scene->estimates[scene->decision->chosen];
+    struct dn_decision *decision = scene->decision;
 
     if (scene->rules->time_limit == DN_TIME_TIME_MIN)
-        scene->decision->time_min_s = needed;
+        decision->time_min_s = bound->limit_s;
     else
-        scene->decision->time_limit_s = needed;
+        decision->time_limit_s = bound->limit_s;
+    decision->extended =
+        bound->extended && bound->limit_s < scene->request->time_limit_s;
     dn_scene_say (scene,
-                  "time: the bound is %s (likely %s)",
-                  dn_time_write (needed).text,
-                  dn_time_write ((int64_t) chosen->train_s.p50).text);
+                  "time: the bound is %s (likely %s)%s%s%s",
+                  dn_time_write (bound->limit_s).text,
+                  dn_time_write ((int64_t) chosen->train_s.p50).text,
+                  decision->extended ? ", extended if needed" : "",
+                  bound->why ? ", not GuardedQuantile's: " : "",
+                  bound->why ? bound->why : "");
 }
 
 /* What the metadata lack for the amount of work to be known. */
@@ -122,33 +199,41 @@ static const char *lacks_work (const struct dn_spec *spec)
     return "the amount of work is unknown (epochs= or steps=)";
 }
 
+static void keep_time (const struct dn_scene *scene,
+                       const struct bound *bound,
+                       const char *why)
+{
+    const struct dn_estimate *chosen = &scene->estimates[scene->decision->chosen];
+
+    dn_scene_say (scene,
+                  "time: kept, the bound is %s (likely %s)%s%s",
+                  dn_time_write (bound->limit_s).text,
+                  dn_time_write ((int64_t) chosen->train_s.p50).text,
+                  why ? ", " : "",
+                  why ? why : "");
+}
+
 void dn_choose_time (const struct dn_scene *scene)
 {
     const struct dn_request *request = scene->request;
-    int64_t needed = dn_needed_time (scene, scene->decision->chosen);
+    struct bound bound = find_bound (scene);
     const char *why = keeps_time (scene);
 
-    if (!why && needed == DN_UNSET)
+    scene->decision->time_quantile = bound.quantile;
+    if (!why && bound.limit_s == DN_UNSET)
         why = lacks_work (scene->spec);
     if (why) {
         dn_scene_say (scene, "time: kept, %s", why);
         return;
     }
-    if (request->job->time_min_min > 0 && needed < request->job->time_min_min * 60)
-        needed = request->job->time_min_min * 60;
-    if (needed == request->time_limit_s
-        || ((request->time_limit_s == DN_UNSET || needed > request->time_limit_s)
+    if (request->job->time_min_min > 0
+        && bound.limit_s < request->job->time_min_min * 60)
+        bound.limit_s = request->job->time_min_min * 60;
+    if (bound.limit_s == request->time_limit_s
+        || ((request->time_limit_s == DN_UNSET || bound.limit_s > request->time_limit_s)
             && (scene->rules->time_limit == DN_TIME_TIME_MIN
-                || !may_raise_time (scene, needed, &why))))
-        dn_scene_say (
-            scene,
-            "time: kept, the bound is %s (likely %s)%s%s",
-            dn_time_write (needed).text,
-            dn_time_write (
-                (int64_t) scene->estimates[scene->decision->chosen].train_s.p50)
-                .text,
-            why ? ", " : "",
-            why ? why : "");
+                || !may_raise_time (scene, bound.limit_s, &why))))
+        keep_time (scene, &bound, why);
     else
-        set_time (scene, needed);
+        set_time (scene, &bound);
 }

@@ -160,6 +160,8 @@ void dn_policy_begin (struct dn_decision *decision)
     decision->abstain = DN_ABSTAIN_NONE;
     decision->time_limit_s = DN_UNSET;
     decision->time_min_s = DN_UNSET;
+    decision->time_quantile = 0;
+    decision->extended = false;
     decision->gpu = NULL;
     decision->from = NULL;
     decision->cost = decision->from_cost = DN_UNSET;

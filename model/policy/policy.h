@@ -67,9 +67,11 @@ struct dn_warning {
 /* What to change. A field that is kept has DN_UNSET or NULL. */
 struct dn_decision {
     enum dn_verdict verdict;
-    enum dn_abstain abstain;        /* of verdict abstain */
-    int64_t time_limit_s;           /* new limit, whole minutes */
-    int64_t time_min_s;             /* new --time-min, whole minutes */
+    enum dn_abstain abstain; /* of verdict abstain */
+    int64_t time_limit_s;    /* new limit, whole minutes */
+    int64_t time_min_s;      /* new --time-min, whole minutes */
+    double time_quantile;    /* of the bound; 0: there is none */
+    bool extended; /* the guard extends the new limit, up to the requested one */
     const struct dn_gpu_type *gpu;  /* new type */
     const struct dn_gpu_type *from; /* the type that it replaces */
     double cost;                    /* of a new type per GPU hour, and of the one */

@@ -42,13 +42,15 @@ enum dn_time_mode {
     DN_TIME_UNKNOWN,
     DN_TIME_KEEP,
     DN_TIME_TIME_MIN, /* keep the limit, set --time-min */
+    DN_TIME_AUTO,     /* time_min where it is a soft limit, else limit */
     DN_TIME_LIMIT,
     DN_N_TIME_MODES
 };
 #define DN_TIME_WORDS                                                                  \
     {                                                                                  \
         [DN_TIME_UNKNOWN] = "unknown", [DN_TIME_KEEP] = "keep",                        \
-        [DN_TIME_TIME_MIN] = "time_min", [DN_TIME_LIMIT] = "limit"                     \
+        [DN_TIME_TIME_MIN] = "time_min", [DN_TIME_AUTO] = "auto",                      \
+        [DN_TIME_LIMIT] = "limit"                                                      \
     }
 
 enum dn_choice {
@@ -135,11 +137,17 @@ extern const struct dn_names dn_mode_names;
           DN_N_OPT_INS, DN_OPT_IN_WORDS)                                               \
     NUMBER (PERCENT, control_group, "ControlGroup", 0, 100, HIGHER, "0",               \
             "percentage of the jobs that is not changed, as the control group")        \
-    ENUM (dn_time_mode, time_limit, "TimeLimit", LOWER, "limit",                       \
-          "keep the limit, set --time-min to the bound, or set the limit to it",       \
+    ENUM (dn_time_mode, time_limit, "TimeLimit", LOWER, "auto",                        \
+          "keep the limit, set --time-min to the bound, or set the limit to it; auto: "\
+          "--time-min where Slurm has it as a soft limit, else the limit",             \
           DN_N_TIME_MODES, DN_TIME_WORDS)                                              \
     NUMBER (RATIO, time_quantile, "TimeQuantile", 0.5, 0.9999, HIGHER, "0.99",         \
-            "share of jobs that must finish within the bound")                         \
+            "share of jobs that must finish within a limit that nothing extends")      \
+    NUMBER (RATIO, guarded_quantile, "GuardedQuantile", 0.5, 0.9999, HIGHER, "0.8",    \
+            "the same for a limit that the guard extends, and for --time-min")         \
+    NUMBER (RATIO, guard_trust, "GuardTrust", 0, 1, LOWER, "0.25",                     \
+            "limits of a user of whose last jobs that share needed more follow "       \
+            "TimeQuantile")                                                            \
     NUMBER (RATIO, time_margin, "TimeMargin", 0, 10, HIGHER, "0.1",                    \
             "added to the bound, as a share of it")                                    \
     NUMBER (TIME, time_min_s, "TimeMin", 60, 3.2e7, HIGHER, "00:30:00",                \

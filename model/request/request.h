@@ -64,7 +64,6 @@ struct dn_job {
     bool memory_open;   /* none given, and the cluster has no default: a partition's may
                            be per CPU, or the job gets all of a node */
     bool memory_default; /* none given: the default of the cluster or a partition */
-    bool array;          /* job array */
     bool het;            /* component of a heterogeneous job */
     bool special_nodes;  /* sockets or boards: only some nodes have them */
     int64_t tmp_disk_mb; /* --tmp: temporary disk of a node */

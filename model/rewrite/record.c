@@ -77,7 +77,8 @@ static int add_set (struct json_object *object, const struct dn_story *story)
 static int add_prediction (struct json_object *object, const struct dn_story *story)
 {
     const struct dn_estimate *chosen = story->chosen;
-    double quantile = story->rules->time_quantile;
+    double decided = story->decision->time_quantile;
+    double quantile = decided > 0 ? decided : story->rules->time_quantile;
 
     if (dn_json_put_text (object, "gpu", chosen->device->name) < 0
         || dn_json_put_real (object, "step_us", chosen->step_s.p50 * 1e6) < 0

@@ -131,6 +131,45 @@ static void add_all_cpus (struct dn_buf *buf, const struct dn_story *story)
                 times * (each_gpu ? decision->cpus_each_gpu : decision->cpus_per_task));
 }
 
+/* The time as the scheduler will plan with it and, unless the limit is lowered for
+ * good, the limit that the user keeps.
+ */
+static void add_time_for_user (struct dn_buf *buf, const struct dn_story *story)
+{
+    const struct dn_decision *decision = story->decision;
+    struct dn_time_text asked = dn_time_write (story->request->time_limit_s);
+
+    if (decision->time_limit_s != DN_UNSET)
+        dn_buf_add (buf,
+                    "time %s -> %s",
+                    asked.text,
+                    dn_time_write (decision->time_limit_s).text);
+    if (decision->extended)
+        dn_buf_add (buf, " (extended up to %s if needed)", asked.text);
+    if (decision->time_min_s != DN_UNSET)
+        dn_buf_add (buf,
+                    "%s %s of %s",
+                    story->rules->mode == DN_MODE_ENFORCE ? "planned as" : "--time-min",
+                    dn_time_write (decision->time_min_s).text,
+                    asked.text);
+}
+
+static void add_time_for_log (struct dn_buf *buf, const struct dn_story *story)
+{
+    const struct dn_decision *decision = story->decision;
+
+    if (decision->time_limit_s != DN_UNSET)
+        dn_buf_add (buf,
+                    "time=%s>%s",
+                    dn_time_write (story->request->time_limit_s).text,
+                    dn_time_write (decision->time_limit_s).text);
+    if (decision->time_min_s != DN_UNSET)
+        dn_buf_add (buf,
+                    "time_min=%s>%s",
+                    dn_time_write (DN_UNSET).text,
+                    dn_time_write (decision->time_min_s).text);
+}
+
 /* "time A -> B, gpu C -> D, -c E -> F" for the user, "time=A>B gpu=C>D cpus=E>F" for
  * the log.
  */
@@ -143,23 +182,11 @@ static void add_changes (struct dn_buf *buf, const struct dn_story *story, bool 
     const struct dn_decision *decision = story->decision;
     const char *comma = "";
 
-    if (decision->time_limit_s != DN_UNSET) {
-        dn_buf_add (buf,
-                    "time%s%s%s%s",
-                    is,
-                    dn_time_write (request->time_limit_s).text,
-                    arrow,
-                    dn_time_write (decision->time_limit_s).text);
-        comma = separator;
-    }
-    if (decision->time_min_s != DN_UNSET) {
-        dn_buf_add (buf,
-                    "%stime_min%s%s%s%s",
-                    comma,
-                    is,
-                    dn_time_write (DN_UNSET).text,
-                    arrow,
-                    dn_time_write (decision->time_min_s).text);
+    if (decision->time_limit_s != DN_UNSET || decision->time_min_s != DN_UNSET) {
+        if (user)
+            add_time_for_user (buf, story);
+        else
+            add_time_for_log (buf, story);
         comma = separator;
     }
     if (decision->gpu) {

@@ -163,7 +163,6 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
     job->time_limit_min = from_32 (desc->time_limit);
     job->time_min_min = from_32 (desc->time_min);
     job->deadline_s = deadline_of (desc);
-    job->array = desc->array_inx && desc->array_inx[0] != '\0';
     job->signal_s = desc->warn_signal != 0 ? desc->warn_time : 0;
     job->tres[DN_GPU_PER_JOB] = desc->tres_per_job;
     job->tres[DN_GPU_PER_NODE] = desc->tres_per_node;

@@ -42,7 +42,7 @@ json 'the members of the contract are there' \
      "candidates"]' advise "$job"
 json 'the decision states what changes' \
     'd["decision"] == {"verdict": "change", "mode": "enforce", "time_limit_s": 1800,
-     "time_min_s": None, "gpu": "twin", "partition": None, "features": None,
+     "time_min_s": None, "time_quantile": 0.99, "time_extended": False, "gpu": "twin", "partition": None, "features": None,
      "cpus_per_task": 2, "cpus_each_gpu": None, "note": None, "chosen": "twin"}' \
     advise "$job"
 json 'an edit has field, old and new' \

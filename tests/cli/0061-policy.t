@@ -51,7 +51,7 @@ json 'JSON has the scopes' \
     '[k["key"] for k in d["policy_keys"]] == ["Partition", "Account", "QOS", "User", "Group"]' \
     config --conf "$work/new.conf"
 json 'JSON states which value is stricter' \
-    '{r["key"]: r["stricter"] for r in d["rules"]}["TimeLimit"] == "keep time_min limit"
+    '{r["key"]: r["stricter"] for r in d["rules"]}["TimeLimit"] == "keep time_min auto limit"
      and {r["key"]: r["stricter"] for r in d["rules"]}["NeverRaise"] == "yes no"
      and {r["key"]: r["stricter"] for r in d["rules"]}["TimeMargin"] == "more"
      and {r["key"]: r["stricter"] for r in d["rules"]}["Message"] is None' config
@@ -116,8 +116,53 @@ json 'with 24.11 and a soft limit TimeLimit=time_min sets the minimum time' \
 json 'before 24.11 TimeLimit=time_min keeps the time' \
     'd["decision"]["time_min_s"] is None and d["decision"]["time_limit_s"] is None' \
     advise --conf "$work/new.conf" --slurm=24.05 "${job[@]}"
-json 'TimeLimit=time_min keeps the time of a job array' 'd["decision"]["time_min_s"] is None' \
+json 'TimeLimit=time_min sets the minimum time of a job array' 'd["decision"]["time_min_s"] == 1800' \
     advise --conf "$work/new.conf" --slurm=24.11 --array=1-4 "${job[@]}"
+conf Mode=enforce
+json 'TimeLimit=auto is time_min with 24.11 and a soft limit' \
+    'd["decision"]["time_min_s"] == 1800 and d["decision"]["time_limit_s"] is None
+     and d["decision"]["time_quantile"] == 0.8 and d["record"]["pred"]["bound_bp"] == 8000
+     and "planned as 00:30:00 of 1-00:00:00" in d["message"]' \
+    advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
+auto_is_limit='d["decision"]["time_min_s"] is None and d["decision"]["time_limit_s"] == 1800
+     and d["decision"]["time_quantile"] == 0.99 and d["decision"]["time_extended"] is False'
+json 'TimeLimit=auto is limit before 24.11' "$auto_is_limit" \
+    advise --conf "$work/new.conf" --slurm=24.05 "${job[@]}"
+slurm_conf 'SchedulerParameters=bf_interval=2'
+json 'TimeLimit=auto is limit without a soft limit' "$auto_is_limit" \
+    advise --conf "$work/new.conf" --slurm=24.11 "${job[@]}"
+rule 'config shows it as it is written' TimeLimit auto default
+
+# advises TITLE VERSION REGEX: of the check of a right file
+advises() {
+    gives "$1" 0 "$3" config --check --slurm="$2" "$work/new.conf"
+}
+parameter='SchedulerParameters=time_min_as_soft_limit in slurm.conf lets Slurm plan'
+advises 'the parameter is recommended from 24.11 on' 24.11 "new.conf: ok"$'\n'"advice: $parameter"
+advises 'before 24.11 a guard is recommended' 24.05 'advice: no guard is alive: while dnnestd runs'
+json 'JSON has the advice' "d['advice'].startswith('$parameter')" \
+    config --check --slurm=25.05 "$work/new.conf"
+slurm_conf 'SchedulerParameters=time_min_as_soft_limit'
+json 'with the parameter there is no advice' 'd["advice"] is None' \
+    config --check --slurm=24.11 "$work/new.conf"
+conf TimeLimit=limit
+advises 'a guard is recommended where limits are to be lowered with 24.11, too' 24.11 \
+    'advice: no guard is alive'
+conf TimeLimit=keep
+json 'without limits by dnnest there is no advice' 'd["advice"] is None' \
+    config --check --slurm=22.05 "$work/new.conf"
+mkdir "$work/state"
+chmod 755 "$work/state"
+conf TimeLimit=limit StateDir="$work/state"
+for seconds in 0 400; do
+    printf '%s\n' "Guard Version=1 Time=$(($(date +%s) - seconds)) Interval=60" "End Users=0" \
+        >"$work/state/guard"
+    chmod 644 "$work/state/guard"
+    json "a guard that was alive $seconds s ago" "(d['advice'] is None) == ($seconds == 0)" \
+        config --check --slurm=22.05 "$work/new.conf"
+done
+refuses 'a version that is none is a usage error of config' 2 "'x' is not a version" \
+    config --slurm=x
 rm "$work/slurm.conf"
 
 # --- the dry run ---------------------------------------------------------------------
@@ -176,7 +221,8 @@ conf 'HardwareDir=/nonexistent' 'Mode=wild' 'Gpu Type=x Device=y'
 try config --check="$work/new.conf"
 like 'a missing catalogue does not stop the check of the rest' "$code $err" \
     "^3 dnnest: /nonexistent: cannot be opened.*"$'\n'"dnnest: .*line 5: Mode: 'wild'"
-conf 'Policy User=no-such-user,root Mode=observe' 'Policy Group=no-such-group Cpus=keep'
+conf 'Policy User=no-such-user,root Mode=observe' 'Policy Group=no-such-group Cpus=keep' \
+    TimeLimit=keep
 try config --check "$work/new.conf"
 is 'a user and a group that do not exist are warnings, and the file is right' "$code $out $err" \
     "0 $work/new.conf: ok dnnest: warning: $work/new.conf: line 4: User: 'no-such-user' is not known, the name is skipped

@@ -148,7 +148,8 @@ static void write_conf (const struct fake_site *site)
 static struct dn_site *load_site (const struct fake_site *fake)
 {
     const struct dn_load_context context = {
-        .scheduler_parameters = "time_min_as_soft_limit", .slurm_version = 2411};
+        .scheduler_parameters = fake->time_min ? "time_min_as_soft_limit" : NULL,
+        .slurm_version = 2411};
     char *conf;
     char *hardware;
     char *table;

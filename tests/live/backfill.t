@@ -69,7 +69,7 @@ earlier() {
 
 live_hardware
 chmod -R go-w "$dir/etc"
-write_conf
+write_conf TimeLimit=limit
 
 version=$(_cluster_version)
 parameters=batch_sched_delay=0,bf_interval=1,sched_interval=2

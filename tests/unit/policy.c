@@ -433,8 +433,8 @@ static void the_least_time_is_set_and_the_limit_left (void **state)
 {
     struct dn_job job = scene_job ();
     struct dn_advice *limit = scene_advise ("Mode=enforce GpuType=keep", &job);
-    struct dn_advice *least =
-        scene_advise ("Mode=enforce GpuType=keep TimeLimit=time_min", &job);
+    struct dn_advice *least = scene_advise (
+        "Mode=enforce GpuType=keep TimeLimit=time_min GuardedQuantile=0.99", &job);
 
     (void) state;
     assert_int_equal (least->decision.verdict, DN_VERDICT_CHANGE);
@@ -444,7 +444,9 @@ static void the_least_time_is_set_and_the_limit_left (void **state)
     assert_int_equal (find_edit (least, DN_FIELD_TIME_MIN)->old_number, DN_UNSET);
     assert_int_equal (find_edit (least, DN_FIELD_TIME_MIN)->new_number,
                       limit->decision.time_limit_s / 60);
-    assert_contains (least->patch.user_text, "time_min unset -> ");
+    assert_contains (least->patch.user_text, "dnnest: planned as ");
+    assert_contains (least->patch.user_text, " of 1-00:00:00 (resnet50");
+    assert_contains (least->patch.log_text, " time_min=unset>");
     assert_contains (find_edit (least, DN_FIELD_ADMIN_COMMENT)->new_text,
                      "\"time_min_s\":");
     dn_advice_free (limit);
@@ -457,15 +459,13 @@ static void the_least_time_is_left_where_it_would_hurt (void **state)
         int64_t time_limit_min;
         int64_t time_min_min;
         int64_t deadline_s;
-        bool array;
         const char *reason;
     } cases[] = {
-        {DN_UNSET, DN_UNSET, DN_UNSET, false, "no limit was requested"},
-        {DN_UNLIMITED, DN_UNSET, DN_UNSET, false, "an unlimited time was requested"},
-        {1440, 60, DN_UNSET, false, "a minimum time was requested"},
-        {1440, DN_UNSET, 1000000, false, "a deadline was requested"},
-        {1440, DN_UNSET, DN_UNSET, true, "not set on job arrays"},
-        {30, DN_UNSET, DN_UNSET, false, "time: kept, the bound is"},
+        {DN_UNSET, DN_UNSET, DN_UNSET, "no limit was requested"},
+        {DN_UNLIMITED, DN_UNSET, DN_UNSET, "an unlimited time was requested"},
+        {1440, 60, DN_UNSET, "a minimum time was requested"},
+        {1440, DN_UNSET, 1000000, "a deadline was requested"},
+        {30, DN_UNSET, DN_UNSET, "time: kept, the bound is"},
     };
 
     (void) state;
@@ -476,7 +476,6 @@ static void the_least_time_is_left_where_it_would_hurt (void **state)
         job.time_limit_min = cases[i].time_limit_min;
         job.time_min_min = cases[i].time_min_min;
         job.deadline_s = cases[i].deadline_s;
-        job.array = cases[i].array;
         advice = scene_advise ("TimeLimit=time_min FillUnset=yes NeverRaise=no", &job);
         assert_reason (advice, cases[i].reason);
         assert_int_equal (advice->decision.time_min_s, DN_UNSET);

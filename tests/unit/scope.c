@@ -142,7 +142,8 @@ static const char *const pairs[][3] = {
     {"MinConfidence", "0.9", "0.6"},     {"NeverRaise", "yes", "no"},
     {"Objective", "time", "energy"},     {"Message", "always", "never"},
     {"Record", "none", "admin_comment"}, {"Upgrade", "no", "rescue"},
-    {"UserObjective", "no", "yes"},
+    {"UserObjective", "no", "yes"},      {"GuardedQuantile", "0.9", "0.7"},
+    {"GuardTrust", "0", "0.5"},
 };
 
 static bool has_order (const char *key)

@@ -1,0 +1,69 @@
+/* extend.c - can the guard extend the limit of this job?
+ *
+ * A limit that the guard extends may follow a lower quantile than one that ends the
+ * job. So each case in which the guard would leave the job alone, or could not give it
+ * the requested limit, must be found here, before the limit is set.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "policy/choices.h"
+
+/* Slurm ends a job after its limit only in passes that are this far apart. */
+#define PASS_S 30
+
+bool dn_scene_has_guard (const struct dn_scene *scene)
+{
+    const struct dn_view *view = scene->view;
+
+    /* A limit that the user is told of, and may set by hand, is not extended. */
+    return scene->rules->mode != DN_MODE_ADVISE
+           && scene->rules->time_limit == DN_TIME_LIMIT
+           && dn_guarded_is_alive (view->guarded, view->now_s);
+}
+
+/* Has a partition that the job may run in a lower MaxTime than 'seconds', by the
+ * snapshot? Without one, or without a partition, the request is believed. (A move to a
+ * partition below it is not made.)
+ */
+static bool exceeds_partition (const struct dn_scene *scene, int64_t seconds)
+{
+    struct dn_span rest = dn_span_of (scene->request->job->partition);
+
+    while (scene->view->cluster && rest.text) {
+        struct dn_span name = dn_span_trim (dn_span_cut (&rest, ","));
+        const struct dn_partition *partition;
+        char text[DN_NAME_MAX];
+
+        if (dn_span_copy (name, text, sizeof (text), "partition", NULL) < 0)
+            return true;
+        partition = dn_cluster_partition (scene->view->cluster, text);
+        if (partition && partition->max_time_s >= 0 && partition->max_time_s < seconds)
+            return true;
+    }
+    return false;
+}
+
+const char *dn_scene_unguarded (const struct dn_scene *scene)
+{
+    const struct dn_job *job = scene->request->job;
+    int64_t limit = scene->request->time_limit_s;
+
+    if (limit < 0)
+        return "no limit was requested";
+    if (job->time_min_min != DN_UNSET)
+        return "a minimum time was requested (--time-min)";
+    if (job->deadline_s != DN_UNSET && job->deadline_s < limit)
+        return "the deadline is before the requested limit";
+    if (job->reservation && job->reservation[0] != '\0')
+        return "a reservation was requested";
+    if (scene->rules->record == DN_RECORD_NONE)
+        return "Record=none";
+    if (exceeds_partition (scene, limit))
+        return "the requested limit is above that of the partition";
+    return NULL;
+}
+
+int64_t dn_scene_least_guarded (const struct dn_scene *scene)
+{
+    return 2 * (2 * scene->view->guarded->interval_s + PASS_S);
+}

@@ -1,0 +1,443 @@
+/* extend.c - tests of limits that a guard extends, and of soft ones
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "scene.h"
+
+#define ENFORCE "Mode=enforce GpuType=keep Cpus=keep TimeMin=1 "
+
+/* A guard that was alive a minute ago, and what else the scene has. */
+static const struct dn_guarded guard = {.time_s = 999940, .interval_s = 60};
+static const struct dn_view with_guard = {.guarded = &guard, .now_s = 1000000};
+static const struct dn_view without_guard = {.now_s = 1000000};
+
+/* The caller frees the result with dn_advice_free (). */
+static struct dn_advice *advise (const char *conf,
+                                 const struct dn_view *view,
+                                 const struct dn_job *job)
+{
+    struct dn_site *site = scene_site (conf);
+    struct dn_advice *advice = dn_advice_new ();
+    struct dn_err err = {0};
+
+    if (dn_advise (site, view, job, NULL, NULL, advice, &err) < 0)
+        fail_msg ("%s", err.text);
+    scene_free (site);
+    return advice;
+}
+
+/* The limit that a job gets; DN_UNSET: it is kept. */
+static int64_t limit_of (const char *conf,
+                         const struct dn_view *view,
+                         const struct dn_job *job)
+{
+    struct dn_advice *advice = advise (conf, view, job);
+    int64_t limit = advice->decision.time_limit_s;
+
+    dn_advice_free (advice);
+    return limit;
+}
+
+static bool has_reason (const struct dn_advice *advice, const char *part)
+{
+    for (int i = 0; i < advice->decision.n_reasons; i++)
+        if (strstr (advice->decision.reasons[i], part))
+            return true;
+    return false;
+}
+
+static const char *record_of (const struct dn_advice *advice)
+{
+    for (int i = 0; i < advice->patch.n_edits; i++)
+        if (advice->patch.edits[i].field == DN_FIELD_ADMIN_COMMENT)
+            return advice->patch.edits[i].new_text;
+    fail_msg ("no record");
+    return NULL;
+}
+
+static void a_living_guard_makes_limits_lower (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *safe = advise (ENFORCE, &without_guard, &job);
+    struct dn_advice *guarded = advise (ENFORCE, &with_guard, &job);
+
+    (void) state;
+    assert_true (guarded->decision.time_limit_s < safe->decision.time_limit_s);
+    assert_true ((double) guarded->decision.time_limit_s
+                 > guarded->estimates[guarded->decision.chosen].train_s.p50);
+    assert_true (guarded->decision.extended);
+    assert_false (safe->decision.extended);
+    assert_near (guarded->decision.time_quantile, 0.8);
+    assert_near (safe->decision.time_quantile, 0.99);
+    assert_contains (guarded->patch.user_text,
+                     " (extended up to 1-00:00:00 if needed)");
+    assert_null (strstr (safe->patch.user_text, "extended"));
+    assert_true (has_reason (guarded, "extended if needed"));
+    assert_contains (record_of (guarded), "\"bound_bp\":8000");
+    assert_contains (record_of (safe), "\"bound_bp\":9900");
+    assert_int_equal (guarded->decision.time_limit_s % 300, 0);
+    dn_advice_free (safe);
+    dn_advice_free (guarded);
+}
+
+static void a_guard_that_is_dead_or_new_changes_nothing (void **state)
+{
+    static const int64_t times[] = {1000001, 999819, 0, -1000};
+    struct dn_job job = scene_job ();
+    int64_t safe = limit_of (ENFORCE, NULL, &job);
+
+    (void) state;
+    assert_true (safe > 0);
+    assert_int_equal (limit_of (ENFORCE, &without_guard, &job), safe);
+    for (size_t i = 0; i < DN_N_ELEMENTS (times); i++) {
+        struct dn_guarded old = guard;
+        const struct dn_view view = {.guarded = &old, .now_s = 1000000};
+
+        old.time_s = times[i];
+        assert_int_equal (limit_of (ENFORCE, &view, &job), safe);
+    }
+}
+
+static void jobs_that_the_guard_cannot_extend_get_safe_limits (void **state)
+{
+    static const struct {
+        const char *conf;
+        int64_t time_min_min;
+        int64_t deadline_s;
+        const char *reservation;
+        const char *reason;
+    } cases[] = {
+        {ENFORCE, 60, DN_UNSET, NULL, "a minimum time was requested"},
+        {ENFORCE, DN_UNSET, 86399, NULL, "the deadline is before the requested limit"},
+        {ENFORCE, DN_UNSET, DN_UNSET, "maint", "a reservation was requested"},
+        {ENFORCE "Record=none", DN_UNSET, DN_UNSET, NULL, "Record=none"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
+
+        job.time_min_min = cases[i].time_min_min;
+        job.deadline_s = cases[i].deadline_s;
+        job.reservation = cases[i].reservation;
+        advice = advise (cases[i].conf, &with_guard, &job);
+        assert_true (advice->decision.time_limit_s > 0);
+        assert_int_equal (advice->decision.time_limit_s,
+                          limit_of (cases[i].conf, &without_guard, &job));
+        assert_false (advice->decision.extended);
+        assert_near (advice->decision.time_quantile, 0.99);
+        if (!has_reason (advice, cases[i].reason))
+            fail_msg ("case %zu lacks '%s'", i, cases[i].reason);
+        dn_advice_free (advice);
+    }
+}
+
+static void a_deadline_after_the_requested_limit_is_no_obstacle (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    job.deadline_s = 86400;
+    advice = advise (ENFORCE, &with_guard, &job);
+    assert_true (advice->decision.extended);
+    dn_advice_free (advice);
+}
+
+static void the_partition_bounds_what_the_guard_can_give (void **state)
+{
+    struct dn_partition partitions[] = {
+        {.name = "short", .up = true, .max_time_s = 86399},
+        {.name = "long", .up = true, .max_time_s = 86400},
+        {.name = "open", .up = true, .max_time_s = DN_UNLIMITED},
+    };
+    struct dn_cluster cluster = {
+        .time_s = 999990, .partitions = partitions, .n_partitions = 3};
+    struct dn_view view = {.cluster = &cluster, .guarded = &guard, .now_s = 1000000};
+    static const struct {
+        const char *partition;
+        bool extended;
+    } cases[] = {
+        {"short", false},
+        {"long", true},
+        {"open", true},
+        {"open,long", true},
+        {"long, short", false},
+        {"unknown", true},
+        {"", true},
+        {NULL, true},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_job job = scene_job ();
+        struct dn_advice *advice;
+
+        job.partition = cases[i].partition;
+        advice = advise (ENFORCE, &view, &job);
+        if (advice->decision.extended != cases[i].extended)
+            fail_msg ("case %zu", i);
+        dn_advice_free (advice);
+    }
+}
+
+static void users_whose_jobs_needed_more_get_safe_limits (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_tally tally = {.user_id = 1000, .n_jobs = 10, .needed = 7};
+    struct dn_guarded tallied = {
+        .time_s = 1000000, .interval_s = 60, .tallies = &tally, .n_tallies = 1};
+    const struct dn_view view = {.guarded = &tallied, .now_s = 1000000};
+    struct dn_advice *advice;
+
+    (void) state;
+    advice = advise (ENFORCE, &view, &job);
+    assert_int_equal (advice->decision.time_limit_s,
+                      limit_of (ENFORCE, &without_guard, &job));
+    assert_near (advice->decision.time_quantile, 0.99);
+    assert_true (has_reason (advice, "GuardTrust"));
+    /* The guard extends what dnnest has set, whoever the user is. */
+    assert_contains (advice->patch.user_text, "(extended up to 1-00:00:00 if needed)");
+    dn_advice_free (advice);
+    assert_int_equal (limit_of (ENFORCE "GuardTrust=0.5", &view, &job),
+                      limit_of (ENFORCE, &with_guard, &job));
+    tally.needed = 3;
+    assert_int_equal (limit_of (ENFORCE, &view, &job),
+                      limit_of (ENFORCE, &with_guard, &job));
+    tally.needed = 7;
+    job.user_id = 1001;
+    assert_int_equal (limit_of (ENFORCE, &view, &job),
+                      limit_of (ENFORCE, &with_guard, &job));
+}
+
+static void limits_without_an_end_are_kept (void **state)
+{
+    static const int64_t limits[] = {DN_UNSET, DN_UNLIMITED};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (limits); i++) {
+        struct dn_job job = scene_job ();
+
+        job.time_limit_min = limits[i];
+        assert_int_equal (limit_of (ENFORCE, &with_guard, &job), DN_UNSET);
+    }
+}
+
+static void what_is_raised_or_filled_in_is_safe (void **state)
+{
+    static const char conf[] = ENFORCE "NeverRaise=no FillUnset=yes";
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice;
+
+    (void) state;
+    for (job.time_limit_min = DN_UNSET; job.time_limit_min <= 1;
+         job.time_limit_min += 1 - DN_UNSET) {
+        advice = advise (conf, &with_guard, &job);
+        assert_int_equal (advice->decision.time_limit_s,
+                          limit_of (conf, &without_guard, &job));
+        assert_true (advice->decision.time_limit_s > 0);
+        assert_false (advice->decision.extended);
+        assert_near (advice->decision.time_quantile, 0.99);
+        dn_advice_free (advice);
+    }
+}
+
+static void a_request_between_the_two_bounds_is_lowered_only_by_a_guard (void **state)
+{
+    struct dn_job job = scene_job ();
+    int64_t safe = limit_of (ENFORCE, &without_guard, &job);
+    int64_t guarded = limit_of (ENFORCE, &with_guard, &job);
+
+    (void) state;
+    job.time_limit_min = (safe + guarded) / 2 / 60;
+    assert_int_equal (limit_of (ENFORCE, &without_guard, &job), DN_UNSET);
+    assert_int_equal (limit_of (ENFORCE, &with_guard, &job), guarded);
+    job.time_limit_min = guarded / 60;
+    assert_int_equal (limit_of (ENFORCE, &with_guard, &job), DN_UNSET);
+}
+
+static void a_move_must_end_within_the_limit_without_the_guard (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = advise ("Mode=enforce", &without_guard, &job);
+    int64_t moved = advice->decision.time_limit_s;
+
+    (void) state;
+    assert_non_null (advice->decision.gpu);
+    dn_advice_free (advice);
+    job.time_limit_min = moved / 60;
+    advice = advise ("Mode=enforce", &with_guard, &job);
+    assert_non_null (advice->decision.gpu);
+    dn_advice_free (advice);
+    job.time_limit_min -= 5;
+    advice = advise ("Mode=enforce", &with_guard, &job);
+    assert_null (advice->decision.gpu);
+    assert_true (has_reason (advice, "above the requested limit"));
+    dn_advice_free (advice);
+}
+
+static void what_is_only_advised_is_safe (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice = advise ("GpuType=keep", &with_guard, &job);
+
+    (void) state;
+    assert_near (advice->decision.time_quantile, 0.99);
+    assert_contains (advice->patch.user_text, "would suffice: time 1-00:00:00 -> ");
+    assert_null (strstr (advice->patch.user_text, "extended"));
+    dn_advice_free (advice);
+    advice = advise ("Mode=observe GpuType=keep", &with_guard, &job);
+    assert_near (advice->decision.time_quantile, 0.8);
+    dn_advice_free (advice);
+}
+
+static void the_guarded_bound_is_never_above_the_safe_one (void **state)
+{
+    struct dn_job job = scene_job ();
+    static const char conf[] = ENFORCE "TimeQuantile=0.7";
+    struct dn_advice *advice = advise (conf, &with_guard, &job);
+
+    (void) state;
+    assert_near (advice->decision.time_quantile, 0.7);
+    assert_true (advice->decision.extended);
+    dn_advice_free (advice);
+}
+
+static void the_guard_has_time_to_see_a_short_job (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_guarded slow = guard;
+    const struct dn_view view = {.guarded = &slow, .now_s = 1000000};
+
+    (void) state;
+    job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
+                  "steps=100,dataset=imagenet";
+    slow.interval_s = 120;
+    /* Twice two intervals and the half minute between Slurm's own looks. */
+    assert_int_equal (limit_of (ENFORCE, &view, &job), 540);
+    job.signal_s = 100;
+    assert_int_equal (limit_of (ENFORCE, &view, &job), 720);
+    job.signal_s = 0;
+    slow.interval_s = 600;
+    assert_int_equal (limit_of (ENFORCE, &view, &job), 2700);
+}
+
+static void short_limits_are_whole_minutes (void **state)
+{
+    struct dn_job job = scene_job ();
+    bool odd = false;
+
+    (void) state;
+    for (int steps = 100; steps <= 20000; steps += steps / 4) {
+        char comment[160];
+        int64_t limit;
+
+        snprintf (comment,
+                  sizeof (comment),
+                  "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
+                  "steps=%d,dataset=imagenet",
+                  steps);
+        job.comment = comment;
+        limit = limit_of (ENFORCE, &without_guard, &job);
+        assert_int_equal (limit % (limit < 1800 ? 60 : 300), 0);
+        odd = odd || limit % 300 != 0;
+    }
+    assert_true (odd);
+}
+
+static void a_soft_limit_follows_the_guarded_quantile (void **state)
+{
+    struct dn_job job = scene_job ();
+    struct dn_advice *advice =
+        advise (ENFORCE "TimeLimit=time_min", &without_guard, &job);
+
+    (void) state;
+    assert_int_equal (advice->decision.time_limit_s, DN_UNSET);
+    assert_int_equal (advice->decision.time_min_s,
+                      limit_of (ENFORCE, &with_guard, &job));
+    assert_false (advice->decision.extended);
+    assert_contains (advice->patch.user_text, "dnnest: planned as ");
+    assert_contains (record_of (advice), "\"bound_bp\":8000");
+    dn_advice_free (advice);
+    advice = advise ("GpuType=keep TimeLimit=time_min", &with_guard, &job);
+    assert_contains (advice->patch.user_text, "would suffice: --time-min ");
+    dn_advice_free (advice);
+}
+
+static void auto_is_what_the_controller_has (void **state)
+{
+    static const struct {
+        const char *conf;
+        bool soft;
+        enum dn_time_mode mode;
+    } cases[] = {
+        {"", false, DN_TIME_LIMIT},
+        {"", true, DN_TIME_TIME_MIN},
+        {"TimeLimit=keep", true, DN_TIME_KEEP},
+        {"TimeLimit=limit", true, DN_TIME_LIMIT},
+        {"Policy User=7 TimeLimit=limit", true, DN_TIME_LIMIT},
+        {"Policy User=7 TimeLimit=limit\nPolicy Group=8 TimeLimit=auto",
+         true,
+         DN_TIME_TIME_MIN},
+        {"Policy User=7 TimeLimit=limit\nPolicy Group=8 TimeLimit=auto",
+         false,
+         DN_TIME_LIMIT},
+        {"Policy User=7 TimeLimit=time_min\nPolicy Group=8 TimeLimit=auto",
+         false,
+         DN_TIME_KEEP},
+        {"Policy User=7 TimeLimit=keep\nPolicy Group=8 TimeLimit=auto",
+         true,
+         DN_TIME_KEEP},
+    };
+    const struct dn_submitter who = {.user_id = 7, .group_id = 8};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        struct dn_site *site = scene_site (cases[i].conf);
+
+        site->time_min_is_soft = cases[i].soft;
+        if (!cases[i].soft)
+            dn_site_refuse_time_min (site);
+        if (dn_site_rules_in_force (site, &who).time_limit != cases[i].mode)
+            fail_msg ("case %zu", i);
+        scene_free (site);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a living guard makes limits lower", a_living_guard_makes_limits_lower),
+        TEST ("a guard that is dead or new changes nothing",
+              a_guard_that_is_dead_or_new_changes_nothing),
+        TEST ("jobs that the guard cannot extend get safe limits",
+              jobs_that_the_guard_cannot_extend_get_safe_limits),
+        TEST ("a deadline after the requested limit is no obstacle",
+              a_deadline_after_the_requested_limit_is_no_obstacle),
+        TEST ("the partition bounds what the guard can give",
+              the_partition_bounds_what_the_guard_can_give),
+        TEST ("users whose jobs needed more get safe limits",
+              users_whose_jobs_needed_more_get_safe_limits),
+        TEST ("limits without an end are kept", limits_without_an_end_are_kept),
+        TEST ("what is raised or filled in is safe",
+              what_is_raised_or_filled_in_is_safe),
+        TEST ("a request between the two bounds is lowered only by a guard",
+              a_request_between_the_two_bounds_is_lowered_only_by_a_guard),
+        TEST ("a move must end within the limit without the guard",
+              a_move_must_end_within_the_limit_without_the_guard),
+        TEST ("what is only advised is safe", what_is_only_advised_is_safe),
+        TEST ("the guarded bound is never above the safe one",
+              the_guarded_bound_is_never_above_the_safe_one),
+        TEST ("the guard has time to see a short job",
+              the_guard_has_time_to_see_a_short_job),
+        TEST ("short limits are whole minutes", short_limits_are_whole_minutes),
+        TEST ("a soft limit follows the guarded quantile",
+              a_soft_limit_follows_the_guarded_quantile),
+        TEST ("auto is what the controller has", auto_is_what_the_controller_has),
+    };
+
+    return cmocka_run_group_tests_name ("extend", tests, NULL, NULL);
+}
