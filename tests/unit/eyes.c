@@ -27,16 +27,16 @@ static void a_line_with_type_and_device_suffices_with_a_fresh_snapshot (void **s
     struct dn_advice *advice;
 
     (void) state;
-    SEES ("", A100_IDLE V100_IDLE GPU, true, MOVED);
+    SEES ("", A100_IDLE V100_IDLE QUEUE, true, MOVED);
     for (int age_s = 299; age_s <= 301; age_s++) {
-        advice = scene_see ("", A100_IDLE V100_IDLE GPU, age_s, &job);
+        advice = scene_see ("", A100_IDLE V100_IDLE QUEUE, age_s, &job);
         assert_int_equal (advice->decision.gpu != NULL, age_s <= 300);
         if (age_s > 300)
             scene_need_reason (advice,
                                "its Gpu line lacks PerNode, NodeCpus or NodeMemory");
         dn_advice_free (advice);
     }
-    advice = scene_see ("", A100_IDLE V100_IDLE GPU, -1, &job);
+    advice = scene_see ("", A100_IDLE V100_IDLE QUEUE, -1, &job);
     assert_null (advice->decision.gpu);
     dn_advice_free (advice);
 }
@@ -47,22 +47,22 @@ static void no_job_moves_to_a_type_without_an_available_node (void **state)
 
     (void) state;
     SEES ("",
-          A100_IDLE V100_DOWN GPU,
+          A100_IDLE V100_DOWN QUEUE,
           false,
           "its 2 nodes are down, drained or reserved");
     SEES ("",
-          A100_BUSY V100_DOWN GPU,
+          A100_BUSY V100_DOWN QUEUE,
           false,
           "its 2 nodes are down, drained or reserved");
-    SEES ("", A100_IDLE GPU, false, "not v100: the cluster has no node with it");
-    SEES ("", A100_DOWN V100_IDLE GPU, true, MOVED);
+    SEES ("", A100_IDLE QUEUE, false, "not v100: the cluster has no node with it");
+    SEES ("", A100_DOWN V100_IDLE QUEUE, true, MOVED);
     job.min_nodes = job.max_nodes = 2;
     job.num_tasks = 2;
     job.cpus_per_task = job.pn_min_cpus = 40;
-    SEES ("", A100_IDLE V100_IDLE GPU, true, MOVED);
+    SEES ("", A100_IDLE V100_IDLE QUEUE, true, MOVED);
     SEES ("",
           A100_IDLE "Group Type=v100" SCENE_SHAPE
-                    "Partitions=gpu Nodes=3 Up=1 Idle=0,0,0,0,1\n" GPU,
+                    "Partitions=gpu Nodes=3 Up=1 Idle=0,0,0,0,1\n" QUEUE,
           false,
           "2 nodes are needed or excluded, 1 of its 3 can be had");
 }
@@ -82,14 +82,14 @@ static void a_stale_snapshot_is_not_believed (void **state)
               "Cost=4%s",
               line,
               line);
-    advice = scene_see (conf, A100_IDLE V100_DOWN GPU, 0, &job);
+    advice = scene_see (conf, A100_IDLE V100_DOWN QUEUE, 0, &job);
     assert_null (advice->decision.gpu);
     dn_advice_free (advice);
-    advice = scene_see (conf, A100_IDLE V100_DOWN GPU, 600, &job);
+    advice = scene_see (conf, A100_IDLE V100_DOWN QUEUE, 600, &job);
     assert_non_null (advice->decision.gpu);
     dn_advice_free (advice);
     strcat (conf, "SnapshotAge=3600\n");
-    advice = scene_see (conf, A100_IDLE V100_DOWN GPU, 600, &job);
+    advice = scene_see (conf, A100_IDLE V100_DOWN QUEUE, 600, &job);
     assert_null (advice->decision.gpu);
     dn_advice_free (advice);
 }
@@ -104,7 +104,7 @@ static void a_reservation_must_begin_after_the_limit (void **state)
     for (int hours = 23; hours <= 25; hours += 2) {
         snprintf (rows,
                   sizeof (rows),
-                  A100_IDLE GPU
+                  A100_IDLE QUEUE
                   "Group Type=v100" SCENE_SHAPE
                   "Partitions=gpu ReservedFrom=%d ReservedUntil=%d Nodes=2 Up=2 "
                   "Idle=0,0,0,0,2\n",
@@ -149,7 +149,7 @@ static void what_the_line_states_overrides_the_snapshot (void **state)
                   "Gpu Type=v100 Device=v100_16gb Cost=1 %s\n"
                   "Gpu Type=a100 Device=a100_40gb Cost=4\n",
                   cases[i].keys);
-        SEES (conf, A100_IDLE V100_IDLE GPU, cases[i].moved, cases[i].reason);
+        SEES (conf, A100_IDLE V100_IDLE QUEUE, cases[i].moved, cases[i].reason);
     }
 }
 
@@ -158,11 +158,11 @@ static void a_group_must_fit_the_job (void **state)
 {
 #define GROUP(what, n)                                                                 \
     "Group Type=v100 " what " Nodes=" n " Up=" n " Idle=0,0,0,0," n "\n"
-    static const char big[] =
-        A100_IDLE GPU GROUP ("Gpus=4 Cpus=96 Memory=512000 Tmp=900000 ThreadsPerCore=2 "
-                             "Features=ib,new Partitions=gpu,long",
-                             "1");
-    static const char both[] = A100_IDLE GPU GROUP (
+    static const char big[] = A100_IDLE QUEUE GROUP (
+        "Gpus=4 Cpus=96 Memory=512000 Tmp=900000 ThreadsPerCore=2 "
+        "Features=ib,new Partitions=gpu,long",
+        "1");
+    static const char both[] = A100_IDLE QUEUE GROUP (
         "Gpus=4 Cpus=96 Memory=512000 Tmp=900000 ThreadsPerCore=2 "
         "Features=ib,new Partitions=gpu,long",
         "1") "Group Type=v100 Gpus=2 Cpus=8 Memory=64000 Partitions=gpu Nodes=9 Up=9 "
@@ -204,26 +204,26 @@ static void cpus_are_those_of_the_groups_that_fit (void **state)
 
     (void) state;
     advice =
-        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "2", "0") GPU, 0, &job);
+        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "2", "0") QUEUE, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 96);
     assert_int_equal (advice->candidates.list[0].idle_cpus, 16);
     scene_need_reason (advice, "not v100: its GPUs are busy, a100 starts now");
     dn_advice_free (advice);
     advice =
-        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "0", "0") GPU, 0, &job);
+        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "0", "0") QUEUE, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 16);
     scene_need_reason (advice, "CPUs per node, it has 16");
     dn_advice_free (advice);
     job.whole_cores = true;
     advice =
-        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "1", "1") GPU, 0, &job);
+        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "1", "1") QUEUE, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 48);
     dn_advice_free (advice);
     job.whole_cores = false;
     job.min_nodes = job.max_nodes = 5;
     job.num_tasks = 5;
     advice =
-        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "2", "2") GPU, 0, &job);
+        scene_see ("", A100_IDLE V ("16", "4", "4") V ("96", "2", "2") QUEUE, 0, &job);
     assert_int_equal (advice->candidates.list[0].node_cpus, 16);
     dn_advice_free (advice);
 #undef V
@@ -233,7 +233,7 @@ static void many_kinds_of_nodes_lose_cpus_but_no_node (void **state)
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice;
-    char rows[8192] = A100_IDLE GPU;
+    char rows[8192] = A100_IDLE QUEUE;
     struct dn_buf buf = {rows, sizeof (rows), strlen (rows), false};
 
     (void) state;
@@ -313,28 +313,30 @@ static void a_type_that_starts_now_is_not_left_for_a_long_wait (void **state)
     struct dn_job job = scene_job ();
 
     (void) state;
-    SEES ("", A100_IDLE V100_BUSY GPU, false, "its GPUs are busy, a100 starts now");
+    SEES ("", A100_IDLE V100_BUSY QUEUE, false, "its GPUs are busy, a100 starts now");
     SEES ("",
-          A100_IDLE V100_BUSY GPU "Wait Type=v100 Gpu=0 Node=432000 Nodes=0\n",
+          A100_IDLE V100_BUSY QUEUE "Wait Type=v100 Gpu=0 Node=432000 Nodes=0\n",
           false,
           "its GPUs are busy: expected wait 5-00:00:00, a100 starts now");
-    SEES (
-        "", A100_IDLE V100_BUSY GPU "Wait Type=v100 Gpu=432000 Node=60\n", true, MOVED);
-    SEES ("", A100_BUSY V100_BUSY GPU, true, MOVED);
-    SEES ("", A100_BUSY V100_IDLE GPU, true, MOVED);
     SEES ("",
-          A100_BUSY V100_BUSY GPU
+          A100_IDLE V100_BUSY QUEUE "Wait Type=v100 Gpu=432000 Node=60\n",
+          true,
+          MOVED);
+    SEES ("", A100_BUSY V100_BUSY QUEUE, true, MOVED);
+    SEES ("", A100_BUSY V100_IDLE QUEUE, true, MOVED);
+    SEES ("",
+          A100_BUSY V100_BUSY QUEUE
           "Wait Type=a100 Node=3600\nWait Type=v100 Node=86400\n",
           false,
           "expected wait 1-00:00:00, that for a100 is 01:00:00");
     SEES ("",
-          A100_BUSY V100_BUSY GPU
+          A100_BUSY V100_BUSY QUEUE
           "Wait Type=a100 Node=86400\nWait Type=v100 Node=86400\n",
           true,
           MOVED);
     /* Without an amount of work a wait cannot be weighed. */
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16";
-    SEES ("", A100_IDLE V100_BUSY GPU "Wait Type=v100 Node=60\n", false, "");
+    SEES ("", A100_IDLE V100_BUSY QUEUE "Wait Type=v100 Node=60\n", false, "");
 }
 
 /* The wait that is just acceptable: the run on the present type takes R, on the other
@@ -343,7 +345,7 @@ static void a_type_that_starts_now_is_not_left_for_a_long_wait (void **state)
 static void the_longest_wait_follows_max_slowdown (void **state)
 {
     struct dn_job job = scene_job ();
-    struct dn_advice *advice = scene_see ("", A100_IDLE V100_IDLE GPU, 0, &job);
+    struct dn_advice *advice = scene_see ("", A100_IDLE V100_IDLE QUEUE, 0, &job);
     double other_s = advice->estimates[0].train_s.p50;
     double own_s = advice->estimates[1].train_s.p50;
 
@@ -360,7 +362,7 @@ static void the_longest_wait_follows_max_slowdown (void **state)
             snprintf (conf, sizeof (conf), "MaxSlowdown=%d", (int) slowdown);
             snprintf (rows,
                       sizeof (rows),
-                      A100_IDLE V100_BUSY GPU "Wait Type=v100 Node=%d\n",
+                      A100_IDLE V100_BUSY QUEUE "Wait Type=v100 Node=%d\n",
                       (int) fmax (most_s + k, 0));
             advice = scene_see (conf, rows, 0, &job);
             assert_int_equal (advice->decision.gpu != NULL, k < 0 && most_s > 60);
@@ -374,25 +376,26 @@ static void finish_counts_wait_and_run (void **state)
     struct dn_job job = scene_job ();
 
     (void) state;
-    SEES ("Objective=finish", A100_IDLE V100_IDLE GPU, false, "a100 is the right type");
+    SEES (
+        "Objective=finish", A100_IDLE V100_IDLE QUEUE, false, "a100 is the right type");
     SEES ("Objective=finish",
-          A100_BUSY V100_IDLE GPU "Wait Type=a100 Node=432000\n",
+          A100_BUSY V100_IDLE QUEUE "Wait Type=a100 Node=432000\n",
           true,
           "% of its wait and run");
-    SEES ("Objective=finish", A100_BUSY V100_IDLE GPU, false, "too little gain");
+    SEES ("Objective=finish", A100_BUSY V100_IDLE QUEUE, false, "too little gain");
     SEES ("Objective=finish",
-          A100_BUSY V100_BUSY GPU
+          A100_BUSY V100_BUSY QUEUE
           "Wait Type=a100 Node=432000\nWait Type=v100 Node=60\n",
           true,
           MOVED);
     job.comment = "dnnest:model=resnet50,batch=128,precision=fp16,optimizer=momentum,"
                   "epochs=20,dataset=imagenet,objective=finish";
     SEES ("Objective=time\nUserObjective=yes",
-          A100_BUSY V100_IDLE GPU "Wait Type=a100 Node=432000\n",
+          A100_BUSY V100_IDLE QUEUE "Wait Type=a100 Node=432000\n",
           true,
           MOVED);
     SEES ("Objective=time",
-          A100_BUSY V100_IDLE GPU "Wait Type=a100 Node=432000\n",
+          A100_BUSY V100_IDLE QUEUE "Wait Type=a100 Node=432000\n",
           false,
           "objective=finish is not honoured");
 }
@@ -404,7 +407,7 @@ static void a_type_without_nodes_is_warned_of (void **state)
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice =
-        scene_see ("GpuType=keep", A100_DOWN V100_IDLE GPU, 0, &job);
+        scene_see ("GpuType=keep", A100_DOWN V100_IDLE QUEUE, 0, &job);
     struct dn_warning *warning =
         dn_decision_warning (&advice->decision, DN_WARNING_NODES);
 
@@ -416,10 +419,10 @@ static void a_type_without_nodes_is_warned_of (void **state)
         "or reserved); v100 has idle ones");
     assert_null (advice->decision.gpu);
     dn_advice_free (advice);
-    advice = scene_see ("GpuType=keep", A100_DOWN V100_DOWN GPU, 0, &job);
+    advice = scene_see ("GpuType=keep", A100_DOWN V100_DOWN QUEUE, 0, &job);
     assert_null (dn_decision_warning (&advice->decision, DN_WARNING_NODES));
     dn_advice_free (advice);
-    advice = scene_see ("GpuType=keep", A100_DOWN V100_IDLE GPU, 301, &job);
+    advice = scene_see ("GpuType=keep", A100_DOWN V100_IDLE QUEUE, 301, &job);
     assert_null (dn_decision_warning (&advice->decision, DN_WARNING_NODES));
     dn_advice_free (advice);
 }
@@ -428,12 +431,12 @@ static void a_move_to_idle_gpus_says_so (void **state)
 {
     struct dn_job job = scene_job ();
     struct dn_advice *advice =
-        scene_see ("Mode=enforce", A100_BUSY V100_IDLE GPU, 0, &job);
+        scene_see ("Mode=enforce", A100_BUSY V100_IDLE QUEUE, 0, &job);
 
     (void) state;
     assert_contains (advice->patch.user_text, "(starts now, ");
     dn_advice_free (advice);
-    advice = scene_see ("Mode=enforce", A100_IDLE V100_IDLE GPU, 0, &job);
+    advice = scene_see ("Mode=enforce", A100_IDLE V100_IDLE QUEUE, 0, &job);
     assert_null (strstr (advice->patch.user_text, "starts now"));
     dn_advice_free (advice);
 }

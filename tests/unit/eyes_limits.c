@@ -8,7 +8,7 @@
 
 #include "scene.h"
 
-#define IDLE                A100_IDLE V100_IDLE GPU
+#define IDLE                A100_IDLE V100_IDLE QUEUE
 #define QOS(name, limits)   "Qos Name=" name "\n" limits
 #define LIMIT(scope, rest)  "Limit Scope=" scope " Tres=" rest "\n"
 #define ASSOC(rest, limits) "Assoc Account=" rest "\n" limits
@@ -342,13 +342,13 @@ static void no_limit_is_set_above_that_of_the_partition_or_qos (void **state)
          NULL,
          true},
         {A100_IDLE "Partition Name=gpu Default=yes Up=yes MaxTime=3600\n", NULL, false},
-        {A100_IDLE GPU "Qos Name=q MaxWall=3600\n", "q", false},
-        {A100_IDLE GPU "Qos Name=q MaxWall=3600\n", "none", true},
-        {A100_IDLE GPU "Assoc Account=a User=1000 Default=yes MaxWall=3600\n",
+        {A100_IDLE QUEUE "Qos Name=q MaxWall=3600\n", "q", false},
+        {A100_IDLE QUEUE "Qos Name=q MaxWall=3600\n", "none", true},
+        {A100_IDLE QUEUE "Assoc Account=a User=1000 Default=yes MaxWall=3600\n",
          NULL,
          false},
-        {A100_IDLE GPU "Assoc Account=root MaxWall=3600\n"
-                       "Assoc Account=a User=1000 Default=yes Parent=0\n",
+        {A100_IDLE QUEUE "Assoc Account=root MaxWall=3600\n"
+                         "Assoc Account=a User=1000 Default=yes Parent=0\n",
          NULL,
          false},
         {A100_IDLE "Partition Name=gpu Default=yes Up=yes QOS=p\n"

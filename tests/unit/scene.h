@@ -48,6 +48,6 @@ void scene_need_reason (const struct dn_advice *advice, const char *part);
 #define V100_IDLE SCENE_NODES ("v100", "2", "0,0,0,0,2")
 #define V100_BUSY SCENE_NODES ("v100", "2", "2")
 #define V100_DOWN SCENE_NODES ("v100", "0", "0")
-#define GPU       "Partition Name=gpu Default=yes Up=yes MaxTime=604800\n"
+#define QUEUE     "Partition Name=gpu Default=yes Up=yes MaxTime=604800\n"
 
 #endif
