@@ -18,6 +18,7 @@
     X (zoo)                                                                            \
     X (hardware)                                                                       \
     X (probe)                                                                          \
+    X (progress)                                                                       \
     X (records)                                                                        \
     X (evaluate)                                                                       \
     X (train)                                                                          \

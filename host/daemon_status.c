@@ -34,6 +34,8 @@ static const char *const tick_text[] = {
     [DN_TICK_HELD] = "held",
     [DN_TICK_SHORTENED] = "shortened",
     [DN_TICK_RESCUED] = "rescued",
+    [DN_TICK_FALSE_FITS] = "false_fits",
+    [DN_TICK_NOT_RESCUED] = "not_rescued",
 };
 const struct dn_names dn_tick_names = DN_NAMES (tick_text, DN_N_TICKS);
 
@@ -51,6 +53,8 @@ static const char *const tick_help[] = {
                      "reservation.",
     [DN_TICK_SHORTENED] = "Time limits shortened by the progress of the job.",
     [DN_TICK_RESCUED] = "Jobs started again with their original request.",
+    [DN_TICK_FALSE_FITS] = "Jobs that ran out of memory on GPUs that dnnest chose.",
+    [DN_TICK_NOT_RESCUED] = "Such jobs that could not be started again.",
 };
 _Static_assert(DN_N_ELEMENTS (tick_help) == DN_N_TICKS, "a sentence for each counter");
 

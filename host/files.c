@@ -122,6 +122,35 @@ static int read_open (int fd,
     return 0;
 }
 
+/* The same for the end of a file of any size, which need not be text. */
+static int tail_open (int fd,
+                      const uid_t *owner,
+                      size_t max,
+                      char **text,
+                      struct dn_err *err)
+{
+    size_t size = 0;
+    ssize_t len;
+    char *buf;
+
+    if (check_file (fd, owner, SIZE_MAX, &size, err) < 0)
+        return -1;
+    buf = malloc (max + 1);
+    if (!buf)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    len = pread (fd, buf, max, size > max ? (off_t) (size - max) : 0);
+    if (len < 0) {
+        free (buf);
+        return fail_errno (err);
+    }
+    buf[len] = '\0';
+    for (char *at = buf; at < buf + len; at++)
+        if (*at == '\0')
+            *at = ' ';
+    *text = buf;
+    return 0;
+}
+
 int dn_file_read (const char *path, size_t max, char **text, struct dn_err *err)
 {
     dn_cleanup (dn_fd_cleanup) int fd =
@@ -163,7 +192,7 @@ static int fail_open (struct dn_err *err)
         return dn_err_set (err, DN_E_IO, "goes through a symbolic link");
     case EXDEV:
         return dn_err_set (
-            err, DN_E_IO, "leads out of SidecarDir or into another file system");
+            err, DN_E_IO, "leads out of its directory or into another file system");
     case EAGAIN:
         return dn_err_set (err, DN_E_IO, "in use by another program");
     default:
@@ -171,12 +200,14 @@ static int fail_open (struct dn_err *err)
     }
 }
 
-int dn_file_read_below (const char *dir,
-                        const char *name,
-                        uid_t owner,
-                        size_t max,
-                        char **text,
-                        struct dn_err *err)
+/* Read the file 'name' below 'dir': whole, or its end. */
+static int read_below (const char *dir,
+                       const char *name,
+                       uid_t owner,
+                       size_t max,
+                       bool tail,
+                       char **text,
+                       struct dn_err *err)
 {
     dn_cleanup (dn_fd_cleanup) int dir_fd =
         open (dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -186,9 +217,33 @@ int dn_file_read_below (const char *dir,
     *text = NULL;
     if (dir_fd < 0) {
         fail_errno (err);
-        return dn_err_wrap (err, "SidecarDir %s", dir);
+        return dn_err_wrap (err, "directory %s", dir);
     }
     fd = open_below (dir_fd, name);
-    rc = fd < 0 ? fail_open (err) : read_open (fd, &owner, max, text, err);
+    if (fd < 0)
+        rc = fail_open (err);
+    else
+        rc = tail ? tail_open (fd, &owner, max, text, err)
+                  : read_open (fd, &owner, max, text, err);
     return rc < 0 ? dn_err_wrap (err, "%s", dn_quote (name, strlen (name)).text) : 0;
+}
+
+int dn_file_read_below (const char *dir,
+                        const char *name,
+                        uid_t owner,
+                        size_t max,
+                        char **text,
+                        struct dn_err *err)
+{
+    return read_below (dir, name, owner, max, false, text, err);
+}
+
+int dn_file_tail_below (const char *dir,
+                        const char *name,
+                        uid_t owner,
+                        size_t max,
+                        char **text,
+                        struct dn_err *err)
+{
+    return read_below (dir, name, owner, max, true, text, err);
 }

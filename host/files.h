@@ -1,4 +1,4 @@
-/* files.h - reads files of users, in commands and in slurmctld
+/* files.h - reads files of users, in commands, in slurmctld and in dnnestd
  *
  * On the client the file is read with the rights of the submitting user. Only files
  * that would hang the reader or exhaust memory are refused. In slurmctld, which is
@@ -26,6 +26,16 @@ int dn_file_read (const char *path, size_t max, char **text, struct dn_err *err)
  * 'max' bytes and no NUL. Never waits for another process.
  */
 int dn_file_read_below (const char *dir,
+                        const char *name,
+                        uid_t owner,
+                        size_t max,
+                        char **text,
+                        struct dn_err *err);
+
+/* Read the last 'max' bytes of such a file, whatever its size; NULs are replaced by
+ * spaces.
+ */
+int dn_file_tail_below (const char *dir,
                         const char *name,
                         uid_t owner,
                         size_t max,

@@ -398,6 +398,8 @@ static int decide (struct making *m)
         dn_policy_spare (decision);
     dn_policy_probe (
         &advice->rules, m->job, &advice->spec, dn_site_probe_dir (m->site), decision);
+    if (m->job->kind == DN_JOB_BATCH && m->job->env && m->site->progress_dir[0] != '\0')
+        decision->progress_dir = m->site->progress_dir;
     return NEXT;
 }
 

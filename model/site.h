@@ -49,6 +49,8 @@ struct dn_site {
     char bundle_keys[DN_SITE_PATH_MAX];   /* BundleKeys=; "none" */
     char sidecar_dir[DN_SITE_PATH_MAX];  /* SidecarDir=; "": no users' files are read */
     char probe_dir[DN_SITE_PATH_MAX];    /* ProbeDir=; "none" */
+    char progress_dir[DN_SITE_PATH_MAX]; /* ProgressDir=; "": jobs report nothing */
+    char output_dir[DN_SITE_PATH_MAX];   /* OutputDir=; "": no outputs are read */
     char decision_log[DN_SITE_PATH_MAX]; /* DecisionLog=; "": none */
     char counters[DN_SITE_PATH_MAX];     /* Counters=; "": none */
     char state_dir[DN_SITE_PATH_MAX];    /* StateDir= */

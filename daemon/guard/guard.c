@@ -1,8 +1,9 @@
 /* guard.c - the task that extends lowered limits of running jobs
  *
- * A pass over the table of jobs finds those whose limit is near, the most urgent first.
- * Each is read again just before its limit and its record are changed in one request.
- * After an error of the connection the pass ends; the next one reads the table anew.
+ * A pass over the table of jobs finds those whose limit is near, or may be lowered by
+ * the progress that they report, the most urgent first. Each is read again just before
+ * its limit and its record are changed in one request. After an error of the connection
+ * the pass ends; the next one reads the table anew.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -14,6 +15,7 @@
 #include "guard/around.h"
 #include "guard/heartbeat.h"
 #include "guard/remembered.h"
+#include "guard/reported.h"
 #include "jobs_table.h"
 
 /* Reservations that are looked at. */
@@ -157,6 +159,7 @@ static int take_job (void *to, const struct dn_link_job *job)
     struct dn_guard_jobs *jobs = &pass->guard->jobs;
     struct dn_err err = {0};
     struct dn_guard_job *entry = dn_guard_jobs_take (jobs, job, &err);
+    enum dn_guard_verdict verdict;
     struct dn_guard_case c;
 
     if (!entry && err.code != DN_E_NONE)
@@ -172,9 +175,11 @@ static int take_job (void *to, const struct dn_link_job *job)
         dn_tick (DN_TICK_GUARDED);
     }
     c = case_of (pass, job, &entry->promise);
-    if (dn_guard_plan (&c).verdict == DN_GUARD_HANDS_OFF)
+    dn_guard_reported (pass->d->site, job, run_time (job, c.now_s), &c);
+    verdict = dn_guard_plan (&c).verdict;
+    if (verdict == DN_GUARD_HANDS_OFF)
         leave_alone (job, entry);
-    else if (dn_guard_is_due (&c))
+    else if (verdict == DN_GUARD_SHORTEN || dn_guard_is_due (&c))
         return add_due (pass, job, &c, jobs->n_now - 1);
     return 0;
 }
@@ -265,11 +270,12 @@ static int compare_job (void *to, const struct dn_link_job *now)
 static void log_extension (const struct due *due, int64_t limit_s, bool dry_run)
 {
     dn_log (DN_LOG_INFO,
-            "guard: job %s: limit %s%s -> %s (requested: %s, %lld s left)",
+            "guard: job %s: limit %s%s -> %s%s (requested: %s, %lld s left)",
             due->job.name,
             dry_run ? "would change " : "",
             dn_time_write (due->job.limit_s).text,
             dn_time_write (limit_s).text,
+            due->c.pace_s > 0 ? " by its progress" : "",
             dn_time_write (dn_guard_own (&due->c)).text,
             (long long) (due->c.end_s - due->c.now_s));
 }
@@ -286,7 +292,7 @@ static int refused (struct dn_guard_job *entry, const struct dn_err *err)
 }
 
 /* Return 1 if the limit was changed, 0 if not, or -1 with 'err'. */
-static int extend (struct pass *pass, const struct due *due, int64_t limit_s)
+static int change_limit (struct pass *pass, const struct due *due, int64_t limit_s)
 {
     struct dn_guard_job *entry = &pass->guard->jobs.now[due->entry];
     struct reread reread = {&due->job, false};
@@ -313,7 +319,7 @@ static int extend (struct pass *pass, const struct due *due, int64_t limit_s)
             return refused (entry, &err);
         return dn_err_set (pass->err, err.code, "%s", err.text);
     }
-    dn_tick (DN_TICK_EXTENSIONS);
+    dn_tick (limit_s < due->job.limit_s ? DN_TICK_SHORTENED : DN_TICK_EXTENSIONS);
     log_extension (due, limit_s, false);
     return 1;
 }
@@ -379,7 +385,8 @@ static int serve (struct pass *pass, struct due *due)
                 due->job.name,
                 dn_time_write (due->c.limit_s).text);
     }
-    if (plan.verdict == DN_GUARD_EXTEND && extend (pass, due, plan.limit_s) < 0)
+    if ((plan.verdict == DN_GUARD_EXTEND || plan.verdict == DN_GUARD_SHORTEN)
+        && change_limit (pass, due, plan.limit_s) < 0)
         return -1;
     tell_held (pass, due, &plan);
     if (plan.holder == DN_HOLDER_RESERVATION)

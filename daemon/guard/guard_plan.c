@@ -25,6 +25,9 @@ const char *dn_guard_holder_text (enum dn_guard_holder holder)
 
 #define LEAD_MAX_S (30 * 60)
 
+/* A limit is lowered by its tenth at least, and by that much. */
+#define SAVED_MIN_S (10 * 60)
+
 /* Slurm may send the signal of --signal that much early. */
 #define SIGNAL_EARLY_S 60
 
@@ -127,6 +130,26 @@ static struct cap cap_of (const struct dn_guard_case *c)
     return cap;
 }
 
+/* What the job needs by its reports, never less than it has run plus a lead of room. */
+static int64_t need_of (const struct dn_guard_case *c)
+{
+    int64_t ran = c->limit_s - (c->end_s - c->now_s);
+    int64_t signal = c->promise.signal_s > 0 ? c->promise.signal_s + SIGNAL_EARLY_S : 0;
+    int64_t need = c->pace_s + signal;
+    int64_t least = ran + dn_guard_lead (c, need > ran ? need : ran) + c->interval_s;
+
+    return minutes_up (need > least ? need : least);
+}
+
+/* A lower limit, if it saves enough to be worth it; 0: none. */
+static int64_t shorter (const struct dn_guard_case *c)
+{
+    int64_t need = c->shorten && c->pace_s > 0 ? need_of (c) : c->limit_s;
+    int64_t saved = c->limit_s - need;
+
+    return saved >= SAVED_MIN_S && saved >= c->limit_s / 10 ? need : 0;
+}
+
 /* The next step: the first that gives a lead of room. */
 static int64_t step_of (const struct dn_guard_case *c, int64_t own)
 {
@@ -134,6 +157,8 @@ static int64_t step_of (const struct dn_guard_case *c, int64_t own)
     int64_t ran = c->limit_s - (c->end_s - c->now_s);
     int64_t signal = c->promise.signal_s > 0 ? c->promise.signal_s + SIGNAL_EARLY_S : 0;
 
+    if (c->pace_s > 0)
+        return min_of (need_of (c), own);
     for (size_t i = 0; i < DN_N_ELEMENTS (needs); i++) {
         double need = (double) needs[i] * (1 + c->margin) + (double) signal;
         int64_t limit;
@@ -161,8 +186,12 @@ struct dn_guard_plan dn_guard_plan (const struct dn_guard_case *c)
     if (!is_ours (c))
         return plan;
     plan.verdict = DN_GUARD_KEEP;
+    plan.limit_s = shorter (c);
+    if (plan.limit_s > 0)
+        plan.verdict = DN_GUARD_SHORTEN;
     if (!dn_guard_is_due (c))
         return plan;
+    plan.limit_s = 0;
     plan.verdict = DN_GUARD_OWN;
     own = dn_guard_own (c);
     if (own <= c->limit_s)
@@ -173,8 +202,12 @@ struct dn_guard_plan dn_guard_plan (const struct dn_guard_case *c)
         plan.holder = cap.holder;
         step = cap.limit_s;
     }
-    plan.verdict = step > c->limit_s ? DN_GUARD_EXTEND : DN_GUARD_HELD;
-    if (plan.verdict == DN_GUARD_EXTEND)
+    if (step > c->limit_s) {
+        plan.verdict = DN_GUARD_EXTEND;
         plan.limit_s = step;
+    } else {
+        /* By its reports the job may end in time. */
+        plan.verdict = plan.holder == DN_HOLDER_NONE ? DN_GUARD_KEEP : DN_GUARD_HELD;
+    }
     return plan;
 }

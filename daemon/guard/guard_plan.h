@@ -5,9 +5,10 @@
  * memory: the same job at the same time always gets the same answer, so that two guards
  * do no harm.
  *
- * A lowered limit is extended before the job reaches it: first to the times that 95 and
- * 99 % of such runs need, then to what the user had asked for, never beyond. It is not
- * touched once a human has changed it.
+ * A lowered limit is extended before the job reaches it: at once to what the job needs,
+ * if it has reported its progress, else first to the times that 95 and 99 % of such
+ * runs need; then to what the user had asked for, never beyond. It is not touched once
+ * a human has changed it. With Shorten=yes, progress also lowers it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -36,6 +37,8 @@ struct dn_guard_case {
     int64_t now_s;      /* seconds since 1970, like 'end_s' and 'deadline' */
     int64_t interval_s; /* between two passes */
     double margin;      /* TimeMargin */
+    int64_t pace_s;     /* run time that the job needs by its reports; 0: unknown */
+    bool shorten;       /* and its limit may be lowered to that */
     /* The job. */
     int64_t limit_s; /* or DN_UNLIMITED */
     int64_t end_s;   /* when it reaches its limit; while suspended, if it resumed now */
@@ -52,6 +55,7 @@ enum dn_guard_verdict {
     DN_GUARD_NONE,      /* no limit was lowered */
     DN_GUARD_KEEP,      /* enough time is left */
     DN_GUARD_EXTEND,    /* to 'limit_s' */
+    DN_GUARD_SHORTEN,   /* to 'limit_s' */
     DN_GUARD_OWN,       /* it has what its user asked for */
     DN_GUARD_HANDS_OFF, /* its limit is not what dnnest wrote: a human's */
     DN_GUARD_HELD       /* 'holder' allows no extension */
@@ -72,7 +76,7 @@ const char *dn_guard_holder_text (enum dn_guard_holder holder);
 
 struct dn_guard_plan {
     enum dn_guard_verdict verdict;
-    int64_t limit_s;             /* whole minutes, with DN_GUARD_EXTEND */
+    int64_t limit_s;             /* whole minutes, with EXTEND and SHORTEN */
     enum dn_guard_holder holder; /* also of an extension that it shortened */
 };
 

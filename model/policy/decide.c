@@ -175,6 +175,7 @@ void dn_policy_begin (struct dn_decision *decision)
     decision->n_warnings = 0;
     decision->note[0] = '\0';
     decision->hook_dir = NULL;
+    decision->progress_dir = NULL;
 }
 
 void dn_policy_abstain (struct dn_decision *decision,

@@ -88,6 +88,7 @@ struct dn_decision {
     int n_warnings;
     char note[DN_REASON_MAX]; /* for the user, with any verdict */
     const char *hook_dir;     /* the job becomes a probe, by the hook in it */
+    const char *progress_dir; /* the job reports there how far it is; NULL: nowhere */
 };
 
 /* Start with no decision. The texts of the reasons and warnings are not cleared: there

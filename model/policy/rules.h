@@ -116,6 +116,19 @@ enum dn_yes {
         [DN_YES_UNKNOWN] = "unknown", [DN_YES_NO] = "no", [DN_YES_YES] = "yes"         \
     }
 
+/* A job that dnnest moved to another GPU type and whose memory was too small for it. */
+enum dn_rescue {
+    DN_RESCUE_UNKNOWN,
+    DN_RESCUE_OFF,
+    DN_RESCUE_REQUEUE, /* start it again as it was requested */
+    DN_N_RESCUES
+};
+#define DN_RESCUE_WORDS                                                                \
+    {                                                                                  \
+        [DN_RESCUE_UNKNOWN] = "unknown", [DN_RESCUE_OFF] = "off",                      \
+        [DN_RESCUE_REQUEUE] = "requeue"                                                \
+    }
+
 extern const struct dn_names dn_mode_names;
 
 /* One entry per key. It gives the member of struct dn_rules and the row of the key
@@ -198,6 +211,13 @@ extern const struct dn_names dn_mode_names;
           "where the decision and the original request are recorded; anonymous: in "   \
           "the admin comment without names of the metadata",                           \
           DN_N_RECORDS, DN_RECORD_WORDS)                                               \
+    ENUM (dn_rescue, rescue, "Rescue", LOWER, "off",                                   \
+          "requeue: start a moved job that ran out of GPU memory again, as it was "    \
+          "requested",                                                                 \
+          DN_N_RESCUES, DN_RESCUE_WORDS)                                               \
+    ENUM (dn_yes, shorten, "Shorten", LOWER, "no",                                     \
+          "yes: lower a limit that dnnest set to what the progress of the job needs",  \
+          DN_N_YES, DN_YES_WORDS)                                                      \
     /* End of DN_RULES */
 /* clang-format on */
 

@@ -456,6 +456,13 @@ static void edit_probe (struct draft *draft, const struct dn_spec *given)
         set_variable (draft, DN_PROBE_SIDECAR, draft->request->job->sidecar, NULL);
 }
 
+/* The job is told where to report how far it is (host/progress_file.h). */
+static void edit_progress (struct draft *draft)
+{
+    if (draft->decision->progress_dir)
+        set_variable (draft, DN_PROGRESS_DIR, draft->decision->progress_dir, NULL);
+}
+
 /* The record is appended to the content of the admin comment, which may be from other
  * plugins. */
 static void edit_record (struct draft *draft, const struct dn_story *story)
@@ -521,6 +528,7 @@ int dn_rewrite_plan (const struct dn_rules *rules,
         edit_place (&draft);
         edit_cpus (&draft);
         edit_tres_variables (&draft);
+        edit_progress (&draft);
     }
     edit_probe (&draft, spec);
     edit_record (&draft, &story);

@@ -26,6 +26,37 @@
 #include "base/json_read.h"
 #include "base/json_write.h"
 
+/* Does the edit name the new GPU type where a pending job cannot get another one? */
+static bool is_fixed (const struct dn_edit *edit, const char *type)
+{
+    if (edit->field == DN_FIELD_ENV)
+        return strncmp (edit->new_text, "SLURM_CONSTRAINT=", 17) == 0
+               || (strncmp (edit->new_text, "SLURM_", 6) == 0
+                   && strstr (edit->new_text, type));
+    return (edit->field == DN_FIELD_TRES_PER_JOB
+            || edit->field == DN_FIELD_TRES_PER_SOCKET
+            || edit->field == DN_FIELD_TRES_PER_TASK)
+           && strstr (edit->new_text, type);
+}
+
+/* Is the new type in --gres only? Slurm can change that of a pending job, but not its
+ * environment, which repeats the other options.
+ */
+static bool moved_by_gres (const struct dn_story *story)
+{
+    const struct dn_gpu_type *gpu = story->decision->gpu;
+    bool per_node = false;
+
+    for (int i = 0; gpu && i < story->patch->n_edits; i++) {
+        const struct dn_edit *edit = &story->patch->edits[i];
+
+        if (is_fixed (edit, gpu->type))
+            return false;
+        per_node = per_node || edit->field == DN_FIELD_TRES_PER_NODE;
+    }
+    return per_node;
+}
+
 /* The original partition and constraint are recorded only where they change: then their
  * texts were parsed and are harmless.
  */
@@ -38,6 +69,8 @@ static int add_request (struct json_object *object, const struct dn_story *story
     bool unlimited = request->time_limit_s == DN_UNLIMITED;
 
     if (dn_json_put_number (object, "time_s", request->time_limit_s) < 0
+        || dn_json_put_number (object, "by_gres", moved_by_gres (story) ? 1 : DN_UNSET)
+               < 0
         || dn_json_put_number (object, "unlimited", unlimited ? 1 : DN_UNSET) < 0
         || dn_json_put_number (object, "signal_s", signal_s > 0 ? signal_s : DN_UNSET)
                < 0

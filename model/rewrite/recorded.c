@@ -97,6 +97,20 @@ static int read_request (const struct json_object *req,
         return -1;
     if (unlimited)
         recorded->asked_s = DN_UNLIMITED;
+    if (dn_json_read_int (req, "by_gres", 0, 1, &recorded->by_gres, err) < 0
+        || dn_json_read_text (req,
+                              "partition",
+                              recorded->asked_partition,
+                              sizeof (recorded->asked_partition),
+                              err)
+               < 0
+        || dn_json_read_text (req,
+                              "features",
+                              recorded->asked_features,
+                              sizeof (recorded->asked_features),
+                              err)
+               < 0)
+        return -1;
     return dn_json_read_text (
         req, "gpu", recorded->asked_gpu, sizeof (recorded->asked_gpu), err);
 }

@@ -55,6 +55,9 @@ struct dn_edit {
 #define DN_PROBE_STEPS     DN_PROBE_VARIABLES "STEPS"
 #define DN_PROBE_SIDECAR   DN_PROBE_VARIABLES "SIDECAR"
 
+/* The variable that names the directory for reports of progress. */
+#define DN_PROGRESS_DIR "DNNEST_PROGRESS_DIR"
+
 #define DN_USER_TEXT_MAX 640
 #define DN_WARN_TEXT_MAX (DN_WARNING_MAX + 32)
 #define DN_LOG_TEXT_MAX  1024
@@ -105,7 +108,10 @@ struct dn_recorded {
     int64_t likely_s; /* predicted median, and quantiles */
     int64_t p95_s;
     int64_t p99_s;
-    char asked_gpu[DN_NAME_MAX]; /* "": untyped, or not changed */
+    char asked_gpu[DN_NAME_MAX];             /* "": untyped, or not changed */
+    char asked_partition[DN_RECORD_MAX + 1]; /* "": not changed, as the next */
+    char asked_features[DN_RECORD_MAX + 1];
+    int64_t by_gres; /* 1: only --gres has the GPU type, no variable of the job */
     char set_gpu[DN_NAME_MAX];
     int64_t later_s[DN_EXTENSIONS_MAX]; /* limits that the guard set since ("later") */
     int n_later;

@@ -84,7 +84,7 @@ else
         'd["given"]["batch"] == 5' \
         check dnnest:@train.json,batch=5
     refuses 'a file in a comment is not read above SidecarDir' 4 \
-        'comment: ../train.json: leads out of SidecarDir' \
+        'comment: ../train.json: leads out of its directory' \
         check dnnest:@../train.json
 fi
 done_testing

@@ -16,12 +16,12 @@ json 'JSON has the rules' \
              for r in d["rules"])' config
 json 'JSON has the paths and the numbers of the site' \
     '[s["key"] for s in d["site"]] == ["HardwareDir", "Datasets", "Bundle", "BundleKeys",
-        "SidecarDir", "ProbeDir", "DecisionLog", "Counters", "StateDir", "DecisionTime",
+        "SidecarDir", "ProbeDir", "ProgressDir", "OutputDir", "DecisionLog", "Counters", "StateDir", "DecisionTime",
         "SnapshotAge", "WatchInterval", "GuardInterval", "Carbon", "PUE", "CoreJpeg", "CoreTokens", "CoreBytes", "ControlSalt"]
      and all(list(s) == ["key", "value", "range", "help"] for s in d["site"])
-     and [s["range"] for s in d["site"]] == [None] * 9
+     and [s["range"] for s in d["site"]] == [None] * 11
          + ["0..1k", "1..86400", "1..3600", "1..3600", "0..2k", "1..10", "20..10k", "1k..100M", "1M..100G", None]
-     and [s["value"] for s in d["site"]][9:] == [5, 300, 60, 60, None, 1, None, None, None, ""]' config
+     and [s["value"] for s in d["site"]][11:] == [5, 300, 60, 60, None, 1, None, None, None, ""]' config
 gives 'a number that is not set is shown as unset' 0 $'\nCarbon=unset\nPUE=1\n' config
 json 'JSON has the GPU types' \
     '[(g["type"], g["device"], g["cost_per_hour"], g["per_node"], g["partitions"])
@@ -92,7 +92,7 @@ wrong 'a PUE below one is an error' 'PUE=0.9' 'line 1: PUE: 0.9 out of range 1..
 wrong 'an empty PUE is an error' 'PUE=' "line 1: PUE: '' is not a number"
 conf 'Carbon=400.5 pue=1.25'
 json 'the numbers of the site are read' \
-    '[s["value"] for s in d["site"]][13:15] == [400.5, 1.25]' config --conf "$work/new.conf"
+    '[s["value"] for s in d["site"]][15:17] == [400.5, 1.25]' config --conf "$work/new.conf"
 
 mkdir -m 755 "$work/state"
 conf "StateDir=$work/state"

@@ -127,10 +127,10 @@ static void no_path_leads_out_of_the_directory (void **state)
 
     (void) state;
     snprintf (above, sizeof (above), "..%s/file", strrchr (dir, '/'));
-    expect_below (above, getuid (), "out of SidecarDir");
-    expect_below (path_of ("file"), getuid (), "out of SidecarDir");
-    expect_below ("/etc/passwd", 0, "out of SidecarDir");
-    expect_below ("../../etc/passwd", 0, "out of SidecarDir");
+    expect_below (above, getuid (), "out of its directory");
+    expect_below (path_of ("file"), getuid (), "out of its directory");
+    expect_below ("/etc/passwd", 0, "out of its directory");
+    expect_below ("../../etc/passwd", 0, "out of its directory");
     expect_below ("link", getuid (), "symbolic link");
     expect_below ("dirlink/file", getuid (), "symbolic link");
     expect_below ("", getuid (), "No such file");
@@ -146,7 +146,7 @@ static void the_directory_itself_is_no_link (void **state)
     assert_int_equal (
         dn_file_read_below (path_of ("dirlink"), "file", getuid (), MAX, &text, &err),
         -1);
-    assert_contains (err.text, "SidecarDir /tmp/");
+    assert_contains (err.text, "directory /tmp/");
 }
 
 static void comments_name_files_only_where_a_directory_is_set (void **state)

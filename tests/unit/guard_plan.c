@@ -59,6 +59,49 @@ static void limits_grow_by_quantiles_up_to_the_users_own (void **state)
     assert_plan (&c, DN_GUARD_OWN, 0, DN_HOLDER_NONE);
 }
 
+static void progress_extends_at_once_to_what_is_needed (void **state)
+{
+    struct dn_guard_case c = one_case ();
+
+    (void) state;
+    c.pace_s = 5 * HOUR + 1;
+    assert_plan (&c, DN_GUARD_EXTEND, 5 * HOUR + 60, DN_HOLDER_NONE);
+    /* Never beyond the user's own. */
+    c.pace_s = 50 * HOUR;
+    assert_plan (&c, DN_GUARD_EXTEND, 10 * HOUR, DN_HOLDER_NONE);
+    /* A job that claims to end soon keeps a lead of room until it does. */
+    c.pace_s = 3100;
+    c.end_s = c.now_s + 100;
+    assert_plan (&c, DN_GUARD_EXTEND, 4440, DN_HOLDER_NONE);
+}
+
+static void progress_lowers_a_limit_where_the_rules_say_so (void **state)
+{
+    struct dn_guard_case c = one_case ();
+
+    (void) state;
+    c.limit_s = c.promise.written_s = 5 * HOUR;
+    c.end_s = c.now_s + 4 * HOUR;
+    c.pace_s = 2 * HOUR;
+    assert_plan (&c, DN_GUARD_KEEP, 0, DN_HOLDER_NONE);
+    c.shorten = true;
+    assert_plan (&c, DN_GUARD_SHORTEN, 2 * HOUR, DN_HOLDER_NONE);
+    /* By a tenth and ten minutes at least. */
+    c.pace_s = 4 * HOUR + 1800;
+    assert_plan (&c, DN_GUARD_SHORTEN, 4 * HOUR + 1800, DN_HOLDER_NONE);
+    c.pace_s += 1;
+    assert_plan (&c, DN_GUARD_KEEP, 0, DN_HOLDER_NONE);
+    /* Never below what is left as a lead. */
+    c.pace_s = 60;
+    assert_plan (&c, DN_GUARD_SHORTEN, HOUR + 960, DN_HOLDER_NONE);
+    /* Not against a human. */
+    c.limit_s -= 60;
+    assert_plan (&c, DN_GUARD_HANDS_OFF, 0, DN_HOLDER_NONE);
+    /* Not what dnnest has not set. */
+    c.promise.set_s = DN_UNSET;
+    assert_plan (&c, DN_GUARD_NONE, 0, DN_HOLDER_NONE);
+}
+
 static void a_step_gives_a_lead_of_room (void **state)
 {
     struct dn_guard_case c = one_case ();
@@ -372,6 +415,10 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST ("limits grow by quantiles up to the user's own",
               limits_grow_by_quantiles_up_to_the_users_own),
+        TEST ("progress extends at once to what is needed",
+              progress_extends_at_once_to_what_is_needed),
+        TEST ("progress lowers a limit where the rules say so",
+              progress_lowers_a_limit_where_the_rules_say_so),
         TEST ("a step gives a lead of room", a_step_gives_a_lead_of_room),
         TEST ("the lead outlasts two passes and the signal",
               the_lead_outlasts_two_passes_and_the_signal),

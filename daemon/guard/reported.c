@@ -1,0 +1,71 @@
+/* reported.c - what a job has reported about its progress, for the guard
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "guard/reported.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "guard/pace.h"
+#include "host/files.h"
+#include "task.h"
+
+bool dn_progress_of (const struct dn_site *site,
+                     const struct dn_link_job *job,
+                     struct dn_progress *progress)
+{
+    char name[DN_NAME_MAX];
+    struct dn_err err = {0};
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+
+    memset (progress, 0, sizeof (*progress));
+    if (site->progress_dir[0] == '\0')
+        return false;
+    snprintf (name, sizeof (name), "%" PRId64, job->raw_id);
+    if (dn_file_read_below (site->progress_dir,
+                            name,
+                            (uid_t) job->user_id,
+                            DN_PROGRESS_BYTES_MAX,
+                            &text,
+                            &err)
+            == 0
+        && dn_progress_read (dn_span_of (text), name, progress, &err) == 0)
+        return true;
+    dn_log (DN_LOG_DEBUG, "job %s: no progress: %s", job->name, err.text);
+    return false;
+}
+
+struct dn_rules dn_rules_of (const struct dn_site *site, const struct dn_link_job *job)
+{
+    const struct dn_submitter submitter = {.partition = job->partition,
+                                           .account = job->account,
+                                           .qos = job->qos,
+                                           .user_id = job->user_id,
+                                           .group_id = job->group_id};
+
+    return dn_site_rules (site, &submitter, NULL);
+}
+
+void dn_guard_reported (const struct dn_site *site,
+                        const struct dn_link_job *job,
+                        int64_t ran_s,
+                        struct dn_guard_case *c)
+{
+    const struct dn_pace_job run = {job->start, c->now_s, ran_s, c->interval_s};
+    struct dn_progress progress;
+    struct dn_pace pace;
+    bool shorten;
+
+    if (site->progress_dir[0] == '\0')
+        return;
+    shorten = dn_rules_of (site, job).shorten == DN_YES_YES;
+    if ((!shorten && !dn_guard_is_due (c)) || !dn_progress_of (site, job, &progress))
+        return;
+    pace = dn_pace_needed (&progress, &run);
+    if (pace.needed_s > 0) {
+        c->pace_s = pace.needed_s;
+        c->shorten = shorten && pace.steady;
+    }
+}

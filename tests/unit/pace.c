@@ -1,0 +1,305 @@
+/* pace.c - tests of reports of progress, and of the time that a job needs by them
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "guard/pace.h"
+
+#define START INT64_C (1700000000)
+
+/* A run that reports each unit: the first after 'first_s', others after 'each_s'. */
+static struct dn_progress run_of (int n, int64_t total, int64_t first_s, int64_t each_s)
+{
+    struct dn_progress progress = {.n_reports = 0};
+
+    for (int i = 0; i < n; i++) {
+        const struct dn_progress_report report = {
+            START + first_s + i * each_s, i + 1, total};
+
+        dn_progress_add (&progress, &report);
+    }
+    return progress;
+}
+
+static struct dn_pace pace_at (const struct dn_progress *progress, int64_t ran_s)
+{
+    const struct dn_pace_job job = {START, START + ran_s, ran_s, 60};
+
+    return dn_pace_needed (progress, &job);
+}
+
+static void a_text_is_read_as_it_was_written (void **state)
+{
+    struct dn_progress progress = run_of (5, 90, 10, 100);
+    struct dn_progress again;
+    char text[DN_PROGRESS_BYTES_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+    struct dn_err err = {0};
+
+    (void) state;
+    progress.out_of_memory_s = START + 1000;
+    dn_progress_write (&progress, &buf);
+    assert_false (buf.cut);
+    assert_int_equal (dn_progress_read (dn_span_of (text), "12", &again, &err), 0);
+    assert_memory_equal (&again, &progress, sizeof (again));
+}
+
+static void the_largest_file_fits (void **state)
+{
+    struct dn_progress progress = {.n_reports = DN_PROGRESS_REPORTS_MAX,
+                                   .out_of_memory_s = INT64_C (99999999999)};
+    char text[DN_PROGRESS_BYTES_MAX];
+    struct dn_buf buf = dn_buf_on (text, sizeof (text));
+
+    (void) state;
+    for (int i = 0; i < DN_PROGRESS_REPORTS_MAX; i++)
+        progress.reports[i] = (struct dn_progress_report){
+            INT64_C (99999999999), DN_PROGRESS_COUNT_MAX, DN_PROGRESS_COUNT_MAX};
+    dn_progress_write (&progress, &buf);
+    assert_false (buf.cut);
+}
+
+static void bad_files_are_refused (void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "\n",
+        "garbage",
+        "dnnest-progress",
+        "dnnest-progress 2\n",
+        "dnnest-progress 1\nreport\n",
+        "dnnest-progress 1\nreport 1 2\n",
+        "dnnest-progress 1\nreport 0 1 2\n",
+        "dnnest-progress 1\nreport 1 -1 2\n",
+        "dnnest-progress 1\nreport 1 1 0\n",
+        "dnnest-progress 1\nreport 1 1 2 3\n",
+        "dnnest-progress 1\nreport 1 1 99999999999999999999\n",
+        "dnnest-progress 1\nreport 1 nan 2\n",
+        "dnnest-progress 1\nout_of_memory\n",
+        "dnnest-progress 1\nhello 1\n",
+        "dnnest-progress 1 report 1 1 2\nx",
+    };
+    struct dn_progress progress;
+    char many[DN_PROGRESS_BYTES_MAX + 2];
+    struct dn_buf buf = dn_buf_on (many, sizeof (many));
+    struct dn_err err;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++) {
+        err = (struct dn_err){0};
+        assert_int_equal (dn_progress_read (dn_span_of (bad[i]), "12", &progress, &err),
+                          -1);
+        assert_contains (err.text, "12: ");
+        assert_int_equal (progress.n_reports, 0);
+    }
+    dn_buf_add (&buf, "dnnest-progress 1\n");
+    for (int i = 0; i <= DN_PROGRESS_REPORTS_MAX; i++)
+        dn_buf_add (&buf, "report 1 1 2\n");
+    assert_int_equal (dn_progress_read (dn_span_of (many), "12", &progress, &err), -1);
+    assert_contains (err.text, "more than 64 reports");
+    memset (many, '\n', sizeof (many));
+    assert_int_equal (
+        dn_progress_read ((struct dn_span){many, sizeof (many)}, "12", &progress, &err),
+        -1);
+}
+
+static void reports_are_thinned_from_the_first_to_the_last (void **state)
+{
+    struct dn_progress progress = run_of (10000, 10000, 10, 1);
+
+    (void) state;
+    assert_true (progress.n_reports > DN_PROGRESS_REPORTS_MAX / 2 - 1);
+    assert_int_equal (progress.reports[0].done, 1);
+    assert_int_equal (progress.reports[progress.n_reports - 1].done, 10000);
+    for (int i = 1; i < progress.n_reports; i++)
+        assert_true (progress.reports[i].done > progress.reports[i - 1].done);
+}
+
+static void another_run_begins_anew (void **state)
+{
+    struct dn_progress progress = run_of (5, 90, 10, 100);
+    struct dn_progress_report report = {START + 1000, 1, 90};
+
+    (void) state;
+    progress.out_of_memory_s = START + 600;
+    dn_progress_add (&progress, &report);
+    assert_int_equal (progress.n_reports, 1);
+    assert_int_equal (progress.out_of_memory_s, 0);
+    report = (struct dn_progress_report){START + 1100, 2, 80};
+    dn_progress_add (&progress, &report);
+    assert_int_equal (progress.n_reports, 1);
+    dn_progress_add (&progress, &report);
+    assert_int_equal (progress.n_reports, 1);
+}
+
+static void words_for_progress_are_read (void **state)
+{
+    static const char *const bad[] = {
+        "", "%", "1", "/", "1/", "/2", "3/2", "-1/2", "1/0", "101%", "x%", "1/2/3"};
+    struct dn_progress_report report;
+
+    (void) state;
+    assert_int_equal (dn_progress_parse (dn_span_of (" 37/90 "), &report, NULL), 0);
+    assert_true (report.done == 37 && report.total == 90);
+    assert_int_equal (dn_progress_parse (dn_span_of ("41.5%"), &report, NULL), 0);
+    assert_true (report.done == 4150 && report.total == 10000);
+    for (size_t i = 0; i < DN_N_ELEMENTS (bad); i++)
+        assert_int_equal (dn_progress_parse (dn_span_of (bad[i]), &report, NULL), -1);
+}
+
+static void lack_of_memory_is_seen (void **state)
+{
+    static const char *const lines[] = {
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB",
+        "RuntimeError: CUDA error: out of memory",
+        "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when",
+        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory",
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (lines); i++)
+        assert_true (dn_says_out_of_memory (dn_span_of (lines[i])));
+    assert_false (dn_says_out_of_memory (dn_span_of ("java.lang.OutOfMemoryError")));
+    assert_false (dn_says_out_of_memory (dn_span_of ("")));
+}
+
+static void a_steady_run_needs_what_is_left_and_a_tenth (void **state)
+{
+    struct dn_progress progress = run_of (40, 100, 300, 60);
+    struct dn_pace pace = pace_at (&progress, 300 + 39 * 60);
+
+    (void) state;
+    /* 60 units are left, of a minute; the start of 240 s does not count as work. */
+    assert_int_equal (pace.needed_s, 300 + 39 * 60 + 60 * 66 + 120);
+    assert_true (pace.steady);
+    /* Half a minute later half a minute less is left. */
+    pace = pace_at (&progress, 330 + 39 * 60);
+    assert_int_equal (pace.needed_s, 300 + 39 * 60 + 60 * 66 + 120);
+}
+
+static void an_uneven_run_has_a_wider_margin (void **state)
+{
+    struct dn_progress progress = {.n_reports = 0};
+    int64_t time_s = START;
+    struct dn_pace pace;
+
+    (void) state;
+    for (int i = 0; i < 64; i++) {
+        const struct dn_progress_report report = {time_s, i + 1, 100};
+
+        dn_progress_add (&progress, &report);
+        time_s += i % 16 < 8 ? 60 : 140;
+    }
+    pace = pace_at (&progress, time_s - 140 - START);
+    assert_true (pace.needed_s > time_s - 140 - START + 36 * 100 * 3 / 2);
+    assert_false (pace.steady);
+}
+
+static void a_run_that_slows_down_is_as_slow_as_of_late (void **state)
+{
+    struct dn_progress progress = {.n_reports = 0};
+    int64_t time_s = START;
+
+    (void) state;
+    for (int i = 0; i < 40; i++) {
+        const struct dn_progress_report report = {time_s, i + 1, 100};
+
+        dn_progress_add (&progress, &report);
+        time_s += i < 20 ? 60 : 90;
+    }
+    assert_true (pace_at (&progress, time_s - 90 - START).needed_s
+                 > time_s - 90 - START + 60 * 90);
+}
+
+static void reports_that_cannot_be_are_ignored (void **state)
+{
+    struct dn_progress good = run_of (40, 100, 300, 60);
+    struct dn_progress progress;
+    int64_t now = 300 + 39 * 60;
+
+    (void) state;
+    assert_true (pace_at (&good, now).needed_s > 0);
+    progress = run_of (1, 100, 300, 60);
+    assert_int_equal (pace_at (&progress, 300).needed_s, DN_UNSET);
+    progress = (struct dn_progress){.n_reports = 0};
+    assert_int_equal (pace_at (&progress, 300).needed_s, DN_UNSET);
+    progress = good;
+    progress.reports[20].done = 1;
+    assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
+    progress = good;
+    progress.reports[20].total = 101;
+    assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
+    progress = good;
+    progress.reports[39].done = 101;
+    assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
+    progress = good;
+    progress.reports[20].time_s = START + 10000;
+    assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
+    /* From the future. */
+    assert_int_equal (pace_at (&good, now - 100).needed_s, DN_UNSET);
+    /* They have stopped coming. */
+    assert_int_equal (pace_at (&good, now + 1000).needed_s, DN_UNSET);
+    /* The pace jumps. */
+    progress = good;
+    progress.reports[39].done = 95;
+    assert_int_equal (pace_at (&progress, now).needed_s, DN_UNSET);
+}
+
+static void reports_of_an_earlier_run_do_not_count (void **state)
+{
+    struct dn_progress progress = run_of (40, 100, -10000, 60);
+
+    (void) state;
+    assert_int_equal (pace_at (&progress, 60).needed_s, DN_UNSET);
+}
+
+/* Whatever a file says, an answer is above what the job has run, and below a year. */
+static void no_file_gives_a_mad_answer (void **state)
+{
+    uint64_t seed = 1;
+
+    (void) state;
+    for (int i = 0; i < 100000; i++) {
+        struct dn_progress progress = {.n_reports = i % 8};
+        struct dn_pace pace;
+
+        for (int r = 0; r < progress.n_reports; r++) {
+            seed = seed * 6364136223846793005U + 1442695040888963407U;
+            progress.reports[r].time_s =
+                START + (int64_t) (seed >> 33) % (i % 3 ? 2000 : INT64_C (4000000000));
+            seed = seed * 6364136223846793005U + 1442695040888963407U;
+            progress.reports[r].done =
+                (int64_t) (seed >> 33) % (i % 5 ? 10 + r * 10 : DN_PROGRESS_COUNT_MAX);
+            progress.reports[r].total = i % 5 ? 100 : DN_PROGRESS_COUNT_MAX;
+        }
+        pace = pace_at (&progress, 2000);
+        assert_true (pace.needed_s == DN_UNSET
+                     || (pace.needed_s >= 2000 && pace.needed_s <= 31536000));
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a text is read as it was written", a_text_is_read_as_it_was_written),
+        TEST ("the largest file fits", the_largest_file_fits),
+        TEST ("bad files are refused", bad_files_are_refused),
+        TEST ("reports are thinned from the first to the last",
+              reports_are_thinned_from_the_first_to_the_last),
+        TEST ("another run begins anew", another_run_begins_anew),
+        TEST ("words for progress are read", words_for_progress_are_read),
+        TEST ("lack of memory is seen", lack_of_memory_is_seen),
+        TEST ("a steady run needs what is left and a tenth",
+              a_steady_run_needs_what_is_left_and_a_tenth),
+        TEST ("an uneven run has a wider margin", an_uneven_run_has_a_wider_margin),
+        TEST ("a run that slows down is as slow as of late",
+              a_run_that_slows_down_is_as_slow_as_of_late),
+        TEST ("reports that cannot be are ignored", reports_that_cannot_be_are_ignored),
+        TEST ("reports of an earlier run do not count",
+              reports_of_an_earlier_run_do_not_count),
+        TEST ("no file gives a mad answer", no_file_gives_a_mad_answer),
+    };
+
+    return cmocka_run_group_tests_name ("pace", tests, NULL, NULL);
+}
