@@ -45,6 +45,9 @@ CLUSTER_CTLD_VIA=()
 # Sockets, cores and threads of the 96 CPUs of a node; the caller may set it.
 CLUSTER_CPUS='SocketsPerBoard=2 CoresPerSocket=48 ThreadsPerCore=1'
 
+# GPUs of a node; the caller may set it.
+CLUSTER_GPUS=4
+
 CLUSTER_DIR=
 CLUSTER_PORTS=()
 CLUSTER_SPAWNED=
@@ -217,10 +220,10 @@ cluster_listening() {
 # --- files ---------------------------------------------------------------------------
 
 _cluster_make_dirs() {
-    local node
+    local node i
     mkdir -p "$CLUSTER_DIR"/{etc,log,run,state,dev,db,home,plugins} || return 1
     for node in "${CLUSTER_NODES[@]}"; do mkdir -p "$CLUSTER_DIR/spool/$node"; done
-    touch "$CLUSTER_DIR"/dev/gpu{0..3}
+    for ((i = 0; i < CLUSTER_GPUS; i++)); do touch "$CLUSTER_DIR/dev/gpu$i"; done
     [[ -e $CLUSTER_DIR/etc/plugstack.conf ]] || : >"$CLUSTER_DIR/etc/plugstack.conf"
     chmod 755 "$CLUSTER_DIR" "$CLUSTER_DIR"/{etc,log,run,dev,home,plugins}
     chmod 700 "$CLUSTER_DIR/db" "$CLUSTER_DIR/state"
@@ -286,8 +289,8 @@ DefMemPerCPU=5000
 GresTypes=gpu
 SlurmdParameters=config_overrides
 NodeName=DEFAULT CPUs=96 Boards=1 $CLUSTER_CPUS RealMemory=512000 TmpDisk=100000
-NodeName=v[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[3]}-${CLUSTER_PORTS[4]} Gres=gpu:v100:4
-NodeName=a[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[5]}-${CLUSTER_PORTS[6]} Gres=gpu:a100:4
+NodeName=v[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[3]}-${CLUSTER_PORTS[4]} Gres=gpu:v100:$CLUSTER_GPUS
+NodeName=a[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=${CLUSTER_PORTS[5]}-${CLUSTER_PORTS[6]} Gres=gpu:a100:$CLUSTER_GPUS
 PartitionName=gpu Nodes=v[1-2],a[1-2] Default=YES MaxTime=2-0 State=UP
 END
     if [[ $with_plugin = yes ]]; then echo 'JobSubmitPlugins=dnnest'; fi
@@ -318,8 +321,8 @@ _cluster_write_slurm_conf() {
 _cluster_write_gres_conf() {
     # Plain files are enough for slurmd, and a Count without File would be refused.
     cat >"$CLUSTER_DIR/etc/gres.conf" <<END
-NodeName=v[1-2] Name=gpu Type=v100 File=$CLUSTER_DIR/dev/gpu[0-3]
-NodeName=a[1-2] Name=gpu Type=a100 File=$CLUSTER_DIR/dev/gpu[0-3]
+NodeName=v[1-2] Name=gpu Type=v100 File=$CLUSTER_DIR/dev/gpu[0-$((CLUSTER_GPUS - 1))]
+NodeName=a[1-2] Name=gpu Type=a100 File=$CLUSTER_DIR/dev/gpu[0-$((CLUSTER_GPUS - 1))]
 END
     # slurmd looks for cgroups although nothing here uses them, and ends if there are none.
     # From 24.05 on an option disables that; before, that option would end it too, but
