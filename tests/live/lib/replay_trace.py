@@ -2,16 +2,17 @@
 # replay_trace.py - jobs of a trace, scaled to a small cluster and submitted at their times
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""usage: replay_trace.py draw TRACE JOBS SPAN LOAD SEED PER_STEP_V100 PER_STEP_A100
+"""usage: replay_trace.py draw TRACE JOBS SPAN LOAD SEED GPUS START PER_STEP_V100 PER_STEP_A100
        replay_trace.py submit COMMAND...
 
 draw   takes JOBS consecutive jobs of a table submit_s,duration_s,gpus and prints a line for
        each: time of submission, GPU type that is requested, number of GPUs, steps, and the
-       seconds that it runs on v100 and on a100. Times between submissions and run times are
-       scaled, each by one factor: the submissions take SPAN seconds, and the jobs need LOAD
-       of 16 GPUs in that time, on the types that they request. Run times of a trace have
-       five decades, too many for a small cluster: their square roots are taken, and what is
-       scaled is cut to 5..150 s. GPUs are cut to 1, 2 or 4. Six in ten jobs request a100.
+       seconds that it runs on v100 and on a100, of which START are no steps. Times between
+       submissions and run times are scaled, each by one factor: the submissions take SPAN
+       seconds, and the jobs need LOAD of the GPUs in that time, on the types that they
+       request. Run times of a trace have five decades, too many for a small cluster: their
+       square roots are taken, and what is scaled is cut to START + 5 s .. START * 5. GPUs are
+       cut to 1, 2 or 4. Six in ten jobs request a100.
 submit reads such lines on stdin and runs COMMAND with the other columns at each time.
 """
 import csv
@@ -20,29 +21,25 @@ import subprocess
 import sys
 import time
 
-GPUS = 16
-SHORTEST, LONGEST = 5.0, 150.0
-
-
-def cut(seconds):
-    return min(max(seconds, SHORTEST), LONGEST)
+def cut(seconds, start):
+    return min(max(seconds, start + 5), start * 5)
 
 
 def whole_nodes(gpus):
     return 1 if gpus <= 1 else 2 if gpus == 2 else 4
 
 
-def scale_of(rows, target):
+def scale_of(rows, start, target):
     """The factor of the run times with which the jobs need 'target' GPU seconds."""
     low, high = 0.0, 100.0
     for _ in range(60):
         middle = (low + high) / 2
-        need = sum(cut(d * middle) * g for _, d, g in rows)
+        need = sum(cut(d * middle, start) * g for _, d, g in rows)
         low, high = (middle, high) if need < target else (low, middle)
     return low
 
 
-def draw(trace, jobs, span, load, seed, per_step):
+def draw(trace, jobs, span, need, seed, start, per_step):
     with open(trace, encoding="ascii") as file:
         table = [(float(r["submit_s"]), float(r["duration_s"]) ** 0.5, int(r["gpus"]))
                  for r in csv.DictReader(file)]
@@ -50,12 +47,12 @@ def draw(trace, jobs, span, load, seed, per_step):
     first = chance.randrange(len(table) - jobs)
     rows = [(s, d, whole_nodes(g)) for s, d, g in table[first:first + jobs]]
     begin, end = rows[0][0], rows[-1][0]
-    factor = scale_of(rows, load * GPUS * span)
+    factor = scale_of(rows, start, need)
     for submit, duration, gpus in rows:
         asked = "a100" if chance.random() < 0.6 else "v100"
-        steps = max(1, round(cut(duration * factor) / per_step[asked]))
+        steps = max(1, round((cut(duration * factor, start) - start) / per_step[asked]))
         print(f"{(submit - begin) * span / (end - begin):.2f} {asked} {gpus} {steps} "
-              f"{steps * per_step['v100']:.1f} {steps * per_step['a100']:.1f}")
+              f"{start + steps * per_step['v100']:.1f} {start + steps * per_step['a100']:.1f}")
 
 
 def submit(command):
@@ -67,10 +64,10 @@ def submit(command):
 
 
 def main(arguments):
-    if arguments[:1] == ["draw"] and len(arguments) == 8:
-        trace, jobs, span, load, seed, v100, a100 = arguments[1:]
-        draw(trace, int(jobs), float(span), float(load), int(seed),
-             {"v100": float(v100), "a100": float(a100)})
+    if arguments[:1] == ["draw"] and len(arguments) == 10:
+        trace, jobs, span, load, seed, gpus, start, v100, a100 = arguments[1:]
+        draw(trace, int(jobs), float(span), float(load) * int(gpus) * float(span), int(seed),
+             float(start), {"v100": float(v100), "a100": float(a100)})
     elif arguments[:1] == ["submit"] and len(arguments) > 1:
         submit(arguments[1:])
     else:
