@@ -123,11 +123,13 @@ def array(code, name):
 
 def record():
     """The writers, the schemas and the page have the same members."""
-    for schema, code, title in (
-            ("record", "model/rewrite/record.c", "DECISION RECORD"),
-            ("decision-log", "plugin/trace/event.c", "DECISION LOG")):
+    for schema, files, title in (
+            ("record", ("model/rewrite/record.c", "model/rewrite/recorded.c"),
+             "DECISION RECORD"),
+            ("decision-log", ("plugin/trace/event.c",), "DECISION LOG")):
         properties = json.loads(source("etc/%s.schema.json" % schema))["properties"]
-        compare(schema + ".schema.json", set(members(properties)), written(source(code)))
+        compare(schema + ".schema.json", set(members(properties)),
+                set().union(*(written(source(code)) for code in files)))
         for key in members(properties):
             if "*%s*" % key not in plugin_chapter(title):
                 print("job_submit_dnnest.8,", title, "lacks", key)

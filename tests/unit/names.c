@@ -8,6 +8,7 @@
  */
 #include "unit.h"
 
+#include "host/daemon_status.h"
 #include "learn/calibrate.h"
 #include "learn/evaluate.h"
 #include "graph/layer.h"
@@ -43,6 +44,7 @@ static const struct dn_names *const tables[] = {
     &dn_sample_pass_names,
     &dn_scheme_names,
     &dn_stage_names,
+    &dn_tick_names,
     &dn_validated_level_names,
     &dn_verdict_names,
     &dn_warning_names,
