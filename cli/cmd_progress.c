@@ -62,8 +62,7 @@ struct call {
     bool failed;       /* to write, and told */
 };
 
-/* --- the file
- * ----------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------ */
 
 /* Of the tasks of a step only the first one reports. */
 static bool is_first_task (void)
@@ -202,8 +201,7 @@ static int follow (struct call *call)
     return DN_EXIT_DONE;
 }
 
-/* --- the command
- * ------------------------------------------------------------------------ */
+/* --- the command --------------------------------------------------------------- */
 
 static int take_percent (const struct dn_command *self, struct call *call, char *text)
 {

@@ -15,8 +15,7 @@
 /* Percent are counted in hundredths. */
 #define PERCENT 100
 
-/* --- the file
- * ----------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------ */
 
 static int read_number (struct dn_span *rest,
                         const char *what,
@@ -129,8 +128,7 @@ void dn_progress_write (const struct dn_progress *progress, struct dn_buf *buf)
         dn_buf_add (buf, "out_of_memory %" PRId64 "\n", progress->out_of_memory_s);
 }
 
-/* --- reports
- * ------------------------------------------------------------------------------ */
+/* --- reports ------------------------------------------------------------------- */
 
 /* Drop every other report, but neither the first nor the last. */
 static void thin (struct dn_progress *progress)
@@ -201,8 +199,7 @@ int dn_progress_parse (struct dn_span text,
         dn_span_trim (done), "done", 0, report->total, &report->done, err);
 }
 
-/* --- out of memory
- * ------------------------------------------------------------------------ */
+/* --- out of memory ------------------------------------------------------------- */
 
 bool dn_says_out_of_memory (struct dn_span line)
 {

@@ -92,8 +92,7 @@ static struct dn_guard_case case_of (const struct pass *pass,
     return c;
 }
 
-/* --- the pass over the table
- * ----------------------------------------------------------- */
+/* --- the pass over the table --------------------------------------------------- */
 
 /* A job counts as soon as it needs more than its first limit, else when it has
  * completed within it.
@@ -184,8 +183,7 @@ static int take_job (void *to, const struct dn_link_job *job)
     return 0;
 }
 
-/* --- what is around the jobs that are due
- * ---------------------------------------------- */
+/* --- what is around the jobs that are due -------------------------------------- */
 
 static int take_booking (void *to, const struct dn_link_reservation *reservation)
 {
@@ -248,8 +246,7 @@ static const struct booking *booking_of (const struct pass *pass,
     return first;
 }
 
-/* --- changes
- * --------------------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------------- */
 
 /* Is the job still as the table had it? */
 struct reread {
@@ -397,8 +394,7 @@ static int serve (struct pass *pass, struct due *due)
     return 0;
 }
 
-/* --- the task
- * -------------------------------------------------------------------------- */
+/* --- the task ------------------------------------------------------------------ */
 
 static int by_urgency (const void *a, const void *b)
 {

@@ -89,8 +89,7 @@ void dn_link_jobs_drop (struct dn_link *link)
     link->jobs->reply = NULL;
 }
 
-/* --- a job as a plain struct
- * ----------------------------------------------------------- */
+/* --- a job as a plain struct --------------------------------------------------- */
 
 static const char *const state_names[] = {
     [JOB_PENDING] = "PENDING",
@@ -333,8 +332,7 @@ bool dn_link_share_node (const char *a, const char *b)
     return shared;
 }
 
-/* --- changes
- * --------------------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------------- */
 
 /* What a request about a job has returned: its own code, errno, or the codes of the
  * tasks of an array.

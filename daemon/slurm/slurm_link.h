@@ -45,8 +45,7 @@ struct dn_link_conf {
 };
 int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err *err);
 
-/* --- tables for the snapshot (tables.c)
- * ------------------------------------------------ */
+/* --- tables for the snapshot (tables.c) ---------------------------------------- */
 
 /* Fill 'cluster' but for its time, groups and waits. A table that has not changed since
  * the last call is not sent again by slurmctld; limits, which are always sent, are read
@@ -106,8 +105,7 @@ int dn_link_reservations (struct dn_link *link,
                           void *to,
                           struct dn_err *err);
 
-/* --- jobs (jobs.c)
- * --------------------------------------------------------------------- */
+/* --- jobs (jobs.c) ------------------------------------------------------------- */
 
 enum dn_job_phase {
     DN_PHASE_PENDING,

@@ -184,8 +184,7 @@ bool dn_link_share_node (const char *a, const char *b)
     return a && b && strcmp (a, b) == 0;
 }
 
-/* --- scenes
- * ---------------------------------------------------------------------------- */
+/* --- scenes -------------------------------------------------------------------- */
 
 static const char record[] =
     "{\"dnnest\":1,\"version\":\"0.2.0\",\"mode\":\"enforce\",\"verdict\":\"change\","

@@ -219,8 +219,7 @@ static void only_lowered_limits_are_guarded (void **state)
     assert_plan (&c, DN_GUARD_NONE, 0, DN_HOLDER_NONE);
 }
 
-/* --- whole lives
- * ----------------------------------------------------------------------- */
+/* --- whole lives --------------------------------------------------------------- */
 
 static uint64_t seed;
 
