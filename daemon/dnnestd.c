@@ -31,26 +31,28 @@ static const struct option long_options[] = {
 
 static void print_help (void)
 {
-    printf ("usage: dnnestd [-D] [-v] [--conf=FILE]\n"
-            "       dnnestd TASK [--once] [--dry-run] [--out=FILE] [-v] [--conf=FILE]\n"
-            "\n"
-            "Runs beside slurmctld, as SlurmUser, and does all tasks again and again, or\n"
-            "one of them.\n"
-            "\n");
+    printf (
+        "usage: dnnestd [-D] [-v] [--conf=FILE]\n"
+        "       dnnestd TASK [--once] [--dry-run] [--out=FILE] [-v] [--conf=FILE]\n"
+        "\n"
+        "Runs beside slurmctld, as SlurmUser, and does all tasks again and again, or\n"
+        "one of them.\n"
+        "\n");
     for (int i = 0; dn_tasks[i]; i++)
         printf ("  %-11s %s\n", dn_tasks[i]->name, dn_tasks[i]->help);
-    printf ("\n"
-            "  -D          stay in the foreground (it always does)\n"
-            "  -v          also log what is not changed, and why\n"
-            "  --once      run the task once and end\n"
-            "  --dry-run   change nothing, and say what would be changed\n"
-            "  --out=FILE  write this file in place of that in StateDir; - for stdout\n"
-            "  --conf=FILE dnnest.conf (default " DNNEST_CONF ")\n"
-            "  --help      this text\n"
-            "  --version   the version\n"
-            "\n"
-            "Exit status: 0 done, 1 slurmctld does not answer, 2 usage, 3 configuration,\n"
-            "4 data that cannot be read or written, 5 bug or no memory. dnnestd(8)\n");
+    printf (
+        "\n"
+        "  -D          stay in the foreground (it always does)\n"
+        "  -v          also log what is not changed, and why\n"
+        "  --once      run the task once and end\n"
+        "  --dry-run   change nothing, and say what would be changed\n"
+        "  --out=FILE  write this file in place of that in StateDir; - for stdout\n"
+        "  --conf=FILE dnnest.conf (default " DNNEST_CONF ")\n"
+        "  --help      this text\n"
+        "  --version   the version\n"
+        "\n"
+        "Exit status: 0 done, 1 slurmctld does not answer, 2 usage, 3 configuration,\n"
+        "4 data that cannot be read or written, 5 bug or no memory. dnnestd(8)\n");
 }
 
 static int fail_usage (const char *what, const char *value, const char *expected)

@@ -92,9 +92,7 @@ static int add_turn (struct loop *loop, const struct dn_task *task, struct dn_er
     return 0;
 }
 
-static int add_turns (struct loop *loop,
-                      const struct dn_task *task,
-                      struct dn_err *err)
+static int add_turns (struct loop *loop, const struct dn_task *task, struct dn_err *err)
 {
     if (task)
         return add_turn (loop, task, err);
@@ -196,14 +194,13 @@ static int run_turn (struct loop *loop, int i, struct dn_err *err)
 
     *err = (struct dn_err){.code = DN_E_NONE};
     rc = turn->task->run (turn->memory, &loop->daemon, err);
-    task->interval_s =
-        (int64_t) (dn_task_interval (turn->task, loop->site.site) + 0.5);
+    task->interval_s = (int64_t) (dn_task_interval (turn->task, loop->site.site) + 0.5);
     task->took_ms = monotonic_ms () - from_ms;
     task->error[0] = '\0';
     if (rc == 0)
         task->last_s = loop->daemon.now_s;
     else
-        snprintf (task->error, sizeof (task->error), "%s", err->text);
+        dn_ticks_quote (task->error, err->text);
     return rc;
 }
 

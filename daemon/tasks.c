@@ -27,8 +27,7 @@ double dn_task_interval (const struct dn_task *task, const struct dn_site *site)
 {
     double interval_s;
 
-    memcpy (&interval_s,
-            (const char *) site + task->interval_offset,
-            sizeof (interval_s));
+    memcpy (
+        &interval_s, (const char *) site + task->interval_offset, sizeof (interval_s));
     return interval_s;
 }

@@ -64,15 +64,18 @@ void dn_ticks_begin (const char *dir, int64_t now_s)
     take_over_hours (dir, status);
 }
 
-void dn_ticks_error (const char *text, int64_t now_s)
+void dn_ticks_quote (char error[DN_ERR_TEXT_MAX], const char *text)
 {
-    struct dn_daemon_status *status = &dn_ticks.status;
-
-    snprintf (status->error, sizeof (status->error), "%s", text);
-    for (char *c = status->error; *c; c++)
+    snprintf (error, DN_ERR_TEXT_MAX, "%s", text);
+    for (char *c = error; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';
-    status->error_s = now_s;
+}
+
+void dn_ticks_error (const char *text, int64_t now_s)
+{
+    dn_ticks_quote (dn_ticks.status.error, text);
+    dn_ticks.status.error_s = now_s;
 }
 
 static void add_head (struct dn_buf *buf,
@@ -153,6 +156,5 @@ int dn_ticks_write (const char *dir, int64_t now_s, struct dn_err *err)
     dn_ticks.status.written_s = now_s;
     if (put (dir, "dnnestd.prom", dn_ticks_text (&dn_ticks), err) < 0)
         return -1;
-    return put (
-        dir, "dnnestd.status", dn_daemon_status_text (&dn_ticks.status), err);
+    return put (dir, "dnnestd.status", dn_daemon_status_text (&dn_ticks.status), err);
 }

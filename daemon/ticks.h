@@ -21,7 +21,10 @@ extern struct dn_ticks dn_ticks;
  */
 void dn_ticks_begin (const char *dir, int64_t now_s);
 
-/* Note an error as the last one. Other bytes than printable ASCII become '?'. */
+/* Copy the text of an error; other bytes than printable ASCII become '?'. */
+void dn_ticks_quote (char error[DN_ERR_TEXT_MAX], const char *text);
+
+/* Note an error as the last one. */
 void dn_ticks_error (const char *text, int64_t now_s);
 
 /* Replace dnnestd.prom and dnnestd.status in 'dir'. -1 with 'err'. */

@@ -63,7 +63,8 @@ const char *dn_tick_help (enum dn_tick tick)
     return tick_help[tick];
 }
 
-/* --- counting ---------------------------------------------------------------------- */
+/* --- counting ----------------------------------------------------------------------
+ */
 
 static int64_t hour_of (int64_t now_s)
 {
@@ -80,7 +81,8 @@ void dn_daemon_status_count (struct dn_daemon_status *status,
     if (n == 0 || status->hours[0].from_s != from_s) {
         if (n == DN_DAEMON_HOURS)
             n--;
-        memmove (&status->hours[1], &status->hours[0], (size_t) n * sizeof (*status->hours));
+        memmove (
+            &status->hours[1], &status->hours[0], (size_t) n * sizeof (*status->hours));
         memset (&status->hours[0], 0, sizeof (*status->hours));
         status->hours[0].from_s = from_s;
         status->n_hours = n + 1;
@@ -107,7 +109,8 @@ bool dn_daemon_status_is_alive (const struct dn_daemon_status *status, int64_t n
            && now_s - status->written_s <= MISSED * status->every_s + ROUND_S;
 }
 
-/* --- reading ----------------------------------------------------------------------- */
+/* --- reading -----------------------------------------------------------------------
+ */
 
 static int read_time (const struct json_object *json,
                       const char *key,
@@ -125,7 +128,8 @@ static int read_task (const struct json_object *json,
         || read_time (json, "interval_s", &task->interval_s, err) < 0
         || read_time (json, "last", &task->last_s, err) < 0
         || read_time (json, "took_ms", &task->took_ms, err) < 0
-        || dn_json_read_text (json, "error", task->error, sizeof (task->error), err) < 0)
+        || dn_json_read_text (json, "error", task->error, sizeof (task->error), err)
+               < 0)
         return dn_err_wrap (err, "tasks");
     return 0;
 }
@@ -140,9 +144,8 @@ static int read_tasks (const struct json_object *json,
         return -1;
     status->n_tasks = tasks ? (int) json_object_array_length (tasks) : 0;
     for (int i = 0; i < status->n_tasks; i++)
-        if (read_task (json_object_array_get_idx (tasks, (size_t) i),
-                       &status->tasks[i],
-                       err)
+        if (read_task (
+                json_object_array_get_idx (tasks, (size_t) i), &status->tasks[i], err)
             < 0)
             return -1;
     return 0;
@@ -232,7 +235,8 @@ int dn_daemon_status_read (struct dn_span text,
     return 0;
 }
 
-/* --- writing ----------------------------------------------------------------------- */
+/* --- writing -----------------------------------------------------------------------
+ */
 
 /* A time, unless it is 0: never; or a count. */
 static int put_positive (struct json_object *json, const char *key, int64_t value)

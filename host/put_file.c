@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,7 +63,8 @@ int dn_put_file (const char *path, struct dn_span text, struct dn_err *err)
 
     dn_buf_add (&buf, "%s.new-%ld", path, (long) getpid ());
     if (buf.cut)
-        return dn_err_set (err, DN_E_LIMIT, "%s: path too long", path);
+        return dn_err_set (
+            err, DN_E_LIMIT, "%s: path too long", dn_quote (path, strlen (path)).text);
     if (write_new (beside, path, text, err) < 0) {
         unlink (beside);
         return -1;

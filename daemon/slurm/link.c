@@ -18,8 +18,8 @@
 extern slurm_conf_t slurm_conf;
 
 /* Seconds that a request waits for slurmctld. An answer takes some milliseconds, the
- * table of 20,000 jobs 0.3 s; slurmctld that has its locks for longer is under load, and
- * asked again a round later.
+ * table of 20,000 jobs 0.3 s; slurmctld that has its locks for longer is under load,
+ * and asked again a round later.
  */
 #define MESSAGE_TIMEOUT_S 5
 
@@ -150,7 +150,7 @@ static int read_version (const char *text)
     int minor = 0;
 
     return text && sscanf (text, "%d.%d", &major, &minor) == 2 ? major * 100 + minor
-                                                                : 0;
+                                                               : 0;
 }
 
 /* A memory default of slurm.conf, which says in one bit which of the two it is. */
