@@ -24,6 +24,9 @@
     X (train)                                                                          \
     X (model)                                                                          \
     X (config)                                                                         \
+    X (status)                                                                         \
+    X (watch)                                                                          \
+    X (guard)                                                                          \
     /* End of DN_COMMANDS */
 /* clang-format on */
 

@@ -41,12 +41,11 @@ static int open_parent (const char *path)
     return open (len > 0 ? parent : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Read the file 'path' into '*text', which is NULL if it does not exist. */
-static int load (const char *path,
-                 enum dn_view_trust trust,
-                 char **text,
-                 size_t *len,
-                 struct dn_err *err)
+int dn_view_text (const char *path,
+                  enum dn_view_trust trust,
+                  char **text,
+                  size_t *len,
+                  struct dn_err *err)
 {
     dn_cleanup (dn_fd_cleanup) int dir = -1;
     dn_cleanup (dn_fd_cleanup) int fd = -1;
@@ -85,7 +84,7 @@ int dn_view_cluster (const char *path,
     size_t len;
 
     *out = NULL;
-    if (load (path, trust, &text, &len, err) < 0)
+    if (dn_view_text (path, trust, &text, &len, err) < 0)
         return -1;
     if (!text)
         return 0;
@@ -102,7 +101,7 @@ int dn_view_guarded (const char *path,
     size_t len;
 
     *out = NULL;
-    if (load (path, trust, &text, &len, err) < 0)
+    if (dn_view_text (path, trust, &text, &len, err) < 0)
         return -1;
     if (!text)
         return 0;

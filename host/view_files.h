@@ -28,6 +28,15 @@ enum dn_view_trust {
     DN_VIEW_THEIRS /* those of the owner of the directory: for a dry run of any user */
 };
 
+/* Read the file 'path' as text, to be freed with free (). '*text' is NULL if it does
+ * not exist. Return -1 with 'err', which names the path.
+ */
+int dn_view_text (const char *path,
+                  enum dn_view_trust trust,
+                  char **text,
+                  size_t *len,
+                  struct dn_err *err);
+
 /* Read a file. '*out' is NULL if it does not exist. Return -1 with 'err', which names
  * the path. Freed with dn_cluster_free () or dn_guarded_free ().
  */

@@ -1,0 +1,281 @@
+/* health.c - what runs and what is stale around dnnestd, read from its files
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "health.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/files.h"
+
+/* A task is late after so many intervals, and what a run may take. */
+#define LATE  3
+#define RUN_S 30
+
+/* Clocks of two hosts may differ by that much. */
+#define SKEW_S 60
+
+/* The plugin writes its counters every five seconds. */
+#define COUNTERS_S 60
+
+#define GUARD_TRUST 0.25
+
+#define NEXT_START "start it: systemctl enable --now dnnestd"
+#define NEXT_LOG   "see why: systemctl status dnnestd; journalctl -u dnnestd"
+#define NEXT_TRUST                                                                     \
+    "the file must belong to root or SlurmUser and be whole: dnnestd replaces it"
+
+static const char *const state_text[] = {
+    [DN_HEALTH_FRESH] = "fresh",
+    [DN_HEALTH_OFF] = "off",
+    [DN_HEALTH_NONE] = "none",
+    [DN_HEALTH_OLD] = "old",
+    [DN_HEALTH_BROKEN] = "broken",
+    [DN_HEALTH_ENDED] = "ended",
+    [DN_HEALTH_DOWN] = "down",
+    [DN_HEALTH_FAILED] = "failed",
+};
+
+const char *dn_health_state_name (enum dn_health_state state)
+{
+    static const struct dn_names names = DN_NAMES (state_text, DN_N_HEALTH_STATES);
+
+    return dn_names_get (&names, (int) state);
+}
+
+static const char *const limits_text[] = {
+    [DN_LIMITS_KEPT] = "kept",
+    [DN_LIMITS_SOFT] = "soft",
+    [DN_LIMITS_GUARDED] = "guarded",
+    [DN_LIMITS_QUANTILE] = "quantile",
+};
+
+const char *dn_limits_kind_name (enum dn_limits_kind kind)
+{
+    static const struct dn_names names = DN_NAMES (limits_text, DN_N_LIMITS_KINDS);
+
+    return dn_names_get (&names, (int) kind);
+}
+
+/* --- parts -------------------------------------------------------------------------
+ */
+
+/* There is room: a status has a bounded number of tasks. */
+static struct dn_health_part *add_part (struct dn_health *health,
+                                        const char *name,
+                                        enum dn_health_state state,
+                                        const char *next)
+{
+    struct dn_health_part *part = &health->parts[health->n_parts++];
+
+    *part = (struct dn_health_part){.state = state, .age_s = DN_UNSET, .next = next};
+    snprintf (part->name, sizeof (part->name), "%s", name);
+    return part;
+}
+
+static void set_error (struct dn_health_part *part, const char *text)
+{
+    snprintf (part->error, sizeof (part->error), "%s", text);
+}
+
+static bool is_running (const struct dn_health *health)
+{
+    return health->has_status
+           && dn_daemon_status_is_alive (&health->status, health->now_s)
+           && health->status.written_s <= health->now_s + SKEW_S;
+}
+
+static void read_status (struct dn_health *health, const struct dn_site *site)
+{
+    const struct dn_daemon_status *status = &health->status;
+    struct dn_health_part *part = add_part (health, "dnnestd", DN_HEALTH_FRESH, NULL);
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_err err = {0};
+    size_t len = 0;
+    int rc;
+
+    part->path = dn_view_path (site->state_dir, "dnnestd.status");
+    rc = dn_view_text (part->path.text, DN_VIEW_THEIRS, &text, &len, &err);
+    if (rc == 0 && !text) {
+        part->state = DN_HEALTH_NONE;
+        part->next = NEXT_START;
+        return;
+    }
+    if (rc < 0
+        || dn_daemon_status_read (
+               (struct dn_span){text, len}, part->path.text, &health->status, &err)
+               < 0) {
+        part->state = DN_HEALTH_BROKEN;
+        part->next = NEXT_TRUST;
+        set_error (part, err.text);
+        return;
+    }
+    health->has_status = true;
+    part->age_s = health->now_s - status->written_s;
+    if (is_running (health))
+        return;
+    part->state = status->ended_s > 0 ? DN_HEALTH_ENDED : DN_HEALTH_OLD;
+    part->next = status->ended_s > 0 ? NEXT_START : NEXT_LOG;
+    if (part->age_s < 0)
+        part->next = "written in the future: set the clocks of the hosts";
+}
+
+static void judge_task (struct dn_health *health, const struct dn_daemon_task *task)
+{
+    struct dn_health_part *part = add_part (health, task->name, DN_HEALTH_FRESH, NULL);
+
+    if (task->last_s > 0)
+        part->age_s = health->now_s - task->last_s;
+    set_error (part, task->error);
+    if (task->error[0] != '\0')
+        part->state = DN_HEALTH_FAILED;
+    else if (task->last_s == 0)
+        part->state = DN_HEALTH_NONE;
+    else if (part->age_s > LATE * task->interval_s + RUN_S || part->age_s < -SKEW_S)
+        part->state = DN_HEALTH_OLD;
+    if (part->state != DN_HEALTH_FRESH)
+        part->next = NEXT_LOG;
+}
+
+/* What dnnestd says about slurmctld counts while it runs. */
+static void judge_daemon (struct dn_health *health)
+{
+    struct dn_health_part *part;
+
+    if (is_running (health)) {
+        part = add_part (health,
+                         "slurmctld",
+                         health->status.up ? DN_HEALTH_FRESH : DN_HEALTH_DOWN,
+                         NULL);
+        if (!health->status.up) {
+            part->next = "try scontrol ping; dnnestd goes on by itself";
+            set_error (part, "does not answer dnnestd");
+        }
+    }
+    for (int i = 0; health->has_status && i < health->status.n_tasks; i++)
+        judge_task (health, &health->status.tasks[i]);
+}
+
+/* --- files -------------------------------------------------------------------------
+ */
+
+static void judge_file (struct dn_health *health,
+                        const char *name,
+                        const struct dn_seen_file *file,
+                        const char *without)
+{
+    struct dn_health_part *part = add_part (health, name, DN_HEALTH_FRESH, NULL);
+
+    part->path = file->path;
+    if (file->state == DN_SEEN_USED || file->state == DN_SEEN_OLD)
+        part->age_s = file->age_s;
+    if (file->state == DN_SEEN_NONE)
+        part->state = DN_HEALTH_NONE;
+    if (file->state == DN_SEEN_OLD)
+        part->state = DN_HEALTH_OLD;
+    if (file->state == DN_SEEN_BROKEN) {
+        part->state = DN_HEALTH_BROKEN;
+        part->next = NEXT_TRUST;
+        set_error (part, file->err.text);
+    } else if (part->state != DN_HEALTH_FRESH) {
+        part->next = without;
+    }
+}
+
+static void read_counters (struct dn_health *health, const struct dn_site *site)
+{
+    struct dn_health_part *part = add_part (health, "counters", DN_HEALTH_FRESH, NULL);
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_err err = {0};
+    struct stat st;
+
+    if (site->counters[0] == '\0') {
+        part->state = DN_HEALTH_OFF;
+        return;
+    }
+    snprintf (part->path.text, sizeof (part->path.text), "%s", site->counters);
+    if (stat (site->counters, &st) < 0 && errno == ENOENT) {
+        part->state = DN_HEALTH_NONE;
+        part->next = "load the plugin: JobSubmitPlugins=dnnest in slurm.conf";
+        return;
+    }
+    if (dn_file_read (site->counters, DN_PLUGIN_COUNTS_MAX, &text, &err) < 0
+        || dn_plugin_counts_read (
+               dn_span_of (text), site->counters, &health->counts, &err)
+               < 0) {
+        part->state = DN_HEALTH_BROKEN;
+        part->next = "Counters= must name a file of the plugin that you can read";
+        set_error (part, err.text);
+        return;
+    }
+    health->has_counts = true;
+    part->age_s = health->now_s - (int64_t) st.st_mtime;
+    if (part->age_s <= COUNTERS_S && part->age_s >= -SKEW_S)
+        return;
+    part->state = DN_HEALTH_OLD;
+    part->next = "the plugin does not write: is slurmctld running, with the plugin?";
+}
+
+/* --- limits ------------------------------------------------------------------------
+ */
+
+static void judge_limits (struct dn_health *health, const struct dn_site *site)
+{
+    const struct dn_rules rules = site->rules;
+    const struct dn_guarded *guarded = health->seen.owned_guarded;
+
+    for (int64_t i = 0; guarded && i < guarded->n_tallies; i++) {
+        health->n_users++;
+        health->n_distrusted +=
+            !dn_guarded_trusts (guarded, guarded->tallies[i].user_id, GUARD_TRUST);
+    }
+    if (rules.time_limit == DN_TIME_TIME_MIN)
+        health->limits = DN_LIMITS_SOFT;
+    else if (rules.time_limit != DN_TIME_LIMIT)
+        health->limits = DN_LIMITS_KEPT;
+    else
+        health->limits = health->seen.guarded.state == DN_SEEN_USED
+                             ? DN_LIMITS_GUARDED
+                             : DN_LIMITS_QUANTILE;
+}
+
+/* --- interface ---------------------------------------------------------------------
+ */
+
+void dn_health_read (struct dn_health *health, const struct dn_site *site)
+{
+    memset (health, 0, sizeof (*health));
+    dn_seen_read (&health->seen, site, NULL);
+    health->now_s = health->seen.view.now_s;
+    read_status (health, site);
+    judge_daemon (health);
+    judge_file (
+        health,
+        "snapshot",
+        &health->seen.cluster,
+        "decisions see no queue, nodes or limits until dnnestd watch writes it");
+    judge_file (health,
+                "heartbeat",
+                &health->seen.guarded,
+                "limits are not extended until dnnestd guard runs");
+    read_counters (health, site);
+    judge_limits (health, site);
+}
+
+void dn_health_free (struct dn_health *health)
+{
+    dn_seen_free (&health->seen);
+}
+
+bool dn_health_is_fresh (const struct dn_health *health)
+{
+    for (int i = 0; i < health->n_parts; i++)
+        if (health->parts[i].state != DN_HEALTH_FRESH
+            && health->parts[i].state != DN_HEALTH_OFF)
+            return false;
+    return true;
+}

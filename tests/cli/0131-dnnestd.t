@@ -1,0 +1,78 @@
+#!/bin/bash
+# 0131-dnnestd.t - the command line of dnnestd, and how it ends without a cluster
+
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+dnnestd=${DNNEST%/*}/dnnestd
+if [[ ! -x $dnnestd ]]; then skip_all 'dnnestd is not built (no libslurm)'; fi
+plan_later
+
+# Neither a cluster of this machine nor a service manager may change the tests.
+export SLURM_CONF=$work/absent/slurm.conf
+unset NOTIFY_SOCKET JOURNAL_STREAM
+base="HardwareDir=$work/hardware Datasets=$work/datasets.conf"
+printf '%s\n' "$base" "StateDir=$work/state" >>"$work/site.conf"
+
+# daemon TITLE CODE STDOUT-REGEX STDERR-REGEX ARGUMENT...
+daemon() {
+    local title=$1 want=$2 out_regex=$3 err_regex=$4 problem=
+    shift 4
+    code=0
+    timeout 30 "$dnnestd" "$@" >"$work/out" 2>"$work/err" || code=$?
+    out=$(<"$work/out")
+    err=$(<"$work/err")
+    [[ $code = "$want" ]] || problem="exit code $code, expected $want"
+    [[ $out =~ $out_regex ]] || problem+=" stdout does not match $out_regex"
+    [[ $err =~ $err_regex ]] || problem+=" stderr does not match $err_regex"
+    verdict "$title"
+}
+
+daemon 'help names the tasks' 0 '^usage: dnnestd.*  watch .*  guard ' '^$' --help
+daemon 'the version is printed' 0 '^dnnestd [0-9]+\.[0-9]+' '^$' --version
+daemon 'an unknown option is a usage error' 2 '^$' 'unrecognized option' --nonsense
+daemon 'an option without its argument is a usage error' 2 '^$' 'requires an argument' --conf
+daemon 'an unknown task is a usage error' 2 '^$' "task 'watsch': expected one of" watsch
+daemon 'two tasks are a usage error' 2 '^$' "argument 'guard': expected one task" watch guard
+daemon '--once needs a task' 2 '^$' 'expected one for --once' --once
+daemon '--out needs a task' 2 '^$' 'expected one for --once' --out=x
+daemon '--dry-run needs a task' 2 '^$' 'expected one for --once' --dry-run
+
+for task in '' watch guard; do
+    once=${task:+--once}
+    # shellcheck disable=SC2086  # none or one word
+    daemon "dnnestd $task: an absent dnnest.conf is named" 3 '^$' 'absent\.conf' $task $once \
+        --conf="$work/absent.conf"
+    printf '%s\n' "$base" 'Mode=wild' >"$work/wild.conf"
+    # shellcheck disable=SC2086
+    daemon "dnnestd $task: a wrong dnnest.conf is named with its line" 3 '^$' \
+        'wild\.conf: line 2: Mode' $task $once --conf="$work/wild.conf"
+    # shellcheck disable=SC2086
+    daemon "dnnestd $task: an absent slurm.conf is named" 3 '^$' 'slurm\.conf' $task $once \
+        --conf="$work/site.conf"
+    is "dnnestd $task: that takes one line" "$(wc -l <"$work/err")" 1
+done
+printf '%s\n' "$base" 'GuardInterval=0' >"$work/zero.conf"
+daemon 'an interval of 0 is refused' 3 '^$' 'GuardInterval' --conf="$work/zero.conf"
+printf '%s\n' "$base" 'WatchInterval=3601' >"$work/long.conf"
+daemon 'an interval of more than an hour is refused' 3 '^$' 'WatchInterval' --conf="$work/long.conf"
+
+# --- 'dnnest watch' and 'dnnest guard' -----------------------------------------------------
+
+cat >"$work/fake" <<'FAKE'
+#!/bin/bash
+printf '<%s>' "$@"
+exit 4
+FAKE
+chmod 755 "$work/fake"
+for task in watch guard; do
+    DNNESTD=$work/fake gives "dnnest $task runs dnnestd with its options" 4 \
+        "^<$task><--once><--dry-run><-v><--out=a b><--conf=$work/site\.conf>$" "$task" -v \
+        --once --once --dry-run --out 'a b'
+    DNNESTD=$work/absent/dnnestd refuses "dnnest $task names a program that is missing" 3 \
+        'absent/dnnestd: No such file' "$task"
+    refuses "dnnest $task takes no argument" 2 'one argument too many' "$task" now
+    refuses "dnnest $task has no JSON" 2 'json: dnnestd prints none' "$task" --json
+    err=$(unset DNNESTD; "$DNNEST" "$task" --once --conf "$work/absent.conf" 2>&1)
+    like "dnnest $task finds the dnnestd of its own tree" "$err" '^dnnestd: .*absent.conf'
+done
+done_testing
