@@ -1,0 +1,240 @@
+/* put_file.c - tests of replacing files: whole or not at all, with mode and owner
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/files.h"
+#include "host/put_file.h"
+
+static char dir[] = "/tmp/dnnest-put.XXXXXX";
+
+/* "DIR/name", in one of four buffers in turn. */
+static const char *path_of (const char *name)
+{
+    static char paths[4][256];
+    static int next;
+
+    next = (next + 1) % 4;
+    snprintf (paths[next], sizeof (paths[next]), "%s/%s", dir, name);
+    return paths[next];
+}
+
+static void put (const char *name, const char *text)
+{
+    struct dn_err err = {0};
+
+    if (dn_put_file (path_of (name), dn_span_of (text), &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static void expect_text (const char *name, const char *want)
+{
+    struct dn_err err = {0};
+    char *text = NULL;
+
+    if (dn_file_read (path_of (name), 1 << 20, &text, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_string_equal (text, want);
+    free (text);
+}
+
+static mode_t mode_of (const char *name)
+{
+    struct stat st;
+
+    assert_int_equal (lstat (path_of (name), &st), 0);
+    return st.st_mode;
+}
+
+/* Files in the directory, but "." and "..". */
+static int count (void)
+{
+    DIR *stream = opendir (dir);
+    int n = 0;
+
+    assert_non_null (stream);
+    while (readdir (stream))
+        n++;
+    closedir (stream);
+    return n - 2;
+}
+
+static void a_file_is_new_and_readable_by_all (void **state)
+{
+    mode_t umask_before = umask (0077);
+
+    (void) state;
+    put ("new", "one\n");
+    umask (umask_before);
+    expect_text ("new", "one\n");
+    assert_int_equal (mode_of ("new"), S_IFREG | 0644);
+    put ("new", "");
+    expect_text ("new", "");
+    assert_int_equal (count (), 1);
+    unlink (path_of ("new"));
+}
+
+static void what_was_there_is_replaced_not_changed (void **state)
+{
+    FILE *before;
+    char line[16] = "";
+
+    (void) state;
+    put ("file", "before\n");
+    assert_int_equal (chmod (path_of ("file"), 0600), 0);
+    before = fopen (path_of ("file"), "r");
+    assert_non_null (before);
+    put ("file", "after\n");
+    expect_text ("file", "after\n");
+    assert_int_equal (mode_of ("file"), S_IFREG | 0644);
+    /* Who had it open still reads the whole of the earlier one. */
+    assert_non_null (fgets (line, sizeof (line), before));
+    assert_string_equal (line, "before\n");
+    fclose (before);
+    unlink (path_of ("file"));
+}
+
+static void a_link_is_replaced_not_followed (void **state)
+{
+    (void) state;
+    put ("other", "of another\n");
+    assert_int_equal (symlink (path_of ("other"), path_of ("link")), 0);
+    put ("link", "mine\n");
+    expect_text ("other", "of another\n");
+    expect_text ("link", "mine\n");
+    assert_int_equal (mode_of ("link"), S_IFREG | 0644);
+    unlink (path_of ("link"));
+    unlink (path_of ("other"));
+}
+
+/* Somebody put a link where the new file is to be written. */
+static void a_link_beside_is_not_followed (void **state)
+{
+    char beside[64];
+
+    (void) state;
+    snprintf (beside, sizeof (beside), "file.new-%ld", (long) getpid ());
+    put ("other", "of another\n");
+    assert_int_equal (symlink (path_of ("other"), path_of (beside)), 0);
+    put ("file", "mine\n");
+    expect_text ("other", "of another\n");
+    expect_text ("file", "mine\n");
+    assert_int_equal (count (), 2);
+    unlink (path_of ("file"));
+    unlink (path_of ("other"));
+}
+
+static void large_texts_are_written_whole (void **state)
+{
+    const size_t len = 1000000;
+    char *text = malloc (len + 1);
+
+    (void) state;
+    assert_non_null (text);
+    memset (text, 'x', len);
+    text[len] = '\0';
+    put ("large", text);
+    expect_text ("large", text);
+    unlink (path_of ("large"));
+    free (text);
+}
+
+static void expect_error (const char *path, const char *says)
+{
+    struct dn_err err = {0};
+
+    assert_int_equal (dn_put_file (path, dn_span_of ("text"), &err), -1);
+    assert_contains (err.text, says);
+}
+
+static void what_cannot_be_written_is_named_and_leaves_nothing (void **state)
+{
+    char long_path[PATH_MAX];
+
+    (void) state;
+    expect_error (path_of ("absent/file"),
+                  "absent/file: cannot be written: No such file or directory");
+    assert_int_equal (mkdir (path_of ("folder"), 0755), 0);
+    expect_error (path_of ("folder"), "folder: cannot be replaced: Is a directory");
+    assert_int_equal (count (), 1);
+    assert_int_equal (rmdir (path_of ("folder")), 0);
+    memset (long_path, 'p', sizeof (long_path) - 1);
+    long_path[sizeof (long_path) - 1] = '\0';
+    expect_error (long_path, "path too long");
+    /* The device takes no byte. */
+    if (access ("/dev/full", W_OK) == 0) {
+        assert_int_equal (symlink ("/dev/full", path_of ("full")), 0);
+        put ("full", "a regular file takes its place\n");
+        assert_true (S_ISREG (mode_of ("full")));
+        unlink (path_of ("full"));
+    }
+    assert_int_equal (count (), 0);
+}
+
+static void expect_dir (const char *name, const char *says)
+{
+    struct dn_err err = {0};
+    int rc = dn_put_dir (path_of (name), &err);
+
+    if (!says && rc < 0)
+        fail_msg ("%s", err.text);
+    if (!says)
+        return;
+    assert_int_equal (rc, -1);
+    assert_contains (err.text, says);
+}
+
+static void the_directory_is_created_or_must_be_trusted (void **state)
+{
+    mode_t umask_before = umask (0077);
+
+    (void) state;
+    expect_dir ("state", NULL);
+    umask (umask_before);
+    assert_int_equal (mode_of ("state"), S_IFDIR | 0755);
+    expect_dir ("state", NULL);
+    assert_int_equal (chmod (path_of ("state"), 0777), 0);
+    expect_dir ("state", "writable by group or others");
+    rmdir (path_of ("state"));
+    put ("state", "text");
+    expect_dir ("state", "state: not a directory");
+    unlink (path_of ("state"));
+    expect_dir ("absent/state", "cannot be created: No such file or directory");
+}
+
+static int make_dir (void **state)
+{
+    (void) state;
+    umask (022);
+    return mkdtemp (dir) && chmod (dir, 0755) == 0 ? 0 : -1;
+}
+
+static int remove_dir (void **state)
+{
+    (void) state;
+    return rmdir (dir);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a file is new and readable by all", a_file_is_new_and_readable_by_all),
+        TEST ("what was there is replaced, not changed",
+              what_was_there_is_replaced_not_changed),
+        TEST ("a link is replaced, not followed", a_link_is_replaced_not_followed),
+        TEST ("a link beside is not followed", a_link_beside_is_not_followed),
+        TEST ("large texts are written whole", large_texts_are_written_whole),
+        TEST ("what cannot be written is named and leaves nothing",
+              what_cannot_be_written_is_named_and_leaves_nothing),
+        TEST ("the directory is created, or must be trusted",
+              the_directory_is_created_or_must_be_trusted),
+    };
+
+    return cmocka_run_group_tests_name ("put_file", tests, make_dir, remove_dir);
+}

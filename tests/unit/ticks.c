@@ -1,0 +1,240 @@
+/* ticks.c - tests of dnnestd's counters: Prometheus' format, both files, a restart
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/files.h"
+#include "task.h"
+#include "ticks.h"
+
+#define NOW INT64_C (1700000000)
+
+static char dir[] = "/tmp/dnnest-ticks.XXXXXX";
+
+/* The tasks of dnnestd as they are after a run. */
+static void fill (struct dn_ticks *ticks)
+{
+    struct dn_daemon_status *status = &ticks->status;
+
+    status->up = true;
+    status->n_tasks = 2;
+    status->tasks[0] = (struct dn_daemon_task){"watch", 60, NOW, 1234, ""};
+    status->tasks[1] = (struct dn_daemon_task){"guard", 60, 0, 7, "no table"};
+}
+
+static char *text_of (const struct dn_ticks *ticks)
+{
+    char *text = dn_ticks_text (ticks);
+
+    assert_non_null (text);
+    return text;
+}
+
+static void every_counter_has_its_family (void **state)
+{
+    char *text;
+
+    (void) state;
+    dn_ticks_begin (dir, NOW);
+    fill (&dn_ticks);
+    for (int i = 0; i < DN_N_TICKS; i++)
+        for (int n = 0; n <= i; n++)
+            dn_tick ((enum dn_tick) i);
+    text = text_of (&dn_ticks);
+    for (int i = 0; i < DN_N_TICKS; i++) {
+        const char *name = dn_names_get (&dn_tick_names, i);
+        char line[128];
+
+        snprintf (line, sizeof (line), "\ndnnestd_%s_total %d\n", name, i + 1);
+        assert_contains (text, line);
+        snprintf (line, sizeof (line), "\n# TYPE dnnestd_%s_total counter\n", name);
+        assert_contains (text, line);
+        snprintf (line, sizeof (line), "\n# HELP dnnestd_%s_total ", name);
+        assert_contains (text, line);
+    }
+    assert_contains (text, "\ndnnestd_slurmctld_up 1\n");
+    assert_contains (text, "\ndnnestd_start_time_seconds 1700000000\n");
+    assert_contains (text, "\ndnnestd_last_run_seconds{task=\"watch\"} 1.234\n");
+    assert_contains (text, "\ndnnestd_last_run_seconds{task=\"guard\"} 0.007\n");
+    assert_contains (text, "\ndnnestd_last_run_time_seconds{task=\"guard\"} 0\n");
+    assert_int_equal (text[strlen (text) - 1], '\n');
+    free (text);
+}
+
+/* promtool reads the text from its standard input. */
+static void promtool_has_no_complaint (void **state)
+{
+    FILE *promtool;
+    char *text;
+
+    (void) state;
+    if (system ("command -v promtool >/dev/null 2>&1") != 0)
+        skip ();
+    dn_ticks_begin (dir, NOW);
+    fill (&dn_ticks);
+    text = text_of (&dn_ticks);
+    promtool = popen ("promtool check metrics >&2", "w");
+    assert_non_null (promtool);
+    fputs (text, promtool);
+    assert_int_equal (pclose (promtool), 0);
+    free (text);
+}
+
+/* Without promtool: lines are comments or samples, a family is in one place, and comes
+ * after its HELP and TYPE.
+ */
+static void every_line_is_well_formed (void **state)
+{
+    char *text;
+    char *rest;
+    char *line;
+    char family[96] = "";
+    int n_samples = 0;
+
+    (void) state;
+    dn_ticks_begin (dir, NOW);
+    fill (&dn_ticks);
+    text = text_of (&dn_ticks);
+    rest = text;
+    while ((line = strsep (&rest, "\n")) && *line) {
+        char name[96];
+        double value;
+        char end;
+
+        if (sscanf (line, "# HELP %95s %c", name, &end) == 2) {
+            assert_string_not_equal (name, family);
+            strcpy (family, name);
+            continue;
+        }
+        if (strncmp (line, "# TYPE ", 7) == 0) {
+            assert_int_equal (strncmp (line + 7, family, strlen (family)), 0);
+            continue;
+        }
+        assert_int_equal (
+            sscanf (line, "%95[a-z_]%*[^ ] %lf%c", name, &value, &end) == 2
+                || sscanf (line, "%95[a-z_] %lf%c", name, &value, &end) == 2,
+            1);
+        assert_string_equal (name, family);
+        n_samples++;
+    }
+    assert_int_equal (n_samples, 3 + 4 + DN_N_TICKS);
+    free (text);
+}
+
+/* --- the files ---------------------------------------------------------------------
+ */
+
+static char *read_file (const char *name)
+{
+    char path[256];
+    struct dn_err err = {0};
+    char *text = NULL;
+
+    snprintf (path, sizeof (path), "%s/%s", dir, name);
+    if (dn_file_read (path, 1 << 20, &text, &err) < 0)
+        fail_msg ("%s", err.text);
+    return text;
+}
+
+static void both_files_are_written (void **state)
+{
+    struct dn_daemon_status status;
+    struct dn_err err = {0};
+    char *text;
+
+    (void) state;
+    dn_ticks_begin (dir, NOW);
+    fill (&dn_ticks);
+    dn_ticks_error ("a\tbell\a and \xc3\xbc", NOW + 1);
+    if (dn_ticks_write (dir, NOW + 2, &err) < 0)
+        fail_msg ("%s", err.text);
+    text = read_file ("dnnestd.prom");
+    assert_contains (text, "# TYPE dnnestd_info gauge");
+    free (text);
+    text = read_file ("dnnestd.status");
+    if (dn_daemon_status_read (dn_span_of (text), "status", &status, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (status.pid, getpid ());
+    assert_true (status.written_s == NOW + 2 && status.started_s == NOW);
+    assert_string_equal (status.error, "a?bell? and ??");
+    assert_true (status.error_s == NOW + 1);
+    free (text);
+    assert_int_equal (dn_ticks_write ("/nonexistent/dnnest", NOW, &err), -1);
+    assert_contains (err.text, "/nonexistent/dnnest/dnnestd.prom");
+}
+
+/* Counters begin anew, as Prometheus expects; what was done in the day does not. */
+static void a_restart_keeps_the_day (void **state)
+{
+    const int64_t now_s = (int64_t) time (NULL);
+    struct dn_err err = {0};
+
+    (void) state;
+    dn_ticks_begin ("/nonexistent", now_s);
+    dn_tick (DN_TICK_EXTENSIONS);
+    dn_tick (DN_TICK_EXTENSIONS);
+    if (dn_ticks_write (dir, now_s, &err) < 0)
+        fail_msg ("%s", err.text);
+    dn_ticks_begin (dir, now_s);
+    assert_int_equal (dn_ticks.total[DN_TICK_EXTENSIONS], 0);
+    dn_tick (DN_TICK_EXTENSIONS);
+    assert_int_equal (dn_daemon_status_day (
+                          &dn_ticks.status, DN_TICK_EXTENSIONS, (int64_t) time (NULL)),
+                      3);
+}
+
+static void a_damaged_status_is_no_obstacle (void **state)
+{
+    static const char *const texts[] = {"", "{", "{\"dnnestd\":2}", "\xff\xff"};
+    char path[256];
+
+    (void) state;
+    snprintf (path, sizeof (path), "%s/dnnestd.status", dir);
+    for (size_t i = 0; i < DN_N_ELEMENTS (texts); i++) {
+        FILE *file = fopen (path, "w");
+
+        assert_non_null (file);
+        fputs (texts[i], file);
+        fclose (file);
+        dn_ticks_begin (dir, NOW);
+        assert_int_equal (dn_ticks.status.n_hours, 0);
+    }
+}
+
+static int make_dir (void **state)
+{
+    (void) state;
+    return mkdtemp (dir) ? 0 : -1;
+}
+
+static int remove_dir (void **state)
+{
+    char path[256];
+
+    (void) state;
+    snprintf (path, sizeof (path), "%s/dnnestd.status", dir);
+    unlink (path);
+    snprintf (path, sizeof (path), "%s/dnnestd.prom", dir);
+    unlink (path);
+    return rmdir (dir);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("every counter has its family", every_counter_has_its_family),
+        TEST ("every line is well-formed", every_line_is_well_formed),
+        TEST ("promtool has no complaint", promtool_has_no_complaint),
+        TEST ("both files are written", both_files_are_written),
+        TEST ("a restart keeps the day", a_restart_keeps_the_day),
+        TEST ("a damaged status is no obstacle", a_damaged_status_is_no_obstacle),
+    };
+
+    return cmocka_run_group_tests_name ("ticks", tests, make_dir, remove_dir);
+}
