@@ -22,8 +22,6 @@
 /* The plugin writes its counters every five seconds. */
 #define COUNTERS_S 60
 
-#define GUARD_TRUST 0.25
-
 #define NEXT_START "start it: systemctl enable --now dnnestd"
 #define NEXT_LOG   "see why: systemctl status dnnestd; journalctl -u dnnestd"
 #define NEXT_TRUST                                                                     \
@@ -225,13 +223,14 @@ static void read_counters (struct dn_health *health, const struct dn_site *site)
 
 static void judge_limits (struct dn_health *health, const struct dn_site *site)
 {
-    const struct dn_rules rules = site->rules;
+    const struct dn_submitter anyone = {.user_id = DN_UNSET, .group_id = DN_UNSET};
+    const struct dn_rules rules = dn_site_rules_in_force (site, &anyone);
     const struct dn_guarded *guarded = health->seen.owned_guarded;
 
     for (int64_t i = 0; guarded && i < guarded->n_tallies; i++) {
         health->n_users++;
-        health->n_distrusted +=
-            !dn_guarded_trusts (guarded, guarded->tallies[i].user_id, GUARD_TRUST);
+        health->n_distrusted += !dn_guarded_trusts (
+            guarded, guarded->tallies[i].user_id, rules.guard_trust);
     }
     if (rules.time_limit == DN_TIME_TIME_MIN)
         health->limits = DN_LIMITS_SOFT;
