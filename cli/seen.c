@@ -44,7 +44,7 @@ static void read_cluster (struct dn_seen *seen,
     char absolute[PATH_MAX];
     int rc;
 
-    file->path = dn_view_path (site->state_dir, DN_VIEW_CLUSTER);
+    file->path = dn_view_path (site->state_dir, DN_CLUSTER_FILE);
     if (snapshot)
         snprintf (file->path.text,
                   sizeof (file->path.text),
@@ -65,7 +65,7 @@ static void read_guarded (struct dn_seen *seen, const struct dn_site *site)
     struct dn_guarded **guarded = &seen->owned_guarded;
     int rc;
 
-    file->path = dn_view_path (site->state_dir, DN_VIEW_GUARDED);
+    file->path = dn_view_path (site->state_dir, DN_GUARDED_FILE);
     rc = dn_view_guarded (file->path.text, DN_VIEW_THEIRS, guarded, &file->err);
     if (*guarded)
         file->age_s = seen->view.now_s - (*guarded)->time_s;

@@ -12,10 +12,6 @@
 #include "policy/view.h"
 #include "site.h"
 
-/* Names in StateDir. */
-#define DN_VIEW_CLUSTER "cluster.snapshot"
-#define DN_VIEW_GUARDED "guard"
-
 /* "DIR/NAME" */
 struct dn_view_path {
     char text[DN_SITE_PATH_MAX + 32];

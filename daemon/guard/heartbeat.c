@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "host/files.h"
-#include "host/put_file.h"
+#include "output.h"
 
 /* A line of 20 jobs has some 250 bytes. */
 #define FILE_MAX (DN_GUARDED_USERS_MAX * 512)
 
 static void path_in (const struct dn_daemon *d, char path[DN_SITE_PATH_MAX + 16])
 {
-    snprintf (path, DN_SITE_PATH_MAX + 16, "%s/guard", d->site->state_dir);
+    snprintf (path, DN_SITE_PATH_MAX + 16, "%s/" DN_GUARDED_FILE, d->site->state_dir);
 }
 
 static struct dn_guarded *read_left (const struct dn_daemon *d)
@@ -60,60 +60,17 @@ int dn_heartbeat_note (struct dn_heartbeat *heartbeat,
     return dn_guarded_note (heartbeat->guarded, user_id, job_id, needed, err);
 }
 
-/* A text that grows. */
-struct text {
-    char *text;
-    size_t len;
-    size_t size;
-};
-
-static int put_text (void *to, const char *piece, size_t len)
-{
-    struct text *text = to;
-
-    if (text->len + len > text->size) {
-        size_t size = 2 * (text->len + len) + 4096;
-        char *grown = realloc (text->text, size);
-
-        if (!grown)
-            return -1;
-        text->text = grown;
-        text->size = size;
-    }
-    memcpy (text->text + text->len, piece, len);
-    text->len += len;
-    return 0;
-}
-
-static int put_out (const struct dn_daemon *d, struct dn_span text, struct dn_err *err)
-{
-    char path[DN_SITE_PATH_MAX + 16];
-
-    path_in (d, path);
-    if (!d->out)
-        return d->dry_run ? 0 : dn_put_file (path, text, err);
-    if (strcmp (d->out, "-") != 0)
-        return dn_put_file (d->out, text, err);
-    if (fwrite (text.text, 1, text.len, stdout) != text.len || fflush (stdout) != 0)
-        return dn_err_set (err, DN_E_IO, "guard: stdout cannot be written");
-    return 0;
-}
-
 int dn_heartbeat_write (struct dn_heartbeat *heartbeat,
                         const struct dn_daemon *d,
                         struct dn_err *err)
 {
-    struct text text = {0};
-    int rc;
+    dn_cleanup (dn_output_free) struct dn_output text = {.len = 0};
 
     heartbeat->guarded->time_s = d->now_s;
     heartbeat->guarded->interval_s = (int64_t) d->site->guard_interval_s;
-    if (dn_guarded_write (heartbeat->guarded, put_text, &text) != 0)
-        rc = dn_err_set (err, DN_E_NOMEM, "guard: out of memory");
-    else
-        rc = put_out (d, (struct dn_span){text.text, text.len}, err);
-    free (text.text);
-    return rc;
+    if (dn_guarded_write (heartbeat->guarded, dn_output_put, &text) != 0)
+        return dn_err_set (err, DN_E_NOMEM, "guard: out of memory");
+    return dn_output_write (&text, d, DN_GUARDED_FILE, err) < 0 ? -1 : 0;
 }
 
 void dn_heartbeat_free (struct dn_heartbeat *heartbeat)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/put_file.h"
 #include "jobs_table.h"
+#include "output.h"
 #include "watch/node_groups.h"
 #include "watch/waits.h"
 
@@ -70,52 +70,14 @@ static int read_cluster (struct dn_daemon *d, struct pass *pass, struct dn_err *
     return dn_waits_estimate (pass->queue, pass->nodes, d->now_s, pass->cluster, err);
 }
 
-/* A text that grows. */
-struct text {
-    char *text; /* owned */
-    size_t len;
-    size_t size;
-};
-
-static void text_free (struct text *text)
-{
-    free (text->text);
-}
-
-static int put (void *to, const char *piece, size_t len)
-{
-    struct text *text = to;
-
-    if (text->len + len > text->size) {
-        size_t size = 2 * (text->len + len) + 4096;
-        char *larger = realloc (text->text, size);
-
-        if (!larger)
-            return -1;
-        text->text = larger;
-        text->size = size;
-    }
-    memcpy (text->text + text->len, piece, len);
-    text->len += len;
-    return 0;
-}
-
-static int print (const struct text *text, struct dn_err *err)
-{
-    if (fwrite (text->text, 1, text->len, stdout) != text->len || fflush (stdout) != 0)
-        return dn_err_set (err, DN_E_IO, "stdout: cannot be written");
-    return 0;
-}
-
 static int write_snapshot (const struct dn_daemon *d,
                            const struct dn_cluster *cluster,
                            struct dn_err *err)
 {
-    dn_cleanup (text_free) struct text text = {.len = 0};
-    char path[DN_SITE_PATH_MAX + sizeof (DN_CLUSTER_FILE) + 1];
-    struct dn_buf buf = dn_buf_on (path, sizeof (path));
+    dn_cleanup (dn_output_free) struct dn_output text = {.len = 0};
+    int rc;
 
-    if (dn_cluster_write (cluster, put, &text) != 0)
+    if (dn_cluster_write (cluster, dn_output_put, &text) != 0)
         return dn_err_set (err, DN_E_NOMEM, "snapshot: out of memory");
     if (text.len > DN_STATE_FILE_MAX)
         return dn_err_set (err,
@@ -123,19 +85,10 @@ static int write_snapshot (const struct dn_daemon *d,
                            "snapshot: %zu bytes are above %d",
                            text.len,
                            DN_STATE_FILE_MAX);
-    if (d->out && strcmp (d->out, "-") == 0)
-        return print (&text, err);
-    dn_buf_add (&buf, "%s", d->out ? d->out : d->site->state_dir);
-    if (!d->out)
-        dn_buf_add (&buf, "/%s", DN_CLUSTER_FILE);
-    if (d->dry_run) {
-        dn_log (DN_LOG_INFO, "watch: would write %zu bytes to %s", text.len, path);
-        return 0;
-    }
-    if (dn_put_file (path, (struct dn_span){text.text, text.len}, err) < 0)
-        return -1;
-    dn_tick (DN_TICK_SNAPSHOTS);
-    return 0;
+    rc = dn_output_write (&text, d, DN_CLUSTER_FILE, err);
+    if (rc > 0)
+        dn_tick (DN_TICK_SNAPSHOTS);
+    return rc < 0 ? -1 : 0;
 }
 
 /* Nodes of more kinds than the snapshot has room for are told once. */

@@ -13,6 +13,9 @@
 
 #define DN_GUARDED_VERSION 1
 
+/* Its name in StateDir. */
+#define DN_GUARDED_FILE "guard"
+
 /* Jobs of a user that count, the newest. */
 #define DN_GUARDED_JOBS 20
 

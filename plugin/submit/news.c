@@ -44,8 +44,8 @@ static int read_guarded (struct dn_piece *piece, const char *path, struct dn_err
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct source cluster_source = {.name = DN_VIEW_CLUSTER, .read = read_cluster};
-static struct source guarded_source = {.name = DN_VIEW_GUARDED, .read = read_guarded};
+static struct source cluster_source = {.name = DN_CLUSTER_FILE, .read = read_cluster};
+static struct source guarded_source = {.name = DN_GUARDED_FILE, .read = read_guarded};
 
 static void free_content (const struct dn_piece *piece)
 {

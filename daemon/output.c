@@ -1,0 +1,63 @@
+/* output.c - where the file of a task goes
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/put_file.h"
+
+int dn_output_put (void *to, const char *piece, size_t len)
+{
+    struct dn_output *output = to;
+
+    if (output->len + len > output->size) {
+        size_t size = 2 * (output->len + len) + 4096;
+        char *larger = realloc (output->text, size);
+
+        if (!larger)
+            return -1;
+        output->text = larger;
+        output->size = size;
+    }
+    memcpy (output->text + output->len, piece, len);
+    output->len += len;
+    return 0;
+}
+
+static int print (const struct dn_output *output, struct dn_err *err)
+{
+    if (fwrite (output->text, 1, output->len, stdout) != output->len
+        || fflush (stdout) != 0)
+        return dn_err_set (err, DN_E_IO, "stdout: cannot be written");
+    return 0;
+}
+
+int dn_output_write (const struct dn_output *output,
+                     const struct dn_daemon *d,
+                     const char *name,
+                     struct dn_err *err)
+{
+    const struct dn_span text = {output->text, output->len};
+    char path[DN_SITE_PATH_MAX + DN_NAME_MAX];
+
+    if (d->out && strcmp (d->out, "-") == 0)
+        return print (output, err);
+    if (d->out)
+        return dn_put_file (d->out, text, err);
+    snprintf (path, sizeof (path), "%s/%s", d->site->state_dir, name);
+    if (d->dry_run) {
+        dn_log (DN_LOG_INFO, "would write %zu bytes to %s", output->len, path);
+        return 0;
+    }
+    return dn_put_file (path, text, err) < 0 ? -1 : 1;
+}
+
+void dn_output_free (struct dn_output *output)
+{
+    free (output->text);
+    *output = (struct dn_output){.len = 0};
+}
