@@ -1,7 +1,7 @@
 /* jobs_table.h - the table of jobs, read once for all tasks of a round
  *
  * The reply of slurmctld itself is kept, and not copied: it has 14.5 MB for 20,000
- * jobs, and 64 MB in memory.
+ * jobs, and 70 MB in memory, until the round ends.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -5,6 +5,7 @@
 #include "slurm/link_parts.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,10 +84,12 @@ int dn_link_jobs (struct dn_link *link, struct dn_err *err)
 
 void dn_link_jobs_drop (struct dn_link *link)
 {
-    if (!link->jobs)
+    if (!link->jobs || !link->jobs->reply)
         return;
     free_reply (link->jobs->reply);
     link->jobs->reply = NULL;
+    /* The reply is most of the memory of this process: the system gets it back. */
+    malloc_trim (0);
 }
 
 /* --- a job as a plain struct --------------------------------------------------- */

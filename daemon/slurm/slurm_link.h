@@ -158,7 +158,7 @@ struct dn_link_job {
 };
 
 /* Read the whole table of jobs, and keep it in the link until the next call, or until
- * dn_link_jobs_drop (). 64 MB for 20,000 jobs.
+ * dn_link_jobs_drop (). 70 MB for 20,000 jobs.
  */
 int dn_link_jobs (struct dn_link *link, struct dn_err *err);
 void dn_link_jobs_drop (struct dn_link *link);

@@ -85,8 +85,10 @@ guard_start() {
     guard_pid=$!
 }
 guard_kill() {
+    if [[ -z $guard_pid ]]; then return; fi
+    disown "$guard_pid"
     kill -9 "$guard_pid" 2>/dev/null || true
-    wait "$guard_pid" 2>/dev/null || true
+    guard_pid=
 }
 cluster_trap "guard_kill; rm -rf '$dir'"
 
@@ -138,7 +140,7 @@ guard_kill
 # --- with a guard ----------------------------------------------------------------------
 
 scontrol create reservation reservationname=service nodes=v2 user=root duration=30 \
-    starttime=now+150 >/dev/null
+    starttime=now+240 >/dev/null
 guard_start
 submit 100 -t 5 -x v2
 before=$job
@@ -158,6 +160,10 @@ submit 200 -t 5 -x v2 --deadline=now+130seconds
 deadline=$job
 submit 300 -t 5 -w v2
 reserved=$job
+submit 70 -t 5 -w v2
+suspended=$job
+started "$suspended"
+scontrol suspend "$suspended"
 submit 300 -t 2 -x v2
 own=$job
 submit 300 -t 2 -x v2 --comment=dnnest:off
@@ -193,6 +199,10 @@ ok 'the user of a job before a reservation is told' cluster_until 20 \
 is 'a job of an operator keeps its limit' "$(field "$foreign" TimeLimit)" 00:01:00
 is 'the limit of a human is kept' "$(field "$before" TimeLimit)$(later "$before")" 00:02:00
 
+is 'a suspended job keeps its limit' \
+    "$(field "$suspended" JobState) $(field "$suspended" TimeLimit)" 'SUSPENDED 00:01:00'
+scontrol resume "$suspended"
+
 # A controller that is away for a while.
 submit 100 -t 5 -x v2
 outage=$job
@@ -206,13 +216,14 @@ ok 'a job is extended after an outage of slurmctld' \
 # --- the ends --------------------------------------------------------------------------
 
 over() {
-    is_over "$own" && is_over "$own_twin" && is_over "$reserved" && is_over "$outage"
+    is_over "$own" && is_over "$own_twin" && is_over "$outage"
 }
 cluster_until 200 over || true
 ends 'with a guard the same job completes' "$longer" COMPLETED
 for task in 1 2; do ends "a task of an array completes: $task" "${array}_$task" COMPLETED; done
 ends 'a job found late completes' "$late" COMPLETED
 ends 'a job during an outage completes' "$outage" COMPLETED
+ends 'a job that was suspended completes' "$suspended" COMPLETED
 ends 'a job of an operator ends at its limit' "$foreign" TIMEOUT
 ends 'a job ends at the limit of its user' "$own" TIMEOUT
 ends 'the same job without dnnest ends at that limit' "$own_twin" TIMEOUT
