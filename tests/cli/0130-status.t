@@ -78,7 +78,7 @@ bad() {
     status_file "$@"
     gives "$title: exit code 1, and what to do" 1 "What to do:.*  $name: .*$next" status
     json "$title: $name is $state_name" "not d['fresh']
-        and $part['$name']['state'] == '$state_name' and $part['$name']['next']" status
+        and ${part}['$name']['state'] == '$state_name' and ${part}['$name']['next']" status
 }
 bad 'dnnestd was stopped' ended dnnestd 'systemctl enable --now dnnestd' 'ended=now - 4'
 bad 'dnnestd does not write any more' old dnnestd 'journalctl -u dnnestd' 'written=now - 9000'
@@ -94,7 +94,7 @@ status_file
 gone() {
     mv "$state/$1" "$work/aside"
     gives "$3" 1 "  $2: .*" status
-    json "$3: $2 is none" "$part['$2']['state'] == 'none' and not d['fresh']" status
+    json "$3: $2 is none" "${part}['$2']['state'] == 'none' and not d['fresh']" status
     mv "$work/aside" "$state/$1"
 }
 gone dnnestd.status dnnestd 'dnnestd has never run'
@@ -107,11 +107,11 @@ json 'without StateDir nothing is known' \
      and all(p["state"] in ("none", "off") for p in d["parts"])' status --conf "$work/empty.conf"
 
 snapshot_file $((now - 4000))
-json 'an old snapshot is old' "$part['snapshot']['state'] == 'old'
-    and $part['snapshot']['age_s'] >= 4000 and not d['fresh']" status
+json 'an old snapshot is old' "${part}['snapshot']['state'] == 'old'
+    and ${part}['snapshot']['age_s'] >= 4000 and not d['fresh']" status
 snapshot_file "$now"
 guard_file $((now - 4000))
-json 'with an old heartbeat limits are not guarded' "$part['heartbeat']['state'] == 'old'
+json 'with an old heartbeat limits are not guarded' "${part}['heartbeat']['state'] == 'old'
     and d['limits'] != 'guarded'" status
 printf 'Guard Version=1 Time=nan\n' >"$state/guard"
 gives 'a damaged file is named with its line' 1 'heartbeat: .*/guard: line 1: Time' status
@@ -121,7 +121,7 @@ guard_file "$now"
 
 printf 'Counters=%s\n' "$work/dnnest.prom" >>"$work/site.conf"
 json 'counters that are configured and absent are none' \
-    "$part['counters']['state'] == 'none' and d['plugin'] is None" status
+    "${part}['counters']['state'] == 'none' and d['plugin'] is None" status
 cat >"$work/dnnest.prom" <<'PROM'
 # HELP dnnest_start_time_seconds When the plugin was loaded.
 # TYPE dnnest_start_time_seconds gauge
@@ -137,8 +137,8 @@ gives 'counters are shown' 0 'loaded: 12 submissions, 0 described, 5 fields chan
 touch -d '-1 hour' "$work/dnnest.prom"
 gives 'counters that are not written any more are old' 1 'counters: .*is slurmctld running' status
 prom() {
-    printf "$2" >"$work/dnnest.prom"
-    json "$1" "$part['counters']['state'] == 'broken' and d['plugin'] is None" status
+    printf %b "$2" >"$work/dnnest.prom"
+    json "$1" "${part}['counters']['state'] == 'broken' and d['plugin'] is None" status
 }
 prom 'an empty file of counters is broken' ''
 prom 'a file of counters of another program is broken' 'other_total 4\n'
@@ -147,7 +147,7 @@ for value in -1 nan 1e999 0x10 99999999999999999999 ''; do
 done
 rm "$work/dnnest.prom"
 mkfifo "$work/dnnest.prom"
-json 'a file of counters that is a pipe is not waited for' "$part['counters']['state'] == 'broken'" status
+json 'a file of counters that is a pipe is not waited for' "${part}['counters']['state'] == 'broken'" status
 rm "$work/dnnest.prom"
 sed -i '/^Counters/d' "$work/site.conf"
 

@@ -38,6 +38,9 @@ said() {
 says() {
     [[ $(said "$1" "$2") = "$3" ]]
 }
+says_often() {
+    (($(said "$1" "$2") >= $3))
+}
 has_files() {
     local file
     for file in cluster.snapshot guard dnnestd.status dnnestd.prom; do
@@ -122,11 +125,11 @@ is 'every counter is a number' \
         | grep -cvE '^dnnestd_[a-z_]+(\{[a-z]+="[^"]*"\})? [0-9]+(\.[0-9]+)?$' || true)" 0
 if ldd "$dnnestd" | grep -q libsystemd; then
     ok 'the manager is told that it is ready' \
-        eval '(($(said notified "^READY=1") >= 1))'
+        says_often notified '^READY=1' 1
     ok 'the watchdog is told that it is alive' cluster_until 10 \
-        eval '(($(said notified "^WATCHDOG=1") >= 4))'
+        says_often notified '^WATCHDOG=1' 4
     ok 'the manager is told how it is' cluster_until 10 \
-        eval '(($(said notified "^STATUS=slurmctld answers") >= 1))'
+        says_often notified '^STATUS=slurmctld answers' 1
 fi
 
 # --- once, through dnnest ------------------------------------------------------------------
@@ -152,7 +155,7 @@ mv "$dir/etc/good" "$dir/etc/ours.conf"
 loaded=$(said ours 'configuration loaded')
 kill -HUP "$pid"
 ok 'SIGHUP with a right one loads it' cluster_until 10 \
-    eval '(($(said ours "configuration loaded") > loaded))'
+    says_often ours 'configuration loaded' $((loaded + 1))
 
 # --- slurmctld is killed and started again ----------------------------------------------------
 
