@@ -26,6 +26,11 @@ extern slurm_conf_t slurm_conf;
 /* Controllers that slurm.conf may name; more are not asked. */
 #define CONTROLLERS_MAX 16
 
+/* SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH, the first error of the sockets; later
+ * versions have the number and not the name.
+ */
+#define FIRST_SOCKET_ERROR 5000
+
 /* OverTimeLimit=UNLIMITED. */
 #define OVER_TIME_INFINITE 0xffff
 
@@ -59,6 +64,18 @@ struct dn_link *dn_link_open (struct dn_err *err)
     return link;
 }
 
+/* Renamed after 24.11, in 26.05 at the latest. */
+static void free_conf (slurm_conf_t *conf)
+{
+    if (!conf)
+        return;
+#if HAVE_DECL_SLURM_FREE_CONF
+    slurm_free_conf (conf);
+#else
+    slurm_free_ctl_conf (conf);
+#endif
+}
+
 void dn_link_close (struct dn_link *link)
 {
     if (!link)
@@ -67,8 +84,7 @@ void dn_link_close (struct dn_link *link)
         link->free_tables (link->tables);
     if (link->jobs)
         link->free_jobs (link->jobs);
-    if (link->conf)
-        slurm_free_ctl_conf (link->conf);
+    free_conf (link->conf);
     slurm_fini ();
     free (link);
 }
@@ -104,7 +120,7 @@ static bool is_connection (int code)
                 && code <= SLURM_COMMUNICATIONS_MISSING_SOCKET_ERROR)
                || (code >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR
                    && code <= SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR)
-               || (code >= SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH
+               || (code >= FIRST_SOCKET_ERROR
                    && code <= SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT);
     }
 }
@@ -137,8 +153,7 @@ const slurm_conf_t *dn_link_slurm_conf (struct dn_link *link, struct dn_err *err
         dn_link_fail (errno ? errno : SLURM_UNEXPECTED_MSG_ERROR, "configuration", err);
         return NULL;
     }
-    if (link->conf)
-        slurm_free_ctl_conf (link->conf);
+    free_conf (link->conf);
     link->conf = conf;
     return conf;
 }

@@ -13,10 +13,6 @@
 
 #include "slurm/slurm_link.h"
 
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(22, 5, 0)
-#error "dnnest needs Slurm 22.05 or later"
-#endif
-
 /* What a file of this folder keeps between calls; freed by its own function. */
 struct dn_link_tables;
 struct dn_link_jobs;

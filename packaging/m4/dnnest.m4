@@ -41,6 +41,7 @@ AC_DEFUN([DN_SLURM],
        [[#include <slurm/slurm.h>]])
      AC_COMPUTE_INT([dn_slurm_number], [SLURM_VERSION_NUMBER], [[#include <slurm/slurm.h>]],
        [AC_MSG_ERROR([cannot determine the version of Slurm's headers])])
+     AC_CHECK_DECLS([slurm_free_conf], [], [], [[#include <slurm/slurm.h>]])
      CPPFLAGS=$dn_save_CPPFLAGS
      dn_slurm_text=`printf '%d.%02d.%d' \`expr $dn_slurm_number / 65536\` \`expr $dn_slurm_number / 256 % 256\` \`expr $dn_slurm_number % 256\``
      AC_DEFINE_UNQUOTED([DN_SLURM_VERSION], ["$dn_slurm_text"],
