@@ -460,6 +460,13 @@ static bool run_code (struct dn_shell *shell, int at, struct dn_span name)
     return true;
 }
 
+/* Is it dnnest itself, such as 'dnnest progress' in a loop? 'dnnest probe' trains. */
+static bool is_own (const struct dn_shell *shell, int at, struct dn_span name)
+{
+    return dn_shell_is (name, "dnnest") && at + 1 < shell->n_words
+           && !dn_shell_is (dn_shell_word (shell, at + 1), "probe");
+}
+
 static void run_program (struct dn_shell *shell, int at, bool many)
 {
     struct dn_span word = dn_shell_word (shell, at);
@@ -483,6 +490,8 @@ static void run_program (struct dn_shell *shell, int at, bool many)
         run_source (shell, at + 1, many);
     } else if (dn_shell_is (name, "make"))
         run_make (shell, at, many);
+    else if (is_own (shell, at, name))
+        return;
     else if (dn_known_path (word))
         judge_harmless (shell, at, name);
     else if (word.len > 0 && word.text[0] == '$')

@@ -451,6 +451,8 @@ static const struct example single[] = {
     {"python -m pip list; python --version; python train.py", ""},
     {"python - <<E\nprint(1)\nE\npython train.py", ""},
     {"nvidia-smi -l 5 > log &\npython train.py\nkill $!", ""},
+    {"python train.py | dnnest progress --follow", ""},
+    {"python train.py\nfor i in 1 2; do ~/bin/dnnest progress $i/2; done", ""},
     {"if [ -e c ]; then python t.py -r; else python t.py; fi", ""},
     {"case $X in a) python t.py;; *) python t.py -x;; esac", ""},
     {"f() { python t.py \"$@\"; }\ng() { python u.py; }\nf", ""},
