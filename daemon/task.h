@@ -36,6 +36,7 @@ struct dn_task {
 
 extern const struct dn_task dn_task_watch;
 extern const struct dn_task dn_task_guard;
+extern const struct dn_task dn_task_rescue;
 
 /* A line for the log of dnnestd (journal or stderr), with its level. */
 enum dn_log_level {

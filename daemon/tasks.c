@@ -9,6 +9,7 @@
 const struct dn_task *const dn_tasks[] = {
     &dn_task_watch,
     &dn_task_guard,
+    &dn_task_rescue,
     NULL,
     /* End of dn_tasks */
 };

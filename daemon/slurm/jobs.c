@@ -395,6 +395,9 @@ int dn_link_update (struct dn_link *link,
     if (limit > 0)
         desc.time_limit = (uint32_t) (limit / 60);
     desc.admin_comment = (char *) change->admin_comment;
+    desc.tres_per_node = (char *) change->gres;
+    desc.partition = (char *) change->partition;
+    desc.features = (char *) change->features;
     return update (&desc, change->name, "update", err);
 }
 

@@ -189,6 +189,9 @@ struct dn_link_change {
     const char *name; /* of the job */
     int64_t limit_s;
     const char *admin_comment;
+    const char *gres; /* tres_per_node; of a pending job, from 23.02 on */
+    const char *partition;
+    const char *features;
 };
 int dn_link_update (struct dn_link *link,
                     const struct dn_link_change *change,

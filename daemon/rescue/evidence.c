@@ -1,0 +1,72 @@
+/* evidence.c - did a job fail for lack of GPU memory?
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "rescue/evidence.h"
+
+#include <string.h>
+
+#include "guard/reported.h"
+#include "host/files.h"
+#include "task.h"
+
+/* The clocks of nodes and controller may differ by that much. */
+#define SKEW_S 60
+
+/* What the job reported in this run of it. */
+static bool is_reported (const struct dn_site *site, const struct dn_link_job *job)
+{
+    struct dn_progress progress;
+
+    return dn_progress_of (site, job, &progress)
+           && progress.out_of_memory_s >= job->start - SKEW_S
+           && progress.out_of_memory_s > 0;
+}
+
+/* 'path' relative to 'dir'; NULL: it is not below it. */
+static const char *below (const char *path, const char *dir)
+{
+    size_t len = strlen (dir);
+
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    if (!path || strncmp (path, dir, len) != 0 || path[len] != '/')
+        return NULL;
+    path += len;
+    while (*path == '/')
+        path++;
+    return *path != '\0' ? path : NULL;
+}
+
+static bool is_printed (const struct dn_site *site,
+                        const struct dn_link_job *job,
+                        const char *path)
+{
+    const char *name = below (path, site->output_dir);
+    struct dn_err err = {0};
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    struct dn_span rest, line;
+
+    if (!name)
+        return false;
+    if (dn_file_tail_below (
+            site->output_dir, name, (uid_t) job->user_id, DN_EVIDENCE_MAX, &text, &err)
+        < 0) {
+        dn_log (DN_LOG_DEBUG, "job %s: no output: %s", job->name, err.text);
+        return false;
+    }
+    rest = dn_span_of (text);
+    while ((line = dn_span_cut (&rest, "\r\n")).text)
+        if (dn_says_out_of_memory (line))
+            return true;
+    return false;
+}
+
+bool dn_evidence_find (const struct dn_site *site, const struct dn_link_job *job)
+{
+    if (is_reported (site, job))
+        return true;
+    if (site->output_dir[0] == '\0')
+        return false;
+    return is_printed (site, job, job->std_err) || is_printed (site, job, job->std_out);
+}

@@ -1,0 +1,336 @@
+/* rescue.c - the task that starts moved jobs again which ran out of GPU memory
+ *
+ * A pass looks at each failed job with a record once. The job is requeued and held,
+ * gets the request of its user and the note "rescued" in one update, and is released;
+ * what fails for the connection goes on in the next pass. A job that could not be given
+ * its request stays held, for its user or an operator: with the type on which it has
+ * failed it would only fail again.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "task.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "guard/reported.h"
+#include "jobs_table.h"
+#include "rescue/evidence.h"
+#include "rescue/rescue_plan.h"
+
+/* What remains to be done with a job. */
+enum stage {
+    STAGE_DONE,
+    STAGE_LOOK,    /* it has failed; not looked at yet */
+    STAGE_REQUEUE, /* it ran out of memory */
+    STAGE_CHANGE,  /* it is requeued and held */
+    STAGE_RELEASE  /* it has its request back */
+};
+
+/* A failed run of a job with a record. */
+struct seen {
+    int64_t raw_id;
+    int64_t start; /* of the run */
+    enum stage stage;
+    bool present; /* in this pass */
+    bool tried;   /* to requeue it */
+    char name[DN_NAME_MAX];
+    char *comment; /* the admin comment with its note; owned; NULL: no plan */
+    char *partition;
+    char *features;
+    struct dn_rescue_plan plan;
+};
+
+struct rescue {
+    struct seen *seen; /* owned */
+    int64_t n_seen;
+    int64_t size;
+};
+
+struct pass {
+    struct rescue *rescue;
+    struct dn_daemon *d;
+    int slurm;
+    struct dn_err *err;
+};
+
+/* --- what was seen
+ * ----------------------------------------------------------------------- */
+
+static void free_seen (struct seen *seen)
+{
+    free (seen->comment);
+    free (seen->partition);
+    free (seen->features);
+    memset (seen, 0, sizeof (*seen));
+}
+
+static struct seen *find_seen (const struct rescue *rescue,
+                               const struct dn_link_job *job)
+{
+    for (int64_t i = 0; i < rescue->n_seen; i++)
+        if (rescue->seen[i].raw_id == job->raw_id)
+            return &rescue->seen[i];
+    return NULL;
+}
+
+/* The entry of a failed run, made anew for another run of the same job. */
+static struct seen *take_seen (struct pass *pass, const struct dn_link_job *job)
+{
+    struct rescue *rescue = pass->rescue;
+    struct seen *seen = find_seen (rescue, job);
+
+    if (seen && seen->start == job->start)
+        return seen;
+    if (!seen && rescue->n_seen == rescue->size) {
+        int64_t size = rescue->size > 0 ? 2 * rescue->size : 16;
+        struct seen *grown = realloc (rescue->seen, (size_t) size * sizeof (*grown));
+
+        if (!grown) {
+            dn_err_set (pass->err, DN_E_NOMEM, "rescue: out of memory");
+            return NULL;
+        }
+        rescue->seen = grown;
+        rescue->size = size;
+    }
+    if (seen)
+        free_seen (seen);
+    else
+        seen = &rescue->seen[rescue->n_seen++];
+    *seen =
+        (struct seen){.raw_id = job->raw_id, .start = job->start, .stage = STAGE_LOOK};
+    memcpy (seen->name, job->name, sizeof (seen->name));
+    return seen;
+}
+
+/* Forget jobs that have left the table, but none that is not done yet. */
+static void forget (struct rescue *rescue)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < rescue->n_seen; i++) {
+        if (rescue->seen[i].present)
+            rescue->seen[n++] = rescue->seen[i];
+        else
+            free_seen (&rescue->seen[i]);
+        if (n > 0)
+            rescue->seen[n - 1].present = false;
+    }
+    rescue->n_seen = n;
+}
+
+/* --- the pass over the table
+ * ------------------------------------------------------------- */
+
+/* Copy what the plan borrows from the record. */
+static int keep_plan (struct seen *seen,
+                      const struct dn_link_job *job,
+                      struct dn_err *err)
+{
+    struct dn_rescue_plan *plan = &seen->plan;
+
+    seen->comment = dn_record_note (job->admin_comment, DN_UNSET, err);
+    if (!seen->comment)
+        return -1;
+    seen->partition = plan->partition ? strdup (plan->partition) : NULL;
+    seen->features = plan->features ? strdup (plan->features) : NULL;
+    if ((plan->partition && !seen->partition) || (plan->features && !seen->features))
+        return dn_err_set (err, DN_E_NOMEM, "rescue: out of memory");
+    plan->partition = seen->partition;
+    plan->features = seen->features;
+    return 0;
+}
+
+/* The record has what the next bundle must learn from. */
+static void tell (const struct pass *pass,
+                  const struct seen *seen,
+                  const struct dn_link_job *job,
+                  const struct dn_recorded *recorded)
+{
+    enum dn_rescue_bar bar = seen->plan.bar;
+
+    dn_tick (DN_TICK_FALSE_FITS);
+    if (bar != DN_BAR_NONE && bar != DN_BAR_RULES)
+        dn_tick (DN_TICK_NOT_RESCUED);
+    dn_log (DN_LOG_INFO,
+            "rescue: job %s: out of GPU memory on %s, chosen by dnnest: %sstarted again"
+            "%s%s",
+            job->name,
+            recorded->set_gpu,
+            bar != DN_BAR_NONE ? "not "
+            : pass->d->dry_run ? "would be "
+                               : "",
+            bar != DN_BAR_NONE ? ": " : " as requested",
+            bar != DN_BAR_NONE ? dn_rescue_bar_text (bar) : "");
+    dn_log (DN_LOG_INFO, "rescue: job %s: %s", job->name, job->admin_comment);
+}
+
+static int look (struct pass *pass, struct seen *seen, const struct dn_link_job *job)
+{
+    const struct dn_site *site = pass->d->site;
+    struct dn_recorded recorded;
+    struct dn_err err = {0};
+    bool enabled;
+
+    seen->stage = STAGE_DONE;
+    if (dn_record_read (job->admin_comment, &recorded, NULL) <= 0
+        || !dn_rescue_concerns (job, &recorded) || !dn_evidence_find (site, job))
+        return 0;
+    enabled = dn_rules_of (site, job).rescue == DN_RESCUE_REQUEUE;
+    seen->plan = dn_rescue_plan (job, &recorded, enabled, pass->slurm);
+    if (seen->plan.bar == DN_BAR_NONE && keep_plan (seen, job, &err) < 0) {
+        dn_log (DN_LOG_ERROR, "rescue: job %s: %s", job->name, err.text);
+        return 0;
+    }
+    tell (pass, seen, job, &recorded);
+    if (seen->plan.bar == DN_BAR_NONE && !pass->d->dry_run)
+        seen->stage = STAGE_REQUEUE;
+    return 0;
+}
+
+static int take_job (void *to, const struct dn_link_job *job)
+{
+    struct pass *pass = to;
+    struct seen *seen = find_seen (pass->rescue, job);
+
+    if (seen)
+        seen->present = true;
+    if (job->phase != DN_PHASE_ENDED || !job->state
+        || strcmp (job->state, "FAILED") != 0 || !job->admin_comment
+        || !strstr (job->admin_comment, "{\"dnnest\":"))
+        return 0;
+    seen = take_seen (pass, job);
+    if (!seen)
+        return -1;
+    seen->present = true;
+    return seen->stage == STAGE_LOOK ? look (pass, seen, job) : 0;
+}
+
+/* --- changes
+ * --------------------------------------------------------------------------- */
+
+/* Is the job as the pass has seen it? Another dnnestd may have been faster, or the
+ * answer to an earlier try was lost.
+ */
+static int compare_run (void *to, const struct dn_link_job *now)
+{
+    struct seen *seen = to;
+
+    if (seen->tried && now->phase == DN_PHASE_PENDING)
+        seen->stage = STAGE_CHANGE;
+    else if (now->phase != DN_PHASE_ENDED || now->start != seen->start
+             || strcmp (now->state, "FAILED") != 0)
+        seen->stage = STAGE_DONE;
+    return 0;
+}
+
+static int requeue (struct pass *pass, struct seen *seen, struct dn_err *err)
+{
+    seen->tried = true;
+    if (dn_link_requeue (pass->d->link, seen->name, true, err) < 0)
+        return -1;
+    seen->stage = STAGE_CHANGE;
+    return 0;
+}
+
+/* One more stage of a job. -1 with 'err'. */
+static int advance (struct pass *pass, struct seen *seen, struct dn_err *err)
+{
+    struct dn_link *link = pass->d->link;
+    const struct dn_link_change change = {.name = seen->name,
+                                          .limit_s = seen->plan.limit_s,
+                                          .admin_comment = seen->comment,
+                                          .gres = seen->plan.gres,
+                                          .partition = seen->plan.partition,
+                                          .features = seen->plan.features};
+
+    switch (seen->stage) {
+    case STAGE_REQUEUE:
+        if (dn_link_job_now (link, seen->raw_id, compare_run, seen, err) < 0)
+            return -1;
+        return seen->stage == STAGE_REQUEUE ? requeue (pass, seen, err) : 0;
+    case STAGE_CHANGE:
+        if (dn_link_update (link, &change, err) < 0)
+            return -1;
+        seen->stage = STAGE_RELEASE;
+        return 0;
+    case STAGE_RELEASE:
+        if (dn_link_release (link, seen->name, err) < 0)
+            return -1;
+        dn_tick (DN_TICK_RESCUED);
+        seen->stage = STAGE_DONE;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* All stages. A refusal ends them; after an error of the connection they go on later.
+ */
+static int serve (struct pass *pass, struct seen *seen)
+{
+    struct dn_err err = {0};
+
+    while (seen->stage > STAGE_LOOK) {
+        enum stage stage = seen->stage;
+
+        if (advance (pass, seen, &err) == 0)
+            continue;
+        if (dn_link_is_lost (&err))
+            return dn_err_set (pass->err, err.code, "%s", err.text);
+        dn_log (DN_LOG_ERROR,
+                "rescue: %s%s",
+                err.text,
+                stage > STAGE_REQUEUE ? "; it stays held" : "");
+        dn_tick (DN_TICK_NOT_RESCUED);
+        seen->stage = STAGE_DONE;
+    }
+    return 0;
+}
+
+/* --- the task
+ * -------------------------------------------------------------------------- */
+
+static int run_rescue (void *memory, struct dn_daemon *d, struct dn_err *err)
+{
+    struct rescue *rescue = memory;
+    struct pass pass = {.rescue = rescue, .d = d, .err = err};
+    struct dn_link_conf conf;
+
+    if (dn_link_conf (d->link, &conf, err) < 0)
+        return -1;
+    pass.slurm = conf.slurm;
+    if (dn_jobs_each (d, take_job, &pass, err) != 0)
+        return -1;
+    for (int64_t i = 0; i < rescue->n_seen; i++)
+        if (serve (&pass, &rescue->seen[i]) < 0)
+            return -1;
+    forget (rescue);
+    return 0;
+}
+
+static void *begin_rescue (void)
+{
+    return calloc (1, sizeof (struct rescue));
+}
+
+static void end_rescue (void *memory)
+{
+    struct rescue *rescue = memory;
+
+    if (!rescue)
+        return;
+    for (int64_t i = 0; i < rescue->n_seen; i++)
+        free_seen (&rescue->seen[i]);
+    free (rescue->seen);
+    free (rescue);
+}
+
+const struct dn_task dn_task_rescue = {
+    .name = "rescue",
+    .help = "start moved jobs again that ran out of GPU memory",
+    .interval_offset = offsetof (struct dn_site, guard_interval_s),
+    .begin = begin_rescue,
+    .run = run_rescue,
+    .end = end_rescue,
+};

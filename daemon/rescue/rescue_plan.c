@@ -1,0 +1,116 @@
+/* rescue_plan.c - whether and how a job that ran out of GPU memory is started again
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "rescue/rescue_plan.h"
+
+#include <string.h>
+
+/* The first version of Slurm that changes the GPU type of a pending job. */
+#define RETYPE_VERSION 2302
+
+static const char *const bar_texts[] = {
+    [DN_BAR_NONE] = "none",
+    [DN_BAR_RULES] = "Rescue=off",
+    [DN_BAR_VERSION] = "this Slurm cannot change the GPU type of a job",
+    [DN_BAR_NO_REQUEUE] = "it may not be requeued",
+    [DN_BAR_RESCUED] = "it was started again before",
+    [DN_BAR_FORM] = "its GPUs were not requested by --gres alone",
+    [DN_BAR_CHANGED] = "its request was changed since",
+    [DN_BAR_PART] = "it is part of a heterogeneous or federated job",
+};
+_Static_assert(DN_N_ELEMENTS (bar_texts) == DN_N_BARS, "a text for each reason");
+
+const char *dn_rescue_bar_text (enum dn_rescue_bar bar)
+{
+    return bar_texts[bar];
+}
+
+bool dn_rescue_concerns (const struct dn_link_job *job,
+                         const struct dn_recorded *recorded)
+{
+    return job->batch && job->phase == DN_PHASE_ENDED && job->state
+           && strcmp (job->state, "FAILED") == 0 && recorded->changed
+           && recorded->set_gpu[0] != '\0';
+}
+
+static bool is_text (struct dn_span span, const char *text)
+{
+    return span.len == strlen (text) && memcmp (span.text, text, span.len) == 0;
+}
+
+/* The generic resources of the job with the type that its user had requested. False if
+ * they are not those that dnnest had set.
+ */
+static bool retype (const struct dn_link_job *job,
+                    const struct dn_recorded *recorded,
+                    struct dn_buf *buf)
+{
+    struct dn_tres_list list;
+    bool changed = false;
+
+    if (!job->gres || dn_tres_read (job->gres, &list, NULL) < 0)
+        return false;
+    for (int i = 0; i < list.n_entries; i++) {
+        const struct dn_tres *entry = &list.entries[i];
+        const char *end = entry->whole.text + entry->whole.len;
+        const char *type = entry->type.text;
+
+        dn_buf_add (buf, "%s", i > 0 ? "," : "");
+        if (!entry->gpu || !type || !is_text (entry->type, recorded->set_gpu)) {
+            dn_buf_add (buf, "%.*s", (int) entry->whole.len, entry->whole.text);
+            continue;
+        }
+        changed = true;
+        dn_buf_add (buf,
+                    "%.*s%s%.*s",
+                    (int) (type - entry->whole.text),
+                    entry->whole.text,
+                    recorded->asked_gpu,
+                    (int) (end - type - (ptrdiff_t) entry->type.len),
+                    type + entry->type.len);
+    }
+    return changed && !buf->cut;
+}
+
+static enum dn_rescue_bar bar_of (const struct dn_link_job *job,
+                                  const struct dn_recorded *recorded,
+                                  bool enabled,
+                                  int slurm)
+{
+    if (!enabled)
+        return DN_BAR_RULES;
+    if (recorded->rescued)
+        return DN_BAR_RESCUED;
+    if (slurm < RETYPE_VERSION)
+        return DN_BAR_VERSION;
+    if (!job->requeue)
+        return DN_BAR_NO_REQUEUE;
+    if (job->het_offset != DN_UNSET || job->federated)
+        return DN_BAR_PART;
+    return recorded->by_gres && recorded->asked_gpu[0] != '\0' ? DN_BAR_NONE
+                                                               : DN_BAR_FORM;
+}
+
+struct dn_rescue_plan dn_rescue_plan (const struct dn_link_job *job,
+                                      const struct dn_recorded *recorded,
+                                      bool enabled,
+                                      int slurm)
+{
+    struct dn_rescue_plan plan = {.bar = bar_of (job, recorded, enabled, slurm)};
+    struct dn_buf buf = dn_buf_on (plan.gres, sizeof (plan.gres));
+
+    if (plan.bar != DN_BAR_NONE)
+        return plan;
+    if (!retype (job, recorded, &buf)) {
+        plan.bar = DN_BAR_CHANGED;
+        return plan;
+    }
+    if (recorded->set_s > 0 && recorded->asked_s >= 60)
+        plan.limit_s = recorded->asked_s - recorded->asked_s % 60;
+    if (recorded->asked_partition[0] != '\0')
+        plan.partition = recorded->asked_partition;
+    if (recorded->asked_features[0] != '\0')
+        plan.features = recorded->asked_features;
+    return plan;
+}

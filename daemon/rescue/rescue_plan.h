@@ -1,0 +1,53 @@
+/* rescue_plan.h - whether and how a job that ran out of GPU memory is started again
+ *
+ * In: a job that has failed, its record. Out: the request with which it is started
+ * again, or why it is not. Such a job was moved by dnnest to a GPU type whose memory
+ * did not suffice: its user would not have lost the run without dnnest.
+ *
+ * Slurm changes the GPU type of a pending job from 23.02 on; 22.05 takes the change and
+ * then never starts the job. The environment of a job keeps the old type. Only --gres
+ * sets no variable there, so only such jobs can be rescued.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_RESCUE_PLAN_H
+#define DN_RESCUE_PLAN_H
+
+#include "rewrite/rewrite.h"
+#include "slurm/slurm_link.h"
+
+/* Why a job is not started again. */
+enum dn_rescue_bar {
+    DN_BAR_NONE,
+    DN_BAR_RULES,   /* Rescue=off */
+    DN_BAR_VERSION, /* Slurm cannot change the type */
+    DN_BAR_NO_REQUEUE,
+    DN_BAR_RESCUED, /* it was, once */
+    DN_BAR_FORM,    /* the type is in its environment, too */
+    DN_BAR_CHANGED, /* somebody has changed the type since */
+    DN_BAR_PART,    /* of a heterogeneous or federated job */
+    DN_N_BARS
+};
+
+/* The reason, for the log. */
+const char *dn_rescue_bar_text (enum dn_rescue_bar bar);
+
+struct dn_rescue_plan {
+    enum dn_rescue_bar bar;
+    char gres[DN_TRES_MAX + DN_NAME_MAX]; /* of a node, with the requested type */
+    int64_t limit_s;                      /* 0: unchanged */
+    const char *partition;                /* NULL: unchanged; of the record */
+    const char *features;
+};
+
+/* Did dnnest move the job to another GPU type, and did it fail there by itself? */
+bool dn_rescue_concerns (const struct dn_link_job *job,
+                         const struct dn_recorded *recorded);
+
+/* How such a job is started again under 'slurm', 2411 for 24.11. */
+struct dn_rescue_plan dn_rescue_plan (const struct dn_link_job *job,
+                                      const struct dn_recorded *recorded,
+                                      bool enabled,
+                                      int slurm);
+
+#endif

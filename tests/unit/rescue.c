@@ -1,0 +1,459 @@
+/* rescue.c - tests of the task that starts moved jobs again, with a slurmctld that is
+ * made up
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jobs_table.h"
+#include "rescue/rescue_plan.h"
+
+#define NOW INT64_C (1700000000)
+
+/* A slurmctld with one job. */
+struct dn_link {
+    struct dn_link_job job;
+    char comment[2 * DN_RECORD_MAX];
+    int slurm;
+    char calls[64]; /* "QUR": requeue, update, release */
+    bool lose;      /* the answer to the next change is lost */
+    bool refuse;    /* the next change */
+    char gres[DN_TRES_MAX];
+    char partition[DN_NAME_MAX];
+    int64_t limit_s;
+};
+
+static struct dn_link slurm;
+static int64_t ticks[DN_N_TICKS];
+static char said[8192];
+static char dir[] = "/tmp/dnnest-rescue.XXXXXX";
+
+void dn_tick (enum dn_tick what)
+{
+    ticks[what]++;
+}
+
+void dn_log (enum dn_log_level level, const char *format, ...)
+{
+    va_list ap;
+
+    if (level == DN_LOG_DEBUG)
+        return;
+    va_start (ap, format);
+    vsnprintf (said + strlen (said), sizeof (said) - strlen (said), format, ap);
+    va_end (ap);
+}
+
+int dn_link_conf (struct dn_link *link, struct dn_link_conf *conf, struct dn_err *err)
+{
+    (void) err;
+    *conf = (struct dn_link_conf){.cluster = "c", .slurm = link->slurm};
+    return 0;
+}
+
+int dn_link_jobs (struct dn_link *link, struct dn_err *err)
+{
+    (void) link;
+    (void) err;
+    return 0;
+}
+
+void dn_link_jobs_drop (struct dn_link *link)
+{
+    (void) link;
+}
+
+int dn_link_jobs_each (struct dn_link *link, dn_link_job_f take, void *to)
+{
+    return take (to, &link->job);
+}
+
+int dn_link_job_now (struct dn_link *link,
+                     int64_t raw_id,
+                     dn_link_job_f take,
+                     void *to,
+                     struct dn_err *err)
+{
+    (void) raw_id;
+    (void) err;
+    return take (to, &link->job);
+}
+
+bool dn_link_is_lost (const struct dn_err *err)
+{
+    return err->code == DN_E_TIME;
+}
+
+/* Note a call. -1 if it is refused or its answer lost. */
+static int call (struct dn_link *link, const char *letter, struct dn_err *err)
+{
+    strcat (link->calls, letter);
+    if (link->refuse)
+        return dn_err_set (err, DN_E_RANGE, "job 12: refused");
+    if (!link->lose)
+        return 0;
+    link->lose = false;
+    return dn_err_set (err, DN_E_TIME, "connection lost");
+}
+
+int dn_link_requeue (struct dn_link *link,
+                     const char *name,
+                     bool hold,
+                     struct dn_err *err)
+{
+    assert_true (hold);
+    assert_string_equal (name, "12");
+    if (!link->refuse) {
+        link->job.phase = DN_PHASE_PENDING;
+        link->job.state = "PENDING";
+    }
+    return call (link, "Q", err);
+}
+
+int dn_link_update (struct dn_link *link,
+                    const struct dn_link_change *change,
+                    struct dn_err *err)
+{
+    assert_int_equal (link->job.phase, DN_PHASE_PENDING);
+    snprintf (link->gres, sizeof (link->gres), "%s", change->gres);
+    snprintf (link->partition,
+              sizeof (link->partition),
+              "%s",
+              change->partition ? change->partition : "");
+    snprintf (link->comment, sizeof (link->comment), "%s", change->admin_comment);
+    link->limit_s = change->limit_s;
+    return call (link, "U", err);
+}
+
+int dn_link_release (struct dn_link *link, const char *name, struct dn_err *err)
+{
+    (void) name;
+    return call (link, "R", err);
+}
+
+/* --- scenes -------------------------------------------------------------------------
+ */
+
+static const char record[] =
+    "{\"dnnest\":1,\"mode\":\"enforce\",\"verdict\":\"change\",\"req\":{\"time_s\":36000,"
+    "\"by_gres\":1,\"gpu\":\"a100\",\"gpus\":4,\"partition\":\"big\"},"
+    "\"set\":{\"time_s\":3600,\"gpu\":\"v100\"}}";
+
+struct scene {
+    struct dn_site site;
+    struct dn_daemon d;
+    void *memory;
+    struct dn_err err;
+};
+
+static void put (const char *name, const char *text)
+{
+    char path[128];
+    FILE *file;
+
+    snprintf (path, sizeof (path), "%s/%s", dir, name);
+    file = fopen (path, "w");
+    assert_non_null (file);
+    assert_true (fputs (text, file) >= 0);
+    assert_int_equal (fclose (file), 0);
+    assert_int_equal (chmod (path, 0644), 0);
+}
+
+/* A job that was moved, and whose output says that memory was short. */
+static void begin (struct scene *scene)
+{
+    memset (scene, 0, sizeof (*scene));
+    memset (ticks, 0, sizeof (ticks));
+    said[0] = '\0';
+    assert_int_equal (dn_site_init (&scene->site, "/x", "/y", NULL), 0);
+    scene->site.rules.rescue = DN_RESCUE_REQUEUE;
+    strcpy (scene->site.output_dir, dir);
+    slurm = (struct dn_link){.slurm = 2411};
+    strcpy (slurm.comment, record);
+    put ("out", "epoch 1\ntorch.OutOfMemoryError: CUDA out of memory. Tried\n");
+    slurm.job = (struct dn_link_job){.job_id = 12,
+                                     .raw_id = 12,
+                                     .name = "12",
+                                     .array_task = DN_UNSET,
+                                     .het_offset = DN_UNSET,
+                                     .user_id = (int64_t) getuid (),
+                                     .phase = DN_PHASE_ENDED,
+                                     .state = "FAILED",
+                                     .start = NOW - 1000,
+                                     .batch = true,
+                                     .requeue = true,
+                                     .gres = "gres/gpu:v100:4,gres/tmp:1",
+                                     .admin_comment = slurm.comment,
+                                     .std_out = "/tmp/x"};
+    scene->d = (struct dn_daemon){.site = &scene->site, .link = &slurm, .now_s = NOW};
+    scene->memory = dn_task_rescue.begin ();
+    assert_non_null (scene->memory);
+}
+
+static char output[128];
+
+static int pass (struct scene *scene)
+{
+    int rc;
+
+    snprintf (output, sizeof (output), "%s/out", dir);
+    slurm.job.std_out = output;
+    rc = dn_task_rescue.run (scene->memory, &scene->d, &scene->err);
+    dn_jobs_drop (&scene->d);
+    return rc;
+}
+
+static void end (struct scene *scene)
+{
+    dn_task_rescue.end (scene->memory);
+    dn_site_free (&scene->site);
+}
+
+static void needs_openat2 (struct scene *scene)
+{
+    if (slurm.calls[0] == '\0' && ticks[DN_TICK_FALSE_FITS] == 0) {
+        end (scene);
+        skip ();
+    }
+}
+
+static void a_moved_job_out_of_memory_gets_its_request_back (void **state)
+{
+    struct scene scene;
+
+    (void) state;
+    begin (&scene);
+    assert_int_equal (pass (&scene), 0);
+    needs_openat2 (&scene);
+    assert_string_equal (slurm.calls, "QUR");
+    assert_string_equal (slurm.gres, "gres/gpu:a100:4,gres/tmp:1");
+    assert_string_equal (slurm.partition, "big");
+    assert_int_equal (slurm.limit_s, 36000);
+    assert_contains (slurm.comment, "\"rescued\":1");
+    assert_int_equal (ticks[DN_TICK_RESCUED], 1);
+    assert_int_equal (ticks[DN_TICK_FALSE_FITS], 1);
+    assert_contains (said, "chosen by dnnest: started again");
+    assert_int_equal (pass (&scene), 0);
+    assert_string_equal (slurm.calls, "QUR");
+    /* The second run fails, too: it was rescued once. */
+    slurm.job.phase = DN_PHASE_ENDED;
+    slurm.job.state = "FAILED";
+    slurm.job.start = NOW;
+    assert_int_equal (pass (&scene), 0);
+    assert_string_equal (slurm.calls, "QUR");
+    assert_contains (said, "started again before");
+    end (&scene);
+}
+
+static void an_answer_that_is_lost_is_made_good (void **state)
+{
+    struct scene scene;
+
+    (void) state;
+    begin (&scene);
+    slurm.lose = true;
+    assert_int_equal (pass (&scene), -1);
+    assert_string_equal (slurm.calls, "Q");
+    slurm.lose = true;
+    assert_int_equal (pass (&scene), -1);
+    assert_string_equal (slurm.calls, "QU");
+    slurm.lose = true;
+    assert_int_equal (pass (&scene), -1);
+    assert_int_equal (pass (&scene), 0);
+    assert_string_equal (slurm.calls, "QUUUR");
+    assert_int_equal (ticks[DN_TICK_RESCUED], 1);
+    end (&scene);
+}
+
+static void a_refusal_ends_the_rescue (void **state)
+{
+    struct scene scene;
+
+    (void) state;
+    begin (&scene);
+    slurm.refuse = true;
+    assert_int_equal (pass (&scene), 0);
+    assert_int_equal (pass (&scene), 0);
+    assert_string_equal (slurm.calls, "Q");
+    assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 1);
+    end (&scene);
+}
+
+static void a_dry_run_changes_nothing (void **state)
+{
+    struct scene scene;
+
+    (void) state;
+    begin (&scene);
+    scene.d.dry_run = true;
+    assert_int_equal (pass (&scene), 0);
+    assert_string_equal (slurm.calls, "");
+    assert_contains (said, "would be started again");
+    end (&scene);
+}
+
+static void expect_refusal (const char *says)
+{
+    assert_contains (said, says);
+    assert_string_equal (slurm.calls, "");
+}
+
+static void others_are_told_why_not (void **state)
+{
+    struct scene scene;
+
+    (void) state;
+    begin (&scene);
+    slurm.slurm = 2205;
+    pass (&scene);
+    expect_refusal ("cannot change the GPU type");
+    assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 1);
+    end (&scene);
+    begin (&scene);
+    slurm.job.requeue = false;
+    pass (&scene);
+    expect_refusal ("may not be requeued");
+    end (&scene);
+    begin (&scene);
+    scene.site.rules.rescue = DN_RESCUE_OFF;
+    pass (&scene);
+    expect_refusal ("Rescue=off");
+    assert_int_equal (ticks[DN_TICK_NOT_RESCUED], 0);
+    assert_int_equal (ticks[DN_TICK_FALSE_FITS], 1);
+    end (&scene);
+    begin (&scene);
+    slurm.job.gres = "gres/gpu:a100:4";
+    pass (&scene);
+    expect_refusal ("changed since");
+    end (&scene);
+    begin (&scene);
+    slurm.job.het_offset = 1;
+    pass (&scene);
+    expect_refusal ("heterogeneous");
+    end (&scene);
+    begin (&scene);
+    memcpy (strstr (slurm.comment, "\"by_gres\":1"), "\"no_gres\":1", 11);
+    pass (&scene);
+    expect_refusal ("--gres alone");
+    end (&scene);
+}
+
+/* Each of these is no failure for lack of GPU memory on a type that dnnest chose. */
+static void other_jobs_are_left_alone (void **state)
+{
+    (void) state;
+    for (int i = 0; i < 8; i++) {
+        struct scene scene;
+
+        begin (&scene);
+        if (i == 0)
+            slurm.job.state = "OUT_OF_MEMORY";
+        else if (i == 1)
+            put ("out", "ValueError\n");
+        else if (i == 2)
+            slurm.job.user_id++;
+        else if (i == 3)
+            scene.site.output_dir[0] = '\0';
+        else if (i == 4)
+            memcpy (strstr (slurm.comment, "v100"), "\",\"a", 4);
+        else if (i == 5)
+            slurm.job.batch = false;
+        else if (i == 6)
+            slurm.job.admin_comment = "a note";
+        else
+            memcpy (strstr (slurm.comment, "enforce"), "advise\"", 7);
+        pass (&scene);
+        assert_string_equal (slurm.calls, "");
+        assert_int_equal (ticks[DN_TICK_FALSE_FITS], 0);
+        end (&scene);
+    }
+}
+
+/* The end of a long output counts; the beginning does not. */
+static void the_end_of_a_long_output_is_read (void **state)
+{
+    struct scene scene;
+    char *text = malloc (200001);
+
+    (void) state;
+    assert_non_null (text);
+    memset (text, '.', 200000);
+    text[200000] = '\0';
+    for (int i = 0; i < 200000; i += 100)
+        text[i] = '\n';
+    memcpy (text + 101, "CUDA out of memory", 18);
+    begin (&scene);
+    put ("out", text);
+    pass (&scene);
+    assert_string_equal (slurm.calls, "");
+    end (&scene);
+    memcpy (text + 199901, "CUDA out of memory", 18);
+    begin (&scene);
+    put ("out", text);
+    pass (&scene);
+    assert_string_equal (slurm.calls, "QUR");
+    end (&scene);
+    free (text);
+}
+
+static void a_job_can_report_it_itself (void **state)
+{
+    struct scene scene;
+
+    (void) state;
+    begin (&scene);
+    scene.site.output_dir[0] = '\0';
+    strcpy (scene.site.progress_dir, dir);
+    put ("12", "dnnest-progress 1\nout_of_memory 1699999900\n");
+    pass (&scene);
+    assert_string_equal (slurm.calls, "QUR");
+    end (&scene);
+    /* Not what an earlier run has reported. */
+    begin (&scene);
+    scene.site.output_dir[0] = '\0';
+    strcpy (scene.site.progress_dir, dir);
+    put ("12", "dnnest-progress 1\nout_of_memory 1699990000\n");
+    pass (&scene);
+    assert_string_equal (slurm.calls, "");
+    end (&scene);
+}
+
+static int make_dir (void **state)
+{
+    (void) state;
+    return mkdtemp (dir) ? 0 : -1;
+}
+
+static int remove_dir (void **state)
+{
+    static const char *const names[] = {"out", "12"};
+    char path[128];
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (names); i++) {
+        snprintf (path, sizeof (path), "%s/%s", dir, names[i]);
+        unlink (path);
+    }
+    return rmdir (dir);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("a moved job out of memory gets its request back",
+              a_moved_job_out_of_memory_gets_its_request_back),
+        TEST ("an answer that is lost is made good",
+              an_answer_that_is_lost_is_made_good),
+        TEST ("a refusal ends the rescue", a_refusal_ends_the_rescue),
+        TEST ("a dry run changes nothing", a_dry_run_changes_nothing),
+        TEST ("others are told why not", others_are_told_why_not),
+        TEST ("other jobs are left alone", other_jobs_are_left_alone),
+        TEST ("the end of a long output is read", the_end_of_a_long_output_is_read),
+        TEST ("a job can report it itself", a_job_can_report_it_itself),
+    };
+
+    return cmocka_run_group_tests_name ("rescue", tests, make_dir, remove_dir);
+}
