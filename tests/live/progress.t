@@ -49,7 +49,11 @@ ended_as() {
 }
 
 guard_pid=
-cluster_trap "kill \$guard_pid; wait \$guard_pid 2>/dev/null; rm -rf '$dir'"
+daemon_end() {
+    kill "$guard_pid" 2>/dev/null || true
+    wait "$guard_pid" 2>/dev/null || true
+}
+cluster_trap "daemon_end; rm -rf '$dir'"
 
 live_hardware
 mkdir -p "$dir/state.dnnest" "$dir/progress"
@@ -169,4 +173,5 @@ ends 'the job that reports completes' "$reports" COMPLETED
 is 'a job that reports was extended once' "$(grep -c "job $reports: limit" "$dir/log/dnnestd.log")" 1
 ends 'the silent job completes' "$silent" COMPLETED
 grep -a 'job ' "$dir/log/dnnestd.log" | sort -u -k 2 | head -n 60 | sed 's/^/# /'
+daemon_end
 done_testing

@@ -45,7 +45,11 @@ log_has() {
 }
 
 dnnestd_pid=
-cluster_trap "kill \$dnnestd_pid 2>/dev/null; rm -rf '$dir'"
+daemon_end() {
+    kill "$dnnestd_pid" 2>/dev/null || true
+    wait "$dnnestd_pid" 2>/dev/null || true
+}
+cluster_trap "daemon_end; rm -rf '$dir'"
 live_hardware
 mkdir -p "$dir/state.dnnest" "$dir/progress"
 chmod -R go-w "$dir/etc" "$dir/state.dnnest"
@@ -107,4 +111,5 @@ for job in "$norequeue" "$form" "$off"; do
     is "job $job is left alone" "$(field "$job" JobState)" FAILED
 done
 grep -a rescue: "$dir/log/dnnestd.log" | cut -c 1-160 | sed 's/^/# /'
+daemon_end
 done_testing
