@@ -54,8 +54,7 @@ struct pass {
     struct dn_err *err;
 };
 
-/* --- what was seen
- * ----------------------------------------------------------------------- */
+/* --- what was seen ------------------------------------------------------------- */
 
 static void free_seen (struct seen *seen)
 {
@@ -119,8 +118,7 @@ static void forget (struct rescue *rescue)
     rescue->n_seen = n;
 }
 
-/* --- the pass over the table
- * ------------------------------------------------------------- */
+/* --- the pass over the table --------------------------------------------------- */
 
 /* Copy what the plan borrows from the record. */
 static int keep_plan (struct seen *seen,
@@ -206,8 +204,7 @@ static int take_job (void *to, const struct dn_link_job *job)
     return seen->stage == STAGE_LOOK ? look (pass, seen, job) : 0;
 }
 
-/* --- changes
- * --------------------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------------- */
 
 /* Is the job as the pass has seen it? Another dnnestd may have been faster, or the
  * answer to an earlier try was lost.
@@ -288,8 +285,7 @@ static int serve (struct pass *pass, struct seen *seen)
     return 0;
 }
 
-/* --- the task
- * -------------------------------------------------------------------------- */
+/* --- the task ------------------------------------------------------------------ */
 
 static int run_rescue (void *memory, struct dn_daemon *d, struct dn_err *err)
 {
