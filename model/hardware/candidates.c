@@ -385,7 +385,7 @@ static void price (const struct dn_cluster *cluster,
                    const struct dn_job *job,
                    struct dn_candidates *candidates)
 {
-    double prices[DN_CANDIDATES_MAX];
+    double prices[DN_CANDIDATES_MAX] = {0};
     int n = 0;
 
     for (int i = 0; i < candidates->n_candidates; i++) {
