@@ -36,8 +36,6 @@ struct seen {
     bool tried;   /* to requeue it */
     char name[DN_NAME_MAX];
     char *comment; /* the admin comment with its note; owned; NULL: no plan */
-    char *partition;
-    char *features;
     struct dn_rescue_plan plan;
 };
 
@@ -59,8 +57,6 @@ struct pass {
 static void free_seen (struct seen *seen)
 {
     free (seen->comment);
-    free (seen->partition);
-    free (seen->features);
     memset (seen, 0, sizeof (*seen));
 }
 
@@ -120,25 +116,6 @@ static void forget (struct rescue *rescue)
 
 /* --- the pass over the table --------------------------------------------------- */
 
-/* Copy what the plan borrows from the record. */
-static int keep_plan (struct seen *seen,
-                      const struct dn_link_job *job,
-                      struct dn_err *err)
-{
-    struct dn_rescue_plan *plan = &seen->plan;
-
-    seen->comment = dn_record_note (job->admin_comment, DN_UNSET, err);
-    if (!seen->comment)
-        return -1;
-    seen->partition = plan->partition ? strdup (plan->partition) : NULL;
-    seen->features = plan->features ? strdup (plan->features) : NULL;
-    if ((plan->partition && !seen->partition) || (plan->features && !seen->features))
-        return dn_err_set (err, DN_E_NOMEM, "rescue: out of memory");
-    plan->partition = seen->partition;
-    plan->features = seen->features;
-    return 0;
-}
-
 /* The record has what the next bundle must learn from. */
 static void tell (const struct pass *pass,
                   const struct seen *seen,
@@ -176,7 +153,9 @@ static int look (struct pass *pass, struct seen *seen, const struct dn_link_job 
         return 0;
     enabled = dn_rules_of (site, job).rescue == DN_RESCUE_REQUEUE;
     seen->plan = dn_rescue_plan (job, &recorded, enabled, pass->slurm);
-    if (seen->plan.bar == DN_BAR_NONE && keep_plan (seen, job, &err) < 0) {
+    if (seen->plan.bar == DN_BAR_NONE)
+        seen->comment = dn_record_note (job->admin_comment, DN_UNSET, &err);
+    if (seen->plan.bar == DN_BAR_NONE && !seen->comment) {
         dn_log (DN_LOG_ERROR, "rescue: job %s: %s", job->name, err.text);
         return 0;
     }
@@ -198,6 +177,7 @@ static int take_job (void *to, const struct dn_link_job *job)
         || !strstr (job->admin_comment, "{\"dnnest\":"))
         return 0;
     seen = take_seen (pass, job);
+    /* -Wanalyzer-malloc-leak: gcc loses sight of rescue->seen after realloc () */
     if (!seen)
         return -1;
     seen->present = true;
@@ -234,12 +214,14 @@ static int requeue (struct pass *pass, struct seen *seen, struct dn_err *err)
 static int advance (struct pass *pass, struct seen *seen, struct dn_err *err)
 {
     struct dn_link *link = pass->d->link;
-    const struct dn_link_change change = {.name = seen->name,
-                                          .limit_s = seen->plan.limit_s,
-                                          .admin_comment = seen->comment,
-                                          .gres = seen->plan.gres,
-                                          .partition = seen->plan.partition,
-                                          .features = seen->plan.features};
+    const struct dn_rescue_plan *plan = &seen->plan;
+    const struct dn_link_change change = {
+        .name = seen->name,
+        .limit_s = plan->limit_s,
+        .admin_comment = seen->comment,
+        .gres = plan->gres,
+        .partition = plan->partition[0] ? plan->partition : NULL,
+        .features = plan->features[0] ? plan->features : NULL};
 
     switch (seen->stage) {
     case STAGE_REQUEUE:

@@ -108,9 +108,7 @@ struct dn_rescue_plan dn_rescue_plan (const struct dn_link_job *job,
     }
     if (recorded->set_s > 0 && recorded->asked_s >= 60)
         plan.limit_s = recorded->asked_s - recorded->asked_s % 60;
-    if (recorded->asked_partition[0] != '\0')
-        plan.partition = recorded->asked_partition;
-    if (recorded->asked_features[0] != '\0')
-        plan.features = recorded->asked_features;
+    memcpy (plan.partition, recorded->asked_partition, sizeof (plan.partition));
+    memcpy (plan.features, recorded->asked_features, sizeof (plan.features));
     return plan;
 }

@@ -36,8 +36,8 @@ struct dn_rescue_plan {
     enum dn_rescue_bar bar;
     char gres[DN_TRES_MAX + DN_NAME_MAX]; /* of a node, with the requested type */
     int64_t limit_s;                      /* 0: unchanged */
-    const char *partition;                /* NULL: unchanged; of the record */
-    const char *features;
+    char partition[DN_RECORD_MAX + 1];    /* "": unchanged, as the next */
+    char features[DN_RECORD_MAX + 1];
 };
 
 /* Did dnnest move the job to another GPU type, and did it fail there by itself? */
