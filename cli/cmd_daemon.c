@@ -41,10 +41,11 @@ struct line {
     char conf[PATH_MAX + 8];
 };
 
+/* execv () takes texts that it does not change as if it did. */
 static void add (struct line *line, const char *argument)
 {
     if (line->n_args < ARGS_MAX - 1)
-        line->args[line->n_args++] = (char *) (uintptr_t) argument;
+        memcpy (&line->args[line->n_args++], &argument, sizeof (argument));
 }
 
 /* "--out=FILE"; only the last one counts. */

@@ -31,7 +31,7 @@ static char *output_of (char *const argv[], struct dn_err *err)
     char *text = NULL;
     int status = 0;
     off_t len;
-    pid_t pid;
+    pid_t pid = -1;
     int rc;
 
     if (out < 0)
@@ -62,14 +62,14 @@ static char *output_of (char *const argv[], struct dn_err *err)
 /* A snapshot of this moment. */
 static char *make_snapshot (struct dn_err *err)
 {
-    const char *program = getenv ("DNNESTD");
-    char *argv[] = {program ? (char *) (uintptr_t) program : "dnnestd",
-                    "watch",
-                    "--once",
-                    "--out=-",
-                    NULL};
+    const char *given = getenv ("DNNESTD");
+    dn_cleanup (dn_free_ptr) char *program = strdup (given ? given : "dnnestd");
+    char *argv[] = {program, "watch", "--once", "--out=-", NULL};
 
-    return output_of (argv, err);
+    if (program)
+        return output_of (argv, err);
+    dn_err_set (err, DN_E_NOMEM, "dnnestd: out of memory");
+    return NULL;
 }
 
 /* The text of the snapshot and where it is from. */

@@ -264,7 +264,7 @@ static void read_line (struct dn_products *products,
                        struct dn_span line)
 {
     const struct dn_device *device;
-    struct dn_span name = line;
+    struct dn_span name;
     char product[DN_NAME_MAX];
     double memory = 0;
 

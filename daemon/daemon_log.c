@@ -35,6 +35,7 @@ void dn_log_begin (enum dn_log_style style, enum dn_log_level level)
 
 enum dn_log_style dn_log_style_of_service (void)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment */
     return getenv ("JOURNAL_STREAM") ? DN_LOG_JOURNAL : DN_LOG_TIMED;
 }
 

@@ -287,7 +287,7 @@ static int64_t time_to_round (const struct loop *loop)
 
     /* The jitter need not be unpredictable. */
     if (loop->retry_ms > 0)
-        return loop->retry_ms + now_ms % (loop->retry_ms / 2);
+        return loop->retry_ms + now_ms % (loop->retry_ms / 2 + 1);
     for (int i = 0; i < loop->n_turns; i++)
         if (loop->turns[i].next_ms < next_ms)
             next_ms = loop->turns[i].next_ms;

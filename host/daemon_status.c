@@ -49,8 +49,7 @@ static const char *const tick_help[] = {
     [DN_TICK_REFUSED] = "Extensions that Slurm refused.",
     [DN_TICK_AT_OWN_LIMIT] = "Jobs extended up to the limit of their user.",
     [DN_TICK_HANDS_OFF] = "Jobs left alone because somebody changed their limit.",
-    [DN_TICK_HELD] = "Jobs not extended because of a partition, QOS, deadline or "
-                     "reservation.",
+    [DN_TICK_HELD] = "Jobs that a partition, QOS, deadline or reservation held.",
     [DN_TICK_SHORTENED] = "Time limits shortened by the progress of the job.",
     [DN_TICK_RESCUED] = "Jobs started again with their original request.",
     [DN_TICK_FALSE_FITS] = "Jobs that ran out of memory on GPUs that dnnest chose.",

@@ -39,6 +39,7 @@ extern slurm_conf_t slurm_conf;
  */
 static int check_conf_file (struct dn_err *err)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment */
     const char *path = getenv ("SLURM_CONF");
 
     if (path && access (path, R_OK) < 0)
@@ -161,11 +162,17 @@ const slurm_conf_t *dn_link_slurm_conf (struct dn_link *link, struct dn_err *err
 /* "24.11.5" as 2411. */
 static int read_version (const char *text)
 {
-    int major = 0;
-    int minor = 0;
+    struct dn_span rest = dn_span_of (text ? text : "");
+    struct dn_span major = dn_span_cut (&rest, ".");
+    struct dn_span minor = dn_span_cut (&rest, ".-");
+    int64_t year;
+    int64_t month;
 
-    return text && sscanf (text, "%d.%d", &major, &minor) == 2 ? major * 100 + minor
-                                                               : 0;
+    if (!major.text || !minor.text
+        || dn_int_read (major, "version", 0, 99, &year, NULL) < 0
+        || dn_int_read (minor, "version", 0, 99, &month, NULL) < 0)
+        return 0;
+    return (int) (year * 100 + month);
 }
 
 /* A memory default of slurm.conf, which says in one bit which of the two it is. */

@@ -386,6 +386,7 @@ static int fill_assocs (struct rows *rows,
                         struct dn_err *err)
 {
     dn_cleanup (dn_free_ptr) struct assoc **sorted =
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): it is an array of pointers */
         calloc ((size_t) n + 1, sizeof (sorted[0]));
     int64_t at = 0;
 
@@ -395,6 +396,7 @@ static int fill_assocs (struct rows *rows,
     for (int64_t i = 0; i < assocs->n; i++)
         if (assocs->by_id[i].kept)
             sorted[at++] = &assocs->by_id[i];
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): it is an array of pointers */
     qsort (sorted, (size_t) n, sizeof (sorted[0]), by_user);
     for (int64_t i = 0; i < n; i++)
         sorted[i]->row = i;

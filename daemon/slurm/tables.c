@@ -184,6 +184,8 @@ int dn_link_reservations (struct dn_link *link,
 
     if (!tables || load_reservations (tables, err) < 0)
         return -1;
+    if (!tables->reservations)
+        return 0;
     for (uint32_t i = 0; i < tables->reservations->record_count && rc == 0; i++) {
         const reserve_info_t *from = &tables->reservations->reservation_array[i];
         struct dn_link_reservation reservation = {

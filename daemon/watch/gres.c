@@ -59,7 +59,8 @@ static bool is_name (struct dn_span type)
     for (size_t i = 0; i < type.len; i++) {
         char c = dn_lower (type.text[i]);
 
-        if (!dn_is_digit (c) && !(c >= 'a' && c <= 'z') && !memchr ("_-.+", c, 4))
+        if (!dn_is_digit (c) && !(c >= 'a' && c <= 'z') && c != '_' && c != '-'
+            && c != '.' && c != '+')
             return false;
     }
     return true;

@@ -311,13 +311,14 @@ int dn_rows_grow (void *rows, int64_t n, size_t size, struct dn_err *err)
 {
     bool full = n == 0 || (n >= ROWS_MIN && (n & (n - 1)) == 0);
     void *now;
+    void *grown;
 
     if (!full)
         return 0;
     memcpy (&now, rows, sizeof (now));
-    now = realloc (now, size * (size_t) (n == 0 ? ROWS_MIN : 2 * n));
-    if (!now)
+    grown = realloc (now, size * (size_t) (n == 0 ? ROWS_MIN : 2 * n));
+    if (!grown)
         return dn_err_set (err, DN_E_NOMEM, "out of memory");
-    memcpy (rows, &now, sizeof (now));
+    memcpy (rows, &grown, sizeof (grown));
     return 0;
 }

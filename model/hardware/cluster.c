@@ -447,7 +447,7 @@ struct dn_cluster *dn_cluster_read (struct dn_span text,
                                     const char *file,
                                     struct dn_err *err)
 {
-    struct dn_err local;
+    struct dn_err local = {.code = DN_E_NONE};
     struct reading r = {.cluster = calloc (1, sizeof (*r.cluster)),
                         .line = {.words = true},
                         .last = DN_N_CLUSTER_LINES,

@@ -28,7 +28,7 @@ static size_t object_length (const char *text)
     int depth = 0;
     bool quoted = false;
 
-    for (size_t i = 0; text[i] != '\0' && i < DN_RECORD_MAX; i++) {
+    for (size_t i = 0; i < DN_RECORD_MAX && text[i] != '\0'; i++) {
         if (quoted && text[i] == '\\' && text[i + 1] != '\0')
             i++;
         else if (text[i] == '"')
