@@ -292,7 +292,7 @@ like 'advise reports to the user what would be enough' \
 record=$(cluster_job_field "$finished" AdminComment)
 ok 'the record is shorter than 1 KiB' test "${#record}" -lt 1024
 like 'the record holds the original request' "$record" \
-    '"req":\{"time_s":86400,"gpu":"a100","gpus":4,"nodes":1,"tasks":1,"cpus_per_task":80,"mem_mb":300000\}'
+    '"req":\{"time_s":86400,"by_gres":1,"gpu":"a100","gpus":4,"nodes":1,"tasks":1,"cpus_per_task":80,"mem_mb":300000\}'
 if command -v python3 >/dev/null; then
     ok 'the record is JSON' python3 -c 'import json,sys; json.loads(sys.argv[1])' "$record"
 else
