@@ -148,7 +148,10 @@ static int submit_until (const struct recipe *recipe, int at)
     if (late_looks > 0) {
         assert_unchanged (&before, &desc);
         assert_int_equal (stand_in_n_infos, 1);
-        assert_int_equal (stand_in_n_errors, 0);
+        /* On a busy machine it may have taken long by the clock on the wall. */
+        if (stand_in_n_errors > 0)
+            assert_contains (stand_in_error, "a submission took");
+        assert_true (stand_in_n_errors <= 1);
         assert_contains (stand_in_info, "took longer than DecisionTime=5 ms");
         assert_contains (stand_in_info, "job unchanged");
         assert_true (late_looks <= LATE_LOOKS_MAX);
