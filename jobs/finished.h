@@ -1,0 +1,73 @@
+/* finished.h - a finished job, and the single table of its columns
+ *
+ * In: a row of accounting (daemon/collect), of a store (jobs/store.h) or of a CSV table.
+ * Out: struct dn_finished, with a member for each column of finished_columns.inc. All
+ * code that collects, stores, learns from or reports jobs uses that table.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_FINISHED_H
+#define DN_FINISHED_H
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "learn/table.h"
+
+enum dn_finished_type {
+    DN_FINISHED_TEXT,
+    DN_FINISHED_COUNT,
+    DN_FINISHED_REAL,
+    DN_N_FINISHED_TYPES
+};
+
+/* C types of the members. */
+#define DN_FINISHED_TEXT_MEMBER  const char *
+#define DN_FINISHED_COUNT_MEMBER int64_t
+#define DN_FINISHED_REAL_MEMBER  double
+
+/* Texts are borrowed: from a row until the next one is read, else from the caller. */
+struct dn_finished {
+#define DN_FINISHED_COLUMN(name, type, help) DN_FINISHED_##type##_MEMBER name;
+#include "jobs/finished_columns.inc"
+#undef DN_FINISHED_COLUMN
+};
+
+struct dn_finished_column {
+    const char *name;
+    enum dn_finished_type type;
+    size_t offset;    /* in struct dn_finished */
+    const char *help; /* with its unit */
+};
+
+enum {
+#define DN_FINISHED_COLUMN(name, type, help) DN_FINISHED_AT_##name,
+#include "jobs/finished_columns.inc"
+#undef DN_FINISHED_COLUMN
+    DN_N_FINISHED_COLUMNS
+};
+
+extern const struct dn_finished_column dn_finished_columns[DN_N_FINISHED_COLUMNS];
+
+/* Set all members to unknown. */
+void dn_finished_clear (struct dn_finished *job);
+
+/* Fill what the admin comment of a job records (rewrite.h), and the class of its end.
+ * A comment without a record, or with one that is not valid, leaves the members
+ * unknown. The texts are kept in 'texts', which must live as long as they are used.
+ */
+struct dn_finished_texts;
+void dn_finished_from_record (struct dn_finished *job,
+                              const char *admin_comment,
+                              struct dn_finished_texts *texts);
+
+/* Read a row of a CSV table: a column that the table does not have is unknown. -1 with
+ * 'err', which names the column.
+ */
+int dn_finished_read (const struct dn_row *row,
+                      struct dn_finished *job,
+                      struct dn_err *err);
+
+/* Seconds that the job ran: end - start - suspended; 0 if it never started. */
+double dn_finished_ran_s (const struct dn_finished *job);
+
+#endif

@@ -1,0 +1,109 @@
+/* apps.h - what the finished runs of each user's applications say of the next one
+ *
+ * In: the text of the file 'history', lines of Key=Value that dnnestd writes
+ * (jobs/fit.h). Out: struct dn_apps, and for a run of an application the law of its run
+ * time, what it needs of CPUs and GPU memory. Const after reading, shared by all
+ * threads; a lookup takes microseconds and allocates nothing.
+ *
+ * An application is of one user, or of one account where the site shares histories by
+ * account. Its name is app=, or else the fingerprint of script and description
+ * (request/fingerprint.h). Per application, GPU type and number of GPUs there is one
+ * row, fitted outside slurmctld:
+ *
+ *   run time = start_s + unit_s * work, up to a factor of spread 'sigma' with 'freedom'
+ *   degrees of freedom: a bound is the predictive one of Student's t-distribution.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_APPS_H
+#define DN_APPS_H
+
+#include "base/fields.h"
+#include "predict/estimate.h"
+
+#define DN_APPS_VERSION 1
+
+/* Its name in StateDir. */
+#define DN_APPS_FILE "history"
+
+/* Rows at most, 80 bytes each: 8 MB; those that are most useful are kept. */
+#define DN_APPS_MAX 100000
+
+/* In which unit the work of a run is known. */
+enum dn_work_unit {
+    DN_WORK_RUN,       /* 1: all runs do the same */
+    DN_WORK_EPOCHS,    /* epochs= of the metadata */
+    DN_WORK_STEPS,     /* steps= */
+    DN_WORK_PREDICTED, /* seconds predicted on that type without history */
+    DN_N_WORK_UNITS
+};
+
+extern const struct dn_names dn_work_unit_names; /* run, epochs, steps, predicted */
+
+/* The key of an application: the first 8 bytes of SHA-256 of "user:UID:NAME" or
+ * "account:ACCOUNT:NAME".
+ */
+typedef uint64_t dn_app_key;
+dn_app_key dn_app_key_of_user (int64_t user, const char *app);
+dn_app_key dn_app_key_of_account (const char *account, const char *app);
+
+struct dn_app_row {
+    dn_app_key key;
+    int32_t type;        /* index into dn_apps.types: GPU type as Slurm names it */
+    uint16_t gpus;       /* of the job; 0: any number of them was seen */
+    uint8_t unit;        /* enum dn_work_unit */
+    uint8_t freedom;     /* of the t-distribution, 1 to 255 */
+    uint32_t runs;       /* that were learned from */
+    uint32_t last_s;     /* end of the newest, seconds since 1970 */
+    float start_s;       /* before the first step */
+    float unit_s;        /* per unit of work; of DN_WORK_RUN, of the whole run */
+    float sigma;         /* predictive spread of ln (run time) */
+    float longest_s;     /* run that was ever seen, exact or not */
+    float cores;         /* CPUs busy per GPU, the largest of recent runs; 0 unknown */
+    float gpu_mem_gb;    /* peak of one GPU, the largest of recent runs; 0 unknown */
+    float work_min;      /* of the runs, in its unit */
+    float work_max;
+};
+
+/* GPU types, at most. */
+#define DN_APP_TYPES_MAX 256
+
+struct dn_apps {
+    int64_t time_s;               /* when it was learned, seconds since 1970 */
+    bool by_account;              /* keys are of accounts where a job has one */
+    char bundle[DN_NAME_MAX];     /* that DN_WORK_PREDICTED refers to; "" none */
+    char (*types)[DN_NAME_MAX];   /* owned */
+    int32_t n_types;
+    struct dn_app_row *rows;      /* by key, type, gpus; owned */
+    int64_t n_rows;
+};
+
+/* Read the file. NULL with 'err'; freed with dn_apps_free (), which is NULL-safe. */
+struct dn_apps *dn_apps_read (struct dn_span text,
+                              const char *file,
+                              struct dn_err *err);
+void dn_apps_free (struct dn_apps *apps);
+
+/* Write it, by calls of 'put' with pieces of the text. Return what 'put' returned, if
+ * not 0. The rows must be in order.
+ */
+typedef int (*dn_apps_put_f) (void *to, const char *text, size_t len);
+int dn_apps_write (const struct dn_apps *apps, dn_apps_put_f put, void *to);
+
+/* The row of an application for runs on that GPU type and number of GPUs, or NULL.
+ * NULL-safe.
+ */
+const struct dn_app_row *dn_apps_find (const struct dn_apps *apps,
+                                       dn_app_key key,
+                                       const char *type,
+                                       int64_t gpus);
+
+/* All rows of an application: the first, and how many. NULL-safe. */
+const struct dn_app_row *dn_apps_all (const struct dn_apps *apps,
+                                      dn_app_key key,
+                                      int64_t *n_rows);
+
+/* The law of the run time for that work; its quantiles are static. */
+struct dn_range dn_app_row_time (const struct dn_app_row *row, double work);
+
+#endif
