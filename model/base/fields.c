@@ -198,6 +198,26 @@ int dn_fields_read (const struct dn_line_kind *kind,
     return 0;
 }
 
+int dn_fields_version (const struct dn_keyline *line,
+                       int64_t version,
+                       struct dn_err *err)
+{
+    int64_t stated;
+
+    for (int i = 0; i < line->n_pairs; i++)
+        if (dn_span_is (line->pairs[i].key, "Version")
+            && dn_int_read (
+                   line->pairs[i].value, "Version", 0, INT64_MAX, &stated, NULL)
+                   == 0
+            && stated != version)
+            return dn_err_set (err,
+                               DN_E_VERSION,
+                               "Version: %" PRId64 ", this program reads %" PRId64,
+                               stated,
+                               version);
+    return 0;
+}
+
 static int64_t clamp (const struct dn_member *field, int64_t number)
 {
     if (number < field->min)

@@ -71,6 +71,13 @@ int dn_fields_read (const struct dn_line_kind *kind,
                     void *out,
                     struct dn_err *err);
 
+/* Before a line is read that states the version of its format: -1 with DN_E_VERSION
+ * where that is another one, by its number and not by a key that only it has.
+ */
+int dn_fields_version (const struct dn_keyline *line,
+                       int64_t version,
+                       struct dn_err *err);
+
 /* Write the line of the struct 'in', with its newline. What dn_fields_read () would
  * refuse is written as its nearest: a number as the end of its range, a negative one
  * that may be absent not at all, a character that no text has as '?'.

@@ -110,6 +110,9 @@
 /* A file of dnnestd: a snapshot with the most associations has some 6 MB. */
 #define DN_STATE_FILE_MAX (8 * 1024 * 1024)
 
+/* The history of applications: 10^5 lines of some 150 bytes, 260 at most. */
+#define DN_APPS_FILE_MAX (32 * 1024 * 1024)
+
 /* Rows of a snapshot. A cluster of 10^5 nodes has some hundred groups of like nodes; a
  * university has some 10^4 associations. The parents of an association are counted up
  * to that of the cluster.

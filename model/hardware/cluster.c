@@ -188,31 +188,11 @@ static int find_kind (struct dn_span word)
     return -1;
 }
 
-/* Report another version by its number, before a key that only that version has. */
-static int check_version (const struct reading *r)
-{
-    int64_t version;
-
-    for (int i = 0; i < r->line.n_pairs; i++) {
-        const struct dn_pair *pair = &r->line.pairs[i];
-
-        if (dn_span_is (pair->key, "Version")
-            && dn_int_read (pair->value, "Version", 0, COUNT_MAX, &version, NULL) == 0
-            && version != DN_CLUSTER_VERSION)
-            return dn_err_set (r->err,
-                               DN_E_VERSION,
-                               "Version: %" PRId64 ", this program reads %d",
-                               version,
-                               DN_CLUSTER_VERSION);
-    }
-    return 0;
-}
-
 static int read_head (struct reading *r)
 {
     struct head head = {.version = 0};
 
-    if (check_version (r) < 0
+    if (dn_fields_version (&r->line, DN_CLUSTER_VERSION, r->err) < 0
         || dn_fields_read (&kinds[DN_LINE_CLUSTER], &r->line, &head, r->err) < 0)
         return -1;
     *r->cluster = head.cluster;

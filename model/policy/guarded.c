@@ -63,32 +63,13 @@ const struct dn_line_kind *dn_guarded_line (enum dn_guarded_line line)
     return &kinds[line];
 }
 
-/* Report another version by its number, before a key that only that version has. */
-static int check_version (const struct dn_keyline *line, struct dn_err *err)
-{
-    int64_t version;
-
-    for (int i = 0; i < line->n_pairs; i++)
-        if (dn_span_is (line->pairs[i].key, "Version")
-            && dn_int_read (
-                   line->pairs[i].value, "Version", 0, UINT32_MAX, &version, NULL)
-                   == 0
-            && version != DN_GUARDED_VERSION)
-            return dn_err_set (err,
-                               DN_E_VERSION,
-                               "Version: %" PRId64 ", this program reads %d",
-                               version,
-                               DN_GUARDED_VERSION);
-    return 0;
-}
-
 static int read_head (struct dn_guarded *guarded,
                       const struct dn_keyline *line,
                       struct dn_err *err)
 {
     struct head head;
 
-    if (check_version (line, err) < 0
+    if (dn_fields_version (line, DN_GUARDED_VERSION, err) < 0
         || dn_fields_read (&kinds[DN_GUARDED_LINE_GUARD], line, &head, err) < 0)
         return -1;
     guarded->time_s = head.time_s;

@@ -78,6 +78,17 @@ struct dn_apps {
     int64_t n_rows;
 };
 
+/* The kinds of lines of the file, in the order in which they come. */
+enum dn_apps_line {
+    DN_APPS_LINE_HISTORY,
+    DN_APPS_LINE_TYPE,
+    DN_APPS_LINE_APP,
+    DN_APPS_LINE_END,
+    DN_N_APPS_LINES
+};
+
+const struct dn_line_kind *dn_apps_line (enum dn_apps_line line);
+
 /* Read the file. NULL with 'err'; freed with dn_apps_free (), which is NULL-safe. */
 struct dn_apps *dn_apps_read (struct dn_span text,
                               const char *file,

@@ -1,0 +1,294 @@
+/* apps.c - tests of the file of histories
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/apps.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "base/limits.h"
+#include "state_text.h"
+
+static const char whole[] =
+    "History Version=1 Time=1700000000 ByAccount=no Bundle=2026.1\n"
+    "Type Name=a100\n"
+    "Type Name=v100\n"
+    "App Key=00000000000000ff Type=0 Gpus=4 Unit=run Freedom=2 Runs=3 Last=1699999999 "
+    "Time=3600000000 Sigma=80000 Longest=3700500\n"
+    "App Key=00000000000000ff Type=1 Unit=epochs Freedom=9 Runs=10 Last=1699999998 "
+    "Start=60000 Time=120000000 Sigma=50000 Longest=12000000 Cores=3500 "
+    "Memory=10240 WorkMin=10 WorkMax=90\n"
+    "App Key=ffffffffffffffff Type=0 Gpus=1 Unit=predicted Freedom=255 Runs=4000 "
+    "Last=5 Time=1250000 Sigma=1 Longest=7 WorkMin=100 WorkMax=20000\n"
+    "End Rows=3\n";
+
+static struct dn_apps *read_text (const char *text)
+{
+    struct dn_err err = {0};
+    struct dn_apps *apps = dn_apps_read (dn_span_of (text), "history", &err);
+
+    if (!apps)
+        fail_msg ("%s", err.text);
+    return apps;
+}
+
+static void what_is_read_is_written_again (void **state)
+{
+    struct dn_apps *apps = read_text (whole);
+    struct text text = {NULL, 0};
+
+    (void) state;
+    assert_true (apps->time_s == 1700000000 && !apps->by_account);
+    assert_string_equal (apps->bundle, "2026.1");
+    assert_int_equal (apps->n_rows, 3);
+    assert_int_equal (apps->rows[1].unit, DN_WORK_EPOCHS);
+    assert_float_equal (apps->rows[1].cores, 3.5, 1e-6);
+    assert_float_equal (apps->rows[1].gpu_mem_gb, 10, 1e-6);
+    assert_float_equal (apps->rows[0].work_max, 1, 0);
+    assert_int_equal (dn_apps_write (apps, text_put, &text), 0);
+    assert_string_equal (text.text, whole);
+    dn_apps_free (apps);
+    free (text.text);
+}
+
+static void what_is_wrong_is_named_by_line_and_key (void **state)
+{
+    static const struct {
+        const char *old;
+        const char *new;
+        const char *says;
+    } cases[] = {
+        {"Version=1", "Version=7 Other=x", "line 1: Version: 7, this program reads 1"},
+        {"ByAccount=no", "ByAccount=2", "line 1: ByAccount: '2' is neither yes nor no"},
+        {" Bundle=2026.1", "", NULL},
+        {"Type Name=a100", "Type Name=", "line 2: Name: '' is empty"},
+        {"Type Name=a100\n", "", "line 4: Type: 1, the file has 1 Type lines"},
+        {"Key=00000000000000ff", "Key=ff", "Key: 'ff' is not 16 hexadecimal digits"},
+        {"Key=00000000000000ff", "Key=00000000000000FF", "line 4: Key: "},
+        {"Key=00000000000000ff", "Key=-0000000000000ff", "line 4: Key: "},
+        {"Key=00000000000000ff", "Key=fffffffffffffff0", "line 5: the App line is not"},
+        {"Type=0 Gpus=4", "Type=1 Gpus=4", "line 5: the App line is not in the order"},
+        {"Type=0 Gpus=4", "Type=256 Gpus=4", "line 4: Type: 256 out of range 0..255"},
+        {"Gpus=4", "Gpus=65536", "line 4: Gpus: 65536 out of range 0..65535"},
+        {"Unit=run", "Unit=runs", "line 4: Unit: 'runs' is unknown, expected one of"},
+        {"Freedom=2", "Freedom=0", "line 4: Freedom: 0 out of range 1..255"},
+        {"Sigma=80000", "Sigma=nan", "line 4: Sigma: 'nan' is not a whole number"},
+        {"Sigma=80000", "Sigma=0", "line 4: Sigma: 0 out of range"},
+        {"Sigma=80000 ", "", "line 4: Sigma is missing, expected in a App line"},
+        {"Time=3600000000", "Time=0", "line 4: Time: 0 out of range"},
+        {"WorkMin=10 ", "WorkMin=91 ", "line 5: WorkMin is above WorkMax"},
+        {"End", "Type Name=x\nEnd", "line 7: the Type line is out of order"},
+        {"Rows=3", "Rows=4", "line 7: Rows: 4, expected 3"},
+        {"End Rows=3\n", "", "history: the End line is missing, the text was cut"},
+        {"End Rows=3\n", "End Rows=3\nEnd Rows=3\n", "line 8: the End line is out of"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        char *text = text_with (whole, cases[i].old, cases[i].new);
+        struct dn_err err = {0};
+        struct dn_apps *apps = dn_apps_read (dn_span_of (text), "history", &err);
+
+        if (!cases[i].says && !apps)
+            fail_msg ("case %zu: %s", i, err.text);
+        if (cases[i].says && apps)
+            fail_msg ("case %zu is read", i);
+        if (cases[i].says && !strstr (err.text, cases[i].says))
+            fail_msg ("case %zu: '%s', expected '%s'", i, err.text, cases[i].says);
+        dn_apps_free (apps);
+        free (text);
+    }
+}
+
+static void every_cut_of_the_text_is_noticed (void **state)
+{
+    (void) state;
+    for (size_t len = 0; len + 1 < sizeof (whole) - 1; len++) {
+        struct dn_apps *apps =
+            dn_apps_read ((struct dn_span){whole, len}, "history", NULL);
+
+        if (apps)
+            fail_msg ("%zu bytes are read", len);
+    }
+}
+
+static void numbers_that_no_file_has_are_written_as_the_nearest (void **state)
+{
+    char types[1][DN_NAME_MAX] = {"a\"100\n"};
+    struct dn_app_row row = {.unit = 77,
+                             .start_s = (float) NAN,
+                             .unit_s = (float) INFINITY,
+                             .sigma = -1,
+                             .longest_s = (float) 1e30,
+                             .work_min = 0};
+    const struct dn_apps apps = {
+        .types = types, .n_types = 1, .rows = &row, .n_rows = 1};
+    struct text text = {NULL, 0};
+
+    (void) state;
+    assert_int_equal (dn_apps_write (&apps, text_put, &text), 0);
+    dn_apps_free (read_text (text.text));
+    free (text.text);
+}
+
+static void a_row_is_of_a_type_and_a_number_of_gpus (void **state)
+{
+    struct dn_apps *apps = read_text (whole);
+    int64_t n;
+
+    (void) state;
+    assert_ptr_equal (dn_apps_find (apps, 0xff, "a100", 4), &apps->rows[0]);
+    assert_ptr_equal (dn_apps_find (apps, 0xff, "A100", 4), &apps->rows[0]);
+    assert_null (dn_apps_find (apps, 0xff, "a100", 2));
+    assert_null (dn_apps_find (apps, 0xff, "h100", 4));
+    /* A row without a number stands for all. */
+    assert_ptr_equal (dn_apps_find (apps, 0xff, "v100", 8), &apps->rows[1]);
+    assert_null (dn_apps_find (apps, 0xfe, "a100", 4));
+    assert_null (dn_apps_find (NULL, 0xff, "a100", 4));
+    assert_ptr_equal (dn_apps_all (apps, 0xff, &n), &apps->rows[0]);
+    assert_int_equal (n, 2);
+    assert_null (dn_apps_all (apps, 1, &n));
+    assert_int_equal (n, 0);
+    dn_apps_free (apps);
+}
+
+static void a_key_is_of_whom_and_of_the_name (void **state)
+{
+    (void) state;
+    /* printf 'user:1000:bert' | sha256sum */
+    assert_true (dn_app_key_of_user (1000, "bert") == UINT64_C (0xdf87adb72192b086));
+    assert_true (dn_app_key_of_account ("lab", "bert") == UINT64_C (0xb6ac9884d6bec7fd));
+    assert_true (dn_app_key_of_user (1001, "bert") != dn_app_key_of_user (1000, "bert"));
+    assert_true (dn_app_key_of_user (1000, "Bert") != dn_app_key_of_user (1000, "bert"));
+}
+
+static void a_bound_is_that_of_students_law (void **state)
+{
+    static const struct {
+        uint8_t freedom;
+        double quantile;
+        double t; /* of a table */
+    } cases[] = {{1, 0.99, 31.821},
+                 {2, 0.95, 2.920},
+                 {5, 0.80, 0.920},
+                 {10, 0.9999, 5.694},
+                 {10, 0.05, -1.812},
+                 {35, 0.99, 2.457}, /* as of 30 */
+                 {255, 0.99, 2.358}};
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (cases); i++) {
+        const struct dn_app_row row = {
+            .freedom = cases[i].freedom, .start_s = 10, .unit_s = 5, .sigma = 0.1F};
+        struct dn_range time = dn_app_row_time (&row, 20);
+        double t = log (dn_range_at (time, cases[i].quantile) / 110) / 0.1;
+
+        assert_float_equal (time.p50, 110, 1e-6);
+        if (fabs (t - cases[i].t) > 0.01 * fabs (cases[i].t))
+            fail_msg ("freedom %d: %g, expected %g", cases[i].freedom, t, cases[i].t);
+    }
+}
+
+/* As many rows as there may be, with long numbers. */
+static struct dn_apps *largest (void)
+{
+    struct dn_apps *apps = calloc (1, sizeof (*apps));
+
+    apps->n_types = 2;
+    apps->types = calloc (2, sizeof (*apps->types));
+    apps->rows = calloc (DN_APPS_MAX, sizeof (*apps->rows));
+    apps->n_rows = DN_APPS_MAX;
+    for (int64_t i = 0; i < DN_APPS_MAX; i++)
+        apps->rows[i] = (struct dn_app_row){
+            .key = UINT64_MAX / DN_APPS_MAX * (uint64_t) (i / 2),
+            .type = (int32_t) (i % 2),
+            .gpus = UINT16_MAX,
+            .unit = DN_WORK_PREDICTED,
+            .freedom = UINT8_MAX,
+            .runs = UINT32_MAX,
+            .last_s = UINT32_MAX,
+            .start_s = (float) 1e30,
+            .unit_s = (float) 1e30,
+            .sigma = (float) 1e30,
+            .longest_s = (float) 1e30,
+            .cores = (float) 1e30,
+            .gpu_mem_gb = (float) 1e30,
+            .work_min = (float) 1e30,
+            .work_max = (float) 1e30,
+        };
+    return apps;
+}
+
+static double now_s (void)
+{
+    struct timespec now;
+
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
+}
+
+static void the_longest_file_is_read_and_searched_fast (void **state)
+{
+    struct dn_apps *apps = largest ();
+    struct text text = {NULL, 0};
+    int64_t found = 0;
+    double start_s;
+    double read_s;
+
+    (void) state;
+    assert_int_equal (dn_apps_write (apps, text_put, &text), 0);
+    assert_true (text.len < DN_APPS_FILE_MAX);
+    dn_apps_free (apps);
+    start_s = now_s ();
+    apps = read_text (text.text);
+    read_s = now_s () - start_s;
+    assert_int_equal (apps->n_rows, DN_APPS_MAX);
+    start_s = now_s ();
+    for (int64_t i = 0; i < DN_APPS_MAX; i++)
+        found += dn_apps_find (apps, apps->rows[i].key, "", UINT16_MAX) != NULL;
+    assert_int_equal (found, DN_APPS_MAX);
+    print_message ("%d rows: %zu bytes of text, read in %.2f s, %zu bytes; "
+                   "a lookup takes %.2f us\n",
+                   DN_APPS_MAX,
+                   text.len,
+                   read_s,
+                   (size_t) apps->n_rows * sizeof (*apps->rows),
+                   1e6 * (now_s () - start_s) / DN_APPS_MAX);
+    dn_apps_free (apps);
+    free (text.text);
+}
+
+static void the_page_has_every_line_and_key (void **state)
+{
+    char *page = read_page ();
+    char *third = strstr (page, "\n# LINES OF HISTORY");
+
+    (void) state;
+    assert_non_null (third);
+    for (int i = 0; i < DN_N_APPS_LINES; i++)
+        assert_documented (third, dn_apps_line ((enum dn_apps_line) i));
+    free (page);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("what is read is written again", what_is_read_is_written_again),
+        TEST ("what is wrong is named by line and key",
+              what_is_wrong_is_named_by_line_and_key),
+        TEST ("every cut of the text is noticed", every_cut_of_the_text_is_noticed),
+        TEST ("numbers that no file has are written as the nearest",
+              numbers_that_no_file_has_are_written_as_the_nearest),
+        TEST ("a row is of a type and a number of GPUs",
+              a_row_is_of_a_type_and_a_number_of_gpus),
+        TEST ("a key is of whom and of the name", a_key_is_of_whom_and_of_the_name),
+        TEST ("a bound is that of Student's law", a_bound_is_that_of_students_law),
+        TEST ("the longest file is read and searched fast",
+              the_longest_file_is_read_and_searched_fast),
+        TEST ("dnnest.snapshot(5) has every line and key",
+              the_page_has_every_line_and_key),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
