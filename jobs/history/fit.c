@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "jobs/fit.h"
+#include "jobs/history/fit.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,8 +23,9 @@
 #define CHANGE_NEW_MAX 3
 #define CHANGE_OLD_MIN 2
 
-const struct dn_fit_prior dn_fit_prior_default = {
-    .sigma = 0.25, .freedom = 3, .start_s = 120};
+const struct dn_fit_prior dn_fit_prior_default = {.sigma = 0.25,
+                                                  .freedom = 3,
+                                                  .start_s = 120};
 
 /* The runs that are fitted, and the law so far. */
 struct fit {
@@ -51,7 +52,8 @@ static double residual (const struct fit *fit, int i)
     return log (fit->y[i] / median_of (fit, fit->runs[i].work));
 }
 
-/* --- the two parameters ------------------------------------------------------------ */
+/* --- the two parameters ------------------------------------------------------------
+ */
 
 /* How much a run counts: by its age, and less where it lies far out. */
 static double weight_of (const struct fit *fit, int i)
@@ -125,12 +127,7 @@ static void fit_line (struct fit *fit)
     }
     det = aa * bb - ab * ab;
     fit->start_s = det > 0 ? (ra * bb - rb * ab) / det : prior_s;
-    /* A prediction has a start-up in it, which may be too long. */
-    if (fit->unit == DN_WORK_PREDICTED)
-        fit->start_s = fmax (fit->start_s, -0.9 * least);
-    else
-        fit->start_s = fmax (fit->start_s, 0);
-    fit->start_s = fmin (fit->start_s, 0.9 * least);
+    fit->start_s = fmin (fmax (fit->start_s, 0), 0.9 * least);
     if (bb > 0)
         fit->unit_s = (rb - fit->start_s * ab) / bb;
     if (!(fit->unit_s > 0)) {
@@ -139,7 +136,8 @@ static void fit_line (struct fit *fit)
     }
 }
 
-/* --- spread and censored runs ------------------------------------------------------ */
+/* --- spread and censored runs ------------------------------------------------------
+ */
 
 static void fit_spread (struct fit *fit)
 {
@@ -153,8 +151,8 @@ static void fit_spread (struct fit *fit)
         fit->total += fit->weight[i];
     }
     fit->variance = sum / fmax (fit->total - fit->parameters, 1);
-    fit->variance = fmin (fmax (fit->variance, SIGMA_MIN * SIGMA_MIN),
-                          SIGMA_MAX * SIGMA_MAX);
+    fit->variance =
+        fmin (fmax (fit->variance, SIGMA_MIN * SIGMA_MIN), SIGMA_MAX * SIGMA_MAX);
 }
 
 /* Expected logarithm beyond 'z' spreads of a normal law, in spreads. */
@@ -182,7 +180,8 @@ static void expect_censored (struct fit *fit, const double by_age[])
     }
 }
 
-/* --- one fit ----------------------------------------------------------------------- */
+/* --- one fit -----------------------------------------------------------------------
+ */
 
 static void begin_fit (struct fit *fit, double by_age[])
 {
@@ -250,7 +249,8 @@ static void set_law (const struct fit *fit, struct dn_app_row *row)
     set_spread (fit, row);
 }
 
-/* --- change ------------------------------------------------------------------------ */
+/* --- change ------------------------------------------------------------------------
+ */
 
 static struct fit fit_of (const struct dn_fit_run runs[],
                           int n,
@@ -293,15 +293,15 @@ static int find_change (const struct dn_fit_run runs[],
                         const struct dn_fit_prior *prior)
 {
     for (int end = n; end > CHANGE_OLD_MIN; end--)
-        for (int new = CHANGE_NEW_MIN; new <= CHANGE_NEW_MAX; new++)
-            if (end - new > 0
-                && has_changed (runs, end, end - new, unit, prior)
+        for (int new = CHANGE_NEW_MIN; new <= CHANGE_NEW_MAX; new ++)
+            if (end - new > 0 && has_changed (runs, end, end - new, unit, prior)
                 && has_exact (runs + end - new, n - end + new))
                 return end - new;
     return 0;
 }
 
-/* --- interface --------------------------------------------------------------------- */
+/* --- interface ---------------------------------------------------------------------
+ */
 
 static float largest (float so_far, double value)
 {

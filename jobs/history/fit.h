@@ -3,13 +3,13 @@
  * In: the runs of one application on one GPU type with one number of GPUs, in the order
  * of their ends. Out: a row of the history (predict/apps.h). Pure: no store, no clock.
  *
- * - Exact runs are fitted. A run that was killed counts only where it lasted longer than
- *   the fit says: then it is taken as what is expected of a run beyond that time
- *   (expectation maximisation for a censored normal law; Dempster, Laird and Rubin 1977,
- *   4.3). Runs that say nothing of the time must be left out by the caller.
+ * - Exact runs are fitted. A run that was killed counts only where it lasted longer
+ * than the fit says: then it is taken as what is expected of a run beyond that time
+ *   (expectation maximisation for a censored normal law; Dempster, Laird and Rubin
+ * 1977, 4.3). Runs that say nothing of the time must be left out by the caller.
  * - The newest runs weigh most: a weight halves every DN_FIT_HALF_LIFE runs. Where the
- *   newest two or three lie outside the 95 % range of those before them, all on the same
- *   side, the application has changed: what was before is forgotten.
+ *   newest two or three lie outside the 95 % range of those before them, all on the
+ * same side, the application has changed: what was before is forgotten.
  * - Start-up and work are told apart where the work of the runs differs by
  *   DN_FIT_WORK_RATIO; then both are fitted by weighted least squares of relative
  *   errors, the start-up with a prior. Else one factor is fitted.
