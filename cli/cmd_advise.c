@@ -100,6 +100,8 @@ static int read_submission (struct call *call)
     }
     if (dn_sbatch_fill (&call->sbatch, call->given.slurm_version, &err) < 0)
         return dn_fail (DN_EXIT_USAGE, &err);
+    call->sbatch.job.args = (const char *const *) call->given.args;
+    call->sbatch.job.n_args = call->given.n_args;
     if (call->user != DN_UNSET)
         call->sbatch.job.user_id = call->user;
     return DN_EXIT_DONE;

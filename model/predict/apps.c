@@ -305,9 +305,9 @@ static int read_line (struct dn_apps *apps,
                            DN_E_SYNTAX,
                            "'%s' is unknown, expected History, Type, App or End",
                            dn_quote (line->word.text, line->word.len).text);
-    if (last < 0 ? kind != DN_APPS_LINE_HISTORY
-                 : kind == DN_APPS_LINE_HISTORY || kind < last
-                       || last == DN_APPS_LINE_END)
+    if (last < 0
+            ? kind != DN_APPS_LINE_HISTORY
+            : kind == DN_APPS_LINE_HISTORY || kind < last || last == DN_APPS_LINE_END)
         return dn_err_set (
             err, DN_E_SYNTAX, "the %s line is out of order", kinds[kind].word);
     return readers[kind](apps, line, err) < 0 ? -1 : kind;
@@ -354,9 +354,7 @@ static void fit_rows (struct dn_apps *apps)
         apps->rows = rows;
 }
 
-struct dn_apps *dn_apps_read (struct dn_span text,
-                              const char *file,
-                              struct dn_err *err)
+struct dn_apps *dn_apps_read (struct dn_span text, const char *file, struct dn_err *err)
 {
     struct dn_apps *apps = calloc (1, sizeof (*apps));
     struct dn_err local;
@@ -497,13 +495,10 @@ const struct dn_app_row *dn_apps_find (const struct dn_apps *apps,
         -(g), -(f), -(e), -(d), -(c), -(b), -(a), 0, a, b, c, d, e, f, g               \
     }
 #define LAW(freedom, ...)                                                              \
-    {                                                                                  \
-        freedom,                                                                       \
-        {                                                                              \
-            15, SCORES (0.5244, 0.8416, 1.2816, 1.6449, 2.3263, 3.0902, 3.7190),       \
-                SCORES (__VA_ARGS__)                                                   \
-        }                                                                              \
-    },
+    {freedom,                                                                          \
+     {15,                                                                              \
+      SCORES (0.5244, 0.8416, 1.2816, 1.6449, 2.3263, 3.0902, 3.7190),                 \
+      SCORES (__VA_ARGS__)}},
 
 static const struct {
     int freedom;

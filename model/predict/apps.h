@@ -49,19 +49,19 @@ dn_app_key dn_app_key_of_account (const char *account, const char *app);
 
 struct dn_app_row {
     dn_app_key key;
-    int32_t type;        /* index into dn_apps.types: GPU type as Slurm names it */
-    uint16_t gpus;       /* of the job; 0: any number of them was seen */
-    uint8_t unit;        /* enum dn_work_unit */
-    uint8_t freedom;     /* of the t-distribution, 1 to 255 */
-    uint32_t runs;       /* that were learned from */
-    uint32_t last_s;     /* end of the newest, seconds since 1970 */
-    float start_s;       /* before the first step */
-    float unit_s;        /* per unit of work; of DN_WORK_RUN, of the whole run */
-    float sigma;         /* predictive spread of ln (run time) */
-    float longest_s;     /* run that was ever seen, exact or not */
-    float cores;         /* CPUs busy per GPU, the largest of recent runs; 0 unknown */
-    float gpu_mem_gb;    /* peak of one GPU, the largest of recent runs; 0 unknown */
-    float work_min;      /* of the runs, in its unit */
+    int32_t type;     /* index into dn_apps.types: GPU type as Slurm names it */
+    uint16_t gpus;    /* of the job; 0: any number of them was seen */
+    uint8_t unit;     /* enum dn_work_unit */
+    uint8_t freedom;  /* of the t-distribution, 1 to 255 */
+    uint32_t runs;    /* that were learned from */
+    uint32_t last_s;  /* end of the newest, seconds since 1970 */
+    float start_s;    /* before the first step */
+    float unit_s;     /* per unit of work; of DN_WORK_RUN, of the whole run */
+    float sigma;      /* predictive spread of ln (run time) */
+    float longest_s;  /* run that was ever seen, exact or not */
+    float cores;      /* CPUs busy per GPU, the largest of recent runs; 0 unknown */
+    float gpu_mem_gb; /* peak of one GPU, the largest of recent runs; 0 unknown */
+    float work_min;   /* of the runs, in its unit */
     float work_max;
 };
 
@@ -69,12 +69,12 @@ struct dn_app_row {
 #define DN_APP_TYPES_MAX 256
 
 struct dn_apps {
-    int64_t time_s;               /* when it was learned, seconds since 1970 */
-    bool by_account;              /* keys are of accounts where a job has one */
-    char bundle[DN_NAME_MAX];     /* that DN_WORK_PREDICTED refers to; "" none */
-    char (*types)[DN_NAME_MAX];   /* owned */
+    int64_t time_s;             /* when it was learned, seconds since 1970 */
+    bool by_account;            /* keys are of accounts where a job has one */
+    char bundle[DN_NAME_MAX];   /* that DN_WORK_PREDICTED refers to; "" none */
+    char (*types)[DN_NAME_MAX]; /* owned */
     int32_t n_types;
-    struct dn_app_row *rows;      /* by key, type, gpus; owned */
+    struct dn_app_row *rows; /* by key, type, gpus; owned */
     int64_t n_rows;
 };
 

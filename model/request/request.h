@@ -86,6 +86,8 @@ struct dn_job {
     const char *sidecar;    /* JSON: the file that option or comment name */
     const char *const *env; /* "NAME=value" or NULL, n_env of them */
     int64_t n_env;
+    const char *const *args; /* of the command, its first one is the script; n_args */
+    int64_t n_args;
 };
 
 /* A job without any request. */

@@ -191,6 +191,10 @@ void dn_adapter_read (const job_desc_msg_t *desc, struct dn_job *job)
         job->env = (const char *const *) desc->environment;
         job->n_env = desc->env_size;
     }
+    if (desc->argv && desc->argc != NO_VAL) {
+        job->args = (const char *const *) desc->argv;
+        job->n_args = desc->argc;
+    }
 }
 
 static bool is_carried (const char *entry, const char *prefix)

@@ -158,9 +158,12 @@ static void a_key_is_of_whom_and_of_the_name (void **state)
     (void) state;
     /* printf 'user:1000:bert' | sha256sum */
     assert_true (dn_app_key_of_user (1000, "bert") == UINT64_C (0xdf87adb72192b086));
-    assert_true (dn_app_key_of_account ("lab", "bert") == UINT64_C (0xb6ac9884d6bec7fd));
-    assert_true (dn_app_key_of_user (1001, "bert") != dn_app_key_of_user (1000, "bert"));
-    assert_true (dn_app_key_of_user (1000, "Bert") != dn_app_key_of_user (1000, "bert"));
+    assert_true (dn_app_key_of_account ("lab", "bert")
+                 == UINT64_C (0xb6ac9884d6bec7fd));
+    assert_true (dn_app_key_of_user (1001, "bert")
+                 != dn_app_key_of_user (1000, "bert"));
+    assert_true (dn_app_key_of_user (1000, "Bert")
+                 != dn_app_key_of_user (1000, "bert"));
 }
 
 static void a_bound_is_that_of_students_law (void **state)

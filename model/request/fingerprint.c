@@ -1,0 +1,543 @@
+/* fingerprint.c - which application a job runs, by the words of its script
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "request/fingerprint.h"
+
+#include <string.h>
+
+#include "base/digest.h"
+
+/* Bytes between two looks at the deadline: some 40 microseconds. */
+#define BYTES_PER_LOOK 4096
+
+/* Longest word that is compared as one; of a longer one each part is. */
+#define WORD_MAX 512
+
+/* Bytes behind a command that are searched for a file that it prints into. */
+#define AHEAD_MAX 256
+
+/* Arguments of a command that count. */
+#define ARGUMENTS_MAX 256
+
+/* The lists have each name between blanks. Names of options are in lower case, with '_'
+ * in place of '-'.
+ */
+static const char mute_commands[] =
+    " cd pushd popd mkdir rmdir rm ls ll chmod date hostname pwd sleep whoami id touch "
+    "tee nvidia-smi free df du lscpu ulimit wait scontrol squeue sacct sstat which ";
+static const char printing_commands[] = " echo printf ";
+static const char opening_words[] = " do then else elif if while { ! time exec nohup ";
+
+static const char volatile_names[] =
+    /* of the run */
+    " seed seeds port run_name run_id runid exp_name exp_id expname experiment_name "
+    "job_name jobname job_id jobid project project_name tag tags note notes comment "
+    "entity timestamp date now uuid log_name "
+    /* where it writes */
+    "o out output outputs output_dir output_path output_file outdir out_dir out_path "
+    "save save_dir savedir save_path save_to save_folder log logs log_dir logdir "
+    "log_path log_file logfile log_root log_folder log_level logging_dir verbosity "
+    "result results result_dir results_dir work_dir workdir run_dir rundir exp_dir "
+    "expdir ckpt_dir ckpt_path checkpoint_dir checkpoint_path checkpoint_folder "
+    "checkpoints default_root_dir tensorboard_dir tensorboard_logdir tb_dir "
+    "profile_dir resume resume_from resume_from_checkpoint resume_path "
+    /* where it runs */
+    "cache_dir cachedir tmp_dir tmpdir tmp temp_dir scratch pythonpath "
+    "ld_library_path hf_home torch_home xdg_cache_home hf_datasets_cache "
+    "transformers_cache triton_cache_dir hf_token api_token api_key bind mount mounts "
+    "container_mounts volume "
+    /* on how much of the cluster */
+    "nproc_per_node nnodes node_rank machine_rank num_machines num_processes "
+    "master_addr master_port main_process_ip main_process_port rdzv_id rdzv_endpoint "
+    "rdzv_backend ntasks nodes ntasks_per_node gpus ngpus n_gpus num_gpus "
+    "gpus_per_node gpus_per_task devices num_nodes world_size nproc ";
+/* The same, but not behind a dot: model.name and data.path are not of the run. */
+static const char volatile_bare[] = " name path home user group ";
+static const char volatile_parts[] = " seed seeds port wandb timestamp ";
+static const char volatile_prefixes[] =
+    " hydra wandb logger loggers mlflow comet neptune tensorboard ";
+static const char counts[] =
+    " epochs epoch num_epochs n_epochs nepochs max_epochs num_train_epochs "
+    "train_epochs total_epochs steps max_steps num_steps n_steps train_steps "
+    "num_train_steps total_steps max_train_steps train_iters iters max_iters num_iters "
+    "total_iters iterations num_iterations ";
+
+struct reader {
+    struct dn_digester digester;
+    bool counted;
+    int64_t n_words;
+    char word[WORD_MAX];
+    size_t len;
+    bool begins;       /* the next word is the first of a command */
+    bool mute;         /* the words of this command do not count */
+    bool skips;        /* the next word does not count, unless it is an option */
+    bool is_file;      /* the next word is a file that is written */
+    bool names;        /* the last word names what does not count */
+    int loop;          /* 1: "for" was read, 2: its variable, which does not count */
+    const char *ahead; /* the text behind the word */
+    size_t n_ahead;
+};
+
+static bool list_has (const char *list, const char *word, size_t len)
+{
+    char entry[DN_NAME_MAX + 3];
+
+    if (len == 0 || len > DN_NAME_MAX || memchr (word, ' ', len))
+        return false;
+    entry[0] = ' ';
+    memcpy (entry + 1, word, len);
+    entry[len + 1] = ' ';
+    entry[len + 2] = '\0';
+    return strstr (list, entry) != NULL;
+}
+
+static bool is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* --- names of options and variables ------------------------------------------------
+ */
+
+/* One of the names between dots, or between underlines, is in 'list'. */
+static bool has_part (const char *list, struct dn_span name, const char *separators)
+{
+    while (name.text) {
+        struct dn_span part = dn_span_cut (&name, separators);
+
+        if (list_has (list, part.text, part.len))
+            return true;
+    }
+    return false;
+}
+
+/* "--Max-Epochs" as "max_epochs"; false where it is no name. */
+static bool simplify (struct dn_span given, char name[DN_NAME_MAX], size_t *len)
+{
+    while (given.len > 0 && strchr ("-+~", given.text[0])) {
+        given.text++;
+        given.len--;
+    }
+    if (given.len == 0 || given.len >= DN_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < given.len; i++) {
+        char c = given.text[i];
+
+        if (c >= 'A' && c <= 'Z')
+            c = (char) (c - 'A' + 'a');
+        name[i] = c == '-' ? '_' : c;
+    }
+    *len = given.len;
+    return true;
+}
+
+/* Does the value under that name not count? */
+static bool is_volatile (const struct reader *r, struct dn_span given)
+{
+    char text[DN_NAME_MAX];
+    struct dn_span name = {text, 0};
+    struct dn_span last;
+    const char *dot;
+
+    if (!simplify (given, text, &name.len))
+        return false;
+    last = name;
+    dot = memrchr (text, '.', name.len);
+    if (dot) {
+        last.text = dot + 1;
+        last.len = name.len - (size_t) (last.text - text);
+    } else if (list_has (volatile_bare, name.text, name.len)) {
+        return true;
+    }
+    return list_has (volatile_names, last.text, last.len)
+           || has_part (volatile_parts, last, "_")
+           || has_part (volatile_prefixes, name, "./")
+           || (r->counted && list_has (counts, last.text, last.len));
+}
+
+/* --- values ------------------------------------------------------------------------
+ */
+
+static bool is_settings_file (struct dn_span path)
+{
+    static const char *const ends[] = {
+        ".yaml", ".yml", ".json", ".toml", ".ini", ".cfg"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (ends); i++) {
+        size_t len = strlen (ends[i]);
+
+        if (path.len > len
+            && dn_word_equal (path.text + path.len - len, len, ends[i], len))
+            return true;
+    }
+    return false;
+}
+
+/* The part of a path that counts: all of a relative one. */
+static struct dn_span significant (struct dn_span path)
+{
+    int left = is_settings_file (path) ? 2 : 1;
+    size_t at;
+
+    while (path.len > 1 && path.text[path.len - 1] == '/')
+        path.len--;
+    if (path.len > 2 && memcmp (path.text, "./", 2) == 0)
+        return (struct dn_span){path.text + 2, path.len - 2};
+    if (path.len == 0 || !strchr ("/~$", path.text[0])
+        || !memchr (path.text, '/', path.len))
+        return path;
+    for (at = path.len; at > 0; at--)
+        if (path.text[at - 1] == '/' && --left == 0)
+            break;
+    return (struct dn_span){path.text + at, path.len - at};
+}
+
+/* Two digits that make a number from 1 to 'max'. */
+static bool is_number_to (const char *text, int max)
+{
+    int number;
+
+    if (!is_digit (text[0]) || !is_digit (text[1]))
+        return false;
+    number = 10 * (text[0] - '0') + text[1] - '0';
+    return number >= 1 && number <= max;
+}
+
+/* The length of a date at 'text', with a time behind it; 0: there is none. */
+static size_t date_length (struct dn_span text)
+{
+    size_t at = 4;
+
+    if (text.len < 8 || memcmp (text.text, "20", 2) != 0 || !is_digit (text.text[2])
+        || !is_digit (text.text[3]))
+        return 0;
+    at += strchr ("-_.", text.text[at]) != NULL;
+    if (!is_number_to (text.text + at, 12))
+        return 0;
+    at += 2;
+    at += strchr ("-_.", text.text[at]) != NULL;
+    if (at + 2 > text.len || !is_number_to (text.text + at, 31))
+        return 0;
+    at += 2;
+    while (at < text.len
+           && (is_digit (text.text[at])
+               || (at + 1 < text.len && strchr ("-_:.T", text.text[at])
+                   && is_digit (text.text[at + 1]))))
+        at++;
+    return at;
+}
+
+/* The length of seconds since 1970 at 'text'; 0: there are none. */
+static size_t clock_length (struct dn_span text)
+{
+    size_t at = 0;
+
+    while (at < text.len && is_digit (text.text[at]))
+        at++;
+    return at == 10 && text.text[0] == '1' ? at : 0;
+}
+
+/* ":29500" at the end. */
+static size_t port_length (struct dn_span text)
+{
+    size_t at = text.len;
+
+    while (at > 0 && is_digit (text.text[at - 1]))
+        at--;
+    return at > 0 && text.text[at - 1] == ':' && text.len - at >= 4
+                   && text.len - at <= 5
+               ? text.len - at
+               : 0;
+}
+
+static void add (struct reader *r, const char *text, size_t len)
+{
+    dn_digest_add (&r->digester, (struct dn_span){text, len});
+}
+
+static void add_value (struct reader *r, struct dn_span value)
+{
+    size_t begin = 0;
+    size_t i = 0;
+
+    while (value.len > 0 && strchr (",:", value.text[value.len - 1]))
+        value.len--;
+    value = significant (value);
+    value.len -= port_length (value);
+    while (i < value.len) {
+        struct dn_span rest = {value.text + i, value.len - i};
+        size_t skip = 0;
+
+        if (is_digit (value.text[i]) && (i == 0 || !is_digit (value.text[i - 1]))) {
+            skip = date_length (rest);
+            if (skip == 0)
+                skip = clock_length (rest);
+        }
+        if (skip > 0) {
+            add (r, value.text + begin, i - begin);
+            begin = i + skip;
+        }
+        i += skip > 0 ? skip : 1;
+    }
+    add (r, value.text + begin, value.len - begin);
+}
+
+/* --- words -------------------------------------------------------------------------
+ */
+
+static void end_word (struct reader *r)
+{
+    add (r, "\n", 1);
+    r->n_words++;
+}
+
+/* Does the text behind the command, up to its end, go into a file or a program? */
+static bool prints_into (const struct reader *r)
+{
+    for (size_t i = 0; i < r->n_ahead && i < AHEAD_MAX && r->ahead[i] != '\n'; i++)
+        if (r->ahead[i] == '>' || r->ahead[i] == '|')
+            return true;
+    return false;
+}
+
+/* The first word of a command. Return true where it says what follows. */
+static bool begin_command (struct reader *r, struct dn_span word)
+{
+    bool mute =
+        list_has (mute_commands, word.text, word.len)
+        || (list_has (printing_commands, word.text, word.len) && !prints_into (r));
+
+    r->begins = list_has (opening_words, word.text, word.len);
+    r->loop = dn_span_is (word, "for") ? 1 : 0;
+    r->mute = mute;
+    return mute;
+}
+
+/* A word in "for NAME in VALUE VALUE". Return true where it is one of values that do
+ * not count; that there is one does.
+ */
+static bool is_looped (struct reader *r, struct dn_span word)
+{
+    if (r->loop == 1) {
+        r->loop = is_volatile (r, word) ? 2 : 0;
+        return false;
+    }
+    return r->loop == 2 && !dn_span_is (word, "in");
+}
+
+/* NAME=VALUE, as if a blank were in place of the '=' at 'at'. */
+static void read_pair (struct reader *r, struct dn_span word, size_t at)
+{
+    struct dn_span name = {word.text, at};
+
+    add (r, name.text, name.len);
+    end_word (r);
+    if (is_volatile (r, name))
+        add (r, "*", 1);
+    else
+        add_value (r, (struct dn_span){word.text + at + 1, word.len - at - 1});
+    end_word (r);
+}
+
+static void read_word (struct reader *r, struct dn_span word)
+{
+    const char *equals = memchr (word.text, '=', word.len);
+    bool skips = r->skips;
+    bool is_file = r->is_file;
+    bool names = r->names;
+    bool first = r->begins;
+
+    r->skips = r->is_file = r->names = false;
+    if (is_file || r->mute || (r->begins && begin_command (r, word)))
+        return;
+    if (names && (dn_span_is (word, "=") || dn_span_is (word, ":"))) {
+        r->skips = true;
+        return;
+    }
+    if ((skips && word.text[0] != '-') || (!first && is_looped (r, word))) {
+        add (r, "*", 1);
+        end_word (r);
+        return;
+    }
+    if (equals && equals > word.text) {
+        read_pair (r, word, (size_t) (equals - word.text));
+        return;
+    }
+    r->names = is_volatile (
+        r, (struct dn_span){word.text, word.len - (word.text[word.len - 1] == ':')});
+    r->skips = r->names && (word.text[0] == '-' || word.text[word.len - 1] == ':');
+    add_value (r, word);
+    end_word (r);
+}
+
+/* The word that was gathered is complete. */
+static void flush (struct reader *r)
+{
+    if (r->len > 0)
+        read_word (r, (struct dn_span){r->word, r->len});
+    r->len = 0;
+}
+
+static void end_command (struct reader *r)
+{
+    flush (r);
+    r->begins = true;
+    r->mute = r->skips = r->is_file = r->names = false;
+    r->loop = 0;
+}
+
+static void gather (struct reader *r, char c)
+{
+    if (r->len == WORD_MAX)
+        flush (r);
+    r->word[r->len++] = c;
+}
+
+/* --- the script --------------------------------------------------------------------
+ */
+
+/* A character outside of comments. */
+static void read_char (struct reader *r, char c)
+{
+    switch (c) {
+    case ' ':
+    case '\t':
+    case '\r':
+        flush (r);
+        break;
+    case '(':
+        flush (r);
+        r->skips = r->skips || r->names;
+        r->begins = true;
+        break;
+    case '\n':
+    case ';':
+    case '&':
+    case '|':
+    case ')':
+        end_command (r);
+        break;
+    case '>':
+        flush (r);
+        r->is_file = true;
+        break;
+    case '<':
+        flush (r);
+        break;
+    case '"':
+    case '\'':
+    case '`':
+    case '\\':
+        break;
+    default:
+        gather (r, c);
+    }
+}
+
+/* The quote that is open behind 'c'; it ends with the line, as an apostrophe opens
+ * none.
+ */
+static char quote_after (char quote, char c)
+{
+    if (c == '\n' || c == quote)
+        return '\0';
+    return quote == '\0' && (c == '"' || c == '\'') ? c : quote;
+}
+
+static int read_script (struct reader *r,
+                        struct dn_span script,
+                        const struct dn_deadline *deadline,
+                        struct dn_err *err)
+{
+    char quote = '\0';
+    char before = '\n';
+
+    for (size_t i = 0; i < script.len; i++) {
+        char c = script.text[i];
+
+        if (i % BYTES_PER_LOOK == 0
+            && dn_deadline_check (deadline, "fingerprint", err) < 0)
+            return -1;
+        if (c == '#' && quote == '\0' && strchr (" \t\n;", before)) {
+            const char *end = memchr (script.text + i, '\n', script.len - i);
+
+            i = end ? (size_t) (end - script.text) : script.len;
+            c = '\n';
+        } else if (c == '\\' && i + 1 < script.len && script.text[i + 1] == '\n') {
+            i++;
+            c = ' ';
+        }
+        r->ahead = script.text + i;
+        r->n_ahead = i < script.len ? script.len - i : 0;
+        read_char (r, c);
+        quote = quote_after (quote, c);
+        before = c;
+    }
+    end_command (r);
+    return 0;
+}
+
+/* The first argument of a batch job is its script. */
+static void read_arguments (struct reader *r, const struct dn_job *job)
+{
+    int64_t n = job->n_args < ARGUMENTS_MAX ? job->n_args : ARGUMENTS_MAX;
+
+    r->ahead = NULL;
+    r->n_ahead = 0;
+    for (int64_t i = job->kind == DN_JOB_BATCH ? 1 : 0; i < n; i++) {
+        const char *text = job->args[i] ? job->args[i] : "";
+        size_t len = strnlen (text, DN_SCRIPT_HEAD_MAX);
+
+        if (len > 0)
+            read_word (r, (struct dn_span){text, len});
+    }
+    end_command (r);
+}
+
+static struct dn_fingerprint finish (struct dn_digester *digester)
+{
+    struct dn_digest digest = dn_digest_end (digester);
+    struct dn_fingerprint fingerprint;
+    struct dn_buf buf = dn_buf_on (fingerprint.text, sizeof (fingerprint.text));
+
+    dn_buf_add (&buf, "%s%.16s", DN_FINGERPRINT_MARK, digest.hex);
+    return fingerprint;
+}
+
+int dn_fingerprint_of (const struct dn_job *job,
+                       const char *metadata,
+                       bool counted,
+                       const struct dn_deadline *deadline,
+                       struct dn_fingerprint *out,
+                       struct dn_err *err)
+{
+    struct reader r = {
+        .digester = dn_digest_begin (), .counted = counted, .begins = true};
+
+    out->text[0] = '\0';
+    if (job->script
+        && read_script (
+               &r,
+               (struct dn_span){job->script, strnlen (job->script, DN_SCRIPT_HEAD_MAX)},
+               deadline,
+               err)
+               < 0)
+        return -1;
+    read_arguments (&r, job);
+    if (r.n_words == 0)
+        return 0;
+    add (&r, "\n\n", 2);
+    dn_digest_add (&r.digester, dn_span_of (metadata));
+    *out = finish (&r.digester);
+    return 0;
+}
+
+struct dn_fingerprint dn_fingerprint_of_name (const char *name)
+{
+    struct dn_digester digester = dn_digest_begin ();
+
+    dn_digest_add (&digester, dn_span_of ("name:"));
+    dn_digest_add (&digester, dn_span_of (name));
+    return finish (&digester);
+}
