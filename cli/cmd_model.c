@@ -21,7 +21,7 @@
 #include "output/json.h"
 #include "output/show.h"
 #include "bundle/signature.h"
-#include "bundle/store.h"
+#include "bundle/bundle_store.h"
 
 #define MAX_TIME_S     300
 #define MAX_TIME_MAX_S 86400

@@ -1,8 +1,9 @@
 /* finished.h - a finished job, and the single table of its columns
  *
- * In: a row of accounting (daemon/collect), of a store (jobs/store.h) or of a CSV table.
- * Out: struct dn_finished, with a member for each column of finished_columns.inc. All
- * code that collects, stores, learns from or reports jobs uses that table.
+ * In: a row of accounting (daemon/collect), of a store (jobs/store.h) or of a CSV
+ * table. Out: struct dn_finished, with a member for each column of
+ * finished_columns.inc. All code that collects, stores, learns from or reports jobs
+ * uses that table.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -51,16 +52,32 @@ extern const struct dn_finished_column dn_finished_columns[DN_N_FINISHED_COLUMNS
 /* Set all members to unknown. */
 void dn_finished_clear (struct dn_finished *job);
 
-/* Fill what the admin comment of a job records (rewrite.h), and the class of its end.
- * A comment without a record, or with one that is not valid, leaves the members
- * unknown. The texts are kept in 'texts', which must live as long as they are used.
+/* The texts of a record, which has DN_RECORD_MAX bytes at most. 6 KB. */
+struct dn_finished_texts {
+    char mode[DN_NAME_MAX];
+    char verdict[DN_NAME_MAX];
+    char why[DN_RECORD_MAX + 1];
+    char warn[DN_RECORD_MAX + 1];
+    char asked_gpu[DN_NAME_MAX];
+    char set_gpu[DN_NAME_MAX];
+    char spec[DN_RECORD_MAX + 1];
+    char app[DN_RECORD_MAX + 1];
+    char work_unit[DN_NAME_MAX];
+    char pred_gpu[DN_NAME_MAX];
+    char bundle[DN_RECORD_MAX + 1];
+};
+
+/* Fill what the admin comment of a job records (rewrite.h), and the class of its end,
+ * for which what accounting knows must be there. A comment without a record, or with
+ * one that is not valid, leaves the members unknown. The texts are kept in 'texts',
+ * which must live as long as they are used.
  */
-struct dn_finished_texts;
 void dn_finished_from_record (struct dn_finished *job,
                               const char *admin_comment,
                               struct dn_finished_texts *texts);
 
-/* Read a row of a CSV table: a column that the table does not have is unknown. -1 with
+/* Read a row of a CSV table: a cell that is empty, and a column that the table does not
+ * have, is unknown. A limit may be UNLIMITED. Texts are those of the row. -1 with
  * 'err', which names the column.
  */
 int dn_finished_read (const struct dn_row *row,

@@ -51,7 +51,9 @@ int dn_store_set_until (struct dn_store *store,
 /* Make permanent what was added since the last commit; adding may go on. */
 int dn_store_commit (struct dn_store *store, struct dn_err *err);
 
-/* Delete jobs that ended before that time. */
+/* Delete jobs that ended before that time. Commits after every few jobs, so that no
+ * other process waits for long.
+ */
 int dn_store_prune (struct dn_store *store, int64_t before_s, struct dn_err *err);
 
 /* Which jobs; 0, NULL and DN_UNSET: all. In the order of their ends, or of their

@@ -154,14 +154,14 @@ static const struct {
 } limits[] = {
     {SQLITE_LIMIT_LENGTH, 1024 * 1024},
     {SQLITE_LIMIT_SQL_LENGTH, 16 * 1024},
-    {SQLITE_LIMIT_COLUMN, 64},
+    {SQLITE_LIMIT_COLUMN, 128},
     {SQLITE_LIMIT_EXPR_DEPTH, 64},
     {SQLITE_LIMIT_COMPOUND_SELECT, 2},
     {SQLITE_LIMIT_VDBE_OP, 25000},
     {SQLITE_LIMIT_FUNCTION_ARG, 8},
     {SQLITE_LIMIT_ATTACHED, 0},
     {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 64},
-    {SQLITE_LIMIT_VARIABLE_NUMBER, 64},
+    {SQLITE_LIMIT_VARIABLE_NUMBER, 128},
     {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
     {SQLITE_LIMIT_WORKER_THREADS, 0},
 };
@@ -256,6 +256,16 @@ int dn_records_db_open (struct dn_records_db *db,
         return -1;
     /* Each piece is read in a separate transaction: see records.c. */
     return adding ? 0 : dn_sql_run (db->sql, "COMMIT", err);
+}
+
+int dn_records_db_begin (struct dn_records_db *db, struct dn_err *err)
+{
+    if (db->adding)
+        return dn_err_set (err, DN_E_BUG, "a transaction has begun already");
+    if (dn_sql_run (db->sql, "BEGIN IMMEDIATE", err) < 0)
+        return -1;
+    db->adding = true;
+    return 0;
 }
 
 int dn_records_db_commit (struct dn_records_db *db, struct dn_err *err)

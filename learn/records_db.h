@@ -1,4 +1,5 @@
-/* records_db.h - the store's file and its connection to SQLite, private to learn/
+/* records_db.h - the store's file and its connection to SQLite, private to
+ * the stores
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -29,6 +30,9 @@ int dn_records_db_open (struct dn_records_db *db,
                         bool adding,
                         const struct dn_records_schema *schema,
                         struct dn_err *err);
+
+/* Begin another transaction that adds, after dn_records_db_commit (). */
+int dn_records_db_begin (struct dn_records_db *db, struct dn_err *err);
 
 /* Make the added records, and a new version, permanent. */
 int dn_records_db_commit (struct dn_records_db *db, struct dn_err *err);

@@ -2,7 +2,7 @@
  *
  * The schema that a version must have is made by running the steps on an empty database
  * in memory. The statements that SQLite keeps for its tables are compared with those of
- * the file.
+ * the file. A step is never changed once a program with it was released.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -17,6 +17,25 @@ static const char *const steps[DN_RECORDS_VERSION] = {
     "CREATE TABLE sidecars (id INTEGER PRIMARY KEY, sha256 TEXT NOT NULL UNIQUE, text "
     "TEXT NOT NULL)",
     "",
+    "CREATE TABLE jobs (id INTEGER PRIMARY KEY, cluster TEXT NOT NULL, raw_id "
+    "INTEGER NOT NULL, submit_s INTEGER NOT NULL, start_s INTEGER NOT NULL, job "
+    "TEXT, user INTEGER NOT NULL, user_name TEXT, account TEXT, partition TEXT, qos "
+    "TEXT, name TEXT, eligible_s INTEGER, end_s INTEGER NOT NULL, suspended_s "
+    "INTEGER, state TEXT, outcome TEXT, exit_code INTEGER, restarts INTEGER, nodes "
+    "INTEGER, host TEXT, cpus INTEGER, gpu TEXT, gpus INTEGER, limit_s INTEGER, mode "
+    "TEXT, verdict TEXT, why TEXT, warn TEXT, asked_limit_s INTEGER, asked_gpu TEXT, "
+    "asked_cpus INTEGER, set_limit_s INTEGER, set_gpu TEXT, set_cpus INTEGER, "
+    "extensions INTEGER, rescued INTEGER, spec TEXT, app TEXT NOT NULL, work REAL, "
+    "work_unit TEXT, base_s REAL, likely_s REAL, bound_s REAL, bound_bp REAL, p95_s "
+    "REAL, pred_gpu TEXT, pred_mem_gb REAL, pred_cpus REAL, confidence REAL, bundle "
+    "TEXT, history_runs INTEGER, cpu_s REAL, host_mem_gb REAL, gpu_mem_gb REAL, "
+    "gpu_utilisation REAL, power_w REAL, energy_j REAL, step_ms REAL, source TEXT); "
+    "CREATE UNIQUE INDEX jobs_key ON jobs (cluster, raw_id, submit_s, start_s); "
+    "CREATE INDEX jobs_end ON jobs (end_s); "
+    "CREATE INDEX jobs_app ON jobs (user, app, end_s); "
+    "CREATE INDEX jobs_submit ON jobs (submit_s); "
+    "CREATE INDEX jobs_name ON jobs (job); "
+    "CREATE TABLE collected (source TEXT PRIMARY KEY, until_s INTEGER NOT NULL)",
 };
 
 const struct dn_records_schema dn_records_schema = {

@@ -1,4 +1,4 @@
-/* records_sql.h - queries to SQLite, and its errors as ours; private to learn/
+/* records_sql.h - queries to SQLite, and its errors as ours; private to the stores
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 
-#define DN_COLUMNS_MAX 64
+#define DN_COLUMNS_MAX 128
 
 struct dn_table;
 

@@ -187,6 +187,17 @@ int dn_record_read (const char *admin_comment,
     return 1;
 }
 
+int dn_record_json (const char *admin_comment,
+                    struct json_object **record,
+                    struct dn_err *err)
+{
+    struct dn_span text;
+    int found = find_record (admin_comment, &text, err);
+
+    *record = found > 0 ? parse_record (text, err) : NULL;
+    return found > 0 && !*record ? -1 : found;
+}
+
 /* Replace "later" by its last values and 'limit_s'. */
 static int add_later (struct json_object *record,
                       const struct dn_recorded *recorded,

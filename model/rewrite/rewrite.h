@@ -125,6 +125,14 @@ int dn_record_read (const char *admin_comment,
                     struct dn_recorded *recorded,
                     struct dn_err *err);
 
+/* The same as JSON, in 'record', which is freed with json_object_put (). Only its form
+ * and version have been checked.
+ */
+struct json_object;
+int dn_record_json (const char *admin_comment,
+                    struct json_object **record,
+                    struct dn_err *err);
+
 /* The same admin comment with one more limit in "later" (the oldest is dropped beyond
  * DN_EXTENSIONS_MAX) or, with DN_UNSET, with "rescued". It is freed with free (); NULL
  * with 'err'.

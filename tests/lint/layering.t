@@ -63,9 +63,11 @@ is 'plugin/ knows model/, host/ and, on the client, one importer' \
 is 'learn/ knows the rooms' "$(knows learn "$allowed")" ''
 is 'import/ knows the rooms up to graph' \
     "$(knows import '(base|request|spec|graph|generated)/.*')" ''
-is 'cli/ knows model/, host/, learn/ and import/' \
-    "$(knows cli "$model|(host|learn|import)/.*")" ''
-is 'daemon/ knows model/, host/ and learn/' "$(knows daemon "$model|(host|learn)/.*")" ''
+is 'jobs/ knows model/, host/ and learn/' "$(knows jobs "$model|(host|learn)/.*")" ''
+is 'cli/ knows model/, host/, learn/, jobs/ and import/' \
+    "$(knows cli "$model|(host|learn|jobs|import)/.*")" ''
+is 'daemon/ knows model/, host/, learn/ and jobs/' \
+    "$(knows daemon "$model|(host|learn|jobs)/.*")" ''
 is 'bench/ knows model/, host/, learn/ and what every command has' \
     "$(knows bench "$model|(host|learn)/.*|(common|replace)\\.h|(process|output)/.*")" ''
 

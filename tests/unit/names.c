@@ -15,6 +15,7 @@
 #include "policy/policy.h"
 #include "predict/bundle.h"
 #include "predict/history.h"
+#include "jobs/outcome.h"
 #include "predict/predict.h"
 #include "rewrite/rewrite.h"
 #include "learn/samples.h"
@@ -39,6 +40,7 @@ static const struct dn_names *const tables[] = {
     &dn_metric_names,
     &dn_mode_names,
     &dn_op_kind_names,
+    &dn_outcome_names,
     &dn_quantity_names,
     &dn_sample_op_names,
     &dn_sample_pass_names,

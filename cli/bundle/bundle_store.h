@@ -1,4 +1,4 @@
-/* store.h - the directory of the installed bundle, and the previous bundles
+/* bundle_store.h - the directory of the installed bundle, and the previous bundles
  *
  * PLACE is the directory of the installed bundle. Next to it are PLACE.1 (the newest)
  * to PLACE.3, the previous bundles, and PLACE.aside, the last one that was damaged when

@@ -1,4 +1,4 @@
-/* store.c - the directory of the installed bundle, and the previous bundles
+/* bundle_store.c - the directory of the installed bundle, and the previous bundles
  *
  * Every change is a sequence of steps; a kill after any of them does no harm:
  *
@@ -15,7 +15,7 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "store.h"
+#include "bundle_store.h"
 
 #include <dirent.h>
 #include <errno.h>

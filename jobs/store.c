@@ -1,0 +1,301 @@
+/* store.c - finished jobs in records.db: adding, and what was collected
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "jobs/store_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows that are deleted at a time. */
+#define PRUNE_ROWS "2000"
+
+#define REAL_MAX 1e15
+
+/* The version that has the tables. */
+#define VERSION_FIRST 3
+
+static int fail (const struct dn_store *store, struct dn_err *err)
+{
+    return dn_sql_fail (store->db.sql, err);
+}
+
+/* --- open and close -------------------------------------------------------------- */
+
+struct dn_store *dn_store_open (const char *path, bool adding, struct dn_err *err)
+{
+    struct dn_store *store = calloc (1, sizeof (*store));
+
+    if (!store) {
+        dn_err_set (err, DN_E_NOMEM, "out of memory");
+        return NULL;
+    }
+    /* The tables are made at once. Later transactions begin when there is a row. */
+    if (dn_records_db_open (&store->db, path, adding, &dn_records_schema, err) < 0
+        || (adding && dn_records_db_commit (&store->db, err) < 0)) {
+        dn_store_close (store);
+        dn_err_wrap (err, "%s", path);
+        return NULL;
+    }
+    return store;
+}
+
+void dn_store_close (struct dn_store *store)
+{
+    if (!store)
+        return;
+    sqlite3_finalize (store->add);
+    dn_records_db_close (&store->db);
+    free (store);
+}
+
+void dn_store_cleanup (struct dn_store **store)
+{
+    dn_store_close (*store);
+}
+
+bool dn_store_has_jobs (const struct dn_store *store)
+{
+    return store->db.version >= VERSION_FIRST;
+}
+
+static int begin (struct dn_store *store, struct dn_err *err)
+{
+    return store->db.adding ? 0 : dn_records_db_begin (&store->db, err);
+}
+
+int dn_store_commit (struct dn_store *store, struct dn_err *err)
+{
+    return store->db.adding ? dn_records_db_commit (&store->db, err) : 0;
+}
+
+/* --- adding ---------------------------------------------------------------------- */
+
+static bool is_key (int i)
+{
+    return i == DN_FINISHED_AT_cluster || i == DN_FINISHED_AT_raw_id
+           || i == DN_FINISHED_AT_submit_s || i == DN_FINISHED_AT_start_s;
+}
+
+/* What another program may have measured, since accounting does not know it. */
+static bool is_measured (int i)
+{
+    return i == DN_FINISHED_AT_gpu_utilisation || i == DN_FINISHED_AT_gpu_mem_gb
+           || i == DN_FINISHED_AT_power_w || i == DN_FINISHED_AT_energy_j
+           || i == DN_FINISHED_AT_step_ms;
+}
+
+/* Columns that reading orders by have no NULL: an unknown user is DN_UNSET there, and
+ * an unknown application "".
+ */
+static bool is_never_null (int i)
+{
+    return is_key (i) || i == DN_FINISHED_AT_end_s || i == DN_FINISHED_AT_user
+           || i == DN_FINISHED_AT_app;
+}
+
+static int prepare_adding (struct dn_store *store, struct dn_err *err)
+{
+    char sql[DN_STORE_SQL_MAX];
+    struct dn_buf buf = dn_buf_on (sql, sizeof (sql));
+
+    if (store->add)
+        return 0;
+    dn_buf_add (&buf, "INSERT INTO jobs (");
+    for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
+        dn_buf_add (&buf, "%s%s", i > 0 ? "," : "", dn_finished_columns[i].name);
+    dn_buf_add (&buf, ") VALUES (?");
+    for (int i = 1; i < DN_N_FINISHED_COLUMNS; i++)
+        dn_buf_add (&buf, ",?");
+    dn_buf_add (&buf, ") ON CONFLICT (cluster, raw_id, submit_s, start_s) DO UPDATE");
+    for (int i = 0, n = 0; i < DN_N_FINISHED_COLUMNS; i++) {
+        const char *name = dn_finished_columns[i].name;
+
+        if (is_key (i))
+            continue;
+        dn_buf_add (&buf, "%s %s = ", n++ > 0 ? "," : " SET", name);
+        if (is_measured (i))
+            dn_buf_add (&buf, "coalesce (excluded.%s, jobs.%s)", name, name);
+        else
+            dn_buf_add (&buf, "excluded.%s", name);
+    }
+    if (buf.cut)
+        return dn_err_set (err, DN_E_BUG, "too much SQL");
+    return sqlite3_prepare_v2 (store->db.sql, sql, -1, &store->add, NULL) == SQLITE_OK
+               ? 0
+               : fail (store, err);
+}
+
+static int bind_text (struct dn_store *store,
+                      int i,
+                      const char *text,
+                      struct dn_err *err)
+{
+    size_t len = strlen (text);
+
+    if (len == 0 && !is_never_null (i))
+        return 0;
+    if (len > DN_RECORD_TEXT_MAX)
+        return dn_err_set (err,
+                           DN_E_LIMIT,
+                           "%s: %zu bytes, expected at most %d",
+                           dn_finished_columns[i].name,
+                           len,
+                           DN_RECORD_TEXT_MAX);
+    return sqlite3_bind_text (store->add, i + 1, text, (int) len, SQLITE_TRANSIENT)
+                   == SQLITE_OK
+               ? 0
+               : fail (store, err);
+}
+
+static int bind_real (struct dn_store *store, int i, double value, struct dn_err *err)
+{
+    if (isnan (value))
+        return 0;
+    if (value < 0 || value > REAL_MAX)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%s: %g out of range 0..%g",
+                           dn_finished_columns[i].name,
+                           value,
+                           REAL_MAX);
+    return sqlite3_bind_double (store->add, i + 1, value) == SQLITE_OK
+               ? 0
+               : fail (store, err);
+}
+
+static int bind_count (struct dn_store *store, int i, int64_t count, struct dn_err *err)
+{
+    const char *name = dn_finished_columns[i].name;
+
+    if (count == DN_UNSET && !is_never_null (i))
+        return 0;
+    if (count < 0 && (is_key (i) || i == DN_FINISHED_AT_end_s))
+        return dn_err_set (err, DN_E_RANGE, "%s is unknown", name);
+    if (count < DN_UNLIMITED)
+        return dn_err_set (err, DN_E_RANGE, "%s: %lld", name, (long long) count);
+    return sqlite3_bind_int64 (store->add, i + 1, count) == SQLITE_OK
+               ? 0
+               : fail (store, err);
+}
+
+/* An unknown value is not bound, which makes it NULL. */
+static int bind_column (struct dn_store *store,
+                        int i,
+                        const struct dn_finished *job,
+                        struct dn_err *err)
+{
+    const void *member = (const char *) job + dn_finished_columns[i].offset;
+
+    switch (dn_finished_columns[i].type) {
+    case DN_FINISHED_COUNT:
+        return bind_count (store, i, *(const int64_t *) member, err);
+    case DN_FINISHED_REAL:
+        return bind_real (store, i, *(const double *) member, err);
+    default:
+        return bind_text (store, i, *(const char *const *) member, err);
+    }
+}
+
+int dn_store_add (struct dn_store *store,
+                  const struct dn_finished *job,
+                  struct dn_err *err)
+{
+    int rc;
+
+    if (begin (store, err) < 0 || prepare_adding (store, err) < 0)
+        return -1;
+    sqlite3_clear_bindings (store->add);
+    for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
+        if (bind_column (store, i, job, err) < 0)
+            return -1;
+    rc = sqlite3_step (store->add);
+    if (rc != SQLITE_DONE)
+        fail (store, err);
+    sqlite3_reset (store->add);
+    return rc == SQLITE_DONE ? 0 : -1;
+}
+
+/* --- what was collected ---------------------------------------------------------- */
+
+/* Run a statement with a text and a number; the first number of its row, if any, is
+ * 'answer'.
+ */
+static int run_with (struct dn_store *store,
+                     const char *sql,
+                     const char *text,
+                     int64_t number,
+                     int64_t *answer,
+                     struct dn_err *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2 (store->db.sql, sql, -1, &statement, NULL);
+
+    if (rc == SQLITE_OK && text)
+        rc = sqlite3_bind_text (statement, 1, text, -1, SQLITE_TRANSIENT);
+    if (rc == SQLITE_OK && sqlite3_bind_parameter_count (statement) > 1)
+        rc = sqlite3_bind_int64 (statement, 2, number);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step (statement);
+    if (rc == SQLITE_ROW && answer)
+        *answer = sqlite3_column_int64 (statement, 0);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        fail (store, err);
+    sqlite3_finalize (statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+}
+
+int dn_store_until (struct dn_store *store,
+                    const char *source,
+                    int64_t *until_s,
+                    struct dn_err *err)
+{
+    *until_s = 0;
+    if (!dn_store_has_jobs (store))
+        return 0;
+    return run_with (store,
+                     "SELECT until_s FROM collected WHERE source = ?1",
+                     source,
+                     0,
+                     until_s,
+                     err);
+}
+
+int dn_store_set_until (struct dn_store *store,
+                        const char *source,
+                        int64_t until_s,
+                        struct dn_err *err)
+{
+    if (begin (store, err) < 0)
+        return -1;
+    return run_with (store,
+                     "INSERT INTO collected (source, until_s) VALUES (?1, ?2)"
+                     " ON CONFLICT (source) DO UPDATE SET until_s = excluded.until_s",
+                     source,
+                     until_s,
+                     NULL,
+                     err);
+}
+
+int dn_store_prune (struct dn_store *store, int64_t before_s, struct dn_err *err)
+{
+    int64_t n = 1;
+
+    while (n > 0) {
+        if (begin (store, err) < 0
+            || run_with (store,
+                         "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs"
+                         " WHERE ?1 IS NULL AND end_s < ?2 LIMIT " PRUNE_ROWS ")",
+                         NULL,
+                         before_s,
+                         NULL,
+                         err)
+                   < 0)
+            return -1;
+        n = sqlite3_changes (store->db.sql);
+        if (dn_store_commit (store, err) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,23 @@
+/* store_parts.h - what the files of the store share; private to them
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_STORE_PARTS_H
+#define DN_STORE_PARTS_H
+
+#include "jobs/store.h"
+#include "learn/records.h"
+#include "learn/records_db.h"
+
+#define DN_STORE_SQL_MAX 8192
+
+struct dn_store {
+    struct dn_records_db db;
+    sqlite3_stmt *add; /* NULL until it is used */
+};
+
+/* Does the file have the tables of jobs? An older version that is only read has none.
+ */
+bool dn_store_has_jobs (const struct dn_store *store);
+
+#endif

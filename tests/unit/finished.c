@@ -1,0 +1,292 @@
+/* finished.c - tests of a finished job: its row, its record, the class of its end
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include "jobs/finished.h"
+#include "jobs/outcome.h"
+
+static void unknown_means_unknown_in_every_column (void **state)
+{
+    struct dn_finished job;
+
+    (void) state;
+    memset (&job, 0, sizeof (job));
+    dn_finished_clear (&job);
+    for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++) {
+        const struct dn_finished_column *column = &dn_finished_columns[i];
+        const void *member = (const char *) &job + column->offset;
+
+        if (column->type == DN_FINISHED_TEXT)
+            assert_string_equal (*(const char *const *) member, "");
+        else if (column->type == DN_FINISHED_COUNT)
+            assert_int_equal (*(const int64_t *) member, DN_UNSET);
+        else
+            assert_true (isnan (*(const double *) member));
+    }
+}
+
+/* --- tables ---------------------------------------------------------------------- */
+
+static int read_cells (const char *const names[],
+                       const char *const values[],
+                       int n,
+                       struct dn_finished *job,
+                       struct dn_err *err)
+{
+    const struct dn_row row = {.n_columns = n, .names = names, .values = values};
+
+    return dn_finished_read (&row, job, err);
+}
+
+static void a_row_is_read_by_the_names_of_its_columns (void **state)
+{
+    static const char *const names[] = {
+        "gpu", "unknown", "end_s", "limit_s", "asked_limit_s", "cpu_s", "job"};
+    static const char *const values[] = {
+        "a100", "x", "1700000100", "unlimited", "", "12.5", "12_3"};
+    struct dn_finished job;
+    struct dn_err err = {0};
+
+    (void) state;
+    assert_int_equal (read_cells (names, values, 7, &job, &err), 0);
+    assert_string_equal (job.gpu, "a100");
+    assert_string_equal (job.job, "12_3");
+    assert_int_equal (job.end_s, 1700000100);
+    assert_int_equal (job.limit_s, DN_UNLIMITED);
+    assert_int_equal (job.asked_limit_s, DN_UNSET);
+    assert_near (job.cpu_s, 12.5);
+    assert_int_equal (job.start_s, DN_UNSET);
+}
+
+static void a_cell_that_cannot_be_read_is_an_error_with_its_column (void **state)
+{
+    static const struct {
+        const char *name;
+        const char *value;
+    } wrong[] = {
+        {"end_s", "yesterday"},
+        {"end_s", "-1"},
+        {"end_s", "99999999999999999999"},
+        {"submit_s", "UNLIMITED"},
+        {"cpus", "1.5"},
+        {"cpu_s", "nan"},
+        {"power_w", "-3"},
+        {"limit_s", "UNLIMITED "},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (wrong); i++) {
+        struct dn_finished job;
+        struct dn_err err = {0};
+
+        if (read_cells (&wrong[i].name, &wrong[i].value, 1, &job, &err) == 0)
+            fail_msg ("%s '%s' is accepted", wrong[i].name, wrong[i].value);
+        assert_contains (err.text, wrong[i].name);
+    }
+}
+
+static void a_job_ran_without_the_time_that_it_was_suspended (void **state)
+{
+    struct dn_finished job;
+
+    (void) state;
+    dn_finished_clear (&job);
+    assert_near (dn_finished_ran_s (&job), 0);
+    job.start_s = 1000;
+    job.end_s = 1600;
+    assert_near (dn_finished_ran_s (&job), 600);
+    job.suspended_s = 100;
+    assert_near (dn_finished_ran_s (&job), 500);
+    job.suspended_s = 700;
+    assert_near (dn_finished_ran_s (&job), 0);
+}
+
+/* --- the record ------------------------------------------------------------------ */
+
+#define RECORD                                                                         \
+    "{\"dnnest\":1,\"version\":\"0.2\",\"mode\":\"enforce\",\"verdict\":\"change\","   \
+    "\"app\":\"fp:0123456789abcdef\",\"unit\":\"epochs\",\"work\":30,"                 \
+    "\"req\":{\"time_s\":86400,\"gpu\":\"a100\",\"gpus\":4,\"nodes\":1,\"tasks\":2,"   \
+    "\"cpus_per_task\":40},"                                                           \
+    "\"set\":{\"time_s\":23400,\"gpu\":\"v100\",\"cpus_each_gpu\":6},"                 \
+    "\"pred\":{\"gpu\":\"v100_sxm2_16gb\",\"step_us\":228000,\"train_s\":9000,"        \
+    "\"bound_s\":12000,\"bound_bp\":8000,\"p95_s\":15000,\"p99_s\":21000,"             \
+    "\"mem_mb\":13312,\"cpus_per_gpu\":6,\"conf\":65,\"bundle\":\"b7\",\"hist\":5,"    \
+    "\"base_s\":8000},\"later\":[30000,40000],\"rescued\":1,"                          \
+    "\"warn\":\"limit\",\"spec\":\"model=resnet50,batch=256\"}"
+
+static void a_record_fills_what_dnnest_did (void **state)
+{
+    struct dn_finished_texts texts;
+    struct dn_finished job;
+
+    (void) state;
+    dn_finished_clear (&job);
+    dn_finished_from_record (&job, "note: " RECORD " by root", &texts);
+    assert_string_equal (job.mode, "enforce");
+    assert_string_equal (job.verdict, "change");
+    assert_string_equal (job.warn, "limit");
+    assert_string_equal (job.why, "");
+    assert_string_equal (job.spec, "model=resnet50,batch=256");
+    assert_string_equal (job.app, "fp:0123456789abcdef");
+    assert_string_equal (job.work_unit, "epochs");
+    assert_near (job.work, 30);
+    assert_int_equal (job.asked_limit_s, 86400);
+    assert_string_equal (job.asked_gpu, "a100");
+    assert_int_equal (job.asked_cpus, 80);
+    assert_int_equal (job.set_limit_s, 23400);
+    assert_string_equal (job.set_gpu, "v100");
+    assert_int_equal (job.set_cpus, 24);
+    assert_int_equal (job.extensions, 2);
+    assert_int_equal (job.rescued, 1);
+    assert_near (job.base_s, 8000);
+    assert_near (job.likely_s, 9000);
+    assert_near (job.bound_s, 12000);
+    assert_near (job.bound_bp, 8000);
+    assert_near (job.p95_s, 15000);
+    assert_string_equal (job.pred_gpu, "v100_sxm2_16gb");
+    assert_near (job.pred_mem_gb, 13);
+    assert_near (job.pred_cpus, 6);
+    assert_near (job.confidence, 0.65);
+    assert_string_equal (job.bundle, "b7");
+    assert_int_equal (job.history_runs, 5);
+}
+
+static void a_record_that_is_missing_or_wrong_leaves_all_unknown (void **state)
+{
+    static const char *const comments[] = {
+        NULL,
+        "",
+        "approved by the committee",
+        "{\"dnnest\":2,\"mode\":\"enforce\"}",
+        "{\"dnnest\":1,\"mode\":\"enforce\"",
+        RECORD RECORD,
+        "{\"dnnest\":1,\"mode\":{\"mode\":1},\"req\":7,\"set\":[],\"pred\":\"x\"}",
+        "{\"dnnest\":1,\"mode\":\"caf\303\251\",\"req\":{\"time_s\":-5}}",
+        "{\"dnnest\":1,\"work\":1e400,\"pred\":{\"train_s\":\"9\"},\"later\":[1]}",
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (comments); i++) {
+        struct dn_finished_texts texts;
+        struct dn_finished job;
+
+        dn_finished_clear (&job);
+        job.state = "COMPLETED";
+        dn_finished_from_record (&job, comments[i], &texts);
+        assert_string_equal (job.mode, "");
+        assert_int_equal (job.asked_limit_s, DN_UNSET);
+        assert_int_equal (job.set_limit_s, DN_UNSET);
+        assert_true (isnan (job.likely_s));
+        assert_true (isnan (job.work));
+        assert_string_equal (job.outcome, "completed");
+    }
+}
+
+/* Any cut of a record, and any byte of it replaced, is read without harm. */
+static void a_damaged_record_does_no_harm (void **state)
+{
+    struct dn_finished_texts texts;
+    struct dn_finished job;
+    char text[] = RECORD;
+
+    (void) state;
+    for (size_t i = 0; i < sizeof (text) - 1; i++) {
+        static const char bytes[] = "\"{}[],:9-e\\ \001\377";
+        char was = text[i];
+
+        for (size_t b = 0; b < sizeof (bytes); b++) {
+            text[i] = bytes[b];
+            dn_finished_clear (&job);
+            dn_finished_from_record (&job, text, &texts);
+            assert_true (strlen (job.spec) < sizeof (texts.spec));
+            assert_true (job.asked_cpus >= DN_UNSET);
+        }
+        text[i] = was;
+    }
+}
+
+/* --- the class of the end -------------------------------------------------------- */
+
+struct ended {
+    const char *state;
+    int64_t ran_s;
+    const char *verdict;
+    int64_t asked_s;
+    int64_t set_s;
+    int64_t limit_s;
+    enum dn_outcome outcome;
+    enum dn_evidence evidence;
+};
+
+static const struct ended ends[] = {
+    {"COMPLETED", 60, "", -1, -1, 3600, DN_OUTCOME_COMPLETED, DN_EVIDENCE_EXACT},
+    {"FAILED", 299, "", -1, -1, 3600, DN_OUTCOME_FAILED_EARLY, DN_EVIDENCE_NOTHING},
+    {"FAILED", 300, "", -1, -1, 3600, DN_OUTCOME_FAILED, DN_EVIDENCE_NOTHING},
+    {"OUT_OF_MEMORY", 9, "", -1, -1, 9, DN_OUTCOME_OUT_OF_MEMORY, DN_EVIDENCE_NOTHING},
+    {"CANCELLED", 60, "", -1, -1, 3600, DN_OUTCOME_CANCELLED, DN_EVIDENCE_AT_LEAST},
+    {"PREEMPTED", 60, "", -1, -1, 3600, DN_OUTCOME_PREEMPTED, DN_EVIDENCE_AT_LEAST},
+    {"DEADLINE", 60, "", -1, -1, 3600, DN_OUTCOME_DEADLINE, DN_EVIDENCE_AT_LEAST},
+    {"REQUEUED", 60, "", -1, -1, 3600, DN_OUTCOME_REQUEUED, DN_EVIDENCE_NOTHING},
+    {"NODE_FAIL", 60, "", -1, -1, 360, DN_OUTCOME_NODE_FAILURE, DN_EVIDENCE_NOTHING},
+    {"BOOT_FAIL", 60, "", -1, -1, 360, DN_OUTCOME_NODE_FAILURE, DN_EVIDENCE_NOTHING},
+    {"ANYTHING", 60, "", -1, -1, 3600, DN_OUTCOME_UNKNOWN, DN_EVIDENCE_NOTHING},
+    /* killed at a limit: whose? */
+    {"TIMEOUT", 60, "", -1, -1, 60, DN_OUTCOME_LIMIT_USER, DN_EVIDENCE_AT_LEAST},
+    {"TIMEOUT", 9, "change", 99, 9, 9, DN_OUTCOME_LIMIT_OURS, DN_EVIDENCE_AT_LEAST},
+    {"TIMEOUT", 9, "change", -2, 9, 9, DN_OUTCOME_LIMIT_OURS, DN_EVIDENCE_AT_LEAST},
+    {"TIMEOUT", 9, "change", -1, 9, 9, DN_OUTCOME_LIMIT_OURS, DN_EVIDENCE_AT_LEAST},
+    {"TIMEOUT", 9, "change", 99, 9, 99, DN_OUTCOME_LIMIT_USER, DN_EVIDENCE_AT_LEAST},
+    {"TIMEOUT", 9, "change", 99, -1, 9, DN_OUTCOME_LIMIT_USER, DN_EVIDENCE_AT_LEAST},
+    {"TIMEOUT", 9, "control", 99, 9, 9, DN_OUTCOME_LIMIT_USER, DN_EVIDENCE_AT_LEAST},
+};
+
+static void an_end_has_one_class_and_says_something_or_nothing (void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (ends); i++) {
+        struct dn_finished job;
+
+        dn_finished_clear (&job);
+        job.state = ends[i].state;
+        job.start_s = 1000;
+        job.end_s = 1000 + ends[i].ran_s;
+        job.mode = "enforce";
+        job.verdict = ends[i].verdict;
+        job.asked_limit_s = ends[i].asked_s;
+        job.set_limit_s = ends[i].set_s;
+        job.limit_s = ends[i].limit_s;
+        if (dn_outcome_of (&job) != ends[i].outcome)
+            fail_msg ("row %zu (%s) is %s",
+                      i,
+                      ends[i].state,
+                      dn_names_get (&dn_outcome_names, (int) dn_outcome_of (&job)));
+        assert_int_equal (dn_outcome_evidence (ends[i].outcome), ends[i].evidence);
+        job.mode = "observe";
+        assert_int_not_equal (dn_outcome_of (&job), DN_OUTCOME_LIMIT_OURS);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("unknown means unknown in every column",
+              unknown_means_unknown_in_every_column),
+        TEST ("a row is read by the names of its columns",
+              a_row_is_read_by_the_names_of_its_columns),
+        TEST ("a cell that cannot be read is an error with its column",
+              a_cell_that_cannot_be_read_is_an_error_with_its_column),
+        TEST ("a job ran without the time that it was suspended",
+              a_job_ran_without_the_time_that_it_was_suspended),
+        TEST ("a record fills what dnnest did", a_record_fills_what_dnnest_did),
+        TEST ("a record that is missing or wrong leaves all unknown",
+              a_record_that_is_missing_or_wrong_leaves_all_unknown),
+        TEST ("a damaged record does no harm", a_damaged_record_does_no_harm),
+        TEST ("an end has one class, and says something of the run time or nothing",
+              an_end_has_one_class_and_says_something_or_nothing),
+    };
+
+    return cmocka_run_group_tests_name ("finished", tests, NULL, NULL);
+}

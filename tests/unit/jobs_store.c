@@ -1,0 +1,657 @@
+/* jobs_store.c - tests of the store of finished jobs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "unit.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "jobs/store.h"
+#include "learn/records.h"
+#include "learn/records_schema.h"
+
+/* More than some pieces. */
+#define JOBS 1000
+
+static char dir[] = "/tmp/dnnest-jobs.XXXXXX";
+static char path[64];
+
+static void remove_store (void)
+{
+    char name[80];
+
+    snprintf (name, sizeof (name), "%s-journal", path);
+    remove (name);
+    remove (path);
+}
+
+static struct dn_finished a_job (int64_t id)
+{
+    struct dn_finished job;
+
+    dn_finished_clear (&job);
+    job.cluster = "c1";
+    job.raw_id = id;
+    job.submit_s = 5000 - id;
+    job.start_s = 10000 + id;
+    job.end_s = 20000 + id / 2;
+    job.job = "12_3";
+    job.user = id % 7;
+    job.app = id % 2 ? "resnet" : "";
+    job.gpus = 2;
+    job.cpu_s = 0.5;
+    job.state = "COMPLETED";
+    return job;
+}
+
+static struct dn_store *open_well (bool adding)
+{
+    struct dn_err err = {0};
+    struct dn_store *store = dn_store_open (path, adding, &err);
+
+    if (!store)
+        fail_msg ("%s", err.text);
+    return store;
+}
+
+static void add_well (struct dn_store *store, const struct dn_finished *job)
+{
+    struct dn_err err = {0};
+
+    if (dn_store_add (store, job, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static void fill (int from, int to)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (true);
+    struct dn_err err = {0};
+
+    for (int i = from; i < to; i++) {
+        struct dn_finished job = a_job (i);
+
+        add_well (store, &job);
+    }
+    if (dn_store_set_until (store, "x", to, &err) < 0
+        || dn_store_commit (store, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static int64_t count (const struct dn_store_filter *filter)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (false);
+    struct dn_err err = {0};
+    int64_t n;
+
+    if (dn_store_count (store, filter, &n, &err) < 0)
+        fail_msg ("%s", err.text);
+    return n;
+}
+
+static int64_t count_all (void)
+{
+    struct dn_store_filter all = dn_store_all ();
+
+    return count (&all);
+}
+
+/* --- adding ---------------------------------------------------------------------- */
+
+struct copy {
+    struct dn_finished job;
+    char texts[DN_N_FINISHED_COLUMNS][128];
+    int n;
+};
+
+static int copy_job (void *to, const struct dn_finished *job)
+{
+    struct copy *copy = to;
+
+    copy->job = *job;
+    copy->n++;
+    for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++)
+        if (dn_finished_columns[i].type == DN_FINISHED_TEXT) {
+            size_t at = dn_finished_columns[i].offset;
+
+            snprintf (copy->texts[i],
+                      sizeof (copy->texts[i]),
+                      "%s",
+                      *(const char *const *) ((const char *) job + at));
+            *(const char **) ((char *) &copy->job + at) = copy->texts[i];
+        }
+    return 0;
+}
+
+static void read_last (struct copy *copy)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (false);
+    struct dn_store_filter all = dn_store_all ();
+    struct dn_err err = {0};
+
+    copy->n = 0;
+    if (dn_store_read (store, &all, copy_job, copy, &err) != 0)
+        fail_msg ("%s", err.text);
+}
+
+/* Every column gets a value of its own, so that two that are exchanged are seen. */
+static void every_column_comes_back_as_it_was (void **state)
+{
+    static char texts[DN_N_FINISHED_COLUMNS][16];
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_finished job;
+    struct dn_err err = {0};
+    struct copy copy;
+
+    (void) state;
+    remove_store ();
+    for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++) {
+        void *member = (char *) &job + dn_finished_columns[i].offset;
+
+        snprintf (texts[i], sizeof (texts[i]), "text %d", i);
+        if (dn_finished_columns[i].type == DN_FINISHED_COUNT)
+            *(int64_t *) member = 1000 + i;
+        else if (dn_finished_columns[i].type == DN_FINISHED_REAL)
+            *(double *) member = 0.25 + i;
+        else
+            *(const char **) member = texts[i];
+    }
+    store = open_well (true);
+    add_well (store, &job);
+    assert_int_equal (dn_store_commit (store, &err), 0);
+    read_last (&copy);
+    assert_int_equal (copy.n, 1);
+    for (int i = 0; i < DN_N_FINISHED_COLUMNS; i++) {
+        size_t at = dn_finished_columns[i].offset;
+        const void *in = (const char *) &job + at;
+        const void *out = (const char *) &copy.job + at;
+
+        if (dn_finished_columns[i].type == DN_FINISHED_TEXT)
+            assert_string_equal (copy.texts[i], texts[i]);
+        else
+            assert_memory_equal (in, out, sizeof (int64_t));
+    }
+}
+
+static void unknown_values_come_back_unknown (void **state)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_finished job = a_job (1);
+    struct dn_err err = {0};
+    struct copy copy;
+
+    (void) state;
+    remove_store ();
+    job.user = DN_UNSET;
+    job.app = "";
+    job.limit_s = DN_UNLIMITED;
+    store = open_well (true);
+    add_well (store, &job);
+    assert_int_equal (dn_store_commit (store, &err), 0);
+    read_last (&copy);
+    assert_int_equal (copy.job.user, DN_UNSET);
+    assert_string_equal (copy.job.app, "");
+    assert_int_equal (copy.job.limit_s, DN_UNLIMITED);
+    assert_int_equal (copy.job.nodes, DN_UNSET);
+    assert_string_equal (copy.job.host, "");
+    assert_true (isnan (copy.job.power_w));
+}
+
+static void a_job_that_comes_again_replaces_itself_and_keeps_what_was_measured (
+    void **state)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_finished job = a_job (1);
+    struct dn_err err = {0};
+    struct copy copy;
+
+    (void) state;
+    remove_store ();
+    store = open_well (true);
+    job.gpu_utilisation = 0.75;
+    job.energy_j = 100;
+    add_well (store, &job);
+    job = a_job (1);
+    job.state = "FAILED";
+    job.energy_j = 200;
+    job.cpu_s = NAN;
+    add_well (store, &job);
+    job.submit_s++; /* the same number again, years later */
+    add_well (store, &job);
+    job = a_job (1);
+    job.start_s++; /* requeued */
+    add_well (store, &job);
+    job = a_job (1);
+    job.cluster = "c2";
+    add_well (store, &job);
+    assert_int_equal (dn_store_commit (store, &err), 0);
+    assert_int_equal (count_all (), 4);
+    {
+        struct dn_store_filter first = dn_store_all ();
+
+        first.since_s = 20000;
+        first.cluster = "c1";
+        assert_int_equal (dn_store_read (store, &first, copy_job, &copy, &err), 0);
+    }
+    /* the first row */
+    assert_int_equal (dn_store_prune (store, 1, &err), 0);
+    read_last (&copy);
+    {
+        sqlite3 *db;
+        sqlite3_stmt *ask;
+
+        assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+        sqlite3_prepare_v2 (db,
+                            "SELECT state, gpu_utilisation, energy_j, cpu_s FROM jobs"
+                            " WHERE id = 1",
+                            -1,
+                            &ask,
+                            NULL);
+        assert_int_equal (sqlite3_step (ask), SQLITE_ROW);
+        assert_string_equal ((const char *) sqlite3_column_text (ask, 0), "FAILED");
+        assert_near (sqlite3_column_double (ask, 1), 0.75);
+        assert_near (sqlite3_column_double (ask, 2), 200);
+        assert_int_equal (sqlite3_column_type (ask, 3), SQLITE_NULL);
+        sqlite3_finalize (ask);
+        sqlite3_close (db);
+    }
+}
+
+static void a_value_that_no_store_can_have_is_an_error_with_its_column (void **state)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    static char big[DN_RECORD_TEXT_MAX + 2];
+    struct dn_finished jobs[6];
+    static const char *const says[] = {
+        "submit_s", "end_s", "raw_id", "power_w", "name", "limit_s"};
+
+    (void) state;
+    remove_store ();
+    memset (big, 'x', sizeof (big) - 1);
+    for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++)
+        jobs[i] = a_job (1);
+    jobs[0].submit_s = DN_UNSET;
+    jobs[1].end_s = DN_UNSET;
+    jobs[2].raw_id = DN_UNSET;
+    jobs[3].power_w = INFINITY;
+    jobs[4].name = big;
+    jobs[5].limit_s = -3;
+    store = open_well (true);
+    for (size_t i = 0; i < DN_N_ELEMENTS (jobs); i++) {
+        struct dn_err err = {0};
+
+        assert_int_equal (dn_store_add (store, &jobs[i], &err), -1);
+        assert_contains (err.text, says[i]);
+    }
+}
+
+static void what_is_not_committed_is_lost_with_the_mark (void **state)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_finished job = a_job (1);
+    struct dn_err err = {0};
+    int64_t until;
+
+    (void) state;
+    remove_store ();
+    fill (0, 10);
+    store = open_well (true);
+    job.raw_id = 99;
+    add_well (store, &job);
+    assert_int_equal (dn_store_set_until (store, "x", 77, &err), 0);
+    dn_store_close (store);
+    store = open_well (false);
+    assert_int_equal (dn_store_until (store, "x", &until, &err), 0);
+    assert_int_equal (until, 10);
+    assert_int_equal (dn_store_until (store, "y", &until, &err), 0);
+    assert_int_equal (until, 0);
+    assert_int_equal (count_all (), 10);
+}
+
+static void prune_deletes_what_ended_before (void **state)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_store_filter early = dn_store_all ();
+    struct dn_err err = {0};
+
+    (void) state;
+    remove_store ();
+    fill (0, 5000);
+    store = open_well (true);
+    assert_int_equal (dn_store_prune (store, 22000, &err), 0);
+    assert_int_equal (count_all (), 1000);
+    early.until_s = 22000;
+    assert_int_equal (count (&early), 0);
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+struct seen {
+    enum dn_store_order order;
+    int64_t n;
+    int64_t stop; /* after so many; 0: never */
+    struct dn_finished last;
+    char app[64];
+    bool out_of_order;
+};
+
+static int compare (int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int see (void *to, const struct dn_finished *job)
+{
+    struct seen *seen = to;
+    int by = 0;
+
+    if (seen->n > 0 && seen->order == DN_STORE_BY_END)
+        by = compare (seen->last.end_s, job->end_s);
+    if (seen->n > 0 && seen->order == DN_STORE_BY_SUBMIT)
+        by = compare (seen->last.submit_s, job->submit_s);
+    if (seen->n > 0 && seen->order == DN_STORE_BY_APP) {
+        by = compare (seen->last.user, job->user);
+        by = by ? by : strcmp (seen->app, job->app);
+        by = by ? by : compare (seen->last.end_s, job->end_s);
+    }
+    seen->out_of_order = seen->out_of_order || by > 0;
+    seen->last = *job;
+    snprintf (seen->app, sizeof (seen->app), "%s", job->app);
+    return ++seen->n == seen->stop ? 7 : 0;
+}
+
+static struct seen look (struct dn_store_filter filter)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = open_well (false);
+    struct seen seen = {.order = filter.order};
+    struct dn_err err = {0};
+
+    if (dn_store_read (store, &filter, see, &seen, &err) != 0)
+        fail_msg ("%s", err.text);
+    assert_false (seen.out_of_order);
+    assert_int_equal (seen.n, count (&filter));
+    return seen;
+}
+
+static void jobs_are_read_once_in_every_order (void **state)
+{
+    (void) state;
+    remove_store ();
+    fill (0, JOBS);
+    for (int order = DN_STORE_BY_END; order <= DN_STORE_BY_SUBMIT; order++) {
+        struct dn_store_filter filter = dn_store_all ();
+
+        filter.order = (enum dn_store_order) order;
+        assert_int_equal (look (filter).n, JOBS);
+        filter.user = 3;
+        assert_int_equal (look (filter).n, (JOBS - 3 + 6) / 7);
+        filter.app = "resnet";
+        assert_int_equal (look (filter).n, 72);
+        filter.user = DN_UNSET;
+        filter.app = "";
+        assert_int_equal (look (filter).n, JOBS / 2);
+        filter.app = NULL;
+        filter.since_s = 20100;
+        filter.until_s = 20101;
+        assert_int_equal (look (filter).n, 2);
+        filter.until_s = 0;
+        assert_int_equal (look (filter).n, JOBS - 200);
+        filter.cluster = "c2";
+        assert_int_equal (look (filter).n, 0);
+        filter = dn_store_all ();
+        filter.order = (enum dn_store_order) order;
+        filter.job = "12_3";
+        filter.cluster = "c1";
+        filter.unmeasured = true;
+        assert_int_equal (look (filter).n, JOBS);
+    }
+}
+
+static void reading_ends_when_the_caller_says_so (void **state)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_store_filter all = dn_store_all ();
+    struct seen seen = {.stop = 300};
+    struct dn_err err = {0};
+
+    (void) state;
+    store = open_well (false);
+    assert_int_equal (dn_store_read (store, &all, see, &seen, &err), 7);
+    assert_int_equal (seen.n, 300);
+}
+
+/* While the caller has a job, another process adds one. */
+static int add_meanwhile (void *to, const struct dn_finished *job)
+{
+    int *n = to;
+    int status = -1;
+    pid_t pid;
+
+    (void) job;
+    if ((*n)++ > 0)
+        return 0;
+    pid = fork ();
+    if (pid == 0) {
+        fill (JOBS, JOBS + 1);
+        _exit (0);
+    }
+    return waitpid (pid, &status, 0) == pid && status == 0 ? 0 : 1;
+}
+
+static void others_can_add_while_jobs_are_read (void **state)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_store_filter all = dn_store_all ();
+    struct dn_err err = {0};
+    int n = 0;
+
+    (void) state;
+    remove_store ();
+    fill (0, JOBS);
+    store = open_well (false);
+    assert_int_equal (dn_store_read (store, &all, add_meanwhile, &n, &err), 0);
+    assert_true (n >= JOBS);
+    assert_int_equal (count_all (), JOBS + 1);
+}
+
+static int measure (void *to, const struct dn_finished *job)
+{
+    struct dn_finished measured = *job;
+    struct dn_err err = {0};
+
+    measured.gpu_utilisation = 0.5;
+    return dn_store_add (to, &measured, &err);
+}
+
+static void jobs_can_be_completed_while_they_are_read (void **state)
+{
+    dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+    struct dn_store_filter filter = dn_store_all ();
+    struct dn_err err = {0};
+
+    (void) state;
+    filter.unmeasured = true;
+    assert_int_equal (count (&filter), JOBS + 1);
+    store = open_well (true);
+    assert_int_equal (dn_store_read (store, &filter, measure, store, &err), 0);
+    assert_int_equal (dn_store_commit (store, &err), 0);
+    assert_int_equal (count (&filter), 0);
+    assert_int_equal (count_all (), JOBS + 1);
+}
+
+/* --- the file -------------------------------------------------------------------- */
+
+/* Measured runs in a store of the version before, which has no jobs. */
+static void make_version_2 (void)
+{
+    struct dn_records_schema before = dn_records_schema;
+    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
+    struct dn_run run;
+    struct dn_err err = {0};
+
+    remove_store ();
+    before.version = 2;
+    dn_run_clear (&run);
+    run.spec = "model=resnet50";
+    run.gpu = "t4_16gb";
+    if (dn_records_open_as (path, DN_RECORDS_ADD, &before, &records, &err) < 0
+        || dn_records_add (records, &run, &err) < 0
+        || dn_records_commit (records, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static int count_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    (void) row;
+    (void) err;
+    return ++*(int *) context, 0;
+}
+
+static void an_older_store_is_upgraded_and_keeps_its_runs (void **state)
+{
+    dn_cleanup (dn_records_cleanup) struct dn_records *records = NULL;
+    struct dn_err err = {0};
+    int n = 0;
+
+    (void) state;
+    make_version_2 ();
+    assert_int_equal (count_all (), 0);
+    assert_int_equal (look (dn_store_all ()).n, 0);
+    fill (0, 5);
+    assert_int_equal (count_all (), 5);
+    assert_int_equal (dn_records_open (path, DN_RECORDS_READ, &records, &err), 0);
+    assert_int_equal (dn_records_read (records, NULL, count_row, NULL, &n, &err), 0);
+    assert_int_equal (n, 1);
+}
+
+static void execute (const char *sql)
+{
+    sqlite3 *db;
+
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close (db);
+}
+
+static void a_store_that_was_edited_is_refused_or_read_up_to_the_edit (void **state)
+{
+    static const struct {
+        const char *sql;
+        const char *says;
+    } edits[] = {
+        {"UPDATE jobs SET state = x'00ff' WHERE id = 900", "state: has a value"},
+        {"UPDATE jobs SET state = 'a' || char (0) WHERE id = 900", "has a NUL byte"},
+        {"UPDATE jobs SET name = printf ('%9000d', 1) WHERE id = 900", "at most"},
+        {"UPDATE jobs SET nodes = 'many' WHERE id = 900", "nodes: has a value"},
+        {"UPDATE jobs SET power_w = 9e999 WHERE id = 900", "power_w: has a value"},
+        {"DROP INDEX jobs_app", "has other tables"},
+        {"CREATE TRIGGER t AFTER INSERT ON jobs BEGIN DELETE FROM jobs; END",
+         "has other tables"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (edits); i++) {
+        struct dn_store *store;
+        struct dn_store_filter all = dn_store_all ();
+        struct seen seen = {.n = 0};
+        struct dn_err err = {0};
+
+        remove_store ();
+        fill (0, JOBS);
+        execute (edits[i].sql);
+        store = dn_store_open (path, false, &err);
+        if (store)
+            assert_int_equal (dn_store_read (store, &all, see, &seen, &err), -1);
+        assert_contains (err.text, edits[i].says);
+        dn_store_close (store);
+    }
+}
+
+static void the_file_must_be_ours (void **state)
+{
+    struct dn_err err = {0};
+
+    (void) state;
+    remove_store ();
+    assert_null (dn_store_open (path, false, &err));
+    assert_contains (err.text, path);
+    fill (0, 1);
+    assert_int_equal (chmod (path, 0666), 0);
+    assert_null (dn_store_open (path, true, &err));
+    assert_contains (err.text, "writable by group or others");
+}
+
+/* A process that adds is killed at any time: rows and mark are of the same commit. */
+static void who_is_killed_leaves_whole_commits (void **state)
+{
+    (void) state;
+    remove_store ();
+    fill (0, 1);
+    for (int i = 0; i < 30; i++) {
+        dn_cleanup (dn_store_cleanup) struct dn_store *store = NULL;
+        struct dn_err err = {0};
+        int64_t until;
+        pid_t pid = fork ();
+
+        assert_true (pid >= 0);
+        if (pid == 0)
+            for (int at = 0;; at += 5)
+                fill (at, at + 5);
+        usleep ((useconds_t) (3000 + 997 * i));
+        kill (pid, SIGKILL);
+        waitpid (pid, NULL, 0);
+        store = open_well (false);
+        assert_int_equal (dn_store_until (store, "x", &until, &err), 0);
+        assert_true (count_all () >= until);
+        assert_true (until == 1 || until % 5 == 0);
+    }
+}
+
+static int make_dir (void **state)
+{
+    (void) state;
+    umask (022);
+    if (!mkdtemp (dir))
+        return -1;
+    snprintf (path, sizeof (path), "%s/records.db", dir);
+    return 0;
+}
+
+static int remove_dir (void **state)
+{
+    (void) state;
+    remove_store ();
+    return rmdir (dir);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST ("every column comes back as it was", every_column_comes_back_as_it_was),
+        TEST ("unknown values come back unknown", unknown_values_come_back_unknown),
+        TEST ("a job that comes again replaces itself and keeps what was measured",
+              a_job_that_comes_again_replaces_itself_and_keeps_what_was_measured),
+        TEST ("a value that no store can have is an error with its column",
+              a_value_that_no_store_can_have_is_an_error_with_its_column),
+        TEST ("what is not committed is lost, with the mark",
+              what_is_not_committed_is_lost_with_the_mark),
+        TEST ("prune deletes what ended before", prune_deletes_what_ended_before),
+        TEST ("jobs are read once, in every order", jobs_are_read_once_in_every_order),
+        TEST ("reading ends when the caller says so",
+              reading_ends_when_the_caller_says_so),
+        TEST ("others can add while jobs are read", others_can_add_while_jobs_are_read),
+        TEST ("jobs can be completed while they are read",
+              jobs_can_be_completed_while_they_are_read),
+        TEST ("an older store is upgraded and keeps its runs",
+              an_older_store_is_upgraded_and_keeps_its_runs),
+        TEST ("a store that was edited is refused, or read up to the edit",
+              a_store_that_was_edited_is_refused_or_read_up_to_the_edit),
+        TEST ("the file must be ours", the_file_must_be_ours),
+        TEST ("who is killed leaves whole commits", who_is_killed_leaves_whole_commits),
+    };
+
+    return cmocka_run_group_tests_name ("jobs_store", tests, make_dir, remove_dir);
+}
