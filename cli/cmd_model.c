@@ -82,9 +82,9 @@ struct call {
     char key_text[PATH_MAX];
 };
 
-static void store_cleanup (struct dn_store *store)
+static void store_cleanup (struct dn_bundle_store *store)
 {
-    dn_store_close (store);
+    dn_bundle_store_close (store);
 }
 
 /* The path BundleKeys= of dnnest.conf, or "none". Nothing else of the site is loaded,
@@ -138,13 +138,13 @@ static int read_installed (const struct call *call,
                            struct dn_parcel *parcel,
                            struct dn_err *err)
 {
-    dn_cleanup (store_cleanup) struct dn_store store;
+    dn_cleanup (store_cleanup) struct dn_bundle_store store;
     struct dn_err shipped = {0};
-    int found = dn_store_open (call->place, &store, err);
+    int found = dn_bundle_store_open (call->place, &store, err);
 
     *path = call->place;
     if (found == 0)
-        found = dn_store_read (&store, DN_SLOT_CURRENT, parcel, err);
+        found = dn_bundle_store_read (&store, DN_SLOT_CURRENT, parcel, err);
     if (found <= 0 || call->given_place)
         return found;
     if (access (DNNEST_BUNDLE_DIR, F_OK) != 0)
@@ -294,12 +294,12 @@ static int install_parcel (const struct call *call,
     static const char *const done[] = {[DN_STORED] = "installed",
                                        [DN_STORED_BEFORE] = "installed already",
                                        [DN_STORED_ASIDE] = "installed"};
-    dn_cleanup (store_cleanup) struct dn_store store;
-    enum dn_stored stored;
+    dn_cleanup (store_cleanup) struct dn_bundle_store store;
+    enum dn_bundle_stored stored;
     struct dn_err err = {0};
 
-    if (dn_store_lock (call->place, &store, &err) < 0
-        || dn_store_install (&store, parcel, call->downgrade, &stored, &err) < 0)
+    if (dn_bundle_store_lock (call->place, &store, &err) < 0
+        || dn_bundle_store_install (&store, parcel, call->downgrade, &stored, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     if (stored == DN_STORED_ASIDE)
         dn_complain ("%s: the previous bundle was damaged; it is now %s.aside",
@@ -328,13 +328,13 @@ static int install (struct call *call)
 static int rollback (struct call *call)
 {
     dn_cleanup (dn_parcel_free) struct dn_parcel parcel = {.text = {NULL, 0}};
-    dn_cleanup (store_cleanup) struct dn_store store;
+    dn_cleanup (store_cleanup) struct dn_bundle_store store;
     struct dn_err err = {0};
     int status;
 
-    if (dn_store_lock (call->place, &store, &err) < 0)
+    if (dn_bundle_store_lock (call->place, &store, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
-    status = dn_store_rollback (&store, &parcel, &err);
+    status = dn_bundle_store_rollback (&store, &parcel, &err);
     if (status != 0)
         return dn_fail (status > 0 ? DN_EXIT_ABSTAINED : DN_EXIT_DATA, &err);
     print_bundle (call, store.path, &parcel, NULL, "rolled back");
@@ -391,7 +391,7 @@ static void add_slot (struct json_object *slots,
     dn_grid_add (grid, "%s", damage ? damage : "ok");
 }
 
-static int list_slots (const struct dn_store *store,
+static int list_slots (const struct dn_bundle_store *store,
                        struct json_object *slots,
                        struct dn_grid *grid)
 {
@@ -401,7 +401,7 @@ static int list_slots (const struct dn_store *store,
     for (int slot = 0; slot < DN_SLOTS; slot++) {
         dn_cleanup (dn_parcel_free) struct dn_parcel parcel = {.text = {NULL, 0}};
         struct dn_err err = {0};
-        int found = dn_store_read (store, slot, &parcel, &err);
+        int found = dn_bundle_store_read (store, slot, &parcel, &err);
 
         if (found > 0)
             continue;
@@ -413,13 +413,13 @@ static int list_slots (const struct dn_store *store,
 
 static int list (struct call *call)
 {
-    dn_cleanup (store_cleanup) struct dn_store store;
+    dn_cleanup (store_cleanup) struct dn_bundle_store store;
     dn_cleanup (dn_json_free) struct json_object *json = json_object_new_object ();
     dn_cleanup (dn_grid_free) struct dn_grid grid =
         dn_grid_of (list_columns, (int) DN_N_ELEMENTS (list_columns));
     struct json_object *slots;
     struct dn_err err = {0};
-    int found = dn_store_open (call->place, &store, &err);
+    int found = dn_bundle_store_open (call->place, &store, &err);
     int n_slots = 0;
 
     if (found < 0)
@@ -484,7 +484,7 @@ static int fetch (struct call *call)
         return code;
     if (call->install)
         return install_parcel (call, &parcel, key);
-    if (dn_store_export (call->out, &parcel, &err) < 0)
+    if (dn_bundle_store_export (call->out, &parcel, &err) < 0)
         return dn_fail (DN_EXIT_DATA, &err);
     print_bundle (call, call->out, &parcel, key, "fetched");
     return DN_EXIT_DONE;

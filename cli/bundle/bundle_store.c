@@ -41,14 +41,14 @@
 /* Leaves room for ".tmp-12345678" after the name, and for the dot before it. */
 #define BASE_MAX (NAME_MAX - 16)
 
-static int fail_errno (const struct dn_store *store,
+static int fail_errno (const struct dn_bundle_store *store,
                        const char *what,
                        struct dn_err *err)
 {
     return dn_err_set (err, DN_E_IO, "%s: %s: %s", store->path, what, strerror (errno));
 }
 
-struct dn_slot_name dn_store_slot (const struct dn_store *store, int slot)
+struct dn_slot_name dn_bundle_store_slot (const struct dn_bundle_store *store, int slot)
 {
     struct dn_slot_name out = {""};
     struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
@@ -62,7 +62,7 @@ struct dn_slot_name dn_store_slot (const struct dn_store *store, int slot)
 }
 
 /* ".PLACE.tmp-", the prefix of temporary directories. */
-static struct dn_slot_name temporary_prefix (const struct dn_store *store)
+static struct dn_slot_name temporary_prefix (const struct dn_bundle_store *store)
 {
     struct dn_slot_name out = {""};
     struct dn_buf buf = dn_buf_on (out.text, sizeof (out.text));
@@ -71,7 +71,7 @@ static struct dn_slot_name temporary_prefix (const struct dn_store *store)
     return out;
 }
 
-static struct dn_slot_name temporary_name (const struct dn_store *store)
+static struct dn_slot_name temporary_name (const struct dn_bundle_store *store)
 {
     struct dn_slot_name out = temporary_prefix (store);
     size_t len = strlen (out.text);
@@ -84,7 +84,7 @@ static struct dn_slot_name temporary_name (const struct dn_store *store)
 /* Split "/var/lib/dnnest/model/" into the directory around it and its last component.
  */
 static int split_path (const char *path,
-                       struct dn_store *store,
+                       struct dn_bundle_store *store,
                        char parent[PATH_MAX],
                        struct dn_err *err)
 {
@@ -107,13 +107,15 @@ static int split_path (const char *path,
         (struct dn_span){path, base > 1 ? base - 1 : 1}, parent, PATH_MAX, "path", err);
 }
 
-static int open_parent (struct dn_store *store, const char *parent)
+static int open_parent (struct dn_bundle_store *store, const char *parent)
 {
     store->parent = open (parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return store->parent;
 }
 
-int dn_store_open (const char *path, struct dn_store *store, struct dn_err *err)
+int dn_bundle_store_open (const char *path,
+                          struct dn_bundle_store *store,
+                          struct dn_err *err)
 {
     char parent[PATH_MAX];
 
@@ -127,7 +129,7 @@ int dn_store_open (const char *path, struct dn_store *store, struct dn_err *err)
     return errno == ENOENT ? 1 : -1;
 }
 
-void dn_store_close (struct dn_store *store)
+void dn_bundle_store_close (struct dn_bundle_store *store)
 {
     dn_fd_cleanup (&store->parent);
     store->parent = -1;
@@ -136,7 +138,7 @@ void dn_store_close (struct dn_store *store)
 /* A user who can write to the parent directory could replace the bundle, also where it
  * is sticky: by an older one that the store has put aside.
  */
-static int check_parent (const struct dn_store *store,
+static int check_parent (const struct dn_bundle_store *store,
                          const char *parent,
                          struct dn_err *err)
 {
@@ -155,7 +157,7 @@ static int check_parent (const struct dn_store *store,
     return dn_trust_parents (place, err);
 }
 
-static int take_lock (const struct dn_store *store,
+static int take_lock (const struct dn_bundle_store *store,
                       const char *parent,
                       struct dn_err *err)
 {
@@ -174,7 +176,7 @@ static int take_lock (const struct dn_store *store,
         err, DN_E_IO, "%s: another 'dnnest model' is running there", parent);
 }
 
-static int sweep (const struct dn_store *store, struct dn_err *err)
+static int sweep (const struct dn_bundle_store *store, struct dn_err *err)
 {
     struct dn_slot_name prefix = temporary_prefix (store);
     int fd = openat (store->parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -193,7 +195,9 @@ static int sweep (const struct dn_store *store, struct dn_err *err)
     return 0;
 }
 
-int dn_store_lock (const char *path, struct dn_store *store, struct dn_err *err)
+int dn_bundle_store_lock (const char *path,
+                          struct dn_bundle_store *store,
+                          struct dn_err *err)
 {
     char parent[PATH_MAX];
 
@@ -208,16 +212,16 @@ int dn_store_lock (const char *path, struct dn_store *store, struct dn_err *err)
     if (check_parent (store, parent, err) == 0 && take_lock (store, parent, err) == 0
         && sweep (store, err) == 0)
         return 0;
-    dn_store_close (store);
+    dn_bundle_store_close (store);
     return -1;
 }
 
-int dn_store_read (const struct dn_store *store,
-                   int slot,
-                   struct dn_parcel *parcel,
-                   struct dn_err *err)
+int dn_bundle_store_read (const struct dn_bundle_store *store,
+                          int slot,
+                          struct dn_parcel *parcel,
+                          struct dn_err *err)
 {
-    struct dn_slot_name name = dn_store_slot (store, slot);
+    struct dn_slot_name name = dn_bundle_store_slot (store, slot);
     const char *suffix = name.text + strlen (store->base);
     char path[PATH_MAX + 16];
     struct dn_buf buf = dn_buf_on (path, sizeof (path));
@@ -233,14 +237,14 @@ int dn_store_read (const struct dn_store *store,
     return error == ENOENT ? 1 : -1;
 }
 
-static bool exists (const struct dn_store *store, const char *name)
+static bool exists (const struct dn_bundle_store *store, const char *name)
 {
     struct stat st;
 
     return fstatat (store->parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static int move (const struct dn_store *store,
+static int move (const struct dn_bundle_store *store,
                  const char *from,
                  const char *to,
                  unsigned flags,
@@ -257,15 +261,15 @@ static int move (const struct dn_store *store,
         err, DN_E_IO, "%s: rename to %s: %s", from, to, strerror (errno));
 }
 
-static int sync_parent (const struct dn_store *store, struct dn_err *err)
+static int sync_parent (const struct dn_bundle_store *store, struct dn_err *err)
 {
     return fsync (store->parent) == 0 ? 0 : fail_errno (store, "fsync", err);
 }
 
 /* The slot is renamed to a temporary name first, so that it is never half removed. */
-static int discard (const struct dn_store *store, int slot, struct dn_err *err)
+static int discard (const struct dn_bundle_store *store, int slot, struct dn_err *err)
 {
-    struct dn_slot_name name = dn_store_slot (store, slot);
+    struct dn_slot_name name = dn_bundle_store_slot (store, slot);
     struct dn_slot_name rubbish = temporary_name (store);
 
     if (!exists (store, name.text))
@@ -275,13 +279,13 @@ static int discard (const struct dn_store *store, int slot, struct dn_err *err)
     return dn_parcel_remove (store->parent, rubbish.text, err);
 }
 
-static int move_slot (const struct dn_store *store,
+static int move_slot (const struct dn_bundle_store *store,
                       int from,
                       int to,
                       struct dn_err *err)
 {
-    struct dn_slot_name from_name = dn_store_slot (store, from);
-    struct dn_slot_name to_name = dn_store_slot (store, to);
+    struct dn_slot_name from_name = dn_bundle_store_slot (store, from);
+    struct dn_slot_name to_name = dn_bundle_store_slot (store, to);
 
     if (!exists (store, from_name.text))
         return 0;
@@ -289,12 +293,12 @@ static int move_slot (const struct dn_store *store,
 }
 
 /* Close gaps between the slots, keeping their order. */
-static int compact (const struct dn_store *store, struct dn_err *err)
+static int compact (const struct dn_bundle_store *store, struct dn_err *err)
 {
     int n = 0;
 
     for (int slot = 1; slot <= DN_STORE_KEPT; slot++) {
-        if (!exists (store, dn_store_slot (store, slot).text))
+        if (!exists (store, dn_bundle_store_slot (store, slot).text))
             continue;
         if (++n != slot && move_slot (store, slot, n, err) < 0)
             return -1;
@@ -311,7 +315,7 @@ enum current {
 };
 
 /* Is it a directory with a manifest? Then this program has installed it. */
-static bool has_manifest (const struct dn_store *store)
+static bool has_manifest (const struct dn_bundle_store *store)
 {
     dn_cleanup (dn_fd_cleanup) int dir = openat (
         store->parent, store->base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -320,11 +324,11 @@ static bool has_manifest (const struct dn_store *store)
     return dir >= 0 && fstatat (dir, DN_MANIFEST_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static enum current read_current (const struct dn_store *store,
+static enum current read_current (const struct dn_bundle_store *store,
                                   struct dn_parcel *parcel,
                                   struct dn_err *err)
 {
-    int found = dn_store_read (store, DN_SLOT_CURRENT, parcel, err);
+    int found = dn_bundle_store_read (store, DN_SLOT_CURRENT, parcel, err);
 
     if (found == 0)
         return CURRENT_GOOD;
@@ -339,7 +343,7 @@ static enum current read_current (const struct dn_store *store,
 }
 
 /* Repair what a kill may have left, and read the installed bundle. */
-static int prepare (const struct dn_store *store,
+static int prepare (const struct dn_bundle_store *store,
                     struct dn_parcel *current,
                     enum current *state,
                     struct dn_err *err)
@@ -351,14 +355,14 @@ static int prepare (const struct dn_store *store,
         return dn_err_wrap (err, "not a bundle, so not replaced");
     if (compact (store, err) < 0)
         return -1;
-    if (*state != CURRENT_GOOD || dn_store_read (store, 1, &first, NULL) != 0
+    if (*state != CURRENT_GOOD || dn_bundle_store_read (store, 1, &first, NULL) != 0
         || !dn_parcel_same (current, &first))
         return 0;
     return discard (store, 1, err) < 0 ? -1 : compact (store, err);
 }
 
 /* Keep a copy of the installed bundle as the newest of the previous ones. */
-static int keep (const struct dn_store *store,
+static int keep (const struct dn_bundle_store *store,
                  const struct dn_parcel *current,
                  struct dn_err *err)
 {
@@ -372,12 +376,12 @@ static int keep (const struct dn_store *store,
         if (move_slot (store, slot, slot + 1, err) < 0)
             return -1;
     return move (
-        store, copy.text, dn_store_slot (store, 1).text, RENAME_NOREPLACE, err);
+        store, copy.text, dn_bundle_store_slot (store, 1).text, RENAME_NOREPLACE, err);
 }
 
 /* Exchange the new bundle 'name' with PLACE. 'name' is then the previous bundle, if
  * there was one. */
-static int bring (const struct dn_store *store,
+static int bring (const struct dn_bundle_store *store,
                   const char *name,
                   enum current before,
                   struct dn_err *err)
@@ -390,7 +394,7 @@ static int bring (const struct dn_store *store,
     return 0;
 }
 
-static int put_aside (const struct dn_store *store,
+static int put_aside (const struct dn_bundle_store *store,
                       const char *name,
                       struct dn_err *err)
 {
@@ -398,8 +402,11 @@ static int put_aside (const struct dn_store *store,
         return 0;
     if (discard (store, DN_SLOT_ASIDE, err) < 0)
         return -1;
-    return move (
-        store, name, dn_store_slot (store, DN_SLOT_ASIDE).text, RENAME_NOREPLACE, err);
+    return move (store,
+                 name,
+                 dn_bundle_store_slot (store, DN_SLOT_ASIDE).text,
+                 RENAME_NOREPLACE,
+                 err);
 }
 
 static int check_serial (const struct dn_manifest *current,
@@ -417,11 +424,11 @@ static int check_serial (const struct dn_manifest *current,
                        current->serial);
 }
 
-int dn_store_install (const struct dn_store *store,
-                      const struct dn_parcel *parcel,
-                      bool downgrade,
-                      enum dn_stored *stored,
-                      struct dn_err *err)
+int dn_bundle_store_install (const struct dn_bundle_store *store,
+                             const struct dn_parcel *parcel,
+                             bool downgrade,
+                             enum dn_bundle_stored *stored,
+                             struct dn_err *err)
 {
     dn_cleanup (dn_parcel_free) struct dn_parcel current = {.text = {NULL, 0}};
     struct dn_slot_name name = temporary_name (store);
@@ -448,7 +455,7 @@ int dn_store_install (const struct dn_store *store,
 }
 
 /* The newest previous bundle that is whole; 'err' is about the last one that is not. */
-static int find_older (const struct dn_store *store,
+static int find_older (const struct dn_bundle_store *store,
                        struct dn_parcel *parcel,
                        struct dn_err *err)
 {
@@ -456,7 +463,7 @@ static int find_older (const struct dn_store *store,
 
     dn_err_set (&none, DN_E_IO, "%s: no older bundle is kept", store->path);
     for (int slot = 1; slot <= DN_STORE_KEPT; slot++) {
-        int found = dn_store_read (store, slot, parcel, err);
+        int found = dn_bundle_store_read (store, slot, parcel, err);
 
         if (found == 0)
             return slot;
@@ -467,9 +474,9 @@ static int find_older (const struct dn_store *store,
     return 0;
 }
 
-int dn_store_rollback (const struct dn_store *store,
-                       struct dn_parcel *parcel,
-                       struct dn_err *err)
+int dn_bundle_store_rollback (const struct dn_bundle_store *store,
+                              struct dn_parcel *parcel,
+                              struct dn_err *err)
 {
     dn_cleanup (dn_parcel_free) struct dn_parcel current = {.text = {NULL, 0}};
     struct dn_slot_name name = temporary_name (store);
@@ -496,15 +503,15 @@ int dn_store_rollback (const struct dn_store *store,
     return compact (store, err);
 }
 
-int dn_store_export (const char *path,
-                     const struct dn_parcel *parcel,
-                     struct dn_err *err)
+int dn_bundle_store_export (const char *path,
+                            const struct dn_parcel *parcel,
+                            struct dn_err *err)
 {
-    struct dn_store store;
+    struct dn_bundle_store store;
     struct dn_slot_name name;
     int status = -1;
 
-    if (dn_store_open (path, &store, err) != 0)
+    if (dn_bundle_store_open (path, &store, err) != 0)
         return -1;
     name = temporary_name (&store);
     if (dn_parcel_write (store.parent, name.text, parcel, err) == 0) {
@@ -514,6 +521,6 @@ int dn_store_export (const char *path,
         else
             status = sync_parent (&store, err);
     }
-    dn_store_close (&store);
+    dn_bundle_store_close (&store);
     return status;
 }

@@ -24,7 +24,7 @@ enum {
     DN_SLOTS
 };
 
-struct dn_store {
+struct dn_bundle_store {
     int parent;              /* the parent directory of PLACE, owned */
     char path[PATH_MAX];     /* of PLACE */
     char base[NAME_MAX + 1]; /* its last component */
@@ -33,26 +33,31 @@ struct dn_store {
 struct dn_slot_name {
     char text[NAME_MAX + 16];
 };
-struct dn_slot_name dn_store_slot (const struct dn_store *store, int slot);
+struct dn_slot_name dn_bundle_store_slot (const struct dn_bundle_store *store,
+                                          int slot);
 
 /* Open PLACE for reading; it need not exist. Return 1 if its parent directory does not
  * exist either. */
-int dn_store_open (const char *path, struct dn_store *store, struct dn_err *err);
+int dn_bundle_store_open (const char *path,
+                          struct dn_bundle_store *store,
+                          struct dn_err *err);
 
 /* Open it for changes: make its parent directory, check that no other user can write
  * there, lock it until it is closed, and remove what a killed command left.
  */
-int dn_store_lock (const char *path, struct dn_store *store, struct dn_err *err);
+int dn_bundle_store_lock (const char *path,
+                          struct dn_bundle_store *store,
+                          struct dn_err *err);
 
-void dn_store_close (struct dn_store *store);
+void dn_bundle_store_close (struct dn_bundle_store *store);
 
 /* Read and verify the bundle of a slot. Return 1, with 'err' too, when it is empty. */
-int dn_store_read (const struct dn_store *store,
-                   int slot,
-                   struct dn_parcel *parcel,
-                   struct dn_err *err);
+int dn_bundle_store_read (const struct dn_bundle_store *store,
+                          int slot,
+                          struct dn_parcel *parcel,
+                          struct dn_err *err);
 
-enum dn_stored {
+enum dn_bundle_stored {
     DN_STORED,        /* installed */
     DN_STORED_BEFORE, /* was installed already, nothing has changed */
     DN_STORED_ASIDE   /* installed; the previous one was damaged and put aside */
@@ -62,22 +67,22 @@ enum dn_stored {
  * bundle with a lower serial than the installed one of the same name is refused; one
  * without a serial has 0. Return -1 with 'err' and the installed bundle unchanged.
  */
-int dn_store_install (const struct dn_store *store,
-                      const struct dn_parcel *parcel,
-                      bool downgrade,
-                      enum dn_stored *stored,
-                      struct dn_err *err);
+int dn_bundle_store_install (const struct dn_bundle_store *store,
+                             const struct dn_parcel *parcel,
+                             bool downgrade,
+                             enum dn_bundle_stored *stored,
+                             struct dn_err *err);
 
 /* Install the newest previous bundle that is whole again, and read it into 'parcel';
  * the replaced one is put aside. Return 1 with 'err' if there is none.
  */
-int dn_store_rollback (const struct dn_store *store,
-                       struct dn_parcel *parcel,
-                       struct dn_err *err);
+int dn_bundle_store_rollback (const struct dn_bundle_store *store,
+                              struct dn_parcel *parcel,
+                              struct dn_err *err);
 
 /* Write a bundle into the new directory 'path', whole or not at all. */
-int dn_store_export (const char *path,
-                     const struct dn_parcel *parcel,
-                     struct dn_err *err);
+int dn_bundle_store_export (const char *path,
+                            const struct dn_parcel *parcel,
+                            struct dn_err *err);
 
 #endif
