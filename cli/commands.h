@@ -27,6 +27,7 @@
     X (status)                                                                         \
     X (watch)                                                                          \
     X (guard)                                                                          \
+    X (replay)                                                                         \
     /* End of DN_COMMANDS */
 /* clang-format on */
 

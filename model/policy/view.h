@@ -7,6 +7,7 @@
 
 #include "hardware/cluster.h"
 #include "policy/guarded.h"
+#include "predict/apps.h"
 
 /* Members may be NULL. dn_advise () gives the stages no cluster that is too old; how
  * old the heartbeat of the guard may be is up to dn_guarded_is_alive ().
@@ -14,6 +15,7 @@
 struct dn_view {
     const struct dn_cluster *cluster;
     const struct dn_guarded *guarded;
+    const struct dn_apps *apps;
     int64_t now_s; /* seconds since 1970 */
 };
 

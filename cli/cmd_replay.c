@@ -1,0 +1,367 @@
+/* cmd_replay.c - what today's policy would have done with past jobs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "commands.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "host/view_files.h"
+#include "jobs/store.h"
+#include "output/progress.h"
+#include "replay/replay_show.h"
+#include "seen.h"
+
+#define PIECE_LEN 65536
+
+enum {
+    OPTION_DB,
+    OPTION_TRACE,
+    OPTION_SINCE,
+    OPTION_UNTIL,
+    OPTION_SET,
+    OPTION_GUARD,
+    OPTION_HISTORY,
+    OPTION_SIMULATE,
+    OPTION_NODES,
+    OPTION_SNAPSHOT,
+    OPTION_DEPTH,
+    OPTION_JOBS
+};
+
+static const struct dn_option options[] = {
+    [OPTION_DB] = {"db", 0, "FILE", "the store of finished jobs (that of StateDir)"},
+    [OPTION_TRACE] = {"trace", 0, "FILE", "a table of jobs instead"},
+    [OPTION_SINCE] = {"since", 0, "TIME", "only jobs submitted from then on"},
+    [OPTION_UNTIL] = {"until", 0, "TIME", "only jobs submitted before"},
+    [OPTION_SET] = {"set", 0, "KEY=VALUE", "override a rule; may be repeated"},
+    [OPTION_GUARD] = {"guard", 0, "yes|no", "with dnnestd's guard (if it has run)"},
+    [OPTION_HISTORY] = {"history", 0, "yes|no", "with the history of then (yes)"},
+    [OPTION_SIMULATE] = {"simulate", 0, NULL, "simulate the queue, too"},
+    [OPTION_NODES] = {"nodes", 0, "FILE", "a table of nodes (those of the snapshot)"},
+    [OPTION_SNAPSHOT] = {"snapshot", 0, "FILE", "the nodes of this snapshot"},
+    [OPTION_DEPTH] = {"depth", 0, "N", "waiting jobs that backfill tests (500)"},
+    [OPTION_JOBS] = {"jobs", 0, "FILE", "write a row per simulated job"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* The options of a call, and its state. */
+struct call {
+    struct dn_options given;
+    struct dn_settings settings;
+    struct dn_replay_options options;
+    enum {
+        GUARD_AS_SEEN,
+        GUARD_YES,
+        GUARD_NO
+    } guard;
+    const char *db;
+    const char *trace;
+    const char *nodes;
+    const char *snapshot;
+    const char *jobs;
+    bool simulate;
+    struct dn_replay *replay;
+    struct dn_replay_queue queue;
+    struct dn_progress progress;
+    int64_t n;
+    struct dn_err err; /* of a job */
+};
+
+static void free_call (struct call *call)
+{
+    dn_progress_end (&call->progress);
+    dn_replay_free (call->replay);
+    dn_replay_queue_free (&call->queue);
+}
+
+/* --- options ---------------------------------------------------------------------- */
+
+/* A day, a local time "2026-01-31T12:00:00", or seconds since 1970. */
+static bool read_time (const char *text, int64_t *seconds)
+{
+    static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%s"};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (formats); i++) {
+        struct tm tm = {.tm_isdst = -1};
+        const char *end = strptime (text, formats[i], &tm);
+
+        if (end && *end == '\0') {
+            tm.tm_isdst = -1;
+            *seconds = (int64_t) mktime (&tm);
+            return *seconds > 0;
+        }
+    }
+    return false;
+}
+
+/* Read "yes" or "no". */
+static bool read_yes (const char *text, bool *yes)
+{
+    *yes = strcmp (text, "yes") == 0;
+    return *yes || strcmp (text, "no") == 0;
+}
+
+static int take_word (const struct dn_command *self,
+                      int option,
+                      const char *text,
+                      struct call *call)
+{
+    bool yes;
+
+    if (!read_yes (text, &yes))
+        return dn_options_misuse (
+            self, "--%s=%s: expected yes or no", options[option].name, text);
+    if (option == OPTION_GUARD)
+        call->guard = yes ? GUARD_YES : GUARD_NO;
+    else
+        call->options.history = yes;
+    return DN_EXIT_DONE;
+}
+
+static int take_number (const struct dn_command *self,
+                        int option,
+                        const char *text,
+                        struct call *call)
+{
+    struct dn_err err = {0};
+    int64_t *time_s =
+        option == OPTION_SINCE ? &call->options.since_s : &call->options.until_s;
+
+    if (option != OPTION_DEPTH && !read_time (text, time_s))
+        return dn_options_misuse (self,
+                                  "--%s=%s: expected a day as 2026-01-31, a time as "
+                                  "2026-01-31T12:00:00, or seconds since 1970",
+                                  options[option].name,
+                                  text);
+    if (option == OPTION_DEPTH
+        && dn_int_read (
+               dn_span_of (text), "depth", 1, INT32_MAX, &call->queue.sim.depth, &err)
+               < 0)
+        return dn_options_misuse (self, "--%s", err.text);
+    return DN_EXIT_DONE;
+}
+
+static int take_option (const struct dn_command *self,
+                        int option,
+                        const char *text,
+                        struct call *call)
+{
+    const char **const paths[] = {[OPTION_DB] = &call->db,
+                                  [OPTION_TRACE] = &call->trace,
+                                  [OPTION_NODES] = &call->nodes,
+                                  [OPTION_SNAPSHOT] = &call->snapshot,
+                                  [OPTION_JOBS] = &call->jobs};
+
+    switch (option) {
+    case OPTION_SINCE:
+    case OPTION_UNTIL:
+    case OPTION_DEPTH:
+        return take_number (self, option, text, call);
+    case OPTION_GUARD:
+    case OPTION_HISTORY:
+        return take_word (self, option, text, call);
+    case OPTION_SET:
+        return dn_settings_add (&call->settings, self, text) ? DN_EXIT_DONE
+                                                             : DN_EXIT_USAGE;
+    case OPTION_SIMULATE:
+        call->simulate = true;
+        return DN_EXIT_DONE;
+    default:
+        *paths[option] = text;
+        return DN_EXIT_DONE;
+    }
+}
+
+static int check_options (const struct dn_command *self, const struct call *call)
+{
+    if (call->db && call->trace)
+        return dn_options_misuse (self, "--db and --trace");
+    if (call->nodes && call->snapshot)
+        return dn_options_misuse (self, "--nodes and --snapshot");
+    if (!call->simulate
+        && (call->nodes || call->snapshot || call->jobs || call->queue.sim.depth > 0))
+        return dn_options_misuse (
+            self, "--nodes, --snapshot, --depth and --jobs go with --simulate");
+    return DN_EXIT_DONE;
+}
+
+static int take_options (const struct dn_command *self, struct call *call)
+{
+    struct dn_options *given = &call->given;
+    int option;
+
+    call->options.history = true;
+    /* The decisions count as if they were applied; --set may say otherwise. */
+    if (!dn_settings_add (&call->settings, self, "Mode=enforce"))
+        return -1;
+    while ((option = dn_options_next (given)) >= 0) {
+        given->exit_code = take_option (self, option, given->argument, call);
+        if (given->exit_code != DN_EXIT_DONE)
+            return -1;
+    }
+    if (option != DN_OPTION_END || !dn_options_count (given, 0, 0))
+        return -1;
+    given->exit_code = check_options (self, call);
+    return given->exit_code == DN_EXIT_DONE ? 0 : -1;
+}
+
+/* --- jobs ------------------------------------------------------------------------- */
+
+/* Take a job of a store. */
+static int take_job (void *to, const struct dn_finished *row)
+{
+    struct call *call = to;
+    struct dn_replayed job;
+    int rc = dn_replay_job (call->replay, row, &job, &call->err);
+
+    if (rc == 1 && call->simulate)
+        rc = dn_replay_queue_add (&call->queue, row, &job, &call->err);
+    call->n++;
+    dn_progress_show (&call->progress, call->n, -1);
+    return rc < 0 ? -1 : 0;
+}
+
+/* Take a row of a trace. */
+static int take_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct call *call = context;
+    struct dn_finished job;
+
+    dn_finished_clear (&job);
+    if (dn_finished_read (row, &job, err) < 0)
+        return -1;
+    if (take_job (call, &job) < 0) {
+        *err = call->err;
+        return -1;
+    }
+    return 0;
+}
+
+static int read_trace (struct call *call, struct dn_err *err)
+{
+    dn_cleanup (dn_close_input) FILE *stream = dn_open_input (call->trace, err);
+    dn_cleanup (dn_table_cleanup) struct dn_table *table =
+        dn_table_new (take_row, call);
+    char text[PIECE_LEN];
+    size_t len = 1;
+
+    if (!stream)
+        return -1;
+    if (!table)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    while (len > 0) {
+        len = fread (text, 1, sizeof (text), stream);
+        if (ferror (stream))
+            return dn_err_set (err, DN_E_IO, "%s: cannot read", call->trace);
+        if (dn_table_feed (table, text, len, err) < 0)
+            return dn_err_wrap (err, "%s", call->trace);
+    }
+    return 0;
+}
+
+static int read_store (struct call *call,
+                       const struct dn_site *site,
+                       struct dn_err *err)
+{
+    struct dn_view_path usual = dn_view_path (site->state_dir, DN_STORE_FILE);
+    const char *path = call->db ? call->db : usual.text;
+    dn_cleanup (dn_store_cleanup) struct dn_store *store =
+        dn_store_open (path, false, err);
+    struct dn_store_filter filter = dn_store_all ();
+
+    if (!store)
+        return -1;
+    filter.order = DN_STORE_BY_SUBMIT;
+    if (dn_store_read (store, &filter, take_job, call, err) == 0)
+        return 0;
+    if (call->err.code != DN_E_NONE)
+        *err = call->err;
+    return -1;
+}
+
+/* --- the command ------------------------------------------------------------------ */
+
+/* The nodes of the simulation, and whether a guard has run. Return an enum dn_exit. */
+static int read_cluster (struct call *call, const struct dn_site *site)
+{
+    struct dn_seen seen;
+    struct dn_err err = {0};
+    int rc = 0;
+
+    dn_seen_read (&seen, site, call->snapshot);
+    call->options.guard =
+        call->guard == GUARD_YES
+        || (call->guard == GUARD_AS_SEEN && seen.view.guarded != NULL);
+    if (call->simulate && call->nodes)
+        rc = dn_replay_queue_nodes (&call->queue, call->nodes, &err);
+    else if (call->simulate && seen.view.cluster)
+        rc = dn_replay_queue_cluster (&call->queue, seen.view.cluster, &err);
+    else if (call->simulate)
+        rc = dn_err_set (&err,
+                         DN_E_RANGE,
+                         "%s%s: no snapshot of the cluster; name the nodes by --nodes",
+                         seen.cluster.path.text,
+                         seen.cluster.err.text[0] != '\0' ? " cannot be used" : "");
+    dn_seen_free (&seen);
+    return rc < 0 ? dn_fail (DN_EXIT_DATA, &err) : DN_EXIT_DONE;
+}
+
+static int replay (struct call *call, const struct dn_site *site, struct dn_err *err)
+{
+    int rc = call->trace ? read_trace (call, err) : read_store (call, site, err);
+
+    dn_progress_end (&call->progress);
+    if (rc < 0)
+        return -1;
+    if (call->simulate && dn_replay_queue_run (&call->queue, err) < 0)
+        return -1;
+    if (call->jobs && dn_replay_queue_write (&call->queue, call->jobs, err) < 0)
+        return -1;
+    return 0;
+}
+
+static int run_call (struct call *call, const struct dn_site *site)
+{
+    const struct dn_replay_queue *queue = call->simulate ? &call->queue : NULL;
+    struct dn_err err = {0};
+    int rc = read_cluster (call, site);
+
+    if (rc != DN_EXIT_DONE)
+        return rc;
+    call->replay = dn_replay_new (site, &call->options);
+    if (!call->replay) {
+        dn_err_set (&err, DN_E_NOMEM, "out of memory");
+        return dn_fail (DN_EXIT_BUG, &err);
+    }
+    if (replay (call, site, &err) < 0)
+        return dn_fail (DN_EXIT_DATA, &err);
+    rc = call->given.json ? dn_replay_print_json (call->replay, queue, &err)
+                          : dn_replay_print (call->replay, queue, &err);
+    return rc < 0 ? dn_fail (DN_EXIT_BUG, &err) : DN_EXIT_DONE;
+}
+
+static int run (const struct dn_command *self, int argc, char **argv)
+{
+    dn_cleanup (dn_site_cleanup) struct dn_site *site = NULL;
+    dn_cleanup (free_call) struct call call = {.progress = dn_progress_begin ("jobs")};
+
+    dn_options_begin (&call.given, self, argc, argv);
+    if (take_options (self, &call) < 0)
+        return call.given.exit_code;
+    site = dn_options_site (&call.given, call.settings.text);
+    if (!site)
+        return call.given.exit_code;
+    return run_call (&call, site);
+}
+
+const struct dn_command dn_cmd_replay = {
+    .name = "replay",
+    .summary = "Show what the policy would have done with past jobs",
+    .arguments = "",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,273 @@
+/* replay_queue.c - the queue of a replay: the same jobs as they were, and by the policy
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "replay_queue.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common.h"
+
+/* Bytes of a table of nodes, at most. */
+#define NODES_MAX 65536
+
+static const char *const arm_text[] = {
+    [DN_REPLAY_BEFORE] = "as requested",
+    [DN_REPLAY_AFTER] = "by the policy",
+};
+
+const char *dn_replay_arm_text (enum dn_replay_arm arm)
+{
+    static const struct dn_names names = DN_NAMES (arm_text, DN_N_REPLAY_ARMS);
+
+    return dn_names_get (&names, (int) arm);
+}
+
+/* --- nodes ------------------------------------------------------------------------ */
+
+static int add_pool (struct dn_sim *sim,
+                     const struct dn_sim_pool *pool,
+                     struct dn_err *err)
+{
+    if (sim->n_pools == DN_SIM_POOLS_MAX)
+        return dn_err_set (
+            err, DN_E_LIMIT, "more than %d kinds of nodes", DN_SIM_POOLS_MAX);
+    sim->pools[sim->n_pools++] = *pool;
+    return 0;
+}
+
+/* A count of a table of nodes; a column that is missing gives 'otherwise' (-1: error).
+ */
+static int read_count (const struct dn_row *row,
+                       const char *column,
+                       int64_t otherwise,
+                       int64_t *count,
+                       struct dn_err *err)
+{
+    const char *text = dn_row_get (row, column);
+
+    *count = otherwise;
+    if ((!text || text[0] == '\0') && otherwise >= 0)
+        return 0;
+    return dn_int_read (
+        dn_span_of (text ? text : ""), column, 1, DN_SIM_NODES_MAX, count, err);
+}
+
+static int take_node_row (const struct dn_row *row, void *context, struct dn_err *err)
+{
+    struct dn_replay_queue *queue = context;
+    const char *type = dn_row_get (row, "type");
+    struct dn_sim_pool pool = {.nodes = 0};
+
+    if (read_count (row, "nodes", -1, &pool.nodes, err) < 0
+        || read_count (row, "gpus", -1, &pool.gpus, err) < 0
+        || read_count (row, "cpus", 0, &pool.cpus, err) < 0
+        || dn_span_copy (
+               dn_span_of (type ? type : ""), pool.type, DN_NAME_MAX, "type", err)
+               < 0)
+        return -1;
+    return add_pool (&queue->sim, &pool, err);
+}
+
+static int need_pools (const struct dn_replay_queue *queue, struct dn_err *err)
+{
+    if (queue->sim.n_pools == 0)
+        return dn_err_set (err, DN_E_RANGE, "no nodes with GPUs");
+    return 0;
+}
+
+int dn_replay_queue_nodes (struct dn_replay_queue *queue,
+                           const char *path,
+                           struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    dn_cleanup (dn_table_cleanup) struct dn_table *table =
+        dn_table_new (take_node_row, queue);
+
+    if (!table)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (dn_read_large_input (path, NODES_MAX, &text, err) < 0)
+        return -1;
+    if (dn_table_feed (table, text, strlen (text), err) < 0
+        || dn_table_feed (table, "", 0, err) < 0 || need_pools (queue, err) < 0)
+        return dn_err_wrap (err, "%s", path);
+    return 0;
+}
+
+int dn_replay_queue_cluster (struct dn_replay_queue *queue,
+                             const struct dn_cluster *cluster,
+                             struct dn_err *err)
+{
+    for (int64_t i = 0; i < cluster->n_groups; i++) {
+        const struct dn_node_group *group = &cluster->groups[i];
+        struct dn_sim_pool pool = {
+            .nodes = group->n_nodes,
+            .gpus = group->gpus,
+            .cpus = group->cpus > 0 ? group->cpus : 0,
+        };
+
+        memcpy (pool.type, group->type, sizeof (pool.type));
+        if (pool.nodes > 0 && pool.nodes <= DN_SIM_NODES_MAX && pool.gpus > 0
+            && add_pool (&queue->sim, &pool, err) < 0)
+            return -1;
+    }
+    return need_pools (queue, err);
+}
+
+/* --- jobs ------------------------------------------------------------------------- */
+
+/* Pools of that type; "": all. */
+static uint64_t pools_of (const struct dn_sim *sim, const char *type)
+{
+    uint64_t pools = 0;
+
+    for (int i = 0; i < sim->n_pools; i++)
+        if (type[0] == '\0' || strcasecmp (sim->pools[i].type, type) == 0)
+            pools |= UINT64_C (1) << i;
+    return pools;
+}
+
+static int grow (struct dn_replay_queue *queue, struct dn_err *err)
+{
+    int64_t room = queue->room ? 2 * queue->room : 1024;
+    void *names;
+
+    if (queue->n_jobs < queue->room)
+        return 0;
+    for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++) {
+        void *jobs =
+            realloc (queue->jobs[arm], (size_t) room * sizeof (*queue->jobs[arm]));
+
+        if (!jobs)
+            return dn_err_set (err, DN_E_NOMEM, "out of memory");
+        queue->jobs[arm] = jobs;
+    }
+    names = realloc (queue->names, (size_t) room * sizeof (*queue->names));
+    if (!names)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    queue->names = names;
+    queue->room = room;
+    return 0;
+}
+
+/* The job as it was requested. A limit that the run time passed (Slurm ends jobs some
+ * seconds late) does not end it.
+ */
+static struct dn_sim_job as_requested (const struct dn_replay_queue *queue,
+                                       const struct dn_finished *row,
+                                       const struct dn_replayed *job)
+{
+    double limit_s = job->limit_s > 0 ? (double) job->limit_s : INFINITY;
+
+    return (struct dn_sim_job){
+        .submit_s = (double) row->submit_s,
+        .pools = pools_of (&queue->sim, job->from),
+        .gpus = job->gpus,
+        .nodes = row->nodes > 1 ? row->nodes : 0,
+        .cpus = job->cpus,
+        .run_s = job->ran_s,
+        .limits_s = {fmax (limit_s, job->ran_s + 1)},
+        .n_limits = 1,
+    };
+}
+
+static struct dn_sim_job by_policy (const struct dn_replay_queue *queue,
+                                    const struct dn_sim_job *before,
+                                    const struct dn_replayed *job)
+{
+    struct dn_sim_job after = *before;
+
+    after.pools = pools_of (&queue->sim, job->gpu);
+    after.cpus = job->cpus_after;
+    after.run_s = job->runs_s;
+    if (job->n_limits == 0)
+        return after;
+    after.n_limits = job->n_limits;
+    memcpy (after.limits_s, job->limits_s, sizeof (job->limits_s));
+    /* The last is the user's own where others come before it. */
+    if (job->n_limits > 1)
+        after.limits_s[job->n_limits - 1] =
+            fmax (job->limits_s[job->n_limits - 1], before->limits_s[0]);
+    return after;
+}
+
+int dn_replay_queue_add (struct dn_replay_queue *queue,
+                         const struct dn_finished *row,
+                         const struct dn_replayed *job,
+                         struct dn_err *err)
+{
+    struct dn_sim_job before = as_requested (queue, row, job);
+    struct dn_sim_job after = by_policy (queue, &before, job);
+    int64_t i = queue->n_jobs;
+
+    if (job->gpus < 1 || !(job->ran_s > 0) || before.pools == 0 || after.pools == 0) {
+        queue->left_out++;
+        return 0;
+    }
+    if (grow (queue, err) < 0)
+        return -1;
+    queue->jobs[DN_REPLAY_BEFORE][i] = before;
+    queue->jobs[DN_REPLAY_AFTER][i] = after;
+    snprintf (queue->names[i], sizeof (queue->names[i]), "%s", row->job);
+    queue->n_jobs++;
+    return 0;
+}
+
+int dn_replay_queue_run (struct dn_replay_queue *queue, struct dn_err *err)
+{
+    for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++)
+        if (dn_simulate (&queue->sim, queue->jobs[arm], queue->n_jobs, err) < 0)
+            return -1;
+    return 0;
+}
+
+static void write_job (FILE *stream, const struct dn_replay_queue *queue, int64_t i)
+{
+    fprintf (stream, "%s", queue->names[i]);
+    for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++) {
+        const struct dn_sim_job *job = &queue->jobs[arm][i];
+
+        if (isnan (job->start_s))
+            fprintf (stream, ",,,,");
+        else
+            fprintf (stream,
+                     ",%s,%.0f,%.0f,%d",
+                     queue->sim.pools[job->pool].type,
+                     job->start_s,
+                     job->end_s,
+                     job->killed);
+    }
+    fprintf (stream, "\n");
+}
+
+int dn_replay_queue_write (const struct dn_replay_queue *queue,
+                           const char *path,
+                           struct dn_err *err)
+{
+    FILE *stream = fopen (path, "we");
+    int failed;
+
+    if (!stream)
+        return dn_err_set (err, DN_E_IO, "%s: %s", path, dn_errno_text (errno).text);
+    fprintf (stream,
+             "job,gpu,start_s,end_s,killed,"
+             "after_gpu,after_start_s,after_end_s,after_killed\n");
+    for (int64_t i = 0; i < queue->n_jobs; i++)
+        write_job (stream, queue, i);
+    failed = ferror (stream);
+    if (fclose (stream) != 0 || failed)
+        return dn_err_set (err, DN_E_IO, "%s: cannot write", path);
+    return 0;
+}
+
+void dn_replay_queue_free (struct dn_replay_queue *queue)
+{
+    for (int arm = 0; arm < DN_N_REPLAY_ARMS; arm++)
+        free (queue->jobs[arm]);
+    free (queue->names);
+}

@@ -1,0 +1,341 @@
+/* replay.c - what today's policy would have done with past jobs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "replay.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* When less than a quarter of the limit, and than this, is left, it is extended. */
+#define LEAD_MAX_S 1800.0
+
+struct dn_replay {
+    const struct dn_site *site;
+    struct dn_replay_options options;
+    struct dn_past *past;
+    struct dn_advice *advice;
+    int64_t last_s; /* submission of the last job */
+    int64_t n;
+    struct dn_replay_sums sums[DN_REPLAY_TYPES_MAX + 1];
+    int n_sums;
+};
+
+struct dn_replay *dn_replay_new (const struct dn_site *site,
+                                 const struct dn_replay_options *options)
+{
+    struct dn_replay *replay = calloc (1, sizeof (*replay));
+
+    if (!replay)
+        return NULL;
+    replay->site = site;
+    replay->options = *options;
+    replay->last_s = INT64_MIN;
+    replay->n_sums = 1;
+    replay->past = dn_past_new ();
+    replay->advice = dn_advice_new ();
+    if (!replay->past || !replay->advice) {
+        dn_replay_free (replay);
+        return NULL;
+    }
+    return replay;
+}
+
+void dn_replay_free (struct dn_replay *replay)
+{
+    if (!replay)
+        return;
+    dn_past_free (replay->past);
+    dn_advice_free (replay->advice);
+    free (replay);
+}
+
+const struct dn_replay_sums *dn_replay_sums (const struct dn_replay *replay, int i)
+{
+    return i < replay->n_sums ? &replay->sums[i] : NULL;
+}
+
+/* --- the decision ----------------------------------------------------------------- */
+
+/* The key of its application; 0: it has none. */
+static dn_app_key key_of (const struct dn_replay *replay,
+                          const struct dn_finished *row,
+                          const struct dn_rebuilt *rebuilt)
+{
+    if (rebuilt->app[0] == '\0')
+        return 0;
+    if (replay->options.by_account && row->account[0] != '\0')
+        return dn_app_key_of_account (row->account, rebuilt->app);
+    return dn_app_key_of_user (row->user, rebuilt->app);
+}
+
+static enum dn_replay_fate fate_of (const struct dn_advice *advice)
+{
+    switch (advice->decision.verdict) {
+    case DN_VERDICT_ABSTAIN:
+        return DN_REPLAY_ABSTAINED;
+    case DN_VERDICT_KEEP:
+        return DN_REPLAY_KEPT;
+    case DN_VERDICT_CHANGE:
+        return DN_REPLAY_CHANGED;
+    case DN_VERDICT_CONTROL:
+        return DN_REPLAY_CONTROL;
+    default:
+        return DN_REPLAY_SILENT;
+    }
+}
+
+static int64_t runs_known (const struct dn_apps *history)
+{
+    int64_t runs = 0;
+
+    for (int64_t i = 0; history && i < history->n_rows; i++)
+        runs += history->rows[i].runs;
+    return runs;
+}
+
+/* Decide as of the submission. */
+static void decide (struct dn_replay *replay,
+                    const struct dn_finished *row,
+                    const struct dn_rebuilt *rebuilt,
+                    struct dn_replayed *out)
+{
+    struct dn_guarded *guarded = dn_past_guarded (replay->past);
+    struct dn_view view = {.now_s = row->submit_s};
+    struct dn_err err = {0};
+
+    guarded->time_s = row->submit_s;
+    guarded->interval_s = (int64_t) replay->site->guard_interval_s;
+    if (replay->options.guard)
+        view.guarded = guarded;
+    if (replay->options.history)
+        view.apps = dn_past_history (replay->past, key_of (replay, row, rebuilt));
+    out->runs = runs_known (view.apps);
+    out->fate = DN_REPLAY_SILENT;
+    if (!dn_advise_concerns (replay->site, &rebuilt->job))
+        return;
+    if (dn_advise (replay->site, &view, &rebuilt->job, NULL, NULL, replay->advice, &err)
+        < 0)
+        out->fate = DN_REPLAY_REFUSED;
+    else
+        out->fate = fate_of (replay->advice);
+}
+
+/* --- what it means ---------------------------------------------------------------- */
+
+static void add_limit (struct dn_replayed *out, double limit_s)
+{
+    if (out->n_limits < DN_REPLAY_LIMITS_MAX
+        && (out->n_limits == 0 || limit_s > out->limits_s[out->n_limits - 1]))
+        out->limits_s[out->n_limits++] = limit_s;
+}
+
+/* The limits that the guard would give the job: quantiles, then the user's own. */
+static void add_steps (const struct dn_advice *advice, struct dn_replayed *out)
+{
+    static const double steps[] = {0.95, 0.99};
+    double own = out->limit_s < 0 ? INFINITY : (double) out->limit_s;
+    int chosen = advice->decision.chosen;
+
+    for (size_t i = 0; chosen >= 0 && i < DN_N_ELEMENTS (steps); i++) {
+        double bound = dn_range_at (advice->estimates[chosen].train_s, steps[i])
+                       * (1 + advice->rules.time_margin);
+        double limit_s = 60 * ceil (bound / 60);
+
+        if (bound > 0 && limit_s < own)
+            add_limit (out, limit_s);
+    }
+    add_limit (out, own);
+}
+
+static void set_limits (const struct dn_advice *advice, struct dn_replayed *out)
+{
+    const struct dn_decision *decision = &advice->decision;
+
+    if (decision->time_min_s != DN_UNSET) {
+        out->soft = true;
+        add_limit (out, (double) decision->time_min_s);
+        add_limit (out, out->limit_s < 0 ? INFINITY : (double) out->limit_s);
+    } else if (decision->time_limit_s != DN_UNSET) {
+        out->guarded = decision->extended;
+        add_limit (out, (double) decision->time_limit_s);
+        if (decision->extended)
+            add_steps (advice, out);
+    }
+}
+
+/* Its GPU type, CPUs and run time on that type. */
+static void set_resources (const struct dn_advice *advice, struct dn_replayed *out)
+{
+    const struct dn_decision *decision = &advice->decision;
+    const struct dn_request *request = &advice->request;
+
+    if (decision->gpu)
+        out->gpu = decision->gpu->type;
+    if (decision->gpu && decision->base >= 0 && decision->chosen >= 0) {
+        double base = advice->estimates[decision->base].train_s.p50;
+        double chosen = advice->estimates[decision->chosen].train_s.p50;
+
+        if (base > 0 && chosen > 0)
+            out->runs_s = out->ran_s * chosen / base;
+    }
+    if (decision->cpus_per_task != DN_UNSET && request->n_tasks > 0)
+        out->cpus_after = decision->cpus_per_task * request->n_tasks;
+    else if (decision->cpus_each_gpu != DN_UNSET)
+        out->cpus_after = decision->cpus_each_gpu * out->gpus;
+}
+
+/* Would the guard have extended the job, or the limit have killed it? Only what runs
+ * out of a limit below the user's own is due to the policy.
+ */
+static void judge (struct dn_replayed *out)
+{
+    double limit_s = out->n_limits > 0 ? out->limits_s[0] : INFINITY;
+    double lead_s = fmin (limit_s / 4, LEAD_MAX_S);
+
+    if (out->guarded)
+        out->extended = out->n_limits > 1 && out->runs_s > limit_s - lead_s;
+    else if (!out->soft)
+        out->killed = out->runs_s > limit_s && out->evidence == DN_EVIDENCE_EXACT
+                      && (out->limit_s < 0 || (double) out->limit_s > limit_s);
+}
+
+/* --- jobs ------------------------------------------------------------------------- */
+
+static void begin (const struct dn_finished *row, struct dn_replayed *out)
+{
+    *out = (struct dn_replayed){
+        .evidence = dn_outcome_evidence (dn_outcome_of (row)),
+        .ran_s = dn_finished_ran_s (row),
+        .gpus = row->gpus > 0 ? row->gpus : 0,
+        .from = dn_rebuild_gpu (row),
+        .gpu = dn_rebuild_gpu (row),
+        .cpus = dn_rebuild_cpus (row) > 0 ? dn_rebuild_cpus (row) : 0,
+        .limit_s = dn_rebuild_limit (row),
+    };
+    out->runs_s = out->ran_s;
+    out->cpus_after = out->cpus;
+}
+
+/* The work of a run in the unit that its history counts: as the record says, else by
+ * the metadata.
+ */
+static void set_work (const struct dn_finished *row,
+                      const struct dn_advice *advice,
+                      struct dn_past_job *job)
+{
+    int unit =
+        dn_names_find (&dn_work_unit_names, row->work_unit, strlen (row->work_unit));
+
+    job->unit = DN_WORK_RUN;
+    job->run.work = 1;
+    if (unit >= 0 && row->work > 0) {
+        job->unit = (enum dn_work_unit) unit;
+        job->run.work = row->work;
+    } else if (advice && advice->spec.steps > 0) {
+        job->unit = DN_WORK_STEPS;
+        job->run.work = (double) advice->spec.steps;
+    } else if (advice && advice->spec.epochs > 0) {
+        job->unit = DN_WORK_EPOCHS;
+        job->run.work = advice->spec.epochs;
+    }
+}
+
+/* What the job teaches when it ends. */
+static int remember (struct dn_replay *replay,
+                     const struct dn_finished *row,
+                     const struct dn_rebuilt *rebuilt,
+                     const struct dn_replayed *out,
+                     struct dn_err *err)
+{
+    double gpu_s = out->ran_s * (double) out->gpus;
+    struct dn_past_job job = {
+        .run = {.end_s = row->end_s,
+                .ran_s = out->ran_s,
+                .exact = out->evidence == DN_EVIDENCE_EXACT,
+                .cores = gpu_s > 0 ? row->cpu_s / gpu_s : NAN,
+                .gpu_mem_gb = row->gpu_mem_gb},
+        .key = key_of (replay, row, rebuilt),
+        .type = row->gpu,
+        .gpus = row->gpus,
+        .user = row->user,
+        .id = row->raw_id,
+        .says_time = out->evidence != DN_EVIDENCE_NOTHING && out->ran_s > 0
+                     && row->gpus > 0 && row->gpus < UINT16_MAX,
+        .lowered = out->guarded && out->fate == DN_REPLAY_CHANGED,
+        .needed = out->n_limits > 0 && out->runs_s > out->limits_s[0],
+    };
+
+    if (row->end_s < row->submit_s)
+        return 0;
+    set_work (row, out->fate >= DN_REPLAY_ABSTAINED ? replay->advice : NULL, &job);
+    return dn_past_add (replay->past, &job, err);
+}
+
+static void count (struct dn_replay *replay, const struct dn_replayed *out)
+{
+    int i = 1;
+
+    dn_replay_count (&replay->sums[0], out);
+    while (i < replay->n_sums && strcasecmp (replay->sums[i].type, out->from) != 0)
+        i++;
+    if (i > DN_REPLAY_TYPES_MAX || out->from[0] == '\0'
+        || strlen (out->from) >= DN_NAME_MAX)
+        return;
+    if (i == replay->n_sums) {
+        strcpy (replay->sums[i].type, out->from);
+        replay->n_sums++;
+    }
+    dn_replay_count (&replay->sums[i], out);
+}
+
+static int replay_one (struct dn_replay *replay,
+                       const struct dn_finished *row,
+                       const struct dn_rebuilt *rebuilt,
+                       struct dn_replayed *out,
+                       struct dn_err *err)
+{
+    begin (row, out);
+    if (dn_past_until (replay->past, row->submit_s, err) < 0)
+        return -1;
+    decide (replay, row, rebuilt, out);
+    if (out->fate == DN_REPLAY_CHANGED) {
+        set_limits (replay->advice, out);
+        set_resources (replay->advice, out);
+        judge (out);
+    }
+    if (remember (replay, row, rebuilt, out, err) < 0)
+        return -1;
+    if (row->submit_s < replay->options.since_s)
+        return 0;
+    count (replay, out);
+    return 1;
+}
+
+int dn_replay_job (struct dn_replay *replay,
+                   const struct dn_finished *row,
+                   struct dn_replayed *out,
+                   struct dn_err *err)
+{
+    struct dn_rebuilt rebuilt;
+    int rc;
+
+    replay->n++;
+    if (row->submit_s == DN_UNSET || row->submit_s < replay->last_s)
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "job %" PRId64 " has no submit_s, or an earlier one than "
+                           "the job before it",
+                           replay->n);
+    replay->last_s = row->submit_s;
+    if (replay->options.until_s > 0 && row->submit_s >= replay->options.until_s)
+        return 0;
+    rc = dn_rebuild (row, &rebuilt, err);
+    if (rc == 0)
+        rc = replay_one (replay, row, &rebuilt, out, err);
+    dn_rebuilt_free (&rebuilt);
+    return rc;
+}

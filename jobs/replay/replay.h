@@ -1,0 +1,119 @@
+/* replay.h - what today's policy would have done with past jobs
+ *
+ * In: finished jobs in the order of their submission, a site. Out: for each job what
+ * dn_advise () decides at its submission, with the history of the runs that had ended
+ * by then, and what that would have meant for the run; and the sums of all of them.
+ *
+ * Assumed: a job runs as long as it did, whatever its limit; on another GPU type, as
+ * much longer or shorter as the prediction says; the other jobs end when they did.
+ *
+ * Memory does not grow with the number of jobs (past.h).
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_REPLAY_H
+#define DN_REPLAY_H
+
+#include "advise.h"
+#include "jobs/outcome.h"
+#include "jobs/replay/past.h"
+#include "jobs/replay/rebuild.h"
+
+/* GPU types with sums of their own; more are in those of all types only. */
+#define DN_REPLAY_TYPES_MAX 32
+
+#define DN_REPLAY_LIMITS_MAX 4
+
+/* What the policy does with a job. */
+enum dn_replay_fate {
+    DN_REPLAY_SILENT,  /* no metadata and no history, or off */
+    DN_REPLAY_REFUSED, /* the metadata or the request cannot be read */
+    DN_REPLAY_ABSTAINED,
+    DN_REPLAY_KEPT,
+    DN_REPLAY_CONTROL,
+    DN_REPLAY_CHANGED,
+    DN_N_REPLAY_FATES
+};
+
+const char *dn_replay_fate_text (enum dn_replay_fate fate);
+
+struct dn_replayed {
+    enum dn_replay_fate fate;
+    enum dn_evidence evidence;
+    double ran_s;     /* of the job as it was */
+    double runs_s;    /* as the policy would have it: on the GPU type that it chose */
+    int64_t gpus;     /* of the job */
+    const char *from; /* GPU type; "" any */
+    const char *gpu;  /* the same with the policy */
+    int64_t cpus;     /* of the job, 0 unknown, before and after */
+    int64_t cpus_after;
+    int64_t limit_s; /* that the user had requested; DN_UNSET, DN_UNLIMITED */
+    /* With the policy: the first, and those that the guard would give it later. Of a
+     * soft minimum time, that and the user's own. n_limits 0: as limit_s. */
+    double limits_s[DN_REPLAY_LIMITS_MAX];
+    int n_limits;
+    bool guarded;  /* the guard extends the limit */
+    bool soft;     /* it is an estimate for the scheduler, and ends nothing */
+    bool extended; /* the guard would have to */
+    bool killed;   /* at a limit below the user's own that nobody extends */
+    int64_t runs;  /* of its application that were known */
+};
+
+struct dn_replay_options {
+    bool guard;      /* dnnestd extends limits */
+    bool history;    /* the runs that had ended count */
+    bool by_account; /* histories are shared by account */
+    int64_t since_s; /* jobs submitted before only teach; 0: none */
+    int64_t until_s; /* jobs submitted from then on are left out; 0: none */
+};
+
+/* Ratios of limits and run times, in classes of 2 %, from 1/100 to 10^4. */
+#define DN_REPLAY_CLASSES 700
+
+struct dn_replay_sums {
+    char type[DN_NAME_MAX]; /* that was requested; "" of all */
+    int64_t jobs;
+    int64_t fates[DN_N_REPLAY_FATES];
+    int64_t with_history; /* advised jobs of which runs were known */
+    int64_t lowered;      /* limits */
+    int64_t raised;
+    int64_t moved; /* to another GPU type */
+    int64_t fewer_cpus;
+    int64_t extended;
+    int64_t killed;
+    double used_gpu_h;  /* of the jobs with a limit, GPU hours used, requested, */
+    double asked_gpu_h; /* and requested with the policy */
+    double set_gpu_h;
+    double asked_cpu_h; /* CPU hours of all jobs, while they ran */
+    double set_cpu_h;
+    int64_t ratios;                   /* jobs with exact run time, a limit, and a */
+    int64_t asked[DN_REPLAY_CLASSES]; /* decision: limit / run time before, */
+    int64_t set[DN_REPLAY_CLASSES];   /* and with the policy */
+};
+
+struct dn_replay;
+
+/* 'site' is borrowed. NULL without memory; freed with dn_replay_free (), NULL-safe. */
+struct dn_replay *dn_replay_new (const struct dn_site *site,
+                                 const struct dn_replay_options *options);
+void dn_replay_free (struct dn_replay *replay);
+
+/* Replay a job. 1: 'out' (whose texts live until the next call) has what became of it;
+ * 0: it is outside of the period; -1 with 'err', also for a job that was submitted
+ * before the last one.
+ */
+int dn_replay_job (struct dn_replay *replay,
+                   const struct dn_finished *row,
+                   struct dn_replayed *out,
+                   struct dn_err *err);
+
+/* The sums of all jobs (i 0), then of each GPU type; NULL after the last. */
+const struct dn_replay_sums *dn_replay_sums (const struct dn_replay *replay, int i);
+
+/* Add a job to sums. */
+void dn_replay_count (struct dn_replay_sums *sums, const struct dn_replayed *job);
+
+/* The median of classes of ratios, to 1 %; NaN without any. */
+double dn_replay_median (const int64_t classes[DN_REPLAY_CLASSES]);
+
+#endif
