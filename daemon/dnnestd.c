@@ -5,26 +5,34 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/text.h"
 #include "daemon_log.h"
 #include "loop.h"
 #include "tasks.h"
 
 enum {
     OPTION_CONF = 256,
+    OPTION_DB,
     OPTION_DRY_RUN,
     OPTION_HELP,
+    OPTION_JSON,
     OPTION_ONCE,
+    OPTION_SINCE,
     OPTION_OUT,
     OPTION_VERSION
 };
 
 static const struct option long_options[] = {
     {"conf", required_argument, NULL, OPTION_CONF},
+    {"db", required_argument, NULL, OPTION_DB},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
     {"help", no_argument, NULL, OPTION_HELP},
+    {"json", no_argument, NULL, OPTION_JSON},
     {"once", no_argument, NULL, OPTION_ONCE},
     {"out", required_argument, NULL, OPTION_OUT},
+    {"since", required_argument, NULL, OPTION_SINCE},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
 };
@@ -47,6 +55,10 @@ static void print_help (void)
         "  --once      run the task once and end\n"
         "  --dry-run   change nothing, and say what would be changed\n"
         "  --out=FILE  write this file in place of that in StateDir; - for stdout\n"
+        "  --db=FILE   collect into this store, not that in StateDir\n"
+        "  --since=T   collect jobs that ended from T on: seconds since 1970, or\n"
+        "              YYYY-MM-DD[THH:MM], local time\n"
+        "  --json      say as JSON what was collected\n"
         "  --conf=FILE dnnest.conf (default " DNNEST_CONF ")\n"
         "  --help      this text\n"
         "  --version   the version\n"
@@ -68,12 +80,54 @@ struct line {
     const struct dn_task *task; /* NULL: all */
     bool once;
     bool verbose;
-    bool done; /* the line asked for a text only */
+    bool of_collect; /* an option that only it has */
+    bool done;       /* the line asked for a text only */
 };
+
+/* Seconds since 1970, or a date with or without a time of the day. */
+static int read_since (const char *text, int64_t *since_s)
+{
+    static const char *const formats[] = {
+        "%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"};
+
+    if (dn_int_read (dn_span_of (text), "since", 0, INT32_MAX, since_s, NULL) == 0)
+        return DN_DAEMON_DONE;
+    for (size_t i = 0; i < DN_N_ELEMENTS (formats); i++) {
+        struct tm local = {.tm_isdst = -1};
+        const char *end = strptime (text, formats[i], &local);
+
+        if (end && *end == '\0') {
+            *since_s = (int64_t) mktime (&local);
+            return DN_DAEMON_DONE;
+        }
+    }
+    return fail_usage (
+        "--since", text, "seconds since 1970, or YYYY-MM-DD[THH:MM[:SS]]");
+}
+
+/* The options that only 'collect' has. */
+static int read_option_of_collect (int option, struct line *line)
+{
+    line->of_collect = true;
+    switch (option) {
+    case OPTION_DB:
+        line->options.store = optarg;
+        return DN_DAEMON_DONE;
+    case OPTION_JSON:
+        line->options.json = true;
+        return DN_DAEMON_DONE;
+    default:
+        return read_since (optarg, &line->options.since_s);
+    }
+}
 
 static int read_option (int option, struct line *line)
 {
     switch (option) {
+    case OPTION_DB:
+    case OPTION_JSON:
+    case OPTION_SINCE:
+        return read_option_of_collect (option, line);
     case 'D':
         break;
     case 'v':
@@ -126,12 +180,15 @@ static int read_line (int argc, char **argv, struct line *line)
         return fail_usage ("argument", argv[optind], "one task at most");
     if (!line->task && (line->once || line->options.dry_run || line->options.out))
         return fail_usage ("task", "", "one for --once, --dry-run and --out");
+    if (line->of_collect && (!line->once || line->task != &dn_task_collect))
+        return fail_usage (
+            "option", "", "'collect --once' before --db, --json and --since");
     return DN_DAEMON_DONE;
 }
 
 int main (int argc, char **argv)
 {
-    struct line line = {.task = NULL};
+    struct line line = {.options = {.since_s = DN_UNSET}};
     int rc = read_line (argc, argv, &line);
 
     if (rc != DN_DAEMON_DONE || line.done)

@@ -30,6 +30,9 @@
 /* Between two checks of the files of the configuration. */
 #define CHECK_MS 5000
 
+/* Before a task that has more to do is called again: others come first. */
+#define MORE_MS 1000
+
 /* A task that is due so soon runs in this round. */
 #define TOGETHER_MS 500
 
@@ -124,6 +127,9 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
     loop->site.conf = options->conf;
     loop->daemon.dry_run = options->dry_run;
     loop->daemon.out = options->out;
+    loop->daemon.json = options->json;
+    loop->daemon.store = options->store;
+    loop->daemon.since_s = options->since_s;
     if (dn_daemon_site_load (&loop->site, NULL, err) < 0)
         return DN_DAEMON_CONF;
     loop->daemon.site = loop->site.site;
@@ -136,7 +142,7 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
 /* Files are written into StateDir, unless nothing or another file is written. */
 static bool needs_state_dir (const struct dn_loop_options *options)
 {
-    return !options->out && !options->dry_run;
+    return !options->out && !options->store && !options->dry_run;
 }
 
 /* --- the configuration ------------------------------------------------------------ */
@@ -197,7 +203,7 @@ static int run_turn (struct loop *loop, int i, struct dn_err *err)
     task->interval_s = (int64_t) (dn_task_interval (turn->task, loop->site.site) + 0.5);
     task->took_ms = monotonic_ms () - from_ms;
     task->error[0] = '\0';
-    if (rc == 0)
+    if (rc >= 0)
         task->last_s = loop->daemon.now_s;
     else
         dn_ticks_quote (task->error, err->text);
@@ -214,15 +220,17 @@ static int run_due (struct loop *loop)
         struct turn *turn = &loop->turns[i];
         struct dn_err err;
         double interval_s = dn_task_interval (turn->task, loop->site.site);
+        int rc;
 
         if (turn->next_ms > now_ms + TOGETHER_MS)
             continue;
-        if (run_turn (loop, i, &err) < 0) {
+        rc = run_turn (loop, i, &err);
+        if (rc < 0) {
             complain (loop, &err);
             lost = dn_link_is_lost (&err);
         }
         if (!lost)
-            turn->next_ms = now_ms + (int64_t) (interval_s * 1000);
+            turn->next_ms = now_ms + (rc > 0 ? MORE_MS : (int64_t) (interval_s * 1000));
     }
     dn_jobs_drop (&loop->daemon);
     return lost ? -1 : 0;
@@ -356,13 +364,15 @@ enum dn_daemon_exit dn_loop_once (const struct dn_loop_options *options,
     if (rc == DN_DAEMON_DONE && needs_state_dir (options)
         && dn_put_dir (loop.site.site->state_dir, &err) < 0)
         rc = DN_DAEMON_CONF;
-    if (rc == DN_DAEMON_DONE && !dn_link_is_up (loop.daemon.link)) {
+    loop.daemon.once = true;
+    if (rc == DN_DAEMON_DONE && !task->alone && !dn_link_is_up (loop.daemon.link)) {
         dn_err_set (&err, DN_E_TIME, "slurmctld does not answer");
         rc = DN_DAEMON_UNREACHED;
     }
     if (rc == DN_DAEMON_DONE) {
         loop.daemon.now_s = (int64_t) time (NULL);
-        if (meet_slurmctld (&loop, &err) < 0 || run_turn (&loop, 0, &err) < 0)
+        if ((!task->alone && meet_slurmctld (&loop, &err) < 0)
+            || run_turn (&loop, 0, &err) < 0)
             rc = exit_of (&err);
     }
     if (rc != DN_DAEMON_DONE)

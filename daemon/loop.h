@@ -20,6 +20,9 @@ struct dn_loop_options {
     const char *conf; /* dnnest.conf; NULL: the default */
     const char *out;  /* of struct dn_daemon */
     bool dry_run;
+    bool json; /* these three of struct dn_daemon */
+    const char *store;
+    int64_t since_s;
 };
 
 /* Run one task once, and print errors. */

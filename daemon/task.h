@@ -21,6 +21,10 @@ struct dn_daemon {
     bool dry_run;    /* change nothing; say what would be changed */
     const char *out; /* file to write in place of that in StateDir; NULL; "-" stdout */
     void *jobs;      /* of jobs_table.h: the table of jobs, kept for a round; NULL */
+    bool once;       /* a command waits for the end of all work */
+    bool json;       /* print what was done as JSON */
+    const char *store; /* of finished jobs, in place of that in StateDir; NULL */
+    int64_t since_s;   /* collect jobs that ended from then on; DN_UNSET: go on */
 };
 
 struct dn_task {
@@ -29,7 +33,9 @@ struct dn_task {
     /* The interval is a key of dnnest.conf: its offset in struct dn_site, a double in
      * seconds. */
     size_t interval_offset;
+    bool alone;            /* needs no slurmctld */
     void *(*begin) (void); /* the task's memory between calls; NULL: out of memory */
+    /* 0, or 1 where it has more to do and wants to be called again soon. */
     int (*run) (void *memory, struct dn_daemon *d, struct dn_err *err);
     void (*end) (void *memory);
 };
@@ -37,6 +43,7 @@ struct dn_task {
 extern const struct dn_task dn_task_watch;
 extern const struct dn_task dn_task_guard;
 extern const struct dn_task dn_task_rescue;
+extern const struct dn_task dn_task_collect;
 
 /* A line for the log of dnnestd (journal or stderr), with its level. */
 enum dn_log_level {

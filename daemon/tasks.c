@@ -10,6 +10,7 @@ const struct dn_task *const dn_tasks[] = {
     &dn_task_watch,
     &dn_task_guard,
     &dn_task_rescue,
+    &dn_task_collect,
     NULL,
     /* End of dn_tasks */
 };

@@ -22,6 +22,12 @@
 #define INTERVAL_S     60
 #define SNAPSHOT_AGE_S 300
 
+/* Finished jobs, seconds and days: they teach, and nothing waits for them. A year shows
+ * every season of a site.
+ */
+#define COLLECT_INTERVAL_S 300
+#define KEEP_JOBS_DAYS     400
+
 static const struct dn_site_key site_keys[] = {
     {"HardwareDir",
      offsetof (struct dn_site, hardware_dir),
@@ -113,6 +119,24 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_REAL,
      1,
      3600},
+    {"CollectInterval",
+     offsetof (struct dn_site, collect_interval_s),
+     "seconds between two collections of finished jobs by dnnestd",
+     DN_SITE_REAL,
+     10,
+     86400},
+    {"KeepJobs",
+     offsetof (struct dn_site, keep_jobs_days),
+     "days that finished jobs are kept",
+     DN_SITE_REAL,
+     1,
+     3660},
+    {"Accounting",
+     offsetof (struct dn_site, accounting),
+     "where dnnestd reads finished jobs: slurmdbd, none, or the URL of slurmrestd",
+     DN_SITE_ACCOUNTING,
+     0,
+     0},
     {"Carbon",
      offsetof (struct dn_site, carbon_g_per_kwh),
      "grams of CO2 per kWh of the grid",
@@ -167,6 +191,8 @@ static void set_defaults (struct dn_site *site)
     site->decision_ms = DECISION_MS;
     site->snapshot_age_s = SNAPSHOT_AGE_S;
     site->watch_interval_s = site->guard_interval_s = INTERVAL_S;
+    site->collect_interval_s = COLLECT_INTERVAL_S;
+    site->keep_jobs_days = KEEP_JOBS_DAYS;
     site->carbon_g_per_kwh = -1;
     site->pue = 1;
     site->core_jpeg = site->core_tokens = site->core_bytes = -1;
@@ -174,6 +200,7 @@ static void set_defaults (struct dn_site *site)
     memcpy (site->bundle_keys, DN_SITE_NONE, sizeof (DN_SITE_NONE));
     memcpy (site->probe_dir, DNNEST_PROBE_DIR, sizeof (DNNEST_PROBE_DIR));
     memcpy (site->state_dir, DNNEST_STATE_DIR, sizeof (DNNEST_STATE_DIR));
+    memcpy (site->accounting, DN_SITE_SLURMDBD, sizeof (DN_SITE_SLURMDBD));
 }
 
 int dn_site_init (struct dn_site *site,
@@ -257,6 +284,35 @@ static int set_secret (struct dn_site *site,
         value, (char *) site + key->offset, DN_NAME_MAX, key->name, err);
 }
 
+static bool begins_with (struct dn_span text, const char *start)
+{
+    size_t len = strlen (start);
+
+    return text.len > len && strncmp (text.text, start, len) == 0;
+}
+
+static int set_accounting (struct dn_site *site,
+                           const struct dn_site_key *key,
+                           struct dn_span value,
+                           struct dn_err *err)
+{
+    char *out = (char *) site + key->offset;
+
+    if (dn_span_is (value, DN_SITE_NONE))
+        value = dn_span_of (DN_SITE_NONE);
+    else if (dn_span_is (value, DN_SITE_SLURMDBD))
+        value = dn_span_of (DN_SITE_SLURMDBD);
+    else if (!begins_with (value, "http://") && !begins_with (value, "https://")
+             && !begins_with (value, "unix:/"))
+        return dn_err_set (err,
+                           DN_E_RANGE,
+                           "%s: '%s' is neither " DN_SITE_SLURMDBD ", " DN_SITE_NONE
+                           ", nor a URL http://, https:// or unix:/",
+                           key->name,
+                           dn_quote (value.text, value.len).text);
+    return dn_name_copy (value, out, DN_SITE_PATH_MAX, key->name, err);
+}
+
 /* A key of the site itself. Paths are set in the first pass, the others in the second.
  */
 static int set_key (struct dn_site *site,
@@ -271,6 +327,8 @@ static int set_key (struct dn_site *site,
         return 0;
     if (path)
         return set_path (site, key, value, err);
+    if (key->type == DN_SITE_ACCOUNTING)
+        return set_accounting (site, key, value, err);
     return key->type == DN_SITE_REAL ? set_real (site, key, value, err)
                                      : set_secret (site, key, value, err);
 }

@@ -34,15 +34,17 @@ struct dn_site {
     /* Why the configured bundle is not loaded; or empty. A site with a broken bundle is
      * usable. */
     struct dn_err bundle_err;
-    double decision_ms;      /* DecisionTime=; 0: no limit */
-    double snapshot_age_s;   /* SnapshotAge= */
-    double watch_interval_s; /* WatchInterval= */
-    double guard_interval_s; /* GuardInterval= */
-    double carbon_g_per_kwh; /* Carbon=, -1 unset */
-    double pue;              /* PUE= */
-    double core_jpeg;        /* CoreJpeg=, images/s; -1 unset, as the next two */
-    double core_tokens;      /* CoreTokens=, 1/s */
-    double core_bytes;       /* CoreBytes=, byte/s */
+    double decision_ms;        /* DecisionTime=; 0: no limit */
+    double snapshot_age_s;     /* SnapshotAge= */
+    double watch_interval_s;   /* WatchInterval= */
+    double guard_interval_s;   /* GuardInterval= */
+    double collect_interval_s; /* CollectInterval= */
+    double keep_jobs_days;     /* KeepJobs= */
+    double carbon_g_per_kwh;   /* Carbon=, -1 unset */
+    double pue;                /* PUE= */
+    double core_jpeg;          /* CoreJpeg=, images/s; -1 unset, as the next two */
+    double core_tokens;        /* CoreTokens=, 1/s */
+    double core_bytes;         /* CoreBytes=, byte/s */
     char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
     char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */
@@ -54,12 +56,14 @@ struct dn_site {
     char decision_log[DN_SITE_PATH_MAX]; /* DecisionLog=; "": none */
     char counters[DN_SITE_PATH_MAX];     /* Counters=; "": none */
     char state_dir[DN_SITE_PATH_MAX];    /* StateDir= */
+    char accounting[DN_SITE_PATH_MAX];   /* Accounting=; "slurmdbd", "none" or a URL */
     char control_salt[DN_NAME_MAX];      /* ControlSalt=; "": none */
 };
 
 enum dn_site_key_type {
     DN_SITE_PATH,
     DN_SITE_PATH_OR_NONE, /* may be "none" */
+    DN_SITE_ACCOUNTING,   /* "slurmdbd", "none", or a URL: http://, https://, unix:/ */
     DN_SITE_REAL,
     DN_SITE_SECRET /* a text that is never shown, of less than DN_NAME_MAX bytes */
 };
@@ -77,6 +81,9 @@ const struct dn_site_key *dn_site_keys (int *n_keys);
 
 /* The value of an optional path that is unset. */
 #define DN_SITE_NONE "none"
+
+/* The accounting that Slurm itself keeps. */
+#define DN_SITE_SLURMDBD "slurmdbd"
 
 /* An empty site with all defaults. Its catalogue and data sets are read from the two
  * paths unless dnnest.conf sets others.

@@ -27,14 +27,15 @@ struct dn_period {
 struct dn_source {
     const char *name; /* "slurmdbd", "slurmrestd": column 'source' */
     void *self;
-    /* -1 with 'err'; DN_E_TIME: no answer, try again later. The caller
-     * asks for short periods, since a source keeps a whole answer in memory. */
+    /* -1 with 'err'; DN_E_TIME: no answer, try again later. The caller asks for short
+     * periods, since a source keeps a whole answer in memory. */
     int (*read) (void *self,
                  const char *cluster,
                  struct dn_period period,
                  dn_ended_f take,
                  void *to,
                  struct dn_err *err);
+    void (*close) (void *self);
 };
 
 #endif

@@ -1,0 +1,203 @@
+/* collect.c - finished jobs of a source into the store, by periods of their ends
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "collect/collect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A period is lengthened or shortened to have about so many jobs, some 6 KB each with
+ * their steps in the answer of slurmdbd.
+ */
+#define JOBS_FEW     500
+#define JOBS_MANY    4000
+#define PERIOD_MIN_S 60
+#define PERIOD_S     3600
+#define PERIOD_MAX_S (7 * 86400)
+
+/* Others that add to the store wait for a commit of so many jobs. */
+#define COMMIT_JOBS 1000
+
+/* A text of accounting that is longer is cut: a name of a job may be any. */
+#define TEXT_MAX 1023
+
+/* A period while it is read. */
+struct period {
+    struct dn_collecting *c;
+    int64_t n;
+    struct dn_err *err;
+};
+
+/* The marks of a source: its name and cluster. */
+struct mark {
+    char text[DN_NAME_MAX * 3];
+};
+
+static struct mark mark_of (const struct dn_collecting *c, const char *what)
+{
+    struct mark mark;
+
+    snprintf (
+        mark.text, sizeof (mark.text), "%s%s:%.64s", c->source->name, what, c->cluster);
+    return mark;
+}
+
+/* --- a job ----------------------------------------------------------------------- */
+
+/* What accounting does not count: the type that dnnest set, or that was asked for. */
+static void complete_gpu (struct dn_finished *job)
+{
+    bool changed =
+        strcmp (job->mode, "enforce") == 0 && strcmp (job->verdict, "change") == 0;
+
+    if (job->gpu[0] != '\0' || job->gpus == 0)
+        return;
+    job->gpu = changed && job->set_gpu[0] != '\0' ? job->set_gpu : job->asked_gpu;
+}
+
+/* Names that users choose, without control characters and cut. */
+static const char *tame (const char *text, char tamed[TEXT_MAX + 1])
+{
+    size_t len = strnlen (text, TEXT_MAX + 1);
+    bool harmless = len <= TEXT_MAX;
+
+    for (size_t i = 0; i < len && harmless; i++)
+        harmless = (unsigned char) text[i] >= ' ' && text[i] != 0x7f;
+    if (harmless)
+        return text;
+    len = len > TEXT_MAX ? TEXT_MAX : len;
+    while (len > 0 && len == TEXT_MAX && ((unsigned char) text[len] & 0xc0) == 0x80)
+        len--; /* a whole character of UTF-8 */
+    for (size_t i = 0; i < len; i++)
+        tamed[i] =
+            (char) ((unsigned char) text[i] >= ' ' && text[i] != 0x7f ? text[i] : '?');
+    tamed[len] = '\0';
+    return tamed;
+}
+
+static int take_job (void *to, const struct dn_finished *from, const char *comment)
+{
+    struct period *period = to;
+    struct dn_collecting *c = period->c;
+    struct dn_finished job = *from;
+    struct dn_finished_texts texts;
+    char name[TEXT_MAX + 1];
+    char account[TEXT_MAX + 1];
+    char partition[TEXT_MAX + 1];
+
+    job.source = c->source->name;
+    if (job.cluster[0] == '\0')
+        job.cluster = c->cluster;
+    job.name = tame (job.name, name);
+    job.account = tame (job.account, account);
+    job.partition = tame (job.partition, partition);
+    dn_finished_from_record (&job, comment, &texts);
+    complete_gpu (&job);
+    period->n++;
+    c->n_records += job.mode[0] != '\0';
+    if (!c->store)
+        return 0;
+    if (dn_store_add (c->store, &job, period->err) < 0)
+        return dn_err_wrap (period->err, "job %s", job.job);
+    return period->n % COMMIT_JOBS == 0 ? dn_store_commit (c->store, period->err) : 0;
+}
+
+/* --- periods --------------------------------------------------------------------- */
+
+/* Where to begin, and the mark; 0: none yet. 'deep': a day is read again. */
+static int find_begin (struct dn_collecting *c,
+                       int64_t *mark_s,
+                       bool *deep,
+                       struct dn_err *err)
+{
+    int64_t deep_s = 0;
+
+    *mark_s = 0;
+    *deep = false;
+    c->begun_s = c->since_s != DN_UNSET ? c->since_s : c->first_s;
+    if (!c->store)
+        return 0;
+    if (dn_store_until (c->store, mark_of (c, "").text, mark_s, err) < 0
+        || dn_store_until (c->store, mark_of (c, "-deep").text, &deep_s, err) < 0)
+        return -1;
+    if (c->since_s != DN_UNSET || *mark_s == 0)
+        return 0;
+    *deep = c->now_s - deep_s >= DN_COLLECT_DEEP_EVERY_S;
+    c->begun_s = *mark_s - (*deep ? DN_COLLECT_DEEP_S : DN_COLLECT_OVERLAP_S);
+    if (c->begun_s < c->first_s)
+        c->begun_s = c->first_s;
+    return 0;
+}
+
+/* Commit a period. The mark moves on, but never over jobs that were not read. */
+static int end_period (struct dn_collecting *c,
+                       struct dn_period period,
+                       int64_t *mark_s,
+                       struct dn_err *err)
+{
+    bool joins = *mark_s == 0 || period.since_s <= *mark_s;
+
+    if (!c->store)
+        return 0;
+    if (joins && period.until_s > *mark_s) {
+        *mark_s = period.until_s;
+        if (dn_store_set_until (c->store, mark_of (c, "").text, *mark_s, err) < 0)
+            return -1;
+    }
+    return dn_store_commit (c->store, err);
+}
+
+static int64_t next_length (int64_t length_s, int64_t n)
+{
+    if (n > JOBS_MANY && length_s > PERIOD_MIN_S)
+        return length_s / 2 > PERIOD_MIN_S ? length_s / 2 : PERIOD_MIN_S;
+    if (n < JOBS_FEW && length_s < PERIOD_MAX_S)
+        return 2 * length_s < PERIOD_MAX_S ? 2 * length_s : PERIOD_MAX_S;
+    return length_s;
+}
+
+static int read_period (struct dn_collecting *c,
+                        struct dn_period period,
+                        int64_t *n,
+                        struct dn_err *err)
+{
+    struct period reading = {.c = c, .err = err};
+    int rc =
+        c->source->read (c->source->self, c->cluster, period, take_job, &reading, err);
+
+    *n = reading.n;
+    c->n_jobs += reading.n;
+    return rc != 0 ? -1 : 0;
+}
+
+int dn_collect (struct dn_collecting *c, struct dn_err *err)
+{
+    int64_t length_s = PERIOD_S;
+    int64_t mark_s;
+    bool deep;
+
+    c->n_jobs = c->n_records = 0;
+    if (find_begin (c, &mark_s, &deep, err) < 0)
+        return -1;
+    c->reached_s = c->begun_s;
+    while (c->reached_s < c->now_s) {
+        struct dn_period period = {c->reached_s, c->reached_s + length_s};
+        int64_t n;
+
+        if (period.until_s > c->now_s)
+            period.until_s = c->now_s;
+        if (read_period (c, period, &n, err) < 0
+            || end_period (c, period, &mark_s, err) < 0)
+            return -1;
+        c->reached_s = period.until_s;
+        length_s = next_length (length_s, n);
+        if (c->after && c->after (c->to, c) != 0 && c->reached_s < c->now_s && !deep)
+            return 1;
+    }
+    if (!deep || !c->store)
+        return 0;
+    if (dn_store_set_until (c->store, mark_of (c, "-deep").text, c->now_s, err) < 0)
+        return -1;
+    return dn_store_commit (c->store, err);
+}

@@ -1,0 +1,494 @@
+/* ended.c - the jobs that have ended, from slurmdbd through libslurm
+ *
+ * Each answer has the jobs with their steps, since only steps have CPU time and memory.
+ * All states of an end are asked for: then slurmdbd selects by the time of the end, and
+ * not what overlaps the period. A job that was requeued is several records
+ * (JOBCOND_FLAG_DUP).
+ *
+ * GPUs are those of the allocation, if AccountingStorageTRES has gres/gpu; their type
+ * is known where it has gres/gpu:TYPE, too.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "slurm/ended.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <slurm/slurmdb.h>
+
+#include "slurm/link_parts.h"
+
+/* Exported by libslurm, in no public header. */
+extern slurm_conf_t slurm_conf;
+
+/* Numbers of TRES that do not depend on the cluster. */
+#define TRES_CPU 1
+#define TRES_MEM 2
+
+#define LIST_TEXT_MAX 1024
+
+/* A number of the database and what it names. */
+struct named {
+    uint32_t id;
+    char name[DN_NAME_MAX];
+};
+
+struct names {
+    struct named *rows; /* owned */
+    int64_t n;
+};
+
+struct ended {
+    void *connection; /* NULL: not connected */
+    struct names qos;
+    struct names gpus; /* TRES gres/gpu "" and gres/gpu:TYPE "TYPE" */
+};
+
+/* A job as a plain struct, with the texts that are made of it. */
+struct made {
+    struct dn_finished job;
+    char id[DN_NAME_MAX];
+    char host[DN_NAME_MAX * 4];
+    char gpu[DN_NAME_MAX];
+};
+
+static int fail (const char *what, struct dn_err *err)
+{
+    int code = errno ? errno : ESLURM_DB_CONNECTION;
+
+    dn_link_fail (code, what, err);
+    return dn_err_wrap (err, "slurmdbd");
+}
+
+/* --- names of the database ------------------------------------------------------- */
+
+static int add_name (struct names *names,
+                     uint32_t id,
+                     const char *name,
+                     struct dn_err *err)
+{
+    if (dn_rows_grow (&names->rows, names->n, sizeof (*names->rows), err) < 0)
+        return -1;
+    names->rows[names->n].id = id;
+    snprintf (names->rows[names->n].name, DN_NAME_MAX, "%s", name ? name : "");
+    names->n++;
+    return 0;
+}
+
+static const struct named *find_name (const struct names *names, uint32_t id)
+{
+    for (int64_t i = 0; i < names->n; i++)
+        if (names->rows[i].id == id)
+            return &names->rows[i];
+    return NULL;
+}
+
+static void free_names (struct names *names)
+{
+    free (names->rows);
+    *names = (struct names){.n = 0};
+}
+
+static int add_qos (struct names *names, void *record, struct dn_err *err)
+{
+    const slurmdb_qos_rec_t *qos = record;
+
+    return add_name (names, qos->id, qos->name, err);
+}
+
+static int add_gpu (struct names *names, void *record, struct dn_err *err)
+{
+    const slurmdb_tres_rec_t *tres = record;
+    const char *name = tres->name ? tres->name : "";
+
+    if (!tres->type || strcmp (tres->type, "gres") != 0)
+        return 0;
+    if (strcmp (name, "gpu") == 0)
+        return add_name (names, tres->id, "", err);
+    return strncmp (name, "gpu:", 4) == 0 ? add_name (names, tres->id, name + 4, err)
+                                          : 0;
+}
+
+/* Add all records of an answer, and free it. */
+static int take_names (struct xlist *answer,
+                       int (*add) (struct names *, void *, struct dn_err *),
+                       struct names *names,
+                       struct dn_err *err)
+{
+    struct listIterator *at = slurm_list_iterator_create (answer);
+    void *record;
+    int rc = 0;
+
+    while (rc == 0 && (record = slurm_list_next (at)))
+        rc = add (names, record, err);
+    slurm_list_iterator_destroy (at);
+    slurm_list_destroy (answer);
+    return rc;
+}
+
+static void disconnect (struct ended *ended)
+{
+    if (ended->connection)
+        slurmdb_connection_close (&ended->connection);
+    ended->connection = NULL;
+    free_names (&ended->qos);
+    free_names (&ended->gpus);
+}
+
+/* Connect, and read the names, which may have changed since. */
+static int connect_dbd (struct ended *ended, struct dn_err *err)
+{
+    slurmdb_qos_cond_t qos_cond;
+    slurmdb_tres_cond_t tres_cond;
+    uint16_t flags = 0;
+    struct xlist *answer;
+
+    memset (&qos_cond, 0, sizeof (qos_cond));
+    slurmdb_init_tres_cond (&tres_cond, 0);
+    errno = 0;
+    ended->connection = slurmdb_connection_get (&flags);
+    if (!ended->connection)
+        return fail ("connection", err);
+    errno = 0;
+    answer = slurmdb_qos_get (ended->connection, &qos_cond);
+    if (!answer)
+        return fail ("QOS", err);
+    if (take_names (answer, add_qos, &ended->qos, err) < 0)
+        return -1;
+    errno = 0;
+    answer = slurmdb_tres_get (ended->connection, &tres_cond);
+    if (!answer)
+        return fail ("TRES", err);
+    return take_names (answer, add_gpu, &ended->gpus, err);
+}
+
+/* --- a job as a plain struct ----------------------------------------------------- */
+
+static const struct {
+    uint32_t state;
+    const char *name;
+} states[] = {
+    {JOB_COMPLETE, "COMPLETED"},
+    {JOB_CANCELLED, "CANCELLED"},
+    {JOB_FAILED, "FAILED"},
+    {JOB_TIMEOUT, "TIMEOUT"},
+    {JOB_NODE_FAIL, "NODE_FAIL"},
+    {JOB_PREEMPTED, "PREEMPTED"},
+    {JOB_BOOT_FAIL, "BOOT_FAIL"},
+    {JOB_DEADLINE, "DEADLINE"},
+    {JOB_OOM, "OUT_OF_MEMORY"},
+    {JOB_REQUEUE, "REQUEUED"},
+    {JOB_RESIZING, "RESIZING"},
+    {JOB_REVOKED, "REVOKED"},
+};
+
+static const char *state_of (uint32_t state)
+{
+    for (size_t i = 0; i < DN_N_ELEMENTS (states); i++)
+        if (states[i].state > JOB_STATE_BASE ? (state & states[i].state) != 0
+                                             : state == states[i].state)
+            return states[i].name;
+    state &= JOB_STATE_BASE;
+    for (size_t i = 0; i < DN_N_ELEMENTS (states); i++)
+        if (states[i].state == state)
+            return states[i].name;
+    return "";
+}
+
+/* The next "id=count" of a text of TRES. False at its end. */
+static bool next_tres (struct dn_span *rest, int64_t *id, int64_t *count)
+{
+    struct dn_span piece;
+
+    while ((piece = dn_span_cut (rest, ",")).text) {
+        struct dn_span name = dn_span_cut (&piece, "=");
+
+        if (piece.text && dn_int_read (name, "id", 0, UINT32_MAX, id, NULL) == 0
+            && dn_int_read (piece, "count", 0, INT64_C (1) << 60, count, NULL) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int64_t tres_count (const char *text, int64_t wanted)
+{
+    struct dn_span rest = dn_span_of (text ? text : "");
+    int64_t id;
+    int64_t count;
+
+    while (next_tres (&rest, &id, &count))
+        if (id == wanted)
+            return count;
+    return DN_UNSET;
+}
+
+/* Type and number of the GPUs of an allocation. */
+static void take_gpus (const struct ended *ended, const char *text, struct made *made)
+{
+    struct dn_span rest = dn_span_of (text ? text : "");
+    int64_t typed = 0;
+    int64_t id;
+    int64_t count;
+
+    while (next_tres (&rest, &id, &count)) {
+        const struct named *gpu = find_name (&ended->gpus, (uint32_t) id);
+
+        if (!gpu || count <= 0)
+            continue;
+        if (gpu->name[0] == '\0') {
+            made->job.gpus = count;
+            continue;
+        }
+        /* Of a job with several types, that of which it has most. */
+        if (count > typed)
+            snprintf (made->gpu, sizeof (made->gpu), "%s", gpu->name);
+        typed = count > typed ? count : typed;
+    }
+    if (made->job.gpus < typed)
+        made->job.gpus = typed;
+    if (made->job.gpus == DN_UNSET && ended->gpus.n > 0)
+        made->job.gpus = 0;
+    made->job.gpu = made->gpu;
+}
+
+/* "12", "12_3", "12_[3-5]" of tasks that never started, "12+1". */
+static void write_id (const slurmdb_job_rec_t *job, struct made *made)
+{
+    struct dn_buf buf = dn_buf_on (made->id, sizeof (made->id));
+
+    if (job->array_task_str && job->array_task_str[0] != '\0')
+        dn_buf_add (&buf, "%u_[%.40s]", job->array_job_id, job->array_task_str);
+    else if (job->array_task_id != NO_VAL)
+        dn_buf_add (&buf, "%u_%u", job->array_job_id, job->array_task_id);
+    else if (job->het_job_id != 0 && job->het_job_offset != NO_VAL)
+        dn_buf_add (&buf, "%u+%u", job->het_job_id, job->het_job_offset);
+    else
+        dn_buf_add (&buf, "%u", job->jobid);
+    made->job.job = made->id;
+}
+
+/* The first of "n[1-4],m7". */
+static void take_host (const char *nodes, struct made *made)
+{
+    hostlist_t list = nodes ? slurm_hostlist_create (nodes) : NULL;
+    char *first = list ? slurm_hostlist_shift (list) : NULL;
+
+    if (first && strcmp (nodes, "None assigned") != 0)
+        snprintf (made->host, sizeof (made->host), "%s", first);
+    free (first);
+    if (list)
+        slurm_hostlist_destroy (list);
+    made->job.host = made->host;
+}
+
+/* The sum of the CPU time of all steps, and the largest memory of one: of all its
+ * processes, by its nodes. What no step has is unknown.
+ */
+static void take_steps (struct xlist *steps, struct dn_finished *job)
+{
+    struct listIterator *at = steps ? slurm_list_iterator_create (steps) : NULL;
+    const slurmdb_step_rec_t *step;
+    double cpu_s = 0;
+    double mem_gb = 0;
+
+    while (at && (step = slurm_list_next (at))) {
+        double nodes = step->nnodes > 0 && step->nnodes != NO_VAL ? step->nnodes : 1;
+        int64_t bytes = tres_count (step->stats.tres_usage_in_tot, TRES_MEM);
+        double gb = (double) bytes / DN_GIB / nodes;
+
+        cpu_s += (double) step->tot_cpu_sec + 1e-6 * (double) step->tot_cpu_usec;
+        mem_gb = gb > mem_gb ? gb : mem_gb;
+    }
+    if (at)
+        slurm_list_iterator_destroy (at);
+    job->cpu_s = cpu_s > 0 ? cpu_s : NAN;
+    job->host_mem_gb = mem_gb > 0 ? mem_gb : NAN;
+}
+
+static const char *text_of (const char *text)
+{
+    return text ? text : "";
+}
+
+static int64_t known (uint32_t value)
+{
+    return value == NO_VAL || value == INFINITE ? DN_UNSET : (int64_t) value;
+}
+
+static int64_t limit_of (uint32_t minutes)
+{
+    if (minutes == INFINITE)
+        return DN_UNLIMITED;
+    return minutes == NO_VAL ? DN_UNSET : INT64_C (60) * minutes;
+}
+
+/* The exit status, or 128 and the signal, as a shell has it. */
+static int64_t exit_of (uint32_t status)
+{
+    int code = (int) status;
+
+    if (status == NO_VAL)
+        return DN_UNSET;
+    return WIFSIGNALED (code) ? 128 + WTERMSIG (code) : WEXITSTATUS (code);
+}
+
+/* Times: 0 is unknown, and of a job that never started its end. */
+static void take_times (const slurmdb_job_rec_t *from, struct dn_finished *job)
+{
+    job->submit_s = from->submit;
+    job->eligible_s = from->eligible > 0 && from->eligible < from->end + 86400
+                          ? from->eligible
+                          : DN_UNSET;
+    job->end_s = from->end;
+    job->start_s = from->start > 0 ? from->start : from->end;
+    job->suspended_s = known (from->suspended);
+    job->limit_s = limit_of (from->timelimit);
+}
+
+static void make_job (const struct ended *ended,
+                      const slurmdb_job_rec_t *from,
+                      struct made *made)
+{
+    struct dn_finished *job = &made->job;
+    const struct named *qos = find_name (&ended->qos, from->qosid);
+
+    dn_finished_clear (job);
+    made->host[0] = made->gpu[0] = '\0';
+    job->cluster = text_of (from->cluster);
+    job->raw_id = from->jobid;
+    write_id (from, made);
+    job->user = known (from->uid);
+    job->user_name = text_of (from->user);
+    job->account = text_of (from->account);
+    job->partition = text_of (from->partition);
+    job->qos = qos ? qos->name : "";
+    job->name = text_of (from->jobname);
+    take_times (from, job);
+    job->state = state_of (from->state);
+    job->exit_code = exit_of (from->exitcode);
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
+    job->restarts = from->restart_cnt;
+#endif
+    job->nodes = known (from->alloc_nodes);
+    take_host (from->nodes, made);
+    job->cpus = tres_count (from->tres_alloc_str, TRES_CPU);
+    take_gpus (ended, from->tres_alloc_str, made);
+    take_steps (from->steps, job);
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+/* Texts of a list that is freed without them. */
+struct asked {
+    slurmdb_job_cond_t cond;
+    char cluster[LIST_TEXT_MAX];
+    char states[DN_N_ELEMENTS (states)][16];
+};
+
+static int ask (struct asked *asked, const char *cluster, struct dn_period period)
+{
+    slurmdb_job_cond_t *cond = &asked->cond;
+
+    memset (asked, 0, sizeof (*asked));
+    cond->flags = JOBCOND_FLAG_DUP | JOBCOND_FLAG_NO_TRUNC;
+    cond->db_flags = SLURMDB_JOB_FLAG_NOTSET;
+    cond->usage_start = period.since_s;
+    cond->usage_end = period.until_s - 1; /* slurmdbd counts both ends in */
+    cond->cluster_list = slurm_list_create (NULL);
+    cond->state_list = slurm_list_create (NULL);
+    if (!cond->cluster_list || !cond->state_list)
+        return -1;
+    snprintf (asked->cluster, sizeof (asked->cluster), "%s", cluster);
+    slurm_list_append (cond->cluster_list, asked->cluster);
+    for (size_t i = 0; i < DN_N_ELEMENTS (states); i++) {
+        snprintf (asked->states[i], sizeof (asked->states[i]), "%u", states[i].state);
+        slurm_list_append (cond->state_list, asked->states[i]);
+    }
+    return 0;
+}
+
+static void free_asked (struct asked *asked)
+{
+    if (asked->cond.cluster_list)
+        slurm_list_destroy (asked->cond.cluster_list);
+    if (asked->cond.state_list)
+        slurm_list_destroy (asked->cond.state_list);
+}
+
+static int hand_on (const struct ended *ended,
+                    struct xlist *answer,
+                    struct dn_period period,
+                    dn_ended_f take,
+                    void *to)
+{
+    struct listIterator *at = slurm_list_iterator_create (answer);
+    const slurmdb_job_rec_t *job;
+    struct made made;
+    int rc = 0;
+
+    while (rc == 0 && (job = slurm_list_next (at))) {
+        if (job->end < period.since_s || job->end >= period.until_s)
+            continue;
+        make_job (ended, job, &made);
+        rc = take (to, &made.job, job->admin_comment);
+    }
+    slurm_list_iterator_destroy (at);
+    return rc;
+}
+
+static int read_ended (void *self,
+                       const char *cluster,
+                       struct dn_period period,
+                       dn_ended_f take,
+                       void *to,
+                       struct dn_err *err)
+{
+    struct ended *ended = self;
+    dn_cleanup (free_asked) struct asked asked;
+    struct xlist *answer;
+    int rc;
+
+    if (ask (&asked, cluster, period) < 0)
+        return dn_err_set (err, DN_E_NOMEM, "slurmdbd: out of memory");
+    if (!ended->connection && connect_dbd (ended, err) < 0) {
+        disconnect (ended);
+        return -1;
+    }
+    errno = 0;
+    answer = slurmdb_jobs_get (ended->connection, &asked.cond);
+    if (!answer) {
+        fail ("jobs", err);
+        disconnect (ended);
+        return -1;
+    }
+    rc = hand_on (ended, answer, period, take, to);
+    slurm_list_destroy (answer);
+    return rc;
+}
+
+static void close_ended (void *self)
+{
+    disconnect (self);
+    free (self);
+}
+
+int dn_ended_open (struct dn_source *source, struct dn_err *err)
+{
+    struct ended *ended = calloc (1, sizeof (*ended));
+
+    if (!ended)
+        return dn_err_set (err, DN_E_NOMEM, "slurmdbd: out of memory");
+    *source = (struct dn_source){
+        .name = "slurmdbd", .self = ended, .read = read_ended, .close = close_ended};
+    return 0;
+}
+
+const char *dn_ended_cluster (void)
+{
+    return slurm_conf.cluster_name ? slurm_conf.cluster_name : "";
+}
