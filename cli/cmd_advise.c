@@ -143,11 +143,19 @@ static void add_edits (struct json_object *json, const struct dn_patch *patch)
     }
 }
 
+/* Is there a decision about the job, also of one without metadata (OptIn=history)? */
+static bool is_decided (const struct dn_advice *advice)
+{
+    return advice->metadata == DN_METADATA_GIVEN
+           || (advice->metadata == DN_METADATA_NONE && advice->by_history
+               && advice->decision.verdict != DN_VERDICT_NONE);
+}
+
 static void add_decision (struct json_object *json, const struct dn_advice *advice)
 {
     const struct dn_decision *decision = &advice->decision;
     struct json_object *row = dn_json_add_object (json, "decision");
-    bool given = advice->metadata == DN_METADATA_GIVEN;
+    bool given = is_decided (advice);
     const char *chosen = NULL;
 
     if (given && decision->chosen >= 0)
@@ -203,7 +211,7 @@ static int find_runs (const struct dn_site *site,
 {
     dn_cleanup (dn_subject_free) struct dn_subject subject = {.spec = advice->spec};
 
-    if (advice->candidates.n_candidates == 0)
+    if (advice->candidates.n_candidates == 0 || advice->by_history)
         return 0;
     if (build_again (job, &subject) < 0)
         return 0;
@@ -237,6 +245,30 @@ static void add_candidates (struct json_object *json,
         dn_json_add_text (
             row, "blocked", candidate->blocked[0] ? candidate->blocked : NULL);
         json_object_array_add (array, row);
+    }
+}
+
+/* The application, and what its runs say of this one on each type that they were on. */
+static void add_history (struct json_object *json, const struct dn_advice *advice)
+{
+    const char *app = advice->decision.app;
+    struct json_object *array;
+
+    dn_json_add_text (json, "app", app[0] ? app : NULL);
+    array = dn_json_add_array (json, "history");
+    for (int i = 0; i < advice->candidates.n_candidates; i++) {
+        const struct dn_estimate *estimate = &advice->estimates[i];
+        struct json_object *row;
+
+        if (estimate->history_runs == 0)
+            continue;
+        row = dn_json_append_object (array);
+        dn_json_add_text (row, "type", advice->candidates.list[i].gpu->type);
+        dn_json_add_count (row, "runs", estimate->history_runs);
+        dn_json_add_bool (row, "shared", estimate->history_shared);
+        dn_json_add_real (row, "likely_s", estimate->train_s.p50);
+        dn_json_add_real (row, "p95_s", dn_range_at (estimate->train_s, 0.95));
+        dn_json_add_real (row, "base_s", estimate->base_s > 0 ? estimate->base_s : -1);
     }
 }
 
@@ -286,6 +318,7 @@ static void print_json (const struct dn_site *site,
     json_object_object_add (
         json, "record", record ? json_tokener_parse (record) : NULL);
     add_candidates (json, site, job, advice);
+    add_history (json, advice);
     dn_json_print (json);
 }
 
@@ -412,7 +445,7 @@ static int print_text (const struct dn_site *site,
     int rc;
 
     print_lines (&advice->patch);
-    if (advice->metadata != DN_METADATA_GIVEN) {
+    if (!is_decided (advice)) {
         printf (
             "job unchanged: %s\n",
             advice->metadata == DN_METADATA_OFF
@@ -499,6 +532,7 @@ static int look (const struct call *call,
     }
     say_unused (&seen->cluster);
     say_unused (&seen->guarded);
+    say_unused (&seen->apps);
     return DN_EXIT_DONE;
 }
 
@@ -525,8 +559,7 @@ static int advise (struct call *call, const struct dn_site *site)
     else
         rc = print_text (site, &call->sbatch.job, advice);
     if (rc == DN_EXIT_DONE
-        && (advice->metadata != DN_METADATA_GIVEN
-            || advice->decision.verdict == DN_VERDICT_ABSTAIN))
+        && (!is_decided (advice) || advice->decision.verdict == DN_VERDICT_ABSTAIN))
         rc = DN_EXIT_ABSTAINED;
     return rc;
 }

@@ -97,7 +97,8 @@ static void read_status (struct dn_health *health, const struct dn_site *site)
     int rc;
 
     part->path = dn_view_path (site->state_dir, "dnnestd.status");
-    rc = dn_view_text (part->path.text, DN_VIEW_THEIRS, &text, &len, &err);
+    rc = dn_view_text (
+        part->path.text, DN_VIEW_THEIRS, DN_STATE_FILE_MAX, &text, &len, &err);
     if (rc == 0 && !text) {
         part->state = DN_HEALTH_NONE;
         part->next = NEXT_START;

@@ -73,6 +73,20 @@ static void read_guarded (struct dn_seen *seen, const struct dn_site *site)
     judge (file, rc, *guarded, dn_guarded_is_alive (*guarded, seen->view.now_s));
 }
 
+static void read_apps (struct dn_seen *seen, const struct dn_site *site)
+{
+    struct dn_seen_file *file = &seen->apps;
+    struct dn_apps **apps = &seen->owned_apps;
+    int rc;
+
+    file->path = dn_view_path (site->state_dir, DN_APPS_FILE);
+    rc = dn_view_apps (file->path.text, DN_VIEW_THEIRS, apps, &file->err);
+    if (*apps)
+        file->age_s = seen->view.now_s - (*apps)->time_s;
+    seen->view.apps = *apps;
+    judge (file, rc, *apps, true);
+}
+
 void dn_seen_read (struct dn_seen *seen,
                    const struct dn_site *site,
                    const char *snapshot)
@@ -81,10 +95,12 @@ void dn_seen_read (struct dn_seen *seen,
     seen->view.now_s = (int64_t) time (NULL);
     read_cluster (seen, site, snapshot);
     read_guarded (seen, site);
+    read_apps (seen, site);
 }
 
 void dn_seen_free (struct dn_seen *seen)
 {
     dn_cluster_free (seen->owned_cluster);
     dn_guarded_free (seen->owned_guarded);
+    dn_apps_free (seen->owned_apps);
 }

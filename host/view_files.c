@@ -43,6 +43,7 @@ static int open_parent (const char *path)
 
 int dn_view_text (const char *path,
                   enum dn_view_trust trust,
+                  size_t max,
                   char **text,
                   size_t *len,
                   struct dn_err *err)
@@ -68,7 +69,7 @@ int dn_view_text (const char *path,
             err, DN_E_IO, "%s: cannot be opened: %s", path, dn_errno_text (errno).text);
     return dn_load_open (fd,
                          path,
-                         DN_STATE_FILE_MAX,
+                         max,
                          trust == DN_VIEW_THEIRS ? st.st_uid : geteuid (),
                          text,
                          len,
@@ -84,7 +85,7 @@ int dn_view_cluster (const char *path,
     size_t len;
 
     *out = NULL;
-    if (dn_view_text (path, trust, &text, &len, err) < 0)
+    if (dn_view_text (path, trust, DN_STATE_FILE_MAX, &text, &len, err) < 0)
         return -1;
     if (!text)
         return 0;
@@ -101,10 +102,27 @@ int dn_view_guarded (const char *path,
     size_t len;
 
     *out = NULL;
-    if (dn_view_text (path, trust, &text, &len, err) < 0)
+    if (dn_view_text (path, trust, DN_STATE_FILE_MAX, &text, &len, err) < 0)
         return -1;
     if (!text)
         return 0;
     *out = dn_guarded_read ((struct dn_span){text, len}, path, err);
+    return *out ? 0 : -1;
+}
+
+int dn_view_apps (const char *path,
+                  enum dn_view_trust trust,
+                  struct dn_apps **out,
+                  struct dn_err *err)
+{
+    dn_cleanup (dn_free_ptr) char *text = NULL;
+    size_t len;
+
+    *out = NULL;
+    if (dn_view_text (path, trust, DN_APPS_FILE_MAX, &text, &len, err) < 0)
+        return -1;
+    if (!text)
+        return 0;
+    *out = dn_apps_read ((struct dn_span){text, len}, path, err);
     return *out ? 0 : -1;
 }

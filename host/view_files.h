@@ -1,5 +1,5 @@
-/* view_files.h - reads the files that dnnestd writes: the snapshot and that of the
- * guard
+/* view_files.h - reads the files that dnnestd writes: the snapshot, that of the
+ * guard, and the histories
  *
  * They are read as other files of a site are (host/load.h), but that they do not exist
  * is no error: then there is no dnnestd.
@@ -24,17 +24,18 @@ enum dn_view_trust {
     DN_VIEW_THEIRS /* those of the owner of the directory: for a dry run of any user */
 };
 
-/* Read the file 'path' as text, to be freed with free (). '*text' is NULL if it does
- * not exist. Return -1 with 'err', which names the path.
+/* Read the file 'path' of at most 'max' bytes as text, to be freed with free ().
+ * '*text' is NULL if it does not exist. Return -1 with 'err', which names the path.
  */
 int dn_view_text (const char *path,
                   enum dn_view_trust trust,
+                  size_t max,
                   char **text,
                   size_t *len,
                   struct dn_err *err);
 
 /* Read a file. '*out' is NULL if it does not exist. Return -1 with 'err', which names
- * the path. Freed with dn_cluster_free () or dn_guarded_free ().
+ * the path. Freed with dn_cluster_free (), dn_guarded_free () or dn_apps_free ().
  */
 int dn_view_cluster (const char *path,
                      enum dn_view_trust trust,
@@ -44,5 +45,9 @@ int dn_view_guarded (const char *path,
                      enum dn_view_trust trust,
                      struct dn_guarded **out,
                      struct dn_err *err);
+int dn_view_apps (const char *path,
+                  enum dn_view_trust trust,
+                  struct dn_apps **out,
+                  struct dn_err *err);
 
 #endif

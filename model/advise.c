@@ -4,11 +4,14 @@
  */
 #include "advise.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/describe.h"
 #include "predict/tuning.h"
+#include "request/fingerprint.h"
 
 /* Start with an empty advice. The reasons of the decision and the estimates are most of
  * it and are not cleared: other members state how many of them are valid.
@@ -106,7 +109,24 @@ enum {
     NEXT
 };
 
-/* Read the job's description. A job without one goes on only where OptIn=all. */
+/* Does the job follow its history alone? It says so, or only which application it is;
+ * or it says nothing, and the rules do.
+ */
+static bool is_by_history (const struct making *m)
+{
+    const struct dn_advice *advice = m->advice;
+    const struct dn_spec *spec = &advice->spec;
+
+    if (advice->metadata == DN_METADATA_NONE)
+        return advice->rules.opt_in == DN_OPT_IN_HISTORY;
+    return advice->metadata == DN_METADATA_GIVEN
+           && (spec->automatic == 1 || spec->app[0] != '\0') && m->layers.n == 0
+           && dn_keyset_is_empty (dn_spec_network_keys (spec));
+}
+
+/* Read the job's description. A job without one goes on only where OptIn=all or
+ * history.
+ */
 static int describe (struct making *m)
 {
     struct dn_carriers carriers = dn_carriers_of (m->job);
@@ -123,9 +143,10 @@ static int describe (struct making *m)
             &advice->decision, DN_WARNING_METADATA, "metadata ignored: %s", ignored);
     advice->spec = sidecar.spec;
     m->layers = sidecar.layers;
-    if (advice->metadata == DN_METADATA_NONE)
-        return advice->rules.opt_in == DN_OPT_IN_ALL ? NEXT : DONE;
-    if (advice->metadata == DN_METADATA_OFF)
+    advice->by_history = is_by_history (m);
+    if (advice->metadata == DN_METADATA_OFF
+        || (advice->metadata == DN_METADATA_NONE
+            && advice->rules.opt_in == DN_OPT_IN_METADATA))
         return DONE;
     m->control = dn_policy_in_control (
         &advice->rules, m->job, &advice->spec, m->site->control_salt);
@@ -228,6 +249,15 @@ static void keep_for_several (const struct dn_spec *spec, struct dn_request *req
         memcpy (request->keep_gpu, request->several_why, sizeof (request->keep_gpu));
 }
 
+/* A job that says nothing of itself keeps all but its time limit. */
+static void keep_all_but_time (struct dn_request *request)
+{
+    static const char why[] = "the job has no metadata (OptIn=history)";
+
+    memcpy (request->keep_gpu, why, sizeof (why));
+    memcpy (request->keep_cpus, why, sizeof (why));
+}
+
 /* Slurm reports the errors in the request of a job without metadata, so all but a
  * passed deadline are ignored here.
  */
@@ -238,13 +268,29 @@ static int read_silent_request (struct making *m)
 
     if (m->job->n_env > DN_ENV_MAX)
         return DONE;
-    if (dn_request_read (m->job, m->deadline, &advice->request, &err) == 0)
+    advice->job = *m->job;
+    if (m->view.cluster && advice->by_history)
+        add_defaults (m->view.cluster, &advice->job);
+    if (dn_request_read (&advice->job, m->deadline, &advice->request, &err) == 0) {
+        keep_all_but_time (&advice->request);
         return advice->request.n_gpus == 0 ? DONE : NEXT;
+    }
     if (err.code != DN_E_TIME)
         return DONE;
     if (m->err)
         *m->err = err;
     return -1;
+}
+
+/* Nothing is known of the job on other types. The runs of its history are whole jobs,
+ * of however many trainings.
+ */
+static void keep_type (struct dn_request *request)
+{
+    static const char why[] = "its network is not described";
+
+    if (request->keep_gpu[0] == '\0')
+        memcpy (request->keep_gpu, why, sizeof (why));
 }
 
 static int read_request (struct making *m)
@@ -265,7 +311,10 @@ static int read_request (struct making *m)
     if (dn_request_read (&advice->job, m->deadline, &advice->request, m->err) < 0)
         return -1;
     fill_from_request (&advice->spec, &advice->request);
-    keep_for_several (&advice->spec, &advice->request);
+    if (advice->by_history)
+        keep_type (&advice->request);
+    else
+        keep_for_several (&advice->spec, &advice->request);
     dn_policy_keep_for_probe (&advice->spec, &advice->request);
     return NEXT;
 }
@@ -299,19 +348,102 @@ static bool find_cached (struct making *m)
            && m->cache->find (m->cache, &m->key, m->advice->estimates);
 }
 
+/* The metadata that say which application it is, and not how much a run does, on what,
+ * or for what purpose; with a network that a sidecar describes, as its digest.
+ */
+static void describe_application (const struct making *m,
+                                  char text[DN_METADATA_MAX + DN_DIGEST_LEN])
+{
+    struct dn_spec spec = m->advice->spec;
+    const struct dn_spec empty = dn_spec_empty ();
+    struct dn_buf buf;
+
+    spec.epochs = empty.epochs;
+    spec.steps = empty.steps;
+    spec.tokens = empty.tokens;
+    spec.runs = empty.runs;
+    spec.gpus = empty.gpus;
+    spec.nodes = empty.nodes;
+    spec.deadline = empty.deadline;
+    spec.objective = empty.objective;
+    spec.budget = empty.budget;
+    spec.app[0] = '\0';
+    spec.automatic = empty.automatic;
+    spec.probe = empty.probe;
+    dn_spec_write (&spec, text, DN_METADATA_MAX);
+    buf = (struct dn_buf){
+        text, DN_METADATA_MAX + DN_DIGEST_LEN, strlen (text), .cut = false};
+    if (m->layers.n > 0 && m->job->sidecar)
+        dn_buf_add (&buf, "%s", dn_digest_of (dn_span_of (m->job->sidecar)).hex);
+}
+
+static dn_app_key key_of (const struct making *m, bool by_account, const char *app)
+{
+    return by_account ? dn_app_key_of_account (m->advice->job.account, app)
+                      : dn_app_key_of_user (m->job->user_id, app);
+}
+
+/* Find out which application the job runs, and whose history of it counts. */
+static int name_application (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+    struct dn_learner *learner = &advice->learner;
+    const char *account = advice->job.account;
+    char metadata[DN_METADATA_MAX + DN_DIGEST_LEN];
+    char *app = advice->decision.app;
+    struct dn_fingerprint print;
+
+    *learner =
+        (struct dn_learner){.named = advice->spec.app[0] != '\0',
+                            .gpus = advice->request.n_gpus,
+                            .spec = &advice->spec,
+                            .bundle = m->site->bundle ? m->site->bundle->name : NULL};
+    if (advice->metadata == DN_METADATA_NONE && !advice->by_history)
+        return NEXT;
+    if (learner->named && advice->rules.record != DN_RECORD_ANONYMOUS) {
+        memcpy (app, advice->spec.app, DN_NAME_MAX);
+    } else {
+        if (learner->named) {
+            print = dn_fingerprint_of_name (advice->spec.app);
+        } else {
+            bool counted = dn_learned_counted (&advice->spec);
+
+            describe_application (m, metadata);
+            if (dn_fingerprint_of (
+                    m->job, metadata, counted, m->deadline, &print, m->err)
+                < 0)
+                return -1;
+        }
+        memcpy (app, print.text, sizeof (print.text));
+    }
+    if (app[0] == '\0')
+        return NEXT;
+    learner->apps = m->view.apps;
+    learner->by_account = learner->apps && learner->apps->by_account && account
+                          && advice->rules.history_share == DN_SHARE_ACCOUNT;
+    learner->key = key_of (m, learner->by_account, app);
+    return NEXT;
+}
+
+static void find_candidates (struct making *m)
+{
+    struct dn_candidates *candidates = &m->advice->candidates;
+
+    dn_hardware_candidates (
+        &m->site->gpu_types, &m->advice->request, m->view.cluster, candidates);
+    for (int i = 0; i < candidates->n_candidates; i++)
+        m->devices[i] = candidates->list[i].gpu->device;
+}
+
 static int build_network (struct making *m)
 {
     struct dn_advice *advice = m->advice;
-    struct dn_candidates *candidates = &advice->candidates;
 
     if (dn_spec_resolve (
             &advice->spec, &m->site->datasets, advice->request.n_gpus, m->err)
         < 0)
         return -1;
-    dn_hardware_candidates (
-        &m->site->gpu_types, &advice->request, m->view.cluster, candidates);
-    for (int i = 0; i < candidates->n_candidates; i++)
-        m->devices[i] = candidates->list[i].gpu->device;
+    find_candidates (m);
     m->cached = find_cached (m);
     if (m->cached)
         return NEXT;
@@ -348,6 +480,39 @@ static int estimate (struct making *m)
     return NEXT;
 }
 
+/* The history is of whole jobs, so it bounds one of several trainings, too. */
+static void allow_several (struct dn_request *request, const struct dn_spec *spec)
+{
+    if (request->several_why[0] == '\0' || spec->probe != DN_UNSET
+        || strcmp (request->keep_time, request->several_why) != 0)
+        return;
+    request->keep_time[0] = '\0';
+    request->time_unknown = false;
+}
+
+/* Correct the estimates by what runs of the application took. */
+static int learn (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+    struct dn_candidates *candidates = &advice->candidates;
+    int64_t least = INT64_MAX;
+
+    if (advice->by_history)
+        find_candidates (m);
+    for (int i = 0; i < candidates->n_candidates; i++) {
+        struct dn_estimate *estimate = &advice->estimates[i];
+
+        if (advice->by_history)
+            *estimate = dn_learned_begin (m->devices[i]);
+        dn_learned_apply (&advice->learner, candidates->list[i].gpu->type, estimate);
+        if (candidates->list[i].requested && estimate->history_runs < least)
+            least = estimate->history_runs;
+    }
+    if (least >= DN_LEARNED_RUNS_MIN && least < INT64_MAX)
+        allow_several (&advice->request, &advice->spec);
+    return NEXT;
+}
+
 /* A job that stays on GPUs whose memory it exceeds: which batch would fit? Estimates of
  * an earlier job come without the network.
  */
@@ -360,7 +525,8 @@ static void suggest_batch (struct making *m)
                         .graph = &m->graph,
                         .cpus_per_gpu = advice->request.cpus_per_gpu};
 
-    if (decision->rescued || !dn_decision_warning (decision, DN_WARNING_MEMORY)
+    if (advice->by_history || decision->rescued
+        || !dn_decision_warning (decision, DN_WARNING_MEMORY)
         || dn_deadline_check (m->deadline, "batch", NULL) < 0
         || (m->cached
             && dn_sidecar_graph_by (
@@ -372,12 +538,45 @@ static void suggest_batch (struct making *m)
         &advice->rules, &c, &advice->estimates[decision->base], decision);
 }
 
+/* Does a type that the job may run on lack what a limit needs? If so, the decision
+ * abstains. A job that has no such type is left to the policy.
+ */
+static bool lacks_history (struct making *m)
+{
+    struct dn_advice *advice = m->advice;
+    const struct dn_candidates *candidates = &advice->candidates;
+    char why[DN_REASON_MAX];
+
+    for (int i = 0; i < candidates->n_candidates; i++) {
+        const char *type = candidates->list[i].gpu->type;
+        int64_t runs = dn_learned_runs (&advice->learner, type);
+
+        if (!candidates->list[i].requested || advice->estimates[i].train_s.p50 > 0)
+            continue;
+        if (advice->decision.app[0] == '\0')
+            snprintf (why, sizeof (why), "its application is not known (app=)");
+        else if (runs < DN_LEARNED_RUNS_MIN)
+            snprintf (why,
+                      sizeof (why),
+                      "no history of this application yet (%" PRId64
+                      " of %d runs on %s)",
+                      runs,
+                      DN_LEARNED_RUNS_MIN,
+                      type);
+        else
+            snprintf (why, sizeof (why), "its runs did another amount of work");
+        dn_policy_abstain (&advice->decision, DN_ABSTAIN_HISTORY, why);
+        return true;
+    }
+    return false;
+}
+
 static int decide (struct making *m)
 {
     struct dn_advice *advice = m->advice;
     struct dn_decision *decision = &advice->decision;
 
-    if (advice->metadata == DN_METADATA_NONE) {
+    if (advice->metadata == DN_METADATA_NONE && !advice->by_history) {
         dn_policy_abstain (decision, DN_ABSTAIN_NO_METADATA, "the job has no metadata");
         return NEXT;
     }
@@ -386,6 +585,8 @@ static int decide (struct making *m)
             decision, DN_ABSTAIN_COMPONENT, "component of a heterogeneous job");
         return NEXT;
     }
+    if (advice->by_history && lacks_history (m))
+        return NEXT;
     dn_policy_decide (&advice->rules,
                       &advice->request,
                       &advice->spec,
@@ -421,16 +622,32 @@ static int plan (struct making *m)
 static const struct stage {
     const char *name;
     int (*run) (struct making *m);
-    bool described; /* only for jobs with metadata that may be changed */
+    enum {
+        ALL,
+        CHANGED,  /* only for jobs that may be changed */
+        DESCRIBED /* and whose network is described */
+    } jobs;
 } stages[] = {
-    {"description", describe, false},
-    {"request", read_request, false},
-    {"network", build_network, true},
-    {"estimate", estimate, true},
-    {"policy", decide, false},
-    {"rewrite", plan, false},
+    {"description", describe, ALL},
+    {"request", read_request, ALL},
+    {"application", name_application, ALL},
+    {"network", build_network, DESCRIBED},
+    {"estimate", estimate, DESCRIBED},
+    {"history", learn, CHANGED},
+    {"policy", decide, ALL},
+    {"rewrite", plan, ALL},
     /* End of stages */
 };
+
+static bool concerns (const struct stage *stage, const struct making *m)
+{
+    const struct dn_advice *advice = m->advice;
+    bool described = advice->metadata == DN_METADATA_GIVEN && !advice->by_history;
+
+    return stage->jobs == ALL
+           || (!m->job->het
+               && (described || (advice->by_history && stage->jobs == CHANGED)));
+}
 
 /* What of a view the stages may use. */
 static struct dn_view current (const struct dn_site *site, const struct dn_view *view)
@@ -468,7 +685,7 @@ int dn_advise (const struct dn_site *site,
     for (size_t i = 0; i < DN_N_ELEMENTS (stages); i++) {
         int rc;
 
-        if (stages[i].described && (advice->metadata != DN_METADATA_GIVEN || job->het))
+        if (!concerns (&stages[i], &m))
             continue;
         if (dn_deadline_check (deadline, stages[i].name, err) < 0)
             return -1;

@@ -12,6 +12,7 @@
 #include "cache.h"
 #include "policy/policy.h"
 #include "policy/view.h"
+#include "predict/learned.h"
 #include "rewrite/rewrite.h"
 #include "site.h"
 
@@ -23,6 +24,8 @@ struct dn_advice {
     enum dn_metadata metadata;
     struct dn_job job; /* with the defaults of its partition, where they are known */
     struct dn_spec spec;
+    bool by_history;           /* alone: the network is not described */
+    struct dn_learner learner; /* the application; its name is in the decision */
     struct dn_request request; /* of this job */
     struct dn_candidates candidates;
     struct dn_patch patch;
@@ -36,7 +39,8 @@ void dn_advice_free (struct dn_advice *advice);
 
 /* Cheap test whether a submission may concern dnnest: has it the option or a sidecar, a
  * colon in the comment or a line like "#DNNEST" in the head of the script? Where
- * OptIn=all holds for any job: does it request any resource that may be a GPU?
+ * OptIn=all or history holds for any job: does it request any resource that may be a
+ * GPU?
  */
 bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
 
@@ -44,10 +48,11 @@ bool dn_advise_concerns (const struct dn_site *site, const struct dn_job *job);
  * are set. Without a verdict dnnest ignores the job, and the patch has no edit and no
  * text but warnings (dn_decision_warn ()). It ignores
  * jobs without metadata and jobs whose metadata are "off"; but where OptIn=all, a job
- * without metadata that requests GPUs gets the verdict abstain. Return -1 with 'err'
- * when metadata or request cannot be parsed, something failed, or 'deadline' (NULL:
- * none), which is checked before each stage, has passed. The patch is empty then, and
- * the job must not be changed.
+ * without metadata that requests GPUs gets the verdict abstain, and where
+ * OptIn=history, its time limit may follow what its application took. Return -1 with
+ * 'err' when metadata or request cannot be parsed, something failed, or 'deadline'
+ * (NULL: none), which is checked before each stage, has passed. The patch is empty
+ * then, and the job must not be changed.
  *
  * Estimates are looked up in 'cache' (NULL: none) before they are computed, and stored
  * there. It must belong to 'site'. The result is the same without a cache.

@@ -464,10 +464,10 @@ static void settle (struct dn_site *site)
     const struct dn_policies *policies = &site->policies;
     uint64_t bit = bit_of (dn_span_of ("OptIn"));
 
-    site->opt_in_all = site->rules.opt_in == DN_OPT_IN_ALL;
+    site->opt_in_all = site->rules.opt_in != DN_OPT_IN_METADATA;
     for (int i = 0; i < policies->n_policies; i++)
         if ((policies->list[i].set & bit)
-            && policies->list[i].rules.opt_in == DN_OPT_IN_ALL)
+            && policies->list[i].rules.opt_in != DN_OPT_IN_METADATA)
             site->opt_in_all = true;
 }
 

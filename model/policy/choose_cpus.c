@@ -125,7 +125,8 @@ int64_t dn_needed_cpus (const struct dn_scene *scene, int i, const char **why)
         *why = request->keep_cpus;
     else if (request->n_gpus <= 0)
         *why = "the number of GPUs is unknown";
-    else if (per_gpu == DN_UNSET || !tells_input (scene->spec))
+    else if (per_gpu == DN_UNSET
+             || !(scene->estimates[i].by_history || tells_input (scene->spec)))
         *why = "what the input pipeline needs is unknown (dataset=, decode= or "
                "workers=)";
     else if (per_gpu > rules->cpus_per_gpu_max)
@@ -169,11 +170,14 @@ void dn_choose_cpus (const struct dn_scene *scene)
     if (each * times < per_gpu * request->n_gpus)
         dn_scene_say (scene,
                       "cpus: kept, %s %" PRId64 " gives %" PRId64 " of %" PRId64
-                      " that the input pipeline needs, %" PRId64 " per GPU",
+                      " that %s, %" PRId64 " per GPU",
                       option,
                       each,
                       each * times,
                       per_gpu * request->n_gpus,
+                      scene->estimates[decision->chosen].by_history
+                          ? "its runs needed"
+                          : "the input pipeline needs",
                       per_gpu);
     else
         dn_scene_say (scene,

@@ -37,6 +37,7 @@ static const char *const abstain_text[] = {
     [DN_ABSTAIN_MEMORY] = "memory",
     [DN_ABSTAIN_CONFIDENCE] = "confidence",
     [DN_ABSTAIN_UNREAD_KEY] = "unread_key",
+    [DN_ABSTAIN_HISTORY] = "history",
 };
 
 const struct dn_names dn_verdict_names = DN_NAMES (verdict_text, DN_N_VERDICTS);
@@ -174,6 +175,7 @@ void dn_policy_begin (struct dn_decision *decision)
     decision->n_reasons = 0;
     decision->n_warnings = 0;
     decision->note[0] = '\0';
+    decision->app[0] = '\0';
     decision->hook_dir = NULL;
     decision->progress_dir = NULL;
 }
@@ -194,10 +196,30 @@ static bool changes_any (const struct dn_decision *decision)
            || decision->time_min_s != DN_UNSET;
 }
 
+/* What the runs of the application say of the chosen type. */
+static void say_history (const struct dn_scene *scene)
+{
+    int chosen = scene->decision->chosen;
+    const struct dn_estimate *estimate = &scene->estimates[chosen];
+    bool predicted = estimate->base_s > 0;
+
+    if (estimate->history_runs == 0)
+        return;
+    dn_scene_say (scene,
+                  "history: %" PRId64 " run%s of this application on %s%s%s%s",
+                  estimate->history_runs,
+                  estimate->history_runs == 1 ? "" : "s",
+                  dn_scene_type (scene, chosen),
+                  estimate->history_shared ? " by its account" : "",
+                  predicted ? ", without it likely " : "",
+                  predicted ? dn_time_write ((int64_t) estimate->base_s).text : "");
+}
+
 static void choose (const struct dn_scene *scene)
 {
     if (!scene->decision->rescued)
         move_to (scene, dn_choose_gpu (scene));
+    say_history (scene);
     dn_choose_cpus (scene);
     dn_choose_time (scene);
 }

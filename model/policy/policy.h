@@ -38,6 +38,7 @@ enum dn_abstain {
     DN_ABSTAIN_MEMORY,      /* does not fit */
     DN_ABSTAIN_CONFIDENCE,  /* below MinConfidence */
     DN_ABSTAIN_UNREAD_KEY,  /* a key of the network that its builder does not read */
+    DN_ABSTAIN_HISTORY,     /* neither a model nor runs to learn from */
     DN_N_ABSTAIN
 };
 
@@ -87,6 +88,7 @@ struct dn_decision {
     struct dn_warning warnings[DN_WARNINGS_MAX]; /* the most serious first */
     int n_warnings;
     char note[DN_REASON_MAX]; /* for the user, with any verdict */
+    char app[DN_NAME_MAX];    /* its application, for the record; "" unknown */
     const char *hook_dir;     /* the job becomes a probe, by the hook in it */
     const char *progress_dir; /* the job reports there how far it is; NULL: nowhere */
 };

@@ -30,12 +30,26 @@ enum dn_opt_in {
     DN_OPT_IN_UNKNOWN,
     DN_OPT_IN_METADATA,
     DN_OPT_IN_ALL,
+    DN_OPT_IN_HISTORY,
     DN_N_OPT_INS
 };
 #define DN_OPT_IN_WORDS                                                                \
     {                                                                                  \
         [DN_OPT_IN_UNKNOWN] = "unknown", [DN_OPT_IN_METADATA] = "metadata",            \
-        [DN_OPT_IN_ALL] = "all"                                                        \
+        [DN_OPT_IN_ALL] = "all", [DN_OPT_IN_HISTORY] = "history"                       \
+    }
+
+/* Whose runs a history is made of. */
+enum dn_share {
+    DN_SHARE_UNKNOWN,
+    DN_SHARE_USER,
+    DN_SHARE_ACCOUNT,
+    DN_N_SHARES
+};
+#define DN_SHARE_WORDS                                                                 \
+    {                                                                                  \
+        [DN_SHARE_UNKNOWN] = "unknown", [DN_SHARE_USER] = "user",                      \
+        [DN_SHARE_ACCOUNT] = "account"                                                 \
     }
 
 enum dn_time_mode {
@@ -146,8 +160,13 @@ extern const struct dn_names dn_mode_names;
           "job",                                                                       \
           DN_N_MODES, DN_MODE_WORDS)                                                   \
     ENUM (dn_opt_in, opt_in, "OptIn", LOWER, "metadata",                               \
-          "consider jobs with metadata only, or also record all that request GPUs",    \
+          "consider jobs with metadata only, or also record all that request GPUs, "   \
+          "or also set the limits of those that have run before",                      \
           DN_N_OPT_INS, DN_OPT_IN_WORDS)                                               \
+    ENUM (dn_share, history_share, "HistoryShare", LOWER, "user",                      \
+          "whose runs of an application predict the next one: the user's own, or all " \
+          "of the account",                                                            \
+          DN_N_SHARES, DN_SHARE_WORDS)                                                 \
     NUMBER (PERCENT, control_group, "ControlGroup", 0, 100, HIGHER, "0",               \
             "percentage of the jobs that is not changed, as the control group")        \
     ENUM (dn_time_mode, time_limit, "TimeLimit", LOWER, "auto",                        \

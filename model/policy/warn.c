@@ -18,7 +18,8 @@ void dn_warn_of_request (const struct dn_scene *scene)
 {
     const struct dn_request *request = scene->request;
 
-    if (request->n_gpus != DN_UNSET && scene->spec->gpus != request->n_gpus) {
+    if (request->n_gpus != DN_UNSET && scene->spec->gpus != DN_UNSET
+        && scene->spec->gpus != request->n_gpus) {
         dn_decision_warn (scene->decision,
                           DN_WARNING_METADATA,
                           "metadata says %" PRId64 " GPUs, %" PRId64 " were requested",

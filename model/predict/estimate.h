@@ -108,6 +108,11 @@ struct dn_estimate {
     double white_step_s;     /* step_s.p50 of the shipped white box alone */
     struct dn_keyset unread; /* given keys that the estimate does not depend on */
     double site;             /* factor on it from the site's own runs, 1 without any */
+    /* By the history of the application (learned.h). */
+    bool by_history;      /* alone: there is no prediction of the network */
+    double base_s;        /* train_s.p50 without history; not positive: unknown */
+    int64_t history_runs; /* that train_s is by; 0: none */
+    bool history_shared;  /* they are of the account */
 };
 
 /* The GPU's memory, counted so. */

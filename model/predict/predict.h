@@ -35,6 +35,8 @@
  *     domain.c     the distance of a run from the training runs
  *     trees.c      boosted trees, read from a file, and their sums
  *     history.c    what a site's own runs say of another run
+ *     apps.c       what the finished runs of each user's applications say
+ *     learned.c    the estimate of an application that has run before
  *     history_json.c  the same in site.json
  *     tuning.c     site.json: read, written, applied
  *     bundle.c     the learned part: trees, domain, bounds, the site's

@@ -21,10 +21,12 @@
  */
 #include "rewrite/words.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "predict/learned.h"
 
 /* Does the edit name the new GPU type where a pending job cannot get another one? */
 static bool is_fixed (const struct dn_edit *edit, const char *type)
@@ -107,22 +109,50 @@ static int add_set (struct json_object *object, const struct dn_story *story)
     return 0;
 }
 
+/* The time without history, rounded as it is recorded; -1: unknown. */
+static double base_of (const struct dn_estimate *estimate)
+{
+    return estimate->base_s > 0 ? round (estimate->base_s) : -1;
+}
+
+/* Which application it is, and how much of its work the job does. */
+static int add_application (struct json_object *record, const struct dn_story *story)
+{
+    double work;
+    enum dn_work_unit unit = dn_learned_work (
+        story->spec, story->chosen ? base_of (story->chosen) : -1, &work);
+
+    if (story->decision->app[0] == '\0')
+        return 0;
+    if (dn_json_put_text (record, "app", story->decision->app) < 0
+        || dn_json_put_text (
+               record, "unit", dn_names_get (&dn_work_unit_names, (int) unit))
+               < 0)
+        return -1;
+    return dn_json_put_real (record, "work", work);
+}
+
 static int add_prediction (struct json_object *object, const struct dn_story *story)
 {
     const struct dn_estimate *chosen = story->chosen;
+    int64_t runs = chosen->history_runs;
+    double step_s = chosen->by_history ? -1 : chosen->step_s.p50;
+    double memory = chosen->gpu_mem.p50 > 0 ? chosen->gpu_mem.p50 : -1;
     double decided = story->decision->time_quantile;
     double quantile = decided > 0 ? decided : story->rules->time_quantile;
 
     if (dn_json_put_text (object, "gpu", chosen->device->name) < 0
-        || dn_json_put_real (object, "step_us", chosen->step_s.p50 * 1e6) < 0
+        || dn_json_put_real (object, "step_us", step_s * 1e6) < 0
         || dn_json_put_real (object, "train_s", chosen->train_s.p50) < 0
         || dn_json_put_real (object, "bound_s", dn_range_at (chosen->train_s, quantile))
                < 0
         || dn_json_put_real (object, "bound_bp", quantile * 10000) < 0
         || dn_json_put_real (object, "p95_s", dn_range_at (chosen->train_s, 0.95)) < 0
         || dn_json_put_real (object, "p99_s", dn_range_at (chosen->train_s, 0.99)) < 0
-        || dn_json_put_real (object, "mem_mb", chosen->gpu_mem.p50 / 1048576) < 0
+        || dn_json_put_real (object, "mem_mb", memory / 1048576) < 0
         || dn_json_put_number (object, "cpus_per_gpu", chosen->cpus_per_gpu) < 0
+        || dn_json_put_real (object, "base_s", base_of (chosen)) < 0
+        || dn_json_put_number (object, "hist", runs > 0 ? runs : DN_UNSET) < 0
         || dn_json_put_real (object, "conf", chosen->confidence * 100) < 0
         || dn_json_put_text (object, "bundle", chosen->bundle ? chosen->bundle : "")
                < 0)
@@ -189,9 +219,10 @@ static int fill_record (const struct dn_story *story,
         && (!(part = dn_json_put_object (record, "pred"))
             || add_prediction (part, story) < 0))
         return -1;
-    if (dn_json_put_number (
-            record, "probe", decision->hook_dir ? story->spec->probe : DN_UNSET)
-            < 0
+    if (add_application (record, story) < 0
+        || dn_json_put_number (
+               record, "probe", decision->hook_dir ? story->spec->probe : DN_UNSET)
+               < 0
         || dn_json_put_text (record, "warn", warnings) < 0
         || dn_json_put_text (record, "spec", spec) < 0)
         return -1;

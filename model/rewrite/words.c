@@ -13,9 +13,17 @@
 #include <string.h>
 
 /* "resnet50, 90 epochs" */
-static void add_work (struct dn_buf *buf, const struct dn_spec *spec)
+static void add_work (struct dn_buf *buf, const struct dn_story *story)
 {
-    dn_buf_add (buf, "%s", spec->model[0] != '\0' ? spec->model : "unnamed network");
+    const struct dn_spec *spec = story->spec;
+    bool by_history = story->chosen && story->chosen->by_history;
+
+    if (spec->model[0] != '\0')
+        dn_buf_add (buf, "%s", spec->model);
+    else if (by_history && spec->app[0] != '\0')
+        dn_buf_add (buf, "%s", spec->app);
+    else
+        dn_buf_add (buf, by_history ? "this script" : "unnamed network");
     if (spec->steps != DN_UNSET)
         dn_buf_add (buf, ", %" PRId64 " steps", spec->steps);
     else if (spec->epochs >= 1)
@@ -30,6 +38,16 @@ static void add_duration (struct dn_buf *buf, double seconds)
     int64_t minutes = (int64_t) ceil (seconds / 60);
 
     dn_buf_add (buf, "%" PRId64 "h%02" PRId64 "m", minutes / 60, minutes % 60);
+}
+
+/* " by 7 of your runs" */
+static void add_runs (struct dn_buf *buf, const struct dn_estimate *estimate)
+{
+    if (estimate->history_runs > 0)
+        dn_buf_add (buf,
+                    " by %" PRId64 " of %s runs",
+                    estimate->history_runs,
+                    estimate->history_shared ? "your account's" : "your");
 }
 
 /* "a100:4", or "a100" where the number is unknown. */
@@ -274,10 +292,11 @@ void dn_words_user (const struct dn_story *story, char text[DN_USER_TEXT_MAX])
         dn_buf_add (&buf, "would suffice: ");
     add_changes (&buf, story, true);
     dn_buf_add (&buf, " (");
-    add_work (&buf, story->spec);
+    add_work (&buf, story);
     if (story->chosen && story->chosen->train_s.p50 >= 0) {
         dn_buf_add (&buf, ": likely ");
         add_duration (&buf, story->chosen->train_s.p50);
+        add_runs (&buf, story->chosen);
     }
     if (decision->note[0] != '\0')
         dn_buf_add (&buf, "; %s", decision->note);

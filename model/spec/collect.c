@@ -86,7 +86,7 @@ struct dn_note dn_note_of_comment (const char *comment)
 /* "train.json" and "./a=b.json" are files, "batch=4" is not. */
 static bool is_path (struct dn_span text)
 {
-    return text.len > 0
+    return text.len > 0 && !dn_span_is (text, "auto")
            && (text.text[0] == '/' || text.text[0] == '.'
                || !memchr (text.text, '=', text.len));
 }

@@ -273,6 +273,14 @@ static const struct dn_key keys[] = {
     ENUM (WISH, objective, DN_N_OBJECTIVES, "what to minimise"),
     REAL (WISH, budget, 0, 1e12, "most that the run may cost, in the site's money"),
     NAME (WISH, app, "name under which history is kept"),
+    {"auto",
+     WISH,
+     DN_KEY_INT,
+     offsetof (struct dn_spec, automatic),
+     0,
+     1,
+     {NULL, 0},
+     "1, or auto alone: limits by what earlier runs of the job took"},
     INT (WISH, probe, 0, 100000, "1: measure the job itself; N: for N steps"),
     /* End of keys */
 };
@@ -677,6 +685,9 @@ static bool is_letter (char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/* The key that needs no value. */
+static const char automatic_word[] = "auto";
+
 /* One "key=value" into 'spec'; 'seen' has a bit for each key of this text. *at is set
  * to the place of an error.
  */
@@ -691,6 +702,8 @@ static int read_pair (struct dn_span pair,
     const struct dn_key *key = dn_spec_key (dn_span_trim (name));
 
     *at = pair.text;
+    if (!value.text && dn_span_is (pair, automatic_word))
+        value = dn_span_of ("1");
     if (!key)
         return fail_unknown (name, err);
     value = dn_span_trim (value);

@@ -276,7 +276,8 @@ struct dn_spec {
     enum dn_objective objective;
     double budget; /* in the unit of the rules Cost */
     char app[DN_NAME_MAX];
-    int64_t probe; /* 0: none; 1: a probe of the usual steps; N > 1: of N steps */
+    int64_t automatic; /* 1: by its history, with nothing else */
+    int64_t probe;     /* 0: none; 1: a probe of the usual steps; N > 1: of N steps */
     struct dn_keyset derived; /* keys that dn_spec_resolve () has filled in */
 };
 

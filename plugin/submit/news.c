@@ -18,8 +18,9 @@
 #include "submit/host.h"
 
 struct dn_piece {
-    struct dn_cluster *cluster; /* one of the two; owned */
+    struct dn_cluster *cluster; /* one of the three; owned */
     struct dn_guarded *guarded;
+    struct dn_apps *apps;
     int n_users; /* that it is the present one counts as one */
 };
 
@@ -43,14 +44,21 @@ static int read_guarded (struct dn_piece *piece, const char *path, struct dn_err
     return dn_view_guarded (path, DN_VIEW_OURS, &piece->guarded, err);
 }
 
+static int read_apps (struct dn_piece *piece, const char *path, struct dn_err *err)
+{
+    return dn_view_apps (path, DN_VIEW_OURS, &piece->apps, err);
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct source cluster_source = {.name = DN_CLUSTER_FILE, .read = read_cluster};
 static struct source guarded_source = {.name = DN_GUARDED_FILE, .read = read_guarded};
+static struct source apps_source = {.name = DN_APPS_FILE, .read = read_apps};
 
 static void free_content (const struct dn_piece *piece)
 {
     dn_cluster_free (piece->cluster);
     dn_guarded_free (piece->guarded);
+    dn_apps_free (piece->apps);
 }
 
 static void free_piece (struct dn_piece *piece)
@@ -87,9 +95,11 @@ struct dn_news dn_news_take (struct dn_view *view)
     pthread_mutex_lock (&lock);
     news.cluster = take (&cluster_source);
     news.guarded = take (&guarded_source);
+    news.apps = take (&apps_source);
     pthread_mutex_unlock (&lock);
     view->cluster = news.cluster ? news.cluster->cluster : NULL;
     view->guarded = news.guarded ? news.guarded->guarded : NULL;
+    view->apps = news.apps ? news.apps->apps : NULL;
     view->now_s = (int64_t) time (NULL);
     return news;
 }
@@ -98,6 +108,7 @@ void dn_news_give (struct dn_news *news)
 {
     give (news->cluster);
     give (news->guarded);
+    give (news->apps);
 }
 
 /* Make 'piece' (NULL: none) the present one; the old one is freed when no thread uses
@@ -122,7 +133,8 @@ static struct dn_piece *load (const struct source *source,
     struct dn_piece found = {.n_users = 1};
     struct dn_piece *piece;
 
-    if (source->read (&found, path, err) < 0 || (!found.cluster && !found.guarded))
+    if (source->read (&found, path, err) < 0
+        || (!found.cluster && !found.guarded && !found.apps))
         return NULL;
     piece = malloc (sizeof (*piece));
     if (piece) {
@@ -166,6 +178,7 @@ void dn_news_look (const char *state_dir)
 {
     look (&cluster_source, state_dir);
     look (&guarded_source, state_dir);
+    look (&apps_source, state_dir);
 }
 
 static void forget (struct source *source)
@@ -179,4 +192,5 @@ void dn_news_forget (void)
 {
     forget (&cluster_source);
     forget (&guarded_source);
+    forget (&apps_source);
 }

@@ -15,6 +15,7 @@
 struct dn_news {
     struct dn_piece *cluster; /* NULL: no such file, or a broken one */
     struct dn_piece *guarded;
+    struct dn_piece *apps;
 };
 
 /* From any thread. 'view' has the time of the call. */

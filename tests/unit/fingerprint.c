@@ -105,7 +105,7 @@ static void what_differs_from_run_to_run_does_not_count (void **state)
         {torchrun, "# train ResNet", "# don't \"train\" (it's old)"},
         {torchrun, "--time=2-00:00:00 --gres=gpu:4", "--time=60 --mem=9G"},
         {torchrun, "--job-name=rn50", "--job-name=other"},
-        {torchrun, "/home/alice/venv", "/work/alice/venvs/new"},
+        {torchrun, "/home/alice/venv", "/data/alice/venvs/new"},
         {torchrun, "WANDB_NAME=first", "WANDB_NAME=second"},
         {torchrun, "WANDB_API_KEY=abc", "WANDB_API_KEY=xyz"},
         {torchrun, "MASTER_PORT=29500", "MASTER_PORT=29501"},
@@ -171,7 +171,7 @@ static void the_folder_of_a_settings_file_counts (void **state)
     struct dn_fingerprint a =
         print_of ("run --config /home/a/bert/base.yaml", "", false);
     struct dn_fingerprint b =
-        print_of ("run --config /work/b/bert/base.yaml", "", false);
+        print_of ("run --config /data/b/bert/base.yaml", "", false);
     struct dn_fingerprint c =
         print_of ("run --config /home/a/gpt/base.yaml", "", false);
 

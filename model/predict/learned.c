@@ -1,0 +1,245 @@
+/* learned.c - the estimate of an application that has run before
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "predict/learned.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GIB (1024.0 * 1024 * 1024)
+
+/* How far outside the work of the runs the law holds, is widened, and is not used; and
+ * the spread that is added per factor of e.
+ */
+#define NEAR      2
+#define FAR       10
+#define FAR_SIGMA 0.25
+
+/* CPUs above those that were busy on average. */
+#define CPU_PEAKS 1.25
+
+/* Spread of the memory of equal runs: the bound of 95 % is a tenth above it. */
+#define MEMORY_SIGMA 0.058
+
+/* Ten years, above any limit. */
+#define TIME_MAX_S 3.2e8
+
+static bool is_whole (double value)
+{
+    return value >= 1 && value == floor (value);
+}
+
+bool dn_learned_counted (const struct dn_spec *spec)
+{
+    return spec->epochs > 0 || spec->steps > 0 || spec->tokens > 0;
+}
+
+/* The work of a run in that unit, not positive if it is unknown. */
+static double work_in (enum dn_work_unit unit,
+                       const struct dn_spec *spec,
+                       double base_s)
+{
+    double runs = dn_spec_runs (spec);
+
+    switch (unit) {
+    case DN_WORK_RUN:
+        return dn_learned_counted (spec) ? -1 : 1;
+    case DN_WORK_EPOCHS:
+        return is_whole (spec->epochs) ? spec->epochs * runs : -1;
+    case DN_WORK_STEPS:
+        return spec->steps > 0 ? (double) spec->steps * runs : -1;
+    case DN_WORK_PREDICTED:
+        return base_s;
+    case DN_N_WORK_UNITS:
+        break;
+    }
+    return -1;
+}
+
+enum dn_work_unit dn_learned_work (const struct dn_spec *spec,
+                                   double base_s,
+                                   double *work)
+{
+    static const enum dn_work_unit order[] = {
+        DN_WORK_PREDICTED, DN_WORK_EPOCHS, DN_WORK_STEPS};
+
+    for (size_t i = 0; i < DN_N_ELEMENTS (order); i++) {
+        *work = work_in (order[i], spec, base_s);
+        if (*work > 0)
+            return order[i];
+    }
+    *work = 1;
+    return DN_WORK_RUN;
+}
+
+struct dn_estimate dn_learned_begin (const struct dn_device *device)
+{
+    return (struct dn_estimate){.device = device,
+                                .by_history = true,
+                                .supported = true,
+                                .fits = true,
+                                .step_s = {.p50 = -1},
+                                .train_s = {.p50 = -1},
+                                .base_s = -1,
+                                .n_steps = -1,
+                                .cpus_per_gpu = DN_UNSET,
+                                .energy_j = -1};
+}
+
+/* Is what is predicted the unit of the row, and is the model another one? */
+static bool is_stale (const struct dn_learner *learner, const struct dn_app_row *row)
+{
+    const char *bundle = learner->bundle ? learner->bundle : "";
+
+    return row->unit == DN_WORK_PREDICTED
+           && strcmp (bundle, learner->apps->bundle) != 0;
+}
+
+static double row_work (const struct dn_learner *learner,
+                        const struct dn_app_row *row,
+                        double base_s)
+{
+    return is_stale (learner, row)
+               ? -1
+               : work_in ((enum dn_work_unit) row->unit, learner->spec, base_s);
+}
+
+/* How far the work is outside that of the runs, as a factor. */
+static double reach (const struct dn_app_row *row, double work)
+{
+    return fmax (work / (double) row->work_max, (double) row->work_min / work);
+}
+
+static struct dn_range law_of (const struct dn_app_row *row, double work)
+{
+    struct dn_range law = dn_app_row_time (row, work);
+    double whole = dn_app_row_time (row, (double) row->work_max).p50;
+    double far = reach (row, work);
+
+    law.p50 = fmin (law.p50, TIME_MAX_S);
+    if (far > NEAR)
+        law.sigma += FAR_SIGMA * log (far / NEAR);
+    if (whole > 0)
+        law.floor.ratio = (double) row->longest_s / whole;
+    return law;
+}
+
+static void scale (struct dn_estimate *estimate, double factor)
+{
+    estimate->step_s.p50 *= factor;
+    estimate->train_s.p50 *= factor;
+    estimate->samples_per_s /= factor;
+    if (estimate->energy_j >= 0)
+        estimate->energy_j *= factor;
+}
+
+static void set_time (const struct dn_learner *learner,
+                      const struct dn_app_row *row,
+                      struct dn_estimate *estimate)
+{
+    double work = row_work (learner, row, estimate->base_s);
+    double runs = (double) row->runs;
+    struct dn_range law;
+
+    if (work <= 0 || reach (row, work) > FAR
+        || (estimate->by_history && row->runs < DN_LEARNED_RUNS_MIN))
+        return;
+    law = law_of (row, work);
+    if (estimate->by_history)
+        estimate->step_s = law;
+    else if (estimate->base_s > 0)
+        scale (estimate, law.p50 / estimate->base_s);
+    estimate->train_s = law;
+    estimate->history_runs = row->runs;
+    estimate->history_shared = learner->by_account;
+    estimate->confidence =
+        fmax (estimate->confidence, runs / (runs + 1) / (1 + law.sigma));
+}
+
+/* By how much runs on other types took longer than predicted; at least 1. */
+static double excess (const struct dn_learner *learner, double base_s)
+{
+    int64_t n;
+    const struct dn_app_row *rows = dn_apps_all (learner->apps, learner->key, &n);
+    double most = 1;
+
+    for (int64_t i = 0; i < n && base_s > 0; i++)
+        if (rows[i].unit == DN_WORK_PREDICTED && !is_stale (learner, &rows[i])
+            && reach (&rows[i], base_s) <= FAR)
+            most = fmax (most, dn_app_row_time (&rows[i], base_s).p50 / base_s);
+    return fmin (most, TIME_MAX_S);
+}
+
+/* The most memory that a run on any type had. */
+static double most_memory (const struct dn_learner *learner)
+{
+    int64_t n;
+    const struct dn_app_row *rows = dn_apps_all (learner->apps, learner->key, &n);
+    double most = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        most = fmax (most, (double) rows[i].gpu_mem_gb * GIB);
+    return most;
+}
+
+static void set_memory (const struct dn_learner *learner,
+                        const struct dn_app_row *row,
+                        struct dn_estimate *estimate)
+{
+    double here = row ? (double) row->gpu_mem_gb * GIB : 0;
+    double most = most_memory (learner);
+    struct dn_range *memory = &estimate->gpu_mem;
+
+    if (here > 0)
+        estimate->fits = estimate->supported;
+    if (here > 0
+        && (memory->p50 <= 0 || (!learner->named && row->runs >= DN_LEARNED_RUNS_MIN)))
+        *memory = (struct dn_range){.p50 = here, .sigma = MEMORY_SIGMA};
+    else if (memory->p50 > 0 && most > dn_range_at (*memory, 0.95))
+        memory->floor = (struct dn_range_floor){.ratio = most / memory->p50};
+}
+
+static void set_cpus (const struct dn_app_row *row, struct dn_estimate *estimate)
+{
+    int64_t busy = (int64_t) ceil (CPU_PEAKS * (double) row->cores);
+
+    if (busy <= 0)
+        return;
+    if (estimate->by_history
+        || (estimate->cpus_per_gpu != DN_UNSET && estimate->cpus_per_gpu < busy))
+        estimate->cpus_per_gpu = busy;
+}
+
+static const struct dn_app_row *row_of (const struct dn_learner *learner,
+                                        const char *type)
+{
+    return dn_apps_find (
+        learner->apps, learner->key, type, learner->gpus > 0 ? learner->gpus : 0);
+}
+
+void dn_learned_apply (const struct dn_learner *learner,
+                       const char *type,
+                       struct dn_estimate *estimate)
+{
+    const struct dn_app_row *row = row_of (learner, type);
+
+    if (!estimate->by_history)
+        estimate->base_s = estimate->train_s.p50;
+    if (!learner->apps)
+        return;
+    if (row) {
+        set_time (learner, row, estimate);
+        set_cpus (row, estimate);
+    }
+    if (estimate->history_runs == 0 && !estimate->by_history)
+        scale (estimate, excess (learner, estimate->base_s));
+    set_memory (learner, row, estimate);
+}
+
+int64_t dn_learned_runs (const struct dn_learner *learner, const char *type)
+{
+    const struct dn_app_row *row = row_of (learner, type);
+
+    return row ? row->runs : 0;
+}

@@ -1,0 +1,67 @@
+/* learned.h - the estimate of an application that has run before
+ *
+ * In: the history of applications (apps.h), which of them a job runs, and the estimate
+ * of the model, if the job describes its network. Out: the same estimate by what the
+ * runs took: the law of the run time is that of the application's row for that GPU type
+ * and number of GPUs, which has been fitted together with the prediction.
+ *
+ * - A bound is never below what the longest run took, in proportion to the work.
+ * - Work outside that of the runs by more than a factor of 2 widens the law; by more
+ *   than 10, the history is not used.
+ * - Where other types were seen only, a prediction is raised by what these were above
+ *   theirs, and not lowered.
+ * - Measured GPU memory raises the bound of any type. On the type that it was measured
+ *   on it replaces the prediction where a fingerprint names the application; app= may
+ *   name runs of different sizes.
+ * - Measured CPUs raise the need; a quarter is added for peaks.
+ *
+ * Confidence is n / (n + 1) / (1 + sigma) by n runs that scatter by sigma: two runs
+ * that scatter by less than a third reach the MinConfidence that is the default.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef DN_LEARNED_H
+#define DN_LEARNED_H
+
+#include "predict/apps.h"
+#include "spec/spec.h"
+
+/* Runs without which nothing is said of a job that has no model. */
+#define DN_LEARNED_RUNS_MIN 2
+
+/* Whose history, and of what. */
+struct dn_learner {
+    const struct dn_apps *apps; /* NULL: none */
+    dn_app_key key;
+    bool by_account;
+    bool named;   /* by app= */
+    int64_t gpus; /* of the job; DN_UNSET: unknown */
+    const struct dn_spec *spec;
+    const char *bundle; /* in force; NULL: none */
+};
+
+/* Do the metadata state how much a run does, so that the rest describes the
+ * application?
+ */
+bool dn_learned_counted (const struct dn_spec *spec);
+
+/* The unit in which the work of a run is recorded, and '*work'; 'base_s' is the time
+ * that is predicted without history, not positive if there is none.
+ */
+enum dn_work_unit dn_learned_work (const struct dn_spec *spec,
+                                   double base_s,
+                                   double *work);
+
+/* An estimate by history alone, of which nothing is known yet. */
+struct dn_estimate dn_learned_begin (const struct dn_device *device);
+
+/* Correct the estimate of runs on the GPU type of that name. */
+void dn_learned_apply (const struct dn_learner *learner,
+                       const char *type,
+                       struct dn_estimate *estimate);
+
+/* Runs of the application on that type, and with as many GPUs, that were learned from.
+ */
+int64_t dn_learned_runs (const struct dn_learner *learner, const char *type);
+
+#endif
