@@ -28,6 +28,7 @@
     X (watch)                                                                          \
     X (guard)                                                                          \
     X (replay)                                                                         \
+    X (learn)                                                                          \
     /* End of DN_COMMANDS */
 /* clang-format on */
 

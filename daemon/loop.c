@@ -130,6 +130,7 @@ static enum dn_daemon_exit begin_loop (struct loop *loop,
     loop->daemon.json = options->json;
     loop->daemon.store = options->store;
     loop->daemon.since_s = options->since_s;
+    loop->daemon.conf = options->conf;
     if (dn_daemon_site_load (&loop->site, NULL, err) < 0)
         return DN_DAEMON_CONF;
     loop->daemon.site = loop->site.site;

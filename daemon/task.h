@@ -19,6 +19,7 @@ struct dn_daemon {
     struct dn_link *link;
     int64_t now_s;   /* start of the round, seconds since 1970 */
     bool dry_run;    /* change nothing; say what would be changed */
+    const char *conf; /* dnnest.conf; NULL: the default */
     const char *out; /* file to write in place of that in StateDir; NULL; "-" stdout */
     void *jobs;      /* of jobs_table.h: the table of jobs, kept for a round; NULL */
     bool once;       /* a command waits for the end of all work */
@@ -44,6 +45,7 @@ extern const struct dn_task dn_task_watch;
 extern const struct dn_task dn_task_guard;
 extern const struct dn_task dn_task_rescue;
 extern const struct dn_task dn_task_collect;
+extern const struct dn_task dn_task_learn;
 
 /* A line for the log of dnnestd (journal or stderr), with its level. */
 enum dn_log_level {

@@ -11,6 +11,7 @@ const struct dn_task *const dn_tasks[] = {
     &dn_task_guard,
     &dn_task_rescue,
     &dn_task_collect,
+    &dn_task_learn,
     NULL,
     /* End of dn_tasks */
 };

@@ -19,8 +19,9 @@
 #define DECISION_MS 5
 
 /* Of dnnestd, seconds. A snapshot is believed until five were missed. */
-#define INTERVAL_S     60
-#define SNAPSHOT_AGE_S 300
+#define INTERVAL_S       60
+#define LEARN_INTERVAL_S 3600
+#define SNAPSHOT_AGE_S   300
 
 /* Finished jobs, seconds and days: they teach, and nothing waits for them. A year shows
  * every season of a site.
@@ -137,6 +138,12 @@ static const struct dn_site_key site_keys[] = {
      DN_SITE_ACCOUNTING,
      0,
      0},
+    {"LearnInterval",
+     offsetof (struct dn_site, learn_interval_s),
+     "seconds between two times at which dnnestd learns from finished jobs",
+     DN_SITE_REAL,
+     1,
+     2592000},
     {"Carbon",
      offsetof (struct dn_site, carbon_g_per_kwh),
      "grams of CO2 per kWh of the grid",
@@ -193,6 +200,7 @@ static void set_defaults (struct dn_site *site)
     site->watch_interval_s = site->guard_interval_s = INTERVAL_S;
     site->collect_interval_s = COLLECT_INTERVAL_S;
     site->keep_jobs_days = KEEP_JOBS_DAYS;
+    site->learn_interval_s = LEARN_INTERVAL_S;
     site->carbon_g_per_kwh = -1;
     site->pue = 1;
     site->core_jpeg = site->core_tokens = site->core_bytes = -1;
