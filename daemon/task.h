@@ -17,13 +17,13 @@
 struct dn_daemon {
     const struct dn_site *site; /* the configuration in force */
     struct dn_link *link;
-    int64_t now_s;   /* start of the round, seconds since 1970 */
-    bool dry_run;    /* change nothing; say what would be changed */
+    int64_t now_s;    /* start of the round, seconds since 1970 */
+    bool dry_run;     /* change nothing; say what would be changed */
     const char *conf; /* dnnest.conf; NULL: the default */
-    const char *out; /* file to write in place of that in StateDir; NULL; "-" stdout */
-    void *jobs;      /* of jobs_table.h: the table of jobs, kept for a round; NULL */
-    bool once;       /* a command waits for the end of all work */
-    bool json;       /* print what was done as JSON */
+    const char *out;  /* file to write in place of that in StateDir; NULL; "-" stdout */
+    void *jobs;       /* of jobs_table.h: the table of jobs, kept for a round; NULL */
+    bool once;        /* a command waits for the end of all work */
+    bool json;        /* print what was done as JSON */
     const char *store; /* of finished jobs, in place of that in StateDir; NULL */
     int64_t since_s;   /* collect jobs that ended from then on; DN_UNSET: go on */
 };

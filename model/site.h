@@ -38,6 +38,7 @@ struct dn_site {
     double snapshot_age_s;     /* SnapshotAge= */
     double watch_interval_s;   /* WatchInterval= */
     double guard_interval_s;   /* GuardInterval= */
+    double learn_interval_s;   /* LearnInterval= */
     double collect_interval_s; /* CollectInterval= */
     double keep_jobs_days;     /* KeepJobs= */
     double carbon_g_per_kwh;   /* Carbon=, -1 unset */
@@ -45,16 +46,6 @@ struct dn_site {
     double core_jpeg;          /* CoreJpeg=, images/s; -1 unset, as the next two */
     double core_tokens;        /* CoreTokens=, 1/s */
     double core_bytes;         /* CoreBytes=, byte/s */
-    double decision_ms;      /* DecisionTime=; 0: no limit */
-    double snapshot_age_s;   /* SnapshotAge= */
-    double watch_interval_s; /* WatchInterval= */
-    double guard_interval_s; /* GuardInterval= */
-    double learn_interval_s; /* LearnInterval= */
-    double carbon_g_per_kwh; /* Carbon=, -1 unset */
-    double pue;              /* PUE= */
-    double core_jpeg;        /* CoreJpeg=, images/s; -1 unset, as the next two */
-    double core_tokens;      /* CoreTokens=, 1/s */
-    double core_bytes;       /* CoreBytes=, byte/s */
     char hardware_dir[DN_SITE_PATH_MAX];  /* HardwareDir= */
     char datasets_file[DN_SITE_PATH_MAX]; /* Datasets= */
     char bundle_dir[DN_SITE_PATH_MAX];    /* Bundle=; "none" */

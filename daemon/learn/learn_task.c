@@ -139,5 +139,6 @@ const struct dn_task dn_task_learn = {
     .interval_offset = offsetof (struct dn_site, learn_interval_s),
     .begin = begin_learn,
     .run = run_learn,
+    .alone = true,
     .end = end_learn,
 };

@@ -11,7 +11,7 @@
 #ifndef DN_PAST_H
 #define DN_PAST_H
 
-#include "jobs/history/fit.h"
+#include "jobs/history/fit_apps.h"
 #include "policy/guarded.h"
 
 struct dn_past;

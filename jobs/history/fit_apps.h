@@ -1,4 +1,4 @@
-/* fit.h - the law of an application's run time, from its finished runs
+/* fit_apps.h - the law of an application's run time, from its finished runs
  *
  * In: the runs of one application on one GPU type with one number of GPUs, in the order
  * of their ends. Out: a row of the history (predict/apps.h). Pure: no store, no clock.
@@ -7,8 +7,8 @@
  * than the fit says: then it is taken as what is expected of a run beyond that time
  *   (expectation maximisation for a censored normal law; Dempster, Laird and Rubin
  * 1977, 4.3). Runs that say nothing of the time must be left out by the caller.
- * - The newest runs weigh most: a weight halves every DN_FIT_HALF_LIFE runs. Where the
- *   newest two or three lie outside the 95 % range of those before them, all on the
+ * - The newest runs weigh most: a weight halves every DN_FIT_APPS_HALF_LIFE runs. Where
+ * the newest two or three lie outside the 95 % range of those before them, all on the
  * same side, the application has changed: what was before is forgotten.
  * - Start-up and work are told apart where the work of the runs differs by
  *   DN_FIT_WORK_RATIO; then both are fitted by weighted least squares of relative
@@ -19,16 +19,16 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#ifndef DN_FIT_H
-#define DN_FIT_H
+#ifndef DN_FIT_APPS_H
+#define DN_FIT_APPS_H
 
 #include "predict/apps.h"
 
 /* Runs that are looked at, the newest. */
 #define DN_FIT_RUNS_MAX 40
 
-#define DN_FIT_HALF_LIFE  8.0
-#define DN_FIT_WORK_RATIO 1.3
+#define DN_FIT_APPS_HALF_LIFE 8.0
+#define DN_FIT_WORK_RATIO     1.3
 
 struct dn_fit_run {
     int64_t end_s;     /* seconds since 1970 */

@@ -1,8 +1,8 @@
-/* fit.c - tests of the law of an application's run time
+/* fit_apps.c - tests of the law of an application's run time
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "jobs/history/fit.h"
+#include "jobs/history/fit_apps.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* fit.c - the law of an application's run time
+/* fit_apps.c - the law of an application's run time
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
-#include "jobs/history/fit.h"
+#include "jobs/history/fit_apps.h"
 
 #include <math.h>
 #include <string.h>
@@ -189,7 +189,7 @@ static void begin_fit (struct fit *fit, double by_age[])
     double total = 0;
 
     for (int i = 0; i < fit->n; i++) {
-        by_age[i] = exp2 (-(double) (fit->n - 1 - i) / DN_FIT_HALF_LIFE);
+        by_age[i] = exp2 (-(double) (fit->n - 1 - i) / DN_FIT_APPS_HALF_LIFE);
         fit->y[i] = fit->runs[i].ran_s;
         fit->weight[i] = fit->runs[i].exact ? by_age[i] : 0;
         sum += fit->weight[i] * log (fit->y[i] / fit->runs[i].work);

@@ -1,0 +1,374 @@
+/* build.c - the history of all applications, from the store of finished jobs
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "jobs/history/build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs/outcome.h"
+
+/* No job of accounting is believed that ran longer, or did more work. */
+#define RAN_MAX_S (400.0 * 86400)
+#define WORK_MAX  1e12
+
+/* How many runs of an owner's other applications the shipped spread is worth, and how
+ * many of them count at most. */
+#define SHIPPED_WORTH 12.0
+#define OWN_WORTH_MAX 60.0
+#define SIGMA_MIN     0.06
+
+/* Runs of one application on one type with one number of GPUs, the newest. */
+struct group {
+    dn_app_key key;
+    int32_t type;
+    uint16_t gpus;
+    enum dn_work_unit unit;  /* of the newest run */
+    struct dn_fit_run *runs; /* DN_FIT_RUNS_MAX; owned */
+    int n;
+};
+
+/* All state of a build. */
+struct making {
+    const struct dn_build *build;
+    struct dn_apps *apps;
+    int64_t rows_size;
+    struct group *groups; /* of the present owner; owned */
+    int n_groups;
+    int groups_size;
+    int64_t owner; /* uid, or the key of an account's name */
+    struct dn_err *err;
+};
+
+/* --- jobs --------------------------------------------------------------------------
+ */
+
+dn_app_key dn_build_key (const struct dn_finished *job, bool by_account)
+{
+    if (job->app[0] == '\0' || (by_account && job->account[0] == '\0'))
+        return 0;
+    return by_account ? dn_app_key_of_account (job->account, job->app)
+                      : dn_app_key_of_user (job->user, job->app);
+}
+
+/* Work in seconds that are predicted today. */
+static double work_predicted (const struct dn_build *build,
+                              const struct dn_finished *job)
+{
+    if (strcmp (job->bundle, build->bundle) == 0)
+        return job->base_s;
+    return build->base ? build->base (build->base_to, job) : NAN;
+}
+
+bool dn_build_run (const struct dn_build *build,
+                   const struct dn_finished *job,
+                   enum dn_work_unit *unit,
+                   struct dn_fit_run *run)
+{
+    int outcome =
+        dn_names_find (&dn_outcome_names, job->outcome, strlen (job->outcome));
+    enum dn_evidence evidence =
+        dn_outcome_evidence (outcome < 0 ? DN_OUTCOME_UNKNOWN : outcome);
+    int known =
+        dn_names_find (&dn_work_unit_names, job->work_unit, strlen (job->work_unit));
+    double gpus = job->gpus > 0 ? (double) job->gpus : 1;
+    double ran_s = dn_finished_ran_s (job);
+
+    *unit = known < 0 ? DN_WORK_RUN : (enum dn_work_unit) known;
+    *run = (struct dn_fit_run){.end_s = job->end_s,
+                               .ran_s = ran_s,
+                               .work = 1,
+                               .exact = evidence == DN_EVIDENCE_EXACT,
+                               .cores = job->cpu_s / fmax (ran_s, 1) / gpus,
+                               .gpu_mem_gb = job->gpu_mem_gb};
+    if (*unit == DN_WORK_PREDICTED)
+        run->work = work_predicted (build, job);
+    else if (*unit != DN_WORK_RUN)
+        run->work = job->work;
+    return evidence != DN_EVIDENCE_NOTHING && ran_s >= 1 && ran_s <= RAN_MAX_S
+           && run->work > 0 && run->work <= WORK_MAX && job->gpus <= UINT16_MAX
+           && job->end_s <= UINT32_MAX;
+}
+
+/* --- groups of an owner ------------------------------------------------------------
+ */
+
+/* The number of a GPU type; -1: there are too many, or its name is too long. */
+static int32_t type_of (struct dn_apps *apps, const char *name)
+{
+    for (int32_t i = 0; i < apps->n_types; i++)
+        if (strcmp (apps->types[i], name) == 0)
+            return i;
+    if (apps->n_types == DN_APP_TYPES_MAX || strlen (name) >= DN_NAME_MAX)
+        return -1;
+    memcpy (apps->types[apps->n_types], name, strlen (name) + 1);
+    return apps->n_types++;
+}
+
+/* Move the oldest group of the owner out of the way; the newest are at the end. */
+static struct group *oldest (struct making *m)
+{
+    struct group *old = &m->groups[0];
+
+    for (int i = 1; i < m->n_groups; i++)
+        if (m->groups[i].runs[m->groups[i].n - 1].end_s < old->runs[old->n - 1].end_s)
+            old = &m->groups[i];
+    old->n = 0;
+    return old;
+}
+
+static struct group *new_group (struct making *m)
+{
+    struct group *group;
+
+    if (m->n_groups == DN_BUILD_OWNER_MAX)
+        return oldest (m);
+    if (m->n_groups == m->groups_size) {
+        int size = m->groups_size > 0 ? 2 * m->groups_size : 16;
+        struct group *grown = realloc (m->groups, (size_t) size * sizeof (*grown));
+
+        if (!grown)
+            return NULL;
+        memset (grown + m->groups_size,
+                0,
+                (size_t) (size - m->groups_size) * sizeof (*grown));
+        m->groups = grown;
+        m->groups_size = size;
+    }
+    group = &m->groups[m->n_groups];
+    if (!group->runs)
+        group->runs = calloc (DN_FIT_RUNS_MAX, sizeof (*group->runs));
+    if (!group->runs)
+        return NULL;
+    m->n_groups++;
+    group->n = 0;
+    return group;
+}
+
+/* The group of a job; the jobs of an application come together. */
+static struct group *group_of (struct making *m,
+                               dn_app_key key,
+                               int32_t type,
+                               uint16_t gpus)
+{
+    struct group *group;
+
+    for (int i = m->n_groups - 1; i >= 0; i--)
+        if (m->groups[i].key == key && m->groups[i].type == type
+            && m->groups[i].gpus == gpus)
+            return &m->groups[i];
+    group = new_group (m);
+    if (group) {
+        group->key = key;
+        group->type = type;
+        group->gpus = gpus;
+    }
+    return group;
+}
+
+/* Runs of another unit than the newest one are forgotten: the user describes the
+ * application in another way now.
+ */
+static void add_run (struct group *group,
+                     enum dn_work_unit unit,
+                     const struct dn_fit_run *run)
+{
+    if (group->n > 0 && group->unit != unit)
+        group->n = 0;
+    if (group->n == DN_FIT_RUNS_MAX) {
+        memmove (group->runs,
+                 group->runs + 1,
+                 (DN_FIT_RUNS_MAX - 1) * sizeof (*group->runs));
+        group->n--;
+    }
+    group->unit = unit;
+    group->runs[group->n++] = *run;
+}
+
+/* --- rows --------------------------------------------------------------------------
+ */
+
+/* The spread of the owner's runs, around the shipped one. */
+static struct dn_fit_prior prior_of (const struct making *m)
+{
+    struct dn_fit_prior prior = dn_fit_prior_default;
+    double sum = 0;
+    double worth = 0;
+
+    for (int i = 0; i < m->n_groups; i++) {
+        double variance;
+        double freedom;
+
+        if (!dn_fit_scatter (m->groups[i].runs,
+                             m->groups[i].n,
+                             m->groups[i].unit,
+                             &variance,
+                             &freedom))
+            continue;
+        sum += freedom * variance;
+        worth += freedom;
+    }
+    if (worth > OWN_WORTH_MAX) {
+        sum *= OWN_WORTH_MAX / worth;
+        worth = OWN_WORTH_MAX;
+    }
+    prior.sigma = sqrt ((SHIPPED_WORTH * prior.sigma * prior.sigma + sum)
+                        / (SHIPPED_WORTH + worth));
+    prior.sigma = fmax (prior.sigma, SIGMA_MIN);
+    return prior;
+}
+
+/* The more useful row first: it was used lately, then often. */
+static int by_use (const void *a, const void *b)
+{
+    const struct dn_app_row *x = a;
+    const struct dn_app_row *y = b;
+
+    if (x->last_s / 86400 != y->last_s / 86400)
+        return x->last_s > y->last_s ? -1 : 1;
+    return x->runs > y->runs ? -1 : x->runs < y->runs;
+}
+
+static int by_key (const void *a, const void *b)
+{
+    const struct dn_app_row *x = a;
+    const struct dn_app_row *y = b;
+
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    if (x->type != y->type)
+        return x->type < y->type ? -1 : 1;
+    return x->gpus < y->gpus ? -1 : x->gpus > y->gpus;
+}
+
+/* Keep the most useful rows. */
+static void thin_out (struct dn_apps *apps)
+{
+    if (apps->n_rows <= DN_APPS_MAX)
+        return;
+    qsort (apps->rows, (size_t) apps->n_rows, sizeof (*apps->rows), by_use);
+    apps->n_rows = DN_APPS_MAX;
+}
+
+static int add_row (struct making *m, const struct dn_app_row *row)
+{
+    struct dn_apps *apps = m->apps;
+
+    if (apps->n_rows == 2 * DN_APPS_MAX)
+        thin_out (apps);
+    if (apps->n_rows == m->rows_size) {
+        int64_t size = m->rows_size > 0 ? 2 * m->rows_size : 1024;
+        struct dn_app_row *grown =
+            realloc (apps->rows, (size_t) size * sizeof (*grown));
+
+        if (!grown)
+            return dn_err_set (m->err, DN_E_NOMEM, "out of memory");
+        apps->rows = grown;
+        m->rows_size = size;
+    }
+    apps->rows[apps->n_rows++] = *row;
+    return 0;
+}
+
+/* Fit the groups of the owner, and forget them. */
+static int end_owner (struct making *m)
+{
+    struct dn_fit_prior prior = prior_of (m);
+    int rc = 0;
+
+    for (int i = 0; i < m->n_groups && rc == 0; i++) {
+        const struct group *group = &m->groups[i];
+        struct dn_app_row row = {
+            .key = group->key, .type = group->type, .gpus = group->gpus};
+
+        if (group->n > 0
+            && dn_fit_row (group->runs, group->n, group->unit, &prior, &row))
+            rc = add_row (m, &row);
+    }
+    m->n_groups = 0;
+    return rc;
+}
+
+/* --- the store ---------------------------------------------------------------------
+ */
+
+static int64_t owner_of (const struct making *m, const struct dn_finished *job)
+{
+    return m->build->by_account
+               ? (int64_t) (dn_app_key_of_account (job->account, "") >> 1)
+               : job->user;
+}
+
+static int take_job (void *to, const struct dn_finished *job)
+{
+    struct making *m = to;
+    dn_app_key key = dn_build_key (job, m->build->by_account);
+    enum dn_work_unit unit;
+    struct dn_fit_run run;
+    struct group *group;
+    int32_t type;
+
+    if (key == 0 || !dn_build_run (m->build, job, &unit, &run))
+        return 0;
+    if (m->owner != owner_of (m, job) && end_owner (m) < 0)
+        return -1;
+    m->owner = owner_of (m, job);
+    type = type_of (m->apps, job->gpu);
+    if (type < 0)
+        return 0;
+    group = group_of (m, key, type, (uint16_t) (job->gpus > 0 ? job->gpus : 0));
+    if (!group)
+        return dn_err_set (m->err, DN_E_NOMEM, "out of memory");
+    add_run (group, unit, &run);
+    return 0;
+}
+
+static void free_making (struct making *m)
+{
+    for (int i = 0; i < m->groups_size; i++)
+        free (m->groups[i].runs);
+    free (m->groups);
+    dn_apps_free (m->apps);
+}
+
+static int begin_apps (struct making *m)
+{
+    struct dn_apps *apps = calloc (1, sizeof (*apps));
+
+    m->apps = apps;
+    if (apps)
+        apps->types = calloc (DN_APP_TYPES_MAX, sizeof (*apps->types));
+    if (!apps || !apps->types)
+        return dn_err_set (m->err, DN_E_NOMEM, "out of memory");
+    apps->time_s = m->build->now_s;
+    apps->by_account = m->build->by_account;
+    dn_span_copy (dn_span_of (m->build->bundle),
+                  apps->bundle,
+                  sizeof (apps->bundle),
+                  "bundle",
+                  NULL);
+    return 0;
+}
+
+struct dn_apps *dn_build_apps (struct dn_store *store,
+                               const struct dn_build *build,
+                               struct dn_err *err)
+{
+    dn_cleanup (free_making) struct making m = {
+        .build = build, .owner = DN_UNSET, .err = err};
+    struct dn_store_filter filter = dn_store_all ();
+    struct dn_apps *apps;
+
+    filter.until_s = build->until_s;
+    filter.order = DN_STORE_BY_APP;
+    if (begin_apps (&m) < 0 || dn_store_read (store, &filter, take_job, &m, err) < 0
+        || end_owner (&m) < 0)
+        return NULL;
+    thin_out (m.apps);
+    qsort (m.apps->rows, (size_t) m.apps->n_rows, sizeof (*m.apps->rows), by_key);
+    apps = m.apps;
+    m.apps = NULL;
+    return apps;
+}

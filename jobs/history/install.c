@@ -1,0 +1,266 @@
+/* install.c - learns the history, and installs it if the gate lets it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "jobs/history/install.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json_read.h"
+#include "base/json_write.h"
+#include "host/put_file.h"
+#include "host/view_files.h"
+#include "jobs/history/rebase.h"
+
+#define BEFORE DN_APPS_FILE ".1"
+
+/* --- the log -----------------------------------------------------------------------
+ */
+
+static void add_judged (struct json_object *line,
+                        const char *key,
+                        const struct dn_judged *judged)
+{
+    struct json_object *to;
+
+    if (judged->runs == 0 || !(to = dn_json_put_object (line, key)))
+        return;
+    dn_json_put_number (to, "runs", judged->runs);
+    dn_json_put_number (to, "error_ppm", (int64_t) (judged->error * 1e6));
+    dn_json_put_number (to, "coverage_ppm", (int64_t) (judged->coverage * 1e6));
+}
+
+/* Append a line; nothing is installed whose line cannot be written. */
+static int write_line (const char *state_dir,
+                       struct json_object *line,
+                       struct dn_err *err)
+{
+    struct dn_view_path path = dn_view_path (state_dir, DN_LEARN_LOG);
+    const char *text = dn_json_line (line);
+    int fd =
+        open (path.text, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    size_t len = text ? strlen (text) : 0;
+    char *whole = text ? malloc (len + 2) : NULL;
+    ssize_t written = -1;
+
+    if (whole && fd >= 0) {
+        memcpy (whole, text, len);
+        memcpy (whole + len, "\n", 2);
+        written = write (fd, whole, len + 1);
+    }
+    free (whole);
+    if (fd >= 0 && close (fd) == 0 && written == (ssize_t) len + 1)
+        return 0;
+    return dn_err_set (err,
+                       DN_E_IO,
+                       "%s: cannot be written: %s",
+                       path.text,
+                       dn_errno_text (errno).text);
+}
+
+static int log_event (const struct dn_site *site,
+                      int64_t now_s,
+                      const char *event,
+                      const struct dn_learned *learned,
+                      struct dn_err *err)
+{
+    dn_cleanup (dn_json_free) struct json_object *line = json_object_new_object ();
+
+    if (!line || dn_json_put_number (line, "time", now_s) < 0
+        || dn_json_put_text (line, "event", event) < 0)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (learned) {
+        dn_json_put_number (line, "rows", learned->n_rows);
+        dn_json_put_number (line, "apps", learned->n_apps);
+        dn_json_put_number (line, "took_ms", learned->took_ms);
+        add_judged (line, "before", &learned->gate.before);
+        add_judged (line, "after", &learned->gate.after);
+        add_judged (line, "alone", &learned->gate.alone);
+        dn_json_put_text (line, "why", learned->gate.why);
+    }
+    return write_line (site->state_dir, line, err);
+}
+
+/* --- files -------------------------------------------------------------------------
+ */
+
+/* A text that grows. */
+struct text {
+    char *text; /* owned */
+    size_t len;
+    size_t size;
+};
+
+static void free_text (struct text *text)
+{
+    free (text->text);
+}
+
+static int put_piece (void *to, const char *piece, size_t len)
+{
+    struct text *text = to;
+
+    if (text->len + len > text->size) {
+        size_t size = 2 * (text->len + len);
+        char *grown = realloc (text->text, size);
+
+        if (!grown)
+            return -1;
+        text->text = grown;
+        text->size = size;
+    }
+    memcpy (text->text + text->len, piece, len);
+    text->len += len;
+    return 0;
+}
+
+/* The history in force stays readable under both names. */
+static int keep_old (const char *state_dir, struct dn_err *err)
+{
+    struct dn_view_path now = dn_view_path (state_dir, DN_APPS_FILE);
+    struct dn_view_path old = dn_view_path (state_dir, BEFORE);
+
+    if (unlink (old.text) < 0 && errno != ENOENT)
+        return dn_err_set (
+            err, DN_E_IO, "%s: %s", old.text, dn_errno_text (errno).text);
+    if (link (now.text, old.text) < 0 && errno != ENOENT)
+        return dn_err_set (
+            err, DN_E_IO, "%s: %s", now.text, dn_errno_text (errno).text);
+    return 0;
+}
+
+static int write_apps (const struct dn_learning *learning,
+                       const struct dn_apps *apps,
+                       struct dn_err *err)
+{
+    dn_cleanup (free_text) struct text text = {NULL, 0, 0};
+    struct dn_view_path path = dn_view_path (learning->site->state_dir, DN_APPS_FILE);
+
+    if (dn_apps_write (apps, put_piece, &text) != 0)
+        return dn_err_set (err, DN_E_NOMEM, "out of memory");
+    if (!learning->out && keep_old (learning->site->state_dir, err) < 0)
+        return -1;
+    return dn_put_file (learning->out ? learning->out : path.text,
+                        (struct dn_span){text.text, text.len},
+                        err);
+}
+
+static bool is_held (const struct dn_site *site)
+{
+    struct dn_view_path path = dn_view_path (site->state_dir, DN_LEARN_HOLD);
+
+    return access (path.text, F_OK) == 0;
+}
+
+/* --- learning ----------------------------------------------------------------------
+ */
+
+static void close_store (struct dn_store **store)
+{
+    dn_store_close (*store);
+}
+
+static void free_apps (struct dn_apps **apps)
+{
+    dn_apps_free (*apps);
+}
+
+static int64_t count_apps (const struct dn_apps *apps)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < apps->n_rows; i++)
+        n += i == 0 || apps->rows[i].key != apps->rows[i - 1].key;
+    return n;
+}
+
+static int64_t monotonic_ms (void)
+{
+    struct timespec now = {0, 0};
+
+    clock_gettime (CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Install what was learned, or say in the log why not. */
+static int finish (const struct dn_learning *learning,
+                   const struct dn_apps *apps,
+                   struct dn_learned *learned,
+                   struct dn_err *err)
+{
+    const struct dn_site *site = learning->site;
+    struct dn_view_path hold = dn_view_path (site->state_dir, DN_LEARN_HOLD);
+
+    if (!learned->gate.passed) {
+        learned->result = DN_LEARNED_REFUSED;
+        return learning->dry_run
+                   ? 0
+                   : log_event (site, learning->now_s, "refused", learned, err);
+    }
+    learned->result = DN_LEARNED_JUDGED;
+    if (learning->dry_run)
+        return 0;
+    learned->result = DN_LEARNED_INSTALLED;
+    if (log_event (site, learning->now_s, "installed", learned, err) < 0
+        || write_apps (learning, apps, err) < 0)
+        return -1;
+    if (learning->asked)
+        unlink (hold.text);
+    return 0;
+}
+
+int dn_history_learn (const struct dn_learning *learning,
+                      struct dn_learned *learned,
+                      struct dn_err *err)
+{
+    const struct dn_site *site = learning->site;
+    struct dn_view_path db = dn_view_path (site->state_dir, DN_STORE_FILE);
+    int64_t from_ms = monotonic_ms ();
+    dn_cleanup (close_store) struct dn_store *store = NULL;
+    dn_cleanup (free_apps) struct dn_apps *apps = NULL;
+    struct dn_rebase rebase = {site};
+    const struct dn_build build = {.now_s = learning->now_s,
+                                   .by_account = learning->by_account,
+                                   .bundle = site->bundle ? site->bundle->name : "",
+                                   .base = dn_rebase,
+                                   .base_to = &rebase};
+
+    *learned = (struct dn_learned){.result = DN_LEARNED_HELD};
+    if (!learning->asked && is_held (site))
+        return 0;
+    store = dn_store_open (learning->db ? learning->db : db.text, false, err);
+    if (!store || dn_gate_judge (store, &build, &learned->gate, err) < 0)
+        return -1;
+    apps = dn_build_apps (store, &build, err);
+    if (!apps)
+        return -1;
+    learned->n_rows = apps->n_rows;
+    learned->n_apps = count_apps (apps);
+    learned->took_ms = monotonic_ms () - from_ms;
+    return finish (learning, apps, learned, err);
+}
+
+int dn_history_rollback (const struct dn_site *site, int64_t now_s, struct dn_err *err)
+{
+    struct dn_view_path now = dn_view_path (site->state_dir, DN_APPS_FILE);
+    struct dn_view_path old = dn_view_path (site->state_dir, BEFORE);
+    struct dn_view_path hold = dn_view_path (site->state_dir, DN_LEARN_HOLD);
+
+    if (access (old.text, R_OK) < 0)
+        return dn_err_set (
+            err, DN_E_IO, "%s: %s", old.text, dn_errno_text (errno).text);
+    if (dn_put_file (hold.text, dn_span_of (""), err) < 0
+        || log_event (site, now_s, "rolled back", NULL, err) < 0)
+        return -1;
+    if (rename (old.text, now.text) < 0)
+        return dn_err_set (
+            err, DN_E_IO, "%s: %s", old.text, dn_errno_text (errno).text);
+    return 0;
+}

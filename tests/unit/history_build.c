@@ -1,0 +1,375 @@
+/* history_build.c - tests of the history that is built from finished jobs, and its gate
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jobs/history/gate.h"
+#include "unit.h"
+
+#define NOW   1700000000
+#define ALICE 1000
+#define BOB   1001
+
+static char dir[] = "/tmp/dnnest-history.XXXXXX";
+static char path[64];
+static int64_t next_id;
+
+static struct dn_store *store_open (bool adding)
+{
+    struct dn_err err = {0};
+    struct dn_store *store = dn_store_open (path, adding, &err);
+
+    if (!store)
+        fail_msg ("%s", err.text);
+    return store;
+}
+
+static int begin (void **state)
+{
+    (void) state;
+    remove (path);
+    next_id = 1;
+    return 0;
+}
+
+/* A completed job that ran so long, one a minute. */
+static struct dn_finished job_of (int64_t user, const char *app, double ran_s)
+{
+    struct dn_finished job;
+
+    dn_finished_clear (&job);
+    job.cluster = "test";
+    job.raw_id = next_id++;
+    job.end_s = NOW - 86400 + job.raw_id * 60;
+    job.start_s = job.end_s - (int64_t) ran_s;
+    job.submit_s = job.start_s;
+    job.user = user;
+    job.app = app;
+    job.state = "COMPLETED";
+    job.outcome = "completed";
+    job.gpu = "a100";
+    job.gpus = 2;
+    job.work_unit = "run";
+    job.work = 1;
+    return job;
+}
+
+static void add (struct dn_store *store, const struct dn_finished *job)
+{
+    struct dn_err err = {0};
+
+    if (dn_store_add (store, job, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static void add_runs (int64_t user, const char *app, double ran_s, int n)
+{
+    struct dn_store *store = store_open (true);
+
+    for (int i = 0; i < n; i++) {
+        struct dn_finished job = job_of (user, app, ran_s * (1 + 0.01 * (i % 3)));
+
+        add (store, &job);
+    }
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+}
+
+static struct dn_apps *apps_of (const struct dn_build *build)
+{
+    struct dn_store *store = store_open (false);
+    struct dn_err err = {0};
+    struct dn_apps *apps = dn_build_apps (store, build, &err);
+
+    if (!apps)
+        fail_msg ("%s", err.text);
+    dn_store_close (store);
+    return apps;
+}
+
+static const struct dn_build plain = {.now_s = NOW, .bundle = "here"};
+
+static const struct dn_app_row *row_of (const struct dn_apps *apps,
+                                        int64_t user,
+                                        const char *app)
+{
+    return dn_apps_find (apps, dn_app_key_of_user (user, app), "a100", 2);
+}
+
+static double bound (const struct dn_app_row *row)
+{
+    return dn_range_at (dn_app_row_time (row, 1), 0.95);
+}
+
+static void each_owner_application_and_type_has_a_row (void **state)
+{
+    struct dn_store *store;
+    struct dn_finished job;
+    struct dn_apps *apps;
+
+    (void) state;
+    add_runs (ALICE, "train", 1000, 5);
+    add_runs (BOB, "train", 9000, 2);
+    store = store_open (true);
+    job = job_of (ALICE, "train", 2000);
+    job.gpu = "v100";
+    add (store, &job);
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+    apps = apps_of (&plain);
+    assert_int_equal (apps->n_rows, 3);
+    assert_int_equal (row_of (apps, ALICE, "train")->runs, 5);
+    assert_float_equal (row_of (apps, BOB, "train")->unit_s, 9045, 60);
+    assert_int_equal (
+        dn_apps_find (apps, dn_app_key_of_user (ALICE, "train"), "v100", 2)->runs, 1);
+    assert_null (row_of (apps, BOB, "other"));
+    dn_apps_free (apps);
+}
+
+static void what_says_nothing_is_left_out (void **state)
+{
+    static const struct {
+        const char *state;
+        const char *outcome;
+    } classes[] = {
+        {"FAILED", "failed"},
+        {"FAILED", "failed_early"},
+        {"OUT_OF_MEMORY", "out_of_memory"},
+        {"NODE_FAIL", "node_failure"},
+        {"REQUEUED", "requeued"},
+        {"CANCELLED", "cancelled"},
+        {"TIMEOUT", "limit_user"},
+    };
+    struct dn_store *store = store_open (true);
+    struct dn_apps *apps;
+
+    (void) state;
+    for (size_t i = 0; i < DN_N_ELEMENTS (classes); i++) {
+        struct dn_finished job = job_of (ALICE, classes[i].outcome, 1000);
+
+        job.state = classes[i].state;
+        job.outcome = classes[i].outcome;
+        add (store, &job);
+    }
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+    apps = apps_of (&plain);
+    assert_int_equal (apps->n_rows, 0);
+    dn_apps_free (apps);
+}
+
+/* 500 absurd runs of another user under the same name, and 300 other applications. */
+static void nobody_moves_the_bound_of_another (void **state)
+{
+    struct dn_apps *before;
+    struct dn_apps *after;
+    double bound_before;
+
+    (void) state;
+    add_runs (BOB, "train", 10000, 3);
+    before = apps_of (&plain);
+    bound_before = bound (row_of (before, BOB, "train"));
+    add_runs (ALICE, "train", 1, 500);
+    for (int i = 0; i < 300; i++) {
+        char name[24];
+
+        snprintf (name, sizeof (name), "fast%d", i);
+        add_runs (ALICE, name, 5, 3);
+    }
+    after = apps_of (&plain);
+    assert_float_equal (bound (row_of (after, BOB, "train")), bound_before, 1e-3);
+    dn_apps_free (before);
+    dn_apps_free (after);
+}
+
+static void an_owner_has_a_bounded_number_of_rows (void **state)
+{
+    struct dn_store *store = store_open (true);
+    struct dn_apps *apps;
+    int64_t own = 0;
+
+    (void) state;
+    for (int i = 0; i < DN_BUILD_OWNER_MAX + 200; i++) {
+        char name[24];
+        struct dn_finished job;
+
+        snprintf (name, sizeof (name), "a%d", i);
+        job = job_of (ALICE, name, 500);
+        add (store, &job);
+    }
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+    add_runs (BOB, "train", 10000, 1);
+    apps = apps_of (&plain);
+    for (int64_t i = 0; i < apps->n_rows; i++)
+        own += apps->rows[i].unit_s < 5000;
+    assert_int_equal (own, DN_BUILD_OWNER_MAX);
+    assert_non_null (row_of (apps, BOB, "train"));
+    dn_apps_free (apps);
+}
+
+static double base_of_today (void *to, const struct dn_finished *job)
+{
+    (void) job;
+    return *(const double *) to;
+}
+
+static void other_bundles_count_by_what_is_predicted_today (void **state)
+{
+    struct dn_store *store = store_open (true);
+    struct dn_build build = plain;
+    double today = 500;
+    struct dn_apps *apps;
+
+    (void) state;
+    for (int i = 0; i < 4; i++) {
+        struct dn_finished job = job_of (ALICE, "train", 1000);
+
+        job.work_unit = "predicted";
+        job.work = job.base_s = 2000;
+        job.bundle = i < 2 ? "here" : "older";
+        add (store, &job);
+    }
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+    apps = apps_of (&plain);
+    assert_int_equal (row_of (apps, ALICE, "train")->runs, 2);
+    assert_float_equal (row_of (apps, ALICE, "train")->unit_s, 0.5, 0.01);
+    dn_apps_free (apps);
+    build.base = base_of_today;
+    build.base_to = &today;
+    apps = apps_of (&build);
+    assert_int_equal (row_of (apps, ALICE, "train")->runs, 4);
+    dn_apps_free (apps);
+}
+
+static void the_rows_survive_their_file (void **state)
+{
+    struct dn_apps *apps;
+
+    (void) state;
+    for (int user = 0; user < 50; user++)
+        add_runs (user, "train", 100 + user, 3);
+    apps = apps_of (&plain);
+    for (int64_t i = 1; i < apps->n_rows; i++)
+        assert_true (apps->rows[i - 1].key < apps->rows[i].key);
+    dn_apps_free (apps);
+}
+
+/* --- the gate ----------------------------------------------------------------------
+ */
+
+static struct dn_gate gate_of (void)
+{
+    struct dn_store *store = store_open (false);
+    struct dn_err err = {0};
+    struct dn_gate gate;
+
+    if (dn_gate_judge (store, &plain, &gate, &err) < 0)
+        fail_msg ("%s", err.text);
+    dn_store_close (store);
+    return gate;
+}
+
+/* Runs of an application that were predicted to take 'likely' of what they took. */
+static void add_predicted (double ran_s, double likely, double p95, int n)
+{
+    struct dn_store *store = store_open (true);
+
+    for (int i = 0; i < n; i++) {
+        struct dn_finished job =
+            job_of (ALICE, "train", ran_s * (1 + 0.02 * (i % 5 - 2)));
+
+        job.likely_s = likely;
+        job.p95_s = p95;
+        add (store, &job);
+    }
+    assert_int_equal (dn_store_commit (store, NULL), 0);
+    dn_store_close (store);
+}
+
+static void a_better_history_passes (void **state)
+{
+    struct dn_gate gate;
+
+    (void) state;
+    add_predicted (1000, 600, 1100, 100);
+    gate = gate_of ();
+    assert_int_equal (gate.before.runs, 20);
+    assert_float_equal (gate.before.error, 0.5, 0.05);
+    assert_true (gate.after.error < 0.05);
+    assert_true (gate.passed);
+}
+
+/* Old runs that say nothing of the new ones: what is in force knows better. */
+static void a_worse_history_is_refused (void **state)
+{
+    struct dn_gate gate;
+
+    (void) state;
+    add_predicted (100, 100, 150, 80);
+    add_predicted (1000, 1000, 1500, 20);
+    gate = gate_of ();
+    assert_int_equal (gate.before.runs, 20);
+    assert_true (gate.after.error > 1);
+    assert_false (gate.passed);
+    assert_non_null (strstr (gate.why, "error"));
+}
+
+static void few_runs_judge_nothing (void **state)
+{
+    struct dn_gate gate;
+
+    (void) state;
+    add_predicted (100, 100, 150, 8);
+    gate = gate_of ();
+    assert_true (gate.passed);
+    assert_non_null (strstr (gate.why, "too few"));
+}
+
+static void an_empty_store_is_no_error (void **state)
+{
+    struct dn_gate gate;
+    struct dn_apps *apps;
+
+    (void) state;
+    add_runs (ALICE, "", 100, 1);
+    gate = gate_of ();
+    assert_true (gate.passed);
+    apps = apps_of (&plain);
+    assert_int_equal (apps->n_rows, 0);
+    dn_apps_free (apps);
+}
+
+#define FRESH(name) cmocka_unit_test_setup (name, begin)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        FRESH (each_owner_application_and_type_has_a_row),
+        FRESH (what_says_nothing_is_left_out),
+        FRESH (nobody_moves_the_bound_of_another),
+        FRESH (an_owner_has_a_bounded_number_of_rows),
+        FRESH (other_bundles_count_by_what_is_predicted_today),
+        FRESH (the_rows_survive_their_file),
+        FRESH (a_better_history_passes),
+        FRESH (a_worse_history_is_refused),
+        FRESH (few_runs_judge_nothing),
+        FRESH (an_empty_store_is_no_error),
+    };
+    int rc;
+
+    if (!mkdtemp (dir))
+        return 1;
+    snprintf (path, sizeof (path), "%s/records.db", dir);
+    rc = cmocka_run_group_tests (tests, NULL, NULL);
+    remove (path);
+    rmdir (dir);
+    return rc;
+}
